@@ -1,0 +1,44 @@
+// A completion: something that will be done, or fail, once. Shared by copying.
+//
+//   Event done = Event::Make();
+//   done.OnReady([](const absl::Status& status) { ... });   // runs once
+//   done.Complete(absl::OkStatus());                         // or an error
+//   done.ready(); done.status();
+//
+// A default-constructed Event is already done and ok: "after nothing".
+// Threads: any. Callbacks run in the thread that completes the event, or at
+// once in the caller's where it is done already; they must not block.
+
+#ifndef COMM_EVENT_H_
+#define COMM_EVENT_H_
+
+#include <functional>
+#include <memory>
+
+#include "absl/status/status.h"
+
+namespace troupe::comm {
+
+class Event {
+ public:
+  using Callback = std::function<void(const absl::Status&)>;
+
+  Event() = default;
+  static Event Make();
+
+  bool ready() const;
+  // Ok until it is ready.
+  absl::Status status() const;
+  void OnReady(Callback callback) const;
+  // The first call wins; later ones are ignored.
+  void Complete(const absl::Status& status) const;
+
+ private:
+  struct State;
+  explicit Event(std::shared_ptr<State> state) : state_(std::move(state)) {}
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace troupe::comm
+
+#endif  // COMM_EVENT_H_

@@ -1,0 +1,44 @@
+#include "nn/tensor/device.h"
+
+#include <utility>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+
+namespace troupe::nn {
+namespace {
+
+constexpr std::pair<DeviceType, absl::string_view> kNames[] = {
+    {DeviceType::kCpu, "cpu"},
+    {DeviceType::kReference, "reference"},
+    {DeviceType::kCuda, "cuda"},
+};
+
+}  // namespace
+
+absl::StatusOr<Device> Device::Parse(absl::string_view text) {
+  const std::pair<absl::string_view, absl::string_view> parts =
+      absl::StrSplit(text, absl::MaxSplits(':', 1));
+  Device device;
+  const bool has_index = text.find(':') != absl::string_view::npos;
+  if (!has_index || (absl::SimpleAtoi(parts.second, &device.index) &&
+                     device.index >= 0)) {
+    for (const auto& [type, name] : kNames) {
+      if (name == parts.first) {
+        device.type = type;
+        return device;
+      }
+    }
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("no device is called \"", text,
+                   "\"; write cpu, reference or cuda, then :index"));
+}
+
+std::string Device::ToString() const {
+  return absl::StrCat(kNames[static_cast<int>(type)].second, ":", index);
+}
+
+}  // namespace troupe::nn

@@ -1,0 +1,122 @@
+// A contiguous, row-major array of one dtype on one device: a shape over a
+// counted Storage. Copying a Tensor copies the handle, not the elements.
+//
+//   CachingAllocator allocator;
+//   Tensor x = Tensor::Empty({2, 3}, DType::kF32, allocator);
+//   x.data<float>()[0] = 1.0f;
+//   Tensor rows = x.Slice(0, 1);              // shares memory, [1, 3]
+//   Tensor flat = x.View({6});                // shares memory
+//   Tensor y = Tensor::Of<float>({2}, {1, 2}, allocator);
+//
+// A *meta* tensor has shape and dtype but no memory: the shape-only forward
+// runs on them. Images have the logical shape (N, H, W, C) on every device.
+//
+// Threads: as a pointer. One thread may write while no other reads.
+
+#ifndef NN_TENSOR_TENSOR_H_
+#define NN_TENSOR_TENSOR_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "absl/types/span.h"
+#include "nn/tensor/allocator.h"
+#include "nn/tensor/check.h"
+#include "nn/tensor/device.h"
+#include "nn/tensor/dtype.h"
+#include "nn/tensor/shape.h"
+
+namespace troupe::nn {
+
+// Which value on which tape a tensor is (nn/autograd/tape.h); constant when
+// `tape` is 0.
+struct TapeRef {
+  std::uint32_t tape = 0;
+  std::int32_t value = -1;
+};
+
+class Tensor {
+ public:
+  Tensor() = default;
+
+  // Memory from `allocator`, contents unspecified.
+  static Tensor Empty(const Shape& shape, DType dtype,
+                      CachingAllocator& allocator);
+  static Tensor Zeros(const Shape& shape, DType dtype,
+                      CachingAllocator& allocator);
+  // No memory.
+  static Tensor Meta(const Shape& shape, DType dtype, Device device);
+  // Copies `values`, whose count must be shape.numel().
+  template <typename T>
+  static Tensor Of(const Shape& shape, absl::Span<const T> values,
+                   CachingAllocator& allocator) {
+    TROUPE_CHECK(static_cast<std::int64_t>(values.size()) == shape.numel(),
+                 "as many values as the shape has elements");
+    Tensor t = Empty(shape, DTypeOf<T>::value, allocator);
+    std::copy(values.begin(), values.end(), t.data<T>());
+    return t;
+  }
+
+  // False for a default-constructed handle; true for a meta tensor.
+  bool defined() const { return defined_; }
+  bool is_meta() const { return defined_ && !storage_; }
+
+  const Shape& shape() const { return shape_; }
+  std::int64_t dim(int axis) const { return shape_[axis]; }
+  std::int64_t numel() const { return shape_.numel(); }
+  std::size_t bytes() const { return numel() * SizeOf(dtype_); }
+  DType dtype() const { return dtype_; }
+  Device device() const { return device_; }
+
+  void* raw() const {
+    return static_cast<char*>(storage_->data()) + offset_bytes_;
+  }
+  template <typename T>
+  T* data() const {
+    TROUPE_CHECK(storage_ && DTypeOf<T>::value == dtype_,
+                 "the tensor has memory of this element type");
+    return static_cast<T*>(raw());
+  }
+  template <typename T>
+  absl::Span<T> span() const {
+    return {data<T>(), static_cast<std::size_t>(numel())};
+  }
+
+  // The same elements under another shape of equal numel.
+  Tensor View(const Shape& shape) const;
+  // Rows [begin, end) of the first axis.
+  Tensor Slice(std::int64_t begin, std::int64_t end) const;
+  // Elements [begin, begin + shape.numel()) of the flat order, as `shape`.
+  Tensor FlatView(std::int64_t begin, const Shape& shape) const;
+
+  // A constant copy of the handle: gradients stop here.
+  Tensor Detached() const {
+    Tensor t = *this;
+    t.tape_ref_ = TapeRef{};
+    return t;
+  }
+
+  const TapeRef& tape_ref() const { return tape_ref_; }
+  void set_tape_ref(TapeRef ref) { tape_ref_ = ref; }
+
+  // "f32[2, 3] on cpu:0"
+  std::string ToString() const;
+
+ private:
+  StoragePtr storage_;
+  std::size_t offset_bytes_ = 0;
+  Shape shape_;
+  Device device_;
+  DType dtype_ = DType::kF32;
+  bool defined_ = false;
+  TapeRef tape_ref_;
+};
+
+// Bytes equal: the same shape, dtype and bits. NaNs compare by their bits.
+bool BitEqual(const Tensor& a, const Tensor& b);
+
+}  // namespace troupe::nn
+
+#endif  // NN_TENSOR_TENSOR_H_
