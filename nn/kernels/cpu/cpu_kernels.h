@@ -1,0 +1,36 @@
+// The kernel set "cpu": oneDNN primitives cached per shape, and vector loops of
+// our own where a primitive is slow or the shape is tiny.
+//
+//   std::unique_ptr<Kernels> kernels = CreateCpuKernels({});
+//
+// The instruction set (AVX-512, AVX2, plain) is chosen once, at creation, from
+// what the CPU has; CpuKernelOptions::isa lowers it, for
+// tests and comparisons. A kernel is chosen from shape and instruction set
+// alone, never by timing, so equal plans give equal bits.
+
+#ifndef NN_KERNELS_CPU_CPU_KERNELS_H_
+#define NN_KERNELS_CPU_CPU_KERNELS_H_
+
+#include <memory>
+
+#include "nn/kernels/kernels.h"
+
+namespace troupe::nn {
+
+enum class CpuIsa { kPlain, kAvx2, kAvx512 };
+
+// The best instruction set of this CPU that Troupe has kernels for.
+CpuIsa BestCpuIsa();
+
+struct CpuKernelOptions {
+  CpuIsa isa = BestCpuIsa();
+  int threads = 1;  // of oneDNN, per rank
+  // False: our own loops only (the simulator's choice: fast to create).
+  bool onednn = true;
+};
+
+std::unique_ptr<Kernels> CreateCpuKernels(const CpuKernelOptions& options);
+
+}  // namespace troupe::nn
+
+#endif  // NN_KERNELS_CPU_CPU_KERNELS_H_
