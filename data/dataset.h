@@ -1,0 +1,97 @@
+// Samples by number: what a loader gathers into batches.
+//
+//   DatasetPtr train = ...;                            // registry.h, glyphs.h
+//   const SampleSpec& spec = train->spec();
+//   Tensor x = Tensor::Empty(spec.InputShape(32), spec.input_dtype, allocator);
+//   Tensor y = Tensor::Empty(spec.TargetShape(32), spec.target_dtype,
+//                            allocator);
+//   absl::Status s = train->Fill(indices, /*epoch=*/0, x, y);  // 32 indices
+//
+// Letters: B samples in the batch; H, W, C height, width and channels of an
+// image; D length of a vector. Inputs are [B, H, W, C] or [B, D]; targets are
+// class numbers i64 [B] (num_classes > 0) or vectors f32 [B, D].
+//
+// A dataset of your own is a class with one method, Gather(); the checks are
+// done before it is called. Lifetime: datasets are shared and immutable.
+// Threads: any number may call Fill() at once, into different tensors.
+
+#ifndef DATA_DATASET_H_
+#define DATA_DATASET_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "nn/tensor/tensor.h"
+
+namespace troupe::data {
+
+// What one sample looks like, without the batch axis.
+struct SampleSpec {
+  nn::Shape input_shape;  // (H, W, C) or (D)
+  nn::DType input_dtype = nn::DType::kF32;
+  nn::Shape target_shape;  // () for a class, (D) for a vector
+  nn::DType target_dtype = nn::DType::kI64;
+  // Targets are numbers 0..num_classes-1; 0 when the target is a vector.
+  std::int64_t num_classes = 0;
+
+  bool is_classification() const { return num_classes > 0; }
+  // [B, ...]
+  nn::Shape InputShape(std::int64_t batch) const;
+  nn::Shape TargetShape(std::int64_t batch) const;
+  // "f32[28, 28, 1] -> class of 10" or "f32[10] -> f32[2]"
+  std::string ToString() const;
+
+  friend bool operator==(const SampleSpec& a, const SampleSpec& b) {
+    return a.input_shape == b.input_shape && a.input_dtype == b.input_dtype &&
+           a.target_shape == b.target_shape &&
+           a.target_dtype == b.target_dtype && a.num_classes == b.num_classes;
+  }
+};
+
+// f32 inputs of `input_shape`, targets i64 classes.
+SampleSpec ClassificationSpec(const nn::Shape& input_shape,
+                              std::int64_t num_classes);
+// f32 inputs of `input_shape`, targets f32 (target_dim).
+SampleSpec RegressionSpec(const nn::Shape& input_shape,
+                          std::int64_t target_dim);
+
+class Dataset {
+ public:
+  virtual ~Dataset() = default;
+  Dataset(const Dataset&) = delete;
+  Dataset& operator=(const Dataset&) = delete;
+
+  std::int64_t size() const { return size_; }
+  const SampleSpec& spec() const { return spec_; }
+
+  // Writes sample indices[b] to row b of `inputs` and `targets`, host tensors
+  // of exactly the shapes and dtypes of spec(); B = indices.size() may be 0.
+  // `epoch` matters only to random transforms (transform.h).
+  //   kInvalidArgument: a tensor has another shape, dtype or device.
+  //   kOutOfRange:      an index is not in [0, size()).
+  //   other:            what a dataset that reads files meets.
+  // After an error the tensors' contents are unspecified.
+  absl::Status Fill(absl::Span<const std::int64_t> indices, std::int64_t epoch,
+                    const nn::Tensor& inputs, const nn::Tensor& targets) const;
+
+ protected:
+  Dataset(std::int64_t size, const SampleSpec& spec);
+
+ private:
+  // Fill() after its checks: every index and tensor is right.
+  virtual absl::Status Gather(absl::Span<const std::int64_t> indices,
+                              std::int64_t epoch, const nn::Tensor& inputs,
+                              const nn::Tensor& targets) const = 0;
+
+  const std::int64_t size_;
+  const SampleSpec spec_;
+};
+
+using DatasetPtr = std::shared_ptr<const Dataset>;
+
+}  // namespace troupe::data
+
+#endif  // DATA_DATASET_H_

@@ -1,0 +1,132 @@
+#include "data/sampler.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "data/epoch_order.h"
+#include "nn/tensor/check.h"
+
+namespace troupe::data {
+
+Range BlockOf(std::int64_t count, std::int64_t part, std::int64_t parts) {
+  TROUPE_CHECK(0 <= part && part < parts, "a part is one of the parts");
+  // (part * count) / parts, without a product that could overflow.
+  const std::int64_t each = count / parts;
+  const std::int64_t rest = count % parts;
+  return {part * each + part * rest / parts,
+          (part + 1) * each + (part + 1) * rest / parts};
+}
+
+absl::StatusOr<std::int64_t> MicroBatchCount(std::int64_t global_batch_size,
+                                             std::int64_t micro_batch_size,
+                                             int world) {
+  if (global_batch_size < 1 || micro_batch_size < 1 || world < 1) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "global_batch_size (", global_batch_size, "), micro_batch_size (",
+        micro_batch_size, ") and the data-parallel width (", world,
+        ") must be at least 1"));
+  }
+  if (global_batch_size % micro_batch_size != 0 ||
+      global_batch_size / micro_batch_size % world != 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "global_batch_size (", global_batch_size,
+        ") is not a multiple of micro_batch_size (", micro_batch_size,
+        ") times the data-parallel width (", world, ")"));
+  }
+  return global_batch_size / micro_batch_size;
+}
+
+absl::StatusOr<Sampler> Sampler::Create(const SamplerOptions& options) {
+  if (options.dataset_size < 1 || options.global_batch_size < 1) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "a sampler needs at least one sample and one per step, not ",
+        options.dataset_size, " samples and a global_batch_size of ",
+        options.global_batch_size));
+  }
+  if (options.drop_last && options.dataset_size < options.global_batch_size) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("global_batch_size (", options.global_batch_size,
+                     ") is larger than the dataset (", options.dataset_size,
+                     " samples): with drop_last no step would be left"));
+  }
+  return Sampler(options);
+}
+
+std::int64_t Sampler::BatchesIn(std::int64_t samples) const {
+  const std::int64_t batch = options_.global_batch_size;
+  return samples / batch + (!options_.drop_last && samples % batch != 0);
+}
+
+GlobalBatch Sampler::BatchAt(std::int64_t n) const {
+  TROUPE_CHECK(n >= 0, "batches are numbered from the start");
+  const std::int64_t size = options_.global_batch_size;
+  const std::int64_t in_first =
+      BatchesIn(options_.dataset_size - first_consumed_);
+  GlobalBatch batch;
+  if (n < in_first) {
+    batch.epoch = first_epoch_;
+    batch.begin = first_consumed_ + n * size;
+  } else {
+    const std::int64_t per_epoch = batches_per_epoch();
+    batch.epoch = first_epoch_ + 1 + (n - in_first) / per_epoch;
+    batch.begin = (n - in_first) % per_epoch * size;
+  }
+  batch.size = std::min(size, options_.dataset_size - batch.begin);
+  return batch;
+}
+
+absl::Span<const std::int64_t> Sampler::Indices(const GlobalBatch& batch) {
+  TROUPE_CHECK(0 <= batch.begin && 0 <= batch.size &&
+                   batch.size <= options_.dataset_size - batch.begin,
+               "a global batch lies inside its epoch");
+  if (order_epoch_ != batch.epoch) {
+    EpochOrder(options_.dataset_size, options_.seed, batch.epoch,
+               options_.shuffle, order_);
+    order_epoch_ = batch.epoch;
+  }
+  return absl::MakeConstSpan(order_).subspan(batch.begin, batch.size);
+}
+
+absl::Span<const std::int64_t> Sampler::MicroBatchIndices(
+    const GlobalBatch& batch, std::int64_t m, std::int64_t count) {
+  const Range range = BlockOf(batch.size, m, count);
+  return Indices(batch).subspan(range.begin, range.size());
+}
+
+SamplerState Sampler::StateAt(std::int64_t n) const {
+  TROUPE_CHECK(n >= 0, "batches are numbered from the start");
+  SamplerState state;
+  state.epoch = first_epoch_;
+  state.samples_consumed = first_consumed_;
+  state.dataset_size = options_.dataset_size;
+  state.seed = options_.seed;
+  if (n > 0) {
+    const GlobalBatch last = BatchAt(n - 1);
+    state.epoch = last.epoch;
+    state.samples_consumed = last.begin + last.size;
+  }
+  return state;
+}
+
+absl::Status Sampler::Load(const SamplerState& state) {
+  if (state.dataset_size != options_.dataset_size ||
+      state.seed != options_.seed) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the saved sampler state is of ", state.dataset_size,
+        " samples and seed ", state.seed, "; this job has ",
+        options_.dataset_size, " samples and seed ", options_.seed));
+  }
+  if (state.epoch < 0 || state.epoch > INT64_C(0xffffffff) ||
+      state.samples_consumed < 0 ||
+      state.samples_consumed > state.dataset_size) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "impossible sampler state: epoch ", state.epoch, ", ",
+        state.samples_consumed, " samples consumed of ", state.dataset_size));
+  }
+  first_epoch_ = state.epoch;
+  first_consumed_ = state.samples_consumed;
+  next_ = 0;
+  return absl::OkStatus();
+}
+
+}  // namespace troupe::data

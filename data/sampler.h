@@ -1,0 +1,148 @@
+// Which samples each step of a job trains on, and which of them a rank takes.
+//
+//   TROUPE_ASSIGN_OR_RETURN(Sampler sampler,
+//                           Sampler::Create({.dataset_size = 60000, ...}));
+//   GlobalBatch batch = sampler.Next();                // the same on all ranks
+//   for (int64_t m = share.begin; m < share.end; ++m)  // this rank's block
+//     sampler.MicroBatchIndices(batch, m, micro_batches);
+//   SamplerState saved = sampler.state();
+//
+// Vocabulary: an epoch's order is a permutation of the samples (epoch_order.h).
+// Consecutive ranges of it are the global batches. A global batch of n samples
+// is cut into M numbered micro-batches: number m has positions
+// [m*n/M, (m+1)*n/M) (integer division). Rank r of W takes the micro-batches
+// [r*M/W, (r+1)*M/W). So what micro-batch m holds depends on M alone, never on
+// W: dp width changes only who computes it. All of it is arithmetic on the
+// seed; ranks never talk.
+//
+// The last global batch of an epoch: dropped with drop_last (the default), or
+// shorter. The same formula cuts a short one, so its micro-batches differ by
+// at most one sample; with fewer samples than micro-batches some are empty.
+//
+// Resuming: the state is (epoch, samples of that epoch consumed by the job).
+// It may be loaded under another dp width, micro-batch size or global batch
+// size: training goes on with the samples not yet seen.
+//
+// Not thread-safe: one loader owns one sampler. Memory: 8 bytes per sample for
+// the current epoch's order; crossing into an epoch costs O(dataset_size),
+// everything else is O(1). Topology invariance: docs/determinism.md.
+
+#ifndef DATA_SAMPLER_H_
+#define DATA_SAMPLER_H_
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+
+namespace troupe::data {
+
+struct SamplerOptions {
+  std::int64_t dataset_size = 0;
+  std::int64_t global_batch_size = 0;  // samples of one step, over all ranks
+  std::uint64_t seed = 0;
+  bool shuffle = true;
+  bool drop_last = true;
+};
+
+// A range of one epoch's order: the samples of one step.
+struct GlobalBatch {
+  std::int64_t epoch = 0;
+  std::int64_t begin = 0;  // position in the epoch's order
+  std::int64_t size = 0;   // global_batch_size, or less for the last one
+
+  friend bool operator==(const GlobalBatch& a, const GlobalBatch& b) {
+    return a.epoch == b.epoch && a.begin == b.begin && a.size == b.size;
+  }
+};
+
+// What a checkpoint holds. The last two only guard against loading it for
+// other data.
+struct SamplerState {
+  std::int64_t epoch = 0;
+  std::int64_t samples_consumed = 0;  // of this epoch, by the whole job
+  std::int64_t dataset_size = 0;
+  std::uint64_t seed = 0;
+
+  friend bool operator==(const SamplerState& a, const SamplerState& b) {
+    return a.epoch == b.epoch && a.samples_consumed == b.samples_consumed &&
+           a.dataset_size == b.dataset_size && a.seed == b.seed;
+  }
+};
+
+// A half-open range of numbers.
+struct Range {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+
+  std::int64_t size() const { return end - begin; }
+  friend bool operator==(const Range& a, const Range& b) {
+    return a.begin == b.begin && a.end == b.end;
+  }
+};
+
+// Part `part` of `parts` of 0..count-1: [part*count/parts,
+// (part+1)*count/parts). Parts are contiguous, in order, and differ in size by
+// at most one.
+Range BlockOf(std::int64_t count, std::int64_t part, std::int64_t parts);
+
+// The number of micro-batches a global batch is cut into.
+//   kInvalidArgument: global_batch_size is not a multiple of
+//                     micro_batch_size * world.
+absl::StatusOr<std::int64_t> MicroBatchCount(std::int64_t global_batch_size,
+                                             std::int64_t micro_batch_size,
+                                             int world);
+
+class Sampler {
+ public:
+  // kInvalidArgument: a size is not positive, or drop_last would drop all.
+  static absl::StatusOr<Sampler> Create(const SamplerOptions& options);
+
+  // The next step's batch.
+  GlobalBatch Next() { return BatchAt(next_++); }
+
+  // The batch `n` steps after the start (or after the state that was loaded),
+  // n >= 0, in O(1). Does not move Next().
+  GlobalBatch BatchAt(std::int64_t n) const;
+
+  // The samples of the batch, and of its micro-batch `m` of `count`. The views
+  // hold until a batch of another epoch is asked for.
+  absl::Span<const std::int64_t> Indices(const GlobalBatch& batch);
+  absl::Span<const std::int64_t> MicroBatchIndices(const GlobalBatch& batch,
+                                                   std::int64_t m,
+                                                   std::int64_t count);
+
+  // The state after `n` batches since the start or the load; what was merely
+  // prefetched does not count. state() is that after all Next() calls.
+  SamplerState StateAt(std::int64_t n) const;
+  SamplerState state() const { return StateAt(next_); }
+
+  // Goes on from `state`: BatchAt(0) is then the first batch after it.
+  //   kInvalidArgument: the state is of another dataset size or seed, or its
+  //                     counts are impossible. The sampler is unchanged.
+  absl::Status Load(const SamplerState& state);
+
+  const SamplerOptions& options() const { return options_; }
+  // Steps in a whole epoch.
+  std::int64_t batches_per_epoch() const {
+    return BatchesIn(options_.dataset_size);
+  }
+
+ private:
+  explicit Sampler(const SamplerOptions& options) : options_(options) {}
+  std::int64_t BatchesIn(std::int64_t samples) const;
+
+  SamplerOptions options_;
+  std::int64_t first_epoch_ = 0;     // where batch 0 lies
+  std::int64_t first_consumed_ = 0;  // in that epoch
+  std::int64_t next_ = 0;
+  std::int64_t order_epoch_ = -1;  // whose order `order_` is
+  std::vector<std::int64_t> order_;
+};
+
+}  // namespace troupe::data
+
+#endif  // DATA_SAMPLER_H_
