@@ -1,0 +1,293 @@
+#include "nn/autograd/tape.h"
+
+#include <atomic>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace troupe::nn {
+namespace {
+
+// Tells the tensors of one tape from those of another; not a source of
+// behaviour, so a process-wide counter is fine.
+std::uint32_t NextSerial() {
+  static std::atomic<std::uint32_t> next{1};
+  const std::uint32_t serial = next.fetch_add(1, std::memory_order_relaxed);
+  return serial == 0 ? next.fetch_add(1, std::memory_order_relaxed) : serial;
+}
+
+absl::Status InOp(const Node& node, const absl::Status& status) {
+  return absl::Status(status.code(), absl::StrCat("backward of ", node.name(),
+                                                  ": ", status.message()));
+}
+
+}  // namespace
+
+absl::Status Node::BackwardWeights(Kernels&, const Tensor&, bool,
+                                   absl::Span<WeightGrad>) {
+  return absl::OkStatus();
+}
+
+Tape::Tape() : serial_(NextSerial()) {}
+
+void Tape::Reset() {
+  serial_ = NextSerial();
+  nodes_.clear();
+  values_.clear();
+}
+
+Tensor Tape::Watch(const Tensor& input) {
+  Tensor watched = input;
+  watched.set_tape_ref({serial_, static_cast<std::int32_t>(values_.size())});
+  values_.emplace_back();
+  values_.back().watched = true;
+  return watched;
+}
+
+Tensor Tape::Leaf(Parameter& parameter) {
+  Tensor leaf = parameter.value;
+  if (!parameter.requires_grad) return leaf;
+  if (parameter.leaf.tape != serial_) {
+    parameter.leaf = {serial_, static_cast<std::int32_t>(values_.size())};
+    values_.emplace_back();
+    values_.back().parameter = &parameter;
+  }
+  leaf.set_tape_ref(parameter.leaf);
+  return leaf;
+}
+
+bool Tape::Tracks(const Tensor& input) const { return ValueOf(input) >= 0; }
+
+bool Tape::Tracks(absl::Span<const Tensor> inputs) const {
+  for (const Tensor& input : inputs) {
+    if (Tracks(input)) return true;
+  }
+  return false;
+}
+
+Tensor Tape::Record(std::unique_ptr<Node> node, absl::Span<const Tensor> inputs,
+                    int num_weights, Tensor output) {
+  if (!Tracks(inputs)) return output.Detached();
+  nodes_.emplace_back();
+  Step& step = nodes_.back();
+  step.node = std::move(node);
+  step.num_weights = num_weights;
+  const int first_weight = static_cast<int>(inputs.size()) - num_weights;
+  for (int i = 0; i < static_cast<int>(inputs.size()); ++i) {
+    const std::int32_t value = ValueOf(inputs[i]);
+    step.inputs.push_back(value);
+    if (i >= first_weight && value >= 0 && !values_[value].parameter) {
+      step.weights_are_leaves = false;
+    }
+    if (value < 0) continue;
+    ++values_[value].uses_left;
+    ++values_[value].readers_left;
+  }
+  if (!step.weights_are_leaves) {
+    for (int i = first_weight; i < static_cast<int>(inputs.size()); ++i) {
+      step.weight_shapes.push_back(inputs[i].shape());
+    }
+  }
+  step.output = static_cast<std::int32_t>(values_.size());
+  values_.emplace_back();
+  output.set_tape_ref({serial_, step.output});
+  return output;
+}
+
+Tensor Tape::InputGrad(const Tensor& watched) const {
+  const std::int32_t value = ValueOf(watched);
+  return value < 0 ? Tensor() : values_[value].grad;
+}
+
+std::vector<Parameter*> Tape::parameters() const {
+  std::vector<Parameter*> used;
+  for (const Value& value : values_) {
+    if (value.parameter) used.push_back(value.parameter);
+  }
+  return used;
+}
+
+BackwardPass::BackwardPass(Tape& tape, Kernels& kernels, GradientSink& sink,
+                           Mode mode)
+    : tape_(tape),
+      kernels_(kernels),
+      sink_(sink),
+      mode_(mode),
+      next_(tape.num_nodes() - 1),
+      phase_(mode == Mode::kInputs ? Phase::kInputs : Phase::kWeights) {}
+
+void BackwardPass::Seed(const Tensor& output, const Tensor& dy) {
+  const std::int32_t value = tape_.ValueOf(output);
+  if (value < 0) return;  // nothing before it is trainable
+  // A loss is seeded by a defined tensor without memory: "one".
+  tape_.values_[value].grad =
+      dy.defined() ? dy.Detached()
+                   : Tensor::Meta({}, output.dtype(), output.device());
+}
+
+bool BackwardPass::Enters(const Tape::Step& step) const {
+  return mode_ == Mode::kWeights ? step.dy.defined()
+                                 : tape_.values_[step.output].grad.defined();
+}
+
+absl::StatusOr<bool> BackwardPass::Next() {
+  while (next_ >= 0) {
+    Tape::Step& step = tape_.nodes_[next_];
+    const bool enters = Enters(step);
+    if (phase_ == Phase::kWeights) {
+      const bool runs =
+          enters && step.num_weights > 0 && step.weights_are_leaves;
+      if (runs) TROUPE_RETURN_IF_ERROR(RunWeights(step));
+      UsedWeights(step);
+      if (mode_ == Mode::kWhole) {
+        phase_ = Phase::kInputs;
+      } else {
+        step.dy = Tensor();
+        step.node.reset();
+        --next_;
+      }
+      if (runs) return true;
+      continue;
+    }
+    if (enters) TROUPE_RETURN_IF_ERROR(RunInputs(step));
+    UsedInputs(step);
+    Tensor& grad = tape_.values_[step.output].grad;
+    if (mode_ == Mode::kWhole) {
+      step.node.reset();  // frees the activations it saved
+      phase_ = Phase::kWeights;
+    } else {
+      step.dy = grad;
+    }
+    grad = Tensor();
+    --next_;
+    if (enters) return true;
+  }
+  return false;
+}
+
+absl::Status BackwardPass::RunWeights(Tape::Step& step) {
+  const int first = static_cast<int>(step.inputs.size()) - step.num_weights;
+  absl::InlinedVector<WeightGrad, 2> grads(step.num_weights);
+  bool any = false, any_written = false, all_written = true;
+  for (int i = 0; i < step.num_weights; ++i) {
+    const std::int32_t value = step.inputs[first + i];
+    if (value < 0) continue;
+    Parameter& parameter = *tape_.values_[value].parameter;
+    grads[i].grad = parameter.grad;
+    any = true;
+    any_written |= parameter.grad_written;
+    all_written &= parameter.grad_written;
+  }
+  if (!any) return absl::OkStatus();
+  for (int i = 0; i < step.num_weights; ++i) {
+    const std::int32_t value = step.inputs[first + i];
+    if (value < 0) continue;
+    Parameter& parameter = *tape_.values_[value].parameter;
+    // A kernel adds to all of its gradients or to none.
+    if (any_written && !all_written && !parameter.grad_written) {
+      TROUPE_RETURN_IF_ERROR(kernels_.Fill(0.0, parameter.grad));
+    }
+    parameter.grad_written = true;
+  }
+  const Tensor& dy =
+      mode_ == Mode::kWeights ? step.dy : tape_.values_[step.output].grad;
+  absl::Status status = step.node->BackwardWeights(
+      kernels_, dy, /*accumulate=*/any_written, absl::MakeSpan(grads));
+  return status.ok() ? status : InOp(*step.node, status);
+}
+
+// Weights that were themselves computed (a normalised weight, say): their
+// gradients flow on, so they belong to the pass over inputs.
+absl::Status BackwardPass::RunComputedWeights(Tape::Step& step) {
+  const int first = static_cast<int>(step.inputs.size()) - step.num_weights;
+  const Tensor& dy = tape_.values_[step.output].grad;
+  absl::InlinedVector<WeightGrad, 2> grads(step.num_weights);
+  for (int i = 0; i < step.num_weights; ++i) {
+    if (step.inputs[first + i] < 0) continue;
+    grads[i].grad = Tensor::Empty(step.weight_shapes[i], dy.dtype(),
+                                  kernels_.allocator());
+  }
+  absl::Status status = step.node->BackwardWeights(
+      kernels_, dy, /*accumulate=*/false, absl::MakeSpan(grads));
+  if (!status.ok()) return InOp(*step.node, status);
+  for (int i = 0; i < step.num_weights; ++i) {
+    if (!grads[i].wanted()) continue;
+    TROUPE_RETURN_IF_ERROR(Give(step.inputs[first + i], grads[i].grad));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status BackwardPass::RunInputs(Tape::Step& step) {
+  if (!step.weights_are_leaves) {
+    TROUPE_RETURN_IF_ERROR(RunComputedWeights(step));
+  }
+  const int count = static_cast<int>(step.inputs.size()) - step.num_weights;
+  absl::InlinedVector<Tensor, 4> dx(count);
+  absl::InlinedVector<bool, 4> wanted(count);
+  bool any = false;
+  for (int i = 0; i < count; ++i) any |= wanted[i] = step.inputs[i] >= 0;
+  if (!any) return absl::OkStatus();
+  absl::Status status =
+      step.node->BackwardInputs(kernels_, tape_.values_[step.output].grad,
+                                wanted, absl::MakeSpan(dx));
+  if (!status.ok()) return InOp(*step.node, status);
+  for (int i = 0; i < count; ++i) {
+    if (wanted[i]) TROUPE_RETURN_IF_ERROR(Give(step.inputs[i], dx[i]));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status BackwardPass::Give(std::int32_t id, const Tensor& grad) {
+  Tape::Value& value = tape_.values_[id];
+  if (value.parameter) {
+    Parameter& parameter = *value.parameter;
+    const bool add = std::exchange(parameter.grad_written, true);
+    return add ? kernels_.Add(parameter.grad, grad, parameter.grad)
+               : kernels_.Copy(grad, parameter.grad);
+  }
+  if (!value.grad.defined()) {
+    value.grad = grad.Detached();
+    return absl::OkStatus();
+  }
+  Tensor sum =
+      Tensor::Empty(grad.shape(), grad.dtype(), kernels_.allocator());
+  TROUPE_RETURN_IF_ERROR(kernels_.Add(value.grad, grad, sum));
+  value.grad = sum;
+  return absl::OkStatus();
+}
+
+void BackwardPass::UsedWeights(Tape::Step& step) {
+  if (!step.weights_are_leaves) return;
+  const int first = static_cast<int>(step.inputs.size()) - step.num_weights;
+  for (int i = first; i < static_cast<int>(step.inputs.size()); ++i) {
+    FinishUse(step.inputs[i]);
+  }
+}
+
+// The pass over inputs is the last to read the weights (they are factors of
+// the input gradient), whether it ran or had nothing to do.
+void BackwardPass::UsedInputs(Tape::Step& step) {
+  const int first = static_cast<int>(step.inputs.size()) - step.num_weights;
+  for (int i = 0; i < static_cast<int>(step.inputs.size()); ++i) {
+    if (i < first || !step.weights_are_leaves) FinishUse(step.inputs[i]);
+    FinishRead(step.inputs[i]);
+  }
+}
+
+void BackwardPass::FinishUse(std::int32_t id) {
+  if (id < 0) return;
+  Tape::Value& value = tape_.values_[id];
+  if (--value.uses_left == 0 && value.parameter) {
+    sink_.GradientComplete(*value.parameter);
+  }
+}
+
+void BackwardPass::FinishRead(std::int32_t id) {
+  if (id < 0) return;
+  Tape::Value& value = tape_.values_[id];
+  if (--value.readers_left == 0 && value.parameter) {
+    sink_.LastReaderDone(*value.parameter);
+  }
+}
+
+}  // namespace troupe::nn

@@ -1,0 +1,175 @@
+// Define-by-run autograd on an explicit tape. A tape belongs to one micro-batch
+// of one chunk; a pipeline holds several at once.
+//
+//   Tape tape;
+//   Context ctx(kernels, &tape);
+//   Tensor loss = ops::SoftmaxCrossEntropy(ctx, model(ctx, x), targets);
+//   BackwardPass backward(tape, kernels, sink, BackwardPass::Mode::kWhole);
+//   backward.Seed(loss);                              // d loss / d loss = 1
+//   while (*backward.Next()) {}                       // or piece by piece
+//
+// Backward runs in pieces, so that its caller can launch a reduction, update a
+// bucket or yield between two of them: the actors' strands, and the simulator,
+// interleave at exactly these points. In kWhole a node's weight gradient is
+// one piece and comes before its input gradient: the sooner a gradient is
+// complete, the sooner its bucket can travel. kInputs, then kWeights, give the
+// same numbers as kWhole, bit for bit (zero-bubble schedules, Qi et al. 2023,
+// arXiv:2401.10241, sec. 2).
+//
+// Order of sums: nodes in reverse order of recording. A parameter used several
+// times, or by several micro-batches, adds up in that order.
+//
+// Threads: one at a time.
+
+#ifndef NN_AUTOGRAD_TAPE_H_
+#define NN_AUTOGRAD_TAPE_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "nn/autograd/parameter.h"
+#include "nn/kernels/kernels.h"
+#include "nn/tensor/tensor.h"
+
+namespace troupe::nn {
+
+// Where the gradient of one weight goes. `grad` is undefined where it is not
+// wanted.
+struct WeightGrad {
+  Tensor grad;
+  bool wanted() const { return grad.defined(); }
+};
+
+// One recorded op: what backward needs, and how to run it. `dy` has the shape
+// of the op's output; it is undefined for a loss, whose seed is 1.
+class Node {
+ public:
+  virtual ~Node() = default;
+  virtual const char* name() const = 0;
+
+  // Fills dx[i] for every activation input with wanted[i]; leaves the others
+  // undefined. dx[i] may be a handle to a saved tensor.
+  virtual absl::Status BackwardInputs(Kernels& kernels, const Tensor& dy,
+                                      absl::Span<const bool> wanted,
+                                      absl::Span<Tensor> dx) = 0;
+
+  // Writes (or adds, where `accumulate`) the gradients of the weights.
+  virtual absl::Status BackwardWeights(Kernels& kernels, const Tensor& dy,
+                                       bool accumulate,
+                                       absl::Span<WeightGrad> grads);
+};
+
+// Told, during backward, what has become of each parameter. A parameter is
+// reported at most once per tape for each of the two.
+class GradientSink {
+ public:
+  virtual ~GradientSink() = default;
+  // This tape adds nothing more to parameter.grad.
+  virtual void GradientComplete(Parameter& parameter) = 0;
+  // No later piece of this tape reads parameter.value.
+  virtual void LastReaderDone(Parameter& parameter) = 0;
+};
+
+class Tape {
+ public:
+  Tape();
+  Tape(const Tape&) = delete;
+  Tape& operator=(const Tape&) = delete;
+
+  // A tracked copy of the handle: backward will hold its gradient (InputGrad).
+  // What a stage does with the activation that it received.
+  Tensor Watch(const Tensor& input);
+  // The parameter's value as a leaf of this tape.
+  Tensor Leaf(Parameter& parameter);
+
+  // Records an op with `num_weights` of its inputs (the last ones) being
+  // weights. Returns `output`, tracked if any input is; otherwise drops `node`.
+  Tensor Record(std::unique_ptr<Node> node, absl::Span<const Tensor> inputs,
+                int num_weights, Tensor output);
+  // Whether Record() would keep a node with these inputs.
+  bool Tracks(absl::Span<const Tensor> inputs) const;
+  bool Tracks(const Tensor& input) const;
+
+  // The gradient of a watched input, after a pass that computes inputs;
+  // undefined where the loss does not depend on it.
+  Tensor InputGrad(const Tensor& watched) const;
+
+  // Forgets everything and becomes a new tape.
+  void Reset();
+
+  int num_nodes() const { return static_cast<int>(nodes_.size()); }
+  // Parameters used on this tape, in order of first use.
+  std::vector<Parameter*> parameters() const;
+
+ private:
+  friend class BackwardPass;
+
+  struct Value {
+    Parameter* parameter = nullptr;
+    Tensor grad;          // what consumers have given so far
+    bool watched = false;
+    int uses_left = 0;     // nodes still to add to the gradient
+    int readers_left = 0;  // pieces still to read the parameter
+  };
+  struct Step {
+    std::unique_ptr<Node> node;
+    absl::InlinedVector<std::int32_t, 4> inputs;  // values; -1 is a constant
+    absl::InlinedVector<Shape, 4> weight_shapes;  // of computed weights
+    int num_weights = 0;
+    bool weights_are_leaves = true;
+    std::int32_t output = -1;
+    Tensor dy;  // kept between kInputs and kWeights
+  };
+
+  std::int32_t ValueOf(const Tensor& tensor) const {
+    return tensor.tape_ref().tape == serial_ ? tensor.tape_ref().value : -1;
+  }
+
+  std::uint32_t serial_;
+  std::vector<Value> values_;
+  std::vector<Step> nodes_;
+};
+
+class BackwardPass {
+ public:
+  enum class Mode { kWhole, kInputs, kWeights };
+
+  BackwardPass(Tape& tape, Kernels& kernels, GradientSink& sink, Mode mode);
+
+  // Where gradients begin: a loss (dy undefined), or a stage's output with the
+  // gradient that came from the next stage. Not needed in kWeights.
+  void Seed(const Tensor& output, const Tensor& dy = Tensor());
+
+  // Runs the next piece. False when there was none: the pass is complete.
+  // An error names the op; the tape is then of no further use.
+  absl::StatusOr<bool> Next();
+
+ private:
+  enum class Phase { kWeights, kInputs };
+
+  bool Enters(const Tape::Step& step) const;
+  absl::Status RunWeights(Tape::Step& step);
+  absl::Status RunComputedWeights(Tape::Step& step);
+  absl::Status RunInputs(Tape::Step& step);
+  absl::Status Give(std::int32_t value, const Tensor& grad);
+  void UsedWeights(Tape::Step& step);
+  void UsedInputs(Tape::Step& step);
+  void FinishUse(std::int32_t value);
+  void FinishRead(std::int32_t value);
+
+  Tape& tape_;
+  Kernels& kernels_;
+  GradientSink& sink_;
+  const Mode mode_;
+  int next_;
+  Phase phase_;
+};
+
+}  // namespace troupe::nn
+
+#endif  // NN_AUTOGRAD_TAPE_H_
