@@ -1,0 +1,171 @@
+#include "nn/kernels/reference/element.h"
+#include "nn/kernels/reference/reference_impl.h"
+
+namespace troupe::nn::reference {
+namespace {
+
+// The extents of one convolution and how its elements lie in memory.
+struct ConvShape {
+  ConvShape(const Window2d& window, const Tensor& x_NHWC, const Tensor& y_NPQO)
+      : win(window),
+        N(x_NHWC.dim(0)),
+        H(x_NHWC.dim(1)),
+        W(x_NHWC.dim(2)),
+        C(x_NHWC.dim(3)),
+        P(y_NPQO.dim(1)),
+        Q(y_NPQO.dim(2)),
+        O(y_NPQO.dim(3)),
+        R(window.kernel_h),
+        S(window.kernel_w) {}
+
+  std::int64_t X(std::int64_t n, std::int64_t h, std::int64_t w,
+                 std::int64_t c) const {
+    return ((n * H + h) * W + w) * C + c;
+  }
+  std::int64_t Y(std::int64_t n, std::int64_t p, std::int64_t q,
+                 std::int64_t o) const {
+    return ((n * P + p) * Q + q) * O + o;
+  }
+  std::int64_t Weight(std::int64_t o, std::int64_t c, std::int64_t r,
+                      std::int64_t s) const {
+    return ((o * C + c) * R + r) * S + s;
+  }
+
+  const Window2d win;
+  const std::int64_t N, H, W, C, P, Q, O, R, S;
+};
+
+// y[n, p, q, o] without the bias.
+template <typename T>
+double ForwardAt(const ConvShape& at, const T* x, const T* w, std::int64_t n,
+                 std::int64_t p, std::int64_t q, std::int64_t o) {
+  double sum = 0;
+  for (std::int64_t r = 0; r < at.R; ++r) {
+    const auto h = InputAt(p, at.win.stride_h, at.win.pad_h, r, at.H);
+    for (std::int64_t s = 0; h >= 0 && s < at.S; ++s) {
+      const auto v = InputAt(q, at.win.stride_w, at.win.pad_w, s, at.W);
+      for (std::int64_t c = 0; v >= 0 && c < at.C; ++c) {
+        sum += Load(x[at.X(n, h, v, c)]) * Load(w[at.Weight(o, c, r, s)]);
+      }
+    }
+  }
+  return sum;
+}
+
+// dx[n, h, v, c]: from every window that has the pixel.
+template <typename T>
+double BackwardInputAt(const ConvShape& at, const T* dy, const T* w,
+                       std::int64_t n, std::int64_t h, std::int64_t v,
+                       std::int64_t c) {
+  double sum = 0;
+  for (std::int64_t r = at.R - 1; r >= 0; --r) {
+    const auto p = OutputAt(h, at.win.stride_h, at.win.pad_h, r, at.P);
+    for (std::int64_t s = at.S - 1; p >= 0 && s >= 0; --s) {
+      const auto q = OutputAt(v, at.win.stride_w, at.win.pad_w, s, at.Q);
+      for (std::int64_t o = 0; q >= 0 && o < at.O; ++o) {
+        sum += Load(dy[at.Y(n, p, q, o)]) * Load(w[at.Weight(o, c, r, s)]);
+      }
+    }
+  }
+  return sum;
+}
+
+// dw[o, c, r, s], samples and pixels in ascending order.
+template <typename T>
+double BackwardWeightAt(const ConvShape& at, const T* x, const T* dy,
+                        std::int64_t o, std::int64_t c, std::int64_t r,
+                        std::int64_t s) {
+  double sum = 0;
+  for (std::int64_t n = 0; n < at.N; ++n) {
+    for (std::int64_t p = 0; p < at.P; ++p) {
+      const auto h = InputAt(p, at.win.stride_h, at.win.pad_h, r, at.H);
+      for (std::int64_t q = 0; h >= 0 && q < at.Q; ++q) {
+        const auto v = InputAt(q, at.win.stride_w, at.win.pad_w, s, at.W);
+        if (v < 0) continue;
+        sum += Load(dy[at.Y(n, p, q, o)]) * Load(x[at.X(n, h, v, c)]);
+      }
+    }
+  }
+  return sum;
+}
+
+// db[o]: the sum of dy over samples and pixels.
+template <typename T>
+void BackwardBias(const ConvShape& at, const T* dy, bool accumulate, T* db) {
+  const std::int64_t pixels = at.N * at.P * at.Q;
+  for (std::int64_t o = 0; o < at.O; ++o) {
+    double sum = accumulate ? Load(db[o]) : 0;
+    for (std::int64_t i = 0; i < pixels; ++i) sum += Load(dy[i * at.O + o]);
+    db[o] = Store<T>(sum);
+  }
+}
+
+// Calls fn(i, j, k, l) for every index of an array [I, J, K, L], in order.
+template <typename Fn>
+void ForEach4(std::int64_t I, std::int64_t J, std::int64_t K, std::int64_t L,
+              Fn fn) {
+  for (std::int64_t i = 0; i < I; ++i) {
+    for (std::int64_t j = 0; j < J; ++j) {
+      for (std::int64_t k = 0; k < K; ++k) {
+        for (std::int64_t l = 0; l < L; ++l) fn(i, j, k, l);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+absl::Status ReferenceKernels::Conv2dForward(const Window2d& window,
+                                             const Tensor& x_NHWC,
+                                             const Tensor& w_OCRS,
+                                             const Tensor& b_O,
+                                             Tensor& y_NPQO) {
+  const ConvShape at(window, x_NHWC, y_NPQO);
+  return ForFloating("Conv2dForward", x_NHWC.dtype(), [&](auto element) {
+    using T = decltype(element);
+    const T* x = x_NHWC.data<T>();
+    const T* w = w_OCRS.data<T>();
+    const T* b = b_O.defined() ? b_O.data<T>() : nullptr;
+    T* y = y_NPQO.data<T>();
+    ForEach4(at.N, at.P, at.Q, at.O, [&](auto n, auto p, auto q, auto o) {
+      const double bias = b ? Load(b[o]) : 0;
+      y[at.Y(n, p, q, o)] = Store<T>(bias + ForwardAt(at, x, w, n, p, q, o));
+    });
+  });
+}
+
+absl::Status ReferenceKernels::Conv2dBackwardInput(const Window2d& window,
+                                                   const Tensor& dy_NPQO,
+                                                   const Tensor& w_OCRS,
+                                                   Tensor& dx_NHWC) {
+  const ConvShape at(window, dx_NHWC, dy_NPQO);
+  return ForFloating("Conv2dBackwardInput", dy_NPQO.dtype(), [&](auto element) {
+    using T = decltype(element);
+    const T* dy = dy_NPQO.data<T>();
+    const T* w = w_OCRS.data<T>();
+    T* dx = dx_NHWC.data<T>();
+    ForEach4(at.N, at.H, at.W, at.C, [&](auto n, auto h, auto v, auto c) {
+      dx[at.X(n, h, v, c)] = Store<T>(BackwardInputAt(at, dy, w, n, h, v, c));
+    });
+  });
+}
+
+absl::Status ReferenceKernels::Conv2dBackwardWeight(
+    const Window2d& window, const Tensor& x_NHWC, const Tensor& dy_NPQO,
+    bool accumulate, Tensor& dw_OCRS, Tensor& db_O) {
+  const ConvShape at(window, x_NHWC, dy_NPQO);
+  return ForFloating("Conv2dBackwardWeight", x_NHWC.dtype(), [&](auto element) {
+    using T = decltype(element);
+    const T* x = x_NHWC.data<T>();
+    const T* dy = dy_NPQO.data<T>();
+    T* dw = dw_OCRS.data<T>();
+    ForEach4(at.O, at.C, at.R, at.S, [&](auto o, auto c, auto r, auto s) {
+      T& element_dw = dw[at.Weight(o, c, r, s)];
+      const double before = accumulate ? Load(element_dw) : 0;
+      element_dw = Store<T>(before + BackwardWeightAt(at, x, dy, o, c, r, s));
+    });
+    if (db_O.defined()) BackwardBias(at, dy, accumulate, db_O.data<T>());
+  });
+}
+
+}  // namespace troupe::nn::reference

@@ -1,0 +1,77 @@
+#include "nn/kernels/reference/element.h"
+#include "nn/kernels/reference/reference_impl.h"
+
+namespace troupe::nn::reference {
+
+absl::Status ReferenceKernels::LinearForward(const Tensor& x_NK,
+                                             const Tensor& w_MK,
+                                             const Tensor& b_M, Tensor& y_NM) {
+  const std::int64_t N = x_NK.dim(0), K = x_NK.dim(1), M = w_MK.dim(0);
+  return ForFloating("LinearForward", x_NK.dtype(), [&](auto element) {
+    using T = decltype(element);
+    const T* x = x_NK.data<T>();
+    const T* w = w_MK.data<T>();
+    const T* b = b_M.defined() ? b_M.data<T>() : nullptr;
+    T* y = y_NM.data<T>();
+    for (std::int64_t n = 0; n < N; ++n) {
+      for (std::int64_t m = 0; m < M; ++m) {
+        double sum = b ? Load(b[m]) : 0;
+        for (std::int64_t k = 0; k < K; ++k) {
+          sum += Load(x[n * K + k]) * Load(w[m * K + k]);
+        }
+        y[n * M + m] = Store<T>(sum);
+      }
+    }
+  });
+}
+
+absl::Status ReferenceKernels::LinearBackwardInput(const Tensor& dy_NM,
+                                                   const Tensor& w_MK,
+                                                   Tensor& dx_NK) {
+  const std::int64_t N = dy_NM.dim(0), M = dy_NM.dim(1), K = w_MK.dim(1);
+  return ForFloating("LinearBackwardInput", dy_NM.dtype(), [&](auto element) {
+    using T = decltype(element);
+    const T* dy = dy_NM.data<T>();
+    const T* w = w_MK.data<T>();
+    T* dx = dx_NK.data<T>();
+    for (std::int64_t n = 0; n < N; ++n) {
+      for (std::int64_t k = 0; k < K; ++k) {
+        double sum = 0;
+        for (std::int64_t m = 0; m < M; ++m) {
+          sum += Load(dy[n * M + m]) * Load(w[m * K + k]);
+        }
+        dx[n * K + k] = Store<T>(sum);
+      }
+    }
+  });
+}
+
+absl::Status ReferenceKernels::LinearBackwardWeight(const Tensor& x_NK,
+                                                    const Tensor& dy_NM,
+                                                    bool accumulate,
+                                                    Tensor& dw_MK,
+                                                    Tensor& db_M) {
+  const std::int64_t N = x_NK.dim(0), K = x_NK.dim(1), M = dy_NM.dim(1);
+  return ForFloating("LinearBackwardWeight", x_NK.dtype(), [&](auto element) {
+    using T = decltype(element);
+    const T* x = x_NK.data<T>();
+    const T* dy = dy_NM.data<T>();
+    T* dw = dw_MK.data<T>();
+    T* db = db_M.defined() ? db_M.data<T>() : nullptr;
+    for (std::int64_t m = 0; m < M; ++m) {
+      for (std::int64_t k = 0; k < K; ++k) {
+        double sum = accumulate ? Load(dw[m * K + k]) : 0;
+        for (std::int64_t n = 0; n < N; ++n) {
+          sum += Load(dy[n * M + m]) * Load(x[n * K + k]);
+        }
+        dw[m * K + k] = Store<T>(sum);
+      }
+      if (!db) continue;
+      double sum = accumulate ? Load(db[m]) : 0;
+      for (std::int64_t n = 0; n < N; ++n) sum += Load(dy[n * M + m]);
+      db[m] = Store<T>(sum);
+    }
+  });
+}
+
+}  // namespace troupe::nn::reference

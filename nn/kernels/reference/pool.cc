@@ -1,0 +1,136 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "nn/kernels/reference/element.h"
+#include "nn/kernels/reference/reference_impl.h"
+
+namespace troupe::nn::reference {
+namespace {
+
+// Calls fn(n, i, j, c) for every element of `images` [N, I, J, C], in order,
+// which is also the order of its memory.
+template <typename Fn>
+void ForEachPixel(const Tensor& images, Fn fn) {
+  for (std::int64_t n = 0; n < images.dim(0); ++n) {
+    for (std::int64_t i = 0; i < images.dim(1); ++i) {
+      for (std::int64_t j = 0; j < images.dim(2); ++j) {
+        for (std::int64_t c = 0; c < images.dim(3); ++c) fn(n, i, j, c);
+      }
+    }
+  }
+}
+
+// Calls fn(h, w) for every input pixel in the window of output (p, q), in row
+// order.
+template <typename Fn>
+void ForEachTap(const Window2d& win, const Tensor& x, std::int64_t p,
+                std::int64_t q, Fn fn) {
+  for (std::int64_t r = 0; r < win.kernel_h; ++r) {
+    const auto h = InputAt(p, win.stride_h, win.pad_h, r, x.dim(1));
+    for (std::int64_t s = 0; h >= 0 && s < win.kernel_w; ++s) {
+      const auto w = InputAt(q, win.stride_w, win.pad_w, s, x.dim(2));
+      if (w >= 0) fn(h, w);
+    }
+  }
+}
+
+// Calls fn(p, q) for every output whose window has input pixel (h, w), in row
+// order.
+template <typename Fn>
+void ForEachOutput(const Window2d& win, const Tensor& y, std::int64_t h,
+                   std::int64_t w, Fn fn) {
+  for (std::int64_t r = win.kernel_h - 1; r >= 0; --r) {
+    const auto p = OutputAt(h, win.stride_h, win.pad_h, r, y.dim(1));
+    for (std::int64_t s = win.kernel_w - 1; p >= 0 && s >= 0; --s) {
+      const auto q = OutputAt(w, win.stride_w, win.pad_w, s, y.dim(2));
+      if (q >= 0) fn(p, q);
+    }
+  }
+}
+
+std::int64_t At(const Tensor& images, std::int64_t n, std::int64_t i,
+                std::int64_t j, std::int64_t c) {
+  return ((n * images.dim(1) + i) * images.dim(2) + j) * images.dim(3) + c;
+}
+
+}  // namespace
+
+absl::Status ReferenceKernels::MaxPool2dForward(const Window2d& window,
+                                                const Tensor& x, Tensor& y,
+                                                Tensor& argmax) {
+  return ForFloating("MaxPool2dForward", x.dtype(), [&](auto element) {
+    using T = decltype(element);
+    const T* in = x.data<T>();
+    T* out = y.data<T>();
+    std::int32_t* winner = argmax.data<std::int32_t>();
+    ForEachPixel(y, [&](auto n, auto p, auto q, auto c) {
+      double best = -std::numeric_limits<double>::infinity();
+      std::int64_t best_at = -1;
+      ForEachTap(window, x, p, q, [&](auto h, auto w) {
+        const double value = Load(in[At(x, n, h, w, c)]);
+        if (best_at < 0 || value > best || std::isnan(value)) {
+          best = value;
+          best_at = h * x.dim(2) + w;
+        }
+      });
+      *out++ = Store<T>(best);
+      *winner++ = static_cast<std::int32_t>(best_at);
+    });
+  });
+}
+
+absl::Status ReferenceKernels::MaxPool2dBackward(const Window2d& window,
+                                                 const Tensor& dy,
+                                                 const Tensor& argmax,
+                                                 Tensor& dx) {
+  return ForFloating("MaxPool2dBackward", dy.dtype(), [&](auto element) {
+    using T = decltype(element);
+    const T* in = dy.data<T>();
+    const std::int32_t* winner = argmax.data<std::int32_t>();
+    T* out = dx.data<T>();
+    ForEachPixel(dx, [&](auto n, auto h, auto w, auto c) {
+      double sum = 0;
+      ForEachOutput(window, dy, h, w, [&](auto p, auto q) {
+        const std::int64_t at = At(dy, n, p, q, c);
+        if (winner[at] == h * dx.dim(2) + w) sum += Load(in[at]);
+      });
+      *out++ = Store<T>(sum);
+    });
+  });
+}
+
+absl::Status ReferenceKernels::AvgPool2dForward(const Window2d& window,
+                                                const Tensor& x, Tensor& y) {
+  const double area = static_cast<double>(window.kernel_h * window.kernel_w);
+  return ForFloating("AvgPool2dForward", x.dtype(), [&](auto element) {
+    using T = decltype(element);
+    const T* in = x.data<T>();
+    T* out = y.data<T>();
+    ForEachPixel(y, [&](auto n, auto p, auto q, auto c) {
+      double sum = 0;
+      ForEachTap(window, x, p, q,
+                 [&](auto h, auto w) { sum += Load(in[At(x, n, h, w, c)]); });
+      *out++ = Store<T>(sum / area);
+    });
+  });
+}
+
+absl::Status ReferenceKernels::AvgPool2dBackward(const Window2d& window,
+                                                 const Tensor& dy, Tensor& dx) {
+  const double area = static_cast<double>(window.kernel_h * window.kernel_w);
+  return ForFloating("AvgPool2dBackward", dy.dtype(), [&](auto element) {
+    using T = decltype(element);
+    const T* in = dy.data<T>();
+    T* out = dx.data<T>();
+    ForEachPixel(dx, [&](auto n, auto h, auto w, auto c) {
+      double sum = 0;
+      ForEachOutput(window, dy, h, w, [&](auto p, auto q) {
+        sum += Load(in[At(dy, n, p, q, c)]);
+      });
+      *out++ = Store<T>(sum / area);
+    });
+  });
+}
+
+}  // namespace troupe::nn::reference
