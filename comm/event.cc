@@ -1,0 +1,57 @@
+#include "comm/event.h"
+
+#include <atomic>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/inlined_vector.h"
+#include "absl/synchronization/mutex.h"
+
+namespace troupe::comm {
+
+struct Event::State {
+  // Set once, after `status`, which never changes again.
+  std::atomic<bool> ready{false};
+  absl::Status status;
+  absl::Mutex mutex;
+  absl::InlinedVector<Callback, 1> callbacks ABSL_GUARDED_BY(mutex);
+};
+
+Event Event::Make() { return Event(std::make_shared<State>()); }
+
+bool Event::ready() const {
+  return state_ == nullptr || state_->ready.load(std::memory_order_acquire);
+}
+
+absl::Status Event::status() const {
+  if (state_ == nullptr || !ready()) return absl::OkStatus();
+  return state_->status;
+}
+
+void Event::OnReady(Callback callback) const {
+  if (!ready()) {
+    absl::MutexLock lock(&state_->mutex);
+    if (!ready()) {
+      state_->callbacks.push_back(std::move(callback));
+      return;
+    }
+  }
+  callback(status());
+}
+
+void Event::Complete(const absl::Status& status) const {
+  if (state_ == nullptr) return;
+  // A callback may drop the last other handle on this event.
+  const std::shared_ptr<State> state = state_;
+  absl::InlinedVector<Callback, 1> callbacks;
+  {
+    absl::MutexLock lock(&state->mutex);
+    if (state->ready.load(std::memory_order_relaxed)) return;
+    state->status = status;
+    state->ready.store(true, std::memory_order_release);
+    callbacks.swap(state->callbacks);
+  }
+  for (const Callback& callback : callbacks) callback(state->status);
+}
+
+}  // namespace troupe::comm

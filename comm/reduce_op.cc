@@ -1,0 +1,21 @@
+#include "comm/reduce_op.h"
+
+namespace troupe::comm {
+
+absl::string_view ReduceOpName(ReduceOp op) {
+  switch (op) {
+    case ReduceOp::kSum:
+      return "sum";
+    case ReduceOp::kAvg:
+      return "avg";
+    case ReduceOp::kMin:
+      return "min";
+    case ReduceOp::kMax:
+      return "max";
+    case ReduceOp::kProduct:
+      break;
+  }
+  return "product";
+}
+
+}  // namespace troupe::comm

@@ -1,0 +1,71 @@
+// The one order in which Troupe adds up what n ranks hold, so that a sum has
+// the same bits on every transport (docs/determinism.md, docs/collectives.md).
+//
+//   const void* sources[3] = {a, b, c};         // 1000 floats each
+//   void* results[3] = {a, b, c};               // in place, all of them
+//   Reduction sum{ReduceOp::kSum, DType::kF32, /*ranks=*/3};
+//   ReduceTree(sum, sources, results, 1000);    // (a + b) + c
+//
+// The tree over n elements in rank order splits at the largest power of two
+// below n, on both sides again: a0 + a1, (a0 + a1) + a2,
+// ((a0 + a1) + (a2 + a3)) + a4. Each node computes in f32 (f64 for f64) and
+// rounds to the dtype. The root then divides, for kAvg, and rounds again; where
+// a floating result is NaN it is the quiet NaN without payload, because which
+// of two NaNs an addition keeps depends on the instruction set.
+//
+// Integers wrap around; an average of them rounds towards zero. u8 has neither
+// avg nor product.
+//
+// Cost: one pass over memory for up to 8 sources; beyond, partial results stay
+// in 2 KB pieces in the first-level cache. Threads: no state; any.
+
+#ifndef COMM_REDUCTION_TREE_H_
+#define COMM_REDUCTION_TREE_H_
+
+#include <cstddef>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "comm/reduce_op.h"
+#include "nn/tensor/dtype.h"
+
+namespace troupe::comm {
+
+struct Reduction {
+  ReduceOp op = ReduceOp::kSum;
+  nn::DType dtype = nn::DType::kF32;
+  // Ranks of the group, where this computes the root of its tree. 0 for a
+  // subtree that some other node will take in: nothing is divided yet.
+  int ranks = 0;
+};
+
+// Sources of one tree.
+inline constexpr int kReductionSourcesMax = 256;
+
+// kInvalidArgument where the dtype lacks the op.
+absl::Status CheckReduction(ReduceOp op, nn::DType dtype);
+
+// How many of n >= 2 sources are left of the root: 1, 2, 2, 4, 4, 4, 4, 8 ...
+int TreeSplit(int n);
+
+// Reduces `count` elements of each source, and writes them to each destination.
+// A destination may be one of the sources; otherwise nothing overlaps. No
+// alignment is asked for. The reduction has passed CheckReduction().
+void ReduceTree(const Reduction& reduction,
+                absl::Span<const void* const> sources,
+                absl::Span<void* const> destinations, std::size_t count);
+
+// The instruction sets there are kernels for. All give the same bits.
+enum class InstructionSet { kPlain, kAvx2, kAvx512 };
+
+// The best that this machine has.
+InstructionSet BestInstructionSet();
+
+// As ReduceTree, by the kernels of `set`, which this machine must have.
+void ReduceTreeOn(InstructionSet set, const Reduction& reduction,
+                  absl::Span<const void* const> sources,
+                  absl::Span<void* const> destinations, std::size_t count);
+
+}  // namespace troupe::comm
+
+#endif  // COMM_REDUCTION_TREE_H_
