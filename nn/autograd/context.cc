@@ -15,11 +15,11 @@ double ShapeRecord::flops() const {
 Tensor Context::Fail(const absl::Status& status) {
   if (status_.ok()) {
     const std::string where = path();
-    status_ = where.empty()
-                  ? status
-                  : absl::Status(status.code(),
-                                 absl::StrCat("in module ", where, ": ",
-                                              status.message()));
+    status_ =
+        where.empty()
+            ? status
+            : absl::Status(status.code(), absl::StrCat("in module ", where,
+                                                       ": ", status.message()));
   }
   return Tensor();
 }

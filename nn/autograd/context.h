@@ -62,9 +62,7 @@ class Context {
   void set_training(bool training) { training_ = training; }
   Kernels& kernels() { return *kernels_; }
   Tape* tape() { return tape_; }
-  Device device() const {
-    return shape_only() ? device_ : kernels_->device();
-  }
+  Device device() const { return shape_only() ? device_ : kernels_->device(); }
 
   // A parameter's value, as a leaf of the tape.
   Tensor Use(Parameter& parameter);

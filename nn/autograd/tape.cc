@@ -204,8 +204,8 @@ absl::Status BackwardPass::RunComputedWeights(Tape::Step& step) {
   absl::InlinedVector<WeightGrad, 2> grads(step.num_weights);
   for (int i = 0; i < step.num_weights; ++i) {
     if (step.inputs[first + i] < 0) continue;
-    grads[i].grad = Tensor::Empty(step.weight_shapes[i], dy.dtype(),
-                                  kernels_.allocator());
+    grads[i].grad =
+        Tensor::Empty(step.weight_shapes[i], dy.dtype(), kernels_.allocator());
   }
   absl::Status status = step.node->BackwardWeights(
       kernels_, dy, /*accumulate=*/false, absl::MakeSpan(grads));
@@ -227,9 +227,8 @@ absl::Status BackwardPass::RunInputs(Tape::Step& step) {
   bool any = false;
   for (int i = 0; i < count; ++i) any |= wanted[i] = step.inputs[i] >= 0;
   if (!any) return absl::OkStatus();
-  absl::Status status =
-      step.node->BackwardInputs(kernels_, tape_.values_[step.output].grad,
-                                wanted, absl::MakeSpan(dx));
+  absl::Status status = step.node->BackwardInputs(
+      kernels_, tape_.values_[step.output].grad, wanted, absl::MakeSpan(dx));
   if (!status.ok()) return InOp(*step.node, status);
   for (int i = 0; i < count; ++i) {
     if (wanted[i]) TROUPE_RETURN_IF_ERROR(Give(step.inputs[i], dx[i]));
@@ -249,8 +248,7 @@ absl::Status BackwardPass::Give(std::int32_t id, const Tensor& grad) {
     value.grad = grad.Detached();
     return absl::OkStatus();
   }
-  Tensor sum =
-      Tensor::Empty(grad.shape(), grad.dtype(), kernels_.allocator());
+  Tensor sum = Tensor::Empty(grad.shape(), grad.dtype(), kernels_.allocator());
   TROUPE_RETURN_IF_ERROR(kernels_.Add(value.grad, grad, sum));
   value.grad = sum;
   return absl::OkStatus();

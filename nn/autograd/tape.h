@@ -111,7 +111,7 @@ class Tape {
 
   struct Value {
     Parameter* parameter = nullptr;
-    Tensor grad;          // what consumers have given so far
+    Tensor grad;  // what consumers have given so far
     bool watched = false;
     int uses_left = 0;     // nodes still to add to the gradient
     int readers_left = 0;  // pieces still to read the parameter

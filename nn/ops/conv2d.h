@@ -1,0 +1,21 @@
+// Two-dimensional convolution (cross-correlation, as in PyTorch).
+//
+//   Tensor y = ops::Conv2d(ctx, x, ctx.Use(*weight), ctx.Use(*bias), window);
+//
+// x [N, H, W, C], w [O, C, R, S], b [O] or undefined -> y [N, P, Q, O] with
+// P = (H + 2 pad - R) / stride + 1, and Q likewise.
+// Errors (sticky in ctx): kInvalidArgument with the shapes.
+
+#ifndef NN_OPS_CONV2D_H_
+#define NN_OPS_CONV2D_H_
+
+#include "nn/autograd/context.h"
+
+namespace troupe::nn::ops {
+
+Tensor Conv2d(Context& ctx, const Tensor& x, const Tensor& w, const Tensor& b,
+              const Window2d& window);
+
+}  // namespace troupe::nn::ops
+
+#endif  // NN_OPS_CONV2D_H_

@@ -1,0 +1,58 @@
+#include "nn/ops/linear.h"
+
+#include <array>
+#include <utility>
+
+#include "nn/ops/op_util.h"
+
+namespace troupe::nn::ops {
+namespace {
+
+class LinearNode final : public Node {
+ public:
+  LinearNode(Tensor x, Tensor w) : x_(std::move(x)), w_(std::move(w)) {}
+  const char* name() const override { return "linear"; }
+
+  absl::Status BackwardInputs(Kernels& kernels, const Tensor& dy,
+                              absl::Span<const bool>,
+                              absl::Span<Tensor> dx) override {
+    dx[0] = Tensor::Empty(x_.shape(), x_.dtype(), kernels.allocator());
+    return kernels.LinearBackwardInput(dy, w_, dx[0]);
+  }
+  absl::Status BackwardWeights(Kernels& kernels, const Tensor& dy,
+                               bool accumulate,
+                               absl::Span<WeightGrad> grads) override {
+    Tensor none;
+    return kernels.LinearBackwardWeight(
+        x_, dy, accumulate, grads[0].grad,
+        grads.size() > 1 ? grads[1].grad : none);
+  }
+
+ private:
+  Tensor x_, w_;
+};
+
+}  // namespace
+
+Tensor Linear(Context& ctx, const Tensor& x, const Tensor& w, const Tensor& b) {
+  if (!ctx.ok()) return Tensor();
+  if (x.shape().rank() != 2 || w.shape().rank() != 2 || x.dim(1) != w.dim(1) ||
+      x.dtype() != w.dtype()) {
+    return BadShapes(ctx, "linear takes x[N, K] and w[M, K] of one dtype, got ",
+                     Str(x), " and ", Str(w));
+  }
+  if (b.defined() && b.shape() != Shape{w.dim(0)}) {
+    return BadShapes(ctx, "linear takes a bias of [", w.dim(0), "], got ",
+                     Str(b));
+  }
+  Tensor y = ctx.Empty({x.dim(0), w.dim(0)}, x.dtype());
+  ctx.Note("linear", y, 2.0 * x.numel() * w.dim(0));
+  if (ctx.shape_only()) return y;
+  const absl::Status status = ctx.kernels().LinearForward(x, w, b, y);
+  const std::array<Tensor, 3> inputs = {x, w, b};
+  const int weights = b.defined() ? 2 : 1;
+  return Finish(ctx, status, absl::MakeSpan(inputs).first(1 + weights), weights,
+                y, [&] { return std::make_unique<LinearNode>(x, w); });
+}
+
+}  // namespace troupe::nn::ops
