@@ -1,4 +1,5 @@
-"""Stand-in for rules_cc: Debian's 0.0.4 is too new for Bazel 4.2.3, whose native rules do the same."""
+"""Stand-in for rules_cc: Debian's 0.0.4 is too new for Bazel 4.2.3, whose
+native rules do the same."""
 
 cc_binary = native.cc_binary
 cc_import = native.cc_import

@@ -1,0 +1,175 @@
+// Tells ThreadSanitizer about Abseil's locks. Debian's libabsl_*.a is not
+// instrumented, so that the sanitizer would see no order between two holders of
+// an absl::Mutex and report a race on each variable it guards.
+//
+// The linker sends every call of a function below to its wrapper (BUILD has the
+// list, --wrap is the option). The wrapper calls the original and says what it
+// ordered: giving a mutex up releases its address, taking it acquires it.
+//
+// absl::Notification works, except for HasBeenNotified(), which reads an atomic
+// that the archive wrote; wait for it instead.
+
+#include <cstdint>
+
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+
+extern "C" {
+void __tsan_acquire(void* address);
+void __tsan_release(void* address);
+void AnnotateIgnoreReadsBegin(const char* file, int line);
+void AnnotateIgnoreReadsEnd(const char* file, int line);
+void AnnotateIgnoreWritesBegin(const char* file, int line);
+void AnnotateIgnoreWritesEnd(const char* file, int line);
+}
+
+namespace {
+
+using absl::Condition;
+using absl::CondVar;
+using absl::Duration;
+using absl::Mutex;
+using absl::Time;
+
+// Abseil evaluates the conditions of waiters while it locks and unlocks, under
+// a lock that the sanitizer does not see.
+struct IgnoreAccesses {
+  IgnoreAccesses() {
+    AnnotateIgnoreReadsBegin(__FILE__, __LINE__);
+    AnnotateIgnoreWritesBegin(__FILE__, __LINE__);
+  }
+  ~IgnoreAccesses() {
+    AnnotateIgnoreWritesEnd(__FILE__, __LINE__);
+    AnnotateIgnoreReadsEnd(__FILE__, __LINE__);
+  }
+};
+
+// Around a call that begins by giving the mutex up.
+struct Gives {
+  explicit Gives(void* mu) { __tsan_release(mu); }
+  IgnoreAccesses ignore;
+};
+
+// Around a call that ends with the mutex taken. A TryLock that fails orders too
+// much, which can hide a race but not invent one.
+struct Takes {
+  explicit Takes(void* mu) : acquire{mu} {}
+  struct Acquire {
+    void* mu;
+    ~Acquire() { __tsan_acquire(mu); }
+  } acquire;
+  IgnoreAccesses ignore;
+};
+
+}  // namespace
+
+// Declares Real<Name>, the original, and Wrap<Name>, to be defined below.
+#define WRAPPED(Result, Name, symbol, ...)                              \
+  Result Real##Name(__VA_ARGS__) asm("__real__ZN4absl7debian3" symbol); \
+  Result Wrap##Name(__VA_ARGS__) asm("__wrap__ZN4absl7debian3" symbol); \
+  Result Wrap##Name(__VA_ARGS__)
+
+WRAPPED(void, Lock, "5Mutex4LockEv", Mutex* mu) {
+  Takes takes(mu);
+  RealLock(mu);
+}
+
+WRAPPED(void, Unlock, "5Mutex6UnlockEv", Mutex* mu) {
+  Gives gives(mu);
+  RealUnlock(mu);
+}
+
+WRAPPED(bool, TryLock, "5Mutex7TryLockEv", Mutex* mu) {
+  Takes takes(mu);
+  return RealTryLock(mu);
+}
+
+WRAPPED(void, ReaderLock, "5Mutex10ReaderLockEv", Mutex* mu) {
+  Takes takes(mu);
+  RealReaderLock(mu);
+}
+
+WRAPPED(void, ReaderUnlock, "5Mutex12ReaderUnlockEv", Mutex* mu) {
+  Gives gives(mu);
+  RealReaderUnlock(mu);
+}
+
+WRAPPED(bool, ReaderTryLock, "5Mutex13ReaderTryLockEv", Mutex* mu) {
+  Takes takes(mu);
+  return RealReaderTryLock(mu);
+}
+
+WRAPPED(void, Await, "5Mutex5AwaitERKNS0_9ConditionE", Mutex* mu,
+        const Condition& condition) {
+  Gives gives(mu);
+  Takes takes(mu);
+  RealAwait(mu, condition);
+}
+
+WRAPPED(bool, AwaitWithTimeout,
+        "5Mutex16AwaitWithTimeoutERKNS0_9ConditionENS0_8DurationE", Mutex* mu,
+        const Condition& condition, Duration timeout) {
+  Gives gives(mu);
+  Takes takes(mu);
+  return RealAwaitWithTimeout(mu, condition, timeout);
+}
+
+WRAPPED(bool, AwaitWithDeadline,
+        "5Mutex17AwaitWithDeadlineERKNS0_9ConditionENS0_4TimeE", Mutex* mu,
+        const Condition& condition, Time deadline) {
+  Gives gives(mu);
+  Takes takes(mu);
+  return RealAwaitWithDeadline(mu, condition, deadline);
+}
+
+WRAPPED(void, LockWhen, "5Mutex8LockWhenERKNS0_9ConditionE", Mutex* mu,
+        const Condition& condition) {
+  Takes takes(mu);
+  RealLockWhen(mu, condition);
+}
+
+WRAPPED(bool, LockWhenWithTimeout,
+        "5Mutex19LockWhenWithTimeoutERKNS0_9ConditionENS0_8DurationE",
+        Mutex* mu, const Condition& condition, Duration timeout) {
+  Takes takes(mu);
+  return RealLockWhenWithTimeout(mu, condition, timeout);
+}
+
+WRAPPED(bool, LockWhenWithDeadline,
+        "5Mutex20LockWhenWithDeadlineERKNS0_9ConditionENS0_4TimeE", Mutex* mu,
+        const Condition& condition, Time deadline) {
+  Takes takes(mu);
+  return RealLockWhenWithDeadline(mu, condition, deadline);
+}
+
+WRAPPED(void, Wait, "7CondVar4WaitEPNS0_5MutexE", CondVar* cv, Mutex* mu) {
+  Gives gives(mu);
+  Takes takes(mu);
+  RealWait(cv, mu);
+}
+
+WRAPPED(bool, WaitWithTimeout,
+        "7CondVar15WaitWithTimeoutEPNS0_5MutexENS0_8DurationE", CondVar* cv,
+        Mutex* mu, Duration timeout) {
+  Gives gives(mu);
+  Takes takes(mu);
+  return RealWaitWithTimeout(cv, mu, timeout);
+}
+
+WRAPPED(bool, WaitWithDeadline,
+        "7CondVar16WaitWithDeadlineEPNS0_5MutexENS0_4TimeE", CondVar* cv,
+        Mutex* mu, Time deadline) {
+  Gives gives(mu);
+  Takes takes(mu);
+  return RealWaitWithDeadline(cv, mu, deadline);
+}
+
+// Not a lock, but the same gap: the last reference to an absl::Status frees it
+// after an atomic decrement that the sanitizer does not see.
+WRAPPED(void, UnrefNonInlined, "6Status15UnrefNonInlinedEm",
+        std::uintptr_t rep) {
+  void* address = reinterpret_cast<void*>(rep & ~std::uintptr_t{3});
+  __tsan_release(address);
+  __tsan_acquire(address);
+  RealUnrefNonInlined(rep);
+}
