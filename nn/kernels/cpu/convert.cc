@@ -1,0 +1,128 @@
+#include "nn/kernels/cpu/convert.h"
+
+#include <cmath>
+#include <cstring>
+
+namespace troupe::nn::cpu {
+namespace {
+
+double Wide(float v) { return v; }
+double Wide(double v) { return v; }
+double Wide(bf16 v) { return v.ToFloat(); }
+double Wide(f16 v) { return v.ToFloat(); }
+
+// f64 to f32 with the rounding that keeps a second rounding right: to odd.
+float ToOdd(double value) {
+  const float nearest = static_cast<float>(value);
+  if (nearest == value || std::isnan(value) || std::isinf(nearest)) {
+    return nearest;
+  }
+  std::uint32_t bits;
+  std::memcpy(&bits, &nearest, sizeof(bits));
+  if (bits & 1u) return nearest;
+  const bool away = std::fabs(nearest) < std::fabs(value);
+  bits = away ? bits + 1 : bits - 1;
+  float odd;
+  std::memcpy(&odd, &bits, sizeof(odd));
+  return odd;
+}
+
+template <typename T>
+T Narrow(double value) {
+  return T::FromFloat(ToOdd(value));
+}
+template <>
+float Narrow<float>(double value) {
+  return static_cast<float>(value);
+}
+template <>
+double Narrow<double>(double value) {
+  return value;
+}
+
+template <typename From, typename To>
+void Convert(const Tensor& x, Tensor& y) {
+  const From* from = x.data<From>();
+  To* to = y.data<To>();
+  const std::int64_t n = x.numel();
+  for (std::int64_t i = 0; i < n; ++i) to[i] = Narrow<To>(Wide(from[i]));
+}
+
+template <typename From>
+bool ConvertFrom(const Tensor& x, Tensor& y) {
+  switch (y.dtype()) {
+    case DType::kF32:
+      Convert<From, float>(x, y);
+      return true;
+    case DType::kF64:
+      Convert<From, double>(x, y);
+      return true;
+    case DType::kBF16:
+      Convert<From, bf16>(x, y);
+      return true;
+    case DType::kF16:
+      Convert<From, f16>(x, y);
+      return true;
+    default:
+      return false;
+  }
+}
+
+template <typename T>
+void FillWith(T value, Tensor& y) {
+  for (T& v : y.span<T>()) v = value;
+}
+
+template <typename T>
+bool FillInteger(double value, Tensor& y) {
+  if (value != std::floor(value)) return false;
+  FillWith(static_cast<T>(value), y);
+  return true;
+}
+
+}  // namespace
+
+bool ConvertAny(const Tensor& x, Tensor& y) {
+  if (x.dtype() == y.dtype()) {
+    if (x.bytes() > 0) std::memmove(y.raw(), x.raw(), x.bytes());
+    return true;
+  }
+  switch (x.dtype()) {
+    case DType::kF32:
+      return ConvertFrom<float>(x, y);
+    case DType::kF64:
+      return ConvertFrom<double>(x, y);
+    case DType::kBF16:
+      return ConvertFrom<bf16>(x, y);
+    case DType::kF16:
+      return ConvertFrom<f16>(x, y);
+    default:
+      return false;
+  }
+}
+
+bool FillAny(double value, Tensor& y) {
+  switch (y.dtype()) {
+    case DType::kF32:
+      FillWith(static_cast<float>(value), y);
+      return true;
+    case DType::kF64:
+      FillWith(value, y);
+      return true;
+    case DType::kBF16:
+      FillWith(Narrow<bf16>(value), y);
+      return true;
+    case DType::kF16:
+      FillWith(Narrow<f16>(value), y);
+      return true;
+    case DType::kI32:
+      return FillInteger<std::int32_t>(value, y);
+    case DType::kI64:
+      return FillInteger<std::int64_t>(value, y);
+    case DType::kU8:
+      return value >= 0 && FillInteger<std::uint8_t>(value, y);
+  }
+  return false;
+}
+
+}  // namespace troupe::nn::cpu
