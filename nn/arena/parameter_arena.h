@@ -1,0 +1,99 @@
+// Flat memory for a rank's parameters, gradients and optimizer states: parallel
+// arenas in bucket order, so that all-reduce, optimizer and checkpoints work on
+// contiguous ranges without copies.
+//
+//   // One vector per bucket; bucket 0 is complete first in backward.
+//   auto arena = ParameterArena::Create(buckets, {/*pad_elems=*/16},
+//   allocator);
+//   (*arena)->Initialize(seed);
+//   Tensor g = (*arena)->BucketGrads(0);          // [elements of bucket 0]
+//   arena.AddState("momentum_buffer");            // zeros, parallel
+//
+// Every parameter begins on a 64-byte boundary and every bucket's length is a
+// multiple of `pad_elems`; the padding is zero and stays zero under every
+// optimizer that maps (0, 0) to 0. A Parameter's value and grad become views.
+//
+// Create() fails with kInvalidArgument when dtypes are mixed: one arena per
+// dtype is planned, and today's models have one.
+
+#ifndef NN_ARENA_PARAMETER_ARENA_H_
+#define NN_ARENA_PARAMETER_ARENA_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "nn/autograd/parameter.h"
+#include "nn/tensor/tensor.h"
+
+namespace troupe::nn {
+
+// Where a parameter lies: elements [begin, begin + shape.numel()).
+struct ArenaSlot {
+  Parameter* parameter = nullptr;
+  int bucket = 0;
+  std::int64_t begin = 0;
+};
+
+struct ArenaRange {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+  std::int64_t size() const { return end - begin; }
+};
+
+class ParameterArena {
+ public:
+  struct Options {
+    // Bucket lengths are multiples of this many elements: the width of data
+    // parallelism times a cache line, so that every shard is aligned.
+    std::int64_t pad_elems = 16;
+  };
+
+  static absl::StatusOr<std::unique_ptr<ParameterArena>> Create(
+      const std::vector<std::vector<Parameter*>>& buckets,
+      const Options& options, CachingAllocator& allocator);
+
+  // Fills values by each parameter's initialiser, keyed by (seed, name).
+  void Initialize(std::uint64_t seed);
+  // Starts a step: gradients count as unwritten. Touches no memory.
+  void BeginStep();
+  // Zeroes the gradients that nothing has written in this step (parameters
+  // that the model did not use), so that a bucket never travels with old ones.
+  void ZeroUnwritten(int bucket);
+
+  const Tensor& values() const { return values_; }
+  const Tensor& grads() const { return grads_; }
+  int num_buckets() const { return static_cast<int>(ranges_.size()); }
+  const ArenaRange& range(int bucket) const { return ranges_[bucket]; }
+  Tensor BucketValues(int bucket) const { return View(values_, bucket); }
+  Tensor BucketGrads(int bucket) const { return View(grads_, bucket); }
+  const std::vector<ArenaSlot>& slots() const { return slots_; }
+
+  // A parallel arena of zeros, kept under `name` for checkpoints.
+  Tensor AddState(absl::string_view name);
+  const std::vector<std::pair<std::string, Tensor>>& states() const {
+    return states_;
+  }
+  Tensor View(const Tensor& arena, int bucket) const;
+  // The part of a parallel arena that belongs to `slot`, in its shape.
+  Tensor View(const Tensor& arena, const ArenaSlot& slot) const;
+
+ private:
+  ParameterArena(std::vector<ArenaSlot> slots, std::vector<ArenaRange> ranges,
+                 DType dtype, CachingAllocator& allocator);
+
+  CachingAllocator& allocator_;
+  std::vector<ArenaSlot> slots_;
+  std::vector<ArenaRange> ranges_;
+  Tensor values_, grads_;
+  std::vector<std::pair<std::string, Tensor>> states_;
+};
+
+}  // namespace troupe::nn
+
+#endif  // NN_ARENA_PARAMETER_ARENA_H_

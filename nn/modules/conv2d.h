@@ -1,0 +1,41 @@
+// Two-dimensional convolution over images (torch.nn.Conv2d).
+//
+//   Conv2d conv(3, 6, Window2d{5, 5});        // weight [6, 3, 5, 5], bias [6]
+//   Tensor y = conv(ctx, x);                  // (N, 32, 32, 3) -> (N, 28, 28,
+//   6)
+//
+// Default initialisation as PyTorch's: U(-1/sqrt(fan_in), 1/sqrt(fan_in)) with
+// fan_in = in_channels * kernel height * kernel width.
+
+#ifndef NN_MODULES_CONV2D_H_
+#define NN_MODULES_CONV2D_H_
+
+#include <cstdint>
+
+#include "nn/modules/module.h"
+
+namespace troupe::nn {
+
+class Conv2d : public Module {
+ public:
+  struct Options {
+    bool bias = true;
+    DType dtype = DType::kF32;
+  };
+  Conv2d(std::int64_t in_channels, std::int64_t out_channels,
+         const Window2d& window)
+      : Conv2d(in_channels, out_channels, window, Options()) {}
+  Conv2d(std::int64_t in_channels, std::int64_t out_channels,
+         const Window2d& window, const Options& options);
+
+  Tensor Forward(Context& ctx, const Tensor& x) override;
+
+ private:
+  Window2d window_;
+  Parameter& weight_;
+  Parameter* bias_ = nullptr;
+};
+
+}  // namespace troupe::nn
+
+#endif  // NN_MODULES_CONV2D_H_

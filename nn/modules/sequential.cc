@@ -1,0 +1,34 @@
+#include "nn/modules/sequential.h"
+
+namespace troupe::nn {
+
+Tensor Sequential::Forward(Context& ctx, const Tensor& x) {
+  Tensor y = x;
+  for (const std::unique_ptr<Module>& child : children()) y = (*child)(ctx, y);
+  return y;
+}
+
+absl::StatusOr<std::vector<std::unique_ptr<Sequential>>> Sequential::Cut(
+    std::unique_ptr<Sequential> whole, absl::Span<const int> cuts) {
+  int before = 0;
+  for (int cut : cuts) {
+    if (cut <= before || cut >= whole->size()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "cut ", cut, " is not inside the model: cuts ascend between 1 and ",
+          whole->size() - 1, " for a Sequential of ", whole->size()));
+    }
+    before = cut;
+  }
+  std::vector<std::unique_ptr<Sequential>> parts(cuts.size() + 1);
+  for (auto& part : parts) part = std::make_unique<Sequential>();
+  std::vector<std::unique_ptr<Module>> children = whole->TakeChildren();
+  std::size_t part = 0;
+  for (int i = 0; i < static_cast<int>(children.size()); ++i) {
+    if (part < cuts.size() && i == cuts[part]) ++part;
+    const std::string name = children[i]->name();
+    parts[part]->AddChild(name, std::move(children[i]));
+  }
+  return parts;
+}
+
+}  // namespace troupe::nn

@@ -1,0 +1,46 @@
+#include "nn/optim/sgd.h"
+
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace troupe::nn {
+
+absl::Status SgdOptions::Validate() const {
+  const std::pair<const char*, double> values[] = {
+      {"lr", lr}, {"momentum", momentum}, {"weight_decay", weight_decay}};
+  for (const auto& [name, value] : values) {
+    if (!(value >= 0) || std::isinf(value)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("SGD: ", name, " is ", value, ", must be at least 0"));
+    }
+  }
+  if (nesterov && (momentum <= 0 || dampening != 0)) {
+    return absl::InvalidArgumentError(
+        "SGD: nesterov needs momentum above 0 and dampening 0");
+  }
+  return absl::OkStatus();
+}
+
+void Sgd::Attach(ParameterArena& arena) {
+  if (options_.momentum != 0) momentum_ = arena.AddState("momentum_buffer");
+}
+
+absl::Status Sgd::Update(Kernels& kernels, const StepScalars& scalars,
+                         ParameterArena& arena, int bucket) {
+  SgdStep step;
+  step.lr = options_.lr;
+  step.momentum = options_.momentum;
+  step.dampening = options_.dampening;
+  step.weight_decay = options_.weight_decay;
+  step.nesterov = options_.nesterov;
+  step.first_step = scalars.step == 0;
+  step.divisor = scalars.divisor;
+  Tensor values = arena.BucketValues(bucket);
+  Tensor momentum;
+  if (momentum_.defined()) momentum = arena.View(momentum_, bucket);
+  return kernels.SgdUpdate(step, arena.BucketGrads(bucket), values, momentum);
+}
+
+}  // namespace troupe::nn

@@ -1,0 +1,44 @@
+// Stochastic gradient descent with momentum, Nesterov momentum and weight decay
+// as torch.optim.SGD defines them (the formula is at SgdStep).
+//
+//   Sgd sgd({/*lr=*/0.1, /*momentum=*/0.9});
+//
+// Source: Sutskever et al. 2013, "On the importance of initialization and
+// momentum in deep learning", with PyTorch's placing of lr.
+
+#ifndef NN_OPTIM_SGD_H_
+#define NN_OPTIM_SGD_H_
+
+#include "absl/status/status.h"
+#include "nn/optim/optimizer.h"
+
+namespace troupe::nn {
+
+struct SgdOptions {
+  double lr = 0.01;
+  double momentum = 0;
+  double dampening = 0;
+  double weight_decay = 0;
+  bool nesterov = false;
+
+  // kInvalidArgument as PyTorch: negative values; nesterov without momentum or
+  // with dampening.
+  absl::Status Validate() const;
+};
+
+class Sgd : public Optimizer {
+ public:
+  explicit Sgd(const SgdOptions& options) : options_(options) {}
+
+  void Attach(ParameterArena& arena) override;
+  absl::Status Update(Kernels& kernels, const StepScalars& scalars,
+                      ParameterArena& arena, int bucket) override;
+
+ private:
+  const SgdOptions options_;
+  Tensor momentum_;  // undefined without momentum
+};
+
+}  // namespace troupe::nn
+
+#endif  // NN_OPTIM_SGD_H_
