@@ -1,0 +1,357 @@
+// The text of the kernels (reduction_kernels.h): included by one file for each
+// instruction set, which is built with that set's compiler flags.
+//
+//   #define TROUPE_KERNELS KernelsAvx2       // the name of this set's table
+//   #include "comm/reduction_kernels_impl.h"
+//
+// Everything is in an unnamed namespace and nothing of the standard library is
+// called: an inline function shared with other files might otherwise end up in
+// the program in its AVX-512 form only.
+
+#ifndef COMM_REDUCTION_KERNELS_IMPL_H_
+#define COMM_REDUCTION_KERNELS_IMPL_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "comm/reduction_kernels.h"
+
+#if defined(__AVX512F__) || defined(__F16C__)
+#include <immintrin.h>
+#else
+#include "nn/tensor/dtype.h"
+#endif
+
+#ifndef TROUPE_KERNELS
+#define TROUPE_KERNELS KernelsPlain
+#endif
+
+#define TROUPE_INLINE inline __attribute__((always_inline))
+
+namespace troupe::comm::internal {
+namespace {
+
+#if defined(__AVX512F__)
+constexpr int kVectorBytes = 64;
+#elif defined(__AVX2__)
+constexpr int kVectorBytes = 32;
+#else
+constexpr int kVectorBytes = 16;
+#endif
+
+template <typename T, int kBytes = kVectorBytes>
+struct VectorOf {
+  typedef T type __attribute__((vector_size(kBytes)));
+};
+template <typename T, int kBytes = kVectorBytes>
+using Vector = typename VectorOf<T, kBytes>::type;
+
+template <typename V>
+TROUPE_INLINE V LoadBytes(const void* from) {
+  V v;
+  __builtin_memcpy(&v, from, sizeof(V));
+  return v;
+}
+
+template <typename V>
+TROUPE_INLINE void StoreBytes(void* to, V v) {
+  __builtin_memcpy(to, &v, sizeof(V));
+}
+
+template <typename To, typename From>
+TROUPE_INLINE To BitCast(From from) {
+  static_assert(sizeof(To) == sizeof(From), "a cast of bits keeps the size");
+  To to;
+  __builtin_memcpy(&to, &from, sizeof(To));
+  return to;
+}
+
+// A format is how elements lie in memory and in which vectors they are computed
+// with: V Load(), Store(), Round() to the elements' precision at a node, and
+// Canonical() at the root. kStep elements fill one V.
+
+template <typename T>
+struct Direct {
+  using Scalar = T;
+  using V = Vector<T>;
+  static constexpr int kElementBytes = sizeof(T);
+  static constexpr int kStep = kVectorBytes / sizeof(T);
+  static TROUPE_INLINE V Load(const char* from) { return LoadBytes<V>(from); }
+  static TROUPE_INLINE void Store(char* to, V v) { StoreBytes(to, v); }
+  static TROUPE_INLINE V Round(V v) { return v; }
+};
+
+template <typename T>
+struct Float : Direct<T> {
+  using V = Vector<T>;
+  static TROUPE_INLINE V Canonical(V v) {
+    const V nan = V{} + static_cast<T>(__builtin_nan(""));
+    return v == v ? v : nan;
+  }
+};
+
+template <typename T>
+struct Integer : Direct<T> {
+  using V = Vector<T>;
+  static TROUPE_INLINE V Canonical(V v) { return v; }
+};
+
+// 16-bit floats are widened to f32 when loaded, so that a node's rounding is a
+// rounding of the f32 vector in place.
+struct Half {
+  using Scalar = float;
+  using V = Vector<float>;
+  using Bits = Vector<std::uint32_t>;
+  using Narrow = Vector<std::uint16_t, kVectorBytes / 2>;
+  static constexpr int kElementBytes = 2;
+  static constexpr int kStep = kVectorBytes / 4;
+};
+
+struct BFloat16 : Half {
+  static TROUPE_INLINE V Load(const char* from) {
+    const Bits wide = __builtin_convertvector(LoadBytes<Narrow>(from), Bits)
+                      << 16;
+    return BitCast<V>(wide);
+  }
+  static TROUPE_INLINE void Store(char* to, V v) {
+    const Bits high = BitCast<Bits>(v) >> 16;
+    StoreBytes(to, __builtin_convertvector(high, Narrow));
+  }
+  // To nearest, ties to even, as nn::bf16::FromFloat().
+  static TROUPE_INLINE V Round(V v) {
+    const Bits bits = BitCast<Bits>(v);
+    const Bits rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) & 0xffff0000u;
+    const Bits quiet = (bits | 0x400000u) & 0xffff0000u;
+    return BitCast<V>(v == v ? rounded : quiet);
+  }
+  static TROUPE_INLINE V Canonical(V v) { return Float<float>::Canonical(v); }
+};
+
+struct Float16 : Half {
+#if defined(__AVX512F__)
+  // The forms with a mask: GCC 12 warns of the others' undefined operand.
+  static constexpr __mmask16 kAll = 0xffff;
+  static TROUPE_INLINE V Load(const char* from) {
+    return _mm512_maskz_cvtph_ps(kAll, LoadBytes<__m256i>(from));
+  }
+  static TROUPE_INLINE __m256i Narrowed(V v) {
+    return _mm512_maskz_cvtps_ph(kAll, v, _MM_FROUND_TO_NEAREST_INT);
+  }
+  static TROUPE_INLINE void Store(char* to, V v) {
+    StoreBytes(to, Narrowed(v));
+  }
+  static TROUPE_INLINE V Round(V v) {
+    return _mm512_maskz_cvtph_ps(kAll, Narrowed(v));
+  }
+#elif defined(__F16C__)
+  static TROUPE_INLINE V Load(const char* from) {
+    return _mm256_cvtph_ps(LoadBytes<__m128i>(from));
+  }
+  static TROUPE_INLINE void Store(char* to, V v) {
+    StoreBytes(to, _mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT));
+  }
+  static TROUPE_INLINE V Round(V v) {
+    return _mm256_cvtph_ps(_mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT));
+  }
+#else
+  static TROUPE_INLINE V Load(const char* from) {
+    const Narrow narrow = LoadBytes<Narrow>(from);
+    V v;
+    for (int i = 0; i < kStep; ++i) v[i] = nn::f16{narrow[i]}.ToFloat();
+    return v;
+  }
+  static TROUPE_INLINE void Store(char* to, V v) {
+    Narrow narrow;
+    for (int i = 0; i < kStep; ++i) narrow[i] = nn::f16::FromFloat(v[i]).bits;
+    StoreBytes(to, narrow);
+  }
+  static TROUPE_INLINE V Round(V v) {
+    for (int i = 0; i < kStep; ++i) v[i] = nn::f16::FromFloat(v[i]).ToFloat();
+    return v;
+  }
+#endif
+  static TROUPE_INLINE V Canonical(V v) { return Float<float>::Canonical(v); }
+};
+
+struct Sum {
+  template <typename V>
+  static TROUPE_INLINE V Apply(V a, V b) {
+    return a + b;
+  }
+};
+struct Product {
+  template <typename V>
+  static TROUPE_INLINE V Apply(V a, V b) {
+    return a * b;
+  }
+};
+// The left one where they are equal (so -0 and 0 keep their order), and a NaN
+// where there is one.
+struct Min {
+  template <typename V>
+  static TROUPE_INLINE V Apply(V a, V b) {
+    const V least = b < a ? b : a;
+    return b == b ? least : b;
+  }
+};
+struct Max {
+  template <typename V>
+  static TROUPE_INLINE V Apply(V a, V b) {
+    const V most = b > a ? b : a;
+    return b == b ? most : b;
+  }
+};
+
+constexpr int Split(int n) {
+  int p = 1;
+  while (2 * p < n) p *= 2;
+  return p;
+}
+
+// The tree over sources first .. first + kN, at byte `at` of each.
+template <typename Format, typename Op, int kN>
+struct Tree {
+  using V = typename Format::V;
+  static TROUPE_INLINE V At(const char* const* sources, std::size_t at) {
+    constexpr int kLeft = Split(kN);
+    const V left = Tree<Format, Op, kLeft>::At(sources, at);
+    const V right = Tree<Format, Op, kN - kLeft>::At(sources + kLeft, at);
+    return Format::Round(Op::Apply(left, right));
+  }
+};
+template <typename Format, typename Op>
+struct Tree<Format, Op, 1> {
+  static TROUPE_INLINE typename Format::V At(const char* const* sources,
+                                             std::size_t at) {
+    return Format::Load(sources[0] + at);
+  }
+};
+
+// What the root does: nothing for an inner node; otherwise NaN gets its one
+// form, and an average is divided (by a power of two: multiplied, which is
+// exact, and quicker).
+template <typename Format, bool kAverage>
+struct Root {
+  using V = typename Format::V;
+  using Scalar = typename Format::Scalar;
+
+  explicit Root(int ranks)
+      : is_root(ranks > 0),
+        exact((ranks & (ranks - 1)) == 0),
+        divisor(static_cast<Scalar>(ranks > 0 ? ranks : 1)),
+        factor(static_cast<Scalar>(1) / divisor) {}
+
+  TROUPE_INLINE V operator()(V v) const {
+    if (!is_root) return v;
+    if constexpr (kAverage) {
+      constexpr bool kFloating = static_cast<Scalar>(0.5) != 0;
+      v = Format::Round(kFloating && exact ? v * factor : v / divisor);
+    }
+    return Format::Canonical(v);
+  }
+
+  const bool is_root;
+  const bool exact;
+  const Scalar divisor;
+  const Scalar factor;
+};
+
+template <typename Format, typename Op, bool kAverage, int kN>
+void Run(const char* const* sources, char* const* destinations, int m,
+         std::size_t count, int ranks) {
+  using V = typename Format::V;
+  constexpr int kUnroll = kN <= 4 ? 4 : 2;
+  constexpr std::size_t kStepBytes = Format::kStep * Format::kElementBytes;
+  const Root<Format, kAverage> root(ranks);
+  // The pointers are copied: a store might change those in memory, for all the
+  // compiler knows.
+  const char* from[kN];
+  for (int i = 0; i < kN; ++i) from[i] = sources[i];
+  const std::size_t bytes = count * Format::kElementBytes;
+  std::size_t at = 0;
+  for (; at + kUnroll * kStepBytes <= bytes; at += kUnroll * kStepBytes) {
+    V v[kUnroll];
+    for (int u = 0; u < kUnroll; ++u) {
+      v[u] = root(Tree<Format, Op, kN>::At(from, at + u * kStepBytes));
+    }
+    for (int j = 0; j < m; ++j) {
+      char* const to = destinations[j] + at;
+      for (int u = 0; u < kUnroll; ++u) {
+        Format::Store(to + u * kStepBytes, v[u]);
+      }
+    }
+  }
+  for (; at + kStepBytes <= bytes; at += kStepBytes) {
+    const V v = root(Tree<Format, Op, kN>::At(from, at));
+    for (int j = 0; j < m; ++j) Format::Store(destinations[j] + at, v);
+  }
+  if (at == bytes) return;
+  char padded[kN][kStepBytes] = {};
+  for (int i = 0; i < kN; ++i) {
+    __builtin_memcpy(padded[i], from[i] + at, bytes - at);
+    from[i] = padded[i];
+  }
+  char result[kStepBytes];
+  Format::Store(result, root(Tree<Format, Op, kN>::At(from, 0)));
+  for (int j = 0; j < m; ++j) {
+    __builtin_memcpy(destinations[j] + at, result, bytes - at);
+  }
+}
+
+template <typename Format, typename Op, bool kAverage = false>
+void Kernel(const char* const* s, int n, char* const* d, int m,
+            std::size_t count, int ranks) {
+  switch (n) {
+    case 1:
+      return Run<Format, Op, kAverage, 1>(s, d, m, count, ranks);
+    case 2:
+      return Run<Format, Op, kAverage, 2>(s, d, m, count, ranks);
+    case 3:
+      return Run<Format, Op, kAverage, 3>(s, d, m, count, ranks);
+    case 4:
+      return Run<Format, Op, kAverage, 4>(s, d, m, count, ranks);
+    case 5:
+      return Run<Format, Op, kAverage, 5>(s, d, m, count, ranks);
+    case 6:
+      return Run<Format, Op, kAverage, 6>(s, d, m, count, ranks);
+    case 7:
+      return Run<Format, Op, kAverage, 7>(s, d, m, count, ranks);
+    default:
+      return Run<Format, Op, kAverage, 8>(s, d, m, count, ranks);
+  }
+}
+
+using F32 = Float<float>;
+using F64 = Float<double>;
+// Sums and products of signed integers wrap, so their kernels are unsigned.
+using I32 = Integer<std::int32_t>;
+using I64 = Integer<std::int64_t>;
+using U8 = Integer<std::uint8_t>;
+using U32 = Integer<std::uint32_t>;
+using U64 = Integer<std::uint64_t>;
+
+constexpr KernelTable kTable = {{
+    {Kernel<F32, Sum>, Kernel<F64, Sum>, Kernel<BFloat16, Sum>,
+     Kernel<Float16, Sum>, Kernel<U32, Sum>, Kernel<U64, Sum>, Kernel<U8, Sum>},
+    {Kernel<F32, Sum, true>, Kernel<F64, Sum, true>,
+     Kernel<BFloat16, Sum, true>, Kernel<Float16, Sum, true>,
+     Kernel<I32, Sum, true>, Kernel<I64, Sum, true>, nullptr},
+    {Kernel<F32, Min>, Kernel<F64, Min>, Kernel<BFloat16, Min>,
+     Kernel<Float16, Min>, Kernel<I32, Min>, Kernel<I64, Min>, Kernel<U8, Min>},
+    {Kernel<F32, Max>, Kernel<F64, Max>, Kernel<BFloat16, Max>,
+     Kernel<Float16, Max>, Kernel<I32, Max>, Kernel<I64, Max>, Kernel<U8, Max>},
+    {Kernel<F32, Product>, Kernel<F64, Product>, Kernel<BFloat16, Product>,
+     Kernel<Float16, Product>, Kernel<U32, Product>, Kernel<U64, Product>,
+     nullptr},
+}};
+
+}  // namespace
+
+const KernelTable& TROUPE_KERNELS() { return kTable; }
+
+}  // namespace troupe::comm::internal
+
+#undef TROUPE_INLINE
+#undef TROUPE_KERNELS
+
+#endif  // COMM_REDUCTION_KERNELS_IMPL_H_

@@ -1,0 +1,141 @@
+#include "comm/reduction_tree.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "comm/reduction_kernels.h"
+#include "nn/tensor/check.h"
+
+namespace troupe::comm {
+namespace {
+
+using internal::KernelTable;
+using internal::kKernelSourcesMax;
+using internal::ReduceKernel;
+
+// Bytes of each source that a tree wider than a kernel works on at a time.
+constexpr std::size_t kPieceBytes = 2048;
+
+const KernelTable& Kernels(InstructionSet set) {
+  switch (set) {
+    case InstructionSet::kAvx512:
+      return internal::KernelsAvx512();
+    case InstructionSet::kAvx2:
+      return internal::KernelsAvx2();
+    case InstructionSet::kPlain:
+      break;
+  }
+  return internal::KernelsPlain();
+}
+
+InstructionSet Detect() {
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+      __builtin_cpu_supports("avx512vl") &&
+      __builtin_cpu_supports("avx512dq")) {
+    return InstructionSet::kAvx512;
+  }
+  // Every CPU with AVX2 converts f16 as well.
+  if (__builtin_cpu_supports("avx2")) return InstructionSet::kAvx2;
+  return InstructionSet::kPlain;
+}
+
+ReduceKernel Find(InstructionSet set, ReduceOp op, nn::DType dtype) {
+  return Kernels(set).tree[static_cast<int>(op)][static_cast<int>(dtype)];
+}
+
+// One piece of a tree too wide for a kernel: its two subtrees go to scratch of
+// this stack frame, which also bounds the recursion (5 deep at 256 sources).
+struct WideTree {
+  ReduceKernel inner;  // of a node that is not the root: never divides
+  std::size_t count;   // elements in this piece
+
+  // Leaves in `scratch`, or returns where the only source already lies.
+  const char* Subtree(const char* const* sources, int n, char* scratch) const {
+    if (n == 1) return sources[0];
+    if (n <= kKernelSourcesMax) {
+      inner(sources, n, &scratch, 1, count, /*ranks=*/0);
+    } else {
+      Node(inner, sources, n, &scratch, 1, /*ranks=*/0);
+    }
+    return scratch;
+  }
+
+  void Node(ReduceKernel kernel, const char* const* sources, int n,
+            char* const* destinations, int m, int ranks) const {
+    alignas(64) char scratch[2][kPieceBytes];
+    const int left = TreeSplit(n);
+    const char* const halves[2] = {
+        Subtree(sources, left, scratch[0]),
+        Subtree(sources + left, n - left, scratch[1])};
+    kernel(halves, 2, destinations, m, count, ranks);
+  }
+};
+
+void ReduceWide(InstructionSet set, const Reduction& reduction,
+                absl::Span<const void* const> sources,
+                absl::Span<void* const> destinations, std::size_t count) {
+  const int n = static_cast<int>(sources.size());
+  const int m = static_cast<int>(destinations.size());
+  const std::size_t element_bytes = nn::SizeOf(reduction.dtype);
+  const std::size_t piece = kPieceBytes / element_bytes;
+  const ReduceKernel root = Find(set, reduction.op, reduction.dtype);
+  const char* from[kReductionSourcesMax];
+  char* to[kReductionSourcesMax];
+  for (std::size_t begin = 0; begin < count; begin += piece) {
+    const std::size_t offset = begin * element_bytes;
+    for (int i = 0; i < n; ++i) {
+      from[i] = static_cast<const char*>(sources[i]) + offset;
+    }
+    for (int j = 0; j < m; ++j) {
+      to[j] = static_cast<char*>(destinations[j]) + offset;
+    }
+    const WideTree tree{root, std::min(piece, count - begin)};
+    tree.Node(root, from, n, to, m, reduction.ranks);
+  }
+}
+
+}  // namespace
+
+absl::Status CheckReduction(ReduceOp op, nn::DType dtype) {
+  if (Find(InstructionSet::kPlain, op, dtype) != nullptr) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      nn::DTypeName(dtype), " has no ", ReduceOpName(op), "; widen it first"));
+}
+
+int TreeSplit(int n) {
+  int left = 1;
+  while (2 * left < n) left *= 2;
+  return left;
+}
+
+InstructionSet BestInstructionSet() {
+  static const InstructionSet best = Detect();
+  return best;
+}
+
+void ReduceTree(const Reduction& reduction,
+                absl::Span<const void* const> sources,
+                absl::Span<void* const> destinations, std::size_t count) {
+  ReduceTreeOn(BestInstructionSet(), reduction, sources, destinations, count);
+}
+
+void ReduceTreeOn(InstructionSet set, const Reduction& reduction,
+                  absl::Span<const void* const> sources,
+                  absl::Span<void* const> destinations, std::size_t count) {
+  TROUPE_CHECK(!sources.empty() && sources.size() <= kReductionSourcesMax &&
+                   destinations.size() <= kReductionSourcesMax,
+               "a tree has 1 to 256 sources and no more destinations");
+  const ReduceKernel kernel = Find(set, reduction.op, reduction.dtype);
+  TROUPE_CHECK(kernel != nullptr, "the reduction passed CheckReduction()");
+  if (sources.size() > kKernelSourcesMax) {
+    return ReduceWide(set, reduction, sources, destinations, count);
+  }
+  kernel(reinterpret_cast<const char* const*>(sources.data()),
+         static_cast<int>(sources.size()),
+         reinterpret_cast<char* const*>(destinations.data()),
+         static_cast<int>(destinations.size()), count, reduction.ranks);
+}
+
+}  // namespace troupe::comm
