@@ -24,6 +24,7 @@ class Conv2dNode final : public Node {
                                bool accumulate,
                                absl::Span<WeightGrad> grads) override {
     Tensor none;
+    EnsureWeightGrad(kernels, w_, grads[0]);
     return kernels.Conv2dBackwardWeight(
         window_, x_, dy, accumulate, grads[0].grad,
         grads.size() > 1 ? grads[1].grad : none);
@@ -46,16 +47,16 @@ Tensor Conv2d(Context& ctx, const Tensor& x, const Tensor& w, const Tensor& b,
         ctx, "conv2d takes x[N, H, W, C] and w[O, C, R, S] of one dtype, got ",
         Str(x), " and ", Str(w));
   }
-  if (b.defined() && b.shape() != Shape{w.dim(0)}) {
-    return BadShapes(ctx, "conv2d takes a bias of [", w.dim(0), "], got ",
-                     Str(b));
+  if (!IsBiasOf(w, b)) {
+    return BadShapes(ctx, "conv2d takes a bias of ", DTypeName(w.dtype()), "[",
+                     w.dim(0), "], got ", Str(b));
   }
-  const Shape out = {x.dim(0), window.OutH(x.dim(1)), window.OutW(x.dim(2)),
-                     w.dim(0)};
-  if (out[1] < 1 || out[2] < 1 || window.stride_h < 1 || window.stride_w < 1) {
+  if (!Fits(window, x)) {
     return BadShapes(ctx, "conv2d of ", window.kernel_h, "x", window.kernel_w,
                      " does not fit into ", Str(x));
   }
+  const Shape out = {x.dim(0), window.OutH(x.dim(1)), window.OutW(x.dim(2)),
+                     w.dim(0)};
   Tensor y = ctx.Empty(out, x.dtype());
   ctx.Note("conv2d", y, 2.0 * out.numel() * w.dim(1) * w.dim(2) * w.dim(3));
   if (ctx.shape_only()) return y;

@@ -23,6 +23,7 @@ class LinearNode final : public Node {
                                bool accumulate,
                                absl::Span<WeightGrad> grads) override {
     Tensor none;
+    EnsureWeightGrad(kernels, w_, grads[0]);
     return kernels.LinearBackwardWeight(
         x_, dy, accumulate, grads[0].grad,
         grads.size() > 1 ? grads[1].grad : none);
@@ -41,9 +42,9 @@ Tensor Linear(Context& ctx, const Tensor& x, const Tensor& w, const Tensor& b) {
     return BadShapes(ctx, "linear takes x[N, K] and w[M, K] of one dtype, got ",
                      Str(x), " and ", Str(w));
   }
-  if (b.defined() && b.shape() != Shape{w.dim(0)}) {
-    return BadShapes(ctx, "linear takes a bias of [", w.dim(0), "], got ",
-                     Str(b));
+  if (!IsBiasOf(w, b)) {
+    return BadShapes(ctx, "linear takes a bias of ", DTypeName(w.dtype()), "[",
+                     w.dim(0), "], got ", Str(b));
   }
   Tensor y = ctx.Empty({x.dim(0), w.dim(0)}, x.dtype());
   ctx.Note("linear", y, 2.0 * x.numel() * w.dim(0));

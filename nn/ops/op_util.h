@@ -22,6 +22,29 @@ inline std::string Str(const Tensor& t) {
                      : "undefined";
 }
 
+// Whether the window is sound and has at least one place inside images `x`.
+inline bool Fits(const Window2d& window, const Tensor& x) {
+  return window.kernel_h >= 1 && window.kernel_w >= 1 && window.stride_h >= 1 &&
+         window.stride_w >= 1 && window.pad_h >= 0 && window.pad_w >= 0 &&
+         x.dim(1) + 2 * window.pad_h >= window.kernel_h &&
+         x.dim(2) + 2 * window.pad_w >= window.kernel_w;
+}
+
+// Whether `b` is undefined or a bias for weight `w`, whose first axis counts
+// outputs.
+inline bool IsBiasOf(const Tensor& w, const Tensor& b) {
+  return !b.defined() ||
+         (b.shape() == Shape{w.dim(0)} && b.dtype() == w.dtype());
+}
+
+// Kernels always write the gradient of a weight. Where only that of its bias is
+// wanted (the weight is frozen), this gives them memory to write to.
+inline void EnsureWeightGrad(Kernels& kernels, const Tensor& w,
+                             WeightGrad& grad) {
+  if (grad.wanted()) return;
+  grad.grad = Tensor::Zeros(w.shape(), w.dtype(), kernels.allocator());
+}
+
 // Ends a forward: keeps the kernel's error, or records `make_node()` where
 // backward will want it.
 template <typename MakeNode>

@@ -58,14 +58,12 @@ Shape PooledShape(Context& ctx, const char* op, const Tensor& x,
               window.kernel_w);
     return {};
   }
-  const Shape out = {x.dim(0), window.OutH(x.dim(1)), window.OutW(x.dim(2)),
-                     x.dim(3)};
-  if (out[1] < 1 || out[2] < 1 || window.stride_h < 1 || window.stride_w < 1) {
+  if (!Fits(window, x)) {
     BadShapes(ctx, op, " of ", window.kernel_h, "x", window.kernel_w,
               " does not fit into ", Str(x));
     return {};
   }
-  return out;
+  return {x.dim(0), window.OutH(x.dim(1)), window.OutW(x.dim(2)), x.dim(3)};
 }
 
 }  // namespace

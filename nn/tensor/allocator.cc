@@ -96,10 +96,10 @@ class AllocatorState {
 
   // The allocator is gone; the last storage takes this state with it.
   void Abandon() ABSL_LOCKS_EXCLUDED(mutex_) {
-    ReleaseCached();
     bool last;
     {
       absl::MutexLock lock(&mutex_);
+      FreeShelves();
       abandoned_ = true;
       last = live_ == 0;
     }
@@ -108,9 +108,7 @@ class AllocatorState {
 
   void ReleaseCached() ABSL_LOCKS_EXCLUDED(mutex_) {
     absl::MutexLock lock(&mutex_);
-    for (std::vector<void*>& shelf : small_) FreeAll(shelf);
-    for (auto& [bytes, shelf] : large_) FreeAll(shelf);
-    stats_.bytes_cached = 0;
+    FreeShelves();
   }
 
   CachingAllocator::Stats stats() const ABSL_LOCKS_EXCLUDED(mutex_) {
@@ -122,6 +120,12 @@ class AllocatorState {
   static void FreeAll(std::vector<void*>& shelf) {
     for (void* block : shelf) std::free(block);
     shelf.clear();
+  }
+
+  void FreeShelves() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    for (std::vector<void*>& shelf : small_) FreeAll(shelf);
+    for (auto& [bytes, shelf] : large_) FreeAll(shelf);
+    stats_.bytes_cached = 0;
   }
 
   static void* FromSystem(std::size_t bytes) {

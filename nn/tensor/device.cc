@@ -3,6 +3,8 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -23,8 +25,8 @@ absl::StatusOr<Device> Device::Parse(absl::string_view text) {
       absl::StrSplit(text, absl::MaxSplits(':', 1));
   Device device;
   const bool has_index = text.find(':') != absl::string_view::npos;
-  if (!has_index || (absl::SimpleAtoi(parts.second, &device.index) &&
-                     device.index >= 0)) {
+  const bool digits = absl::c_all_of(parts.second, absl::ascii_isdigit);
+  if (!has_index || (digits && absl::SimpleAtoi(parts.second, &device.index))) {
     for (const auto& [type, name] : kNames) {
       if (name == parts.first) {
         device.type = type;

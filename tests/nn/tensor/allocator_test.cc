@@ -1,0 +1,146 @@
+#include "nn/tensor/allocator.h"
+
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "gtest/gtest.h"
+
+namespace troupe::nn {
+namespace {
+
+constexpr std::size_t kSizes[] = {
+    0,    1,    63,    64,    65,      191,     192,     193,
+    1000, 4096, 65535, 65536, 1048512, 1048576, 1048577, 3 << 20};
+
+TEST(CachingAllocator, AlignsEverySizeAndLetsAllOfItBeWritten) {
+  CachingAllocator allocator;
+  std::vector<StoragePtr> held;
+  for (std::size_t bytes : kSizes) {
+    StoragePtr block = allocator.Allocate(bytes);
+    EXPECT_EQ(block->bytes(), bytes);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(block->data()) % 64, 0u)
+        << bytes;
+    std::memset(block->data(), 0xab, bytes);
+    held.push_back(std::move(block));
+  }
+}
+
+TEST(CachingAllocator, HandsAReleasedBlockOutAgain) {
+  CachingAllocator allocator;
+  for (std::size_t bytes : kSizes) {
+    StoragePtr block = allocator.Allocate(bytes);
+    void* data = block->data();
+    block.reset();
+    const auto before = allocator.stats();
+    StoragePtr again = allocator.Allocate(bytes);
+    EXPECT_EQ(again->data(), data) << bytes;
+    EXPECT_EQ(allocator.stats().system_allocations, before.system_allocations);
+  }
+}
+
+TEST(CachingAllocator, AStepOfEqualSizesAsksTheSystemOnce) {
+  CachingAllocator allocator;
+  for (int step = 0; step < 10; ++step) {
+    std::vector<StoragePtr> activations;
+    for (std::size_t bytes : kSizes) {
+      activations.push_back(allocator.Allocate(bytes));
+    }
+  }
+  const auto stats = allocator.stats();
+  EXPECT_EQ(stats.system_allocations, std::int64_t{std::size(kSizes)});
+  EXPECT_EQ(stats.allocations, 10 * std::int64_t{std::size(kSizes)});
+  EXPECT_EQ(stats.bytes_in_use, 0u);
+  EXPECT_EQ(stats.bytes_cached, stats.bytes_in_use_peak);
+}
+
+TEST(CachingAllocator, CountsWhatIsInUseAndCached) {
+  CachingAllocator allocator;
+  StoragePtr a = allocator.Allocate(1000);
+  const std::size_t one = allocator.stats().bytes_in_use;
+  EXPECT_GE(one, 1000u);
+  StoragePtr b = allocator.Allocate(1000);
+  EXPECT_EQ(allocator.stats().bytes_in_use, 2 * one);
+  a.reset();
+  EXPECT_EQ(allocator.stats().bytes_in_use, one);
+  EXPECT_EQ(allocator.stats().bytes_cached, one);
+  EXPECT_EQ(allocator.stats().bytes_in_use_peak, 2 * one);
+  allocator.ReleaseCached();
+  EXPECT_EQ(allocator.stats().bytes_cached, 0u);
+  EXPECT_EQ(allocator.stats().bytes_in_use, one);
+}
+
+TEST(CachingAllocator, KeepsNoMoreThanItMay) {
+  CachingAllocator::Options options;
+  options.cached_bytes_max = 100'000;
+  CachingAllocator allocator(options);
+  std::vector<StoragePtr> held;
+  for (int i = 0; i < 10; ++i) held.push_back(allocator.Allocate(30'000));
+  held.clear();
+  EXPECT_LE(allocator.stats().bytes_cached, 100'000u);
+  EXPECT_GT(allocator.stats().bytes_cached, 60'000u);
+}
+
+TEST(CachingAllocator, StoragesOutliveIt) {
+  std::optional<CachingAllocator> allocator(std::in_place);
+  StoragePtr a = allocator->Allocate(100);
+  StoragePtr b = allocator->Allocate(3 << 20);
+  allocator.reset();
+  std::memset(a->data(), 1, a->bytes());
+  std::memset(b->data(), 2, b->bytes());
+  a.reset();
+  b.reset();  // the last one frees the allocator's state; asan would tell
+}
+
+TEST(CachingAllocator, ThreadsAllocateAndReleaseForEachOther) {
+  constexpr int kThreads = 4;
+  constexpr int kBlocks = 500;
+  std::optional<CachingAllocator> allocator(std::in_place);
+  std::vector<std::vector<StoragePtr>> made(kThreads);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < kBlocks; ++i) {
+        StoragePtr block = allocator->Allocate(64 * (1 + i % 7));
+        std::memset(block->data(), t, block->bytes());
+        if (i % 2 == 0) made[t].push_back(std::move(block));
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  threads.clear();
+  for (int t = 0; t < kThreads; ++t) {
+    for (const StoragePtr& block : made[t]) {
+      const auto* data = static_cast<const unsigned char*>(block->data());
+      for (std::size_t i = 0; i < block->bytes(); ++i) ASSERT_EQ(data[i], t);
+    }
+  }
+  EXPECT_EQ(allocator->stats().allocations, kThreads * kBlocks);
+  // Released by other threads than they came from, and after the allocator.
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] { made[(t + 1) % kThreads].clear(); });
+  }
+  allocator.reset();
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST(StoragePtr, CountsItsHolders) {
+  CachingAllocator allocator;
+  StoragePtr a = allocator.Allocate(10);
+  StoragePtr b = a;
+  StoragePtr c = std::move(a);
+  EXPECT_FALSE(a);
+  EXPECT_EQ(b.get(), c.get());
+  c = c;
+  EXPECT_TRUE(c);
+  b.reset();
+  EXPECT_GT(allocator.stats().bytes_in_use, 0u);
+  c = StoragePtr();
+  EXPECT_EQ(allocator.stats().bytes_in_use, 0u);
+}
+
+}  // namespace
+}  // namespace troupe::nn

@@ -1,0 +1,103 @@
+#include "nn/tensor/tensor.h"
+
+#include <limits>
+
+#include "gtest/gtest.h"
+
+namespace troupe::nn {
+namespace {
+
+Tensor Counting(const Shape& shape, CachingAllocator& allocator) {
+  Tensor t = Tensor::Empty(shape, DType::kF32, allocator);
+  for (std::int64_t i = 0; i < t.numel(); ++i) {
+    t.data<float>()[i] = static_cast<float>(i);
+  }
+  return t;
+}
+
+TEST(Tensor, CopiesShareElements) {
+  CachingAllocator allocator;
+  Tensor a = Tensor::Zeros({2, 3}, DType::kF32, allocator);
+  Tensor b = a;
+  b.data<float>()[4] = 7;
+  EXPECT_EQ(a.data<float>()[4], 7);
+  EXPECT_EQ(a.bytes(), 24u);
+  EXPECT_EQ(a.ToString(), "f32[2, 3] on cpu:0");
+}
+
+TEST(Tensor, ViewsAndSlicesShareMemory) {
+  CachingAllocator allocator;
+  Tensor t = Counting({4, 3, 2}, allocator);
+  Tensor rows = t.Slice(1, 3);
+  EXPECT_EQ(rows.shape(), (Shape{2, 3, 2}));
+  EXPECT_EQ(rows.data<float>()[0], 6);
+  Tensor inner = rows.Slice(1, 2).View({6});
+  EXPECT_EQ(inner.data<float>()[5], 17);
+  inner.data<float>()[5] = -1;
+  EXPECT_EQ(t.data<float>()[17], -1);
+  Tensor flat = t.FlatView(5, {2, 2});
+  EXPECT_EQ(flat.data<float>()[3], 8);
+  EXPECT_EQ(t.Slice(4, 4).numel(), 0);
+}
+
+TEST(Tensor, HoldsMemoryAsLongAsAnyViewLives) {
+  CachingAllocator allocator;
+  Tensor view;
+  {
+    Tensor t = Counting({100}, allocator);
+    view = t.Slice(50, 51);
+  }
+  EXPECT_GT(allocator.stats().bytes_in_use, 0u);
+  EXPECT_EQ(view.data<float>()[0], 50);
+  view = Tensor();
+  EXPECT_EQ(allocator.stats().bytes_in_use, 0u);
+}
+
+TEST(Tensor, MetaHasAShapeAndNoMemory) {
+  Tensor meta = Tensor::Meta({3, 5}, DType::kF64, Device{});
+  EXPECT_TRUE(meta.defined());
+  EXPECT_TRUE(meta.is_meta());
+  EXPECT_EQ(meta.numel(), 15);
+  EXPECT_EQ(meta.ToString(), "f64[3, 5] on cpu:0 (meta)");
+  EXPECT_FALSE(Tensor().defined());
+  EXPECT_EQ(Tensor().ToString(), "undefined");
+}
+
+TEST(Tensor, OfCopiesValues) {
+  CachingAllocator allocator;
+  Tensor t = Tensor::Of<std::int64_t>({3}, {4, 5, 6}, allocator);
+  EXPECT_EQ(t.dtype(), DType::kI64);
+  EXPECT_EQ(t.span<std::int64_t>()[2], 6);
+}
+
+TEST(Tensor, DetachedForgetsItsTape) {
+  CachingAllocator allocator;
+  Tensor t = Counting({2}, allocator);
+  t.set_tape_ref({3, 1});
+  EXPECT_EQ(t.Slice(0, 1).tape_ref().tape, 3u);
+  EXPECT_EQ(t.Detached().tape_ref().tape, 0u);
+  EXPECT_EQ(t.Detached().raw(), t.raw());
+}
+
+TEST(BitEqual, ComparesBitsNotValues) {
+  CachingAllocator allocator;
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  Tensor a = Tensor::Of<float>({2}, {nan, 0.0f}, allocator);
+  EXPECT_TRUE(BitEqual(a, Tensor::Of<float>({2}, {nan, 0.0f}, allocator)));
+  EXPECT_FALSE(BitEqual(a, Tensor::Of<float>({2}, {nan, -0.0f}, allocator)));
+  EXPECT_FALSE(BitEqual(a, a.View({2, 1})));
+}
+
+TEST(TensorDeathTest, WrongUseEndsTheProcessWithASentence) {
+  CachingAllocator allocator;
+  Tensor t = Counting({4}, allocator);
+  EXPECT_DEATH(t.data<double>(), "memory of this element type");
+  EXPECT_DEATH(t.View({5}), "keeps the number of elements");
+  EXPECT_DEATH(t.Slice(2, 5), "inside the first axis");
+  EXPECT_DEATH(t.FlatView(2, {3}), "inside the tensor");
+  EXPECT_DEATH(Tensor::Meta({4}, DType::kF32, Device{}).data<float>(),
+               "has memory");
+}
+
+}  // namespace
+}  // namespace troupe::nn
