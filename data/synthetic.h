@@ -4,7 +4,8 @@
 //   options.input_shape = {10};
 //   options.num_classes = 0;                  // regression
 //   options.target_dim = 2;
-//   TROUPE_ASSIGN_OR_RETURN(DatasetPtr d, SyntheticDataset(options, "train"));
+//   TROUPE_ASSIGN_OR_RETURN(DatasetPtr d, MakeSyntheticDataset(options,
+//   "train"));
 //
 // Inputs are standard normal. Targets follow from them through a fixed random
 // linear map of (at most) the first 64 inputs, drawn from the seed: scaled to
@@ -34,8 +35,8 @@ struct SyntheticOptions {
 //   kInvalidArgument: no sample, no input, a negative number.
 //   kResourceExhausted: more than kSyntheticBytesMax of inputs and targets.
 constexpr std::int64_t kSyntheticBytesMax = std::int64_t{8} << 30;
-absl::StatusOr<DatasetPtr> SyntheticDataset(const SyntheticOptions& options,
-                                            absl::string_view split);
+absl::StatusOr<DatasetPtr> MakeSyntheticDataset(const SyntheticOptions& options,
+                                                absl::string_view split);
 
 }  // namespace troupe::data
 

@@ -1,0 +1,83 @@
+#include "data/cifar10.h"
+
+#include <cstddef>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "data/file.h"
+#include "nn/tensor/check.h"
+
+namespace troupe::data {
+namespace {
+
+constexpr std::int64_t kPlane = kCifar10Side * kCifar10Side;
+constexpr std::int64_t kChannels = 3;
+constexpr char kSubfolder[] = "cifar-10-batches-bin";
+
+std::vector<std::string> FilesOf(Cifar10Part part) {
+  if (part == Cifar10Part::kTest) return {"test_batch.bin"};
+  return {"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin",
+          "data_batch_4.bin", "data_batch_5.bin"};
+}
+
+absl::Status CheckRecords(absl::Span<const std::uint8_t> bytes,
+                          absl::string_view name) {
+  const std::int64_t size = static_cast<std::int64_t>(bytes.size());
+  if (size == 0 || size % kCifar10RecordBytes != 0) {
+    return absl::DataLossError(absl::StrCat(
+        name, ": truncated at byte ", size, ": records have ",
+        kCifar10RecordBytes, " bytes, the last one begins at byte ",
+        size - size % kCifar10RecordBytes));
+  }
+  for (std::int64_t i = 0; i < size; i += kCifar10RecordBytes) {
+    if (bytes[i] >= kCifar10Classes) {
+      return absl::DataLossError(absl::StrCat(name, ": label ", bytes[i],
+                                              " at byte ", i, " is not below ",
+                                              kCifar10Classes));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::vector<float> Cifar10Mean() { return {0.4914f, 0.4822f, 0.4465f}; }
+
+std::vector<float> Cifar10Stddev() { return {0.2470f, 0.2435f, 0.2616f}; }
+
+absl::Status ParseCifar10(absl::Span<const std::uint8_t> bytes,
+                          absl::string_view name, ByteImages& images) {
+  TROUPE_RETURN_IF_ERROR(CheckRecords(bytes, name));
+  images.shape = {kCifar10Side, kCifar10Side, kChannels};
+  images.num_classes = kCifar10Classes;
+  const std::size_t records = bytes.size() / kCifar10RecordBytes;
+  std::size_t out = images.pixels.size();
+  images.pixels.resize(out + records * kPlane * kChannels);
+  for (std::size_t record = 0; record < records; ++record) {
+    const std::uint8_t* label = bytes.data() + record * kCifar10RecordBytes;
+    const std::uint8_t* planes = label + 1;
+    images.labels.push_back(*label);
+    for (std::int64_t i = 0; i < kPlane; ++i) {
+      for (std::int64_t c = 0; c < kChannels; ++c) {
+        images.pixels[out++] = planes[c * kPlane + i];
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<ByteImages> ReadCifar10(const std::string& folder,
+                                       Cifar10Part part) {
+  const std::string below = JoinPath(folder, kSubfolder);
+  const std::string& where = FileExists(below) ? below : folder;
+  ByteImages images;
+  for (const std::string& file : FilesOf(part)) {
+    const std::string path = JoinPath(where, file);
+    TROUPE_ASSIGN_OR_RETURN(const std::vector<std::uint8_t> bytes,
+                            ReadFile(path, kCifar10BytesMax));
+    TROUPE_RETURN_IF_ERROR(ParseCifar10(bytes, path, images));
+  }
+  return images;
+}
+
+}  // namespace troupe::data

@@ -1,0 +1,151 @@
+#include "data/idx.h"
+
+#include <array>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "data/file.h"
+#include "data/gzip.h"
+#include "nn/tensor/check.h"
+
+namespace troupe::data {
+namespace {
+
+constexpr std::int64_t kMagicBytes = 4;
+constexpr std::int64_t kHeaderBytesMax = kMagicBytes + 4 * kIdxRankMax;
+constexpr std::uint8_t kUnsignedByte = 0x08;
+
+struct Header {
+  nn::Shape shape;
+  std::int64_t header_bytes = 0;
+  std::int64_t total_bytes = 0;
+};
+
+std::string TypeName(std::uint8_t type) {
+  switch (type) {
+    case 0x09:
+      return "signed byte";
+    case 0x0b:
+      return "short";
+    case 0x0c:
+      return "int";
+    case 0x0d:
+      return "float";
+    case 0x0e:
+      return "double";
+    default:
+      return "unknown";
+  }
+}
+
+absl::Status CheckMagic(absl::Span<const std::uint8_t> bytes,
+                        absl::string_view name) {
+  if (bytes.size() < kMagicBytes) {
+    return absl::DataLossError(absl::StrCat(
+        name, ": truncated at byte ", bytes.size(), " of the magic number"));
+  }
+  if (bytes[0] != 0 || bytes[1] != 0) {
+    return absl::DataLossError(absl::StrCat(
+        name,
+        ": wrong magic number at byte 0: an IDX file begins with 0 0, "
+        "this one with ",
+        bytes[0], " ", bytes[1]));
+  }
+  if (bytes[2] != kUnsignedByte) {
+    return absl::UnimplementedError(absl::StrCat(
+        name, ": element type ", bytes[2], " (", TypeName(bytes[2]),
+        ") at byte 2; only 8 (unsigned byte) is read"));
+  }
+  if (bytes[3] < 1 || bytes[3] > kIdxRankMax) {
+    return absl::DataLossError(absl::StrCat(name, ": ", bytes[3],
+                                            " axes at byte 3; 1 to ",
+                                            kIdxRankMax, " are possible"));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Header> ParseHeader(absl::Span<const std::uint8_t> bytes,
+                                   absl::string_view name) {
+  TROUPE_RETURN_IF_ERROR(CheckMagic(bytes, name));
+  const int rank = bytes[3];
+  Header header;
+  header.header_bytes = kMagicBytes + 4 * rank;
+  if (static_cast<std::int64_t>(bytes.size()) < header.header_bytes) {
+    return absl::DataLossError(absl::StrCat(name, ": truncated at byte ",
+                                            bytes.size(), " of a header of ",
+                                            header.header_bytes, " bytes"));
+  }
+  std::array<std::int64_t, kIdxRankMax> dims{};
+  std::int64_t count = 1;  // stays below 2^62: limit times extent
+  for (int axis = 0; axis < rank; ++axis) {
+    const std::uint8_t* b = bytes.data() + kMagicBytes + 4 * axis;
+    dims[axis] = std::int64_t{b[0]} << 24 | b[1] << 16 | b[2] << 8 | b[3];
+    count *= dims[axis];
+    if (count > kIdxBytesMax) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat(name, ": the extents up to byte ",
+                       kMagicBytes + 4 * axis + 4, " declare ", count,
+                       " values, more than the limit of ", kIdxBytesMax));
+    }
+  }
+  header.shape = nn::Shape(
+      absl::MakeConstSpan(dims.data(), static_cast<std::size_t>(rank)));
+  header.total_bytes = header.header_bytes + count;
+  return header;
+}
+
+// What `name` holds once inflated, no more than its header declares.
+absl::StatusOr<std::vector<std::uint8_t>> Inflate(
+    absl::Span<const std::uint8_t> bytes, absl::string_view name) {
+  TROUPE_ASSIGN_OR_RETURN(const std::vector<std::uint8_t> head,
+                          GunzipPrefix(bytes, name, kHeaderBytesMax));
+  TROUPE_ASSIGN_OR_RETURN(const Header header,
+                          ParseHeader(head, absl::StrCat(name, " (inflated)")));
+  return Gunzip(bytes, name, header.total_bytes);
+}
+
+}  // namespace
+
+absl::StatusOr<IdxArray> ParseIdx(absl::Span<const std::uint8_t> bytes,
+                                  absl::string_view name) {
+  TROUPE_ASSIGN_OR_RETURN(const Header header, ParseHeader(bytes, name));
+  const std::int64_t size = static_cast<std::int64_t>(bytes.size());
+  if (size < header.total_bytes) {
+    return absl::DataLossError(absl::StrCat(
+        name, ": truncated at byte ", size, ": the header declares ",
+        header.shape.ToString(), ", ", header.total_bytes, " bytes in all"));
+  }
+  if (size > header.total_bytes) {
+    return absl::DataLossError(
+        absl::StrCat(name, ": ", size - header.total_bytes,
+                     " bytes too many from byte ", header.total_bytes,
+                     " on: the header declares ", header.shape.ToString()));
+  }
+  IdxArray array;
+  array.shape = header.shape;
+  array.values = bytes.subspan(header.header_bytes);
+  return array;
+}
+
+absl::StatusOr<IdxFile> ParseIdxFile(std::vector<std::uint8_t> bytes,
+                                     const std::string& path) {
+  IdxFile file;
+  file.path = path;
+  std::string name = path;
+  if (IsGzip(bytes)) {
+    TROUPE_ASSIGN_OR_RETURN(bytes, Inflate(bytes, path));
+    absl::StrAppend(&name, " (inflated)");
+  }
+  file.bytes = std::move(bytes);
+  TROUPE_ASSIGN_OR_RETURN(file.array, ParseIdx(file.bytes, name));
+  return file;
+}
+
+absl::StatusOr<IdxFile> ReadIdx(const std::string& path) {
+  TROUPE_ASSIGN_OR_RETURN(std::vector<std::uint8_t> bytes,
+                          ReadFile(path, kIdxBytesMax + kHeaderBytesMax));
+  return ParseIdxFile(std::move(bytes), path);
+}
+
+}  // namespace troupe::data

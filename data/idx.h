@@ -1,0 +1,64 @@
+// IDX, the format of MNIST's files: arrays of bytes with up to four axes.
+//
+//   TROUPE_ASSIGN_OR_RETURN(IdxFile file,
+//   ReadIdx("train-images-idx3-ubyte.gz")); file.array.shape; // [60000, 28,
+//   28] file.array.values;                   // row-major, views file.bytes
+//
+// Layout, big-endian: 0, 0, type (8: unsigned byte), number of axes R; R
+// extents of 4 bytes; the values. Source: Y. LeCun, "The MNIST database",
+// section "The IDX file format". Other element types are refused by name.
+//
+// ParseIdx() is pure and takes any bytes; errors name the file and the byte.
+
+#ifndef DATA_IDX_H_
+#define DATA_IDX_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "nn/tensor/shape.h"
+
+namespace troupe::data {
+
+constexpr int kIdxRankMax = 4;
+// Of one array, after inflating.
+constexpr std::int64_t kIdxBytesMax = std::int64_t{1} << 30;
+
+struct IdxArray {
+  nn::Shape shape;                        // 1 to 4 axes
+  absl::Span<const std::uint8_t> values;  // row-major, shape.numel() of them
+};
+
+// Views `bytes`, a whole plain IDX file called `name`.
+//   kDataLoss:          wrong magic number, truncated, or bytes after the end.
+//   kUnimplemented:     an element type other than unsigned byte.
+//   kResourceExhausted: more than kIdxBytesMax.
+absl::StatusOr<IdxArray> ParseIdx(absl::Span<const std::uint8_t> bytes,
+                                  absl::string_view name);
+
+// A file and the array in it; movable, since moving a vector moves no bytes.
+struct IdxFile {
+  std::string path;
+  std::vector<std::uint8_t> bytes;
+  IdxArray array;
+
+  IdxFile() = default;
+  IdxFile(IdxFile&&) = default;
+  IdxFile& operator=(IdxFile&&) = default;
+};
+
+// The same for bytes that may be gzip. What is inflated is bounded by the size
+// that the array's own header declares.
+absl::StatusOr<IdxFile> ParseIdxFile(std::vector<std::uint8_t> bytes,
+                                     const std::string& path);
+
+// ParseIdxFile() of a file; errors of ReadFile() too.
+absl::StatusOr<IdxFile> ReadIdx(const std::string& path);
+
+}  // namespace troupe::data
+
+#endif  // DATA_IDX_H_

@@ -1,0 +1,48 @@
+// MNIST, and whatever has its layout (Fashion-MNIST, KMNIST): two IDX files.
+//
+//   TROUPE_ASSIGN_OR_RETURN(ByteImages all,
+//                           ReadMnist("data/mnist", MnistPart::kTest));
+//   TROUPE_ASSIGN_OR_RETURN(ByteImages train, TakeImages(all, 0, 8000));
+//   MakeImageDataset(std::move(train),
+//                    {ToFloat(), Normalize({kMnistMean}, {kMnistStddev})});
+//
+// Images are [28, 28, 1], classes 0..9. Files are named as at their source,
+// "train-images-idx3-ubyte" and so on, plain or with ".gz" at the end.
+
+#ifndef DATA_MNIST_H_
+#define DATA_MNIST_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "data/idx.h"
+#include "data/image_dataset.h"
+
+namespace troupe::data {
+
+constexpr std::int64_t kMnistClasses = 10;
+// Of the 60,000 training images, pixels in [0, 1]; the numbers everyone uses.
+constexpr float kMnistMean = 0.1307f;
+constexpr float kMnistStddev = 0.3081f;
+
+enum class MnistPart {
+  kTrain,  // train-*: 60,000
+  kTest,   // t10k-*: 10,000
+};
+
+// Pairs images [N, H, W] with labels [N].
+//   kInvalidArgument: wrong number of axes, no pixels.
+//   kDataLoss:        another number of labels than images; a label above 9
+//                     (with its byte).
+absl::StatusOr<ByteImages> JoinMnist(const IdxFile& images,
+                                     const IdxFile& labels);
+
+// Whether `folder` has the images of `part`.
+bool HasMnist(const std::string& folder, MnistPart part);
+
+// Reads both files of `part`. kNotFound names the file looked for.
+absl::StatusOr<ByteImages> ReadMnist(const std::string& folder, MnistPart part);
+
+}  // namespace troupe::data
+
+#endif  // DATA_MNIST_H_
