@@ -1,0 +1,146 @@
+#include "pipeline/plan.h"
+
+#include <numeric>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "nn/tensor/check.h"
+#include "pipeline/partition.h"
+
+namespace troupe::pipeline {
+namespace {
+
+absl::Status CheckSizes(const PlanOptions& options, std::int64_t micro) {
+  const Mesh& mesh = options.mesh;
+  if (mesh.dp() < 1 || mesh.pp() < 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("mesh: dp and pp are at least 1, got ", mesh.ToString()));
+  }
+  if (static_cast<int>(options.cuts.size()) != mesh.pp() - 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("mesh: pp=", mesh.pp(), " stages need ", mesh.pp() - 1,
+                     " cuts, got ", options.cuts.size()));
+  }
+  if (options.global_batch_size < 1 || micro < 1 ||
+      options.global_batch_size % (micro * mesh.dp()) != 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a global batch of ", options.global_batch_size,
+                     " samples is not a multiple of micro_batch_size ", micro,
+                     " x dp ", mesh.dp()));
+  }
+  return absl::OkStatus();
+}
+
+// The tables of one stage.
+void MakeTables(const PlanOptions& options, int stage, int micro_batches,
+                StagePlan& plan) {
+  const int pp = options.mesh.pp();
+  const bool first = stage == 0, last = stage == pp - 1;
+  StepTable compute =
+      pp == 1 ? DataParallelTable(micro_batches) : GPipeTable(micro_batches);
+  plan.train =
+      AddReductions(AddTransfers(compute, first, last),
+                    static_cast<int>(plan.buckets.size()), options.reductions);
+  StepTable forward;
+  forward.actions.push_back({ActionKind::kForward, 0, {}});
+  plan.evaluate = AddTransfers(forward, first, last);
+}
+
+// Runs one stage on shapes; `input` becomes its output.
+absl::Status PlanStage(const PlanOptions& options,
+                       const nn::ModelFactory& factory, int stage,
+                       nn::DType dtype, nn::Device device, nn::Shape& input,
+                       StagePlan& plan) {
+  TROUPE_ASSIGN_OR_RETURN(std::unique_ptr<nn::Module> module,
+                          BuildStage(factory, options.cuts, stage));
+  nn::ShapeRecord record;
+  TROUPE_ASSIGN_OR_RETURN(
+      nn::Tensor output,
+      nn::ShapeOnlyForward(*module, input, dtype, device, record));
+  plan.input = input;
+  plan.output = input = output.shape();
+  plan.flops = record.flops();
+  std::vector<std::int64_t> bytes;
+  for (const nn::Parameter* parameter : record.parameters) {
+    plan.parameters.push_back(parameter->name);
+    plan.parameter_elems.push_back(parameter->shape.numel());
+    bytes.push_back(parameter->shape.numel() *
+                    static_cast<std::int64_t>(nn::SizeOf(parameter->dtype)));
+  }
+  plan.buckets = AssignBuckets(bytes, options.buckets);
+  plan.reduce_inline = std::accumulate(bytes.begin(), bytes.end(),
+                                       std::int64_t{0}) <= options.inline_bytes;
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<Plan> MakePlan(const PlanOptions& options,
+                              const nn::ModelFactory& factory,
+                              const nn::Shape& input, nn::DType dtype,
+                              nn::Device device) {
+  const int dp = options.mesh.dp();
+  const std::int64_t micro =
+      options.micro_batch_size > 0
+          ? options.micro_batch_size
+          : options.global_batch_size / (dp > 0 ? dp : 1);
+  TROUPE_RETURN_IF_ERROR(CheckSizes(options, micro));
+  Plan plan;
+  plan.mesh = options.mesh;
+  plan.cuts = options.cuts;
+  plan.global_batch_size = options.global_batch_size;
+  plan.micro_batch_size = micro;
+  plan.micro_batches =
+      static_cast<int>(options.global_batch_size / (micro * dp));
+  plan.threads_per_rank = options.threads_per_rank;
+  plan.stages.resize(options.mesh.pp());
+  std::vector<std::int64_t> dims = {micro};
+  dims.insert(dims.end(), input.dims().begin(), input.dims().end());
+  nn::Shape shape{absl::Span<const std::int64_t>(dims)};
+  for (int stage = 0; stage < options.mesh.pp(); ++stage) {
+    StagePlan& stage_plan = plan.stages[stage];
+    TROUPE_RETURN_IF_ERROR(
+        PlanStage(options, factory, stage, dtype, device, shape, stage_plan));
+    MakeTables(options, stage, plan.micro_batches, stage_plan);
+    TROUPE_RETURN_IF_ERROR(Validate(stage_plan.train));
+    TROUPE_RETURN_IF_ERROR(Validate(stage_plan.evaluate));
+  }
+  return plan;
+}
+
+std::int64_t Plan::parameter_elems() const {
+  std::int64_t sum = 0;
+  for (const StagePlan& stage : stages) {
+    for (std::int64_t elems : stage.parameter_elems) sum += elems;
+  }
+  return sum;
+}
+
+std::string Plan::ToString() const {
+  std::string text = absl::StrCat(
+      "mesh ", mesh.ToString(), ", global batch ", global_batch_size, " = ",
+      mesh.dp(), " x ", micro_batches, " micro-batches of ", micro_batch_size,
+      ", ", threads_per_rank, " thread(s) per rank\n");
+  for (std::size_t i = 0; i < stages.size(); ++i) {
+    const StagePlan& stage = stages[i];
+    absl::StrAppend(&text, "stage ", i, ": ", stage.input.ToString(), " -> ",
+                    stage.output.ToString(), ", ", stage.parameters.size(),
+                    " parameters in ", stage.buckets.size(), " bucket(s)",
+                    stage.reduce_inline ? ", reduced inline" : "", "\n");
+    for (std::size_t k = 0; k < stage.buckets.size(); ++k) {
+      std::int64_t elems = 0;
+      std::vector<std::string> names;
+      for (int p : stage.buckets[k]) {
+        elems += stage.parameter_elems[p];
+        names.push_back(stage.parameters[p]);
+      }
+      absl::StrAppend(&text, "  bucket ", k, ": ", elems,
+                      " elements: ", absl::StrJoin(names, " "), "\n");
+    }
+    absl::StrAppend(&text, "  train: ", stage.train.ToString(), "\n");
+  }
+  return text;
+}
+
+}  // namespace troupe::pipeline

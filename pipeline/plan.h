@@ -1,0 +1,84 @@
+// Everything that is chosen before a run: mesh, stage cuts, tables, buckets,
+// and every choice that could change bits. Made once, from a shape-only
+// forward, before any parameter has memory; equal on all ranks.
+//
+//   PlanOptions options;
+//   options.mesh = Mesh(/*dp=*/2);
+//   options.global_batch_size = 64;
+//   TROUPE_ASSIGN_OR_RETURN(Plan plan, MakePlan(options, factory, spec,
+//   dtype)); plan.ToString();       // what `trainer plan` would print
+//
+// Errors: kInvalidArgument that names the sizes that do not fit, or the module
+// whose shapes do not.
+
+#ifndef PIPELINE_PLAN_H_
+#define PIPELINE_PLAN_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "nn/modules/module.h"
+#include "pipeline/buckets.h"
+#include "pipeline/mesh.h"
+#include "pipeline/schedule.h"
+
+namespace troupe::pipeline {
+
+struct PlanOptions {
+  Mesh mesh;
+  std::vector<int> cuts;  // pp - 1 of them; children of the Sequential
+  std::int64_t global_batch_size = 1;
+  // Samples of one forward of one stage; 0: the rank's whole share.
+  std::int64_t micro_batch_size = 0;
+  BucketOptions buckets;
+  // A rank whose gradients are no larger reduces them on its compute strand:
+  // handing them to the communication strand would cost more than the work.
+  std::int64_t inline_bytes = 0;
+  int threads_per_rank = 1;
+  ReductionOptions reductions;
+};
+
+// One stage: what each of its ranks holds and does.
+struct StagePlan {
+  nn::Shape input;   // of a micro-batch
+  nn::Shape output;  // of a micro-batch
+  double flops = 0;  // of one forward of a micro-batch
+  // Names in order of first use in the forward.
+  std::vector<std::string> parameters;
+  std::vector<std::int64_t> parameter_elems;
+  // Numbers into `parameters`, bucket by bucket.
+  std::vector<std::vector<int>> buckets;
+  StepTable train;
+  StepTable evaluate;
+  // All collectives run on the compute strand (see inline_bytes).
+  bool reduce_inline = false;
+};
+
+struct Plan {
+  Mesh mesh;
+  std::vector<int> cuts;
+  std::int64_t global_batch_size = 1;
+  std::int64_t micro_batch_size = 1;
+  int micro_batches = 1;  // per rank and step
+  int threads_per_rank = 1;
+  std::vector<StagePlan> stages;
+
+  const StagePlan& StageOf(int rank) const {
+    return stages[mesh.CoordsOf(rank).pp];
+  }
+  std::int64_t parameter_elems() const;
+  // Several lines: mesh, batches, stages, buckets, tables.
+  std::string ToString() const;
+};
+
+// `input`: shape of one sample, without the batch.
+absl::StatusOr<Plan> MakePlan(const PlanOptions& options,
+                              const nn::ModelFactory& factory,
+                              const nn::Shape& input, nn::DType dtype,
+                              nn::Device device);
+
+}  // namespace troupe::pipeline
+
+#endif  // PIPELINE_PLAN_H_

@@ -1,0 +1,74 @@
+// Where a rank stands in its table: which actions are done, which signals have
+// come, and what may run next. Pure state, no actors, no tensors.
+//
+//   TableCursor cursor(table);
+//   cursor.Begin();
+//   while (!cursor.complete()) {
+//     int next = cursor.NextRunnable(/*busy=*/false);
+//     if (next < 0) { ... wait for a signal ...; continue; }
+//     cursor.Start(next);
+//     ... run it ...
+//     cursor.Finish(next);
+//   }
+//
+// Actions of different kinds may overtake each other when what they need is
+// there; among those that may run, the first of the table is chosen.
+// Collectives (LR, AR) start strictly in table order, whatever becomes ready
+// first: the ranks of a group pair them by order.
+
+#ifndef PIPELINE_TABLE_CURSOR_H_
+#define PIPELINE_TABLE_CURSOR_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "pipeline/schedule.h"
+
+namespace troupe::pipeline {
+
+// F, B, I, W: long, and run one at a time on the compute strand.
+bool IsCompute(ActionKind kind);
+// RA, RG: finished by a message from outside.
+bool IsReceive(ActionKind kind);
+// LR, AR.
+bool IsCollective(ActionKind kind);
+
+class TableCursor {
+ public:
+  explicit TableCursor(StepTable table);
+
+  const StepTable& table() const { return table_; }
+
+  // Starts a step: nothing done, no signals.
+  void Begin();
+  // The first action that may start now, or -1. `busy`: a compute action is
+  // running, so only the others are offered. Receives are never offered.
+  int NextRunnable(bool busy) const;
+  void Start(int action);
+  void Finish(int action);
+  void Give(Signal signal);
+  bool Given(Signal signal) const { return slots_[SlotOf(signal)] != 0; }
+
+  bool complete() const { return left_ == 0; }
+  // The actions that are not done, for errors: "B1 AR0 UP0".
+  std::string Unfinished() const;
+
+ private:
+  int SlotOf(Signal signal) const;
+  bool MayStart(int action) const;
+
+  StepTable table_;
+  int buckets_;
+  std::vector<std::vector<int>> needs_;  // slots, per action
+  std::vector<int> collectives_;         // actions in launch order
+  std::vector<std::uint8_t> slots_;      // signals given
+  std::vector<std::uint8_t> started_;
+  int left_ = 0;
+  int reduced_ = 0;
+  int first_unstarted_ = 0;
+  std::size_t next_collective_ = 0;
+};
+
+}  // namespace troupe::pipeline
+
+#endif  // PIPELINE_TABLE_CURSOR_H_
