@@ -1,0 +1,101 @@
+// Runs a job: the front of the whole house.
+//
+//   TROUPE_ASSIGN_OR_RETURN(std::unique_ptr<Job> job, Job::Start(spec,
+//   &observer)); absl::StatusOr<JobResult> result = job->Wait();
+//
+// Start() makes the plan and checks everything that can be checked before the
+// first actor exists; then a supervisor, and per rank a rank actor with its
+// loader, compute and communication strands, do the work (actors/README.md).
+//
+// Errors come back as one Status that names rank, actor and cause; the first
+// failure anywhere ends the job.
+//
+// Threads: Start, Wait and the destructor from one thread; RequestStop() from
+// any. The observer is called from the supervisor's thread, one call at a time;
+// it must not block for long, since the job's steps are granted there.
+
+#ifndef ACTORS_JOB_H_
+#define ACTORS_JOB_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "actors/job_spec.h"
+#include "pipeline/plan.h"
+
+namespace troupe::actors {
+
+struct JobInfo {
+  pipeline::Plan plan;
+  std::int64_t first_step = 0;  // above 0 when resumed
+  std::int64_t steps = 0;
+  std::int64_t steps_per_epoch = 0;
+  std::string resumed_from;  // path of the checkpoint
+  std::string kernels;       // what computes: Kernels::Describe()
+};
+
+// One committed step. Losses and accuracies are means over all counted targets
+// of the global batch.
+struct StepReport {
+  std::int64_t step = 0;  // 1 after the first
+  double loss = 0;
+  double accuracy = 0;  // 0 for regression
+  std::int64_t samples = 0;
+  double seconds = 0;  // since the job started, when it was reported
+};
+
+struct EvaluationReport {
+  std::int64_t step = 0;
+  double loss = 0;
+  double accuracy = 0;
+  std::int64_t count = 0;  // targets
+};
+
+struct JobResult {
+  std::int64_t steps = 0;       // committed in all
+  double loss = 0;              // of the last step
+  bool stopped = false;         // by RequestStop, before all steps were done
+  EvaluationReport evaluation;  // the last one; count 0: none
+  std::string checkpoint;       // path of the last one written; may be empty
+  double seconds = 0;
+};
+
+class JobObserver {
+ public:
+  virtual ~JobObserver() = default;
+  virtual void OnStart(const JobInfo&) {}
+  // Consecutive steps, in order, each exactly once.
+  virtual void OnSteps(absl::Span<const StepReport>) {}
+  virtual void OnEvaluation(const EvaluationReport&) {}
+  virtual void OnCheckpoint(std::int64_t /*step*/,
+                            const std::string& /*path*/) {}
+};
+
+class Job {
+ public:
+  // `observer` may be null; outlives the job.
+  //   kInvalidArgument: the spec is not complete, sizes or shapes do not fit.
+  //   the reader's error: `resume` found a checkpoint that cannot be used.
+  static absl::StatusOr<std::unique_ptr<Job>> Start(const JobSpec& spec,
+                                                    JobObserver* observer);
+  virtual ~Job() = default;
+
+  // The step in flight is finished, a checkpoint written where a folder is
+  // set; then Wait() returns with `stopped` set.
+  virtual void RequestStop() = 0;
+
+  // Blocks until the job has ended. Once.
+  virtual absl::StatusOr<JobResult> Wait() = 0;
+};
+
+// Start and Wait in one.
+absl::StatusOr<JobResult> RunJob(const JobSpec& spec,
+                                 JobObserver* observer = nullptr);
+
+}  // namespace troupe::actors
+
+#endif  // ACTORS_JOB_H_

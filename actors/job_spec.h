@@ -1,0 +1,76 @@
+// What a job is: model, data, optimizer, mesh, and when to evaluate, save and
+// stop. Plain data; nothing starts until Job::Start().
+//
+//   JobSpec spec;
+//   spec.model = [] { return nn::MakeMlp({784, 512, 10}, {}); };
+//   spec.loss = [](nn::Context& ctx, const nn::Tensor& y, const nn::Tensor& t)
+//   {
+//     return nn::ops::SoftmaxCrossEntropy(ctx, y, t);
+//   };
+//   spec.optimizer = [] { return std::make_unique<nn::Sgd>(nn::SgdOptions{});
+//   }; spec.train = splits.train; spec.plan.mesh = pipeline::Mesh(/*dp=*/2);
+//   spec.plan.global_batch_size = 64;
+//   spec.steps = 1000;
+
+#ifndef ACTORS_JOB_SPEC_H_
+#define ACTORS_JOB_SPEC_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/time/time.h"
+#include "actors/trace.h"
+#include "data/dataset.h"
+#include "nn/modules/module.h"
+#include "nn/ops/loss.h"
+#include "nn/optim/optimizer.h"
+#include "nn/tensor/device.h"
+#include "pipeline/plan.h"
+
+namespace troupe::actors {
+
+using OptimizerFactory = std::function<std::unique_ptr<nn::Optimizer>()>;
+
+struct CheckpointOptions {
+  std::string dir;         // empty: no checkpoints
+  std::int64_t every = 0;  // steps; 0: only at the end
+  int keep = 3;            // newest ones kept; 0: all
+  bool resume = false;     // go on from the newest one in `dir`, if any
+};
+
+struct JobSpec {
+  // Made once per rank, in the rank's own thread.
+  nn::ModelFactory model;
+  nn::ops::LossFn loss;
+  OptimizerFactory optimizer;
+  nn::DType dtype = nn::DType::kF32;
+  nn::Device device;
+
+  data::DatasetPtr train;
+  data::DatasetPtr test;  // null: no evaluation
+  std::uint64_t seed = 0;
+  bool shuffle = true;
+  // Steps of micro-batches that a loader may be ahead of its rank.
+  int prefetch_steps = 4;
+
+  // Mesh, batch sizes, buckets. `inline_bytes` below 0: choose by measurement.
+  pipeline::PlanOptions plan;
+
+  std::int64_t steps = 0;       // in all, resumed ones included
+  std::int64_t eval_every = 0;  // steps; 0: only at the end
+  bool stop_on_nan = true;
+
+  CheckpointOptions checkpoint;
+
+  // A job that makes no progress for so long has failed.
+  absl::Duration timeout = absl::Minutes(5);
+
+  // Where actions and collectives are noted; null: nowhere. Outlives the job.
+  TraceSink* trace = nullptr;
+};
+
+}  // namespace troupe::actors
+
+#endif  // ACTORS_JOB_SPEC_H_
