@@ -1,0 +1,318 @@
+#include "comm/local/group_state.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "comm/reduction_tree.h"
+#include "nn/tensor/check.h"
+
+namespace troupe::comm::internal {
+namespace {
+
+constexpr std::uint64_t kOneEvent = std::uint64_t{1} << 32;
+constexpr std::uint64_t kNextMask = (std::uint64_t{1} << 20) - 1;
+
+static_assert(kLocalGroupSizeMax <= kReductionSourcesMax,
+              "a group is one tree");
+
+std::string Ranks(const std::vector<int>& ranks) {
+  return absl::StrCat(ranks.size() == 1 ? "rank " : "ranks ",
+                      absl::StrJoin(ranks, ", "));
+}
+
+}  // namespace
+
+GroupState::GroupState(const LocalGroupOptions& options)
+    : size_(options.size),
+      chunk_bytes_(options.chunk_bytes),
+      in_flight_max_(options.in_flight_max),
+      in_flight_log2_(__builtin_ctz(options.in_flight_max)),
+      operations_(new Operation[options.in_flight_max]),
+      slots_(new Slot[static_cast<std::size_t>(options.in_flight_max) *
+                      options.size]),
+      ranks_(new Rank[options.size]) {}
+
+void GroupState::Join(int rank, std::uint64_t seq, const Collective& collective,
+                      const Event& event, bool with_event) {
+  Slot& slot = slots(seq)[rank];
+  const std::uint64_t signature = Pack(collective);
+  const Cut cut(signature, size_, chunk_bytes_);
+  const std::uint64_t block_chunks =
+      cut.BlockBegin(rank + 1) - cut.BlockBegin(rank);
+  slot.range = KindOf(signature) == CollectiveKind::kBarrier ||
+                       collective.range.numel() == 0
+                   ? nullptr
+                   : static_cast<char*>(collective.range.raw());
+  if (with_event) slot.event = event;
+  slot.signature.store(signature, std::memory_order_relaxed);
+  slot.chunks_done.store(0, std::memory_order_relaxed);
+  slot.claim.store(generation(seq) << 40 | block_chunks << 20,
+                   std::memory_order_relaxed);
+  slot.stage.store(2 * (seq + 1), std::memory_order_release);
+}
+
+void GroupState::Arm(int rank, std::uint64_t seq, bool with_event,
+                     Effects* effects) {
+  Operation& operation = this->operation(seq);
+  slots(seq)[rank].stage.store(2 * (seq + 1) + 1, std::memory_order_release);
+  const std::uint64_t signature =
+      slots(seq)[rank].signature.load(std::memory_order_relaxed);
+  const std::uint64_t mine = with_event ? kOneEvent + 1 : 1;
+  const std::uint64_t armed = operation.armed.fetch_add(mine) + mine;
+  if (static_cast<std::uint32_t>(armed) < static_cast<std::uint32_t>(size_)) {
+    // A rank that goes away looks at `armed` after it has said so.
+    if (departed_first_.load() <= seq) effects->failure = Departed(seq);
+    return;
+  }
+  if (Cut(signature, size_, chunk_bytes_).chunks() == 0) {
+    char* ranges[kLocalGroupSizeMax];
+    if (Gather(rank, seq, ranges, effects)) Finish(seq, effects);
+  } else if (armed >= kOneEvent) {
+    runnable_version_.fetch_add(1);
+    effects->wake = true;
+  }
+}
+
+bool GroupState::Claim(Slot* slot, std::uint64_t seq, std::uint64_t* chunk,
+                       std::uint64_t* block_chunks) const {
+  std::uint64_t word = slot->claim.load(std::memory_order_relaxed);
+  while (word >> 40 == generation(seq)) {
+    *chunk = word & kNextMask;
+    *block_chunks = (word >> 20) & kNextMask;
+    if (*chunk == *block_chunks) return false;
+    if (slot->claim.compare_exchange_weak(word, word + 1,
+                                          std::memory_order_acq_rel,
+                                          std::memory_order_relaxed)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+bool GroupState::WorkOn(int rank, std::uint64_t seq, Effects* effects) {
+  Slot* const all = slots(seq);
+  for (int i = 0; i < size_; ++i) {
+    const int block = rank + i < size_ ? rank + i : rank + i - size_;
+    std::uint64_t chunk;
+    std::uint64_t block_chunks;
+    if (!Claim(&all[block], seq, &chunk, &block_chunks)) continue;
+    // The claim holds the operation: it cannot finish without this chunk.
+    const std::uint64_t signature =
+        all[rank].signature.load(std::memory_order_relaxed);
+    const Cut cut(signature, size_, chunk_bytes_);
+    char* ranges[kLocalGroupSizeMax];
+    if (!Gather(rank, seq, ranges, effects)) return false;
+    Compute(cut, signature, cut.BlockBegin(block) + chunk, ranges);
+    const bool block_done =
+        block_chunks == 1 ||
+        all[block].chunks_done.fetch_add(1, std::memory_order_acq_rel) + 1 ==
+            block_chunks;
+    if (block_done &&
+        operation(seq).blocks_done.fetch_add(1, std::memory_order_acq_rel) +
+                1 ==
+            cut.blocks_with_chunks()) {
+      Finish(seq, effects);
+    }
+    return true;
+  }
+  return false;
+}
+
+bool GroupState::Gather(int rank, std::uint64_t seq, char** ranges,
+                        Effects* effects) const {
+  const Slot* const all = slots(seq);
+  const std::uint64_t signature =
+      all[rank].signature.load(std::memory_order_relaxed);
+  for (int r = 0; r < size_; ++r) {
+    if (all[r].signature.load(std::memory_order_relaxed) != signature) {
+      effects->failure = Mismatch(seq, std::min(r, rank), std::max(r, rank));
+      return false;
+    }
+    ranges[r] = all[r].range;
+  }
+  return true;
+}
+
+void GroupState::Compute(const Cut& cut, std::uint64_t signature,
+                         std::uint64_t chunk, char* const* ranges) const {
+  const nn::DType dtype = DTypeOf(signature);
+  const std::size_t element_bytes = nn::SizeOf(dtype);
+  const std::size_t offset = cut.ElementBegin(chunk) * element_bytes;
+  const std::size_t count = cut.ElementEnd(chunk) - cut.ElementBegin(chunk);
+  if (KindOf(signature) == CollectiveKind::kBroadcast) {
+    const int root = RootOf(signature);
+    for (int r = 0; r < size_; ++r) {
+      if (r == root) continue;
+      std::memcpy(ranges[r] + offset, ranges[root] + offset,
+                  count * element_bytes);
+    }
+    return;
+  }
+  void* pieces[kLocalGroupSizeMax];
+  for (int r = 0; r < size_; ++r) pieces[r] = ranges[r] + offset;
+  const auto n = static_cast<std::size_t>(size_);
+  ReduceTree(Reduction{OpOf(signature), dtype, size_},
+             absl::Span<const void* const>(pieces, n),
+             absl::Span<void* const>(pieces, n), count);
+}
+
+void GroupState::Finish(std::uint64_t seq, Effects* effects) {
+  Operation& operation = this->operation(seq);
+  if (operation.armed.load(std::memory_order_relaxed) >= kOneEvent) {
+    Slot* const all = slots(seq);
+    for (int r = 0; r < size_; ++r) {
+      effects->finished.push_back(std::exchange(all[r].event, Event()));
+    }
+  }
+  operation.blocks_done.store(0, std::memory_order_relaxed);
+  operation.armed.store(0, std::memory_order_relaxed);
+  operation.finished.store(seq + 1, std::memory_order_release);
+}
+
+void GroupState::Apply(Effects* effects) {
+  if (!effects->failure.ok()) Abort(effects->failure);
+  if (effects->wake) Wake(/*idle_only=*/true);
+  // A callback may come back here with effects of its own.
+  const auto finished = std::exchange(effects->finished, {});
+  effects->wake = false;
+  effects->failure = absl::OkStatus();
+  for (const Event& event : finished) event.Complete(absl::OkStatus());
+}
+
+void GroupState::ArmLater(int rank, std::uint64_t seq,
+                          const absl::Status& after) {
+  Effects effects;
+  others_inside_.fetch_add(1);
+  if (!aborted()) {
+    if (after.ok()) {
+      Arm(rank, seq, /*with_event=*/true, &effects);
+    } else {
+      const std::uint64_t signature =
+          slots(seq)[rank].signature.load(std::memory_order_relaxed);
+      effects.failure = absl::Status(
+          after.code(),
+          absl::StrCat("rank ", rank, " could not begin ",
+                       Unpack(signature).ToString(), ": ", after.message()));
+    }
+  }
+  others_inside_.fetch_sub(1);
+  Apply(&effects);
+}
+
+void GroupState::Abort(absl::Status status) {
+  if (status.ok()) status = absl::CancelledError("the group was aborted");
+  {
+    absl::MutexLock lock(&mutex_);
+    if (aborted()) return;
+    status_ = status;
+    phase_.store(Phase::kAborting);
+  }
+  for (int r = 0; r < size_; ++r) {
+    while (ranks_[r].inside.load()) sched_yield();
+  }
+  while (others_inside_.load() > 0) sched_yield();
+  std::vector<Event> pending;
+  for (std::uint64_t i = 0; i < in_flight_max_ * size_; ++i) {
+    pending.push_back(std::exchange(slots_[i].event, Event()));
+  }
+  phase_.store(Phase::kAborted);
+  for (const Event& event : pending) event.Complete(status);
+  Wake(/*idle_only=*/false);
+}
+
+absl::Status GroupState::AwaitAbort() const {
+  while (phase_.load() != Phase::kAborted) sched_yield();
+  return abort_status();
+}
+
+absl::Status GroupState::abort_status() const {
+  absl::MutexLock lock(&mutex_);
+  return status_;
+}
+
+void GroupState::SetWakeup(int rank, std::function<void()> wakeup) {
+  absl::MutexLock lock(&ranks_[rank].mutex);
+  ranks_[rank].wakeup = std::move(wakeup);
+}
+
+void GroupState::Wake(bool idle_only) {
+  for (int r = 0; r < size_; ++r) {
+    if (!ranks_[r].idle.exchange(false) && idle_only) continue;
+    absl::MutexLock lock(&ranks_[r].mutex);
+    if (ranks_[r].wakeup) ranks_[r].wakeup();
+  }
+}
+
+void GroupState::Depart(int rank, std::uint64_t joined) {
+  ranks_[rank].departed_at.store(joined);
+  std::uint64_t first = departed_first_.load();
+  while (joined < first &&
+         !departed_first_.compare_exchange_weak(first, joined)) {
+  }
+  // The others look at departed_first_ after they have armed.
+  if (operation(joined).armed.load() != 0) Abort(Departed(joined));
+}
+
+absl::Status GroupState::Departed(std::uint64_t seq) const {
+  std::vector<int> gone;
+  for (int r = 0; r < size_; ++r) {
+    if (ranks_[r].departed_at.load() <= seq) gone.push_back(r);
+  }
+  return absl::UnavailableError(absl::StrCat(
+      Ranks(gone), " left the group before collective ", seq, " of it"));
+}
+
+void GroupState::CompareWithPeers(int rank, std::uint64_t seq,
+                                  Effects* effects) const {
+  const Slot* const all = slots(seq);
+  for (int r = 0; r < size_; ++r) {
+    if (all[r].stage.load(std::memory_order_acquire) / 2 == seq + 1 &&
+        all[r].signature.load(std::memory_order_relaxed) !=
+            all[rank].signature.load(std::memory_order_relaxed)) {
+      effects->failure = Mismatch(seq, std::min(r, rank), std::max(r, rank));
+    }
+  }
+}
+
+absl::Status GroupState::Mismatch(std::uint64_t seq, int a, int b) const {
+  const Slot* const all = slots(seq);
+  return absl::FailedPreconditionError(absl::StrCat(
+      "collective ", seq, " of the group differs: rank ", a, " started ",
+      Unpack(all[a].signature.load()).ToString(), ", rank ", b, " started ",
+      Unpack(all[b].signature.load()).ToString()));
+}
+
+std::string GroupState::DescribeWait(int rank, std::uint64_t seq) const {
+  const Slot* const all = slots(seq);
+  std::vector<int> absent;
+  std::vector<int> unarmed;
+  for (int r = 0; r < size_; ++r) {
+    const std::uint64_t stage = all[r].stage.load(std::memory_order_acquire);
+    if (stage / 2 != seq + 1) {
+      absent.push_back(r);
+    } else if (stage % 2 == 0) {
+      unarmed.push_back(r);
+    }
+  }
+  std::string text = absl::StrCat(Unpack(all[rank].signature.load()).ToString(),
+                                  ", collective ", seq, " of the group:");
+  if (!absent.empty()) {
+    absl::StrAppend(&text, " not started by ", Ranks(absent));
+  }
+  if (!unarmed.empty()) {
+    absl::StrAppend(&text, absent.empty() ? " " : "; ", Ranks(unarmed),
+                    " started it after something that is not done");
+  }
+  if (absent.empty() && unarmed.empty()) {
+    absl::StrAppend(&text, " all ranks have started it, and work on it");
+  }
+  return text;
+}
+
+}  // namespace troupe::comm::internal

@@ -1,0 +1,230 @@
+#include "comm/local/local_group.h"
+
+#include <sched.h>
+
+#include <cstdint>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "comm/local/group_state.h"
+#include "nn/tensor/check.h"
+
+namespace troupe::comm {
+namespace {
+
+using internal::GroupState;
+
+void Pause() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
+// The patience of RunInline: some microseconds of spinning, since a peer on
+// another core comes within that or not soon; then the core is given to others,
+// who may be the ranks waited for.
+class Waiter {
+ public:
+  explicit Waiter(absl::Duration timeout) : timeout_(timeout) {}
+
+  // False when the time is over.
+  bool Wait() {
+    if (++waits_ <= kSpins) {
+      Pause();
+      return true;
+    }
+    sched_yield();
+    if (waits_ % kWaitsPerClock != 0) return true;
+    const absl::Time now = absl::Now();
+    if (deadline_ == absl::InfinitePast()) deadline_ = now + timeout_;
+    return now < deadline_;
+  }
+  bool just_lost_patience() const { return waits_ == kSpins; }
+
+ private:
+  static constexpr int kSpins = 256;
+  static constexpr int kWaitsPerClock = 16;
+
+  const absl::Duration timeout_;
+  absl::Time deadline_ = absl::InfinitePast();
+  int waits_ = 0;
+};
+
+class LocalCommunicator : public Communicator {
+ public:
+  LocalCommunicator(std::shared_ptr<GroupState> state, int rank)
+      : state_(std::move(state)), rank_(rank) {}
+
+  ~LocalCommunicator() override {
+    state_->SetWakeup(rank_, nullptr);
+    AdvanceHead();
+    if (head_ == next_) {
+      state_->Depart(rank_, next_);
+    } else {
+      Abort(absl::UnavailableError(
+          absl::StrCat("rank ", rank_, " left the group during ",
+                       state_->DescribeWait(rank_, head_))));
+    }
+  }
+
+  int rank() const override { return rank_; }
+  int size() const override { return state_->size(); }
+
+  absl::StatusOr<Event> Start(const Collective& collective,
+                              Event after) override {
+    TROUPE_RETURN_IF_ERROR(Admit(collective));
+    const std::uint64_t seq = next_++;
+    const Event event = Event::Make();
+    GroupState::Effects effects;
+    state_->Join(rank_, seq, collective, event, /*with_event=*/true);
+    state_->CompareWithPeers(rank_, seq, &effects);
+    const bool armed = after.ready() && after.status().ok();
+    if (armed) state_->Arm(rank_, seq, /*with_event=*/true, &effects);
+    state_->Leave(rank_);
+    if (!armed) {
+      after.OnReady(
+          [state = state_, rank = rank_, seq](const absl::Status& status) {
+            state->ArmLater(rank, seq, status);
+          });
+    }
+    state_->Apply(&effects);
+    return event;
+  }
+
+  absl::Status RunInline(const Collective& collective,
+                         absl::Duration timeout) override {
+    TROUPE_RETURN_IF_ERROR(Admit(collective));
+    const std::uint64_t seq = next_++;
+    GroupState::Effects effects;
+    state_->Join(rank_, seq, collective, Event(), /*with_event=*/false);
+    state_->Arm(rank_, seq, /*with_event=*/false, &effects);
+    Waiter waiter(timeout);
+    while (!state_->finished(seq)) {
+      if (state_->aborted()) {
+        state_->Leave(rank_);
+        return state_->AwaitAbort();
+      }
+      const bool worked =
+          (state_->runnable(seq) && state_->WorkOn(rank_, seq, &effects)) ||
+          (head_ < seq && WorkOnAny(&effects));
+      if (effects.any()) {
+        if (!ApplyOutside(&effects)) return Outcome(seq);
+      } else if (!worked) {
+        if (!waiter.Wait()) return GiveUp(seq, timeout);
+        if (waiter.just_lost_patience()) {
+          state_->CompareWithPeers(rank_, seq, &effects);
+        }
+      }
+    }
+    if (head_ == seq) head_ = seq + 1;
+    state_->Leave(rank_);
+    if (effects.any()) state_->Apply(&effects);
+    return absl::OkStatus();
+  }
+
+  bool Progress() override {
+    for (;;) {
+      const std::uint64_t version = state_->runnable_version();
+      // Whatever became runnable before has been looked at: its chunks are
+      // claimed.
+      if (version == seen_version_ || !state_->Enter(rank_)) return false;
+      GroupState::Effects effects;
+      const bool worked = WorkOnAny(&effects);
+      state_->Leave(rank_);
+      state_->Apply(&effects);
+      if (worked) return true;
+      seen_version_ = version;
+      state_->SetIdle(rank_);
+    }
+  }
+
+  void SetWakeup(std::function<void()> wakeup) override {
+    state_->SetWakeup(rank_, std::move(wakeup));
+  }
+
+  void Abort(absl::Status status) override { state_->Abort(std::move(status)); }
+
+ private:
+  // Enters the group where it is ok.
+  absl::Status Admit(const Collective& collective) {
+    TROUPE_RETURN_IF_ERROR(CheckCollective(collective, size()));
+    if (collective.range.defined() &&
+        collective.range.numel() >= internal::kCountMax) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          collective.ToString(), ": a range is smaller than 2^40"));
+    }
+    if (!state_->Enter(rank_)) return state_->abort_status();
+    AdvanceHead();
+    if (next_ - head_ < state_->in_flight_max()) return absl::OkStatus();
+    state_->Leave(rank_);
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "rank ", rank_, " has ", next_ - head_,
+        " collectives in flight, as many as in_flight_max allows; the oldest "
+        "is number ",
+        head_));
+  }
+
+  void AdvanceHead() {
+    while (head_ < next_ && state_->finished(head_)) ++head_;
+  }
+
+  // A chunk of the oldest operation that has one.
+  bool WorkOnAny(GroupState::Effects* effects) {
+    AdvanceHead();
+    for (std::uint64_t seq = head_; seq < next_; ++seq) {
+      if (state_->runnable(seq) && state_->WorkOn(rank_, seq, effects)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  // False, and not inside any more, once the group is aborted.
+  bool ApplyOutside(GroupState::Effects* effects) {
+    state_->Leave(rank_);
+    state_->Apply(effects);
+    return state_->Enter(rank_);
+  }
+
+  // Of an operation of an aborted group, which may have finished before.
+  absl::Status Outcome(std::uint64_t seq) const {
+    return state_->finished(seq) ? absl::OkStatus() : state_->AwaitAbort();
+  }
+
+  absl::Status GiveUp(std::uint64_t seq, absl::Duration timeout) {
+    const std::string wait = state_->DescribeWait(rank_, seq);
+    state_->Leave(rank_);
+    state_->Abort(absl::DeadlineExceededError(
+        absl::StrCat("rank ", rank_, " waited ", absl::FormatDuration(timeout),
+                     " for ", wait)));
+    return state_->AwaitAbort();
+  }
+
+  const std::shared_ptr<GroupState> state_;
+  const int rank_;
+  // Collectives that this rank joined; those before head_ are finished.
+  std::uint64_t next_ = 0;
+  std::uint64_t head_ = 0;
+  std::uint64_t seen_version_ = 0;
+};
+
+}  // namespace
+
+std::vector<std::unique_ptr<Communicator>> MakeLocalGroup(
+    const LocalGroupOptions& options) {
+  TROUPE_CHECK(options.size >= 1 && options.size <= kLocalGroupSizeMax,
+               "a local group has 1 to 256 ranks");
+  TROUPE_CHECK(options.chunk_bytes >= 1, "a chunk has a byte");
+  TROUPE_CHECK(options.in_flight_max >= 1 && options.in_flight_max <= 65536 &&
+                   (options.in_flight_max & (options.in_flight_max - 1)) == 0,
+               "in_flight_max is a power of two up to 65536");
+  auto state = std::make_shared<GroupState>(options);
+  std::vector<std::unique_ptr<Communicator>> ranks;
+  for (int r = 0; r < options.size; ++r) {
+    ranks.push_back(std::make_unique<LocalCommunicator>(state, r));
+  }
+  return ranks;
+}
+
+}  // namespace troupe::comm
