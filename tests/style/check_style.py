@@ -1,0 +1,320 @@
+"""The rules of CONTRIBUTING.md that a machine can check.
+
+    check_style.py ROOT
+
+Prints one line for each finding, "file:line: what is wrong; what to do", and
+ends with code 1 if there is any. Reads the files under ROOT and nothing else.
+
+A rule is a function that takes a File and yields (line number, sentence); the
+few rules that look at the tree as a whole take a Tree. Exceptions are listed in
+tests/style/exceptions.txt, with their reasons.
+"""
+
+import os
+import re
+import sys
+
+CPP = (".h", ".cc", ".cu", ".cuh")
+TEXT = CPP + (".bzl", ".md", ".proto", ".py", ".sh", ".toml", ".txt", ".tpl")
+LINES_MAX = 450
+WIDTH_MAX = 80
+
+# What a folder's files may include: itself, and what stands below it.
+LAYERS = {
+    "nn": ("nn/",),
+    "comm": ("comm/", "nn/tensor/", "nn/collectives"),
+    "data": ("data/", "nn/tensor/", "nn/random/"),
+    "pipeline": ("pipeline/", "data/", "comm/", "nn/"),
+    "actors": ("actors/", "pipeline/", "data/", "comm/", "nn/"),
+    "tools": ("tools/", "actors/", "pipeline/", "data/", "comm/", "nn/"),
+    "examples": ("examples/", "actors/", "pipeline/", "data/", "comm/", "nn/"),
+    "tests": ("tests/", "tools/", "actors/", "pipeline/", "data/", "comm/",
+              "nn/"),
+}
+# Folders whose files may include CAF.
+CAF_FOLDERS = ("actors/", "tests/actors/", "tools/")
+
+# (name, pattern, folders where it is fine, what to do instead)
+BANNED = [
+    ("sleep",
+     r"\b(sleep_for|sleep_until|SleepFor|usleep|nanosleep)\b|(?<![\w.>])sleep\(",
+     (), "wait for the event itself, with a deadline"),
+    ("random",
+     r"std::(rand|srand|random_device|shuffle|uniform_\w+|normal_distribution"
+     r"|mt19937\w*|default_random_engine)\b",
+     (), "use nn/random: the same numbers on every machine"),
+    ("clock",
+     r"\b(system_clock::now|gettimeofday)\b",
+     ("tools/",), "take the clock through the constructor"),
+    ("caf-all", r"caf/(\w+/)?all\.hpp",
+     (), "include the headers that are used: this one costs 4 s"),
+    ("caf", r"#include\s*[<\"]caf/",
+     CAF_FOLDERS, "actors live in actors/; use absl::Status and plain data"),
+]
+
+
+class File:
+    """One text file: path relative to the root, and its lines."""
+
+    def __init__(self, root, path):
+        self.path = path
+        with open(os.path.join(root, path), encoding="utf-8") as text:
+            self.lines = text.read().splitlines()
+
+    @property
+    def is_cpp(self):
+        return self.path.endswith(CPP)
+
+    @property
+    def is_header(self):
+        return self.path.endswith((".h", ".cuh"))
+
+    def numbered(self):
+        return enumerate(self.lines, start=1)
+
+
+class Tree:
+    """All text files under the root, less build outputs and ignored folders."""
+
+    SKIPPED = ("__pycache__", "checkpoints", "runs")
+
+    def __init__(self, root):
+        self.root = root
+        self.files = [File(root, path) for path in sorted(self._paths())]
+        self.paths = {file.path for file in self.files}
+
+    def _paths(self):
+        for folder, folders, names in os.walk(self.root):
+            folders[:] = [
+                f for f in folders
+                if f not in self.SKIPPED and not f.startswith("bazel-")
+                and (not f.startswith(".") or f == ".ci")
+                and not os.path.islink(os.path.join(folder, f))
+            ]
+            for name in names:
+                path = os.path.relpath(os.path.join(folder, name), self.root)
+                if self._is_text(path):
+                    yield path
+
+    def _is_text(self, path):
+        name = os.path.basename(path)
+        if name in ("BUILD", "WORKSPACE", ".bazelrc") or name.endswith(TEXT):
+            return True
+        # Scripts without an ending.
+        if "." in name:
+            return False
+        with open(os.path.join(self.root, path), "rb") as content:
+            return content.read(2) == b"#!"
+
+
+def code_of(line):
+    """The line without a // comment and without the text of strings."""
+    line = re.sub(r'"(\\.|[^"\\])*"', '""', line)
+    return line.split("//")[0]
+
+
+def banned_calls(file):
+    """Calls that make runs differ, tests slow, or builds slow."""
+    if not file.is_cpp:
+        return
+    for number, line in file.numbered():
+        code = line if line.startswith("#include") else code_of(line)
+        for name, pattern, fine_in, instead in BANNED:
+            found = re.search(pattern, code)
+            if found and not file.path.startswith(fine_in or ("\0",)):
+                yield number, "%s (%s); %s" % (
+                    found.group(0).rstrip("("), name, instead)
+
+
+def sleeping_scripts(file):
+    """Tests wait for what they wait for."""
+    if not file.path.startswith("tests/") or not file.path.endswith(
+        (".sh", ".py")):
+        return
+    for number, line in file.numbered():
+        if re.search(r"^\s*sleep\s+[\d.$]|\btime\.sleep\(", line):
+            yield number, "sleep; wait for the event itself, with a deadline"
+
+
+def include_guard(file):
+    """NN_TENSOR_SHAPE_H_ for nn/tensor/shape.h."""
+    if not file.is_header:
+        return
+    guard = re.sub(r"\W", "_", file.path).upper() + "_"
+    for want in ("#ifndef " + guard, "#define " + guard):
+        if want not in file.lines:
+            yield 1, "include guard; add '%s'" % want
+    end = "#endif  // " + guard
+    if not file.lines or file.lines[-1] != end:
+        yield max(1, len(file.lines)), "last line; make it '%s'" % end
+
+
+def layering(file):
+    """Includes go downwards only."""
+    folder = file.path.split("/")[0]
+    if not file.is_cpp or folder not in LAYERS:
+        return
+    for number, line in file.numbered():
+        found = re.match(r'#include "(([a-z_]+)/[^"]*)"', line)
+        if not found or found.group(2) not in LAYERS:
+            continue
+        if not found.group(1).startswith(LAYERS[folder]):
+            yield number, "%s/ may not include %s; it may use %s" % (
+                folder, found.group(1), ", ".join(LAYERS[folder]))
+
+
+def length(file):
+    if file.path.endswith(CPP + (".bzl", ".py", ".sh")):
+        if len(file.lines) > LINES_MAX:
+            yield len(file.lines), "%d lines; at most %d: split the file" % (
+                len(file.lines), LINES_MAX)
+
+
+def width(file):
+    if not file.is_cpp:
+        return
+    in_raw_string = False
+    for number, line in file.numbered():
+        opens = 'R"' in line
+        if len(line) > WIDTH_MAX and not (
+                in_raw_string or opens or "://" in line
+                or line.startswith(("#include", "#ifndef", "#define",
+                                    "#endif"))):
+            yield number, "%d columns; at most %d" % (len(line), WIDTH_MAX)
+        if opens:
+            in_raw_string = True
+        if re.search(r'\)\w*"', line):
+            in_raw_string = False
+
+
+def header_comment(file):
+    if file.is_header and not (file.lines and file.lines[0].startswith("// ")):
+        yield 1, ("no comment at the top; say what the header is for and show "
+                  "its use")
+
+
+def unfinished(file):
+    # Written in pieces, since this file is checked too.
+    pattern = r"\b(%s)\b" % "|".join(["TO" + "DO", "FIX" + "ME", "X" * 3,
+                                      "HA" + "CK"])
+    for number, line in file.numbered():
+        found = re.search(pattern, line)
+        if found:
+            yield number, "%s; do it now or open an issue" % found.group(0)
+
+
+def machine_paths(file):
+    pattern = r"(?<![\w.}~*])/(%s)/" % "|".join(["ho" "me", "ro" "ot", "wo" "rk"])
+    for number, line in file.numbered():
+        found = re.search(pattern, line)
+        if found:
+            yield number, "%s is a path of one machine; use a relative one" % (
+                found.group(0))
+
+
+def links(tree):
+    """Relative links between Markdown pages lead somewhere."""
+    for file in tree.files:
+        if not file.path.endswith(".md"):
+            continue
+        for number, line in file.numbered():
+            for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", line):
+                if "://" in target or target.startswith("mailto:"):
+                    continue
+                path = os.path.join(os.path.dirname(file.path), target)
+                if not os.path.exists(os.path.join(tree.root, path)):
+                    yield file.path, number, "no such file: " + target
+
+
+def readmes(tree):
+    """Every top folder says what lives in it."""
+    for folder in sorted({p.split("/")[0] for p in tree.paths if "/" in p}):
+        if not folder.startswith(".") and folder + "/README.md" not in tree.paths:
+            yield folder + "/README.md", 1, "missing; say what lives in here"
+
+
+def dead_files(tree):
+    """Every source file is named by the BUILD file of its package."""
+    named = {}
+    for file in tree.files:
+        if os.path.basename(file.path) == "BUILD":
+            # In a list comprehension, "%s" stands for any text.
+            names = re.findall(r'"([^"]+)"', "\n".join(file.lines))
+            named[os.path.dirname(file.path)] = re.compile(
+                "|".join(re.escape(n).replace("%s", ".*") for n in names))
+    for file in tree.files:
+        if not file.is_cpp:
+            continue
+        package = os.path.dirname(file.path)
+        while package and package not in named:
+            package = os.path.dirname(package)
+        name = os.path.relpath(file.path, package or ".")
+        if package not in named or not named[package].fullmatch(name):
+            yield file.path, 1, "in no BUILD file; add it to one or delete it"
+
+
+FILE_RULES = [banned_calls, sleeping_scripts, include_guard, layering, length,
+              width, header_comment, unfinished, machine_paths]
+TREE_RULES = [links, readmes, dead_files]
+
+
+def read_exceptions(tree):
+    """Returns {(rule, path): (line of the list, exact length or None)}.
+
+    A line is "rule path reason", or "length path lines reason".
+    """
+    exceptions = {}
+    for file in tree.files:
+        if file.path != "tests/style/exceptions.txt":
+            continue
+        for number, line in file.numbered():
+            if line.strip() and not line.startswith("#"):
+                rule, path, rest = (line.split(None, 2) + ["", ""])[:3]
+                lines = int(rest.split()[0]) if rule == "length" else None
+                exceptions[rule, path] = (number, lines)
+    return exceptions
+
+
+def findings(tree):
+    """Yields (rule, path, line number, sentence)."""
+    for rule in FILE_RULES:
+        for file in tree.files:
+            for number, sentence in rule(file):
+                yield rule.__name__, file.path, number, sentence
+    for rule in TREE_RULES:
+        for path, number, sentence in rule(tree):
+            yield rule.__name__, path, number, sentence
+
+
+def check(root):
+    """Returns the findings as lines of text, exceptions taken out."""
+    tree = Tree(root)
+    exceptions = read_exceptions(tree)
+    used = set()
+    report = []
+    for rule, path, number, sentence in findings(tree):
+        line, exact = exceptions.get((rule, path), (None, None))
+        if line is None or (exact is not None and number > exact):
+            report.append("%s:%d: %s" % (path, number, sentence))
+            continue
+        if exact is not None and number < exact:
+            report.append("tests/style/exceptions.txt:%d: %s has %d lines now; "
+                          "lower its number" % (line, path, number))
+        used.add((rule, path))
+    for (rule, path), (line, _) in exceptions.items():
+        if (rule, path) not in used and not any(
+                r.startswith(path + ":") for r in report):
+            report.append("tests/style/exceptions.txt:%d: %s no longer breaks "
+                          "the rule %s; delete the line" % (line, path, rule))
+    return sorted(report)
+
+
+def main():
+    report = check(sys.argv[1])
+    for line in report:
+        print(line)
+    return 1 if report else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

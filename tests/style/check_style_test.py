@@ -1,0 +1,174 @@
+"""A small tree with planted violations: check_style.py must find each of them,
+and must find nothing in a clean tree."""
+
+import os
+import tempfile
+import unittest
+
+import check_style
+
+CLEAN_HEADER = """\
+// Adds numbers.
+//
+//   int three = Add(1, 2);
+
+#ifndef NN_ADD_H_
+#define NN_ADD_H_
+
+int Add(int a, int b);
+
+#endif  // NN_ADD_H_
+"""
+
+CLEAN = {
+    "nn/BUILD": 'cc_library(srcs = ["add.cc"], hdrs = ["add.h"])\n',
+    "nn/README.md": "Numbers. See [the header](add.h).\n",
+    "nn/add.h": CLEAN_HEADER,
+    "nn/add.cc": '#include "nn/add.h"\n',
+}
+
+
+class CheckStyleTest(unittest.TestCase):
+
+    def check(self, **changed):
+        """The report on the clean tree with files changed or added."""
+        files = dict(CLEAN)
+        files.update(changed.pop("files", {}))
+        with tempfile.TemporaryDirectory() as root:
+            for path, text in files.items():
+                full = os.path.join(root, path)
+                os.makedirs(os.path.dirname(full), exist_ok=True)
+                with open(full, "w", encoding="utf-8") as out:
+                    out.write(text)
+            return check_style.check(root)
+
+    def expect(self, files, *report):
+        self.assertEqual(self.check(files=files), list(report))
+
+    def expect_in_source(self, line, finding, path="nn/add.cc"):
+        """`line`, added to nn/add.cc, gives `finding` there."""
+        self.expect({path: '#include "nn/add.h"\n' + line + "\n"},
+                    "%s:2: %s" % (path, finding))
+
+    def test_clean_tree(self):
+        self.expect({})
+
+    def test_sleep(self):
+        for call in ("std::this_thread::sleep_for", "absl::SleepFor", "sleep",
+                     "usleep"):
+            self.expect_in_source(
+                "%s(x);" % call,
+                "%s (sleep); wait for the event itself, with a deadline"
+                % call.split(":")[-1])
+
+    def test_random(self):
+        for name in ("std::rand", "std::random_device", "std::shuffle",
+                     "std::uniform_int_distribution"):
+            self.expect_in_source(
+                name + " x;", name + " (random); use nn/random: the same "
+                "numbers on every machine")
+
+    def test_clock(self):
+        self.expect_in_source(
+            "auto t = std::chrono::system_clock::now();",
+            "system_clock::now (clock); take the clock through the constructor")
+
+    def test_words_in_comments_and_strings_are_fine(self):
+        self.expect({"nn/add.cc": '// never calls sleep_for(\n'
+                                  'const char* s = "std::shuffle";\n'})
+
+    def test_caf(self):
+        self.expect_in_source(
+            "#include <caf/actor.hpp>",
+            "#include <caf/ (caf); actors live in actors/; use absl::Status "
+            "and plain data")
+        self.expect(
+            {"actors/README.md": "", "actors/BUILD": '"rank.cc"',
+             "actors/rank.cc": "#include <caf/actor.hpp>\n"
+                               "#include <caf/io/all.hpp>\n"},
+            "actors/rank.cc:2: caf/io/all.hpp (caf-all); include the headers "
+            "that are used: this one costs 4 s")
+
+    def test_include_guard(self):
+        self.expect(
+            {"nn/add.h": CLEAN_HEADER.replace("NN_ADD_H_", "ADD_H")},
+            "nn/add.h:10: last line; make it '#endif  // NN_ADD_H_'",
+            "nn/add.h:1: include guard; add '#define NN_ADD_H_'",
+            "nn/add.h:1: include guard; add '#ifndef NN_ADD_H_'")
+
+    def test_layering(self):
+        self.expect_in_source('#include "comm/group.h"',
+                              "nn/ may not include comm/group.h; it may use nn/")
+        self.expect(
+            {"data/README.md": "", "data/BUILD": '"reader.cc"',
+             "data/reader.cc": '#include "nn/tensor/tensor.h"\n'
+                               '#include "nn/random/philox.h"\n'
+                               '#include "nn/modules/linear.h"\n'},
+            "data/reader.cc:3: data/ may not include nn/modules/linear.h; it "
+            "may use data/, nn/tensor/, nn/random/")
+
+    def test_length(self):
+        long = "int x;\n" * 460
+        self.expect({"nn/add.cc": long},
+                    "nn/add.cc:460: 460 lines; at most 450: split the file")
+        listed = "length nn/add.cc %d the table is one thing\n"
+        others = {"tests/README.md": "", "nn/add.cc": long}
+        name = "tests/style/exceptions.txt"
+        self.expect({**others, name: listed % 460})
+        self.expect({**others, name: listed % 470},
+                    name + ":1: nn/add.cc has 460 lines now; lower its number")
+        self.expect({**others, name: listed % 455},
+                    "nn/add.cc:460: 460 lines; at most 450: split the file")
+
+    def test_exceptions(self):
+        name = "tests/style/exceptions.txt"
+        listed = "# Why.\nbanned_calls nn/add.cc it is the clock\n"
+        others = {"tests/README.md": "", name: listed}
+        self.expect({**others, "nn/add.cc": "system_clock::now();\n"})
+        self.expect(others, name + ":2: nn/add.cc no longer breaks the rule "
+                    "banned_calls; delete the line")
+
+    def test_width(self):
+        self.expect_in_source("x" * 81, "81 columns; at most 80")
+        self.expect({"nn/add.cc": "// https://example.org/" + "x" * 80 + "\n"})
+        self.expect({"nn/add.cc": 'auto s = R"(\n%s\n)";\n' % ("x" * 100)})
+
+    def test_header_comment(self):
+        self.expect(
+            {"nn/add.h": CLEAN_HEADER.split("\n\n", 1)[1]},
+            "nn/add.h:1: no comment at the top; say what the header is for and "
+            "show its use")
+
+    def test_unfinished(self):
+        word = "TO" + "DO"
+        self.expect_in_source("// %s: more" % word,
+                              word + "; do it now or open an issue")
+
+    def test_machine_paths(self):
+        path = "/ho" + "me/"
+        self.expect({"nn/README.md": "Look into %sme.\n" % path},
+                    "nn/README.md:1: %s is a path of one machine; use a "
+                    "relative one" % path)
+
+    def test_sleeping_script(self):
+        self.expect({"tests/README.md": "", "tests/a.sh": "  sl" "eep 1\n"},
+                    "tests/a.sh:1: sleep; wait for the event itself, with a "
+                    "deadline")
+
+    def test_links(self):
+        self.expect({"nn/README.md": "[a](add.h#top) [b](no.md)\n"},
+                    "nn/README.md:1: no such file: no.md")
+
+    def test_readmes(self):
+        self.expect({"comm/BUILD": ""},
+                    "comm/README.md:1: missing; say what lives in here")
+
+    def test_dead_files(self):
+        self.expect({"nn/BUILD": '"add.h", ["%s.cc" % n for n in names]\n',
+                     "nn/sub.cc": ""})
+        self.expect({"nn/sub.cc": ""},
+                    "nn/sub.cc:1: in no BUILD file; add it to one or delete it")
+
+
+if __name__ == "__main__":
+    unittest.main()
