@@ -1,0 +1,60 @@
+// One op on one shape, as data: what goes in, what comes out, and the kernel
+// calls between. The table of all of them is AllOpCases(); op_suite.h runs it.
+//
+//   {"add_1000", {Normal({1000}), Normal({1000})}, {Poison({1000})},
+//    [](Kernels& k, Inputs in, Outputs out) {
+//      return k.Add(in[0], in[1], out[0]);
+//    }}
+//
+// Letters of shapes are those of nn/kernels/kernels.h.
+
+#ifndef TESTS_NN_OPS_OP_CASE_H_
+#define TESTS_NN_OPS_OP_CASE_H_
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "nn/kernels/kernels.h"
+
+namespace troupe::nn {
+
+// What a tensor of a case holds before the op runs.
+struct Operand {
+  enum class Fill {
+    kNormal,   // draws of mean 0 and variance 1
+    kPoison,   // NaN: an output that must be overwritten
+    kZero,     //
+    kSpecial,  // NaN, infinities, zeros of both signs, tiny and large numbers
+    kLabels,   // 0 .. classes - 1, and every fifth is ignored
+  };
+  Shape shape;
+  Fill fill = Fill::kNormal;
+  std::optional<DType> dtype;  // unless it is the dtype under test
+  std::int64_t classes = 0;
+};
+
+using Inputs = absl::Span<const Tensor>;
+using Outputs = absl::Span<Tensor>;
+
+struct OpCase {
+  std::string name;
+  std::vector<Operand> inputs;
+  std::vector<Operand> outputs;
+  std::function<absl::Status(Kernels&, Inputs, Outputs)> run;
+  // All tensors are [n], and an element's result depends on nothing else: it
+  // must have the same bits wherever a range begins or ends.
+  bool element_wise = false;
+};
+
+constexpr std::int64_t kIgnoredLabel = -100;
+
+std::vector<OpCase> AllOpCases();
+
+}  // namespace troupe::nn
+
+#endif  // TESTS_NN_OPS_OP_CASE_H_

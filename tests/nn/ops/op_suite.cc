@@ -1,0 +1,213 @@
+#include "tests/nn/ops/op_suite.h"
+
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "nn/kernels/reference/reference_kernels.h"
+#include "tests/nn/testing/tensor_values.h"
+
+namespace troupe::nn {
+namespace {
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+
+std::vector<double> FillOf(const Operand& operand, const std::string& name) {
+  const std::int64_t count = operand.shape.numel();
+  std::vector<double> values(count, 0.0);
+  switch (operand.fill) {
+    case Operand::Fill::kNormal:
+      return NormalDraws(name, count);
+    case Operand::Fill::kPoison:
+      return std::vector<double>(count, std::nan(""));
+    case Operand::Fill::kZero:
+      return values;
+    case Operand::Fill::kSpecial: {
+      const double special[] = {1,  std::nan(""), -1,   kInf, 0, 6e4, -0.0,
+                                -2, -kInf,        1e-7, 2,    0, 2};
+      for (std::int64_t i = 0; i < count; ++i) values[i] = special[i % 13];
+      return values;
+    }
+    case Operand::Fill::kLabels:
+      for (std::int64_t i = 0; i < count; ++i) {
+        values[i] = i % 5 == 4 ? kIgnoredLabel : i * 7 % operand.classes;
+      }
+      return values;
+  }
+  return values;
+}
+
+struct Operands {
+  std::vector<Tensor> in, out;
+};
+
+Operands MakeOperands(const OpCase& op, DType dtype, Kernels& kernels) {
+  Operands made;
+  int number = 0;
+  auto make = [&](const Operand& operand) {
+    const std::string name = absl::StrCat(op.name, "/", number++);
+    return MakeTensor(operand.shape, operand.dtype.value_or(dtype),
+                      FillOf(operand, name), kernels.allocator());
+  };
+  for (const Operand& operand : op.inputs) made.in.push_back(make(operand));
+  for (const Operand& operand : op.outputs) made.out.push_back(make(operand));
+  return made;
+}
+
+// What each output may differ by: losses are summed in f64 from elements of
+// the compute type, which is f32 for the 16-bit types.
+double Tolerance(const OpTest& test, const Tensor& output) {
+  if (output.dtype() == DType::kI32) return 0;
+  if (output.dtype() != DType::kF64) return OpTolerance(output.dtype());
+  return OpTolerance(test.dtype == DType::kF64 ? DType::kF64 : DType::kF32);
+}
+
+// Runs the case on fresh operands.
+std::vector<Tensor> RunCase(const OpTest& test, Kernels& kernels) {
+  Operands operands = MakeOperands(test.op, test.dtype, kernels);
+  const absl::Status status =
+      test.op.run(kernels, operands.in, absl::MakeSpan(operands.out));
+  EXPECT_TRUE(status.ok()) << status;
+  return operands.out;
+}
+
+std::vector<Tensor> SliceAll(const std::vector<Tensor>& tensors,
+                             std::int64_t begin, std::int64_t end) {
+  std::vector<Tensor> slices;
+  for (const Tensor& tensor : tensors) {
+    slices.push_back(tensor.Slice(begin, end));
+  }
+  return slices;
+}
+
+}  // namespace
+
+double OpTolerance(DType dtype) {
+  switch (dtype) {
+    case DType::kF64:
+      return 1e-14;
+    case DType::kBF16:
+      return 0x1p-7;  // one unit in the last place of the largest element
+    case DType::kF16:
+      return 0x1p-10;
+    default:
+      return 5e-6;
+  }
+}
+
+std::vector<OpTest> OpTests(const std::vector<Backend>& backends) {
+  std::vector<OpTest> tests;
+  for (const Backend& backend : backends) {
+    for (DType dtype : backend.dtypes) {
+      for (OpCase& op : AllOpCases()) {
+        tests.push_back({backend, std::move(op), dtype});
+      }
+    }
+  }
+  return tests;
+}
+
+std::string OpName(const testing::TestParamInfo<OpTest>& info) {
+  return absl::StrCat(info.param.backend.name, "_", info.param.op.name, "_",
+                      DTypeName(info.param.dtype));
+}
+
+std::string BackendName(const testing::TestParamInfo<Backend>& info) {
+  return info.param.name;
+}
+
+TEST_P(OpSuite, AgreesWithTheReference) {
+  const OpTest& test = GetParam();
+  const auto oracle = CreateReferenceKernels();
+  const auto kernels = test.backend.create();
+  const std::vector<Tensor> want = RunCase(test, *oracle);
+  const std::vector<Tensor> got = RunCase(test, *kernels);
+  for (std::size_t i = 0; i < want.size(); ++i) {
+    EXPECT_TRUE(
+        Near(ValuesOf(got[i]), ValuesOf(want[i]), Tolerance(test, want[i])))
+        << "output " << i;
+  }
+}
+
+// The same bits at another address, on the second call, and in a second object.
+TEST_P(OpSuite, GivesTheSameBitsAgain) {
+  const OpTest& test = GetParam();
+  const auto kernels = test.backend.create();
+  const auto others = test.backend.create();
+  const std::vector<Tensor> first = RunCase(test, *kernels);
+  const std::vector<Tensor> again = RunCase(test, *kernels);
+  const std::vector<Tensor> elsewhere = RunCase(test, *others);
+  for (std::size_t i = 0; i < first.size(); ++i) {
+    EXPECT_TRUE(BitEqual(first[i], again[i])) << "output " << i;
+    EXPECT_TRUE(BitEqual(first[i], elsewhere[i])) << "output " << i;
+  }
+}
+
+TEST_P(OpSuite, AnElementHasTheSameBitsInEveryRange) {
+  const OpTest& test = GetParam();
+  if (!test.op.element_wise) return;
+  const auto kernels = test.backend.create();
+  const std::vector<Tensor> whole = RunCase(test, *kernels);
+  const std::int64_t n = whole[0].numel();
+  const std::pair<std::int64_t, std::int64_t> ranges[] = {
+      {0, n - 1}, {1, n}, {3, n - 2}, {n / 2, n / 2 + 1}, {n / 3, n}, {0, 0}};
+  for (auto [begin, end] : ranges) {
+    if (begin > end) continue;
+    Operands operands = MakeOperands(test.op, test.dtype, *kernels);
+    std::vector<Tensor> in = SliceAll(operands.in, begin, end);
+    std::vector<Tensor> out = SliceAll(operands.out, begin, end);
+    const std::vector<Tensor> want = SliceAll(whole, begin, end);
+    ASSERT_TRUE(test.op.run(*kernels, in, absl::MakeSpan(out)).ok());
+    const Operands untouched = MakeOperands(test.op, test.dtype, *kernels);
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      EXPECT_TRUE(BitEqual(out[i], want[i])) << begin << ".." << end;
+      EXPECT_TRUE(BitEqual(operands.out[i].Slice(0, begin),
+                           untouched.out[i].Slice(0, begin)));
+      EXPECT_TRUE(BitEqual(operands.out[i].Slice(end, n),
+                           untouched.out[i].Slice(end, n)))
+          << "wrote beyond " << end;
+    }
+  }
+}
+
+TEST_P(BackendSuite, SaysWhatItIs) {
+  const auto kernels = GetParam().create();
+  EXPECT_EQ(kernels->Describe().find(kernels->device().ToString()), 0u)
+      << kernels->Describe();
+  EXPECT_EQ(kernels->Describe().find('\n'), std::string::npos);
+  EXPECT_EQ(kernels->allocator().device(), kernels->device());
+}
+
+TEST_P(BackendSuite, ALabelOutsideTheClassesIsAnErrorThatNamesIt) {
+  const auto kernels = GetParam().create();
+  CachingAllocator& memory = kernels->allocator();
+  Tensor logits = Tensor::Zeros({3, 4}, DType::kF32, memory);
+  Tensor stats = Tensor::Zeros({3}, DType::kF64, memory);
+  Tensor dlogits = Tensor::Zeros({3, 4}, DType::kF32, memory);
+  for (std::int64_t wrong : {4, -1, 1 << 30}) {
+    Tensor labels = Tensor::Of<std::int64_t>({3}, {0, wrong, 1}, memory);
+    const absl::Status status = kernels->SoftmaxCrossEntropy(
+        logits, labels, kIgnoredLabel, stats, dlogits);
+    EXPECT_EQ(status.code(), absl::StatusCode::kOutOfRange) << status;
+    for (const std::string& word :
+         {std::string("row 1"), absl::StrCat(wrong)}) {
+      EXPECT_NE(status.message().find(word), absl::string_view::npos) << status;
+    }
+  }
+}
+
+TEST_P(BackendSuite, ADTypeWithoutKernelsIsNamed) {
+  const auto kernels = GetParam().create();
+  Tensor x = Tensor::Zeros({4}, DType::kI64, kernels->allocator());
+  Tensor y = Tensor::Zeros({4}, DType::kI64, kernels->allocator());
+  const absl::Status status = kernels->ReluForward(x, y);
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
+  for (const std::string& word :
+       {std::string("ReluForward"), std::string("i64"),
+        kernels->device().ToString()}) {
+    EXPECT_NE(status.message().find(word), absl::string_view::npos) << status;
+  }
+}
+
+}  // namespace troupe::nn

@@ -1,0 +1,51 @@
+// One suite for every kernel set: each op of AllOpCases() in each dtype is
+// compared with the reference kernels, repeated, and moved in memory; then the
+// golden values of PyTorch. A kernel set joins in a few lines:
+//
+//   INSTANTIATE_TEST_SUITE_P(Cpu, OpSuite,
+//                            testing::ValuesIn(OpTests(Backends())), OpName);
+//   INSTANTIATE_TEST_SUITE_P(Cpu, BackendSuite,
+//                            testing::ValuesIn(Backends()), BackendName);
+//
+// Tolerances are in docs/numerics.md.
+
+#ifndef TESTS_NN_OPS_OP_SUITE_H_
+#define TESTS_NN_OPS_OP_SUITE_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "nn/kernels/kernels.h"
+#include "tests/nn/ops/op_case.h"
+
+namespace troupe::nn {
+
+// A kernel set under test. Its tensors lie in memory that the host can read.
+struct Backend {
+  std::string name;  // letters, digits and underscores
+  std::function<std::unique_ptr<Kernels>()> create;
+  std::vector<DType> dtypes;
+};
+
+struct OpTest {
+  Backend backend;
+  OpCase op;
+  DType dtype;
+};
+
+// What an element type may differ by, of the largest element and of the norm.
+double OpTolerance(DType dtype);
+
+std::vector<OpTest> OpTests(const std::vector<Backend>& backends);
+std::string OpName(const testing::TestParamInfo<OpTest>& info);
+std::string BackendName(const testing::TestParamInfo<Backend>& info);
+
+class OpSuite : public testing::TestWithParam<OpTest> {};
+class BackendSuite : public testing::TestWithParam<Backend> {};
+
+}  // namespace troupe::nn
+
+#endif  // TESTS_NN_OPS_OP_SUITE_H_

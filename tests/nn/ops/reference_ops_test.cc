@@ -1,0 +1,22 @@
+// The op suite on the reference kernels themselves: against the golden values,
+// and that the suite's cases are sound.
+
+#include "nn/kernels/reference/reference_kernels.h"
+#include "tests/nn/ops/op_suite.h"
+
+namespace troupe::nn {
+namespace {
+
+std::vector<Backend> Backends() {
+  return {{"reference",
+           [] { return CreateReferenceKernels(); },
+           {DType::kF32, DType::kF64, DType::kBF16, DType::kF16}}};
+}
+
+INSTANTIATE_TEST_SUITE_P(Reference, OpSuite,
+                         testing::ValuesIn(OpTests(Backends())), OpName);
+INSTANTIATE_TEST_SUITE_P(Reference, BackendSuite, testing::ValuesIn(Backends()),
+                         BackendName);
+
+}  // namespace
+}  // namespace troupe::nn
