@@ -238,8 +238,9 @@ def dead_files(tree):
     named = {}
     for file in tree.files:
         if os.path.basename(file.path) == "BUILD":
-            # In a list comprehension, "%s" stands for any text.
-            names = re.findall(r'"([^"]+)"', "\n".join(file.lines))
+            # In a list comprehension, "%s" and "a" + x + "b" stand for any.
+            build = re.sub(r'" \+ \w+ \+ "', "%s", "\n".join(file.lines))
+            names = re.findall(r'"([^"]+)"', build)
             named[os.path.dirname(file.path)] = re.compile(
                 "|".join(re.escape(n).replace("%s", ".*") for n in names))
     for file in tree.files:

@@ -166,6 +166,8 @@ class CheckStyleTest(unittest.TestCase):
     def test_dead_files(self):
         self.expect({"nn/BUILD": '"add.h", ["%s.cc" % n for n in names]\n',
                      "nn/sub.cc": ""})
+        self.expect({"nn/BUILD": '"add.h", "a" + n + ".cc", "sub.cc"\n',
+                     "nn/sub.cc": ""})
         self.expect({"nn/sub.cc": ""},
                     "nn/sub.cc:1: in no BUILD file; add it to one or delete it")
 
