@@ -1,9 +1,9 @@
 // PyTorch's DistributedSampler, for training loops written by hand.
 //
-//   TROUPE_ASSIGN_OR_RETURN(
-//       DistributedSampler sampler,
-//       DistributedSampler::Create({.dataset_size = 10, .rank = 1,
-//                                   .world = 4, ...}));
+//   DistributedSamplerOptions options;
+//   options.dataset_size = 10, options.rank = 1, options.world = 4;
+//   TROUPE_ASSIGN_OR_RETURN(DistributedSampler sampler,
+//                           DistributedSampler::Create(options));
 //   for (int64_t epoch = 0; epoch < epochs; ++epoch) {
 //     sampler.SetEpoch(epoch);                // or every epoch looks alike
 //     for (int64_t index : sampler.Indices()) ...

@@ -5,8 +5,8 @@
 //   options.count = 2048;
 //   TROUPE_ASSIGN_OR_RETURN(
 //       DatasetPtr test,
-//       MakeGlyphDataset(options, "test", {ToFloat(), Normalize({kGlyphMean},
-//                                                           {kGlyphStddev})}));
+//       MakeGlyphDataset(options, "test",
+//                        {ToFloat(), Normalize({kGlyphMean}, {kGlyphStddev})}));
 //
 // Samples are 28x28x1, classes the digits 0..9 (sample i shows i % 10). Each
 // sample draws its own pen strokes (glyph_strokes.h), size, aspect, slant,

@@ -5,10 +5,9 @@
 //   images.pixels = ...;                     // [N, H, W, C]
 //   images.labels = ...;                     // [N], 0..num_classes-1
 //   images.num_classes = 10;
+//   Transforms transforms = {ToFloat(), Normalize({0.13f}, {0.3f})};
 //   TROUPE_ASSIGN_OR_RETURN(
-//       DatasetPtr d,
-//       MakeImageDataset(std::move(images), {ToFloat(), Normalize({0.13f},
-//       {0.3f})}));
+//       DatasetPtr d, MakeImageDataset(std::move(images), transforms));
 //
 // The pointwise transforms at the head of the list are folded into one table of
 // 256 floats per channel, so that a gather is one look-up per byte (about half

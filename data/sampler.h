@@ -1,10 +1,14 @@
 // Which samples each step of a job trains on, and which of them a rank takes.
 //
-//   TROUPE_ASSIGN_OR_RETURN(Sampler sampler,
-//                           Sampler::Create({.dataset_size = 60000, ...}));
-//   GlobalBatch batch = sampler.Next();                // the same on all ranks
-//   for (int64_t m = share.begin; m < share.end; ++m)  // this rank's block
-//     sampler.MicroBatchIndices(batch, m, micro_batches);
+//   SamplerOptions options;
+//   options.dataset_size = 60000, options.global_batch_size = 256;
+//   TROUPE_ASSIGN_OR_RETURN(Sampler sampler, Sampler::Create(options));
+//   TROUPE_ASSIGN_OR_RETURN(int64_t count,     // of micro-batches, here 8
+//                           MicroBatchCount(256, /*micro_batch_size=*/32, 4));
+//   GlobalBatch batch = sampler.Next();        // the same on all 4 ranks
+//   Range mine = BlockOf(count, rank, 4);      // two of the 8
+//   for (int64_t m = mine.begin; m < mine.end; ++m)
+//     sampler.MicroBatchIndices(batch, m, count);      // 32 samples
 //   SamplerState saved = sampler.state();
 //
 // Vocabulary: an epoch's order is a permutation of the samples (epoch_order.h).

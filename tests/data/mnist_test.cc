@@ -1,0 +1,86 @@
+#include "data/mnist.h"
+
+#include <array>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/data/test_util.h"
+
+namespace troupe::data {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+IdxFile File(const std::string& path, const Bytes& bytes) {
+  auto file = ParseIdxFile(bytes, path);
+  EXPECT_TRUE(file.ok()) << file.status();
+  return *std::move(file);
+}
+
+// Two images [1, 3].
+IdxFile TwoImages() {
+  return File("images", MakeIdx({2, 1, 3}, {1, 2, 3, 4, 5, 6}));
+}
+
+TEST(MnistTest, JoinsImagesAndLabels) {
+  const auto images = JoinMnist(TwoImages(), File("l", MakeIdx({2}, {9, 0})));
+  ASSERT_TRUE(images.ok()) << images.status();
+  EXPECT_EQ(images->shape, nn::Shape({1, 3, 1}));
+  EXPECT_EQ(images->num_classes, 10);
+  EXPECT_THAT(images->pixels, ElementsAre(1, 2, 3, 4, 5, 6));
+  EXPECT_THAT(images->labels, ElementsAre(9, 0));
+}
+
+TEST(MnistTest, SaysWhatDoesNotFit) {
+  EXPECT_EQ(JoinMnist(TwoImages(), File("labels", MakeIdx({3}, {1, 2, 3})))
+                .status()
+                .message(),
+            "images has 2 images, labels has 3 labels");
+  EXPECT_EQ(JoinMnist(TwoImages(), File("labels", MakeIdx({2}, {1, 10})))
+                .status()
+                .message(),
+            "labels: label 10 at byte 9 is not a digit");
+  EXPECT_EQ(JoinMnist(TwoImages(), TwoImages()).status().code(),
+            absl::StatusCode::kInvalidArgument);
+  EXPECT_FALSE(JoinMnist(File("images", MakeIdx({2, 0, 3}, {})),
+                         File("labels", MakeIdx({2}, {1, 1})))
+                   .ok());
+}
+
+TEST(MnistTest, FindsPlainAndPackedFiles) {
+  const std::string folder = MakeTempFolder();
+  EXPECT_FALSE(HasMnist(folder, MnistPart::kTest));
+  WriteFile(folder, "t10k-images-idx3-ubyte", MakeIdx({1, 2, 2}, {1, 2, 3, 4}));
+  WriteFile(folder, "t10k-labels-idx1-ubyte.gz", Gzip(MakeIdx({1}, {5})));
+  EXPECT_TRUE(HasMnist(folder, MnistPart::kTest));
+  EXPECT_FALSE(HasMnist(folder, MnistPart::kTrain));
+  const auto images = ReadMnist(folder, MnistPart::kTest);
+  ASSERT_TRUE(images.ok()) << images.status();
+  EXPECT_THAT(images->labels, ElementsAre(5));
+  const absl::Status missing = ReadMnist(folder, MnistPart::kTrain).status();
+  EXPECT_EQ(missing.code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(missing.message()),
+              HasSubstr(folder + "/train-images-idx3-ubyte.gz"));
+}
+
+TEST(MnistTest, ReadsTheRealOne) {
+  const std::string folder = FindRealData("mnist");
+  if (folder.empty()) {
+    GTEST_SKIP() << "no MNIST here: set TROUPE_DATA to the folder above mnist";
+  }
+  const auto images = ReadMnist(folder, MnistPart::kTest);
+  ASSERT_TRUE(images.ok()) << images.status();
+  EXPECT_EQ(images->shape, nn::Shape({28, 28, 1}));
+  ASSERT_EQ(images->labels.size(), 10000u);
+  // The counts of the digits 0..9 in the test set, and its first labels.
+  std::array<int, 10> counts{};
+  for (std::uint8_t label : images->labels) ++counts[label];
+  EXPECT_THAT(counts, ElementsAre(980, 1135, 1032, 1010, 982, 892, 958, 1028,
+                                  974, 1009));
+  EXPECT_THAT(absl::MakeSpan(images->labels).first(5),
+              ElementsAre(7, 2, 1, 0, 4));
+}
+
+}  // namespace
+}  // namespace troupe::data

@@ -1,0 +1,140 @@
+#include "data/registry.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/data/test_util.h"
+
+namespace troupe::data {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+DatasetOptions Kind(const std::string& kind, std::int64_t train_count = 0,
+                    std::int64_t test_count = 0) {
+  DatasetOptions options;
+  options.kind = kind;
+  options.train_count = train_count;
+  options.test_count = test_count;
+  return options;
+}
+
+// A folder with `count` images 1x1 in the files of `prefix`; image i has the
+// pixel and label i % 10.
+std::string WriteMnist(const std::string& folder, const std::string& prefix,
+                       std::uint32_t count) {
+  Bytes digits(count);
+  for (std::uint32_t i = 0; i < count; ++i) digits[i] = i % 10;
+  WriteFile(folder, prefix + "-images-idx3-ubyte",
+            MakeIdx({count, 1, 1}, digits));
+  WriteFile(folder, prefix + "-labels-idx1-ubyte", MakeIdx({count}, digits));
+  return folder;
+}
+
+TEST(RegistryTest, NamesTheKinds) {
+  EXPECT_THAT(DatasetKinds(),
+              ElementsAre("glyphs", "mnist", "cifar10", "synthetic"));
+  EXPECT_EQ(OpenDataset(Kind("imagenet")).status().message(),
+            "unknown dataset \"imagenet\"; known are glyphs, mnist, cifar10, "
+            "synthetic");
+}
+
+TEST(RegistryTest, OpensGlyphs) {
+  const auto splits = OpenDataset(Kind("glyphs", 30, 20));
+  ASSERT_TRUE(splits.ok()) << splits.status();
+  EXPECT_EQ(splits->train->size(), 30);
+  EXPECT_EQ(splits->test->size(), 20);
+  EXPECT_EQ(splits->test->spec().ToString(), "f32[28, 28, 1] -> class of 10");
+}
+
+TEST(RegistryTest, OpensSynthetic) {
+  DatasetOptions options = Kind("synthetic");
+  options.input_shape = {3};
+  options.num_classes = 0;
+  options.target_dim = 2;
+  const auto splits = OpenDataset(options);
+  ASSERT_TRUE(splits.ok()) << splits.status();
+  EXPECT_EQ(splits->train->size(), 1024);
+  EXPECT_EQ(splits->test->size(), 256);
+  EXPECT_EQ(splits->train->spec(), RegressionSpec({3}, 2));
+}
+
+TEST(RegistryTest, SplitsTheTestFilesOfMnistWhenTheyAreAlone) {
+  DatasetOptions options = Kind("mnist");
+  options.path = WriteMnist(MakeTempFolder(), "t10k", 20);
+  options.normalize = false;
+  const auto splits = OpenDataset(options);
+  ASSERT_TRUE(splits.ok()) << splits.status();
+  EXPECT_EQ(splits->train->size(), 16);
+  EXPECT_EQ(splits->test->size(), 4);
+  const Filled first = FillFrom(*splits->test, {0});
+  EXPECT_THAT(ToVector<std::int64_t>(first.targets), ElementsAre(6));
+  EXPECT_THAT(ToVector<float>(first.inputs), ElementsAre(6.0f / 255.0f));
+}
+
+TEST(RegistryTest, UsesBothPartsOfMnist) {
+  DatasetOptions options = Kind("mnist", 12, 7);
+  options.path = WriteMnist(MakeTempFolder(), "t10k", 20);
+  WriteMnist(options.path, "train", 50);
+  const auto splits = OpenDataset(options);
+  ASSERT_TRUE(splits.ok()) << splits.status();
+  EXPECT_EQ(splits->train->size(), 12);
+  EXPECT_EQ(splits->test->size(), 7);
+  const Filled first = FillFrom(*splits->test, {0});
+  EXPECT_THAT(ToVector<float>(first.inputs),
+              ElementsAre((0.0f - 0.1307f) / 0.3081f));
+  options.train_count = 51;
+  EXPECT_EQ(OpenDataset(options).status().message(),
+            "train_count (51) is more than the 50 samples that the files have "
+            "for it");
+}
+
+TEST(RegistryTest, OpensCifar10) {
+  DatasetOptions options = Kind("cifar10");
+  options.path = MakeTempFolder();
+  const Bytes record(3073, 5);
+  for (const char* name :
+       {"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin",
+        "data_batch_4.bin", "data_batch_5.bin", "test_batch.bin"}) {
+    WriteFile(options.path, name, record);
+  }
+  options.augment = true;
+  const auto splits = OpenDataset(options);
+  ASSERT_TRUE(splits.ok()) << splits.status();
+  EXPECT_EQ(splits->train->size(), 5);
+  EXPECT_EQ(splits->test->size(), 1);
+  // Sooner or later a shift brings in black from outside.
+  bool shifted = false;
+  for (std::int64_t epoch = 0; epoch < 20; ++epoch) {
+    const auto first = FillFrom(*splits->train, {0}, epoch).inputs;
+    shifted |= first.data<float>()[0] == (0.0f - 0.4914f) / 0.2470f;
+  }
+  EXPECT_TRUE(shifted);
+}
+
+TEST(RegistryTest, SaysWhatIsMissing) {
+  EXPECT_EQ(OpenDataset(Kind("mnist")).status().message(),
+            "dataset \"mnist\" needs a path: the folder of its files");
+  DatasetOptions options = Kind("mnist");
+  options.path = MakeTempFolder();
+  const absl::Status status = OpenDataset(options).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("t10k-images-idx3-ubyte.gz: no such file"));
+  EXPECT_FALSE(OpenDataset(Kind("glyphs", -1)).ok());
+}
+
+TEST(RegistryTest, OpensTheRealMnist) {
+  DatasetOptions options = Kind("mnist");
+  options.path = FindRealData("mnist");
+  if (options.path.empty()) {
+    GTEST_SKIP() << "no MNIST here: set TROUPE_DATA to the folder above mnist";
+  }
+  const auto splits = OpenDataset(options);
+  ASSERT_TRUE(splits.ok()) << splits.status();
+  EXPECT_GE(splits->train->size(), 8000);
+  EXPECT_GE(splits->test->size(), 2000);
+}
+
+}  // namespace
+}  // namespace troupe::data

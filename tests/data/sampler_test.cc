@@ -1,0 +1,247 @@
+#include "data/sampler.h"
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+
+#include "data/epoch_order.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace troupe::data {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using Order = std::vector<std::int64_t>;
+
+SamplerOptions Options(std::int64_t size, std::int64_t batch,
+                       bool drop_last = true) {
+  SamplerOptions options;
+  options.dataset_size = size;
+  options.global_batch_size = batch;
+  options.seed = 11;
+  options.drop_last = drop_last;
+  return options;
+}
+
+Sampler Make(const SamplerOptions& options) {
+  auto sampler = Sampler::Create(options);
+  EXPECT_TRUE(sampler.ok()) << sampler.status();
+  return *std::move(sampler);
+}
+
+// The samples of the next `steps` batches.
+std::vector<Order> Take(Sampler& sampler, int steps) {
+  std::vector<Order> taken;
+  for (int i = 0; i < steps; ++i) {
+    const auto indices = sampler.Indices(sampler.Next());
+    taken.emplace_back(indices.begin(), indices.end());
+  }
+  return taken;
+}
+
+Order Joined(const std::vector<Order>& batches) {
+  Order all;
+  for (const Order& batch : batches) {
+    all.insert(all.end(), batch.begin(), batch.end());
+  }
+  return all;
+}
+
+TEST(BlockOfTest, CutsEvenly) {
+  EXPECT_EQ(BlockOf(8, 1, 4), (Range{2, 4}));
+  EXPECT_EQ(BlockOf(10, 0, 4), (Range{0, 2}));
+  EXPECT_EQ(BlockOf(10, 1, 4), (Range{2, 5}));
+  EXPECT_EQ(BlockOf(1, 0, 3), (Range{0, 0}));
+  EXPECT_EQ(BlockOf(1, 2, 3), (Range{0, 1}));
+  EXPECT_EQ(BlockOf(INT64_MAX, 6, 7).end, INT64_MAX);
+  for (std::int64_t count : {0, 1, 5, 64, 1000}) {
+    for (std::int64_t parts : {1, 2, 3, 7, 16, 100}) {
+      std::int64_t at = 0;
+      for (std::int64_t part = 0; part < parts; ++part) {
+        const Range block = BlockOf(count, part, parts);
+        EXPECT_EQ(block.begin, at);
+        EXPECT_GE(block.size(), count / parts);
+        EXPECT_LE(block.size(), (count + parts - 1) / parts);
+        at = block.end;
+      }
+      EXPECT_EQ(at, count);
+    }
+  }
+}
+
+TEST(MicroBatchCountTest, ExplainsWhatDoesNotDivide) {
+  EXPECT_EQ(*MicroBatchCount(64, 8, 4), 8);
+  EXPECT_EQ(MicroBatchCount(64, 8, 3).status().message(),
+            "global_batch_size (64) is not a multiple of micro_batch_size (8) "
+            "times the data-parallel width (3)");
+  EXPECT_FALSE(MicroBatchCount(64, 7, 1).ok());
+  EXPECT_FALSE(MicroBatchCount(0, 1, 1).ok());
+  EXPECT_FALSE(MicroBatchCount(8, 0, 1).ok());
+}
+
+TEST(SamplerTest, BatchesFollowTheEpochsOrder) {
+  Sampler sampler = Make(Options(10, 4));
+  EXPECT_EQ(sampler.batches_per_epoch(), 2);
+  for (std::int64_t epoch : {0, 1, 2}) {
+    Order order;
+    EpochOrder(10, 11, epoch, /*shuffle=*/true, order);
+    const Order seen = Joined(Take(sampler, 2));
+    EXPECT_EQ(seen, Order(order.begin(), order.begin() + 8));
+  }
+}
+
+TEST(SamplerTest, TheLastBatchIsShorterWithoutDropLast) {
+  Sampler sampler = Make(Options(10, 4, /*drop_last=*/false));
+  EXPECT_EQ(sampler.batches_per_epoch(), 3);
+  EXPECT_EQ(sampler.BatchAt(2), (GlobalBatch{0, 8, 2}));
+  EXPECT_EQ(sampler.BatchAt(3), (GlobalBatch{1, 0, 4}));
+  for (int epoch = 0; epoch < 3; ++epoch) {
+    Order seen = Joined(Take(sampler, 3));
+    std::sort(seen.begin(), seen.end());
+    EXPECT_THAT(seen, ElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 8, 9));
+  }
+}
+
+TEST(SamplerTest, UnshuffledBatchesAreInOrder) {
+  SamplerOptions options = Options(5, 2);
+  options.shuffle = false;
+  Sampler sampler = Make(options);
+  EXPECT_THAT(Joined(Take(sampler, 3)), ElementsAre(0, 1, 2, 3, 0, 1));
+}
+
+TEST(SamplerTest, BatchAtAgreesWithNext) {
+  for (bool drop_last : {true, false}) {
+    Sampler sampler = Make(Options(23, 5, drop_last));
+    for (std::int64_t n = 0; n < 30; ++n) {
+      EXPECT_EQ(sampler.BatchAt(n), sampler.Next());
+    }
+  }
+}
+
+// The samples of one step as the ranks of a job of `world` see them, joined in
+// rank order.
+Order StepOf(Sampler& sampler, const GlobalBatch& batch, std::int64_t micro,
+             int world) {
+  const std::int64_t count =
+      *MicroBatchCount(sampler.options().global_batch_size, micro, world);
+  Order all;
+  for (int rank = 0; rank < world; ++rank) {
+    const Range block = BlockOf(count, rank, world);
+    EXPECT_EQ(block.size(), count / world);
+    for (std::int64_t m = block.begin; m < block.end; ++m) {
+      const auto indices = sampler.MicroBatchIndices(batch, m, count);
+      if (batch.size == sampler.options().global_batch_size) {
+        EXPECT_EQ(indices.size(), static_cast<std::size_t>(micro));
+        EXPECT_EQ(indices.data(), sampler.Indices(batch).data() + m * micro);
+      }
+      all.insert(all.end(), indices.begin(), indices.end());
+    }
+  }
+  return all;
+}
+
+TEST(SamplerTest, AnyWidthSeesTheSameGlobalOrder) {
+  for (bool drop_last : {true, false}) {
+    Sampler sampler = Make(Options(103, 24, drop_last));
+    for (std::int64_t n = 0; n < 12; ++n) {
+      const GlobalBatch batch = sampler.BatchAt(n);
+      const auto whole = sampler.Indices(batch);
+      const Order expected(whole.begin(), whole.end());
+      for (int world : {1, 2, 3, 4, 6, 8, 12, 24}) {
+        EXPECT_EQ(StepOf(sampler, batch, /*micro=*/1, world), expected);
+      }
+      for (int world : {1, 2, 3, 6}) {
+        EXPECT_EQ(StepOf(sampler, batch, /*micro=*/4, world), expected);
+      }
+      EXPECT_EQ(std::set<std::int64_t>(whole.begin(), whole.end()).size(),
+                whole.size());
+    }
+  }
+}
+
+TEST(SamplerTest, AShortBatchIsSpreadOverItsMicroBatches) {
+  Sampler sampler = Make(Options(10, 8, /*drop_last=*/false));
+  const GlobalBatch last = sampler.BatchAt(1);
+  ASSERT_EQ(last.size, 2);
+  std::vector<std::size_t> sizes;
+  for (std::int64_t m = 0; m < 4; ++m) {
+    sizes.push_back(sampler.MicroBatchIndices(last, m, 4).size());
+  }
+  EXPECT_THAT(sizes, ElementsAre(0, 1, 0, 1));
+}
+
+TEST(SamplerTest, ResumesAnywhereAsIfNothingHadHappened) {
+  for (bool drop_last : {true, false}) {
+    Sampler sampler = Make(Options(23, 5, drop_last));
+    const std::vector<Order> whole = Take(sampler, 25);
+    for (int stop = 0; stop < 15; ++stop) {
+      Sampler before = Make(Options(23, 5, drop_last));
+      Take(before, stop);
+      EXPECT_EQ(before.state(), sampler.StateAt(stop));
+      Sampler after = Make(Options(23, 5, drop_last));
+      ASSERT_TRUE(after.Load(before.state()).ok());
+      EXPECT_EQ(after.state(), before.state());
+      EXPECT_EQ(Take(after, 10), std::vector<Order>(whole.begin() + stop,
+                                                    whole.begin() + stop + 10));
+      EXPECT_EQ(after.StateAt(10), sampler.StateAt(stop + 10));
+    }
+  }
+}
+
+TEST(SamplerTest, AnotherBatchSizeGoesOnWithTheRest) {
+  Sampler before = Make(Options(24, 5, /*drop_last=*/false));
+  Order seen = Joined(Take(before, 2));
+  Sampler after = Make(Options(24, 7, /*drop_last=*/false));
+  ASSERT_TRUE(after.Load(before.state()).ok());
+  const Order rest = Joined(Take(after, 2));
+  seen.insert(seen.end(), rest.begin(), rest.end());
+  Order order;
+  EpochOrder(24, 11, /*epoch=*/0, /*shuffle=*/true, order);
+  EXPECT_EQ(seen, order);
+  EXPECT_EQ(after.Next(), (GlobalBatch{1, 0, 7}));
+}
+
+TEST(SamplerTest, SkipsARestThatIsTooShortForAStep) {
+  Sampler sampler = Make(Options(24, 7));
+  SamplerState state = sampler.state();
+  state.epoch = 4;
+  state.samples_consumed = 20;
+  ASSERT_TRUE(sampler.Load(state).ok());
+  EXPECT_EQ(sampler.state(), state);
+  EXPECT_EQ(sampler.Next(), (GlobalBatch{5, 0, 7}));
+}
+
+TEST(SamplerTest, RefusesStatesOfOtherJobs) {
+  Sampler sampler = Make(Options(24, 7));
+  Take(sampler, 2);
+  const SamplerState good = sampler.state();
+  SamplerState state = good;
+  state.dataset_size = 25;
+  EXPECT_THAT(std::string(sampler.Load(state).message()),
+              HasSubstr("is of 25 samples and seed 11; this job has 24"));
+  state = good;
+  state.seed = 1;
+  EXPECT_FALSE(sampler.Load(state).ok());
+  for (std::int64_t bad : {-1, 25}) {
+    state = good;
+    state.samples_consumed = bad;
+    EXPECT_FALSE(sampler.Load(state).ok());
+  }
+  state = good;
+  state.epoch = -1;
+  EXPECT_FALSE(sampler.Load(state).ok());
+  EXPECT_EQ(sampler.state(), good);
+}
+
+TEST(SamplerTest, RefusesImpossibleOptions) {
+  EXPECT_FALSE(Sampler::Create(Options(0, 1)).ok());
+  EXPECT_FALSE(Sampler::Create(Options(1, 0)).ok());
+  EXPECT_THAT(std::string(Sampler::Create(Options(4, 5)).status().message()),
+              HasSubstr("global_batch_size (5) is larger than the dataset (4"));
+  EXPECT_TRUE(Sampler::Create(Options(4, 5, /*drop_last=*/false)).ok());
+}
+
+}  // namespace
+}  // namespace troupe::data

@@ -1,0 +1,55 @@
+// What the tests of data/ share: gathered batches, files, gzip, real data.
+//
+//   Filled batch = FillFrom(*dataset, {3, 1});   // status, inputs, targets
+//   std::string path = WriteTemp("x.bin", bytes);
+//   std::vector<uint8_t> packed = Gzip(bytes);
+//   std::string folder = FindRealData("mnist");  // empty: skip the test
+
+#ifndef TESTS_DATA_TEST_UTIL_H_
+#define TESTS_DATA_TEST_UTIL_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "data/dataset.h"
+
+namespace troupe::data {
+
+using Bytes = std::vector<std::uint8_t>;
+
+struct Filled {
+  absl::Status status;
+  nn::Tensor inputs;
+  nn::Tensor targets;
+};
+
+// Fill() into tensors of the right shape.
+Filled FillFrom(const Dataset& dataset,
+                const std::vector<std::int64_t>& indices,
+                std::int64_t epoch = 0);
+
+template <typename T>
+std::vector<T> ToVector(const nn::Tensor& tensor) {
+  const absl::Span<T> values = tensor.span<T>();
+  return std::vector<T>(values.begin(), values.end());
+}
+
+// A folder of this test's own below gtest's temporary one, empty at first.
+std::string MakeTempFolder();
+// Writes folder/name and returns its path.
+std::string WriteFile(const std::string& folder, const std::string& name,
+                      const Bytes& bytes);
+
+Bytes Gzip(const Bytes& bytes);
+
+// An IDX file of unsigned bytes.
+Bytes MakeIdx(const std::vector<std::uint32_t>& extents, const Bytes& values);
+
+// The folder `name` of real data: below $TROUPE_DATA, or below a folder
+// shared/data of a folder above the sources. Empty when there is none.
+std::string FindRealData(const std::string& name);
+
+}  // namespace troupe::data
+
+#endif  // TESTS_DATA_TEST_UTIL_H_
