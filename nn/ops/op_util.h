@@ -53,7 +53,8 @@ Tensor Finish(Context& ctx, const absl::Status& status,
               MakeNode make_node) {
   if (!status.ok()) return ctx.Fail(status);
   if (!ctx.Tracks(inputs)) return y;
-  return ctx.tape()->Record(make_node(), inputs, num_weights, std::move(y));
+  auto node = make_node();  // may copy y, so before y is moved from
+  return ctx.tape()->Record(std::move(node), inputs, num_weights, std::move(y));
 }
 
 }  // namespace troupe::nn::ops
