@@ -2,8 +2,8 @@
 
     count_tests.py EVENTS.json BAZEL_EXIT_CODE
 
-Prints "PASSED FAILED SKIPPED" on stdout and a line for each target that failed
-on stderr. A case is a test case of GoogleTest, or a whole script. A target that
+Prints "PASSED FAILED SKIPPED" on stdout and, for each target that failed, the
+end of its log and a line on stderr. A case is a test case of GoogleTest, or a whole script. A target that
 does not build, crashes or runs out of time counts as one failure.
 """
 
@@ -11,6 +11,8 @@ import json
 import sys
 import urllib.parse
 import xml.etree.ElementTree
+
+LOG_LINES_MAX = 200
 
 # Exit codes of Bazel: 0 is success, 4 is "no tests were found".
 NO_FAILURE = (0, 4)
@@ -36,7 +38,7 @@ def local_path(uri):
 
 
 def read_events(path):
-    """Returns ({target: result}, {target: {run: (status, test.xml)}})."""
+    """Returns ({target: success}, {target: {run: (status, its files)}})."""
     built, runs = {}, {}
     with open(path, encoding="utf-8") as lines:
         for line in lines:
@@ -56,8 +58,15 @@ def read_events(path):
                 run = (which.get("run", 1), which.get("shard", 1))
                 # A later attempt replaces an earlier one.
                 runs.setdefault(which["label"], {})[run] = (
-                    result.get("status"), files.get("test.xml"))
+                    result.get("status"), files)
     return built, runs
+
+
+def print_log(files):
+    if "test.log" in files:
+        with open(local_path(files["test.log"]), encoding="utf-8",
+                  errors="replace") as log:
+            sys.stderr.writelines(log.readlines()[-LOG_LINES_MAX:])
 
 
 def main():
@@ -69,13 +78,14 @@ def main():
             total[1] += 1
             print("did not build: " + label, file=sys.stderr)
     for label, results in sorted(runs.items()):
-        for status, report in results.values():
+        for status, files in results.values():
             counts = [0, 0, 0]
-            if report:
-                counts = list(count_cases(local_path(report)))
+            if "test.xml" in files:
+                counts = list(count_cases(local_path(files["test.xml"])))
             if status != "PASSED" and counts[1] == 0:
                 counts[1] = 1
             if counts[1]:
+                print_log(files)
                 print("failed: %s (%s)" % (label, status), file=sys.stderr)
             total = [t + c for t, c in zip(total, counts)]
     if exit_code not in NO_FAILURE and total[1] == 0:
