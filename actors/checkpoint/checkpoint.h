@@ -1,0 +1,114 @@
+// A checkpoint: a folder that Python's `safetensors` can read, written so that
+// a crash or a full disk at any moment leaves the last good one intact.
+//
+//   nn::PosixFileSystem files;
+//   TROUPE_ASSIGN_OR_RETURN(
+//       std::string path,
+//       WriteCheckpoint(files, "checkpoints", state, shards, /*keep=*/3));
+//
+//   absl::StatusOr<std::string> latest =
+//       FindLatestCheckpoint(files, "checkpoints");   // kNotFound: none
+//   TROUPE_ASSIGN_OR_RETURN(Checkpoint saved,
+//                           Checkpoint::Open(files, *latest));
+//   saved.state().step;
+//   absl::Status s = saved.ReadModel("0.weight", parameter->value);
+//
+// docs/checkpoints.md describes the files. A checkpoint is written under
+// another name ("step-00000100.tmp-4711"), put on the disk file by file, and
+// then renamed: a folder named "step-<digits>" is always whole. Tensors are
+// found by name, so a checkpoint of a pipeline loads under any other cut.
+//
+// Threads: none of its own. One writer at a time for a folder; reading from a
+// Checkpoint is safe from any number of threads. Calls block for as long as
+// the disk takes: not for an actor that has others waiting.
+
+#ifndef ACTORS_CHECKPOINT_CHECKPOINT_H_
+#define ACTORS_CHECKPOINT_CHECKPOINT_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "actors/checkpoint/trainer_state.h"
+#include "nn/serialize/file_system.h"
+#include "nn/serialize/safetensors.h"
+
+namespace troupe::actors {
+
+// What one stage of the model saves; the stages of a pipeline, in order, are
+// the shards of a checkpoint. Optimizer states are named after their
+// parameter: "0.weight.momentum_buffer".
+struct CheckpointShard {
+  std::vector<nn::NamedTensor> model;
+  std::vector<nn::NamedTensor> optimizer;
+};
+
+// Writes "<dir>/step-<state.step>" and returns that path; then removes all but
+// the newest `keep` checkpoints (0: none is removed) and what crashed writers
+// left behind. Never removes the checkpoint just written. One that is there
+// already for this step is replaced.
+//   kInvalidArgument: a tensor's name twice.
+//   other: from the file system; names path, reason and what to do. Whole
+//     checkpoints are then as they were, and nothing unfinished is left unless
+//     it cannot be removed.
+absl::StatusOr<std::string> WriteCheckpoint(
+    nn::FileSystem& files, const std::string& dir, const TrainerState& state,
+    absl::Span<const CheckpointShard> shards, int keep);
+
+// The path of the whole checkpoint with the highest step.
+//   kNotFound: there is none, or no such folder.
+absl::StatusOr<std::string> FindLatestCheckpoint(nn::FileSystem& files,
+                                                 const std::string& dir);
+
+// The paths of all whole checkpoints, by ascending step; none where there is
+// no such folder.
+absl::StatusOr<std::vector<std::string>> ListCheckpoints(
+    nn::FileSystem& files, const std::string& dir);
+
+// A checkpoint opened for reading: every file is there and its header checked.
+class Checkpoint {
+ public:
+  //   kNotFound: no such folder, or a file of it is missing.
+  //   kDataLoss: a file is damaged; names it and says what is wrong.
+  static absl::StatusOr<Checkpoint> Open(nn::FileSystem& files,
+                                         const std::string& path);
+
+  const std::string& path() const { return path_; }
+  const TrainerState& state() const { return state_; }
+  // Sorted.
+  std::vector<std::string> ModelNames() const { return Names(model_); }
+  std::vector<std::string> OptimizerNames() const { return Names(optimizer_); }
+
+  // Fills `into` with a tensor, whatever file it is in. Errors as
+  // SafetensorsFile::Read().
+  absl::Status ReadModel(absl::string_view name, const nn::Tensor& into) const {
+    return Read(model_, name, into);
+  }
+  absl::Status ReadOptimizer(absl::string_view name,
+                             const nn::Tensor& into) const {
+    return Read(optimizer_, name, into);
+  }
+
+ private:
+  using Files = std::vector<nn::SafetensorsFile>;
+
+  Checkpoint() = default;
+  absl::Status OpenShards(nn::FileSystem& files);
+  static std::vector<std::string> Names(const Files& from);
+  absl::Status Read(const Files& from, absl::string_view name,
+                    const nn::Tensor& into) const;
+
+  std::string path_;
+  TrainerState state_;
+  Files model_;
+  Files optimizer_;
+};
+
+}  // namespace troupe::actors
+
+#endif  // ACTORS_CHECKPOINT_CHECKPOINT_H_

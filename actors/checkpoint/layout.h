@@ -1,0 +1,66 @@
+// The names of a checkpoint's folder and files, in one place.
+//
+//   CheckpointName(100);                         // "step-00000100"
+//   *ParseCheckpointName("step-00000100");       // 100
+//   ShardName("model", 0, 1);                    // "model.safetensors"
+//   ShardName("model", 0, 2);        // "model-00001-of-00002.safetensors"
+
+#ifndef ACTORS_CHECKPOINT_LAYOUT_H_
+#define ACTORS_CHECKPOINT_LAYOUT_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
+
+namespace troupe::actors {
+
+inline constexpr char kIndexName[] = "model.safetensors.index.json";
+inline constexpr char kStateName[] = "trainer_state.json";
+
+inline std::string CheckpointName(std::int64_t step) {
+  return absl::StrFormat("step-%08d", step);
+}
+
+// The step of a whole checkpoint's folder; nothing for any other name, those
+// of unfinished ones included.
+inline std::optional<std::int64_t> ParseCheckpointName(absl::string_view name) {
+  std::int64_t step = 0;
+  if (!absl::ConsumePrefix(&name, "step-") || name.size() < 8 ||
+      !absl::c_all_of(name, absl::ascii_isdigit) ||
+      !absl::SimpleAtoi(name, &step)) {
+    return std::nullopt;
+  }
+  return step;
+}
+
+// "step-00000100.tmp-<pid>": not whole yet, or not any more.
+inline std::string TemporaryName(std::int64_t step, int pid) {
+  return absl::StrCat(CheckpointName(step), ".tmp-", pid);
+}
+
+inline std::optional<std::int64_t> ParseTemporaryName(absl::string_view name) {
+  const std::size_t dot = name.find(".tmp-");
+  if (dot == absl::string_view::npos) return std::nullopt;
+  return ParseCheckpointName(name.substr(0, dot));
+}
+
+// File of shard `i` of `n` of the "model" or the "optimizer".
+inline std::string ShardName(absl::string_view what, std::size_t i,
+                             std::size_t n) {
+  if (n == 1) return absl::StrCat(what, ".safetensors");
+  return absl::StrFormat("%s-%05d-of-%05d.safetensors", what, i + 1, n);
+}
+
+}  // namespace troupe::actors
+
+#endif  // ACTORS_CHECKPOINT_LAYOUT_H_

@@ -1,0 +1,263 @@
+#include "nn/serialize/file_system.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "nn/tensor/check.h"
+
+namespace troupe::nn {
+namespace {
+
+// A file descriptor with its path, for messages.
+class OpenFile {
+ public:
+  OpenFile(int fd, std::string path) : fd_(fd), path_(std::move(path)) {}
+  OpenFile(const OpenFile&) = delete;
+  OpenFile& operator=(const OpenFile&) = delete;
+  ~OpenFile() {
+    if (fd_ >= 0) close(fd_);
+  }
+  int fd() const { return fd_; }
+  const std::string& path() const { return path_; }
+  int Close() { return close(std::exchange(fd_, -1)); }
+
+ private:
+  int fd_;
+  const std::string path_;
+};
+
+int OpenRetrying(const std::string& path, int flags) {
+  int fd;
+  do {
+    fd = open(path.c_str(), flags | O_CLOEXEC, 0666);
+  } while (fd < 0 && errno == EINTR);
+  return fd;
+}
+
+class PosixWritableFile : public WritableFile {
+ public:
+  PosixWritableFile(int fd, std::string path) : file_(fd, std::move(path)) {}
+
+  absl::Status Append(absl::string_view bytes) override {
+    while (!bytes.empty()) {
+      const ssize_t n = write(file_.fd(), bytes.data(), bytes.size());
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) return FileError(errno, "write", file_.path());
+      bytes.remove_prefix(static_cast<std::size_t>(n));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Sync() override {
+    if (fsync(file_.fd()) != 0) return FileError(errno, "write", file_.path());
+    return absl::OkStatus();
+  }
+
+  absl::Status Close() override {
+    if (file_.Close() != 0) return FileError(errno, "write", file_.path());
+    return absl::OkStatus();
+  }
+
+ private:
+  OpenFile file_;
+};
+
+class PosixReadableFile : public ReadableFile {
+ public:
+  PosixReadableFile(int fd, std::string path, std::int64_t size)
+      : file_(fd, std::move(path)), size_(size) {}
+
+  std::int64_t size() const override { return size_; }
+
+  absl::Status ReadAt(std::int64_t offset,
+                      absl::Span<char> into) const override {
+    while (!into.empty()) {
+      const ssize_t n = pread(file_.fd(), into.data(), into.size(), offset);
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) return FileError(errno, "read", file_.path());
+      if (n == 0) {
+        return absl::DataLossError(absl::StrCat(
+            file_.path(), " ends at byte ", offset, ", ", into.size(),
+            " bytes too early; restore it from a "
+            "copy or use an earlier one"));
+      }
+      into.remove_prefix(static_cast<std::size_t>(n));
+      offset += n;
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  OpenFile file_;
+  const std::int64_t size_;
+};
+
+absl::string_view WhatToDo(int error) {
+  switch (error) {
+    case ENOSPC:
+    case EDQUOT:
+      return "free space there or write to another disk";
+    case EFBIG:
+      return "raise the limit on file sizes (ulimit -f)";
+    case EACCES:
+    case EPERM:
+      return "change its permissions or use another path";
+    case EROFS:
+      return "use a path on a disk that may be written";
+    case ENOENT:
+      return "check the path";
+    case ENOTDIR:
+    case EISDIR:
+    case EEXIST:
+    case ENOTEMPTY:
+      return "something else has that name: use another path or remove it";
+    case EMFILE:
+    case ENFILE:
+      return "raise the limit on open files (ulimit -n)";
+    default:
+      return "check the disk";
+  }
+}
+
+}  // namespace
+
+absl::Status FileError(int error, absl::string_view verb,
+                       absl::string_view path) {
+  const absl::StatusCode code = error == EFBIG
+                                    ? absl::StatusCode::kResourceExhausted
+                                    : absl::ErrnoToStatusCode(error);
+  return absl::Status(
+      code, absl::StrCat("cannot ", verb, " ", path, ": ", strerror(error),
+                         "; ", WhatToDo(error)));
+}
+
+absl::StatusOr<std::unique_ptr<WritableFile>> PosixFileSystem::Create(
+    const std::string& path) {
+  const int fd = OpenRetrying(path, O_WRONLY | O_CREAT | O_TRUNC);
+  if (fd < 0) return FileError(errno, "create", path);
+  return std::make_unique<PosixWritableFile>(fd, path);
+}
+
+absl::StatusOr<std::unique_ptr<ReadableFile>> PosixFileSystem::Open(
+    const std::string& path) {
+  // Not blocking: a pipe of this name must not hang the program.
+  const int fd = OpenRetrying(path, O_RDONLY | O_NONBLOCK);
+  if (fd < 0) return FileError(errno, "read", path);
+  struct stat status;
+  const bool known = fstat(fd, &status) == 0;
+  auto file = std::make_unique<PosixReadableFile>(
+      fd, path, known ? std::int64_t{status.st_size} : 0);
+  if (!known) return FileError(errno, "read", path);
+  if (!S_ISREG(status.st_mode)) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "cannot read ", path, ": it is not a file; check the path"));
+  }
+  return file;
+}
+
+absl::Status PosixFileSystem::CreateFolder(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (error) return FileError(error.value(), "create folder", path);
+  return absl::OkStatus();
+}
+
+absl::Status PosixFileSystem::SyncFolder(const std::string& path) {
+  const int fd = OpenRetrying(path, O_RDONLY | O_DIRECTORY);
+  if (fd < 0) return FileError(errno, "open folder", path);
+  OpenFile folder(fd, path);
+  // Some file systems sync folders by themselves and know no such call.
+  if (fsync(folder.fd()) != 0 && errno != EINVAL) {
+    return FileError(errno, "write folder", path);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<std::string>> PosixFileSystem::List(
+    const std::string& path) {
+  DIR* folder = opendir(path.c_str());
+  if (folder == nullptr) return FileError(errno, "list folder", path);
+  std::vector<std::string> names;
+  errno = 0;
+  while (const dirent* entry = readdir(folder)) {
+    const std::string name = entry->d_name;
+    if (name != "." && name != "..") names.push_back(name);
+    errno = 0;
+  }
+  const int error = errno;
+  closedir(folder);
+  if (error != 0) return FileError(error, "list folder", path);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+bool PosixFileSystem::Exists(const std::string& path) {
+  struct stat status;
+  return lstat(path.c_str(), &status) == 0;
+}
+
+absl::Status PosixFileSystem::Rename(const std::string& from,
+                                     const std::string& to) {
+  if (rename(from.c_str(), to.c_str()) != 0) {
+    return FileError(errno, absl::StrCat("rename ", from, " to"), to);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status PosixFileSystem::Exchange(const std::string& a,
+                                       const std::string& b) {
+  if (renameat2(AT_FDCWD, a.c_str(), AT_FDCWD, b.c_str(), RENAME_EXCHANGE) ==
+      0) {
+    return absl::OkStatus();
+  }
+  if (errno != EINVAL && errno != ENOSYS) {
+    return FileError(errno, absl::StrCat("rename ", a, " to"), b);
+  }
+  const std::string aside = b + ".aside";
+  TROUPE_RETURN_IF_ERROR(Rename(b, aside));
+  TROUPE_RETURN_IF_ERROR(Rename(a, b));
+  return Rename(aside, a);
+}
+
+absl::Status PosixFileSystem::RemoveAll(const std::string& path) {
+  std::error_code error;
+  std::filesystem::remove_all(path, error);
+  if (error) return FileError(error.value(), "remove", path);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> ReadWholeFile(FileSystem& files,
+                                          const std::string& path,
+                                          std::int64_t bytes_max) {
+  TROUPE_ASSIGN_OR_RETURN(std::unique_ptr<ReadableFile> file, files.Open(path));
+  if (file->size() > bytes_max) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "cannot read ", path, ": it has ", file->size(), " bytes, at most ",
+        bytes_max, " are expected; check the path"));
+  }
+  std::string contents(static_cast<std::size_t>(file->size()), '\0');
+  TROUPE_RETURN_IF_ERROR(file->ReadAt(0, absl::MakeSpan(contents)));
+  return contents;
+}
+
+absl::Status WriteWholeFile(FileSystem& files, const std::string& path,
+                            absl::string_view contents) {
+  TROUPE_ASSIGN_OR_RETURN(std::unique_ptr<WritableFile> file,
+                          files.Create(path));
+  TROUPE_RETURN_IF_ERROR(file->Append(contents));
+  TROUPE_RETURN_IF_ERROR(file->Sync());
+  return file->Close();
+}
+
+}  // namespace troupe::nn

@@ -1,0 +1,132 @@
+// The real file system, with a plan of failures.
+//
+//   FaultyFileSystem files;
+//   files.FailAt(7, ENOSPC);          // the 7th change fails, once
+//   files.CrashAt(7);                 // it and all later ones do nothing
+//   ... use it ...
+//   EXPECT_TRUE(files.failed());      // the plan was reached
+//
+// Changes are counted from 0: Create, Append, Sync, Close, CreateFolder,
+// SyncFolder, Rename, Exchange, RemoveAll. A failing Append writes the first
+// half, as a full disk does.
+
+#ifndef TESTS_NN_SERIALIZE_FAULTY_FILE_SYSTEM_H_
+#define TESTS_NN_SERIALIZE_FAULTY_FILE_SYSTEM_H_
+
+#include <errno.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "nn/serialize/file_system.h"
+#include "nn/tensor/check.h"
+
+namespace troupe::nn {
+
+class FaultyFileSystem : public FileSystem {
+ public:
+  void FailAt(int change, int error) {
+    at_ = change;
+    error_ = error;
+    crash_ = false;
+  }
+  void CrashAt(int change) {
+    at_ = change;
+    error_ = EIO;
+    crash_ = true;
+  }
+  bool failed() const { return failed_; }
+  // So far.
+  int changes() const { return changes_; }
+  // One line each: "append out/a.safetensors", for comparing whole.
+  const std::vector<std::string>& log() const { return log_; }
+
+  absl::StatusOr<std::unique_ptr<WritableFile>> Create(
+      const std::string& path) override {
+    TROUPE_RETURN_IF_ERROR(Change("create", path));
+    TROUPE_ASSIGN_OR_RETURN(std::unique_ptr<WritableFile> file,
+                            real_.Create(path));
+    return std::make_unique<FaultyFile>(*this, path, std::move(file));
+  }
+  absl::StatusOr<std::unique_ptr<ReadableFile>> Open(
+      const std::string& path) override {
+    return real_.Open(path);
+  }
+  absl::Status CreateFolder(const std::string& path) override {
+    TROUPE_RETURN_IF_ERROR(Change("create folder", path));
+    return real_.CreateFolder(path);
+  }
+  absl::Status SyncFolder(const std::string& path) override {
+    TROUPE_RETURN_IF_ERROR(Change("sync folder", path));
+    return real_.SyncFolder(path);
+  }
+  absl::StatusOr<std::vector<std::string>> List(
+      const std::string& path) override {
+    return real_.List(path);
+  }
+  bool Exists(const std::string& path) override { return real_.Exists(path); }
+  absl::Status Rename(const std::string& from, const std::string& to) override {
+    TROUPE_RETURN_IF_ERROR(Change("rename to", to));
+    return real_.Rename(from, to);
+  }
+  absl::Status Exchange(const std::string& a, const std::string& b) override {
+    TROUPE_RETURN_IF_ERROR(Change("exchange", b));
+    return real_.Exchange(a, b);
+  }
+  absl::Status RemoveAll(const std::string& path) override {
+    TROUPE_RETURN_IF_ERROR(Change("remove", path));
+    return real_.RemoveAll(path);
+  }
+
+ private:
+  class FaultyFile : public WritableFile {
+   public:
+    FaultyFile(FaultyFileSystem& owner, std::string path,
+               std::unique_ptr<WritableFile> file)
+        : owner_(owner), path_(std::move(path)), file_(std::move(file)) {}
+    absl::Status Append(absl::string_view bytes) override {
+      if (absl::Status s = owner_.Change("append", path_); !s.ok()) {
+        file_->Append(bytes.substr(0, bytes.size() / 2)).IgnoreError();
+        return s;
+      }
+      return file_->Append(bytes);
+    }
+    absl::Status Sync() override {
+      TROUPE_RETURN_IF_ERROR(owner_.Change("sync", path_));
+      return file_->Sync();
+    }
+    absl::Status Close() override {
+      TROUPE_RETURN_IF_ERROR(owner_.Change("close", path_));
+      return file_->Close();
+    }
+
+   private:
+    FaultyFileSystem& owner_;
+    const std::string path_;
+    std::unique_ptr<WritableFile> file_;
+  };
+
+  absl::Status Change(const char* verb, const std::string& path) {
+    log_.push_back(std::string(verb) + " " + path);
+    const int change = changes_++;
+    if (at_ < 0 || (crash_ ? change < at_ : change != at_)) {
+      return absl::OkStatus();
+    }
+    failed_ = true;
+    return FileError(error_, verb, path);
+  }
+
+  PosixFileSystem real_;
+  int at_ = -1;
+  int error_ = 0;
+  bool crash_ = false;
+  bool failed_ = false;
+  int changes_ = 0;
+  std::vector<std::string> log_;
+};
+
+}  // namespace troupe::nn
+
+#endif  // TESTS_NN_SERIALIZE_FAULTY_FILE_SYSTEM_H_

@@ -1,0 +1,122 @@
+#include "nn/serialize/file_system.h"
+
+#include <errno.h>
+
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "tests/nn/serialize/faulty_file_system.h"
+
+namespace troupe::nn {
+namespace {
+
+using Names = std::vector<std::string>;
+
+class FileSystemTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    root_ = ::testing::TempDir() + "/" +
+            ::testing::UnitTest::GetInstance()->current_test_info()->name();
+    ASSERT_TRUE(files_.RemoveAll(root_).ok());
+    ASSERT_TRUE(files_.CreateFolder(root_).ok());
+  }
+  void Write(const std::string& name, const std::string& text) {
+    ASSERT_TRUE(WriteWholeFile(files_, root_ + "/" + name, text).ok());
+  }
+  std::string Read(const std::string& name) {
+    return ReadWholeFile(files_, root_ + "/" + name, 100).value_or("?");
+  }
+
+  PosixFileSystem files_;
+  std::string root_;
+};
+
+TEST_F(FileSystemTest, WritesAndReads) {
+  Write("a", "first");
+  Write("a", "second");
+  EXPECT_EQ(Read("a"), "second");
+  EXPECT_TRUE(files_.Exists(root_ + "/a"));
+  EXPECT_FALSE(files_.Exists(root_ + "/b"));
+}
+
+TEST_F(FileSystemTest, ReadingPastTheEnd) {
+  Write("a", "12345");
+  const auto file = files_.Open(root_ + "/a");
+  ASSERT_TRUE(file.ok());
+  EXPECT_EQ((*file)->size(), 5);
+  std::string into(4, ' ');
+  ASSERT_TRUE((*file)->ReadAt(1, absl::MakeSpan(into)).ok());
+  EXPECT_EQ(into, "2345");
+  EXPECT_EQ((*file)->ReadAt(3, absl::MakeSpan(into)).code(),
+            absl::StatusCode::kDataLoss);
+}
+
+TEST_F(FileSystemTest, Folders) {
+  const std::string deep = root_ + "/x/y/z";
+  ASSERT_TRUE(files_.CreateFolder(deep).ok());
+  ASSERT_TRUE(files_.CreateFolder(deep).ok());
+  ASSERT_TRUE(files_.SyncFolder(deep).ok());
+  Write("x/y/b", "");
+  Write("x/y/a", "");
+  EXPECT_EQ(files_.List(root_ + "/x/y").value(), (Names{"a", "b", "z"}));
+  ASSERT_TRUE(files_.RemoveAll(root_ + "/x").ok());
+  EXPECT_EQ(files_.List(root_).value(), Names{});
+  EXPECT_TRUE(files_.RemoveAll(root_ + "/x").ok()) << "nothing there is fine";
+}
+
+TEST_F(FileSystemTest, RenameAndExchange) {
+  Write("a", "A");
+  Write("b", "B");
+  ASSERT_TRUE(files_.Exchange(root_ + "/a", root_ + "/b").ok());
+  EXPECT_EQ(Read("a") + Read("b"), "BA");
+  ASSERT_TRUE(files_.Rename(root_ + "/a", root_ + "/c").ok());
+  EXPECT_EQ(files_.List(root_).value(), (Names{"b", "c"}));
+}
+
+TEST_F(FileSystemTest, ErrorsSayWhatWhereAndWhatToDo) {
+  Write("file", "text");
+  const std::string file = root_ + "/file";
+  EXPECT_EQ(files_.Create(root_ + "/no/such").status(),
+            absl::NotFoundError("cannot create " + root_ +
+                                "/no/such: No such file or directory; check "
+                                "the path"));
+  EXPECT_EQ(files_.CreateFolder(file).message(),
+            "cannot create folder " + file +
+                ": Not a directory; something else has that name: use another "
+                "path or remove it");
+  EXPECT_EQ(files_.Open(root_).status().message(),
+            "cannot read " + root_ + ": it is not a file; check the path");
+  EXPECT_EQ(ReadWholeFile(files_, file, 3).status(),
+            absl::ResourceExhaustedError(
+                "cannot read " + file +
+                ": it has 4 bytes, at most 3 are expected; check the path"));
+  EXPECT_EQ(FileError(ENOSPC, "write", "a"),
+            absl::ResourceExhaustedError(
+                "cannot write a: No space left on device; free space there or "
+                "write to another disk"));
+  EXPECT_EQ(FileError(EROFS, "create", "a").message(),
+            "cannot create a: Read-only file system; use a path on a disk that "
+            "may be written");
+  EXPECT_EQ(FileError(EFBIG, "write", "a"),
+            absl::ResourceExhaustedError(
+                "cannot write a: File too large; raise the limit on file sizes "
+                "(ulimit -f)"));
+}
+
+TEST_F(FileSystemTest, FaultsComeWhenPlanned) {
+  FaultyFileSystem faulty;
+  faulty.FailAt(2, ENOSPC);  // create, append, sync, close
+  EXPECT_EQ(WriteWholeFile(faulty, root_ + "/a", "text").code(),
+            absl::StatusCode::kResourceExhausted);
+  EXPECT_TRUE(faulty.failed());
+  EXPECT_TRUE(WriteWholeFile(faulty, root_ + "/a", "text").ok());
+  EXPECT_EQ(faulty.changes(), 3 + 4);
+  faulty.CrashAt(faulty.changes());
+  EXPECT_FALSE(faulty.CreateFolder(root_ + "/b").ok());
+  EXPECT_FALSE(faulty.RemoveAll(root_ + "/a").ok());
+  EXPECT_EQ(files_.List(root_).value(), Names{"a"});
+}
+
+}  // namespace
+}  // namespace troupe::nn

@@ -1,0 +1,138 @@
+// Damages a good file in 20,000 seeded ways: the reader must answer with a
+// status, or list only what lies inside the file. Sanitizers watch the memory.
+
+#include <cstdint>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "nn/random/philox.h"
+#include "nn/serialize/safetensors.h"
+
+namespace troupe::nn {
+namespace {
+
+constexpr int kRounds = 20000;
+constexpr std::int64_t kBytesMax = 1 << 20;
+
+// One file, in memory; nothing else.
+class OneFile : public PosixFileSystem {
+ public:
+  explicit OneFile(std::string contents) : contents_(std::move(contents)) {}
+
+  absl::StatusOr<std::unique_ptr<ReadableFile>> Open(
+      const std::string&) override {
+    return std::make_unique<File>(contents_);
+  }
+
+ private:
+  class File : public ReadableFile {
+   public:
+    explicit File(const std::string& contents) : contents_(contents) {}
+    std::int64_t size() const override {
+      return static_cast<std::int64_t>(contents_.size());
+    }
+    absl::Status ReadAt(std::int64_t offset,
+                        absl::Span<char> into) const override {
+      EXPECT_GE(offset, 0);
+      EXPECT_LE(offset + static_cast<std::int64_t>(into.size()), size());
+      contents_.copy(into.data(), into.size(), offset);
+      return absl::OkStatus();
+    }
+
+   private:
+    const std::string& contents_;
+  };
+
+  const std::string contents_;
+};
+
+std::string GoodFile() {
+  PosixFileSystem files;
+  CachingAllocator allocator;
+  const std::string path = ::testing::TempDir() + "/good.safetensors";
+  const std::vector<NamedTensor> tensors = {
+      {"0.weight", Tensor::Zeros({3, 4}, DType::kF32, allocator)},
+      {"0.bias", Tensor::Zeros({3}, DType::kF64, allocator)},
+      {"steps", Tensor::Zeros({}, DType::kI64, allocator)},
+      {"mask", Tensor::Zeros({5}, DType::kU8, allocator)},
+  };
+  EXPECT_TRUE(WriteSafetensors(files, path, tensors, {{"format", "pt"}}).ok());
+  return *ReadWholeFile(files, path, kBytesMax);
+}
+
+// What a header may be cut into and put together from.
+constexpr const char* kPieces[] = {
+    "{",       "}",       "[",          "]",       ",",
+    ":",       "\"",      "-1",         "1e308",   "18446744073709551615",
+    "null",    "true",    "\"dtype\"",  "\"F32\"", "\"shape\"",
+    "\\u0000", "\\ud800", "4294967296", "[[[[[[",  "\"data_offsets\"",
+    "\xff",    "0",       "{\"a\":{",   "}}",      "\"__metadata__\":{"};
+
+void Damage(RandomStream& draws, std::string& file) {
+  const std::size_t at = draws.Below(file.size());
+  switch (draws.Below(6)) {
+    case 0:
+      file[at] = static_cast<char>(draws.Below(256));
+      break;
+    case 1:
+      file[at] = static_cast<char>(file[at] ^ (1 << draws.Below(8)));
+      break;
+    case 2:
+      file.erase(at, 1 + draws.Below(16));
+      break;
+    case 3:
+      file.insert(at, kPieces[draws.Below(std::size(kPieces))]);
+      break;
+    case 4:
+      file.resize(at + 1);
+      break;
+    default:  // a piece of itself somewhere else
+      file.insert(draws.Below(file.size()), file.substr(at, draws.Below(32)));
+  }
+}
+
+void ReadAll(std::string contents) {
+  OneFile files(std::move(contents));
+  const auto file = SafetensorsFile::Open(files, "fuzzed");
+  if (!file.ok()) {
+    EXPECT_EQ(file.status().code(), absl::StatusCode::kDataLoss);
+    EXPECT_EQ(file.status().message().find('\n'), absl::string_view::npos);
+    EXPECT_LT(file.status().message().size(), 500u);
+    return;
+  }
+  CachingAllocator allocator;
+  for (const SafetensorsEntry& e : file->entries()) {
+    EXPECT_TRUE(file->Read(e.name, allocator).ok());
+  }
+}
+
+TEST(SafetensorsFuzz, DamagedFilesAreAnsweredInWords) {
+  const std::string good = GoodFile();
+  for (std::uint32_t round = 0; round < kRounds; ++round) {
+    SCOPED_TRACE(absl::StrCat("round ", round));
+    RandomStream draws(RandomKey(/*seed=*/1, Purpose::kTest), {round, 0, 0});
+    std::string file = good;
+    const std::uint64_t times = 1 + draws.Below(4);
+    for (std::uint64_t i = 0; i < times && !file.empty(); ++i) {
+      Damage(draws, file);
+    }
+    ReadAll(std::move(file));
+    if (::testing::Test::HasFailure()) return;
+  }
+}
+
+// Deep nesting must not use the stack, nor memory beyond the text.
+TEST(SafetensorsFuzz, AMegabyteOfBrackets) {
+  const std::uint64_t n = 1 << 20;
+  std::string file(reinterpret_cast<const char*>(&n), sizeof(n));
+  ReadAll(file + std::string(n, '['));
+  ReadAll(file + "{\"a\":" + std::string(n - 5, '{'));
+}
+
+}  // namespace
+}  // namespace troupe::nn
