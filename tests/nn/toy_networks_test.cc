@@ -138,11 +138,14 @@ class ToyNetwork {
 
   void ExpectLosses(const std::vector<double>& losses) {
     EXPECT_TRUE(Near(losses, golden_.Values("losses"), setup_.tolerance));
-    Note(Compare(losses, golden_.Values("losses")));
+    Note("losses", Compare(losses, golden_.Values("losses")));
   }
 
   int steps() const { return spec_["steps"]; }
-  double worst() const { return worst_; }
+  // The largest difference so far, and where it was.
+  std::string worst() const {
+    return absl::StrCat(worst_, " in ", worst_tensor_);
+  }
 
  private:
   std::string NameOf(std::size_t i) const {
@@ -160,7 +163,7 @@ class ToyNetwork {
     const std::vector<double> want = golden_.Values(what);
     const std::vector<double> mine = Stored(got, want.size());
     EXPECT_TRUE(Near(mine, want, setup_.tolerance)) << what;
-    Note(Compare(mine, want));
+    Note(what, Compare(mine, want));
     double squares = 0, largest = 0;
     for (double value : got) {
       squares += value * value;
@@ -171,8 +174,11 @@ class ToyNetwork {
     EXPECT_NEAR(largest, whole[1], setup_.tolerance * whole[1]) << what;
   }
 
-  void Note(const Difference& difference) {
-    worst_ = std::max({worst_, difference.norm, difference.max});
+  void Note(const std::string& what, const Difference& difference) {
+    const double larger = std::max(difference.norm, difference.max);
+    if (larger <= worst_) return;
+    worst_ = larger;
+    worst_tensor_ = what;
   }
 
   const std::string net_;
@@ -187,6 +193,7 @@ class ToyNetwork {
   Tensor x_, target_, output_;
   double count_ = 0;
   double worst_ = 0;
+  std::string worst_tensor_;
 };
 
 class ToyNetworksTest : public testing::TestWithParam<Setup> {
@@ -205,7 +212,7 @@ class ToyNetworksTest : public testing::TestWithParam<Setup> {
     toy.ExpectFinalParameters();
     losses.push_back(toy.Run(nullptr));
     toy.ExpectLosses(losses);
-    RecordProperty(net + "_worst", absl::StrCat(toy.worst()));
+    RecordProperty(net + "_worst", toy.worst());
   }
 };
 

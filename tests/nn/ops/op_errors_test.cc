@@ -1,0 +1,122 @@
+// What the op fronts refuse, and how they say it.
+
+#include <memory>
+#include <string>
+
+#include "gtest/gtest.h"
+#include "nn/autograd/context.h"
+#include "nn/kernels/reference/reference_kernels.h"
+#include "nn/ops/add.h"
+#include "nn/ops/conv2d.h"
+#include "nn/ops/flatten.h"
+#include "nn/ops/linear.h"
+#include "nn/ops/loss.h"
+#include "nn/ops/pool2d.h"
+
+namespace troupe::nn {
+namespace {
+
+class OpErrorsTest : public testing::Test {
+ protected:
+  Tensor T(const Shape& shape, DType dtype = DType::kF32) {
+    return Tensor::Zeros(shape, dtype, kernels_->allocator());
+  }
+  // Calls `op` in a fresh context and returns the message of its error.
+  template <typename Op>
+  std::string Message(Op op) {
+    Context ctx(*kernels_);
+    EXPECT_FALSE(op(ctx).defined());
+    EXPECT_EQ(ctx.status().code(), absl::StatusCode::kInvalidArgument);
+    return std::string(ctx.status().message());
+  }
+
+  std::unique_ptr<Kernels> kernels_ = CreateReferenceKernels();
+};
+
+TEST_F(OpErrorsTest, Linear) {
+  EXPECT_EQ(Message([&](Context& ctx) {
+              return ops::Linear(ctx, T({2, 3}), T({4, 5}), Tensor());
+            }),
+            "linear takes x[N, K] and w[M, K] of one dtype, got f32[2, 3] and "
+            "f32[4, 5]");
+  EXPECT_EQ(Message([&](Context& ctx) {
+              return ops::Linear(ctx, T({2, 3}), T({4, 3}), T({5}));
+            }),
+            "linear takes a bias of f32[4], got f32[5]");
+  EXPECT_EQ(
+      Message([&](Context& ctx) {
+        return ops::Linear(ctx, T({2, 3}), T({4, 3}), T({4}, DType::kF64));
+      }),
+      "linear takes a bias of f32[4], got f64[4]");
+  EXPECT_NE(Message([&](Context& ctx) {
+              return ops::Linear(ctx, Tensor(), T({4, 3}), Tensor());
+            }).find("got undefined"),
+            std::string::npos);
+}
+
+TEST_F(OpErrorsTest, AWindowMustFit) {
+  const Shape x = {1, 4, 4, 1};
+  for (const Window2d& window :
+       {Window2d{5, 1}, Window2d{1, 5}, Window2d{7, 7, 1, 1, 1, 1},
+        Window2d{5, 5, 4, 4}, Window2d{2, 2, 0, 1}, Window2d{2, 2, 1, -1},
+        Window2d{2, 2, 1, 1, -1, 0}, Window2d{40, 40}}) {
+    EXPECT_NE(Message([&](Context& ctx) {
+                return ops::Conv2d(ctx, T(x),
+                                   T({1, 1, window.kernel_h, window.kernel_w}),
+                                   Tensor(), window);
+              }).find("does not fit into f32[1, 4, 4, 1]"),
+              std::string::npos);
+    EXPECT_NE(Message([&](Context& ctx) {
+                return ops::MaxPool2d(ctx, T(x), window);
+              }).find("does not fit"),
+              std::string::npos);
+  }
+}
+
+TEST_F(OpErrorsTest, Conv2dAndPooling) {
+  EXPECT_EQ(Message([&](Context& ctx) {
+              return ops::Conv2d(ctx, T({1, 8, 8, 3}), T({2, 4, 3, 3}),
+                                 Tensor(), {3, 3});
+            }),
+            "conv2d takes x[N, H, W, C] and w[O, C, R, S] of one dtype, got "
+            "f32[1, 8, 8, 3] and f32[2, 4, 3, 3]");
+  EXPECT_EQ(Message([&](Context& ctx) {
+              return ops::AvgPool2d(ctx, T({8, 8}), {2, 2});
+            }),
+            "avg_pool2d takes x[N, H, W, C], got f32[8, 8]");
+  EXPECT_EQ(Message([&](Context& ctx) {
+              return ops::MaxPool2d(ctx, T({1, 8, 8, 1}), {2, 2, 1, 1, 2, 0});
+            }),
+            "max_pool2d takes a padding of at most half the kernel, got 2x0 "
+            "for 2x2");
+}
+
+TEST_F(OpErrorsTest, AddAndLosses) {
+  EXPECT_EQ(Message([&](Context& ctx) {
+              return ops::Add(ctx, T({2}), T({2}, DType::kF64));
+            }),
+            "add takes two tensors of one shape and dtype, got f32[2] and "
+            "f64[2]");
+  EXPECT_EQ(
+      Message([&](Context& ctx) {
+        return ops::SoftmaxCrossEntropy(ctx, T({2, 3}), T({3}, DType::kI64));
+      }),
+      "cross entropy takes logits[N, C] and i64 targets[N], got f32[2, "
+      "3] and i64[3]");
+  EXPECT_EQ(Message([&](Context& ctx) {
+              return ops::MeanSquaredError(ctx, T({2, 3}), T({3, 2}));
+            }),
+            "mse takes two tensors of one shape and dtype, got f32[2, 3] and "
+            "f32[3, 2]");
+}
+
+TEST_F(OpErrorsTest, AKernelsErrorKeepsItsCode) {
+  Context ctx(*kernels_);
+  Tensor labels = T({2}, DType::kI64);
+  labels.data<std::int64_t>()[1] = 3;
+  EXPECT_FALSE(ops::SoftmaxCrossEntropy(ctx, T({2, 3}), labels).defined());
+  EXPECT_EQ(ctx.status().code(), absl::StatusCode::kOutOfRange);
+}
+
+}  // namespace
+}  // namespace troupe::nn
