@@ -1,0 +1,200 @@
+#include "actors/checkpoint/checkpoint.h"
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "nn/serialize/safetensors.h"
+#include "tests/actors/checkpoint/checkpoint_fixture.h"
+
+namespace troupe::actors {
+namespace {
+
+using Names = std::vector<std::string>;
+
+class CheckpointFilesTest : public CheckpointTest {
+ protected:
+  std::string Write(std::int64_t step, float fill, int keep) {
+    const auto path =
+        WriteCheckpoint(files_, dir_, StateAt(step), Shards(fill), keep);
+    EXPECT_TRUE(path.ok()) << path.status();
+    return path.value_or("");
+  }
+  void Replace(const std::string& path, const std::string& text) {
+    ASSERT_TRUE(nn::WriteWholeFile(files_, path, text).ok());
+  }
+};
+
+TEST_F(CheckpointFilesTest, OneStage) {
+  const std::string path = Write(100, 1.5f, /*keep=*/3);
+  EXPECT_EQ(path, dir_ + "/step-00000100");
+  EXPECT_EQ(files_.List(path).value(),
+            (Names{"model.safetensors", "model.safetensors.index.json",
+                   "optimizer.safetensors", "trainer_state.json"}));
+  EXPECT_EQ(
+      nn::ReadWholeFile(files_, path + "/model.safetensors.index.json", 1000)
+          .value(),
+      R"({
+  "metadata": {
+    "total_size": 32,
+    "shards": 1
+  },
+  "weight_map": {
+    "0.weight": "model.safetensors",
+    "0.bias": "model.safetensors"
+  }
+}
+)");
+  const auto saved = Checkpoint::Open(files_, path);
+  ASSERT_TRUE(saved.ok()) << saved.status();
+  EXPECT_EQ(saved->state().step, 100);
+  EXPECT_EQ(saved->state().sampler, StateAt(100).sampler);
+  EXPECT_EQ(saved->ModelNames(), (Names{"0.bias", "0.weight"}));
+  EXPECT_EQ(saved->OptimizerNames(),
+            (Names{"0.bias.momentum_buffer", "0.weight.momentum_buffer"}));
+  EXPECT_EQ(FillOf(path), 1.5f);
+}
+
+TEST_F(CheckpointFilesTest, AShardPerStage) {
+  // The middle stage has no parameters.
+  const std::vector<CheckpointShard> shards = {
+      Shard("0", 1.0f), CheckpointShard(), Shard("3", 2.0f)};
+  const auto path = WriteCheckpoint(files_, dir_, StateAt(5), shards, 1);
+  ASSERT_TRUE(path.ok()) << path.status();
+  EXPECT_EQ(
+      files_.List(*path).value(),
+      (Names{"model-00001-of-00003.safetensors",
+             "model-00002-of-00003.safetensors",
+             "model-00003-of-00003.safetensors", "model.safetensors.index.json",
+             "optimizer-00001-of-00003.safetensors",
+             "optimizer-00002-of-00003.safetensors",
+             "optimizer-00003-of-00003.safetensors", "trainer_state.json"}));
+  const auto saved = Checkpoint::Open(files_, *path);
+  ASSERT_TRUE(saved.ok()) << saved.status();
+  EXPECT_EQ(saved->ModelNames(),
+            (Names{"0.bias", "0.weight", "3.bias", "3.weight"}));
+  const nn::Tensor bias = Filled({2}, 0);
+  ASSERT_TRUE(saved->ReadModel("3.bias", bias).ok());
+  EXPECT_EQ(bias.data<float>()[1], 2.0f);
+  ASSERT_TRUE(saved->ReadOptimizer("3.bias.momentum_buffer", bias).ok());
+  EXPECT_EQ(bias.data<float>()[1], -2.0f);
+}
+
+TEST_F(CheckpointFilesTest, KeepsTheNewest) {
+  for (int step = 1; step <= 5; ++step) Write(step, step, /*keep=*/2);
+  EXPECT_EQ(Listed(), (Names{"step-00000004", "step-00000005"}));
+  for (int step = 6; step <= 8; ++step) Write(step, step, /*keep=*/0);
+  EXPECT_EQ(Listed().size(), 5u);
+  EXPECT_EQ(FindLatestCheckpoint(files_, dir_).value(),
+            dir_ + "/step-00000008");
+}
+
+TEST_F(CheckpointFilesTest, NeverRemovesTheOneJustWritten) {
+  for (int step : {100, 200, 300}) Write(step, 1.0f, /*keep=*/3);
+  Write(50, 2.0f, /*keep=*/2);
+  EXPECT_EQ(Listed(), (Names{"step-00000050", "step-00000300"}));
+}
+
+TEST_F(CheckpointFilesTest, TheSameStepAgain) {
+  Write(100, 1.0f, 3);
+  Write(100, 2.0f, 3);
+  EXPECT_EQ(Listed(), (Names{"step-00000100"}));
+  EXPECT_EQ(FillOf(dir_ + "/step-00000100"), 2.0f);
+}
+
+TEST_F(CheckpointFilesTest, EqualStatesGiveEqualFiles) {
+  const std::string a = Write(1, 1.0f, 0), b = Write(2, 1.0f, 0);
+  for (const char* name : {"/model.safetensors", "/optimizer.safetensors"}) {
+    EXPECT_EQ(nn::ReadWholeFile(files_, a + name, 10000).value(),
+              nn::ReadWholeFile(files_, b + name, 10000).value());
+  }
+}
+
+TEST_F(CheckpointFilesTest, UnfinishedOnesAreNotFoundAndGoAway) {
+  Write(100, 1.0f, 3);
+  for (const char* name :
+       {"/step-00000200.tmp-1", "/step-00000900.tmp-1", "/step-12", "/notes"}) {
+    ASSERT_TRUE(files_.CreateFolder(dir_ + name).ok());
+  }
+  EXPECT_EQ(FindLatestCheckpoint(files_, dir_).value(),
+            dir_ + "/step-00000100");
+  Write(300, 1.0f, 3);
+  EXPECT_EQ(Listed(), (Names{"notes", "step-00000100", "step-00000300",
+                             "step-00000900.tmp-1", "step-12"}))
+      << "only unfinished ones of the past go";
+}
+
+TEST_F(CheckpointFilesTest, NothingThere) {
+  EXPECT_EQ(FindLatestCheckpoint(files_, dir_).status(),
+            absl::NotFoundError("no checkpoint in " + dir_ +
+                                "; check the path or start from step 0"));
+  EXPECT_EQ(ListCheckpoints(files_, dir_).value(), Names{});
+  ASSERT_TRUE(nn::WriteWholeFile(files_, dir_, "a file").ok());
+  EXPECT_EQ(FindLatestCheckpoint(files_, dir_).status().message(),
+            "cannot list folder " + dir_ +
+                ": Not a directory; something else has that name: use another "
+                "path or remove it");
+  EXPECT_EQ(WriteCheckpoint(files_, dir_, StateAt(1), Shards(1), 3)
+                .status()
+                .message(),
+            "cannot create folder " + dir_ +
+                ": Not a directory; something else has that name: use another "
+                "path or remove it");
+}
+
+TEST_F(CheckpointFilesTest, DamagedFilesAreNamed) {
+  const std::string path = Write(1, 1.0f, 3);
+  auto error = [&](const char* file, const std::string& text) {
+    const std::string at = absl::StrCat(path, "/", file);
+    const std::string good = nn::ReadWholeFile(files_, at, 10000).value();
+    Replace(at, text);
+    const absl::Status status = Checkpoint::Open(files_, path).status();
+    Replace(at, good);
+    return std::string(status.message());
+  };
+  EXPECT_EQ(error("trainer_state.json", "{"),
+            path +
+                "/trainer_state.json cannot be used: it is not valid JSON; "
+                "use an earlier checkpoint");
+  EXPECT_EQ(error("model.safetensors.index.json", "{}"),
+            path +
+                "/model.safetensors.index.json cannot be used: field "
+                "\"metadata\" is missing or not an object; use an earlier "
+                "checkpoint");
+  EXPECT_EQ(error("model.safetensors.index.json",
+                  R"({"metadata": {"shards": 1},
+                      "weight_map": {"1.weight": "../model.safetensors"}})"),
+            path +
+                "/model.safetensors.index.json cannot be used: "
+                "../model.safetensors has no tensor \"1.weight\"; use an "
+                "earlier checkpoint");
+  EXPECT_EQ(error("optimizer.safetensors", "tiny"),
+            path +
+                "/optimizer.safetensors is not a whole safetensors file: "
+                "it has only 4 bytes; restore it from a copy or use an "
+                "earlier one");
+  ASSERT_TRUE(Checkpoint::Open(files_, path).ok());
+  ASSERT_TRUE(files_.RemoveAll(path + "/optimizer.safetensors").ok());
+  EXPECT_EQ(Checkpoint::Open(files_, path).status().message(),
+            "cannot read " + path +
+                "/optimizer.safetensors: No such file or directory; check the "
+                "path");
+}
+
+TEST_F(CheckpointFilesTest, MissingTensorsAndNamesTwice) {
+  const auto saved = Checkpoint::Open(files_, Write(1, 1.0f, 3));
+  ASSERT_TRUE(saved.ok()) << saved.status();
+  EXPECT_EQ(saved->ReadModel("9.weight", Filled({1}, 0)).message(),
+            dir_ +
+                "/step-00000001 has no tensor \"9.weight\"; it is of "
+                "another model or optimizer");
+  EXPECT_EQ(
+      WriteCheckpoint(files_, dir_, StateAt(2),
+                      {Shard("0", 1.0f), Shard("0", 1.0f)}, 3)
+          .status(),
+      absl::InvalidArgumentError("two stages have a tensor \"0.weight\""));
+}
+
+}  // namespace
+}  // namespace troupe::actors

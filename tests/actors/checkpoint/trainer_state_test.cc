@@ -1,0 +1,83 @@
+#include "actors/checkpoint/trainer_state.h"
+
+#include <limits>
+#include <string>
+
+#include "gtest/gtest.h"
+
+namespace troupe::actors {
+namespace {
+
+TrainerState Extreme() {
+  TrainerState state;
+  state.step = std::numeric_limits<std::int64_t>::max();
+  state.seed = std::numeric_limits<std::uint64_t>::max();
+  state.sampler = {(std::int64_t{1} << 53) + 1, 123, 60000,
+                   std::numeric_limits<std::uint64_t>::max() - 1};
+  state.plan = "dp=2 pp=1\n\"quoted\"\n";
+  state.versions = {{"compiler", "g++ 12"}, {"troupe", "0.1"}};
+  return state;
+}
+
+TEST(TrainerState, TextIsReadableAndExact) {
+  EXPECT_EQ(FormatTrainerState(Extreme()), R"({
+  "format": 1,
+  "step": 9223372036854775807,
+  "seed": 18446744073709551615,
+  "sampler": {
+    "epoch": 9007199254740993,
+    "samples_consumed": 123,
+    "dataset_size": 60000,
+    "seed": 18446744073709551614
+  },
+  "plan": "dp=2 pp=1\n\"quoted\"\n",
+  "versions": {
+    "compiler": "g++ 12",
+    "troupe": "0.1"
+  }
+}
+)");
+}
+
+TEST(TrainerState, ParsesWhatItFormats) {
+  const auto parsed = ParseTrainerState(FormatTrainerState(Extreme()));
+  ASSERT_TRUE(parsed.ok()) << parsed.status();
+  EXPECT_EQ(parsed->step, Extreme().step);
+  EXPECT_EQ(parsed->seed, Extreme().seed);
+  EXPECT_EQ(parsed->sampler, Extreme().sampler);
+  EXPECT_EQ(parsed->plan, Extreme().plan);
+  EXPECT_EQ(parsed->versions, Extreme().versions);
+}
+
+TEST(TrainerState, ErrorsNameTheField) {
+  auto error = [](std::string text, const std::string& from,
+                  const std::string& to) {
+    const std::size_t at = text.find(from);
+    EXPECT_NE(at, std::string::npos) << from;
+    text.replace(at, from.size(), to);
+    return std::string(ParseTrainerState(text).status().message());
+  };
+  const std::string good = FormatTrainerState(Extreme());
+  EXPECT_EQ(error(good, "\"step\": 9", "\"step\": -9"),
+            "field \"step\" is missing or not an integer in range");
+  EXPECT_EQ(error(good, "\"seed\": 1", "\"seed\": 1."),
+            "field \"seed\" is missing or not an integer in range");
+  EXPECT_EQ(error(good, "\"epoch\": 9007199254740993",
+                  "\"epoch\": 18446744073709551615"),
+            "field \"epoch\" is missing or not an integer in range");
+  EXPECT_EQ(error(good, "\"plan\"", "\"plane\""),
+            "field \"plan\" is missing or not a text");
+  EXPECT_EQ(error(good, "\"0.1\"", "1"),
+            "field \"versions\" is missing or not an object of texts");
+  EXPECT_EQ(error(good, "\"sampler\"", "\"simpler\""),
+            "field \"sampler\" is missing or not an object");
+  EXPECT_EQ(error(good, "\"format\": 1", "\"format\": 2"),
+            "it has format 2, this program reads up to 1");
+  EXPECT_EQ(ParseTrainerState("{\"step\": ").status().message(),
+            "it is not valid JSON");
+  EXPECT_EQ(ParseTrainerState("[]").status().message(),
+            "it is not a JSON object");
+}
+
+}  // namespace
+}  // namespace troupe::actors
