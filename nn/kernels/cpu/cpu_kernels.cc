@@ -1,20 +1,51 @@
 #include "nn/kernels/cpu/cpu_kernels.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "nn/kernels/cpu/cpu_kernel_set.h"
 
 namespace troupe::nn {
 
-CpuIsa BestCpuIsa() { return CpuIsa::kPlain; }
+CpuIsa BestCpuIsa() {
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+      __builtin_cpu_supports("avx512vl") &&
+      __builtin_cpu_supports("avx512dq")) {
+    return CpuIsa::kAvx512;
+  }
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+    return CpuIsa::kAvx2;
+  }
+#endif
+  return CpuIsa::kPlain;
+}
 
 std::unique_ptr<Kernels> CreateCpuKernels(const CpuKernelOptions& options) {
   return std::make_unique<cpu::CpuKernelSet>(options);
 }
 
 namespace cpu {
+namespace {
+
+const Loops& LoopsFor(CpuIsa isa) {
+  // An instruction set that the CPU lacks is lowered to one that it has.
+  switch (std::min(isa, BestCpuIsa())) {
+    case CpuIsa::kAvx512:
+      return Avx512Loops();
+    case CpuIsa::kAvx2:
+      return Avx2Loops();
+    case CpuIsa::kPlain:
+      break;
+  }
+  return PlainLoops();
+}
+
+}  // namespace
 
 CpuKernelSet::CpuKernelSet(const CpuKernelOptions& options)
-    : options_(options), loops_(PlainLoops()) {}
+    : options_(options), loops_(LoopsFor(options.isa)) {}
 
 std::string CpuKernelSet::Describe() const {
   return absl::StrCat(device().ToString(), ", ", loops_.name, ", ",

@@ -1,7 +1,7 @@
 // The f32 loops of one instruction set, as a table of functions on plain
 // pointers: what CpuKernels calls once it has looked at shapes and dtypes.
 //
-//   const Loops& loops = LoopsFor(CpuIsa::kAvx512);
+//   const Loops& loops = Avx512Loops();
 //   loops.relu_forward(n, x, y);
 //
 // Every instruction set is one file (loops_plain.cc, ...) compiled with its own
@@ -32,7 +32,6 @@ struct SgdScalars {
 
 struct Loops {
   const char* name;
-  std::int64_t lanes;
 
   // Floats of scratch memory that the linear and convolution loops want.
   std::int64_t (*linear_scratch)(std::int64_t n, std::int64_t k,
@@ -89,6 +88,9 @@ struct Loops {
 };
 
 const Loops& PlainLoops();
+// These two run only on a CPU that has the instructions.
+const Loops& Avx2Loops();
+const Loops& Avx512Loops();
 
 }  // namespace troupe::nn::cpu
 

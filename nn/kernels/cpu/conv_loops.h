@@ -1,0 +1,281 @@
+// Convolutions as matrix products over images as they lie, without im2col.
+//
+// In (N, H, W, C) the S columns of one filter row and their C channels are one
+// run of S C floats, and the next output pixel's run begins stride C later. So
+// with R segments of depth S C
+//
+//   forward          pixels of a row x O  =  runs of x    *  w as [R][S C][O]
+//   backward input   runs of dx x rows    += dy           *  w as [O][R][S C]
+//   backward weight  O x runs             += dy^T         *  runs of x
+//
+// are products of strided matrices. With few output channels the forward pass
+// goes planar instead: O x pixels of a row, vectors along the row.
+// Padding is made real in a copy of one image at a time.
+
+#ifndef NN_KERNELS_CPU_CONV_LOOPS_H_
+#define NN_KERNELS_CPU_CONV_LOOPS_H_
+
+#include "nn/kernels/cpu/linear_loops.h"
+#include "nn/kernels/cpu/loops.h"
+#include "nn/kernels/cpu/product.h"
+#include "nn/kernels/cpu/transpose.h"
+
+namespace troupe::nn::cpu {
+namespace {
+
+inline bool HasPadding(const ImageShape& d) {
+  return d.pad_h != 0 || d.pad_w != 0;
+}
+inline Index PaddedH(const ImageShape& d) { return d.h + 2 * d.pad_h; }
+inline Index PaddedW(const ImageShape& d) { return d.w + 2 * d.pad_w; }
+inline Index PaddedImage(const ImageShape& d) {
+  return PaddedH(d) * PaddedW(d) * d.c;
+}
+
+// Whether vectors along a row of pixels fill better than along the channels.
+inline bool GoesPlanar(const ImageShape& d) {
+  return d.stride_w == 1 && d.o < kLanes &&
+         5 * d.o * Padded(d.q) < 4 * d.q * Padded(d.o);
+}
+
+// Every part of the scratch memory starts on a cache line.
+constexpr Index Aligned(Index floats) { return CeilDiv(floats, 16) * 16; }
+
+inline Index ConvScratch(const ImageShape& d) {
+  const Index taps = d.r * d.s * d.c;
+  const Index weights = 2 * Aligned(taps * Padded(Max(d.o, 1)));
+  return weights + Aligned(PaddedImage(d)) + Aligned(d.o * Padded(d.q));
+}
+
+inline void ZeroFloats(Index n, float* x) {
+  for (Index i = 0; i < n; i += kLanes) {
+    StoreSome(x + i, Zero(), First(n - i));
+  }
+}
+
+inline void CopyFloats(Index n, const float* x, float* y) {
+  for (Index i = 0; i < n; i += kLanes) {
+    const Mask mask = First(n - i);
+    StoreSome(y + i, LoadSome(x + i, mask), mask);
+  }
+}
+
+// The image with its border of zeros, in `to`; `x` itself without padding.
+inline const float* PadImage(const ImageShape& d, const float* x, float* to) {
+  if (!HasPadding(d)) return x;
+  ZeroFloats(PaddedImage(d), to);
+  for (Index h = 0; h < d.h; ++h) {
+    CopyFloats(d.w * d.c, x + h * d.w * d.c,
+               to + ((h + d.pad_h) * PaddedW(d) + d.pad_w) * d.c);
+  }
+  return to;
+}
+
+// [H][W][C] -> [H][C][W] with the border of zeros.
+inline void PlanarImage(const ImageShape& d, const float* x, float* to) {
+  const Index width = PaddedW(d);
+  if (HasPadding(d)) ZeroFloats(PaddedImage(d), to);
+  for (Index h = 0; h < d.h; ++h) {
+    TransposeMatrix(d.w, d.c, x + h * d.w * d.c, d.c,
+                    to + (h + d.pad_h) * d.c * width + d.pad_w, width,
+                    /*pad=*/false, nullptr);
+  }
+}
+
+// A product of rows of pixels: in one call over all segments, or segment by
+// segment where one fma chain would become long.
+template <bool kPacked>
+void MultiplySegments(Product p) {
+  if (p.depth * p.segments <= 2 * kDepth) {
+    Multiply<kPacked>(p);
+    return;
+  }
+  const Index segments = p.segments;
+  p.segments = 1;
+  for (Index g = 0; g < segments; ++g) {
+    Multiply<kPacked>(p);
+    p.a += p.a_segment;
+    p.b += p.b_segment;
+    p.start = nullptr;
+    p.accumulate = true;
+  }
+}
+
+// w[O][C][R][S] -> [R][S][C][Padded(O)]
+inline void PackForwardWeights(const ImageShape& d, const float* w, float* temp,
+                               float* packed) {
+  const Index width = Padded(d.o), window = d.r * d.s;
+  TransposeMatrix(d.o, d.c * window, w, d.c * window, temp, width,
+                  /*pad=*/true, nullptr);
+  for (Index c = 0; c < d.c; ++c) {
+    for (Index rs = 0; rs < window; ++rs) {
+      CopyFloats(width, temp + (c * window + rs) * width,
+                 packed + (rs * d.c + c) * width);
+    }
+  }
+}
+
+inline void ConvForwardChannels(const ImageShape& d, const float* x,
+                                const float* w, const float* b, float* y,
+                                float* scratch) {
+  const Index width = Padded(d.o);
+  const Index weights = Aligned(d.r * d.s * d.c * width);
+  float* packed = scratch;
+  float* image = scratch + 2 * weights;
+  PackForwardWeights(d, w, scratch + weights, packed);
+  Product m;
+  m.rows = d.q;
+  m.cols = d.o;
+  m.depth = d.s * d.c;
+  m.segments = d.r;
+  m.a_stride = d.stride_w * d.c;
+  m.a_segment = PaddedW(d) * d.c;
+  m.b = packed;
+  m.b_stride = width;
+  m.b_segment = m.depth * width;
+  m.c_stride = d.o;
+  m.start = b;
+  for (Index n = 0; n < d.n; ++n) {
+    const float* from = PadImage(d, x + n * d.h * d.w * d.c, image);
+    for (Index p = 0; p < d.p; ++p) {
+      m.a = from + p * d.stride_h * m.a_segment;
+      m.c = y + (n * d.p + p) * d.q * d.o;
+      MultiplySegments</*kPacked=*/false>(m);
+    }
+  }
+}
+
+// w[O][C][R][S] -> [O][R][C][S]
+inline void SwapRowsAndChannels(const ImageShape& d, const float* w,
+                                float* swapped) {
+  for (Index o = 0; o < d.o; ++o) {
+    for (Index c = 0; c < d.c; ++c) {
+      for (Index r = 0; r < d.r; ++r) {
+        const float* from = w + ((o * d.c + c) * d.r + r) * d.s;
+        float* to = swapped + ((o * d.r + r) * d.c + c) * d.s;
+        for (Index s = 0; s < d.s; ++s) to[s] = from[s];
+      }
+    }
+  }
+}
+
+inline void ConvForwardPlanar(const ImageShape& d, const float* x,
+                              const float* w, const float* b, float* y,
+                              float* scratch) {
+  float* image = scratch + Aligned(d.o * d.r * d.s * d.c);
+  float* row = image + Aligned(PaddedImage(d));
+  SwapRowsAndChannels(d, w, scratch);
+  Product m;
+  m.rows = d.o;
+  m.cols = d.q;
+  m.depth = d.s;
+  m.segments = d.r * d.c;
+  m.a = scratch;
+  m.a_stride = d.r * d.c * d.s;
+  m.a_segment = d.s;
+  m.b_stride = 1;
+  m.b_segment = PaddedW(d);
+  m.c = row;
+  m.c_stride = Padded(d.q);
+  for (Index n = 0; n < d.n; ++n) {
+    PlanarImage(d, x + n * d.h * d.w * d.c, image);
+    for (Index p = 0; p < d.p; ++p) {
+      m.b = image + p * d.stride_h * d.c * m.b_segment;
+      MultiplySegments</*kPacked=*/false>(m);
+      TransposeMatrix(d.o, d.q, row, m.c_stride, y + (n * d.p + p) * d.q * d.o,
+                      d.o, /*pad=*/false, b);
+    }
+  }
+}
+
+inline void ConvForward(const ImageShape& d, const float* x, const float* w,
+                        const float* b, float* y, float* scratch) {
+  if (GoesPlanar(d)) {
+    ConvForwardPlanar(d, x, w, b, y, scratch);
+  } else {
+    ConvForwardChannels(d, x, w, b, y, scratch);
+  }
+}
+
+// Adds into rows of dx that lie stride_h apart, one per output row, so that no
+// two sums of one product meet.
+inline void ConvBackwardInput(const ImageShape& d, const float* dy,
+                              const float* w, float* dx, float* scratch) {
+  const Index run = d.s * d.c, window = d.r * d.s;
+  const Index row = PaddedW(d) * d.c;
+  float* image = scratch + Aligned(d.o * d.r * run);
+  for (Index o = 0; o < d.o; ++o) {  // -> [O][R][S][C]
+    TransposeMatrix(d.c, window, w + o * d.c * window, window,
+                    scratch + o * d.c * window, d.c, /*pad=*/false, nullptr);
+  }
+  Product m;
+  m.rows = d.p;
+  m.cols = run;
+  m.depth = d.o;
+  m.a_stride = d.q * d.o;
+  m.b_stride = d.r * run;
+  m.c_stride = d.stride_h * row;
+  m.accumulate = true;
+  for (Index n = 0; n < d.n; ++n) {
+    float* to = HasPadding(d) ? image : dx + n * d.h * d.w * d.c;
+    ZeroFloats(PaddedImage(d), to);
+    for (Index r = 0; r < d.r; ++r) {
+      for (Index q = 0; q < d.q; ++q) {
+        m.a = dy + (n * d.p * d.q + q) * d.o;
+        m.b = scratch + r * run;
+        m.c = to + r * row + q * d.stride_w * d.c;
+        Multiply</*kPacked=*/false>(m);
+      }
+    }
+    if (!HasPadding(d)) continue;
+    for (Index h = 0; h < d.h; ++h) {
+      CopyFloats(d.w * d.c, to + (h + d.pad_h) * row + d.pad_w * d.c,
+                 dx + (n * d.h + h) * d.w * d.c);
+    }
+  }
+}
+
+inline void ConvBackwardWeight(const ImageShape& d, const float* x,
+                               const float* dy, bool accumulate, float* dw,
+                               float* scratch) {
+  const Index run = d.s * d.c, window = d.r * d.s;
+  const Index row = PaddedW(d) * d.c;
+  const Index weights = Aligned(d.o * d.r * run);
+  float* image = scratch + 2 * weights;
+  Product m;
+  m.rows = d.o;
+  m.cols = run;
+  m.depth = d.q;
+  m.segments = d.p;
+  m.a_stride = d.o;
+  m.a_segment = d.q * d.o;
+  m.b_stride = d.stride_w * d.c;
+  m.b_segment = d.stride_h * row;
+  m.c_stride = d.r * run;
+  for (Index n = 0; n < d.n; ++n) {
+    const float* from = PadImage(d, x + n * d.h * d.w * d.c, image);
+    m.a = dy + n * d.p * d.q * d.o;
+    m.accumulate = n > 0;
+    for (Index r = 0; r < d.r; ++r) {
+      m.b = from + r * row;
+      m.c = scratch + r * run;
+      MultiplySegments</*kPacked=*/true>(m);
+    }
+  }
+  float* swapped = accumulate ? scratch + weights : dw;
+  for (Index o = 0; o < d.o; ++o) {  // [O][R][S][C] -> [O][C][R][S]
+    TransposeMatrix(window, d.c, scratch + o * d.c * window, d.c,
+                    swapped + o * d.c * window, window, /*pad=*/false, nullptr);
+  }
+  if (!accumulate) return;
+  for (Index i = 0; i < d.o * d.c * window; i += kLanes) {
+    const Mask mask = First(d.o * d.c * window - i);
+    StoreSome(dw + i, Plus(LoadSome(dw + i, mask), LoadSome(swapped + i, mask)),
+              mask);
+  }
+}
+
+}  // namespace
+}  // namespace troupe::nn::cpu
+
+#endif  // NN_KERNELS_CPU_CONV_LOOPS_H_

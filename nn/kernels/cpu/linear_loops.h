@@ -1,0 +1,159 @@
+// Linear layers on the register tiles of tile.h. No operand is copied but the
+// smaller one of the forward pass, which has to be transposed: either w (then
+// a tile is samples x outputs) or x and y (then it is outputs x samples, and w
+// streams through once, as it lies).
+
+#ifndef NN_KERNELS_CPU_LINEAR_LOOPS_H_
+#define NN_KERNELS_CPU_LINEAR_LOOPS_H_
+
+#include "nn/kernels/cpu/product.h"
+#include "nn/kernels/cpu/transpose.h"
+
+namespace troupe::nn::cpu {
+namespace {
+
+inline bool TransposesWeights(Index n, Index k, Index m) {
+  return m * k <= n * (k + m);
+}
+
+inline Index LinearScratch(Index n, Index k, Index m) {
+  return Max(k * Padded(m), (k + m) * Padded(n));
+}
+
+// y[n, m] for one to three samples: dot products along k, four at a time.
+inline void LinearForwardFew(Index n, Index k, Index m, const float* x,
+                             const float* w, const float* b, float* y) {
+  for (Index i = 0; i < n; ++i) {
+    for (Index j = 0; j < m; j += 4) {
+      const float* row[4];
+      Vec sum[4];
+      for (int u = 0; u < 4; ++u) {
+        row[u] = w + Min(j + u, m - 1) * k;
+        sum[u] = Zero();
+      }
+      for (Index p = 0; p < k; p += kLanes) {
+        const Mask mask = First(k - p);
+        const Vec v = LoadSome(x + i * k + p, mask);
+        TROUPE_UNROLL
+        for (int u = 0; u < 4; ++u) {
+          sum[u] = Fma(v, LoadSome(row[u] + p, mask), sum[u]);
+        }
+      }
+      for (int u = 0; u < 4 && j + u < m; ++u) {
+        y[i * m + j + u] = SumLanes(sum[u]) + (b ? b[j + u] : 0.0f);
+      }
+    }
+  }
+}
+
+inline void LinearForward(Index n, Index k, Index m, const float* x,
+                          const float* w, const float* b, float* y,
+                          float* scratch) {
+  Product p;
+  p.depth = k;
+  if (n < 4) {
+    LinearForwardFew(n, k, m, x, w, b, y);
+  } else if (TransposesWeights(n, k, m)) {
+    TransposeMatrix(m, k, w, k, scratch, Padded(m), /*pad=*/true, nullptr);
+    p.rows = n;
+    p.cols = m;
+    p.a = x;
+    p.a_stride = k;
+    p.b = scratch;
+    p.b_stride = Padded(m);
+    p.c = y;
+    p.c_stride = m;
+    p.start = b;
+    Multiply</*kPacked=*/false>(p);
+  } else {
+    float* yt = scratch + k * Padded(n);
+    TransposeMatrix(n, k, x, k, scratch, Padded(n), /*pad=*/true, nullptr);
+    p.rows = m;
+    p.cols = Padded(n);
+    p.a = w;
+    p.a_stride = k;
+    p.b = scratch;
+    p.b_stride = Padded(n);
+    p.c = yt;
+    p.c_stride = Padded(n);
+    Multiply</*kPacked=*/false>(p);
+    TransposeMatrix(m, n, yt, Padded(n), y, m, /*pad=*/false, b);
+  }
+}
+
+inline void LinearBackwardInput(Index n, Index k, Index m, const float* dy,
+                                const float* w, float* dx, float* /*scratch*/) {
+  Product p;
+  p.rows = n;
+  p.cols = k;
+  p.depth = m;
+  p.a = dy;
+  p.a_stride = m;
+  p.b = w;
+  p.b_stride = k;
+  p.c = dx;
+  p.c_stride = k;
+  Multiply</*kPacked=*/false>(p);
+}
+
+inline void LinearBackwardWeight(Index n, Index k, Index m, const float* x,
+                                 const float* dy, bool accumulate, float* dw,
+                                 float* /*scratch*/) {
+  Product p;
+  p.rows = m;
+  p.cols = k;
+  p.depth = n;
+  p.a = dy;
+  p.a_stride = m;
+  p.b = x;
+  p.b_stride = k;
+  p.c = dw;
+  p.c_stride = k;
+  p.accumulate = accumulate;
+  Multiply</*kPacked=*/true>(p);
+}
+
+// Columns narrower than a vector: kLanes rows are m whole vectors.
+inline void NarrowColumnSums(Index n, Index m, const float* x, bool accumulate,
+                             float* sums) {
+  float partial[kLanes * kLanes];
+  for (Index j = 0; j < m; ++j) Store(partial + j * kLanes, Zero());
+  const Index blocks = n / kLanes;
+  for (Index i = 0; i < blocks; ++i, x += m * kLanes) {
+    for (Index j = 0; j < m; ++j) {
+      float* at = partial + j * kLanes;
+      Store(at, Plus(Load(at), Load(x + j * kLanes)));
+    }
+  }
+  for (Index i = 0; i < (n - blocks * kLanes) * m; ++i) partial[i] += x[i];
+  for (Index j = 0; j < m; ++j) {
+    float sum = 0.0f;
+    for (Index i = 0; i < kLanes; ++i) sum += partial[i * m + j];
+    sums[j] = accumulate ? sums[j] + sum : sum;
+  }
+}
+
+inline void ColumnSums(Index n, Index m, const float* x, bool accumulate,
+                       float* sums) {
+  if (m < kLanes && n >= 4 * kLanes) {
+    NarrowColumnSums(n, m, x, accumulate, sums);
+    return;
+  }
+  for (Index j = 0; j < m; j += kLanes) {
+    const Mask mask = First(m - j);
+    Vec even = Zero(), odd = Zero();
+    for (Index i = 0; i + 1 < n; i += 2) {
+      even = Plus(even, LoadSome(x + i * m + j, mask));
+      odd = Plus(odd, LoadSome(x + (i + 1) * m + j, mask));
+    }
+    if (n % 2) even = Plus(even, LoadSome(x + (n - 1) * m + j, mask));
+    Vec sum = Plus(even, odd);
+    if (accumulate) sum = Plus(LoadSome(sums + j, mask), sum);
+    StoreSome(sums + j, sum, mask);
+  }
+}
+
+}  // namespace
+}  // namespace troupe::nn::cpu
+
+#endif  // NN_KERNELS_CPU_LINEAR_LOOPS_H_

@@ -1,0 +1,143 @@
+// Pooling of (N, H, W, C), a vector of channels at a time.
+
+#ifndef NN_KERNELS_CPU_POOL_LOOPS_H_
+#define NN_KERNELS_CPU_POOL_LOOPS_H_
+
+#include "nn/kernels/cpu/loops.h"
+#include "nn/kernels/cpu/simd.h"
+
+namespace troupe::nn::cpu {
+namespace {
+
+// The part of a window that lies inside the image: [h0, h1) x [w0, w1).
+struct Inside {
+  Index h0, h1, w0, w1;
+};
+
+TROUPE_INLINE Inside InsideOf(const ImageShape& d, Index p, Index q) {
+  const Index h = p * d.stride_h - d.pad_h, w = q * d.stride_w - d.pad_w;
+  return {Max(h, 0), Min(h + d.r, d.h), Max(w, 0), Min(w + d.s, d.w)};
+}
+
+// Calls visit(image, output pixel, inside) for every window.
+template <typename Visit>
+TROUPE_INLINE void ForEachWindow(const ImageShape& d, Visit visit) {
+  for (Index n = 0; n < d.n; ++n) {
+    for (Index p = 0; p < d.p; ++p) {
+      for (Index q = 0; q < d.q; ++q) {
+        visit(n * d.h * d.w, (n * d.p + p) * d.q + q, InsideOf(d, p, q));
+      }
+    }
+  }
+}
+
+// True where the windows cover each input pixel exactly once.
+inline bool Tiles(const ImageShape& d) {
+  return d.stride_h == d.r && d.stride_w == d.s && d.pad_h == 0 &&
+         d.pad_w == 0 && d.p * d.r == d.h && d.q * d.s == d.w;
+}
+
+inline void MaxPoolForward(const ImageShape& d, const float* x, float* y,
+                           std::int32_t* argmax) {
+  float* at = reinterpret_cast<float*>(argmax);  // bits, moved as f32 vectors
+  ForEachWindow(d, [&](Index image, Index out, const Inside& in) {
+    for (Index c = 0; c < d.c; c += kLanes) {
+      const Mask mask = First(d.c - c);
+      const Index first = in.h0 * d.w + in.w0;
+      Vec best = LoadSome(x + (image + first) * d.c + c, mask);
+      Vec where = SetBits(static_cast<std::int32_t>(first));
+      for (Index h = in.h0; h < in.h1; ++h) {
+        for (Index w = in.w0; w < in.w1; ++w) {
+          const Index pixel = h * d.w + w;
+          const Vec v = LoadSome(x + (image + pixel) * d.c + c, mask);
+          const Truth wins = Both(GreaterOrNan(v, best), NotNan(best));
+          best = Choose(wins, v, best);
+          where =
+              Choose(wins, SetBits(static_cast<std::int32_t>(pixel)), where);
+        }
+      }
+      StoreSome(y + out * d.c + c, best, mask);
+      StoreSome(at + out * d.c + c, where, mask);
+    }
+  });
+}
+
+// Every input pixel belongs to one window: write it once.
+inline void MaxPoolBackwardTiles(const ImageShape& d, const float* dy,
+                                 const float* at, float* dx) {
+  ForEachWindow(d, [&](Index image, Index out, const Inside& in) {
+    for (Index c = 0; c < d.c; c += kLanes) {
+      const Mask mask = First(d.c - c);
+      const Vec g = LoadSome(dy + out * d.c + c, mask);
+      const Vec where = LoadSome(at + out * d.c + c, mask);
+      for (Index h = in.h0; h < in.h1; ++h) {
+        for (Index w = in.w0; w < in.w1; ++w) {
+          const Index pixel = h * d.w + w;
+          const Truth won =
+              SameBits(where, SetBits(static_cast<std::int32_t>(pixel)));
+          StoreSome(dx + (image + pixel) * d.c + c, Choose(won, g, Zero()),
+                    mask);
+        }
+      }
+    }
+  });
+}
+
+inline void MaxPoolBackward(const ImageShape& d, const float* dy,
+                            const std::int32_t* argmax, float* dx) {
+  if (Tiles(d)) {
+    MaxPoolBackwardTiles(d, dy, reinterpret_cast<const float*>(argmax), dx);
+    return;
+  }
+  const Index count = d.n * d.h * d.w * d.c;
+  for (Index i = 0; i < count; i += kLanes) {
+    StoreSome(dx + i, Zero(), First(count - i));
+  }
+  ForEachWindow(d, [&](Index image, Index out, const Inside&) {
+    for (Index c = 0; c < d.c; ++c) {
+      dx[(image + argmax[out * d.c + c]) * d.c + c] += dy[out * d.c + c];
+    }
+  });
+}
+
+inline void AvgPoolForward(const ImageShape& d, const float* x, float* y) {
+  const Vec scale = Set(1.0f / static_cast<float>(d.r * d.s));
+  ForEachWindow(d, [&](Index image, Index out, const Inside& in) {
+    for (Index c = 0; c < d.c; c += kLanes) {
+      const Mask mask = First(d.c - c);
+      Vec sum = Zero();
+      for (Index h = in.h0; h < in.h1; ++h) {
+        for (Index w = in.w0; w < in.w1; ++w) {
+          const float* from = x + (image + h * d.w + w) * d.c + c;
+          sum = Plus(sum, LoadSome(from, mask));
+        }
+      }
+      StoreSome(y + out * d.c + c, Times(sum, scale), mask);
+    }
+  });
+}
+
+inline void AvgPoolBackward(const ImageShape& d, const float* dy, float* dx) {
+  const Vec scale = Set(1.0f / static_cast<float>(d.r * d.s));
+  const Index count = d.n * d.h * d.w * d.c;
+  for (Index i = 0; i < count; i += kLanes) {
+    StoreSome(dx + i, Zero(), First(count - i));
+  }
+  ForEachWindow(d, [&](Index image, Index out, const Inside& in) {
+    for (Index c = 0; c < d.c; c += kLanes) {
+      const Mask mask = First(d.c - c);
+      const Vec g = Times(LoadSome(dy + out * d.c + c, mask), scale);
+      for (Index h = in.h0; h < in.h1; ++h) {
+        for (Index w = in.w0; w < in.w1; ++w) {
+          float* to = dx + (image + h * d.w + w) * d.c + c;
+          StoreSome(to, Plus(LoadSome(to, mask), g), mask);
+        }
+      }
+    }
+  });
+}
+
+}  // namespace
+}  // namespace troupe::nn::cpu
+
+#endif  // NN_KERNELS_CPU_POOL_LOOPS_H_

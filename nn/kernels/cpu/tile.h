@@ -1,0 +1,164 @@
+// The register tile of every matrix product: a few rows times a few vectors of
+// C, held in registers while the sum runs.
+//
+//   C[MR, NV * kLanes] = sum over p < depth of A(i, p) B(p, j)
+//
+// and, for convolutions, over several such segments (the rows of a filter).
+// A is read one element at a time, B and C by vectors; the last vector may be
+// part of one. An element of C is one chain of fma in ascending p, whatever
+// the tile around it, so tiles may be cut anywhere without changing bits.
+
+#ifndef NN_KERNELS_CPU_TILE_H_
+#define NN_KERNELS_CPU_TILE_H_
+
+#include "nn/kernels/cpu/simd.h"
+
+namespace troupe::nn::cpu {
+namespace {
+
+// How a tile writes its sums.
+enum class Put { kStore, kAdd };
+
+struct TileCall {
+  Index depth;
+  Index segments;
+  const float* a;
+  // Packed: A(i, p) = a[p * a_stride + i]; rows: A(i, p) = a[i * a_stride + p].
+  Index a_stride;
+  Index a_segment;  // from one segment to the next
+  const float* b;   // B(p, j) = b[p * b_stride + j]
+  Index b_stride;
+  Index b_segment;
+  float* c;  // C(i, j) = c[i * c_stride + j]
+  Index c_stride;
+  Mask last;           // lanes of the last vector
+  const float* start;  // null, or one value per column added to the sums
+  Put put;
+};
+
+// Element i of the column of A at `a`. Rows are `stride` bytes apart; the odd
+// multiples of it are kept in registers, and the processor scales them.
+struct OddStrides {
+  Index bytes[7];  // 1, 3, 5 ... 13 times the stride
+};
+
+template <int kRow>
+TROUPE_INLINE float RowElement(const float* a, const OddStrides& odd) {
+  constexpr int kScale = kRow == 0 ? 0 : kRow & -kRow;  // 1, 2, 4 or 8
+  constexpr int kOdd = kRow == 0 ? 1 : kRow / kScale;
+  return *reinterpret_cast<const float*>(reinterpret_cast<const char*>(a) +
+                                         odd.bytes[kOdd / 2] * kScale);
+}
+
+template <int kRow, int MR, int NV, bool kPacked>
+TROUPE_INLINE void TileRows(const float* a, const OddStrides& odd,
+                            const Vec (&row)[NV], Vec (&sum)[MR][NV]) {
+  if constexpr (kRow < MR) {
+    const Vec element = Set(kPacked ? a[kRow] : RowElement<kRow>(a, odd));
+    TROUPE_UNROLL
+    for (int j = 0; j < NV; ++j) {
+      sum[kRow][j] = Fma(element, row[j], sum[kRow][j]);
+    }
+    TileRows<kRow + 1, MR, NV, kPacked>(a, odd, row, sum);
+  }
+}
+
+template <int MR, int NV>
+TROUPE_INLINE void PutTile(const TileCall& t, const Vec (&sum)[MR][NV]) {
+  TROUPE_UNROLL
+  for (int i = 0; i < MR; ++i) {
+    TROUPE_UNROLL
+    for (int j = 0; j < NV; ++j) {
+      float* c = t.c + i * t.c_stride + j * kLanes;
+      const Mask mask = j == NV - 1 ? t.last : First(kLanes);
+      Vec v = sum[i][j];
+      if (t.put == Put::kAdd) v = Plus(LoadSome(c, mask), v);
+      if (t.start) v = Plus(LoadSome(t.start + j * kLanes, mask), v);
+      StoreSome(c, v, mask);
+    }
+  }
+}
+
+template <int MR, int NV, bool kPacked>
+void Tile(const TileCall& t) {
+  Vec sum[MR][NV];
+  TROUPE_UNROLL
+  for (int i = 0; i < MR; ++i) {
+    TROUPE_UNROLL
+    for (int j = 0; j < NV; ++j) sum[i][j] = Zero();
+  }
+  OddStrides odd;
+  TROUPE_UNROLL
+  for (int i = 0; i < 7; ++i) {
+    odd.bytes[i] = (2 * i + 1) * t.a_stride * Index{sizeof(float)};
+    // Or else the compiler keeps a pointer per row and runs out of registers.
+    asm("" : "+r"(odd.bytes[i]));
+  }
+  const Index a_stride = t.a_stride;
+  const Index b_stride = t.b_stride;
+  for (Index g = 0; g < t.segments; ++g) {
+    const float* a = t.a + g * t.a_segment;
+    const float* b = t.b + g * t.b_segment;
+    for (Index p = t.depth; p > 0; --p) {
+      Vec row[NV];
+      TROUPE_UNROLL
+      for (int j = 0; j < NV - 1; ++j) row[j] = Load(b + j * kLanes);
+      row[NV - 1] = LoadSome(b + (NV - 1) * kLanes, t.last);
+      TileRows<0, MR, NV, kPacked>(a, odd, row, sum);
+      a += kPacked ? a_stride : 1;
+      b += b_stride;
+    }
+  }
+  PutTile<MR, NV>(t, sum);
+}
+
+// Tiles that fit the registers: NV vectors wide, at most MaxRows(NV) high.
+#if defined(__AVX512F__)
+constexpr int kTileVectors = 4;
+constexpr int MaxRows(int nv) { return nv <= 2 ? 14 : nv == 3 ? 9 : 6; }
+#else
+constexpr int kTileVectors = 2;
+constexpr int MaxRows(int nv) { return nv == 1 ? 12 : 6; }
+#endif
+
+using TileFn = void (*)(const TileCall&);
+
+template <int NV, bool kPacked>
+TileFn TileOfRows(Index rows) {
+  constexpr int kMax = MaxRows(NV);
+  switch (rows) {
+    case 1:
+      return Tile<1, NV, kPacked>;
+    case 2:
+      return Tile<2, NV, kPacked>;
+    case 3:
+      return Tile<3, NV, kPacked>;
+    case 4:
+      return Tile<4, NV, kPacked>;
+    case 5:
+      return Tile<5, NV, kPacked>;
+    case 6:
+      return Tile<6, NV, kPacked>;
+    case 7:
+      return Tile<Min(7, kMax), NV, kPacked>;
+    case 8:
+      return Tile<Min(8, kMax), NV, kPacked>;
+    case 9:
+      return Tile<Min(9, kMax), NV, kPacked>;
+    case 10:
+      return Tile<Min(10, kMax), NV, kPacked>;
+    case 11:
+      return Tile<Min(11, kMax), NV, kPacked>;
+    case 12:
+      return Tile<Min(12, kMax), NV, kPacked>;
+    case 13:
+      return Tile<Min(13, kMax), NV, kPacked>;
+    default:
+      return Tile<Min(14, kMax), NV, kPacked>;
+  }
+}
+
+}  // namespace
+}  // namespace troupe::nn::cpu
+
+#endif  // NN_KERNELS_CPU_TILE_H_
