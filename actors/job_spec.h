@@ -20,12 +20,15 @@
 #include <memory>
 #include <string>
 
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "actors/trace.h"
 #include "data/dataset.h"
+#include "nn/kernels/kernels.h"
 #include "nn/modules/module.h"
 #include "nn/ops/loss.h"
 #include "nn/optim/optimizer.h"
+#include "nn/serialize/file_system.h"
 #include "nn/tensor/device.h"
 #include "pipeline/plan.h"
 
@@ -38,6 +41,8 @@ struct CheckpointOptions {
   std::int64_t every = 0;  // steps; 0: only at the end
   int keep = 3;            // newest ones kept; 0: all
   bool resume = false;     // go on from the newest one in `dir`, if any
+  // Where files are; null: the real disk. Outlives the job.
+  nn::FileSystem* files = nullptr;
 };
 
 struct JobSpec {
@@ -47,6 +52,9 @@ struct JobSpec {
   OptimizerFactory optimizer;
   nn::DType dtype = nn::DType::kF32;
   nn::Device device;
+  // Opens a rank's kernels; null: those of `device`. Simulations and tests
+  // choose another set here.
+  std::function<absl::StatusOr<std::unique_ptr<nn::Kernels>>()> kernels;
 
   data::DatasetPtr train;
   data::DatasetPtr test;  // null: no evaluation

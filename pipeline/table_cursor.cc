@@ -24,8 +24,8 @@ bool IsCollective(ActionKind kind) {
   return kind == ActionKind::kReduceLoss || kind == ActionKind::kReduceBucket;
 }
 
-TableCursor::TableCursor(StepTable table)
-    : table_(std::move(table)), buckets_(table_.buckets()) {
+TableCursor::TableCursor(StepTable table, int buckets)
+    : table_(std::move(table)), buckets_(std::max(buckets, table_.buckets())) {
   const int actions = static_cast<int>(table_.actions.size());
   for (int i = 0; i < actions; ++i) {
     const Action& action = table_.actions[i];

@@ -35,7 +35,8 @@ bool IsCollective(ActionKind kind);
 
 class TableCursor {
  public:
-  explicit TableCursor(StepTable table);
+  // `buckets`: how many give signals; at least the table's.
+  explicit TableCursor(StepTable table, int buckets = 0);
 
   const StepTable& table() const { return table_; }
 

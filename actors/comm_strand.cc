@@ -1,0 +1,89 @@
+#include "actors/comm_strand.h"
+
+#include <utility>
+
+#include "actors/strand_guard.h"
+
+namespace troupe::actors {
+namespace {
+
+comm::Communicator& GroupOf(CommState& state, GroupKind group) {
+  auto& groups =
+      group == GroupKind::kWorld ? state.runtime->world : state.runtime->dp;
+  return *groups[state.rank];
+}
+
+Launched Done(const Launch& launch, const absl::Status& status) {
+  Launched done;
+  done.step = launch.step;
+  done.action = launch.action;
+  done.code = status.raw_code();
+  done.message = std::string(status.message());
+  return done;
+}
+
+void Start(CommState& state, const Launch& launch) {
+  absl::StatusOr<comm::Event> event =
+      GroupOf(state, launch.group).Start(launch.collective, comm::Event());
+  const ComputeActor compute = state.compute;
+  if (!event.ok()) {
+    caf::anon_send(compute, Done(launch, event.status()));
+    return;
+  }
+  // Runs in whichever rank's thread does the last chunk. The weak handle lets
+  // a job end while collectives are in flight.
+  event->OnReady([launch, weak = caf::actor_cast<caf::weak_actor_ptr>(compute)](
+                     const absl::Status& status) {
+    if (auto strong = weak.lock()) {
+      caf::anon_send(caf::actor_cast<ComputeActor>(strong),
+                     Done(launch, status));
+    }
+  });
+}
+
+// One chunk of any group; false when there is no work now.
+bool Drive(CommState& state) {
+  return GroupOf(state, GroupKind::kWorld).Progress() ||
+         GroupOf(state, GroupKind::kDp).Progress();
+}
+
+}  // namespace
+
+CommState::~CommState() {
+  if (runtime == nullptr) return;
+  runtime->world[rank]->SetWakeup(nullptr);
+  runtime->dp[rank]->SetWakeup(nullptr);
+}
+
+CommActor::behavior_type CommBehavior(
+    CommActor::stateful_pointer<CommState> self, JobRuntimePtr runtime,
+    int rank, SupervisorActor supervisor, ComputeActor compute) {
+  GuardStrand(self, supervisor, rank, "comm");
+  CommState& state = self->state;
+  state.runtime = std::move(runtime);
+  state.rank = rank;
+  state.compute = std::move(compute);
+  const auto weak = caf::actor_cast<caf::weak_actor_ptr>(CommActor(self));
+  const auto wakeup = [weak, driving = state.driving] {
+    if (driving->exchange(true)) return;
+    if (auto strong = weak.lock()) {
+      caf::anon_send(caf::actor_cast<CommActor>(strong), drive_atom::value);
+    }
+  };
+  state.runtime->world[rank]->SetWakeup(wakeup);
+  state.runtime->dp[rank]->SetWakeup(wakeup);
+  const bool simulated = IsSimulated(self->system());
+  return {
+      [=](const Launch& launch) { Start(self->state, launch); },
+      [=](drive_atom) {
+        self->state.driving->store(false);
+        if (!simulated) {
+          while (Drive(self->state)) {
+          }
+        } else if (Drive(self->state) && !self->state.driving->exchange(true)) {
+          self->send(self, drive_atom::value);
+        }
+      }};
+}
+
+}  // namespace troupe::actors

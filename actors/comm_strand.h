@@ -1,0 +1,42 @@
+// The communication strand of one rank: starts collectives in the order in
+// which the compute strand launches them, and drives them.
+//
+// Takes  Launch {action, group, collective}
+//        drive  (to itself, and from the groups' wake-ups)
+// Gives  Launched to the compute strand, when the collective is done or failed
+// Fails  never by itself: a collective's error is in its Launched
+//
+// In production one drive does all the work there is; under the seeded
+// scheduler it does one chunk, so that ranks interleave.
+
+#ifndef ACTORS_COMM_STRAND_H_
+#define ACTORS_COMM_STRAND_H_
+
+#include <atomic>
+#include <memory>
+
+#include "actors/job_runtime.h"
+#include "actors/messages.h"
+
+namespace troupe::actors {
+
+struct CommState {
+  static inline const char* name = "comm";
+  JobRuntimePtr runtime;
+  int rank = 0;
+  ComputeActor compute;
+  // A drive message is under way: one is enough. Shared with the wake-ups,
+  // which may outlive the actor.
+  std::shared_ptr<std::atomic<bool>> driving =
+      std::make_shared<std::atomic<bool>>(false);
+
+  ~CommState();
+};
+
+CommActor::behavior_type CommBehavior(
+    CommActor::stateful_pointer<CommState> self, JobRuntimePtr runtime,
+    int rank, SupervisorActor supervisor, ComputeActor compute);
+
+}  // namespace troupe::actors
+
+#endif  // ACTORS_COMM_STRAND_H_

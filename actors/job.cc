@@ -1,0 +1,86 @@
+#include "actors/job.h"
+
+#include <utility>
+
+#include "actors/crew.h"
+#include "actors/job_runtime.h"
+#include "nn/kernels/open_kernels.h"
+#include "nn/tensor/check.h"
+
+namespace troupe::actors {
+namespace {
+
+struct SystemConfig : caf::actor_system_config {
+  SystemConfig() {
+    add_message_types<caf::id_block::troupe>();
+    // Sharing, few threads: work stealing sleeps in polls, and every strand
+    // has a thread of its own anyway (docs/caf.md).
+    set("scheduler.policy", caf::atom("sharing"));
+    set("scheduler.max-threads", std::size_t{1});
+  }
+};
+
+class LocalJob : public Job {
+ public:
+  explicit LocalJob(JobRuntimePtr runtime)
+      : runtime_(std::move(runtime)), system_(config_) {
+    supervisor_ = SpawnCrew(system_, runtime_);
+  }
+  ~LocalJob() override {
+    // A job that was not waited for ends as if it had been cancelled.
+    if (!runtime_->outcome.HasBeenSet()) {
+      Failure failure;
+      failure.actor = "job";
+      failure.code = static_cast<int>(absl::StatusCode::kCancelled);
+      failure.message = "the job was destroyed before it had ended";
+      caf::anon_send(supervisor_, failure);
+      runtime_->outcome.Wait().IgnoreError();
+    }
+    supervisor_ = nullptr;
+  }
+
+  void RequestStop() override { caf::anon_send(supervisor_, halt_atom::value); }
+  absl::StatusOr<JobResult> Wait() override { return runtime_->outcome.Wait(); }
+
+ private:
+  JobRuntimePtr runtime_;
+  SystemConfig config_;
+  caf::actor_system system_;
+  SupervisorActor supervisor_;
+};
+
+absl::StatusOr<std::string> DescribeKernels(const JobSpec& spec) {
+  if (spec.kernels) {
+    TROUPE_ASSIGN_OR_RETURN(auto kernels, spec.kernels());
+    return kernels->Describe();
+  }
+  TROUPE_ASSIGN_OR_RETURN(
+      auto kernels, nn::OpenKernels(spec.device, {spec.plan.threads_per_rank}));
+  return kernels->Describe();
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Job>> Job::Start(const JobSpec& spec,
+                                                JobObserver* observer) {
+  TROUPE_ASSIGN_OR_RETURN(JobRuntimePtr runtime,
+                          MakeJobRuntime(spec, observer));
+  if (observer != nullptr) {
+    JobInfo info;
+    info.plan = runtime->plan;
+    info.first_step = runtime->first_step;
+    info.steps = spec.steps;
+    info.steps_per_epoch = runtime->steps_per_epoch;
+    if (runtime->checkpoint) info.resumed_from = runtime->checkpoint->path();
+    TROUPE_ASSIGN_OR_RETURN(info.kernels, DescribeKernels(spec));
+    observer->OnStart(info);
+  }
+  return std::make_unique<LocalJob>(std::move(runtime));
+}
+
+absl::StatusOr<JobResult> RunJob(const JobSpec& spec, JobObserver* observer) {
+  TROUPE_ASSIGN_OR_RETURN(std::unique_ptr<Job> job, Job::Start(spec, observer));
+  return job->Wait();
+}
+
+}  // namespace troupe::actors

@@ -1,0 +1,120 @@
+#include "actors/job_runtime.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "actors/calibrate.h"
+#include "comm/local/local_group.h"
+#include "nn/tensor/check.h"
+
+namespace troupe::actors {
+namespace {
+
+absl::Status CheckSpec(const JobSpec& spec) {
+  const char* missing = !spec.model       ? "model"
+                        : !spec.loss      ? "loss"
+                        : !spec.optimizer ? "optimizer"
+                        : !spec.train     ? "train"
+                                          : nullptr;
+  if (missing != nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("JobSpec: ", missing, " is not set"));
+  }
+  if (spec.steps < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("JobSpec: steps is ", spec.steps, ", at least 0"));
+  }
+  return absl::OkStatus();
+}
+
+// One group for the whole job and one per stage, by rank.
+void MakeGroups(JobRuntime& runtime) {
+  const pipeline::Mesh& mesh = runtime.plan.mesh;
+  comm::LocalGroupOptions options;
+  options.size = mesh.size();
+  runtime.world = comm::MakeLocalGroup(options);
+  runtime.dp.resize(mesh.size());
+  options.size = mesh.dp();
+  for (int stage = 0; stage < mesh.pp(); ++stage) {
+    auto group = comm::MakeLocalGroup(options);
+    for (int dp = 0; dp < mesh.dp(); ++dp) {
+      runtime.dp[mesh.RankOf({dp, stage})] = std::move(group[dp]);
+    }
+  }
+}
+
+data::SamplerOptions SamplerOptionsOf(const JobRuntime& runtime) {
+  data::SamplerOptions options;
+  options.dataset_size = runtime.spec.train->size();
+  options.global_batch_size = runtime.plan.global_batch_size;
+  options.seed = runtime.spec.seed;
+  options.shuffle = runtime.spec.shuffle;
+  return options;
+}
+
+absl::Status FindStart(JobRuntime& runtime) {
+  const JobSpec& spec = runtime.spec;
+  TROUPE_ASSIGN_OR_RETURN(data::Sampler sampler,
+                          data::Sampler::Create(SamplerOptionsOf(runtime)));
+  runtime.steps_per_epoch = sampler.batches_per_epoch();
+  runtime.sampler_state = sampler.StateAt(0);
+  if (!spec.checkpoint.resume || spec.checkpoint.dir.empty()) {
+    return absl::OkStatus();
+  }
+  absl::StatusOr<std::string> latest =
+      FindLatestCheckpoint(*runtime.files, spec.checkpoint.dir);
+  if (absl::IsNotFound(latest.status())) return absl::OkStatus();
+  TROUPE_RETURN_IF_ERROR(latest.status());
+  TROUPE_ASSIGN_OR_RETURN(Checkpoint checkpoint,
+                          Checkpoint::Open(*runtime.files, *latest));
+  if (checkpoint.state().seed != spec.seed) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        *latest, " was written with seed ", checkpoint.state().seed,
+        ", this job has ", spec.seed, "; set train.seed to go on with it"));
+  }
+  runtime.first_step = checkpoint.state().step;
+  runtime.sampler_state = checkpoint.state().sampler;
+  TROUPE_RETURN_IF_ERROR(sampler.Load(runtime.sampler_state));
+  runtime.checkpoint = std::make_shared<Checkpoint>(std::move(checkpoint));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<data::SamplerState> SamplerStateAt(const JobRuntime& runtime,
+                                                  std::int64_t step) {
+  TROUPE_ASSIGN_OR_RETURN(data::Sampler sampler,
+                          data::Sampler::Create(SamplerOptionsOf(runtime)));
+  TROUPE_RETURN_IF_ERROR(sampler.Load(runtime.sampler_state));
+  return sampler.StateAt(step - runtime.first_step);
+}
+
+absl::StatusOr<JobRuntimePtr> MakeJobRuntime(const JobSpec& spec,
+                                             JobObserver* observer) {
+  TROUPE_RETURN_IF_ERROR(CheckSpec(spec));
+  auto runtime = std::make_shared<JobRuntime>();
+  runtime->spec = spec;
+  runtime->observer = observer;
+  pipeline::PlanOptions options = spec.plan;
+  options.reductions.update_needs_all_buckets =
+      spec.optimizer()->NeedsAllBuckets();
+  if (options.inline_bytes < 0) options.inline_bytes = MeasureInlineBytes();
+  TROUPE_ASSIGN_OR_RETURN(
+      runtime->plan,
+      pipeline::MakePlan(options, spec.model, spec.train->spec().input_shape,
+                         spec.dtype, spec.device));
+  const pipeline::Plan& plan = runtime->plan;
+  for (int rank = 0; rank < plan.mesh.size(); ++rank) {
+    runtime->tables.push_back(plan.StageOf(rank).train);
+  }
+  runtime->files = spec.checkpoint.files;
+  if (runtime->files == nullptr) {
+    runtime->own_files = std::make_unique<nn::PosixFileSystem>();
+    runtime->files = runtime->own_files.get();
+  }
+  TROUPE_RETURN_IF_ERROR(FindStart(*runtime));
+  MakeGroups(*runtime);
+  return runtime;
+}
+
+}  // namespace troupe::actors

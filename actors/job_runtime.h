@@ -1,0 +1,94 @@
+// What the actors of one job share: the spec, the plan, the groups, and where
+// the outcome goes. Made before the first actor, constant afterwards except
+// for the outcome.
+
+#ifndef ACTORS_JOB_RUNTIME_H_
+#define ACTORS_JOB_RUNTIME_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/synchronization/notification.h"
+#include "actors/checkpoint/checkpoint.h"
+#include "actors/job.h"
+#include "actors/step_types.h"
+#include "comm/communicator.h"
+#include "data/sampler.h"
+
+namespace troupe::actors {
+
+// Written into checkpoints.
+inline constexpr char kTroupeVersion[] = "0.1";
+
+// Where a job's result is put, once, and waited for.
+class JobOutcome {
+ public:
+  // The first call counts.
+  void Set(absl::StatusOr<JobResult> result) {
+    absl::MutexLock lock(&mutex_);
+    if (done_.HasBeenNotified()) return;
+    result_ = std::move(result);
+    done_.Notify();
+  }
+  bool HasBeenSet() const { return done_.HasBeenNotified(); }
+  absl::StatusOr<JobResult> Wait() {
+    done_.WaitForNotification();
+    absl::MutexLock lock(&mutex_);
+    return result_;
+  }
+
+ private:
+  absl::Mutex mutex_;
+  absl::Notification done_;
+  absl::StatusOr<JobResult> result_ ABSL_GUARDED_BY(mutex_) =
+      absl::UnknownError("the job has not ended");
+};
+
+struct JobRuntime {
+  JobSpec spec;
+  pipeline::Plan plan;
+  // Each rank's own table; the plan's, unless a test bends it.
+  std::vector<pipeline::StepTable> tables;
+  std::int32_t generation = 1;
+  std::int64_t first_step = 0;
+  data::SamplerState sampler_state;  // at first_step
+  std::int64_t steps_per_epoch = 0;
+  // What a resumed job starts from; null: fresh.
+  std::shared_ptr<const Checkpoint> checkpoint;
+  nn::FileSystem* files = nullptr;
+  std::unique_ptr<nn::FileSystem> own_files;  // where the spec names none
+  // Steps granted ahead of the slowest rank, at most; tests make it small.
+  std::int64_t window_max = 1024;
+
+  // By rank: the whole job, and the ranks with the same stage.
+  std::vector<std::unique_ptr<comm::Communicator>> world;
+  std::vector<std::unique_ptr<comm::Communicator>> dp;
+
+  JobObserver* observer = nullptr;  // may be null
+  JobOutcome outcome;
+
+  // Ends all collectives of the job, on every rank.
+  void AbortGroups(const absl::Status& status) {
+    for (auto& communicator : world) communicator->Abort(status);
+    for (auto& communicator : dp) communicator->Abort(status);
+  }
+};
+using JobRuntimePtr = std::shared_ptr<JobRuntime>;
+
+// Makes plan, groups, tables and the sampler's state; reads the checkpoint that
+// is resumed from. No actor exists yet.
+absl::StatusOr<JobRuntimePtr> MakeJobRuntime(const JobSpec& spec,
+                                             JobObserver* observer);
+
+// Where the sampler stands after `step` committed steps.
+absl::StatusOr<data::SamplerState> SamplerStateAt(const JobRuntime& runtime,
+                                                  std::int64_t step);
+
+}  // namespace troupe::actors
+
+#endif  // ACTORS_JOB_RUNTIME_H_

@@ -1,0 +1,73 @@
+#include "actors/loader.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "actors/strand_guard.h"
+#include "nn/tensor/check.h"
+
+namespace troupe::actors {
+namespace {
+
+absl::Status Open(LoaderState& state, int rank) {
+  const JobSpec& spec = state.runtime->spec;
+  const pipeline::Plan& plan = state.runtime->plan;
+  state.allocator = std::make_unique<nn::CachingAllocator>();
+  data::Share share;
+  share.rank = plan.mesh.CoordsOf(rank).dp;
+  share.world = plan.mesh.dp();
+  share.micro_batch_size = plan.micro_batch_size;
+  data::SamplerOptions sampler;
+  sampler.global_batch_size = plan.global_batch_size;
+  sampler.seed = spec.seed;
+  sampler.shuffle = spec.shuffle;
+  TROUPE_ASSIGN_OR_RETURN(
+      state.train,
+      data::BatchSource::Create(spec.train, sampler, share, *state.allocator));
+  TROUPE_RETURN_IF_ERROR(state.train->Load(state.runtime->sampler_state));
+  if (spec.test == nullptr) return absl::OkStatus();
+  TROUPE_ASSIGN_OR_RETURN(state.test, data::EvaluationSource::Create(
+                                          spec.test, share, *state.allocator));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Loaded> Load(LoaderState& state, const LoadRequest& request) {
+  Loaded loaded{request.kind, request.first, {}};
+  std::int64_t count = request.count;
+  if (request.kind == StepKind::kEvaluate) {
+    const std::int64_t there = state.test ? state.test->batch_count() : 0;
+    count = std::clamp<std::int64_t>(there - request.first, 0, count);
+  }
+  loaded.steps.resize(count);
+  for (std::int64_t i = 0; i < count; ++i) {
+    if (request.kind == StepKind::kTrain) {
+      TROUPE_RETURN_IF_ERROR(state.train->At(
+          request.first + i - state.runtime->first_step, loaded.steps[i]));
+    } else {
+      TROUPE_ASSIGN_OR_RETURN(data::Batch batch,
+                              state.test->At(request.first + i));
+      loaded.steps[i].push_back(std::move(batch));
+    }
+  }
+  return loaded;
+}
+
+}  // namespace
+
+LoaderActor::behavior_type LoaderBehavior(
+    LoaderActor::stateful_pointer<LoaderState> self, JobRuntimePtr runtime,
+    int rank, SupervisorActor supervisor) {
+  GuardStrand(self, supervisor, rank, "loader");
+  self->state.runtime = std::move(runtime);
+  if (absl::Status status = Open(self->state, rank); !status.ok()) {
+    ReportFailure(self, supervisor, rank, "loader", status);
+  }
+  return {[=](const LoadRequest& request) -> caf::result<Loaded> {
+    absl::StatusOr<Loaded> loaded = Load(self->state, request);
+    if (loaded.ok()) return *std::move(loaded);
+    ReportFailure(self, supervisor, rank, "loader", loaded.status());
+    return ToError(loaded.status());
+  }};
+}
+
+}  // namespace troupe::actors

@@ -1,0 +1,222 @@
+// The protocol: every message of a job, and the typed interface of every actor.
+//
+// Messages are small. What crosses the data plane in a process (tensors,
+// batches, communicators) travels as counted handles; those types are marked
+// *in-process* and CAF refuses to serialise them. No float is in a message:
+// metrics travel as bit patterns (facts of CAF 0.17: infinities hang its
+// serialiser): LossBits in step_types.h.
+//
+// Every message between ranks carries (generation, step); older ones are
+// dropped by their receiver.
+
+#ifndef ACTORS_MESSAGES_H_
+#define ACTORS_MESSAGES_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "actors/caf.h"
+#include "actors/step_types.h"
+#include "comm/communicator.h"
+
+namespace troupe::actors {
+
+// ---- between supervisor and ranks ----------------------------------------
+
+// The rank may run all steps below `until`. Grants only grow; they are the
+// credits of the job, and to stop is to grant no more.
+struct Grant {
+  std::int32_t generation = 0;
+  std::int64_t until = 0;
+};
+
+// Rank `rank` has committed the steps [first, first + losses.size()).
+struct Progress {
+  std::int32_t generation = 0;
+  std::int32_t rank = 0;
+  std::int64_t first = 0;
+  std::vector<LossBits> losses;
+};
+
+// The sum over a rank's part of the test set.
+struct Evaluated {
+  std::int32_t generation = 0;
+  std::int32_t rank = 0;
+  std::int64_t step = 0;
+  LossBits loss;
+};
+
+// An actor cannot go on. `code` is an absl::StatusCode.
+struct Failure {
+  std::int32_t rank = -1;
+  std::string actor;
+  std::int32_t code = 0;
+  std::string message;
+};
+
+// ---- inside a rank (in-process) -------------------------------------------
+
+// To the loader: load steps [first, first + count).
+struct LoadRequest {
+  StepKind kind = StepKind::kTrain;
+  std::int64_t first = 0;
+  std::int64_t count = 0;
+};
+struct Loaded {
+  StepKind kind = StepKind::kTrain;
+  std::int64_t first = 0;
+  std::vector<StepBatches> steps;
+};
+
+// To the compute strand: run these steps, in order.
+struct RunSteps {
+  StepKind kind = StepKind::kTrain;
+  std::int64_t first = 0;
+  std::vector<StepBatches> steps;
+};
+struct StepsDone {
+  StepKind kind = StepKind::kTrain;
+  std::int64_t first = 0;
+  std::vector<LossBits> losses;
+};
+
+// To the communication strand: start this collective for the compute strand's
+// action `action` of step `step`.
+struct Launch {
+  std::int64_t step = 0;
+  std::int32_t action = 0;
+  GroupKind group = GroupKind::kDp;
+  comm::Collective collective;
+};
+struct Launched {
+  std::int64_t step = 0;
+  std::int32_t action = 0;
+  std::int32_t code = 0;  // absl::StatusCode
+  std::string message;
+};
+
+// To the checkpoint writer: one snapshot per stage.
+struct SaveRequest {
+  std::int64_t step = 0;
+  std::vector<SnapshotPtr> stages;
+};
+struct Saved {
+  std::int64_t step = 0;
+  std::string path;
+};
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, Grant& x) {
+  return f(caf::meta::type_name("troupe.grant"), x.generation, x.until);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, LossBits& x) {
+  return f(caf::meta::type_name("troupe.loss"), x.sum, x.count, x.correct);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, Progress& x) {
+  return f(caf::meta::type_name("troupe.progress"), x.generation, x.rank,
+           x.first, x.losses);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, Evaluated& x) {
+  return f(caf::meta::type_name("troupe.evaluated"), x.generation, x.rank,
+           x.step, x.loss);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, Failure& x) {
+  return f(caf::meta::type_name("troupe.failure"), x.rank, x.actor, x.code,
+           x.message);
+}
+
+}  // namespace troupe::actors
+
+namespace troupe::actors {
+struct ComputePeers;
+}  // namespace troupe::actors
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(
+    std::shared_ptr<const troupe::actors::ComputePeers>)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::LoadRequest)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::Loaded)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::RunSteps)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::StepsDone)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::Launch)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::Launched)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::Transfer)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::SnapshotPtr)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::SaveRequest)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::Saved)
+
+CAF_BEGIN_TYPE_ID_BLOCK(troupe, caf::first_custom_type_id)
+CAF_ADD_TYPE_ID(troupe, (std::shared_ptr<const troupe::actors::ComputePeers>))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::Grant))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::Progress))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::Evaluated))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::Failure))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::LoadRequest))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::Loaded))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::RunSteps))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::StepsDone))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::Launch))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::Launched))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::Transfer))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::SnapshotPtr))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::SaveRequest))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::Saved))
+CAF_ADD_ATOM(troupe, troupe::actors, begin_atom, "begin")
+CAF_ADD_ATOM(troupe, troupe::actors, evaluate_atom, "evaluate")
+CAF_ADD_ATOM(troupe, troupe::actors, snapshot_atom, "snapshot")
+CAF_ADD_ATOM(troupe, troupe::actors, resume_atom, "resume")
+CAF_ADD_ATOM(troupe, troupe::actors, drive_atom, "drive")
+CAF_ADD_ATOM(troupe, troupe::actors, halt_atom, "halt")
+CAF_ADD_ATOM(troupe, troupe::actors, watch_atom, "watch")
+CAF_END_TYPE_ID_BLOCK(troupe)
+
+namespace troupe::actors {
+
+using LoaderActor =
+    caf::typed_actor<caf::replies_to<LoadRequest>::with<Loaded>>;
+
+using CommActor = caf::typed_actor<
+    caf::reacts_to<Launch>,       // -> Launched to the compute strand
+    caf::reacts_to<drive_atom>>;  // there is work: drive the collectives
+
+struct ComputePeers;  // below: it holds handles of the actors it is for
+
+using ComputeActor = caf::typed_actor<
+    caf::reacts_to<std::shared_ptr<const ComputePeers>>,  // first of all
+    caf::reacts_to<RunSteps>,     // -> StepsDone to the rank
+    caf::reacts_to<Launched>,     // a collective is done
+    caf::reacts_to<Transfer>,     // from a neighbouring stage
+    caf::reacts_to<resume_atom>,  // to itself: go on after a yield
+    caf::replies_to<snapshot_atom, std::int64_t>::with<SnapshotPtr>>;
+
+using RankActor = caf::typed_actor<
+    caf::reacts_to<Grant>,                        // -> Progress, later
+    caf::reacts_to<StepsDone>,                    // from its compute strand
+    caf::reacts_to<evaluate_atom, std::int64_t>,  // -> Evaluated
+    caf::replies_to<snapshot_atom, std::int64_t>::with<SnapshotPtr>>;
+
+// Whom a compute strand talks to; known once all actors of the job exist.
+struct ComputePeers {
+  RankActor rank;
+  CommActor comm;
+  ComputeActor previous_stage, next_stage;  // null at the ends
+};
+using ComputePeersPtr = std::shared_ptr<const ComputePeers>;
+
+using CheckpointerActor =
+    caf::typed_actor<caf::replies_to<SaveRequest>::with<Saved>>;
+
+using SupervisorActor =
+    caf::typed_actor<caf::reacts_to<begin_atom>, caf::reacts_to<Progress>,
+                     caf::reacts_to<Evaluated>, caf::reacts_to<Failure>,
+                     caf::reacts_to<halt_atom>,    // a stop was requested
+                     caf::reacts_to<watch_atom>>;  // to itself: is there
+                                                   // progress?
+
+}  // namespace troupe::actors
+
+#endif  // ACTORS_MESSAGES_H_

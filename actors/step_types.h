@@ -1,0 +1,68 @@
+// The plain types of a step, shared by the runner and the messages: no actor
+// framework in here.
+
+#ifndef ACTORS_STEP_TYPES_H_
+#define ACTORS_STEP_TYPES_H_
+
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "actors/checkpoint/checkpoint.h"
+#include "data/batch.h"
+#include "nn/tensor/tensor.h"
+
+namespace troupe::actors {
+
+enum class StepKind : std::uint8_t { kTrain, kEvaluate };
+
+using StepBatches = std::vector<data::Batch>;  // a rank's micro-batches
+
+// Which group of ranks a collective runs in.
+enum class GroupKind : std::uint8_t { kWorld, kDp };
+
+inline std::uint64_t Bits(double value) {
+  std::uint64_t bits;
+  std::memcpy(&bits, &value, sizeof(bits));
+  return bits;
+}
+inline double FromBits(std::uint64_t bits) {
+  double value;
+  std::memcpy(&value, &bits, sizeof(value));
+  return value;
+}
+
+// Sum, count and correct of the losses of one step, as bits of doubles: no
+// float is ever in a message (docs/caf.md).
+struct LossBits {
+  std::uint64_t sum = 0;
+  std::uint64_t count = 0;
+  std::uint64_t correct = 0;
+
+  double mean() const { return FromBits(sum) / FromBits(count); }
+  double accuracy() const { return FromBits(correct) / FromBits(count); }
+};
+
+// An activation (forward) or its gradient, from a neighbouring stage.
+struct Transfer {
+  std::int32_t generation = 0;
+  std::int64_t step = 0;
+  StepKind kind = StepKind::kTrain;
+  bool forward = true;
+  std::int32_t micro_batch = 0;
+  nn::Tensor tensor;
+};
+
+// Parameters and optimizer states of one rank, copied: training may go on.
+struct Snapshot {
+  std::int64_t step = 0;
+  std::int32_t rank = 0;
+  CheckpointShard tensors;
+};
+using SnapshotPtr = std::shared_ptr<const Snapshot>;
+
+}  // namespace troupe::actors
+
+#endif  // ACTORS_STEP_TYPES_H_
