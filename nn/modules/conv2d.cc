@@ -21,8 +21,9 @@ Conv2d::Conv2d(std::int64_t in_channels, std::int64_t out_channels,
 }
 
 Tensor Conv2d::Forward(Context& ctx, const Tensor& x) {
-  return ops::Conv2d(ctx, x, ctx.Use(weight_),
-                     bias_ ? ctx.Use(*bias_) : Tensor(), window_);
+  const Tensor w = ctx.Use(weight_);  // in this order: plans record it
+  const Tensor b = bias_ ? ctx.Use(*bias_) : Tensor();
+  return ops::Conv2d(ctx, x, w, b, window_);
 }
 
 }  // namespace troupe::nn

@@ -17,8 +17,9 @@ Linear::Linear(std::int64_t in_features, std::int64_t out_features,
 }
 
 Tensor Linear::Forward(Context& ctx, const Tensor& x) {
-  return ops::Linear(ctx, x, ctx.Use(weight_),
-                     bias_ ? ctx.Use(*bias_) : Tensor());
+  const Tensor w = ctx.Use(weight_);  // in this order: plans record it
+  const Tensor b = bias_ ? ctx.Use(*bias_) : Tensor();
+  return ops::Linear(ctx, x, w, b);
 }
 
 }  // namespace troupe::nn

@@ -1,0 +1,156 @@
+#include "nn/arena/parameter_arena.h"
+
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "nn/models/models.h"
+#include "tests/nn/testing/tensor_values.h"
+
+namespace troupe::nn {
+namespace {
+
+Parameter Make(const std::string& name, const Shape& shape,
+               DType dtype = DType::kF32) {
+  Parameter p;
+  p.name = name;
+  p.shape = shape;
+  p.dtype = dtype;
+  p.init = Initializer::Constant(1);
+  return p;
+}
+
+// One line per bucket: "[begin, end) name@begin ...", in elements.
+std::string Layout(const ParameterArena& arena) {
+  std::string text;
+  for (int bucket = 0; bucket < arena.num_buckets(); ++bucket) {
+    const ArenaRange& range = arena.range(bucket);
+    absl::StrAppend(&text, "[", range.begin, ", ", range.end, ")");
+    for (const ArenaSlot& slot : arena.slots()) {
+      if (slot.bucket != bucket) continue;
+      absl::StrAppend(&text, " ", slot.parameter->name, "@", slot.begin);
+    }
+    text += "\n";
+  }
+  return text;
+}
+
+TEST(ParameterArena, LaysParametersOutInBucketOrder) {
+  CachingAllocator allocator;
+  Parameter a = Make("a", {10}), b = Make("b", {3, 7}), c = Make("c", {16});
+  auto arena = *ParameterArena::Create({{&c, &b}, {}, {&a}}, {32}, allocator);
+  EXPECT_EQ(Layout(*arena),
+            "[0, 64) c@0 b@16\n"
+            "[64, 64)\n"
+            "[64, 96) a@64\n");
+  EXPECT_EQ(c.index, 0);
+  EXPECT_EQ(a.index, 2);
+  EXPECT_EQ(arena->values().numel(), 96);
+  EXPECT_EQ(arena->grads().numel(), 96);
+  EXPECT_EQ(arena->BucketGrads(2).shape(), (Shape{32}));
+}
+
+TEST(ParameterArena, AlignsEveryParameterInEveryDType) {
+  for (DType dtype : {DType::kF32, DType::kF64, DType::kBF16, DType::kF16}) {
+    CachingAllocator allocator;
+    std::vector<Parameter> parameters;
+    for (std::int64_t n : {1, 2, 31, 32, 33, 100}) {
+      parameters.push_back(Make(absl::StrCat("p", n), {n}, dtype));
+    }
+    std::vector<std::vector<Parameter*>> buckets(2);
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      buckets[i / 3].push_back(&parameters[i]);
+    }
+    auto arena = *ParameterArena::Create(buckets, {96}, allocator);
+    for (const Parameter& p : parameters) {
+      for (const Tensor& view : {p.value, p.grad}) {
+        EXPECT_EQ(reinterpret_cast<std::uintptr_t>(view.raw()) % 64, 0u);
+        EXPECT_EQ(view.shape(), p.shape);
+        EXPECT_EQ(view.dtype(), dtype);
+      }
+    }
+    for (int bucket = 0; bucket < 2; ++bucket) {
+      EXPECT_EQ(arena->range(bucket).size() % 96, 0);
+    }
+  }
+}
+
+TEST(ParameterArena, ParametersAreViewsAndPaddingIsZero) {
+  CachingAllocator allocator;
+  // A used block comes back from the cache full of other numbers.
+  std::memset(allocator.Allocate(4 * 48)->data(), 0xff, 4 * 48);
+  Parameter a = Make("a", {10}), b = Make("b", {20});
+  auto arena = *ParameterArena::Create({{&a, &b}}, {16}, allocator);
+  arena->Initialize(1);
+  std::vector<double> want(48, 0.0);
+  for (int i = 0; i < 10; ++i) want[i] = 1;
+  for (int i = 16; i < 36; ++i) want[i] = 1;
+  EXPECT_EQ(ValuesOf(arena->values()), want);
+  EXPECT_EQ(ValuesOf(arena->grads()), std::vector<double>(48, 0.0));
+  b.grad.data<float>()[3] = 5;
+  EXPECT_EQ(arena->BucketGrads(0).data<float>()[19], 5);
+}
+
+TEST(ParameterArena, StatesAreParallelAndKept) {
+  CachingAllocator allocator;
+  Parameter a = Make("a", {10}), b = Make("b", {20});
+  auto arena = *ParameterArena::Create({{&a}, {&b}}, {16}, allocator);
+  Tensor momentum = arena->AddState("momentum_buffer");
+  ASSERT_EQ(arena->states().size(), 1u);
+  EXPECT_EQ(arena->states()[0].first, "momentum_buffer");
+  EXPECT_EQ(ValuesOf(momentum), std::vector<double>(48, 0.0));
+  arena->View(momentum, arena->slots()[1]).data<float>()[0] = 3;
+  EXPECT_EQ(arena->View(momentum, 1).data<float>()[0], 3);
+  EXPECT_EQ(arena->View(momentum, arena->slots()[1]).shape(), (Shape{20}));
+}
+
+TEST(ParameterArena, ZeroesOnlyWhatNothingHasWritten) {
+  CachingAllocator allocator;
+  Parameter a = Make("a", {2}), b = Make("b", {2}), c = Make("c", {2});
+  auto arena = *ParameterArena::Create({{&a, &b}, {&c}}, {16}, allocator);
+  for (Parameter* p : {&a, &b, &c}) {
+    for (float& value : p->grad.span<float>()) value = 7;
+    p->grad_written = true;
+  }
+  arena->BeginStep();
+  EXPECT_FALSE(a.grad_written || b.grad_written || c.grad_written);
+  EXPECT_EQ(a.grad.data<float>()[0], 7) << "touches no memory";
+  b.grad_written = true;
+  arena->ZeroUnwritten(0);
+  EXPECT_EQ(ValuesOf(a.grad), (std::vector<double>{0, 0}));
+  EXPECT_EQ(ValuesOf(b.grad), (std::vector<double>{7, 7}));
+  EXPECT_EQ(ValuesOf(c.grad), (std::vector<double>{7, 7})) << "another bucket";
+  EXPECT_TRUE(a.grad_written);
+}
+
+TEST(ParameterArena, RefusesMixedDTypesByName) {
+  CachingAllocator allocator;
+  Parameter a = Make("0.weight", {2}), b = Make("1.weight", {2}, DType::kF64);
+  auto arena = ParameterArena::Create({{&a}, {&b}}, {16}, allocator);
+  EXPECT_EQ(arena.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(arena.status().message(),
+            "parameters of one rank have one dtype: 0.weight is f32, 1.weight "
+            "is f64");
+}
+
+TEST(ParameterArena, ARankMayOwnNothing) {
+  CachingAllocator allocator;
+  auto arena = *ParameterArena::Create({}, {16}, allocator);
+  EXPECT_EQ(arena->num_buckets(), 0);
+  EXPECT_EQ(arena->values().numel(), 0);
+  arena->Initialize(1);
+  arena->BeginStep();
+}
+
+TEST(ParameterArena, ParametersOutliveItWithTheirMemory) {
+  CachingAllocator allocator;
+  Parameter a = Make("a", {4});
+  (*ParameterArena::Create({{&a}}, {16}, allocator))->Initialize(1);
+  EXPECT_EQ(ValuesOf(a.value), std::vector<double>(4, 1.0));
+}
+
+}  // namespace
+}  // namespace troupe::nn

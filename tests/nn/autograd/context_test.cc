@@ -1,0 +1,104 @@
+#include "nn/autograd/context.h"
+
+#include <memory>
+#include <string>
+
+#include "gtest/gtest.h"
+#include "nn/kernels/reference/reference_kernels.h"
+#include "nn/models/models.h"
+#include "nn/modules/linear.h"
+#include "nn/modules/relu.h"
+#include "nn/modules/sequential.h"
+#include "nn/ops/relu.h"
+
+namespace troupe::nn {
+namespace {
+
+// A block that fails, inside a block, inside a model.
+class Inner : public Module {
+ public:
+  Inner() : wrong_(Add<Linear>("wrong", 7, 5)) {}
+  Tensor Forward(Context& ctx, const Tensor& x) override {
+    Tensor y = wrong_(ctx, ops::Relu(ctx, x));
+    reached_end = true;
+    return ops::Relu(ctx, y);
+  }
+  bool reached_end = false;
+
+ private:
+  Linear& wrong_;
+};
+
+class Outer : public Module {
+ public:
+  Outer() : inner(Add<Inner>("inner")) {}
+  Tensor Forward(Context& ctx, const Tensor& x) override {
+    return inner(ctx, x);
+  }
+  Inner& inner;
+};
+
+TEST(Context, TheFirstErrorSticksWithThePathOfItsModule) {
+  Sequential model;
+  model.Append<Linear>(3, 4);
+  Outer& outer = model.Append<Outer>();
+  model.Append<Linear>(100, 1);  // wrong as well, but later
+  ShapeRecord record;
+  auto output = ShapeOnlyForward(model, {2, 3}, DType::kF32, Device{}, record);
+  EXPECT_EQ(output.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(output.status().message(),
+            "in module 1.inner.wrong: linear takes x[N, K] and w[M, K] of one "
+            "dtype, got f32[2, 4] and f32[5, 7]");
+  EXPECT_TRUE(outer.inner.reached_end);  // no plumbing: code runs on
+}
+
+TEST(Context, AfterAnErrorNothingRuns) {
+  auto kernels = CreateReferenceKernels();
+  Tape tape;
+  Context ctx(*kernels, &tape);
+  EXPECT_FALSE(ctx.Fail(absl::DataLossError("a disk died")).defined());
+  EXPECT_FALSE(ctx.Fail(absl::InternalError("later")).defined());
+  EXPECT_EQ(ctx.status(), absl::DataLossError("a disk died"));
+  Tensor x = Tensor::Zeros({2}, DType::kF32, kernels->allocator());
+  const auto before = kernels->allocator().stats().allocations;
+  EXPECT_FALSE(ops::Relu(ctx, tape.Watch(x)).defined());
+  EXPECT_EQ(kernels->allocator().stats().allocations, before);
+  EXPECT_EQ(tape.num_nodes(), 0);
+}
+
+TEST(Context, AShapeOnlyForwardRecordsOpsParametersAndFlops) {
+  auto model = MakeMlp({784, 512, 10}, {});
+  ShapeRecord record;
+  auto output =
+      ShapeOnlyForward(*model, {32, 28, 28, 1}, DType::kF32, Device{}, record);
+  ASSERT_TRUE(output.ok()) << output.status();
+  EXPECT_EQ(output->ToString(), "f32[32, 10] on cpu:0 (meta)");
+  std::string seen;
+  for (const auto& op : record.ops) {
+    seen += op.module + " " + op.name + " " + op.output.ToString() + "\n";
+  }
+  EXPECT_EQ(seen,
+            "0 flatten [32, 784]\n"
+            "1 linear [32, 512]\n"
+            "2 relu [32, 512]\n"
+            "3 linear [32, 10]\n");
+  EXPECT_EQ(record.flops(),
+            2.0 * 32 * 784 * 512 + 32 * 512 + 2.0 * 32 * 512 * 10);
+  ASSERT_EQ(record.parameters.size(), 4u);
+  EXPECT_EQ(record.parameters[0]->name, "1.weight");
+  EXPECT_EQ(record.parameters[3]->name, "3.bias");
+}
+
+// A model far beyond any memory can still be planned.
+TEST(Context, AShapeOnlyForwardAllocatesNothing) {
+  auto model = MakeMlp({1 << 20, 1 << 20, 1 << 20}, {});
+  ShapeRecord record;
+  auto output = ShapeOnlyForward(*model, {1 << 20, 1 << 20}, DType::kF32,
+                                 Device{}, record);
+  ASSERT_TRUE(output.ok()) << output.status();
+  EXPECT_EQ(output->shape(), (Shape{1 << 20, 1 << 20}));
+  EXPECT_TRUE(record.parameters[0]->value.is_meta());
+}
+
+}  // namespace
+}  // namespace troupe::nn

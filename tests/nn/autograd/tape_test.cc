@@ -1,0 +1,365 @@
+#include "nn/autograd/tape.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "nn/arena/parameter_arena.h"
+#include "nn/autograd/context.h"
+#include "nn/kernels/reference/reference_kernels.h"
+#include "nn/models/models.h"
+#include "nn/modules/linear.h"
+#include "nn/modules/sequential.h"
+#include "nn/ops/add.h"
+#include "nn/ops/linear.h"
+#include "nn/ops/loss.h"
+#include "nn/ops/relu.h"
+#include "tests/nn/testing/tensor_values.h"
+
+namespace troupe::nn {
+namespace {
+
+using Mode = BackwardPass::Mode;
+
+// Writes down what it is told, as a picture.
+struct Diary : GradientSink {
+  void GradientComplete(Parameter& p) override {
+    absl::StrAppend(&text, "complete ", p.name, "\n");
+  }
+  void LastReaderDone(Parameter& p) override {
+    absl::StrAppend(&text, "read ", p.name, "\n");
+  }
+  std::string text;
+};
+
+// A layer that is used twice, one that is never used, and a frozen one.
+class Unusual : public Module {
+ public:
+  Unusual()
+      : shared_(Add<Linear>("shared", 4, 4)),
+        frozen_(Add<Linear>("frozen", 4, 4)) {
+    Add<Linear>("unused", 9, 9);
+  }
+  Tensor Forward(Context& ctx, const Tensor& x) override {
+    Tensor y = ops::Relu(ctx, shared_(ctx, x));
+    y = frozen_(ctx, y);
+    return ops::Add(ctx, y, shared_(ctx, y));
+  }
+
+ private:
+  Linear& shared_;
+  Linear& frozen_;
+};
+
+class TapeTest : public testing::Test {
+ protected:
+  void Own(std::unique_ptr<Module> model) {
+    model_ = std::move(model);
+    parameters_ = model_->Parameters();
+    arena_ = *ParameterArena::Create({parameters_}, {}, kernels_->allocator());
+    arena_->Initialize(/*seed=*/1);
+  }
+
+  Tensor Draws(const std::string& name, const Shape& shape) {
+    return MakeTensor(shape, DType::kF32, NormalDraws(name, shape.numel()),
+                      kernels_->allocator());
+  }
+
+  // Forward to a loss: mean squared distance from zero.
+  Tensor Loss(Tape& tape, const Tensor& x) {
+    Context ctx(*kernels_, &tape);
+    Tensor y = (*model_)(ctx, x);
+    Tensor zero = Tensor::Zeros(y.shape(), y.dtype(), kernels_->allocator());
+    Tensor loss = ops::MeanSquaredError(ctx, y, zero);
+    EXPECT_TRUE(ctx.ok()) << ctx.status();
+    return loss;
+  }
+
+  // Returns the number of pieces.
+  int Run(BackwardPass& pass) {
+    int pieces = 0;
+    while (true) {
+      auto more = pass.Next();
+      EXPECT_TRUE(more.ok()) << more.status();
+      if (!more.ok() || !*more) return pieces;
+      ++pieces;
+    }
+  }
+  int Backward(Tape& tape, const Tensor& loss, GradientSink& sink, Mode mode) {
+    BackwardPass pass(tape, *kernels_, sink, mode);
+    if (loss.defined()) pass.Seed(loss);
+    return Run(pass);
+  }
+
+  std::vector<double> AllGrads() { return ValuesOf(arena_->grads()); }
+
+  std::unique_ptr<Kernels> kernels_ = CreateReferenceKernels();
+  std::unique_ptr<Module> model_;
+  std::vector<Parameter*> parameters_;
+  std::unique_ptr<ParameterArena> arena_;
+};
+
+TEST_F(TapeTest, TellsTheSinkInOrderAndOnce) {
+  Own(MakeMlp({3, 4, 5, 2}, {}));
+  Tape tape;
+  Diary diary;
+  Tensor loss = Loss(tape, Draws("x", {6, 3}));
+  Backward(tape, loss, diary, Mode::kWhole);
+  // The weight's gradient comes before the input's, so that its bucket leaves
+  // early; the first layer has no input gradient to compute.
+  EXPECT_EQ(diary.text,
+            "complete 5.weight\ncomplete 5.bias\n"
+            "read 5.weight\nread 5.bias\n"
+            "complete 3.weight\ncomplete 3.bias\n"
+            "read 3.weight\nread 3.bias\n"
+            "complete 1.weight\ncomplete 1.bias\n"
+            "read 1.weight\nread 1.bias\n");
+}
+
+TEST_F(TapeTest, InPiecesTheSinkHearsOfAGradientAsSoonAsItIsThere) {
+  Own(MakeMlp({3, 4, 2}, {}));
+  Tape tape;
+  Diary diary;
+  BackwardPass pass(tape, *kernels_, diary, Mode::kWhole);
+  EXPECT_FALSE(*pass.Next()) << "an empty tape has no pieces";
+
+  Tensor loss = Loss(tape, Draws("x", {6, 3}));
+  BackwardPass real(tape, *kernels_, diary, Mode::kWhole);
+  real.Seed(loss);
+  ASSERT_TRUE(*real.Next());  // the loss
+  EXPECT_EQ(diary.text, "");
+  ASSERT_TRUE(*real.Next());  // weights of the last layer
+  EXPECT_EQ(diary.text, "complete 3.weight\ncomplete 3.bias\n");
+}
+
+TEST_F(TapeTest, InputsThenWeightsEqualTheWholeBitForBit) {
+  Own(*MakeLeNet({16, 16, 2}, 3, {}));
+  const Tensor images = Draws("images", {4, 16, 16, 2});
+  auto run = [&](bool split, Tensor* dx) {
+    arena_->BeginStep();
+    for (int micro_batch = 0; micro_batch < 2; ++micro_batch) {
+      Tape tape;
+      Diary diary;
+      Tensor x = tape.Watch(images.Slice(2 * micro_batch, 2 * micro_batch + 2));
+      Tensor loss = Loss(tape, x);
+      if (split) {
+        Backward(tape, loss, diary, Mode::kInputs);
+        EXPECT_EQ(diary.text.find("complete"), std::string::npos);
+        Backward(tape, Tensor(), diary, Mode::kWeights);
+      } else {
+        Backward(tape, loss, diary, Mode::kWhole);
+      }
+      *dx = tape.InputGrad(x);
+    }
+    return AllGrads();
+  };
+  Tensor dx_whole, dx_split;
+  const std::vector<double> whole = run(/*split=*/false, &dx_whole);
+  const std::vector<double> split = run(/*split=*/true, &dx_split);
+  EXPECT_EQ(whole, split);
+  ASSERT_TRUE(dx_whole.defined());
+  EXPECT_TRUE(BitEqual(dx_whole, dx_split));
+}
+
+TEST_F(TapeTest, SharedFrozenAndUnusedParameters) {
+  Own(std::make_unique<Unusual>());
+  for (Parameter* p : parameters_) {
+    if (p->name.find("frozen") == 0) p->requires_grad = false;
+  }
+  Tape tape;
+  Diary diary;
+  Tensor loss = Loss(tape, Draws("x", {5, 4}));
+  Backward(tape, loss, diary, Mode::kWhole);
+  EXPECT_EQ(diary.text,
+            "complete shared.weight\ncomplete shared.bias\n"
+            "read shared.weight\nread shared.bias\n");
+  for (Parameter* p : parameters_) {
+    EXPECT_EQ(p->grad_written, p->name.find("shared") == 0) << p->name;
+  }
+}
+
+// Equal to the sum of two layers that hold the same values.
+TEST_F(TapeTest, AParameterUsedTwiceAddsUpBothUses) {
+  Tensor x = Draws("x", {5, 4}), value = Draws("w", {4, 4});
+  auto gradient = [&](Parameter& first, Parameter& second) {
+    for (Parameter* p : {&first, &second}) {
+      p->value = value;
+      p->grad = Tensor::Zeros({4, 4}, DType::kF32, kernels_->allocator());
+      p->grad_written = false;
+    }
+    Tape tape;
+    Context ctx(*kernels_, &tape);
+    Diary diary;
+    Tensor y = ops::Linear(ctx, x, ctx.Use(first), Tensor());
+    y = ops::Linear(ctx, ops::Relu(ctx, y), ctx.Use(second), Tensor());
+    BackwardPass pass(tape, *kernels_, diary, Mode::kWhole);
+    pass.Seed(y, Draws("dy", {5, 4}));
+    Run(pass);
+    return ValuesOf(first.grad);
+  };
+  Parameter shared, one, two;
+  std::vector<double> want = gradient(one, two);
+  const std::vector<double> second = ValuesOf(two.grad);
+  for (std::size_t i = 0; i < want.size(); ++i) want[i] += second[i];
+  EXPECT_TRUE(Near(gradient(shared, shared), want, 1e-6));
+}
+
+TEST_F(TapeTest, TrainsABiasWhoseWeightIsFrozen) {
+  Own(MakeMlp({3, 2}, {}));
+  auto bias_gradient = [&] {
+    arena_->BeginStep();
+    Tape tape;
+    Diary diary;
+    Backward(tape, Loss(tape, Draws("x", {6, 3})), diary, Mode::kWhole);
+    return ValuesOf(parameters_[1]->grad);
+  };
+  const std::vector<double> before = bias_gradient();
+  parameters_[0]->requires_grad = false;
+  EXPECT_EQ(bias_gradient(), before);
+  EXPECT_FALSE(parameters_[0]->grad_written);
+}
+
+TEST_F(TapeTest, TapesOfSeveralMicroBatchesLiveAtOnce) {
+  Own(MakeMlp({3, 4, 2}, {}));
+  const Tensor x = Draws("x", {6, 3});
+  auto run = [&](const std::vector<std::string>& order) {
+    arena_->BeginStep();
+    std::vector<Tape> tapes(3);
+    std::vector<Tensor> losses(3);
+    Diary diary;
+    for (const std::string& action : order) {
+      const int i = action[1] - '0';
+      if (action[0] == 'F') {
+        losses[i] = Loss(tapes[i], x.Slice(2 * i, 2 * i + 2));
+      } else {
+        Backward(tapes[i], losses[i], diary, Mode::kWhole);
+      }
+    }
+    return AllGrads();
+  };
+  const auto one_by_one = run({"F0", "B0", "F1", "B1", "F2", "B2"});
+  EXPECT_EQ(run({"F0", "F1", "F2", "B0", "B1", "B2"}), one_by_one);
+  EXPECT_EQ(run({"F0", "F1", "B0", "F2", "B1", "B2"}), one_by_one);
+}
+
+TEST_F(TapeTest, MicroBatchesAddUpToTheWholeBatch) {
+  Own(MakeMlp({3, 4, 2}, {}));
+  const Tensor x = Draws("x", {6, 3});
+  auto run = [&](int micro_batch_size) {
+    arena_->BeginStep();
+    for (int begin = 0; begin < 6; begin += micro_batch_size) {
+      Tape tape;
+      Diary diary;
+      Tensor loss = Loss(tape, x.Slice(begin, begin + micro_batch_size));
+      Backward(tape, loss, diary, Mode::kWhole);
+    }
+    return AllGrads();
+  };
+  const std::vector<double> whole = run(6);
+  EXPECT_TRUE(Near(run(1), whole, 1e-6));
+  EXPECT_TRUE(Near(run(2), whole, 1e-6));
+  EXPECT_TRUE(Near(run(3), whole, 1e-6));
+}
+
+// A stage's part: watched input, gradient of the output from the next stage.
+TEST_F(TapeTest, TwoStagesGiveTheGradientsOfOne) {
+  auto train = [&](const std::vector<int>& cuts) {
+    auto whole = MakeMlp({3, 5, 4, 2}, {});
+    std::vector<Parameter*> all = whole->Parameters();
+    arena_ = *ParameterArena::Create({all}, {}, kernels_->allocator());
+    arena_->Initialize(/*seed=*/7);
+    auto stages = *Sequential::Cut(std::move(whole), cuts);
+    std::vector<Tape> tapes(stages.size());
+    std::vector<Tensor> inputs, outputs;
+    Tensor x = Draws("x", {6, 3});
+    for (std::size_t i = 0; i < stages.size(); ++i) {
+      Context ctx(*kernels_, &tapes[i]);
+      inputs.push_back(tapes[i].Watch(x.Detached()));
+      outputs.push_back(x = (*stages[i])(ctx, inputs.back()));
+    }
+    Tensor dy = Draws("dy", {6, 2});
+    for (int i = static_cast<int>(stages.size()) - 1; i >= 0; --i) {
+      Diary diary;
+      BackwardPass pass(tapes[i], *kernels_, diary, Mode::kWhole);
+      pass.Seed(outputs[i], dy);
+      Run(pass);
+      dy = tapes[i].InputGrad(inputs[i]);
+    }
+    std::vector<double> grads = AllGrads();
+    for (double value : ValuesOf(dy)) grads.push_back(value);
+    return grads;
+  };
+  const auto whole = train({});
+  EXPECT_EQ(train({2}), whole);
+  EXPECT_EQ(train({1, 3, 4}), whole);
+}
+
+TEST_F(TapeTest, WithoutATapeNothingIsRecorded) {
+  Own(MakeMlp({3, 4, 2}, {}));
+  Context ctx(*kernels_);
+  Tensor y = (*model_)(ctx, Draws("x", {6, 3}));
+  EXPECT_EQ(y.tape_ref().tape, 0u);
+}
+
+TEST_F(TapeTest, ConstantsAreNotRecorded) {
+  Tape tape;
+  Context ctx(*kernels_, &tape);
+  Tensor x = Draws("x", {6, 3});
+  EXPECT_FALSE(tape.Tracks(ops::Relu(ctx, x)));
+  EXPECT_EQ(tape.num_nodes(), 0);
+  Tensor watched = tape.Watch(x);
+  EXPECT_TRUE(tape.Tracks(ops::Relu(ctx, watched)));
+  EXPECT_FALSE(tape.Tracks(ops::Relu(ctx, watched.Detached())));
+  tape.Reset();
+  EXPECT_FALSE(tape.Tracks(watched)) << "it belongs to the tape before";
+}
+
+TEST_F(TapeTest, ALossThatDependsOnNothingHasNoPieces) {
+  Tape tape;
+  Context ctx(*kernels_, &tape);
+  Diary diary;
+  Tensor x = Draws("x", {2, 2});
+  Tensor loss = ops::MeanSquaredError(ctx, x, x);
+  EXPECT_EQ(Backward(tape, loss, diary, Mode::kWhole), 0);
+}
+
+// Parameters behind a branch that the loss does not use are told of as well,
+// or a bucket would wait for them for ever.
+TEST_F(TapeTest, ABranchWithoutALossIsStillReported) {
+  Own(MakeMlp({3, 3}, {}));
+  Tape tape;
+  Context ctx(*kernels_, &tape);
+  Tensor x = tape.Watch(Draws("x", {2, 3}));
+  Tensor unused = (*model_)(ctx, x);
+  Tensor loss =
+      ops::MeanSquaredError(ctx, ops::Relu(ctx, x), Draws("t", {2, 3}));
+  Diary diary;
+  Backward(tape, loss, diary, Mode::kWhole);
+  EXPECT_NE(diary.text.find("complete 1.weight\n"), std::string::npos);
+  EXPECT_NE(diary.text.find("read 1.bias\n"), std::string::npos);
+  EXPECT_FALSE(parameters_[0]->grad_written);
+  EXPECT_TRUE(tape.InputGrad(x).defined());
+}
+
+// Backward gives activations back as it goes.
+TEST_F(TapeTest, BackwardFreesWhatItHasUsed) {
+  Own(MakeMlp({64, 64, 64, 64}, {}));
+  const Tensor x = Draws("x", {64, 64});
+  const auto idle = kernels_->allocator().stats().bytes_in_use;
+  Tape tape;
+  Diary diary;
+  Tensor loss = Loss(tape, x);
+  const auto full = kernels_->allocator().stats().bytes_in_use;
+  BackwardPass pass(tape, *kernels_, diary, Mode::kWhole);
+  pass.Seed(loss);
+  for (int piece = 0; piece < 4; ++piece) ASSERT_TRUE(*pass.Next());
+  EXPECT_LT(kernels_->allocator().stats().bytes_in_use, full);
+  Run(pass);
+  loss = Tensor();
+  EXPECT_EQ(kernels_->allocator().stats().bytes_in_use, idle);
+}
+
+}  // namespace
+}  // namespace troupe::nn

@@ -1,0 +1,164 @@
+#include "nn/modules/module.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_join.h"
+#include "gtest/gtest.h"
+#include "nn/arena/parameter_arena.h"
+#include "nn/kernels/reference/reference_kernels.h"
+#include "nn/models/models.h"
+#include "nn/modules/linear.h"
+#include "nn/modules/pool2d.h"
+#include "nn/modules/sequential.h"
+#include "nn/ops/add.h"
+#include "nn/ops/loss.h"
+#include "nn/ops/relu.h"
+#include "tests/nn/testing/tensor_values.h"
+
+namespace troupe::nn {
+namespace {
+
+std::string Names(const std::vector<Parameter*>& parameters) {
+  return absl::StrJoin(parameters, " ", [](std::string* out, Parameter* p) {
+    out->append(p->name + p->shape.ToString());
+  });
+}
+
+std::string Names(Module& module) { return Names(module.Parameters()); }
+
+// A module as a user writes it: parameters of its own and a child.
+class Residual : public Module {
+ public:
+  explicit Residual(std::int64_t n)
+      : gain_(Declare("gain", {n, n}, Initializer::Normal(0, 0.5))),
+        linear_(Add<Linear>("linear", n, n)) {}
+  Tensor Forward(Context& ctx, const Tensor& x) override {
+    Tensor y = ops::Relu(ctx, linear_(ctx, x));
+    return ops::Add(ctx, x, ops::Add(ctx, y, Gain(ctx, x)));
+  }
+
+ private:
+  Tensor Gain(Context& ctx, const Tensor& x) {
+    // A parameter as an ordinary input of an op.
+    return ops::Add(ctx, x, ctx.Use(gain_));
+  }
+
+  Parameter& gain_;
+  Linear& linear_;
+};
+
+TEST(Module, NamesParametersAsPyTorchDoes) {
+  EXPECT_EQ(Names(*MakeMlp({784, 512, 10}, {})),
+            "1.weight[512, 784] 1.bias[512] 3.weight[10, 512] 3.bias[10]");
+  EXPECT_EQ(Names(**MakeLeNet({28, 28, 1}, 10, {})),
+            "0.weight[6, 1, 5, 5] 0.bias[6] 3.weight[16, 6, 5, 5] 3.bias[16] "
+            "7.weight[120, 256] 7.bias[120] 9.weight[84, 120] 9.bias[84] "
+            "11.weight[10, 84] 11.bias[10]");
+  Sequential model;
+  model.Append<Residual>(3);
+  EXPECT_EQ(Names(model),
+            "0.gain[3, 3] 0.linear.weight[3, 3] 0.linear.bias[3]");
+}
+
+TEST(Module, WithoutBiasThereIsNone) {
+  ModelOptions options;
+  options.bias = false;
+  EXPECT_EQ(Names(*MakeMlp({4, 3}, options)), "1.weight[3, 4]");
+}
+
+// Against finite differences: every parameter of a user's module is trained.
+TEST(Module, AUsersModuleTrains) {
+  auto kernels = CreateReferenceKernels();
+  CachingAllocator& memory = kernels->allocator();
+  Residual block(3);
+  std::vector<Parameter*> parameters = block.Parameters();
+  auto arena = *ParameterArena::Create({parameters}, {}, memory);
+  arena->Initialize(3);
+  const Tensor x = MakeTensor({3, 3}, DType::kF32, NormalDraws("x", 9), memory);
+  const Tensor target = Tensor::Zeros({3, 3}, DType::kF32, memory);
+  auto loss_of = [&](Context& ctx) {
+    Tensor loss = ops::MeanSquaredError(ctx, block(ctx, x), target);
+    EXPECT_TRUE(ctx.ok()) << ctx.status();
+    return loss;
+  };
+  struct NoSink : GradientSink {
+    void GradientComplete(Parameter&) override {}
+    void LastReaderDone(Parameter&) override {}
+  } sink;
+  Tape tape;
+  Context ctx(*kernels, &tape);
+  const Tensor loss = loss_of(ctx);
+  BackwardPass pass(tape, *kernels, sink, BackwardPass::Mode::kWhole);
+  pass.Seed(loss);
+  while (*pass.Next()) {
+  }
+  for (Parameter* p : parameters) {
+    ASSERT_TRUE(p->grad_written) << p->name;
+    float& element = p->value.data<float>()[1];
+    const float before = element;
+    double difference = 0;
+    for (float sign : {1.0f, -1.0f}) {
+      element = before + sign * 0x1p-7f;
+      Context plain(*kernels);
+      difference += sign * loss_of(plain).data<double>()[ops::kLossSum];
+    }
+    element = before;
+    const double slope = difference / 0x1p-6;
+    EXPECT_NEAR(p->grad.data<float>()[1], slope, 1e-3 * std::fabs(slope) + 1e-3)
+        << p->name;
+  }
+}
+
+TEST(Sequential, CutKeepsNamesAndOrder) {
+  auto parts = Sequential::Cut(*MakeLeNet({28, 28, 1}, 10, {}), {3, 7});
+  ASSERT_TRUE(parts.ok()) << parts.status();
+  ASSERT_EQ(parts->size(), 3u);
+  EXPECT_EQ((*parts)[0]->size(), 3);
+  EXPECT_EQ((*parts)[2]->size(), 5);
+  EXPECT_EQ(Names(*(*parts)[1]), "3.weight[16, 6, 5, 5] 3.bias[16]");
+  EXPECT_EQ(Names(*(*parts)[2]),
+            "7.weight[120, 256] 7.bias[120] 9.weight[84, 120] 9.bias[84] "
+            "11.weight[10, 84] 11.bias[10]");
+}
+
+TEST(Sequential, CutRefusesWhatIsNotInside) {
+  for (const std::vector<int>& cuts :
+       std::vector<std::vector<int>>{{0}, {4}, {-1}, {2, 2}, {3, 1}}) {
+    auto parts = Sequential::Cut(MakeMlp({4, 3, 2}, {}), cuts);
+    EXPECT_EQ(parts.status().code(), absl::StatusCode::kInvalidArgument);
+  }
+  EXPECT_EQ(Sequential::Cut(MakeMlp({4, 3, 2}, {}), {4}).status().message(),
+            "cut 4 is not inside the model: cuts ascend between 1 and 3 for a "
+            "Sequential of 4");
+}
+
+TEST(Pool2d, TheStrideIsTheKernelUnlessGiven) {
+  MaxPool2d pool(2);
+  AvgPool2d overlapping(3, 1, 1);
+  ShapeRecord record;
+  auto pooled =
+      ShapeOnlyForward(pool, {1, 28, 27, 3}, DType::kF32, Device{}, record);
+  EXPECT_EQ(pooled->shape(), (Shape{1, 14, 13, 3}));
+  auto same = ShapeOnlyForward(overlapping, {1, 28, 27, 3}, DType::kF32,
+                               Device{}, record);
+  EXPECT_EQ(same->shape(), (Shape{1, 28, 27, 3}));
+}
+
+TEST(Models, LeNetTakesImagesOf16AndMore) {
+  EXPECT_TRUE(MakeLeNet({16, 16, 3}, 10, {}).ok());
+  EXPECT_EQ(MakeLeNet({15, 28, 3}, 10, {}).status().code(),
+            absl::StatusCode::kInvalidArgument);
+  ShapeRecord record;
+  for (std::int64_t size : {16, 17, 28, 32, 33}) {
+    auto model = *MakeLeNet({size, size + 1, 3}, 7, {});
+    auto output = ShapeOnlyForward(*model, {2, size, size + 1, 3}, DType::kF32,
+                                   Device{}, record);
+    ASSERT_TRUE(output.ok()) << output.status();
+    EXPECT_EQ(output->shape(), (Shape{2, 7}));
+  }
+}
+
+}  // namespace
+}  // namespace troupe::nn

@@ -1,0 +1,119 @@
+// The formula itself is compared with PyTorch in tests/nn/ops; here, how the
+// optimizer drives it over the buckets of an arena.
+
+#include "nn/optim/sgd.h"
+
+#include <cmath>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "nn/kernels/reference/reference_kernels.h"
+#include "tests/nn/testing/tensor_values.h"
+
+namespace troupe::nn {
+namespace {
+
+class SgdTest : public testing::Test {
+ protected:
+  SgdTest() {
+    for (int i = 0; i < 3; ++i) {
+      parameters_[i].name = std::string(1, static_cast<char>('a' + i));
+      parameters_[i].shape = {20 + i};
+      parameters_[i].init = Initializer::Uniform(1);
+    }
+  }
+
+  // Trains for three steps with the parameters in these buckets, updating the
+  // buckets in this order, and returns all parameters.
+  std::vector<double> Train(const std::vector<std::vector<int>>& buckets,
+                            const std::vector<int>& order,
+                            const SgdOptions& options) {
+    std::vector<std::vector<Parameter*>> pointers;
+    for (const std::vector<int>& bucket : buckets) {
+      pointers.emplace_back();
+      for (int i : bucket) pointers.back().push_back(&parameters_[i]);
+    }
+    auto arena = *ParameterArena::Create(pointers, {16}, kernels_->allocator());
+    arena->Initialize(1);
+    Sgd sgd(options);
+    sgd.Attach(*arena);
+    for (int step = 0; step < 3; ++step) {
+      for (Parameter& p : parameters_) {
+        const std::vector<double> draws =
+            NormalDraws(p.name + std::to_string(step), p.shape.numel());
+        for (std::size_t i = 0; i < draws.size(); ++i) {
+          p.grad.data<float>()[i] = static_cast<float>(draws[i]);
+        }
+      }
+      for (int bucket : order) {
+        EXPECT_TRUE(sgd.Update(*kernels_, {step, 64.0}, *arena, bucket).ok());
+      }
+    }
+    ExpectZeroPadding(*arena);
+    std::vector<double> all;
+    for (Parameter& p : parameters_) {
+      for (double value : ValuesOf(p.value)) all.push_back(value);
+    }
+    return all;
+  }
+
+  void ExpectZeroPadding(const ParameterArena& arena) {
+    std::vector<double> values = ValuesOf(arena.values());
+    for (const ArenaSlot& slot : arena.slots()) {
+      for (std::int64_t i = 0; i < slot.parameter->shape.numel(); ++i) {
+        values[slot.begin + i] = 0;
+      }
+    }
+    EXPECT_EQ(values, std::vector<double>(values.size(), 0.0));
+  }
+
+  std::unique_ptr<Kernels> kernels_ = CreateReferenceKernels();
+  Parameter parameters_[3];
+};
+
+TEST_F(SgdTest, BucketsDoNotChangeTheBits) {
+  const SgdOptions options = {0.1, 0.9, 0, 0.01, true};
+  const auto one = Train({{0, 1, 2}}, {0}, options);
+  EXPECT_EQ(Train({{2}, {1}, {0}}, {0, 1, 2}, options), one);
+  EXPECT_EQ(Train({{2, 0}, {1}}, {1, 0}, options), one);
+}
+
+TEST_F(SgdTest, WithoutMomentumThereIsNoState) {
+  auto arena =
+      *ParameterArena::Create({{&parameters_[0]}}, {16}, kernels_->allocator());
+  Sgd plain(SgdOptions{0.5});
+  plain.Attach(*arena);
+  EXPECT_TRUE(arena->states().empty());
+  Sgd heavy(SgdOptions{0.5, 0.9});
+  heavy.Attach(*arena);
+  ASSERT_EQ(arena->states().size(), 1u);
+  EXPECT_EQ(arena->states()[0].first, "momentum_buffer");
+}
+
+TEST_F(SgdTest, DividesTheSumByTheCountOnce) {
+  auto arena =
+      *ParameterArena::Create({{&parameters_[0]}}, {16}, kernels_->allocator());
+  Sgd sgd(SgdOptions{0.5});
+  sgd.Attach(*arena);
+  for (float& g : parameters_[0].grad.span<float>()) g = 32;
+  ASSERT_TRUE(sgd.Update(*kernels_, {0, 64.0}, *arena, 0).ok());
+  EXPECT_EQ(ValuesOf(parameters_[0].value), std::vector<double>(20, -0.25));
+}
+
+TEST(SgdOptions, RefusesWhatPyTorchRefuses) {
+  EXPECT_TRUE(SgdOptions{}.Validate().ok());
+  EXPECT_TRUE((SgdOptions{0.1, 0.9, 0, 0.01, true}.Validate().ok()));
+  for (const SgdOptions& wrong :
+       {SgdOptions{-0.1}, SgdOptions{0.1, -1}, SgdOptions{0.1, 0, 0, -1},
+        SgdOptions{0.1, 0, 0, 0, true}, SgdOptions{0.1, 0.9, 0.5, 0, true},
+        SgdOptions{std::nan("")}, SgdOptions{0.1, INFINITY}}) {
+    EXPECT_EQ(wrong.Validate().code(), absl::StatusCode::kInvalidArgument);
+  }
+  EXPECT_EQ(SgdOptions{-0.5}.Validate().message(),
+            "SGD: lr is -0.5, must be at least 0");
+}
+
+}  // namespace
+}  // namespace troupe::nn
