@@ -173,16 +173,32 @@ struct Float16 : Half {
   static TROUPE_INLINE V Canonical(V v) { return Float<float>::Canonical(v); }
 };
 
+// Sums and products of signed integers wrap around: computed as unsigned.
+template <typename V>
+struct WrappingOf {
+  using type = V;
+};
+template <>
+struct WrappingOf<Vector<std::int32_t>> {
+  using type = Vector<std::uint32_t>;
+};
+template <>
+struct WrappingOf<Vector<std::int64_t>> {
+  using type = Vector<std::uint64_t>;
+};
+
 struct Sum {
   template <typename V>
   static TROUPE_INLINE V Apply(V a, V b) {
-    return a + b;
+    using W = typename WrappingOf<V>::type;
+    return BitCast<V>(BitCast<W>(a) + BitCast<W>(b));
   }
 };
 struct Product {
   template <typename V>
   static TROUPE_INLINE V Apply(V a, V b) {
-    return a * b;
+    using W = typename WrappingOf<V>::type;
+    return BitCast<V>(BitCast<W>(a) * BitCast<W>(b));
   }
 };
 // The left one where they are equal (so -0 and 0 keep their order), and a NaN
@@ -323,16 +339,13 @@ void Kernel(const char* const* s, int n, char* const* d, int m,
 
 using F32 = Float<float>;
 using F64 = Float<double>;
-// Sums and products of signed integers wrap, so their kernels are unsigned.
 using I32 = Integer<std::int32_t>;
 using I64 = Integer<std::int64_t>;
 using U8 = Integer<std::uint8_t>;
-using U32 = Integer<std::uint32_t>;
-using U64 = Integer<std::uint64_t>;
 
 constexpr KernelTable kTable = {{
     {Kernel<F32, Sum>, Kernel<F64, Sum>, Kernel<BFloat16, Sum>,
-     Kernel<Float16, Sum>, Kernel<U32, Sum>, Kernel<U64, Sum>, Kernel<U8, Sum>},
+     Kernel<Float16, Sum>, Kernel<I32, Sum>, Kernel<I64, Sum>, Kernel<U8, Sum>},
     {Kernel<F32, Sum, true>, Kernel<F64, Sum, true>,
      Kernel<BFloat16, Sum, true>, Kernel<Float16, Sum, true>,
      Kernel<I32, Sum, true>, Kernel<I64, Sum, true>, nullptr},
@@ -341,7 +354,7 @@ constexpr KernelTable kTable = {{
     {Kernel<F32, Max>, Kernel<F64, Max>, Kernel<BFloat16, Max>,
      Kernel<Float16, Max>, Kernel<I32, Max>, Kernel<I64, Max>, Kernel<U8, Max>},
     {Kernel<F32, Product>, Kernel<F64, Product>, Kernel<BFloat16, Product>,
-     Kernel<Float16, Product>, Kernel<U32, Product>, Kernel<U64, Product>,
+     Kernel<Float16, Product>, Kernel<I32, Product>, Kernel<I64, Product>,
      nullptr},
 }};
 

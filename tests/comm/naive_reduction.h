@@ -1,0 +1,84 @@
+// The tree of additions, element by element, in the plainest words: what the
+// kernels and every backend are compared with.
+//
+//   std::vector<float> values = {a, b, c};              // by rank
+//   float sum = NaiveReduction(ReduceOp::kSum, absl::MakeSpan(values));
+
+#ifndef TESTS_COMM_NAIVE_REDUCTION_H_
+#define TESTS_COMM_NAIVE_REDUCTION_H_
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+#include "absl/types/span.h"
+#include "comm/reduce_op.h"
+#include "nn/tensor/dtype.h"
+
+namespace troupe::comm {
+
+// What a node computes in, and how it is rounded.
+inline float Widen(nn::bf16 x) { return x.ToFloat(); }
+inline float Widen(nn::f16 x) { return x.ToFloat(); }
+template <typename T>
+T Widen(T x) {
+  return x;
+}
+template <typename T>
+T Narrow(float x) {
+  if constexpr (std::is_class_v<T>) {
+    return T::FromFloat(x);
+  } else {
+    return static_cast<T>(x);
+  }
+}
+template <typename T, typename C>
+T Narrow(C x) {
+  return static_cast<T>(x);
+}
+
+template <typename T>
+T NaiveNode(ReduceOp op, T left, T right) {
+  auto a = Widen(left);
+  auto b = Widen(right);
+  using C = decltype(a);
+  if (op == ReduceOp::kMin || op == ReduceOp::kMax) {
+    if (a != a) return left;
+    if (b != b) return right;
+    return (op == ReduceOp::kMin ? b < a : b > a) ? right : left;
+  }
+  const bool product = op == ReduceOp::kProduct;
+  if constexpr (std::is_integral_v<C>) {  // wraps around
+    const auto x = static_cast<std::uint64_t>(a);
+    const auto y = static_cast<std::uint64_t>(b);
+    return static_cast<T>(product ? x * y : x + y);
+  } else {
+    return Narrow<T>(static_cast<C>(product ? a * b : a + b));
+  }
+}
+
+template <typename T>
+T NaiveTree(ReduceOp op, absl::Span<const T> values) {
+  if (values.size() == 1) return values[0];
+  std::size_t left = 1;
+  while (2 * left < values.size()) left *= 2;
+  return NaiveNode(op, NaiveTree(op, values.subspan(0, left)),
+                   NaiveTree(op, values.subspan(left)));
+}
+
+// With the division at the root, and NaN in its one form.
+template <typename T>
+T NaiveReduction(ReduceOp op, absl::Span<const T> values) {
+  const auto x = Widen(NaiveTree(op, values));
+  using C = std::remove_const_t<decltype(x)>;
+  const C divisor = op == ReduceOp::kAvg ? static_cast<C>(values.size()) : C{1};
+  if constexpr (std::is_floating_point_v<C>) {
+    if (std::isnan(x)) return Narrow<T>(std::numeric_limits<C>::quiet_NaN());
+  }
+  return Narrow<T>(static_cast<C>(x / divisor));
+}
+
+}  // namespace troupe::comm
+
+#endif  // TESTS_COMM_NAIVE_REDUCTION_H_
