@@ -69,8 +69,11 @@ absl::Status PlanStage(const PlanOptions& options,
                     static_cast<std::int64_t>(nn::SizeOf(parameter->dtype)));
   }
   plan.buckets = AssignBuckets(bytes, options.buckets);
-  plan.reduce_inline = std::accumulate(bytes.begin(), bytes.end(),
-                                       std::int64_t{0}) <= options.inline_bytes;
+  const std::int64_t total =
+      std::accumulate(bytes.begin(), bytes.end(), std::int64_t{0});
+  // A strand that waits for the loss of a later stage could not send that stage
+  // what it waits for: inline is for replicas of a whole model.
+  plan.reduce_inline = options.mesh.pp() == 1 && total <= options.inline_bytes;
   return absl::OkStatus();
 }
 

@@ -182,9 +182,13 @@ StepTable AddTransfers(const StepTable& compute, bool first_stage,
 
 StepTable AddReductions(const StepTable& table, int buckets,
                         const ReductionOptions& options) {
+  // After the last forward and its send: nobody waits for the loss first.
   int last_forward = -1;
   for (int i = 0; i < static_cast<int>(table.actions.size()); ++i) {
-    if (table.actions[i].kind == ActionKind::kForward) last_forward = i;
+    const ActionKind kind = table.actions[i].kind;
+    if (kind == ActionKind::kForward || kind == ActionKind::kSendActivation) {
+      last_forward = i;
+    }
   }
   StepTable reduced;
   for (int i = 0; i < static_cast<int>(table.actions.size()); ++i) {
