@@ -7,6 +7,7 @@
 //   forward          pixels of a row x O  =  runs of x    *  w as [R][S C][O]
 //   backward input   runs of dx x rows    += dy           *  w as [O][R][S C]
 //   backward weight  O x runs             += dy^T         *  runs of x
+//                    (or runs x O, whichever fills vectors better)
 //
 // are products of strided matrices. With few output channels the forward pass
 // goes planar instead: O x pixels of a row, vectors along the row.
@@ -235,41 +236,66 @@ inline void ConvBackwardInput(const ImageShape& d, const float* dy,
   }
 }
 
-inline void ConvBackwardWeight(const ImageShape& d, const float* x,
-                               const float* dy, bool accumulate, float* dw,
-                               float* scratch) {
-  const Index run = d.s * d.c, window = d.r * d.s;
-  const Index row = PaddedW(d) * d.c;
-  const Index weights = Aligned(d.o * d.r * run);
-  float* image = scratch + 2 * weights;
+// Whether the weight gradient has O along its vectors, or runs of S C, which
+// need one transposition less.
+inline bool GradientGoesByOutputs(const ImageShape& d) {
+  const Index run = d.s * d.c;
+  return 4 * d.o * Padded(run) > 5 * run * Padded(d.o);
+}
+
+// sums[O][R][S C] = sum over pixels of dy^T x;  [R][S C][O] by outputs.
+inline void SumWeightGradient(const ImageShape& d, const float* x,
+                              const float* dy, bool by_outputs, float* image,
+                              float* sums) {
+  const Index run = d.s * d.c, row = PaddedW(d) * d.c;
   Product m;
-  m.rows = d.o;
-  m.cols = run;
+  m.rows = by_outputs ? run : d.o;
+  m.cols = by_outputs ? d.o : run;
   m.depth = d.q;
   m.segments = d.p;
-  m.a_stride = d.o;
-  m.a_segment = d.q * d.o;
-  m.b_stride = d.stride_w * d.c;
-  m.b_segment = d.stride_h * row;
-  m.c_stride = d.r * run;
+  m.c_stride = by_outputs ? d.o : d.r * run;
+  Index& x_stride = by_outputs ? m.a_stride : m.b_stride;
+  Index& x_segment = by_outputs ? m.a_segment : m.b_segment;
+  Index& dy_stride = by_outputs ? m.b_stride : m.a_stride;
+  Index& dy_segment = by_outputs ? m.b_segment : m.a_segment;
+  x_stride = d.stride_w * d.c;
+  x_segment = d.stride_h * row;
+  dy_stride = d.o;
+  dy_segment = d.q * d.o;
   for (Index n = 0; n < d.n; ++n) {
     const float* from = PadImage(d, x + n * d.h * d.w * d.c, image);
-    m.a = dy + n * d.p * d.q * d.o;
+    const float* gradient = dy + n * d.p * d.q * d.o;
     m.accumulate = n > 0;
     for (Index r = 0; r < d.r; ++r) {
-      m.b = from + r * row;
-      m.c = scratch + r * run;
+      m.a = by_outputs ? from + r * row : gradient;
+      m.b = by_outputs ? gradient : from + r * row;
+      m.c = sums + r * run * (by_outputs ? d.o : 1);
       MultiplySegments</*kPacked=*/true>(m);
     }
   }
-  float* swapped = accumulate ? scratch + weights : dw;
+}
+
+inline void ConvBackwardWeight(const ImageShape& d, const float* x,
+                               const float* dy, bool accumulate, float* dw,
+                               float* scratch) {
+  const Index window = d.r * d.s, taps = d.c * window;
+  const Index weights = Aligned(d.o * taps);
+  float* other = scratch + weights;
+  const bool by_outputs = GradientGoesByOutputs(d);
+  float* sums = by_outputs ? other : scratch;
+  SumWeightGradient(d, x, dy, by_outputs, scratch + 2 * weights, sums);
+  if (by_outputs) {  // [R][S][C][O] -> [O][R][S][C]
+    TransposeMatrix(taps, d.o, sums, d.o, scratch, taps, /*pad=*/false,
+                    nullptr);
+  }
+  float* swapped = accumulate ? other : dw;
   for (Index o = 0; o < d.o; ++o) {  // [O][R][S][C] -> [O][C][R][S]
-    TransposeMatrix(window, d.c, scratch + o * d.c * window, d.c,
-                    swapped + o * d.c * window, window, /*pad=*/false, nullptr);
+    TransposeMatrix(window, d.c, scratch + o * taps, d.c, swapped + o * taps,
+                    window, /*pad=*/false, nullptr);
   }
   if (!accumulate) return;
-  for (Index i = 0; i < d.o * d.c * window; i += kLanes) {
-    const Mask mask = First(d.o * d.c * window - i);
+  for (Index i = 0; i < d.o * taps; i += kLanes) {
+    const Mask mask = First(d.o * taps - i);
     StoreSome(dw + i, Plus(LoadSome(dw + i, mask), LoadSome(swapped + i, mask)),
               mask);
   }

@@ -5,11 +5,13 @@
 #ifndef NN_KERNELS_CPU_CPU_KERNEL_SET_H_
 #define NN_KERNELS_CPU_CPU_KERNEL_SET_H_
 
+#include <memory>
 #include <string>
 
 #include "absl/strings/string_view.h"
 #include "nn/kernels/cpu/cpu_kernels.h"
 #include "nn/kernels/cpu/loops.h"
+#include "nn/kernels/cpu/onednn.h"
 #include "nn/kernels/cpu/widened.h"
 
 namespace troupe::nn::cpu {
@@ -71,11 +73,19 @@ class CpuKernelSet final : public Kernels {
   absl::Status Unsupported(absl::string_view op, const Tensor& t) const;
   // At least `floats` of 64-byte aligned memory, kept between calls.
   float* Scratch(std::int64_t floats);
+  bool UsesOneDnn() const;
+  // Made at the first use: a rank of small layers never pays for it.
+  OneDnn& GetOneDnn();
+  // dw (+)= ...; by oneDNN or our loops.
+  absl::Status ConvBackwardWeight(const ImageShape& shape, const Tensor& x,
+                                  const Tensor& dy, bool accumulate,
+                                  Tensor& dw);
 
   const CpuKernelOptions options_;
   const Loops& loops_;
   CachingAllocator allocator_;
   StoragePtr scratch_;
+  std::unique_ptr<OneDnn> onednn_;
 };
 
 }  // namespace troupe::nn::cpu

@@ -48,9 +48,23 @@ CpuKernelSet::CpuKernelSet(const CpuKernelOptions& options)
     : options_(options), loops_(LoopsFor(options.isa)) {}
 
 std::string CpuKernelSet::Describe() const {
-  return absl::StrCat(device().ToString(), ", ", loops_.name, ", ",
-                      options_.threads,
-                      options_.threads == 1 ? " thread" : " threads");
+  return absl::StrCat(
+      device().ToString(), ", ", loops_.name, ", ", options_.threads,
+      options_.threads == 1 ? " thread" : " threads", UsesOneDnn() ? ", " : "",
+      UsesOneDnn() ? OneDnn::Version() : "");
+}
+
+// oneDNN takes the best instructions of the CPU, so it is left out where the
+// caller asked for less than that.
+bool CpuKernelSet::UsesOneDnn() const {
+  return options_.onednn && options_.isa >= BestCpuIsa();
+}
+
+OneDnn& CpuKernelSet::GetOneDnn() {
+  if (!onednn_) {
+    onednn_ = std::make_unique<OneDnn>(options_.threads, allocator_);
+  }
+  return *onednn_;
 }
 
 absl::Status CpuKernelSet::Unsupported(absl::string_view op,

@@ -3,6 +3,16 @@
 namespace troupe::nn::cpu {
 namespace {
 
+using Way = OneDnn::Way;
+
+// A 1x1 window over every pixel is a linear layer of the pixels.
+bool IsPointwise(const ImageShape& d) {
+  return d.r == 1 && d.s == 1 && d.stride_h == 1 && d.stride_w == 1 &&
+         d.pad_h == 0 && d.pad_w == 0;
+}
+
+std::int64_t PixelsOut(const ImageShape& d) { return d.n * d.p * d.q; }
+
 // x (N, H, W, C), y (N, P, Q, O).
 ImageShape ShapeOf(const Window2d& window, const Shape& x, const Shape& y) {
   return {x[0],
@@ -33,6 +43,21 @@ absl::Status CpuKernelSet::Conv2dForward(const Window2d& window,
   }
   if (x.dtype() != DType::kF32) return Unsupported("Conv2dForward", x);
   const ImageShape shape = ShapeOf(window, x.shape(), y.shape());
+  if (IsPointwise(shape)) {
+    Tensor pixels = y.View({PixelsOut(shape), shape.o});
+    return LinearForward(x.View({PixelsOut(shape), shape.c}),
+                         w.View({shape.o, shape.c}), b, pixels);
+  }
+  if (UsesOneDnn() && OneDnn::WantsConv(Way::kForward, shape)) {
+    TROUPE_RETURN_IF_ERROR(GetOneDnn().Conv(Way::kForward, shape,
+                                            x.data<float>(), w.data<float>(),
+                                            y.data<float>()));
+    if (b.defined()) {
+      loops_.add_to_rows(PixelsOut(shape), shape.o, b.data<float>(),
+                         y.data<float>());
+    }
+    return absl::OkStatus();
+  }
   loops_.conv_forward(shape, x.data<float>(), w.data<float>(),
                       b.defined() ? b.data<float>() : nullptr, y.data<float>(),
                       Scratch(loops_.conv_scratch(shape)));
@@ -50,6 +75,15 @@ absl::Status CpuKernelSet::Conv2dBackwardInput(const Window2d& window,
   }
   if (dy.dtype() != DType::kF32) return Unsupported("Conv2dBackwardInput", dy);
   const ImageShape shape = ShapeOf(window, dx.shape(), dy.shape());
+  if (IsPointwise(shape)) {
+    Tensor pixels = dx.View({PixelsOut(shape), shape.c});
+    return LinearBackwardInput(dy.View({PixelsOut(shape), shape.o}),
+                               w.View({shape.o, shape.c}), pixels);
+  }
+  if (UsesOneDnn() && OneDnn::WantsConv(Way::kBackwardInput, shape)) {
+    return GetOneDnn().Conv(Way::kBackwardInput, shape, dy.data<float>(),
+                            w.data<float>(), dx.data<float>());
+  }
   loops_.conv_backward_input(shape, dy.data<float>(), w.data<float>(),
                              dx.data<float>(),
                              Scratch(loops_.conv_scratch(shape)));
@@ -70,12 +104,34 @@ absl::Status CpuKernelSet::Conv2dBackwardWeight(const Window2d& window,
   }
   if (x.dtype() != DType::kF32) return Unsupported("Conv2dBackwardWeight", x);
   const ImageShape shape = ShapeOf(window, x.shape(), dy.shape());
-  loops_.conv_backward_weight(shape, x.data<float>(), dy.data<float>(),
-                              accumulate, dw.data<float>(),
-                              Scratch(loops_.conv_scratch(shape)));
+  if (IsPointwise(shape)) {
+    Tensor weights = dw.View({shape.o, shape.c});
+    return LinearBackwardWeight(x.View({PixelsOut(shape), shape.c}),
+                                dy.View({PixelsOut(shape), shape.o}),
+                                accumulate, weights, db);
+  }
+  TROUPE_RETURN_IF_ERROR(ConvBackwardWeight(shape, x, dy, accumulate, dw));
   if (db.defined()) {
     loops_.column_sums(shape.n * shape.p * shape.q, shape.o, dy.data<float>(),
                        accumulate, db.data<float>());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CpuKernelSet::ConvBackwardWeight(const ImageShape& shape,
+                                              const Tensor& x, const Tensor& dy,
+                                              bool accumulate, Tensor& dw) {
+  if (!UsesOneDnn() || !OneDnn::WantsConv(Way::kBackwardWeight, shape)) {
+    loops_.conv_backward_weight(shape, x.data<float>(), dy.data<float>(),
+                                accumulate, dw.data<float>(),
+                                Scratch(loops_.conv_scratch(shape)));
+    return absl::OkStatus();
+  }
+  float* result = accumulate ? Scratch(dw.numel()) : dw.data<float>();
+  TROUPE_RETURN_IF_ERROR(GetOneDnn().Conv(
+      Way::kBackwardWeight, shape, x.data<float>(), dy.data<float>(), result));
+  if (accumulate) {
+    loops_.add(dw.numel(), dw.data<float>(), result, dw.data<float>());
   }
   return absl::OkStatus();
 }

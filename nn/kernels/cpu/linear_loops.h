@@ -113,6 +113,16 @@ inline void LinearBackwardWeight(Index n, Index k, Index m, const float* x,
   Multiply</*kPacked=*/true>(p);
 }
 
+inline void AddToRows(Index n, Index m, const float* b, float* y) {
+  for (Index i = 0; i < n; ++i, y += m) {
+    for (Index j = 0; j < m; j += kLanes) {
+      const Mask mask = First(m - j);
+      StoreSome(y + j, Plus(LoadSome(y + j, mask), LoadSome(b + j, mask)),
+                mask);
+    }
+  }
+}
+
 // Columns narrower than a vector: kLanes rows are m whole vectors.
 inline void NarrowColumnSums(Index n, Index m, const float* x, bool accumulate,
                              float* sums) {

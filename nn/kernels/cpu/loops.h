@@ -52,6 +52,9 @@ struct Loops {
   void (*column_sums)(std::int64_t n, std::int64_t m, const float* x,
                       bool accumulate, float* sums);
 
+  // y[N, M] += b[M]
+  void (*add_to_rows)(std::int64_t n, std::int64_t m, const float* b, float* y);
+
   void (*conv_forward)(const ImageShape& shape, const float* x, const float* w,
                        const float* b, float* y, float* scratch);
   void (*conv_backward_input)(const ImageShape& shape, const float* dy,

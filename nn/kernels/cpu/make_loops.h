@@ -25,6 +25,7 @@ constexpr Loops MakeLoops(const char* name) {
   loops.linear_backward_input = LinearBackwardInput;
   loops.linear_backward_weight = LinearBackwardWeight;
   loops.column_sums = ColumnSums;
+  loops.add_to_rows = AddToRows;
   loops.conv_forward = ConvForward;
   loops.conv_backward_input = ConvBackwardInput;
   loops.conv_backward_weight = ConvBackwardWeight;

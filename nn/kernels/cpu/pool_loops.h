@@ -37,9 +37,118 @@ inline bool Tiles(const ImageShape& d) {
          d.pad_w == 0 && d.p * d.r == d.h && d.q * d.s == d.w;
 }
 
+#if defined(__AVX512F__)
+
+// 2x2 windows of few channels: a vector is several windows of a row. The two
+// columns of their pixels lie interleaved, in at most two vectors.
+struct Pairs {
+  Index windows;                             // per vector
+  Index lanes;                               // that they fill
+  std::int32_t left[kLanes], right[kLanes];  // from two vectors of pixels
+  std::int32_t low[kLanes], high[kLanes];    // and back
+  std::int32_t step[kLanes];                 // pixel of the lane's window
+
+  explicit Pairs(Index c) : windows(kLanes / c), lanes(windows * c) {
+    for (Index i = 0; i < kLanes; ++i) {
+      const Index in = Min(i, lanes - 1);
+      left[i] = static_cast<std::int32_t>(in / c * 2 * c + in % c);
+      right[i] = static_cast<std::int32_t>(left[i] + c);
+      step[i] = static_cast<std::int32_t>(in / c * 2);
+      low[i] = Source(i, c);
+      high[i] = Source(Min(i + kLanes, 2 * lanes - 1), c);
+    }
+  }
+  // Of pixel element `i`: from the left columns, or (+ kLanes) the right ones.
+  static std::int32_t Source(Index i, Index c) {
+    const Index lane = i / (2 * c) * c + i % c;
+    return static_cast<std::int32_t>(i / c % 2 ? lane + kLanes : lane);
+  }
+};
+
+inline bool IsHalvingOfFewChannels(const ImageShape& d) {
+  return d.r == 2 && d.s == 2 && d.stride_h == 2 && d.stride_w == 2 &&
+         d.pad_h == 0 && d.pad_w == 0 && 2 * d.c <= kLanes;
+}
+
+// Calls visit(input row's pixel, input element, output element, lanes) for
+// each vector of windows.
+template <typename Visit>
+TROUPE_INLINE void ForEachPairs(const ImageShape& d, const Pairs& pairs,
+                                Visit visit) {
+  for (Index n = 0; n < d.n; ++n) {
+    for (Index p = 0; p < d.p; ++p) {
+      for (Index q = 0; q < d.q; q += pairs.windows) {
+        const Index pixel = 2 * p * d.w + 2 * q;
+        visit(pixel, (n * d.h * d.w + pixel) * d.c,
+              ((n * d.p + p) * d.q + q) * d.c,
+              Min(pairs.windows, d.q - q) * d.c);
+      }
+    }
+  }
+}
+
+inline void HalveForward(const ImageShape& d, const float* x, float* y,
+                         float* at) {
+  const Pairs pairs(d.c);
+  const Vec step = Load(reinterpret_cast<const float*>(pairs.step));
+  const auto width = static_cast<std::int32_t>(d.w);
+  ForEachPairs(d, pairs, [&](Index pixel, Index in, Index out, Index lanes) {
+    const Mask low = First(2 * lanes), high = First(2 * lanes - kLanes);
+    Vec best = Zero(), where = AddBits(step, static_cast<std::int32_t>(pixel));
+    Vec here = where;
+    TROUPE_UNROLL
+    for (int row = 0; row < 2; ++row) {
+      const float* from = x + in + row * d.w * d.c;
+      const Vec a = LoadSome(from, low), b = LoadSome(from + kLanes, high);
+      TROUPE_UNROLL
+      for (int column = 0; column < 2; ++column) {
+        const Vec v = PickFromTwo(a, b, column ? pairs.right : pairs.left);
+        const Vec pixels = AddBits(here, row * width + column);
+        const Truth wins = Both(GreaterOrNan(v, best), NotNan(best));
+        const bool first = row == 0 && column == 0;
+        best = first ? v : Choose(wins, v, best);
+        where = first ? pixels : Choose(wins, pixels, where);
+      }
+    }
+    const Mask mask = First(lanes);
+    StoreSome(y + out, best, mask);
+    StoreSome(at + out, where, mask);
+  });
+}
+
+inline void HalveBackward(const ImageShape& d, const float* dy, const float* at,
+                          float* dx) {
+  const Pairs pairs(d.c);
+  const Vec step = Load(reinterpret_cast<const float*>(pairs.step));
+  const auto width = static_cast<std::int32_t>(d.w);
+  ForEachPairs(d, pairs, [&](Index pixel, Index in, Index out, Index lanes) {
+    const Mask mask = First(lanes);
+    const Vec g = LoadSome(dy + out, mask), where = LoadSome(at + out, mask);
+    const Vec here = AddBits(step, static_cast<std::int32_t>(pixel));
+    TROUPE_UNROLL
+    for (int row = 0; row < 2; ++row) {
+      const Vec first = AddBits(here, row * width);
+      const Vec left = Choose(SameBits(where, first), g, Zero());
+      const Vec right = Choose(SameBits(where, AddBits(first, 1)), g, Zero());
+      float* to = dx + in + row * d.w * d.c;
+      StoreSome(to, PickFromTwo(left, right, pairs.low), First(2 * lanes));
+      StoreSome(to + kLanes, PickFromTwo(left, right, pairs.high),
+                First(2 * lanes - kLanes));
+    }
+  });
+}
+
+#endif
+
 inline void MaxPoolForward(const ImageShape& d, const float* x, float* y,
                            std::int32_t* argmax) {
   float* at = reinterpret_cast<float*>(argmax);  // bits, moved as f32 vectors
+#if defined(__AVX512F__)
+  if (IsHalvingOfFewChannels(d)) {
+    HalveForward(d, x, y, at);
+    return;
+  }
+#endif
   ForEachWindow(d, [&](Index image, Index out, const Inside& in) {
     for (Index c = 0; c < d.c; c += kLanes) {
       const Mask mask = First(d.c - c);
@@ -85,6 +194,12 @@ inline void MaxPoolBackwardTiles(const ImageShape& d, const float* dy,
 
 inline void MaxPoolBackward(const ImageShape& d, const float* dy,
                             const std::int32_t* argmax, float* dx) {
+#if defined(__AVX512F__)
+  if (Tiles(d) && IsHalvingOfFewChannels(d)) {
+    HalveBackward(d, dy, reinterpret_cast<const float*>(argmax), dx);
+    return;
+  }
+#endif
   if (Tiles(d)) {
     MaxPoolBackwardTiles(d, dy, reinterpret_cast<const float*>(argmax), dx);
     return;

@@ -96,6 +96,14 @@ TROUPE_INLINE Vec KeepSome(Vec in, Mask m, Vec out) {
 TROUPE_INLINE Vec SetBits(std::int32_t i) {
   return _mm512_castsi512_ps(_mm512_set1_epi32(i));
 }
+TROUPE_INLINE Vec AddBits(Vec v, std::int32_t i) {
+  return _mm512_castsi512_ps(
+      _mm512_add_epi32(_mm512_castps_si512(v), _mm512_set1_epi32(i)));
+}
+// Lane i: element choice[i] of the kLanes of `a` followed by those of `b`.
+TROUPE_INLINE Vec PickFromTwo(Vec a, Vec b, const std::int32_t* choice) {
+  return _mm512_permutex2var_ps(a, _mm512_loadu_si512(choice), b);
+}
 // 2^n, where v is 1.5 * 2^23 + n and -127 < n < 128.
 TROUPE_INLINE Vec PowerOfTwo(Vec v) {
   return _mm512_castsi512_ps(
@@ -206,7 +214,7 @@ struct SquareSum {
 constexpr Index kLanes = 4;
 constexpr int kRegisters = 16;
 typedef float Vec __attribute__((vector_size(16)));
-typedef int Mask;  // how many lanes count
+using Mask = int;  // how many lanes count
 
 TROUPE_INLINE Mask First(Index count) {
   return static_cast<int>(count < 0 ? 0 : Min(count, kLanes));

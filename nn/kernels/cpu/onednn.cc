@@ -1,0 +1,250 @@
+#include "nn/kernels/cpu/onednn.h"
+
+#include <omp.h>
+
+#include <array>
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "dnnl.hpp"
+#include "nn/tensor/check.h"
+
+namespace troupe::nn::cpu {
+namespace {
+
+using dnnl::memory;
+using Tag = memory::format_tag;
+
+// Shape and direction, as numbers to look up.
+using Key = std::array<std::int64_t, 14>;
+
+Key KeyOf(OneDnn::Way way, const ImageShape& d) {
+  return {static_cast<std::int64_t>(way),
+          d.n,
+          d.h,
+          d.w,
+          d.c,
+          d.p,
+          d.q,
+          d.o,
+          d.r,
+          d.s,
+          d.stride_h,
+          d.stride_w,
+          d.pad_h,
+          d.pad_w};
+}
+
+const char* NameOf(OneDnn::Way way) {
+  switch (way) {
+    case OneDnn::Way::kForward:
+      return "Forward";
+    case OneDnn::Way::kBackwardInput:
+      return "BackwardInput";
+    case OneDnn::Way::kBackwardWeight:
+      return "BackwardWeight";
+  }
+  return "";
+}
+
+// A convolution, and the reorder of its weights before or after it.
+struct Primitive {
+  dnnl::primitive main, reorder;
+  memory image, weights, output;  // as the caller keeps them
+  memory fitted;                  // weights as the primitive wants them
+  memory scratchpad;
+  std::unordered_map<int, memory> args, reorder_args;
+  bool reorders = false;
+};
+
+struct Descriptors {
+  memory::desc x, w, y, plain_w;
+  memory::dims strides, pads, pads_after;
+
+  explicit Descriptors(const ImageShape& d)
+      : x({d.n, d.c, d.h, d.w}, memory::data_type::f32, Tag::nhwc),
+        w({d.o, d.c, d.r, d.s}, memory::data_type::f32, Tag::any),
+        y({d.n, d.o, d.p, d.q}, memory::data_type::f32, Tag::nhwc),
+        plain_w({d.o, d.c, d.r, d.s}, memory::data_type::f32, Tag::oihw),
+        strides{d.stride_h, d.stride_w},
+        pads{d.pad_h, d.pad_w},
+        // What is left of the image beyond the last window is not padding.
+        pads_after{(d.p - 1) * d.stride_h + d.r - d.h - d.pad_h,
+                   (d.q - 1) * d.stride_w + d.s - d.w - d.pad_w} {}
+};
+
+}  // namespace
+
+class OneDnn::Impl {
+ public:
+  Impl(int threads, CachingAllocator& allocator)
+      : threads_(threads), allocator_(allocator) {}
+
+  void UseThreads() const { omp_set_num_threads(threads_); }
+
+  absl::Status Conv(Way way, const ImageShape& shape, const float* a,
+                    const float* b, float* result) {
+    auto [it, is_new] = primitives_.try_emplace(KeyOf(way, shape));
+    if (is_new) it->second = Make(way, shape);
+    Primitive& p = *it->second;
+    float* first = const_cast<float*>(a);
+    float* second = const_cast<float*>(b);
+    const std::size_t scratchpad = p.scratchpad.get_desc().get_size();
+    const std::size_t rounded = (scratchpad + 63) / 64 * 64;
+    char* scratch = Scratch(rounded + p.fitted.get_desc().get_size());
+    p.scratchpad.set_data_handle(scratch);
+    float* x = way == Way::kBackwardInput ? result : first;
+    float* w = way == Way::kBackwardWeight ? result : second;
+    float* y = way == Way::kForward         ? result
+               : way == Way::kBackwardInput ? first
+                                            : second;
+    p.image.set_data_handle(x);
+    p.weights.set_data_handle(w);
+    p.output.set_data_handle(y);
+    if (p.reorders) p.fitted.set_data_handle(scratch + rounded);
+    const bool before = p.reorders && way != Way::kBackwardWeight;
+    if (before) p.reorder.execute(stream_, p.reorder_args);
+    p.main.execute(stream_, p.args);
+    if (p.reorders && !before) p.reorder.execute(stream_, p.reorder_args);
+    stream_.wait();
+    return absl::OkStatus();
+  }
+
+ private:
+  char* Scratch(std::size_t bytes) {
+    if (!scratch_ || scratch_->bytes() < bytes) {
+      scratch_.reset();
+      scratch_ = allocator_.Allocate(bytes);
+    }
+    return static_cast<char*>(scratch_->data());
+  }
+
+  std::unique_ptr<Primitive> Make(Way way, const ImageShape& shape) {
+    const Descriptors d(shape);
+    const auto direct = dnnl::algorithm::convolution_direct;
+    dnnl::primitive_attr attr;
+    attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+    const dnnl::convolution_forward::primitive_desc forward(
+        {dnnl::prop_kind::forward_training, direct, d.x, d.w, d.y, d.strides,
+         d.pads, d.pads_after},
+        attr, engine_);
+    auto p = std::make_unique<Primitive>();
+    if (way == Way::kForward) {
+      p->main = dnnl::convolution_forward(forward);
+      Bind(d, forward.weights_desc(), forward.scratchpad_desc(), way,
+           {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST}, *p);
+    } else if (way == Way::kBackwardInput) {
+      const dnnl::convolution_backward_data::primitive_desc backward(
+          {direct, d.x, d.w, d.y, d.strides, d.pads, d.pads_after}, attr,
+          engine_, forward);
+      p->main = dnnl::convolution_backward_data(backward);
+      Bind(d, backward.weights_desc(), backward.scratchpad_desc(), way,
+           {DNNL_ARG_DIFF_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DIFF_DST}, *p);
+    } else {
+      const dnnl::convolution_backward_weights::primitive_desc backward(
+          {direct, d.x, d.w, d.y, d.strides, d.pads, d.pads_after}, attr,
+          engine_, forward);
+      p->main = dnnl::convolution_backward_weights(backward);
+      Bind(d, backward.diff_weights_desc(), backward.scratchpad_desc(), way,
+           {DNNL_ARG_SRC, DNNL_ARG_DIFF_WEIGHTS, DNNL_ARG_DIFF_DST}, *p);
+    }
+    return p;
+  }
+
+  // Memories without data, and the maps of arguments over them.
+  // `names`: image, weights, output.
+  void Bind(const Descriptors& d, const memory::desc& fitted,
+            const memory::desc& scratchpad, Way way,
+            const std::array<int, 3>& names, Primitive& p) {
+    p.image = memory(d.x, engine_, DNNL_MEMORY_NONE);
+    p.weights = memory(d.plain_w, engine_, DNNL_MEMORY_NONE);
+    p.output = memory(d.y, engine_, DNNL_MEMORY_NONE);
+    p.fitted = memory(fitted, engine_, DNNL_MEMORY_NONE);
+    p.scratchpad = memory(scratchpad, engine_, DNNL_MEMORY_NONE);
+    p.reorders = fitted != d.plain_w;
+    p.args = {{names[0], p.image},
+              {names[1], p.reorders ? p.fitted : p.weights},
+              {names[2], p.output},
+              {DNNL_ARG_SCRATCHPAD, p.scratchpad}};
+    if (!p.reorders) return;
+    const bool written = way == Way::kBackwardWeight;
+    const memory& from = written ? p.fitted : p.weights;
+    const memory& to = written ? p.weights : p.fitted;
+    p.reorder = dnnl::reorder(from, to);
+    p.reorder_args = {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}};
+  }
+
+  const int threads_;
+  CachingAllocator& allocator_;
+  dnnl::engine engine_{dnnl::engine::kind::cpu, 0};
+  dnnl::stream stream_{engine_};
+  absl::flat_hash_map<Key, std::unique_ptr<Primitive>> primitives_;
+  StoragePtr scratch_;
+};
+
+OneDnn::OneDnn(int threads, CachingAllocator& allocator)
+    : impl_(std::make_unique<Impl>(threads, allocator)) {}
+
+OneDnn::~OneDnn() = default;
+
+const char* OneDnn::Version() {
+  static const std::string* const version = [] {
+    const dnnl_version_t* v = dnnl_version();
+    return new std::string(
+        absl::StrCat("oneDNN ", v->major, ".", v->minor, ".", v->patch));
+  }();
+  return version->c_str();
+}
+
+bool OneDnn::WantsLinear(Way way, int threads, std::int64_t n, std::int64_t k,
+                         std::int64_t m) {
+  if (threads > 1) return n * k * m >= (1 << 20);
+  // Weights of 4 MB and more; the forward pass streams through them already.
+  return way != Way::kForward && n >= 16 && k * m >= (1 << 20);
+}
+
+bool OneDnn::WantsConv(Way way, const ImageShape& d) {
+  if (d.c < 16 || d.o < 16) return false;
+  return way != Way::kBackwardWeight || d.q < 8;
+}
+
+absl::Status OneDnn::Linear(Way way, std::int64_t n, std::int64_t k,
+                            std::int64_t m, const float* a, const float* b,
+                            bool accumulate, float* result) {
+  impl_->UseThreads();
+  const float beta = accumulate ? 1.0f : 0.0f;
+  dnnl_status_t status = dnnl_success;
+  switch (way) {
+    case Way::kForward:
+      status = dnnl_sgemm('N', 'T', n, m, k, 1, a, k, b, k, beta, result, m);
+      break;
+    case Way::kBackwardInput:
+      status = dnnl_sgemm('N', 'N', n, k, m, 1, a, m, b, k, beta, result, k);
+      break;
+    case Way::kBackwardWeight:
+      status = dnnl_sgemm('T', 'N', m, k, n, 1, b, m, a, k, beta, result, k);
+      break;
+  }
+  if (status == dnnl_success) return absl::OkStatus();
+  return absl::InternalError(absl::StrCat("Linear", NameOf(way), " of ", n, "x",
+                                          k, "x", m, ": oneDNN answers status ",
+                                          static_cast<int>(status)));
+}
+
+absl::Status OneDnn::Conv(Way way, const ImageShape& d, const float* a,
+                          const float* b, float* result) {
+  impl_->UseThreads();
+  try {
+    return impl_->Conv(way, d, a, b, result);
+  } catch (const dnnl::error& error) {
+    return absl::InternalError(absl::StrCat(
+        "Conv2d", NameOf(way), " of [", d.n, ", ", d.h, ", ", d.w, ", ", d.c,
+        "] to [", d.n, ", ", d.p, ", ", d.q, ", ", d.o, "] by ", d.r, "x", d.s,
+        ": oneDNN answers ", error.what()));
+  }
+}
+
+}  // namespace troupe::nn::cpu

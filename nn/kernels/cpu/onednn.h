@@ -1,0 +1,59 @@
+// The calls that oneDNN does better than the loops here: convolutions of many
+// channels, and products with weights too large for the cache. Which those
+// are is a fixed rule of the shape (docs/cpu_kernels.md has the measurements).
+//
+//   OneDnn onednn(/*threads=*/1, allocator);
+//   if (OneDnn::WantsConv(OneDnn::Way::kForward, shape)) {
+//     return onednn.Conv(OneDnn::Way::kForward, shape, x, w, y);
+//   }
+//
+// Primitives are made at the first call with a shape and kept with their
+// argument maps. Weights come in plain layout and are reordered in each call.
+// Errors of oneDNN become kInternal, naming the op and its shape.
+
+#ifndef NN_KERNELS_CPU_ONEDNN_H_
+#define NN_KERNELS_CPU_ONEDNN_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "nn/kernels/cpu/loops.h"
+#include "nn/tensor/allocator.h"
+
+namespace troupe::nn::cpu {
+
+class OneDnn {
+ public:
+  enum class Way { kForward, kBackwardInput, kBackwardWeight };
+
+  OneDnn(int threads, CachingAllocator& allocator);
+  ~OneDnn();
+  OneDnn(const OneDnn&) = delete;
+  OneDnn& operator=(const OneDnn&) = delete;
+
+  // "oneDNN 2.6.3"
+  static const char* Version();
+
+  static bool WantsLinear(Way way, int threads, std::int64_t n, std::int64_t k,
+                          std::int64_t m);
+  static bool WantsConv(Way way, const ImageShape& shape);
+
+  // y (+)= x w^T;  dx (+)= dy w;  dw (+)= dy^T x: shapes as in kernels.h. The
+  // two operands come in the order of the Kernels method, the result last.
+  absl::Status Linear(Way way, std::int64_t n, std::int64_t k, std::int64_t m,
+                      const float* a, const float* b, bool accumulate,
+                      float* result);
+
+  // Without bias, overwriting the result; operands as above.
+  absl::Status Conv(Way way, const ImageShape& shape, const float* a,
+                    const float* b, float* result);
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace troupe::nn::cpu
+
+#endif  // NN_KERNELS_CPU_ONEDNN_H_
