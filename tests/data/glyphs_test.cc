@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -23,11 +24,12 @@ GlyphOptions Options(std::int64_t count) {
 std::string Picture(const Bytes& pixels) {
   std::string picture;
   for (int y = 0; y < kGlyphSide; ++y) {
+    std::string line;
     for (int x = 0; x < kGlyphSide; ++x) {
-      picture += " .:*#"[pixels[y * kGlyphSide + x] * 5 / 256];
+      line += " .:*#"[pixels[y * kGlyphSide + x] * 5 / 256];
     }
-    while (picture.back() == ' ') picture.pop_back();
-    picture += '\n';
+    absl::StripTrailingAsciiWhitespace(&line);
+    absl::StrAppend(&picture, line, "\n");
   }
   return picture;
 }

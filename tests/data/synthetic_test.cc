@@ -40,9 +40,8 @@ TEST(SyntheticTest, RegressionIsStandardNormal) {
 }
 
 TEST(SyntheticTest, TargetsAreLinearInTheInputsInEverySplit) {
-  // 10 unknown weights per target follow from 10 samples of one split; here
-  // additivity is enough: the map of a sum is the sum of the maps, so a
-  // target is the same combination of others as its input.
+  // With two inputs, the test split's first input is a combination of two of
+  // the train split; its target must be the same combination of theirs.
   SyntheticOptions options = Regression(3);
   options.input_shape = {2};
   const auto train = *MakeSyntheticDataset(options, "train");
