@@ -1,6 +1,7 @@
 // The part of the op suite that compares with PyTorch: every case of
 // tests/golden/ops_*.safetensors, described there as JSON.
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -34,6 +35,8 @@ class GoldenOps {
     ADD_FAILURE() << "no op is called " << op;
   }
 
+  double worst() const { return worst_; }
+
  private:
   Tensor Input(const std::string& what, const Shape& shape, double scale = 1) {
     return MakeTensor(
@@ -51,11 +54,15 @@ class GoldenOps {
   }
   void Ok(const absl::Status& status) { EXPECT_TRUE(status.ok()) << status; }
 
+  void Expect(const std::string& what, const std::vector<double>& got) {
+    const std::vector<double> want =
+        golden_.Values(absl::StrCat(name_, "/", what));
+    EXPECT_TRUE(Near(got, want, OpTolerance(dtype_))) << what;
+    const Difference difference = Compare(got, want);
+    worst_ = std::max({worst_, difference.norm, difference.max});
+  }
   void Expect(const std::string& what, const Tensor& got) {
-    EXPECT_TRUE(Near(ValuesOf(got),
-                     golden_.Values(absl::StrCat(name_, "/", what)),
-                     OpTolerance(dtype_)))
-        << what;
+    Expect(what, ValuesOf(got));
   }
   void ExpectImage(const std::string& what, const Tensor& nhwc) {
     Tensor nchw = Empty({nhwc.dim(0), nhwc.dim(3), nhwc.dim(1), nhwc.dim(2)});
@@ -169,14 +176,14 @@ class GoldenOps {
       step.first_step = false;
       for (double value : ValuesOf(p)) trajectory.push_back(value);
     }
-    EXPECT_TRUE(
-        Near(trajectory, golden_.Values(name_ + "/p"), OpTolerance(dtype_)));
+    Expect("p", trajectory);
   }
 
   const GoldenFile& golden_;
   const DType dtype_;
   Kernels& kernels_;
   std::string name_;
+  double worst_ = 0;
 };
 
 TEST_P(BackendSuite, AgreesWithPyTorch) {
@@ -191,6 +198,8 @@ TEST_P(BackendSuite, AgreesWithPyTorch) {
       ops.Run(c);
       ++compared;
     }
+    RecordProperty(absl::StrCat("worst_", DTypeName(dtype)),
+                   absl::StrCat(ops.worst()));
   }
   EXPECT_GT(compared, 15);
 }

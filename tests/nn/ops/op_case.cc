@@ -313,7 +313,7 @@ std::vector<OpCase> AllOpCases() {
   AddLinear(1, 1, 1, all);
   AddLinear(20, 10, 5, all);
   AddLinear(7, 33, 17, all);
-  AddLinear(32, 784, 128, all);
+  AddLinear(32, 784, 48, all);
   AddLinear(64, 120, 84, all);
   AddLinear(1, 512, 10, all);
   AddImages(all);
