@@ -14,7 +14,8 @@
 // logarithm, so it is the same on every machine.
 //
 // Cost: about 12 us a sample at construction, 784 bytes a sample of memory.
-// Difficulty: docs/data.md, with the accuracies measured.
+// Difficulty (docs/data.md): a linear model reaches 73 %, LeNet-5 98.7 % after
+// four epochs of a second each.
 
 #ifndef DATA_GLYPHS_H_
 #define DATA_GLYPHS_H_
