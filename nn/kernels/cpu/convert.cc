@@ -68,6 +68,20 @@ bool ConvertFrom(const Tensor& x, Tensor& y) {
   }
 }
 
+using WidenFn = decltype(Loops::widen_f16);
+using NarrowFn = decltype(Loops::narrow_f16);
+
+// Null where the loops have none.
+WidenFn WidenOf(const Loops& loops, DType from) {
+  if (from == DType::kBF16) return loops.widen_bf16;
+  return from == DType::kF16 ? loops.widen_f16 : nullptr;
+}
+
+NarrowFn NarrowOf(const Loops& loops, DType to) {
+  if (to == DType::kBF16) return loops.narrow_bf16;
+  return to == DType::kF16 ? loops.narrow_f16 : nullptr;
+}
+
 template <typename T>
 void FillWith(T value, Tensor& y) {
   for (T& v : y.span<T>()) v = value;
@@ -82,10 +96,23 @@ bool FillInteger(double value, Tensor& y) {
 
 }  // namespace
 
-bool ConvertAny(const Tensor& x, Tensor& y) {
+bool ConvertAny(const Loops& loops, const Tensor& x, Tensor& y) {
   if (x.dtype() == y.dtype()) {
     if (x.bytes() > 0) std::memmove(y.raw(), x.raw(), x.bytes());
     return true;
+  }
+  if (y.dtype() == DType::kF32) {
+    if (WidenFn widen = WidenOf(loops, x.dtype())) {
+      widen(x.numel(), static_cast<const std::uint16_t*>(x.raw()),
+            y.data<float>());
+      return true;
+    }
+  }
+  if (x.dtype() == DType::kF32) {
+    if (NarrowFn narrow = NarrowOf(loops, y.dtype())) {
+      narrow(x.numel(), x.data<float>(), static_cast<std::uint16_t*>(y.raw()));
+      return true;
+    }
   }
   switch (x.dtype()) {
     case DType::kF32:

@@ -3,13 +3,14 @@
 #ifndef NN_KERNELS_CPU_CONVERT_H_
 #define NN_KERNELS_CPU_CONVERT_H_
 
+#include "nn/kernels/cpu/loops.h"
 #include "nn/tensor/tensor.h"
 
 namespace troupe::nn::cpu {
 
 // y = x, element by element. Tensors of one dtype are copied as they are,
 // whatever the dtype; false where two dtypes differ and one is not floating.
-bool ConvertAny(const Tensor& x, Tensor& y);
+bool ConvertAny(const Loops& loops, const Tensor& x, Tensor& y);
 
 // y = value. False for integer types other than those that hold it exactly.
 bool FillAny(double value, Tensor& y);

@@ -131,7 +131,7 @@ absl::Status CpuKernelSet::Fill(double value, Tensor& y) {
 }
 
 absl::Status CpuKernelSet::Copy(const Tensor& x, Tensor& y) {
-  if (!ConvertAny(x, y))
+  if (!ConvertAny(loops_, x, y))
     return Unsupported("Copy", IsFloating(x.dtype()) ? y : x);
   return absl::OkStatus();
 }

@@ -82,6 +82,13 @@ struct Loops {
   void (*sgd)(std::int64_t n, const SgdScalars& step, const float* grad,
               float* param, float* momentum);
 
+  // 16-bit floating types, as their bits. The f16 pair is null where the
+  // instruction set has no conversion.
+  void (*widen_bf16)(std::int64_t n, const std::uint16_t* x, float* y);
+  void (*narrow_bf16)(std::int64_t n, const float* x, std::uint16_t* y);
+  void (*widen_f16)(std::int64_t n, const std::uint16_t* x, float* y);
+  void (*narrow_f16)(std::int64_t n, const float* x, std::uint16_t* y);
+
   // Returns the sum of squares; d may be null.
   double (*squared_error)(std::int64_t n, const float* prediction,
                           const float* target, float* d);

@@ -4,6 +4,7 @@
 #define NN_KERNELS_CPU_MAKE_LOOPS_H_
 
 #include "nn/kernels/cpu/conv_loops.h"
+#include "nn/kernels/cpu/convert_loops.h"
 #include "nn/kernels/cpu/element_loops.h"
 #include "nn/kernels/cpu/linear_loops.h"
 #include "nn/kernels/cpu/loops.h"
@@ -39,6 +40,12 @@ constexpr Loops MakeLoops(const char* name) {
   loops.fill = Fill;
   loops.transpose = Transpose;
   loops.sgd = Sgd;
+  loops.widen_bf16 = WidenBf16;
+  loops.narrow_bf16 = NarrowBf16;
+#if defined(__F16C__)
+  loops.widen_f16 = WidenF16;
+  loops.narrow_f16 = NarrowF16;
+#endif
   loops.squared_error = SquaredError;
   loops.cross_entropy_row = CrossEntropyRow;
   return loops;

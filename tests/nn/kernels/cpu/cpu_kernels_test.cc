@@ -1,0 +1,279 @@
+// What //tests/nn/ops does not ask of the cpu kernels: shapes on both sides of
+// every choice of kernel, operands at any address, and choices that only the
+// cpu set has. Agreement is with the reference kernels.
+
+#include "nn/kernels/cpu/cpu_kernels.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "nn/kernels/reference/reference_kernels.h"
+#include "tests/nn/testing/tensor_values.h"
+
+namespace troupe::nn {
+namespace {
+
+constexpr double kTolerance = 3e-6;  // of the norm, and of the largest element
+
+struct Set {
+  std::string name;
+  CpuKernelOptions options;
+};
+
+std::vector<Set> Sets() {
+  const std::pair<CpuIsa, const char*> isas[] = {{CpuIsa::kPlain, "plain"},
+                                                 {CpuIsa::kAvx2, "avx2"},
+                                                 {CpuIsa::kAvx512, "avx512"}};
+  std::vector<Set> sets;
+  for (auto [isa, name] : isas) {
+    if (isa <= BestCpuIsa()) sets.push_back({name, {isa, 1, false}});
+  }
+  sets.push_back({"onednn", {BestCpuIsa(), 1, true}});
+  sets.push_back({"onednn_2_threads", {BestCpuIsa(), 2, true}});
+  return sets;
+}
+
+// Tensors that begin `shift` floats behind a cache line.
+class Shifted {
+ public:
+  Shifted(Kernels& kernels, std::int64_t shift)
+      : kernels_(kernels), shift_(shift) {}
+
+  Tensor operator()(const Shape& shape) {
+    Tensor room = Tensor::Zeros({shape.numel() + shift_}, DType::kF32,
+                                kernels_.allocator());
+    Tensor t = room.FlatView(shift_, shape);
+    const std::vector<double> draws =
+        NormalDraws(absl::StrCat("operand ", made_++), shape.numel());
+    std::copy(draws.begin(), draws.end(), t.data<float>());
+    return t;
+  }
+
+ private:
+  Kernels& kernels_;
+  const std::int64_t shift_;
+  int made_ = 0;
+};
+
+using Outcomes = std::vector<Tensor>;
+using Program = std::function<Outcomes(Kernels&, Shifted)>;
+
+Outcomes Linear(std::int64_t N, std::int64_t K, std::int64_t M, Kernels& k,
+                Shifted make) {
+  Tensor x = make({N, K}), w = make({M, K}), b = make({M}), dy = make({N, M});
+  Tensor y = make({N, M}), dx = make({N, K});
+  Tensor dw = make({M, K}), db = make({M}), more_dw = make({M, K});
+  Tensor more_db = make({M});
+  EXPECT_TRUE(k.LinearForward(x, w, b, y).ok());
+  EXPECT_TRUE(k.LinearBackwardInput(dy, w, dx).ok());
+  EXPECT_TRUE(k.LinearBackwardWeight(x, dy, false, dw, db).ok());
+  EXPECT_TRUE(k.LinearBackwardWeight(x, dy, true, more_dw, more_db).ok());
+  return {y, dx, dw, db, more_dw, more_db};
+}
+
+Outcomes Conv(const Window2d& window, const Shape& x_shape, std::int64_t O,
+              Kernels& k, Shifted make) {
+  const Shape y_shape = {x_shape[0], window.OutH(x_shape[1]),
+                         window.OutW(x_shape[2]), O};
+  const Shape w_shape = {O, x_shape[3], window.kernel_h, window.kernel_w};
+  Tensor x = make(x_shape), w = make(w_shape), b = make({O});
+  Tensor dy = make(y_shape), y = make(y_shape), dx = make(x_shape);
+  Tensor dw = make(w_shape), db = make({O}), more_dw = make(w_shape);
+  Tensor more_db = make({O});
+  EXPECT_TRUE(k.Conv2dForward(window, x, w, b, y).ok());
+  EXPECT_TRUE(k.Conv2dBackwardInput(window, dy, w, dx).ok());
+  EXPECT_TRUE(k.Conv2dBackwardWeight(window, x, dy, false, dw, db).ok());
+  EXPECT_TRUE(
+      k.Conv2dBackwardWeight(window, x, dy, true, more_dw, more_db).ok());
+  return {y, dx, dw, db, more_dw, more_db};
+}
+
+Outcomes Pool(const Window2d& window, const Shape& x_shape, Kernels& k,
+              Shifted make) {
+  const Shape y_shape = {x_shape[0], window.OutH(x_shape[1]),
+                         window.OutW(x_shape[2]), x_shape[3]};
+  Tensor x = make(x_shape), dy = make(y_shape), y = make(y_shape);
+  Tensor dx = make(x_shape);
+  Tensor at = Tensor::Zeros(y_shape, DType::kI32, k.allocator());
+  EXPECT_TRUE(k.MaxPool2dForward(window, x, y, at).ok());
+  EXPECT_TRUE(k.MaxPool2dBackward(window, dy, at, dx).ok());
+  return {y, dx};
+}
+
+struct Case {
+  std::string name;
+  Program run;
+};
+
+// Both sides of: 1, 3 and 4 samples (dot products), w or x transposed, tails
+// of every width, sums longer than a chain, weights that oneDNN takes.
+void AddLinears(std::vector<Case>& cases) {
+  const std::int64_t shapes[][3] = {
+      {1, 5, 3},     {3, 70, 9},    {4, 70, 9},      {5, 16, 16},
+      {20, 10, 10},  {20, 10, 5},   {16, 400, 120},  {17, 31, 33},
+      {33, 65, 7},   {64, 513, 10}, {67, 1100, 130}, {130, 48, 200},
+      {700, 3, 100}, {64, 300, 64}, {24, 1030, 1031}};
+  for (const auto& s : shapes) {
+    cases.push_back({absl::StrCat("linear_", s[0], "x", s[1], "x", s[2]),
+                     [N = s[0], K = s[1], M = s[2]](Kernels& k, Shifted make) {
+                       return Linear(N, K, M, k, make);
+                     }});
+  }
+}
+
+// Both sides of: planar or channels, gradients by outputs or by runs, padded
+// or not, many channels (oneDNN), long sums, 1x1.
+void AddConvs(std::vector<Case>& cases) {
+  const std::tuple<std::string, Window2d, Shape, std::int64_t> all[] = {
+      {"toy_first", {5, 5}, {2, 32, 32, 3}, 6},
+      {"toy_second", {5, 5}, {2, 14, 14, 6}, 16},
+      {"grey", {3, 3, 1, 1, 1, 1}, {2, 28, 28, 1}, 32},
+      {"one_output", {3, 3}, {2, 20, 40, 2}, 1},
+      {"strided", {7, 7, 2, 2, 3, 3}, {1, 18, 18, 3}, 24},
+      {"uneven", {2, 3, 3, 2, 1, 0}, {3, 11, 9, 5}, 7},
+      {"many_channels", {3, 3, 1, 1, 1, 1}, {2, 8, 8, 32}, 48},
+      {"small_images", {3, 3, 1, 1, 1, 1}, {2, 4, 4, 160}, 40},
+      {"leftover", {3, 3, 4, 4, 0, 0}, {2, 9, 10, 16}, 16},
+      {"pointwise", {1, 1}, {2, 7, 7, 40}, 24},
+      {"pointwise_strided", {1, 1, 2, 2, 0, 0}, {2, 7, 8, 20}, 17},
+  };
+  for (const auto& [name, window, x, O] : all) {
+    cases.push_back({"conv_" + name,
+                     [window = window, x = x, O = O](Kernels& k, Shifted make) {
+                       return Conv(window, x, O, k, make);
+                     }});
+  }
+}
+
+void AddPools(std::vector<Case>& cases) {
+  const Window2d halve{2, 2, 2, 2}, three{3, 3, 2, 2, 1, 1};
+  for (std::int64_t C : {1, 2, 3, 5, 6, 8, 9, 16, 33}) {
+    for (const auto& [name, window] :
+         {std::pair("halve", halve), std::pair("three", three)}) {
+      for (const Shape& x : {Shape{2, 10, 14, C}, Shape{1, 7, 5, C}}) {
+        cases.push_back({absl::StrCat("pool_", name, "_", x[1], "x", C),
+                         [window = window, x](Kernels& k, Shifted make) {
+                           return Pool(window, x, k, make);
+                         }});
+      }
+    }
+  }
+}
+
+std::vector<Case> Cases() {
+  std::vector<Case> cases;
+  AddLinears(cases);
+  AddConvs(cases);
+  AddPools(cases);
+  return cases;
+}
+
+class CpuKernelsTest : public testing::TestWithParam<Set> {};
+
+TEST_P(CpuKernelsTest, AgreeWithTheReferenceOnBothSidesOfEveryChoice) {
+  const auto oracle = CreateReferenceKernels();
+  const auto kernels = CreateCpuKernels(GetParam().options);
+  for (const Case& c : Cases()) {
+    const Outcomes want = c.run(*oracle, Shifted(*oracle, 0));
+    const Outcomes got = c.run(*kernels, Shifted(*kernels, 0));
+    for (std::size_t i = 0; i < want.size(); ++i) {
+      EXPECT_TRUE(Near(ValuesOf(got[i]), ValuesOf(want[i]), kTolerance))
+          << c.name << ", outcome " << i;
+    }
+  }
+}
+
+TEST_P(CpuKernelsTest, GiveTheSameBitsAtAnyAddressAndOnEveryCall) {
+  const auto kernels = CreateCpuKernels(GetParam().options);
+  for (const Case& c : Cases()) {
+    const Outcomes first = c.run(*kernels, Shifted(*kernels, 0));
+    for (std::int64_t shift : {0, 1, 7}) {
+      const Outcomes again = c.run(*kernels, Shifted(*kernels, shift));
+      for (std::size_t i = 0; i < first.size(); ++i) {
+        EXPECT_TRUE(BitEqual(again[i], first[i]))
+            << c.name << ", outcome " << i << ", " << shift
+            << " floats behind a cache line";
+      }
+    }
+  }
+}
+
+// A row of a batch does not depend on the rows beside it, as long as the shape
+// chooses the same kernel.
+TEST_P(CpuKernelsTest, ASampleHasTheSameBitsAmongOtherSamples) {
+  const auto kernels = CreateCpuKernels(GetParam().options);
+  Shifted make(*kernels, 0);
+  Tensor x = make({64, 40}), w = make({24, 40}), b = make({24}),
+         y = make({64, 24});
+  ASSERT_TRUE(kernels->LinearForward(x, w, b, y).ok());
+  for (std::int64_t begin : {1, 5, 30}) {
+    Tensor part = make({34, 24});
+    ASSERT_TRUE(
+        kernels->LinearForward(x.Slice(begin, begin + 34), w, b, part).ok());
+    EXPECT_TRUE(BitEqual(part, y.Slice(begin, begin + 34))) << begin;
+  }
+}
+
+TEST_P(CpuKernelsTest, AnEmptyBatchAddsNothing) {
+  const auto kernels = CreateCpuKernels(GetParam().options);
+  Shifted make(*kernels, 0);
+  Tensor x = make({0, 4}), dy = make({0, 3}), dw = make({3, 4}), db = make({3});
+  ASSERT_TRUE(kernels->LinearBackwardWeight(x, dy, false, dw, db).ok());
+  EXPECT_EQ(ValuesOf(dw), std::vector<double>(12, 0.0));
+  EXPECT_EQ(ValuesOf(db), std::vector<double>(3, 0.0));
+}
+
+INSTANTIATE_TEST_SUITE_P(Sets, CpuKernelsTest, testing::ValuesIn(Sets()),
+                         [](const testing::TestParamInfo<Set>& info) {
+                           return info.param.name;
+                         });
+
+TEST(CpuKernelsDescribe, NamesInstructionSetThreadsAndLibrary) {
+  CpuKernelOptions options;
+  options.isa = CpuIsa::kPlain;
+  options.onednn = false;
+  EXPECT_EQ(CreateCpuKernels(options)->Describe(), "cpu:0, plain, 1 thread");
+  options.isa = BestCpuIsa();
+  options.threads = 2;
+  options.onednn = true;
+  const std::string words = CreateCpuKernels(options)->Describe();
+  EXPECT_NE(words.find("2 threads, oneDNN 2."), std::string::npos) << words;
+}
+
+// exp is good to an ulp or two wherever a logit lies below the largest.
+TEST(CpuKernelsSoftmax, FollowsTheReferenceOverTheWholeRange) {
+  const auto oracle = CreateReferenceKernels();
+  for (const Set& set : Sets()) {
+    const auto kernels = CreateCpuKernels(set.options);
+    const double step = 11.0 / 128;  // differences without rounding
+    std::vector<double> logits(1000);
+    for (int i = 0; i < 1000; ++i) logits[i] = i == 500 ? 3 : 3 - step * i;
+    std::vector<Tensor> results;
+    for (Kernels* k : {oracle.get(), kernels.get()}) {
+      Tensor x = MakeTensor({1, 1000}, DType::kF32, logits, k->allocator());
+      Tensor label = Tensor::Of<std::int64_t>({1}, {999}, k->allocator());
+      Tensor d = Tensor::Zeros({1, 1000}, DType::kF32, k->allocator());
+      Tensor stats = Tensor::Zeros({3}, DType::kF64, k->allocator());
+      ASSERT_TRUE(k->SoftmaxCrossEntropy(x, label, -100, stats, d).ok());
+      results.push_back(d);
+      results.push_back(stats);
+    }
+    const std::vector<double> want = ValuesOf(results[0]);
+    const std::vector<double> got = ValuesOf(results[2]);
+    for (int i = 0; i < 1000; ++i) {
+      EXPECT_NEAR(got[i], want[i], 4e-7 * std::abs(want[i]) + 1e-37)
+          << set.name << ", class " << i;
+    }
+    EXPECT_TRUE(Near(ValuesOf(results[3]), ValuesOf(results[1]), 1e-7));
+  }
+}
+
+}  // namespace
+}  // namespace troupe::nn
