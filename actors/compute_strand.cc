@@ -10,6 +10,7 @@ namespace troupe::actors {
 absl::Status ComputeState::Init(Self self, JobRuntimePtr runtime, int rank) {
   self_ = self;
   runtime_ = std::move(runtime);
+  rank_ = rank;
   StepRunner::Setup setup;
   setup.rank = rank;
   setup.spec = &runtime_->spec;
@@ -44,6 +45,11 @@ absl::Status ComputeState::OnTransfer(const Transfer& transfer) {
 }
 
 absl::Status ComputeState::OnResume() {
+  if (rounds_left_ > 0) {
+    --rounds_left_;
+    self_->send(self_, resume_atom::value);
+    return absl::OkStatus();
+  }
   resuming_ = false;
   return Go();
 }
@@ -62,6 +68,7 @@ absl::Status ComputeState::Go() {
         return absl::OkStatus();
       case StepRunner::State::kYielded:
         resuming_ = true;
+        if (runtime_->mailbox_rounds) rounds_left_ = runtime_->mailbox_rounds();
         self_->send(self_, resume_atom::value);
         return absl::OkStatus();
       case StepRunner::State::kDone:
@@ -82,6 +89,9 @@ absl::Status ComputeState::BeginNext() {
 
 void ComputeState::FinishStep() {
   running_ = false;
+  if (runtime_->after_step && runner_->kind() == StepKind::kTrain) {
+    runtime_->after_step(rank_, runner_->step(), runner_->arena());
+  }
   done_.losses.push_back(runner_->loss());
   if (++next_in_front_ < queue_.front().steps.size()) return;
   queue_.pop_front();

@@ -55,6 +55,7 @@ class ComputeState : public StepRunner::Host {
 
   Self self_ = nullptr;
   JobRuntimePtr runtime_;
+  int rank_ = 0;
   ComputePeersPtr peers_;
   std::unique_ptr<StepRunner> runner_;
   std::deque<RunSteps> queue_;
@@ -62,6 +63,7 @@ class ComputeState : public StepRunner::Host {
   StepsDone done_;                 // of queue_.front(), so far
   bool running_ = false;           // a step has begun and not ended
   bool resuming_ = false;          // a resume message is under way
+  int rounds_left_ = 0;            // resumes that only look into the mailbox
 };
 
 ComputeActor::behavior_type ComputeBehavior(ComputeState::Self self,

@@ -6,6 +6,7 @@
 #define ACTORS_JOB_RUNTIME_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -19,6 +20,7 @@
 #include "actors/step_types.h"
 #include "comm/communicator.h"
 #include "data/sampler.h"
+#include "nn/arena/parameter_arena.h"
 
 namespace troupe::actors {
 
@@ -70,6 +72,13 @@ struct JobRuntime {
   std::vector<std::unique_ptr<comm::Communicator>> dp;
 
   JobObserver* observer = nullptr;  // may be null
+  // Where the simulator looks in; null in production. Called on the compute
+  // strand: after a training step, and for the number of times a yielding
+  // strand looks into its mailbox before it goes on.
+  std::function<void(int rank, std::int64_t step,
+                     const nn::ParameterArena& arena)>
+      after_step;
+  std::function<int()> mailbox_rounds;
   JobOutcome outcome;
 
   // Ends all collectives of the job, on every rank.

@@ -70,6 +70,10 @@ absl::StatusOr<std::string> FindLatestCheckpoint(nn::FileSystem& files,
 absl::StatusOr<std::vector<std::string>> ListCheckpoints(
     nn::FileSystem& files, const std::string& dir);
 
+// Removes a whole checkpoint. It loses its name first, so that half a one never
+// looks whole.
+absl::Status RemoveCheckpoint(nn::FileSystem& files, const std::string& path);
+
 // A checkpoint opened for reading: every file is there and its header checked.
 class Checkpoint {
  public:

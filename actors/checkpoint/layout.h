@@ -25,6 +25,8 @@
 namespace troupe::actors {
 
 inline constexpr char kIndexName[] = "model.safetensors.index.json";
+// Between the name of a checkpoint and the number of the process at work on it.
+inline constexpr char kTemporaryMark[] = ".tmp-";
 inline constexpr char kStateName[] = "trainer_state.json";
 
 inline std::string CheckpointName(std::int64_t step) {
@@ -43,15 +45,11 @@ inline std::optional<std::int64_t> ParseCheckpointName(absl::string_view name) {
   return step;
 }
 
-// "step-00000100.tmp-<pid>": not whole yet, or not any more.
-inline std::string TemporaryName(std::int64_t step, int pid) {
-  return absl::StrCat(CheckpointName(step), ".tmp-", pid);
-}
-
+// The step of an unfinished one's: "step-00000100.tmp-<pid>".
 inline std::optional<std::int64_t> ParseTemporaryName(absl::string_view name) {
-  const std::size_t dot = name.find(".tmp-");
-  if (dot == absl::string_view::npos) return std::nullopt;
-  return ParseCheckpointName(name.substr(0, dot));
+  const std::size_t mark = name.find(kTemporaryMark);
+  if (mark == absl::string_view::npos) return std::nullopt;
+  return ParseCheckpointName(name.substr(0, mark));
 }
 
 // File of shard `i` of `n` of the "model" or the "optimizer".

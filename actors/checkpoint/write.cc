@@ -25,6 +25,11 @@ std::string ParentOf(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
+// Of a checkpoint that is not whole yet, or not any more.
+std::string TemporaryName(const std::string& path) {
+  return absl::StrCat(path, kTemporaryMark, getpid());
+}
+
 std::string IndexJson(absl::Span<const CheckpointShard> shards) {
   nlohmann::ordered_json map = nlohmann::ordered_json::object();
   std::uint64_t bytes = 0;
@@ -86,10 +91,9 @@ absl::Status Publish(nn::FileSystem& files, const std::string& dir,
   return replaces ? files.RemoveAll(temporary) : absl::OkStatus();
 }
 
-// Removes what `keep` no longer covers, and what crashed writers left. A whole
-// checkpoint loses its name first: half a one never looks whole.
+// Removes what `keep` no longer covers, and what crashed writers left.
 absl::Status RemoveOld(nn::FileSystem& files, const std::string& dir,
-                       std::int64_t written_step, int keep, int pid) {
+                       std::int64_t written_step, int keep) {
   TROUPE_ASSIGN_OR_RETURN(const std::vector<std::string> names,
                           files.List(dir));
   std::vector<std::int64_t> steps;
@@ -104,29 +108,30 @@ absl::Status RemoveOld(nn::FileSystem& files, const std::string& dir,
   if (keep <= 0) return absl::OkStatus();
   std::sort(steps.rbegin(), steps.rend());
   for (std::size_t i = keep - 1; i < steps.size(); ++i) {
-    const std::string removed =
-        absl::StrCat(dir, "/", TemporaryName(steps[i], pid));
-    TROUPE_RETURN_IF_ERROR(files.Rename(
-        absl::StrCat(dir, "/", CheckpointName(steps[i])), removed));
-    TROUPE_RETURN_IF_ERROR(files.RemoveAll(removed));
+    TROUPE_RETURN_IF_ERROR(RemoveCheckpoint(
+        files, absl::StrCat(dir, "/", CheckpointName(steps[i]))));
   }
   return absl::OkStatus();
 }
 
 }  // namespace
 
+absl::Status RemoveCheckpoint(nn::FileSystem& files, const std::string& path) {
+  const std::string unnamed = TemporaryName(path);
+  TROUPE_RETURN_IF_ERROR(files.Rename(path, unnamed));
+  return files.RemoveAll(unnamed);
+}
+
 absl::StatusOr<std::string> WriteCheckpoint(
     nn::FileSystem& files, const std::string& dir, const TrainerState& state,
     absl::Span<const CheckpointShard> shards, int keep) {
   TROUPE_RETURN_IF_ERROR(CheckShards(shards));
-  const int pid = getpid();
   const bool new_dir = !files.Exists(dir);
   TROUPE_RETURN_IF_ERROR(files.CreateFolder(dir));
   if (new_dir) TROUPE_RETURN_IF_ERROR(files.SyncFolder(ParentOf(dir)));
 
   const std::string path = absl::StrCat(dir, "/", CheckpointName(state.step));
-  const std::string temporary =
-      absl::StrCat(dir, "/", TemporaryName(state.step, pid));
+  const std::string temporary = TemporaryName(path);
   TROUPE_RETURN_IF_ERROR(files.RemoveAll(temporary));
   absl::Status status = WriteFiles(files, temporary, state, shards);
   if (status.ok()) status = Publish(files, dir, temporary, path);
@@ -135,7 +140,7 @@ absl::StatusOr<std::string> WriteCheckpoint(
     files.RemoveAll(temporary).IgnoreError();
     return status;
   }
-  TROUPE_RETURN_IF_ERROR(RemoveOld(files, dir, state.step, keep, pid));
+  TROUPE_RETURN_IF_ERROR(RemoveOld(files, dir, state.step, keep));
   return path;
 }
 

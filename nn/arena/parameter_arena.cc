@@ -22,6 +22,9 @@ double Draw(const Initializer& init, RandomStream& stream) {
       return stream.Uniform(init.a, init.b);
     case Initializer::Kind::kNormal:
       return init.a + init.b * stream.Normal();
+    case Initializer::Kind::kIntegers:
+      return init.a + static_cast<double>(stream.Below(
+                          static_cast<std::uint64_t>(init.b - init.a) + 1));
   }
   return 0;
 }

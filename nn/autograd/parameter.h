@@ -19,16 +19,21 @@ namespace troupe::nn {
 // How a parameter is first filled. Draws are keyed by (seed, full name,
 // element), so they depend on neither order nor rank.
 struct Initializer {
-  enum class Kind { kConstant, kUniform, kNormal };
+  enum class Kind { kConstant, kUniform, kNormal, kIntegers };
   Kind kind = Kind::kConstant;
-  double a = 0;  // constant: value; uniform: low; normal: mean
-  double b = 0;  // uniform: high; normal: standard deviation
+  double a = 0;  // constant: value; uniform, integers: low; normal: mean
+  double b = 0;  // uniform, integers: high; normal: standard deviation
 
   static Initializer Constant(double value) {
     return {Kind::kConstant, value, 0};
   }
   static Initializer Uniform(double bound) {
     return {Kind::kUniform, -bound, bound};
+  }
+  // Every integer of [low, high] alike: for tests in exact arithmetic.
+  static Initializer Integers(int low, int high) {
+    return {Kind::kIntegers, static_cast<double>(low),
+            static_cast<double>(high)};
   }
   static Initializer Normal(double mean, double stddev) {
     return {Kind::kNormal, mean, stddev};

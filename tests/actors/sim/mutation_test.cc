@@ -1,0 +1,158 @@
+// Deliberate bugs, planted into the tables of a simulated job: each must be
+// found, by the invariants or by comparison with one rank, within few seeds.
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "actors/sim/simulation.h"
+#include "gtest/gtest.h"
+#include "tests/actors/sim/small_job.h"
+
+namespace troupe::actors {
+namespace {
+
+using pipeline::Action;
+using pipeline::ActionKind;
+using pipeline::Signal;
+using pipeline::SignalKind;
+using pipeline::StepTable;
+
+constexpr int kRanks = 3;
+constexpr std::uint64_t kSeeds = 200;
+
+using Mutation = std::function<void(int rank, StepTable& table)>;
+
+// Rank 0's parameters after the last step, by name, and what went wrong.
+struct Run {
+  std::map<std::string, std::vector<double>> parameters;
+  absl::Status status;
+  absl::Status invariants;
+};
+
+Run Simulate(int ranks, std::uint64_t seed, const Mutation& mutation) {
+  Run run;
+  SimulationOptions options;
+  options.seed = seed;
+  options.edit_table = mutation;
+  options.after_step = [&](int rank, std::int64_t,
+                           const nn::ParameterArena& arena) {
+    if (rank != 0) return;
+    for (const nn::ArenaSlot& slot : arena.slots()) {
+      const auto values = slot.parameter->value.span<double>();
+      run.parameters[slot.parameter->name].assign(values.begin(), values.end());
+    }
+  };
+  const JobSpec spec = SmallJob({ranks, Numbers::kExact, 2});
+  Simulation simulation(spec, options);
+  run.status = simulation.Run().status();
+  run.invariants =
+      CheckInvariants(simulation.recorder(), simulation.plan(), 0, spec.steps);
+  return run;
+}
+
+// How the bug was found within kSeeds seeds; empty: it was not.
+struct Found {
+  std::string by_status, by_invariant;
+  bool by_comparison = false;
+};
+
+Found Hunt(const Mutation& mutation) {
+  const Run sound = Simulate(/*ranks=*/1, /*seed=*/0, nullptr);
+  Found found;
+  for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
+    const Run run = Simulate(kRanks, seed, mutation);
+    if (!run.status.ok()) found.by_status = run.status.ToString();
+    if (!run.invariants.ok()) found.by_invariant = run.invariants.ToString();
+    if (run.status.ok() && run.parameters != sound.parameters) {
+      found.by_comparison = true;
+    }
+  }
+  return found;
+}
+
+void DropNeed(StepTable& table, ActionKind kind, SignalKind need) {
+  for (Action& action : table.actions) {
+    if (action.kind != kind) continue;
+    auto& needs = action.needs;
+    needs.erase(
+        std::remove_if(needs.begin(), needs.end(),
+                       [need](const Signal& s) { return s.kind == need; }),
+        needs.end());
+  }
+}
+
+TEST(MutationTest, TheSoundTableIsFoundSound) {
+  const Found found = Hunt(nullptr);
+  EXPECT_EQ(found.by_status, "");
+  EXPECT_EQ(found.by_invariant, "");
+  EXPECT_FALSE(found.by_comparison);
+}
+
+TEST(MutationTest, BucketsLaunchedOutOfOrder) {
+  const Found found = Hunt([](int rank, StepTable& table) {
+    if (rank != 1) return;
+    const int a = table.Find(ActionKind::kReduceBucket, 0);
+    const int b = table.Find(ActionKind::kReduceBucket, 1);
+    std::swap(table.actions[a], table.actions[b]);
+  });
+  // The buckets are equally long, so no group could notice: the wrong sums
+  // simply arrive in the wrong places.
+  EXPECT_TRUE(absl::StrContains(found.by_invariant, "rank 1 launched"))
+      << found.by_invariant;
+  EXPECT_TRUE(found.by_comparison);
+}
+
+TEST(MutationTest, ABucketForgotten) {
+  const Found found = Hunt([](int, StepTable& table) {
+    // The last bucket is neither reduced nor updated, on any rank.
+    const int bucket = table.buckets() - 1;
+    auto& actions = table.actions;
+    actions.erase(
+        std::remove_if(actions.begin(), actions.end(),
+                       [bucket](const Action& action) {
+                         return action.index == bucket &&
+                                (action.kind == ActionKind::kReduceBucket ||
+                                 action.kind == ActionKind::kUpdateBucket);
+                       }),
+        actions.end());
+  });
+  EXPECT_TRUE(absl::StrContains(found.by_invariant, "not launched"))
+      << found.by_invariant;
+  EXPECT_TRUE(found.by_comparison);
+}
+
+TEST(MutationTest, ABucketForgottenByOneRankHangsAndIsNamed) {
+  const Found found = Hunt([](int rank, StepTable& table) {
+    if (rank != 2) return;
+    table.actions.pop_back();  // UP of the last bucket
+    table.actions.pop_back();  // AR of the last bucket
+  });
+  // Rank 2 goes on to the next step, whose first collective is another one.
+  EXPECT_NE(found.by_status, "");
+}
+
+TEST(MutationTest, AnUpdateBeforeItsReduction) {
+  const Found found = Hunt([](int, StepTable& table) {
+    DropNeed(table, ActionKind::kUpdateBucket, SignalKind::kBucketReduced);
+  });
+  EXPECT_TRUE(absl::StrContains(found.by_invariant, "before its reduction"))
+      << found.by_invariant;
+  EXPECT_TRUE(found.by_comparison);
+}
+
+TEST(MutationTest, AnUpdateBeforeTheLastReaderOfTheWeight) {
+  const Found found = Hunt([](int, StepTable& table) {
+    DropNeed(table, ActionKind::kUpdateBucket, SignalKind::kBucketReleased);
+  });
+  // Orders and counts are all as they should be; only the numbers are not.
+  EXPECT_EQ(found.by_status, "");
+  EXPECT_TRUE(found.by_comparison);
+}
+
+}  // namespace
+}  // namespace troupe::actors

@@ -1,0 +1,35 @@
+// A job small enough to simulate thousands of times: an MLP on 24 samples a
+// step, a bucket per layer. Two variants: floats, and exact numbers,
+// so that every order of additions gives the same bits.
+//
+//   JobSpec spec = SmallJob({/*ranks=*/4, Numbers::kExact});
+//
+// The exact variant computes in f64 on small integers, with a rate that makes
+// the update a multiplication by a power of two (16 of the 24 samples count, so
+// that the divisor is one), for the two steps that 53 bits hold.
+
+#ifndef TESTS_ACTORS_SIM_SMALL_JOB_H_
+#define TESTS_ACTORS_SIM_SMALL_JOB_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "actors/job_spec.h"
+
+namespace troupe::actors {
+
+enum class Numbers { kFloat, kExact };
+
+struct SmallJobOptions {
+  int ranks = 1;
+  Numbers numbers = Numbers::kFloat;
+  std::int64_t steps = 2;  // at most 2 are exact
+};
+
+inline constexpr std::int64_t kSmallJobBatch = 24;
+
+JobSpec SmallJob(const SmallJobOptions& options);
+
+}  // namespace troupe::actors
+
+#endif  // TESTS_ACTORS_SIM_SMALL_JOB_H_
