@@ -1,5 +1,5 @@
 // The one order in which Troupe adds up what n ranks hold, so that a sum has
-// the same bits on every transport (docs/determinism.md, docs/collectives.md).
+// the same bits on every transport (docs/collectives.md).
 //
 //   const void* sources[3] = {a, b, c};         // 1000 floats each
 //   void* results[3] = {a, b, c};               // in place, all of them

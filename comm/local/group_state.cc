@@ -10,7 +10,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "comm/reduction_tree.h"
-#include "nn/tensor/check.h"
 
 namespace troupe::comm::internal {
 namespace {

@@ -2,6 +2,7 @@
 
 #include <sched.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <utility>
 
@@ -23,14 +24,23 @@ void Pause() {
 
 // The patience of RunInline: some microseconds of spinning, since a peer on
 // another core comes within that or not soon; then the core is given to others,
-// who may be the ranks waited for.
+// who may be the ranks waited for. Where spinning was in vain the last time
+// (ranks share a core), it is shorter the next.
 class Waiter {
  public:
-  explicit Waiter(absl::Duration timeout) : timeout_(timeout) {}
+  Waiter(absl::Duration timeout, int* spins)
+      : timeout_(timeout), spins_(spins), spins_now_(*spins) {}
+  ~Waiter() {
+    *spins_ = waits_ > spins_now_ ? std::max(spins_now_ / 2, kSpinsMin)
+                                  : std::min(spins_now_ * 2, kSpinsMax);
+  }
+
+  static constexpr int kSpinsMin = 16;
+  static constexpr int kSpinsMax = 256;
 
   // False when the time is over.
   bool Wait() {
-    if (++waits_ <= kSpins) {
+    if (++waits_ <= spins_now_) {
       Pause();
       return true;
     }
@@ -40,13 +50,14 @@ class Waiter {
     if (deadline_ == absl::InfinitePast()) deadline_ = now + timeout_;
     return now < deadline_;
   }
-  bool just_lost_patience() const { return waits_ == kSpins; }
+  bool just_lost_patience() const { return waits_ == spins_now_; }
 
  private:
-  static constexpr int kSpins = 256;
   static constexpr int kWaitsPerClock = 16;
 
   const absl::Duration timeout_;
+  int* const spins_;
+  const int spins_now_;
   absl::Time deadline_ = absl::InfinitePast();
   int waits_ = 0;
 };
@@ -99,7 +110,7 @@ class LocalCommunicator : public Communicator {
     GroupState::Effects effects;
     state_->Join(rank_, seq, collective, Event(), /*with_event=*/false);
     state_->Arm(rank_, seq, /*with_event=*/false, &effects);
-    Waiter waiter(timeout);
+    Waiter waiter(timeout, &spins_);
     while (!state_->finished(seq)) {
       if (state_->aborted()) {
         state_->Leave(rank_);
@@ -207,6 +218,7 @@ class LocalCommunicator : public Communicator {
   std::uint64_t next_ = 0;
   std::uint64_t head_ = 0;
   std::uint64_t seen_version_ = 0;
+  int spins_ = Waiter::kSpinsMax;
 };
 
 }  // namespace

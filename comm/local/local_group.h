@@ -16,7 +16,7 @@
 // for a collective that they have started aborts the group (kUnavailable), as
 // does starting one that needs a rank that is gone.
 //
-// Cost: two spinning threads on two cores take 0.4-0.7 us for an all_reduce of
+// Cost: two threads on two cores take 0.3-1.0 us for an all_reduce of
 // up to 4 KB with RunInline(), which allocates nothing; tools/bench/comm
 // measures it. Start() allocates its Event.
 

@@ -3,7 +3,6 @@
 #include <atomic>
 #include <thread>
 
-#include "absl/strings/match.h"
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "tests/comm/communicator_suite.h"

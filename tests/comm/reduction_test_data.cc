@@ -1,6 +1,5 @@
 #include "tests/comm/reduction_test_data.h"
 
-#include <cmath>
 #include <limits>
 #include <type_traits>
 
