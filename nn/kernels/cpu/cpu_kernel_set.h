@@ -73,7 +73,6 @@ class CpuKernelSet final : public Kernels {
   absl::Status Unsupported(absl::string_view op, const Tensor& t) const;
   // At least `floats` of 64-byte aligned memory, kept between calls.
   float* Scratch(std::int64_t floats);
-  bool UsesOneDnn() const;
   // Made at the first use: a rank of small layers never pays for it.
   OneDnn& GetOneDnn();
   // dw (+)= ...; by oneDNN or our loops.
@@ -83,6 +82,9 @@ class CpuKernelSet final : public Kernels {
 
   const CpuKernelOptions options_;
   const Loops& loops_;
+  // oneDNN takes the best instructions of the CPU, so it is left out where the
+  // caller asked for less than that.
+  const bool uses_onednn_;
   CachingAllocator allocator_;
   StoragePtr scratch_;
   std::unique_ptr<OneDnn> onednn_;

@@ -21,9 +21,7 @@ bool HasF16c() {
 }
 #endif
 
-}  // namespace
-
-CpuIsa BestCpuIsa() {
+CpuIsa AskTheCpu() {
 #if defined(__x86_64__)
   __builtin_cpu_init();
   if (HasF16c() && __builtin_cpu_supports("avx512f") &&
@@ -38,6 +36,14 @@ CpuIsa BestCpuIsa() {
   }
 #endif
   return CpuIsa::kPlain;
+}
+
+}  // namespace
+
+CpuIsa BestCpuIsa() {
+  // Asking takes microseconds in a virtual machine.
+  static const CpuIsa best = AskTheCpu();
+  return best;
 }
 
 std::unique_ptr<Kernels> CreateCpuKernels(const CpuKernelOptions& options) {
@@ -63,19 +69,15 @@ const Loops& LoopsFor(CpuIsa isa) {
 }  // namespace
 
 CpuKernelSet::CpuKernelSet(const CpuKernelOptions& options)
-    : options_(options), loops_(LoopsFor(options.isa)) {}
+    : options_(options),
+      loops_(LoopsFor(options.isa)),
+      uses_onednn_(options.onednn && options.isa >= BestCpuIsa()) {}
 
 std::string CpuKernelSet::Describe() const {
   return absl::StrCat(
       device().ToString(), ", ", loops_.name, ", ", options_.threads,
-      options_.threads == 1 ? " thread" : " threads", UsesOneDnn() ? ", " : "",
-      UsesOneDnn() ? OneDnn::Version() : "");
-}
-
-// oneDNN takes the best instructions of the CPU, so it is left out where the
-// caller asked for less than that.
-bool CpuKernelSet::UsesOneDnn() const {
-  return options_.onednn && options_.isa >= BestCpuIsa();
+      options_.threads == 1 ? " thread" : " threads", uses_onednn_ ? ", " : "",
+      uses_onednn_ ? OneDnn::Version() : "");
 }
 
 OneDnn& CpuKernelSet::GetOneDnn() {

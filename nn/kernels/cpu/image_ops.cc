@@ -48,7 +48,7 @@ absl::Status CpuKernelSet::Conv2dForward(const Window2d& window,
     return LinearForward(x.View({PixelsOut(shape), shape.c}),
                          w.View({shape.o, shape.c}), b, pixels);
   }
-  if (UsesOneDnn() && OneDnn::WantsConv(Way::kForward, shape)) {
+  if (uses_onednn_ && OneDnn::WantsConv(Way::kForward, shape)) {
     TROUPE_RETURN_IF_ERROR(GetOneDnn().Conv(Way::kForward, shape,
                                             x.data<float>(), w.data<float>(),
                                             y.data<float>()));
@@ -80,7 +80,7 @@ absl::Status CpuKernelSet::Conv2dBackwardInput(const Window2d& window,
     return LinearBackwardInput(dy.View({PixelsOut(shape), shape.o}),
                                w.View({shape.o, shape.c}), pixels);
   }
-  if (UsesOneDnn() && OneDnn::WantsConv(Way::kBackwardInput, shape)) {
+  if (uses_onednn_ && OneDnn::WantsConv(Way::kBackwardInput, shape)) {
     return GetOneDnn().Conv(Way::kBackwardInput, shape, dy.data<float>(),
                             w.data<float>(), dx.data<float>());
   }
@@ -121,7 +121,7 @@ absl::Status CpuKernelSet::Conv2dBackwardWeight(const Window2d& window,
 absl::Status CpuKernelSet::ConvBackwardWeight(const ImageShape& shape,
                                               const Tensor& x, const Tensor& dy,
                                               bool accumulate, Tensor& dw) {
-  if (!UsesOneDnn() || !OneDnn::WantsConv(Way::kBackwardWeight, shape)) {
+  if (!uses_onednn_ || !OneDnn::WantsConv(Way::kBackwardWeight, shape)) {
     loops_.conv_backward_weight(shape, x.data<float>(), dy.data<float>(),
                                 accumulate, dw.data<float>(),
                                 Scratch(loops_.conv_scratch(shape)));

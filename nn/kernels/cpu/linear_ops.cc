@@ -23,7 +23,7 @@ absl::Status CpuKernelSet::LinearForward(const Tensor& x, const Tensor& w,
   }
   if (x.dtype() != DType::kF32) return Unsupported("LinearForward", x);
   const std::int64_t n = x.dim(0), k = x.dim(1), m = w.dim(0);
-  if (UsesOneDnn() &&
+  if (uses_onednn_ &&
       OneDnn::WantsLinear(Way::kForward, options_.threads, n, k, m)) {
     for (std::int64_t i = 0; b.defined() && i < n; ++i) {
       std::copy_n(b.data<float>(), m, y.data<float>() + i * m);
@@ -47,7 +47,7 @@ absl::Status CpuKernelSet::LinearBackwardInput(const Tensor& dy,
   }
   if (dy.dtype() != DType::kF32) return Unsupported("LinearBackwardInput", dy);
   const std::int64_t n = dy.dim(0), k = w.dim(1), m = w.dim(0);
-  if (UsesOneDnn() &&
+  if (uses_onednn_ &&
       OneDnn::WantsLinear(Way::kBackwardInput, options_.threads, n, k, m)) {
     return GetOneDnn().Linear(Way::kBackwardInput, n, k, m, dy.data<float>(),
                               w.data<float>(), /*accumulate=*/false,
@@ -72,7 +72,7 @@ absl::Status CpuKernelSet::LinearBackwardWeight(const Tensor& x,
   }
   if (x.dtype() != DType::kF32) return Unsupported("LinearBackwardWeight", x);
   const std::int64_t n = x.dim(0), k = x.dim(1), m = dy.dim(1);
-  if (UsesOneDnn() &&
+  if (uses_onednn_ &&
       OneDnn::WantsLinear(Way::kBackwardWeight, options_.threads, n, k, m)) {
     TROUPE_RETURN_IF_ERROR(GetOneDnn().Linear(Way::kBackwardWeight, n, k, m,
                                               x.data<float>(), dy.data<float>(),
