@@ -19,9 +19,8 @@ absl::StatusOr<std::unique_ptr<Kernels>> OpenKernels(
     case DeviceType::kCuda:
       break;
   }
-  return absl::UnimplementedError(
-      absl::StrCat("no kernels for ", device.ToString(),
-                   "; use cpu:0 or reference:0"));
+  return absl::UnimplementedError(absl::StrCat(
+      "no kernels for ", device.ToString(), "; use cpu:0 or reference:0"));
 }
 
 }  // namespace troupe::nn

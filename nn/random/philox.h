@@ -61,7 +61,7 @@ class RandomStream {
   double Uniform(double low, double high) {
     return low + (high - low) * UniformF64();
   }
-  double Normal();                          // mean 0, variance 1; Box-Muller
+  double Normal();                           // mean 0, variance 1; Box-Muller
   std::uint64_t Below(std::uint64_t bound);  // [0, bound), unbiased; bound > 0
 
   // Fisher-Yates; O(n), portable.

@@ -94,8 +94,8 @@ class CachingAllocator {
     Device device;
   };
   struct Stats {
-    std::size_t bytes_in_use = 0;   // blocks handed out, headers included
-    std::size_t bytes_cached = 0;   // blocks waiting to be handed out again
+    std::size_t bytes_in_use = 0;  // blocks handed out, headers included
+    std::size_t bytes_cached = 0;  // blocks waiting to be handed out again
     std::size_t bytes_in_use_peak = 0;
     std::int64_t system_allocations = 0;
     std::int64_t allocations = 0;

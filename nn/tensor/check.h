@@ -22,25 +22,24 @@ namespace troupe {
 
 }  // namespace troupe
 
-#define TROUPE_CHECK(condition, why)                          \
-  ((condition) ? static_cast<void>(0)                         \
+#define TROUPE_CHECK(condition, why)  \
+  ((condition) ? static_cast<void>(0) \
                : ::troupe::CheckFailed(__FILE__, __LINE__, #condition, why))
 
 // Returns the status from the enclosing function where it is not ok.
-#define TROUPE_RETURN_IF_ERROR(expr)                        \
-  do {                                                      \
-    if (::absl::Status status_ = (expr); !status_.ok()) {   \
-      return status_;                                       \
-    }                                                       \
+#define TROUPE_RETURN_IF_ERROR(expr)                      \
+  do {                                                    \
+    if (::absl::Status status_ = (expr); !status_.ok()) { \
+      return status_;                                     \
+    }                                                     \
   } while (false)
 
 #define TROUPE_CONCAT_INNER_(a, b) a##b
 #define TROUPE_CONCAT_(a, b) TROUPE_CONCAT_INNER_(a, b)
 
 // TROUPE_ASSIGN_OR_RETURN(Tensor t, Make());
-#define TROUPE_ASSIGN_OR_RETURN(lhs, expr)                                 \
-  TROUPE_ASSIGN_OR_RETURN_IMPL_(TROUPE_CONCAT_(status_or_, __LINE__), lhs, \
-                                expr)
+#define TROUPE_ASSIGN_OR_RETURN(lhs, expr) \
+  TROUPE_ASSIGN_OR_RETURN_IMPL_(TROUPE_CONCAT_(status_or_, __LINE__), lhs, expr)
 #define TROUPE_ASSIGN_OR_RETURN_IMPL_(var, lhs, expr) \
   auto var = (expr);                                  \
   if (!var.ok()) return std::move(var).status();      \

@@ -37,9 +37,9 @@ Tensor Tensor::View(const Shape& shape) const {
 }
 
 Tensor Tensor::Slice(std::int64_t begin, std::int64_t end) const {
-  TROUPE_CHECK(shape_.rank() > 0 && 0 <= begin && begin <= end &&
-                   end <= shape_[0],
-               "a slice lies inside the first axis");
+  TROUPE_CHECK(
+      shape_.rank() > 0 && 0 <= begin && begin <= end && end <= shape_[0],
+      "a slice lies inside the first axis");
   Tensor t = *this;
   const std::int64_t row = shape_[0] == 0 ? 0 : numel() / shape_[0];
   t.shape_.set(0, end - begin);
