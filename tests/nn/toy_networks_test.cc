@@ -228,17 +228,18 @@ std::vector<Setup> Setups() {
   const std::pair<CpuIsa, const char*> sets[] = {{CpuIsa::kPlain, "plain"},
                                                  {CpuIsa::kAvx2, "avx2"},
                                                  {CpuIsa::kAvx512, "avx512"}};
+  auto add = [&](const std::string& name, const CpuKernelOptions& options) {
+    setups.push_back({"cpu_" + name,
+                      [options] { return CreateCpuKernels(options); },
+                      DType::kF32, 1e-5});
+  };
+  CpuKernelOptions options;
+  options.onednn = false;
   for (auto [isa, name] : sets) {
-    if (isa > BestCpuIsa()) continue;
-    for (bool onednn : {false, true}) {
-      CpuKernelOptions options;
-      options.isa = isa;
-      options.onednn = onednn;
-      setups.push_back({absl::StrCat("cpu_", name, onednn ? "_onednn" : "_own"),
-                        [options] { return CreateCpuKernels(options); },
-                        DType::kF32, 1e-5});
-    }
+    options.isa = isa;
+    if (isa <= BestCpuIsa()) add(name, options);
   }
+  add("onednn", CpuKernelOptions());
   return setups;
 }
 

@@ -1,5 +1,5 @@
-// The op suite on the cpu kernels: every instruction set that this machine
-// has, with oneDNN and without.
+// The op suite on the cpu kernels: our loops in every instruction set that this
+// machine has, and oneDNN (which takes the best) on one thread and on two.
 
 #include "nn/kernels/cpu/cpu_kernels.h"
 #include "tests/nn/ops/op_suite.h"
@@ -12,17 +12,21 @@ std::vector<Backend> Backends() {
                                                  {CpuIsa::kAvx2, "avx2"},
                                                  {CpuIsa::kAvx512, "avx512"}};
   std::vector<Backend> backends;
+  auto add = [&](const std::string& name, const CpuKernelOptions& options) {
+    backends.push_back({name,
+                        [options] { return CreateCpuKernels(options); },
+                        {DType::kF32, DType::kBF16, DType::kF16}});
+  };
+  CpuKernelOptions options;
+  options.onednn = false;
   for (auto [isa, name] : sets) {
-    if (isa > BestCpuIsa()) continue;
-    for (bool onednn : {false, true}) {
-      CpuKernelOptions options;
-      options.isa = isa;
-      options.onednn = onednn;
-      backends.push_back({std::string(name) + (onednn ? "_onednn" : "_own"),
-                          [options] { return CreateCpuKernels(options); },
-                          {DType::kF32, DType::kBF16, DType::kF16}});
-    }
+    options.isa = isa;
+    if (isa <= BestCpuIsa()) add(name, options);
   }
+  options = CpuKernelOptions();
+  add("onednn", options);
+  options.threads = 2;
+  add("onednn_2_threads", options);
   return backends;
 }
 
