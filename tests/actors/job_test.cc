@@ -1,0 +1,166 @@
+// Jobs in real threads: determinism, widths, resuming, stopping, evaluation.
+
+#include "actors/job.h"
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "actors/checkpoint/checkpoint.h"
+#include "gtest/gtest.h"
+#include "nn/serialize/file_system.h"
+#include "tests/actors/test_job.h"
+
+namespace troupe::actors {
+namespace {
+
+Reports RunWell(const JobSpec& spec) {
+  Reports reports;
+  const absl::StatusOr<JobResult> result = RunJob(spec, &reports);
+  EXPECT_TRUE(result.ok()) << result.status();
+  return reports;
+}
+
+TEST(JobTest, EveryStepIsReportedOnceAndInOrder) {
+  const Reports reports = RunWell(TinyCnnJob(2, 50));
+  ASSERT_EQ(reports.steps.size(), 50u);
+  for (int i = 0; i < 50; ++i) EXPECT_EQ(reports.steps[i].step, i + 1);
+}
+
+TEST(JobTest, TwiceTheSameIsBitEqual) {
+  const JobSpec spec = TinyCnnJob(2, 30);
+  EXPECT_EQ(RunWell(spec).losses(), RunWell(spec).losses());
+}
+
+TEST(JobTest, InlineAndLaunchedReductionsGiveTheSameBits) {
+  JobSpec spec = TinyCnnJob(3, 20);
+  spec.plan.global_batch_size = 48;
+  spec.plan.buckets.first_bucket_bytes = 4 << 10;
+  spec.plan.buckets.bucket_bytes = 32 << 10;
+  spec.plan.inline_bytes = 0;
+  const Reports launched = RunWell(spec);
+  EXPECT_FALSE(launched.info.plan.stages[0].reduce_inline);
+  EXPECT_GT(launched.info.plan.stages[0].buckets.size(), 2u);
+  spec.plan.inline_bytes = 1 << 30;
+  const Reports inlined = RunWell(spec);
+  EXPECT_TRUE(inlined.info.plan.stages[0].reduce_inline);
+  EXPECT_EQ(launched.losses(), inlined.losses());
+}
+
+TEST(JobTest, BucketSizesDoNotChangeTheBits) {
+  JobSpec spec = TinyCnnJob(2, 20);
+  spec.plan.inline_bytes = 0;
+  const Reports one = RunWell(spec);
+  EXPECT_EQ(one.info.plan.stages[0].buckets.size(), 1u);
+  spec.plan.buckets.first_bucket_bytes = spec.plan.buckets.bucket_bytes = 1;
+  const Reports many = RunWell(spec);
+  EXPECT_EQ(many.info.plan.stages[0].buckets.size(), 10u);
+  EXPECT_EQ(one.losses(), many.losses());
+}
+
+TEST(JobTest, WidthsAgreeWithinRounding) {
+  const std::vector<double> one = RunWell(TinyCnnJob(1, 20)).losses();
+  for (int dp : {2, 4, 8}) {
+    const std::vector<double> wide = RunWell(TinyCnnJob(dp, 20)).losses();
+    ASSERT_EQ(wide.size(), one.size());
+    for (std::size_t i = 0; i < one.size(); ++i) {
+      EXPECT_NEAR(wide[i], one[i], 1e-4 * one[i]) << dp << " ranks, step " << i;
+    }
+  }
+}
+
+TEST(JobTest, AccumulationAgreesWithOneLargeBatch) {
+  JobSpec spec = TinyCnnJob(2, 20);
+  const std::vector<double> whole = RunWell(spec).losses();
+  spec.plan.micro_batch_size = 4;
+  const std::vector<double> accumulated = RunWell(spec).losses();
+  for (std::size_t i = 0; i < whole.size(); ++i) {
+    EXPECT_NEAR(accumulated[i], whole[i], 1e-4 * whole[i]) << "step " << i;
+  }
+}
+
+TEST(JobTest, EvaluatesEverySampleOnceAtAnyWidth) {
+  for (int dp : {1, 2, 4}) {
+    JobSpec spec = TinyCnnJob(dp, 10);
+    spec.eval_every = 4;
+    const Reports reports = RunWell(spec);
+    ASSERT_EQ(reports.evaluations.size(), 3u);  // after 4, 8 and 10
+    EXPECT_EQ(reports.evaluations[0].step, 4);
+    EXPECT_EQ(reports.evaluations[2].step, 10);
+    for (const EvaluationReport& evaluation : reports.evaluations) {
+      EXPECT_EQ(evaluation.count, 70);
+    }
+  }
+}
+
+TEST(JobTest, ResumingIsBitEqualToGoingOn) {
+  JobSpec spec = TinyCnnJob(2, 20);
+  spec.checkpoint.dir = FreshFolder("straight");
+  const Reports straight = RunWell(spec);
+  spec.checkpoint.dir = FreshFolder("halved");
+  spec.steps = 9;
+  const Reports first = RunWell(spec);
+  spec.steps = 20;
+  spec.checkpoint.resume = true;
+  const Reports second = RunWell(spec);
+  EXPECT_EQ(second.info.first_step, 9);
+  EXPECT_FALSE(second.info.resumed_from.empty());
+  std::vector<double> joined = first.losses();
+  for (double loss : second.losses()) joined.push_back(loss);
+  EXPECT_EQ(joined, straight.losses());
+  for (const char* file : {"model.safetensors", "optimizer.safetensors"}) {
+    EXPECT_EQ(FileBytes(absl::StrCat(straight.checkpoints.back(), "/", file)),
+              FileBytes(absl::StrCat(second.checkpoints.back(), "/", file)))
+        << file;
+  }
+}
+
+TEST(JobTest, ResumingAFinishedJobEvaluatesAndEnds) {
+  JobSpec spec = TinyCnnJob(2, 5);
+  spec.checkpoint.dir = FreshFolder("done");
+  RunWell(spec);
+  spec.checkpoint.resume = true;
+  const Reports again = RunWell(spec);
+  EXPECT_TRUE(again.steps.empty());
+  EXPECT_EQ(again.evaluations.size(), 1u);
+}
+
+TEST(JobTest, AStopFinishesTheStepSavesAndSaysSo) {
+  JobSpec spec = TinyCnnJob(2, 1'000'000);
+  spec.checkpoint.dir = FreshFolder("stopped");
+  absl::StatusOr<std::unique_ptr<Job>> job = Job::Start(spec, nullptr);
+  ASSERT_TRUE(job.ok()) << job.status();
+  (*job)->RequestStop();
+  const absl::StatusOr<JobResult> result = (*job)->Wait();
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_TRUE(result->stopped);
+  EXPECT_LT(result->steps, 1'000'000);
+  EXPECT_TRUE(absl::StrContains(result->checkpoint, spec.checkpoint.dir))
+      << result->checkpoint;
+}
+
+TEST(JobTest, KeepsTheNewestCheckpoints) {
+  JobSpec spec = TinyCnnJob(1, 10);
+  spec.checkpoint.dir = FreshFolder("many");
+  spec.checkpoint.every = 2;
+  spec.checkpoint.keep = 2;
+  const Reports reports = RunWell(spec);
+  EXPECT_EQ(reports.checkpoints.size(), 5u);
+  nn::PosixFileSystem files;
+  const auto left = ListCheckpoints(files, spec.checkpoint.dir);
+  ASSERT_TRUE(left.ok()) << left.status();
+  EXPECT_EQ(left->size(), 2u);
+  EXPECT_EQ(left->back(), reports.checkpoints.back());
+}
+
+TEST(JobTest, AJobThatIsDestroyedEnds) {
+  JobSpec spec = TinyCnnJob(2, 1'000'000);
+  absl::StatusOr<std::unique_ptr<Job>> job = Job::Start(spec, nullptr);
+  ASSERT_TRUE(job.ok()) << job.status();
+  job->reset();
+}
+
+}  // namespace
+}  // namespace troupe::actors

@@ -1,0 +1,147 @@
+// A pipeline in miniature: the tutorial CNN in two stages on two ranks equals
+// one rank with the same micro-batches, to the bit.
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "actors/checkpoint/checkpoint.h"
+#include "actors/job.h"
+#include "actors/sim/simulation.h"
+#include "gtest/gtest.h"
+#include "nn/kernels/cpu/cpu_kernels.h"
+#include "nn/serialize/file_system.h"
+#include "tests/actors/test_job.h"
+
+namespace troupe::actors {
+namespace {
+
+// Four micro-batches of 8 through `stages` stages.
+JobSpec Pipelined(int stages, const std::string& folder) {
+  JobSpec spec = TinyCnnJob(/*dp=*/1, /*steps=*/12);
+  spec.plan.micro_batch_size = 8;
+  spec.plan.mesh = pipeline::Mesh(/*dp=*/1, stages);
+  if (stages == 2) spec.plan.cuts = {6};
+  if (stages == 3) spec.plan.cuts = {3, 7};
+  spec.checkpoint.dir = FreshFolder(folder);
+  return spec;
+}
+
+// All parameters and momenta of a checkpoint, by name: however many files.
+std::vector<std::string> Contents(const std::string& path,
+                                  const JobSpec& spec) {
+  nn::PosixFileSystem files;
+  const Checkpoint checkpoint = *Checkpoint::Open(files, path);
+  nn::CachingAllocator allocator;
+  std::unique_ptr<nn::Module> model = spec.model();
+  std::vector<std::string> contents;
+  for (const nn::Parameter* parameter : model->Parameters()) {
+    nn::Tensor tensor =
+        nn::Tensor::Empty(parameter->shape, parameter->dtype, allocator);
+    const auto append = [&] {
+      contents.push_back(
+          absl::StrCat(parameter->name, "=",
+                       absl::string_view(static_cast<const char*>(tensor.raw()),
+                                         tensor.bytes())));
+    };
+    EXPECT_TRUE(checkpoint.ReadModel(parameter->name, tensor).ok());
+    append();
+    EXPECT_TRUE(
+        checkpoint
+            .ReadOptimizer(absl::StrCat(parameter->name, ".momentum_buffer"),
+                           tensor)
+            .ok());
+    append();
+  }
+  return contents;
+}
+
+TEST(PipelineJobTest, StagesEqualOneRankToTheBit) {
+  const JobSpec one = Pipelined(1, "one");
+  Reports alone;
+  ASSERT_TRUE(RunJob(one, &alone).ok());
+  for (int stages : {2, 3}) {
+    const JobSpec spec = Pipelined(stages, absl::StrCat("stages", stages));
+    Reports reports;
+    const absl::StatusOr<JobResult> result = RunJob(spec, &reports);
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_EQ(reports.losses(), alone.losses());
+    EXPECT_EQ(Contents(reports.checkpoints.back(), spec),
+              Contents(alone.checkpoints.back(), one));
+    ASSERT_EQ(reports.evaluations.size(), 1u);
+    EXPECT_EQ(reports.evaluations[0].count, 70);
+    EXPECT_EQ(reports.evaluations[0].accuracy, alone.evaluations[0].accuracy);
+  }
+}
+
+TEST(PipelineJobTest, RunsTheGPipeTable) {
+  Reports reports;
+  ASSERT_TRUE(RunJob(Pipelined(2, "table"), &reports).ok());
+  EXPECT_EQ(reports.info.plan.stages[0].train.ToString(),
+            "F0 SA0 F1 SA1 F2 SA2 F3 SA3 LR "
+            "RG0 B0 RG1 B1 RG2 B2 RG3 B3 AR0 UP0");
+  EXPECT_EQ(reports.info.plan.stages[1].train.ToString(),
+            "RA0 F0 RA1 F1 RA2 F2 RA3 F3 LR "
+            "B0 SG0 B1 SG1 B2 SG2 B3 SG3 AR0 UP0");
+}
+
+TEST(PipelineJobTest, StagesTimesReplicasEqualReplicas) {
+  JobSpec replicas = TinyCnnJob(/*dp=*/2, /*steps=*/8);
+  replicas.plan.micro_batch_size = 4;
+  Reports flat;
+  ASSERT_TRUE(RunJob(replicas, &flat).ok());
+  replicas.plan.mesh = pipeline::Mesh(/*dp=*/2, /*pp=*/2);
+  replicas.plan.cuts = {7};
+  Reports cut;
+  const absl::StatusOr<JobResult> result = RunJob(replicas, &cut);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(cut.losses(), flat.losses());
+}
+
+TEST(PipelineJobTest, ACheckpointOfStagesLoadsUncut) {
+  JobSpec spec = Pipelined(2, "cut");
+  spec.steps = 6;
+  Reports first, second, straight;
+  ASSERT_TRUE(RunJob(spec, &first).ok());
+  spec.plan.mesh = pipeline::Mesh(1);
+  spec.plan.cuts.clear();
+  spec.steps = 12;
+  spec.checkpoint.resume = true;
+  const absl::StatusOr<JobResult> resumed = RunJob(spec, &second);
+  ASSERT_TRUE(resumed.ok()) << resumed.status();
+  ASSERT_TRUE(RunJob(Pipelined(1, "straight"), &straight).ok());
+  std::vector<double> joined = first.losses();
+  for (double loss : second.losses()) joined.push_back(loss);
+  EXPECT_EQ(joined, straight.losses());
+}
+
+TEST(PipelineJobTest, SimulatedUnderManySeeds) {
+  JobSpec spec = TinyCnnJob(/*dp=*/2, /*steps=*/2);
+  spec.kernels = [] {
+    nn::CpuKernelOptions cpu;
+    cpu.onednn = false;
+    return nn::CreateCpuKernels(cpu);
+  };
+  spec.plan.global_batch_size = 16;
+  spec.plan.micro_batch_size = 2;
+  spec.plan.mesh = pipeline::Mesh(/*dp=*/2, /*pp=*/3);
+  spec.plan.cuts = {3, 7};
+  spec.test = nullptr;
+  std::vector<double> losses;
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    Reports reports;
+    SimulationOptions options;
+    options.seed = seed;
+    Simulation simulation(spec, options);
+    const absl::StatusOr<JobResult> result = simulation.Run(&reports);
+    ASSERT_TRUE(result.ok()) << "seed " << seed << ": " << result.status();
+    const absl::Status invariants = CheckInvariants(
+        simulation.recorder(), simulation.plan(), 0, spec.steps);
+    ASSERT_TRUE(invariants.ok()) << "seed " << seed << ": " << invariants;
+    if (seed == 0) losses = reports.losses();
+    ASSERT_EQ(reports.losses(), losses) << "seed " << seed;
+  }
+}
+
+}  // namespace
+}  // namespace troupe::actors

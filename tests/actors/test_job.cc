@@ -1,0 +1,67 @@
+#include "tests/actors/test_job.h"
+
+#include <sys/stat.h>
+
+#include <fstream>
+#include <memory>
+#include <sstream>
+
+#include "absl/strings/str_cat.h"
+#include "data/registry.h"
+#include "gtest/gtest.h"
+#include "nn/models/models.h"
+#include "nn/optim/sgd.h"
+
+namespace troupe::actors {
+
+JobSpec TinyCnnJob(int dp, std::int64_t steps) {
+  data::DatasetOptions data;
+  data.kind = "synthetic";
+  data.input_shape = {28, 28, 1};
+  data.train_count = 256;
+  data.test_count = 70;
+  const data::DataSplits splits = *data::OpenDataset(data);
+  JobSpec spec;
+  spec.train = splits.train;
+  spec.test = splits.test;
+  spec.model = [] { return *nn::MakeLeNet({28, 28, 1}, 10, {}); };
+  spec.loss = [](nn::Context& ctx, const nn::Tensor& y, const nn::Tensor& t) {
+    return nn::ops::SoftmaxCrossEntropy(ctx, y, t);
+  };
+  spec.optimizer = [] {
+    nn::SgdOptions sgd;
+    sgd.lr = 0.02;
+    sgd.momentum = 0.9;
+    return std::make_unique<nn::Sgd>(sgd);
+  };
+  spec.seed = 1;
+  spec.steps = steps;
+  spec.timeout = absl::Seconds(60);
+  spec.plan.mesh = pipeline::Mesh(dp);
+  spec.plan.global_batch_size = 32;
+  return spec;
+}
+
+std::vector<double> Reports::losses() const {
+  std::vector<double> losses;
+  for (const StepReport& report : steps) losses.push_back(report.loss);
+  return losses;
+}
+
+std::string FreshFolder(const std::string& name) {
+  const std::string path = absl::StrCat(
+      testing::TempDir(), "/",
+      testing::UnitTest::GetInstance()->current_test_info()->name(), "_", name);
+  mkdir(path.c_str(), 0755);
+  return path;
+}
+
+std::string FileBytes(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  EXPECT_TRUE(file.good()) << path;
+  std::ostringstream bytes;
+  bytes << file.rdbuf();
+  return bytes.str();
+}
+
+}  // namespace troupe::actors

@@ -1,0 +1,78 @@
+// A trace of two steps in which buckets are reduced while backward still runs.
+
+#include "actors/trace.h"
+
+#include <map>
+#include <string>
+#include <utility>
+
+#include "actors/job.h"
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+#include "nn/models/models.h"
+#include "tests/actors/test_job.h"
+
+namespace troupe::actors {
+namespace {
+
+using Json = nlohmann::json;
+
+TEST(ChromeTraceTest, ShowsReductionsDuringBackward) {
+  // Wide layers, so that backward lasts; a bucket per layer.
+  JobSpec spec = TinyCnnJob(2, 12);
+  spec.model = [] { return nn::MakeMlp({784, 512, 512, 512, 10}, {}); };
+  spec.plan.inline_bytes = 0;
+  spec.plan.buckets.first_bucket_bytes = spec.plan.buckets.bucket_bytes = 1024;
+  ChromeTrace trace({/*first_step=*/8, /*steps=*/2});
+  spec.trace = &trace;
+  ASSERT_TRUE(RunJob(spec).ok());
+  const std::string path = FreshFolder("trace") + "/trace.json";
+  ASSERT_TRUE(trace.WriteFile(path).ok());
+  const Json events = Json::parse(FileBytes(path))["traceEvents"];
+
+  // Backward's end, by (rank, step); and what was launched before it.
+  std::map<std::pair<int, int>, double> end;
+  for (const Json& event : events) {
+    if (event["name"] == "B0" && event["ph"] == "E") {
+      end[{event["pid"], event["args"]["step"]}] = event["ts"];
+    }
+  }
+  EXPECT_EQ(end.size(), 4u);  // two ranks, two steps
+  int launched_during_backward = 0, flows = 0;
+  for (const Json& event : events) {
+    flows += event["ph"] == "s";
+    if (event["cat"] != "collective" || event["ph"] != "b") continue;
+    if (!event["args"].contains("bucket")) continue;
+    const double ends = end[{event["pid"], event["args"]["step"]}];
+    launched_during_backward += event["ts"].get<double>() < ends;
+  }
+  EXPECT_GE(launched_during_backward, 4);
+  EXPECT_GT(flows, 0);
+}
+
+TEST(ChromeTraceTest, KeepsOnlyItsSteps) {
+  ChromeTrace trace({/*first_step=*/3, /*steps=*/2});
+  EXPECT_FALSE(trace.Wants(2));
+  EXPECT_TRUE(trace.Wants(3));
+  EXPECT_TRUE(trace.Wants(4));
+  EXPECT_FALSE(trace.Wants(5));
+}
+
+TEST(ChromeTraceTest, CountsWhatItDrops) {
+  ChromeTrace trace({/*first_step=*/0, /*steps=*/1, /*events_max=*/2});
+  TraceEvent event;
+  event.name = "F0";
+  for (int i = 0; i < 5; ++i) trace.Record(event);
+  EXPECT_EQ(Json::parse(trace.ToJson())["otherData"]["dropped_events"], 3);
+}
+
+TEST(ChromeTraceTest, AFileThatCannotBeWrittenIsNamed) {
+  ChromeTrace trace({});
+  const absl::Status status = trace.WriteFile("/nowhere/trace.json");
+  EXPECT_EQ(status.message(),
+            "cannot write the trace to /nowhere/trace.json: No such file or "
+            "directory");
+}
+
+}  // namespace
+}  // namespace troupe::actors
