@@ -149,6 +149,13 @@ absl::StatusOr<std::unique_ptr<WritableFile>> PosixFileSystem::Create(
   return std::make_unique<PosixWritableFile>(fd, path);
 }
 
+absl::StatusOr<std::unique_ptr<WritableFile>> PosixFileSystem::OpenToAppend(
+    const std::string& path) {
+  const int fd = OpenRetrying(path, O_WRONLY | O_CREAT | O_APPEND);
+  if (fd < 0) return FileError(errno, "write", path);
+  return std::make_unique<PosixWritableFile>(fd, path);
+}
+
 absl::StatusOr<std::unique_ptr<ReadableFile>> PosixFileSystem::Open(
     const std::string& path) {
   // Not blocking: a pipe of this name must not hang the program.

@@ -56,6 +56,9 @@ class FileSystem {
   // A new file, or an emptied old one.
   virtual absl::StatusOr<std::unique_ptr<WritableFile>> Create(
       const std::string& path) = 0;
+  // A new file, or the end of an old one.
+  virtual absl::StatusOr<std::unique_ptr<WritableFile>> OpenToAppend(
+      const std::string& path) = 0;
   // A regular file for reading.
   virtual absl::StatusOr<std::unique_ptr<ReadableFile>> Open(
       const std::string& path) = 0;
@@ -83,6 +86,8 @@ class FileSystem {
 class PosixFileSystem : public FileSystem {
  public:
   absl::StatusOr<std::unique_ptr<WritableFile>> Create(
+      const std::string& path) override;
+  absl::StatusOr<std::unique_ptr<WritableFile>> OpenToAppend(
       const std::string& path) override;
   absl::StatusOr<std::unique_ptr<ReadableFile>> Open(
       const std::string& path) override;

@@ -50,6 +50,13 @@ class FaultyFileSystem : public FileSystem {
                             real_.Create(path));
     return std::make_unique<FaultyFile>(*this, path, std::move(file));
   }
+  absl::StatusOr<std::unique_ptr<WritableFile>> OpenToAppend(
+      const std::string& path) override {
+    TROUPE_RETURN_IF_ERROR(Change("create", path));
+    TROUPE_ASSIGN_OR_RETURN(std::unique_ptr<WritableFile> file,
+                            real_.OpenToAppend(path));
+    return std::make_unique<FaultyFile>(*this, path, std::move(file));
+  }
   absl::StatusOr<std::unique_ptr<ReadableFile>> Open(
       const std::string& path) override {
     return real_.Open(path);

@@ -1,0 +1,302 @@
+// What a configuration may say, and the whole text of every error.
+
+#include "tools/trainer/config.h"
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+
+namespace troupe::tools {
+namespace {
+
+using List = std::vector<std::int64_t>;
+using Settings = std::vector<Setting>;
+
+// The smallest whole file.
+constexpr char kShort[] = "[train]\nsteps = 10\n";
+
+Setting Set(const std::string& key, const std::string& value) {
+  return {key, value, "--set " + key};
+}
+
+TrainerConfig Parsed(const std::string& toml, const Settings& settings = {}) {
+  const auto loaded = ParseConfig(toml, "run.toml", settings);
+  EXPECT_TRUE(loaded.ok()) << loaded.status();
+  return loaded.ok() ? loaded->config : TrainerConfig();
+}
+
+std::string ErrorOf(const std::string& toml, const Settings& settings = {}) {
+  const absl::Status status = ParseConfig(toml, "run.toml", settings).status();
+  EXPECT_EQ(status.message().find('\n'), absl::string_view::npos);
+  return std::string(status.message());
+}
+
+// The error of kShort with `line` as its third line, in section [train].
+std::string TrainError(const std::string& line) {
+  return ErrorOf(absl::StrCat(kShort, line, "\n"));
+}
+
+TEST(Config, DefaultsAreThoseOfTheStruct) {
+  const TrainerConfig config = Parsed(kShort);
+  EXPECT_EQ(config.train.steps, 10);
+  EXPECT_EQ(config.train.global_batch_size, 64);
+  EXPECT_EQ(config.model.kind, "lenet");
+  EXPECT_EQ(config.comm.inline_bytes, kAutoBytes);
+  EXPECT_EQ(config.checkpoint.keep, 3);
+}
+
+TEST(Config, EveryTypeOfValue) {
+  const TrainerConfig config = Parsed(R"(
+[model]
+kind = "mlp"
+widths = [256, 128]
+bias = false
+[train]
+epochs = 3
+[optimizer]
+lr = 0.1
+momentum = 1          # a whole number is a number
+[comm]
+bucket_bytes = "4MiB"
+first_bucket_bytes = 1000
+inline_bytes = "64 KiB"
+)");
+  EXPECT_EQ(config.model.kind, "mlp");
+  EXPECT_EQ(config.model.widths, (List{256, 128}));
+  EXPECT_FALSE(config.model.bias);
+  EXPECT_EQ(config.optimizer.lr, 0.1);
+  EXPECT_EQ(config.optimizer.momentum, 1.0);
+  EXPECT_EQ(config.comm.bucket_bytes, 4 << 20);
+  EXPECT_EQ(config.comm.first_bucket_bytes, 1000);
+  EXPECT_EQ(config.comm.inline_bytes, 64 << 10);
+}
+
+TEST(Config, TheCommandLineGoesOverTheFile) {
+  const auto loaded = ParseConfig(
+      "[train]\nsteps = 10\nseed = 5\n", "run.toml",
+      {Set("train.seed", "1"), Set("train.seed", "2"), Set("model.kind", "mlp"),
+       Set("model.widths", "32,16"), Set("optimizer.lr", "1e-3"),
+       Set("checkpoint.dir", "a b/c=d")});
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  EXPECT_EQ(loaded->config.train.seed, 2);
+  EXPECT_EQ(loaded->config.model.widths, (List{32, 16}));
+  EXPECT_EQ(loaded->config.optimizer.lr, 1e-3);
+  EXPECT_EQ(loaded->config.checkpoint.dir, "a b/c=d");
+  EXPECT_EQ(loaded->Where("train.seed"), "--set train.seed");
+  EXPECT_EQ(loaded->Where("train.steps"), "run.toml:2");
+  EXPECT_EQ(loaded->Where("train.device"), "run.toml");
+}
+
+TEST(Config, StepsAndEpochsOnTheCommandLineReplaceEachOther) {
+  const std::string file = "[train]\nepochs = 3\n";
+  const TrainerConfig config = Parsed(file, {Set("train.steps", "7")});
+  EXPECT_EQ(config.train.steps, 7);
+  EXPECT_EQ(config.train.epochs, 0);
+  EXPECT_EQ(ErrorOf(file, {Set("train.steps", "7"), Set("train.epochs", "2")}),
+            "--set train.epochs: train.steps and train.epochs are both set; "
+            "remove one");
+}
+
+TEST(Config, RanksAreReplicasTimesStages) {
+  const Setting four = {kRanksSetting, "4", "--ranks"};
+  EXPECT_EQ(Parsed(kShort, {four}).mesh.dp, 4);
+  const Settings two_stages = {Set("mesh.pp", "2"), Set("mesh.cuts", "3"),
+                               four};
+  EXPECT_EQ(Parsed(kShort, two_stages).mesh.dp, 2);
+  const Setting three = {kRanksSetting, "3", "--ranks"};
+  EXPECT_EQ(
+      ErrorOf(kShort, {Set("mesh.pp", "2"), Set("mesh.cuts", "3"), three}),
+      "--ranks: 3 ranks do not make whole replicas of mesh.pp = 2 "
+      "stages; use 4");
+  const Setting none = {kRanksSetting, "many", "--ranks"};
+  EXPECT_EQ(ErrorOf(kShort, {none}),
+            "--ranks: \"many\" is not a number of ranks; write --ranks=2, say");
+}
+
+TEST(Config, UnknownNames) {
+  EXPECT_EQ(TrainError("global_batch_sise = 64"),
+            "run.toml:3: unknown key train.global_batch_sise; did you mean "
+            "train.global_batch_size?");
+  EXPECT_EQ(TrainError("lr = 0.1"),
+            "run.toml:3: unknown key train.lr; did you mean optimizer.lr?");
+  EXPECT_EQ(TrainError("frobnicate = 1"),
+            "run.toml:3: unknown key train.frobnicate; \"trainer train "
+            "--help\" lists all keys");
+  EXPECT_EQ(ErrorOf(kShort, {Set("train.step", "1")}),
+            "--set train.step: unknown key train.step; did you mean "
+            "train.steps?");
+  EXPECT_EQ(ErrorOf(kShort, {Set("steps", "1")}),
+            "--set steps: unknown key steps; did you mean train.steps?");
+  EXPECT_EQ(ErrorOf("[optimiser]\nlr = 0.1\n"),
+            "run.toml:1: unknown section [optimiser]; did you mean "
+            "[optimizer]?");
+  EXPECT_EQ(ErrorOf("[scheduler]\n"),
+            "run.toml:1: unknown section [scheduler]; there are [model] [data] "
+            "[train] [optimizer] [mesh] [comm] [checkpoint] [log] [trace]");
+  EXPECT_EQ(ErrorOf("learning = 1\nsteps = 3\n"),
+            "run.toml:1: key learning stands in no section; \"trainer train "
+            "--help\" lists all");
+  EXPECT_EQ(ErrorOf("steps = 3\n"),
+            "run.toml:1: key steps stands in no section; did you mean "
+            "train.steps?");
+}
+
+TEST(Config, ABareBatchSizeIsAskedBack) {
+  const std::string what =
+      "\"batch_size\" can mean two things: train.micro_batch_size is what one "
+      "forward of one stage takes, per rank; train.global_batch_size is what "
+      "one optimizer step consumes over all replicas; write the one you mean";
+  EXPECT_EQ(TrainError("batch_size = 64"), "run.toml:3: " + what);
+  EXPECT_EQ(ErrorOf("batch_size = 64\n"), "run.toml:1: " + what);
+  EXPECT_EQ(ErrorOf(kShort, {Set("data.batch_size", "64")}),
+            "--set data.batch_size: " + what);
+}
+
+TEST(Config, WrongTypes) {
+  EXPECT_EQ(TrainError("seed = \"one\""),
+            "run.toml:3: train.seed = \"one\": must be a whole number, such as "
+            "42");
+  EXPECT_EQ(TrainError("seed = 1.5"),
+            "run.toml:3: train.seed = 1.5: must be a whole number, such as 42");
+  EXPECT_EQ(TrainError("stop_on_nan = 1"),
+            "run.toml:3: train.stop_on_nan = 1: must be true or false, such as "
+            "false");
+  EXPECT_EQ(ErrorOf("[model]\nkind = 3\n"),
+            "run.toml:2: model.kind = 3: must be a text, such as \"mlp\"");
+  EXPECT_EQ(ErrorOf("[model]\nwidths = [1, \"a\"]\n"),
+            "run.toml:2: model.widths takes a value of the type list of "
+            "integers, such as [256, 128]");
+  EXPECT_EQ(ErrorOf("[model]\nwidths = 7\n"),
+            "run.toml:2: model.widths = 7: must be a list of whole numbers, "
+            "such as [256, 128]");
+  EXPECT_EQ(TrainError("seed = 2026-01-01"),
+            "run.toml:3: train.seed takes a value of the type integer, such as "
+            "42");
+  EXPECT_EQ(ErrorOf("[comm]\nbucket_bytes = \"lots\"\n"),
+            "run.toml:2: comm.bucket_bytes = \"lots\": must be a size in "
+            "bytes, such as \"4MiB\"");
+  EXPECT_EQ(ErrorOf("[comm]\ninline_bytes = \"some\"\n"),
+            "run.toml:2: comm.inline_bytes = \"some\": must be \"auto\" or a "
+            "size in bytes, such as \"64KiB\"");
+  EXPECT_EQ(ErrorOf(kShort, {Set("optimizer.lr", "fast")}),
+            "--set optimizer.lr: optimizer.lr = \"fast\": must be a number, "
+            "such as 0.1");
+}
+
+TEST(Config, ValuesOutOfRange) {
+  EXPECT_EQ(TrainError("global_batch_size = 0"),
+            "run.toml:3: train.global_batch_size = 0: must be at least 1, such "
+            "as 128");
+  EXPECT_EQ(ErrorOf("[optimizer]\nlr = -0.1\n"),
+            "run.toml:2: optimizer.lr = -0.1: must be at least 0, such as 0.1");
+  EXPECT_EQ(ErrorOf("[optimizer]\nlr = nan\n"),
+            "run.toml:2: optimizer.lr = nan: must be at least 0, such as 0.1");
+  EXPECT_EQ(ErrorOf("[optimizer]\nlr = inf\n"),
+            "run.toml:2: optimizer.lr = inf: must be at most 1e+30, such as "
+            "0.1");
+  EXPECT_EQ(ErrorOf("[mesh]\ndp = 5000\n"),
+            "run.toml:2: mesh.dp = 5000: must be at most 1024, such as 4");
+  EXPECT_EQ(ErrorOf("[model]\nkind = \"resnet\"\n"),
+            "run.toml:2: model.kind = \"resnet\": must be one of \"lenet\", "
+            "\"mlp\", \"linear\"");
+  EXPECT_EQ(ErrorOf("[model]\nwidths = [128, 0]\n"),
+            "run.toml:2: model.widths = [128, 0]: must be at least 1, such as "
+            "[256, 128]");
+}
+
+TEST(Config, NotToml) {
+  EXPECT_EQ(ErrorOf("[train]\nsteps = \n").substr(0, 23),
+            "run.toml:2: not TOML: E");
+  EXPECT_EQ(ErrorOf("[train]\nsteps = 1\nsteps = 2\n").substr(0, 21),
+            "run.toml:3: not TOML:");
+}
+
+TEST(Config, HowLong) {
+  EXPECT_EQ(ErrorOf("[train]\nsteps = 1\nepochs = 2\n"),
+            "run.toml:3: train.steps and train.epochs are both set; remove "
+            "one");
+  EXPECT_EQ(ErrorOf(""),
+            "run.toml: neither train.steps nor train.epochs is set; write one, "
+            "such as train.epochs = 5");
+}
+
+TEST(Config, BatchesThatDoNotDivide) {
+  EXPECT_EQ(ErrorOf("[train]\nsteps = 1\nglobal_batch_size = 10\n[mesh]\ndp = "
+                    "4\n"),
+            "run.toml:3: train.global_batch_size = 10 is not a multiple of "
+            "mesh.dp = 4; use 12");
+  EXPECT_EQ(ErrorOf(kShort, {Set("mesh.dp", "3")}),
+            "--set mesh.dp: train.global_batch_size = 64 is not a multiple of "
+            "mesh.dp = 3; use 66");
+  EXPECT_EQ(ErrorOf(kShort,
+                    {Set("mesh.dp", "2"), Set("train.micro_batch_size", "10")}),
+            "--set train.micro_batch_size: train.global_batch_size = 64 is not "
+            "a multiple of train.micro_batch_size * mesh.dp = 10 * 2; use 80, "
+            "or another train.micro_batch_size");
+  EXPECT_EQ(ErrorOf(kShort, {Set("data.train_count", "63")}),
+            "--set data.train_count: data.train_count = 63 gives no whole step "
+            "of train.global_batch_size = 64; use at least 64");
+}
+
+TEST(Config, StagesAndCuts) {
+  EXPECT_EQ(ErrorOf(kShort, {Set("mesh.pp", "2")}),
+            "--set mesh.pp: mesh.pp = 2 stages need 1 cuts, mesh.cuts has 0; "
+            "the model has layers 0 to 11");
+  EXPECT_EQ(ErrorOf(kShort, {Set("mesh.cuts", "3")}),
+            "--set mesh.cuts: mesh.pp = 1 stages need 0 cuts, mesh.cuts has 1; "
+            "the model has layers 0 to 11");
+  EXPECT_EQ(ErrorOf(kShort, {Set("mesh.pp", "3"), Set("mesh.cuts", "5,5")}),
+            "--set mesh.cuts: mesh.cuts = [5, 5] must ascend within 1 to 11, "
+            "the layers of model.kind = \"lenet\"");
+  EXPECT_EQ(ErrorOf(kShort, {Set("mesh.pp", "2"), Set("mesh.cuts", "12")}),
+            "--set mesh.cuts: mesh.cuts = [12] must ascend within 1 to 11, the "
+            "layers of model.kind = \"lenet\"");
+}
+
+TEST(Config, ModelAndDataFit) {
+  EXPECT_EQ(ErrorOf(kShort, {Set("data.kind", "synthetic")}),
+            "run.toml: model.kind = \"lenet\" takes images of at least 16x16, "
+            "samples of data.kind = \"synthetic\" are [10]; use model.kind = "
+            "\"mlp\"");
+  EXPECT_EQ(ErrorOf(kShort, {Set("data.kind", "mnist")}),
+            "--set data.kind: data.kind = \"mnist\" needs data.path, the "
+            "folder of its files");
+  EXPECT_EQ(ErrorOf(kShort, {Set("data.input_shape", "28,28")}),
+            "--set data.input_shape: data.input_shape has 2 numbers; it takes "
+            "one (length) or three (height, width, channels)");
+}
+
+TEST(Config, Optimizer) {
+  EXPECT_EQ(ErrorOf(kShort, {Set("optimizer.nesterov", "true")}),
+            "--set optimizer.nesterov: optimizer.nesterov = true needs "
+            "optimizer.momentum above 0 and optimizer.dampening = 0");
+}
+
+TEST(Config, CheckpointsNeedAFolder) {
+  EXPECT_EQ(ErrorOf(kShort, {Set("checkpoint.every", "5")}),
+            "--set checkpoint.every: checkpoint.every is set but "
+            "checkpoint.dir is not; write checkpoint.dir = \"checkpoints\", "
+            "say");
+  const Setting resume = {"checkpoint.resume", "true", "--resume"};
+  EXPECT_EQ(ErrorOf(kShort, {resume}),
+            "--resume: checkpoint.resume is set but checkpoint.dir is not; "
+            "write checkpoint.dir = \"checkpoints\", say");
+  const std::string file =
+      "[train]\nsteps = 1\n[checkpoint]\ndir = \"c\"\nreplace = true\n";
+  EXPECT_TRUE(Parsed(file, {resume}).checkpoint.resume);
+  EXPECT_EQ(ErrorOf(file + "resume = true\n"),
+            "run.toml:5: checkpoint.replace and checkpoint.resume are both "
+            "true; set one to false");
+}
+
+TEST(Config, FilesThatCannotBeRead) {
+  nn::PosixFileSystem files;
+  EXPECT_EQ(LoadConfig(files, "no/such.toml", {}).status().message(),
+            "cannot read no/such.toml: No such file or directory; check the "
+            "path");
+}
+
+}  // namespace
+}  // namespace troupe::tools

@@ -1,0 +1,156 @@
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "nn/modules/sequential.h"
+#include "nn/optim/sgd.h"
+#include "nn/tensor/check.h"
+#include "tools/trainer/config.h"
+#include "tools/trainer/model_builder.h"
+
+namespace troupe::tools {
+namespace {
+
+absl::Status At(const std::string& place, absl::string_view what) {
+  return absl::InvalidArgumentError(absl::StrCat(place, ": ", what));
+}
+
+absl::Status CheckLength(const LoadedConfig& loaded) {
+  const TrainConfig& train = loaded.config.train;
+  if (train.steps > 0 && train.epochs > 0) {
+    return At(loaded.Where("train.epochs"),
+              "train.steps and train.epochs are both set; remove one");
+  }
+  if (train.steps == 0 && train.epochs == 0) {
+    return At(loaded.Where("train.epochs"),
+              "neither train.steps nor train.epochs is set; write one, such as "
+              "train.epochs = 5");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckBatches(const LoadedConfig& loaded) {
+  const TrainConfig& train = loaded.config.train;
+  const std::int64_t dp = loaded.config.mesh.dp;
+  const std::int64_t global = train.global_batch_size;
+  // Whoever set the later of the two meant it.
+  const std::string& place = loaded.Where(
+      loaded.IsSet("train.global_batch_size") ? "train.global_batch_size"
+                                              : "mesh.dp");
+  if (global % dp != 0) {
+    return At(place, absl::StrCat("train.global_batch_size = ", global,
+                                  " is not a multiple of mesh.dp = ", dp,
+                                  "; use ", (global / dp + 1) * dp));
+  }
+  const std::int64_t micro = train.micro_batch_size;
+  if (micro > 0 && global % (micro * dp) != 0) {
+    const std::int64_t unit = micro * dp;
+    return At(
+        loaded.Where("train.micro_batch_size"),
+        absl::StrCat("train.global_batch_size = ", global,
+                     " is not a multiple of train.micro_batch_size * "
+                     "mesh.dp = ",
+                     micro, " * ", dp, "; use ", (global / unit + 1) * unit,
+                     ", or another train.micro_batch_size"));
+  }
+  const std::int64_t count = loaded.config.data.train_count;
+  if (count > 0 && count < global) {
+    return At(loaded.Where("data.train_count"),
+              absl::StrCat("data.train_count = ", count,
+                           " gives no whole step of train.global_batch_size = ",
+                           global, "; use at least ", global));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckData(const LoadedConfig& loaded) {
+  const DataConfig& data = loaded.config.data;
+  if ((data.kind == "mnist" || data.kind == "cifar10") && data.path.empty()) {
+    return At(loaded.Where("data.kind"),
+              absl::StrCat("data.kind = \"", data.kind,
+                           "\" needs data.path, the folder of its files"));
+  }
+  const std::size_t axes = data.input_shape.size();
+  if (axes != 1 && axes != 3) {
+    return At(loaded.Where("data.input_shape"),
+              absl::StrCat("data.input_shape has ", axes,
+                           " numbers; it takes one (length) or three (height, "
+                           "width, channels)"));
+  }
+  return absl::OkStatus();
+}
+
+// The model fits the samples, and the cuts the model.
+absl::Status CheckModel(const LoadedConfig& loaded) {
+  const auto model = MakeModel(loaded.config);
+  if (!model.ok()) {
+    return At(loaded.Where("model.kind"), model.status().message());
+  }
+  const MeshConfig& mesh = loaded.config.mesh;
+  const std::int64_t layers = (*model)->size();
+  const std::int64_t wanted = mesh.pp - 1;
+  const std::int64_t given = static_cast<std::int64_t>(mesh.cuts.size());
+  if (given != wanted) {
+    return At(loaded.Where(loaded.IsSet("mesh.cuts") ? "mesh.cuts" : "mesh.pp"),
+              absl::StrCat("mesh.pp = ", mesh.pp, " stages need ", wanted,
+                           " cuts, mesh.cuts has ", given,
+                           "; the model has layers 0 to ", layers - 1));
+  }
+  std::int64_t before = 0;
+  for (std::int64_t cut : mesh.cuts) {
+    if (cut <= before || cut >= layers) {
+      return At(loaded.Where("mesh.cuts"),
+                absl::StrCat("mesh.cuts = [", absl::StrJoin(mesh.cuts, ", "),
+                             "] must ascend within 1 to ", layers - 1,
+                             ", the layers of model.kind = \"",
+                             loaded.config.model.kind, "\""));
+    }
+    before = cut;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckFolders(const LoadedConfig& loaded) {
+  const CheckpointConfig& checkpoint = loaded.config.checkpoint;
+  if (checkpoint.dir.empty()) {
+    const char* needs = checkpoint.resume      ? "checkpoint.resume"
+                        : checkpoint.every > 0 ? "checkpoint.every"
+                        : checkpoint.replace   ? "checkpoint.replace"
+                                               : nullptr;
+    if (needs == nullptr) return absl::OkStatus();
+    return At(loaded.Where(needs),
+              absl::StrCat(needs,
+                           " is set but checkpoint.dir is not; write "
+                           "checkpoint.dir = \"checkpoints\", say"));
+  }
+  if (checkpoint.resume && checkpoint.replace) {
+    // A file that starts anew may still be resumed from the command line.
+    if (loaded.Where("checkpoint.resume") == "--resume") {
+      return absl::OkStatus();
+    }
+    return At(loaded.Where("checkpoint.replace"),
+              "checkpoint.replace and checkpoint.resume are both true; set one "
+              "to false");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckOptimizer(const LoadedConfig& loaded) {
+  const absl::Status status = SgdOptionsOf(loaded.config.optimizer).Validate();
+  if (status.ok()) return status;
+  // Single values are in range by the key table: what is left is nesterov.
+  return At(loaded.Where("optimizer.nesterov"),
+            "optimizer.nesterov = true needs optimizer.momentum above 0 and "
+            "optimizer.dampening = 0");
+}
+
+}  // namespace
+
+absl::Status CheckConfig(const LoadedConfig& loaded) {
+  TROUPE_RETURN_IF_ERROR(CheckLength(loaded));
+  TROUPE_RETURN_IF_ERROR(CheckData(loaded));
+  TROUPE_RETURN_IF_ERROR(CheckBatches(loaded));
+  TROUPE_RETURN_IF_ERROR(CheckModel(loaded));
+  TROUPE_RETURN_IF_ERROR(CheckOptimizer(loaded));
+  return CheckFolders(loaded);
+}
+
+}  // namespace troupe::tools

@@ -1,0 +1,42 @@
+#include "tools/trainer/display.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace troupe::tools {
+namespace {
+
+constexpr double kRedrawSeconds = 0.1;
+// To the start of the line, and nothing right of the cursor.
+constexpr char kClearLine[] = "\r\x1b[K";
+
+}  // namespace
+
+void Display::Print(const std::string& text) {
+  absl::MutexLock lock(&mutex_);
+  write_(bar_.empty() ? absl::StrCat(text, "\n")
+                      : absl::StrCat(kClearLine, text, "\n", bar_));
+}
+
+void Display::ShowStep(const Progress& progress, double seconds) {
+  absl::MutexLock lock(&mutex_);
+  const bool last = progress.step == progress.steps;
+  if (!options_.bar) {
+    if (last || progress.step % options_.log_every == 0) {
+      write_(absl::StrCat(FormatLine(progress), "\n"));
+    }
+    return;
+  }
+  if (!last && drawn_at_ >= 0 && seconds - drawn_at_ < kRedrawSeconds) return;
+  drawn_at_ = seconds;
+  // The last column stays free: some terminals wrap when it is filled.
+  bar_ = FormatBar(progress, options_.columns - 1);
+  write_(absl::StrCat(kClearLine, bar_));
+}
+
+void Display::End() {
+  absl::MutexLock lock(&mutex_);
+  if (!bar_.empty()) write_("\n");
+  bar_.clear();
+}
+
+}  // namespace troupe::tools

@@ -1,0 +1,56 @@
+// Shows a run: on a terminal one line that is drawn over and over, elsewhere a
+// line every so many steps; other messages go between.
+//
+//   Display display({/*bar=*/true, /*columns=*/80, /*log_every=*/100}, write);
+//   display.Print("training lenet");
+//   display.ShowStep(progress, /*seconds=*/1.5);
+//   display.End();
+//
+// Threads: any.
+
+#ifndef TOOLS_TRAINER_DISPLAY_H_
+#define TOOLS_TRAINER_DISPLAY_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
+#include "tools/trainer/progress.h"
+
+namespace troupe::tools {
+
+class Display {
+ public:
+  struct Options {
+    bool bar = false;
+    int columns = 80;              // of the terminal
+    std::int64_t log_every = 100;  // steps; without a bar
+  };
+  using Write = std::function<void(absl::string_view)>;
+
+  Display(const Options& options, Write write)
+      : options_(options), write_(std::move(write)) {}
+
+  // One or more lines, without the last line end.
+  void Print(const std::string& text) ABSL_LOCKS_EXCLUDED(mutex_);
+  // `seconds` on the run's clock: a bar is drawn ten times a second at most.
+  void ShowStep(const Progress& progress, double seconds)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  // Leaves the cursor at the start of a line.
+  void End() ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  const Options options_;
+  const Write write_;
+  absl::Mutex mutex_;
+  std::string bar_ ABSL_GUARDED_BY(mutex_);  // on the screen now
+  double drawn_at_ ABSL_GUARDED_BY(mutex_) = -1;
+};
+
+}  // namespace troupe::tools
+
+#endif  // TOOLS_TRAINER_DISPLAY_H_

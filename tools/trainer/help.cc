@@ -1,0 +1,173 @@
+#include "tools/trainer/help.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "tools/trainer/config_keys.h"
+
+namespace troupe::tools {
+namespace {
+
+constexpr std::size_t kColumns = 80;
+
+constexpr char kGeneralHelp[] =
+    R"(trainer trains neural networks on several ranks at once.
+
+  trainer train --config=FILE [options]   train as the file says
+  trainer help train                      every option and configuration key
+  trainer help                            this text
+
+To begin, with drawn digits that need no download:
+
+  trainer train --config=examples/glyphs/glyphs.toml
+
+The same with other values, and then going on from its last checkpoint:
+
+  trainer train --config=examples/glyphs/glyphs.toml --ranks=4 \
+      --set optimizer.lr=0.05
+  trainer train --config=examples/glyphs/glyphs.toml --resume \
+      --set train.epochs=6
+
+Exit code: 0 when the run is complete, or stopped by Ctrl-C after its step and
+a checkpoint; 1 when it failed; 2 when options or configuration are wrong; 130
+after a second Ctrl-C. A failure is one line on the error output: what, where,
+what to do.
+)";
+
+constexpr char kTrainOptions[] =
+    R"(trainer train --config=FILE [options]
+
+Trains as FILE, a TOML file, says. The whole configuration is checked before
+anything starts.
+
+Options:
+  --config=FILE            The configuration; relative paths in it start from
+                           the folder the trainer is started in.
+  --set section.key=value  Sets a key, over the file. May be repeated.
+  --ranks=N                So many ranks: sets mesh.dp to N / mesh.pp.
+  --resume                 Goes on from the newest checkpoint in checkpoint.dir,
+                           or starts where there is none.
+  --trace=FILE             Writes a timeline of a few steps (ui.perfetto.dev).
+  --print-config           Prints the whole configuration as TOML and stops.
+  --help                   This text. --help=markdown: as docs/configuration.md.
+
+Ctrl-C finishes the step, saves and exits; a second Ctrl-C exits at once.
+)";
+
+constexpr char kMarkdownIntro[] =
+    R"(# Configuration
+
+`trainer train` reads one TOML file; `--set section.key=value` on the command
+line goes over it. Unknown keys, wrong types and sizes that do not fit together
+are errors, with file and line, before anything starts. All keys have defaults,
+except that one of `train.steps` and `train.epochs` must be set.
+
+```toml
+[data]
+kind = "glyphs"
+
+[train]
+epochs = 3
+global_batch_size = 64
+
+[optimizer]
+lr = 0.05
+momentum = 0.9
+```
+
+Sizes are numbers of bytes or texts such as `"25MiB"` (KiB, MiB, GiB, kB, MB,
+GB). On the command line texts need no quotes and lists no brackets:
+`--set model.kind=mlp --set model.widths=256,128`.
+
+There is no `batch_size`: `train.micro_batch_size` is what one forward of one
+stage takes, per rank; `train.global_batch_size` is what one optimizer step
+consumes over all replicas.
+
+`trainer train --config=FILE --print-config` prints what a run would use, and
+where each value comes from. This page is made by
+`trainer train --help=markdown`; a test compares them.
+)";
+
+// `text` in lines of at most kColumns, each after `indent` spaces.
+std::string Wrapped(absl::string_view text, std::size_t indent) {
+  std::string wrapped, line;
+  for (absl::string_view word : absl::StrSplit(text, ' ')) {
+    if (!line.empty() && indent + line.size() + 1 + word.size() > kColumns) {
+      absl::StrAppend(&wrapped, std::string(indent, ' '), line, "\n");
+      line.clear();
+    }
+    absl::StrAppend(&line, line.empty() ? "" : " ", word);
+  }
+  absl::StrAppend(&wrapped, std::string(indent, ' '), line, "\n");
+  return wrapped;
+}
+
+std::string KeyHelp(const ConfigKey& key, const TrainerConfig& defaults) {
+  return absl::StrCat(
+      "  ", std::string(key.key()), " = ", FormatValue(key, defaults), "\n",
+      Wrapped(
+          absl::StrCat(key.help, " Example: ", key.name, " = ", key.example),
+          /*indent=*/6));
+}
+
+std::string MarkdownRow(const ConfigKey& key, const TrainerConfig& defaults) {
+  const std::string help = absl::StrReplaceAll(key.help, {{"|", "\\|"}});
+  return absl::StrCat(
+      "| `", std::string(key.key()), "` | ", std::string(key.type()), " | `",
+      FormatValue(key, defaults), "` | ", help, " | `", key.example, "` |\n");
+}
+
+}  // namespace
+
+std::string GeneralHelp() { return kGeneralHelp; }
+
+std::string TrainHelp() {
+  const TrainerConfig defaults;
+  std::string help = kTrainOptions;
+  absl::StrAppend(&help, "\nConfiguration keys, with their defaults:\n");
+  for (const ConfigSection& section : ConfigSections()) {
+    absl::StrAppend(&help, "\n[", section.name, "]  ", section.help, "\n");
+    for (const ConfigKey& key : ConfigKeys()) {
+      if (key.section() == section.name) {
+        absl::StrAppend(&help, KeyHelp(key, defaults));
+      }
+    }
+  }
+  return help;
+}
+
+std::string TrainHelpMarkdown() {
+  const TrainerConfig defaults;
+  std::string page = kMarkdownIntro;
+  for (const ConfigSection& section : ConfigSections()) {
+    absl::StrAppend(&page, "\n## [", section.name, "]\n\n", section.help,
+                    "\n\n| key | type | default | meaning | example |\n",
+                    "| --- | --- | --- | --- | --- |\n");
+    for (const ConfigKey& key : ConfigKeys()) {
+      if (key.section() == section.name) {
+        absl::StrAppend(&page, MarkdownRow(key, defaults));
+      }
+    }
+  }
+  return page;
+}
+
+std::string PrintConfig(const LoadedConfig& loaded) {
+  std::string toml;
+  for (const ConfigSection& section : ConfigSections()) {
+    absl::StrAppend(&toml, toml.empty() ? "" : "\n", "[", section.name, "]\n");
+    for (const ConfigKey& key : ConfigKeys()) {
+      if (key.section() != section.name) continue;
+      std::string line = absl::StrCat(std::string(key.key()), " = ",
+                                      FormatValue(key, loaded.config));
+      if (loaded.IsSet(key.name)) {
+        line = absl::StrFormat("%-38s # %s", line, loaded.Where(key.name));
+      }
+      absl::StrAppend(&toml, line, "\n");
+    }
+  }
+  return toml;
+}
+
+}  // namespace troupe::tools

@@ -1,0 +1,95 @@
+// The wiring: arguments, real files, terminal and signals.
+
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/string_view.h"
+#include "nn/serialize/file_system.h"
+#include "tools/trainer/command_line.h"
+#include "tools/trainer/config.h"
+#include "tools/trainer/display.h"
+#include "tools/trainer/help.h"
+#include "tools/trainer/train_command.h"
+
+namespace troupe::tools {
+namespace {
+
+constexpr int kExitOk = 0;
+constexpr int kExitFailed = 1;
+constexpr int kExitUsage = 2;
+constexpr int kColumns = 80;  // where there is no terminal to ask
+
+void WriteOut(absl::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  std::fflush(stdout);
+}
+
+// One line, whatever the message has in it.
+int Fail(const absl::Status& status, int exit_code) {
+  const std::string line =
+      absl::StrReplaceAll(status.message(), {{"\n", "; "}});
+  std::fprintf(stderr, "trainer: %s\n", line.c_str());
+  return exit_code;
+}
+
+Display::Options DisplayOptions(const LogConfig& config) {
+  Display::Options options;
+  options.bar = config.progress == "on" ||
+                (config.progress == "auto" && isatty(STDOUT_FILENO));
+  options.log_every = config.every;
+  winsize size = {};
+  const bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0;
+  options.columns = known && size.ws_col > 0 ? size.ws_col : kColumns;
+  return options;
+}
+
+int RunTrain(const LoadedConfig& loaded, nn::FileSystem& files) {
+  Display display(DisplayOptions(loaded.config.log), WriteOut);
+  const TrainOutcome outcome = Train(loaded, files, display);
+  if (outcome.status.ok()) return kExitOk;
+  return Fail(outcome.status, outcome.config_error ? kExitUsage : kExitFailed);
+}
+
+int Main(const std::vector<std::string>& arguments) {
+  // A limit on file sizes is an error of the write then, not the end.
+  signal(SIGXFSZ, SIG_IGN);
+  const absl::StatusOr<Command> command = ParseCommandLine(arguments);
+  if (!command.ok()) return Fail(command.status(), kExitUsage);
+  switch (command->kind) {
+    case CommandKind::kHelp:
+      WriteOut(GeneralHelp());
+      return kExitOk;
+    case CommandKind::kTrainHelp:
+      WriteOut(TrainHelp());
+      return kExitOk;
+    case CommandKind::kTrainHelpMarkdown:
+      WriteOut(TrainHelpMarkdown());
+      return kExitOk;
+    case CommandKind::kPrintConfig:
+    case CommandKind::kTrain:
+      break;
+  }
+  nn::PosixFileSystem files;
+  const absl::StatusOr<LoadedConfig> loaded =
+      LoadConfig(files, command->config, command->settings);
+  if (!loaded.ok()) return Fail(loaded.status(), kExitUsage);
+  if (command->kind == CommandKind::kPrintConfig) {
+    WriteOut(PrintConfig(*loaded));
+    return kExitOk;
+  }
+  return RunTrain(*loaded, files);
+}
+
+}  // namespace
+}  // namespace troupe::tools
+
+int main(int argc, char** argv) {
+  return troupe::tools::Main(std::vector<std::string>(argv + 1, argv + argc));
+}

@@ -1,0 +1,158 @@
+#include "tools/trainer/progress.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+namespace troupe::tools {
+namespace {
+
+constexpr int kBarColumnsMin = 8;
+constexpr int kBarColumnsMax = 30;
+constexpr double kSecondsMax = 100 * 3600;
+
+std::string FormatPercent(double fraction) {
+  return absl::StrFormat("%.2f%%", 100 * fraction);
+}
+
+// "[====>    ]", `columns` wide with the brackets.
+std::string Bar(double done, int columns) {
+  const int inside = columns - 2;
+  const int filled = static_cast<int>(std::clamp(done, 0.0, 1.0) * inside);
+  std::string bar(filled, '=');
+  if (filled < inside) bar += '>';
+  bar.resize(inside, ' ');
+  return absl::StrCat("[", bar, "]");
+}
+
+std::string RateAndTime(const Progress& p, const char* gap, const char* unit) {
+  if (p.samples_per_s <= 0) return "";
+  return absl::StrCat(gap,
+                      FormatCount(static_cast<std::int64_t>(p.samples_per_s)),
+                      unit, gap, "ETA ", FormatDuration(p.left_s));
+}
+
+}  // namespace
+
+std::string FormatCount(std::int64_t count) {
+  std::string digits = absl::StrCat(count);
+  for (int at = static_cast<int>(digits.size()) - 3; at > 0; at -= 3) {
+    digits.insert(at, ",");
+  }
+  return digits;
+}
+
+std::string FormatDuration(double seconds) {
+  if (!(seconds < kSecondsMax)) return ">100 h";
+  const std::int64_t s = std::llround(std::max(seconds, 0.0));
+  if (s < 3600) return absl::StrFormat("%d:%02d", s / 60, s % 60);
+  return absl::StrFormat("%d:%02d:%02d", s / 3600, s / 60 % 60, s % 60);
+}
+
+std::string FormatElapsed(double seconds) {
+  return seconds < 59.95 ? absl::StrFormat("%.1f s", seconds)
+                         : FormatDuration(seconds);
+}
+
+std::string FormatLoss(double loss) {
+  if (std::isnan(loss)) return "nan";
+  const double size = std::abs(loss);
+  const bool plain = size == 0 || (size >= 1e-3 && size < 1e4);
+  return plain ? absl::StrFormat("%.4f", loss) : absl::StrFormat("%.2e", loss);
+}
+
+std::string FormatBar(const Progress& p, int columns) {
+  const std::string before = absl::StrCat("epoch ", p.epoch, "/", p.epochs);
+  const int digits = static_cast<int>(absl::StrCat(p.steps).size());
+  std::string after = absl::StrFormat(" %*d/%d loss %s", digits, p.step,
+                                      p.steps, FormatLoss(p.loss));
+  if (p.accuracy) {
+    absl::StrAppendFormat(&after, " acc %5.1f%%", 100 * *p.accuracy);
+  }
+  absl::StrAppend(&after, RateAndTime(p, " ", "/s"));
+  // Room for what may still grow: the bar does not jump from step to step.
+  constexpr int kTextColumns = 58;
+  const int left = columns - kTextColumns - 2 * digits -
+                   static_cast<int>(2 * absl::StrCat(p.epochs).size());
+  std::string line = before;
+  if (left >= kBarColumnsMin) {
+    const double done =
+        p.steps == 0 ? 1 : static_cast<double>(p.step) / double(p.steps);
+    absl::StrAppend(&line, " ", Bar(done, std::min(left, kBarColumnsMax)));
+  }
+  line += after;
+  if (static_cast<int>(line.size()) > columns) line.resize(columns);
+  return line;
+}
+
+std::string FormatLine(const Progress& p) {
+  std::string line = absl::StrCat("step ", p.step, "/", p.steps, "  epoch ",
+                                  p.epoch, "  loss ", FormatLoss(p.loss));
+  if (p.accuracy) {
+    absl::StrAppend(&line, "  accuracy ", FormatPercent(*p.accuracy));
+  }
+  return line + RateAndTime(p, "  ", " samples/s");
+}
+
+std::string FormatEvaluation(std::int64_t step, double loss,
+                             std::optional<double> accuracy,
+                             std::int64_t count) {
+  std::string line =
+      absl::StrCat("after step ", step, ": test loss ", FormatLoss(loss));
+  if (accuracy) absl::StrAppend(&line, ", accuracy ", FormatPercent(*accuracy));
+  return absl::StrCat(line, " of ", FormatCount(count), " samples");
+}
+
+std::string FormatSummary(const Summary& s) {
+  const std::int64_t done = s.steps - s.first_step;
+  std::string text =
+      absl::StrCat(s.stopped ? "stopped" : "done", ": ", FormatCount(done),
+                   " steps in ", FormatElapsed(s.seconds));
+  if (s.seconds > 0 && s.samples > 0) {
+    absl::StrAppend(
+        &text, " (",
+        FormatCount(static_cast<std::int64_t>(double(s.samples) / s.seconds)),
+        " samples/s)");
+  }
+  text += "\n";
+  if (s.evaluated) {
+    if (s.test_accuracy) {
+      absl::StrAppend(&text, "test accuracy: ", FormatPercent(*s.test_accuracy),
+                      " (loss ", FormatLoss(s.test_loss), ")\n");
+    } else {
+      absl::StrAppend(&text, "test loss: ", FormatLoss(s.test_loss), "\n");
+    }
+  }
+  if (!s.trace.empty()) {
+    absl::StrAppend(&text, "trace: ", s.trace,
+                    " (open it at ui.perfetto.dev)\n");
+  }
+  const std::string again = absl::StrCat("trainer train --config=", s.config);
+  if (s.checkpoint.empty()) {
+    absl::StrAppend(&text, "no checkpoint written; to keep the model: ", again,
+                    " --set checkpoint.dir=checkpoints\n");
+    return text;
+  }
+  absl::StrAppend(&text, "checkpoint: ", s.checkpoint, "\n");
+  absl::StrAppend(&text, "to go on: ", again, " --resume",
+                  s.stopped ? "" : absl::StrCat(" --set ", s.more), "\n");
+  return text;
+}
+
+void RateMeter::Add(double seconds, std::int64_t samples) {
+  marks_.emplace_back(seconds, marks_.back().second + samples);
+  while (marks_.size() > 2 &&
+         marks_.back().first - marks_.front().first > kWindowSeconds) {
+    marks_.pop_front();
+  }
+}
+
+double RateMeter::SamplesPerSecond() const {
+  const double seconds = marks_.back().first - marks_.front().first;
+  if (seconds <= 0) return 0;
+  return double(marks_.back().second - marks_.front().second) / seconds;
+}
+
+}  // namespace troupe::tools

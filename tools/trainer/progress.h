@@ -1,0 +1,83 @@
+// How a run looks: pure functions from numbers to text.
+//
+//   FormatBar(progress, /*columns=*/80)
+//     epoch 2/5 [=====>    ] 640/1280 loss 0.1234 acc 96.5% 12,345/s ETA 0:42
+//   FormatLine(progress)
+//     step 640/1280  epoch 2  loss 0.1234  accuracy 96.52%  12,345 samples/s
+//     ETA 0:42                                          (all on one line)
+
+#ifndef TOOLS_TRAINER_PROGRESS_H_
+#define TOOLS_TRAINER_PROGRESS_H_
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace troupe::tools {
+
+// Where a run stands after a step.
+struct Progress {
+  std::int64_t step = 0;  // 1 after the first
+  std::int64_t steps = 0;
+  std::int64_t epoch = 1;  // of that step, from 1
+  std::int64_t epochs = 1;
+  double loss = 0;
+  std::optional<double> accuracy;  // of classification, 0 to 1
+  double samples_per_s = 0;        // 0: not known yet
+  double left_s = 0;  // expected; not known while samples_per_s is 0
+};
+
+// One line of at most `columns` characters, without its end. Narrow terminals
+// lose the bar first, then the end of the line.
+std::string FormatBar(const Progress& progress, int columns);
+std::string FormatLine(const Progress& progress);
+
+// "after step 640: test loss 0.0712, accuracy 97.90% of 2,048 samples"
+std::string FormatEvaluation(std::int64_t step, double loss,
+                             std::optional<double> accuracy,
+                             std::int64_t count);
+
+// What the last lines of a run say.
+struct Summary {
+  std::int64_t first_step = 0;
+  std::int64_t steps = 0;  // committed in all
+  std::int64_t samples = 0;
+  double seconds = 0;
+  bool stopped = false;  // by Ctrl-C
+  bool evaluated = false;
+  double test_loss = 0;
+  std::optional<double> test_accuracy;
+  std::string checkpoint;  // path
+  std::string trace;       // path
+  std::string config;      // path, for what to try next
+  std::string more;        // a setting that trains longer: "train.epochs=8"
+};
+std::string FormatSummary(const Summary& summary);
+
+// "12,345"
+std::string FormatCount(std::int64_t count);
+// "4.2 s", "12:05", "1:02:03"
+std::string FormatElapsed(double seconds);
+// "0:42", "12:05", "1:02:03"
+std::string FormatDuration(double seconds);
+// "0.1234", "1.2e-05", "nan"
+std::string FormatLoss(double loss);
+
+// Samples a second over the last few seconds.
+class RateMeter {
+ public:
+  // `seconds` on the run's clock; does not go backwards.
+  void Add(double seconds, std::int64_t samples);
+  double SamplesPerSecond() const;  // 0: not known yet
+
+ private:
+  static constexpr double kWindowSeconds = 5;
+
+  std::deque<std::pair<double, std::int64_t>> marks_{{0.0, 0}};
+};
+
+}  // namespace troupe::tools
+
+#endif  // TOOLS_TRAINER_PROGRESS_H_

@@ -1,0 +1,115 @@
+#include "tools/trainer/run_observer.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+
+namespace troupe::tools {
+
+std::string FormatStart(const TrainerConfig& config,
+                        const actors::JobInfo& info) {
+  const int ranks = info.plan.mesh.size();
+  std::string text = absl::StrCat(
+      "training ", config.model.kind, " (",
+      FormatCount(info.plan.parameter_elems()), " parameters) on ",
+      config.data.kind, ": ", ranks, ranks == 1 ? " rank (" : " ranks (",
+      info.plan.mesh.ToString(), "), ", FormatCount(info.steps), " steps of ",
+      info.plan.global_batch_size, " samples, ", info.kernels);
+  if (!info.resumed_from.empty()) {
+    absl::StrAppend(&text, "\ngoing on from ", info.resumed_from);
+    if (info.first_step >= info.steps) {
+      absl::StrAppend(&text, "; its ", FormatCount(info.first_step),
+                      " steps are all that was asked for");
+    }
+  } else if (config.checkpoint.resume) {
+    absl::StrAppend(&text, "\nno checkpoint in ", config.checkpoint.dir,
+                    " yet: starting at step 0");
+  }
+  return text;
+}
+
+void RunObserver::OnStart(const actors::JobInfo& info) {
+  first_step_ = info.first_step;
+  steps_ = info.steps;
+  steps_per_epoch_ = std::max<std::int64_t>(1, info.steps_per_epoch);
+  display_.Print(FormatStart(config_, info));
+}
+
+void RunObserver::OnSteps(absl::Span<const actors::StepReport> steps) {
+  for (const actors::StepReport& report : steps) {
+    samples_ += report.samples;
+    rate_.Add(report.seconds, report.samples);
+    const Progress progress = ProgressAt(report);
+    display_.ShowStep(progress, report.seconds);
+    if (log_ == nullptr ||
+        (report.step % config_.log.every != 0 && report.step != steps_)) {
+      continue;
+    }
+    StepEntry entry;
+    entry.step = report.step;
+    entry.epoch = progress.epoch;
+    entry.loss = report.loss;
+    entry.accuracy = progress.accuracy;
+    entry.samples_per_s = progress.samples_per_s;
+    entry.lr = config_.optimizer.lr;
+    entry.time = now_();
+    Log(FormatStepJson(entry));
+  }
+}
+
+void RunObserver::OnEvaluation(const actors::EvaluationReport& report) {
+  display_.Print(FormatEvaluation(report.step, report.loss,
+                                  AccuracyOf(report.accuracy), report.count));
+  if (log_ == nullptr) return;
+  EvaluationEntry entry;
+  entry.step = report.step;
+  entry.loss = report.loss;
+  entry.accuracy = AccuracyOf(report.accuracy);
+  entry.count = report.count;
+  entry.time = now_();
+  Log(FormatEvaluationJson(entry));
+}
+
+Progress RunObserver::ProgressAt(const actors::StepReport& report) const {
+  Progress progress;
+  progress.step = report.step;
+  progress.steps = steps_;
+  progress.epoch = EpochOf(report.step);
+  progress.epochs = EpochOf(steps_);
+  progress.loss = report.loss;
+  progress.accuracy = AccuracyOf(report.accuracy);
+  progress.samples_per_s = rate_.SamplesPerSecond();
+  if (progress.samples_per_s > 0) {
+    progress.left_s = double((steps_ - report.step) * report.samples) /
+                      progress.samples_per_s;
+  }
+  return progress;
+}
+
+std::int64_t RunObserver::EpochOf(std::int64_t step) const {
+  return (std::max<std::int64_t>(step, 1) - 1) / steps_per_epoch_ + 1;
+}
+
+std::optional<double> RunObserver::AccuracyOf(double accuracy) const {
+  if (!classification_) return std::nullopt;
+  return accuracy;
+}
+
+void RunObserver::OnCheckpoint(std::int64_t, const std::string& path) {
+  if (!on_first_checkpoint_) return;
+  Keep(on_first_checkpoint_(path));
+  on_first_checkpoint_ = nullptr;
+}
+
+void RunObserver::Log(const std::string& json) {
+  if (status_.ok()) Keep(log_->Write(json));
+}
+
+// The first error counts, and ends the run.
+void RunObserver::Keep(const absl::Status& status) {
+  if (status.ok() || !status_.ok()) return;
+  status_ = status;
+  if (stop_) stop_();
+}
+
+}  // namespace troupe::tools

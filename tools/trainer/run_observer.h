@@ -1,0 +1,89 @@
+// Follows a job: shows it and writes its metrics.
+//
+//   RunObserver observer(loaded.config, display, log, now);
+//   observer.OnFailure([&] { job->RequestStop(); });
+//   ... the job runs with it ...
+//   observer.status();              // whether its own work succeeded
+//
+// Called from one thread at a time, the supervisor's.
+
+#ifndef TOOLS_TRAINER_RUN_OBSERVER_H_
+#define TOOLS_TRAINER_RUN_OBSERVER_H_
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "actors/job.h"
+#include "tools/trainer/config.h"
+#include "tools/trainer/display.h"
+#include "tools/trainer/json_log.h"
+#include "tools/trainer/progress.h"
+
+namespace troupe::tools {
+
+class RunObserver : public actors::JobObserver {
+ public:
+  // `log` may be null; all outlive the observer.
+  RunObserver(const TrainerConfig& config, bool classification,
+              Display& display, JsonLog* log, std::function<absl::Time()> now)
+      : config_(config),
+        classification_(classification),
+        display_(display),
+        log_(log),
+        now_(std::move(now)) {}
+
+  // `stop` is called once, when the observer cannot do its own work: the log
+  // can no longer be written, say.
+  void OnFailure(std::function<void()> stop) { stop_ = std::move(stop); }
+  // `action` is called with the path of the job's first checkpoint.
+  void OnFirstCheckpoint(
+      std::function<absl::Status(const std::string&)> action) {
+    on_first_checkpoint_ = std::move(action);
+  }
+
+  void OnStart(const actors::JobInfo& info) override;
+  void OnSteps(absl::Span<const actors::StepReport> steps) override;
+  void OnEvaluation(const actors::EvaluationReport& report) override;
+  void OnCheckpoint(std::int64_t step, const std::string& path) override;
+
+  const absl::Status& status() const { return status_; }
+  std::int64_t first_step() const { return first_step_; }
+  // By this run.
+  std::int64_t samples() const { return samples_; }
+
+ private:
+  Progress ProgressAt(const actors::StepReport& report) const;
+  std::int64_t EpochOf(std::int64_t step) const;
+  std::optional<double> AccuracyOf(double accuracy) const;
+  void Log(const std::string& json);
+  void Keep(const absl::Status& status);
+
+  const TrainerConfig& config_;
+  const bool classification_;
+  Display& display_;
+  JsonLog* const log_;
+  const std::function<absl::Time()> now_;
+  std::function<void()> stop_;
+  std::function<absl::Status(const std::string&)> on_first_checkpoint_;
+  absl::Status status_;
+
+  RateMeter rate_;
+  std::int64_t first_step_ = 0;
+  std::int64_t steps_ = 0;
+  std::int64_t steps_per_epoch_ = 1;
+  std::int64_t samples_ = 0;
+};
+
+// The lines that a run begins with.
+std::string FormatStart(const TrainerConfig& config,
+                        const actors::JobInfo& info);
+
+}  // namespace troupe::tools
+
+#endif  // TOOLS_TRAINER_RUN_OBSERVER_H_

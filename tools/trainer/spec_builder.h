@@ -1,0 +1,28 @@
+// From a checked configuration and its data to the job that the actors run.
+//
+//   TROUPE_ASSIGN_OR_RETURN(data::DataSplits splits,
+//                           data::OpenDataset(DatasetOptionsOf(config.data)));
+//   TROUPE_ASSIGN_OR_RETURN(actors::JobSpec spec,
+//                           BuildSpec(loaded, splits, files));
+
+#ifndef TOOLS_TRAINER_SPEC_BUILDER_H_
+#define TOOLS_TRAINER_SPEC_BUILDER_H_
+
+#include "absl/status/statusor.h"
+#include "actors/job_spec.h"
+#include "data/registry.h"
+#include "nn/serialize/file_system.h"
+#include "tools/trainer/config.h"
+
+namespace troupe::tools {
+
+// `files` outlives the job. The spec has no trace: its sink belongs to the
+// caller.
+//   kInvalidArgument: an epoch has no whole step; names the place.
+absl::StatusOr<actors::JobSpec> BuildSpec(const LoadedConfig& loaded,
+                                          const data::DataSplits& splits,
+                                          nn::FileSystem& files);
+
+}  // namespace troupe::tools
+
+#endif  // TOOLS_TRAINER_SPEC_BUILDER_H_

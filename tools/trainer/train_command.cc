@@ -1,0 +1,187 @@
+#include "tools/trainer/train_command.h"
+
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
+#include "actors/checkpoint/checkpoint.h"
+#include "actors/job.h"
+#include "actors/trace.h"
+#include "nn/tensor/check.h"
+#include "tools/trainer/model_builder.h"
+#include "tools/trainer/run_observer.h"
+#include "tools/trainer/spec_builder.h"
+#include "tools/trainer/stop_signals.h"
+
+namespace troupe::tools {
+namespace {
+
+// Stops a job that may not have started yet, or be over.
+class Stopper {
+ public:
+  void Stop() ABSL_LOCKS_EXCLUDED(mutex_) {
+    absl::MutexLock lock(&mutex_);
+    stopped_ = true;
+    if (job_ != nullptr) job_->RequestStop();
+  }
+  void Attach(actors::Job* job) ABSL_LOCKS_EXCLUDED(mutex_) {
+    absl::MutexLock lock(&mutex_);
+    job_ = job;
+    if (job_ != nullptr && stopped_) job_->RequestStop();
+  }
+
+ private:
+  absl::Mutex mutex_;
+  actors::Job* job_ ABSL_GUARDED_BY(mutex_) = nullptr;
+  bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+// The folder is there and may be written. Returns the checkpoints that this run
+// replaces; refuses those that it would mix with.
+absl::StatusOr<std::vector<std::string>> PrepareCheckpoints(
+    const LoadedConfig& loaded, nn::FileSystem& files) {
+  const CheckpointConfig& config = loaded.config.checkpoint;
+  std::vector<std::string> old;
+  if (config.dir.empty()) return old;
+  TROUPE_RETURN_IF_ERROR(files.CreateFolder(config.dir));
+  if (config.resume) return old;
+  TROUPE_ASSIGN_OR_RETURN(old, actors::ListCheckpoints(files, config.dir));
+  if (old.empty() || config.replace) return old;
+  return absl::InvalidArgumentError(absl::StrCat(
+      loaded.Where("checkpoint.dir"),
+      ": checkpoint.dir has checkpoints of an earlier run, the last is ",
+      old.back(),
+      "; add --resume to go on from it, --set checkpoint.replace=true to "
+      "replace them, or use another folder"));
+}
+
+// One run: what it needs, in the order in which it is made.
+class Run {
+ public:
+  Run(const LoadedConfig& loaded, nn::FileSystem& files, Display& display)
+      : loaded_(loaded), files_(files), display_(display) {}
+
+  // Everything that can fail before the first step.
+  absl::Status Prepare() {
+    const TrainerConfig& config = loaded_.config;
+    absl::StatusOr<data::DataSplits> splits =
+        data::OpenDataset(DatasetOptionsOf(config.data));
+    if (!splits.ok()) return DataError(splits.status());
+    TROUPE_ASSIGN_OR_RETURN(spec_, BuildSpec(loaded_, *splits, files_));
+    TROUPE_ASSIGN_OR_RETURN(std::vector<std::string> old,
+                            PrepareCheckpoints(loaded_, files_));
+    if (!config.log.file.empty()) {
+      TROUPE_ASSIGN_OR_RETURN(JsonLog log,
+                              JsonLog::Open(files_, config.log.file));
+      log_.emplace(std::move(log));
+    }
+    if (!config.trace.file.empty()) {
+      // An empty file first: a path that cannot be written fails here.
+      TROUPE_RETURN_IF_ERROR(nn::WriteWholeFile(files_, config.trace.file, ""));
+      actors::ChromeTrace::Options options;
+      options.first_step = config.trace.first_step;
+      options.steps = config.trace.steps;
+      trace_.emplace(options);
+      spec_.trace = &*trace_;
+    }
+    observer_ = std::make_unique<RunObserver>(
+        config, splits->train->spec().is_classification(), display_,
+        log_ ? &*log_ : nullptr, absl::Now);
+    observer_->OnFailure([this] { stopper_.Stop(); });
+    // Only when there is a better one do earlier ones go.
+    observer_->OnFirstCheckpoint([this, old](const std::string& written) {
+      for (const std::string& path : old) {
+        if (path == written || !files_.Exists(path)) continue;
+        TROUPE_RETURN_IF_ERROR(actors::RemoveCheckpoint(files_, path));
+      }
+      return absl::OkStatus();
+    });
+    return absl::OkStatus();
+  }
+
+  absl::Status Start() {
+    TROUPE_ASSIGN_OR_RETURN(job_, actors::Job::Start(spec_, observer_.get()));
+    return absl::OkStatus();
+  }
+
+  absl::Status Finish() {
+    stopper_.Attach(job_.get());
+    const absl::StatusOr<actors::JobResult> result = job_->Wait();
+    stopper_.Attach(nullptr);
+    display_.End();
+    TROUPE_RETURN_IF_ERROR(result.status());
+    TROUPE_RETURN_IF_ERROR(observer_->status());
+    if (trace_) {
+      TROUPE_RETURN_IF_ERROR(trace_->WriteFile(loaded_.config.trace.file));
+    }
+    PrintSummary(*result);
+    return absl::OkStatus();
+  }
+
+  Stopper& stopper() { return stopper_; }
+
+ private:
+  absl::Status DataError(const absl::Status& status) const {
+    const char* key = loaded_.IsSet("data.path") ? "data.path" : "data.kind";
+    return absl::Status(status.code(), absl::StrCat(loaded_.Where(key), ": ",
+                                                    status.message()));
+  }
+
+  void PrintSummary(const actors::JobResult& result) {
+    Summary summary;
+    summary.first_step = observer_->first_step();
+    summary.steps = result.steps;
+    summary.samples = observer_->samples();
+    summary.seconds = result.seconds;
+    summary.stopped = result.stopped;
+    summary.evaluated = result.evaluation.count > 0;
+    summary.test_loss = result.evaluation.loss;
+    if (spec_.train->spec().is_classification()) {
+      summary.test_accuracy = result.evaluation.accuracy;
+    }
+    summary.checkpoint = result.checkpoint;
+    summary.trace = loaded_.config.trace.file;
+    summary.config = loaded_.file;
+    const TrainConfig& train = loaded_.config.train;
+    summary.more = train.epochs > 0
+                       ? absl::StrCat("train.epochs=", 2 * train.epochs)
+                       : absl::StrCat("train.steps=", 2 * train.steps);
+    std::string text = FormatSummary(summary);
+    text.pop_back();  // Print() ends the last line
+    display_.Print(text);
+  }
+
+  const LoadedConfig& loaded_;
+  nn::FileSystem& files_;
+  Display& display_;
+  actors::JobSpec spec_;
+  std::optional<JsonLog> log_;
+  std::optional<actors::ChromeTrace> trace_;
+  Stopper stopper_;
+  std::unique_ptr<RunObserver> observer_;
+  std::unique_ptr<actors::Job> job_;
+};
+
+}  // namespace
+
+TrainOutcome Train(const LoadedConfig& loaded, nn::FileSystem& files,
+                   Display& display) {
+  Run run(loaded, files, display);
+  StopSignals signals([&] {
+    display.Print("stopping after this step; Ctrl-C again exits at once");
+    run.stopper().Stop();
+  });
+  absl::Status status = run.Prepare();
+  if (status.ok()) status = run.Start();
+  if (!status.ok()) {
+    return {status, /*config_error=*/absl::IsInvalidArgument(status)};
+  }
+  return {run.Finish(), /*config_error=*/false};
+}
+
+}  // namespace troupe::tools

@@ -1,0 +1,26 @@
+// `trainer train`, once its configuration is checked.
+
+#ifndef TOOLS_TRAINER_TRAIN_COMMAND_H_
+#define TOOLS_TRAINER_TRAIN_COMMAND_H_
+
+#include "absl/status/status.h"
+#include "nn/serialize/file_system.h"
+#include "tools/trainer/config.h"
+#include "tools/trainer/display.h"
+
+namespace troupe::tools {
+
+struct TrainOutcome {
+  absl::Status status;
+  // The failure is of the configuration: nothing has been trained.
+  bool config_error = false;
+};
+
+// Trains, and shows it on `display`. SIGINT and SIGTERM stop it
+// (stop_signals.h) with an ok status.
+TrainOutcome Train(const LoadedConfig& loaded, nn::FileSystem& files,
+                   Display& display);
+
+}  // namespace troupe::tools
+
+#endif  // TOOLS_TRAINER_TRAIN_COMMAND_H_
