@@ -32,6 +32,18 @@ absl::Status CheckSizes(const PlanOptions& options, std::int64_t micro) {
   return absl::OkStatus();
 }
 
+// The forward of one batch. A stage answers its predecessor as soon as it
+// begins the same batch: a gradient message without a gradient, which is the
+// credit that keeps a fast stage from piling activations up before a slow one.
+StepTable EvaluateTable(bool first_stage, bool last_stage) {
+  StepTable forward;
+  forward.actions.push_back({ActionKind::kForward, 0, {}});
+  StepTable table = AddTransfers(forward, first_stage, last_stage);
+  if (!first_stage) table.actions.push_back({ActionKind::kSendGradient, 0, {}});
+  if (!last_stage) table.actions.push_back({ActionKind::kRecvGradient, 0, {}});
+  return table;
+}
+
 // The tables of one stage.
 void MakeTables(const PlanOptions& options, int stage, int micro_batches,
                 StagePlan& plan) {
@@ -42,9 +54,7 @@ void MakeTables(const PlanOptions& options, int stage, int micro_batches,
   plan.train =
       AddReductions(AddTransfers(compute, first, last),
                     static_cast<int>(plan.buckets.size()), options.reductions);
-  StepTable forward;
-  forward.actions.push_back({ActionKind::kForward, 0, {}});
-  plan.evaluate = AddTransfers(forward, first, last);
+  plan.evaluate = EvaluateTable(first, last);
 }
 
 // Runs one stage on shapes; `input` becomes its output.

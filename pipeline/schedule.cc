@@ -1,7 +1,6 @@
 #include "pipeline/schedule.h"
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
 #include "absl/strings/numbers.h"
@@ -11,6 +10,9 @@
 
 namespace troupe::pipeline {
 namespace {
+
+// Of a micro-batch or a bucket in a table's text.
+constexpr int kIndexMax = 1 << 20;
 
 struct KindName {
   ActionKind kind;
@@ -58,12 +60,18 @@ void NeedComputed(const StepTable& table, Action& action) {
       NeedDone(table, ActionKind::kRecvActivation, m, action);
       break;
     case ActionKind::kBackward:
+      NeedDone(table, ActionKind::kForward, m, action);
+      NeedDone(table, ActionKind::kRecvGradient, m, action);
+      NeedDone(table, ActionKind::kBackwardWeights, m - 1, action);
+      break;
     case ActionKind::kBackwardInputs:
       NeedDone(table, ActionKind::kForward, m, action);
       NeedDone(table, ActionKind::kRecvGradient, m, action);
+      NeedDone(table, ActionKind::kBackward, m - 1, action);
       break;
     case ActionKind::kBackwardWeights:
       NeedDone(table, ActionKind::kBackwardInputs, m, action);
+      NeedDone(table, ActionKind::kBackward, m - 1, action);
       break;
     case ActionKind::kSendActivation:
       NeedDone(table, ActionKind::kForward, m, action);
@@ -75,7 +83,8 @@ void NeedComputed(const StepTable& table, Action& action) {
     default:
       return;
   }
-  // Backwards and weight gradients of a chunk keep micro-batch order.
+  // Backwards and weight gradients of a chunk keep micro-batch order, whole
+  // ones among split ones too.
   NeedDone(table, action.kind, m - 1, action);
 }
 
@@ -222,7 +231,8 @@ absl::StatusOr<StepTable> ParseTable(absl::string_view text,
       absl::string_view rest = word;
       if (rest.substr(0, row.name.size()) != row.name) continue;
       rest.remove_prefix(row.name.size());
-      known = HasIndex(row.kind) ? absl::SimpleAtoi(rest, &index) && index >= 0
+      known = HasIndex(row.kind) ? absl::SimpleAtoi(rest, &index) &&
+                                       index >= 0 && index <= kIndexMax
                                  : rest.empty();
       if (!known) continue;
       Append(table, row.kind, index);

@@ -85,6 +85,15 @@ TEST(PipelineJobTest, RunsTheGPipeTable) {
             "B0 SG0 B1 SG1 B2 SG2 B3 SG3 AR0 UP0");
 }
 
+TEST(PipelineJobTest, EvaluationHasCredits) {
+  Reports reports;
+  ASSERT_TRUE(RunJob(Pipelined(3, "credits"), &reports).ok());
+  const auto& stages = reports.info.plan.stages;
+  EXPECT_EQ(stages[0].evaluate.ToString(), "F0 SA0 RG0");
+  EXPECT_EQ(stages[1].evaluate.ToString(), "RA0 F0 SA0 SG0 RG0");
+  EXPECT_EQ(stages[2].evaluate.ToString(), "RA0 F0 SG0");
+}
+
 TEST(PipelineJobTest, StagesTimesReplicasEqualReplicas) {
   JobSpec replicas = TinyCnnJob(/*dp=*/2, /*steps=*/8);
   replicas.plan.micro_batch_size = 4;
