@@ -256,10 +256,11 @@ TEST(Config, StagesAndCuts) {
 }
 
 TEST(Config, ModelAndDataFit) {
-  EXPECT_EQ(ErrorOf(kShort, {Set("data.kind", "synthetic")}),
-            "run.toml: model.kind = \"lenet\" takes images of at least 16x16, "
-            "samples of data.kind = \"synthetic\" are [10]; use model.kind = "
-            "\"mlp\"");
+  EXPECT_EQ(
+      ErrorOf(kShort, {Set("data.kind", "synthetic")}),
+      "--set data.kind: model.kind = \"lenet\" takes images of at least 16x16, "
+      "samples of data.kind = \"synthetic\" are [10]; use model.kind = "
+      "\"mlp\"");
   EXPECT_EQ(ErrorOf(kShort, {Set("data.kind", "mnist")}),
             "--set data.kind: data.kind = \"mnist\" needs data.path, the "
             "folder of its files");

@@ -1,3 +1,6 @@
+#include <initializer_list>
+
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "nn/modules/sequential.h"
@@ -13,14 +16,26 @@ absl::Status At(const std::string& place, absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat(place, ": ", what));
 }
 
+// Where to point when values of several keys do not go together: at what the
+// command line set, which is the newest; else at the first one of the file.
+std::string Blame(const LoadedConfig& loaded,
+                  std::initializer_list<const char*> keys) {
+  const char* blamed = nullptr;
+  for (const char* key : keys) {
+    if (absl::StartsWith(loaded.Where(key), "--")) return loaded.Where(key);
+    if (blamed == nullptr && loaded.IsSet(key)) blamed = key;
+  }
+  return blamed == nullptr ? loaded.file : loaded.Where(blamed);
+}
+
 absl::Status CheckLength(const LoadedConfig& loaded) {
   const TrainConfig& train = loaded.config.train;
   if (train.steps > 0 && train.epochs > 0) {
-    return At(loaded.Where("train.epochs"),
+    return At(Blame(loaded, {"train.epochs", "train.steps"}),
               "train.steps and train.epochs are both set; remove one");
   }
   if (train.steps == 0 && train.epochs == 0) {
-    return At(loaded.Where("train.epochs"),
+    return At(loaded.file,
               "neither train.steps nor train.epochs is set; write one, such as "
               "train.epochs = 5");
   }
@@ -31,14 +46,11 @@ absl::Status CheckBatches(const LoadedConfig& loaded) {
   const TrainConfig& train = loaded.config.train;
   const std::int64_t dp = loaded.config.mesh.dp;
   const std::int64_t global = train.global_batch_size;
-  // Whoever set the later of the two meant it.
-  const std::string& place = loaded.Where(
-      loaded.IsSet("train.global_batch_size") ? "train.global_batch_size"
-                                              : "mesh.dp");
   if (global % dp != 0) {
-    return At(place, absl::StrCat("train.global_batch_size = ", global,
-                                  " is not a multiple of mesh.dp = ", dp,
-                                  "; use ", (global / dp + 1) * dp));
+    return At(Blame(loaded, {"train.global_batch_size", "mesh.dp"}),
+              absl::StrCat("train.global_batch_size = ", global,
+                           " is not a multiple of mesh.dp = ", dp, "; use ",
+                           (global / dp + 1) * dp));
   }
   const std::int64_t micro = train.micro_batch_size;
   if (micro > 0 && global % (micro * dp) != 0) {
@@ -53,7 +65,7 @@ absl::Status CheckBatches(const LoadedConfig& loaded) {
   }
   const std::int64_t count = loaded.config.data.train_count;
   if (count > 0 && count < global) {
-    return At(loaded.Where("data.train_count"),
+    return At(Blame(loaded, {"data.train_count", "train.global_batch_size"}),
               absl::StrCat("data.train_count = ", count,
                            " gives no whole step of train.global_batch_size = ",
                            global, "; use at least ", global));
@@ -64,7 +76,7 @@ absl::Status CheckBatches(const LoadedConfig& loaded) {
 absl::Status CheckData(const LoadedConfig& loaded) {
   const DataConfig& data = loaded.config.data;
   if ((data.kind == "mnist" || data.kind == "cifar10") && data.path.empty()) {
-    return At(loaded.Where("data.kind"),
+    return At(Blame(loaded, {"data.kind", "data.path"}),
               absl::StrCat("data.kind = \"", data.kind,
                            "\" needs data.path, the folder of its files"));
   }
@@ -82,14 +94,15 @@ absl::Status CheckData(const LoadedConfig& loaded) {
 absl::Status CheckModel(const LoadedConfig& loaded) {
   const auto model = MakeModel(loaded.config);
   if (!model.ok()) {
-    return At(loaded.Where("model.kind"), model.status().message());
+    return At(Blame(loaded, {"model.kind", "data.kind", "data.input_shape"}),
+              model.status().message());
   }
   const MeshConfig& mesh = loaded.config.mesh;
   const std::int64_t layers = (*model)->size();
   const std::int64_t wanted = mesh.pp - 1;
   const std::int64_t given = static_cast<std::int64_t>(mesh.cuts.size());
   if (given != wanted) {
-    return At(loaded.Where(loaded.IsSet("mesh.cuts") ? "mesh.cuts" : "mesh.pp"),
+    return At(Blame(loaded, {"mesh.cuts", "mesh.pp", "model.kind"}),
               absl::StrCat("mesh.pp = ", mesh.pp, " stages need ", wanted,
                            " cuts, mesh.cuts has ", given,
                            "; the model has layers 0 to ", layers - 1));
@@ -97,7 +110,7 @@ absl::Status CheckModel(const LoadedConfig& loaded) {
   std::int64_t before = 0;
   for (std::int64_t cut : mesh.cuts) {
     if (cut <= before || cut >= layers) {
-      return At(loaded.Where("mesh.cuts"),
+      return At(Blame(loaded, {"mesh.cuts", "model.kind"}),
                 absl::StrCat("mesh.cuts = [", absl::StrJoin(mesh.cuts, ", "),
                              "] must ascend within 1 to ", layers - 1,
                              ", the layers of model.kind = \"",
@@ -126,7 +139,7 @@ absl::Status CheckFolders(const LoadedConfig& loaded) {
     if (loaded.Where("checkpoint.resume") == "--resume") {
       return absl::OkStatus();
     }
-    return At(loaded.Where("checkpoint.replace"),
+    return At(Blame(loaded, {"checkpoint.replace", "checkpoint.resume"}),
               "checkpoint.replace and checkpoint.resume are both true; set one "
               "to false");
   }
@@ -137,7 +150,8 @@ absl::Status CheckOptimizer(const LoadedConfig& loaded) {
   const absl::Status status = SgdOptionsOf(loaded.config.optimizer).Validate();
   if (status.ok()) return status;
   // Single values are in range by the key table: what is left is nesterov.
-  return At(loaded.Where("optimizer.nesterov"),
+  return At(Blame(loaded, {"optimizer.nesterov", "optimizer.momentum",
+                           "optimizer.dampening"}),
             "optimizer.nesterov = true needs optimizer.momentum above 0 and "
             "optimizer.dampening = 0");
 }

@@ -1,0 +1,61 @@
+#!/bin/bash
+# Exit codes, and the one line that each failure of the program ends in.
+set -euo pipefail
+. tests/tools/trainer_lib.sh
+
+# Usage and configuration: 2, and nothing has been started.
+fails_with 2 'trainer: unknown command foo; "trainer help" shows what there is' \
+  foo
+fails_with 2 'trainer: cannot read no.toml: No such file or directory; check the path' \
+  train --config=no.toml
+fails_with 2 'trainer: cannot read .: it is not a file; check the path' \
+  train --config=.
+fails_with 2 'trainer: --set train.stepz: unknown key train.stepz; did you mean train.steps?' \
+  train --config=tiny.toml --set train.stepz=1
+sed 's/global_batch_size/batch_size/' tiny.toml >bare.toml
+fails_with 2 'trainer: bare.toml:12: "batch_size" can mean two things: *' \
+  train --config=bare.toml
+fails_with 2 'trainer: --ranks: train.global_batch_size = 16 is not a multiple of mesh.dp = 3; use 18' \
+  train --config=tiny.toml --ranks=3
+[[ ! -e saved ]] || die "a folder was made for a run that never began"
+
+# Data that cannot be read.
+fails_with 1 'trainer: --set data.path: none/t10k-images-idx3-ubyte.gz: no such file; give the folder that holds the data' \
+  train --config=tiny.toml --set data.kind=mnist --set data.path=none
+mkdir broken
+echo 'this is no image' >broken/t10k-images-idx3-ubyte
+echo 'this is no label' >broken/t10k-labels-idx1-ubyte
+fails_with 1 'trainer: --set data.path: broken/t10k-*' \
+  train --config=tiny.toml --set data.kind=mnist --set data.path=broken
+
+# A run that diverges.
+fails_with 1 'trainer: rank 0, *the loss of step *lower optimizer.lr*' \
+  train --config=tiny.toml --set optimizer.lr=1e30
+quietly train --config=tiny.toml --set optimizer.lr=1e30 \
+  --set train.stop_on_nan=false --set log.file=log.jsonl --set log.every=1 \
+  --set checkpoint.dir=nan
+grep -q '"loss":null,"loss_text":"nan"' log.jsonl || die "no NaN in the log"
+
+# Places that cannot be written.
+echo 'a file' >file
+fails_with 1 'trainer: cannot create folder file: Not a directory; *' \
+  train --config=tiny.toml --set checkpoint.dir=file
+fails_with 1 'trainer: cannot write /dev/full: No space left on device; free space there or write to another disk' \
+  train --config=tiny.toml --set log.file=/dev/full --set checkpoint.dir=full
+fails_with 1 'trainer: cannot create no/such/trace.json: No such file or directory; check the path' \
+  train --config=tiny.toml --trace=no/such/trace.json
+
+# A folder in use is not mixed with.
+quietly train --config=tiny.toml
+fails_with 2 'trainer: tiny.toml:19: checkpoint.dir has checkpoints of an earlier run, the last is saved/step-00000020; add --resume to go on from it, --set checkpoint.replace=true to replace them, or use another folder' \
+  train --config=tiny.toml
+quietly train --config=tiny.toml --set checkpoint.replace=true \
+  --set train.steps=10
+[[ $(names_in saved) == step-00000010 ]] || die "left: $(names_in saved)"
+
+# A checkpoint that cannot be used.
+fails_with 2 'trainer: saved/step-00000010 was written with seed 0, this job has 1; *' \
+  train --config=tiny.toml --resume --set train.seed=1
+echo 'nonsense' >saved/step-00000010/model.safetensors
+fails_with 1 'trainer: *saved/step-00000010/model.safetensors is not a whole safetensors file: *' \
+  train --config=tiny.toml --resume

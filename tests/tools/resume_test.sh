@@ -1,0 +1,47 @@
+#!/bin/bash
+# A run that was interrupted ends at the same bits as one that was not, and the
+# same run twice gives the same bits.
+set -euo pipefail
+. tests/tools/trainer_lib.sh
+
+# run FOLDER STEPS OPTIONS...: trains tiny.toml until step STEPS.
+run() {
+  local folder=$1 steps=$2
+  shift 2
+  quietly train --config=tiny.toml --set checkpoint.dir="$folder" \
+    --set train.steps="$steps" "$@"
+}
+
+# The options are those of a layout of ranks.
+check() {
+  local name=$1
+  shift
+  run "$name/whole" 40 "$@"
+  run "$name/again" 40 "$@"
+  run "$name/parts" 17 "$@" # in the second epoch
+  run "$name/parts" 40 --resume "$@"
+  grep -q "going on from $name/parts/step-00000017" out.txt ||
+    die "it did not resume"
+  local file
+  for file in "$name"/whole/step-00000040/*.safetensors; do
+    same_bytes "$file" "${file/whole/again}"
+    same_bytes "$file" "${file/whole/parts}"
+  done
+}
+
+check one_rank
+check two_ranks --ranks=2
+check two_stages --set mesh.pp=2 --set mesh.cuts=2 \
+  --set train.micro_batch_size=4
+check two_by_two --ranks=4 --set mesh.pp=2 --set mesh.cuts=2 \
+  --set train.micro_batch_size=4
+
+# The layout may change on the way: the data go on where they were.
+run moved 17 --ranks=2
+run moved 40 --resume --set mesh.pp=2 --set mesh.cuts=2
+[[ $(names_in moved/step-00000040) == model-00001-of-00002.safetensors* ]] ||
+  die "no shards: $(names_in moved/step-00000040)"
+
+# Nothing left to do is no error.
+run one_rank/whole 40 --resume
+grep -q 'its 40 steps are all that was asked for' out.txt || die "$(cat out.txt)"

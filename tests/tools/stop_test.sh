@@ -1,0 +1,63 @@
+#!/bin/bash
+# Ctrl-C finishes the step, saves and exits with 0; the second one exits at
+# once. Nothing is timed: each signal follows a line that the program printed.
+set -euo pipefail
+. tests/tools/trainer_lib.sh
+
+# Reads the program's output, to out.txt, until a line matches $1.
+read_until() {
+  local line
+  while IFS= read -r line <&"${trainer[0]}"; do
+    echo "$line" >>out.txt
+    # shellcheck disable=SC2053
+    [[ $line != $1 ]] || return 0
+  done
+  die "no line like $1 in: $(cat out.txt)"
+}
+
+# start OPTIONS...: the program in the background, as `trainer`.
+start() {
+  : >out.txt
+  coproc trainer { exec "$TRAINER" "$@" 2>err.txt; }
+  # Its number is gone from trainer_PID when it ends.
+  pid=$trainer_PID
+}
+
+ends_with() {
+  local code=0
+  wait "$pid" || code=$?
+  ((code == $1)) || die "exit code $code, not $1: $(cat out.txt err.txt)"
+}
+
+for signal in INT TERM; do
+  start train --config=tiny.toml --set checkpoint.dir="$signal" \
+    --set train.steps=1000000000
+  read_until 'step *'
+  kill "-$signal" "$pid"
+  read_until 'stopping after this step; Ctrl-C again exits at once'
+  read_until 'stopped: *'
+  read_until 'to go on: trainer train --config=tiny.toml --resume'
+  ends_with 0
+  [[ ! -s err.txt ]] || die "$(cat err.txt)"
+
+  # It goes on to the same bits as a run that was never stopped.
+  step=$((10#$(names_in "$signal" | sed 's/step-//')))
+  steps=$((step + 10))
+  quietly train --config=tiny.toml --set checkpoint.dir="$signal" --resume \
+    --set train.steps="$steps"
+  quietly train --config=tiny.toml --set checkpoint.dir="whole_$signal" \
+    --set train.steps="$steps"
+  folder=$(printf 'step-%08d' "$steps")
+  same_bytes "$signal/$folder/model.safetensors" \
+    "whole_$signal/$folder/model.safetensors"
+done
+
+# A step of many seconds.
+start train --config=tiny.toml --set train.device=reference:0 \
+  --set model.widths=2048,2048 --set data.train_count=4096 \
+  --set train.global_batch_size=4096 --set checkpoint.dir=slow
+read_until 'training *'
+kill -INT "$pid"
+read_until 'stopping after this step; *'
+kill -INT "$pid"
+ends_with 130

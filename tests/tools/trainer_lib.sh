@@ -1,0 +1,65 @@
+# For tests of the real program: . tests/tools/trainer_lib.sh
+#
+#   fails_with 2 'trainer: unknown command foo; ...' foo
+#   quietly train --config=tiny.toml
+#   same_bytes a/model.safetensors b/model.safetensors
+#
+# Leaves the test in an empty folder that holds tiny.toml: a job of 20 steps
+# that takes milliseconds.
+
+readonly TRAINER=$PWD/tools/trainer
+cd "$(mktemp -d "$TEST_TMPDIR/XXXXXX")"
+
+cat >tiny.toml <<'TOML'
+[model]
+kind = "mlp"
+widths = [16]
+
+[data]
+kind = "synthetic"
+train_count = 256
+test_count = 32
+
+[train]
+steps = 20
+global_batch_size = 16
+
+[optimizer]
+lr = 0.05
+momentum = 0.9
+
+[checkpoint]
+dir = "saved"
+TOML
+
+die() {
+  echo "FAILED: $*" >&2
+  exit 1
+}
+
+# The program ends with code $1 and writes exactly the line $2, a pattern of
+# bash, to its error output.
+fails_with() {
+  local want_code=$1 want=$2 code=0
+  shift 2
+  "$TRAINER" "$@" >out.txt 2>err.txt || code=$?
+  ((code == want_code)) || die "exit code $code, not $want_code: $*"
+  (($(wc -l <err.txt) == 1)) || die "not one line: $(cat err.txt)"
+  # shellcheck disable=SC2053
+  [[ $(cat err.txt) == $want ]] || die "it says: $(cat err.txt)"
+}
+
+# The program succeeds and complains of nothing; its output is in out.txt.
+quietly() {
+  "$TRAINER" "$@" >out.txt 2>err.txt || die "$* failed: $(cat err.txt)"
+  [[ ! -s err.txt ]] || die "$* says: $(cat err.txt)"
+}
+
+same_bytes() {
+  cmp "$1" "$2" || die "$1 and $2 differ"
+}
+
+# The names in a folder, on one line.
+names_in() {
+  (cd "$1" && echo *)
+}
