@@ -50,6 +50,23 @@ bool Has(const StepTable& table, ActionKind kind, int index) {
   return table.Find(kind, index) >= 0;
 }
 
+bool Trains(const StepTable& table) {
+  for (const Action& action : table.actions) {
+    if (action.kind == ActionKind::kBackward ||
+        action.kind == ActionKind::kBackwardInputs) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// In an evaluation a gradient message is a bare credit (plan.cc).
+bool IsCredit(const StepTable& table, const Action& action) {
+  return (action.kind == ActionKind::kSendGradient ||
+          action.kind == ActionKind::kRecvGradient) &&
+         !Trains(table) && Has(table, ActionKind::kForward, action.index);
+}
+
 absl::Status CheckPairs(const StepTable& table) {
   std::set<std::pair<ActionKind, int>> seen;
   for (const Action& action : table.actions) {
@@ -57,6 +74,7 @@ absl::Status CheckPairs(const StepTable& table) {
     if (!seen.insert({action.kind, action.index}).second) {
       return Bad(action, "is there twice");
     }
+    if (IsCredit(table, action)) continue;
     for (const Pair& pair : kPairs) {
       if (pair.kind == action.kind && !Has(table, pair.partner, action.index) &&
           !Has(table, pair.other_partner, action.index)) {
@@ -71,11 +89,7 @@ absl::Status CheckPairs(const StepTable& table) {
 // has (an evaluation has none).
 absl::Status CheckMicroBatches(const StepTable& table) {
   const int count = table.micro_batches();
-  bool trains = false;
-  for (const Action& action : table.actions) {
-    trains |= action.kind == ActionKind::kBackward ||
-              action.kind == ActionKind::kBackwardInputs;
-  }
+  const bool trains = Trains(table);
   for (int m = 0; m < count; ++m) {
     const int forward = table.Find(ActionKind::kForward, m);
     if (forward < 0) {

@@ -1,7 +1,5 @@
 #include "tests/actors/test_job.h"
 
-#include <sys/stat.h>
-
 #include <fstream>
 #include <memory>
 #include <sstream>
@@ -11,6 +9,7 @@
 #include "gtest/gtest.h"
 #include "nn/models/models.h"
 #include "nn/optim/sgd.h"
+#include "nn/serialize/file_system.h"
 
 namespace troupe::actors {
 
@@ -52,7 +51,9 @@ std::string FreshFolder(const std::string& name) {
   const std::string path = absl::StrCat(
       testing::TempDir(), "/",
       testing::UnitTest::GetInstance()->current_test_info()->name(), "_", name);
-  mkdir(path.c_str(), 0755);
+  nn::PosixFileSystem files;
+  files.RemoveAll(path).IgnoreError();  // of an earlier run
+  EXPECT_TRUE(files.CreateFolder(path).ok()) << path;
   return path;
 }
 
