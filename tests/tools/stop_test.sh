@@ -7,20 +7,22 @@ set -euo pipefail
 # Reads the program's output, to out.txt, until a line matches $1.
 read_until() {
   local line
-  while IFS= read -r line <&"${trainer[0]}"; do
+  while IFS= read -r line <&"$output"; do
     echo "$line" >>out.txt
     # shellcheck disable=SC2053
     [[ $line != $1 ]] || return 0
   done
-  die "no line like $1 in: $(cat out.txt)"
+  die "no line like $1 in: $(cat out.txt err.txt)"
 }
 
-# start OPTIONS...: the program in the background, as `trainer`.
+# start OPTIONS...: the program in the background.
 start() {
   : >out.txt
-  coproc trainer { exec "$TRAINER" "$@" 2>err.txt; }
-  # Its number is gone from trainer_PID when it ends.
-  pid=$trainer_PID
+  rm -f output.fifo
+  mkfifo output.fifo
+  "$TRAINER" "$@" >output.fifo 2>err.txt &
+  pid=$!
+  exec {output}<output.fifo
 }
 
 ends_with() {

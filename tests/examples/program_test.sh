@@ -1,0 +1,3 @@
+#!/bin/bash
+# An example program: its own check decides.
+exec "$1"
