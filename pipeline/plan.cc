@@ -22,8 +22,18 @@ absl::Status CheckSizes(const PlanOptions& options, std::int64_t micro) {
         absl::StrCat("mesh: pp=", mesh.pp(), " stages need ", mesh.pp() - 1,
                      " cuts, got ", options.cuts.size()));
   }
-  if (options.global_batch_size < 1 || micro < 1 ||
-      options.global_batch_size % (micro * mesh.dp()) != 0) {
+  if (options.global_batch_size < 1 || options.micro_batch_size < 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "global_batch_size is at least 1 and micro_batch_size at least 0, got ",
+        options.global_batch_size, " and ", options.micro_batch_size));
+  }
+  if (options.micro_batch_size == 0 &&
+      options.global_batch_size % mesh.dp() != 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a global batch of ", options.global_batch_size,
+                     " samples does not split evenly over dp ", mesh.dp()));
+  }
+  if (options.global_batch_size % (micro * mesh.dp()) != 0) {
     return absl::InvalidArgumentError(
         absl::StrCat("a global batch of ", options.global_batch_size,
                      " samples is not a multiple of micro_batch_size ", micro,

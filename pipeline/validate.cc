@@ -16,38 +16,33 @@ absl::Status Bad(const Action& action, absl::string_view what) {
       absl::StrCat("schedule: ", action.ToString(), " ", what));
 }
 
-// What must also be in the table for this action to make sense: either of two.
+// What must also be in the table for this action to make sense.
 struct Pair {
   ActionKind kind;
-  ActionKind partner, other_partner;
+  ActionKind partner;
   absl::string_view missing;
 };
 
 constexpr Pair kPairs[] = {
-    {ActionKind::kBackward, ActionKind::kForward, ActionKind::kForward,
-     "has no forward"},
-    {ActionKind::kBackwardInputs, ActionKind::kForward, ActionKind::kForward,
-     "has no forward"},
+    {ActionKind::kBackward, ActionKind::kForward, "has no forward"},
+    {ActionKind::kBackwardInputs, ActionKind::kForward, "has no forward"},
     {ActionKind::kBackwardInputs, ActionKind::kBackwardWeights,
-     ActionKind::kBackwardWeights, "has no weight gradients after it"},
+     "has no weight gradients after it"},
     {ActionKind::kBackwardWeights, ActionKind::kBackwardInputs,
-     ActionKind::kBackwardInputs, "has no input gradients before it"},
-    {ActionKind::kSendActivation, ActionKind::kForward, ActionKind::kForward,
-     "has no forward"},
-    {ActionKind::kRecvActivation, ActionKind::kForward, ActionKind::kForward,
-     "has no forward"},
-    {ActionKind::kSendGradient, ActionKind::kBackward,
-     ActionKind::kBackwardInputs, "has no backward"},
-    {ActionKind::kRecvGradient, ActionKind::kBackward,
-     ActionKind::kBackwardInputs, "has no backward"},
-    {ActionKind::kReduceBucket, ActionKind::kUpdateBucket,
-     ActionKind::kUpdateBucket, "has no update"},
-    {ActionKind::kUpdateBucket, ActionKind::kReduceBucket,
-     ActionKind::kReduceBucket, "has no reduction"},
+     "has no input gradients before it"},
+    {ActionKind::kSendActivation, ActionKind::kForward, "has no forward"},
+    {ActionKind::kRecvActivation, ActionKind::kForward, "has no forward"},
+    {ActionKind::kReduceBucket, ActionKind::kUpdateBucket, "has no update"},
+    {ActionKind::kUpdateBucket, ActionKind::kReduceBucket, "has no reduction"},
 };
 
 bool Has(const StepTable& table, ActionKind kind, int index) {
   return table.Find(kind, index) >= 0;
+}
+
+bool HasBackward(const StepTable& table, int micro_batch) {
+  return Has(table, ActionKind::kBackward, micro_batch) ||
+         Has(table, ActionKind::kBackwardInputs, micro_batch);
 }
 
 bool Trains(const StepTable& table) {
@@ -60,11 +55,17 @@ bool Trains(const StepTable& table) {
   return false;
 }
 
-// In an evaluation a gradient message is a bare credit (plan.cc).
-bool IsCredit(const StepTable& table, const Action& action) {
-  return (action.kind == ActionKind::kSendGradient ||
-          action.kind == ActionKind::kRecvGradient) &&
-         !Trains(table) && Has(table, ActionKind::kForward, action.index);
+// A gradient goes with a backward; in an evaluation, where it is a bare credit
+// (plan.cc), with a forward.
+absl::Status CheckGradientMessage(const StepTable& table,
+                                  const Action& action) {
+  if (Trains(table)) {
+    return HasBackward(table, action.index) ? absl::OkStatus()
+                                            : Bad(action, "has no backward");
+  }
+  return Has(table, ActionKind::kForward, action.index)
+             ? absl::OkStatus()
+             : Bad(action, "has no forward");
 }
 
 absl::Status CheckPairs(const StepTable& table) {
@@ -74,12 +75,14 @@ absl::Status CheckPairs(const StepTable& table) {
     if (!seen.insert({action.kind, action.index}).second) {
       return Bad(action, "is there twice");
     }
-    if (IsCredit(table, action)) continue;
     for (const Pair& pair : kPairs) {
-      if (pair.kind == action.kind && !Has(table, pair.partner, action.index) &&
-          !Has(table, pair.other_partner, action.index)) {
+      if (pair.kind == action.kind && !Has(table, pair.partner, action.index)) {
         return Bad(action, pair.missing);
       }
+    }
+    if (action.kind == ActionKind::kSendGradient ||
+        action.kind == ActionKind::kRecvGradient) {
+      TROUPE_RETURN_IF_ERROR(CheckGradientMessage(table, action));
     }
   }
   return absl::OkStatus();
@@ -96,12 +99,11 @@ absl::Status CheckMicroBatches(const StepTable& table) {
       return absl::InvalidArgumentError(absl::StrCat(
           "schedule: micro-batch ", m, " of ", count, " has no forward"));
     }
-    const bool whole = Has(table, ActionKind::kBackward, m);
-    const bool split = Has(table, ActionKind::kBackwardInputs, m);
-    if (trains && !whole && !split) {
+    if (trains && !HasBackward(table, m)) {
       return Bad(table.actions[forward], "has no backward");
     }
-    if (whole && split) {
+    if (Has(table, ActionKind::kBackward, m) &&
+        Has(table, ActionKind::kBackwardInputs, m)) {
       return Bad(table.actions[forward], "has two backwards, whole and split");
     }
   }

@@ -1,0 +1,262 @@
+#include "pipeline/plan.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "gtest/gtest.h"
+#include "nn/models/models.h"
+#include "nn/modules/linear.h"
+#include "nn/modules/relu.h"
+#include "nn/modules/sequential.h"
+
+namespace troupe::pipeline {
+namespace {
+
+const nn::Shape kGlyph = {28, 28, 1};
+
+std::unique_ptr<nn::Module> LeNet() {
+  return *nn::MakeLeNet(kGlyph, /*num_classes=*/10, {});
+}
+
+absl::StatusOr<Plan> PlanOf(const PlanOptions& options,
+                            const nn::ModelFactory& factory,
+                            const nn::Shape& input = kGlyph) {
+  return MakePlan(options, factory, input, nn::DType::kF32, nn::Device{});
+}
+
+std::string ErrorOf(const PlanOptions& options,
+                    const nn::ModelFactory& factory = LeNet,
+                    const nn::Shape& input = kGlyph) {
+  const absl::StatusOr<Plan> plan = PlanOf(options, factory, input);
+  EXPECT_TRUE(absl::IsInvalidArgument(plan.status())) << plan.status();
+  return std::string(plan.status().message());
+}
+
+PlanOptions Options(const Mesh& mesh, std::int64_t global_batch_size,
+                    std::int64_t micro_batch_size = 0) {
+  PlanOptions options;
+  options.mesh = mesh;
+  options.global_batch_size = global_batch_size;
+  options.micro_batch_size = micro_batch_size;
+  return options;
+}
+
+TEST(PlanTest, SeveralBuckets) {
+  PlanOptions options = Options(Mesh(2), 64);
+  options.buckets = {/*first_bucket_bytes=*/4096, /*bucket_bytes=*/65536};
+  EXPECT_EQ(PlanOf(options, LeNet)->ToString(),
+            "mesh dp=2 pp=1, global batch 64 = 2 x 1 micro-batches of 32, "
+            "1 thread(s) per rank\n"
+            "stage 0: [32, 28, 28, 1] -> [32, 10], 10 parameters in "
+            "4 bucket(s)\n"
+            "  bucket 0: 934 elements: 11.bias 11.weight 9.bias\n"
+            "  bucket 1: 10200 elements: 9.weight 7.bias\n"
+            "  bucket 2: 30720 elements: 7.weight\n"
+            "  bucket 3: 2572 elements: 3.bias 3.weight 0.bias 0.weight\n"
+            "  train: F0 LR B0 AR0 UP0 AR1 UP1 AR2 UP2 AR3 UP3\n");
+}
+
+TEST(PlanTest, LeNetOnTwoRanks) {
+  const absl::StatusOr<Plan> plan = PlanOf(Options(Mesh(2), 64), LeNet);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->ToString(),
+            "mesh dp=2 pp=1, global batch 64 = 2 x 1 micro-batches of 32, "
+            "1 thread(s) per rank\n"
+            "stage 0: [32, 28, 28, 1] -> [32, 10], 10 parameters in "
+            "1 bucket(s)\n"
+            "  bucket 0: 44426 elements: 11.bias 11.weight 9.bias 9.weight "
+            "7.bias 7.weight 3.bias 3.weight 0.bias 0.weight\n"
+            "  train: F0 LR B0 AR0 UP0\n");
+}
+
+TEST(PlanTest, LeNetInTwoStages) {
+  PlanOptions options = Options(Mesh(/*dp=*/1, /*pp=*/2), 64, 32);
+  options.cuts = {6};  // after the convolutions
+  const absl::StatusOr<Plan> plan = PlanOf(options, LeNet);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->ToString(),
+            "mesh dp=1 pp=2, global batch 64 = 1 x 2 micro-batches of 32, "
+            "1 thread(s) per rank\n"
+            "stage 0: [32, 28, 28, 1] -> [32, 4, 4, 16], 4 parameters in "
+            "1 bucket(s)\n"
+            "  bucket 0: 2572 elements: 3.bias 3.weight 0.bias 0.weight\n"
+            "  train: F0 SA0 F1 SA1 LR RG0 B0 RG1 B1 AR0 UP0\n"
+            "stage 1: [32, 4, 4, 16] -> [32, 10], 6 parameters in "
+            "1 bucket(s)\n"
+            "  bucket 0: 41854 elements: 11.bias 11.weight 9.bias 9.weight "
+            "7.bias 7.weight\n"
+            "  train: RA0 F0 RA1 F1 LR B0 SG0 B1 SG1 AR0 UP0\n");
+  EXPECT_EQ(plan->stages[0].evaluate.ToString(), "F0 SA0 RG0");
+  EXPECT_EQ(plan->stages[1].evaluate.ToString(), "RA0 F0 SG0");
+}
+
+TEST(PlanTest, KnowsWhatEachStageHolds) {
+  PlanOptions options = Options(Mesh(/*dp=*/2, /*pp=*/2), 64, 8);
+  options.cuts = {6};
+  const absl::StatusOr<Plan> plan = PlanOf(options, LeNet);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->micro_batches, 4);
+  EXPECT_EQ(plan->parameter_elems(), 44426);
+  const StagePlan& first = plan->stages[0];
+  EXPECT_EQ(first.input, nn::Shape({8, 28, 28, 1}));
+  EXPECT_EQ(first.output, nn::Shape({8, 4, 4, 16}));
+  EXPECT_EQ(plan->stages[1].input, first.output);
+  EXPECT_EQ(plan->stages[1].output, nn::Shape({8, 10}));
+  // Of 8 images, two convolutions: 24x24x6 outputs of 25 products each, and
+  // 8x8x16 of 150; a product and its sum count as two, and so do the ReLU and
+  // the pooling of each output.
+  EXPECT_EQ(first.flops, 2.0 * 8 * (24 * 24 * 6 * 26 + 8 * 8 * 16 * 151));
+  // Ranks 0 and 1 hold the first stage, 2 and 3 the second.
+  EXPECT_EQ(&plan->StageOf(1), &first);
+  EXPECT_EQ(&plan->StageOf(2), &plan->stages[1]);
+}
+
+TEST(PlanTest, TheWholeShareIsTheDefaultMicroBatch) {
+  EXPECT_EQ(PlanOf(Options(Mesh(4), 64), LeNet)->micro_batch_size, 16);
+  EXPECT_EQ(PlanOf(Options(Mesh(4), 64), LeNet)->micro_batches, 1);
+  EXPECT_EQ(PlanOf(Options(Mesh(4), 64, 4), LeNet)->micro_batches, 4);
+}
+
+TEST(PlanTest, SmallGradientsOfWholeReplicasAreReducedInline) {
+  PlanOptions options = Options(Mesh(2), 64);
+  const std::int64_t bytes = 44426 * 4;
+  options.inline_bytes = bytes - 1;
+  EXPECT_FALSE(PlanOf(options, LeNet)->stages[0].reduce_inline);
+  options.inline_bytes = bytes;
+  EXPECT_TRUE(PlanOf(options, LeNet)->stages[0].reduce_inline);
+  options.mesh = Mesh(/*dp=*/2, /*pp=*/2);
+  options.cuts = {6};
+  EXPECT_FALSE(PlanOf(options, LeNet)->stages[0].reduce_inline);
+  EXPECT_FALSE(PlanOf(options, LeNet)->stages[1].reduce_inline);
+}
+
+TEST(PlanTest, AnOptimizerMayNeedAllBuckets) {
+  PlanOptions options = Options(Mesh(2), 64);
+  options.reductions.update_needs_all_buckets = true;
+  const StepTable table = PlanOf(options, LeNet)->stages[0].train;
+  const Action& update = table.actions.back();
+  EXPECT_EQ(update.ToString(), "UP0");
+  EXPECT_EQ(update.needs.back(), (Signal{SignalKind::kAllReduced, 0}));
+}
+
+TEST(PlanTest, EqualOptionsGiveEqualPlans) {
+  const PlanOptions options = Options(Mesh(2), 64);
+  EXPECT_EQ(PlanOf(options, LeNet)->ToString(),
+            PlanOf(options, LeNet)->ToString());
+}
+
+TEST(PlanTest, SizesThatDoNotFit) {
+  EXPECT_EQ(ErrorOf(Options(Mesh(3), 64)),
+            "a global batch of 64 samples does not split evenly over dp 3");
+  EXPECT_EQ(ErrorOf(Options(Mesh(2), 64, 5)),
+            "a global batch of 64 samples is not a multiple of "
+            "micro_batch_size 5 x dp 2");
+  EXPECT_EQ(ErrorOf(Options(Mesh(2), 0)),
+            "global_batch_size is at least 1 and micro_batch_size at least 0, "
+            "got 0 and 0");
+  EXPECT_EQ(ErrorOf(Options(Mesh(2), 1)),
+            "a global batch of 1 samples does not split evenly over dp 2");
+  EXPECT_EQ(ErrorOf(Options(Mesh(2), 64, -1)),
+            "global_batch_size is at least 1 and micro_batch_size at least 0, "
+            "got 64 and -1");
+  EXPECT_EQ(ErrorOf(Options(Mesh(0), 64)),
+            "mesh: dp and pp are at least 1, got dp=0 pp=1");
+  EXPECT_EQ(ErrorOf(Options(Mesh(1, 2), 64)),
+            "mesh: pp=2 stages need 1 cuts, got 0");
+  PlanOptions options = Options(Mesh(1, 1), 64);
+  options.cuts = {3};
+  EXPECT_EQ(ErrorOf(options), "mesh: pp=1 stages need 0 cuts, got 1");
+}
+
+TEST(PlanTest, CutsThatDoNotFit) {
+  PlanOptions options = Options(Mesh(1, 2), 64);
+  options.cuts = {12};
+  EXPECT_EQ(ErrorOf(options),
+            "cut 12 is not inside the model: cuts ascend between 1 and 11 for "
+            "a Sequential of 12");
+  options.cuts = {1};
+  EXPECT_EQ(
+      ErrorOf(options, [] { return std::make_unique<nn::Linear>(784, 10); }),
+      "only a Sequential can be cut into stages; make the model one, or set "
+      "mesh.pp to 1");
+}
+
+TEST(PlanTest, ShapeErrorsNameTheModule) {
+  EXPECT_EQ(ErrorOf(Options(Mesh(2), 64), LeNet, {28, 28, 3}),
+            "in module 0: conv2d takes x[N, H, W, C] and w[O, C, R, S] of one "
+            "dtype, got f32[32, 28, 28, 3] and f32[6, 1, 5, 5]");
+  EXPECT_EQ(ErrorOf(Options(Mesh(2), 64),
+                    [] {
+                      return nn::MakeMlp({784, 128, 10}, {});
+                    },
+                    {32, 32, 1}),
+            "in module 1: linear takes x[N, K] and w[M, K] of one dtype, got "
+            "f32[32, 1024] and f32[128, 784]");
+  // The same in the second stage: names do not depend on cuts.
+  PlanOptions options = Options(Mesh(1, 2), 64);
+  options.cuts = {3};
+  const nn::ModelFactory broken = [] {
+    auto model = std::make_unique<nn::Sequential>();
+    model->Append<nn::Linear>(8, 7);
+    model->Append<nn::ReLU>();
+    model->Append<nn::Linear>(7, 6);
+    model->Append<nn::ReLU>();
+    model->Append<nn::Linear>(5, 4);
+    return model;
+  };
+  EXPECT_EQ(ErrorOf(options, broken, {8}),
+            "in module 4: linear takes x[N, K] and w[M, K] of one dtype, got "
+            "f32[64, 6] and f32[4, 5]");
+  EXPECT_EQ(ErrorOf(Options(Mesh(1), 64), [] { return nullptr; }),
+            "the model factory returned no model");
+}
+
+// Looks, in its forward, for memory; there must be none.
+class MetaProbe : public nn::Module {
+ public:
+  explicit MetaProbe(int* forwards)
+      : forwards_(*forwards),
+        weight_(Declare("weight", {4}, nn::Initializer::Constant(0))) {}
+
+  nn::Tensor Forward(nn::Context& ctx, const nn::Tensor& x) override {
+    ++forwards_;
+    EXPECT_TRUE(ctx.shape_only());
+    EXPECT_TRUE(x.is_meta());
+    EXPECT_TRUE(ctx.Use(weight_).is_meta());
+    EXPECT_TRUE(weight_.value.is_meta());
+    EXPECT_FALSE(weight_.grad.defined());
+    return x;
+  }
+
+ private:
+  int& forwards_;
+  nn::Parameter& weight_;
+};
+
+TEST(PlanTest, ParametersStayWithoutMemory) {
+  int forwards = 0;
+  const absl::StatusOr<Plan> plan = PlanOf(Options(Mesh(2), 64), [&] {
+    return std::make_unique<MetaProbe>(&forwards);
+  });
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(forwards, 1) << "once, however many ranks";
+}
+
+TEST(PlanTest, AModelThatFitsNowhereIsPlanned) {
+  constexpr std::int64_t kWidth = std::int64_t{1} << 21;  // 16 TiB a layer
+  PlanOptions options = Options(Mesh(/*dp=*/64, /*pp=*/2), 4096, 64);
+  options.cuts = {2};
+  const absl::StatusOr<Plan> plan =
+      PlanOf(options,
+             [] {
+               return nn::MakeMlp({kWidth, kWidth, kWidth}, {});
+             },
+             {kWidth});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->parameter_elems(), 2 * (kWidth * kWidth + kWidth));
+}
+
+}  // namespace
+}  // namespace troupe::pipeline

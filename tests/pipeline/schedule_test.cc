@@ -1,0 +1,210 @@
+#include "pipeline/schedule.h"
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+
+namespace troupe::pipeline {
+namespace {
+
+// One line an action: "UP0 <- bucket 0 reduced, bucket 0 released, ...".
+std::string Needs(const StepTable& table) {
+  std::string text;
+  for (const Action& action : table.actions) {
+    absl::StrAppend(&text, action.ToString(), " <-");
+    for (const Signal& need : action.needs) {
+      switch (need.kind) {
+        case SignalKind::kDone:
+          absl::StrAppend(&text, " ", table.actions[need.id].ToString());
+          break;
+        case SignalKind::kBucketReady:
+          absl::StrAppend(&text, " ready:", need.id);
+          break;
+        case SignalKind::kBucketReleased:
+          absl::StrAppend(&text, " released:", need.id);
+          break;
+        case SignalKind::kBucketReduced:
+          absl::StrAppend(&text, " reduced:", need.id);
+          break;
+        case SignalKind::kAllReduced:
+          absl::StrAppend(&text, " all-reduced");
+          break;
+        case SignalKind::kLossReduced:
+          absl::StrAppend(&text, " loss");
+          break;
+      }
+    }
+    absl::StrAppend(&text, "\n");
+  }
+  return text;
+}
+
+StepTable Parsed(const std::string& text,
+                 const ReductionOptions& options = {}) {
+  absl::StatusOr<StepTable> table = ParseTable(text, options);
+  EXPECT_TRUE(table.ok()) << table.status();
+  return table.ok() ? *table : StepTable{};
+}
+
+TEST(ScheduleTest, DataParallelAccumulates) {
+  EXPECT_EQ(DataParallelTable(1).ToString(), "F0 B0");
+  EXPECT_EQ(DataParallelTable(3).ToString(), "F0 B0 F1 B1 F2 B2");
+}
+
+TEST(ScheduleTest, GPipeRunsAllForwardsFirst) {
+  EXPECT_EQ(GPipeTable(1).ToString(), "F0 B0");
+  EXPECT_EQ(GPipeTable(3).ToString(), "F0 F1 F2 B0 B1 B2");
+}
+
+TEST(ScheduleTest, TransfersStandAroundWhatNeedsThem) {
+  const StepTable compute = GPipeTable(2);
+  const bool no = false, yes = true;
+  EXPECT_EQ(AddTransfers(compute, /*first_stage=*/yes, /*last_stage=*/yes),
+            compute);
+  EXPECT_EQ(AddTransfers(compute, yes, no).ToString(),
+            "F0 SA0 F1 SA1 RG0 B0 RG1 B1");
+  EXPECT_EQ(AddTransfers(compute, no, no).ToString(),
+            "RA0 F0 SA0 RA1 F1 SA1 RG0 B0 SG0 RG1 B1 SG1");
+  EXPECT_EQ(AddTransfers(compute, no, yes).ToString(),
+            "RA0 F0 RA1 F1 B0 SG0 B1 SG1");
+}
+
+TEST(ScheduleTest, ASplitBackwardSendsBeforeItsWeights) {
+  EXPECT_EQ(AddTransfers(Parsed("F0 I0 W0"), false, false).ToString(),
+            "RA0 F0 SA0 RG0 I0 SG0 W0");
+}
+
+TEST(ScheduleTest, ReductionsComeLastAndTheLossAfterTheLastForward) {
+  EXPECT_EQ(AddReductions(DataParallelTable(2), 2, {}).ToString(),
+            "F0 B0 F1 LR B1 AR0 UP0 AR1 UP1");
+  EXPECT_EQ(AddReductions(DataParallelTable(1), 0, {}).ToString(), "F0 LR B0");
+  EXPECT_EQ(
+      AddReductions(AddTransfers(GPipeTable(2), true, false), 1, {}).ToString(),
+      "F0 SA0 F1 SA1 LR RG0 B0 RG1 B1 AR0 UP0");
+}
+
+TEST(ScheduleTest, NeedsOfDataParallel) {
+  EXPECT_EQ(Needs(AddReductions(DataParallelTable(2), 2, {})),
+            "F0 <-\n"
+            "B0 <- F0\n"
+            "F1 <- F0\n"
+            "LR <- F0 F1\n"
+            "B1 <- F1 B0\n"
+            "AR0 <- ready:0\n"
+            "UP0 <- reduced:0 released:0 loss\n"
+            "AR1 <- ready:1\n"
+            "UP1 <- reduced:1 released:1 loss\n");
+}
+
+TEST(ScheduleTest, NeedsOfAMiddleStage) {
+  EXPECT_EQ(Needs(AddTransfers(GPipeTable(2), false, false)),
+            "RA0 <-\n"
+            "F0 <- RA0\n"
+            "SA0 <- F0\n"
+            "RA1 <-\n"
+            "F1 <- RA1 F0\n"
+            "SA1 <- F1\n"
+            "RG0 <-\n"
+            "B0 <- F0 RG0\n"
+            "SG0 <- B0\n"
+            "RG1 <-\n"
+            "B1 <- F1 RG1 B0\n"
+            "SG1 <- B1\n");
+}
+
+TEST(ScheduleTest, NeedsOfSplitBackwards) {
+  EXPECT_EQ(Needs(AddTransfers(Parsed("F0 F1 I0 I1 W0 W1"), false, true)),
+            "RA0 <-\n"
+            "F0 <- RA0\n"
+            "RA1 <-\n"
+            "F1 <- RA1 F0\n"
+            "I0 <- F0\n"
+            "SG0 <- I0\n"
+            "I1 <- F1 I0\n"
+            "SG1 <- I1\n"
+            "W0 <- I0\n"
+            "W1 <- I1 W0\n");
+}
+
+// What is added to a weight's gradient keeps its order, however it is split.
+TEST(ScheduleTest, WholeAndSplitBackwardsKeepOneOrder) {
+  EXPECT_EQ(Needs(Parsed("F0 F1 F2 B0 I1 W1 B2")),
+            "F0 <-\n"
+            "F1 <- F0\n"
+            "F2 <- F1\n"
+            "B0 <- F0\n"
+            "I1 <- F1 B0\n"
+            "W1 <- I1 B0\n"
+            "B2 <- F2 W1\n");
+}
+
+TEST(ScheduleTest, AnUpdateMayNeedAllBuckets) {
+  const ReductionOptions options = {/*update_needs_all_buckets=*/true};
+  EXPECT_EQ(Needs(AddReductions(DataParallelTable(1), 1, options)),
+            "F0 <-\n"
+            "LR <- F0\n"
+            "B0 <- F0\n"
+            "AR0 <- ready:0\n"
+            "UP0 <- reduced:0 released:0 loss all-reduced\n");
+}
+
+TEST(ScheduleTest, ParsesWhatItPrints) {
+  for (bool all : {false, true}) {
+    const ReductionOptions options = {all};
+    for (int buckets : {0, 1, 3}) {
+      for (const StepTable& compute :
+           {DataParallelTable(1), DataParallelTable(4), GPipeTable(3),
+            Parsed("F0 I0 F1 W0 I1 W1")}) {
+        for (int stage = 0; stage < 4; ++stage) {
+          const StepTable table = AddReductions(
+              AddTransfers(compute, stage % 2 == 0, stage / 2 == 0), buckets,
+              options);
+          EXPECT_EQ(Parsed(table.ToString(), options), table)
+              << table.ToString();
+        }
+      }
+    }
+  }
+}
+
+TEST(ScheduleTest, ParsesAnySpacing) {
+  EXPECT_EQ(Parsed(" F0\tB0\n\nLR "), Parsed("F0 B0 LR"));
+  EXPECT_EQ(Parsed(""), StepTable{});
+}
+
+TEST(ScheduleTest, ParseErrorsNameTheWord) {
+  for (const char* word :
+       {"X0", "F", "F-1", "f0", "FF0", "F0x", "LR0", "SA", "AR", "S0", "F0,B0",
+        "AR2147483647", "F99999999999"}) {
+    EXPECT_EQ(ParseTable(absl::StrCat("F0 B0 ", word, " F1")).status(),
+              absl::InvalidArgumentError(absl::StrCat(
+                  "\"", word, "\" is no action; write F0, B0, AR0, ...")))
+        << word;
+  }
+}
+
+TEST(ScheduleTest, KnowsItsSizes) {
+  const StepTable table = Parsed("F0 F1 LR B0 B1 AR0 UP0 AR1 UP1 AR2 UP2");
+  EXPECT_EQ(table.micro_batches(), 2);
+  EXPECT_EQ(table.buckets(), 3);
+  EXPECT_EQ(table.Find(ActionKind::kBackward, 1), 4);
+  EXPECT_EQ(table.Find(ActionKind::kBackward, 2), -1);
+  EXPECT_EQ(StepTable{}.micro_batches(), 0);
+  EXPECT_EQ(StepTable{}.buckets(), 0);
+}
+
+TEST(ScheduleTest, AGridHasALinePerRank) {
+  const StepTable compute = GPipeTable(2);
+  EXPECT_EQ(ToGrid({AddTransfers(compute, true, false),
+                    AddTransfers(compute, false, false),
+                    AddTransfers(compute, false, true)}),
+            "rank 0: F0 SA0 F1 SA1 RG0 B0 RG1 B1\n"
+            "rank 1: RA0 F0 SA0 RA1 F1 SA1 RG0 B0 SG0 RG1 B1 SG1\n"
+            "rank 2: RA0 F0 RA1 F1 B0 SG0 B1 SG1\n");
+  EXPECT_EQ(ToGrid({}), "");
+}
+
+}  // namespace
+}  // namespace troupe::pipeline

@@ -1,0 +1,45 @@
+// Runs the tables of all ranks of a mesh against each other, without actors,
+// tensors or time: a seed chooses what happens next, among all that could.
+//
+//   TableRun run = RunTables(Mesh(/*dp=*/2, /*pp=*/3), tables, /*seed=*/1);
+//   run.error;             // "" when every table ran to its end
+//   run.in_flight_max[0];  // micro-batches between forward and backward
+//
+// What could happen: a rank starts the action that its cursor offers; a compute
+// action makes a bucket ready, or ends; a message arrives, in any order; a
+// collective that all of its group have started ends on one of them. So slow
+// ranks, slow links and slow reductions are all among the seeds.
+//
+// The simulator looks for itself whether an action's needs were there, whether
+// a rank computes one thing at a time, and whether the ranks of a group start
+// the same collectives.
+
+#ifndef TESTS_PIPELINE_TABLE_SIMULATOR_H_
+#define TESTS_PIPELINE_TABLE_SIMULATOR_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "pipeline/mesh.h"
+#include "pipeline/schedule.h"
+
+namespace troupe::pipeline {
+
+struct TableRun {
+  // "": complete. Otherwise what went wrong, or who stands where.
+  std::string error;
+  // By rank: the actions in the order in which they started or arrived.
+  std::vector<std::string> started;
+  // By rank: micro-batches whose forward had begun and whose backward had not
+  // ended, at most.
+  std::vector<int> in_flight_max;
+};
+
+// `tables`: by rank.
+TableRun RunTables(const Mesh& mesh, const std::vector<StepTable>& tables,
+                   std::uint64_t seed);
+
+}  // namespace troupe::pipeline
+
+#endif  // TESTS_PIPELINE_TABLE_SIMULATOR_H_
