@@ -50,7 +50,7 @@ bool Drive(CommState& state) {
 }  // namespace
 
 CommState::~CommState() {
-  if (runtime == nullptr) return;
+  if (!woken) return;
   runtime->world[rank]->SetWakeup(nullptr);
   runtime->dp[rank]->SetWakeup(nullptr);
 }
@@ -70,9 +70,14 @@ CommActor::behavior_type CommBehavior(
       caf::anon_send(caf::actor_cast<CommActor>(strong), drive_atom::value);
     }
   };
-  state.runtime->world[rank]->SetWakeup(wakeup);
-  state.runtime->dp[rank]->SetWakeup(wakeup);
   const bool simulated = IsSimulated(self->system());
+  // A rank that reduces inline drives its groups on its compute strand, and one
+  // strand at a time may touch them.
+  state.woken = simulated || !state.runtime->plan.StageOf(rank).reduce_inline;
+  if (state.woken) {
+    state.runtime->world[rank]->SetWakeup(wakeup);
+    state.runtime->dp[rank]->SetWakeup(wakeup);
+  }
   return {
       [=](const Launch& launch) { Start(self->state, launch); },
       [=](drive_atom) {

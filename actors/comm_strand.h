@@ -25,6 +25,7 @@ struct CommState {
   JobRuntimePtr runtime;
   int rank = 0;
   ComputeActor compute;
+  bool woken = false;  // the groups wake this strand
   // A drive message is under way: one is enough. Shared with the wake-ups,
   // which may outlive the actor.
   std::shared_ptr<std::atomic<bool>> driving =

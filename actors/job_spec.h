@@ -63,7 +63,7 @@ struct JobSpec {
   // Steps of micro-batches that a loader may be ahead of its rank.
   int prefetch_steps = 4;
 
-  // Mesh, batch sizes, buckets. `inline_bytes` below 0: choose by measurement.
+  // Mesh, batch sizes, buckets.
   pipeline::PlanOptions plan;
 
   std::int64_t steps = 0;       // in all, resumed ones included

@@ -10,6 +10,7 @@ namespace troupe::actors {
 namespace {
 
 absl::Status Open(LoaderState& state, int rank) {
+  state.rank = rank;
   const JobSpec& spec = state.runtime->spec;
   const pipeline::Plan& plan = state.runtime->plan;
   state.allocator = std::make_unique<nn::CachingAllocator>();
@@ -31,6 +32,28 @@ absl::Status Open(LoaderState& state, int rank) {
   return absl::OkStatus();
 }
 
+void Trace(const LoaderState& state, std::int64_t step, TracePhase phase) {
+  TraceSink* trace = state.runtime->spec.trace;
+  if (trace == nullptr || !trace->Wants(step)) return;
+  TraceEvent event;
+  event.rank = state.rank;
+  event.track = TraceTrack::kLoader;
+  event.kind = TraceKind::kLoad;
+  event.phase = phase;
+  event.step = step;
+  event.name = "load";
+  trace->Record(event);
+}
+
+absl::Status LoadTraining(LoaderState& state, std::int64_t step,
+                          StepBatches& batches) {
+  Trace(state, step, TracePhase::kBegin);
+  TROUPE_RETURN_IF_ERROR(
+      state.train->At(step - state.runtime->first_step, batches));
+  Trace(state, step, TracePhase::kEnd);
+  return absl::OkStatus();
+}
+
 absl::StatusOr<Loaded> Load(LoaderState& state, const LoadRequest& request) {
   Loaded loaded{request.kind, request.first, {}};
   std::int64_t count = request.count;
@@ -41,8 +64,8 @@ absl::StatusOr<Loaded> Load(LoaderState& state, const LoadRequest& request) {
   loaded.steps.resize(count);
   for (std::int64_t i = 0; i < count; ++i) {
     if (request.kind == StepKind::kTrain) {
-      TROUPE_RETURN_IF_ERROR(state.train->At(
-          request.first + i - state.runtime->first_step, loaded.steps[i]));
+      TROUPE_RETURN_IF_ERROR(
+          LoadTraining(state, request.first + i, loaded.steps[i]));
     } else {
       TROUPE_ASSIGN_OR_RETURN(data::Batch batch,
                               state.test->At(request.first + i));

@@ -24,6 +24,7 @@ namespace troupe::actors {
 struct LoaderState {
   static inline const char* name = "loader";
   JobRuntimePtr runtime;
+  int rank = 0;
   std::unique_ptr<nn::CachingAllocator> allocator;
   std::optional<data::BatchSource> train;
   std::optional<data::EvaluationSource> test;

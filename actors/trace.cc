@@ -19,9 +19,18 @@ using Json = nlohmann::json;
 // Track ids within a rank's process; Perfetto sorts by them.
 constexpr int kComputeTid = 1;
 constexpr int kCommTid = 2;
+constexpr int kLoaderTid = 3;
 
 int TidOf(const TraceEvent& event) {
-  return event.track == TraceTrack::kCompute ? kComputeTid : kCommTid;
+  switch (event.track) {
+    case TraceTrack::kCompute:
+      return kComputeTid;
+    case TraceTrack::kComm:
+      return kCommTid;
+    case TraceTrack::kLoader:
+      return kLoaderTid;
+  }
+  return 0;
 }
 
 Json Metadata(int pid, int tid, const char* what, const std::string& name) {
@@ -81,6 +90,8 @@ std::string ChromeTrace::ToJson() const {
       events.push_back(
           Metadata(event.rank, kComputeTid, "thread_name", "compute"));
       events.push_back(Metadata(event.rank, kCommTid, "thread_name", "comm"));
+      events.push_back(
+          Metadata(event.rank, kLoaderTid, "thread_name", "loader"));
     }
     // Reductions overlap each other on their track: async slices.
     const bool async = event.kind == TraceKind::kCollective;

@@ -25,7 +25,7 @@
 
 namespace troupe::actors {
 
-enum class TraceTrack { kCompute, kComm };
+enum class TraceTrack { kCompute, kComm, kLoader };
 
 enum class TraceKind {
   kAction,            // begins and ends; name is the action's, "B1"
@@ -33,7 +33,7 @@ enum class TraceKind {
   kGradientComplete,  // instant; name is the parameter's
   kBucketReady,       // instant
   kUpdate,            // begins and ends
-  kLoad,              // a loader's batch
+  kLoad,              // begins and ends: a loader makes a step's batches
 };
 
 enum class TracePhase { kBegin, kEnd, kInstant };

@@ -35,7 +35,8 @@ struct PlanOptions {
   BucketOptions buckets;
   // A rank whose gradients are no larger reduces them on its compute strand:
   // handing them to the communication strand would cost more than the work.
-  std::int64_t inline_bytes = 0;
+  // Below 0: a job measures it (actors/calibrate.h); 0: never inline.
+  std::int64_t inline_bytes = -1;
   int threads_per_rank = 1;
   ReductionOptions reductions;
 };
