@@ -1,0 +1,94 @@
+// What crosses processes survives the trip, to the bit; errors keep their code.
+
+#include "actors/messages.h"
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "actors/status_error.h"
+#include "caf/binary_deserializer.hpp"
+#include "caf/binary_serializer.hpp"
+#include "gtest/gtest.h"
+
+namespace troupe::actors {
+namespace {
+
+struct Config : caf::actor_system_config {
+  Config() { add_message_types<caf::id_block::troupe>(); }
+};
+
+class MessagesTest : public testing::Test {
+ protected:
+  template <typename T>
+  T ThereAndBack(T value) {
+    std::vector<char> bytes;
+    caf::binary_serializer sink(system_, bytes);
+    EXPECT_FALSE(sink(value));  // no error
+    T back;
+    caf::binary_deserializer source(system_, bytes);
+    EXPECT_FALSE(source(back));
+    return back;
+  }
+
+  Config config_;
+  caf::actor_system system_{config_};
+};
+
+TEST_F(MessagesTest, MetricsTravelAsBits) {
+  // CAF's own floats hang on infinities and lose NaNs (docs/caf.md).
+  const double values[] = {0.1,
+                           -0.0,
+                           std::numeric_limits<double>::infinity(),
+                           -std::numeric_limits<double>::infinity(),
+                           std::numeric_limits<double>::quiet_NaN(),
+                           std::numeric_limits<double>::denorm_min()};
+  for (double value : values) {
+    Progress progress;
+    progress.generation = 3;
+    progress.rank = 1;
+    progress.first = std::int64_t{1} << 40;
+    progress.losses = {{Bits(value), Bits(64), Bits(7)}};
+    const Progress back = ThereAndBack(progress);
+    EXPECT_EQ(back.generation, 3);
+    EXPECT_EQ(back.rank, 1);
+    EXPECT_EQ(back.first, std::int64_t{1} << 40);
+    ASSERT_EQ(back.losses.size(), 1u);
+    EXPECT_EQ(back.losses[0].sum, Bits(value));
+    EXPECT_EQ(std::isnan(FromBits(back.losses[0].sum)), std::isnan(value));
+  }
+}
+
+TEST_F(MessagesTest, GrantsFailuresAndEvaluationsTravel) {
+  EXPECT_EQ(ThereAndBack(Grant{1, 12345678901}).until, 12345678901);
+  Failure failure;
+  failure.rank = 2;
+  failure.actor = "loader";
+  failure.code = 5;
+  failure.message = "images.idx: offset 16";
+  const Failure back = ThereAndBack(failure);
+  EXPECT_EQ(back.rank, 2);
+  EXPECT_EQ(back.actor, "loader");
+  EXPECT_EQ(back.code, 5);
+  EXPECT_EQ(back.message, "images.idx: offset 16");
+  Evaluated evaluated;
+  evaluated.step = 9;
+  evaluated.loss.count = Bits(2000);
+  EXPECT_EQ(ThereAndBack(evaluated).loss.count, Bits(2000));
+}
+
+TEST_F(MessagesTest, StatusesSurviveErrors) {
+  const absl::Status status = absl::DataLossError("offset 16: truncated");
+  EXPECT_EQ(FromError(system_, ToError(status)), status);
+  EXPECT_TRUE(FromError(system_, ToError(absl::OkStatus())).ok());
+}
+
+TEST_F(MessagesTest, FrameworkErrorsBecomeStatuses) {
+  EXPECT_EQ(FromError(system_, caf::sec::request_timeout).code(),
+            absl::StatusCode::kDeadlineExceeded);
+  EXPECT_EQ(FromError(system_, caf::sec::runtime_error).code(),
+            absl::StatusCode::kInternal);
+}
+
+}  // namespace
+}  // namespace troupe::actors
