@@ -42,17 +42,6 @@ StepTable RandomCompute(int micro_batches, bool split,
   return table;
 }
 
-// A forward of micro-batch m waits until that of m - n is gone.
-void LimitInFlight(StepTable& table, int n) {
-  for (Action& action : table.actions) {
-    if (action.kind != ActionKind::kForward || action.index < n) continue;
-    const int whole = table.Find(ActionKind::kBackward, action.index - n);
-    const int split =
-        table.Find(ActionKind::kBackwardWeights, action.index - n);
-    action.needs.push_back({SignalKind::kDone, std::max(whole, split)});
-  }
-}
-
 struct RandomJob {
   Mesh mesh;
   int micro_batches = 1;

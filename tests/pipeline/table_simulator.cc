@@ -243,4 +243,14 @@ TableRun RunTables(const Mesh& mesh, const std::vector<StepTable>& tables,
   return Simulator(mesh, tables, seed).Run();
 }
 
+void LimitInFlight(StepTable& table, int n) {
+  for (Action& action : table.actions) {
+    if (action.kind != ActionKind::kForward || action.index < n) continue;
+    const int m = action.index - n;
+    const int done = std::max(table.Find(ActionKind::kBackward, m),
+                              table.Find(ActionKind::kBackwardWeights, m));
+    action.needs.push_back({SignalKind::kDone, done});
+  }
+}
+
 }  // namespace troupe::pipeline

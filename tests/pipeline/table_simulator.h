@@ -40,6 +40,10 @@ struct TableRun {
 TableRun RunTables(const Mesh& mesh, const std::vector<StepTable>& tables,
                    std::uint64_t seed);
 
+// Bounds the memory of a stage: the forward of micro-batch m also waits until
+// the backward of m - n is done. A last pass, since others set needs anew.
+void LimitInFlight(StepTable& table, int n);
+
 }  // namespace troupe::pipeline
 
 #endif  // TESTS_PIPELINE_TABLE_SIMULATOR_H_
