@@ -82,6 +82,8 @@ class Job {
   //   the reader's error: `resume` found a checkpoint that cannot be used.
   static absl::StatusOr<std::unique_ptr<Job>> Start(const JobSpec& spec,
                                                     JobObserver* observer);
+  // Waits for the job's threads, after Wait() too: one that is stuck in a call
+  // of the user's (a read that never returns) holds it up.
   virtual ~Job() = default;
 
   // The step in flight is finished, a checkpoint written where a folder is

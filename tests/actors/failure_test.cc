@@ -10,6 +10,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "actors/job.h"
 #include "actors/sim/simulation.h"
@@ -104,6 +105,34 @@ TEST(FailureTest, ALoaderThatCannotRead) {
   EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
   EXPECT_THAT(std::string(status.message()),
               HasSubstr("loader: images.idx: offset 16: truncated"));
+}
+
+// Hangs in its first gather until released, as a dead network disk does.
+class HangingDataset : public data::Dataset {
+ public:
+  explicit HangingDataset(const data::Dataset& like)
+      : data::Dataset(like.size(), like.spec()) {}
+  mutable absl::Notification released;
+
+ private:
+  absl::Status Gather(absl::Span<const std::int64_t>, std::int64_t,
+                      const nn::Tensor&, const nn::Tensor&) const override {
+    released.WaitForNotification();
+    return absl::CancelledError("released");
+  }
+};
+
+TEST(FailureTest, AStrandThatHangsDoesNotHoldTheOutcomeUp) {
+  JobSpec spec = TinyCnnJob(2, 10);
+  auto dataset = std::make_shared<HangingDataset>(*spec.train);
+  spec.train = dataset;
+  spec.timeout = absl::Milliseconds(200);
+  const auto job = Job::Start(spec, nullptr);
+  ASSERT_TRUE(job.ok()) << job.status();
+  const absl::StatusOr<JobResult> result = (*job)->Wait();
+  EXPECT_EQ(result.status().code(), absl::StatusCode::kDeadlineExceeded)
+      << result.status();
+  dataset->released.Notify();  // the job's destructor waits for its threads
 }
 
 TEST(FailureTest, ALossThatIsNanNamesRankAndStep) {

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -91,5 +92,11 @@ int Main(const std::vector<std::string>& arguments) {
 }  // namespace troupe::tools
 
 int main(int argc, char** argv) {
-  return troupe::tools::Main(std::vector<std::string>(argv + 1, argv + argc));
+  const int code =
+      troupe::tools::Main(std::vector<std::string>(argv + 1, argv + argc));
+  if (code == troupe::tools::kExitFailed) {
+    std::fflush(nullptr);
+    std::_Exit(code);  // threads of a failed job may still be there
+  }
+  return code;
 }

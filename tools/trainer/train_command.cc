@@ -171,17 +171,21 @@ class Run {
 
 TrainOutcome Train(const LoadedConfig& loaded, nn::FileSystem& files,
                    Display& display) {
-  Run run(loaded, files, display);
+  auto run = std::make_unique<Run>(loaded, files, display);
   StopSignals signals([&] {
     display.Print("stopping after this step; Ctrl-C again exits at once");
-    run.stopper().Stop();
+    run->stopper().Stop();
   });
-  absl::Status status = run.Prepare();
-  if (status.ok()) status = run.Start();
+  absl::Status status = run->Prepare();
+  if (status.ok()) status = run->Start();
   if (!status.ok()) {
     return {status, /*config_error=*/absl::IsInvalidArgument(status)};
   }
-  return {run.Finish(), /*config_error=*/false};
+  status = run->Finish();
+  // A strand of a failed job may be stuck in a call that never returns (a read
+  // of a dead disk, say). Nobody waits for it: main() ends the process.
+  static_cast<void>(status.ok() ? nullptr : run.release());
+  return {status, /*config_error=*/false};
 }
 
 }  // namespace troupe::tools
