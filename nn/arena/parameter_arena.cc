@@ -1,5 +1,6 @@
 #include "nn/arena/parameter_arena.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
@@ -19,7 +20,7 @@ double Draw(const Initializer& init, RandomStream& stream) {
     case Initializer::Kind::kConstant:
       return init.a;
     case Initializer::Kind::kUniform:
-      return stream.Uniform(init.a, init.b);
+      break;  // FillUniform()
     case Initializer::Kind::kNormal:
       return init.a + init.b * stream.Normal();
     case Initializer::Kind::kIntegers:
@@ -38,10 +39,34 @@ T FromDouble(double value) {
   }
 }
 
+// One word per element, in pieces that stay in the first-level cache: element i
+// has 24 bits of draw i, in every dtype.
+template <typename T>
+void FillUniform(const Initializer& init, const RandomKey& key,
+                 const RandomPosition& position, absl::Span<T> values) {
+  constexpr std::size_t kPiece = 1024;
+  std::uint32_t words[kPiece];
+  const double scale = (init.b - init.a) * 0x1p-24;
+  for (std::size_t begin = 0; begin < values.size(); begin += kPiece) {
+    const std::size_t count = std::min(kPiece, values.size() - begin);
+    FillBits32(key, position, static_cast<std::uint32_t>(begin / 4),
+               absl::MakeSpan(words, count));
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto bits = static_cast<std::int32_t>(words[i] >> 8);
+      values[begin + i] = FromDouble<T>(init.a + scale * bits);
+    }
+  }
+}
+
 template <typename T>
 void FillParameter(const Parameter& parameter, std::uint64_t seed) {
-  RandomStream stream(RandomKey(seed, Purpose::kInitialize),
-                      {0, 0, HashName(parameter.name)});
+  const RandomKey key(seed, Purpose::kInitialize);
+  const RandomPosition position{0, 0, HashName(parameter.name)};
+  if (parameter.init.kind == Initializer::Kind::kUniform) {
+    FillUniform(parameter.init, key, position, parameter.value.span<T>());
+    return;
+  }
+  RandomStream stream(key, position);
   for (T& value : parameter.value.span<T>()) {
     value = FromDouble<T>(Draw(parameter.init, stream));
   }

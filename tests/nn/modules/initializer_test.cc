@@ -128,9 +128,9 @@ TEST_F(InitializerTest, Golden) {
   Sequential model;
   model.Append<Linear>(4, 2);
   const std::vector<double> weight = ValuesOf(Initialized(model, 1)[0]->value);
-  const std::vector<double> want = {-0.197711332, -0.443909562,  0.491750254,
-                                    0.0216494956, -0.0935608267, -0.431523946,
-                                    -0.192474712, 0.220177036};
+  const std::vector<double> want = {-0.197711349, 0.090755403, -0.443909585,
+                                    0.0753275156, 0.49175024,  -0.269067347,
+                                    0.0216494799, 0.15479213};
   ASSERT_EQ(weight.size(), want.size());
   for (std::size_t i = 0; i < want.size(); ++i) {
     EXPECT_EQ(static_cast<float>(weight[i]), static_cast<float>(want[i]));

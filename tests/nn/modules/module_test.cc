@@ -75,7 +75,7 @@ TEST(Module, AUsersModuleTrains) {
   Residual block(3);
   std::vector<Parameter*> parameters = block.Parameters();
   auto arena = *ParameterArena::Create({parameters}, {}, memory);
-  arena->Initialize(3);
+  arena->Initialize(4);
   const Tensor x = MakeTensor({3, 3}, DType::kF32, NormalDraws("x", 9), memory);
   const Tensor target = Tensor::Zeros({3, 3}, DType::kF32, memory);
   auto loss_of = [&](Context& ctx) {

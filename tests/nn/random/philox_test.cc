@@ -54,6 +54,23 @@ TEST(RandomStream, IsPhiloxAtCounterBlockStepPositionPath) {
   }
 }
 
+TEST(FillBits32, DrawsWhatAStreamDraws) {
+  const RandomKey key(42, Purpose::kTest);
+  const RandomPosition at = {7, 11, HashName("0.weight")};
+  for (std::size_t count : {0, 1, 3, 4, 63, 64, 65, 1000}) {
+    for (std::uint32_t first_block : {0, 1, 250}) {
+      RandomStream stream(key, at);
+      for (std::uint32_t i = 0; i < 4 * first_block; ++i) stream.Bits32();
+      std::vector<std::uint32_t> words(count + 1, 5);
+      FillBits32(key, at, first_block, absl::MakeSpan(words.data(), count));
+      for (std::size_t i = 0; i < count; ++i) {
+        ASSERT_EQ(words[i], stream.Bits32()) << count << " " << i;
+      }
+      ASSERT_EQ(words[count], 5u);
+    }
+  }
+}
+
 // These numbers may never change: checkpoints and runs are compared by them.
 TEST(RandomStream, GoldenDraws) {
   RandomStream stream(RandomKey(1, Purpose::kInitialize),
