@@ -1,7 +1,8 @@
 // Runs a job: the front of the whole house.
 //
-//   TROUPE_ASSIGN_OR_RETURN(std::unique_ptr<Job> job, Job::Start(spec,
-//   &observer)); absl::StatusOr<JobResult> result = job->Wait();
+//   absl::StatusOr<std::unique_ptr<Job>> job = Job::Start(spec, &observer);
+//   if (!job.ok()) return job.status();
+//   absl::StatusOr<JobResult> result = (*job)->Wait();
 //
 // Start() makes the plan and checks everything that can be checked before the
 // first actor exists; then a supervisor, and per rank a rank actor with its
@@ -11,8 +12,9 @@
 // failure anywhere ends the job.
 //
 // Threads: Start, Wait and the destructor from one thread; RequestStop() from
-// any. The observer is called from the supervisor's thread, one call at a time;
-// it must not block for long, since the job's steps are granted there.
+// any. The observer is called from the supervisor's thread, one call at a time
+// (OnStart from the caller of Start, before there is one); it must not block
+// for long, since the job's steps are granted there.
 
 #ifndef ACTORS_JOB_H_
 #define ACTORS_JOB_H_
@@ -86,8 +88,9 @@ class Job {
   // of the user's (a read that never returns) holds it up.
   virtual ~Job() = default;
 
-  // The step in flight is finished, a checkpoint written where a folder is
-  // set; then Wait() returns with `stopped` set.
+  // The steps already granted are finished (about 50 ms of them, or one), a
+  // checkpoint is written where a folder is set; then Wait() returns with
+  // `stopped` set.
   virtual void RequestStop() = 0;
 
   // Blocks until the job has ended. Once.

@@ -3,12 +3,12 @@
 //
 //   JobSpec spec;
 //   spec.model = [] { return nn::MakeMlp({784, 512, 10}, {}); };
-//   spec.loss = [](nn::Context& ctx, const nn::Tensor& y, const nn::Tensor& t)
-//   {
+//   spec.loss = [](auto& ctx, const nn::Tensor& y, const nn::Tensor& t) {
 //     return nn::ops::SoftmaxCrossEntropy(ctx, y, t);
 //   };
-//   spec.optimizer = [] { return std::make_unique<nn::Sgd>(nn::SgdOptions{});
-//   }; spec.train = splits.train; spec.plan.mesh = pipeline::Mesh(/*dp=*/2);
+//   spec.optimizer = [] { return std::make_unique<nn::Sgd>(sgd_options); };
+//   spec.train = splits.train;
+//   spec.plan.mesh = pipeline::Mesh(/*dp=*/2);
 //   spec.plan.global_batch_size = 64;
 //   spec.steps = 1000;
 

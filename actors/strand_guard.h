@@ -1,7 +1,7 @@
 // How an actor of a job fails: it tells the supervisor, once, then ends.
 //
-//   GuardStrand(self, supervisor, rank, "loader");   // exceptions, stray
-//   errors ReportFailure(self, supervisor, rank, "loader", status);
+//   GuardStrand(self, supervisor, rank, "loader");           // exceptions
+//   ReportFailure(self, supervisor, rank, "loader", status);
 
 #ifndef ACTORS_STRAND_GUARD_H_
 #define ACTORS_STRAND_GUARD_H_

@@ -1,7 +1,6 @@
 // Cuts a model into stages: the contiguous parts that a pipeline's ranks hold.
 //
-//   auto stage = BuildStage(factory, /*cuts=*/{3}, /*stage=*/1);   //
-//   children 3..
+//   auto last = BuildStage(factory, /*cuts=*/{3}, /*stage=*/1);  // from 3 on
 //
 // Cuts are between children of a Sequential; without cuts any Module will do.
 

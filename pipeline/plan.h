@@ -5,8 +5,9 @@
 //   PlanOptions options;
 //   options.mesh = Mesh(/*dp=*/2);
 //   options.global_batch_size = 64;
-//   TROUPE_ASSIGN_OR_RETURN(Plan plan, MakePlan(options, factory, spec,
-//   dtype)); plan.ToString();       // what `trainer plan` would print
+//   TROUPE_ASSIGN_OR_RETURN(
+//       Plan plan, MakePlan(options, factory, {28, 28, 1}, dtype, device));
+//   plan.ToString();                // mesh, stages, buckets, tables
 //
 // Errors: kInvalidArgument that names the sizes that do not fit, or the module
 // whose shapes do not.

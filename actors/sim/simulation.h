@@ -5,8 +5,7 @@
 //   Simulation simulation(spec, {/*seed=*/42});
 //   absl::StatusOr<JobResult> result = simulation.Run();
 //   simulation.trace_hash();      // equal for equal seed, spec and build
-//   simulation.recorder();        // every action, launch and gradient, in
-//   order
+//   simulation.recorder();        // every action, launch and gradient
 //
 // What the seed chooses: which actor runs its next message; how eager each
 // actor is (some are starved for long stretches, so that ranks drift apart);

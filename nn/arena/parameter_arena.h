@@ -3,11 +3,10 @@
 // contiguous ranges without copies.
 //
 //   // One vector per bucket; bucket 0 is complete first in backward.
-//   auto arena = ParameterArena::Create(buckets, {/*pad_elems=*/16},
-//   allocator);
+//   auto arena = ParameterArena::Create(buckets, /*options=*/{}, allocator);
 //   (*arena)->Initialize(seed);
 //   Tensor g = (*arena)->BucketGrads(0);          // [elements of bucket 0]
-//   arena.AddState("momentum_buffer");            // zeros, parallel
+//   (*arena)->AddState("momentum_buffer");        // zeros, parallel
 //
 // Every parameter begins on a 64-byte boundary and every bucket's length is a
 // multiple of `pad_elems`; the padding is zero and stays zero under every

@@ -1,7 +1,6 @@
 // Opens the kernel set of a device.
 //
-//   std::unique_ptr<Kernels> kernels = *OpenKernels(*Device::Parse("cpu:0"),
-//   {});
+//   std::unique_ptr<Kernels> kernels = *OpenKernels(Device{}, /*options=*/{});
 
 #ifndef NN_KERNELS_OPEN_KERNELS_H_
 #define NN_KERNELS_OPEN_KERNELS_H_

@@ -7,8 +7,8 @@
 //
 //   TROUPE_ASSIGN_OR_RETURN(SafetensorsFile file,
 //                           SafetensorsFile::Open(files, "model.safetensors"));
-//   for (const SafetensorsEntry& e : file.entries()) { ... e.name, e.shape ...
-//   } absl::Status s = file.Read("fc.weight", w);   // w: f32[10, 84], say
+//   for (const SafetensorsEntry& e : file.entries()) Show(e.name, e.shape);
+//   absl::Status r = file.Read("fc.weight", w);     // w: f32[10, 84], say
 //
 // The format (huggingface/safetensors, "Format"): 8 bytes, the length of the
 // header, little-endian; the header, a JSON object
