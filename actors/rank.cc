@@ -157,6 +157,12 @@ void RankState::OnEvaluated(const StepsDone& done) {
     count_ += FromBits(loss.count);
     correct_ += FromBits(loss.correct);
   }
+  // No step, but a sign of life: a long evaluation is no silence.
+  Progress alive;
+  alive.generation = runtime_->generation;
+  alive.rank = rank_;
+  alive.first = evaluation_step_;
+  self_->send(supervisor_, std::move(alive));
   RequestLoad(StepKind::kEvaluate,
               done.first + static_cast<std::int64_t>(done.losses.size()), 1);
 }

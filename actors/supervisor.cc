@@ -33,7 +33,7 @@ void SupervisorState::Init(Self self, JobRuntimePtr runtime, CrewPtr crew) {
   done_.assign(runtime_->plan.mesh.size(), runtime_->first_step);
   granted_ = window_step_ = runtime_->first_step;
   // What a resumed job starts from is saved already.
-  if (runtime_->checkpoint) saved_at_ = runtime_->first_step;
+  if (runtime_->checkpoint) snapshot_at_ = runtime_->first_step;
 }
 
 double SupervisorState::Seconds() const {
@@ -139,16 +139,19 @@ bool SupervisorState::EvaluationDue() const {
 bool SupervisorState::CheckpointDue() const {
   const CheckpointOptions& options = runtime_->spec.checkpoint;
   const std::int64_t step = Committed();
-  if (options.dir.empty() || saved_at_ == step) return false;
+  if (options.dir.empty() || snapshot_at_ == step) return false;
   return AtEnd() || (options.every > 0 && step % options.every == 0);
 }
 
 void SupervisorState::AtBoundary() {
   doing_ = Doing::kSteps;
   if (CheckpointDue()) {
-    Save();
+    doing_ = Doing::kSaving;
+    if (!writing_) Save();  // else when the one before is written
   } else if (EvaluationDue()) {
     Evaluate();
+  } else if (AtEnd() && writing_) {
+    doing_ = Doing::kSaving;
   } else if (AtEnd()) {
     result_.steps = Committed();
     result_.stopped = Committed() < runtime_->spec.steps;
@@ -200,7 +203,6 @@ void SupervisorState::OnEvaluated(const Evaluated& evaluated) {
 }
 
 void SupervisorState::Save() {
-  doing_ = Doing::kSaving;
   const pipeline::Mesh& mesh = runtime_->plan.mesh;
   save_.step = Committed();
   save_.stages.assign(mesh.pp(), nullptr);
@@ -222,8 +224,11 @@ void SupervisorState::Save() {
 void SupervisorState::OnSnapshot(std::size_t stage,
                                  const SnapshotPtr& snapshot) {
   ++progress_marks_;
+  if (doing_ == Doing::kEnded) return;
   save_.stages[stage] = snapshot;
   if (--snapshots_left_ > 0) return;
+  snapshot_at_ = save_.step;
+  writing_ = true;
   self_
       ->request(crew_->checkpointer, Nanoseconds(runtime_->spec.timeout),
                 std::move(save_))
@@ -233,11 +238,13 @@ void SupervisorState::OnSnapshot(std::size_t stage,
                                FromError(self_->system(), error)));
             });
   save_ = SaveRequest{};
+  AtBoundary();  // training goes on while the disk is busy
 }
 
 void SupervisorState::OnSaved(const Saved& saved) {
   ++progress_marks_;
-  saved_at_ = saved.step;
+  if (doing_ == Doing::kEnded) return;
+  writing_ = false;
   result_.checkpoint = saved.path;
   if (runtime_->observer) {
     runtime_->observer->OnCheckpoint(saved.step, saved.path);

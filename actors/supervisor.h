@@ -8,6 +8,9 @@
 // Gives  Grant, evaluate, snapshot to the ranks; SaveRequest to the
 //        checkpointer; reports to the observer; the outcome
 //
+// A checkpoint stops the ranks only for their snapshots: it is written while
+// training goes on, one at a time; the end waits for the last.
+//
 // A job goes from boundary to boundary: the next evaluation, checkpoint, or
 // its end. Steps up to a boundary are granted in windows, so that a stop takes
 // effect within one; at the boundary every rank has done exactly these steps,
@@ -59,6 +62,8 @@ class SupervisorState {
   void OnDown(const caf::actor_addr& source, const caf::error& reason);
 
  private:
+  // kSaving: the ranks stand still, for their snapshots or because an earlier
+  // checkpoint is still being written.
   enum class Doing { kSteps, kEvaluating, kSaving, kEnded };
 
   std::int64_t Committed() const;  // by the slowest rank
@@ -91,11 +96,12 @@ class SupervisorState {
   double window_seconds_ = 0;  // when the current pace was last taken
   std::int64_t window_step_ = 0;
   bool halted_ = false;
-  std::int64_t evaluated_at_ = -1, saved_at_ = -1;
+  std::int64_t evaluated_at_ = -1, snapshot_at_ = -1;
 
   std::vector<Evaluated> evaluations_;
   SaveRequest save_;
   std::size_t snapshots_left_ = 0;
+  bool writing_ = false;  // one checkpoint at a time is with the checkpointer
   JobResult result_;
   std::int64_t progress_marks_ = 0, watched_marks_ = -1;
 };

@@ -59,8 +59,10 @@ void MakeTables(const PlanOptions& options, int stage, int micro_batches,
                 StagePlan& plan) {
   const int pp = options.mesh.pp();
   const bool first = stage == 0, last = stage == pp - 1;
-  StepTable compute =
-      pp == 1 ? DataParallelTable(micro_batches) : GPipeTable(micro_batches);
+  const StepTable compute =
+      options.schedule ? options.schedule(options.mesh, stage, micro_batches)
+      : pp == 1        ? DataParallelTable(micro_batches)
+                       : GPipeTable(micro_batches);
   plan.train =
       AddReductions(AddTransfers(compute, first, last),
                     static_cast<int>(plan.buckets.size()), options.reductions);

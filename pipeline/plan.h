@@ -16,6 +16,7 @@
 #define PIPELINE_PLAN_H_
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -27,12 +28,19 @@
 
 namespace troupe::pipeline {
 
+// The compute actions (F, B, or F, I, W) of one stage of `mesh` for so many
+// micro-batches; transfers and reductions are added to it.
+using ScheduleFn =
+    std::function<StepTable(const Mesh& mesh, int stage, int micro_batches)>;
+
 struct PlanOptions {
   Mesh mesh;
   std::vector<int> cuts;  // pp - 1 of them; children of the Sequential
   std::int64_t global_batch_size = 1;
   // Samples of one forward of one stage; 0: the rank's whole share.
   std::int64_t micro_batch_size = 0;
+  // Null: DataParallelTable for one stage, GPipeTable for several.
+  ScheduleFn schedule;
   BucketOptions buckets;
   // A rank whose gradients are no larger reduces them on its compute strand:
   // handing them to the communication strand would cost more than the work.

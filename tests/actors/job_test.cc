@@ -8,6 +8,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
 #include "actors/checkpoint/checkpoint.h"
 #include "gtest/gtest.h"
 #include "nn/serialize/file_system.h"
@@ -153,6 +154,45 @@ TEST(JobTest, KeepsTheNewestCheckpoints) {
   ASSERT_TRUE(left.ok()) << left.status();
   EXPECT_EQ(left->size(), 2u);
   EXPECT_EQ(left->back(), reports.checkpoints.back());
+}
+
+// A disk whose first rename waits until training has gone on.
+class SlowDisk : public nn::PosixFileSystem {
+ public:
+  absl::Status Rename(const std::string& from, const std::string& to) override {
+    went_on.WaitForNotification();
+    return nn::PosixFileSystem::Rename(from, to);
+  }
+  absl::Notification went_on;
+};
+
+class GoingOn : public Reports {
+ public:
+  explicit GoingOn(SlowDisk* disk) : disk_(disk) {}
+  void OnSteps(absl::Span<const StepReport> reports) override {
+    Reports::OnSteps(reports);
+    // Steps beyond the first checkpoint, none of which is whole yet.
+    if (reports.back().step > 5 && !disk_->went_on.HasBeenNotified()) {
+      EXPECT_TRUE(checkpoints.empty());
+      disk_->went_on.Notify();
+    }
+  }
+
+ private:
+  SlowDisk* const disk_;
+};
+
+TEST(JobTest, TrainsOnWhileACheckpointIsWritten) {
+  SlowDisk disk;
+  JobSpec spec = TinyCnnJob(2, 20);
+  spec.checkpoint.dir = FreshFolder("slow");
+  spec.checkpoint.every = 5;
+  spec.checkpoint.keep = 0;
+  spec.checkpoint.files = &disk;
+  GoingOn reports(&disk);
+  const absl::StatusOr<JobResult> result = RunJob(spec, &reports);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(reports.checkpoints.size(), 4u);
 }
 
 TEST(JobTest, AJobThatIsDestroyedEnds) {

@@ -1,6 +1,7 @@
 // A pipeline in miniature: the tutorial CNN in two stages on two ranks equals
 // one rank with the same micro-batches, to the bit.
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -83,6 +84,55 @@ TEST(PipelineJobTest, RunsTheGPipeTable) {
   EXPECT_EQ(reports.info.plan.stages[1].train.ToString(),
             "RA0 F0 RA1 F1 RA2 F2 RA3 F3 LR "
             "B0 SG0 B1 SG1 B2 SG2 B3 SG3 AR0 UP0");
+}
+
+// 1F1B: as many forwards first as there are stages behind.
+pipeline::StepTable OneForwardOneBackward(const pipeline::Mesh& mesh, int stage,
+                                          int micro_batches) {
+  using pipeline::ActionKind;
+  const int ahead = std::min(micro_batches, mesh.pp() - 1 - stage);
+  pipeline::StepTable table;
+  for (int m = 0; m < micro_batches + ahead; ++m) {
+    if (m < micro_batches) {
+      table.actions.push_back({ActionKind::kForward, m, {}});
+    }
+    if (m >= ahead) {
+      table.actions.push_back({ActionKind::kBackward, m - ahead, {}});
+    }
+  }
+  return table;
+}
+
+// All forwards, all input gradients, then all weight gradients.
+pipeline::StepTable SplitBackward(const pipeline::Mesh&, int,
+                                  int micro_batches) {
+  using pipeline::ActionKind;
+  pipeline::StepTable table;
+  for (ActionKind kind : {ActionKind::kForward, ActionKind::kBackwardInputs,
+                          ActionKind::kBackwardWeights}) {
+    for (int m = 0; m < micro_batches; ++m) {
+      table.actions.push_back({kind, m, {}});
+    }
+  }
+  return table;
+}
+
+TEST(PipelineJobTest, SchedulesOfOnesOwnGiveTheSameBits) {
+  Reports alone;
+  ASSERT_TRUE(RunJob(Pipelined(1, "alone"), &alone).ok());
+  for (const pipeline::ScheduleFn& schedule :
+       {pipeline::ScheduleFn(OneForwardOneBackward),
+        pipeline::ScheduleFn(SplitBackward)}) {
+    for (int stages : {1, 2, 3}) {
+      JobSpec spec = Pipelined(stages, absl::StrCat("own", stages));
+      spec.plan.schedule = schedule;
+      Reports reports;
+      const absl::StatusOr<JobResult> result = RunJob(spec, &reports);
+      ASSERT_TRUE(result.ok()) << result.status();
+      EXPECT_EQ(reports.losses(), alone.losses())
+          << reports.info.plan.ToString();
+    }
+  }
 }
 
 TEST(PipelineJobTest, EvaluationHasCredits) {
