@@ -1,6 +1,12 @@
-// Measures what a hand-off between two strands costs beside the work it saves.
+// Chooses where a reduction runs: on the compute strand, or handed over to the
+// communication strand.
 //
-//   options.inline_bytes = MeasureInlineBytes();
+//   options.inline_bytes = MeasureInlineBytes(mesh.size());
+//
+// A hand-over pays where a core is free to reduce while the compute strand goes
+// on. Where every core has a compute strand, the communication strands only
+// take turns with them: then all is reduced inline. Elsewhere it is measured
+// what a hand-off costs beside the work it saves.
 //
 // The result decides only where a reduction runs, never its additions or their
 // order, so it changes no bit; it is part of the plan, since all ranks of a
@@ -14,8 +20,9 @@
 namespace troupe::actors {
 
 // Gradient bytes of a rank up to which reducing on the compute strand is
-// cheaper than handing over. Takes about 2 ms.
-std::int64_t MeasureInlineBytes();
+// cheaper than handing over, for `ranks` compute strands in this process. Takes
+// about 2 ms, or nothing where no core is free.
+std::int64_t MeasureInlineBytes(int ranks);
 
 }  // namespace troupe::actors
 

@@ -98,7 +98,9 @@ absl::StatusOr<JobRuntimePtr> MakeJobRuntime(const JobSpec& spec,
   pipeline::PlanOptions options = spec.plan;
   options.reductions.update_needs_all_buckets =
       spec.optimizer()->NeedsAllBuckets();
-  if (options.inline_bytes < 0) options.inline_bytes = MeasureInlineBytes();
+  if (options.inline_bytes < 0) {
+    options.inline_bytes = MeasureInlineBytes(options.mesh.size());
+  }
   TROUPE_ASSIGN_OR_RETURN(
       runtime->plan,
       pipeline::MakePlan(options, spec.model, spec.train->spec().input_shape,

@@ -11,9 +11,9 @@ namespace troupe::actors {
 namespace {
 
 // A chunk of steps is about this much data: large enough that a message costs
-// nothing beside it, small enough to stay in a cache.
-constexpr std::int64_t kChunkBytes = 64 << 10;
-constexpr std::int64_t kChunkStepsMax = 64;
+// nothing beside it, small enough to stay in a second-level cache.
+constexpr std::int64_t kChunkBytes = 1 << 20;
+constexpr std::int64_t kChunkStepsMax = 256;
 
 }  // namespace
 
