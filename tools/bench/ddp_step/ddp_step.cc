@@ -1,0 +1,225 @@
+// Times whole training steps of small models, data parallel in this process,
+// and, in rounds between, PyTorch's: a plain module on one rank, DDP over Gloo
+// on more.
+//
+//   bazel run //tools/bench/ddp_step -- --python=$PWD/peer/bin/python
+//   ... --case=toy_mlp,mlp_25m --ranks=2      some cases, one number of ranks
+//   ... --seconds=2 --rounds=9                longer, and more often
+//   ... --json                                one JSON object a row
+//
+// Rows: a case's steps per second, by ranks; first_step, from the start of a
+// process to the end of its first step; peak_memory, the largest resident
+// memory (the peer's added over its processes, as its ranks share less);
+// scaling_25m, the time of a 2-rank step of mlp_25m over that of a 1-rank step.
+//
+// Ours runs the whole engine: actors, loader, samples gathered from memory. The
+// peer's batch is one fixed tensor, which favours the peer.
+
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/algorithm/container.h"
+#include "absl/flags/flag.h"
+#include "absl/flags/parse.h"
+#include "absl/flags/usage.h"
+#include "absl/strings/str_cat.h"
+#include "actors/job.h"
+#include "nn/tensor/check.h"
+#include "tools/bench/ddp_step/ddp_case.h"
+#include "tools/bench/ddp_step/ddp_run.h"
+#include "tools/bench/ddp_step/ddp_table.h"
+#include "tools/bench/peer.h"
+#include "tools/bench/report.h"
+
+ABSL_FLAG(std::vector<std::string>, case, {},
+          "toy_mlp, toy_cnn, mnist_mlp, mlp_25m, first_step, peak_memory; "
+          "default: all");
+ABSL_FLAG(int, ranks, 0, "ranks, with --case; default: 1 and 2");
+ABSL_FLAG(double, seconds, 1, "of one case, one contestant and one round");
+ABSL_FLAG(int, rounds, 5, "alternating rounds; the median counts");
+ABSL_FLAG(bool, json, false, "print one JSON object a row");
+ABSL_FLAG(std::string, python, "",
+          "a Python with PyTorch, to measure the peer");
+ABSL_FLAG(std::int64_t, inline_bytes, -1,
+          "gradient bytes up to which the compute strand reduces; below 0: "
+          "measured, as a job does");
+ABSL_FLAG(std::string, once, "",
+          "first_step or peak_memory: measures one thing of --case in this "
+          "process; the benchmark starts itself so");
+
+namespace troupe::bench {
+namespace {
+
+constexpr char kFirstStep[] = "first_step";
+constexpr char kPeakMemory[] = "peak_memory";
+constexpr int kMemorySteps = 11;
+
+absl::StatusOr<actors::JobSpec> MakeJob(const std::string& name, int ranks) {
+  TROUPE_ASSIGN_OR_RETURN(actors::JobSpec spec, MakeDdpJob(name, ranks));
+  spec.plan.inline_bytes = absl::GetFlag(FLAGS_inline_bytes);
+  return spec;
+}
+
+// What a process started by OnceOurs() does.
+absl::Status RunOnce(const std::string& what, const std::string& name) {
+  TROUPE_ASSIGN_OR_RETURN(actors::JobSpec spec,
+                          MakeJob(name, absl::GetFlag(FLAGS_ranks)));
+  spec.steps = what == kFirstStep ? 1 : kMemorySteps;
+  TROUPE_RETURN_IF_ERROR(actors::RunJob(spec).status());
+  std::printf("%g\n", what == kFirstStep ? 1 : PeakMemoryMiB());
+  return absl::OkStatus();
+}
+
+class Bench {
+ public:
+  explicit Bench(const char* program)
+      : program_(std::filesystem::read_symlink("/proc/self/exe").string()),
+        script_(FindScript(program, "tools/bench/ddp_step/peer_ddp.py")),
+        python_(absl::GetFlag(FLAGS_python)) {}
+
+  absl::Status Run() {
+    for (int round = 0; round < absl::GetFlag(FLAGS_rounds); ++round) {
+      if (!absl::GetFlag(FLAGS_json)) {
+        std::fprintf(stderr, "round %d\n", round + 1);
+      }
+      for (const std::string& name : DdpCaseNames()) {
+        for (int ranks : Ranks()) {
+          if (Wanted(name)) TROUPE_RETURN_IF_ERROR(RateRound(name, ranks));
+        }
+      }
+      for (const std::string& name : DdpCaseNames()) {
+        if (Wanted(kFirstStep)) {
+          TROUPE_RETURN_IF_ERROR(OnceRound(kFirstStep, name, /*ranks=*/1));
+        }
+      }
+    }
+    AddScaling();
+    // Memory does not vary: once is enough.
+    for (const std::string& name : DdpCaseNames()) {
+      for (int ranks : Ranks()) {
+        if (!Wanted(kPeakMemory)) continue;
+        TROUPE_RETURN_IF_ERROR(OnceRound(kPeakMemory, name, ranks));
+      }
+    }
+    table_.Print(absl::GetFlag(FLAGS_json));
+    return absl::OkStatus();
+  }
+
+ private:
+  static bool Wanted(const std::string& name) {
+    const std::vector<std::string> names = absl::GetFlag(FLAGS_case);
+    return names.empty() || absl::c_linear_search(names, name);
+  }
+  static std::vector<int> Ranks() {
+    const int ranks = absl::GetFlag(FLAGS_ranks);
+    return ranks > 0 ? std::vector<int>{ranks} : std::vector<int>{1, 2};
+  }
+
+  absl::Status RateRound(const std::string& name, int ranks) {
+    const double seconds = absl::GetFlag(FLAGS_seconds);
+    Figure& figure = table_.At(name, ranks, "steps/s", Better::kHigher);
+    TROUPE_ASSIGN_OR_RETURN(const actors::JobSpec spec, MakeJob(name, ranks));
+    TROUPE_ASSIGN_OR_RETURN(const double rate, StepsPerSecond(spec, seconds));
+    figure.ours.push_back(rate);
+    Peer* peer = PeerOf(ranks);
+    if (peer == nullptr) return absl::OkStatus();
+    TROUPE_ASSIGN_OR_RETURN(const double theirs,
+                            peer->Measure(absl::StrCat(name, " ", seconds)));
+    figure.peer.push_back(theirs);
+    return absl::OkStatus();
+  }
+
+  // Measures by a process of its own.
+  absl::Status OnceRound(const char* what, const std::string& name, int ranks) {
+    const bool time = absl::string_view(what) == kFirstStep;
+    Figure& figure = table_.At(absl::StrCat(what, " ", name), ranks,
+                               time ? "s" : "MiB", Better::kLower);
+    const std::vector<std::string> arguments = {
+        absl::StrCat("--once=", what), absl::StrCat("--case=", name),
+        absl::StrCat("--ranks=", ranks)};
+    // A program counts as the interpreter of itself: it ignores the word.
+    TROUPE_ASSIGN_OR_RETURN(const double ours,
+                            Once(program_, program_, time, arguments));
+    figure.ours.push_back(ours);
+    if (python_.empty()) return absl::OkStatus();
+    TROUPE_ASSIGN_OR_RETURN(const double theirs,
+                            Once(python_, script_, time, arguments));
+    figure.peer.push_back(theirs);
+    return absl::OkStatus();
+  }
+
+  // What the process answers, or the seconds until it did.
+  static absl::StatusOr<double> Once(
+      const std::string& interpreter, const std::string& script, bool time,
+      const std::vector<std::string>& arguments) {
+    const auto begin = std::chrono::steady_clock::now();
+    TROUPE_ASSIGN_OR_RETURN(std::unique_ptr<Peer> process,
+                            Peer::Start(interpreter, script, arguments));
+    TROUPE_ASSIGN_OR_RETURN(const double answer, process->Measure(""));
+    const std::chrono::duration<double> took =
+        std::chrono::steady_clock::now() - begin;
+    return time ? took.count() : answer;
+  }
+
+  // Null without a peer, which is said once.
+  Peer* PeerOf(int ranks) {
+    if (python_.empty()) return nullptr;
+    std::unique_ptr<Peer>& peer = peers_[ranks];
+    if (peer) return peer.get();
+    absl::StatusOr<std::unique_ptr<Peer>> started =
+        Peer::Start(python_, script_, {absl::StrCat("--ranks=", ranks)});
+    if (started.ok()) {
+      peer = *std::move(started);
+      return peer.get();
+    }
+    std::fprintf(stderr, "%s\n", started.status().ToString().c_str());
+    python_.clear();
+    return nullptr;
+  }
+
+  // Step times are the inverse of rates.
+  void AddScaling() {
+    const Figure* one = table_.Find("mlp_25m", 1);
+    const Figure* two = table_.Find("mlp_25m", 2);
+    if (one == nullptr || two == nullptr) return;
+    Figure& scaling = table_.At("scaling_25m", 2, "x 1 rank", Better::kLower);
+    for (std::size_t i = 0; i < one->ours.size(); ++i) {
+      scaling.ours.push_back(one->ours[i] / two->ours[i]);
+    }
+    for (std::size_t i = 0; i < one->peer.size(); ++i) {
+      scaling.peer.push_back(one->peer[i] / two->peer[i]);
+    }
+  }
+
+  const std::string program_;
+  const std::string script_;
+  std::string python_;
+  std::map<int, std::unique_ptr<Peer>> peers_;  // by ranks
+  DdpTable table_;
+};
+
+absl::Status Main(const char* program) {
+  const std::string once = absl::GetFlag(FLAGS_once);
+  const std::vector<std::string> names = absl::GetFlag(FLAGS_case);
+  if (!once.empty()) {
+    return RunOnce(once, names.empty() ? "toy_mlp" : names[0]);
+  }
+  return Bench(program).Run();
+}
+
+}  // namespace
+}  // namespace troupe::bench
+
+int main(int argc, char** argv) {
+  absl::SetProgramUsageMessage("Times training steps beside PyTorch's.");
+  absl::ParseCommandLine(argc, argv);
+  const absl::Status status = troupe::bench::Main(argv[0]);
+  if (status.ok()) return 0;
+  std::fprintf(stderr, "%s\n", status.ToString().c_str());
+  return 1;
+}
