@@ -10,7 +10,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "actors/job.h"
 #include "nn/tensor/check.h"
@@ -19,7 +18,8 @@
 namespace troupe::bench {
 namespace {
 
-constexpr absl::Duration kFirstStepMax = absl::Seconds(60);
+// For the first step, and for the last one.
+constexpr absl::Duration kSlack = absl::Seconds(60);
 
 double Now() {
   return std::chrono::duration<double>(
@@ -27,7 +27,8 @@ double Now() {
       .count();
 }
 
-// Notes when which step was done.
+// Notes when which step was done, from a warm-up after the first one on, until
+// there are `seconds` of it.
 class Marks : public actors::JobObserver {
  public:
   struct Mark {
@@ -35,18 +36,23 @@ class Marks : public actors::JobObserver {
     double seconds;
   };
 
+  explicit Marks(double seconds) : seconds_(seconds) {}
+
   void OnSteps(absl::Span<const actors::StepReport> steps) override {
-    marks_.push_back({steps.back().step, Now()});
-    if (!begun_.HasBeenNotified()) begun_.Notify();
+    const double now = Now();
+    if (begin_ == 0) begin_ = now + seconds_ / 4;
+    if (now < begin_) return;
+    marks_.push_back({steps.back().step, now});
+    if (now > begin_ + seconds_ && !done_.HasBeenNotified()) done_.Notify();
   }
-  bool WaitForFirst() {
-    return begun_.WaitForNotificationWithTimeout(kFirstStepMax);
+  bool Wait(absl::Duration timeout) {
+    return done_.WaitForNotificationWithTimeout(timeout);
   }
-  // Of the time [begin, end), once the job has ended; 0: too short.
-  double MedianRate(double begin, double end) const {
+  // Once the job has ended; 0: too short.
+  double MedianRate() const {
     std::vector<Mark> marks;
     for (const Mark& mark : marks_) {
-      if (mark.seconds >= begin && mark.seconds < end) marks.push_back(mark);
+      if (mark.seconds < begin_ + seconds_) marks.push_back(mark);
     }
     const std::size_t gaps = marks.empty() ? 0 : marks.size() - 1;
     const std::size_t blocks = std::min<std::size_t>(kRateBlocks, gaps);
@@ -61,29 +67,29 @@ class Marks : public actors::JobObserver {
   }
 
  private:
-  absl::Notification begun_;
-  std::vector<Mark> marks_;  // the supervisor's thread writes
+  const double seconds_;
+  absl::Notification done_;
+  // The supervisor's thread writes.
+  double begin_ = 0;
+  std::vector<Mark> marks_;
 };
 
 }  // namespace
 
 absl::StatusOr<double> StepsPerSecond(const actors::JobSpec& spec,
                                       double seconds) {
-  Marks marks;
+  Marks marks(seconds);
   TROUPE_ASSIGN_OR_RETURN(std::unique_ptr<actors::Job> job,
                           actors::Job::Start(spec, &marks));
-  const bool begun = marks.WaitForFirst();
-  absl::SleepFor(absl::Seconds(seconds / 4));
-  const double begin = Now();
-  absl::SleepFor(absl::Seconds(seconds));
-  const double end = Now();
+  const absl::Duration timeout = kSlack + 2 * absl::Seconds(seconds);
+  const bool done = marks.Wait(timeout);
   job->RequestStop();
   TROUPE_RETURN_IF_ERROR(job->Wait().status());
-  if (!begun) {
+  if (!done) {
     return absl::DeadlineExceededError(
-        absl::StrCat("no step in ", absl::FormatDuration(kFirstStepMax)));
+        absl::StrCat("not enough steps in ", absl::FormatDuration(timeout)));
   }
-  const double rate = marks.MedianRate(begin, end);
+  const double rate = marks.MedianRate();
   if (rate > 0) return rate;
   return absl::OutOfRangeError(absl::StrCat(
       seconds, " seconds are too short for a step; give a larger --seconds"));

@@ -19,7 +19,7 @@ namespace troupe::bench {
 
 inline constexpr int kRateBlocks = 10;
 
-// The job's status where it fails; kDeadlineExceeded without a first step.
+// The job's status where it fails; kDeadlineExceeded where steps do not come.
 absl::StatusOr<double> StepsPerSecond(const actors::JobSpec& spec,
                                       double seconds);
 
