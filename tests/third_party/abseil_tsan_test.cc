@@ -105,20 +105,51 @@ TEST(AbseilTsanTest, ReadersAndTryLock) {
   EXPECT_LE(seen, written);
 }
 
-TEST(AbseilTsanTest, NotificationAndBlockingCounter) {
-  int value = 0;
-  absl::Notification written;
-  absl::BlockingCounter read(1);
-  std::thread reader([&] {
-    written.WaitForNotification();
+// `wait` returns once the notification has come, at the latest.
+template <typename Wait>
+void WaitForWriter(Wait wait) {
+  for (int i = 0; i < kTurns; ++i) {
+    int value = 0;
+    absl::Notification written;
+    std::thread writer([&] {
+      value = 1;
+      written.Notify();
+    });
+    wait(written);
     EXPECT_EQ(value, 1);
-    read.DecrementCount();
+    writer.join();
+  }
+}
+
+TEST(AbseilTsanTest, Notification) {
+  WaitForWriter(
+      [](absl::Notification& written) { written.WaitForNotification(); });
+  WaitForWriter([](absl::Notification& written) {
+    EXPECT_TRUE(written.WaitForNotificationWithTimeout(kLongEnough));
   });
-  value = 1;
-  written.Notify();
-  read.Wait();
-  value = 2;
-  reader.join();
+  WaitForWriter([](absl::Notification& written) {
+    EXPECT_TRUE(
+        written.WaitForNotificationWithDeadline(absl::InfiniteFuture()));
+  });
+  WaitForWriter([](absl::Notification& written) {
+    while (!written.HasBeenNotified()) std::this_thread::yield();
+  });
+}
+
+TEST(AbseilTsanTest, BlockingCounter) {
+  for (int i = 0; i < kTurns; ++i) {
+    int first = 0, second = 0;
+    absl::BlockingCounter written(2);
+    auto write = [&](int* value) {
+      *value = 1;
+      written.DecrementCount();
+    };
+    std::thread a(write, &first), b(write, &second);
+    written.Wait();
+    EXPECT_EQ(first + second, 2);
+    a.join();
+    b.join();
+  }
 }
 
 TEST(AbseilTsanTest, StatusSharedByTwoThreads) {

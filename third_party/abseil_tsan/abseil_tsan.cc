@@ -5,13 +5,12 @@
 // The linker sends every call of a function below to its wrapper (BUILD has the
 // list, --wrap is the option). The wrapper calls the original and says what it
 // ordered: giving a mutex up releases its address, taking it acquires it.
-//
-// absl::Notification works, except for HasBeenNotified(), which reads an atomic
-// that the archive wrote; wait for it instead.
 
 #include <cstdint>
 
+#include "absl/synchronization/blocking_counter.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
 
 extern "C" {
@@ -25,10 +24,12 @@ void AnnotateIgnoreWritesEnd(const char* file, int line);
 
 namespace {
 
+using absl::BlockingCounter;
 using absl::Condition;
 using absl::CondVar;
 using absl::Duration;
 using absl::Mutex;
+using absl::Notification;
 using absl::Time;
 
 // Abseil evaluates the conditions of waiters while it locks and unlocks, under
@@ -64,9 +65,13 @@ struct Takes {
 }  // namespace
 
 // Declares Real<Name>, the original, and Wrap<Name>, to be defined below.
-#define WRAPPED(Result, Name, symbol, ...)                              \
-  Result Real##Name(__VA_ARGS__) asm("__real__ZN4absl7debian3" symbol); \
-  Result Wrap##Name(__VA_ARGS__) asm("__wrap__ZN4absl7debian3" symbol); \
+#define WRAPPED(Result, Name, symbol, ...) \
+  WRAPPED_SYMBOL(Result, Name, "_ZN4absl7debian3" symbol, __VA_ARGS__)
+#define WRAPPED_CONST(Result, Name, symbol, ...) \
+  WRAPPED_SYMBOL(Result, Name, "_ZNK4absl7debian3" symbol, __VA_ARGS__)
+#define WRAPPED_SYMBOL(Result, Name, symbol, ...)       \
+  Result Real##Name(__VA_ARGS__) asm("__real_" symbol); \
+  Result Wrap##Name(__VA_ARGS__) asm("__wrap_" symbol); \
   Result Wrap##Name(__VA_ARGS__)
 
 WRAPPED(void, Lock, "5Mutex4LockEv", Mutex* mu) {
@@ -164,12 +169,56 @@ WRAPPED(bool, WaitWithDeadline,
   return RealWaitWithDeadline(cv, mu, deadline);
 }
 
-// Not a lock, but the same gap: the last reference to an absl::Status frees it
-// after an atomic decrement that the sanitizer does not see.
+// What follows has atomics in the archive beside its locks, and the sanitizer
+// sees neither end of them, or only one.
+
+// HasBeenNotified() is inline: it acquires the flag, which follows the mutex.
+void* FlagOf(const Notification* notification) {
+  return const_cast<char*>(reinterpret_cast<const char*>(notification)) +
+         sizeof(Mutex);
+}
+
+WRAPPED(void, Notify, "12Notification6NotifyEv", Notification* notification) {
+  Gives gives(FlagOf(notification));
+  RealNotify(notification);
+}
+
+WRAPPED_CONST(void, WaitForNotification,
+              "12Notification19WaitForNotificationEv",
+              const Notification* notification) {
+  Takes takes(FlagOf(notification));
+  RealWaitForNotification(notification);
+}
+
+WRAPPED_CONST(bool, WaitForNotificationWithTimeout,
+              "12Notification30WaitForNotificationWithTimeoutENS0_8DurationE",
+              const Notification* notification, Duration timeout) {
+  Takes takes(FlagOf(notification));
+  return RealWaitForNotificationWithTimeout(notification, timeout);
+}
+
+WRAPPED_CONST(bool, WaitForNotificationWithDeadline,
+              "12Notification31WaitForNotificationWithDeadlineENS0_4TimeE",
+              const Notification* notification, Time deadline) {
+  Takes takes(FlagOf(notification));
+  return RealWaitForNotificationWithDeadline(notification, deadline);
+}
+
+WRAPPED(bool, DecrementCount, "15BlockingCounter14DecrementCountEv",
+        BlockingCounter* counter) {
+  Gives gives(counter);
+  return RealDecrementCount(counter);
+}
+
+WRAPPED(void, WaitForZero, "15BlockingCounter4WaitEv",
+        BlockingCounter* counter) {
+  Takes takes(counter);
+  RealWaitForZero(counter);
+}
+
+// The last reference to an absl::Status frees it, ordered by an atomic count.
 WRAPPED(void, UnrefNonInlined, "6Status15UnrefNonInlinedEm",
         std::uintptr_t rep) {
-  void* address = reinterpret_cast<void*>(rep & ~std::uintptr_t{3});
-  __tsan_release(address);
-  __tsan_acquire(address);
+  IgnoreAccesses ignore;
   RealUnrefNonInlined(rep);
 }
