@@ -45,13 +45,18 @@ std::int64_t SupervisorState::Committed() const {
 }
 
 void SupervisorState::OnBegin() {
+  begun_ = true;
+  if (early_failure_) {
+    Fail(*early_failure_);
+    return;
+  }
   for (const Crew::Member& member : crew_->members) {
     self_->monitor(caf::actor_cast<caf::actor_addr>(member.actor));
   }
   self_->delayed_send(self_, Nanoseconds(runtime_->spec.timeout),
                       watch_atom::value);
   boundary_ = NextBoundary();
-  Committed() == boundary_ ? AtBoundary() : GrantSteps();
+  halted_ || Committed() == boundary_ ? AtBoundary() : GrantSteps();
 }
 
 std::int64_t SupervisorState::NextBoundary() const {
@@ -255,6 +260,7 @@ void SupervisorState::OnSaved(const Saved& saved) {
 void SupervisorState::OnHalt() {
   if (halted_ || doing_ == Doing::kEnded) return;
   halted_ = true;
+  if (!begun_) return;
   // Every rank finishes what was granted; OnProgress then ends the job.
   if (doing_ == Doing::kSteps && Committed() == granted_) AtBoundary();
 }
@@ -292,6 +298,10 @@ void SupervisorState::OnDown(const caf::actor_addr& source,
 void SupervisorState::OnFailure(const Failure& failure) { Fail(failure); }
 
 void SupervisorState::Fail(const Failure& failure) {
+  if (!begun_) {
+    if (!early_failure_) early_failure_ = failure;
+    return;
+  }
   const auto code = static_cast<absl::StatusCode>(failure.code);
   const std::string who = failure.rank < 0 ? failure.actor
                                            : absl::StrCat("rank ", failure.rank,

@@ -25,6 +25,7 @@
 #define ACTORS_SUPERVISOR_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -95,6 +96,10 @@ class SupervisorState {
   std::int64_t window_ = 1;
   double window_seconds_ = 0;  // when the current pace was last taken
   std::int64_t window_step_ = 0;
+  // Before `begin` the crew is still being spawned, in another thread: what
+  // arrives until then is kept.
+  bool begun_ = false;
+  std::optional<Failure> early_failure_;
   bool halted_ = false;
   std::int64_t evaluated_at_ = -1, snapshot_at_ = -1;
 

@@ -199,6 +199,22 @@ TEST(FailureTest, AModelThatThrowsEndsAllRanks) {
               HasSubstr("compute: a module of the user's threw"));
 }
 
+// Strands fail while the crew is still being spawned: many times, since it
+// takes an unlucky moment.
+TEST(FailureTest, AFailureBeforeTheCrewIsComplete) {
+  JobSpec spec = TinyCnnJob(4, 10);
+  spec.kernels = [] {
+    return absl::StatusOr<std::unique_ptr<nn::Kernels>>(
+        absl::UnavailableError("the device is on fire"));
+  };
+  for (int i = 0; i < 200; ++i) {
+    const absl::Status status = RunJob(spec).status();
+    ASSERT_EQ(status.code(), absl::StatusCode::kUnavailable);
+    ASSERT_THAT(std::string(status.message()),
+                HasSubstr("compute: the device is on fire"));
+  }
+}
+
 TEST(FailureTest, TheFirstErrorNamesTheModule) {
   JobSpec spec = TinyCnnJob(2, 10);
   spec.model = [] { return *nn::MakeLeNet({32, 32, 1}, 10, {}); };
