@@ -25,6 +25,7 @@ JobSpec MnistJob(const std::string& folder, int dp, int epochs) {
   JobSpec spec = TinyCnnJob(dp, 0);
   spec.train = splits.train;
   spec.test = splits.test;
+  spec.seed = 0;
   spec.optimizer = [] {
     nn::SgdOptions sgd;
     sgd.lr = 0.01;
@@ -71,7 +72,11 @@ TEST_F(MnistTest, OneRankAndTwoAgree) {
     EXPECT_LE(std::abs(a - b), 1e-4 * a) << "step " << step + 1;
   }
   // 15 of 2,000: runs whose sums are rounded differently part in the end.
-  EXPECT_NEAR(one.evaluations[0].accuracy, two.evaluations[0].accuracy, 0.0075);
+  // Half a point is 10 of the 2,000 samples; whole ones, so that no rounding
+  // decides.
+  const double apart =
+      one.evaluations[0].accuracy - two.evaluations[0].accuracy;
+  EXPECT_LE(std::lround(std::abs(apart) * 2000), 10);
 }
 
 TEST_F(MnistTest, TwoRanksTwiceAreBitEqual) {
