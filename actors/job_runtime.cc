@@ -96,8 +96,9 @@ absl::StatusOr<JobRuntimePtr> MakeJobRuntime(const JobSpec& spec,
   runtime->spec = spec;
   runtime->observer = observer;
   pipeline::PlanOptions options = spec.plan;
-  options.reductions.update_needs_all_buckets =
-      spec.optimizer()->NeedsAllBuckets();
+  const std::unique_ptr<nn::Optimizer> optimizer = spec.optimizer();
+  options.reductions.update_needs_all_buckets = optimizer->NeedsAllBuckets();
+  options.fuse_updates = options.fuse_updates && optimizer->IsElementwise();
   if (options.inline_bytes < 0) {
     options.inline_bytes = MeasureInlineBytes(options.mesh.size());
   }

@@ -79,6 +79,9 @@ absl::Status StepRunner::Init() {
   }
   optimizer_ = spec.optimizer();
   optimizer_->Attach(*arena_);
+  for (int k = 0; k < arena_->num_buckets(); ++k) {
+    updates_.emplace_back(*kernels_, *optimizer_, *arena_, k);
+  }
   counts_.resize(arena_->num_buckets());
   stats_ = nn::Tensor::Zeros({nn::ops::kNumLossStats}, nn::DType::kF64,
                              kernels_->allocator());
@@ -153,6 +156,8 @@ absl::Status StepRunner::Run(int id) {
       return Reduce(id, GroupKind::kDp,
                     comm::AllReduce(comm::ReduceOp::kSum,
                                     arena_->BucketGrads(action.index)));
+    case ActionKind::kReduceUpdateBucket:
+      return Reduce(id, GroupKind::kDp, ReduceUpdateOf(action.index));
     case ActionKind::kUpdateBucket:
       TROUPE_RETURN_IF_ERROR(Update(action.index));
       break;
@@ -316,9 +321,9 @@ absl::Status StepRunner::Reduce(int id, GroupKind group,
   const pipeline::Action& action = cursor_->table().actions[id];
   if (traced_) {
     Trace(TraceKind::kCollective, TracePhase::kBegin, action.ToString(),
-          action.kind == ActionKind::kReduceBucket ? action.index : -1);
+          action.kind == ActionKind::kReduceLoss ? -1 : action.index);
   }
-  if (comm->size() == 1) {
+  if (comm->size() == 1 && action.kind != ActionKind::kReduceUpdateBucket) {
     Reduced(id);
     return absl::OkStatus();
   }
@@ -340,7 +345,7 @@ void StepRunner::CollectiveDone(int id) {
 void StepRunner::Reduced(int id) {
   const pipeline::Action& action = cursor_->table().actions[id];
   cursor_->Finish(id);
-  const bool bucket = action.kind == ActionKind::kReduceBucket;
+  const bool bucket = action.kind != ActionKind::kReduceLoss;
   cursor_->Give(bucket
                     ? pipeline::Signal{SignalKind::kBucketReduced, action.index}
                     : pipeline::Signal{SignalKind::kLossReduced, 0});
@@ -350,14 +355,24 @@ void StepRunner::Reduced(int id) {
   }
 }
 
-absl::Status StepRunner::Update(int bucket) {
-  const std::string name = traced_ ? absl::StrCat("UP", bucket) : "";
-  Trace(TraceKind::kUpdate, TracePhase::kBegin, name, bucket);
+nn::StepScalars StepRunner::Scalars() const {
   nn::StepScalars scalars;
   scalars.step = step_;
   scalars.divisor = stats_.data<double>()[nn::ops::kLossCount];
+  return scalars;
+}
+
+comm::Collective StepRunner::ReduceUpdateOf(int bucket) {
+  updates_[bucket].set_scalars(Scalars());
+  return comm::ReduceUpdate(comm::ReduceOp::kSum, arena_->BucketGrads(bucket),
+                            &updates_[bucket]);
+}
+
+absl::Status StepRunner::Update(int bucket) {
+  const std::string name = traced_ ? absl::StrCat("UP", bucket) : "";
+  Trace(TraceKind::kUpdate, TracePhase::kBegin, name, bucket);
   TROUPE_RETURN_IF_ERROR(
-      optimizer_->Update(*kernels_, scalars, *arena_, bucket));
+      optimizer_->Update(*kernels_, Scalars(), *arena_, bucket));
   Trace(TraceKind::kUpdate, TracePhase::kEnd, name, bucket);
   return absl::OkStatus();
 }

@@ -19,7 +19,8 @@
 //
 // Two ways to reduce, with the same additions in the same order: by the host
 // (launched, and heard of later), or inline, on this very strand, where handing
-// over would cost more than the work (StagePlan::reduce_inline).
+// over would cost more than the work (StagePlan::reduce_inline); there, tables
+// reduce and update a bucket in one pass (RU).
 //
 // Errors: the first one ends the runner; it names step, micro-batch and module.
 // Threads: one at a time.
@@ -35,6 +36,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "actors/bucket_update.h"
 #include "actors/job_spec.h"
 #include "actors/step_types.h"
 #include "actors/trace.h"
@@ -127,6 +129,8 @@ class StepRunner : private nn::GradientSink {
   absl::Status Reduce(int action, GroupKind group,
                       const comm::Collective& collective);
   void Reduced(int action);
+  comm::Collective ReduceUpdateOf(int bucket);
+  nn::StepScalars Scalars() const;
   absl::Status Update(int bucket);
   void Trace(TraceKind kind, TracePhase phase, absl::string_view name,
              int bucket = -1);
@@ -142,7 +146,8 @@ class StepRunner : private nn::GradientSink {
   std::unique_ptr<nn::Module> module_;
   std::unique_ptr<nn::ParameterArena> arena_;
   std::unique_ptr<nn::Optimizer> optimizer_;
-  std::vector<int> bucket_of_;  // by Parameter::index
+  std::vector<int> bucket_of_;         // by Parameter::index
+  std::vector<BucketUpdate> updates_;  // by bucket
 
   pipeline::TableCursor train_, evaluate_;
   pipeline::TableCursor* cursor_ = nullptr;

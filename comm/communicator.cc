@@ -7,12 +7,37 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "comm/reduction_tree.h"
+#include "nn/tensor/check.h"
 
 namespace troupe::comm {
 namespace {
 
 // How many idle looks at Progress() go by between two of the clock.
 constexpr int kLooksPerClock = 64;
+
+bool HasMemoryHere(const nn::Tensor& range) {
+  return range.defined() && (!range.is_meta() || range.numel() == 0) &&
+         range.device().type != nn::DeviceType::kCuda;
+}
+
+absl::Status CheckReplicas(const Collective& collective) {
+  if (collective.update == nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(collective.ToString(), ": there is no update"));
+  }
+  for (const nn::Tensor& replica : collective.update->replicas()) {
+    if (!HasMemoryHere(replica)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(collective.ToString(), ": a replica has no memory"));
+    }
+    if (replica.numel() != collective.range.numel()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(collective.ToString(), ": a replica has ",
+                       replica.numel(), " elements"));
+    }
+  }
+  return absl::OkStatus();
+}
 
 }  // namespace
 
@@ -24,6 +49,8 @@ std::string Collective::ToString() const {
   switch (kind) {
     case CollectiveKind::kAllReduce:
       return absl::StrCat("all_reduce(", ReduceOpName(op), ", ", what, ")");
+    case CollectiveKind::kReduceUpdate:
+      return absl::StrCat("reduce_update(", ReduceOpName(op), ", ", what, ")");
     case CollectiveKind::kBroadcast:
       return absl::StrCat("broadcast(root ", root, ", ", what, ")");
     case CollectiveKind::kBarrier:
@@ -40,6 +67,13 @@ Collective AllReduce(ReduceOp op, nn::Tensor range) {
   return collective;
 }
 
+Collective ReduceUpdate(ReduceOp op, nn::Tensor range, ReplicaUpdate* update) {
+  Collective collective = AllReduce(op, std::move(range));
+  collective.kind = CollectiveKind::kReduceUpdate;
+  collective.update = update;
+  return collective;
+}
+
 Collective Broadcast(int root, nn::Tensor range) {
   Collective collective;
   collective.kind = CollectiveKind::kBroadcast;
@@ -53,10 +87,12 @@ Collective Barrier() { return Collective(); }
 absl::Status CheckCollective(const Collective& collective, int size) {
   if (collective.kind == CollectiveKind::kBarrier) return absl::OkStatus();
   const nn::Tensor& range = collective.range;
-  if (!range.defined() || (range.is_meta() && range.numel() > 0) ||
-      range.device().type == nn::DeviceType::kCuda) {
+  if (!HasMemoryHere(range)) {
     return absl::InvalidArgumentError(
         absl::StrCat(collective.ToString(), ": the range has no memory here"));
+  }
+  if (collective.kind == CollectiveKind::kReduceUpdate) {
+    TROUPE_RETURN_IF_ERROR(CheckReplicas(collective));
   }
   if (collective.kind == CollectiveKind::kBroadcast) {
     if (collective.root >= 0 && collective.root < size) return absl::OkStatus();

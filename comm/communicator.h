@@ -44,11 +44,12 @@
 #include "absl/time/time.h"
 #include "comm/event.h"
 #include "comm/reduce_op.h"
+#include "comm/replica_update.h"
 #include "nn/tensor/tensor.h"
 
 namespace troupe::comm {
 
-enum class CollectiveKind { kAllReduce, kBroadcast, kBarrier };
+enum class CollectiveKind { kAllReduce, kBroadcast, kBarrier, kReduceUpdate };
 
 // One collective as a rank asks for it. `range` is reduced or received in
 // place; it stays alive until the event is ready, and ranges of different ranks
@@ -58,6 +59,7 @@ struct Collective {
   ReduceOp op = ReduceOp::kSum;
   int root = 0;  // of a broadcast, in the group
   nn::Tensor range;
+  ReplicaUpdate* update = nullptr;  // of a reduce_update; alive as the range
 
   // "all_reduce(sum, f32 x 1024)", "broadcast(root 0, bf16 x 8)", "barrier()";
   // what errors and traces print.
@@ -65,12 +67,15 @@ struct Collective {
 };
 
 Collective AllReduce(ReduceOp op, nn::Tensor range);
+// Reduces, and updates every rank's replicas from the result
+// (replica_update.h). The ranges keep what they hold.
+Collective ReduceUpdate(ReduceOp op, nn::Tensor range, ReplicaUpdate* update);
 Collective Broadcast(int root, nn::Tensor range);
 Collective Barrier();
 
 // kInvalidArgument where no group of `size` ranks can run `collective`: an op
 // that its dtype lacks, a root outside the group, a range without memory or on
-// another device than the CPU.
+// another device than the CPU, replicas that are not as long as the range.
 absl::Status CheckCollective(const Collective& collective, int size);
 
 class Communicator {

@@ -63,9 +63,12 @@ void MakeTables(const PlanOptions& options, int stage, int micro_batches,
       options.schedule ? options.schedule(options.mesh, stage, micro_batches)
       : pp == 1        ? DataParallelTable(micro_batches)
                        : GPipeTable(micro_batches);
-  plan.train =
-      AddReductions(AddTransfers(compute, first, last),
-                    static_cast<int>(plan.buckets.size()), options.reductions);
+  ReductionOptions reductions = options.reductions;
+  reductions.fuse_updates = options.fuse_updates && plan.reduce_inline &&
+                            options.mesh.dp() > 1 &&
+                            !reductions.update_needs_all_buckets;
+  plan.train = AddReductions(AddTransfers(compute, first, last),
+                             static_cast<int>(plan.buckets.size()), reductions);
   plan.evaluate = EvaluateTable(first, last);
 }
 

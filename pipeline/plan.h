@@ -46,6 +46,10 @@ struct PlanOptions {
   // handing them to the communication strand would cost more than the work.
   // Below 0: a job measures it (actors/calibrate.h); 0: never inline.
   std::int64_t inline_bytes = -1;
+  // Where reductions are inline, reduces and updates a bucket in one pass over
+  // memory (RU): the same bits, sooner. A job switches it off where its
+  // optimizer is not elementwise.
+  bool fuse_updates = true;
   int threads_per_rank = 1;
   ReductionOptions reductions;
 };

@@ -21,11 +21,17 @@ struct KindName {
 
 // Longer names first, so that parsing "SA0" does not see another kind.
 constexpr KindName kKindNames[] = {
-    {ActionKind::kRecvActivation, "RA"}, {ActionKind::kSendActivation, "SA"},
-    {ActionKind::kRecvGradient, "RG"},   {ActionKind::kSendGradient, "SG"},
-    {ActionKind::kReduceLoss, "LR"},     {ActionKind::kReduceBucket, "AR"},
-    {ActionKind::kUpdateBucket, "UP"},   {ActionKind::kForward, "F"},
-    {ActionKind::kBackward, "B"},        {ActionKind::kBackwardInputs, "I"},
+    {ActionKind::kRecvActivation, "RA"},
+    {ActionKind::kSendActivation, "SA"},
+    {ActionKind::kRecvGradient, "RG"},
+    {ActionKind::kSendGradient, "SG"},
+    {ActionKind::kReduceLoss, "LR"},
+    {ActionKind::kReduceBucket, "AR"},
+    {ActionKind::kUpdateBucket, "UP"},
+    {ActionKind::kReduceUpdateBucket, "RU"},
+    {ActionKind::kForward, "F"},
+    {ActionKind::kBackward, "B"},
+    {ActionKind::kBackwardInputs, "I"},
     {ActionKind::kBackwardWeights, "W"},
 };
 
@@ -101,6 +107,11 @@ void NeedReduced(const StepTable& table, const ReductionOptions& options,
     case ActionKind::kReduceBucket:
       action.needs.push_back({SignalKind::kBucketReady, action.index});
       break;
+    case ActionKind::kReduceUpdateBucket:
+      action.needs.push_back({SignalKind::kBucketReady, action.index});
+      action.needs.push_back({SignalKind::kBucketReleased, action.index});
+      action.needs.push_back({SignalKind::kLossReduced, 0});
+      break;
     case ActionKind::kUpdateBucket:
       action.needs.push_back({SignalKind::kBucketReduced, action.index});
       action.needs.push_back({SignalKind::kBucketReleased, action.index});
@@ -133,7 +144,8 @@ int StepTable::buckets() const {
   int count = 0;
   for (const Action& action : actions) {
     if (action.kind == ActionKind::kReduceBucket ||
-        action.kind == ActionKind::kUpdateBucket) {
+        action.kind == ActionKind::kUpdateBucket ||
+        action.kind == ActionKind::kReduceUpdateBucket) {
       count = std::max(count, action.index + 1);
     }
   }
@@ -205,6 +217,10 @@ StepTable AddReductions(const StepTable& table, int buckets,
     if (i == last_forward) Append(reduced, ActionKind::kReduceLoss, 0);
   }
   for (int k = 0; k < buckets; ++k) {
+    if (options.fuse_updates) {
+      Append(reduced, ActionKind::kReduceUpdateBucket, k);
+      continue;
+    }
     Append(reduced, ActionKind::kReduceBucket, k);
     Append(reduced, ActionKind::kUpdateBucket, k);
   }

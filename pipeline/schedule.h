@@ -13,6 +13,7 @@
 //   RGm receive gradient    SGm send gradient
 //   LR  all-reduce of the loss statistics
 //   ARk all-reduce of bucket k            UPk update of bucket k
+//   RUk both in one pass over memory (comm/replica_update.h)
 //
 // Tables are made in passes: compute (F, B), then transfers, then reductions.
 // A table can be printed, parsed back, checked (Validate) and compared with an
@@ -45,6 +46,7 @@ enum class ActionKind {
   kReduceLoss,
   kReduceBucket,
   kUpdateBucket,
+  kReduceUpdateBucket,
 };
 
 // What an action waits for.
@@ -108,8 +110,12 @@ StepTable AddTransfers(const StepTable& compute, bool first_stage,
 struct ReductionOptions {
   // The optimizer declares that it must see all reduced buckets first.
   bool update_needs_all_buckets = false;
+  // RUk instead of ARk and UPk. It cannot begin before the last reader of the
+  // bucket is done, so it is for reductions that overlap nothing anyway.
+  bool fuse_updates = false;
 };
-// Adds LR after the last forward, and ARk, UPk in bucket order at the end.
+// Adds LR after the last forward, and ARk, UPk (or RUk) in bucket order at the
+// end.
 StepTable AddReductions(const StepTable& table, int buckets,
                         const ReductionOptions& options);
 

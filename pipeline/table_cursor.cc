@@ -21,7 +21,8 @@ bool IsReceive(ActionKind kind) {
 }
 
 bool IsCollective(ActionKind kind) {
-  return kind == ActionKind::kReduceLoss || kind == ActionKind::kReduceBucket;
+  return kind == ActionKind::kReduceLoss || kind == ActionKind::kReduceBucket ||
+         kind == ActionKind::kReduceUpdateBucket;
 }
 
 TableCursor::TableCursor(StepTable table, int buckets)

@@ -13,8 +13,8 @@
 //
 // Actions of different kinds may overtake each other when what they need is
 // there; among those that may run, the first of the table is chosen.
-// Collectives (LR, AR) start strictly in table order, whatever becomes ready
-// first: the ranks of a group pair them by order.
+// Collectives (LR, AR, RU) start strictly in table order, whatever becomes
+// ready first: the ranks of a group pair them by order.
 
 #ifndef PIPELINE_TABLE_CURSOR_H_
 #define PIPELINE_TABLE_CURSOR_H_
@@ -30,7 +30,7 @@ namespace troupe::pipeline {
 bool IsCompute(ActionKind kind);
 // RA, RG: finished by a message from outside.
 bool IsReceive(ActionKind kind);
-// LR, AR.
+// LR, AR, RU.
 bool IsCollective(ActionKind kind);
 
 class TableCursor {

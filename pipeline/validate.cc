@@ -114,7 +114,13 @@ absl::Status CheckMicroBatches(const StepTable& table) {
 absl::Status CheckSignals(const StepTable& table) {
   const int buckets = table.buckets();
   for (int k = 0; k < buckets; ++k) {
-    if (Has(table, ActionKind::kReduceBucket, k)) continue;
+    const bool fused = Has(table, ActionKind::kReduceUpdateBucket, k);
+    const bool reduced = Has(table, ActionKind::kReduceBucket, k);
+    if (fused && reduced) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "schedule: bucket ", k, " is reduced twice, by AR and by RU"));
+    }
+    if (fused || reduced) continue;
     return absl::InvalidArgumentError(absl::StrCat(
         "schedule: bucket ", k, " of ", buckets, " is never reduced"));
   }
@@ -164,6 +170,7 @@ absl::Status Validate(const StepTable& table) {
         }
         break;
       case ActionKind::kReduceBucket:
+      case ActionKind::kReduceUpdateBucket:
         cursor.Give({SignalKind::kBucketReduced, action.index});
         break;
       case ActionKind::kReduceLoss:

@@ -5,6 +5,7 @@
 #include <tuple>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "nn/tensor/check.h"
@@ -43,6 +44,7 @@ class Checker {
         if (event.bucket < 0) return absl::OkStatus();
         if (!begin) {
           ++life.reduced;
+          life.updated += Updates(event);
           return absl::OkStatus();
         }
         ++life.launched;
@@ -86,6 +88,11 @@ class Checker {
 
   static std::string Launch(const TraceEvent& event) {
     return absl::StrCat(event.step, ":", event.name);
+  }
+
+  // RU: the collective updates the bucket as it reduces it.
+  static bool Updates(const TraceEvent& event) {
+    return absl::StartsWith(event.name, "RU");
   }
 
   int ParametersIn(const TraceEvent& event) const {

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "comm/reduction_tree.h"
+#include "nn/tensor/check.h"
 
 namespace troupe::comm::internal {
 namespace {
@@ -48,6 +49,7 @@ void GroupState::Join(int rank, std::uint64_t seq, const Collective& collective,
                        collective.range.numel() == 0
                    ? nullptr
                    : static_cast<char*>(collective.range.raw());
+  slot.update = collective.update;
   if (with_event) slot.event = event;
   slot.signature.store(signature, std::memory_order_relaxed);
   slot.chunks_done.store(0, std::memory_order_relaxed);
@@ -107,7 +109,9 @@ bool GroupState::WorkOn(int rank, std::uint64_t seq, Effects* effects) {
     const Cut cut(signature, size_, chunk_bytes_);
     char* ranges[kLocalGroupSizeMax];
     if (!Gather(rank, seq, ranges, effects)) return false;
-    Compute(cut, signature, cut.BlockBegin(block) + chunk, ranges);
+    effects->failure =
+        Compute(rank, seq, cut, cut.BlockBegin(block) + chunk, ranges);
+    if (!effects->failure.ok()) return false;
     const bool block_done =
         block_chunks == 1 ||
         all[block].chunks_done.fetch_add(1, std::memory_order_acq_rel) + 1 ==
@@ -138,27 +142,81 @@ bool GroupState::Gather(int rank, std::uint64_t seq, char** ranges,
   return true;
 }
 
-void GroupState::Compute(const Cut& cut, std::uint64_t signature,
-                         std::uint64_t chunk, char* const* ranges) const {
-  const nn::DType dtype = DTypeOf(signature);
-  const std::size_t element_bytes = nn::SizeOf(dtype);
-  const std::size_t offset = cut.ElementBegin(chunk) * element_bytes;
-  const std::size_t count = cut.ElementEnd(chunk) - cut.ElementBegin(chunk);
-  if (KindOf(signature) == CollectiveKind::kBroadcast) {
-    const int root = RootOf(signature);
-    for (int r = 0; r < size_; ++r) {
-      if (r == root) continue;
-      std::memcpy(ranges[r] + offset, ranges[root] + offset,
-                  count * element_bytes);
-    }
-    return;
+struct GroupState::Piece {
+  Reduction reduction;
+  std::int64_t begin = 0;
+  std::int64_t count = 0;
+
+  std::size_t BytesOf(nn::DType dtype) const {
+    return static_cast<std::size_t>(count) * nn::SizeOf(dtype);
   }
+};
+
+absl::Status GroupState::Compute(int rank, std::uint64_t seq, const Cut& cut,
+                                 std::uint64_t chunk, char* const* ranges) {
+  const std::uint64_t signature =
+      slots(seq)[rank].signature.load(std::memory_order_relaxed);
+  const CollectiveKind kind = KindOf(signature);
+  Piece piece;
+  piece.reduction = {OpOf(signature), DTypeOf(signature), size_};
+  piece.begin = cut.ElementBegin(chunk);
+  piece.count = cut.ElementEnd(chunk) - piece.begin;
+  const std::size_t offset =
+      static_cast<std::size_t>(piece.begin) * nn::SizeOf(piece.reduction.dtype);
   void* pieces[kLocalGroupSizeMax];
   for (int r = 0; r < size_; ++r) pieces[r] = ranges[r] + offset;
+  if (kind == CollectiveKind::kBroadcast) {
+    const int root = RootOf(signature);
+    const std::size_t bytes = piece.BytesOf(piece.reduction.dtype);
+    for (int r = 0; r < size_; ++r) {
+      if (r != root) std::memcpy(pieces[r], pieces[root], bytes);
+    }
+    return absl::OkStatus();
+  }
   const auto n = static_cast<std::size_t>(size_);
-  ReduceTree(Reduction{OpOf(signature), dtype, size_},
-             absl::Span<const void* const>(pieces, n),
-             absl::Span<void* const>(pieces, n), count);
+  const absl::Span<const void* const> sources(pieces, n);
+  if (kind == CollectiveKind::kReduceUpdate) {
+    return UpdateReplicas(rank, seq, piece, sources);
+  }
+  ReduceTree(piece.reduction, sources, absl::Span<void* const>(pieces, n),
+             static_cast<std::size_t>(piece.count));
+  return absl::OkStatus();
+}
+
+absl::Status GroupState::UpdateReplicas(int rank, std::uint64_t seq,
+                                        const Piece& piece,
+                                        absl::Span<const void* const> sources) {
+  const nn::DType dtype = piece.reduction.dtype;
+  nn::Tensor& scratch = ranks_[rank].sum;
+  if (!scratch.defined() || scratch.dtype() != dtype ||
+      scratch.numel() < piece.count) {
+    scratch = nn::Tensor::Empty({piece.count}, dtype, allocator_);
+  }
+  const nn::Tensor sum = scratch.FlatView(0, {piece.count});
+  void* const to = sum.raw();
+  ReduceTree(piece.reduction, sources, absl::Span<void* const>(&to, 1),
+             static_cast<std::size_t>(piece.count));
+  const Slot* const all = slots(seq);
+  ReplicaUpdate& mine = *all[rank].update;
+  TROUPE_RETURN_IF_ERROR(mine.Apply(piece.begin, sum));
+  const absl::Span<const nn::Tensor> updated = mine.replicas();
+  for (int r = 0; r < size_; ++r) {
+    if (r == rank) continue;
+    const absl::Span<const nn::Tensor> theirs = all[r].update->replicas();
+    if (theirs.size() != updated.size()) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "collective ", seq, " of the group differs: rank ", rank, " updates ",
+          updated.size(), " replicas, rank ", r, " ", theirs.size()));
+    }
+    for (std::size_t i = 0; i < updated.size(); ++i) {
+      const std::size_t bytes = piece.BytesOf(updated[i].dtype());
+      const std::size_t offset = static_cast<std::size_t>(piece.begin) *
+                                 nn::SizeOf(updated[i].dtype());
+      std::memcpy(static_cast<char*>(theirs[i].raw()) + offset,
+                  static_cast<const char*>(updated[i].raw()) + offset, bytes);
+    }
+  }
+  return absl::OkStatus();
 }
 
 void GroupState::Finish(std::uint64_t seq, Effects* effects) {

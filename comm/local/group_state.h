@@ -128,6 +128,7 @@ class GroupState {
     std::atomic<std::uint64_t> stage{0};
     std::atomic<std::uint64_t> signature{0};
     char* range = nullptr;
+    ReplicaUpdate* update = nullptr;
     Event event;
   };
   struct alignas(64) Operation {
@@ -144,6 +145,8 @@ class GroupState {
     alignas(64) std::atomic<bool> idle{true};
     absl::Mutex mutex;
     std::function<void()> wakeup ABSL_GUARDED_BY(mutex);
+    // A chunk's sum, for an update; of the thread that is inside.
+    nn::Tensor sum;
   };
   static constexpr std::uint64_t kStays = ~std::uint64_t{0};
 
@@ -159,8 +162,12 @@ class GroupState {
 
   bool Claim(Slot* slot, std::uint64_t seq, std::uint64_t* chunk,
              std::uint64_t* block_chunks) const;
-  void Compute(const Cut& cut, std::uint64_t signature, std::uint64_t chunk,
-               char* const* ranges) const;
+  struct Piece;  // a chunk of an operation
+
+  absl::Status Compute(int rank, std::uint64_t seq, const Cut& cut,
+                       std::uint64_t chunk, char* const* ranges);
+  absl::Status UpdateReplicas(int rank, std::uint64_t seq, const Piece& piece,
+                              absl::Span<const void* const> sources);
   bool Gather(int rank, std::uint64_t seq, char** ranges,
               Effects* effects) const;
   void Finish(std::uint64_t seq, Effects* effects);
@@ -172,6 +179,7 @@ class GroupState {
   const std::size_t chunk_bytes_;
   const std::uint64_t in_flight_max_;
   const int in_flight_log2_;
+  nn::CachingAllocator allocator_;
   const std::unique_ptr<Operation[]> operations_;
   const std::unique_ptr<Slot[]> slots_;  // [in_flight_max, size]
   const std::unique_ptr<Rank[]> ranks_;

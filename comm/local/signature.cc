@@ -28,7 +28,11 @@ Collective Unpack(std::uint64_t signature) {
 
 Cut::Cut(std::uint64_t signature, int ranks, std::size_t chunk_bytes)
     : count_(CountOf(signature)), ranks_(ranks) {
-  if (ranks == 1 || count_ == 0) return;
+  // One rank has nothing to reduce; it may have something to update.
+  if (count_ == 0 ||
+      (ranks == 1 && KindOf(signature) != CollectiveKind::kReduceUpdate)) {
+    return;
+  }
   const std::uint64_t count = count_;
   const int element_log2 = FloorLog2(nn::SizeOf(DTypeOf(signature)));
   const int least = FloorLog2(kChunkBytesMin) - element_log2;

@@ -29,9 +29,9 @@ inline std::uint64_t Pack(const Collective& collective) {
   const auto dtype = static_cast<std::uint64_t>(range.dtype()) << 56;
   const auto count = static_cast<std::uint64_t>(range.numel());
   const std::uint64_t choice =
-      collective.kind == CollectiveKind::kAllReduce
-          ? static_cast<std::uint64_t>(collective.op) << 59
-          : static_cast<std::uint64_t>(collective.root) << 40;
+      collective.kind == CollectiveKind::kBroadcast
+          ? static_cast<std::uint64_t>(collective.root) << 40
+          : static_cast<std::uint64_t>(collective.op) << 59;
   return kind | choice | dtype | count;
 }
 

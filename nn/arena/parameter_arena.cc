@@ -77,6 +77,10 @@ void FillParameter(const Parameter& parameter, std::uint64_t seed) {
 absl::StatusOr<std::unique_ptr<ParameterArena>> ParameterArena::Create(
     const std::vector<std::vector<Parameter*>>& buckets, const Options& options,
     CachingAllocator& allocator) {
+  if (options.pad_elems < 1) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "ParameterArena: pad_elems is ", options.pad_elems, ", at least 1"));
+  }
   std::vector<ArenaSlot> slots;
   std::vector<ArenaRange> ranges;
   DType dtype = DType::kF32;
@@ -167,8 +171,9 @@ Tensor ParameterArena::AddState(absl::string_view name) {
   return states_.back().second;
 }
 
-Tensor ParameterArena::View(const Tensor& arena, int bucket) const {
-  return arena.FlatView(ranges_[bucket].begin, {ranges_[bucket].size()});
+Tensor ParameterArena::View(const Tensor& arena,
+                            const ArenaRange& range) const {
+  return arena.FlatView(range.begin, {range.size()});
 }
 
 Tensor ParameterArena::View(const Tensor& arena, const ArenaSlot& slot) const {

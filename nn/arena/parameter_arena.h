@@ -12,8 +12,8 @@
 // multiple of `pad_elems`; the padding is zero and stays zero under every
 // optimizer that maps (0, 0) to 0. A Parameter's value and grad become views.
 //
-// Create() fails with kInvalidArgument when dtypes are mixed: one arena per
-// dtype is planned, and today's models have one.
+// Create() fails with kInvalidArgument when dtypes are mixed (one arena per
+// dtype is planned, and today's models have one) or pad_elems is below 1.
 
 #ifndef NN_ARENA_PARAMETER_ARENA_H_
 #define NN_ARENA_PARAMETER_ARENA_H_
@@ -78,7 +78,11 @@ class ParameterArena {
   const std::vector<std::pair<std::string, Tensor>>& states() const {
     return states_;
   }
-  Tensor View(const Tensor& arena, int bucket) const;
+  // Elements [range.begin, range.end) of a parallel arena.
+  Tensor View(const Tensor& arena, const ArenaRange& range) const;
+  Tensor View(const Tensor& arena, int bucket) const {
+    return View(arena, ranges_[bucket]);
+  }
   // The part of a parallel arena that belongs to `slot`, in its shape.
   Tensor View(const Tensor& arena, const ArenaSlot& slot) const;
 

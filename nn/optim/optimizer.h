@@ -33,12 +33,27 @@ class Optimizer {
   virtual void Attach(ParameterArena& arena) = 0;
 
   // Updates bucket `bucket` from its reduced gradients.
-  virtual absl::Status Update(Kernels& kernels, const StepScalars& scalars,
-                              ParameterArena& arena, int bucket) = 0;
+  absl::Status Update(Kernels& kernels, const StepScalars& scalars,
+                      ParameterArena& arena, int bucket) {
+    return UpdateRange(kernels, scalars, arena, arena.range(bucket),
+                       arena.BucketGrads(bucket));
+  }
+
+  // Updates the arena's elements of `range`, a bucket, from their reduced
+  // gradients `grads`, which may lie elsewhere than in the arena. Where
+  // IsElementwise(), `range` may be any part of a bucket.
+  virtual absl::Status UpdateRange(Kernels& kernels, const StepScalars& scalars,
+                                   ParameterArena& arena,
+                                   const ArenaRange& range,
+                                   const Tensor& grads) = 0;
 
   // True where an update must wait until all buckets are reduced (a global
   // norm, a finite check).
   virtual bool NeedsAllBuckets() const { return false; }
+
+  // True where what becomes of an element depends on that element alone, so
+  // that a bucket may be updated in parts, with the same bits.
+  virtual bool IsElementwise() const { return false; }
 };
 
 }  // namespace troupe::nn

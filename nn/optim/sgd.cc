@@ -16,6 +16,10 @@ absl::Status SgdOptions::Validate() const {
           absl::StrCat("SGD: ", name, " is ", value, ", must be at least 0"));
     }
   }
+  if (!std::isfinite(dampening)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("SGD: dampening is ", dampening, ", must be finite"));
+  }
   if (nesterov && (momentum <= 0 || dampening != 0)) {
     return absl::InvalidArgumentError(
         "SGD: nesterov needs momentum above 0 and dampening 0");
@@ -27,8 +31,9 @@ void Sgd::Attach(ParameterArena& arena) {
   if (options_.momentum != 0) momentum_ = arena.AddState("momentum_buffer");
 }
 
-absl::Status Sgd::Update(Kernels& kernels, const StepScalars& scalars,
-                         ParameterArena& arena, int bucket) {
+absl::Status Sgd::UpdateRange(Kernels& kernels, const StepScalars& scalars,
+                              ParameterArena& arena, const ArenaRange& range,
+                              const Tensor& grads) {
   SgdStep step;
   step.lr = options_.lr;
   step.momentum = options_.momentum;
@@ -37,10 +42,10 @@ absl::Status Sgd::Update(Kernels& kernels, const StepScalars& scalars,
   step.nesterov = options_.nesterov;
   step.first_step = scalars.step == 0;
   step.divisor = scalars.divisor;
-  Tensor values = arena.BucketValues(bucket);
+  Tensor values = arena.View(arena.values(), range);
   Tensor momentum;
-  if (momentum_.defined()) momentum = arena.View(momentum_, bucket);
-  return kernels.SgdUpdate(step, arena.BucketGrads(bucket), values, momentum);
+  if (momentum_.defined()) momentum = arena.View(momentum_, range);
+  return kernels.SgdUpdate(step, grads, values, momentum);
 }
 
 }  // namespace troupe::nn

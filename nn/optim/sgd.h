@@ -22,7 +22,7 @@ struct SgdOptions {
   bool nesterov = false;
 
   // kInvalidArgument as PyTorch: negative values; nesterov without momentum or
-  // with dampening.
+  // with dampening. And values that are not finite.
   absl::Status Validate() const;
 };
 
@@ -31,8 +31,10 @@ class Sgd : public Optimizer {
   explicit Sgd(const SgdOptions& options) : options_(options) {}
 
   void Attach(ParameterArena& arena) override;
-  absl::Status Update(Kernels& kernels, const StepScalars& scalars,
-                      ParameterArena& arena, int bucket) override;
+  absl::Status UpdateRange(Kernels& kernels, const StepScalars& scalars,
+                           ParameterArena& arena, const ArenaRange& range,
+                           const Tensor& grads) override;
+  bool IsElementwise() const override { return true; }
 
  private:
   const SgdOptions options_;

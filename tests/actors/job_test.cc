@@ -11,6 +11,7 @@
 #include "absl/synchronization/notification.h"
 #include "actors/checkpoint/checkpoint.h"
 #include "gtest/gtest.h"
+#include "nn/optim/sgd.h"
 #include "nn/serialize/file_system.h"
 #include "tests/actors/test_job.h"
 
@@ -48,6 +49,42 @@ TEST(JobTest, InlineAndLaunchedReductionsGiveTheSameBits) {
   const Reports inlined = RunWell(spec);
   EXPECT_TRUE(inlined.info.plan.stages[0].reduce_inline);
   EXPECT_EQ(launched.losses(), inlined.losses());
+}
+
+TEST(JobTest, UpdatingWithTheReductionGivesTheSameBits) {
+  JobSpec spec = TinyCnnJob(3, 20);
+  spec.plan.global_batch_size = 48;
+  spec.plan.buckets.first_bucket_bytes = 4 << 10;
+  spec.plan.buckets.bucket_bytes = 32 << 10;
+  spec.plan.inline_bytes = 1 << 30;
+  spec.checkpoint.dir = FreshFolder("fused");
+  const Reports fused = RunWell(spec);
+  EXPECT_TRUE(absl::StrContains(fused.info.plan.ToString(), "RU0"));
+  spec.plan.fuse_updates = false;
+  spec.checkpoint.dir = FreshFolder("apart");
+  const Reports apart = RunWell(spec);
+  EXPECT_FALSE(absl::StrContains(apart.info.plan.ToString(), "RU0"));
+  EXPECT_EQ(fused.losses(), apart.losses());
+  for (const char* file : {"model.safetensors", "optimizer.safetensors"}) {
+    EXPECT_EQ(FileBytes(absl::StrCat(fused.checkpoints.back(), "/", file)),
+              FileBytes(absl::StrCat(apart.checkpoints.back(), "/", file)))
+        << file;
+  }
+}
+
+// SGD that says nothing of its elements, as an optimizer of one's own would.
+class PlainSgd : public nn::Sgd {
+ public:
+  using nn::Sgd::Sgd;
+  bool IsElementwise() const override { return false; }
+};
+
+TEST(JobTest, AnOptimizerThatIsNotElementwiseUpdatesWholeBuckets) {
+  JobSpec spec = TinyCnnJob(2, 3);
+  spec.plan.inline_bytes = 1 << 30;
+  spec.optimizer = [] { return std::make_unique<PlainSgd>(nn::SgdOptions()); };
+  const Reports reports = RunWell(spec);
+  EXPECT_TRUE(absl::StrContains(reports.info.plan.ToString(), "AR0 UP0"));
 }
 
 TEST(JobTest, BucketSizesDoNotChangeTheBits) {

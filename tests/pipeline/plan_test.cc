@@ -132,6 +132,26 @@ TEST(PlanTest, SmallGradientsOfWholeReplicasAreReducedInline) {
   EXPECT_FALSE(PlanOf(options, LeNet)->stages[1].reduce_inline);
 }
 
+TEST(PlanTest, WhatIsReducedInlineIsUpdatedInTheSamePass) {
+  PlanOptions options = Options(Mesh(2), 64);
+  options.inline_bytes = 1 << 20;
+  const auto table = [&options] {
+    return PlanOf(options, LeNet)->stages[0].train.ToString();
+  };
+  EXPECT_EQ(table(), "F0 LR B0 RU0");
+  options.reductions.update_needs_all_buckets = true;
+  EXPECT_EQ(table(), "F0 LR B0 AR0 UP0");
+  options.reductions.update_needs_all_buckets = false;
+  options.fuse_updates = false;
+  EXPECT_EQ(table(), "F0 LR B0 AR0 UP0");
+  options.fuse_updates = true;
+  options.mesh = Mesh(1);  // nobody to share the work with
+  EXPECT_EQ(table(), "F0 LR B0 AR0 UP0");
+  options.mesh = Mesh(2);
+  options.inline_bytes = 0;  // overlaps backward instead
+  EXPECT_EQ(table(), "F0 LR B0 AR0 UP0");
+}
+
 TEST(PlanTest, AnOptimizerMayNeedAllBuckets) {
   PlanOptions options = Options(Mesh(2), 64);
   options.reductions.update_needs_all_buckets = true;

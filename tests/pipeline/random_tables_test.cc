@@ -54,8 +54,9 @@ RandomJob MakeRandomJob(nn::RandomStream& draws, int pp_max) {
                   1 + static_cast<int>(draws.Below(pp_max)));
   job.micro_batches = 1 + static_cast<int>(draws.Below(5));
   job.tables.resize(job.mesh.size());
-  const ReductionOptions options = {/*update_needs_all_buckets=*/
-                                    draws.Below(4) == 0};
+  ReductionOptions options;
+  options.update_needs_all_buckets = draws.Below(4) == 0;
+  options.fuse_updates = draws.Below(4) == 0;
   for (int stage = 0; stage < job.mesh.pp(); ++stage) {
     const bool split = draws.Below(2) == 0;
     const int buckets = static_cast<int>(draws.Below(4));

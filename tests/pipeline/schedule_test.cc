@@ -150,9 +150,21 @@ TEST(ScheduleTest, AnUpdateMayNeedAllBuckets) {
             "UP0 <- reduced:0 released:0 loss all-reduced\n");
 }
 
+TEST(ScheduleTest, AReductionMayUpdate) {
+  const ReductionOptions options = {/*update_needs_all_buckets=*/false,
+                                    /*fuse_updates=*/true};
+  EXPECT_EQ(Needs(AddReductions(DataParallelTable(1), 2, options)),
+            "F0 <-\n"
+            "LR <- F0\n"
+            "B0 <- F0\n"
+            "RU0 <- ready:0 released:0 loss\n"
+            "RU1 <- ready:1 released:1 loss\n");
+}
+
 TEST(ScheduleTest, ParsesWhatItPrints) {
-  for (bool all : {false, true}) {
-    const ReductionOptions options = {all};
+  for (const ReductionOptions& options :
+       {ReductionOptions{}, ReductionOptions{/*update_needs_all_buckets=*/true},
+        ReductionOptions{false, /*fuse_updates=*/true}}) {
     for (int buckets : {0, 1, 3}) {
       for (const StepTable& compute :
            {DataParallelTable(1), DataParallelTable(4), GPipeTable(3),

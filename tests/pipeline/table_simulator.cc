@@ -172,7 +172,7 @@ class Simulator {
   }
 
   std::vector<int> GroupOf(int r, const Action& action) const {
-    if (action.kind == ActionKind::kReduceBucket) return mesh_.DpGroup(r);
+    if (action.kind != ActionKind::kReduceLoss) return mesh_.DpGroup(r);
     std::vector<int> world(ranks_.size());
     std::iota(world.begin(), world.end(), 0);
     return world;
@@ -213,9 +213,9 @@ class Simulator {
     const Action& action = ActionOf(r, id);
     ranks_[r].finished[i] = 1;
     Finish(r, id);
-    Give(r, action.kind == ActionKind::kReduceBucket
-                ? Signal{SignalKind::kBucketReduced, action.index}
-                : Signal{SignalKind::kLossReduced, 0});
+    Give(r, action.kind == ActionKind::kReduceLoss
+                ? Signal{SignalKind::kLossReduced, 0}
+                : Signal{SignalKind::kBucketReduced, action.index});
   }
 
   std::string WhoStandsWhere() const {

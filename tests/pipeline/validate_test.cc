@@ -72,6 +72,7 @@ TEST(ValidateTest, PartnersThatAreMissing) {
   EXPECT_EQ(Wrong("F0 RG1"), "schedule: RG1 has no forward");
   EXPECT_EQ(Wrong("F0 LR B0 AR0"), "schedule: AR0 has no update");
   EXPECT_EQ(Wrong("F0 LR B0 UP0"), "schedule: UP0 has no reduction");
+  EXPECT_EQ(Wrong("F0 LR B0 RU0 UP0"), "schedule: UP0 has no reduction");
 }
 
 TEST(ValidateTest, MicroBatches) {
@@ -85,6 +86,11 @@ TEST(ValidateTest, MicroBatches) {
 TEST(ValidateTest, ABucketIsLeftOut) {
   EXPECT_EQ(Wrong("F0 LR B0 AR1 UP1"),
             "schedule: bucket 0 of 2 is never reduced");
+}
+
+TEST(ValidateTest, ABucketIsReducedTwice) {
+  EXPECT_EQ(Wrong("F0 LR B0 AR0 UP0 RU0"),
+            "schedule: bucket 0 is reduced twice, by AR and by RU");
 }
 
 TEST(ValidateTest, NumbersBelowZero) {
@@ -109,6 +115,7 @@ TEST(ValidateTest, NeedsThatNothingGives) {
             "schedule: these actions can never run: UP0");
   EXPECT_EQ(Wrong("F0 LR AR0 UP0"),
             "schedule: these actions can never run: AR0 UP0");
+  EXPECT_EQ(Wrong("F0 B0 RU0"), "schedule: these actions can never run: RU0");
 }
 
 TEST(ValidateTest, NeedsInACircle) {

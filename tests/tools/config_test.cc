@@ -62,6 +62,7 @@ momentum = 1          # a whole number is a number
 bucket_bytes = "4MiB"
 first_bucket_bytes = 1000
 inline_bytes = "64 KiB"
+fuse_updates = false
 )");
   EXPECT_EQ(config.model.kind, "mlp");
   EXPECT_EQ(config.model.widths, (List{256, 128}));
@@ -71,6 +72,7 @@ inline_bytes = "64 KiB"
   EXPECT_EQ(config.comm.bucket_bytes, 4 << 20);
   EXPECT_EQ(config.comm.first_bucket_bytes, 1000);
   EXPECT_EQ(config.comm.inline_bytes, 64 << 10);
+  EXPECT_FALSE(config.comm.fuse_updates);
 }
 
 TEST(Config, TheCommandLineGoesOverTheFile) {

@@ -80,6 +80,7 @@ struct CommConfig {
   std::int64_t first_bucket_bytes = std::int64_t{1} << 20;
   std::int64_t bucket_bytes = std::int64_t{25} << 20;
   std::int64_t inline_bytes = kAutoBytes;
+  bool fuse_updates = true;
   double timeout_s = 300;
 };
 

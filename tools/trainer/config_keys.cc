@@ -166,6 +166,10 @@ constexpr ConfigKey kKeys[] = {
      "without overlap: handing over costs more. \"auto\" measures at the "
      "start.",
      "\"64KiB\""},
+    {"comm.fuse_updates", &Field<&C::comm, &CommConfig::fuse_updates>, kAny,
+     "Where gradients are reduced by the compute thread: sum and update in one "
+     "pass over memory. The results are the same.",
+     "false"},
     {"comm.timeout_s", &Field<&C::comm, &CommConfig::timeout_s>,
      KeyRule{0.001, 1e9}, "Seconds without progress after which the run fails.",
      "60"},

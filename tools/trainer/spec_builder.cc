@@ -29,6 +29,7 @@ pipeline::PlanOptions PlanOptionsOf(const TrainerConfig& config) {
   plan.buckets.first_bucket_bytes = config.comm.first_bucket_bytes;
   plan.buckets.bucket_bytes = config.comm.bucket_bytes;
   plan.inline_bytes = config.comm.inline_bytes;
+  plan.fuse_updates = config.comm.fuse_updates;
   plan.threads_per_rank = static_cast<int>(config.train.threads_per_rank);
   return plan;
 }

@@ -34,7 +34,8 @@ struct Run {
   absl::Status invariants;
 };
 
-Run Simulate(int ranks, std::uint64_t seed, const Mutation& mutation) {
+Run Simulate(int ranks, std::uint64_t seed, const Mutation& mutation,
+             bool fused = false) {
   Run run;
   SimulationOptions options;
   options.seed = seed;
@@ -47,7 +48,7 @@ Run Simulate(int ranks, std::uint64_t seed, const Mutation& mutation) {
       run.parameters[slot.parameter->name].assign(values.begin(), values.end());
     }
   };
-  const JobSpec spec = SmallJob({ranks, Numbers::kExact, 2});
+  const JobSpec spec = SmallJob({ranks, Numbers::kExact, 2, fused});
   Simulation simulation(spec, options);
   run.status = simulation.Run().status();
   run.invariants =
@@ -61,11 +62,11 @@ struct Found {
   bool by_comparison = false;
 };
 
-Found Hunt(const Mutation& mutation) {
+Found Hunt(const Mutation& mutation, bool fused = false) {
   const Run sound = Simulate(/*ranks=*/1, /*seed=*/0, nullptr);
   Found found;
   for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
-    const Run run = Simulate(kRanks, seed, mutation);
+    const Run run = Simulate(kRanks, seed, mutation, fused);
     if (!run.status.ok()) found.by_status = run.status.ToString();
     if (!run.invariants.ok()) found.by_invariant = run.invariants.ToString();
     if (run.status.ok() && run.parameters != sound.parameters) {
@@ -151,6 +152,31 @@ TEST(MutationTest, AnUpdateBeforeTheLastReaderOfTheWeight) {
   });
   // Orders and counts are all as they should be; only the numbers are not.
   EXPECT_EQ(found.by_status, "");
+  EXPECT_TRUE(found.by_comparison);
+}
+
+TEST(MutationTest, TheSoundTableIsFoundSoundWhereReductionsUpdate) {
+  const Found found = Hunt(nullptr, /*fused=*/true);
+  EXPECT_EQ(found.by_status, "");
+  EXPECT_EQ(found.by_invariant, "");
+  EXPECT_FALSE(found.by_comparison);
+}
+
+TEST(MutationTest, AReductionThatUpdatesBeforeTheLastReaderOfTheWeight) {
+  const Mutation mutation = [](int, StepTable& table) {
+    DropNeed(table, ActionKind::kReduceUpdateBucket,
+             SignalKind::kBucketReleased);
+  };
+  const Found found = Hunt(mutation, /*fused=*/true);
+  EXPECT_EQ(found.by_status, "");
+  EXPECT_TRUE(found.by_comparison);
+}
+
+TEST(MutationTest, AReductionThatUpdatesBeforeTheDivisorIsThere) {
+  const Mutation mutation = [](int, StepTable& table) {
+    DropNeed(table, ActionKind::kReduceUpdateBucket, SignalKind::kLossReduced);
+  };
+  const Found found = Hunt(mutation, /*fused=*/true);
   EXPECT_TRUE(found.by_comparison);
 }
 

@@ -127,28 +127,33 @@ std::vector<std::uint64_t> Seeds(std::uint64_t count) {
   return seeds;
 }
 
-class SimulationTest : public testing::TestWithParam<int> {};
+class SimulationTest : public testing::TestWithParam<int> {
+ protected:
+  static void ExpectSound(const SmallJobOptions& job) {
+    const Outcome& one_rank = OneRank(job.numbers, job.steps);
+    for (std::uint64_t seed : Seeds(1000)) {
+      SimulationOptions options;
+      options.seed = seed;
+      const Outcome outcome = Simulate(job, options);
+      ASSERT_EQ(Verdict(job, outcome, one_rank), "") << ReplayCommand(seed);
+    }
+  }
+};
 
 TEST_P(SimulationTest, EqualsOneRankToTheBitOnExactNumbers) {
-  const SmallJobOptions job = {GetParam(), Numbers::kExact, 2};
-  const Outcome& one_rank = OneRank(job.numbers, job.steps);
-  for (std::uint64_t seed : Seeds(1000)) {
-    SimulationOptions options;
-    options.seed = seed;
-    const Outcome outcome = Simulate(job, options);
-    ASSERT_EQ(Verdict(job, outcome, one_rank), "") << ReplayCommand(seed);
-  }
+  ExpectSound({GetParam(), Numbers::kExact, 2});
 }
 
 TEST_P(SimulationTest, RanksAreBitIdenticalAndCloseToOneRankOnFloats) {
-  const SmallJobOptions job = {GetParam(), Numbers::kFloat, 3};
-  const Outcome& one_rank = OneRank(job.numbers, job.steps);
-  for (std::uint64_t seed : Seeds(1000)) {
-    SimulationOptions options;
-    options.seed = seed;
-    const Outcome outcome = Simulate(job, options);
-    ASSERT_EQ(Verdict(job, outcome, one_rank), "") << ReplayCommand(seed);
-  }
+  ExpectSound({GetParam(), Numbers::kFloat, 3});
+}
+
+TEST_P(SimulationTest, UpdatingWithTheReductionIsExactToo) {
+  ExpectSound({GetParam(), Numbers::kExact, 2, /*fused=*/true});
+}
+
+TEST_P(SimulationTest, UpdatingWithTheReductionOnFloatsToo) {
+  ExpectSound({GetParam(), Numbers::kFloat, 3, /*fused=*/true});
 }
 
 INSTANTIATE_TEST_SUITE_P(Ranks, SimulationTest, testing::Values(2, 3, 4, 8),

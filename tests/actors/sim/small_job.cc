@@ -113,6 +113,7 @@ JobSpec SmallJob(const SmallJobOptions& options) {
   spec.plan.mesh = pipeline::Mesh(options.ranks);
   spec.plan.global_batch_size = kSmallJobBatch;
   spec.plan.micro_batch_size = options.ranks % 3 == 0 ? 4 : 3;
+  spec.plan.inline_bytes = options.fused ? 1 << 30 : 0;
   spec.plan.buckets.first_bucket_bytes = 1;  // a bucket per parameter
   spec.plan.buckets.bucket_bytes = 300;      // or two
   return spec;

@@ -24,6 +24,8 @@ struct SmallJobOptions {
   int ranks = 1;
   Numbers numbers = Numbers::kFloat;
   std::int64_t steps = 2;  // at most 2 are exact
+  // Tables as of ranks that reduce inline: reduce and update in one pass.
+  bool fused = false;
 };
 
 inline constexpr std::int64_t kSmallJobBatch = 24;

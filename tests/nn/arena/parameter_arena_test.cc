@@ -136,6 +136,13 @@ TEST(ParameterArena, RefusesMixedDTypesByName) {
             "is f64");
 }
 
+TEST(ParameterArena, RefusesAPaddingThatIsNone) {
+  CachingAllocator allocator;
+  const auto arena = ParameterArena::Create({}, {/*pad_elems=*/0}, allocator);
+  EXPECT_EQ(arena.status(), absl::InvalidArgumentError(
+                                "ParameterArena: pad_elems is 0, at least 1"));
+}
+
 TEST(ParameterArena, ARankMayOwnNothing) {
   CachingAllocator allocator;
   auto arena = *ParameterArena::Create({}, {16}, allocator);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "nn/kernels/cpu/cpu_kernels.h"
 #include "nn/kernels/reference/reference_kernels.h"
 #include "tests/nn/testing/tensor_values.h"
 
@@ -108,11 +109,62 @@ TEST(SgdOptions, RefusesWhatPyTorchRefuses) {
   for (const SgdOptions& wrong :
        {SgdOptions{-0.1}, SgdOptions{0.1, -1}, SgdOptions{0.1, 0, 0, -1},
         SgdOptions{0.1, 0, 0, 0, true}, SgdOptions{0.1, 0.9, 0.5, 0, true},
-        SgdOptions{std::nan("")}, SgdOptions{0.1, INFINITY}}) {
+        SgdOptions{0.1, 0.9, std::nan("")}, SgdOptions{std::nan("")},
+        SgdOptions{0.1, INFINITY}}) {
     EXPECT_EQ(wrong.Validate().code(), absl::StatusCode::kInvalidArgument);
   }
   EXPECT_EQ(SgdOptions{-0.5}.Validate().message(),
             "SGD: lr is -0.5, must be at least 0");
+}
+
+// Parameter and momentum after three steps, updated in these parts of a bucket
+// of 1000 elements.
+std::vector<double> TrainInParts(Kernels& kernels,
+                                 const std::vector<std::int64_t>& cuts) {
+  Parameter parameter;
+  parameter.name = "w";
+  parameter.shape = {1000};
+  parameter.init = Initializer::Uniform(1);
+  auto arena = *ParameterArena::Create({{&parameter}}, {}, kernels.allocator());
+  arena->Initialize(1);
+  Sgd sgd({0.1, 0.9, 0, 1e-2, /*nesterov=*/true});
+  EXPECT_TRUE(sgd.IsElementwise());
+  sgd.Attach(*arena);
+  for (std::int64_t step = 0; step < 3; ++step) {
+    const Tensor grads =
+        MakeTensor({1000}, DType::kF32, NormalDraws(std::to_string(step), 1000),
+                   kernels.allocator());
+    for (std::size_t i = 0; i + 1 < cuts.size(); ++i) {
+      const ArenaRange range = {cuts[i], cuts[i + 1]};
+      EXPECT_TRUE(sgd.UpdateRange(kernels, {step, 64.0}, *arena, range,
+                                  grads.FlatView(range.begin, {range.size()}))
+                      .ok());
+    }
+  }
+  std::vector<double> all = ValuesOf(parameter.value);
+  for (double state : ValuesOf(arena->states()[0].second)) {
+    all.push_back(state);
+  }
+  return all;
+}
+
+// IsElementwise(): any cut gives the bits of the whole, with every kernel set.
+TEST(SgdParts, GiveTheBitsOfTheWhole) {
+  std::vector<std::unique_ptr<Kernels>> sets;
+  sets.push_back(CreateReferenceKernels());
+  for (CpuIsa isa : {CpuIsa::kPlain, CpuIsa::kAvx2, CpuIsa::kAvx512}) {
+    if (isa > BestCpuIsa()) continue;
+    CpuKernelOptions options;
+    options.isa = isa;
+    sets.push_back(CreateCpuKernels(options));
+  }
+  for (const std::unique_ptr<Kernels>& kernels : sets) {
+    const std::vector<double> whole = TrainInParts(*kernels, {0, 1000});
+    EXPECT_EQ(TrainInParts(*kernels, {0, 1, 17, 500, 1000}), whole)
+        << kernels->Describe();
+    EXPECT_EQ(TrainInParts(*kernels, {0, 333, 1000}), whole)
+        << kernels->Describe();
+  }
 }
 
 }  // namespace

@@ -48,6 +48,8 @@ ABSL_FLAG(std::string, python, "",
 ABSL_FLAG(std::int64_t, inline_bytes, -1,
           "gradient bytes up to which the compute strand reduces; below 0: "
           "measured, as a job does");
+ABSL_FLAG(bool, fuse_updates, true,
+          "reduce and update in one pass where the compute strand reduces");
 ABSL_FLAG(std::string, once, "",
           "first_step or peak_memory: measures one thing of --case in this "
           "process; the benchmark starts itself so");
@@ -62,6 +64,7 @@ constexpr int kMemorySteps = 11;
 absl::StatusOr<actors::JobSpec> MakeJob(const std::string& name, int ranks) {
   TROUPE_ASSIGN_OR_RETURN(actors::JobSpec spec, MakeDdpJob(name, ranks));
   spec.plan.inline_bytes = absl::GetFlag(FLAGS_inline_bytes);
+  spec.plan.fuse_updates = absl::GetFlag(FLAGS_fuse_updates);
   return spec;
 }
 

@@ -1,0 +1,50 @@
+// What the ranks of a group do with a sum instead of keeping it: update what
+// they all hold alike (parameters, optimizer states), each element on one rank,
+// which hands the result to the others.
+//
+//   class Descent : public ReplicaUpdate {
+//     absl::Span<const nn::Tensor> replicas() const override { return all_; }
+//     absl::Status Apply(std::int64_t begin, const nn::Tensor& sum) override {
+//       ... all_[0][begin + i] -= lr * sum[i], for each element of sum ...
+//     }
+//   };
+//   comm.RunInline(ReduceUpdate(ReduceOp::kSum, gradients, &descent), timeout);
+//
+// Why: n ranks that sum and then update read and write each gradient and each
+// parameter on every rank, in two passes over memory. Here a chunk is summed,
+// updated and written to all ranks while it is in a core's cache. It is what
+// ZeRO stage 1 computes (Rajbhandari et al. 2020, section 5.1: reduce-scatter,
+// update of a shard, all-gather), in one go.
+//
+// The bits are those of an all-reduce and an update on every rank, given that
+// the replicas are the same on all ranks before, and that Apply() computes an
+// element from that element alone, alike on all ranks.
+
+#ifndef COMM_REPLICA_UPDATE_H_
+#define COMM_REPLICA_UPDATE_H_
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "nn/tensor/tensor.h"
+
+namespace troupe::comm {
+
+class ReplicaUpdate {
+ public:
+  virtual ~ReplicaUpdate() = default;
+
+  // This rank's copies: flat, each as long as the reduced range, of any dtypes.
+  // The same as long as the collective runs.
+  virtual absl::Span<const nn::Tensor> replicas() const = 0;
+
+  // Updates elements [begin, begin + sum.numel()) of this rank's replicas.
+  // Called in a thread that drives this rank, for some of the range: the other
+  // ranks do the rest. An error aborts the group.
+  virtual absl::Status Apply(std::int64_t begin, const nn::Tensor& sum) = 0;
+};
+
+}  // namespace troupe::comm
+
+#endif  // COMM_REPLICA_UPDATE_H_

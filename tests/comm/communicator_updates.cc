@@ -1,0 +1,222 @@
+// Reduce and update in one pass: the replicas of all ranks get the bits that an
+// all-reduce and an update on every rank would give them, whoever drives.
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "gmock/gmock.h"
+#include "tests/comm/communicator_suite.h"
+#include "tests/comm/reduction_test_data.h"
+
+namespace troupe::comm {
+namespace {
+
+using nn::DType;
+using nn::Tensor;
+using testing::HasSubstr;
+
+constexpr absl::Duration kTimeout = absl::Minutes(5);
+constexpr std::uint64_t kSeed = 7;
+
+// Momentum as an optimizer would: state = state / 2 + sum, value -= state / 4.
+// The state has a dtype of its own.
+class Momentum : public ReplicaUpdate {
+ public:
+  Momentum(std::int64_t count, nn::CachingAllocator& allocator)
+      : replicas_{Tensor::Zeros({count}, DType::kF32, allocator),
+                  Tensor::Zeros({count}, DType::kF64, allocator)} {}
+
+  absl::Span<const Tensor> replicas() const override { return replicas_; }
+
+  absl::Status Apply(std::int64_t begin, const Tensor& sum) override {
+    if (!error.ok()) return error;
+    float* const value = replicas_[0].data<float>() + begin;
+    double* const state = replicas_[1].data<double>() + begin;
+    for (std::int64_t i = 0; i < sum.numel(); ++i) {
+      state[i] = state[i] / 2 + sum.data<float>()[i];
+      value[i] -= static_cast<float>(state[i] / 4);
+    }
+    updated += sum.numel();
+    return absl::OkStatus();
+  }
+
+  absl::Status error;
+  std::int64_t updated = 0;  // elements, by this rank
+
+ private:
+  std::vector<Tensor> replicas_;
+};
+
+using Updates = std::vector<std::unique_ptr<Momentum>>;
+
+Updates MakeUpdates(int size, std::int64_t count,
+                    nn::CachingAllocator& allocator) {
+  Updates updates;
+  for (int r = 0; r < size; ++r) {
+    updates.push_back(std::make_unique<Momentum>(count, allocator));
+  }
+  return updates;
+}
+
+// Gradients of one step; another step has others.
+std::vector<Tensor> Gradients(int size, std::int64_t count, int step,
+                              nn::CachingAllocator& allocator) {
+  std::vector<Tensor> ranges;
+  for (int r = 0; r < size; ++r) {
+    ranges.push_back(TestRange(DType::kF32, count, kSeed + step, r, allocator));
+  }
+  return ranges;
+}
+
+// After two steps, every rank's replicas are those of one that applies the
+// reduced gradients, whole, by itself; the gradients are as they were.
+void ExpectTwoSteps(const Updates& updates,
+                    const std::vector<std::vector<Tensor>>& gradients,
+                    nn::CachingAllocator& allocator) {
+  const int size = static_cast<int>(updates.size());
+  const std::int64_t count = gradients[0][0].numel();
+  Momentum expected(count, allocator);
+  std::int64_t updated = 0;
+  for (int step = 0; step < 2; ++step) {
+    const std::vector<Tensor> fresh = Gradients(size, count, step, allocator);
+    ASSERT_TRUE(
+        expected.Apply(0, ExpectedResult(ReduceOp::kSum, fresh, allocator))
+            .ok());
+    for (int r = 0; r < size; ++r) {
+      EXPECT_TRUE(nn::BitEqual(gradients[step][r], fresh[r]));
+    }
+  }
+  for (int r = 0; r < size; ++r) {
+    for (int i : {0, 1}) {
+      EXPECT_TRUE(
+          nn::BitEqual(updates[r]->replicas()[i], expected.replicas()[i]))
+          << "replica " << i << " of rank " << r << ", " << size << " ranks, "
+          << count << " elements";
+    }
+    updated += updates[r]->updated;
+  }
+  EXPECT_EQ(updated, 2 * count) << "each element on one rank";
+}
+
+TEST_P(CommunicatorSuite, UpdatesReplicasStepByStep) {
+  for (int size : {1, 2, 3, 4, 8, 9}) {
+    const Ranks ranks = Make(size);
+    for (std::int64_t count : {0, 1, 3, 1000, 30011}) {
+      const Updates updates = MakeUpdates(size, count, allocator_);
+      std::vector<std::vector<Tensor>> gradients;
+      for (int step = 0; step < 2; ++step) {
+        gradients.push_back(Gradients(size, count, step, allocator_));
+        std::vector<Event> events;
+        for (int r = 0; r < size; ++r) {
+          events.push_back(
+              *ranks[r]->Start(ReduceUpdate(ReduceOp::kSum, gradients[step][r],
+                                            updates[r].get()),
+                               Event()));
+        }
+        Step(ranks, /*seed=*/count + step, events);
+      }
+      ExpectTwoSteps(updates, gradients, allocator_);
+    }
+  }
+}
+
+TEST_P(CommunicatorSuite, UpdatesReplicasInThreads) {
+  for (int size : {1, 2, 3, 8}) {
+    const Ranks ranks = Make(size);
+    for (std::int64_t count : {5, 1000, 300007}) {
+      const Updates updates = MakeUpdates(size, count, allocator_);
+      std::vector<std::vector<Tensor>> gradients;
+      for (int step = 0; step < 2; ++step) {
+        gradients.push_back(Gradients(size, count, step, allocator_));
+      }
+      InThreads(ranks, [&](Communicator& comm, int rank) {
+        for (int step = 0; step < 2; ++step) {
+          const Collective collective = ReduceUpdate(
+              ReduceOp::kSum, gradients[step][rank], updates[rank].get());
+          if ((rank + step) % 2 == 0) {
+            EXPECT_TRUE(comm.RunInline(collective, kTimeout).ok());
+          } else {
+            const absl::StatusOr<Event> event = comm.Start(collective, Event());
+            EXPECT_TRUE(event.ok() && Await(comm, *event).ok());
+          }
+        }
+      });
+      ExpectTwoSteps(updates, gradients, allocator_);
+    }
+  }
+}
+
+TEST_P(CommunicatorSuite, AnUpdateThatFailsAbortsTheGroup) {
+  const Ranks ranks = Make(2);
+  const Updates updates = MakeUpdates(2, 1000, allocator_);
+  for (const auto& update : updates) {
+    update->error = absl::DataLossError("the optimizer lost its state");
+  }
+  std::vector<Event> events;
+  for (int r = 0; r < 2; ++r) {
+    events.push_back(*ranks[r]->Start(
+        ReduceUpdate(ReduceOp::kSum, Floats(1, r, 1000), updates[r].get()),
+        Event()));
+  }
+  Step(ranks, /*seed=*/1, events);
+  for (const Event& event : events) {
+    EXPECT_EQ(event.status(),
+              absl::DataLossError("the optimizer lost its state"));
+  }
+  EXPECT_FALSE(ranks[0]->Start(Barrier(), Event()).ok());
+}
+
+TEST_P(CommunicatorSuite, AReduceIsNoReduceUpdate) {
+  const Ranks ranks = Make(2);
+  const Updates updates = MakeUpdates(1, 4, allocator_);
+  const Event one = *ranks[0]->Start(
+      ReduceUpdate(ReduceOp::kSum, Floats(1, 0), updates[0].get()), Event());
+  const absl::StatusOr<Event> other =
+      ranks[1]->Start(AllReduce(ReduceOp::kSum, Floats(1, 1)), Event());
+  ASSERT_TRUE(other.ok());
+  Step(ranks, /*seed=*/1, {one, *other});
+  EXPECT_THAT(std::string(one.status().message()),
+              HasSubstr("rank 0 started reduce_update(sum, f32 x 4), rank 1 "
+                        "started all_reduce(sum, f32 x 4)"));
+}
+
+// Replicas that cannot be updated from the range: nothing is started.
+TEST_P(CommunicatorSuite, RefusesReplicasThatDoNotFit) {
+  const Ranks ranks = Make(2);
+  const auto error = [&](ReplicaUpdate* update) {
+    const auto event = ranks[0]->Start(
+        ReduceUpdate(ReduceOp::kSum, Floats(1, 0), update), Event());
+    EXPECT_EQ(event.status().code(), absl::StatusCode::kInvalidArgument);
+    return std::string(event.status().message());
+  };
+  EXPECT_EQ(error(nullptr), "reduce_update(sum, f32 x 4): there is no update");
+  Momentum longer(5, allocator_);
+  EXPECT_EQ(error(&longer),
+            "reduce_update(sum, f32 x 4): a replica has 5 elements");
+}
+
+class NoReplicas : public ReplicaUpdate {
+ public:
+  absl::Span<const Tensor> replicas() const override { return {}; }
+  absl::Status Apply(std::int64_t, const Tensor&) override {
+    return absl::OkStatus();
+  }
+};
+
+TEST_P(CommunicatorSuite, RanksWithOtherReplicasAreNamed) {
+  const Ranks ranks = Make(2);
+  Momentum two(4, allocator_);
+  NoReplicas none;
+  const Event one = *ranks[0]->Start(
+      ReduceUpdate(ReduceOp::kSum, Floats(1, 0), &two), Event());
+  const Event other = *ranks[1]->Start(
+      ReduceUpdate(ReduceOp::kSum, Floats(1, 1), &none), Event());
+  Step(ranks, /*seed=*/1, {one, other});
+  EXPECT_THAT(std::string(one.status().message()), HasSubstr("replicas"));
+  EXPECT_EQ(one.status(), other.status());
+}
+
+}  // namespace
+}  // namespace troupe::comm
