@@ -20,15 +20,6 @@ constexpr std::int64_t kProbeBytes = 1 << 20;
 // However cheap memory looks, a reduction beyond this belongs beside backward.
 constexpr std::int64_t kInlineBytesMax = std::int64_t{4} << 20;
 
-// That this process may use.
-int CoreCount() {
-  cpu_set_t cores;
-  if (sched_getaffinity(/*pid=*/0, sizeof(cores), &cores) == 0) {
-    return CPU_COUNT(&cores);
-  }
-  return static_cast<int>(std::thread::hardware_concurrency());
-}
-
 // Two threads that pass a turn to and fro, as two strands pass a bucket.
 class PingPong {
  public:
@@ -74,8 +65,17 @@ double MeasureReduce() {
 
 }  // namespace
 
+int CoreCount() {
+  cpu_set_t cores;
+  if (sched_getaffinity(/*pid=*/0, sizeof(cores), &cores) == 0) {
+    return CPU_COUNT(&cores);
+  }
+  return static_cast<int>(std::thread::hardware_concurrency());
+}
+
 std::int64_t MeasureInlineBytes(int ranks) {
-  if (ranks >= CoreCount()) return std::numeric_limits<std::int64_t>::max();
+  if (ranks == 1 || ranks >= CoreCount())
+    return std::numeric_limits<std::int64_t>::max();
   PingPong ping_pong;
   const double hand_off = ping_pong.Measure();
   const double per_byte = MeasureReduce();

@@ -1,4 +1,4 @@
-// Chooses where a reduction runs: on the compute strand, or handed over to the
+// Looks at the machine before a job begins. Chooses where a reduction runs: on the compute strand, or handed over to the
 // communication strand.
 //
 //   options.inline_bytes = MeasureInlineBytes(mesh.size());
@@ -21,8 +21,12 @@ namespace troupe::actors {
 
 // Gradient bytes of a rank up to which reducing on the compute strand is
 // cheaper than handing over, for `ranks` compute strands in this process. Takes
-// about 2 ms, or nothing where no core is free.
+// about 2 ms, or nothing where no core is free or one rank has none to reduce
+// with.
 std::int64_t MeasureInlineBytes(int ranks);
+
+// Cores that this process may use.
+int CoreCount();
 
 }  // namespace troupe::actors
 

@@ -1,7 +1,9 @@
 #include "actors/compute_strand.h"
 
+#include <algorithm>
 #include <utility>
 
+#include "actors/calibrate.h"
 #include "actors/strand_guard.h"
 #include "nn/tensor/check.h"
 
@@ -19,6 +21,7 @@ absl::Status ComputeState::Init(Self self, JobRuntimePtr runtime, int rank) {
   setup.world = runtime_->world[rank].get();
   setup.dp = runtime_->dp[rank].get();
   setup.simulated = IsSimulated(self->system());
+  setup.start_threads = std::max(1, CoreCount() / runtime_->plan.mesh.size());
   TROUPE_ASSIGN_OR_RETURN(runner_, StepRunner::Create(setup, this));
   if (runtime_->checkpoint == nullptr) return absl::OkStatus();
   return runner_->Restore(*runtime_->checkpoint);

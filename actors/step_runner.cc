@@ -71,6 +71,7 @@ absl::Status StepRunner::Init() {
   }
   nn::ParameterArena::Options options;
   options.pad_elems *= plan.mesh.dp();
+  options.threads = setup_.start_threads;
   TROUPE_ASSIGN_OR_RETURN(arena_, nn::ParameterArena::Create(
                                       buckets, options, kernels_->allocator()));
   arena_->Initialize(spec.seed);

@@ -75,6 +75,8 @@ class StepRunner : private nn::GradientSink {
     // Looks up after every piece, and never reduces inline: the simulator's
     // way to interleave ranks.
     bool simulated = false;
+    // That fill parameters, before the first step.
+    int start_threads = 1;
   };
 
   enum class State { kWaiting, kYielded, kDone };

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "nn/random/philox.h"
+#include "nn/tensor/parallel_for.h"
 
 namespace troupe::nn {
 namespace {
@@ -39,19 +40,32 @@ T FromDouble(double value) {
   }
 }
 
-// One word per element, in pieces that stay in the first-level cache: element i
+// What one thread fills at a time: a multiple of a Philox block's four words.
+constexpr std::int64_t kPieceElems = std::int64_t{1} << 18;
+constexpr std::int64_t kPieceBytes = std::int64_t{4} << 20;
+
+// Elements [begin, end) of a parameter.
+struct Piece {
+  const Parameter* parameter = nullptr;
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+};
+
+// One word per element, in parts that stay in the first-level cache: element i
 // has 24 bits of draw i, in every dtype.
 template <typename T>
-void FillUniform(const Initializer& init, const RandomKey& key,
-                 const RandomPosition& position, absl::Span<T> values) {
-  constexpr std::size_t kPiece = 1024;
-  std::uint32_t words[kPiece];
+void FillUniform(const Piece& piece, const RandomKey& key,
+                 const RandomPosition& position) {
+  constexpr std::int64_t kPart = 1024;
+  std::uint32_t words[kPart];
+  T* const values = piece.parameter->value.data<T>();
+  const Initializer& init = piece.parameter->init;
   const double scale = (init.b - init.a) * 0x1p-24;
-  for (std::size_t begin = 0; begin < values.size(); begin += kPiece) {
-    const std::size_t count = std::min(kPiece, values.size() - begin);
+  for (std::int64_t begin = piece.begin; begin < piece.end; begin += kPart) {
+    const std::int64_t count = std::min(kPart, piece.end - begin);
     FillBits32(key, position, static_cast<std::uint32_t>(begin / 4),
-               absl::MakeSpan(words, count));
-    for (std::size_t i = 0; i < count; ++i) {
+               absl::MakeSpan(words, static_cast<std::size_t>(count)));
+    for (std::int64_t i = 0; i < count; ++i) {
       const auto bits = static_cast<std::int32_t>(words[i] >> 8);
       values[begin + i] = FromDouble<T>(init.a + scale * bits);
     }
@@ -59,16 +73,41 @@ void FillUniform(const Initializer& init, const RandomKey& key,
 }
 
 template <typename T>
-void FillParameter(const Parameter& parameter, std::uint64_t seed) {
+void Fill(const Piece& piece, std::uint64_t seed) {
+  const Parameter& parameter = *piece.parameter;
   const RandomKey key(seed, Purpose::kInitialize);
   const RandomPosition position{0, 0, HashName(parameter.name)};
   if (parameter.init.kind == Initializer::Kind::kUniform) {
-    FillUniform(parameter.init, key, position, parameter.value.span<T>());
-    return;
+    return FillUniform<T>(piece, key, position);
   }
   RandomStream stream(key, position);
   for (T& value : parameter.value.span<T>()) {
     value = FromDouble<T>(Draw(parameter.init, stream));
+  }
+}
+
+void Fill(const Piece& piece, std::uint64_t seed) {
+  switch (piece.parameter->dtype) {
+    case DType::kF32:
+      return Fill<float>(piece, seed);
+    case DType::kF64:
+      return Fill<double>(piece, seed);
+    case DType::kBF16:
+      return Fill<bf16>(piece, seed);
+    case DType::kF16:
+      return Fill<f16>(piece, seed);
+    default:
+      TROUPE_CHECK(false, "parameters are of a floating dtype");
+  }
+}
+
+// A stream has no middle to begin in: only uniform parameters are cut.
+void AppendPieces(const Parameter& parameter, std::vector<Piece>& pieces) {
+  const std::int64_t elems = parameter.shape.numel();
+  const bool cut = parameter.init.kind == Initializer::Kind::kUniform;
+  const std::int64_t step = cut ? kPieceElems : elems;
+  for (std::int64_t begin = 0; begin < elems; begin += step) {
+    pieces.push_back({&parameter, begin, std::min(begin + step, elems)});
   }
 }
 
@@ -110,18 +149,20 @@ absl::StatusOr<std::unique_ptr<ParameterArena>> ParameterArena::Create(
     ranges.push_back(range);
   }
   return std::unique_ptr<ParameterArena>(new ParameterArena(
-      std::move(slots), std::move(ranges), dtype, allocator));
+      std::move(slots), std::move(ranges), dtype, options.threads, allocator));
 }
 
 ParameterArena::ParameterArena(std::vector<ArenaSlot> slots,
                                std::vector<ArenaRange> ranges, DType dtype,
-                               CachingAllocator& allocator)
+                               int threads, CachingAllocator& allocator)
     : allocator_(allocator),
+      threads_(threads),
       slots_(std::move(slots)),
       ranges_(std::move(ranges)) {
   const std::int64_t size = ranges_.empty() ? 0 : ranges_.back().end;
-  values_ = Tensor::Zeros({size}, dtype, allocator_);
-  grads_ = Tensor::Zeros({size}, dtype, allocator_);
+  values_ = Tensor::Empty({size}, dtype, allocator_);
+  ZeroPadding(values_);
+  grads_ = Zeros(size, dtype);
   for (int i = 0; i < static_cast<int>(slots_.size()); ++i) {
     Parameter& parameter = *slots_[i].parameter;
     parameter.value = View(values_, slots_[i]);
@@ -131,26 +172,40 @@ ParameterArena::ParameterArena(std::vector<ArenaSlot> slots,
   }
 }
 
-void ParameterArena::Initialize(std::uint64_t seed) {
+void ParameterArena::ZeroPadding(const Tensor& arena) const {
+  char* const to = static_cast<char*>(arena.raw());
+  const std::size_t elem_bytes = SizeOf(arena.dtype());
+  std::int64_t end = 0;  // of the slots so far
+  const auto zero_until = [&](std::int64_t begin) {
+    std::memset(to + end * elem_bytes, 0, (begin - end) * elem_bytes);
+  };
   for (const ArenaSlot& slot : slots_) {
-    const Parameter& parameter = *slot.parameter;
-    switch (parameter.dtype) {
-      case DType::kF32:
-        FillParameter<float>(parameter, seed);
-        break;
-      case DType::kF64:
-        FillParameter<double>(parameter, seed);
-        break;
-      case DType::kBF16:
-        FillParameter<bf16>(parameter, seed);
-        break;
-      case DType::kF16:
-        FillParameter<f16>(parameter, seed);
-        break;
-      default:
-        TROUPE_CHECK(false, "parameters are of a floating dtype");
-    }
+    zero_until(slot.begin);
+    end = slot.begin + slot.parameter->shape.numel();
   }
+  zero_until(arena.numel());
+}
+
+Tensor ParameterArena::Zeros(std::int64_t elems, DType dtype) const {
+  Tensor zeros = Tensor::Empty({elems}, dtype, allocator_);
+  char* const to = static_cast<char*>(zeros.raw());
+  const auto bytes = static_cast<std::int64_t>(zeros.bytes());
+  ParallelFor(threads_, (bytes + kPieceBytes - 1) / kPieceBytes,
+              [=](std::int64_t i) {
+                const std::int64_t begin = i * kPieceBytes;
+                const std::int64_t count = std::min(kPieceBytes, bytes - begin);
+                std::memset(to + begin, 0, static_cast<std::size_t>(count));
+              });
+  return zeros;
+}
+
+void ParameterArena::Initialize(std::uint64_t seed) {
+  std::vector<Piece> pieces;
+  for (const ArenaSlot& slot : slots_) AppendPieces(*slot.parameter, pieces);
+  // A few small parameters are not worth a thread.
+  const int threads = values_.numel() > kPieceElems ? threads_ : 1;
+  ParallelFor(threads, static_cast<std::int64_t>(pieces.size()),
+              [&](std::int64_t i) { Fill(pieces[i], seed); });
 }
 
 void ParameterArena::BeginStep() {
@@ -166,8 +221,7 @@ void ParameterArena::ZeroUnwritten(int bucket) {
 }
 
 Tensor ParameterArena::AddState(absl::string_view name) {
-  states_.emplace_back(
-      name, Tensor::Zeros(values_.shape(), values_.dtype(), allocator_));
+  states_.emplace_back(name, Zeros(values_.numel(), values_.dtype()));
   return states_.back().second;
 }
 

@@ -10,7 +10,8 @@
 //
 // Every parameter begins on a 64-byte boundary and every bucket's length is a
 // multiple of `pad_elems`; the padding is zero and stays zero under every
-// optimizer that maps (0, 0) to 0. A Parameter's value and grad become views.
+// optimizer that maps (0, 0) to 0. A Parameter's value and grad become views;
+// its value is unspecified until Initialize(), or until somebody writes it.
 //
 // Create() fails with kInvalidArgument when dtypes are mixed (one arena per
 // dtype is planned, and today's models have one) or pad_elems is below 1.
@@ -51,13 +52,17 @@ class ParameterArena {
     // Bucket lengths are multiples of this many elements: the width of data
     // parallelism times a cache line, so that every shard is aligned.
     std::int64_t pad_elems = 16;
+    // That touch the memory first and fill it: what the system takes for fresh
+    // pages, and the draws, are most of a large model's way to its first step.
+    int threads = 1;
   };
 
   static absl::StatusOr<std::unique_ptr<ParameterArena>> Create(
       const std::vector<std::vector<Parameter*>>& buckets,
       const Options& options, CachingAllocator& allocator);
 
-  // Fills values by each parameter's initialiser, keyed by (seed, name).
+  // Fills values by each parameter's initialiser, keyed by (seed, name);
+  // the same with any number of threads.
   void Initialize(std::uint64_t seed);
   // Starts a step: gradients count as unwritten. Touches no memory.
   void BeginStep();
@@ -88,9 +93,13 @@ class ParameterArena {
 
  private:
   ParameterArena(std::vector<ArenaSlot> slots, std::vector<ArenaRange> ranges,
-                 DType dtype, CachingAllocator& allocator);
+                 DType dtype, int threads, CachingAllocator& allocator);
+
+  void ZeroPadding(const Tensor& arena) const;
+  Tensor Zeros(std::int64_t elems, DType dtype) const;
 
   CachingAllocator& allocator_;
+  const int threads_;
   std::vector<ArenaSlot> slots_;
   std::vector<ArenaRange> ranges_;
   Tensor values_, grads_;

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "nn/models/models.h"
+#include "nn/random/philox.h"
 #include "tests/nn/testing/tensor_values.h"
 
 namespace troupe::nn {
@@ -141,6 +142,33 @@ TEST(ParameterArena, RefusesAPaddingThatIsNone) {
   const auto arena = ParameterArena::Create({}, {/*pad_elems=*/0}, allocator);
   EXPECT_EQ(arena.status(), absl::InvalidArgumentError(
                                 "ParameterArena: pad_elems is 0, at least 1"));
+}
+
+// Large enough for several pieces; one parameter has a stream of its own, which
+// is not cut.
+TEST(ParameterArena, ThreadsDoNotChangeTheInitialValues) {
+  CachingAllocator allocator;
+  std::vector<double> one;
+  for (int threads : {1, 2, 5}) {
+    Parameter a = Make("a", {700'001}), b = Make("b", {300'000});
+    a.init = Initializer::Uniform(0.5);
+    b.init = Initializer::Normal(0, 1);
+    ParameterArena::Options options;
+    options.threads = threads;
+    auto arena = *ParameterArena::Create({{&a}, {&b}}, options, allocator);
+    arena->Initialize(1);
+    EXPECT_EQ(ValuesOf(arena->grads()),
+              std::vector<double>(arena->grads().numel(), 0));
+    if (threads == 1) one = ValuesOf(arena->values());
+    EXPECT_EQ(ValuesOf(arena->values()), one) << threads << " threads";
+  }
+  // The last uniform draw is the stream's.
+  RandomStream stream(RandomKey(1, Purpose::kInitialize),
+                      {0, 0, HashName("a")});
+  std::uint32_t last = 0;
+  for (int i = 0; i < 700'001; ++i) last = stream.Bits32();
+  EXPECT_EQ(one[700'000],
+            static_cast<float>(-0.5 + 0x1p-24 * static_cast<int>(last >> 8)));
 }
 
 TEST(ParameterArena, ARankMayOwnNothing) {

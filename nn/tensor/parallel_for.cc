@@ -1,0 +1,23 @@
+#include "nn/tensor/parallel_for.h"
+
+#include <algorithm>
+#include <atomic>
+#include <thread>
+#include <vector>
+
+namespace troupe::nn {
+
+void ParallelFor(int threads, std::int64_t count,
+                 absl::FunctionRef<void(std::int64_t)> piece) {
+  std::atomic<std::int64_t> next{0};
+  const auto work = [&] {
+    for (std::int64_t i; (i = next.fetch_add(1)) < count;) piece(i);
+  };
+  std::vector<std::thread> others;
+  const std::int64_t helpers = std::min<std::int64_t>(threads, count) - 1;
+  for (std::int64_t t = 0; t < helpers; ++t) others.emplace_back(work);
+  work();
+  for (std::thread& other : others) other.join();
+}
+
+}  // namespace troupe::nn

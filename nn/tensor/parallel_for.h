@@ -1,0 +1,26 @@
+// A large job that is done once, before the first step (filling parameters), by
+// all cores that are idle then. Steps themselves have no threads but the
+// rank's strands (docs/threads.md).
+//
+//   ParallelFor(/*threads=*/4, /*count=*/100, [&](std::int64_t i) {
+//     ... the i-th piece: touches nothing that another does ...
+//   });
+//
+// Returns when all is done. The caller's thread is one of them; with one
+// thread or one piece there is no other.
+
+#ifndef NN_TENSOR_PARALLEL_FOR_H_
+#define NN_TENSOR_PARALLEL_FOR_H_
+
+#include <cstdint>
+
+#include "absl/functional/function_ref.h"
+
+namespace troupe::nn {
+
+void ParallelFor(int threads, std::int64_t count,
+                 absl::FunctionRef<void(std::int64_t)> piece);
+
+}  // namespace troupe::nn
+
+#endif  // NN_TENSOR_PARALLEL_FOR_H_

@@ -1,0 +1,41 @@
+#include "nn/tensor/parallel_for.h"
+
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include "gtest/gtest.h"
+
+namespace troupe::nn {
+namespace {
+
+TEST(ParallelFor, EveryPieceOnce) {
+  for (int threads : {0, 1, 2, 8}) {
+    for (std::int64_t count : {0, 1, 2, 1000}) {
+      std::vector<std::atomic<int>> done(count);
+      ParallelFor(threads, count, [&](std::int64_t i) { ++done[i]; });
+      for (const std::atomic<int>& times : done) EXPECT_EQ(times, 1);
+    }
+  }
+}
+
+TEST(ParallelFor, OneThreadIsTheCallersOwn) {
+  const std::thread::id me = std::this_thread::get_id();
+  ParallelFor(/*threads=*/1, /*count=*/10,
+              [&](std::int64_t) { EXPECT_EQ(std::this_thread::get_id(), me); });
+  ParallelFor(/*threads=*/8, /*count=*/1,
+              [&](std::int64_t) { EXPECT_EQ(std::this_thread::get_id(), me); });
+}
+
+// Each piece waits for the other: two threads, or this test never ends.
+TEST(ParallelFor, PiecesRunAtTheSameTime) {
+  std::atomic<int> begun{0};
+  ParallelFor(/*threads=*/2, /*count=*/2, [&](std::int64_t) {
+    ++begun;
+    while (begun < 2) std::this_thread::yield();
+  });
+  EXPECT_EQ(begun, 2);
+}
+
+}  // namespace
+}  // namespace troupe::nn
