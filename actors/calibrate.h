@@ -1,5 +1,6 @@
-// Looks at the machine before a job begins. Chooses where a reduction runs: on the compute strand, or handed over to the
-// communication strand.
+// Looks at the machine before a job begins. Above all it chooses where a
+// reduction runs: on the compute strand, or handed over to the communication
+// strand.
 //
 //   options.inline_bytes = MeasureInlineBytes(mesh.size());
 //
