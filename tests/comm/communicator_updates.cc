@@ -168,6 +168,24 @@ TEST_P(CommunicatorSuite, AnUpdateThatFailsAbortsTheGroup) {
   EXPECT_FALSE(ranks[0]->Start(Barrier(), Event()).ok());
 }
 
+TEST_P(CommunicatorSuite, AnUpdateThatFailsInlineEndsAllRanks) {
+  const Ranks ranks = Make(3);
+  const Updates updates = MakeUpdates(3, 30011, allocator_);
+  // One rank's optimizer fails; the others may be anywhere in the range.
+  updates[1]->error = absl::DataLossError("the optimizer lost its state");
+  InThreads(ranks, [&](Communicator& comm, int rank) {
+    absl::Status status;
+    for (int step = 0; step < 1000 && status.ok(); ++step) {
+      status = comm.RunInline(
+          ReduceUpdate(ReduceOp::kSum,
+                       TestRange(DType::kF32, 30011, kSeed, rank, allocator_),
+                       updates[rank].get()),
+          kTimeout);
+    }
+    EXPECT_EQ(status, absl::DataLossError("the optimizer lost its state"));
+  });
+}
+
 TEST_P(CommunicatorSuite, AReduceIsNoReduceUpdate) {
   const Ranks ranks = Make(2);
   const Updates updates = MakeUpdates(1, 4, allocator_);
