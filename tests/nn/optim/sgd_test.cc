@@ -94,8 +94,10 @@ TEST_F(SgdTest, WithoutMomentumThereIsNoState) {
 }
 
 TEST_F(SgdTest, DividesTheSumByTheCountOnce) {
+  parameters_[0].init = Initializer::Constant(0);
   auto arena =
       *ParameterArena::Create({{&parameters_[0]}}, {16}, kernels_->allocator());
+  arena->Initialize(1);
   Sgd sgd(SgdOptions{0.5});
   sgd.Attach(*arena);
   for (float& g : parameters_[0].grad.span<float>()) g = 32;
