@@ -36,10 +36,15 @@ void Tape::Reset() {
   values_.clear();
 }
 
+std::int32_t Tape::NewValue(const Shape& shape) {
+  values_.emplace_back();
+  values_.back().shape = shape;
+  return static_cast<std::int32_t>(values_.size()) - 1;
+}
+
 Tensor Tape::Watch(const Tensor& input) {
   Tensor watched = input;
-  watched.set_tape_ref({serial_, static_cast<std::int32_t>(values_.size())});
-  values_.emplace_back();
+  watched.set_tape_ref({serial_, NewValue(input.shape())});
   values_.back().watched = true;
   return watched;
 }
@@ -48,8 +53,7 @@ Tensor Tape::Leaf(Parameter& parameter) {
   Tensor leaf = parameter.value;
   if (!parameter.requires_grad) return leaf;
   if (parameter.leaf.tape != serial_) {
-    parameter.leaf = {serial_, static_cast<std::int32_t>(values_.size())};
-    values_.emplace_back();
+    parameter.leaf = {serial_, NewValue(leaf.shape())};
     values_.back().parameter = &parameter;
   }
   leaf.set_tape_ref(parameter.leaf);
@@ -63,6 +67,20 @@ bool Tape::Tracks(absl::Span<const Tensor> inputs) const {
     if (Tracks(input)) return true;
   }
   return false;
+}
+
+absl::Status Tape::CheckInputs(const char* op,
+                               absl::Span<const Tensor> inputs) const {
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const std::int32_t value = ValueOf(inputs[i]);
+    if (value < 0 || values_[value].shape == inputs[i].shape()) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        op, ": input ", i, " of ", inputs[i].shape().ToString(),
+        " is a view of a tracked ", values_[value].shape.ToString(),
+        "; a view of a tracked tensor has no gradient; use ops::Flatten or "
+        "another op, or Detached() for a constant"));
+  }
+  return absl::OkStatus();
 }
 
 Tensor Tape::Record(std::unique_ptr<Node> node, absl::Span<const Tensor> inputs,
@@ -88,8 +106,7 @@ Tensor Tape::Record(std::unique_ptr<Node> node, absl::Span<const Tensor> inputs,
       step.weight_shapes.push_back(inputs[i].shape());
     }
   }
-  step.output = static_cast<std::int32_t>(values_.size());
-  values_.emplace_back();
+  step.output = NewValue(output.shape());
   output.set_tape_ref({serial_, step.output});
   return output;
 }
@@ -102,7 +119,9 @@ Tensor Tape::InputGrad(const Tensor& watched) const {
 std::vector<Parameter*> Tape::parameters() const {
   std::vector<Parameter*> used;
   for (const Value& value : values_) {
-    if (value.parameter) used.push_back(value.parameter);
+    // One that feeds no op gets no gradient; nobody may wait for it.
+    if (value.parameter && value.readers_left > 0)
+      used.push_back(value.parameter);
   }
   return used;
 }
@@ -119,6 +138,15 @@ BackwardPass::BackwardPass(Tape& tape, Kernels& kernels, GradientSink& sink,
 void BackwardPass::Seed(const Tensor& output, const Tensor& dy) {
   const std::int32_t value = tape_.ValueOf(output);
   if (value < 0) return;  // nothing before it is trainable
+  const Shape& want = tape_.values_[value].shape;
+  const Shape& got =
+      dy.defined() && output.shape() == want ? dy.shape() : output.shape();
+  if (got != want) {
+    seeded_ = absl::InvalidArgumentError(
+        absl::StrCat("backward begins at an output of ", want.ToString(),
+                     ", got ", got.ToString()));
+    return;
+  }
   // A loss is seeded by a defined tensor without memory: "one".
   tape_.values_[value].grad =
       dy.defined() ? dy.Detached()
@@ -131,6 +159,7 @@ bool BackwardPass::Enters(const Tape::Step& step) const {
 }
 
 absl::StatusOr<bool> BackwardPass::Next() {
+  TROUPE_RETURN_IF_ERROR(seeded_);
   while (next_ >= 0) {
     Tape::Step& step = tape_.nodes_[next_];
     const bool enters = Enters(step);
@@ -211,7 +240,8 @@ absl::Status BackwardPass::RunComputedWeights(Tape::Step& step) {
       kernels_, dy, /*accumulate=*/false, absl::MakeSpan(grads));
   if (!status.ok()) return InOp(*step.node, status);
   for (int i = 0; i < step.num_weights; ++i) {
-    if (!grads[i].wanted()) continue;
+    // A node may have made memory of its own for a constant's.
+    if (step.inputs[first + i] < 0) continue;
     TROUPE_RETURN_IF_ERROR(Give(step.inputs[first + i], grads[i].grad));
   }
   return absl::OkStatus();
@@ -237,6 +267,7 @@ absl::Status BackwardPass::RunInputs(Tape::Step& step) {
 }
 
 absl::Status BackwardPass::Give(std::int32_t id, const Tensor& grad) {
+  TROUPE_CHECK(id >= 0, "a gradient belongs to a tracked value");
   Tape::Value& value = tape_.values_[id];
   if (value.parameter) {
     Parameter& parameter = *value.parameter;

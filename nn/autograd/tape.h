@@ -19,6 +19,15 @@
 // Order of sums: nodes in reverse order of recording. A parameter used several
 // times, or by several micro-batches, adds up in that order.
 //
+// Two promises are for parameters that ops take as weights. One that an op
+// takes as an activation (ops::Add(ctx, x, ctx.Use(p))), or beside a computed
+// weight, gets its gradient in the pass over inputs. So with kInputs, then
+// kWeights, (a) LastReaderDone() may come before the pass over weights has read
+// it, and (b) its gradients may add up in another order than in kWhole.
+//
+// A view of a tracked tensor (View, Slice, FlatView) is no op and has no
+// gradient: an op that is given one of another shape fails.
+//
 // Threads: one at a time.
 
 #ifndef NN_AUTOGRAD_TAPE_H_
@@ -46,7 +55,8 @@ struct WeightGrad {
 };
 
 // One recorded op: what backward needs, and how to run it. `dy` has the shape
-// of the op's output; it is undefined for a loss, whose seed is 1.
+// of the op's output; a loss, whose seed is 1, gets a tensor without memory and
+// does not look at it.
 class Node {
  public:
   virtual ~Node() = default;
@@ -71,7 +81,7 @@ class GradientSink {
   virtual ~GradientSink() = default;
   // This tape adds nothing more to parameter.grad.
   virtual void GradientComplete(Parameter& parameter) = 0;
-  // No later piece of this tape reads parameter.value.
+  // No later piece of this tape reads parameter.value (but see (a) above).
   virtual void LastReaderDone(Parameter& parameter) = 0;
 };
 
@@ -91,6 +101,10 @@ class Tape {
   // weights. Returns `output`, tracked if any input is; otherwise drops `node`.
   Tensor Record(std::unique_ptr<Node> node, absl::Span<const Tensor> inputs,
                 int num_weights, Tensor output);
+  // kInvalidArgument, naming `op`, where an input is a view of a tracked tensor
+  // and has another shape: Record() must not be called then.
+  absl::Status CheckInputs(const char* op,
+                           absl::Span<const Tensor> inputs) const;
   // Whether Record() would keep a node with these inputs.
   bool Tracks(absl::Span<const Tensor> inputs) const;
   bool Tracks(const Tensor& input) const;
@@ -103,13 +117,15 @@ class Tape {
   void Reset();
 
   int num_nodes() const { return static_cast<int>(nodes_.size()); }
-  // Parameters used on this tape, in order of first use.
+  // Parameters that the sink has still to be told of: before backward, those
+  // that feed an op of this tape, in order of first use.
   std::vector<Parameter*> parameters() const;
 
  private:
   friend class BackwardPass;
 
   struct Value {
+    Shape shape;
     Parameter* parameter = nullptr;
     Tensor grad;  // what consumers have given so far
     bool watched = false;
@@ -126,6 +142,7 @@ class Tape {
     Tensor dy;  // kept between kInputs and kWeights
   };
 
+  std::int32_t NewValue(const Shape& shape);
   std::int32_t ValueOf(const Tensor& tensor) const {
     return tensor.tape_ref().tape == serial_ ? tensor.tape_ref().value : -1;
   }
@@ -142,7 +159,8 @@ class BackwardPass {
   BackwardPass(Tape& tape, Kernels& kernels, GradientSink& sink, Mode mode);
 
   // Where gradients begin: a loss (dy undefined), or a stage's output with the
-  // gradient that came from the next stage. Not needed in kWeights.
+  // gradient that came from the next stage. Not needed in kWeights. Where a
+  // shape does not fit, Next() answers kInvalidArgument.
   void Seed(const Tensor& output, const Tensor& dy = Tensor());
 
   // Runs the next piece. False when there was none: the pass is complete.
@@ -168,6 +186,7 @@ class BackwardPass {
   const Mode mode_;
   int next_;
   Phase phase_;
+  absl::Status seeded_;
 };
 
 }  // namespace troupe::nn

@@ -45,8 +45,8 @@ inline void EnsureWeightGrad(Kernels& kernels, const Tensor& w,
   grad.grad = Tensor::Zeros(w.shape(), w.dtype(), kernels.allocator());
 }
 
-// Ends a forward: keeps the kernel's error, or records `make_node()` where
-// backward will want it.
+// Ends a forward: keeps the kernel's error, or that of an input which is a view
+// of a tracked tensor, or records `make_node()` where backward will want it.
 template <typename MakeNode>
 Tensor Finish(Context& ctx, const absl::Status& status,
               absl::Span<const Tensor> inputs, int num_weights, Tensor& y,
@@ -54,6 +54,8 @@ Tensor Finish(Context& ctx, const absl::Status& status,
   if (!status.ok()) return ctx.Fail(status);
   if (!ctx.Tracks(inputs)) return y;
   auto node = make_node();  // may copy y, so before y is moved from
+  const absl::Status inputs_fit = ctx.tape()->CheckInputs(node->name(), inputs);
+  if (!inputs_fit.ok()) return ctx.Fail(inputs_fit);
   return ctx.tape()->Record(std::move(node), inputs, num_weights, std::move(y));
 }
 

@@ -84,6 +84,9 @@ class Tensor {
     return {data<T>(), static_cast<std::size_t>(numel())};
   }
 
+  // Views keep what they are on a tape, but have no gradient: an op refuses
+  // those whose shape differs from that of the tracked tensor.
+  //
   // The same elements under another shape of equal numel.
   Tensor View(const Shape& shape) const;
   // Rows [begin, end) of the first axis.

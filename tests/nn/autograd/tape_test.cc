@@ -13,6 +13,7 @@
 #include "nn/modules/linear.h"
 #include "nn/modules/sequential.h"
 #include "nn/ops/add.h"
+#include "nn/ops/conv2d.h"
 #include "nn/ops/linear.h"
 #include "nn/ops/loss.h"
 #include "nn/ops/relu.h"
@@ -221,6 +222,33 @@ TEST_F(TapeTest, TrainsABiasWhoseWeightIsFrozen) {
   EXPECT_FALSE(parameters_[0]->grad_written);
 }
 
+// The node makes memory for the frozen weight's gradient; no one is given it.
+TEST_F(TapeTest, TrainsAComputedBiasWhoseWeightIsFrozen) {
+  for (const Shape& w_shape : {Shape{2, 3}, Shape{2, 1, 2, 2}}) {
+    Parameter w, b;
+    w.requires_grad = false;
+    w.value = Draws("w", w_shape);
+    b.value = MakeTensor({2}, DType::kF32, {1, 2}, kernels_->allocator());
+    b.grad = Tensor::Zeros({2}, DType::kF32, kernels_->allocator());
+    Tape tape;
+    Context ctx(*kernels_, &tape);
+    Tensor bias = ops::Relu(ctx, ctx.Use(b));
+    Tensor y = w_shape.rank() == 2
+                   ? ops::Linear(ctx, Draws("x", {4, 3}), ctx.Use(w), bias)
+                   : ops::Conv2d(ctx, Draws("x", {4, 2, 2, 1}), ctx.Use(w),
+                                 bias, {2, 2});
+    ASSERT_TRUE(ctx.ok()) << ctx.status();
+    Tensor dy = Tensor::Zeros(y.shape(), DType::kF32, kernels_->allocator());
+    for (float& each : dy.span<float>()) each = 1;
+    Diary diary;
+    BackwardPass pass(tape, *kernels_, diary, Mode::kWhole);
+    pass.Seed(y, dy);
+    Run(pass);
+    EXPECT_EQ(ValuesOf(b.grad), (std::vector<double>{4, 4}));
+    EXPECT_FALSE(w.grad_written);
+  }
+}
+
 TEST_F(TapeTest, TapesOfSeveralMicroBatchesLiveAtOnce) {
   Own(MakeMlp({3, 4, 2}, {}));
   const Tensor x = Draws("x", {6, 3});
@@ -341,6 +369,61 @@ TEST_F(TapeTest, ABranchWithoutALossIsStillReported) {
   EXPECT_NE(diary.text.find("read 1.bias\n"), std::string::npos);
   EXPECT_FALSE(parameters_[0]->grad_written);
   EXPECT_TRUE(tape.InputGrad(x).defined());
+}
+
+// Whoever waits for the parameters of a tape would wait for it for ever.
+TEST_F(TapeTest, AParameterThatFeedsNoOpIsNotWaitedFor) {
+  Own(MakeMlp({3, 3}, {}));
+  Parameter idle;
+  idle.value = Draws("idle", {3});
+  Tape tape;
+  Context ctx(*kernels_, &tape);
+  ctx.Use(idle);
+  EXPECT_TRUE(tape.parameters().empty());
+  Tensor loss = Loss(tape, Draws("x", {2, 3}));
+  EXPECT_EQ(tape.parameters(), parameters_);
+  Diary diary;
+  Backward(tape, loss, diary, Mode::kWhole);
+  EXPECT_EQ(diary.text,
+            "complete 1.weight\ncomplete 1.bias\n"
+            "read 1.weight\nread 1.bias\n");
+  EXPECT_TRUE(tape.parameters().empty()) << "the sink knows all";
+}
+
+TEST_F(TapeTest, AViewOfATrackedTensorHasNoGradient) {
+  Tape tape;
+  const Tensor x = tape.Watch(Draws("x", {4, 3}));
+  for (const Tensor& view :
+       {x.View({12}), x.Slice(1, 2), x.FlatView(2, {2, 2})}) {
+    Context ctx(*kernels_, &tape);
+    EXPECT_FALSE(ops::Relu(ctx, view).defined());
+    EXPECT_EQ(ctx.status().code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_EQ(ctx.status().message(),
+              absl::StrCat("relu: input 0 of ", view.shape().ToString(),
+                           " is a view of a tracked [4, 3]; a view of a "
+                           "tracked tensor has no gradient; use ops::Flatten "
+                           "or another op, or Detached() for a constant"));
+  }
+  Context ctx(*kernels_, &tape);
+  EXPECT_TRUE(ops::Relu(ctx, x.View({12}).Detached()).defined());
+  EXPECT_TRUE(ops::Relu(ctx, x.Slice(0, 4)).defined()) << "it is x itself";
+}
+
+TEST_F(TapeTest, BackwardBeginsOnlyWithTheShapeOfTheOutput) {
+  Tape tape;
+  Context ctx(*kernels_, &tape);
+  Tensor y = ops::Relu(ctx, tape.Watch(Draws("x", {4, 3})));
+  Diary diary;
+  auto message = [&](const Tensor& output, const Tensor& dy) {
+    BackwardPass pass(tape, *kernels_, diary, Mode::kWhole);
+    pass.Seed(output, dy);
+    return std::string(pass.Next().status().message());
+  };
+  EXPECT_EQ(message(y, Draws("dy", {2, 3})),
+            "backward begins at an output of [4, 3], got [2, 3]");
+  EXPECT_EQ(message(y.Slice(0, 1), Draws("dy", {4, 3})),
+            "backward begins at an output of [4, 3], got [1, 3]");
+  EXPECT_EQ(message(y, Draws("dy", {4, 3})), "");
 }
 
 // Backward gives activations back as it goes.
