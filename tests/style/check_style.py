@@ -32,7 +32,7 @@ LAYERS = {
               "nn/"),
 }
 # Folders whose files may include CAF.
-CAF_FOLDERS = ("actors/", "tests/actors/", "tools/")
+CAF_FOLDERS = ("actors/", "tests/actors/")
 
 # (name, pattern, folders where it is fine, what to do instead)
 BANNED = [
@@ -76,7 +76,7 @@ class File:
 class Tree:
     """All text files under the root, less build outputs and ignored folders."""
 
-    SKIPPED = ("__pycache__", "checkpoints", "runs")
+    SKIPPED = ("__pycache__", "checkpoints", "peer", "runs")
 
     def __init__(self, root):
         self.root = root

@@ -83,6 +83,11 @@ class CheckStyleTest(unittest.TestCase):
             "#include <caf/ (caf); actors live in actors/; use absl::Status "
             "and plain data")
         self.expect(
+            {"tools/README.md": "", "tools/BUILD": '"main.cc"',
+             "tools/main.cc": "#include <caf/actor.hpp>\n"},
+            "tools/main.cc:1: #include <caf/ (caf); actors live in actors/; "
+            "use absl::Status and plain data")
+        self.expect(
             {"actors/README.md": "", "actors/BUILD": '"rank.cc"',
              "actors/rank.cc": "#include <caf/actor.hpp>\n"
                                "#include <caf/io/all.hpp>\n"},
@@ -170,6 +175,10 @@ class CheckStyleTest(unittest.TestCase):
                      "nn/sub.cc": ""})
         self.expect({"nn/sub.cc": ""},
                     "nn/sub.cc:1: in no BUILD file; add it to one or delete it")
+
+    def test_folders_that_are_not_ours(self):
+        for folder in ("peer", "checkpoints", "bazel-main"):
+            self.expect({folder + "/lib/a.md": "[nothing](b.md)\n"})
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 // input, measures what the line asks for, and answers with one line. So rounds
 // of ours and of the peer can alternate, and start-up is measured by neither.
 //
-//   auto peer = Peer::Start("peer/bin/python",
+//   auto peer = Peer::Start(python,  // of a virtual environment, say
 //                           FindScript(argv[0], "tools/bench/comm/peer.py"),
 //                           {"--ranks=2"});
 //   absl::StatusOr<double> us = (*peer)->Measure("4096 100");

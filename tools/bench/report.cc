@@ -67,9 +67,10 @@ void Report::End() {
   absl::PrintF("\nA ratio above 1: better than the peer.\n");
   if (!peer_missing_) return;
   absl::PrintF(
-      "No peer was measured. The peer is PyTorch: make a virtual environment\n"
-      "with it (python3 -m venv peer; peer/bin/pip install torch) and give\n"
-      "--python=peer/bin/python.\n");
+      "No peer was measured. The peer is PyTorch, best in a virtual\n"
+      "environment outside the source tree:\n"
+      "  python3 -m venv ~/peer && ~/peer/bin/pip install torch\n"
+      "Then give --python=$HOME/peer/bin/python.\n");
 }
 
 double Median(std::vector<double> values) {

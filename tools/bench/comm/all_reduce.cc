@@ -2,8 +2,7 @@
 // between, torch.distributed's over Gloo among as many processes.
 //
 //   bazel run -c opt //tools/bench/comm:all_reduce -- --ranks=2
-//   ... --python=$PWD/peer/bin/python        a Python with PyTorch, for the
-//   peer
+//   ... --python=$HOME/peer/bin/python       with PyTorch, for the peer
 //   ... --events                             by Start() and Progress()
 //   ... --json                               one JSON object a line
 //

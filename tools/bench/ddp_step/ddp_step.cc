@@ -2,7 +2,7 @@
 // and, in rounds between, PyTorch's: a plain module on one rank, DDP over Gloo
 // on more.
 //
-//   bazel run //tools/bench/ddp_step -- --python=$PWD/peer/bin/python
+//   bazel run //tools/bench/ddp_step -- --python=$HOME/peer/bin/python
 //   ... --case=toy_mlp,mlp_25m --ranks=2      some cases, one number of ranks
 //   ... --seconds=2 --rounds=9                longer, and more often
 //   ... --json                                one JSON object a row
