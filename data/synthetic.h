@@ -32,8 +32,8 @@ struct SyntheticOptions {
 };
 
 // Sample i of `split` is a function of (seed, split, i) alone.
-//   kInvalidArgument: no sample, no input, a negative number.
-//   kResourceExhausted: more than kSyntheticBytesMax of inputs and targets.
+//   kInvalidArgument: no sample, no input, a negative number, or more than
+//                     kSyntheticBytesMax of inputs, targets and linear map.
 constexpr std::int64_t kSyntheticBytesMax = std::int64_t{8} << 30;
 absl::StatusOr<DatasetPtr> MakeSyntheticDataset(const SyntheticOptions& options,
                                                 absl::string_view split);

@@ -95,9 +95,27 @@ TEST(SyntheticTest, RefusesImpossibleSizes) {
   options = Regression(10);
   options.input_shape = {0};
   EXPECT_FALSE(MakeSyntheticDataset(options, "train").ok());
-  options = Regression(INT64_MAX / 2);
+}
+
+TEST(SyntheticTest, RefusesWhatFitsNoMemory) {
+  EXPECT_EQ(MakeSyntheticDataset(Regression(INT64_MAX / 2), "train")
+                .status()
+                .message(),
+            "synthetic data of 2.21361e+20 bytes (4611686018427387903 samples "
+            "of [10], targets of 2) are more than the limit of 8589934592");
+  // One small sample, but the map to its classes has 64 * 2^40 numbers.
+  SyntheticOptions options;
+  options.count = 1;
+  options.input_shape = {100};
+  options.num_classes = std::int64_t{1} << 40;
   EXPECT_EQ(MakeSyntheticDataset(options, "train").status().code(),
-            absl::StatusCode::kResourceExhausted);
+            absl::StatusCode::kInvalidArgument);
+  options = Regression(1);
+  options.target_dim = INT64_MAX;
+  EXPECT_FALSE(MakeSyntheticDataset(options, "train").ok());
+  options = Regression(1);
+  options.input_shape = {1 << 20, 1 << 20};  // 4 TiB
+  EXPECT_FALSE(MakeSyntheticDataset(options, "train").ok());
 }
 
 }  // namespace

@@ -199,7 +199,10 @@ TEST(Config, ValuesOutOfRange) {
             "run.toml:2: optimizer.lr = inf: must be at most 1e+30, such as "
             "0.1");
   EXPECT_EQ(ErrorOf("[mesh]\ndp = 5000\n"),
-            "run.toml:2: mesh.dp = 5000: must be at most 1024, such as 4");
+            "run.toml:2: mesh.dp = 5000: must be at most 256, such as 4");
+  const Setting ranks = {kRanksSetting, "512", "--ranks"};
+  EXPECT_EQ(ErrorOf(kShort, {ranks}),
+            "--ranks: mesh.dp = 512: must be at most 256, such as 4");
   EXPECT_EQ(ErrorOf("[model]\nkind = \"resnet\"\n"),
             "run.toml:2: model.kind = \"resnet\": must be one of \"lenet\", "
             "\"mlp\", \"linear\"");
@@ -269,6 +272,37 @@ TEST(Config, ModelAndDataFit) {
   EXPECT_EQ(ErrorOf(kShort, {Set("data.input_shape", "28,28")}),
             "--set data.input_shape: data.input_shape has 2 numbers; it takes "
             "one (length) or three (height, width, channels)");
+}
+
+TEST(Config, RanksFitOneProcess) {
+  EXPECT_EQ(ErrorOf(kShort, {Set("mesh.dp", "32"), Set("mesh.pp", "16")}),
+            "--set mesh.dp: mesh.dp * mesh.pp = 32 * 16 = 512 ranks; one "
+            "process has at most 256");
+  const std::string file =
+      "[train]\nsteps = 1\nglobal_batch_size = 256\n[mesh]\ndp = 256\n";
+  EXPECT_EQ(Parsed(file).mesh.dp, 256);
+  EXPECT_EQ(ErrorOf(file + "pp = 2\n"),
+            "run.toml:5: mesh.dp * mesh.pp = 256 * 2 = 512 ranks; one process "
+            "has at most 256");
+}
+
+TEST(Config, SizesThatFitNoMachine) {
+  const Setting big = Set("data.input_shape", "100000000,100000000,100000000");
+  EXPECT_EQ(ErrorOf(kShort, {big}),
+            "--set data.input_shape: data.input_shape = [100000000, 100000000, "
+            "100000000] makes samples of 1e+24 numbers; at most 100000000");
+  EXPECT_EQ(ErrorOf("[train]\nsteps = 1\n[model]\nkind = \"mlp\"\nwidths = "
+                    "[8, 200000, 100000]\n"),
+            "run.toml:5: a layer from 200000 to 100000 has more weights than "
+            "10000000000; make model.widths or the samples smaller");
+  EXPECT_EQ(ErrorOf("[train]\nsteps = 1\n[model]\nkind = \"linear\"\n[data]\n"
+                    "kind = \"synthetic\"\nnum_classes = 100000000\n"
+                    "input_shape = [1000]\n"),
+            "run.toml:8: a layer from 1000 to 100000000 has more weights than "
+            "10000000000; make model.widths or the samples smaller");
+  EXPECT_EQ(ErrorOf(kShort, {Set("data.num_classes", "1000000000")}),
+            "--set data.num_classes: data.num_classes = 1000000000: must be at "
+            "most 1e+08, such as 0");
 }
 
 TEST(Config, Optimizer) {

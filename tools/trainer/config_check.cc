@@ -1,8 +1,10 @@
 #include <initializer_list>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "comm/local/local_group.h"
 #include "nn/modules/sequential.h"
 #include "nn/optim/sgd.h"
 #include "nn/tensor/check.h"
@@ -11,6 +13,10 @@
 
 namespace troupe::tools {
 namespace {
+
+// More is a slip of the pen, or would need the memory of many machines.
+constexpr std::int64_t kSampleValuesMax = 100'000'000;
+constexpr std::int64_t kLayerWeightsMax = 10'000'000'000;
 
 absl::Status At(const std::string& place, absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat(place, ": ", what));
@@ -40,6 +46,16 @@ absl::Status CheckLength(const LoadedConfig& loaded) {
               "train.epochs = 5");
   }
   return absl::OkStatus();
+}
+
+absl::Status CheckRanks(const LoadedConfig& loaded) {
+  const MeshConfig& mesh = loaded.config.mesh;
+  const std::int64_t ranks = mesh.dp * mesh.pp;
+  if (ranks <= comm::kLocalGroupSizeMax) return absl::OkStatus();
+  return At(Blame(loaded, {"mesh.dp", "mesh.pp"}),
+            absl::StrCat("mesh.dp * mesh.pp = ", mesh.dp, " * ", mesh.pp, " = ",
+                         ranks, " ranks; one process has at most ",
+                         comm::kLocalGroupSizeMax));
 }
 
 absl::Status CheckBatches(const LoadedConfig& loaded) {
@@ -86,6 +102,39 @@ absl::Status CheckData(const LoadedConfig& loaded) {
               absl::StrCat("data.input_shape has ", axes,
                            " numbers; it takes one (length) or three (height, "
                            "width, channels)"));
+  }
+  double values = 1;  // in double: no product of 64-bit numbers overflows it
+  for (std::int64_t extent : data.input_shape) values *= double(extent);
+  if (values > double(kSampleValuesMax)) {
+    return At(loaded.Where("data.input_shape"),
+              absl::StrCat("data.input_shape = [",
+                           absl::StrJoin(data.input_shape, ", "),
+                           "] makes samples of ", values, " numbers; at most ",
+                           kSampleValuesMax));
+  }
+  return absl::OkStatus();
+}
+
+// The layers' weights, before any layer is made.
+absl::Status CheckWidths(const LoadedConfig& loaded) {
+  const TrainerConfig& config = loaded.config;
+  if (config.model.kind == "lenet") return absl::OkStatus();
+  // Both are limited by now: their product fits.
+  const data::SampleSpec sample = SampleSpecOf(config.data);
+  std::vector<std::int64_t> widths = {sample.input_shape.numel()};
+  if (config.model.kind == "mlp") {
+    widths.insert(widths.end(), config.model.widths.begin(),
+                  config.model.widths.end());
+  }
+  widths.push_back(sample.is_classification() ? sample.num_classes
+                                              : sample.target_shape.numel());
+  for (std::size_t i = 1; i < widths.size(); ++i) {
+    if (widths[i - 1] * widths[i] <= kLayerWeightsMax) continue;
+    return At(Blame(loaded, {"model.widths", "data.input_shape",
+                             "data.num_classes", "data.target_dim"}),
+              absl::StrCat("a layer from ", widths[i - 1], " to ", widths[i],
+                           " has more weights than ", kLayerWeightsMax,
+                           "; make model.widths or the samples smaller"));
   }
   return absl::OkStatus();
 }
@@ -161,7 +210,9 @@ absl::Status CheckOptimizer(const LoadedConfig& loaded) {
 absl::Status CheckConfig(const LoadedConfig& loaded) {
   TROUPE_RETURN_IF_ERROR(CheckLength(loaded));
   TROUPE_RETURN_IF_ERROR(CheckData(loaded));
+  TROUPE_RETURN_IF_ERROR(CheckRanks(loaded));
   TROUPE_RETURN_IF_ERROR(CheckBatches(loaded));
+  TROUPE_RETURN_IF_ERROR(CheckWidths(loaded));
   TROUPE_RETURN_IF_ERROR(CheckModel(loaded));
   TROUPE_RETURN_IF_ERROR(CheckOptimizer(loaded));
   return CheckFolders(loaded);

@@ -5,6 +5,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "comm/local/local_group.h"
 
 namespace troupe::tools {
 namespace {
@@ -17,13 +18,19 @@ auto& Field(TrainerConfig& config) {
 }
 
 constexpr double kCountMax = 1e15;
-constexpr double kRanksMax = 1024;
+constexpr double kEpochsMax = 1e9;
+constexpr double kRanksMax = comm::kLocalGroupSizeMax;
+// Of one axis of samples and layers, and of a batch: their products, which
+// CheckConfig() limits too, fit 64 bits.
+constexpr double kExtentMax = 1e8;
 constexpr double kBytesMax = 1e12;
 
 constexpr KeyRule kAny;
 constexpr KeyRule kFromZero{0, kCountMax};
 constexpr KeyRule kFromOne{1, kCountMax};
 constexpr KeyRule kRanks{1, kRanksMax};
+constexpr KeyRule kExtent{1, kExtentMax};
+constexpr KeyRule kExtentOrNone{0, kExtentMax};
 
 constexpr KeyRule OneOf(const char* choices) {
   KeyRule rule;
@@ -57,7 +64,7 @@ constexpr ConfigKey kKeys[] = {
      "The network: \"lenet\" (convolutions, for images of at least 16x16), "
      "\"mlp\" (linear layers with ReLU) or \"linear\" (one linear layer).",
      "\"mlp\""},
-    {"model.widths", &Field<&C::model, &ModelConfig::widths>, kFromOne,
+    {"model.widths", &Field<&C::model, &ModelConfig::widths>, kExtent,
      "Widths of the hidden layers of \"mlp\".", "[256, 128]"},
     {"model.bias", &Field<&C::model, &ModelConfig::bias>, kAny,
      "Whether layers add a bias.", "false"},
@@ -82,15 +89,16 @@ constexpr ConfigKey kKeys[] = {
      "Whether training images of \"cifar10\" are shifted and mirrored at "
      "random.",
      "true"},
-    {"data.input_shape", &Field<&C::data, &DataConfig::input_shape>, kFromOne,
+    {"data.input_shape", &Field<&C::data, &DataConfig::input_shape>, kExtent,
      "Shape of a sample of \"synthetic\": [length] or [height, width, "
      "channels].",
      "[28, 28, 1]"},
-    {"data.num_classes", &Field<&C::data, &DataConfig::num_classes>, kFromZero,
+    {"data.num_classes", &Field<&C::data, &DataConfig::num_classes>,
+     kExtentOrNone,
      "Classes of \"synthetic\"; 0 makes it a regression, trained on the "
      "squared error.",
      "0"},
-    {"data.target_dim", &Field<&C::data, &DataConfig::target_dim>, kFromOne,
+    {"data.target_dim", &Field<&C::data, &DataConfig::target_dim>, kExtent,
      "Length of the target of a \"synthetic\" regression.", "5"},
     {"data.prefetch", &Field<&C::data, &DataConfig::prefetch>, KeyRule{1, 1024},
      "Steps that loaders may be ahead of training.", "8"},
@@ -99,13 +107,14 @@ constexpr ConfigKey kKeys[] = {
      "Optimizer steps in all, those before a resume included. Set this or "
      "train.epochs; either on the command line goes over both in the file.",
      "2000"},
-    {"train.epochs", &Field<&C::train, &TrainConfig::epochs>, kFromZero,
+    {"train.epochs", &Field<&C::train, &TrainConfig::epochs>,
+     KeyRule{0, kEpochsMax},
      "Passes over the training samples. Set this or train.steps.", "5"},
     {"train.global_batch_size",
-     &Field<&C::train, &TrainConfig::global_batch_size>, kFromOne,
+     &Field<&C::train, &TrainConfig::global_batch_size>, kExtent,
      "Samples of one optimizer step, over all replicas.", "128"},
     {"train.micro_batch_size",
-     &Field<&C::train, &TrainConfig::micro_batch_size>, kFromZero,
+     &Field<&C::train, &TrainConfig::micro_batch_size>, kExtentOrNone,
      "Samples of one forward of one stage, per rank; 0 means global_batch_size "
      "/ mesh.dp. Smaller ones accumulate gradients, and fill a pipeline.",
      "16"},
