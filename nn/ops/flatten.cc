@@ -40,7 +40,9 @@ Tensor Flatten(Context& ctx, const Tensor& x) {
     return BadShapes(ctx, "flatten takes x[N, ...], got ", Str(x));
   }
   const Shape& in = x.shape();
-  const Shape out = {in[0], in[0] == 0 ? 0 : in.numel() / in[0]};
+  Shape sample = in;
+  sample.set(0, 1);  // an empty batch has features too
+  const Shape out = {in[0], sample.numel()};
   if (ctx.shape_only()) {
     Tensor y = ctx.Empty(out, x.dtype());
     ctx.Note("flatten", y, 0);

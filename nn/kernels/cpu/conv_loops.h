@@ -248,6 +248,7 @@ inline void SumWeightGradient(const ImageShape& d, const float* x,
                               const float* dy, bool by_outputs, float* image,
                               float* sums) {
   const Index run = d.s * d.c, row = PaddedW(d) * d.c;
+  if (d.n == 0) ZeroFloats(d.o * d.r * run, sums);
   Product m;
   m.rows = by_outputs ? run : d.o;
   m.cols = by_outputs ? d.o : run;

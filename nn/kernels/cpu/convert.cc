@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 namespace troupe::nn::cpu {
 namespace {
@@ -89,7 +90,10 @@ void FillWith(T value, Tensor& y) {
 
 template <typename T>
 bool FillInteger(double value, Tensor& y) {
-  if (value != std::floor(value)) return false;
+  const double least = static_cast<double>(std::numeric_limits<T>::min());
+  const double beyond = std::ldexp(1.0, std::numeric_limits<T>::digits);
+  const bool holds = value >= least && value < beyond;
+  if (!holds || value != std::floor(value)) return false;
   FillWith(static_cast<T>(value), y);
   return true;
 }
@@ -147,7 +151,7 @@ bool FillAny(double value, Tensor& y) {
     case DType::kI64:
       return FillInteger<std::int64_t>(value, y);
     case DType::kU8:
-      return value >= 0 && FillInteger<std::uint8_t>(value, y);
+      return FillInteger<std::uint8_t>(value, y);
   }
   return false;
 }

@@ -12,7 +12,8 @@ namespace troupe::nn::cpu {
 // whatever the dtype; false where two dtypes differ and one is not floating.
 bool ConvertAny(const Loops& loops, const Tensor& x, Tensor& y);
 
-// y = value. False for integer types other than those that hold it exactly.
+// y = value. False where the dtype is an integer type that does not hold it
+// exactly, such as 0.5 for i32 or 300 for u8.
 bool FillAny(double value, Tensor& y);
 
 }  // namespace troupe::nn::cpu

@@ -124,8 +124,8 @@ inline void AddToRows(Index n, Index m, const float* b, float* y) {
 }
 
 // Columns narrower than a vector: kLanes rows are m whole vectors.
-inline void NarrowColumnSums(Index n, Index m, const float* x, bool accumulate,
-                             float* sums) {
+inline void NarrowSumsOfBlock(Index n, Index m, const float* x, bool accumulate,
+                              float* sums) {
   float partial[kLanes * kLanes];
   for (Index j = 0; j < m; ++j) Store(partial + j * kLanes, Zero());
   const Index blocks = n / kLanes;
@@ -143,12 +143,8 @@ inline void NarrowColumnSums(Index n, Index m, const float* x, bool accumulate,
   }
 }
 
-inline void ColumnSums(Index n, Index m, const float* x, bool accumulate,
-                       float* sums) {
-  if (m < kLanes && n >= 4 * kLanes) {
-    NarrowColumnSums(n, m, x, accumulate, sums);
-    return;
-  }
+inline void WideSumsOfBlock(Index n, Index m, const float* x, bool accumulate,
+                            float* sums) {
   for (Index j = 0; j < m; j += kLanes) {
     const Mask mask = First(m - j);
     Vec even = Zero(), odd = Zero();
@@ -160,6 +156,23 @@ inline void ColumnSums(Index n, Index m, const float* x, bool accumulate,
     Vec sum = Plus(even, odd);
     if (accumulate) sum = Plus(LoadSome(sums + j, mask), sum);
     StoreSome(sums + j, sum, mask);
+  }
+}
+
+// Sums of blocks of rows, so that no chain is longer than those of a product:
+// its error would grow with the number of rows.
+inline void ColumnSums(Index n, Index m, const float* x, bool accumulate,
+                       float* sums) {
+  const bool narrow = m < kLanes && n >= 4 * kLanes;
+  const Index block = narrow ? kDepth * kLanes : kDepth;
+  for (Index i = 0; i == 0 || i < n; i += block) {
+    const Index rows = Min(block, n - i);
+    const bool adds = accumulate || i > 0;
+    if (narrow) {
+      NarrowSumsOfBlock(rows, m, x + i * m, adds, sums);
+    } else {
+      WideSumsOfBlock(rows, m, x + i * m, adds, sums);
+    }
   }
 }
 

@@ -207,7 +207,7 @@ bool OneDnn::WantsLinear(Way way, int threads, std::int64_t n, std::int64_t k,
 }
 
 bool OneDnn::WantsConv(Way way, const ImageShape& d) {
-  if (d.c < 16 || d.o < 16) return false;
+  if (d.n == 0 || d.c < 16 || d.o < 16) return false;
   return way != Way::kBackwardWeight || d.q < 8;
 }
 

@@ -104,7 +104,7 @@ inline void HalveForward(const ImageShape& d, const float* x, float* y,
       for (int column = 0; column < 2; ++column) {
         const Vec v = PickFromTwo(a, b, column ? pairs.right : pairs.left);
         const Vec pixels = AddBits(here, row * width + column);
-        const Truth wins = Both(GreaterOrNan(v, best), NotNan(best));
+        const Truth wins = Either(Greater(v, best), IsNan(v));
         const bool first = row == 0 && column == 0;
         best = first ? v : Choose(wins, v, best);
         where = first ? pixels : Choose(wins, pixels, where);
@@ -159,7 +159,7 @@ inline void MaxPoolForward(const ImageShape& d, const float* x, float* y,
         for (Index w = in.w0; w < in.w1; ++w) {
           const Index pixel = h * d.w + w;
           const Vec v = LoadSome(x + (image + pixel) * d.c + c, mask);
-          const Truth wins = Both(GreaterOrNan(v, best), NotNan(best));
+          const Truth wins = Either(Greater(v, best), IsNan(v));
           best = Choose(wins, v, best);
           where =
               Choose(wins, SetBits(static_cast<std::int32_t>(pixel)), where);

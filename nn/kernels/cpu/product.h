@@ -65,6 +65,7 @@ void MultiplyPanel(const Product& m, Index col, Index cols, Index p0,
 // C[rows, cols] (+)= A B, summed over depth and segments.
 template <bool kPacked>
 void Multiply(const Product& m) {
+  if (m.rows == 0) return;  // an empty batch: there are no tiles to cut
   const Index vectors = CeilDiv(m.cols, kLanes);
   for (Index p0 = 0; p0 == 0 || p0 < m.depth; p0 += kDepth) {
     const Index depth = Min(kDepth, m.depth - p0);

@@ -77,14 +77,17 @@ using Truth = __mmask16;
 TROUPE_INLINE Truth GreaterOrNan(Vec a, Vec b) {
   return _mm512_cmp_ps_mask(a, b, _CMP_NLE_UQ);
 }
-TROUPE_INLINE Truth NotNan(Vec a) {
-  return _mm512_cmp_ps_mask(a, a, _CMP_ORD_Q);
+TROUPE_INLINE Truth Greater(Vec a, Vec b) {
+  return _mm512_cmp_ps_mask(a, b, _CMP_GT_OQ);
+}
+TROUPE_INLINE Truth IsNan(Vec a) {
+  return _mm512_cmp_ps_mask(a, a, _CMP_UNORD_Q);
 }
 TROUPE_INLINE Truth SameBits(Vec a, Vec b) {
   return _mm512_cmpeq_epi32_mask(_mm512_castps_si512(a),
                                  _mm512_castps_si512(b));
 }
-TROUPE_INLINE Truth Both(Truth a, Truth b) { return Truth(a & b); }
+TROUPE_INLINE Truth Either(Truth a, Truth b) { return Truth(a | b); }
 TROUPE_INLINE Vec Choose(Truth t, Vec yes, Vec no) {
   return _mm512_mask_mov_ps(no, t, yes);
 }
@@ -173,12 +176,15 @@ using Truth = __m256;
 TROUPE_INLINE Truth GreaterOrNan(Vec a, Vec b) {
   return _mm256_cmp_ps(a, b, _CMP_NLE_UQ);
 }
-TROUPE_INLINE Truth NotNan(Vec a) { return _mm256_cmp_ps(a, a, _CMP_ORD_Q); }
+TROUPE_INLINE Truth Greater(Vec a, Vec b) {
+  return _mm256_cmp_ps(a, b, _CMP_GT_OQ);
+}
+TROUPE_INLINE Truth IsNan(Vec a) { return _mm256_cmp_ps(a, a, _CMP_UNORD_Q); }
 TROUPE_INLINE Truth SameBits(Vec a, Vec b) {
   return _mm256_castsi256_ps(
       _mm256_cmpeq_epi32(_mm256_castps_si256(a), _mm256_castps_si256(b)));
 }
-TROUPE_INLINE Truth Both(Truth a, Truth b) { return _mm256_and_ps(a, b); }
+TROUPE_INLINE Truth Either(Truth a, Truth b) { return _mm256_or_ps(a, b); }
 TROUPE_INLINE Vec Choose(Truth t, Vec yes, Vec no) {
   return _mm256_blendv_ps(no, yes, t);
 }
@@ -255,11 +261,12 @@ TROUPE_INLINE float MaxLanes(Vec v) {
 
 typedef std::int32_t Truth __attribute__((vector_size(16)));
 TROUPE_INLINE Truth GreaterOrNan(Vec a, Vec b) { return ~(a <= b); }
-TROUPE_INLINE Truth NotNan(Vec a) { return a == a; }
+TROUPE_INLINE Truth Greater(Vec a, Vec b) { return a > b; }
+TROUPE_INLINE Truth IsNan(Vec a) { return a != a; }
 TROUPE_INLINE Truth SameBits(Vec a, Vec b) {
   return reinterpret_cast<Truth>(a) == reinterpret_cast<Truth>(b);
 }
-TROUPE_INLINE Truth Both(Truth a, Truth b) { return a & b; }
+TROUPE_INLINE Truth Either(Truth a, Truth b) { return a | b; }
 TROUPE_INLINE Vec Choose(Truth t, Vec yes, Vec no) { return t ? yes : no; }
 TROUPE_INLINE Vec KeepSome(Vec in, Mask m, Vec out) {
   for (int i = 0; i < m; ++i) out[i] = in[i];

@@ -13,6 +13,7 @@
 #include "nn/modules/pool2d.h"
 #include "nn/modules/sequential.h"
 #include "nn/ops/add.h"
+#include "nn/ops/flatten.h"
 #include "nn/ops/loss.h"
 #include "nn/ops/relu.h"
 #include "tests/nn/testing/tensor_values.h"
@@ -49,6 +50,11 @@ class Residual : public Module {
   Linear& linear_;
 };
 
+struct NoSink : GradientSink {
+  void GradientComplete(Parameter&) override {}
+  void LastReaderDone(Parameter&) override {}
+};
+
 TEST(Module, NamesParametersAsPyTorchDoes) {
   EXPECT_EQ(Names(*MakeMlp({784, 512, 10}, {})),
             "1.weight[512, 784] 1.bias[512] 3.weight[10, 512] 3.bias[10]");
@@ -83,10 +89,7 @@ TEST(Module, AUsersModuleTrains) {
     EXPECT_TRUE(ctx.ok()) << ctx.status();
     return loss;
   };
-  struct NoSink : GradientSink {
-    void GradientComplete(Parameter&) override {}
-    void LastReaderDone(Parameter&) override {}
-  } sink;
+  NoSink sink;
   Tape tape;
   Context ctx(*kernels, &tape);
   const Tensor loss = loss_of(ctx);
@@ -107,6 +110,32 @@ TEST(Module, AUsersModuleTrains) {
     element = before;
     const double slope = difference / 0x1p-6;
     EXPECT_NEAR(p->grad.data<float>()[1], slope, 1e-3 * std::fabs(slope) + 1e-3)
+        << p->name;
+  }
+}
+
+// A micro-batch may be empty: its gradients are zeros of the right shapes.
+TEST(Module, AnEmptyBatchGoesThroughAWholeModel) {
+  auto kernels = CreateReferenceKernels();
+  auto model = *MakeLeNet({28, 28, 1}, 10, {});
+  const std::vector<Parameter*> parameters = model->Parameters();
+  auto arena = *ParameterArena::Create({parameters}, {}, kernels->allocator());
+  arena->Initialize(1);
+  for (float& g : arena->grads().span<float>()) g = 7;
+  Tape tape;
+  Context ctx(*kernels, &tape);
+  Tensor x = Tensor::Zeros({0, 28, 28, 1}, DType::kF32, kernels->allocator());
+  EXPECT_EQ(ops::Flatten(ctx, x).shape(), (Shape{0, 784}));
+  Tensor y = (*model)(ctx, x);
+  ASSERT_TRUE(ctx.ok()) << ctx.status();
+  ASSERT_EQ(y.shape(), (Shape{0, 10}));
+  NoSink sink;
+  BackwardPass pass(tape, *kernels, sink, BackwardPass::Mode::kWhole);
+  pass.Seed(y, y.Detached());
+  while (*pass.Next()) {
+  }
+  for (Parameter* p : parameters) {
+    EXPECT_EQ(ValuesOf(p->grad), std::vector<double>(p->shape.numel(), 0.0))
         << p->name;
   }
 }

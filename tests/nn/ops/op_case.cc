@@ -302,6 +302,13 @@ void AddImages(std::vector<OpCase>& all) {
   AddPool2d({"2x2_odd", {2, 7, 5, 3}, 0, {2, 2, 2, 2}}, all);
   AddPool2d({"3x3_overlap", {2, 9, 8, 17}, 0, {3, 3, 2, 2, 1, 1}}, all);
   AddPool2d({"tall", {1, 9, 4, 5}, 0, {3, 2, 1, 2, 1, 0}}, all);
+  AddConv2d({"empty_batch", {0, 14, 14, 6}, 16, five}, all);
+  AddConv2d({"empty_batch_grey", {0, 9, 9, 1}, 32, three_same}, all);
+  AddConv2d({"empty_batch_channels", {0, 4, 4, 16}, 16, three_same}, all);
+  AddConv2d({"empty_batch_pointwise", {0, 5, 6, 24}, 13, {1, 1}}, all);
+  AddPool2d({"empty_batch", {0, 24, 24, 6}, 0, {2, 2, 2, 2}}, all);
+  AddPool2d({"empty_batch_overlap", {0, 9, 8, 17}, 0, {3, 3, 2, 2, 1, 1}}, all);
+  AddTransposes({0, 5, 5, 16}, all);
   AddTransposes({2, 5, 5, 16}, all);
   AddTransposes({3, 4, 7, 5}, all);
 }
@@ -316,14 +323,16 @@ std::vector<OpCase> AllOpCases() {
   AddLinear(32, 784, 48, all);
   AddLinear(64, 120, 84, all);
   AddLinear(1, 512, 10, all);
+  AddLinear(0, 33, 17, all);
   AddImages(all);
-  for (std::int64_t n : {1, 7, 16, 64, 1000}) {
+  for (std::int64_t n : {0, 1, 7, 16, 64, 1000}) {
     AddElementWise(n, all);
     AddAllSgd(n, all);
   }
   for (DType to : {DType::kF32, DType::kF64, DType::kBF16, DType::kF16}) {
     AddCopy(to, all);
   }
+  AddLosses(0, 10, all);
   AddLosses(1, 2, all);
   AddLosses(32, 10, all);
   AddLosses(13, 1000, all);

@@ -221,19 +221,77 @@ TEST_P(CpuKernelsTest, ASampleHasTheSameBitsAmongOtherSamples) {
   }
 }
 
-TEST_P(CpuKernelsTest, AnEmptyBatchAddsNothing) {
+// One chain over all rows would lose digits as it grows.
+TEST_P(CpuKernelsTest, ABiasGradientOfManyRowsKeepsItsDigits) {
   const auto kernels = CreateCpuKernels(GetParam().options);
-  Shifted make(*kernels, 0);
-  Tensor x = make({0, 4}), dy = make({0, 3}), dw = make({3, 4}), db = make({3});
-  ASSERT_TRUE(kernels->LinearBackwardWeight(x, dy, false, dw, db).ok());
-  EXPECT_EQ(ValuesOf(dw), std::vector<double>(12, 0.0));
-  EXPECT_EQ(ValuesOf(db), std::vector<double>(3, 0.0));
+  const std::int64_t N = std::int64_t{1} << 20;
+  for (std::int64_t M : {1, 3, 17}) {
+    Tensor x = Tensor::Zeros({N, 1}, DType::kF32, kernels->allocator());
+    Tensor dy = Tensor::Zeros({N, M}, DType::kF32, kernels->allocator());
+    std::vector<double> want(M, 0.0);
+    for (std::int64_t i = 0; i < N * M; ++i) {
+      dy.data<float>()[i] = 0.1f * static_cast<float>(1 + i % 5);
+      want[i % M] += static_cast<double>(dy.data<float>()[i]);
+    }
+    Tensor dw = Tensor::Zeros({M, 1}, DType::kF32, kernels->allocator());
+    Tensor db = Tensor::Zeros({M}, DType::kF32, kernels->allocator());
+    ASSERT_TRUE(kernels->LinearBackwardWeight(x, dy, false, dw, db).ok());
+    EXPECT_TRUE(Near(ValuesOf(db), want, 1e-4)) << M << " columns";
+  }
+}
+
+// As in PyTorch, the last NaN of a window wins; the gradient goes there.
+TEST_P(CpuKernelsTest, OfSeveralNansInAWindowTheLastWins) {
+  const auto oracle = CreateReferenceKernels();
+  const auto kernels = CreateCpuKernels(GetParam().options);
+  const Window2d windows[] = {{2, 2, 2, 2}, {3, 3, 1, 1, 1, 1}};
+  for (std::int64_t C : {1, 3, 8, 17}) {
+    for (const Window2d& window : windows) {
+      const Shape x_shape = {1, 4, 6, C};
+      const Shape y_shape = {1, window.OutH(4), window.OutW(6), C};
+      std::vector<double> values(x_shape.numel(), std::nan(""));
+      for (std::int64_t i = 12 * C; i < 24 * C; i += 3) values[i] = 1;
+      std::vector<std::vector<double>> results;
+      for (Kernels* k : {oracle.get(), kernels.get()}) {
+        Shifted make(*k, 0);
+        Tensor x = MakeTensor(x_shape, DType::kF32, values, k->allocator());
+        Tensor y = make(y_shape), dy = make(y_shape), dx = make(x_shape);
+        Tensor at = Tensor::Zeros(y_shape, DType::kI32, k->allocator());
+        ASSERT_TRUE(k->MaxPool2dForward(window, x, y, at).ok());
+        ASSERT_TRUE(k->MaxPool2dBackward(window, dy, at, dx).ok());
+        results.push_back(ValuesOf(at));
+        results.push_back(ValuesOf(dx));
+      }
+      EXPECT_EQ(results[0][0], 7) << "all of the first window are NaN";
+      EXPECT_EQ(results[2], results[0]) << C << " channels";
+      EXPECT_TRUE(Near(results[3], results[1], kTolerance)) << C << " channels";
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Sets, CpuKernelsTest, testing::ValuesIn(Sets()),
                          [](const testing::TestParamInfo<Set>& info) {
                            return info.param.name;
                          });
+
+TEST(CpuKernelsFill, RefusesWhatAnIntegerTypeDoesNotHold) {
+  const auto kernels = CreateCpuKernels({});
+  const auto fills = [&](DType dtype, double value) {
+    Tensor y = Tensor::Zeros({3}, dtype, kernels->allocator());
+    const absl::Status status = kernels->Fill(value, y);
+    EXPECT_EQ(ValuesOf(y), std::vector<double>(3, status.ok() ? value : 0));
+    return status.ok();
+  };
+  EXPECT_TRUE(fills(DType::kU8, 255));
+  EXPECT_FALSE(fills(DType::kU8, 256));
+  EXPECT_FALSE(fills(DType::kU8, 300));
+  EXPECT_FALSE(fills(DType::kU8, -1));
+  EXPECT_TRUE(fills(DType::kI32, -0x1p31));
+  EXPECT_FALSE(fills(DType::kI32, 0x1p31));
+  EXPECT_FALSE(fills(DType::kI32, 0.5));
+  EXPECT_FALSE(fills(DType::kI64, 0x1p63));
+  EXPECT_FALSE(fills(DType::kI64, std::nan("")));
+}
 
 TEST(CpuKernelsDescribe, NamesInstructionSetThreadsAndLibrary) {
   CpuKernelOptions options;
