@@ -52,6 +52,8 @@ struct Window2d {
 //   buf = first_step ? g : momentum * buf + (1 - dampening) * g
 //   g = nesterov ? g + momentum * buf : buf        (momentum != 0)
 //   p = p - lr * g
+// Where no target was counted (divisor 0), grad / divisor counts as 0: so are
+// PyTorch's gradients of a loss that ignores all targets.
 struct SgdStep {
   double lr = 0;
   double momentum = 0;
@@ -60,6 +62,8 @@ struct SgdStep {
   bool nesterov = false;
   bool first_step = true;  // no momentum buffer yet
   double divisor = 1;      // counted targets of the global batch
+
+  double InverseDivisor() const { return divisor == 0 ? 0 : 1 / divisor; }
 };
 
 class Kernels {
@@ -97,7 +101,8 @@ class Kernels {
                                             Tensor& db) = 0;
 
   // `argmax` i32, of y's shape: h * W + w of the winner within its image and
-  // channel; the first of equals in row order, and a NaN wins, as in PyTorch.
+  // channel; the first of equals in row order, and the last NaN before all, as
+  // in PyTorch.
   virtual absl::Status MaxPool2dForward(const Window2d& window, const Tensor& x,
                                         Tensor& y, Tensor& argmax) = 0;
   virtual absl::Status MaxPool2dBackward(const Window2d& window,

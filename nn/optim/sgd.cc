@@ -34,6 +34,11 @@ void Sgd::Attach(ParameterArena& arena) {
 absl::Status Sgd::UpdateRange(Kernels& kernels, const StepScalars& scalars,
                               ParameterArena& arena, const ArenaRange& range,
                               const Tensor& grads) {
+  if (options_.momentum != 0 && !momentum_.defined()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("SGD: momentum is ", options_.momentum,
+                     " but there is no buffer for it: call Attach() first"));
+  }
   SgdStep step;
   step.lr = options_.lr;
   step.momentum = options_.momentum;

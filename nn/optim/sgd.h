@@ -3,6 +3,10 @@
 //
 //   Sgd sgd({/*lr=*/0.1, /*momentum=*/0.9});
 //
+// A parameter that a step did not use has the gradient 0, as with PyTorch's
+// DistributedDataParallel and find_unused_parameters: weight decay and momentum
+// still move it. (torch.optim.SGD alone leaves a parameter without gradient.)
+//
 // Source: Sutskever et al. 2013, "On the importance of initialization and
 // momentum in deep learning", with PyTorch's placing of lr.
 
@@ -31,6 +35,7 @@ class Sgd : public Optimizer {
   explicit Sgd(const SgdOptions& options) : options_(options) {}
 
   void Attach(ParameterArena& arena) override;
+  // kFailedPrecondition: there is momentum and Attach() was not called.
   absl::Status UpdateRange(Kernels& kernels, const StepScalars& scalars,
                            ParameterArena& arena, const ArenaRange& range,
                            const Tensor& grads) override;

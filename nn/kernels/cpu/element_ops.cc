@@ -18,7 +18,7 @@ SgdScalars ScalarsOf(const SgdStep& step) {
   s.momentum = static_cast<float>(step.momentum);
   s.undampened = static_cast<float>(1.0 - step.dampening);
   s.weight_decay = static_cast<float>(step.weight_decay);
-  s.inverse_divisor = static_cast<float>(1.0 / step.divisor);
+  s.inverse_divisor = static_cast<float>(step.InverseDivisor());
   s.nesterov = step.nesterov;
   s.first_step = step.first_step;
   return s;

@@ -79,11 +79,8 @@ absl::Status CudaSgdUpdate(const SgdStep& step, const CudaSgdRange& range,
     return absl::InvalidArgumentError(
         "CudaSgdUpdate: grad, param and, with momentum, its buffer are needed");
   }
-  if (step.divisor == 0) {
-    return absl::InvalidArgumentError("CudaSgdUpdate: divisor is 0");
-  }
   Scalars s;
-  s.inv_divisor = static_cast<float>(1.0 / step.divisor);
+  s.inv_divisor = static_cast<float>(step.InverseDivisor());
   s.weight_decay = static_cast<float>(step.weight_decay);
   s.momentum = static_cast<float>(step.momentum);
   s.one_minus_dampening = static_cast<float>(1.0 - step.dampening);

@@ -35,7 +35,7 @@ struct CudaSgdRange {
   float* momentum = nullptr;  // not read where step.momentum is 0
 };
 
-//   kInvalidArgument: a range is missing, or the divisor is 0.
+//   kInvalidArgument: a range is missing.
 //   kInternal:        the launch failed.
 absl::Status CudaSgdUpdate(const SgdStep& step, const CudaSgdRange& range,
                            cudaStream_t stream);

@@ -13,7 +13,9 @@ absl::Status ReferenceKernels::SgdUpdate(const SgdStep& step,
     T* bufs = step.momentum != 0 ? momentum.data<T>() : nullptr;
     for (std::int64_t i = 0; i < param.numel(); ++i) {
       const double p = Load(params[i]);
-      double g = Load(grads[i]) / step.divisor + step.weight_decay * p;
+      const double mean = step.divisor == 0 ? 0 * Load(grads[i])
+                                            : Load(grads[i]) / step.divisor;
+      double g = mean + step.weight_decay * p;
       if (bufs) {
         const double buf = step.first_step ? g
                                            : step.momentum * Load(bufs[i]) +

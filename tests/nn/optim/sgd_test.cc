@@ -16,6 +16,19 @@
 namespace troupe::nn {
 namespace {
 
+// The kernel sets that this machine has.
+std::vector<std::unique_ptr<Kernels>> AllSets() {
+  std::vector<std::unique_ptr<Kernels>> sets;
+  sets.push_back(CreateReferenceKernels());
+  for (CpuIsa isa : {CpuIsa::kPlain, CpuIsa::kAvx2, CpuIsa::kAvx512}) {
+    if (isa > BestCpuIsa()) continue;
+    CpuKernelOptions options;
+    options.isa = isa;
+    sets.push_back(CreateCpuKernels(options));
+  }
+  return sets;
+}
+
 class SgdTest : public testing::Test {
  protected:
   SgdTest() {
@@ -105,6 +118,37 @@ TEST_F(SgdTest, DividesTheSumByTheCountOnce) {
   EXPECT_EQ(ValuesOf(parameters_[0].value), std::vector<double>(20, -0.25));
 }
 
+// Every target of the batch was ignored: PyTorch's gradients are 0 then.
+TEST_F(SgdTest, ABatchWithoutTargetsHasNoGradient) {
+  for (const std::unique_ptr<Kernels>& kernels : AllSets()) {
+    parameters_[0].init = Initializer::Constant(1);
+    auto arena = *ParameterArena::Create({{&parameters_[0]}}, {16},
+                                         kernels->allocator());
+    arena->Initialize(1);
+    Sgd sgd({/*lr=*/0.5, 0, 0, /*weight_decay=*/0.5});
+    sgd.Attach(*arena);
+    for (float& g : parameters_[0].grad.span<float>()) g = 32;
+    ASSERT_TRUE(sgd.Update(*kernels, {0, /*divisor=*/0.0}, *arena, 0).ok());
+    EXPECT_EQ(ValuesOf(parameters_[0].value), std::vector<double>(20, 0.75))
+        << kernels->Describe();
+  }
+}
+
+TEST_F(SgdTest, MomentumNeedsItsBuffer) {
+  for (const std::unique_ptr<Kernels>& kernels : AllSets()) {
+    auto arena = *ParameterArena::Create({{&parameters_[0]}}, {16},
+                                         kernels->allocator());
+    arena->Initialize(1);
+    const std::vector<double> before = ValuesOf(arena->values());
+    Sgd sgd({0.5, /*momentum=*/0.9});
+    EXPECT_EQ(sgd.Update(*kernels, {0, 64.0}, *arena, 0),
+              absl::FailedPreconditionError(
+                  "SGD: momentum is 0.9 but there is no buffer for it: call "
+                  "Attach() first"));
+    EXPECT_EQ(ValuesOf(arena->values()), before) << kernels->Describe();
+  }
+}
+
 TEST(SgdOptions, RefusesWhatPyTorchRefuses) {
   EXPECT_TRUE(SgdOptions{}.Validate().ok());
   EXPECT_TRUE((SgdOptions{0.1, 0.9, 0, 0.01, true}.Validate().ok()));
@@ -152,15 +196,7 @@ std::vector<double> TrainInParts(Kernels& kernels,
 
 // IsElementwise(): any cut gives the bits of the whole, with every kernel set.
 TEST(SgdParts, GiveTheBitsOfTheWhole) {
-  std::vector<std::unique_ptr<Kernels>> sets;
-  sets.push_back(CreateReferenceKernels());
-  for (CpuIsa isa : {CpuIsa::kPlain, CpuIsa::kAvx2, CpuIsa::kAvx512}) {
-    if (isa > BestCpuIsa()) continue;
-    CpuKernelOptions options;
-    options.isa = isa;
-    sets.push_back(CreateCpuKernels(options));
-  }
-  for (const std::unique_ptr<Kernels>& kernels : sets) {
+  for (const std::unique_ptr<Kernels>& kernels : AllSets()) {
     const std::vector<double> whole = TrainInParts(*kernels, {0, 1000});
     EXPECT_EQ(TrainInParts(*kernels, {0, 1, 17, 500, 1000}), whole)
         << kernels->Describe();
