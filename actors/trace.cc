@@ -69,6 +69,21 @@ std::string FlowId(const TraceEvent& event) {
 ChromeTrace::ChromeTrace(const Options& options)
     : options_(options), start_(absl::Now()) {}
 
+bool ChromeTrace::Wants(std::int64_t step) const {
+  std::int64_t start = run_start_.load(std::memory_order_relaxed);
+  if (start < 0 && run_start_.compare_exchange_strong(start, step)) {
+    start = step;
+  }
+  const std::int64_t of_run = step - start + 1;
+  return of_run >= options_.first_step &&
+         of_run < options_.first_step + options_.steps;
+}
+
+bool ChromeTrace::IsEmpty() const {
+  absl::MutexLock lock(&mutex_);
+  return events_.empty();
+}
+
 void ChromeTrace::Record(const TraceEvent& event) {
   const double micros = absl::ToDoubleMicroseconds(absl::Now() - start_);
   absl::MutexLock lock(&mutex_);

@@ -1,7 +1,7 @@
 // What happened when on which rank: actions of the compute strand, collectives
 // of the communication strand, buckets that became ready.
 //
-//   ChromeTrace trace({/*first_step=*/10, /*steps=*/2});
+//   ChromeTrace trace({/*first_step=*/10, /*steps=*/2});  // of this run
 //   spec.trace = &trace;
 //   ... run the job ...
 //   absl::Status status = trace.WriteFile("trace.json");  // ui.perfetto.dev
@@ -9,11 +9,12 @@
 // A sink stamps events itself, so that those who report need no clock; the
 // simulator's sink keeps them to check its invariants.
 //
-// Threads: Record() from any.
+// Threads: any.
 
 #ifndef ACTORS_TRACE_H_
 #define ACTORS_TRACE_H_
 
+#include <atomic>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -51,28 +52,31 @@ struct TraceEvent {
 class TraceSink {
  public:
   virtual ~TraceSink() = default;
-  // Whether events of this step are kept: callers skip the work otherwise.
+  // Whether events of this step, from 0, are kept: callers skip the work
+  // otherwise. A run asks about its first step before any other.
   virtual bool Wants(std::int64_t step) const = 0;
   virtual void Record(const TraceEvent& event) = 0;
 };
 
 // Chrome's trace event format, as Perfetto reads it: a process per rank, a
 // track per strand, and a flow arrow from each bucket's readiness to its
-// reduction.
+// reduction. The events' "step" is 1 after the first, as in reports and logs.
+// For one run.
 class ChromeTrace : public TraceSink {
  public:
   struct Options {
-    std::int64_t first_step = 0;
+    // 1 is the first step of the run, wherever it was resumed from.
+    std::int64_t first_step = 1;
     std::int64_t steps = 2;
     std::int64_t events_max = 1 << 20;  // later ones are dropped and counted
   };
   explicit ChromeTrace(const Options& options);
 
-  bool Wants(std::int64_t step) const override {
-    return step >= options_.first_step &&
-           step < options_.first_step + options_.steps;
-  }
+  bool Wants(std::int64_t step) const override;
   void Record(const TraceEvent& event) override;
+
+  // Whether nothing was recorded: the run was over too soon, say.
+  bool IsEmpty() const;
 
   std::string ToJson() const;
   //   the file system's error, naming `path`.
@@ -86,6 +90,7 @@ class ChromeTrace : public TraceSink {
 
   const Options options_;
   const absl::Time start_;
+  mutable std::atomic<std::int64_t> run_start_{-1};  // its first step, from 0
   mutable absl::Mutex mutex_;
   std::vector<Stamped> events_ ABSL_GUARDED_BY(mutex_);
   std::int64_t dropped_ ABSL_GUARDED_BY(mutex_) = 0;

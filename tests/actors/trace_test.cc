@@ -3,6 +3,7 @@
 #include "actors/trace.h"
 
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -23,7 +24,7 @@ TEST(ChromeTraceTest, ShowsReductionsDuringBackward) {
   spec.model = [] { return nn::MakeMlp({784, 512, 512, 512, 10}, {}); };
   spec.plan.inline_bytes = 0;
   spec.plan.buckets.first_bucket_bytes = spec.plan.buckets.bucket_bytes = 1024;
-  ChromeTrace trace({/*first_step=*/8, /*steps=*/2});
+  ChromeTrace trace({/*first_step=*/9, /*steps=*/2});
   spec.trace = &trace;
   ASSERT_TRUE(RunJob(spec).ok());
   const std::string path = FreshFolder("trace") + "/trace.json";
@@ -52,14 +53,47 @@ TEST(ChromeTraceTest, ShowsReductionsDuringBackward) {
 
 TEST(ChromeTraceTest, KeepsOnlyItsSteps) {
   ChromeTrace trace({/*first_step=*/3, /*steps=*/2});
-  EXPECT_FALSE(trace.Wants(2));
+  EXPECT_FALSE(trace.Wants(0));
+  EXPECT_FALSE(trace.Wants(1));
+  EXPECT_TRUE(trace.Wants(2));
   EXPECT_TRUE(trace.Wants(3));
-  EXPECT_TRUE(trace.Wants(4));
-  EXPECT_FALSE(trace.Wants(5));
+  EXPECT_FALSE(trace.Wants(4));
+}
+
+TEST(ChromeTraceTest, CountsFromWhereTheRunBegins) {
+  ChromeTrace trace({/*first_step=*/3, /*steps=*/2});
+  EXPECT_FALSE(trace.Wants(1000));
+  EXPECT_FALSE(trace.Wants(1000));  // of another rank
+  EXPECT_FALSE(trace.Wants(1001));
+  EXPECT_TRUE(trace.Wants(1002));
+  EXPECT_TRUE(trace.Wants(1003));
+  EXPECT_FALSE(trace.Wants(1004));
+}
+
+TEST(ChromeTraceTest, OfAResumedJob) {
+  JobSpec spec = TinyCnnJob(2, 6);
+  spec.checkpoint.dir = FreshFolder("resumed");
+  spec.checkpoint.resume = true;
+  ASSERT_TRUE(RunJob(spec).ok());
+  for (std::int64_t first_step : {2, 5}) {
+    spec.steps += 4;
+    ChromeTrace trace({first_step, /*steps=*/2});
+    spec.trace = &trace;
+    ASSERT_TRUE(RunJob(spec).ok());
+    std::set<int> steps;
+    const Json document = Json::parse(trace.ToJson());
+    for (const Json& event : document["traceEvents"]) {
+      if (!event["args"].contains("step")) continue;
+      steps.insert(event["args"]["step"].get<int>());
+    }
+    // Numbered as the log numbers them.
+    EXPECT_EQ(steps, first_step == 2 ? std::set<int>({8, 9}) : std::set<int>());
+    EXPECT_EQ(trace.IsEmpty(), first_step == 5);
+  }
 }
 
 TEST(ChromeTraceTest, CountsWhatItDrops) {
-  ChromeTrace trace({/*first_step=*/0, /*steps=*/1, /*events_max=*/2});
+  ChromeTrace trace({/*first_step=*/1, /*steps=*/1, /*events_max=*/2});
   TraceEvent event;
   event.name = "F0";
   for (int i = 0; i < 5; ++i) trace.Record(event);

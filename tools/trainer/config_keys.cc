@@ -218,8 +218,10 @@ constexpr ConfigKey kKeys[] = {
     {"trace.file", &Field<&C::trace, &TraceConfig::file>, kAny,
      "File for the timeline; empty means none. --trace=FILE sets it.",
      "\"trace.json\""},
-    {"trace.first_step", &Field<&C::trace, &TraceConfig::first_step>, kFromZero,
-     "First step that is traced.", "100"},
+    {"trace.first_step", &Field<&C::trace, &TraceConfig::first_step>, kFromOne,
+     "First step that is traced, counted from 1 at the start of the run, also "
+     "of a resumed one.",
+     "100"},
     {"trace.steps", &Field<&C::trace, &TraceConfig::steps>, KeyRule{1, 1000},
      "Steps that are traced.", "5"},
 };
