@@ -52,6 +52,14 @@ absl::StatusOr<DatasetPtr> Take(const ByteImages& images, std::int64_t begin,
   return MakeImageDataset(std::move(taken), std::move(transforms));
 }
 
+// A split of generated data; errors begin with `key`, its number of samples.
+absl::StatusOr<DatasetPtr> Generated(const char* key,
+                                     absl::StatusOr<DatasetPtr> made) {
+  if (made.ok()) return made;
+  return absl::Status(made.status().code(),
+                      absl::StrCat(key, ": ", made.status().message()));
+}
+
 absl::StatusOr<DataSplits> OpenGlyphs(const DatasetOptions& options) {
   GlyphOptions glyphs;
   glyphs.seed = options.seed;
@@ -59,11 +67,13 @@ absl::StatusOr<DataSplits> OpenGlyphs(const DatasetOptions& options) {
       PixelTransforms(options, {kGlyphMean}, {kGlyphStddev});
   DataSplits splits;
   glyphs.count = CountOr(options.train_count, kGlyphTrain);
-  TROUPE_ASSIGN_OR_RETURN(splits.train,
-                          MakeGlyphDataset(glyphs, "train", transforms));
+  TROUPE_ASSIGN_OR_RETURN(
+      splits.train,
+      Generated("train_count", MakeGlyphDataset(glyphs, "train", transforms)));
   glyphs.count = CountOr(options.test_count, kGlyphTest);
-  TROUPE_ASSIGN_OR_RETURN(splits.test,
-                          MakeGlyphDataset(glyphs, "test", transforms));
+  TROUPE_ASSIGN_OR_RETURN(
+      splits.test,
+      Generated("test_count", MakeGlyphDataset(glyphs, "test", transforms)));
   return splits;
 }
 
@@ -126,10 +136,13 @@ absl::StatusOr<DataSplits> OpenSynthetic(const DatasetOptions& options) {
   synthetic.seed = options.seed;
   DataSplits splits;
   synthetic.count = CountOr(options.train_count, kSyntheticTrain);
-  TROUPE_ASSIGN_OR_RETURN(splits.train,
-                          MakeSyntheticDataset(synthetic, "train"));
+  TROUPE_ASSIGN_OR_RETURN(
+      splits.train,
+      Generated("train_count", MakeSyntheticDataset(synthetic, "train")));
   synthetic.count = CountOr(options.test_count, kSyntheticTest);
-  TROUPE_ASSIGN_OR_RETURN(splits.test, MakeSyntheticDataset(synthetic, "test"));
+  TROUPE_ASSIGN_OR_RETURN(
+      splits.test,
+      Generated("test_count", MakeSyntheticDataset(synthetic, "test")));
   return splits;
 }
 
@@ -145,6 +158,24 @@ constexpr Kind kKinds[] = {
     {"cifar10", /*reads_files=*/true, OpenCifar10},
     {"synthetic", /*reads_files=*/false, OpenSynthetic},
 };
+
+// Files of one folder may still be of two data sets.
+absl::Status CheckSplits(const char* kind, const DataSplits& splits) {
+  const Dataset& train = *splits.train;
+  const Dataset& test = *splits.test;
+  if (train.size() < 1 || test.size() < 1) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "dataset \"", kind, "\" has ", train.size(), " training and ",
+        test.size(), " test samples here; it needs at least one of each"));
+  }
+  if (!(train.spec() == test.spec())) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "dataset \"", kind, "\" has training samples ", train.spec().ToString(),
+        " and test samples ", test.spec().ToString(),
+        " here; give files of one data set"));
+  }
+  return absl::OkStatus();
+}
 
 }  // namespace
 
@@ -166,7 +197,9 @@ absl::StatusOr<DataSplits> OpenDataset(const DatasetOptions& options) {
       return absl::InvalidArgumentError(absl::StrCat(
           "dataset \"", kind.name, "\" needs a path: the folder of its files"));
     }
-    return kind.open(options);
+    TROUPE_ASSIGN_OR_RETURN(DataSplits splits, kind.open(options));
+    TROUPE_RETURN_IF_ERROR(CheckSplits(kind.name, splits));
+    return splits;
   }
   return absl::InvalidArgumentError(
       absl::StrCat("unknown dataset \"", options.kind, "\"; known are ",

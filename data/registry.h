@@ -53,7 +53,9 @@ struct DataSplits {
 std::vector<std::string> DatasetKinds();
 
 //   kInvalidArgument: unknown kind (the message lists them), no path, more
-//                     samples asked for than there are, bad sizes.
+//                     samples asked for than there are (the message then
+//                     begins with "train_count" or "test_count"), bad sizes,
+//                     a split that is empty or unlike the other.
 //   kNotFound and others: from the files; the message names file and offset.
 absl::StatusOr<DataSplits> OpenDataset(const DatasetOptions& options);
 

@@ -124,6 +124,35 @@ TEST(RegistryTest, SaysWhatIsMissing) {
   EXPECT_FALSE(OpenDataset(Kind("glyphs", -1)).ok());
 }
 
+TEST(RegistryTest, RefusesSplitsThatDoNotGoTogether) {
+  DatasetOptions options = Kind("mnist");
+  options.path = WriteMnist(MakeTempFolder(), "t10k", 1);
+  EXPECT_EQ(OpenDataset(options).status(),
+            absl::InvalidArgumentError(
+                "dataset \"mnist\" has 0 training and 1 test samples here; it "
+                "needs at least one of each"));
+  const Bytes digits(4);
+  WriteFile(options.path, "train-images-idx3-ubyte",
+            MakeIdx({2, 2, 1}, digits));
+  WriteFile(options.path, "train-labels-idx1-ubyte", MakeIdx({2}, Bytes(2)));
+  EXPECT_EQ(OpenDataset(options).status(),
+            absl::InvalidArgumentError(
+                "dataset \"mnist\" has training samples f32[2, 1, 1] -> class "
+                "of 10 and test samples f32[1, 1, 1] -> class of 10 here; give "
+                "files of one data set"));
+}
+
+TEST(RegistryTest, NamesTheNumberOfSamplesThatIsWrong) {
+  EXPECT_EQ(OpenDataset(Kind("glyphs", 10, 1 << 30)).status(),
+            absl::InvalidArgumentError(
+                "test_count: glyphs come in sets of 1 to 16777216 samples, not "
+                "1073741824"));
+  EXPECT_THAT(
+      std::string(
+          OpenDataset(Kind("synthetic", INT64_C(1) << 40)).status().message()),
+      HasSubstr("train_count: synthetic data of"));
+}
+
 TEST(RegistryTest, OpensTheRealMnist) {
   DatasetOptions options = Kind("mnist");
   options.path = FindRealData("mnist");
