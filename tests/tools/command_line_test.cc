@@ -55,6 +55,23 @@ TEST(CommandLine, PrintConfig) {
             CommandKind::kPrintConfig);
 }
 
+TEST(CommandLine, TheSameAgain) {
+  const Command command =
+      Parsed({"train", "--config", "my runs/a.toml", "--set", "train.steps=30",
+              "--resume", "--set", "data.path=it's here", "--trace=t.json",
+              "--set=checkpoint.replace=true", "--set=model.widths=[8, 4]",
+              "--ranks=2"});
+  EXPECT_EQ(FormatCommand(command.config, command.settings),
+            "trainer train '--config=my runs/a.toml' --set train.steps=30 "
+            "--set 'data.path=it'\\''s here' --set 'model.widths=[8, 4]' "
+            "--ranks=2");
+  EXPECT_EQ(
+      FormatCommand(command.config, command.settings, "train.epochs=8"),
+      "trainer train '--config=my runs/a.toml' --set 'data.path=it'\\''s here' "
+      "--set 'model.widths=[8, 4]' --ranks=2 --set train.epochs=8");
+  EXPECT_EQ(FormatCommand("a.toml", {}), "trainer train --config=a.toml");
+}
+
 TEST(CommandLine, Errors) {
   EXPECT_EQ(ErrorOf({"trian"}),
             "unknown command trian; \"trainer help\" shows what there is");

@@ -28,6 +28,14 @@ echo 'this is no label' >broken/t10k-labels-idx1-ubyte
 fails_with 1 'trainer: --set data.path: broken/t10k-*' \
   train --config=tiny.toml --set data.kind=mnist --set data.path=broken
 
+# A number of samples is blamed where it was set.
+fails_with 2 'trainer: --set data.test_count: test_count: glyphs come in sets of 1 to 16777216 samples, not 1000000000' \
+  train --config=tiny.toml --set data.kind=glyphs --set data.test_count=1000000000
+fails_with 2 'trainer: tiny.toml:7: train_count: synthetic data of * are more than the limit of 8589934592' \
+  train --config=tiny.toml --set data.input_shape=100000000
+fails_with 2 'trainer: --ranks: mesh.dp = 512: must be at most 256, *' \
+  train --config=tiny.toml --ranks=512
+
 # A run that diverges.
 fails_with 1 'trainer: rank 0, *the loss of step *lower optimizer.lr*' \
   train --config=tiny.toml --set optimizer.lr=1e30

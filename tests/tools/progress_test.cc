@@ -87,14 +87,14 @@ TEST(FormatSummary, Done) {
   s.test_loss = 0.0712;
   s.test_accuracy = 0.979;
   s.checkpoint = "checkpoints/a/step-00001280";
-  s.config = "a.toml";
-  s.more = "train.epochs=8";
+  s.again = "trainer train --config=a.toml";
+  s.longer = "trainer train --config=a.toml --set train.epochs=8";
   EXPECT_EQ(FormatSummary(s),
             "done: 1,280 steps in 12.3 s (6,638 samples/s)\n"
             "test accuracy: 97.90% (loss 0.0712)\n"
             "checkpoint: checkpoints/a/step-00001280\n"
-            "to go on: trainer train --config=a.toml --resume --set "
-            "train.epochs=8\n");
+            "to go on: trainer train --config=a.toml --set train.epochs=8 "
+            "--resume\n");
 }
 
 TEST(FormatSummary, StoppedWithoutCheckpoint) {
@@ -105,25 +105,43 @@ TEST(FormatSummary, StoppedWithoutCheckpoint) {
   s.seconds = 64;
   s.stopped = true;
   s.trace = "t.json";
-  s.config = "a.toml";
+  s.again = "trainer train --config=a.toml --ranks=2";
+  s.longer = "not this one";
   EXPECT_EQ(FormatSummary(s),
             "stopped: 10 steps in 1:04 (10 samples/s)\n"
             "trace: t.json (open it at ui.perfetto.dev)\n"
             "no checkpoint written; to keep the model: trainer train "
-            "--config=a.toml --set checkpoint.dir=checkpoints\n");
+            "--config=a.toml --ranks=2 --set checkpoint.dir=checkpoints\n");
   s.checkpoint = "c/step-00000110";
-  s.trace = "";
+  s.trace_empty = true;
   EXPECT_EQ(FormatSummary(s),
             "stopped: 10 steps in 1:04 (10 samples/s)\n"
+            "trace: t.json is empty, the run ended before trace.first_step; "
+            "add --set trace.first_step=1\n"
             "checkpoint: c/step-00000110\n"
-            "to go on: trainer train --config=a.toml --resume\n");
+            "to go on: trainer train --config=a.toml --ranks=2 --resume\n");
 }
 
 TEST(FormatSummary, NothingToDo) {
   Summary s;
   s.first_step = s.steps = 100;
-  s.config = "a.toml";
-  EXPECT_EQ(FormatSummary(s).substr(0, 22), "done: 0 steps in 0.0 s");
+  s.has_folder = true;
+  s.resumed_from = "c/step-00000100";
+  s.longer = "trainer train --config=a.toml --set train.steps=200";
+  EXPECT_EQ(FormatSummary(s),
+            "done: 0 steps in 0.0 s\n"
+            "checkpoint: c/step-00000100, from before this run\n"
+            "to go on: trainer train --config=a.toml --set train.steps=200 "
+            "--resume\n");
+}
+
+TEST(FormatSummary, StoppedBeforeAnyStep) {
+  Summary s;
+  s.has_folder = true;
+  s.stopped = true;
+  EXPECT_EQ(FormatSummary(s),
+            "stopped: 0 steps in 0.0 s\n"
+            "no checkpoint written: there was no step to save\n");
 }
 
 TEST(Format, Numbers) {

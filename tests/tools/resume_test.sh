@@ -42,6 +42,24 @@ run moved 40 --resume --set mesh.pp=2 --set mesh.cuts=2
 [[ $(names_in moved/step-00000040) == model-00001-of-00002.safetensors* ]] ||
   die "no shards: $(names_in moved/step-00000040)"
 
-# Nothing left to do is no error.
+# Nothing left to do is no error, and what is printed last goes on.
 run one_rank/whole 40 --resume
 grep -q 'its 40 steps are all that was asked for' out.txt || die "$(cat out.txt)"
+grep -qx 'checkpoint: one_rank/whole/step-00000040, from before this run' \
+  out.txt || die "$(cat out.txt)"
+command=$(sed -n 's/^to go on: trainer //p' out.txt)
+want="train --config=tiny.toml --set checkpoint.dir=one_rank/whole"
+want+=" --set train.steps=80 --resume"
+[[ $command == "$want" ]] || die "it says: $command"
+# shellcheck disable=SC2086
+quietly $command
+grep -q 'going on from one_rank/whole/step-00000040' out.txt ||
+  die "$(cat out.txt)"
+
+# A trace counts from the run's first step, and says when it has nothing.
+run one_rank/whole 92 --resume --trace=trace.json
+grep -qx 'trace: trace.json (open it at ui.perfetto.dev)' out.txt ||
+  die "$(cat out.txt)"
+grep -q '"step":90\b' trace.json || die "no step 90"
+run one_rank/whole 96 --resume --trace=trace.json
+grep -q '^trace: trace.json is empty, ' out.txt || die "$(cat out.txt)"

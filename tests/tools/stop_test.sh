@@ -38,7 +38,7 @@ for signal in INT TERM; do
   kill "-$signal" "$pid"
   read_until 'stopping after this step; Ctrl-C again exits at once'
   read_until 'stopped: *'
-  read_until 'to go on: trainer train --config=tiny.toml --resume'
+  read_until "to go on: trainer train --config=tiny.toml --set checkpoint.dir=$signal --set train.steps=1000000000 --resume"
   ends_with 0
   [[ ! -s err.txt ]] || die "$(cat err.txt)"
 
@@ -53,6 +53,27 @@ for signal in INT TERM; do
   same_bytes "$signal/$folder/model.safetensors" \
     "whole_$signal/$folder/model.safetensors"
 done
+
+# Whether the program handles SIGINT (bit 1 of the mask) already.
+handles_signals() {
+  [[ $(cat "/proc/$pid/comm") == trainer ]] &&
+    ((0x$(awk '/^SigCgt/ { print $2 }' "/proc/$pid/status") & 2))
+}
+
+# Before the first step: the program waits for a reader of its log when the
+# signal comes. Nothing has begun, and what was there stays.
+quietly train --config=tiny.toml
+cp -r saved before
+mkfifo log.fifo
+start train --config=tiny.toml --set checkpoint.replace=true \
+  --set log.file=log.fifo --trace=trace.json
+until handles_signals; do :; done
+kill -INT "$pid"
+read_until 'stopping after this step; *'
+cat log.fifo >log.txt &
+read_until 'stopped before the first step'
+ends_with 0
+diff -r before saved || die "the checkpoints of the earlier run were touched"
 
 # A step of many seconds.
 start train --config=tiny.toml --set train.device=reference:0 \

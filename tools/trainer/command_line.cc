@@ -5,6 +5,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "nn/tensor/check.h"
 
@@ -132,7 +133,39 @@ class TrainParser {
   std::optional<Setting> ranks_;
 };
 
+// A word as the shell reads it back.
+std::string Quoted(const std::string& word) {
+  constexpr char kPlain[] =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+      "_@%+=:,./-";
+  if (word.find_first_not_of(kPlain) == std::string::npos) return word;
+  return absl::StrCat("'", absl::StrReplaceAll(word, {{"'", "'\\''"}}), "'");
+}
+
 }  // namespace
+
+std::string FormatCommand(const std::string& config,
+                          absl::Span<const Setting> settings,
+                          const std::string& length) {
+  std::string text =
+      absl::StrCat("trainer train ", Quoted(absl::StrCat("--config=", config)));
+  for (const Setting& s : settings) {
+    if (s.origin == "--trace" || s.key == "checkpoint.resume" ||
+        s.key == "checkpoint.replace") {
+      continue;
+    }
+    const bool is_length = s.key == "train.steps" || s.key == "train.epochs";
+    if (is_length && !length.empty()) continue;
+    if (s.key == kRanksSetting) {
+      absl::StrAppend(&text, " --ranks=", s.value);
+    } else {
+      absl::StrAppend(&text, " --set ",
+                      Quoted(absl::StrCat(s.key, "=", s.value)));
+    }
+  }
+  if (!length.empty()) absl::StrAppend(&text, " --set ", length);
+  return text;
+}
 
 absl::StatusOr<Command> ParseCommandLine(
     const std::vector<std::string>& arguments) {

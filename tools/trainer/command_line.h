@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "tools/trainer/config.h"
 
 namespace troupe::tools {
@@ -33,6 +34,14 @@ struct Command {
 // kInvalidArgument: one line that says what was not understood, and what is.
 absl::StatusOr<Command> ParseCommandLine(
     const std::vector<std::string>& arguments);
+
+// The command that asks for the same again, quoted for the shell: settings of
+// the command line, less what is of one run only (resume, replace, --trace).
+// `length`, where not empty, is written in place of the run's length:
+// "train.epochs=8".
+std::string FormatCommand(const std::string& config,
+                          absl::Span<const Setting> settings,
+                          const std::string& length = "");
 
 }  // namespace troupe::tools
 

@@ -133,6 +133,7 @@ struct LoadedConfig {
   std::string file;
   // For each key that was set: "glyphs.toml:12" or "--set train.steps".
   std::map<std::string, std::string> origins;
+  std::vector<Setting> settings;  // of the command line, as given
 
   bool IsSet(const std::string& key) const { return origins.count(key) > 0; }
   // Where a message about `key` points; the file itself for a default.

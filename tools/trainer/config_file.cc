@@ -193,6 +193,7 @@ absl::StatusOr<LoadedConfig> ParseConfig(absl::string_view text,
               absl::StrCat("not TOML: ", std::string(error.description())));
   }
   TROUPE_RETURN_IF_ERROR(ReadTables(parsed.table(), loaded));
+  loaded.settings.assign(settings.begin(), settings.end());
   for (const Setting& setting : settings) {
     TROUPE_RETURN_IF_ERROR(Apply(setting, loaded));
   }

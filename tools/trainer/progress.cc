@@ -34,6 +34,31 @@ std::string RateAndTime(const Progress& p, const char* gap, const char* unit) {
                       unit, gap, "ETA ", FormatDuration(p.left_s));
 }
 
+std::string TraceLine(const Summary& s) {
+  if (s.trace.empty()) return "";
+  return absl::StrCat("trace: ", s.trace,
+                      s.trace_empty
+                          ? " is empty, the run ended before trace.first_step; "
+                            "add --set trace.first_step=1\n"
+                          : " (open it at ui.perfetto.dev)\n");
+}
+
+// What is saved, and the command that goes on from there.
+std::string CheckpointLines(const Summary& s) {
+  if (!s.checkpoint.empty() || !s.resumed_from.empty()) {
+    const std::string saved =
+        !s.checkpoint.empty()
+            ? s.checkpoint
+            : absl::StrCat(s.resumed_from, ", from before this run");
+    return absl::StrCat("checkpoint: ", saved,
+                        "\nto go on: ", s.stopped ? s.again : s.longer,
+                        " --resume\n");
+  }
+  if (s.has_folder) return "no checkpoint written: there was no step to save\n";
+  return absl::StrCat("no checkpoint written; to keep the model: ", s.again,
+                      " --set checkpoint.dir=checkpoints\n");
+}
+
 }  // namespace
 
 std::string FormatCount(std::int64_t count) {
@@ -125,20 +150,7 @@ std::string FormatSummary(const Summary& s) {
       absl::StrAppend(&text, "test loss: ", FormatLoss(s.test_loss), "\n");
     }
   }
-  if (!s.trace.empty()) {
-    absl::StrAppend(&text, "trace: ", s.trace,
-                    " (open it at ui.perfetto.dev)\n");
-  }
-  const std::string again = absl::StrCat("trainer train --config=", s.config);
-  if (s.checkpoint.empty()) {
-    absl::StrAppend(&text, "no checkpoint written; to keep the model: ", again,
-                    " --set checkpoint.dir=checkpoints\n");
-    return text;
-  }
-  absl::StrAppend(&text, "checkpoint: ", s.checkpoint, "\n");
-  absl::StrAppend(&text, "to go on: ", again, " --resume",
-                  s.stopped ? "" : absl::StrCat(" --set ", s.more), "\n");
-  return text;
+  return absl::StrCat(text, TraceLine(s), CheckpointLines(s));
 }
 
 void RateMeter::Add(double seconds, std::int64_t samples) {

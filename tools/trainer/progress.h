@@ -49,11 +49,17 @@ struct Summary {
   bool evaluated = false;
   double test_loss = 0;
   std::optional<double> test_accuracy;
-  std::string checkpoint;  // path
-  std::string trace;       // path
-  std::string config;      // path, for what to try next
-  std::string more;        // a setting that trains longer: "train.epochs=8"
+  bool has_folder = false;   // for checkpoints
+  std::string checkpoint;    // path of the last one written
+  std::string resumed_from;  // path
+  std::string trace;         // path
+  bool trace_empty = false;
+  // Commands to type next (FormatCommand): for this run again, and for one
+  // that trains longer.
+  std::string again;
+  std::string longer;
 };
+// The lines, the last one with its end.
 std::string FormatSummary(const Summary& summary);
 
 // "12,345"

@@ -30,6 +30,7 @@ std::string FormatStart(const TrainerConfig& config,
 
 void RunObserver::OnStart(const actors::JobInfo& info) {
   first_step_ = info.first_step;
+  resumed_from_ = info.resumed_from;
   steps_ = info.steps;
   steps_per_epoch_ = std::max<std::int64_t>(1, info.steps_per_epoch);
   display_.Print(FormatStart(config_, info));

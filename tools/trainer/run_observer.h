@@ -54,6 +54,7 @@ class RunObserver : public actors::JobObserver {
 
   const absl::Status& status() const { return status_; }
   std::int64_t first_step() const { return first_step_; }
+  const std::string& resumed_from() const { return resumed_from_; }
   // By this run.
   std::int64_t samples() const { return samples_; }
 
@@ -75,6 +76,7 @@ class RunObserver : public actors::JobObserver {
 
   RateMeter rate_;
   std::int64_t first_step_ = 0;
+  std::string resumed_from_;
   std::int64_t steps_ = 0;
   std::int64_t steps_per_epoch_ = 1;
   std::int64_t samples_ = 0;

@@ -1,11 +1,13 @@
 #include "tools/trainer/train_command.h"
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
@@ -13,6 +15,7 @@
 #include "actors/job.h"
 #include "actors/trace.h"
 #include "nn/tensor/check.h"
+#include "tools/trainer/command_line.h"
 #include "tools/trainer/model_builder.h"
 #include "tools/trainer/run_observer.h"
 #include "tools/trainer/spec_builder.h"
@@ -29,6 +32,10 @@ class Stopper {
     stopped_ = true;
     if (job_ != nullptr) job_->RequestStop();
   }
+  bool stopped() const ABSL_LOCKS_EXCLUDED(mutex_) {
+    absl::MutexLock lock(&mutex_);
+    return stopped_;
+  }
   void Attach(actors::Job* job) ABSL_LOCKS_EXCLUDED(mutex_) {
     absl::MutexLock lock(&mutex_);
     job_ = job;
@@ -36,7 +43,7 @@ class Stopper {
   }
 
  private:
-  absl::Mutex mutex_;
+  mutable absl::Mutex mutex_;
   actors::Job* job_ ABSL_GUARDED_BY(mutex_) = nullptr;
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
 };
@@ -66,13 +73,17 @@ class Run {
   Run(const LoadedConfig& loaded, nn::FileSystem& files, Display& display)
       : loaded_(loaded), files_(files), display_(display) {}
 
-  // Everything that can fail before the first step.
-  absl::Status Prepare() {
-    const TrainerConfig& config = loaded_.config;
+  // The next three in this order: all that can fail before the first step.
+  absl::Status OpenData() {
     absl::StatusOr<data::DataSplits> splits =
-        data::OpenDataset(DatasetOptionsOf(config.data));
+        data::OpenDataset(DatasetOptionsOf(loaded_.config.data));
     if (!splits.ok()) return DataError(splits.status());
     TROUPE_ASSIGN_OR_RETURN(spec_, BuildSpec(loaded_, *splits, files_));
+    return absl::OkStatus();
+  }
+
+  absl::Status Prepare() {
+    const TrainerConfig& config = loaded_.config;
     TROUPE_ASSIGN_OR_RETURN(std::vector<std::string> old,
                             PrepareCheckpoints(loaded_, files_));
     if (!config.log.file.empty()) {
@@ -90,10 +101,10 @@ class Run {
       spec_.trace = &*trace_;
     }
     observer_ = std::make_unique<RunObserver>(
-        config, splits->train->spec().is_classification(), display_,
+        config, spec_.train->spec().is_classification(), display_,
         log_ ? &*log_ : nullptr, absl::Now);
     observer_->OnFailure([this] { stopper_.Stop(); });
-    // Only when there is a better one do earlier ones go.
+    // Only when there is a new one do earlier ones go.
     observer_->OnFirstCheckpoint([this, old](const std::string& written) {
       for (const std::string& path : old) {
         if (path == written || !files_.Exists(path)) continue;
@@ -126,10 +137,25 @@ class Run {
   Stopper& stopper() { return stopper_; }
 
  private:
+  // An error about a number of samples begins with that option's name.
+  const char* KeyOf(const absl::Status& data_error) const {
+    const std::pair<const char*, const char*> counts[] = {
+        {"train_count", "data.train_count"}, {"test_count", "data.test_count"}};
+    for (const auto& [option, key] : counts) {
+      if (absl::StartsWith(data_error.message(), option) &&
+          loaded_.IsSet(key)) {
+        return key;
+      }
+    }
+    const std::string& kind = loaded_.config.data.kind;
+    const char* key = kind == "synthetic" ? "data.input_shape" : "data.path";
+    return kind != "glyphs" && loaded_.IsSet(key) ? key : "data.kind";
+  }
+
   absl::Status DataError(const absl::Status& status) const {
-    const char* key = loaded_.IsSet("data.path") ? "data.path" : "data.kind";
-    return absl::Status(status.code(), absl::StrCat(loaded_.Where(key), ": ",
-                                                    status.message()));
+    return absl::Status(
+        status.code(),
+        absl::StrCat(loaded_.Where(KeyOf(status)), ": ", status.message()));
   }
 
   void PrintSummary(const actors::JobResult& result) {
@@ -144,13 +170,19 @@ class Run {
     if (spec_.train->spec().is_classification()) {
       summary.test_accuracy = result.evaluation.accuracy;
     }
+    summary.has_folder = !loaded_.config.checkpoint.dir.empty();
     summary.checkpoint = result.checkpoint;
+    summary.resumed_from = observer_->resumed_from();
     summary.trace = loaded_.config.trace.file;
-    summary.config = loaded_.file;
+    summary.trace_empty = trace_ && trace_->IsEmpty();
     const TrainConfig& train = loaded_.config.train;
-    summary.more = train.epochs > 0
-                       ? absl::StrCat("train.epochs=", 2 * train.epochs)
-                       : absl::StrCat("train.steps=", 2 * train.steps);
+    const std::string more =
+        train.epochs > 0
+            ? absl::StrCat("train.epochs=", 2 * train.epochs)
+            : absl::StrCat("train.steps=",
+                           2 * std::max(train.steps, result.steps));
+    summary.again = FormatCommand(loaded_.file, loaded_.settings);
+    summary.longer = FormatCommand(loaded_.file, loaded_.settings, more);
     std::string text = FormatSummary(summary);
     text.pop_back();  // Print() ends the last line
     display_.Print(text);
@@ -171,20 +203,26 @@ class Run {
 
 TrainOutcome Train(const LoadedConfig& loaded, nn::FileSystem& files,
                    Display& display) {
-  auto run = std::make_unique<Run>(loaded, files, display);
-  StopSignals signals([&] {
+  auto owned = std::make_unique<Run>(loaded, files, display);
+  // Valid to the end for the thread of the signals, also when nobody owns it.
+  Run* const run = owned.get();
+  StopSignals signals([&display, run] {
     display.Print("stopping after this step; Ctrl-C again exits at once");
     run->stopper().Stop();
   });
-  absl::Status status = run->Prepare();
-  if (status.ok()) status = run->Start();
-  if (!status.ok()) {
+  for (auto part : {&Run::OpenData, &Run::Prepare, &Run::Start}) {
+    if (run->stopper().stopped()) {
+      display.Print("stopped before the first step");
+      return {absl::OkStatus(), /*config_error=*/false};
+    }
+    const absl::Status status = (run->*part)();
+    if (status.ok()) continue;
     return {status, /*config_error=*/absl::IsInvalidArgument(status)};
   }
-  status = run->Finish();
+  const absl::Status status = run->Finish();
   // A strand of a failed job may be stuck in a call that never returns (a read
   // of a dead disk, say). Nobody waits for it: main() ends the process.
-  static_cast<void>(status.ok() ? nullptr : run.release());
+  static_cast<void>(status.ok() ? nullptr : owned.release());
   return {status, /*config_error=*/false};
 }
 
