@@ -1,14 +1,23 @@
 // The optimizer as what a collective does with a bucket's sum (RU actions).
 //
-//   BucketUpdate update(kernels, optimizer, arena, /*bucket=*/0);
-//   update.set_scalars(scalars);            // before each step's collective
-//   comm.RunInline(comm::ReduceUpdate(op, arena.BucketGrads(0), &update), ...);
+//   auto update = std::make_shared<BucketUpdate>(kernels, optimizer, arena,
+//                                                /*bucket=*/0);
+//   update->set_scalars(scalars);           // before each step's collective
+//   comm.RunInline(comm::ReduceUpdate(op, arena->BucketGrads(0), update), ...);
 //
-// Threads: of the rank's compute strand, which also drives the collective.
+// It updates the bucket's values and the arena's states, so the optimizer must
+// be elementwise (nn/optim/optimizer.h) and keep nothing elsewhere. It shares
+// what it touches: a collective may outlive the step engine of its rank.
+//
+// Threads: Apply() in the thread that drives the rank's collectives, one at a
+// time; the replicas are also written by the threads that drive the peers.
 
 #ifndef ACTORS_BUCKET_UPDATE_H_
 #define ACTORS_BUCKET_UPDATE_H_
 
+#include <cstdint>
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "comm/replica_update.h"
@@ -20,16 +29,17 @@ namespace troupe::actors {
 
 class BucketUpdate : public comm::ReplicaUpdate {
  public:
-  // The arena has all its states. `optimizer` is elementwise.
-  BucketUpdate(nn::Kernels& kernels, nn::Optimizer& optimizer,
-               nn::ParameterArena& arena, int bucket)
-      : kernels_(kernels),
-        optimizer_(optimizer),
-        arena_(arena),
-        begin_(arena.range(bucket).begin) {
-    replicas_.push_back(arena.BucketValues(bucket));
-    for (const auto& [name, state] : arena.states()) {
-      replicas_.push_back(arena.View(state, bucket));
+  // The arena has all its states.
+  BucketUpdate(std::shared_ptr<nn::Kernels> kernels,
+               std::shared_ptr<nn::Optimizer> optimizer,
+               std::shared_ptr<nn::ParameterArena> arena, int bucket)
+      : kernels_(std::move(kernels)),
+        optimizer_(std::move(optimizer)),
+        arena_(std::move(arena)),
+        begin_(arena_->range(bucket).begin) {
+    replicas_.push_back(arena_->BucketValues(bucket));
+    for (const auto& [name, state] : arena_->states()) {
+      replicas_.push_back(arena_->View(state, bucket));
     }
   }
 
@@ -38,13 +48,13 @@ class BucketUpdate : public comm::ReplicaUpdate {
   absl::Span<const nn::Tensor> replicas() const override { return replicas_; }
   absl::Status Apply(std::int64_t begin, const nn::Tensor& sum) override {
     const nn::ArenaRange range = {begin_ + begin, begin_ + begin + sum.numel()};
-    return optimizer_.UpdateRange(kernels_, scalars_, arena_, range, sum);
+    return optimizer_->UpdateRange(*kernels_, scalars_, *arena_, range, sum);
   }
 
  private:
-  nn::Kernels& kernels_;
-  nn::Optimizer& optimizer_;
-  nn::ParameterArena& arena_;
+  const std::shared_ptr<nn::Kernels> kernels_;
+  const std::shared_ptr<nn::Optimizer> optimizer_;
+  const std::shared_ptr<nn::ParameterArena> arena_;
   const std::int64_t begin_;
   std::vector<nn::Tensor> replicas_;
   nn::StepScalars scalars_;

@@ -21,7 +21,9 @@ absl::Status ComputeState::Init(Self self, JobRuntimePtr runtime, int rank) {
   setup.world = runtime_->world[rank].get();
   setup.dp = runtime_->dp[rank].get();
   setup.simulated = IsSimulated(self->system());
-  setup.start_threads = std::max(1, CoreCount() / runtime_->plan.mesh.size());
+  if (!setup.simulated) {
+    setup.start_threads = std::max(1, CoreCount() / runtime_->plan.mesh.size());
+  }
   TROUPE_ASSIGN_OR_RETURN(runner_, StepRunner::Create(setup, this));
   if (runtime_->checkpoint == nullptr) return absl::OkStatus();
   return runner_->Restore(*runtime_->checkpoint);

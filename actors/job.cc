@@ -1,5 +1,6 @@
 #include "actors/job.h"
 
+#include <exception>
 #include <utility>
 
 #include "actors/crew.h"
@@ -59,10 +60,8 @@ absl::StatusOr<std::string> DescribeKernels(const JobSpec& spec) {
   return kernels->Describe();
 }
 
-}  // namespace
-
-absl::StatusOr<std::unique_ptr<Job>> Job::Start(const JobSpec& spec,
-                                                JobObserver* observer) {
+absl::StatusOr<std::unique_ptr<Job>> StartLocalJob(const JobSpec& spec,
+                                                   JobObserver* observer) {
   TROUPE_ASSIGN_OR_RETURN(JobRuntimePtr runtime,
                           MakeJobRuntime(spec, observer));
   if (observer != nullptr) {
@@ -76,6 +75,18 @@ absl::StatusOr<std::unique_ptr<Job>> Job::Start(const JobSpec& spec,
     observer->OnStart(info);
   }
   return std::make_unique<LocalJob>(std::move(runtime));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Job>> Job::Start(const JobSpec& spec,
+                                                JobObserver* observer) {
+  // Factories and the observer are code of the user's.
+  try {
+    return StartLocalJob(spec, observer);
+  } catch (...) {
+    return absl::InternalError(ExceptionText(std::current_exception()));
+  }
 }
 
 absl::StatusOr<JobResult> RunJob(const JobSpec& spec, JobObserver* observer) {

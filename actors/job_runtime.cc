@@ -1,5 +1,6 @@
 #include "actors/job_runtime.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -9,6 +10,9 @@
 
 namespace troupe::actors {
 namespace {
+
+// Of LocalGroupOptions::in_flight_max.
+constexpr int kInFlightLimit = 65536;
 
 absl::Status CheckSpec(const JobSpec& spec) {
   const char* missing = !spec.model       ? "model"
@@ -27,10 +31,36 @@ absl::Status CheckSpec(const JobSpec& spec) {
   return absl::OkStatus();
 }
 
+// Collectives of one rank in flight: every bucket of a step, and the loss.
+int InFlightMax(const pipeline::Plan& plan) {
+  std::size_t buckets = 0;
+  for (const pipeline::StagePlan& stage : plan.stages) {
+    buckets = std::max(buckets, stage.buckets.size());
+  }
+  int in_flight = comm::LocalGroupOptions().in_flight_max;
+  while (in_flight < static_cast<int>(buckets) + 1) in_flight *= 2;
+  return in_flight;
+}
+
+absl::Status CheckSize(const pipeline::Plan& plan) {
+  if (plan.mesh.size() > comm::kLocalGroupSizeMax) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "mesh ", plan.mesh.ToString(), " has ", plan.mesh.size(),
+        " ranks; one process has at most ", comm::kLocalGroupSizeMax));
+  }
+  if (InFlightMax(plan) > kInFlightLimit) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a stage has more than ", kInFlightLimit - 1,
+                     " gradient buckets; make bucket_bytes larger"));
+  }
+  return absl::OkStatus();
+}
+
 // One group for the whole job and one per stage, by rank.
 void MakeGroups(JobRuntime& runtime) {
   const pipeline::Mesh& mesh = runtime.plan.mesh;
   comm::LocalGroupOptions options;
+  options.in_flight_max = InFlightMax(runtime.plan);
   options.size = mesh.size();
   runtime.world = comm::MakeLocalGroup(options);
   runtime.dp.resize(mesh.size());
@@ -97,6 +127,9 @@ absl::StatusOr<JobRuntimePtr> MakeJobRuntime(const JobSpec& spec,
   runtime->observer = observer;
   pipeline::PlanOptions options = spec.plan;
   const std::unique_ptr<nn::Optimizer> optimizer = spec.optimizer();
+  if (optimizer == nullptr) {
+    return absl::InvalidArgumentError("JobSpec: optimizer made none");
+  }
   options.reductions.update_needs_all_buckets = optimizer->NeedsAllBuckets();
   options.fuse_updates = options.fuse_updates && optimizer->IsElementwise();
   if (options.inline_bytes < 0) {
@@ -107,6 +140,7 @@ absl::StatusOr<JobRuntimePtr> MakeJobRuntime(const JobSpec& spec,
       pipeline::MakePlan(options, spec.model, spec.train->spec().input_shape,
                          spec.dtype, spec.device));
   const pipeline::Plan& plan = runtime->plan;
+  TROUPE_RETURN_IF_ERROR(CheckSize(plan));
   for (int rank = 0; rank < plan.mesh.size(); ++rank) {
     runtime->tables.push_back(plan.StageOf(rank).train);
   }

@@ -46,7 +46,8 @@ struct CheckpointOptions {
 };
 
 struct JobSpec {
-  // Made once per rank, in the rank's own thread.
+  // Called for each rank in the rank's own thread, several at once; and before,
+  // to make the plan, in the caller of Job::Start().
   nn::ModelFactory model;
   nn::ops::LossFn loss;
   OptimizerFactory optimizer;

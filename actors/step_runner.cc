@@ -81,7 +81,8 @@ absl::Status StepRunner::Init() {
   optimizer_ = spec.optimizer();
   optimizer_->Attach(*arena_);
   for (int k = 0; k < arena_->num_buckets(); ++k) {
-    updates_.emplace_back(*kernels_, *optimizer_, *arena_, k);
+    updates_.push_back(
+        std::make_shared<BucketUpdate>(kernels_, optimizer_, arena_, k));
   }
   counts_.resize(arena_->num_buckets());
   stats_ = nn::Tensor::Zeros({nn::ops::kNumLossStats}, nn::DType::kF64,
@@ -242,7 +243,16 @@ void StepRunner::BeginBackward(int id) {
                         : Mode::kWeights;
   // Only what the last micro-batch adds completes a gradient.
   counting_ = m == cursor_->table().micro_batches() - 1;
-  if (counting_ && mode != Mode::kWeights) CountGradients(micro.tape);
+  if (counting_) {
+    // A split backward's inputs add to no gradient, and weights of earlier
+    // micro-batches may still come: no bucket is complete yet.
+    weights_begun_ = mode != Mode::kInputs;
+    if (mode == Mode::kWeights) {
+      GiveWhatIsDone();
+    } else {
+      CountGradients(micro.tape);
+    }
+  }
   backward_ = id;
   pass_.emplace(micro.tape, *kernels_, static_cast<nn::GradientSink&>(*this),
                 mode);
@@ -262,12 +272,16 @@ void StepRunner::CountGradients(const nn::Tape& tape) {
     ++counts.readers_left;
   }
   // A bucket that this micro-batch does not touch is complete already.
+  GiveWhatIsDone();
+}
+
+void StepRunner::GiveWhatIsDone() {
   for (int k = 0; k < static_cast<int>(counts_.size()); ++k) GiveIfDone(k);
 }
 
 void StepRunner::GiveIfDone(int bucket) {
   const BucketCounts& counts = counts_[bucket];
-  if (counts.grads_left == 0 &&
+  if (counts.grads_left == 0 && weights_begun_ &&
       !cursor_->Given({SignalKind::kBucketReady, bucket})) {
     arena_->ZeroUnwritten(bucket);
     cursor_->Give({SignalKind::kBucketReady, bucket});
@@ -364,9 +378,9 @@ nn::StepScalars StepRunner::Scalars() const {
 }
 
 comm::Collective StepRunner::ReduceUpdateOf(int bucket) {
-  updates_[bucket].set_scalars(Scalars());
+  updates_[bucket]->set_scalars(Scalars());
   return comm::ReduceUpdate(comm::ReduceOp::kSum, arena_->BucketGrads(bucket),
-                            &updates_[bucket]);
+                            updates_[bucket]);
 }
 
 absl::Status StepRunner::Update(int bucket) {

@@ -127,6 +127,7 @@ class StepRunner : private nn::GradientSink {
   void BeginBackward(int action);
   absl::StatusOr<bool> AdvanceBackward();
   void CountGradients(const nn::Tape& tape);
+  void GiveWhatIsDone();
   void GiveIfDone(int bucket);
   absl::Status Reduce(int action, GroupKind group,
                       const comm::Collective& collective);
@@ -144,12 +145,12 @@ class StepRunner : private nn::GradientSink {
   const bool inline_;
   bool traced_ = false;
 
-  std::unique_ptr<nn::Kernels> kernels_;
+  std::shared_ptr<nn::Kernels> kernels_;
   std::unique_ptr<nn::Module> module_;
-  std::unique_ptr<nn::ParameterArena> arena_;
-  std::unique_ptr<nn::Optimizer> optimizer_;
-  std::vector<int> bucket_of_;         // by Parameter::index
-  std::vector<BucketUpdate> updates_;  // by bucket
+  std::shared_ptr<nn::ParameterArena> arena_;
+  std::shared_ptr<nn::Optimizer> optimizer_;
+  std::vector<int> bucket_of_;                          // by Parameter::index
+  std::vector<std::shared_ptr<BucketUpdate>> updates_;  // by bucket
 
   pipeline::TableCursor train_, evaluate_;
   pipeline::TableCursor* cursor_ = nullptr;
@@ -163,6 +164,7 @@ class StepRunner : private nn::GradientSink {
   std::optional<nn::BackwardPass> pass_;
   int backward_ = -1;  // the action of `pass_`
   bool counting_ = false;
+  bool weights_begun_ = false;  // of the micro-batch that completes gradients
   std::vector<BucketCounts> counts_;
   int in_flight_ = 0;  // collectives launched and not heard of
 };

@@ -2,6 +2,7 @@
 
 #include <sched.h>
 
+#include <cstdint>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -67,10 +68,11 @@ Collective AllReduce(ReduceOp op, nn::Tensor range) {
   return collective;
 }
 
-Collective ReduceUpdate(ReduceOp op, nn::Tensor range, ReplicaUpdate* update) {
+Collective ReduceUpdate(ReduceOp op, nn::Tensor range,
+                        std::shared_ptr<ReplicaUpdate> update) {
   Collective collective = AllReduce(op, std::move(range));
   collective.kind = CollectiveKind::kReduceUpdate;
-  collective.update = update;
+  collective.update = std::move(update);
   return collective;
 }
 
@@ -107,7 +109,7 @@ absl::Status Communicator::RunInline(const Collective& collective,
   const absl::Time deadline = absl::Now() + timeout;
   absl::StatusOr<Event> event = Start(collective, Event());
   if (!event.ok()) return event.status();
-  for (int looks = 0; !event->ready(); ++looks) {
+  for (std::int64_t looks = 0; !event->ready(); ++looks) {
     if (Progress()) continue;
     sched_yield();
     if (looks % kLooksPerClock == 0 && absl::Now() > deadline) {

@@ -37,6 +37,7 @@
 #define COMM_COMMUNICATOR_H_
 
 #include <functional>
+#include <memory>
 #include <string>
 
 #include "absl/status/status.h"
@@ -52,14 +53,14 @@ namespace troupe::comm {
 enum class CollectiveKind { kAllReduce, kBroadcast, kBarrier, kReduceUpdate };
 
 // One collective as a rank asks for it. `range` is reduced or received in
-// place; it stays alive until the event is ready, and ranges of different ranks
-// do not overlap. Empty for a barrier.
+// place; it and `update` stay alive until the event is ready, and ranges of
+// different ranks do not overlap. Empty for a barrier.
 struct Collective {
   CollectiveKind kind = CollectiveKind::kBarrier;
   ReduceOp op = ReduceOp::kSum;
   int root = 0;  // of a broadcast, in the group
   nn::Tensor range;
-  ReplicaUpdate* update = nullptr;  // of a reduce_update; alive as the range
+  std::shared_ptr<ReplicaUpdate> update;  // of a reduce_update
 
   // "all_reduce(sum, f32 x 1024)", "broadcast(root 0, bf16 x 8)", "barrier()";
   // what errors and traces print.
@@ -69,7 +70,8 @@ struct Collective {
 Collective AllReduce(ReduceOp op, nn::Tensor range);
 // Reduces, and updates every rank's replicas from the result
 // (replica_update.h). The ranges keep what they hold.
-Collective ReduceUpdate(ReduceOp op, nn::Tensor range, ReplicaUpdate* update);
+Collective ReduceUpdate(ReduceOp op, nn::Tensor range,
+                        std::shared_ptr<ReplicaUpdate> update);
 Collective Broadcast(int root, nn::Tensor range);
 Collective Barrier();
 

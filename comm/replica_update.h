@@ -8,7 +8,7 @@
 //       ... all_[0][begin + i] -= lr * sum[i], for each element of sum ...
 //     }
 //   };
-//   comm.RunInline(ReduceUpdate(ReduceOp::kSum, gradients, &descent), timeout);
+//   comm.RunInline(ReduceUpdate(ReduceOp::kSum, gradients, descent), timeout);
 //
 // Why: n ranks that sum and then update read and write each gradient and each
 // parameter on every rank, in two passes over memory. Here a chunk is summed,
@@ -41,7 +41,9 @@ class ReplicaUpdate {
 
   // Updates elements [begin, begin + sum.numel()) of this rank's replicas.
   // Called in a thread that drives this rank, for some of the range: the other
-  // ranks do the rest. An error aborts the group.
+  // ranks do the rest, and write into these replicas from their threads. It
+  // does not wait for anything: Abort() waits for it. An error, or an exception
+  // (kInternal), aborts the group and leaves the replicas half updated.
   virtual absl::Status Apply(std::int64_t begin, const nn::Tensor& sum) = 0;
 };
 

@@ -132,6 +132,11 @@ absl::StatusOr<Plan> MakePlan(const PlanOptions& options,
         PlanStage(options, factory, stage, dtype, device, shape, stage_plan));
     MakeTables(options, stage, plan.micro_batches, stage_plan);
     TROUPE_RETURN_IF_ERROR(Validate(stage_plan.train));
+    if (stage_plan.train.micro_batches() != plan.micro_batches) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "schedule: stage ", stage, " has ", stage_plan.train.micro_batches(),
+          " micro-batches, the plan ", plan.micro_batches));
+    }
     TROUPE_RETURN_IF_ERROR(Validate(stage_plan.evaluate));
   }
   return plan;

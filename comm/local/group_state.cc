@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <exception>
 #include <utility>
 #include <vector>
 
@@ -24,6 +25,29 @@ static_assert(kLocalGroupSizeMax <= kReductionSourcesMax,
 std::string Ranks(const std::vector<int>& ranks) {
   return absl::StrCat(ranks.size() == 1 ? "rank " : "ranks ",
                       absl::StrJoin(ranks, ", "));
+}
+
+// "f32 and f64 replicas"
+std::string Describe(absl::Span<const nn::Tensor> replicas) {
+  if (replicas.empty()) return "no replicas";
+  return absl::StrCat(
+      absl::StrJoin(replicas, " and ",
+                    [](std::string* out, const nn::Tensor& replica) {
+                      absl::StrAppend(out, nn::DTypeName(replica.dtype()));
+                    }),
+      " replicas");
+}
+
+// Code of a user: what it throws must not pass the group by.
+absl::Status ApplyCaught(ReplicaUpdate& update, std::int64_t begin,
+                         const nn::Tensor& sum) {
+  try {
+    return update.Apply(begin, sum);
+  } catch (const std::exception& e) {
+    return absl::InternalError(e.what());
+  } catch (...) {
+    return absl::InternalError("an exception that is not a std::exception");
+  }
 }
 
 }  // namespace
@@ -49,7 +73,7 @@ void GroupState::Join(int rank, std::uint64_t seq, const Collective& collective,
                        collective.range.numel() == 0
                    ? nullptr
                    : static_cast<char*>(collective.range.raw());
-  slot.update = collective.update;
+  slot.update = collective.update.get();
   if (with_event) slot.event = event;
   slot.signature.store(signature, std::memory_order_relaxed);
   slot.chunks_done.store(0, std::memory_order_relaxed);
@@ -71,9 +95,10 @@ void GroupState::Arm(int rank, std::uint64_t seq, bool with_event,
     if (departed_first_.load() <= seq) effects->failure = Departed(seq);
     return;
   }
+  // Whoever armed before saw no peer yet, perhaps: the last one sees all.
+  if (!Agree(rank, seq, effects)) return;
   if (Cut(signature, size_, chunk_bytes_).chunks() == 0) {
-    char* ranges[kLocalGroupSizeMax];
-    if (Gather(rank, seq, ranges, effects)) Finish(seq, effects);
+    Finish(seq, effects);
   } else if (armed >= kOneEvent) {
     runnable_version_.fetch_add(1);
     effects->wake = true;
@@ -97,6 +122,7 @@ bool GroupState::Claim(Slot* slot, std::uint64_t seq, std::uint64_t* chunk,
 }
 
 bool GroupState::WorkOn(int rank, std::uint64_t seq, Effects* effects) {
+  if (!effects->failure.ok()) return false;
   Slot* const all = slots(seq);
   for (int i = 0; i < size_; ++i) {
     const int block = rank + i < size_ ? rank + i : rank + i - size_;
@@ -107,8 +133,9 @@ bool GroupState::WorkOn(int rank, std::uint64_t seq, Effects* effects) {
     const std::uint64_t signature =
         all[rank].signature.load(std::memory_order_relaxed);
     const Cut cut(signature, size_, chunk_bytes_);
+    if (!Agree(rank, seq, effects)) return false;
     char* ranges[kLocalGroupSizeMax];
-    if (!Gather(rank, seq, ranges, effects)) return false;
+    Gather(seq, ranges);
     effects->failure =
         Compute(rank, seq, cut, cut.BlockBegin(block) + chunk, ranges);
     if (!effects->failure.ok()) return false;
@@ -127,8 +154,7 @@ bool GroupState::WorkOn(int rank, std::uint64_t seq, Effects* effects) {
   return false;
 }
 
-bool GroupState::Gather(int rank, std::uint64_t seq, char** ranges,
-                        Effects* effects) const {
+bool GroupState::Agree(int rank, std::uint64_t seq, Effects* effects) const {
   const Slot* const all = slots(seq);
   const std::uint64_t signature =
       all[rank].signature.load(std::memory_order_relaxed);
@@ -137,9 +163,12 @@ bool GroupState::Gather(int rank, std::uint64_t seq, char** ranges,
       effects->failure = Mismatch(seq, std::min(r, rank), std::max(r, rank));
       return false;
     }
-    ranges[r] = all[r].range;
   }
   return true;
+}
+
+void GroupState::Gather(std::uint64_t seq, char** ranges) const {
+  for (int r = 0; r < size_; ++r) ranges[r] = slots(seq)[r].range;
 }
 
 struct GroupState::Piece {
@@ -196,18 +225,14 @@ absl::Status GroupState::UpdateReplicas(int rank, std::uint64_t seq,
   void* const to = sum.raw();
   ReduceTree(piece.reduction, sources, absl::Span<void* const>(&to, 1),
              static_cast<std::size_t>(piece.count));
+  TROUPE_RETURN_IF_ERROR(CompareReplicas(rank, seq));
   const Slot* const all = slots(seq);
   ReplicaUpdate& mine = *all[rank].update;
-  TROUPE_RETURN_IF_ERROR(mine.Apply(piece.begin, sum));
+  TROUPE_RETURN_IF_ERROR(ApplyCaught(mine, piece.begin, sum));
   const absl::Span<const nn::Tensor> updated = mine.replicas();
   for (int r = 0; r < size_; ++r) {
     if (r == rank) continue;
     const absl::Span<const nn::Tensor> theirs = all[r].update->replicas();
-    if (theirs.size() != updated.size()) {
-      return absl::FailedPreconditionError(absl::StrCat(
-          "collective ", seq, " of the group differs: rank ", rank, " updates ",
-          updated.size(), " replicas, rank ", r, " ", theirs.size()));
-    }
     for (std::size_t i = 0; i < updated.size(); ++i) {
       const std::size_t bytes = piece.BytesOf(updated[i].dtype());
       const std::size_t offset = static_cast<std::size_t>(piece.begin) *
@@ -215,6 +240,24 @@ absl::Status GroupState::UpdateReplicas(int rank, std::uint64_t seq,
       std::memcpy(static_cast<char*>(theirs[i].raw()) + offset,
                   static_cast<const char*>(updated[i].raw()) + offset, bytes);
     }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status GroupState::CompareReplicas(int rank, std::uint64_t seq) const {
+  const Slot* const all = slots(seq);
+  const absl::Span<const nn::Tensor> mine = all[rank].update->replicas();
+  for (int r = 0; r < size_; ++r) {
+    const absl::Span<const nn::Tensor> theirs = all[r].update->replicas();
+    const bool alike =
+        std::equal(mine.begin(), mine.end(), theirs.begin(), theirs.end(),
+                   [](const nn::Tensor& a, const nn::Tensor& b) {
+                     return a.dtype() == b.dtype();
+                   });
+    if (alike) continue;
+    return absl::FailedPreconditionError(absl::StrCat(
+        "collective ", seq, " of the group differs: rank ", rank, " updates ",
+        Describe(mine), ", rank ", r, " updates ", Describe(theirs)));
   }
   return absl::OkStatus();
 }

@@ -21,7 +21,8 @@
 //
 // Nobody waits for a rank that works, except Abort(): a thread touches ranges
 // and slots only between Enter() and Leave(), and Abort() lets nobody enter and
-// waits until all have left. What is between them never blocks.
+// waits until all have left. What is between them never blocks; it includes a
+// user's ReplicaUpdate::Apply(), which must not either.
 //
 // The ring is reused: a claim word carries the generation of its operation, so
 // a thread that looked at an old one cannot claim in a new one. All other
@@ -86,10 +87,11 @@ class GroupState {
     return static_cast<std::uint32_t>(operation(seq).armed.load(
                std::memory_order_acquire)) == static_cast<std::uint32_t>(size_);
   }
-  // One chunk of a runnable operation; false when none is left to claim.
+  // One chunk of a runnable operation; false when none is left to claim, and
+  // where there is a failure in `effects`, before or now.
   bool WorkOn(int rank, std::uint64_t seq, Effects* effects);
   // Says so in `effects` when a rank that has joined `seq` joined another one
-  // than `rank`. Early notice only: WorkOn() and Arm() find it in any case.
+  // than `rank`. Early notice only: the last to arm finds it in any case.
   void CompareWithPeers(int rank, std::uint64_t seq, Effects* effects) const;
 
   bool finished(std::uint64_t seq) const {
@@ -168,8 +170,10 @@ class GroupState {
                        std::uint64_t chunk, char* const* ranges);
   absl::Status UpdateReplicas(int rank, std::uint64_t seq, const Piece& piece,
                               absl::Span<const void* const> sources);
-  bool Gather(int rank, std::uint64_t seq, char** ranges,
-              Effects* effects) const;
+  absl::Status CompareReplicas(int rank, std::uint64_t seq) const;
+  // False where a rank's signature is another than that of `rank`.
+  bool Agree(int rank, std::uint64_t seq, Effects* effects) const;
+  void Gather(std::uint64_t seq, char** ranges) const;
   void Finish(std::uint64_t seq, Effects* effects);
   void Wake(bool idle_only);
   absl::Status Mismatch(std::uint64_t seq, int a, int b) const;

@@ -59,7 +59,7 @@ class Waiter {
   int* const spins_;
   const int spins_now_;
   absl::Time deadline_ = absl::InfinitePast();
-  int waits_ = 0;
+  std::int64_t waits_ = 0;
 };
 
 class LocalCommunicator : public Communicator {

@@ -52,7 +52,11 @@ class Optimizer {
   virtual bool NeedsAllBuckets() const { return false; }
 
   // True where what becomes of an element depends on that element alone, so
-  // that a bucket may be updated in parts, with the same bits.
+  // that a bucket may be updated in parts, with the same bits. Then all that
+  // the optimizer keeps for an element lies in states of the arena, and it may
+  // be called any number of times in a step: in a group that reduces and
+  // updates in one pass, a rank updates some parts and gets the values and
+  // states of the others from its peers.
   virtual bool IsElementwise() const { return false; }
 };
 

@@ -18,6 +18,7 @@
 #include "gtest/gtest.h"
 #include "nn/kernels/cpu/cpu_kernels.h"
 #include "nn/models/models.h"
+#include "nn/optim/sgd.h"
 #include "tests/actors/test_job.h"
 
 namespace troupe::actors {
@@ -197,6 +198,87 @@ TEST(FailureTest, AModelThatThrowsEndsAllRanks) {
   const absl::Status status = RunBadly(spec);
   EXPECT_THAT(std::string(status.message()),
               HasSubstr("compute: a module of the user's threw"));
+}
+
+// Throws at the so many-th update of all that share the count.
+class ThrowingSgd : public nn::Sgd {
+ public:
+  explicit ThrowingSgd(std::shared_ptr<std::atomic<int>> left)
+      : nn::Sgd(nn::SgdOptions()), left_(std::move(left)) {}
+  absl::Status UpdateRange(nn::Kernels& kernels, const nn::StepScalars& scalars,
+                           nn::ParameterArena& arena,
+                           const nn::ArenaRange& range,
+                           const nn::Tensor& grads) override {
+    if (left_->fetch_sub(1) == 0) {
+      throw std::runtime_error("a user's optimizer threw");
+    }
+    return nn::Sgd::UpdateRange(kernels, scalars, arena, range, grads);
+  }
+
+ private:
+  const std::shared_ptr<std::atomic<int>> left_;
+};
+
+OptimizerFactory ThrowAfter(int updates) {
+  auto left = std::make_shared<std::atomic<int>>(updates);
+  return [left] { return std::make_unique<ThrowingSgd>(left); };
+}
+
+// Also within a collective, where it updates what it has reduced.
+TEST(FailureTest, AnOptimizerThatThrowsEndsAllRanks) {
+  for (std::int64_t inline_bytes : {0, 1 << 30}) {
+    JobSpec spec = TinyCnnJob(3, 1'000'000);
+    spec.plan.global_batch_size = 48;
+    spec.plan.inline_bytes = inline_bytes;
+    spec.optimizer = ThrowAfter(20);
+    const absl::Status status = RunBadly(spec);
+    EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
+    EXPECT_THAT(std::string(status.message()),
+                HasSubstr("compute: a user's optimizer threw"));
+  }
+}
+
+// A fused update is in flight when its rank fails: nothing of the rank may be
+// gone while peers work on it.
+TEST(FailureTest, SimulatedRanksFailDuringUpdatesUnderManySeeds) {
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    JobSpec spec = TinyCnnJob(3, 5);
+    spec.kernels = [] {
+      nn::CpuKernelOptions cpu;
+      cpu.onednn = false;
+      return nn::CreateCpuKernels(cpu);
+    };
+    spec.plan.global_batch_size = 6;
+    spec.plan.inline_bytes = 1 << 30;
+    spec.plan.buckets.first_bucket_bytes = spec.plan.buckets.bucket_bytes = 1;
+    spec.optimizer = ThrowAfter(static_cast<int>(seed % 23));
+    SimulationOptions options;
+    options.seed = seed;
+    Simulation simulation(spec, options);
+    const absl::Status status = simulation.Run().status();
+    ASSERT_THAT(std::string(status.message()),
+                HasSubstr("a user's optimizer threw"))
+        << "seed " << seed;
+  }
+}
+
+TEST(FailureTest, FactoriesThatFailBeforeAnythingStarts) {
+  JobSpec spec = TinyCnnJob(2, 10);
+  spec.optimizer = [] { return nullptr; };
+  EXPECT_EQ(RunBadly(spec),
+            absl::InvalidArgumentError("JobSpec: optimizer made none"));
+  spec.optimizer = []() -> std::unique_ptr<nn::Optimizer> {
+    throw std::runtime_error("no optimizer today");
+  };
+  EXPECT_EQ(RunBadly(spec), absl::InternalError("no optimizer today"));
+}
+
+TEST(FailureTest, MoreRanksThanAProcessHolds) {
+  JobSpec spec = TinyCnnJob(512, 10);
+  spec.plan.global_batch_size = 512;
+  EXPECT_EQ(RunBadly(spec),
+            absl::InvalidArgumentError("mesh dp=512 pp=1 has 512 ranks; one "
+                                       "process has at most 256"));
 }
 
 // Strands fail while the crew is still being spawned: many times, since it

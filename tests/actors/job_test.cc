@@ -11,6 +11,7 @@
 #include "absl/synchronization/notification.h"
 #include "actors/checkpoint/checkpoint.h"
 #include "gtest/gtest.h"
+#include "nn/models/models.h"
 #include "nn/optim/sgd.h"
 #include "nn/serialize/file_system.h"
 #include "tests/actors/test_job.h"
@@ -133,8 +134,30 @@ TEST(JobTest, EvaluatesEverySampleOnceAtAnyWidth) {
   }
 }
 
-TEST(JobTest, ResumingIsBitEqualToGoingOn) {
+// More collectives in flight than a group holds unless it is told.
+TEST(JobTest, HundredsOfBuckets) {
+  JobSpec spec = TinyCnnJob(2, 3);
+  spec.model = [] {
+    std::vector<std::int64_t> widths(150, 4);
+    widths.front() = 28 * 28;
+    widths.back() = 10;
+    return nn::MakeMlp(widths, {});
+  };
+  spec.plan.inline_bytes = 0;
+  spec.plan.buckets.first_bucket_bytes = spec.plan.buckets.bucket_bytes = 1;
+  const Reports reports = RunWell(spec);
+  EXPECT_EQ(reports.info.plan.stages[0].buckets.size(), 298u);
+  EXPECT_EQ(reports.steps.size(), 3u);
+}
+
+class ResumeTest : public testing::TestWithParam<std::int64_t> {};
+
+INSTANTIATE_TEST_SUITE_P(LaunchedAndInline, ResumeTest,
+                         testing::Values(0, 1 << 30));
+
+TEST_P(ResumeTest, IsBitEqualToGoingOn) {
   JobSpec spec = TinyCnnJob(2, 20);
+  spec.plan.inline_bytes = GetParam();
   spec.checkpoint.dir = FreshFolder("straight");
   const Reports straight = RunWell(spec);
   spec.checkpoint.dir = FreshFolder("halved");

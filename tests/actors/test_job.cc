@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "data/registry.h"
 #include "gtest/gtest.h"
 #include "nn/models/models.h"
@@ -50,7 +51,10 @@ std::vector<double> Reports::losses() const {
 std::string FreshFolder(const std::string& name) {
   const std::string path = absl::StrCat(
       testing::TempDir(), "/",
-      testing::UnitTest::GetInstance()->current_test_info()->name(), "_", name);
+      absl::StrReplaceAll(
+          testing::UnitTest::GetInstance()->current_test_info()->name(),
+          {{"/", "_"}}),
+      "_", name);
   nn::PosixFileSystem files;
   files.RemoveAll(path).IgnoreError();  // of an earlier run
   EXPECT_TRUE(files.CreateFolder(path).ok()) << path;

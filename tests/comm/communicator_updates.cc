@@ -2,7 +2,9 @@
 // all-reduce and an update on every rank would give them, whoever drives.
 
 #include <memory>
+#include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/time/time.h"
@@ -49,13 +51,13 @@ class Momentum : public ReplicaUpdate {
   std::vector<Tensor> replicas_;
 };
 
-using Updates = std::vector<std::unique_ptr<Momentum>>;
+using Updates = std::vector<std::shared_ptr<Momentum>>;
 
 Updates MakeUpdates(int size, std::int64_t count,
                     nn::CachingAllocator& allocator) {
   Updates updates;
   for (int r = 0; r < size; ++r) {
-    updates.push_back(std::make_unique<Momentum>(count, allocator));
+    updates.push_back(std::make_shared<Momentum>(count, allocator));
   }
   return updates;
 }
@@ -110,10 +112,9 @@ TEST_P(CommunicatorSuite, UpdatesReplicasStepByStep) {
         gradients.push_back(Gradients(size, count, step, allocator_));
         std::vector<Event> events;
         for (int r = 0; r < size; ++r) {
-          events.push_back(
-              *ranks[r]->Start(ReduceUpdate(ReduceOp::kSum, gradients[step][r],
-                                            updates[r].get()),
-                               Event()));
+          events.push_back(*ranks[r]->Start(
+              ReduceUpdate(ReduceOp::kSum, gradients[step][r], updates[r]),
+              Event()));
         }
         Step(ranks, /*seed=*/count + step, events);
       }
@@ -134,7 +135,7 @@ TEST_P(CommunicatorSuite, UpdatesReplicasInThreads) {
       InThreads(ranks, [&](Communicator& comm, int rank) {
         for (int step = 0; step < 2; ++step) {
           const Collective collective = ReduceUpdate(
-              ReduceOp::kSum, gradients[step][rank], updates[rank].get());
+              ReduceOp::kSum, gradients[step][rank], updates[rank]);
           if ((rank + step) % 2 == 0) {
             EXPECT_TRUE(comm.RunInline(collective, kTimeout).ok());
           } else {
@@ -157,8 +158,7 @@ TEST_P(CommunicatorSuite, AnUpdateThatFailsAbortsTheGroup) {
   std::vector<Event> events;
   for (int r = 0; r < 2; ++r) {
     events.push_back(*ranks[r]->Start(
-        ReduceUpdate(ReduceOp::kSum, Floats(1, r, 1000), updates[r].get()),
-        Event()));
+        ReduceUpdate(ReduceOp::kSum, Floats(1, r, 1000), updates[r]), Event()));
   }
   Step(ranks, /*seed=*/1, events);
   for (const Event& event : events) {
@@ -179,7 +179,7 @@ TEST_P(CommunicatorSuite, AnUpdateThatFailsInlineEndsAllRanks) {
       status = comm.RunInline(
           ReduceUpdate(ReduceOp::kSum,
                        TestRange(DType::kF32, 30011, kSeed, rank, allocator_),
-                       updates[rank].get()),
+                       updates[rank]),
           kTimeout);
     }
     EXPECT_EQ(status, absl::DataLossError("the optimizer lost its state"));
@@ -190,7 +190,7 @@ TEST_P(CommunicatorSuite, AReduceIsNoReduceUpdate) {
   const Ranks ranks = Make(2);
   const Updates updates = MakeUpdates(1, 4, allocator_);
   const Event one = *ranks[0]->Start(
-      ReduceUpdate(ReduceOp::kSum, Floats(1, 0), updates[0].get()), Event());
+      ReduceUpdate(ReduceOp::kSum, Floats(1, 0), updates[0]), Event());
   const absl::StatusOr<Event> other =
       ranks[1]->Start(AllReduce(ReduceOp::kSum, Floats(1, 1)), Event());
   ASSERT_TRUE(other.ok());
@@ -203,37 +203,98 @@ TEST_P(CommunicatorSuite, AReduceIsNoReduceUpdate) {
 // Replicas that cannot be updated from the range: nothing is started.
 TEST_P(CommunicatorSuite, RefusesReplicasThatDoNotFit) {
   const Ranks ranks = Make(2);
-  const auto error = [&](ReplicaUpdate* update) {
+  const auto error = [&](std::shared_ptr<ReplicaUpdate> update) {
     const auto event = ranks[0]->Start(
         ReduceUpdate(ReduceOp::kSum, Floats(1, 0), update), Event());
     EXPECT_EQ(event.status().code(), absl::StatusCode::kInvalidArgument);
     return std::string(event.status().message());
   };
   EXPECT_EQ(error(nullptr), "reduce_update(sum, f32 x 4): there is no update");
-  Momentum longer(5, allocator_);
-  EXPECT_EQ(error(&longer),
+  EXPECT_EQ(error(std::make_shared<Momentum>(5, allocator_)),
             "reduce_update(sum, f32 x 4): a replica has 5 elements");
 }
 
-class NoReplicas : public ReplicaUpdate {
+// Replicas of other dtypes, or of another number.
+class OtherReplicas : public ReplicaUpdate {
  public:
-  absl::Span<const Tensor> replicas() const override { return {}; }
+  explicit OtherReplicas(std::vector<Tensor> replicas)
+      : replicas_(std::move(replicas)) {}
+  absl::Span<const Tensor> replicas() const override { return replicas_; }
   absl::Status Apply(std::int64_t, const Tensor&) override {
+    applied = true;
     return absl::OkStatus();
+  }
+
+  bool applied = false;
+
+ private:
+  std::vector<Tensor> replicas_;
+};
+
+TEST_P(CommunicatorSuite, RanksWithOtherReplicasAreNamedBeforeAnyUpdate) {
+  const Tensor narrow = Tensor::Zeros({4}, DType::kF32, allocator_);
+  for (const auto& [replicas, text] :
+       std::vector<std::pair<std::vector<Tensor>, std::string>>{
+           {{}, "no replicas"}, {{narrow, narrow}, "f32 and f32 replicas"}}) {
+    const Ranks ranks = Make(2);
+    const auto usual = std::make_shared<Momentum>(4, allocator_);
+    const auto unusual = std::make_shared<OtherReplicas>(replicas);
+    const Event one = *ranks[0]->Start(
+        ReduceUpdate(ReduceOp::kSum, Floats(1, 0), usual), Event());
+    const Event other = *ranks[1]->Start(
+        ReduceUpdate(ReduceOp::kSum, Floats(1, 1), unusual), Event());
+    Step(ranks, /*seed=*/1, {one, other});
+    EXPECT_THAT(std::string(one.status().message()),
+                testing::AllOf(HasSubstr("updates f32 and f64 replicas"),
+                               HasSubstr("updates " + text)));
+    EXPECT_EQ(one.status(), other.status());
+    EXPECT_EQ(usual->updated, 0);
+    EXPECT_FALSE(unusual->applied);
+  }
+}
+
+class ThrowingUpdate : public Momentum {
+ public:
+  using Momentum::Momentum;
+  absl::Status Apply(std::int64_t, const Tensor&) override {
+    throw std::runtime_error("a user's optimizer threw");
   }
 };
 
-TEST_P(CommunicatorSuite, RanksWithOtherReplicasAreNamed) {
+TEST_P(CommunicatorSuite, AnUpdateThatThrowsAbortsTheGroup) {
   const Ranks ranks = Make(2);
-  Momentum two(4, allocator_);
-  NoReplicas none;
-  const Event one = *ranks[0]->Start(
-      ReduceUpdate(ReduceOp::kSum, Floats(1, 0), &two), Event());
-  const Event other = *ranks[1]->Start(
-      ReduceUpdate(ReduceOp::kSum, Floats(1, 1), &none), Event());
-  Step(ranks, /*seed=*/1, {one, other});
-  EXPECT_THAT(std::string(one.status().message()), HasSubstr("replicas"));
-  EXPECT_EQ(one.status(), other.status());
+  const std::shared_ptr<Momentum> updates[] = {
+      std::make_shared<Momentum>(30011, allocator_),
+      std::make_shared<ThrowingUpdate>(30011, allocator_)};
+  InThreads(ranks, [&](Communicator& comm, int rank) {
+    absl::Status status;
+    for (int step = 0; step < 1000 && status.ok(); ++step) {
+      status = comm.RunInline(
+          ReduceUpdate(ReduceOp::kSum, Floats(1, rank, 30011), updates[rank]),
+          kTimeout);
+    }
+    EXPECT_EQ(status, absl::InternalError("a user's optimizer threw"));
+  });
+}
+
+// What comes after the failed one in the same look must not hide it.
+TEST_P(CommunicatorSuite, AnUpdateThatFailsIsNotLostAmongOthers) {
+  for (std::uint64_t seed : {1, 2, 3, 4, 5}) {
+    const Ranks ranks = Make(2);
+    const Updates failing = MakeUpdates(2, 4, allocator_);
+    const Updates sound = MakeUpdates(2, 4, allocator_);
+    std::vector<Event> events;
+    for (const Updates* updates : {&failing, &sound}) {
+      for (int r = 0; r < 2; ++r) {
+        failing[r]->error = absl::DataLossError("the state is lost");
+        events.push_back(*ranks[r]->Start(
+            ReduceUpdate(ReduceOp::kSum, Floats(1, r), (*updates)[r]),
+            Event()));
+      }
+    }
+    Step(ranks, seed, events);
+    EXPECT_EQ(events[0].status(), absl::DataLossError("the state is lost"));
+  }
 }
 
 }  // namespace

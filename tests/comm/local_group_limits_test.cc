@@ -68,8 +68,9 @@ TEST(Cut, GivesEachRankAChunkOfASmallRangeAndCoversAll) {
 TEST(Signature, KeepsEverythingThatRanksMustShare) {
   const nn::Tensor range =
       nn::Tensor::Meta({1000000}, nn::DType::kU8, nn::Device());
-  for (const Collective& collective : {AllReduce(ReduceOp::kProduct, range),
-                                       Broadcast(255, range), Barrier()}) {
+  for (const Collective& collective :
+       {AllReduce(ReduceOp::kProduct, range), Broadcast(255, range), Barrier(),
+        ReduceUpdate(ReduceOp::kMax, range, nullptr)}) {
     EXPECT_EQ(internal::Unpack(internal::Pack(collective)).ToString(),
               collective.ToString());
   }

@@ -203,6 +203,15 @@ TEST(PlanTest, CutsThatDoNotFit) {
       "mesh.pp to 1");
 }
 
+TEST(PlanTest, AScheduleHasThePlansMicroBatches) {
+  PlanOptions options = Options(Mesh(1), 64, 16);
+  options.schedule = [](const Mesh&, int, int micro_batches) {
+    return GPipeTable(micro_batches - 1);
+  };
+  EXPECT_EQ(ErrorOf(options),
+            "schedule: stage 0 has 3 micro-batches, the plan 4");
+}
+
 TEST(PlanTest, ShapeErrorsNameTheModule) {
   EXPECT_EQ(ErrorOf(Options(Mesh(2), 64), LeNet, {28, 28, 3}),
             "in module 0: conv2d takes x[N, H, W, C] and w[O, C, R, S] of one "

@@ -205,7 +205,8 @@ TEST(TableCursorDeathTest, TwiceIsABug) {
 
 TEST(TableCursorTest, KindsAreSorted) {
   std::string compute, receive, collective;
-  const StepTable all = *ParseTable("F0 B0 I0 W0 RA0 SA0 RG0 SG0 LR AR0 UP0");
+  const StepTable all =
+      *ParseTable("F0 B0 I0 W0 RA0 SA0 RG0 SG0 LR AR0 UP0 RU1");
   for (const Action& action : all.actions) {
     if (IsCompute(action.kind)) absl::StrAppend(&compute, action.ToString());
     if (IsReceive(action.kind)) absl::StrAppend(&receive, action.ToString());
@@ -215,7 +216,7 @@ TEST(TableCursorTest, KindsAreSorted) {
   }
   EXPECT_EQ(compute, "F0B0I0W0");
   EXPECT_EQ(receive, "RA0RG0");
-  EXPECT_EQ(collective, "LRAR0");
+  EXPECT_EQ(collective, "LRAR0RU1");
 }
 
 }  // namespace
