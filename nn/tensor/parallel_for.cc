@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -15,7 +16,14 @@ void ParallelFor(int threads, std::int64_t count,
   };
   std::vector<std::thread> others;
   const std::int64_t helpers = std::min<std::int64_t>(threads, count) - 1;
-  for (std::int64_t t = 0; t < helpers; ++t) others.emplace_back(work);
+  others.reserve(static_cast<std::size_t>(std::max<std::int64_t>(helpers, 0)));
+  try {
+    while (static_cast<std::int64_t>(others.size()) < helpers) {
+      others.emplace_back(work);
+    }
+  } catch (const std::system_error&) {
+    // No more threads to be had: those that there are do all pieces.
+  }
   work();
   for (std::thread& other : others) other.join();
 }

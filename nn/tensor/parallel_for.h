@@ -7,7 +7,8 @@
 //   });
 //
 // Returns when all is done. The caller's thread is one of them; with one
-// thread or one piece there is no other.
+// thread or one piece there is no other. Where the system refuses a thread, the
+// others do its part.
 
 #ifndef NN_TENSOR_PARALLEL_FOR_H_
 #define NN_TENSOR_PARALLEL_FOR_H_

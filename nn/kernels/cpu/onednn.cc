@@ -80,15 +80,16 @@ struct Descriptors {
 
 class OneDnn::Impl {
  public:
-  Impl(int threads, CachingAllocator& allocator)
-      : threads_(threads), allocator_(allocator) {}
-
-  void UseThreads() const { omp_set_num_threads(threads_); }
+  explicit Impl(CachingAllocator& allocator) : allocator_(allocator) {}
 
   absl::Status Conv(Way way, const ImageShape& shape, const float* a,
                     const float* b, float* result) {
-    auto [it, is_new] = primitives_.try_emplace(KeyOf(way, shape));
-    if (is_new) it->second = Make(way, shape);
+    const Key key = KeyOf(way, shape);
+    auto it = primitives_.find(key);
+    // Made first: where oneDNN throws, nothing is left for the next call.
+    if (it == primitives_.end()) {
+      it = primitives_.emplace(key, Make(way, shape)).first;
+    }
     Primitive& p = *it->second;
     float* first = const_cast<float*>(a);
     float* second = const_cast<float*>(b);
@@ -177,7 +178,6 @@ class OneDnn::Impl {
     p.reorder_args = {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}};
   }
 
-  const int threads_;
   CachingAllocator& allocator_;
   dnnl::engine engine_{dnnl::engine::kind::cpu, 0};
   dnnl::stream stream_{engine_};
@@ -186,7 +186,7 @@ class OneDnn::Impl {
 };
 
 OneDnn::OneDnn(int threads, CachingAllocator& allocator)
-    : impl_(std::make_unique<Impl>(threads, allocator)) {}
+    : threads_(threads), allocator_(allocator) {}
 
 OneDnn::~OneDnn() = default;
 
@@ -214,7 +214,7 @@ bool OneDnn::WantsConv(Way way, const ImageShape& d) {
 absl::Status OneDnn::Linear(Way way, std::int64_t n, std::int64_t k,
                             std::int64_t m, const float* a, const float* b,
                             bool accumulate, float* result) {
-  impl_->UseThreads();
+  omp_set_num_threads(threads_);
   const float beta = accumulate ? 1.0f : 0.0f;
   dnnl_status_t status = dnnl_success;
   switch (way) {
@@ -236,8 +236,9 @@ absl::Status OneDnn::Linear(Way way, std::int64_t n, std::int64_t k,
 
 absl::Status OneDnn::Conv(Way way, const ImageShape& d, const float* a,
                           const float* b, float* result) {
-  impl_->UseThreads();
+  omp_set_num_threads(threads_);
   try {
+    if (!impl_) impl_ = std::make_unique<Impl>(allocator_);
     return impl_->Conv(way, d, a, b, result);
   } catch (const dnnl::error& error) {
     return absl::InternalError(absl::StrCat(

@@ -51,6 +51,11 @@ class OneDnn {
 
  private:
   class Impl;
+
+  const int threads_;
+  CachingAllocator& allocator_;
+  // Engine, stream and primitives; made by the first Conv(), which reports what
+  // they throw.
   std::unique_ptr<Impl> impl_;
 };
 

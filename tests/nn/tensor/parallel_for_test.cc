@@ -1,6 +1,10 @@
 #include "nn/tensor/parallel_for.h"
 
+#include <pthread.h>
+
 #include <atomic>
+#include <cstddef>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -35,6 +39,22 @@ TEST(ParallelFor, PiecesRunAtTheSameTime) {
     while (begun < 2) std::this_thread::yield();
   });
   EXPECT_EQ(begun, 2);
+}
+
+// Threads with a stack larger than the address space cannot be made.
+TEST(ParallelFor, GoesOnWhereNoThreadCanBeMade) {
+  pthread_attr_t usual, huge;
+  ASSERT_EQ(pthread_getattr_default_np(&usual), 0);
+  ASSERT_EQ(pthread_getattr_default_np(&huge), 0);
+  ASSERT_EQ(pthread_attr_setstacksize(&huge, std::size_t{1} << 56), 0);
+  ASSERT_EQ(pthread_setattr_default_np(&huge), 0);
+  EXPECT_THROW(std::thread([] {}).join(), std::system_error);
+  std::vector<std::atomic<int>> done(100);
+  ParallelFor(/*threads=*/4, /*count=*/100, [&](std::int64_t i) { ++done[i]; });
+  for (const std::atomic<int>& times : done) EXPECT_EQ(times, 1);
+  ASSERT_EQ(pthread_setattr_default_np(&usual), 0);
+  pthread_attr_destroy(&usual);
+  pthread_attr_destroy(&huge);
 }
 
 }  // namespace
