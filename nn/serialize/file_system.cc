@@ -231,10 +231,7 @@ absl::Status PosixFileSystem::Exchange(const std::string& a,
   if (errno != EINVAL && errno != ENOSYS) {
     return FileError(errno, absl::StrCat("rename ", a, " to"), b);
   }
-  const std::string aside = b + ".aside";
-  TROUPE_RETURN_IF_ERROR(Rename(b, aside));
-  TROUPE_RETURN_IF_ERROR(Rename(a, b));
-  return Rename(aside, a);
+  return ExchangeByRenames(*this, a, b);
 }
 
 absl::Status PosixFileSystem::RemoveAll(const std::string& path) {
@@ -242,6 +239,23 @@ absl::Status PosixFileSystem::RemoveAll(const std::string& path) {
   std::filesystem::remove_all(path, error);
   if (error) return FileError(error.value(), "remove", path);
   return absl::OkStatus();
+}
+
+absl::Status ExchangeByRenames(FileSystem& files, const std::string& a,
+                               const std::string& b) {
+  const std::string aside = a + ".aside";
+  TROUPE_RETURN_IF_ERROR(files.RemoveAll(aside));  // of a crash in here
+  TROUPE_RETURN_IF_ERROR(files.Rename(b, aside));
+  absl::Status status = files.Rename(a, b);
+  const bool halfway = status.ok();
+  if (halfway) status = files.Rename(aside, a);
+  if (status.ok()) return status;
+  const bool back =
+      (!halfway || files.Rename(b, a).ok()) && files.Rename(aside, b).ok();
+  if (back) return status;
+  return absl::Status(status.code(),
+                      absl::StrCat(status.message(), "; what was ", b,
+                                   " is called ", aside, " now"));
 }
 
 absl::StatusOr<std::string> ReadWholeFile(FileSystem& files,

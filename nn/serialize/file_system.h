@@ -106,6 +106,13 @@ class PosixFileSystem : public FileSystem {
 absl::Status FileError(int error, absl::string_view verb,
                        absl::string_view path);
 
+// FileSystem::Exchange() for disks that cannot do it in one step. After an
+// error both have their old names, or the error says where `b` is. After a
+// crash either may be missing; what was `b` may lie in `a` + ".aside", a name
+// that later calls, and whoever cleans up what begins with `a`, remove.
+absl::Status ExchangeByRenames(FileSystem& files, const std::string& a,
+                               const std::string& b);
+
 // A whole file of at most `bytes_max` bytes.
 absl::StatusOr<std::string> ReadWholeFile(FileSystem& files,
                                           const std::string& path,

@@ -74,6 +74,34 @@ TEST_F(FileSystemTest, RenameAndExchange) {
   EXPECT_EQ(files_.List(root_).value(), (Names{"b", "c"}));
 }
 
+// Changes: remove a leftover, b aside, a to b, aside to a.
+TEST_F(FileSystemTest, ExchangeByRenamesLosesNothing) {
+  const std::string a = root_ + "/a", b = root_ + "/b";
+  for (int fail = 0; fail <= 4; ++fail) {
+    Write("a", "A");
+    Write("b", "B");
+    Write("a.aside", "left by a crash");
+    FaultyFileSystem faulty;
+    if (fail < 4) faulty.FailAt(fail, EIO);
+    EXPECT_EQ(ExchangeByRenames(faulty, a, b).ok(), fail == 4) << fail;
+    EXPECT_EQ(faulty.failed(), fail < 4);
+    EXPECT_EQ(Read("a") + Read("b"), fail == 4 ? "BA" : "AB") << fail;
+    EXPECT_EQ(files_.Exists(a + ".aside"), fail == 0) << fail;
+  }
+}
+
+TEST_F(FileSystemTest, ExchangeByRenamesSaysWhereThingsAre) {
+  Write("a", "A");
+  Write("b", "B");
+  FaultyFileSystem faulty;
+  faulty.CrashAt(2);
+  const std::string a = root_ + "/a", b = root_ + "/b";
+  EXPECT_EQ(ExchangeByRenames(faulty, a, b).message(),
+            "cannot rename to " + b + ": Input/output error; check the disk; " +
+                "what was " + b + " is called " + a + ".aside now");
+  EXPECT_EQ(Read("a.aside"), "B");
+}
+
 TEST_F(FileSystemTest, ErrorsSayWhatWhereAndWhatToDo) {
   Write("file", "text");
   const std::string file = root_ + "/file";
