@@ -184,6 +184,8 @@ class HeaderReader : public nlohmann::json_sax<Json> {
         return Fail("has a shape of more than 2^63 bytes");
       }
     }
+    // Beside an extent of 0, others may be of any size so far.
+    if (!Shape::Fits(shape_)) return Fail("has extents of 2^60 and more");
     entry_.shape = Shape(shape_);
     entry_.begin = offsets_[0];
     entry_.end = offsets_[1];

@@ -24,7 +24,16 @@ class Shape {
   static constexpr int kMaxRank = 6;
 
   Shape() = default;
-  // CHECK-fails on more than kMaxRank extents or a negative one.
+  // Elements, so that their bytes can be counted in every dtype.
+  static constexpr std::int64_t kMaxNumel = (std::int64_t{1} << 60) - 1;
+
+  // Whether `dims` are extents of a shape: at most kMaxRank of them, none
+  // negative, and at most kMaxNumel elements (zero extents count as 1, so that
+  // no partial product is larger). Ask before making one of what a user or a
+  // file says.
+  static bool Fits(absl::Span<const std::int64_t> dims);
+
+  // CHECK-fails on what does not fit.
   Shape(std::initializer_list<std::int64_t> dims);
   explicit Shape(absl::Span<const std::int64_t> dims);
 
@@ -33,9 +42,8 @@ class Shape {
   std::int64_t operator[](int axis) const {
     return dims_[axis < 0 ? axis + rank_ : axis];
   }
-  void set(int axis, std::int64_t extent) {
-    dims_[axis < 0 ? axis + rank_ : axis] = extent;
-  }
+  // CHECK-fails where the new extents do not fit.
+  void set(int axis, std::int64_t extent);
   std::int64_t numel() const {
     std::int64_t n = 1;
     for (int i = 0; i < rank_; ++i) n *= dims_[i];

@@ -255,6 +255,11 @@ TEST_F(SafetensorsTest, DamagedHeaders) {
                             R"("data_offsets":[0,0])"),
                      0),
             "its header entry \"w\" has a shape of more than 2^63 bytes");
+  EXPECT_EQ(
+      ErrorFor(tensor(R"("dtype":"F32","shape":[0,4294967296,4294967296],)"
+                      R"("data_offsets":[0,0])"),
+               0),
+      "its header entry \"w\" has extents of 2^60 and more");
   EXPECT_EQ(ErrorFor(tensor(R"("dtype":"U8","shape":[1,1,1,1,1,1,1],)"
                             R"("data_offsets":[0,1])"),
                      1),

@@ -29,6 +29,28 @@ TEST(Shape, EqualOnlyInRankAndExtents) {
   EXPECT_NE((Shape{2, 3}), (Shape{2, 3, 1}));
 }
 
+using Dims = std::vector<std::int64_t>;
+
+TEST(Shape, SaysWhatFits) {
+  const std::int64_t big = std::int64_t{1} << 30;
+  EXPECT_TRUE(Shape::Fits({}));
+  EXPECT_TRUE(Shape::Fits(Dims{0, 28, 28, 1}));
+  EXPECT_TRUE(Shape::Fits(Dims{big, big - 1}));
+  EXPECT_FALSE(Shape::Fits(Dims{big, big}));
+  EXPECT_FALSE(Shape::Fits(Dims{big, big, big})) << "wraps to 2^26";
+  EXPECT_FALSE(Shape::Fits(Dims{big, big, big, 0})) << "a product wraps";
+  EXPECT_FALSE(Shape::Fits(Dims{2, -1}));
+  EXPECT_FALSE(Shape::Fits(Dims(7, 1)));
+}
+
+TEST(ShapeDeathTest, RefusesMoreElementsThanCanBeCounted) {
+  const std::int64_t big = std::int64_t{1} << 32;
+  EXPECT_DEATH((Shape{big, big}), "less than 2\\^60 elements");
+  Shape rows = {1, big};
+  EXPECT_DEATH(rows.set(0, big), "less than 2\\^60 elements");
+  EXPECT_DEATH(rows.set(0, -1), "no negative extent");
+}
+
 TEST(ShapeDeathTest, RefusesTooManyOrNegativeExtents) {
   EXPECT_DEATH((Shape{1, 1, 1, 1, 1, 1, 1}), "at most 6 extents");
   EXPECT_DEATH((Shape{2, -1}), "not negative");
