@@ -1,11 +1,13 @@
 #include "nn/modules/module.h"
 
 #include "absl/strings/str_cat.h"
+#include "nn/tensor/check.h"
 
 namespace troupe::nn {
 
 Parameter& Module::Declare(absl::string_view name, const Shape& shape,
                            const Initializer& init, DType dtype) {
+  CheckIsNew(name);
   auto parameter = std::make_unique<Parameter>();
   parameter->name = std::string(name);
   parameter->shape = shape;
@@ -16,8 +18,18 @@ Parameter& Module::Declare(absl::string_view name, const Shape& shape,
   return *parameters_.back().second;
 }
 
+void Module::CheckIsNew(absl::string_view name) const {
+  bool taken = false;
+  for (const auto& [other, parameter] : parameters_) taken |= other == name;
+  for (const auto& child : children_) taken |= child->name_ == name;
+  TROUPE_CHECK(
+      !taken, absl::StrCat("a module has one parameter or child \"", name, "\"")
+                  .c_str());
+}
+
 Module& Module::AddChild(absl::string_view name,
                          std::unique_ptr<Module> child) {
+  CheckIsNew(name);
   child->name_ = std::string(name);
   children_.push_back(std::move(child));
   return *children_.back();

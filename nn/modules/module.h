@@ -60,6 +60,8 @@ class Module {
   }
 
  protected:
+  // Names are unique among a module's parameters and children: CHECK-fails, as
+  // Add() and AddChild() do, on one that is taken.
   Parameter& Declare(absl::string_view name, const Shape& shape,
                      const Initializer& init, DType dtype = DType::kF32);
 
@@ -77,6 +79,7 @@ class Module {
   }
 
  private:
+  void CheckIsNew(absl::string_view name) const;
   void Collect(const std::string& prefix, std::vector<Parameter*>& all);
 
   std::string name_;

@@ -1,11 +1,25 @@
 #include "nn/modules/sequential.h"
 
+#include <algorithm>
+
+#include "absl/strings/numbers.h"
+
 namespace troupe::nn {
 
 Tensor Sequential::Forward(Context& ctx, const Tensor& x) {
   Tensor y = x;
   for (const std::unique_ptr<Module>& child : children()) y = (*child)(ctx, y);
   return y;
+}
+
+int Sequential::NextNumber() const {
+  int next = size();
+  for (const std::unique_ptr<Module>& child : children()) {
+    int number = 0;
+    if (!absl::SimpleAtoi(child->name(), &number)) continue;
+    next = std::max(next, number + 1);
+  }
+  return next;
 }
 
 absl::StatusOr<std::vector<std::unique_ptr<Sequential>>> Sequential::Cut(

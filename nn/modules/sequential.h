@@ -26,7 +26,7 @@ class Sequential : public Module {
  public:
   template <typename M, typename... Args>
   M& Append(Args&&... args) {
-    return Add<M>(absl::StrCat(children().size()), std::forward<Args>(args)...);
+    return Add<M>(absl::StrCat(NextNumber()), std::forward<Args>(args)...);
   }
   int size() const { return static_cast<int>(children().size()); }
 
@@ -37,6 +37,10 @@ class Sequential : public Module {
   //   kInvalidArgument: a cut that is not inside, or not ascending.
   static absl::StatusOr<std::vector<std::unique_ptr<Sequential>>> Cut(
       std::unique_ptr<Sequential> whole, absl::Span<const int> cuts);
+
+ private:
+  // Above those of all children: a part of a cut begins with another than 0.
+  int NextNumber() const;
 };
 
 }  // namespace troupe::nn

@@ -152,6 +152,38 @@ TEST(Sequential, CutKeepsNamesAndOrder) {
             "11.weight[10, 84] 11.bias[10]");
 }
 
+TEST(Sequential, APartOfACutGrowsBehindItsLastChild) {
+  auto parts = *Sequential::Cut(MakeMlp({4, 3, 3, 2}, {}), {1, 3});
+  parts[1]->Append<Linear>(3, 3);  // after "1" and "2"
+  parts[2]->Append<Linear>(2, 2);  // after "3", "4" and "5"
+  EXPECT_EQ(Names(*parts[1]),
+            "1.weight[3, 4] 1.bias[3] 3.weight[3, 3] "
+            "3.bias[3]");
+  EXPECT_EQ(Names(*parts[2]),
+            "3.weight[3, 3] 3.bias[3] 5.weight[2, 3] 5.bias[2] "
+            "6.weight[2, 2] 6.bias[2]");
+}
+
+// Two of one name would be one tensor in a checkpoint.
+class Twice : public Module {
+ public:
+  Twice(const std::string& first, const std::string& second, bool child) {
+    Declare(first, {2}, Initializer::Constant(0));
+    if (child) {
+      Add<Linear>(second, 2, 2);
+    } else {
+      Declare(second, {2}, Initializer::Constant(0));
+    }
+  }
+  Tensor Forward(Context&, const Tensor& x) override { return x; }
+};
+
+TEST(ModuleDeathTest, ANameIsTakenOnce) {
+  EXPECT_EQ(Names(*std::make_unique<Twice>("a", "b", false)), "a[2] b[2]");
+  EXPECT_DEATH(Twice("gain", "gain", false), "one parameter or child \"gain\"");
+  EXPECT_DEATH(Twice("gain", "gain", true), "one parameter or child \"gain\"");
+}
+
 TEST(Sequential, CutRefusesWhatIsNotInside) {
   for (const std::vector<int>& cuts :
        std::vector<std::vector<int>>{{0}, {4}, {-1}, {2, 2}, {3, 1}}) {
