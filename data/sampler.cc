@@ -75,6 +75,12 @@ GlobalBatch Sampler::BatchAt(std::int64_t n) const {
   return batch;
 }
 
+std::int64_t Sampler::BatchesUntil(std::int64_t epochs) const {
+  if (epochs <= first_epoch_) return 0;
+  return BatchesIn(options_.dataset_size - first_consumed_) +
+         (epochs - first_epoch_ - 1) * batches_per_epoch();
+}
+
 absl::Span<const std::int64_t> Sampler::Indices(const GlobalBatch& batch) {
   TROUPE_CHECK(0 <= batch.begin && 0 <= batch.size &&
                    batch.size <= options_.dataset_size - batch.begin,

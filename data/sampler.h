@@ -119,6 +119,10 @@ class Sampler {
                                                    std::int64_t m,
                                                    std::int64_t count);
 
+  // The batches from the start (or the loaded state) to the end of `epochs`
+  // whole epochs of the job; 0 where those are over.
+  std::int64_t BatchesUntil(std::int64_t epochs) const;
+
   // The state after `n` batches since the start or the load; what was merely
   // prefetched does not count. state() is that after all Next() calls.
   SamplerState StateAt(std::int64_t n) const;

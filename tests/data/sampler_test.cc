@@ -203,6 +203,26 @@ TEST(SamplerTest, AnotherBatchSizeGoesOnWithTheRest) {
   EXPECT_EQ(after.Next(), (GlobalBatch{1, 0, 7}));
 }
 
+TEST(SamplerTest, CountsTheBatchesUntilAnEpochsEnd) {
+  for (bool drop_last : {true, false}) {
+    Sampler sampler = Make(Options(23, 5, drop_last));
+    EXPECT_EQ(sampler.BatchesUntil(0), 0);
+    EXPECT_EQ(sampler.BatchesUntil(3), 3 * sampler.batches_per_epoch());
+    // 15 of 23 samples of the second epoch are consumed: 8 are left.
+    const SamplerState state = sampler.StateAt(sampler.batches_per_epoch() + 3);
+    Sampler after = Make(Options(23, 4, drop_last));
+    ASSERT_TRUE(after.Load(state).ok());
+    EXPECT_EQ(after.BatchesUntil(1), 0);
+    EXPECT_EQ(after.BatchesUntil(2), 2);
+    EXPECT_EQ(after.BatchesUntil(4), 2 + 2 * after.batches_per_epoch());
+    for (std::int64_t epochs : {2, 3, 4}) {
+      const std::int64_t n = after.BatchesUntil(epochs);
+      EXPECT_EQ(after.BatchAt(n - 1).epoch, epochs - 1);
+      EXPECT_EQ(after.BatchAt(n), (GlobalBatch{epochs, 0, 4}));
+    }
+  }
+}
+
 TEST(SamplerTest, SkipsARestThatIsTooShortForAStep) {
   Sampler sampler = Make(Options(24, 7));
   SamplerState state = sampler.state();

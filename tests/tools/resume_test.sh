@@ -63,3 +63,15 @@ grep -qx 'trace: trace.json (open it at ui.perfetto.dev)' out.txt ||
 grep -q '"step":90\b' trace.json || die "no step 90"
 run one_rank/whole 96 --resume --trace=trace.json
 grep -q '^trace: trace.json is empty, ' out.txt || die "$(cat out.txt)"
+
+# Epochs stay epochs when the batch size changes on the way: 512 samples, 12
+# steps of 64 end in the middle of epoch 2, 2 of 128 end it, 4 are epoch 3.
+glyphs=(--set data.kind=glyphs --set data.train_count=512)
+run epochs 12 "${glyphs[@]}" --set train.global_batch_size=64
+quietly train --config=tiny.toml "${glyphs[@]}" --resume \
+  --set checkpoint.dir=epochs --set train.global_batch_size=128 \
+  --set train.epochs=3 --set log.file=epochs.jsonl --set log.every=1
+grep -q '^done: 6 steps' out.txt || die "$(cat out.txt)"
+epochs=$(sed -n 's/^{"kind":"train".*"epoch":\([0-9]*\),.*/\1/p' epochs.jsonl)
+[[ $(echo $epochs) == '2 2 3 3 3 3' ]] || die "epochs: $(cat epochs.jsonl)"
+grep -q -e '--set train.epochs=6 --resume' out.txt || die "$(cat out.txt)"

@@ -32,7 +32,6 @@ void RunObserver::OnStart(const actors::JobInfo& info) {
   first_step_ = info.first_step;
   resumed_from_ = info.resumed_from;
   steps_ = info.steps;
-  steps_per_epoch_ = std::max<std::int64_t>(1, info.steps_per_epoch);
   display_.Print(FormatStart(config_, info));
 }
 
@@ -88,7 +87,8 @@ Progress RunObserver::ProgressAt(const actors::StepReport& report) const {
 }
 
 std::int64_t RunObserver::EpochOf(std::int64_t step) const {
-  return (std::max<std::int64_t>(step, 1) - 1) / steps_per_epoch_ + 1;
+  const std::int64_t in_run = std::max<std::int64_t>(step - first_step_, 1);
+  return sampler_.BatchAt(in_run - 1).epoch + 1;
 }
 
 std::optional<double> RunObserver::AccuracyOf(double accuracy) const {

@@ -20,6 +20,7 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "actors/job.h"
+#include "data/sampler.h"
 #include "tools/trainer/config.h"
 #include "tools/trainer/display.h"
 #include "tools/trainer/json_log.h"
@@ -29,11 +30,14 @@ namespace troupe::tools {
 
 class RunObserver : public actors::JobObserver {
  public:
-  // `log` may be null; all outlive the observer.
+  // `sampler` stands where the run begins: steps are in its epochs. `log` may
+  // be null; all others outlive the observer.
   RunObserver(const TrainerConfig& config, bool classification,
-              Display& display, JsonLog* log, std::function<absl::Time()> now)
+              data::Sampler sampler, Display& display, JsonLog* log,
+              std::function<absl::Time()> now)
       : config_(config),
         classification_(classification),
+        sampler_(std::move(sampler)),
         display_(display),
         log_(log),
         now_(std::move(now)) {}
@@ -54,19 +58,21 @@ class RunObserver : public actors::JobObserver {
 
   const absl::Status& status() const { return status_; }
   std::int64_t first_step() const { return first_step_; }
+  // Of a step, 1 after the first; from 1.
+  std::int64_t EpochOf(std::int64_t step) const;
   const std::string& resumed_from() const { return resumed_from_; }
   // By this run.
   std::int64_t samples() const { return samples_; }
 
  private:
   Progress ProgressAt(const actors::StepReport& report) const;
-  std::int64_t EpochOf(std::int64_t step) const;
   std::optional<double> AccuracyOf(double accuracy) const;
   void Log(const std::string& json);
   void Keep(const absl::Status& status);
 
   const TrainerConfig& config_;
   const bool classification_;
+  const data::Sampler sampler_;
   Display& display_;
   JsonLog* const log_;
   const std::function<absl::Time()> now_;
@@ -78,7 +84,6 @@ class RunObserver : public actors::JobObserver {
   std::int64_t first_step_ = 0;
   std::string resumed_from_;
   std::int64_t steps_ = 0;
-  std::int64_t steps_per_epoch_ = 1;
   std::int64_t samples_ = 0;
 };
 

@@ -78,7 +78,10 @@ class Run {
     absl::StatusOr<data::DataSplits> splits =
         data::OpenDataset(DatasetOptionsOf(loaded_.config.data));
     if (!splits.ok()) return DataError(splits.status());
-    TROUPE_ASSIGN_OR_RETURN(spec_, BuildSpec(loaded_, *splits, files_));
+    TROUPE_ASSIGN_OR_RETURN(RunStart start,
+                            FindRunStart(loaded_, *splits->train, files_));
+    TROUPE_ASSIGN_OR_RETURN(spec_, BuildSpec(loaded_, *splits, start, files_));
+    start_.emplace(std::move(start));
     return absl::OkStatus();
   }
 
@@ -101,8 +104,9 @@ class Run {
       spec_.trace = &*trace_;
     }
     observer_ = std::make_unique<RunObserver>(
-        config, spec_.train->spec().is_classification(), display_,
-        log_ ? &*log_ : nullptr, absl::Now);
+        config, spec_.train->spec().is_classification(),
+        std::move(start_->sampler), display_, log_ ? &*log_ : nullptr,
+        absl::Now);
     observer_->OnFailure([this] { stopper_.Stop(); });
     // Only when there is a new one do earlier ones go.
     observer_->OnFirstCheckpoint([this, old](const std::string& written) {
@@ -178,7 +182,9 @@ class Run {
     const TrainConfig& train = loaded_.config.train;
     const std::string more =
         train.epochs > 0
-            ? absl::StrCat("train.epochs=", 2 * train.epochs)
+            ? absl::StrCat(
+                  "train.epochs=",
+                  2 * std::max(train.epochs, observer_->EpochOf(result.steps)))
             : absl::StrCat("train.steps=",
                            2 * std::max(train.steps, result.steps));
     summary.again = FormatCommand(loaded_.file, loaded_.settings);
@@ -191,6 +197,7 @@ class Run {
   const LoadedConfig& loaded_;
   nn::FileSystem& files_;
   Display& display_;
+  std::optional<RunStart> start_;
   actors::JobSpec spec_;
   std::optional<JsonLog> log_;
   std::optional<actors::ChromeTrace> trace_;
