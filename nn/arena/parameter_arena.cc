@@ -111,7 +111,38 @@ void AppendPieces(const Parameter& parameter, std::vector<Piece>& pieces) {
   }
 }
 
+// The parameters of one rank have one dtype; returns it.
+absl::StatusOr<DType> CommonDType(
+    const std::vector<std::vector<Parameter*>>& buckets) {
+  const Parameter* first = nullptr;
+  for (const std::vector<Parameter*>& bucket : buckets) {
+    for (const Parameter* parameter : bucket) {
+      if (first == nullptr) first = parameter;
+      if (parameter->dtype == first->dtype) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat("parameters of one rank have one dtype: ", first->name,
+                       " is ", DTypeName(first->dtype), ", ", parameter->name,
+                       " is ", DTypeName(parameter->dtype)));
+    }
+  }
+  return first == nullptr ? DType::kF32 : first->dtype;
+}
+
 }  // namespace
+
+// Where everything lies, before there is memory.
+struct ParameterArena::Layout {
+  void Place(Parameter* parameter, int bucket) {
+    end = RoundUp(end, kAlignBytes / static_cast<std::int64_t>(SizeOf(dtype)));
+    slots.push_back({parameter, bucket, end});
+    end += parameter->shape.numel();
+  }
+
+  DType dtype = DType::kF32;
+  std::vector<ArenaSlot> slots;
+  std::vector<ArenaRange> ranges;
+  std::int64_t end = 0;
+};
 
 absl::StatusOr<std::unique_ptr<ParameterArena>> ParameterArena::Create(
     const std::vector<std::vector<Parameter*>>& buckets, const Options& options,
@@ -120,49 +151,36 @@ absl::StatusOr<std::unique_ptr<ParameterArena>> ParameterArena::Create(
     return absl::InvalidArgumentError(absl::StrCat(
         "ParameterArena: pad_elems is ", options.pad_elems, ", at least 1"));
   }
-  std::vector<ArenaSlot> slots;
-  std::vector<ArenaRange> ranges;
-  DType dtype = DType::kF32;
-  const Parameter* first = nullptr;
-  std::int64_t end = 0;
+  Layout layout;
+  TROUPE_ASSIGN_OR_RETURN(layout.dtype, CommonDType(buckets));
+  std::vector<Parameter*> frozen;
   for (int bucket = 0; bucket < static_cast<int>(buckets.size()); ++bucket) {
-    ArenaRange range{end, end};
+    const std::int64_t begin = layout.end;
     for (Parameter* parameter : buckets[bucket]) {
-      if (first == nullptr) {
-        first = parameter;
-        dtype = parameter->dtype;
+      if (parameter->requires_grad) {
+        layout.Place(parameter, bucket);
+      } else {
+        frozen.push_back(parameter);
       }
-      if (parameter->dtype != dtype) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("parameters of one rank have one dtype: ", first->name,
-                         " is ", DTypeName(dtype), ", ", parameter->name,
-                         " is ", DTypeName(parameter->dtype)));
-      }
-      const std::int64_t align =
-          kAlignBytes / static_cast<std::int64_t>(SizeOf(dtype));
-      end = RoundUp(end, align);
-      slots.push_back({parameter, bucket, end});
-      end += parameter->shape.numel();
     }
-    end = range.begin + RoundUp(end - range.begin, options.pad_elems);
-    range.end = end;
-    ranges.push_back(range);
+    layout.end = begin + RoundUp(layout.end - begin, options.pad_elems);
+    layout.ranges.push_back({begin, layout.end});
   }
-  return std::unique_ptr<ParameterArena>(new ParameterArena(
-      std::move(slots), std::move(ranges), dtype, options.threads, allocator));
+  // Behind all buckets: no reduction and no update comes here.
+  for (Parameter* parameter : frozen) layout.Place(parameter, kNoBucket);
+  return std::unique_ptr<ParameterArena>(
+      new ParameterArena(std::move(layout), options.threads, allocator));
 }
 
-ParameterArena::ParameterArena(std::vector<ArenaSlot> slots,
-                               std::vector<ArenaRange> ranges, DType dtype,
-                               int threads, CachingAllocator& allocator)
+ParameterArena::ParameterArena(Layout layout, int threads,
+                               CachingAllocator& allocator)
     : allocator_(allocator),
       threads_(threads),
-      slots_(std::move(slots)),
-      ranges_(std::move(ranges)) {
-  const std::int64_t size = ranges_.empty() ? 0 : ranges_.back().end;
-  values_ = Tensor::Empty({size}, dtype, allocator_);
+      slots_(std::move(layout.slots)),
+      ranges_(std::move(layout.ranges)) {
+  values_ = Tensor::Empty({layout.end}, layout.dtype, allocator_);
   ZeroPadding(values_);
-  grads_ = Zeros(size, dtype);
+  grads_ = Zeros(layout.end, layout.dtype);
   for (int i = 0; i < static_cast<int>(slots_.size()); ++i) {
     Parameter& parameter = *slots_[i].parameter;
     parameter.value = View(values_, slots_[i]);

@@ -13,6 +13,11 @@
 // optimizer that maps (0, 0) to 0. A Parameter's value and grad become views;
 // its value is unspecified until Initialize(), or until somebody writes it.
 //
+// A parameter that is frozen when the arena is made (requires_grad false) lies
+// behind the last bucket, in none: nothing that works on buckets, so neither
+// weight decay nor momentum, touches it. It has a slot, by which checkpoints
+// save and restore it like the others.
+//
 // Create() fails with kInvalidArgument when dtypes are mixed (one arena per
 // dtype is planned, and today's models have one) or pad_elems is below 1.
 
@@ -33,10 +38,12 @@
 
 namespace troupe::nn {
 
+inline constexpr int kNoBucket = -1;
+
 // Where a parameter lies: elements [begin, begin + shape.numel()).
 struct ArenaSlot {
   Parameter* parameter = nullptr;
-  int bucket = 0;
+  int bucket = 0;  // kNoBucket where it is frozen
   std::int64_t begin = 0;
 };
 
@@ -92,8 +99,9 @@ class ParameterArena {
   Tensor View(const Tensor& arena, const ArenaSlot& slot) const;
 
  private:
-  ParameterArena(std::vector<ArenaSlot> slots, std::vector<ArenaRange> ranges,
-                 DType dtype, int threads, CachingAllocator& allocator);
+  struct Layout;
+
+  ParameterArena(Layout layout, int threads, CachingAllocator& allocator);
 
   void ZeroPadding(const Tensor& arena) const;
   Tensor Zeros(std::int64_t elems, DType dtype) const;

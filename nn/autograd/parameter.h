@@ -45,6 +45,8 @@ struct Parameter {
   Shape shape;
   DType dtype = DType::kF32;
   Initializer init;
+  // False: frozen. Set it before an arena is made, in the module's constructor
+  // say: only then do optimizers leave the value alone (parameter_arena.h).
   bool requires_grad = true;
 
   Tensor value;

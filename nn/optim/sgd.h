@@ -6,6 +6,7 @@
 // A parameter that a step did not use has the gradient 0, as with PyTorch's
 // DistributedDataParallel and find_unused_parameters: weight decay and momentum
 // still move it. (torch.optim.SGD alone leaves a parameter without gradient.)
+// One that is frozen lies in no bucket, so it stays as it is.
 //
 // Source: Sutskever et al. 2013, "On the importance of initialization and
 // momentum in deep learning", with PyTorch's placing of lr.

@@ -54,6 +54,31 @@ TEST(ParameterArena, LaysParametersOutInBucketOrder) {
   EXPECT_EQ(arena->BucketGrads(2).shape(), (Shape{32}));
 }
 
+TEST(ParameterArena, FrozenParametersLieBehindAllBuckets) {
+  CachingAllocator allocator;
+  Parameter a = Make("a", {10}), b = Make("b", {3, 7}), c = Make("c", {16});
+  Parameter d = Make("d", {5});
+  b.requires_grad = d.requires_grad = false;
+  auto arena = *ParameterArena::Create({{&b, &c}, {&d}, {&a}}, {32}, allocator);
+  EXPECT_EQ(Layout(*arena),
+            "[0, 32) c@0\n"
+            "[32, 32)\n"
+            "[32, 64) a@32\n");
+  ASSERT_EQ(arena->slots().size(), 4u);
+  for (int i : {2, 3}) {
+    const ArenaSlot& slot = arena->slots()[i];
+    EXPECT_EQ(slot.parameter, i == 2 ? &b : &d);
+    EXPECT_EQ(slot.parameter->index, i);
+    EXPECT_EQ(slot.bucket, kNoBucket);
+    EXPECT_EQ(slot.begin, i == 2 ? 64 : 96);
+  }
+  arena->Initialize(1);
+  EXPECT_EQ(ValuesOf(b.value), std::vector<double>(21, 1.0));
+  EXPECT_EQ(ValuesOf(d.value), std::vector<double>(5, 1.0));
+  const Tensor state = arena->AddState("momentum_buffer");
+  EXPECT_EQ(arena->View(state, arena->slots()[3]).shape(), (Shape{5}));
+}
+
 TEST(ParameterArena, AlignsEveryParameterInEveryDType) {
   for (DType dtype : {DType::kF32, DType::kF64, DType::kBF16, DType::kF16}) {
     CachingAllocator allocator;

@@ -118,6 +118,20 @@ TEST_F(SgdTest, DividesTheSumByTheCountOnce) {
   EXPECT_EQ(ValuesOf(parameters_[0].value), std::vector<double>(20, -0.25));
 }
 
+// Neither weight decay nor momentum reaches what is frozen.
+TEST_F(SgdTest, LeavesFrozenParametersAlone) {
+  parameters_[1].requires_grad = false;
+  const auto moved =
+      Train({{0, 1}, {2}}, {0, 1}, {0.1, 0.9, 0, /*weight_decay=*/0.5, true});
+  const std::vector<double> first(moved.begin(), moved.begin() + 20);
+  const std::vector<double> frozen(moved.begin() + 20, moved.begin() + 41);
+  auto arena = *ParameterArena::Create({{&parameters_[0]}, {&parameters_[1]}},
+                                       {16}, kernels_->allocator());
+  arena->Initialize(1);
+  EXPECT_EQ(ValuesOf(parameters_[1].value), frozen);
+  EXPECT_NE(ValuesOf(parameters_[0].value), first);
+}
+
 // Every target of the batch was ignored: PyTorch's gradients are 0 then.
 TEST_F(SgdTest, ABatchWithoutTargetsHasNoGradient) {
   for (const std::unique_ptr<Kernels>& kernels : AllSets()) {
