@@ -128,10 +128,10 @@ std::string ChromeTrace::ToJson() const {
     }
     if (async) row["id"] = absl::StrCat(FlowId(event), event.name);
     events.push_back(row);
-    // An arrow from the bucket's readiness to its update.
+    // An arrow from the bucket's readiness to the end of its reduction.
     const bool from = event.kind == TraceKind::kBucketReady;
-    const bool to =
-        event.kind == TraceKind::kUpdate && event.phase == TracePhase::kBegin;
+    const bool to = event.kind == TraceKind::kCollective && event.bucket >= 0 &&
+                    event.phase == TracePhase::kEnd;
     if (from || to) {
       events.push_back({{"ph", from ? "s" : "f"},
                         {"bp", "e"},

@@ -51,6 +51,28 @@ TEST(ChromeTraceTest, ShowsReductionsDuringBackward) {
   EXPECT_GT(flows, 0);
 }
 
+// Handed over, reduced inline, and inline with the update in one pass.
+TEST(ChromeTraceTest, EveryArrowEnds) {
+  for (const std::int64_t inline_bytes : {0, 1 << 30}) {
+    for (const bool fuse : {false, true}) {
+      JobSpec spec = TinyCnnJob(2, 3);
+      spec.plan.inline_bytes = inline_bytes;
+      spec.plan.fuse_updates = fuse;
+      ChromeTrace trace({/*first_step=*/1, /*steps=*/2});
+      spec.trace = &trace;
+      ASSERT_TRUE(RunJob(spec).ok());
+      std::map<std::string, int> begins, ends;
+      const Json document = Json::parse(trace.ToJson());
+      for (const Json& event : document["traceEvents"]) {
+        if (event["ph"] == "s") ++begins[event["id"].get<std::string>()];
+        if (event["ph"] == "f") ++ends[event["id"].get<std::string>()];
+      }
+      EXPECT_EQ(begins.size(), 4u);  // two ranks, two steps, one bucket
+      EXPECT_EQ(begins, ends) << inline_bytes << ", fused " << fuse;
+    }
+  }
+}
+
 TEST(ChromeTraceTest, KeepsOnlyItsSteps) {
   ChromeTrace trace({/*first_step=*/3, /*steps=*/2});
   EXPECT_FALSE(trace.Wants(0));
