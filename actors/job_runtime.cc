@@ -79,6 +79,7 @@ data::SamplerOptions SamplerOptionsOf(const JobRuntime& runtime) {
   options.global_batch_size = runtime.plan.global_batch_size;
   options.seed = runtime.spec.seed;
   options.shuffle = runtime.spec.shuffle;
+  options.data = runtime.spec.data;
   return options;
 }
 
@@ -104,7 +105,10 @@ absl::Status FindStart(JobRuntime& runtime) {
   }
   runtime.first_step = checkpoint.state().step;
   runtime.sampler_state = checkpoint.state().sampler;
-  TROUPE_RETURN_IF_ERROR(sampler.Load(runtime.sampler_state));
+  if (absl::Status status = sampler.Load(runtime.sampler_state); !status.ok()) {
+    return absl::Status(status.code(),
+                        absl::StrCat(*latest, ": ", status.message()));
+  }
   runtime.checkpoint = std::make_shared<Checkpoint>(std::move(checkpoint));
   return absl::OkStatus();
 }

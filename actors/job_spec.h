@@ -17,6 +17,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -59,6 +60,9 @@ struct JobSpec {
 
   data::DatasetPtr train;
   data::DatasetPtr test;  // null: no evaluation
+  // What the training samples are, as data::DescribeData() has it. Kept in
+  // checkpoints: resuming with other data is refused. Empty: not compared.
+  std::map<std::string, std::string> data;
   std::uint64_t seed = 0;
   bool shuffle = true;
   // Steps of micro-batches that a loader may be ahead of its rank.

@@ -149,14 +149,15 @@ absl::StatusOr<DataSplits> OpenSynthetic(const DatasetOptions& options) {
 struct Kind {
   const char* name;
   bool reads_files;
+  bool has_images;
   absl::StatusOr<DataSplits> (*open)(const DatasetOptions&);
 };
 
 constexpr Kind kKinds[] = {
-    {"glyphs", /*reads_files=*/false, OpenGlyphs},
-    {"mnist", /*reads_files=*/true, OpenMnist},
-    {"cifar10", /*reads_files=*/true, OpenCifar10},
-    {"synthetic", /*reads_files=*/false, OpenSynthetic},
+    {"glyphs", /*reads_files=*/false, /*has_images=*/true, OpenGlyphs},
+    {"mnist", /*reads_files=*/true, /*has_images=*/true, OpenMnist},
+    {"cifar10", /*reads_files=*/true, /*has_images=*/true, OpenCifar10},
+    {"synthetic", /*reads_files=*/false, /*has_images=*/false, OpenSynthetic},
 };
 
 // Files of one folder may still be of two data sets.
@@ -183,6 +184,18 @@ std::vector<std::string> DatasetKinds() {
   std::vector<std::string> names;
   for (const Kind& kind : kKinds) names.push_back(kind.name);
   return names;
+}
+
+std::map<std::string, std::string> DescribeData(const DatasetOptions& options) {
+  std::map<std::string, std::string> data = {{"kind", options.kind}};
+  for (const Kind& kind : kKinds) {
+    if (options.kind != kind.name) continue;
+    if (!kind.reads_files) data["seed"] = absl::StrCat(options.seed);
+    if (kind.has_images) {
+      data["normalize"] = options.normalize ? "true" : "false";
+    }
+  }
+  return data;
 }
 
 absl::StatusOr<DataSplits> OpenDataset(const DatasetOptions& options) {

@@ -20,6 +20,7 @@
 #define DATA_REGISTRY_H_
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -51,6 +52,11 @@ struct DataSplits {
 
 // The kinds above, for messages and --help.
 std::vector<std::string> DatasetKinds();
+
+// What tells these samples from others of as many, for checkpoints: {"kind":
+// "glyphs", "normalize": "true", "seed": "0"}. Without the path, which may
+// change, and the number of test samples; a sampler knows that of the others.
+std::map<std::string, std::string> DescribeData(const DatasetOptions& options);
 
 //   kInvalidArgument: unknown kind (the message lists them), no path, more
 //                     samples asked for than there are (the message then

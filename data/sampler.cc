@@ -7,6 +7,31 @@
 #include "nn/tensor/check.h"
 
 namespace troupe::data {
+namespace {
+
+using Description = std::map<std::string, std::string>;
+
+std::string ValueIn(const Description& data, const std::string& name) {
+  const auto found = data.find(name);
+  return found == data.end() ? "none" : found->second;
+}
+
+// The first name whose value differs, if any.
+absl::Status CompareData(const Description& saved, const Description& now) {
+  if (saved.empty() || now.empty()) return absl::OkStatus();
+  Description both = saved;
+  both.insert(now.begin(), now.end());
+  for (const auto& [name, value] : both) {
+    const std::string was = ValueIn(saved, name), is = ValueIn(now, name);
+    if (was == is) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the data were of ", name, " ", was, ", this job's are of ", is,
+        "; go on with the same data, or start anew"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
 
 Range BlockOf(std::int64_t count, std::int64_t part, std::int64_t parts) {
   TROUPE_CHECK(0 <= part && part < parts, "a part is one of the parts");
@@ -106,6 +131,7 @@ SamplerState Sampler::StateAt(std::int64_t n) const {
   state.samples_consumed = first_consumed_;
   state.dataset_size = options_.dataset_size;
   state.seed = options_.seed;
+  state.data = options_.data;
   if (n > 0) {
     const GlobalBatch last = BatchAt(n - 1);
     state.epoch = last.epoch;
@@ -115,6 +141,7 @@ SamplerState Sampler::StateAt(std::int64_t n) const {
 }
 
 absl::Status Sampler::Load(const SamplerState& state) {
+  TROUPE_RETURN_IF_ERROR(CompareData(state.data, options_.data));
   if (state.dataset_size != options_.dataset_size ||
       state.seed != options_.seed) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -129,6 +156,7 @@ absl::Status Sampler::Load(const SamplerState& state) {
         "impossible sampler state: epoch ", state.epoch, ", ",
         state.samples_consumed, " samples consumed of ", state.dataset_size));
   }
+  if (options_.data.empty()) options_.data = state.data;
   first_epoch_ = state.epoch;
   first_consumed_ = state.samples_consumed;
   next_ = 0;

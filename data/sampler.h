@@ -35,6 +35,8 @@
 #define DATA_SAMPLER_H_
 
 #include <cstdint>
+#include <map>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -50,6 +52,8 @@ struct SamplerOptions {
   std::uint64_t seed = 0;
   bool shuffle = true;
   bool drop_last = true;
+  // What the samples are, by name ({"kind": "glyphs"}); empty: not said.
+  std::map<std::string, std::string> data;
 };
 
 // A range of one epoch's order: the samples of one step.
@@ -63,17 +67,19 @@ struct GlobalBatch {
   }
 };
 
-// What a checkpoint holds. The last two only guard against loading it for
+// What a checkpoint holds. The last three only guard against loading it for
 // other data.
 struct SamplerState {
   std::int64_t epoch = 0;
   std::int64_t samples_consumed = 0;  // of this epoch, by the whole job
   std::int64_t dataset_size = 0;
   std::uint64_t seed = 0;
+  std::map<std::string, std::string> data = {};  // as in SamplerOptions
 
   friend bool operator==(const SamplerState& a, const SamplerState& b) {
     return a.epoch == b.epoch && a.samples_consumed == b.samples_consumed &&
-           a.dataset_size == b.dataset_size && a.seed == b.seed;
+           a.dataset_size == b.dataset_size && a.seed == b.seed &&
+           a.data == b.data;
   }
 };
 
@@ -129,8 +135,10 @@ class Sampler {
   SamplerState state() const { return StateAt(next_); }
 
   // Goes on from `state`: BatchAt(0) is then the first batch after it.
-  //   kInvalidArgument: the state is of another dataset size or seed, or its
-  //                     counts are impossible. The sampler is unchanged.
+  // Data that only one of both describes are not compared.
+  //   kInvalidArgument: the state is of other data, another dataset size or
+  //                     seed, or its counts are impossible. The sampler is
+  //                     unchanged.
   absl::Status Load(const SamplerState& state);
 
   const SamplerOptions& options() const { return options_; }

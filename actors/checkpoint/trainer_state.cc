@@ -21,6 +21,7 @@ std::string FormatTrainerState(const TrainerState& state) {
       {"plan", state.plan},
       {"versions", state.versions},
   };
+  if (!state.sampler.data.empty()) json["sampler"]["data"] = state.sampler.data;
   return json.dump(/*indent=*/2, ' ', /*ensure_ascii=*/false,
                    nlohmann::ordered_json::error_handler_t::replace) +
          "\n";
@@ -48,6 +49,9 @@ absl::StatusOr<TrainerState> ParseTrainerState(absl::string_view text) {
       ReadField(*sampler, "samples_consumed", to.samples_consumed));
   TROUPE_RETURN_IF_ERROR(ReadField(*sampler, "dataset_size", to.dataset_size));
   TROUPE_RETURN_IF_ERROR(ReadField(*sampler, "seed", to.seed));
+  if (sampler->contains("data")) {  // older files have none
+    TROUPE_RETURN_IF_ERROR(ReadField(*sampler, "data", to.data));
+  }
   return state;
 }
 

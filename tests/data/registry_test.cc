@@ -142,6 +142,22 @@ TEST(RegistryTest, RefusesSplitsThatDoNotGoTogether) {
                 "files of one data set"));
 }
 
+TEST(RegistryTest, DescribesWhatASampleDependsOn) {
+  using Data = std::map<std::string, std::string>;
+  DatasetOptions options = Kind("glyphs");
+  options.seed = 7;
+  EXPECT_EQ(DescribeData(options),
+            (Data{{"kind", "glyphs"}, {"normalize", "true"}, {"seed", "7"}}));
+  options.kind = "synthetic";
+  EXPECT_EQ(DescribeData(options),
+            (Data{{"kind", "synthetic"}, {"seed", "7"}}));
+  options = Kind("mnist");
+  options.path = "anywhere";
+  options.normalize = false;
+  EXPECT_EQ(DescribeData(options),
+            (Data{{"kind", "mnist"}, {"normalize", "false"}}));
+}
+
 TEST(RegistryTest, NamesTheNumberOfSamplesThatIsWrong) {
   EXPECT_EQ(OpenDataset(Kind("glyphs", 10, 1 << 30)).status(),
             absl::InvalidArgumentError(

@@ -255,6 +255,37 @@ TEST(SamplerTest, RefusesStatesOfOtherJobs) {
   EXPECT_EQ(sampler.state(), good);
 }
 
+TEST(SamplerTest, RefusesStatesOfOtherData) {
+  SamplerOptions options = Options(24, 7);
+  options.data = {{"kind", "glyphs"}, {"seed", "1"}};
+  Sampler sampler = Make(options);
+  Take(sampler, 2);
+  const SamplerState good = sampler.state();
+  EXPECT_EQ(good.data, options.data);
+  SamplerState other = good;
+  other.data["seed"] = "2";
+  EXPECT_EQ(sampler.Load(other).message(),
+            "the data were of seed 2, this job's are of 1; go on with the same "
+            "data, or start anew");
+  other.data.erase("seed");
+  EXPECT_EQ(sampler.Load(other).message(),
+            "the data were of seed none, this job's are of 1; go on with the "
+            "same data, or start anew");
+  EXPECT_EQ(sampler.state(), good);
+}
+
+TEST(SamplerTest, DataThatAreNotDescribedAreNotCompared) {
+  SamplerOptions options = Options(24, 7);
+  Sampler silent = Make(options);
+  const SamplerState old = silent.state();
+  options.data = {{"kind", "glyphs"}};
+  Sampler sampler = Make(options);
+  ASSERT_TRUE(sampler.Load(old).ok());
+  EXPECT_EQ(sampler.state().data, options.data);
+  ASSERT_TRUE(silent.Load(sampler.state()).ok());
+  EXPECT_EQ(silent.state().data, options.data);  // not forgotten on the way
+}
+
 TEST(SamplerTest, RefusesImpossibleOptions) {
   EXPECT_FALSE(Sampler::Create(Options(0, 1)).ok());
   EXPECT_FALSE(Sampler::Create(Options(1, 0)).ok());

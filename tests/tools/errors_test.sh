@@ -64,6 +64,10 @@ quietly train --config=tiny.toml --set checkpoint.replace=true \
 # A checkpoint that cannot be used.
 fails_with 2 'trainer: saved/step-00000010 was written with seed 0, this job has 1; *' \
   train --config=tiny.toml --resume --set train.seed=1
+fails_with 2 "trainer: saved/step-00000010: the data were of seed 0, this job's are of 3; go on with the same data, or start anew" \
+  train --config=tiny.toml --resume --set data.seed=3
+fails_with 2 "trainer: saved/step-00000010: the data were of kind synthetic, this job's are of glyphs; go on with the same data, or start anew" \
+  train --config=tiny.toml --resume --set data.kind=glyphs
 echo 'nonsense' >saved/step-00000010/model.safetensors
 fails_with 1 'trainer: *saved/step-00000010/model.safetensors is not a whole safetensors file: *' \
   train --config=tiny.toml --resume

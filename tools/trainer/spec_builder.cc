@@ -87,6 +87,7 @@ absl::StatusOr<actors::JobSpec> BuildSpec(const LoadedConfig& loaded,
   TROUPE_ASSIGN_OR_RETURN(spec.device, nn::Device::Parse(train.device));
   spec.train = splits.train;
   spec.test = splits.test;
+  spec.data = data::DescribeData(DatasetOptionsOf(config.data));
   spec.seed = static_cast<std::uint64_t>(train.seed);
   spec.prefetch_steps = static_cast<int>(config.data.prefetch);
   spec.plan = PlanOptionsOf(config);

@@ -49,6 +49,25 @@ TEST(TrainerState, ParsesWhatItFormats) {
   EXPECT_EQ(parsed->versions, Extreme().versions);
 }
 
+TEST(TrainerState, KeepsWhatTheDataAre) {
+  TrainerState state = Extreme();
+  state.sampler.data = {{"kind", "glyphs"}, {"seed", "0"}};
+  const std::string text = FormatTrainerState(state);
+  EXPECT_NE(text.find(R"(
+    "seed": 18446744073709551614,
+    "data": {
+      "kind": "glyphs",
+      "seed": "0"
+    }
+  },
+)"),
+            std::string::npos)
+      << text;
+  const auto parsed = ParseTrainerState(text);
+  ASSERT_TRUE(parsed.ok()) << parsed.status();
+  EXPECT_EQ(parsed->sampler, state.sampler);
+}
+
 TEST(TrainerState, ErrorsNameTheField) {
   auto error = [](std::string text, const std::string& from,
                   const std::string& to) {
@@ -71,6 +90,10 @@ TEST(TrainerState, ErrorsNameTheField) {
             "field \"versions\" is missing or not an object of texts");
   EXPECT_EQ(error(good, "\"sampler\"", "\"simpler\""),
             "field \"sampler\" is missing or not an object");
+  TrainerState described = Extreme();
+  described.sampler.data = {{"kind", "glyphs"}};
+  EXPECT_EQ(error(FormatTrainerState(described), "\"glyphs\"", "3"),
+            "field \"data\" is missing or not an object of texts");
   EXPECT_EQ(error(good, "\"format\": 1", "\"format\": 2"),
             "it has format 2, this program reads up to 1");
   EXPECT_EQ(ParseTrainerState("{\"step\": ").status().message(),
