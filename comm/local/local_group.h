@@ -18,7 +18,7 @@
 //
 // Cost: two threads on two cores take 0.3-1.0 us for an all_reduce of
 // up to 4 KB with RunInline(), which allocates nothing (a first reduce_update:
-// its scratch chunk); tools/bench/comm measures it. Start() allocates its Event.
+// its scratch chunk); tools/bench/comm measures it. Start() allocates an Event.
 
 #ifndef COMM_LOCAL_LOCAL_GROUP_H_
 #define COMM_LOCAL_LOCAL_GROUP_H_
