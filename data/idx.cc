@@ -1,5 +1,6 @@
 #include "data/idx.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -77,16 +78,19 @@ absl::StatusOr<Header> ParseHeader(absl::Span<const std::uint8_t> bytes,
                                             header.header_bytes, " bytes"));
   }
   std::array<std::int64_t, kIdxRankMax> dims{};
-  std::int64_t count = 1;  // stays below 2^62: limit times extent
+  std::int64_t count = 1;
+  // Extents of 0 count as 1 here: no order of extents hides a huge one. Stays
+  // below 2^62, limit times extent.
+  std::int64_t most = 1;
   for (int axis = 0; axis < rank; ++axis) {
     const std::uint8_t* b = bytes.data() + kMagicBytes + 4 * axis;
     dims[axis] = std::int64_t{b[0]} << 24 | b[1] << 16 | b[2] << 8 | b[3];
     count *= dims[axis];
-    if (count > kIdxBytesMax) {
-      return absl::ResourceExhaustedError(
-          absl::StrCat(name, ": the extents up to byte ",
-                       kMagicBytes + 4 * axis + 4, " declare ", count,
-                       " values, more than the limit of ", kIdxBytesMax));
+    most *= std::max<std::int64_t>(dims[axis], 1);
+    if (most > kIdxBytesMax) {
+      return absl::ResourceExhaustedError(absl::StrCat(
+          name, ": the extents up to byte ", kMagicBytes + 4 * axis + 4,
+          " declare ", most, " values, more than the limit of ", kIdxBytesMax));
     }
   }
   header.shape = nn::Shape(

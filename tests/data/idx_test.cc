@@ -59,8 +59,11 @@ TEST(IdxTest, RefusesImpossibleSizesWithoutMemory) {
               HasSubstr("the extents up to byte 8 declare 4294967295 values"));
   EXPECT_THAT(ErrorOf(MakeIdx({1u << 15, 1u << 15, 2}, {})),
               HasSubstr("more than the limit of 1073741824"));
-  // A zero after the limit is passed does not bring it back.
+  // A zero does not bring it back, before or after.
   EXPECT_FALSE(ParseIdx(MakeIdx({big, 0}, {}), "x").ok());
+  EXPECT_THAT(ErrorOf(MakeIdx({0, big, big}, {})),
+              HasSubstr("the extents up to byte 12 declare 4294967295 values"));
+  EXPECT_TRUE(ParseIdx(MakeIdx({0, 28, 28}, {}), "x").ok());
 }
 
 TEST(IdxTest, ReadsFilesPlainAndPacked) {
