@@ -12,6 +12,8 @@
 #include "actors/checkpoint/checkpoint.h"
 #include "gtest/gtest.h"
 #include "nn/models/models.h"
+#include "nn/modules/linear.h"
+#include "nn/ops/flatten.h"
 #include "nn/optim/sgd.h"
 #include "nn/serialize/file_system.h"
 #include "tests/actors/test_job.h"
@@ -148,6 +150,63 @@ TEST(JobTest, HundredsOfBuckets) {
   const Reports reports = RunWell(spec);
   EXPECT_EQ(reports.info.plan.stages[0].buckets.size(), 298u);
   EXPECT_EQ(reports.steps.size(), 3u);
+}
+
+// A frozen layer, a trained one, and a parameter that no op reads.
+class PartlyTrained : public nn::Module {
+ public:
+  PartlyTrained()
+      : frozen_(Add<nn::Linear>("frozen", 28 * 28, 12)),
+        trained_(Add<nn::Linear>("trained", 12, 10)),
+        idle_(Declare("idle", {3}, nn::Initializer::Uniform(1))) {
+    for (nn::Parameter* parameter : frozen_.Parameters()) {
+      parameter->requires_grad = false;
+    }
+  }
+  nn::Tensor Forward(nn::Context& ctx, const nn::Tensor& x) override {
+    ctx.Use(idle_);
+    return trained_(ctx, frozen_(ctx, nn::ops::Flatten(ctx, x)));
+  }
+
+ private:
+  nn::Linear& frozen_;
+  nn::Linear& trained_;
+  nn::Parameter& idle_;
+};
+
+TEST(JobTest, FrozenParametersStayAndIdleOnesHoldNothingUp) {
+  for (const std::int64_t inline_bytes : {0, 1 << 30}) {
+    JobSpec spec = TinyCnnJob(2, 1);
+    spec.model = [] { return std::make_unique<PartlyTrained>(); };
+    spec.optimizer = [] {
+      nn::SgdOptions sgd;
+      sgd.momentum = 0.9;
+      sgd.weight_decay = 0.1;
+      return std::make_unique<nn::Sgd>(sgd);
+    };
+    spec.plan.inline_bytes = inline_bytes;
+    spec.plan.buckets.first_bucket_bytes = spec.plan.buckets.bucket_bytes = 1;
+    spec.checkpoint.every = 1;
+    spec.checkpoint.dir = FreshFolder(absl::StrCat("frozen", inline_bytes));
+    spec.steps = 3;
+    const Reports reports = RunWell(spec);
+    const auto tensor = [&](int checkpoint, const std::string& name,
+                            const nn::Shape& shape) {
+      nn::PosixFileSystem files;
+      nn::CachingAllocator allocator;
+      nn::Tensor values = nn::Tensor::Empty(shape, nn::DType::kF32, allocator);
+      EXPECT_TRUE((*Checkpoint::Open(files, reports.checkpoints[checkpoint]))
+                      .ReadModel(name, values)
+                      .ok());
+      return values;
+    };
+    ASSERT_EQ(reports.checkpoints.size(), 3u);
+    const nn::Shape frozen = {12, 28 * 28}, trained = {10, 12};
+    EXPECT_TRUE(nn::BitEqual(tensor(0, "frozen.weight", frozen),
+                             tensor(2, "frozen.weight", frozen)));
+    EXPECT_FALSE(nn::BitEqual(tensor(0, "trained.weight", trained),
+                              tensor(2, "trained.weight", trained)));
+  }
 }
 
 class ResumeTest : public testing::TestWithParam<std::int64_t> {};
