@@ -51,17 +51,6 @@ auto SpawnStrand(caf::actor_system& system, F behavior, Args&&... args) {
                                            std::forward<Args>(args)...);
 }
 
-// The text of an exception that a handler threw.
-inline std::string ExceptionText(const std::exception_ptr& exception) {
-  try {
-    std::rethrow_exception(exception);
-  } catch (const std::exception& e) {
-    return e.what();
-  } catch (...) {
-    return "an exception that is not a std::exception";
-  }
-}
-
 }  // namespace troupe::actors
 
 #endif  // ACTORS_CAF_H_

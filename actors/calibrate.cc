@@ -74,8 +74,9 @@ int CoreCount() {
 }
 
 std::int64_t MeasureInlineBytes(int ranks) {
-  if (ranks == 1 || ranks >= CoreCount())
+  if (ranks == 1 || ranks >= CoreCount()) {
     return std::numeric_limits<std::int64_t>::max();
+  }
   PingPong ping_pong;
   const double hand_off = ping_pong.Measure();
   const double per_byte = MeasureReduce();

@@ -7,6 +7,7 @@
 #include "actors/job_runtime.h"
 #include "nn/kernels/open_kernels.h"
 #include "nn/tensor/check.h"
+#include "nn/tensor/exception_text.h"
 
 namespace troupe::actors {
 namespace {
@@ -85,7 +86,7 @@ absl::StatusOr<std::unique_ptr<Job>> Job::Start(const JobSpec& spec,
   try {
     return StartLocalJob(spec, observer);
   } catch (...) {
-    return absl::InternalError(ExceptionText(std::current_exception()));
+    return absl::InternalError(nn::ExceptionText(std::current_exception()));
   }
 }
 

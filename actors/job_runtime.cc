@@ -11,9 +11,6 @@
 namespace troupe::actors {
 namespace {
 
-// Of LocalGroupOptions::in_flight_max.
-constexpr int kInFlightLimit = 65536;
-
 absl::Status CheckSpec(const JobSpec& spec) {
   const char* missing = !spec.model       ? "model"
                         : !spec.loss      ? "loss"
@@ -48,9 +45,9 @@ absl::Status CheckSize(const pipeline::Plan& plan) {
         "mesh ", plan.mesh.ToString(), " has ", plan.mesh.size(),
         " ranks; one process has at most ", comm::kLocalGroupSizeMax));
   }
-  if (InFlightMax(plan) > kInFlightLimit) {
+  if (InFlightMax(plan) > comm::kLocalGroupInFlightMax) {
     return absl::InvalidArgumentError(
-        absl::StrCat("a stage has more than ", kInFlightLimit - 1,
+        absl::StrCat("a stage has more than ", comm::kLocalGroupInFlightMax - 1,
                      " gradient buckets; make bucket_bytes larger"));
   }
   return absl::OkStatus();

@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "actors/messages.h"
 #include "actors/status_error.h"
+#include "nn/tensor/exception_text.h"
 
 namespace troupe::actors {
 
@@ -36,12 +37,13 @@ void ReportFailure(Self* self, const SupervisorActor& supervisor, int rank,
 template <typename Self>
 void GuardStrand(Self* self, const SupervisorActor& supervisor, int rank,
                  const std::string& actor) {
-  self->set_exception_handler([=](caf::scheduled_actor*,
-                                  std::exception_ptr& exception) -> caf::error {
-    const absl::Status status = absl::InternalError(ExceptionText(exception));
-    caf::anon_send(supervisor, MakeFailure(rank, actor, status));
-    return ToError(status);
-  });
+  self->set_exception_handler(
+      [=](caf::scheduled_actor*, std::exception_ptr& exception) -> caf::error {
+        const absl::Status status =
+            absl::InternalError(nn::ExceptionText(exception));
+        caf::anon_send(supervisor, MakeFailure(rank, actor, status));
+        return ToError(status);
+      });
 }
 
 }  // namespace troupe::actors

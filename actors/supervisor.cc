@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "actors/status_error.h"
 #include "actors/strand_guard.h"
+#include "nn/tensor/exception_text.h"
 
 namespace troupe::actors {
 namespace {
@@ -332,12 +333,13 @@ SupervisorActor::behavior_type SupervisorBehavior(SupervisorState::Self self,
     self->state.OnDown(down.source, down.reason);
   });
   // An observer that throws is a failure of the job, too.
-  self->set_exception_handler([=](caf::scheduled_actor*,
-                                  std::exception_ptr& exception) -> caf::error {
-    const absl::Status status = absl::InternalError(ExceptionText(exception));
-    self->state.OnFailure(MakeFailure(-1, "supervisor", status));
-    return ToError(status);
-  });
+  self->set_exception_handler(
+      [=](caf::scheduled_actor*, std::exception_ptr& exception) -> caf::error {
+        const absl::Status status =
+            absl::InternalError(nn::ExceptionText(exception));
+        self->state.OnFailure(MakeFailure(-1, "supervisor", status));
+        return ToError(status);
+      });
   return {
       [=](begin_atom) { self->state.OnBegin(); },
       [=](const Progress& progress) { self->state.OnProgress(progress); },

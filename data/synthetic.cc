@@ -51,26 +51,20 @@ Teacher DrawTeacher(const SyntheticOptions& options) {
   return teacher;
 }
 
-// In double, which no product of extents overflows.
-double Numbers(const nn::Shape& shape) {
-  double numbers = 1;
-  for (std::int64_t extent : shape.dims()) numbers *= double(extent);
-  return numbers;
-}
-
 absl::Status Check(const SyntheticOptions& options) {
   const bool regression = options.num_classes == 0;
   if (options.count < 1 || options.num_classes < 0 ||
       (regression && options.target_dim < 1) ||
       options.input_shape.rank() < 1 ||
       options.input_shape.rank() >= nn::Shape::kMaxRank ||
-      Numbers(options.input_shape) < 1) {
+      options.input_shape.numel() < 1) {
     return absl::InvalidArgumentError(absl::StrCat(
         "synthetic data needs at least one sample, input and target, not ",
         options.count, " samples of ", options.input_shape.ToString(), ", ",
         options.num_classes, " classes, target_dim ", options.target_dim));
   }
-  const double inputs = Numbers(options.input_shape);
+  // In double, which no product of theirs overflows.
+  const double inputs = static_cast<double>(options.input_shape.numel());
   const double outputs = regression ? options.target_dim : options.num_classes;
   const double sample = inputs + (regression ? outputs : 2);
   const double teacher = std::min<double>(inputs, kTeacherInputsMax) * outputs;

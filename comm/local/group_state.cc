@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "comm/reduction_tree.h"
 #include "nn/tensor/check.h"
+#include "nn/tensor/exception_text.h"
 
 namespace troupe::comm::internal {
 namespace {
@@ -43,10 +44,8 @@ absl::Status ApplyCaught(ReplicaUpdate& update, std::int64_t begin,
                          const nn::Tensor& sum) {
   try {
     return update.Apply(begin, sum);
-  } catch (const std::exception& e) {
-    return absl::InternalError(e.what());
   } catch (...) {
-    return absl::InternalError("an exception that is not a std::exception");
+    return absl::InternalError(nn::ExceptionText(std::current_exception()));
   }
 }
 

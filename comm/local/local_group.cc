@@ -228,7 +228,8 @@ std::vector<std::unique_ptr<Communicator>> MakeLocalGroup(
   TROUPE_CHECK(options.size >= 1 && options.size <= kLocalGroupSizeMax,
                "a local group has 1 to 256 ranks");
   TROUPE_CHECK(options.chunk_bytes >= 1, "a chunk has a byte");
-  TROUPE_CHECK(options.in_flight_max >= 1 && options.in_flight_max <= 65536 &&
+  TROUPE_CHECK(options.in_flight_max >= 1 &&
+                   options.in_flight_max <= kLocalGroupInFlightMax &&
                    (options.in_flight_max & (options.in_flight_max - 1)) == 0,
                "in_flight_max is a power of two up to 65536");
   auto state = std::make_shared<GroupState>(options);

@@ -37,11 +37,13 @@ struct LocalGroupOptions {
   // What one Progress() reduces of each range. Small ranges are cut finer, so
   // that all ranks have some of the work.
   std::size_t chunk_bytes = std::size_t{32} << 10;
-  // Collectives that one rank may have in flight; a power of two.
+  // Collectives that one rank may have in flight; a power of two, at most
+  // kLocalGroupInFlightMax.
   int in_flight_max = 256;
 };
 
 inline constexpr int kLocalGroupSizeMax = 256;
+inline constexpr int kLocalGroupInFlightMax = 65536;
 
 // CHECK-fails on options outside these limits.
 std::vector<std::unique_ptr<Communicator>> MakeLocalGroup(

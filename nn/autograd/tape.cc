@@ -120,8 +120,9 @@ std::vector<Parameter*> Tape::parameters() const {
   std::vector<Parameter*> used;
   for (const Value& value : values_) {
     // One that feeds no op gets no gradient; nobody may wait for it.
-    if (value.parameter && value.readers_left > 0)
+    if (value.parameter && value.readers_left > 0) {
       used.push_back(value.parameter);
+    }
   }
   return used;
 }
@@ -139,12 +140,11 @@ void BackwardPass::Seed(const Tensor& output, const Tensor& dy) {
   const std::int32_t value = tape_.ValueOf(output);
   if (value < 0) return;  // nothing before it is trainable
   const Shape& want = tape_.values_[value].shape;
-  const Shape& got =
-      dy.defined() && output.shape() == want ? dy.shape() : output.shape();
-  if (got != want) {
+  for (const Tensor& given : {output, dy}) {
+    if (!given.defined() || given.shape() == want) continue;
     seeded_ = absl::InvalidArgumentError(
         absl::StrCat("backward begins at an output of ", want.ToString(),
-                     ", got ", got.ToString()));
+                     ", got ", given.shape().ToString()));
     return;
   }
   // A loss is seeded by a defined tensor without memory: "one".

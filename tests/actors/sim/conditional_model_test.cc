@@ -18,8 +18,6 @@
 namespace troupe::actors {
 namespace {
 
-using pipeline::StepTable;
-
 constexpr std::int64_t kWidth = 4, kMicroBatch = 2, kMicroBatches = 2;
 constexpr int kRanks = 2;
 constexpr std::int64_t kBatch = kRanks * kMicroBatches * kMicroBatch;

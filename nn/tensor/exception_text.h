@@ -1,0 +1,30 @@
+// The text of an exception that a user's or a library's code threw, for the
+// Status that it becomes where it is caught.
+//
+//   try {
+//     return update.Apply(begin, sum);
+//   } catch (...) {
+//     return absl::InternalError(ExceptionText(std::current_exception()));
+//   }
+
+#ifndef NN_TENSOR_EXCEPTION_TEXT_H_
+#define NN_TENSOR_EXCEPTION_TEXT_H_
+
+#include <exception>
+#include <string>
+
+namespace troupe::nn {
+
+inline std::string ExceptionText(const std::exception_ptr& exception) {
+  try {
+    std::rethrow_exception(exception);
+  } catch (const std::exception& e) {
+    return e.what();
+  } catch (...) {
+    return "an exception that is not a std::exception";
+  }
+}
+
+}  // namespace troupe::nn
+
+#endif  // NN_TENSOR_EXCEPTION_TEXT_H_
