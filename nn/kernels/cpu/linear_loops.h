@@ -16,8 +16,18 @@ inline bool TransposesWeights(Index n, Index k, Index m) {
   return m * k <= n * (k + m);
 }
 
+// Of the operand that a forward pass transposes, and of y.
+inline Index TransposedFloats(Index n, Index k, Index m) {
+  return TransposesWeights(n, k, m) ? k * Padded(m) : (k + m) * Padded(n);
+}
+
+// Enough for each of the three passes.
 inline Index LinearScratch(Index n, Index k, Index m) {
-  return Max(k * Padded(m), (k + m) * Padded(n));
+  const Index forward = TransposesWeights(n, k, m)
+                            ? ProductScratch(n, m)
+                            : ProductScratch(m, Padded(n));
+  return Max(TransposedFloats(n, k, m) + forward,
+             Max(ProductScratch(n, k), ProductScratch(m, k)));
 }
 
 // y[n, m] for one to three samples: dot products along k, four at a time.
@@ -64,6 +74,7 @@ inline void LinearForward(Index n, Index k, Index m, const float* x,
     p.c = y;
     p.c_stride = m;
     p.start = b;
+    p.scratch = scratch + TransposedFloats(n, k, m);
     Multiply</*kPacked=*/false>(p);
   } else {
     float* yt = scratch + k * Padded(n);
@@ -76,13 +87,14 @@ inline void LinearForward(Index n, Index k, Index m, const float* x,
     p.b_stride = Padded(n);
     p.c = yt;
     p.c_stride = Padded(n);
+    p.scratch = scratch + TransposedFloats(n, k, m);
     Multiply</*kPacked=*/false>(p);
     TransposeMatrix(m, n, yt, Padded(n), y, m, /*pad=*/false, b);
   }
 }
 
 inline void LinearBackwardInput(Index n, Index k, Index m, const float* dy,
-                                const float* w, float* dx, float* /*scratch*/) {
+                                const float* w, float* dx, float* scratch) {
   Product p;
   p.rows = n;
   p.cols = k;
@@ -93,12 +105,13 @@ inline void LinearBackwardInput(Index n, Index k, Index m, const float* dy,
   p.b_stride = k;
   p.c = dx;
   p.c_stride = k;
+  p.scratch = scratch;
   Multiply</*kPacked=*/false>(p);
 }
 
 inline void LinearBackwardWeight(Index n, Index k, Index m, const float* x,
                                  const float* dy, bool accumulate, float* dw,
-                                 float* /*scratch*/) {
+                                 float* scratch) {
   Product p;
   p.rows = m;
   p.cols = k;
@@ -110,6 +123,7 @@ inline void LinearBackwardWeight(Index n, Index k, Index m, const float* x,
   p.c = dw;
   p.c_stride = k;
   p.accumulate = accumulate;
+  p.scratch = scratch;
   Multiply</*kPacked=*/true>(p);
 }
 

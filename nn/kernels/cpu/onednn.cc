@@ -202,8 +202,9 @@ const char* OneDnn::Version() {
 bool OneDnn::WantsLinear(Way way, int threads, std::int64_t n, std::int64_t k,
                          std::int64_t m) {
   if (threads > 1) return n * k * m >= (1 << 20);
-  // Weights of 4 MB and more; the forward pass streams through them already.
-  return way != Way::kForward && n >= 16 && k * m >= (1 << 20);
+  // Weights of 4 MB and more. The other passes go through them row by row, and
+  // faster.
+  return way == Way::kBackwardInput && n >= 16 && k * m >= (1 << 20);
 }
 
 bool OneDnn::WantsConv(Way way, const ImageShape& d) {

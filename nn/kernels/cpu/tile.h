@@ -31,7 +31,8 @@ struct TileCall {
   Index b_segment;
   float* c;  // C(i, j) = c[i * c_stride + j]
   Index c_stride;
-  Mask last;           // lanes of the last vector
+  Mask last;           // lanes of the last vector of C
+  bool whole;          // B may be read beyond them
   const float* start;  // null, or one value per column added to the sums
   Put put;
 };
@@ -65,16 +66,45 @@ TROUPE_INLINE void TileRows(const float* a, const OddStrides& odd,
 
 template <int MR, int NV>
 TROUPE_INLINE void PutTile(const TileCall& t, const Vec (&sum)[MR][NV]) {
+  // Copies: for all the compiler knows, C might lie over `t`.
+  float* const c = t.c;
+  const Index c_stride = t.c_stride;
+  const float* const start = t.start;
+  const bool adds = t.put == Put::kAdd;
+  const Mask last = t.last;
   TROUPE_UNROLL
   for (int i = 0; i < MR; ++i) {
     TROUPE_UNROLL
     for (int j = 0; j < NV; ++j) {
-      float* c = t.c + i * t.c_stride + j * kLanes;
-      const Mask mask = j == NV - 1 ? t.last : First(kLanes);
+      float* to = c + i * c_stride + j * kLanes;
+      const Mask mask = j == NV - 1 ? last : First(kLanes);
       Vec v = sum[i][j];
-      if (t.put == Put::kAdd) v = Plus(LoadSome(c, mask), v);
-      if (t.start) v = Plus(LoadSome(t.start + j * kLanes, mask), v);
-      StoreSome(c, v, mask);
+      if (adds) v = Plus(LoadSome(to, mask), v);
+      if (start) v = Plus(LoadSome(start + j * kLanes, mask), v);
+      StoreSome(to, v, mask);
+    }
+  }
+}
+
+// kWhole: every lane of the last vector of B may be read. A load under a mask
+// takes one of the two ports that fma runs on.
+template <int MR, int NV, bool kPacked, bool kWhole>
+TROUPE_INLINE void SumTile(const TileCall& t, const OddStrides& odd,
+                           Vec (&sum)[MR][NV]) {
+  const Index a_stride = t.a_stride;
+  const Index b_stride = t.b_stride;
+  for (Index g = 0; g < t.segments; ++g) {
+    const float* a = t.a + g * t.a_segment;
+    const float* b = t.b + g * t.b_segment;
+    for (Index p = t.depth; p > 0; --p) {
+      Vec row[NV];
+      TROUPE_UNROLL
+      for (int j = 0; j < NV - 1; ++j) row[j] = Load(b + j * kLanes);
+      const float* end = b + (NV - 1) * kLanes;
+      row[NV - 1] = kWhole ? Load(end) : LoadSome(end, t.last);
+      TileRows<0, MR, NV, kPacked>(a, odd, row, sum);
+      a += kPacked ? a_stride : 1;
+      b += b_stride;
     }
   }
 }
@@ -94,20 +124,10 @@ void Tile(const TileCall& t) {
     // Or else the compiler keeps a pointer per row and runs out of registers.
     asm("" : "+r"(odd.bytes[i]));
   }
-  const Index a_stride = t.a_stride;
-  const Index b_stride = t.b_stride;
-  for (Index g = 0; g < t.segments; ++g) {
-    const float* a = t.a + g * t.a_segment;
-    const float* b = t.b + g * t.b_segment;
-    for (Index p = t.depth; p > 0; --p) {
-      Vec row[NV];
-      TROUPE_UNROLL
-      for (int j = 0; j < NV - 1; ++j) row[j] = Load(b + j * kLanes);
-      row[NV - 1] = LoadSome(b + (NV - 1) * kLanes, t.last);
-      TileRows<0, MR, NV, kPacked>(a, odd, row, sum);
-      a += kPacked ? a_stride : 1;
-      b += b_stride;
-    }
+  if (t.whole) {
+    SumTile<MR, NV, kPacked, true>(t, odd, sum);
+  } else {
+    SumTile<MR, NV, kPacked, false>(t, odd, sum);
   }
   PutTile<MR, NV>(t, sum);
 }

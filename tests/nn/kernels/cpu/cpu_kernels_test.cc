@@ -113,13 +113,15 @@ struct Case {
 };
 
 // Both sides of: 1, 3 and 4 samples (dot products), w or x transposed, tails
-// of every width, sums longer than a chain, weights that oneDNN takes.
+// of every width, sums longer than a chain, weights that oneDNN takes, gradients
+// of many rows (written row by row, with and without copies of what they read).
 void AddLinears(std::vector<Case>& cases) {
   const std::int64_t shapes[][3] = {
-      {1, 5, 3},     {3, 70, 9},    {4, 70, 9},      {5, 16, 16},
-      {20, 10, 10},  {20, 10, 5},   {16, 400, 120},  {17, 31, 33},
-      {33, 65, 7},   {64, 513, 10}, {67, 1100, 130}, {130, 48, 200},
-      {700, 3, 100}, {64, 300, 64}, {24, 1030, 1031}};
+      {1, 5, 3},      {3, 70, 9},    {4, 70, 9},       {5, 16, 16},
+      {20, 10, 10},   {20, 10, 5},   {16, 400, 120},   {17, 31, 33},
+      {33, 65, 7},    {64, 513, 10}, {67, 1100, 130},  {130, 48, 200},
+      {700, 3, 100},  {64, 300, 64}, {24, 1030, 1031}, {600, 330, 150},
+      {40, 203, 170}, {40, 208, 170}};
   for (const auto& s : shapes) {
     cases.push_back({absl::StrCat("linear_", s[0], "x", s[1], "x", s[2]),
                      [N = s[0], K = s[1], M = s[2]](Kernels& k, Shifted make) {
@@ -218,6 +220,26 @@ TEST_P(CpuKernelsTest, ASampleHasTheSameBitsAmongOtherSamples) {
     ASSERT_TRUE(
         kernels->LinearForward(x.Slice(begin, begin + 34), w, b, part).ok());
     EXPECT_TRUE(BitEqual(part, y.Slice(begin, begin + 34))) << begin;
+  }
+}
+
+// Few rows are computed panel by panel, many row by row.
+TEST_P(CpuKernelsTest, AGradientHasTheSameBitsAmongOtherRows) {
+  const auto kernels = CreateCpuKernels(GetParam().options);
+  const std::int64_t N = 540, K = 300, M = 160, kPart = 50;
+  Shifted make(*kernels, 0);
+  Tensor x = make({N, K}), dy = make({N, M}), dw = make({M, K});
+  Tensor none;
+  ASSERT_TRUE(kernels->LinearBackwardWeight(x, dy, false, dw, none).ok());
+  for (std::int64_t begin : {0, 37, 110}) {
+    Tensor part_dy = make({N, kPart}), part_dw = make({kPart, K});
+    for (std::int64_t i = 0; i < N; ++i) {
+      std::copy_n(dy.data<float>() + i * M + begin, kPart,
+                  part_dy.data<float>() + i * kPart);
+    }
+    ASSERT_TRUE(
+        kernels->LinearBackwardWeight(x, part_dy, false, part_dw, none).ok());
+    EXPECT_TRUE(BitEqual(part_dw, dw.Slice(begin, begin + kPart))) << begin;
   }
 }
 
