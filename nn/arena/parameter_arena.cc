@@ -51,23 +51,23 @@ struct Piece {
   std::int64_t end = 0;
 };
 
-// One word per element, in parts that stay in the first-level cache: element i
-// has 24 bits of draw i, in every dtype.
+// One word per element: element i has 24 bits of draw i, in every dtype.
 template <typename T>
 void FillUniform(const Piece& piece, const RandomKey& key,
                  const RandomPosition& position) {
-  constexpr std::int64_t kPart = 1024;
-  std::uint32_t words[kPart];
-  T* const values = piece.parameter->value.data<T>();
   const Initializer& init = piece.parameter->init;
-  const double scale = (init.b - init.a) * 0x1p-24;
-  for (std::int64_t begin = piece.begin; begin < piece.end; begin += kPart) {
-    const std::int64_t count = std::min(kPart, piece.end - begin);
-    FillBits32(key, position, static_cast<std::uint32_t>(begin / 4),
-               absl::MakeSpan(words, static_cast<std::size_t>(count)));
-    for (std::int64_t i = 0; i < count; ++i) {
-      const auto bits = static_cast<std::int32_t>(words[i] >> 8);
-      values[begin + i] = FromDouble<T>(init.a + scale * bits);
+  const auto block = static_cast<std::uint32_t>(piece.begin / 4);
+  const auto count = static_cast<std::size_t>(piece.end - piece.begin);
+  T* const values = piece.parameter->value.data<T>() + piece.begin;
+  if constexpr (std::is_same_v<T, float>) {
+    FillUniformF32(key, position, block, init.a, init.b,
+                   absl::MakeSpan(values, count));
+  } else {
+    std::vector<std::uint32_t> words(count);
+    FillBits32(key, position, block, absl::MakeSpan(words));
+    const double scale = (init.b - init.a) * 0x1p-24;
+    for (std::size_t i = 0; i < count; ++i) {
+      values[i] = FromDouble<T>(init.a + scale * (words[i] >> 8));
     }
   }
 }

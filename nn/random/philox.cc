@@ -4,9 +4,18 @@
 
 #include <cmath>
 
+#include "nn/random/fill_loops.h"
 #include "nn/tensor/check.h"
 
 namespace troupe::nn {
+namespace {
+
+FirstDraw First(const RandomKey& key, const RandomPosition& at,
+                std::uint32_t block) {
+  return {key.words, block, at.step, at.position, at.path};
+}
+
+}  // namespace
 
 RandomKey::RandomKey(std::uint64_t seed, Purpose purpose) {
   // One Philox block mixes seed and purpose into the key, so that neighbouring
@@ -25,6 +34,20 @@ std::uint32_t HashName(absl::string_view name) {
     hash = (hash ^ static_cast<unsigned char>(c)) * 16777619u;
   }
   return hash;
+}
+
+void FillBits32(const RandomKey& key, const RandomPosition& position,
+                std::uint32_t first_block, absl::Span<std::uint32_t> words) {
+  AvailableFillLoops().back()->bits(First(key, position, first_block),
+                                    words.data(), words.size());
+}
+
+void FillUniformF32(const RandomKey& key, const RandomPosition& position,
+                    std::uint32_t first_block, double low, double high,
+                    absl::Span<float> values) {
+  AvailableFillLoops().back()->uniform(First(key, position, first_block), low,
+                                       (high - low) * 0x1p-24, values.data(),
+                                       values.size());
 }
 
 void RandomStream::Refill() {

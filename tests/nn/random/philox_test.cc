@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "nn/random/fill_loops.h"
 
 namespace troupe::nn {
 namespace {
@@ -54,20 +55,45 @@ TEST(RandomStream, IsPhiloxAtCounterBlockStepPositionPath) {
   }
 }
 
-TEST(FillBits32, DrawsWhatAStreamDraws) {
+TEST(FillLoops, DrawWhatAStreamDrawsWithEveryInstructionSet) {
   const RandomKey key(42, Purpose::kTest);
   const RandomPosition at = {7, 11, HashName("0.weight")};
-  for (std::size_t count : {0, 1, 3, 4, 63, 64, 65, 1000}) {
-    for (std::uint32_t first_block : {0, 1, 250}) {
-      RandomStream stream(key, at);
-      for (std::uint32_t i = 0; i < 4 * first_block; ++i) stream.Bits32();
-      std::vector<std::uint32_t> words(count + 1, 5);
-      FillBits32(key, at, first_block, absl::MakeSpan(words.data(), count));
-      for (std::size_t i = 0; i < count; ++i) {
-        ASSERT_EQ(words[i], stream.Bits32()) << count << " " << i;
+  for (const FillLoops* loops : AvailableFillLoops()) {
+    for (std::size_t count : {0, 1, 3, 4, 15, 16, 17, 63, 127, 128, 129, 999}) {
+      for (std::uint32_t block : {0u, 1u, 250u, 0xfffffffeu}) {
+        const FirstDraw first = {key.words, block, at.step, at.position,
+                                 at.path};
+        std::vector<std::uint32_t> words(count + 1, 5);
+        std::vector<float> values(count + 1, 5.0f);
+        loops->bits(first, words.data(), count);
+        loops->uniform(first, -0.3, 0x1p-24, values.data(), count);
+        for (std::size_t i = 0; i < count; ++i) {
+          const auto index = static_cast<std::uint32_t>(i / 4);
+          const Block want =
+              Philox({block + index, at.step, at.position, at.path}, key.words);
+          ASSERT_EQ(words[i], want[i % 4]) << loops->name << ", draw " << i;
+          ASSERT_EQ(values[i],
+                    static_cast<float>(-0.3 + 0x1p-24 * (want[i % 4] >> 8)))
+              << loops->name << ", draw " << i;
+        }
+        ASSERT_EQ(words[count], 5u) << loops->name;
+        ASSERT_EQ(values[count], 5.0f) << loops->name;
       }
-      ASSERT_EQ(words[count], 5u);
     }
+  }
+}
+
+TEST(FillUniform, DrawsWhatAStreamDraws) {
+  const RandomKey key(42, Purpose::kTest);
+  const RandomPosition at = {7, 11, HashName("0.weight")};
+  RandomStream bits(key, at), numbers(key, at);
+  std::vector<std::uint32_t> words(1000);
+  std::vector<float> values(1000);
+  FillBits32(key, at, 0, absl::MakeSpan(words));
+  FillUniformF32(key, at, 0, -2, 2, absl::MakeSpan(values));
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    ASSERT_EQ(words[i], bits.Bits32());
+    ASSERT_EQ(values[i], 4 * numbers.UniformF32() - 2);
   }
 }
 

@@ -113,8 +113,8 @@ struct Case {
 };
 
 // Both sides of: 1, 3 and 4 samples (dot products), w or x transposed, tails
-// of every width, sums longer than a chain, weights that oneDNN takes, gradients
-// of many rows (written row by row, with and without copies of what they read).
+// of every width, sums longer than a chain, weights that oneDNN takes,
+// gradients of many rows (written row by row, what they read copied or not).
 void AddLinears(std::vector<Case>& cases) {
   const std::int64_t shapes[][3] = {
       {1, 5, 3},      {3, 70, 9},    {4, 70, 9},       {5, 16, 16},
