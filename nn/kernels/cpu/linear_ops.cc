@@ -32,6 +32,10 @@ absl::Status CpuKernelSet::LinearForward(const Tensor& x, const Tensor& w,
                               w.data<float>(), /*accumulate=*/b.defined(),
                               y.data<float>());
   }
+  if (uses_onednn_ &&
+      OneDnn::WantsLinear(Way::kBackwardInput, options_.threads, n, k, m)) {
+    OneDnn::PrepareLinear();  // until backward gets there
+  }
   loops_.linear_forward(n, k, m, x.data<float>(), w.data<float>(),
                         DataOrNull(b), y.data<float>(),
                         Scratch(loops_.linear_scratch(n, k, m)));

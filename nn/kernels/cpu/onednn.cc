@@ -3,9 +3,12 @@
 #include <omp.h>
 
 #include <array>
+#include <future>
 #include <string>
+#include <system_error>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
@@ -210,6 +213,25 @@ bool OneDnn::WantsLinear(Way way, int threads, std::int64_t n, std::int64_t k,
 bool OneDnn::WantsConv(Way way, const ImageShape& d) {
   if (d.n == 0 || d.c < 16 || d.o < 16) return false;
   return way != Way::kBackwardWeight || d.q < 8;
+}
+
+void OneDnn::PrepareLinear() {
+  // The destructor of a future of std::async() waits, so the thread is gone
+  // before main() has returned.
+  static const std::future<void> done = [] {
+    try {
+      return std::async(std::launch::async, [] {
+        omp_set_num_threads(1);
+        const std::vector<float> ones(16 * 16, 1.0f);
+        std::vector<float> product(16 * 16);
+        dnnl_sgemm('N', 'N', 16, 16, 16, 1, ones.data(), 16, ones.data(), 16, 0,
+                   product.data(), 16);
+      });
+    } catch (const std::system_error&) {
+      return std::future<void>();  // no thread to be had: the call that needs
+                                   // the code generates it
+    }
+  }();
 }
 
 absl::Status OneDnn::Linear(Way way, std::int64_t n, std::int64_t k,

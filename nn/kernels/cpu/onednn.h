@@ -39,6 +39,10 @@ class OneDnn {
                           std::int64_t m);
   static bool WantsConv(Way way, const ImageShape& shape);
 
+  // The first product of a process waits 20 to 60 ms for oneDNN to generate
+  // code. This begins it on a thread of its own; a second call does nothing.
+  static void PrepareLinear();
+
   // y (+)= x w^T;  dx (+)= dy w;  dw (+)= dy^T x: shapes as in kernels.h. The
   // two operands come in the order of the Kernels method, the result last.
   absl::Status Linear(Way way, std::int64_t n, std::int64_t k, std::int64_t m,
