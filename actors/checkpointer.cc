@@ -13,7 +13,7 @@ absl::StatusOr<Saved> Save(const JobRuntime& runtime,
   TrainerState state;
   state.step = request.step;
   state.seed = runtime.spec.seed;
-  TROUPE_ASSIGN_OR_RETURN(state.sampler, SamplerStateAt(runtime, request.step));
+  state.sampler = runtime.SamplerStateAt(request.step);
   state.plan = runtime.plan.ToString();
   state.versions["troupe"] = kTroupeVersion;
   std::vector<CheckpointShard> shards;

@@ -69,8 +69,8 @@ absl::StatusOr<std::unique_ptr<Job>> StartLocalJob(const JobSpec& spec,
     JobInfo info;
     info.plan = runtime->plan;
     info.first_step = runtime->first_step;
-    info.steps = spec.steps;
-    info.steps_per_epoch = runtime->steps_per_epoch;
+    info.steps = runtime->steps;
+    info.sampler = runtime->sampler;
     if (runtime->checkpoint) info.resumed_from = runtime->checkpoint->path();
     TROUPE_ASSIGN_OR_RETURN(info.kernels, DescribeKernels(spec));
     observer->OnStart(info);

@@ -21,12 +21,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "actors/job_spec.h"
+#include "data/sampler.h"
 #include "pipeline/plan.h"
 
 namespace troupe::actors {
@@ -35,7 +37,8 @@ struct JobInfo {
   pipeline::Plan plan;
   std::int64_t first_step = 0;  // above 0 when resumed
   std::int64_t steps = 0;
-  std::int64_t steps_per_epoch = 0;
+  // Where the run begins in its data: batch 0 is that of the first step.
+  std::optional<data::Sampler> sampler;
   std::string resumed_from;  // path of the checkpoint
   std::string kernels;       // what computes: Kernels::Describe()
 };

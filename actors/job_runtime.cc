@@ -21,9 +21,17 @@ absl::Status CheckSpec(const JobSpec& spec) {
     return absl::InvalidArgumentError(
         absl::StrCat("JobSpec: ", missing, " is not set"));
   }
-  if (spec.steps < 0) {
+  const std::pair<const char*, std::int64_t> counts[] = {
+      {"steps", spec.steps}, {"epochs", spec.epochs}};
+  for (const auto& [name, count] : counts) {
+    if (count >= 0) continue;
     return absl::InvalidArgumentError(
-        absl::StrCat("JobSpec: steps is ", spec.steps, ", at least 0"));
+        absl::StrCat("JobSpec: ", name, " is ", count, ", at least 0"));
+  }
+  if (spec.steps > 0 && spec.epochs > 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("JobSpec: steps is ", spec.steps, " and epochs is ",
+                     spec.epochs, "; set one of them"));
   }
   return absl::OkStatus();
 }
@@ -80,12 +88,13 @@ data::SamplerOptions SamplerOptionsOf(const JobRuntime& runtime) {
   return options;
 }
 
+// Opens the checkpoint to go on from, if there is one, and puts the sampler
+// where it stands there.
 absl::Status FindStart(JobRuntime& runtime) {
   const JobSpec& spec = runtime.spec;
   TROUPE_ASSIGN_OR_RETURN(data::Sampler sampler,
                           data::Sampler::Create(SamplerOptionsOf(runtime)));
-  runtime.steps_per_epoch = sampler.batches_per_epoch();
-  runtime.sampler_state = sampler.StateAt(0);
+  runtime.sampler.emplace(std::move(sampler));
   if (!spec.checkpoint.resume || spec.checkpoint.dir.empty()) {
     return absl::OkStatus();
   }
@@ -101,8 +110,8 @@ absl::Status FindStart(JobRuntime& runtime) {
         ", this job has ", spec.seed, "; set train.seed to go on with it"));
   }
   runtime.first_step = checkpoint.state().step;
-  runtime.sampler_state = checkpoint.state().sampler;
-  if (absl::Status status = sampler.Load(runtime.sampler_state); !status.ok()) {
+  const absl::Status status = runtime.sampler->Load(checkpoint.state().sampler);
+  if (!status.ok()) {
     return absl::Status(status.code(),
                         absl::StrCat(*latest, ": ", status.message()));
   }
@@ -111,14 +120,6 @@ absl::Status FindStart(JobRuntime& runtime) {
 }
 
 }  // namespace
-
-absl::StatusOr<data::SamplerState> SamplerStateAt(const JobRuntime& runtime,
-                                                  std::int64_t step) {
-  TROUPE_ASSIGN_OR_RETURN(data::Sampler sampler,
-                          data::Sampler::Create(SamplerOptionsOf(runtime)));
-  TROUPE_RETURN_IF_ERROR(sampler.Load(runtime.sampler_state));
-  return sampler.StateAt(step - runtime.first_step);
-}
 
 absl::StatusOr<JobRuntimePtr> MakeJobRuntime(const JobSpec& spec,
                                              JobObserver* observer) {
@@ -151,6 +152,11 @@ absl::StatusOr<JobRuntimePtr> MakeJobRuntime(const JobSpec& spec,
     runtime->files = runtime->own_files.get();
   }
   TROUPE_RETURN_IF_ERROR(FindStart(*runtime));
+  runtime->steps = spec.steps;
+  if (spec.epochs > 0) {
+    runtime->steps =
+        runtime->first_step + runtime->sampler->BatchesUntil(spec.epochs);
+  }
   MakeGroups(*runtime);
   return runtime;
 }

@@ -58,8 +58,8 @@ struct JobRuntime {
   std::vector<pipeline::StepTable> tables;
   std::int32_t generation = 1;
   std::int64_t first_step = 0;
-  data::SamplerState sampler_state;  // at first_step
-  std::int64_t steps_per_epoch = 0;
+  std::int64_t steps = 0;                // in all: the spec's, or its epochs'
+  std::optional<data::Sampler> sampler;  // its batch 0 is that of first_step
   // What a resumed job starts from; null: fresh.
   std::shared_ptr<const Checkpoint> checkpoint;
   nn::FileSystem* files = nullptr;
@@ -70,6 +70,16 @@ struct JobRuntime {
   // By rank: the whole job, and the ranks with the same stage.
   std::vector<std::unique_ptr<comm::Communicator>> world;
   std::vector<std::unique_ptr<comm::Communicator>> dp;
+
+  // Where the sampler stands after `step` committed steps.
+  data::SamplerState SamplerStateAt(std::int64_t step) const {
+    return sampler->StateAt(step - first_step);
+  }
+  // The first end of an epoch after `step` committed steps.
+  std::int64_t EpochEndAfter(std::int64_t step) const {
+    const std::int64_t epoch = sampler->BatchAt(step - first_step).epoch;
+    return first_step + sampler->BatchesUntil(epoch + 1);
+  }
 
   JobObserver* observer = nullptr;  // may be null
   // Where the simulator looks in; null in production. Called on the compute
@@ -89,14 +99,10 @@ struct JobRuntime {
 };
 using JobRuntimePtr = std::shared_ptr<JobRuntime>;
 
-// Makes plan, groups, tables and the sampler's state; reads the checkpoint that
-// is resumed from. No actor exists yet.
+// Makes plan, groups, tables and the sampler; reads the checkpoint that is
+// resumed from. No actor exists yet.
 absl::StatusOr<JobRuntimePtr> MakeJobRuntime(const JobSpec& spec,
                                              JobObserver* observer);
-
-// Where the sampler stands after `step` committed steps.
-absl::StatusOr<data::SamplerState> SamplerStateAt(const JobRuntime& runtime,
-                                                  std::int64_t step);
 
 }  // namespace troupe::actors
 

@@ -71,8 +71,13 @@ struct JobSpec {
   // Mesh, batch sizes, buckets.
   pipeline::PlanOptions plan;
 
-  std::int64_t steps = 0;       // in all, resumed ones included
-  std::int64_t eval_every = 0;  // steps; 0: only at the end
+  // How long, resumed ones included: steps, or passes over `train`.
+  std::int64_t steps = 0;
+  std::int64_t epochs = 0;
+  // `test` is evaluated at the end, and after every so many steps (0: none),
+  // and after every pass over `train`.
+  std::int64_t eval_every = 0;
+  bool eval_each_epoch = false;
   bool stop_on_nan = true;
 
   CheckpointOptions checkpoint;

@@ -13,6 +13,7 @@ absl::Status Open(LoaderState& state, int rank) {
   state.rank = rank;
   const JobSpec& spec = state.runtime->spec;
   const pipeline::Plan& plan = state.runtime->plan;
+  const std::int64_t first_step = state.runtime->first_step;
   state.allocator = std::make_unique<nn::CachingAllocator>();
   data::Share share;
   share.rank = plan.mesh.CoordsOf(rank).dp;
@@ -25,7 +26,8 @@ absl::Status Open(LoaderState& state, int rank) {
   TROUPE_ASSIGN_OR_RETURN(
       state.train,
       data::BatchSource::Create(spec.train, sampler, share, *state.allocator));
-  TROUPE_RETURN_IF_ERROR(state.train->Load(state.runtime->sampler_state));
+  TROUPE_RETURN_IF_ERROR(
+      state.train->Load(state.runtime->SamplerStateAt(first_step)));
   if (spec.test == nullptr) return absl::OkStatus();
   TROUPE_ASSIGN_OR_RETURN(state.test, data::EvaluationSource::Create(
                                           spec.test, share, *state.allocator));

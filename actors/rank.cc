@@ -34,8 +34,8 @@ void RankState::LoadAhead() {
   const JobSpec& spec = runtime_->spec;
   const std::int64_t limit =
       std::max<std::int64_t>(spec.prefetch_steps, 2 * chunk_);
-  while (requested_ < spec.steps && ahead_ < limit) {
-    const std::int64_t count = std::min(chunk_, spec.steps - requested_);
+  while (requested_ < runtime_->steps && ahead_ < limit) {
+    const std::int64_t count = std::min(chunk_, runtime_->steps - requested_);
     RequestLoad(StepKind::kTrain, requested_, count);
     requested_ += count;
     ahead_ += count;

@@ -63,8 +63,13 @@ void SupervisorState::OnBegin() {
 std::int64_t SupervisorState::NextBoundary() const {
   const JobSpec& spec = runtime_->spec;
   const std::int64_t step = Committed();
-  std::int64_t next = std::max(step, spec.steps);
-  if (spec.test) next = NextMultiple(step, spec.eval_every, next);
+  std::int64_t next = std::max(step, runtime_->steps);
+  if (spec.test) {
+    next = NextMultiple(step, spec.eval_every, next);
+    if (spec.eval_each_epoch) {
+      next = std::min(next, runtime_->EpochEndAfter(step));
+    }
+  }
   if (!spec.checkpoint.dir.empty()) {
     next = NextMultiple(step, spec.checkpoint.every, next);
   }
@@ -131,15 +136,17 @@ void SupervisorState::ReportSteps(const Progress& progress) {
 }
 
 bool SupervisorState::AtEnd() const {
-  return halted_ || Committed() >= runtime_->spec.steps;
+  return halted_ || Committed() >= runtime_->steps;
 }
 
 bool SupervisorState::EvaluationDue() const {
   const JobSpec& spec = runtime_->spec;
   const std::int64_t step = Committed();
   if (spec.test == nullptr || evaluated_at_ == step || halted_) return false;
-  return AtEnd() || (spec.eval_every > 0 && step % spec.eval_every == 0 &&
-                     step > runtime_->first_step);
+  if (AtEnd()) return true;
+  if (step == runtime_->first_step) return false;
+  return (spec.eval_every > 0 && step % spec.eval_every == 0) ||
+         (spec.eval_each_epoch && runtime_->EpochEndAfter(step - 1) == step);
 }
 
 bool SupervisorState::CheckpointDue() const {
@@ -160,7 +167,7 @@ void SupervisorState::AtBoundary() {
     doing_ = Doing::kSaving;
   } else if (AtEnd()) {
     result_.steps = Committed();
-    result_.stopped = Committed() < runtime_->spec.steps;
+    result_.stopped = Committed() < runtime_->steps;
     result_.seconds = Seconds();
     End(result_);
   } else {

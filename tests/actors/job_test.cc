@@ -237,6 +237,44 @@ TEST_P(ResumeTest, IsBitEqualToGoingOn) {
   }
 }
 
+// 256 samples: 12 steps of 32 end in the middle of epoch 2, 2 of 64 end it, 4
+// are an epoch.
+TEST(JobTest, EpochsEndWhereTheDataDoWhateverTheBatch) {
+  JobSpec spec = TinyCnnJob(2, 12);
+  spec.checkpoint.dir = FreshFolder("epochs");
+  spec.eval_each_epoch = true;
+  const auto steps_of_evaluations = [](const Reports& reports) {
+    std::vector<std::int64_t> steps;
+    for (const EvaluationReport& each : reports.evaluations) {
+      steps.push_back(each.step);
+    }
+    return steps;
+  };
+  EXPECT_EQ(steps_of_evaluations(RunWell(spec)),
+            std::vector<std::int64_t>({8, 12}));
+  spec.checkpoint.resume = true;
+  spec.plan.global_batch_size = 64;
+  spec.steps = 0;
+  spec.epochs = 4;
+  const Reports second = RunWell(spec);
+  EXPECT_EQ(second.info.steps, 22);
+  EXPECT_EQ(second.steps.back().step, 22);
+  EXPECT_EQ(second.info.sampler->BatchAt(0).begin, 128);
+  EXPECT_EQ(steps_of_evaluations(second),
+            std::vector<std::int64_t>({14, 18, 22}));
+}
+
+TEST(JobTest, AJobHasStepsOrEpochs) {
+  JobSpec spec = TinyCnnJob(1, 5);
+  spec.epochs = 2;
+  EXPECT_EQ(RunJob(spec).status().message(),
+            "JobSpec: steps is 5 and epochs is 2; set one of them");
+  spec.steps = 0;
+  spec.epochs = -1;
+  EXPECT_EQ(RunJob(spec).status().message(),
+            "JobSpec: epochs is -1, at least 0");
+}
+
 TEST(JobTest, ResumingAFinishedJobEvaluatesAndEnds) {
   JobSpec spec = TinyCnnJob(2, 5);
   spec.checkpoint.dir = FreshFolder("done");

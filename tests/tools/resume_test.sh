@@ -72,6 +72,9 @@ quietly train --config=tiny.toml "${glyphs[@]}" --resume \
   --set checkpoint.dir=epochs --set train.global_batch_size=128 \
   --set train.epochs=3 --set log.file=epochs.jsonl --set log.every=1
 grep -q '^done: 6 steps' out.txt || die "$(cat out.txt)"
+evaluated=$(sed -n 's/^{"kind":"evaluation","step":\([0-9]*\),.*/\1/p' \
+  epochs.jsonl)
+[[ $(echo $evaluated) == '14 18' ]] || die "evaluated: $(cat epochs.jsonl)"
 epochs=$(sed -n 's/^{"kind":"train".*"epoch":\([0-9]*\),.*/\1/p' epochs.jsonl)
 [[ $(echo $epochs) == '2 2 3 3 3 3' ]] || die "epochs: $(cat epochs.jsonl)"
 grep -q -e '--set train.epochs=6 --resume' out.txt || die "$(cat out.txt)"

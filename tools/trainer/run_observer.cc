@@ -30,6 +30,7 @@ std::string FormatStart(const TrainerConfig& config,
 
 void RunObserver::OnStart(const actors::JobInfo& info) {
   first_step_ = info.first_step;
+  sampler_ = info.sampler;
   resumed_from_ = info.resumed_from;
   steps_ = info.steps;
   display_.Print(FormatStart(config_, info));
@@ -88,7 +89,7 @@ Progress RunObserver::ProgressAt(const actors::StepReport& report) const {
 
 std::int64_t RunObserver::EpochOf(std::int64_t step) const {
   const std::int64_t in_run = std::max<std::int64_t>(step - first_step_, 1);
-  return sampler_.BatchAt(in_run - 1).epoch + 1;
+  return sampler_->BatchAt(in_run - 1).epoch + 1;
 }
 
 std::optional<double> RunObserver::AccuracyOf(double accuracy) const {

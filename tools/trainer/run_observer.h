@@ -30,14 +30,11 @@ namespace troupe::tools {
 
 class RunObserver : public actors::JobObserver {
  public:
-  // `sampler` stands where the run begins: steps are in its epochs. `log` may
-  // be null; all others outlive the observer.
+  // `log` may be null; all others outlive the observer.
   RunObserver(const TrainerConfig& config, bool classification,
-              data::Sampler sampler, Display& display, JsonLog* log,
-              std::function<absl::Time()> now)
+              Display& display, JsonLog* log, std::function<absl::Time()> now)
       : config_(config),
         classification_(classification),
-        sampler_(std::move(sampler)),
         display_(display),
         log_(log),
         now_(std::move(now)) {}
@@ -58,7 +55,7 @@ class RunObserver : public actors::JobObserver {
 
   const absl::Status& status() const { return status_; }
   std::int64_t first_step() const { return first_step_; }
-  // Of a step, 1 after the first; from 1.
+  // Of a step, 1 after the first, once the job has started; from 1.
   std::int64_t EpochOf(std::int64_t step) const;
   const std::string& resumed_from() const { return resumed_from_; }
   // By this run.
@@ -72,7 +69,6 @@ class RunObserver : public actors::JobObserver {
 
   const TrainerConfig& config_;
   const bool classification_;
-  const data::Sampler sampler_;
   Display& display_;
   JsonLog* const log_;
   const std::function<absl::Time()> now_;
@@ -82,6 +78,7 @@ class RunObserver : public actors::JobObserver {
 
   RateMeter rate_;
   std::int64_t first_step_ = 0;
+  std::optional<data::Sampler> sampler_;  // at first_step_, once started
   std::string resumed_from_;
   std::int64_t steps_ = 0;
   std::int64_t samples_ = 0;

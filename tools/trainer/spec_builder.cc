@@ -6,7 +6,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "actors/checkpoint/checkpoint.h"
 #include "nn/ops/loss.h"
 #include "nn/optim/sgd.h"
 #include "nn/tensor/check.h"
@@ -37,44 +36,17 @@ pipeline::PlanOptions PlanOptionsOf(const TrainerConfig& config) {
 
 }  // namespace
 
-absl::StatusOr<RunStart> FindRunStart(const LoadedConfig& loaded,
-                                      const data::Dataset& train,
-                                      nn::FileSystem& files) {
-  const TrainConfig& config = loaded.config.train;
-  if (config.global_batch_size > train.size()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        loaded.Where("train.global_batch_size"), ": train.global_batch_size = ",
-        config.global_batch_size, " is more than the ", train.size(),
-        " training samples; use at most that"));
-  }
-  data::SamplerOptions options;
-  options.dataset_size = train.size();
-  options.global_batch_size = config.global_batch_size;
-  options.seed = static_cast<std::uint64_t>(config.seed);
-  TROUPE_ASSIGN_OR_RETURN(data::Sampler sampler,
-                          data::Sampler::Create(options));
-  RunStart start{/*step=*/0, std::move(sampler)};
-  const CheckpointConfig& checkpoint = loaded.config.checkpoint;
-  if (!checkpoint.resume) return start;
-  const absl::StatusOr<std::string> latest =
-      actors::FindLatestCheckpoint(files, checkpoint.dir);
-  if (absl::IsNotFound(latest.status())) return start;
-  TROUPE_RETURN_IF_ERROR(latest.status());
-  TROUPE_ASSIGN_OR_RETURN(const actors::Checkpoint saved,
-                          actors::Checkpoint::Open(files, *latest));
-  // One that does not load is of another job: Job::Start() says in what.
-  if (start.sampler.Load(saved.state().sampler).ok()) {
-    start.step = saved.state().step;
-  }
-  return start;
-}
-
 absl::StatusOr<actors::JobSpec> BuildSpec(const LoadedConfig& loaded,
                                           const data::DataSplits& splits,
-                                          const RunStart& start,
                                           nn::FileSystem& files) {
   const TrainerConfig& config = loaded.config;
   const TrainConfig& train = config.train;
+  if (train.global_batch_size > splits.train->size()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        loaded.Where("train.global_batch_size"), ": train.global_batch_size = ",
+        train.global_batch_size, " is more than the ", splits.train->size(),
+        " training samples; use at most that"));
+  }
   actors::JobSpec spec;
   // CheckConfig() has made the same model before.
   spec.model = [config] { return MakeModel(config).value(); };
@@ -91,11 +63,10 @@ absl::StatusOr<actors::JobSpec> BuildSpec(const LoadedConfig& loaded,
   spec.seed = static_cast<std::uint64_t>(train.seed);
   spec.prefetch_steps = static_cast<int>(config.data.prefetch);
   spec.plan = PlanOptionsOf(config);
-  spec.steps = train.steps > 0
-                   ? train.steps
-                   : start.step + start.sampler.BatchesUntil(train.epochs);
-  spec.eval_every = train.eval_every > 0 ? train.eval_every
-                                         : start.sampler.batches_per_epoch();
+  spec.steps = train.steps;
+  spec.epochs = train.steps > 0 ? 0 : train.epochs;
+  spec.eval_every = train.eval_every;
+  spec.eval_each_epoch = train.eval_every == 0;
   spec.stop_on_nan = train.stop_on_nan;
   spec.checkpoint.dir = config.checkpoint.dir;
   spec.checkpoint.every = config.checkpoint.every;

@@ -78,10 +78,7 @@ class Run {
     absl::StatusOr<data::DataSplits> splits =
         data::OpenDataset(DatasetOptionsOf(loaded_.config.data));
     if (!splits.ok()) return DataError(splits.status());
-    TROUPE_ASSIGN_OR_RETURN(RunStart start,
-                            FindRunStart(loaded_, *splits->train, files_));
-    TROUPE_ASSIGN_OR_RETURN(spec_, BuildSpec(loaded_, *splits, start, files_));
-    start_.emplace(std::move(start));
+    TROUPE_ASSIGN_OR_RETURN(spec_, BuildSpec(loaded_, *splits, files_));
     return absl::OkStatus();
   }
 
@@ -104,9 +101,8 @@ class Run {
       spec_.trace = &*trace_;
     }
     observer_ = std::make_unique<RunObserver>(
-        config, spec_.train->spec().is_classification(),
-        std::move(start_->sampler), display_, log_ ? &*log_ : nullptr,
-        absl::Now);
+        config, spec_.train->spec().is_classification(), display_,
+        log_ ? &*log_ : nullptr, absl::Now);
     observer_->OnFailure([this] { stopper_.Stop(); });
     // Only when there is a new one do earlier ones go.
     observer_->OnFirstCheckpoint([this, old](const std::string& written) {
@@ -197,7 +193,6 @@ class Run {
   const LoadedConfig& loaded_;
   nn::FileSystem& files_;
   Display& display_;
-  std::optional<RunStart> start_;
   actors::JobSpec spec_;
   std::optional<JsonLog> log_;
   std::optional<actors::ChromeTrace> trace_;
