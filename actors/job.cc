@@ -5,6 +5,7 @@
 
 #include "actors/crew.h"
 #include "actors/job_runtime.h"
+#include "actors/thread_supply.h"
 #include "nn/kernels/open_kernels.h"
 #include "nn/tensor/check.h"
 #include "nn/tensor/exception_text.h"
@@ -65,6 +66,7 @@ absl::StatusOr<std::unique_ptr<Job>> StartLocalJob(const JobSpec& spec,
                                                    JobObserver* observer) {
   TROUPE_ASSIGN_OR_RETURN(JobRuntimePtr runtime,
                           MakeJobRuntime(spec, observer));
+  TROUPE_RETURN_IF_ERROR(CheckThreadSupply(runtime->plan.mesh.size()));
   if (observer != nullptr) {
     JobInfo info;
     info.plan = runtime->plan;

@@ -84,6 +84,7 @@ class Job {
  public:
   // `observer` may be null; outlives the job.
   //   kInvalidArgument: the spec is not complete, sizes or shapes do not fit.
+  //   kResourceExhausted: the system refuses the threads.
   //   the reader's error: `resume` found a checkpoint that cannot be used.
   static absl::StatusOr<std::unique_ptr<Job>> Start(const JobSpec& spec,
                                                     JobObserver* observer);

@@ -105,8 +105,9 @@ TEST(ChromeTraceTest, OfAResumedJob) {
     std::set<int> steps;
     const Json document = Json::parse(trace.ToJson());
     for (const Json& event : document["traceEvents"]) {
-      if (!event["args"].contains("step")) continue;
-      steps.insert(event["args"]["step"].get<int>());
+      const auto args = event.find("args");
+      if (args == event.end() || !args->contains("step")) continue;
+      steps.insert((*args)["step"].get<int>());
     }
     // Numbered as the log numbers them.
     EXPECT_EQ(steps, first_step == 2 ? std::set<int>({8, 9}) : std::set<int>());

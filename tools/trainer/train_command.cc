@@ -208,10 +208,11 @@ TrainOutcome Train(const LoadedConfig& loaded, nn::FileSystem& files,
   auto owned = std::make_unique<Run>(loaded, files, display);
   // Valid to the end for the thread of the signals, also when nobody owns it.
   Run* const run = owned.get();
-  StopSignals signals([&display, run] {
+  const auto signals = StopSignals::Start([&display, run] {
     display.Print("stopping after this step; Ctrl-C again exits at once");
     run->stopper().Stop();
   });
+  if (!signals.ok()) return {signals.status(), /*config_error=*/false};
   for (auto part : {&Run::OpenData, &Run::Prepare, &Run::Start}) {
     if (run->stopper().stopped()) {
       display.Print("stopped before the first step");

@@ -1,7 +1,7 @@
-// Linear layers on the register tiles of tile.h. No operand is copied but the
-// smaller one of the forward pass, which has to be transposed: either w (then
-// a tile is samples x outputs) or x and y (then it is outputs x samples, and w
-// streams through once, as it lies).
+// Linear layers on the products of product.h. The forward pass transposes its
+// smaller operand: either w (then a tile is samples x outputs) or x and y (then
+// it is outputs x samples, and w streams through once, as it lies). The
+// backward passes take their operands as they are.
 
 #ifndef NN_KERNELS_CPU_LINEAR_LOOPS_H_
 #define NN_KERNELS_CPU_LINEAR_LOOPS_H_

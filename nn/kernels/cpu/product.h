@@ -24,10 +24,11 @@ constexpr Index Padded(Index n) { return CeilDiv(n, kLanes) * kLanes; }
 // Floats of B that stay in the second-level cache while tiles read them.
 constexpr Index kBlock = Index{1} << 17;
 constexpr Index kPanel = kTileVectors * kLanes;  // columns of a tile
-// From so many rows of tiles on, what they read again and again is copied to
-// where it lies as they read it, and C is written row by row.
+// From so many rows of tiles on, C is written row by row, and a copy of what
+// they read again and again costs little beside reading it.
 constexpr Index kManyTiles = 24;
-// Fewer terms than these lie well enough without a copy.
+// So many rows of an operand may share a few sets of the caches, where their
+// distance is a multiple of a power of two.
 constexpr Index kManyTerms = 128;
 // From one term to the next in a copy of rows of A.
 constexpr Index kCopiedRows = CeilDiv(MaxRows(kTileVectors), 8) * 8;
