@@ -34,7 +34,7 @@ absl::Status CpuKernelSet::LinearForward(const Tensor& x, const Tensor& w,
   }
   if (uses_onednn_ &&
       OneDnn::WantsLinear(Way::kBackwardInput, options_.threads, n, k, m)) {
-    OneDnn::PrepareLinear();  // until backward gets there
+    GetOneDnn().PrepareLinear();  // until backward gets there
   }
   loops_.linear_forward(n, k, m, x.data<float>(), w.data<float>(),
                         DataOrNull(b), y.data<float>(),

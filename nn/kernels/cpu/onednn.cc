@@ -3,7 +3,7 @@
 #include <omp.h>
 
 #include <array>
-#include <future>
+#include <atomic>
 #include <string>
 #include <system_error>
 #include <unordered_map>
@@ -191,7 +191,9 @@ class OneDnn::Impl {
 OneDnn::OneDnn(int threads, CachingAllocator& allocator)
     : threads_(threads), allocator_(allocator) {}
 
-OneDnn::~OneDnn() = default;
+OneDnn::~OneDnn() {
+  if (preparation_.joinable()) preparation_.join();
+}
 
 const char* OneDnn::Version() {
   static const std::string* const version = [] {
@@ -216,22 +218,19 @@ bool OneDnn::WantsConv(Way way, const ImageShape& d) {
 }
 
 void OneDnn::PrepareLinear() {
-  // The destructor of a future of std::async() waits, so the thread is gone
-  // before main() has returned.
-  static const std::future<void> done = [] {
-    try {
-      return std::async(std::launch::async, [] {
-        omp_set_num_threads(1);
-        const std::vector<float> ones(16 * 16, 1.0f);
-        std::vector<float> product(16 * 16);
-        dnnl_sgemm('N', 'N', 16, 16, 16, 1, ones.data(), 16, ones.data(), 16, 0,
-                   product.data(), 16);
-      });
-    } catch (const std::system_error&) {
-      return std::future<void>();  // no thread to be had: the call that needs
-                                   // the code generates it
-    }
-  }();
+  static std::atomic<bool> begun{false};
+  if (begun.exchange(true)) return;
+  try {
+    preparation_ = std::thread([] {
+      omp_set_num_threads(1);
+      const std::vector<float> ones(16 * 16, 1.0f);
+      std::vector<float> product(16 * 16);
+      dnnl_sgemm('N', 'N', 16, 16, 16, 1, ones.data(), 16, ones.data(), 16, 0,
+                 product.data(), 16);
+    });
+  } catch (const std::system_error&) {
+    // No thread to be had: the call that needs the code generates it.
+  }
 }
 
 absl::Status OneDnn::Linear(Way way, std::int64_t n, std::int64_t k,

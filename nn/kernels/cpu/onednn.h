@@ -16,6 +16,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <thread>
 
 #include "absl/status/status.h"
 #include "nn/kernels/cpu/loops.h"
@@ -40,8 +41,9 @@ class OneDnn {
   static bool WantsConv(Way way, const ImageShape& shape);
 
   // The first product of a process waits 20 to 60 ms for oneDNN to generate
-  // code. This begins it on a thread of its own; a second call does nothing.
-  static void PrepareLinear();
+  // code. This begins it on a thread of its own, once in a process; the
+  // destructor waits for it.
+  void PrepareLinear();
 
   // y (+)= x w^T;  dx (+)= dy w;  dw (+)= dy^T x: shapes as in kernels.h. The
   // two operands come in the order of the Kernels method, the result last.
@@ -61,6 +63,7 @@ class OneDnn {
   // Engine, stream and primitives; made by the first Conv(), which reports what
   // they throw.
   std::unique_ptr<Impl> impl_;
+  std::thread preparation_;
 };
 
 }  // namespace troupe::nn::cpu
