@@ -74,8 +74,8 @@ struct JobSpec {
   // How long, resumed ones included: steps, or passes over `train`.
   std::int64_t steps = 0;
   std::int64_t epochs = 0;
-  // `test` is evaluated at the end, and after every so many steps (0: none),
-  // and after every pass over `train`.
+  // `test` is evaluated at the end; also after every eval_every steps (0: not),
+  // and where eval_each_epoch is set, after every pass over `train`.
   std::int64_t eval_every = 0;
   bool eval_each_epoch = false;
   bool stop_on_nan = true;

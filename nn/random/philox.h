@@ -50,7 +50,7 @@ struct RandomPosition {
 std::uint32_t HashName(absl::string_view name);
 
 // What RandomStream(key, position).Bits32() draws from its draw 4 * first_block
-// on; 0.3 ns a word with AVX-512.
+// on; 0.6 ns a word with AVX-512.
 void FillBits32(const RandomKey& key, const RandomPosition& position,
                 std::uint32_t first_block, absl::Span<std::uint32_t> words);
 

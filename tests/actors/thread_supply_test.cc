@@ -1,10 +1,13 @@
 #include "actors/thread_supply.h"
 
 #include <atomic>
+#include <filesystem>
+#include <iterator>
 #include <system_error>
 #include <utility>
 
 #include "gtest/gtest.h"
+#include "tests/actors/test_job.h"
 
 namespace troupe::actors {
 namespace {
@@ -22,6 +25,28 @@ TEST(ThreadSupply, StartsAllThreadsOfAJobAtOnceAndEndsThem) {
   EXPECT_TRUE(CheckThreadSupply(2, start).ok());
   EXPECT_EQ(started, JobThreads(2));
   EXPECT_EQ(running, 0);
+}
+
+int ThreadsOfThisProcess() {
+  const std::filesystem::directory_iterator tasks("/proc/self/task");
+  return static_cast<int>(std::distance(begin(tasks), end(tasks)));
+}
+
+// Looks when the first step is done: all actors are there, and the helpers that
+// filled the parameters are gone.
+class ThreadCounter : public JobObserver {
+ public:
+  void OnSteps(absl::Span<const StepReport>) override {
+    if (threads == 0) threads = ThreadsOfThisProcess();
+  }
+  int threads = 0;
+};
+
+// One job only: threads of an earlier one may still be on their way out.
+TEST(ThreadSupply, AsksForAsManyThreadsAsAJobHas) {
+  ThreadCounter counter;
+  ASSERT_TRUE(RunJob(TinyCnnJob(4, 50), &counter).ok());
+  EXPECT_EQ(counter.threads, JobThreads(4) + 1) << "with this one";
 }
 
 TEST(ThreadSupply, ARefusedThreadIsAnErrorThatSaysWhatToDo) {

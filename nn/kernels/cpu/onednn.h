@@ -1,6 +1,7 @@
 // The calls that oneDNN does better than the loops here: convolutions of many
-// channels, and products with weights too large for the cache. Which those
-// are is a fixed rule of the shape (docs/cpu_kernels.md has the measurements).
+// channels, input gradients of weights too large for the cache, and products on
+// several threads. Which those are is a fixed rule of the shape
+// (docs/cpu_kernels.md has the measurements).
 //
 //   OneDnn onednn(/*threads=*/1, allocator);
 //   if (OneDnn::WantsConv(OneDnn::Way::kForward, shape)) {

@@ -225,6 +225,9 @@ TEST_P(CpuKernelsTest, ASampleHasTheSameBitsAmongOtherSamples) {
 
 // Few rows are computed panel by panel, many row by row.
 TEST_P(CpuKernelsTest, AGradientHasTheSameBitsAmongOtherRows) {
+  if (GetParam().options.threads > 1) {
+    GTEST_SKIP() << "oneDNN computes it, and cuts it among threads as it likes";
+  }
   const auto kernels = CreateCpuKernels(GetParam().options);
   const std::int64_t N = 540, K = 300, M = 160, kPart = 50;
   Shifted make(*kernels, 0);
