@@ -72,6 +72,8 @@ absl::Status StepRunner::Init() {
   nn::ParameterArena::Options options;
   options.pad_elems *= plan.mesh.dp();
   options.threads = setup_.start_threads;
+  // Between several buckets memory can be shared; a single one keeps its own.
+  options.keep_grads = buckets.size() < 2;
   TROUPE_ASSIGN_OR_RETURN(arena_, nn::ParameterArena::Create(
                                       buckets, options, kernels_->allocator()));
   arena_->Initialize(spec.seed);
@@ -293,6 +295,10 @@ void StepRunner::GiveIfDone(int bucket) {
   }
 }
 
+void StepRunner::GradientNeeded(nn::Parameter& parameter) {
+  arena_->HoldGrads(bucket_of_[parameter.index]);
+}
+
 void StepRunner::GradientComplete(nn::Parameter& parameter) {
   if (!counting_) return;
   const int bucket = bucket_of_[parameter.index];
@@ -361,6 +367,9 @@ void StepRunner::Reduced(int id) {
   const pipeline::Action& action = cursor_->table().actions[id];
   cursor_->Finish(id);
   const bool bucket = action.kind != ActionKind::kReduceLoss;
+  if (action.kind == ActionKind::kReduceUpdateBucket) {
+    arena_->ReleaseGrads(action.index);
+  }
   cursor_->Give(bucket
                     ? pipeline::Signal{SignalKind::kBucketReduced, action.index}
                     : pipeline::Signal{SignalKind::kLossReduced, 0});
@@ -388,6 +397,7 @@ absl::Status StepRunner::Update(int bucket) {
   Trace(TraceKind::kUpdate, TracePhase::kBegin, name, bucket);
   TROUPE_RETURN_IF_ERROR(
       optimizer_->Update(*kernels_, Scalars(), *arena_, bucket));
+  arena_->ReleaseGrads(bucket);
   Trace(TraceKind::kUpdate, TracePhase::kEnd, name, bucket);
   return absl::OkStatus();
 }

@@ -117,6 +117,7 @@ class StepRunner : private nn::GradientSink {
   absl::Status Init();
 
   // GradientSink:
+  void GradientNeeded(nn::Parameter& parameter) override;
   void GradientComplete(nn::Parameter& parameter) override;
   void LastReaderDone(nn::Parameter& parameter) override;
 

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "nn/random/philox.h"
+#include "nn/tensor/check.h"
 #include "nn/tensor/parallel_for.h"
 
 namespace troupe::nn {
@@ -40,8 +42,10 @@ T FromDouble(double value) {
   }
 }
 
-// What one thread fills at a time: a multiple of a Philox block's four words.
-constexpr std::int64_t kPieceElems = std::int64_t{1} << 18;
+// What one thread fills at a time: a multiple of a Philox block's four words,
+// and several huge pages, so that threads seldom ask for the same one at a time
+// (each then clears 2 MiB, and one of them in vain).
+constexpr std::int64_t kPieceElems = std::int64_t{1} << 20;
 constexpr std::int64_t kPieceBytes = std::int64_t{4} << 20;
 
 // Elements [begin, end) of a parameter.
@@ -132,6 +136,7 @@ absl::StatusOr<DType> CommonDType(
 
 // Where everything lies, before there is memory.
 struct ParameterArena::Layout {
+  void BeginBucket() { first_slot.push_back(static_cast<int>(slots.size())); }
   void Place(Parameter* parameter, int bucket) {
     end = RoundUp(end, kAlignBytes / static_cast<std::int64_t>(SizeOf(dtype)));
     slots.push_back({parameter, bucket, end});
@@ -140,6 +145,7 @@ struct ParameterArena::Layout {
 
   DType dtype = DType::kF32;
   std::vector<ArenaSlot> slots;
+  std::vector<int> first_slot;
   std::vector<ArenaRange> ranges;
   std::int64_t end = 0;
 };
@@ -156,6 +162,7 @@ absl::StatusOr<std::unique_ptr<ParameterArena>> ParameterArena::Create(
   std::vector<Parameter*> frozen;
   for (int bucket = 0; bucket < static_cast<int>(buckets.size()); ++bucket) {
     const std::int64_t begin = layout.end;
+    layout.BeginBucket();
     for (Parameter* parameter : buckets[bucket]) {
       if (parameter->requires_grad) {
         layout.Place(parameter, bucket);
@@ -166,49 +173,73 @@ absl::StatusOr<std::unique_ptr<ParameterArena>> ParameterArena::Create(
     layout.end = begin + RoundUp(layout.end - begin, options.pad_elems);
     layout.ranges.push_back({begin, layout.end});
   }
+  layout.BeginBucket();
   // Behind all buckets: no reduction and no update comes here.
   for (Parameter* parameter : frozen) layout.Place(parameter, kNoBucket);
   return std::unique_ptr<ParameterArena>(
-      new ParameterArena(std::move(layout), options.threads, allocator));
+      new ParameterArena(std::move(layout), options, allocator));
 }
 
-ParameterArena::ParameterArena(Layout layout, int threads,
+ParameterArena::ParameterArena(Layout layout, const Options& options,
                                CachingAllocator& allocator)
     : allocator_(allocator),
-      threads_(threads),
+      options_(options),
+      dtype_(layout.dtype),
       slots_(std::move(layout.slots)),
-      ranges_(std::move(layout.ranges)) {
-  values_ = Tensor::Empty({layout.end}, layout.dtype, allocator_);
-  ZeroPadding(values_);
-  grads_ = Zeros(layout.end, layout.dtype);
+      first_slot_(std::move(layout.first_slot)),
+      ranges_(std::move(layout.ranges)),
+      held_grads_(ranges_.size()) {
+  values_ = Tensor::Empty({layout.end}, dtype_, allocator_);
   for (int i = 0; i < static_cast<int>(slots_.size()); ++i) {
     Parameter& parameter = *slots_[i].parameter;
     parameter.value = View(values_, slots_[i]);
-    parameter.grad = View(grads_, slots_[i]);
+    parameter.grad = Tensor();
     parameter.index = i;
     parameter.grad_written = false;
   }
+  ZeroPadding(slots_, {0, layout.end}, values_);
+  std::int64_t largest = 0;
+  for (const ArenaRange& range : ranges_) {
+    largest = std::max(largest, range.size());
+  }
+  if (!options_.keep_grads) {
+    free_grads_.push_back(Zeros(largest));
+    return;
+  }
+  grads_ = Zeros(layout.end);
+  for (int bucket = 0; bucket < num_buckets(); ++bucket) {
+    held_grads_[bucket] = View(grads_, bucket);
+    BindGrads(bucket);
+  }
 }
 
-void ParameterArena::ZeroPadding(const Tensor& arena) const {
-  char* const to = static_cast<char*>(arena.raw());
-  const std::size_t elem_bytes = SizeOf(arena.dtype());
-  std::int64_t end = 0;  // of the slots so far
+absl::Span<const ArenaSlot> ParameterArena::SlotsOf(int bucket) const {
+  const int first = first_slot_[bucket];
+  return absl::MakeConstSpan(slots_).subspan(first,
+                                             first_slot_[bucket + 1] - first);
+}
+
+void ParameterArena::ZeroPadding(absl::Span<const ArenaSlot> slots,
+                                 const ArenaRange& range, const Tensor& elems) {
+  char* const to = static_cast<char*>(elems.raw());
+  const std::size_t elem_bytes = SizeOf(elems.dtype());
+  std::int64_t end = range.begin;  // of the slots so far
   const auto zero_until = [&](std::int64_t begin) {
-    std::memset(to + end * elem_bytes, 0, (begin - end) * elem_bytes);
+    std::memset(to + (end - range.begin) * elem_bytes, 0,
+                (begin - end) * elem_bytes);
   };
-  for (const ArenaSlot& slot : slots_) {
+  for (const ArenaSlot& slot : slots) {
     zero_until(slot.begin);
     end = slot.begin + slot.parameter->shape.numel();
   }
-  zero_until(arena.numel());
+  zero_until(range.end);
 }
 
-Tensor ParameterArena::Zeros(std::int64_t elems, DType dtype) const {
-  Tensor zeros = Tensor::Empty({elems}, dtype, allocator_);
+Tensor ParameterArena::Zeros(std::int64_t elems) const {
+  Tensor zeros = Tensor::Empty({elems}, dtype_, allocator_);
   char* const to = static_cast<char*>(zeros.raw());
   const auto bytes = static_cast<std::int64_t>(zeros.bytes());
-  ParallelFor(threads_, (bytes + kPieceBytes - 1) / kPieceBytes,
+  ParallelFor(options_.threads, (bytes + kPieceBytes - 1) / kPieceBytes,
               [=](std::int64_t i) {
                 const std::int64_t begin = i * kPieceBytes;
                 const std::int64_t count = std::min(kPieceBytes, bytes - begin);
@@ -217,11 +248,54 @@ Tensor ParameterArena::Zeros(std::int64_t elems, DType dtype) const {
   return zeros;
 }
 
+void ParameterArena::HoldGrads(int bucket) {
+  if (held_grads_[bucket].defined()) return;
+  held_grads_[bucket] = TakeGradBlock(ranges_[bucket].size());
+  ZeroPadding(SlotsOf(bucket), ranges_[bucket], BucketGrads(bucket));
+  BindGrads(bucket);
+}
+
+// The smallest that is large enough.
+Tensor ParameterArena::TakeGradBlock(std::int64_t elems) {
+  auto best = free_grads_.end();
+  for (auto it = free_grads_.begin(); it != free_grads_.end(); ++it) {
+    if (it->numel() < elems) continue;
+    if (best == free_grads_.end() || it->numel() < best->numel()) best = it;
+  }
+  if (best == free_grads_.end()) {
+    return Tensor::Empty({elems}, dtype_, allocator_);
+  }
+  Tensor block = *best;
+  free_grads_.erase(best);
+  return block;
+}
+
+void ParameterArena::BindGrads(int bucket) {
+  for (const ArenaSlot& slot : SlotsOf(bucket)) {
+    slot.parameter->grad = held_grads_[bucket].FlatView(
+        slot.begin - ranges_[bucket].begin, slot.parameter->shape);
+  }
+}
+
+void ParameterArena::ReleaseGrads(int bucket) {
+  if (options_.keep_grads || !held_grads_[bucket].defined()) return;
+  for (const ArenaSlot& slot : SlotsOf(bucket)) {
+    slot.parameter->grad = Tensor();
+  }
+  free_grads_.push_back(std::exchange(held_grads_[bucket], Tensor()));
+}
+
+Tensor ParameterArena::BucketGrads(int bucket) const {
+  TROUPE_CHECK(held_grads_[bucket].defined(),
+               "the bucket's gradients are held");
+  return held_grads_[bucket].FlatView(0, {ranges_[bucket].size()});
+}
+
 void ParameterArena::Initialize(std::uint64_t seed) {
   std::vector<Piece> pieces;
   for (const ArenaSlot& slot : slots_) AppendPieces(*slot.parameter, pieces);
   // A few small parameters are not worth a thread.
-  const int threads = values_.numel() > kPieceElems ? threads_ : 1;
+  const int threads = values_.numel() > kPieceElems ? options_.threads : 1;
   ParallelFor(threads, static_cast<std::int64_t>(pieces.size()),
               [&](std::int64_t i) { Fill(pieces[i], seed); });
 }
@@ -231,15 +305,16 @@ void ParameterArena::BeginStep() {
 }
 
 void ParameterArena::ZeroUnwritten(int bucket) {
-  for (const ArenaSlot& slot : slots_) {
-    if (slot.bucket != bucket || slot.parameter->grad_written) continue;
+  HoldGrads(bucket);
+  for (const ArenaSlot& slot : SlotsOf(bucket)) {
+    if (slot.parameter->grad_written) continue;
     std::memset(slot.parameter->grad.raw(), 0, slot.parameter->grad.bytes());
     slot.parameter->grad_written = true;
   }
 }
 
 Tensor ParameterArena::AddState(absl::string_view name) {
-  states_.emplace_back(name, Zeros(values_.numel(), values_.dtype()));
+  states_.emplace_back(name, Zeros(values_.numel()));
   return states_.back().second;
 }
 

@@ -13,6 +13,11 @@
 // optimizer that maps (0, 0) to 0. A Parameter's value and grad become views;
 // its value is unspecified until Initialize(), or until somebody writes it.
 //
+// With keep_grads=false gradients are not parallel to the values: a bucket has
+// memory for them only from HoldGrads() to ReleaseGrads(), and what one bucket
+// gives back serves the next. Where each is updated as soon as it is complete,
+// a large model needs room for the gradients of one bucket, not of them all.
+//
 // A parameter that is frozen when the arena is made (requires_grad false) lies
 // behind the last bucket, in none: nothing that works on buckets, so neither
 // weight decay nor momentum, touches it. It has a slot, by which checkpoints
@@ -33,6 +38,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "nn/autograd/parameter.h"
 #include "nn/tensor/tensor.h"
 
@@ -62,6 +68,8 @@ class ParameterArena {
     // That touch the memory first and fill it: what the system takes for fresh
     // pages, and the draws, are most of a large model's way to its first step.
     int threads = 1;
+    // Whether gradients have memory all the time, of their own.
+    bool keep_grads = true;
   };
 
   static absl::StatusOr<std::unique_ptr<ParameterArena>> Create(
@@ -75,14 +83,25 @@ class ParameterArena {
   void BeginStep();
   // Zeroes the gradients that nothing has written in this step (parameters
   // that the model did not use), so that a bucket never travels with old ones.
+  // Holds the bucket's gradients.
   void ZeroUnwritten(int bucket);
 
+  // From here on the gradients of `bucket` have memory, with zeros between the
+  // parameters: each Parameter's grad is defined. Nothing where it is held.
+  void HoldGrads(int bucket);
+  // Nobody reads or writes them any more: their memory may become another
+  // bucket's, and each Parameter's grad is undefined. Nothing where it is not
+  // held, and with keep_grads.
+  void ReleaseGrads(int bucket);
+
   const Tensor& values() const { return values_; }
+  // Undefined without keep_grads.
   const Tensor& grads() const { return grads_; }
   int num_buckets() const { return static_cast<int>(ranges_.size()); }
   const ArenaRange& range(int bucket) const { return ranges_[bucket]; }
   Tensor BucketValues(int bucket) const { return View(values_, bucket); }
-  Tensor BucketGrads(int bucket) const { return View(grads_, bucket); }
+  // Of a bucket whose gradients are held.
+  Tensor BucketGrads(int bucket) const;
   const std::vector<ArenaSlot>& slots() const { return slots_; }
 
   // A parallel arena of zeros, kept under `name` for checkpoints.
@@ -101,16 +120,27 @@ class ParameterArena {
  private:
   struct Layout;
 
-  ParameterArena(Layout layout, int threads, CachingAllocator& allocator);
+  ParameterArena(Layout layout, const Options& options,
+                 CachingAllocator& allocator);
 
-  void ZeroPadding(const Tensor& arena) const;
-  Tensor Zeros(std::int64_t elems, DType dtype) const;
+  Tensor Zeros(std::int64_t elems) const;
+  // What lies between `slots` in `elems`, the elements of `range`.
+  static void ZeroPadding(absl::Span<const ArenaSlot> slots,
+                          const ArenaRange& range, const Tensor& elems);
+  absl::Span<const ArenaSlot> SlotsOf(int bucket) const;
+  void BindGrads(int bucket);
+  Tensor TakeGradBlock(std::int64_t elems);
 
   CachingAllocator& allocator_;
-  const int threads_;
-  std::vector<ArenaSlot> slots_;
+  const Options options_;
+  const DType dtype_;
+  std::vector<ArenaSlot> slots_;  // the frozen ones last
+  std::vector<int> first_slot_;   // by bucket; then that of the frozen ones
   std::vector<ArenaRange> ranges_;
   Tensor values_, grads_;
+  // By bucket: memory for at least its gradients; undefined: not held.
+  std::vector<Tensor> held_grads_;
+  std::vector<Tensor> free_grads_;  // blocks of buckets that were released
   std::vector<std::pair<std::string, Tensor>> states_;
 };
 

@@ -50,7 +50,9 @@ struct Parameter {
   bool requires_grad = true;
 
   Tensor value;
-  Tensor grad;  // of the sum of losses so far this step
+  // Of the sum of losses so far this step. May be undefined while there is none
+  // (ParameterArena::ReleaseGrads).
+  Tensor grad;
   // False at the start of a step: the first gradient overwrites, later ones
   // add. So no pass over memory is spent on zeros.
   bool grad_written = false;

@@ -194,6 +194,16 @@ absl::StatusOr<bool> BackwardPass::Next() {
   return false;
 }
 
+absl::Status BackwardPass::NeedGradient(Parameter& parameter) {
+  if (parameter.grad.defined()) return absl::OkStatus();
+  sink_.GradientNeeded(parameter);
+  if (parameter.grad.defined()) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("the gradient of ", parameter.name,
+                   " has no memory: hold its bucket, or keep all gradients "
+                   "(nn/arena/parameter_arena.h)"));
+}
+
 absl::Status BackwardPass::RunWeights(Tape::Step& step) {
   const int first = static_cast<int>(step.inputs.size()) - step.num_weights;
   absl::InlinedVector<WeightGrad, 2> grads(step.num_weights);
@@ -202,6 +212,7 @@ absl::Status BackwardPass::RunWeights(Tape::Step& step) {
     const std::int32_t value = step.inputs[first + i];
     if (value < 0) continue;
     Parameter& parameter = *tape_.values_[value].parameter;
+    TROUPE_RETURN_IF_ERROR(NeedGradient(parameter));
     grads[i].grad = parameter.grad;
     any = true;
     any_written |= parameter.grad_written;
@@ -271,6 +282,7 @@ absl::Status BackwardPass::Give(std::int32_t id, const Tensor& grad) {
   Tape::Value& value = tape_.values_[id];
   if (value.parameter) {
     Parameter& parameter = *value.parameter;
+    TROUPE_RETURN_IF_ERROR(NeedGradient(parameter));
     const bool add = std::exchange(parameter.grad_written, true);
     return add ? kernels_.Add(parameter.grad, grad, parameter.grad)
                : kernels_.Copy(grad, parameter.grad);

@@ -79,6 +79,8 @@ class Node {
 class GradientSink {
  public:
   virtual ~GradientSink() = default;
+  // parameter.grad is about to be written and is undefined: gives it memory.
+  virtual void GradientNeeded(Parameter&) {}
   // This tape adds nothing more to parameter.grad.
   virtual void GradientComplete(Parameter& parameter) = 0;
   // No later piece of this tape reads parameter.value (but see (a) above).
@@ -171,6 +173,7 @@ class BackwardPass {
   enum class Phase { kWeights, kInputs };
 
   bool Enters(const Tape::Step& step) const;
+  absl::Status NeedGradient(Parameter& parameter);
   absl::Status RunWeights(Tape::Step& step);
   absl::Status RunComputedWeights(Tape::Step& step);
   absl::Status RunInputs(Tape::Step& step);

@@ -1,23 +1,23 @@
 #include "nn/random/fill_loops.h"
 
+#include "nn/tensor/cpu_isa.h"
+
 namespace troupe::nn {
 namespace {
 
-std::vector<const FillLoops*> AskTheCpu() {
+std::vector<const FillLoops*> LoopsOfThisCpu() {
   std::vector<const FillLoops*> loops = {&PlainFillLoops()};
-#if defined(__x86_64__)
-  __builtin_cpu_init();
-  if (__builtin_cpu_supports("avx2")) loops.push_back(&Avx2FillLoops());
-  if (__builtin_cpu_supports("avx512f")) loops.push_back(&Avx512FillLoops());
-#endif
+  const CpuIsa best = BestCpuIsa();
+  if (best >= CpuIsa::kAvx2) loops.push_back(&Avx2FillLoops());
+  if (best >= CpuIsa::kAvx512) loops.push_back(&Avx512FillLoops());
   return loops;
 }
 
 }  // namespace
 
 const std::vector<const FillLoops*>& AvailableFillLoops() {
-  // Asking takes microseconds in a virtual machine.
-  static const auto* loops = new std::vector<const FillLoops*>(AskTheCpu());
+  static const auto* loops =
+      new std::vector<const FillLoops*>(LoopsOfThisCpu());
   return *loops;
 }
 

@@ -2,7 +2,9 @@
 
 #include "actors/job.h"
 
+#include <algorithm>
 #include <cmath>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -88,6 +90,44 @@ TEST(JobTest, AnOptimizerThatIsNotElementwiseUpdatesWholeBuckets) {
   spec.optimizer = [] { return std::make_unique<PlainSgd>(nn::SgdOptions()); };
   const Reports reports = RunWell(spec);
   EXPECT_TRUE(absl::StrContains(reports.info.plan.ToString(), "AR0 UP0"));
+}
+
+// Notes how many buckets have memory for gradients while one is updated.
+class CountingSgd : public PlainSgd {
+ public:
+  explicit CountingSgd(int* held_max)
+      : PlainSgd(nn::SgdOptions()), held_max_(held_max) {}
+  absl::Status UpdateRange(nn::Kernels& kernels, const nn::StepScalars& scalars,
+                           nn::ParameterArena& arena,
+                           const nn::ArenaRange& range,
+                           const nn::Tensor& grads) override {
+    std::set<int> held;
+    for (const nn::ArenaSlot& slot : arena.slots()) {
+      if (slot.parameter->grad.defined()) held.insert(slot.bucket);
+    }
+    *held_max_ = std::max(*held_max_, static_cast<int>(held.size()));
+    return PlainSgd::UpdateRange(kernels, scalars, arena, range, grads);
+  }
+
+ private:
+  int* const held_max_;
+};
+
+TEST(JobTest, GradientsOfOneBucketHaveMemoryAtATime) {
+  JobSpec spec = TinyCnnJob(1, 3);
+  spec.plan.buckets.first_bucket_bytes = spec.plan.buckets.bucket_bytes = 1;
+  int held_max = 0;
+  spec.optimizer = [&held_max] {
+    return std::make_unique<CountingSgd>(&held_max);
+  };
+  const Reports reports = RunWell(spec);
+  EXPECT_EQ(reports.info.plan.stages[0].buckets.size(), 10u);
+  // A layer's weight and bias are complete in the same piece of backward.
+  EXPECT_EQ(held_max, 2);
+  // What several micro-batches add up is kept until the last has added.
+  spec.plan.micro_batch_size = spec.plan.global_batch_size / 2;
+  RunWell(spec);
+  EXPECT_EQ(held_max, 10);
 }
 
 TEST(JobTest, BucketSizesDoNotChangeTheBits) {

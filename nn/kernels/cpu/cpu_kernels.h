@@ -14,13 +14,9 @@
 #include <memory>
 
 #include "nn/kernels/kernels.h"
+#include "nn/tensor/cpu_isa.h"
 
 namespace troupe::nn {
-
-enum class CpuIsa { kPlain, kAvx2, kAvx512 };
-
-// The best instruction set of this CPU that Troupe has kernels for.
-CpuIsa BestCpuIsa();
 
 struct CpuKernelOptions {
   CpuIsa isa = BestCpuIsa();

@@ -1,5 +1,6 @@
 #include "nn/arena/parameter_arena.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -152,6 +153,84 @@ TEST(ParameterArena, ZeroesOnlyWhatNothingHasWritten) {
   EXPECT_TRUE(a.grad_written);
 }
 
+ParameterArena::Options LendingGrads() {
+  ParameterArena::Options options;
+  options.keep_grads = false;
+  return options;
+}
+
+TEST(ParameterArena, GradientsHaveMemoryWhileTheyAreHeld) {
+  CachingAllocator allocator;
+  Parameter a = Make("a", {10}), b = Make("b", {20}), c = Make("c", {30});
+  auto arena =
+      *ParameterArena::Create({{&a, &b}, {&c}}, LendingGrads(), allocator);
+  EXPECT_FALSE(arena->grads().defined());
+  EXPECT_FALSE(a.grad.defined() || b.grad.defined() || c.grad.defined());
+  arena->HoldGrads(0);
+  EXPECT_EQ(a.grad.shape(), a.shape);
+  EXPECT_EQ(b.grad.shape(), b.shape);
+  EXPECT_FALSE(c.grad.defined()) << "another bucket";
+  b.grad.data<float>()[3] = 5;
+  arena->HoldGrads(0);  // is held
+  EXPECT_EQ(arena->BucketGrads(0).data<float>()[19], 5);
+  arena->ReleaseGrads(0);
+  EXPECT_FALSE(a.grad.defined() || b.grad.defined());
+  arena->ReleaseGrads(0);  // is not held
+}
+
+TEST(ParameterArena, BucketsHoldTheSameMemoryOneAfterAnother) {
+  CachingAllocator allocator;
+  Parameter a = Make("a", {100}), b = Make("b", {20}), c = Make("c", {90});
+  auto arena =
+      *ParameterArena::Create({{&a}, {&b}, {&c}}, LendingGrads(), allocator);
+  const auto allocations = [&allocator] {
+    return allocator.stats().allocations;
+  };
+  const auto before = allocations();
+  for (int step = 0; step < 3; ++step) {
+    for (int bucket = 0; bucket < 3; ++bucket) {
+      arena->HoldGrads(bucket);
+      arena->ReleaseGrads(bucket);
+    }
+  }
+  EXPECT_EQ(allocations(), before) << "the largest bucket's was there";
+  // At a time: each of its own, of its own size; then nothing new.
+  for (int step = 0; step < 3; ++step) {
+    for (int bucket : {0, 1, 2}) arena->HoldGrads(bucket);
+    for (Parameter* p : {&a, &b, &c}) {
+      for (float& value : p->grad.span<float>()) value = p->grad.numel();
+    }
+    EXPECT_EQ(ValuesOf(b.grad), std::vector<double>(20, 20.0));
+    EXPECT_EQ(ValuesOf(c.grad), std::vector<double>(90, 90.0));
+    for (int bucket : {2, 0, 1}) arena->ReleaseGrads(bucket);
+  }
+  EXPECT_EQ(allocations(), before + 2);
+}
+
+TEST(ParameterArena, WhatIsHeldHasZerosBetweenItsParameters) {
+  CachingAllocator allocator;
+  Parameter a = Make("a", {112}), b = Make("b", {20}), c = Make("c", {90});
+  auto arena =
+      *ParameterArena::Create({{&a}, {&b, &c}}, LendingGrads(), allocator);
+  arena->HoldGrads(0);
+  for (float& value : a.grad.span<float>()) value = 7;
+  arena->ReleaseGrads(0);
+  arena->ZeroUnwritten(1);  // holds it
+  EXPECT_EQ(ValuesOf(arena->BucketGrads(1)), std::vector<double>(128, 0.0));
+  arena->ReleaseGrads(1);
+  arena->HoldGrads(0);
+  for (float& value : a.grad.span<float>()) value = 7;
+  arena->ReleaseGrads(0);
+  arena->BeginStep();
+  arena->HoldGrads(1);
+  for (float& value : b.grad.span<float>()) value = 1;
+  b.grad_written = true;
+  arena->ZeroUnwritten(1);
+  std::vector<double> want(128, 0.0);
+  std::fill(want.begin(), want.begin() + 20, 1.0);
+  EXPECT_EQ(ValuesOf(arena->BucketGrads(1)), want);
+}
+
 TEST(ParameterArena, RefusesMixedDTypesByName) {
   CachingAllocator allocator;
   Parameter a = Make("0.weight", {2}), b = Make("1.weight", {2}, DType::kF64);
@@ -175,7 +254,7 @@ TEST(ParameterArena, ThreadsDoNotChangeTheInitialValues) {
   CachingAllocator allocator;
   std::vector<double> one;
   for (int threads : {1, 2, 5}) {
-    Parameter a = Make("a", {700'001}), b = Make("b", {300'000});
+    Parameter a = Make("a", {2'200'001}), b = Make("b", {300'000});
     a.init = Initializer::Uniform(0.5);
     b.init = Initializer::Normal(0, 1);
     ParameterArena::Options options;
@@ -191,8 +270,8 @@ TEST(ParameterArena, ThreadsDoNotChangeTheInitialValues) {
   RandomStream stream(RandomKey(1, Purpose::kInitialize),
                       {0, 0, HashName("a")});
   std::uint32_t last = 0;
-  for (int i = 0; i < 700'001; ++i) last = stream.Bits32();
-  EXPECT_EQ(one[700'000],
+  for (int i = 0; i < 2'200'001; ++i) last = stream.Bits32();
+  EXPECT_EQ(one[2'200'000],
             static_cast<float>(-0.5 + 0x1p-24 * static_cast<int>(last >> 8)));
 }
 

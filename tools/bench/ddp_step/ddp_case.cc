@@ -46,7 +46,7 @@ std::vector<Case> AllCases() {
       {"toy_mlp", {10}, 5, true, 20, 16384, mlp({10, 10, 5}, true)},
       {"toy_cnn", {32, 32, 3}, 10, false, 16, 4096, lenet},
       {"mnist_mlp", {784}, 10, false, 64, 8192, mlp({784, 512, 512, 10}, true)},
-      {"mlp_25m", {w}, w, false, 64, 1024, mlp({w, w, w, w, w, w}, false)}};
+      {"mlp_25m", {w}, w, false, 64, 256, mlp({w, w, w, w, w, w}, false)}};
 }
 
 // Numbers that only have to differ: a linear congruence.

@@ -21,6 +21,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/algorithm/container.h"
@@ -68,13 +69,31 @@ absl::StatusOr<actors::JobSpec> MakeJob(const std::string& name, int ranks) {
   return spec;
 }
 
-// What a process started by OnceOurs() does.
+// Answers when the first step is done, as the peer does: not when the job has
+// been taken down.
+class FirstStep : public actors::JobObserver {
+ public:
+  void OnSteps(absl::Span<const actors::StepReport>) override {
+    if (std::exchange(answered_, true)) return;
+    std::puts("1");
+    std::fflush(stdout);
+  }
+ private:
+  bool answered_ = false;
+};
+
+// What a process started by Once() does.
 absl::Status RunOnce(const std::string& what, const std::string& name) {
   TROUPE_ASSIGN_OR_RETURN(actors::JobSpec spec,
                           MakeJob(name, absl::GetFlag(FLAGS_ranks)));
-  spec.steps = what == kFirstStep ? 1 : kMemorySteps;
+  if (what == kFirstStep) {
+    spec.steps = 1;
+    FirstStep observer;
+    return actors::RunJob(spec, &observer).status();
+  }
+  spec.steps = kMemorySteps;
   TROUPE_RETURN_IF_ERROR(actors::RunJob(spec).status());
-  std::printf("%g\n", what == kFirstStep ? 1 : PeakMemoryMiB());
+  std::printf("%g\n", PeakMemoryMiB());
   return absl::OkStatus();
 }
 
