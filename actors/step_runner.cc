@@ -72,8 +72,9 @@ absl::Status StepRunner::Init() {
   nn::ParameterArena::Options options;
   options.pad_elems *= plan.mesh.dp();
   options.threads = setup_.start_threads;
-  // Between several buckets memory can be shared; a single one keeps its own.
-  options.keep_grads = buckets.size() < 2;
+  // A bucket that one micro-batch completes is soon updated: the next one can
+  // have the memory of its gradients. Several micro-batches add to all buckets.
+  options.keep_grads = buckets.size() < 2 || plan.micro_batches > 1;
   TROUPE_ASSIGN_OR_RETURN(arena_, nn::ParameterArena::Create(
                                       buckets, options, kernels_->allocator()));
   arena_->Initialize(spec.seed);

@@ -203,13 +203,16 @@ ParameterArena::ParameterArena(Layout layout, const Options& options,
     largest = std::max(largest, range.size());
   }
   if (!options_.keep_grads) {
+    // Most buckets of a large model are about as large as the largest.
     free_grads_.push_back(Zeros(largest));
     return;
   }
   grads_ = Zeros(layout.end);
   for (int bucket = 0; bucket < num_buckets(); ++bucket) {
     held_grads_[bucket] = View(grads_, bucket);
-    BindGrads(bucket);
+  }
+  for (const ArenaSlot& slot : slots_) {
+    slot.parameter->grad = View(grads_, slot);
   }
 }
 
@@ -252,14 +255,18 @@ void ParameterArena::HoldGrads(int bucket) {
   if (held_grads_[bucket].defined()) return;
   held_grads_[bucket] = TakeGradBlock(ranges_[bucket].size());
   ZeroPadding(SlotsOf(bucket), ranges_[bucket], BucketGrads(bucket));
-  BindGrads(bucket);
+  for (const ArenaSlot& slot : SlotsOf(bucket)) {
+    slot.parameter->grad = held_grads_[bucket].FlatView(
+        slot.begin - ranges_[bucket].begin, slot.parameter->shape);
+  }
 }
 
-// The smallest that is large enough.
+// The smallest that is large enough, but not one that is twice too large: a
+// bucket that needs it would have to get another.
 Tensor ParameterArena::TakeGradBlock(std::int64_t elems) {
   auto best = free_grads_.end();
   for (auto it = free_grads_.begin(); it != free_grads_.end(); ++it) {
-    if (it->numel() < elems) continue;
+    if (it->numel() < elems || it->numel() > 2 * elems) continue;
     if (best == free_grads_.end() || it->numel() < best->numel()) best = it;
   }
   if (best == free_grads_.end()) {
@@ -268,13 +275,6 @@ Tensor ParameterArena::TakeGradBlock(std::int64_t elems) {
   Tensor block = *best;
   free_grads_.erase(best);
   return block;
-}
-
-void ParameterArena::BindGrads(int bucket) {
-  for (const ArenaSlot& slot : SlotsOf(bucket)) {
-    slot.parameter->grad = held_grads_[bucket].FlatView(
-        slot.begin - ranges_[bucket].begin, slot.parameter->shape);
-  }
 }
 
 void ParameterArena::ReleaseGrads(int bucket) {

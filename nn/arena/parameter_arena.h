@@ -68,7 +68,7 @@ class ParameterArena {
     // That touch the memory first and fill it: what the system takes for fresh
     // pages, and the draws, are most of a large model's way to its first step.
     int threads = 1;
-    // Whether gradients have memory all the time, of their own.
+    // Whether all gradients have memory of their own, all the time.
     bool keep_grads = true;
   };
 
@@ -128,7 +128,6 @@ class ParameterArena {
   static void ZeroPadding(absl::Span<const ArenaSlot> slots,
                           const ArenaRange& range, const Tensor& elems);
   absl::Span<const ArenaSlot> SlotsOf(int bucket) const;
-  void BindGrads(int bucket);
   Tensor TakeGradBlock(std::int64_t elems);
 
   CachingAllocator& allocator_;

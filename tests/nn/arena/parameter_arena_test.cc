@@ -180,7 +180,7 @@ TEST(ParameterArena, GradientsHaveMemoryWhileTheyAreHeld) {
 
 TEST(ParameterArena, BucketsHoldTheSameMemoryOneAfterAnother) {
   CachingAllocator allocator;
-  Parameter a = Make("a", {100}), b = Make("b", {20}), c = Make("c", {90});
+  Parameter a = Make("a", {100}), b = Make("b", {60}), c = Make("c", {90});
   auto arena =
       *ParameterArena::Create({{&a}, {&b}, {&c}}, LendingGrads(), allocator);
   const auto allocations = [&allocator] {
@@ -200,11 +200,22 @@ TEST(ParameterArena, BucketsHoldTheSameMemoryOneAfterAnother) {
     for (Parameter* p : {&a, &b, &c}) {
       for (float& value : p->grad.span<float>()) value = p->grad.numel();
     }
-    EXPECT_EQ(ValuesOf(b.grad), std::vector<double>(20, 20.0));
+    EXPECT_EQ(ValuesOf(b.grad), std::vector<double>(60, 60.0));
     EXPECT_EQ(ValuesOf(c.grad), std::vector<double>(90, 90.0));
     for (int bucket : {2, 0, 1}) arena->ReleaseGrads(bucket);
   }
   EXPECT_EQ(allocations(), before + 2);
+}
+
+TEST(ParameterArena, ASmallBucketLeavesLargeMemoryToLargeOnes) {
+  CachingAllocator allocator;
+  Parameter small = Make("small", {1000}), large = Make("large", {100'000});
+  auto arena =
+      *ParameterArena::Create({{&small}, {&large}}, LendingGrads(), allocator);
+  const std::size_t before = allocator.stats().bytes_in_use;
+  arena->HoldGrads(0);
+  arena->HoldGrads(1);
+  EXPECT_LT(allocator.stats().bytes_in_use, before + 2 * 4 * 1000);
 }
 
 TEST(ParameterArena, WhatIsHeldHasZerosBetweenItsParameters) {
