@@ -65,8 +65,7 @@ class ParameterArena {
     // Bucket lengths are multiples of this many elements: the width of data
     // parallelism times a cache line, so that every shard is aligned.
     std::int64_t pad_elems = 16;
-    // That touch the memory first and fill it: what the system takes for fresh
-    // pages, and the draws, are most of a large model's way to its first step.
+    // That fill the memory first (first_fill.h).
     int threads = 1;
     // Whether all gradients have memory of their own, all the time.
     bool keep_grads = true;
