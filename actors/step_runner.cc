@@ -62,14 +62,17 @@ absl::Status StepRunner::Init() {
   for (nn::Parameter* parameter : module_->Parameters()) {
     by_name[parameter->name] = parameter;
   }
+  const auto parameters = [&](const std::vector<int>& numbers) {
+    std::vector<nn::Parameter*> chosen;
+    for (int i : numbers) chosen.push_back(by_name[stage.parameters[i]]);
+    return chosen;
+  };
   std::vector<std::vector<nn::Parameter*>> buckets;
   for (const std::vector<int>& bucket : stage.buckets) {
-    buckets.emplace_back();
-    for (int i : bucket) {
-      buckets.back().push_back(by_name[stage.parameters[i]]);
-    }
+    buckets.push_back(parameters(bucket));
   }
   nn::ParameterArena::Options options;
+  options.frozen = parameters(stage.frozen);
   options.pad_elems *= plan.mesh.dp();
   options.threads = setup_.start_threads;
   // A bucket that one micro-batch completes is soon updated: the next one can

@@ -87,13 +87,23 @@ absl::Status PlanStage(const PlanOptions& options,
   plan.output = input = output.shape();
   plan.flops = record.flops();
   std::vector<std::int64_t> bytes;
+  std::vector<int> trained;  // with so many bytes of gradient each
   for (const nn::Parameter* parameter : record.parameters) {
+    const int number = static_cast<int>(plan.parameters.size());
     plan.parameters.push_back(parameter->name);
     plan.parameter_elems.push_back(parameter->shape.numel());
+    if (!parameter->requires_grad) {
+      plan.frozen.push_back(number);
+      continue;
+    }
+    trained.push_back(number);
     bytes.push_back(parameter->shape.numel() *
                     static_cast<std::int64_t>(nn::SizeOf(parameter->dtype)));
   }
   plan.buckets = AssignBuckets(bytes, options.buckets);
+  for (std::vector<int>& bucket : plan.buckets) {
+    for (int& i : bucket) i = trained[i];
+  }
   const std::int64_t total =
       std::accumulate(bytes.begin(), bytes.end(), std::int64_t{0});
   // A strand that waits for the loss of a later stage could not send that stage
@@ -150,6 +160,21 @@ std::int64_t Plan::parameter_elems() const {
   return sum;
 }
 
+namespace {
+
+// "7850 elements: 2.bias 2.weight"
+std::string Describe(const StagePlan& stage, const std::vector<int>& numbers) {
+  std::int64_t elems = 0;
+  std::vector<std::string> names;
+  for (int p : numbers) {
+    elems += stage.parameter_elems[p];
+    names.push_back(stage.parameters[p]);
+  }
+  return absl::StrCat(elems, " elements: ", absl::StrJoin(names, " "));
+}
+
+}  // namespace
+
 std::string Plan::ToString() const {
   std::string text = absl::StrCat(
       "mesh ", mesh.ToString(), ", global batch ", global_batch_size, " = ",
@@ -162,14 +187,11 @@ std::string Plan::ToString() const {
                     " parameters in ", stage.buckets.size(), " bucket(s)",
                     stage.reduce_inline ? ", reduced inline" : "", "\n");
     for (std::size_t k = 0; k < stage.buckets.size(); ++k) {
-      std::int64_t elems = 0;
-      std::vector<std::string> names;
-      for (int p : stage.buckets[k]) {
-        elems += stage.parameter_elems[p];
-        names.push_back(stage.parameters[p]);
-      }
-      absl::StrAppend(&text, "  bucket ", k, ": ", elems,
-                      " elements: ", absl::StrJoin(names, " "), "\n");
+      absl::StrAppend(&text, "  bucket ", k, ": ",
+                      Describe(stage, stage.buckets[k]), "\n");
+    }
+    if (!stage.frozen.empty()) {
+      absl::StrAppend(&text, "  frozen: ", Describe(stage, stage.frozen), "\n");
     }
     absl::StrAppend(&text, "  train: ", stage.train.ToString(), "\n");
   }

@@ -62,8 +62,9 @@ struct StagePlan {
   // Names in order of first use in the forward.
   std::vector<std::string> parameters;
   std::vector<std::int64_t> parameter_elems;
-  // Numbers into `parameters`, bucket by bucket.
+  // Numbers into `parameters`, bucket by bucket; then those without gradients.
   std::vector<std::vector<int>> buckets;
+  std::vector<int> frozen;
   StepTable train;
   StepTable evaluate;
   // All collectives run on the compute strand (see inline_bytes).

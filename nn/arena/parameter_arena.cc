@@ -19,19 +19,21 @@ std::int64_t RoundUp(std::int64_t value, std::int64_t step) {
 
 // The parameters of one rank have one dtype; returns it.
 absl::StatusOr<DType> CommonDType(
-    const std::vector<std::vector<Parameter*>>& buckets) {
-  const Parameter* first = nullptr;
-  for (const std::vector<Parameter*>& bucket : buckets) {
-    for (const Parameter* parameter : bucket) {
-      if (first == nullptr) first = parameter;
-      if (parameter->dtype == first->dtype) continue;
-      return absl::InvalidArgumentError(
-          absl::StrCat("parameters of one rank have one dtype: ", first->name,
-                       " is ", DTypeName(first->dtype), ", ", parameter->name,
-                       " is ", DTypeName(parameter->dtype)));
-    }
+    const std::vector<std::vector<Parameter*>>& buckets,
+    const std::vector<Parameter*>& frozen) {
+  std::vector<const Parameter*> all;
+  for (const auto& bucket : buckets) {
+    all.insert(all.end(), bucket.begin(), bucket.end());
   }
-  return first == nullptr ? DType::kF32 : first->dtype;
+  all.insert(all.end(), frozen.begin(), frozen.end());
+  for (const Parameter* parameter : all) {
+    if (parameter->dtype == all[0]->dtype) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("parameters of one rank have one dtype: ", all[0]->name,
+                     " is ", DTypeName(all[0]->dtype), ", ", parameter->name,
+                     " is ", DTypeName(parameter->dtype)));
+  }
+  return all.empty() ? DType::kF32 : all[0]->dtype;
 }
 
 }  // namespace
@@ -60,8 +62,14 @@ absl::StatusOr<std::unique_ptr<ParameterArena>> ParameterArena::Create(
         "ParameterArena: pad_elems is ", options.pad_elems, ", at least 1"));
   }
   Layout layout;
-  TROUPE_ASSIGN_OR_RETURN(layout.dtype, CommonDType(buckets));
-  std::vector<Parameter*> frozen;
+  TROUPE_ASSIGN_OR_RETURN(layout.dtype, CommonDType(buckets, options.frozen));
+  for (const Parameter* parameter : options.frozen) {
+    if (!parameter->requires_grad) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("ParameterArena: ", parameter->name,
+                     " is trained, so it belongs in a bucket"));
+  }
+  std::vector<Parameter*> frozen = options.frozen;
   for (int bucket = 0; bucket < static_cast<int>(buckets.size()); ++bucket) {
     const std::int64_t begin = layout.end;
     layout.BeginBucket();

@@ -24,7 +24,8 @@
 // save and restore it like the others.
 //
 // Create() fails with kInvalidArgument when dtypes are mixed (one arena per
-// dtype is planned, and today's models have one) or pad_elems is below 1.
+// dtype is planned, and today's models have one), pad_elems is below 1, or a
+// parameter that is trained is in no bucket.
 
 #ifndef NN_ARENA_PARAMETER_ARENA_H_
 #define NN_ARENA_PARAMETER_ARENA_H_
@@ -65,6 +66,8 @@ class ParameterArena {
     // Bucket lengths are multiples of this many elements: the width of data
     // parallelism times a cache line, so that every shard is aligned.
     std::int64_t pad_elems = 16;
+    // Further parameters, in no bucket, each of them frozen.
+    std::vector<Parameter*> frozen = {};
     // That fill the memory first (first_fill.h).
     int threads = 1;
     // Whether all gradients have memory of their own, all the time.

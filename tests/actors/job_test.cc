@@ -249,6 +249,20 @@ TEST(JobTest, FrozenParametersStayAndIdleOnesHoldNothingUp) {
   }
 }
 
+TEST(JobTest, AModelWithoutATrainedParameterRuns) {
+  JobSpec spec = TinyCnnJob(2, 3);
+  spec.model = [model = spec.model] {
+    auto frozen = model();
+    for (nn::Parameter* parameter : frozen->Parameters()) {
+      parameter->requires_grad = false;
+    }
+    return frozen;
+  };
+  const Reports reports = RunWell(spec);
+  EXPECT_EQ(reports.info.plan.stages[0].buckets.size(), 0u);
+  EXPECT_EQ(reports.steps.size(), 3u);
+}
+
 class ResumeTest : public testing::TestWithParam<std::int64_t> {};
 
 INSTANTIATE_TEST_SUITE_P(LaunchedAndInline, ResumeTest,

@@ -58,6 +58,34 @@ TEST(PlanTest, SeveralBuckets) {
             "  train: F0 LR B0 AR0 UP0 AR1 UP1 AR2 UP2 AR3 UP3\n");
 }
 
+TEST(PlanTest, FrozenParametersFillNoBucket) {
+  PlanOptions options = Options(Mesh(1), 64);
+  options.buckets = {/*first_bucket_bytes=*/400, /*bucket_bytes=*/400};
+  // What is reduced inline is measured by its gradients.
+  options.inline_bytes = 4 * (98 + 90);
+  const auto plan =
+      PlanOf(options,
+             [] {
+               auto model = nn::MakeMlp({8, 10, 1000, 10, 8}, {});
+               for (nn::Parameter* parameter : model->Parameters()) {
+                 parameter->requires_grad = parameter->shape.numel() < 1000;
+               }
+               return model;
+             },
+             {8});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->ToString(),
+            "mesh dp=1 pp=1, global batch 64 = 1 x 1 micro-batches of 64, "
+            "1 thread(s) per rank\n"
+            "stage 0: [64, 8] -> [64, 8], 8 parameters in 2 bucket(s), reduced "
+            "inline\n"
+            "  bucket 0: 98 elements: 7.bias 7.weight 5.bias\n"
+            "  bucket 1: 90 elements: 1.bias 1.weight\n"
+            "  frozen: 21000 elements: 3.weight 3.bias 5.weight\n"
+            "  train: F0 LR B0 AR0 UP0 AR1 UP1\n");
+  EXPECT_EQ(plan->parameter_elems(), 98 + 90 + 21000);
+}
+
 TEST(PlanTest, LeNetOnTwoRanks) {
   const absl::StatusOr<Plan> plan = PlanOf(Options(Mesh(2), 64), LeNet);
   ASSERT_TRUE(plan.ok()) << plan.status();

@@ -80,6 +80,22 @@ TEST(ParameterArena, FrozenParametersLieBehindAllBuckets) {
   EXPECT_EQ(arena->View(state, arena->slots()[3]).shape(), (Shape{5}));
 }
 
+TEST(ParameterArena, FrozenParametersNeedNoBucket) {
+  CachingAllocator allocator;
+  Parameter a = Make("a", {10}), b = Make("b", {3});
+  b.requires_grad = false;
+  ParameterArena::Options options;
+  options.frozen = {&b};
+  auto arena = *ParameterArena::Create({{&a}}, options, allocator);
+  EXPECT_EQ(Layout(*arena), "[0, 16) a@0\n");
+  EXPECT_EQ(arena->slots()[1].begin, 16);
+  EXPECT_EQ(arena->slots()[1].bucket, kNoBucket);
+  b.requires_grad = true;
+  EXPECT_EQ(ParameterArena::Create({{&a}}, options, allocator).status(),
+            absl::InvalidArgumentError(
+                "ParameterArena: b is trained, so it belongs in a bucket"));
+}
+
 TEST(ParameterArena, AlignsEveryParameterInEveryDType) {
   for (DType dtype : {DType::kF32, DType::kF64, DType::kBF16, DType::kF16}) {
     CachingAllocator allocator;
