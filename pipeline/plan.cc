@@ -112,6 +112,17 @@ absl::Status PlanStage(const PlanOptions& options,
   return absl::OkStatus();
 }
 
+// "7850 elements: 2.bias 2.weight"
+std::string Describe(const StagePlan& stage, const std::vector<int>& numbers) {
+  std::int64_t elems = 0;
+  std::vector<std::string> names;
+  for (int p : numbers) {
+    elems += stage.parameter_elems[p];
+    names.push_back(stage.parameters[p]);
+  }
+  return absl::StrCat(elems, " elements: ", absl::StrJoin(names, " "));
+}
+
 }  // namespace
 
 absl::StatusOr<Plan> MakePlan(const PlanOptions& options,
@@ -159,21 +170,6 @@ std::int64_t Plan::parameter_elems() const {
   }
   return sum;
 }
-
-namespace {
-
-// "7850 elements: 2.bias 2.weight"
-std::string Describe(const StagePlan& stage, const std::vector<int>& numbers) {
-  std::int64_t elems = 0;
-  std::vector<std::string> names;
-  for (int p : numbers) {
-    elems += stage.parameter_elems[p];
-    names.push_back(stage.parameters[p]);
-  }
-  return absl::StrCat(elems, " elements: ", absl::StrJoin(names, " "));
-}
-
-}  // namespace
 
 std::string Plan::ToString() const {
   std::string text = absl::StrCat(

@@ -117,12 +117,10 @@ ParameterArena::ParameterArena(Layout layout, const Options& options,
     free_grads_.push_back(Zeros(largest));
     return;
   }
-  grads_ = Zeros(layout.end);
+  grads_ = Zeros(ranges_.empty() ? 0 : ranges_.back().end);
   for (int bucket = 0; bucket < num_buckets(); ++bucket) {
     held_grads_[bucket] = View(grads_, bucket);
-  }
-  for (const ArenaSlot& slot : slots_) {
-    slot.parameter->grad = View(grads_, slot);
+    BindGrads(bucket);
   }
 }
 
@@ -158,6 +156,10 @@ void ParameterArena::HoldGrads(int bucket) {
   if (held_grads_[bucket].defined()) return;
   held_grads_[bucket] = TakeGradBlock(ranges_[bucket].size());
   ZeroPadding(SlotsOf(bucket), ranges_[bucket], BucketGrads(bucket));
+  BindGrads(bucket);
+}
+
+void ParameterArena::BindGrads(int bucket) {
   for (const ArenaSlot& slot : SlotsOf(bucket)) {
     slot.parameter->grad = held_grads_[bucket].FlatView(
         slot.begin - ranges_[bucket].begin, slot.parameter->shape);

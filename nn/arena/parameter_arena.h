@@ -20,8 +20,8 @@
 //
 // A parameter that is frozen when the arena is made (requires_grad false) lies
 // behind the last bucket, in none: nothing that works on buckets, so neither
-// weight decay nor momentum, touches it. It has a slot, by which checkpoints
-// save and restore it like the others.
+// weight decay nor momentum, touches it, and its grad is undefined. It has a
+// slot, by which checkpoints save and restore it like the others.
 //
 // Create() fails with kInvalidArgument when dtypes are mixed (one arena per
 // dtype is planned, and today's models have one), pad_elems is below 1, or a
@@ -97,7 +97,7 @@ class ParameterArena {
   void ReleaseGrads(int bucket);
 
   const Tensor& values() const { return values_; }
-  // Undefined without keep_grads.
+  // All buckets'; undefined without keep_grads.
   const Tensor& grads() const { return grads_; }
   int num_buckets() const { return static_cast<int>(ranges_.size()); }
   const ArenaRange& range(int bucket) const { return ranges_[bucket]; }
@@ -130,6 +130,7 @@ class ParameterArena {
   static void ZeroPadding(absl::Span<const ArenaSlot> slots,
                           const ArenaRange& range, const Tensor& elems);
   absl::Span<const ArenaSlot> SlotsOf(int bucket) const;
+  void BindGrads(int bucket);
   Tensor TakeGradBlock(std::int64_t elems);
 
   CachingAllocator& allocator_;

@@ -90,6 +90,8 @@ TEST(ParameterArena, FrozenParametersNeedNoBucket) {
   EXPECT_EQ(Layout(*arena), "[0, 16) a@0\n");
   EXPECT_EQ(arena->slots()[1].begin, 16);
   EXPECT_EQ(arena->slots()[1].bucket, kNoBucket);
+  EXPECT_FALSE(b.grad.defined());
+  EXPECT_EQ(arena->grads().numel(), 16);
   b.requires_grad = true;
   EXPECT_EQ(ParameterArena::Create({{&a}}, options, allocator).status(),
             absl::InvalidArgumentError(

@@ -55,6 +55,7 @@ class SgdTest : public testing::Test {
     sgd.Attach(*arena);
     for (int step = 0; step < 3; ++step) {
       for (Parameter& p : parameters_) {
+        if (!p.requires_grad) continue;
         const std::vector<double> draws =
             NormalDraws(p.name + std::to_string(step), p.shape.numel());
         for (std::size_t i = 0; i < draws.size(); ++i) {
