@@ -5,7 +5,7 @@
 
 #include "actors/calibrate.h"
 #include "actors/strand_guard.h"
-#include "nn/tensor/check.h"
+#include "base/check.h"
 
 namespace troupe::actors {
 

@@ -6,9 +6,9 @@
 #include "actors/crew.h"
 #include "actors/job_runtime.h"
 #include "actors/thread_supply.h"
+#include "base/check.h"
+#include "base/exception_text.h"
 #include "nn/kernels/open_kernels.h"
-#include "nn/tensor/check.h"
-#include "nn/tensor/exception_text.h"
 
 namespace troupe::actors {
 namespace {
@@ -88,7 +88,7 @@ absl::StatusOr<std::unique_ptr<Job>> Job::Start(const JobSpec& spec,
   try {
     return StartLocalJob(spec, observer);
   } catch (...) {
-    return absl::InternalError(nn::ExceptionText(std::current_exception()));
+    return absl::InternalError(base::ExceptionText(std::current_exception()));
   }
 }
 

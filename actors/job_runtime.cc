@@ -5,8 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "actors/calibrate.h"
+#include "base/check.h"
 #include "comm/local/local_group.h"
-#include "nn/tensor/check.h"
 
 namespace troupe::actors {
 namespace {
@@ -148,7 +148,7 @@ absl::StatusOr<JobRuntimePtr> MakeJobRuntime(const JobSpec& spec,
   }
   runtime->files = spec.checkpoint.files;
   if (runtime->files == nullptr) {
-    runtime->own_files = std::make_unique<nn::PosixFileSystem>();
+    runtime->own_files = std::make_unique<base::PosixFileSystem>();
     runtime->files = runtime->own_files.get();
   }
   TROUPE_RETURN_IF_ERROR(FindStart(*runtime));

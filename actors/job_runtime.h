@@ -62,8 +62,8 @@ struct JobRuntime {
   std::optional<data::Sampler> sampler;  // its batch 0 is that of first_step
   // What a resumed job starts from; null: fresh.
   std::shared_ptr<const Checkpoint> checkpoint;
-  nn::FileSystem* files = nullptr;
-  std::unique_ptr<nn::FileSystem> own_files;  // where the spec names none
+  base::FileSystem* files = nullptr;
+  std::unique_ptr<base::FileSystem> own_files;  // where the spec names none
   // Steps granted ahead of the slowest rank, at most; tests make it small.
   std::int64_t window_max = 1024;
 

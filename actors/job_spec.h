@@ -24,12 +24,12 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "actors/trace.h"
+#include "base/file_system.h"
 #include "data/dataset.h"
 #include "nn/kernels/kernels.h"
 #include "nn/modules/module.h"
 #include "nn/ops/loss.h"
 #include "nn/optim/optimizer.h"
-#include "nn/serialize/file_system.h"
 #include "nn/tensor/device.h"
 #include "pipeline/plan.h"
 
@@ -43,7 +43,7 @@ struct CheckpointOptions {
   int keep = 3;            // newest ones kept; 0: all
   bool resume = false;     // go on from the newest one in `dir`, if any
   // Where files are; null: the real disk. Outlives the job.
-  nn::FileSystem* files = nullptr;
+  base::FileSystem* files = nullptr;
 };
 
 struct JobSpec {

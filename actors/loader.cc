@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "actors/strand_guard.h"
-#include "nn/tensor/check.h"
+#include "base/check.h"
 
 namespace troupe::actors {
 namespace {

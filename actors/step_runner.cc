@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/check.h"
 #include "nn/kernels/open_kernels.h"
 #include "nn/ops/loss.h"
-#include "nn/tensor/check.h"
 #include "pipeline/partition.h"
 
 namespace troupe::actors {

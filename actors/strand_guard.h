@@ -11,7 +11,7 @@
 #include "absl/status/status.h"
 #include "actors/messages.h"
 #include "actors/status_error.h"
-#include "nn/tensor/exception_text.h"
+#include "base/exception_text.h"
 
 namespace troupe::actors {
 
@@ -40,7 +40,7 @@ void GuardStrand(Self* self, const SupervisorActor& supervisor, int rank,
   self->set_exception_handler(
       [=](caf::scheduled_actor*, std::exception_ptr& exception) -> caf::error {
         const absl::Status status =
-            absl::InternalError(nn::ExceptionText(exception));
+            absl::InternalError(base::ExceptionText(exception));
         caf::anon_send(supervisor, MakeFailure(rank, actor, status));
         return ToError(status);
       });

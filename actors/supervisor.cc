@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "actors/status_error.h"
 #include "actors/strand_guard.h"
-#include "nn/tensor/exception_text.h"
+#include "base/exception_text.h"
 
 namespace troupe::actors {
 namespace {
@@ -343,7 +343,7 @@ SupervisorActor::behavior_type SupervisorBehavior(SupervisorState::Self self,
   self->set_exception_handler(
       [=](caf::scheduled_actor*, std::exception_ptr& exception) -> caf::error {
         const absl::Status status =
-            absl::InternalError(nn::ExceptionText(exception));
+            absl::InternalError(base::ExceptionText(exception));
         self->state.OnFailure(MakeFailure(-1, "supervisor", status));
         return ToError(status);
       });

@@ -7,8 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "base/check.h"
 #include "comm/reduction_tree.h"
-#include "nn/tensor/check.h"
 
 namespace troupe::comm {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "base/check.h"
 #include "comm/reduction_kernels.h"
-#include "nn/tensor/check.h"
 
 namespace troupe::comm {
 namespace {

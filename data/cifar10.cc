@@ -4,8 +4,8 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/check.h"
 #include "data/file.h"
-#include "nn/tensor/check.h"
 
 namespace troupe::data {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <numeric>
 
+#include "base/check.h"
 #include "nn/random/philox.h"
-#include "nn/tensor/check.h"
 
 namespace troupe::data {
 

@@ -1,6 +1,6 @@
 #include "data/glyph_strokes.h"
 
-#include "nn/tensor/check.h"
+#include "base/check.h"
 
 namespace troupe::data {
 namespace {

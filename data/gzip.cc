@@ -8,7 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "nn/tensor/check.h"
+#include "base/check.h"
 
 namespace troupe::data {
 namespace {

@@ -6,9 +6,9 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/check.h"
 #include "data/file.h"
 #include "data/gzip.h"
-#include "nn/tensor/check.h"
 
 namespace troupe::data {
 namespace {

@@ -5,13 +5,13 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/check.h"
 #include "data/cifar10.h"
 #include "data/glyphs.h"
 #include "data/image_dataset.h"
 #include "data/mnist.h"
 #include "data/synthetic.h"
 #include "data/transform.h"
-#include "nn/tensor/check.h"
 
 namespace troupe::data {
 namespace {

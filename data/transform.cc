@@ -6,8 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "base/check.h"
 #include "nn/random/philox.h"
-#include "nn/tensor/check.h"
 
 namespace troupe::data {
 namespace {

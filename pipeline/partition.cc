@@ -2,8 +2,8 @@
 
 #include <utility>
 
+#include "base/check.h"
 #include "nn/modules/sequential.h"
-#include "nn/tensor/check.h"
 
 namespace troupe::pipeline {
 

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "nn/tensor/check.h"
+#include "base/check.h"
 #include "pipeline/partition.h"
 
 namespace troupe::pipeline {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "nn/tensor/check.h"
+#include "base/check.h"
 
 namespace troupe::pipeline {
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "nn/tensor/check.h"
+#include "base/check.h"
 #include "pipeline/schedule.h"
 #include "pipeline/table_cursor.h"
 

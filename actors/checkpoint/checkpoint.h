@@ -1,7 +1,7 @@
 // A checkpoint: a folder that Python's `safetensors` can read, written so that
 // a crash or a full disk at any moment leaves the last good one intact.
 //
-//   nn::PosixFileSystem files;
+//   base::PosixFileSystem files;
 //   TROUPE_ASSIGN_OR_RETURN(
 //       std::string path,
 //       WriteCheckpoint(files, "checkpoints", state, shards, /*keep=*/3));
@@ -35,7 +35,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "actors/checkpoint/trainer_state.h"
-#include "nn/serialize/file_system.h"
+#include "base/file_system.h"
 #include "nn/serialize/safetensors.h"
 
 namespace troupe::actors {
@@ -57,29 +57,29 @@ struct CheckpointShard {
 //     checkpoints are then as they were, and nothing unfinished is left unless
 //     it cannot be removed.
 absl::StatusOr<std::string> WriteCheckpoint(
-    nn::FileSystem& files, const std::string& dir, const TrainerState& state,
+    base::FileSystem& files, const std::string& dir, const TrainerState& state,
     absl::Span<const CheckpointShard> shards, int keep);
 
 // The path of the whole checkpoint with the highest step.
 //   kNotFound: there is none, or no such folder.
-absl::StatusOr<std::string> FindLatestCheckpoint(nn::FileSystem& files,
+absl::StatusOr<std::string> FindLatestCheckpoint(base::FileSystem& files,
                                                  const std::string& dir);
 
 // The paths of all whole checkpoints, by ascending step; none where there is
 // no such folder.
 absl::StatusOr<std::vector<std::string>> ListCheckpoints(
-    nn::FileSystem& files, const std::string& dir);
+    base::FileSystem& files, const std::string& dir);
 
 // Removes a whole checkpoint. It loses its name first, so that half a one never
 // looks whole.
-absl::Status RemoveCheckpoint(nn::FileSystem& files, const std::string& path);
+absl::Status RemoveCheckpoint(base::FileSystem& files, const std::string& path);
 
 // A checkpoint opened for reading: every file is there and its header checked.
 class Checkpoint {
  public:
   //   kNotFound: no such folder, or a file of it is missing.
   //   kDataLoss: a file is damaged; names it and says what is wrong.
-  static absl::StatusOr<Checkpoint> Open(nn::FileSystem& files,
+  static absl::StatusOr<Checkpoint> Open(base::FileSystem& files,
                                          const std::string& path);
 
   const std::string& path() const { return path_; }
@@ -102,7 +102,7 @@ class Checkpoint {
   using Files = std::vector<nn::SafetensorsFile>;
 
   Checkpoint() = default;
-  absl::Status OpenShards(nn::FileSystem& files);
+  absl::Status OpenShards(base::FileSystem& files);
   static std::vector<std::string> Names(const Files& from);
   absl::Status Read(const Files& from, absl::string_view name,
                     const nn::Tensor& into) const;

@@ -6,7 +6,7 @@
 #include "actors/checkpoint/checkpoint.h"
 #include "actors/checkpoint/json_fields.h"
 #include "actors/checkpoint/layout.h"
-#include "nn/tensor/check.h"
+#include "base/check.h"
 
 namespace troupe::actors {
 namespace {
@@ -38,7 +38,7 @@ absl::StatusOr<Index> ParseIndex(absl::string_view text) {
 }  // namespace
 
 absl::StatusOr<std::vector<std::string>> ListCheckpoints(
-    nn::FileSystem& files, const std::string& dir) {
+    base::FileSystem& files, const std::string& dir) {
   absl::StatusOr<std::vector<std::string>> names = files.List(dir);
   if (absl::IsNotFound(names.status())) return std::vector<std::string>();
   if (!names.ok()) return names.status();
@@ -53,7 +53,7 @@ absl::StatusOr<std::vector<std::string>> ListCheckpoints(
   return paths;
 }
 
-absl::StatusOr<std::string> FindLatestCheckpoint(nn::FileSystem& files,
+absl::StatusOr<std::string> FindLatestCheckpoint(base::FileSystem& files,
                                                  const std::string& dir) {
   TROUPE_ASSIGN_OR_RETURN(std::vector<std::string> paths,
                           ListCheckpoints(files, dir));
@@ -64,13 +64,13 @@ absl::StatusOr<std::string> FindLatestCheckpoint(nn::FileSystem& files,
   return std::move(paths.back());
 }
 
-absl::StatusOr<Checkpoint> Checkpoint::Open(nn::FileSystem& files,
+absl::StatusOr<Checkpoint> Checkpoint::Open(base::FileSystem& files,
                                             const std::string& path) {
   Checkpoint checkpoint;
   checkpoint.path_ = path;
   const std::string state_path = absl::StrCat(path, "/", kStateName);
-  TROUPE_ASSIGN_OR_RETURN(std::string json,
-                          nn::ReadWholeFile(files, state_path, kJsonBytesMax));
+  TROUPE_ASSIGN_OR_RETURN(
+      std::string json, base::ReadWholeFile(files, state_path, kJsonBytesMax));
   absl::StatusOr<TrainerState> state = ParseTrainerState(json);
   if (!state.ok()) return Damaged(state_path, state.status().message());
   checkpoint.state_ = *std::move(state);
@@ -79,10 +79,11 @@ absl::StatusOr<Checkpoint> Checkpoint::Open(nn::FileSystem& files,
 }
 
 // Opens the files of all shards; what the index says of them must be so.
-absl::Status Checkpoint::OpenShards(nn::FileSystem& files) {
+absl::Status Checkpoint::OpenShards(base::FileSystem& files) {
   const std::string index_path = absl::StrCat(path_, "/", kIndexName);
-  TROUPE_ASSIGN_OR_RETURN(const std::string text,
-                          nn::ReadWholeFile(files, index_path, kJsonBytesMax));
+  TROUPE_ASSIGN_OR_RETURN(
+      const std::string text,
+      base::ReadWholeFile(files, index_path, kJsonBytesMax));
   absl::StatusOr<Index> index = ParseIndex(text);
   if (!index.ok()) return Damaged(index_path, index.status().message());
   for (std::int64_t i = 0; i < index->shards; ++i) {

@@ -3,8 +3,8 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "actors/checkpoint/json_fields.h"
+#include "base/check.h"
 #include "nlohmann/json.hpp"
-#include "nn/tensor/check.h"
 
 namespace troupe::actors {
 

@@ -6,8 +6,8 @@
 #include "absl/strings/str_cat.h"
 #include "actors/checkpoint/checkpoint.h"
 #include "actors/checkpoint/layout.h"
+#include "base/check.h"
 #include "nlohmann/json.hpp"
-#include "nn/tensor/check.h"
 
 namespace troupe::actors {
 namespace {
@@ -61,7 +61,7 @@ absl::Status CheckShards(absl::Span<const CheckpointShard> shards) {
 }
 
 // All files of the checkpoint, on the disk.
-absl::Status WriteFiles(nn::FileSystem& files, const std::string& folder,
+absl::Status WriteFiles(base::FileSystem& files, const std::string& folder,
                         const TrainerState& state,
                         absl::Span<const CheckpointShard> shards) {
   TROUPE_RETURN_IF_ERROR(files.CreateFolder(folder));
@@ -74,15 +74,15 @@ absl::Status WriteFiles(nn::FileSystem& files, const std::string& folder,
         absl::StrCat(folder, "/", ShardName("optimizer", i, shards.size())),
         shards[i].optimizer, Metadata()));
   }
-  TROUPE_RETURN_IF_ERROR(nn::WriteWholeFile(
+  TROUPE_RETURN_IF_ERROR(base::WriteWholeFile(
       files, absl::StrCat(folder, "/", kIndexName), IndexJson(shards)));
-  TROUPE_RETURN_IF_ERROR(nn::WriteWholeFile(
+  TROUPE_RETURN_IF_ERROR(base::WriteWholeFile(
       files, absl::StrCat(folder, "/", kStateName), FormatTrainerState(state)));
   return files.SyncFolder(folder);
 }
 
 // Gives the finished folder its name, in place of an earlier one.
-absl::Status Publish(nn::FileSystem& files, const std::string& dir,
+absl::Status Publish(base::FileSystem& files, const std::string& dir,
                      const std::string& temporary, const std::string& path) {
   const bool replaces = files.Exists(path);
   TROUPE_RETURN_IF_ERROR(replaces ? files.Exchange(temporary, path)
@@ -92,7 +92,7 @@ absl::Status Publish(nn::FileSystem& files, const std::string& dir,
 }
 
 // Removes what `keep` no longer covers, and what crashed writers left.
-absl::Status RemoveOld(nn::FileSystem& files, const std::string& dir,
+absl::Status RemoveOld(base::FileSystem& files, const std::string& dir,
                        std::int64_t written_step, int keep) {
   TROUPE_ASSIGN_OR_RETURN(const std::vector<std::string> names,
                           files.List(dir));
@@ -116,14 +116,15 @@ absl::Status RemoveOld(nn::FileSystem& files, const std::string& dir,
 
 }  // namespace
 
-absl::Status RemoveCheckpoint(nn::FileSystem& files, const std::string& path) {
+absl::Status RemoveCheckpoint(base::FileSystem& files,
+                              const std::string& path) {
   const std::string unnamed = TemporaryName(path);
   TROUPE_RETURN_IF_ERROR(files.Rename(path, unnamed));
   return files.RemoveAll(unnamed);
 }
 
 absl::StatusOr<std::string> WriteCheckpoint(
-    nn::FileSystem& files, const std::string& dir, const TrainerState& state,
+    base::FileSystem& files, const std::string& dir, const TrainerState& state,
     absl::Span<const CheckpointShard> shards, int keep) {
   TROUPE_RETURN_IF_ERROR(CheckShards(shards));
   const bool new_dir = !files.Exists(dir);

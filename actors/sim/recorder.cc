@@ -8,7 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "nn/tensor/check.h"
+#include "base/check.h"
 
 namespace troupe::actors {
 namespace {

@@ -8,10 +8,10 @@
 #include "absl/strings/str_cat.h"
 #include "actors/crew.h"
 #include "actors/job_runtime.h"
+#include "base/check.h"
 #include "caf/scheduled_actor.hpp"
 #include "caf/scheduler/test_coordinator.hpp"
 #include "nn/random/philox.h"
-#include "nn/tensor/check.h"
 
 namespace troupe::actors {
 namespace {

@@ -10,9 +10,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/check.h"
+#include "base/exception_text.h"
 #include "comm/reduction_tree.h"
-#include "nn/tensor/check.h"
-#include "nn/tensor/exception_text.h"
 
 namespace troupe::comm::internal {
 namespace {
@@ -45,7 +45,7 @@ absl::Status ApplyCaught(ReplicaUpdate& update, std::int64_t begin,
   try {
     return update.Apply(begin, sum);
   } catch (...) {
-    return absl::InternalError(nn::ExceptionText(std::current_exception()));
+    return absl::InternalError(base::ExceptionText(std::current_exception()));
   }
 }
 

@@ -8,8 +8,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "base/check.h"
 #include "comm/local/group_state.h"
-#include "nn/tensor/check.h"
 
 namespace troupe::comm {
 namespace {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "base/check.h"
 #include "data/batch_source.h"
 #include "data/synthetic.h"
 #include "nn/arena/parameter_arena.h"
@@ -21,7 +22,6 @@
 #include "nn/models/models.h"
 #include "nn/ops/loss.h"
 #include "nn/optim/sgd.h"
-#include "nn/tensor/check.h"
 
 namespace {
 

@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "actors/job.h"
+#include "base/check.h"
 #include "data/synthetic.h"
 #include "nn/modules/linear.h"
 #include "nn/modules/module.h"
@@ -19,7 +20,6 @@
 #include "nn/ops/loss.h"
 #include "nn/ops/relu.h"
 #include "nn/optim/sgd.h"
-#include "nn/tensor/check.h"
 
 namespace {
 

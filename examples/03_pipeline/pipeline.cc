@@ -12,11 +12,11 @@
 
 #include "absl/status/status.h"
 #include "actors/job.h"
+#include "base/check.h"
 #include "data/synthetic.h"
 #include "nn/models/models.h"
 #include "nn/ops/loss.h"
 #include "nn/optim/sgd.h"
-#include "nn/tensor/check.h"
 
 namespace {
 

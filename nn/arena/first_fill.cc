@@ -5,9 +5,9 @@
 #include <type_traits>
 #include <vector>
 
+#include "base/check.h"
+#include "base/parallel_for.h"
 #include "nn/random/philox.h"
-#include "nn/tensor/check.h"
-#include "nn/tensor/parallel_for.h"
 
 namespace troupe::nn {
 namespace {
@@ -120,20 +120,20 @@ void FillInitialValues(int threads, std::uint64_t seed,
     elems += parameter->shape.numel();
   }
   // A few small parameters are not worth a thread.
-  ParallelFor(elems > kPieceElems ? threads : 1,
-              static_cast<std::int64_t>(pieces.size()),
-              [&](std::int64_t i) { Fill(pieces[i], seed); });
+  base::ParallelFor(elems > kPieceElems ? threads : 1,
+                    static_cast<std::int64_t>(pieces.size()),
+                    [&](std::int64_t i) { Fill(pieces[i], seed); });
 }
 
 void FillZeros(int threads, const Tensor& tensor) {
   char* const to = static_cast<char*>(tensor.raw());
   const auto bytes = static_cast<std::int64_t>(tensor.bytes());
-  ParallelFor(threads, (bytes + kPieceBytes - 1) / kPieceBytes,
-              [=](std::int64_t i) {
-                const std::int64_t begin = i * kPieceBytes;
-                const std::int64_t count = std::min(kPieceBytes, bytes - begin);
-                std::memset(to + begin, 0, static_cast<std::size_t>(count));
-              });
+  base::ParallelFor(
+      threads, (bytes + kPieceBytes - 1) / kPieceBytes, [=](std::int64_t i) {
+        const std::int64_t begin = i * kPieceBytes;
+        const std::int64_t count = std::min(kPieceBytes, bytes - begin);
+        std::memset(to + begin, 0, static_cast<std::size_t>(count));
+      });
 }
 
 }  // namespace troupe::nn

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/check.h"
 #include "nn/arena/first_fill.h"
-#include "nn/tensor/check.h"
 
 namespace troupe::nn {
 namespace {

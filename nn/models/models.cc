@@ -1,12 +1,12 @@
 #include "nn/models/models.h"
 
 #include "absl/strings/str_cat.h"
+#include "base/check.h"
 #include "nn/modules/conv2d.h"
 #include "nn/modules/flatten.h"
 #include "nn/modules/linear.h"
 #include "nn/modules/pool2d.h"
 #include "nn/modules/relu.h"
-#include "nn/tensor/check.h"
 
 namespace troupe::nn {
 

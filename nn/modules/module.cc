@@ -1,7 +1,7 @@
 #include "nn/modules/module.h"
 
 #include "absl/strings/str_cat.h"
-#include "nn/tensor/check.h"
+#include "base/check.h"
 
 namespace troupe::nn {
 

@@ -1,15 +1,15 @@
 #include "nn/random/fill_loops.h"
 
-#include "nn/tensor/cpu_isa.h"
+#include "base/cpu_isa.h"
 
 namespace troupe::nn {
 namespace {
 
 std::vector<const FillLoops*> LoopsOfThisCpu() {
   std::vector<const FillLoops*> loops = {&PlainFillLoops()};
-  const CpuIsa best = BestCpuIsa();
-  if (best >= CpuIsa::kAvx2) loops.push_back(&Avx2FillLoops());
-  if (best >= CpuIsa::kAvx512) loops.push_back(&Avx512FillLoops());
+  const base::CpuIsa best = base::BestCpuIsa();
+  if (best >= base::CpuIsa::kAvx2) loops.push_back(&Avx2FillLoops());
+  if (best >= base::CpuIsa::kAvx512) loops.push_back(&Avx512FillLoops());
   return loops;
 }
 

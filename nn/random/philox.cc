@@ -4,8 +4,8 @@
 
 #include <cmath>
 
+#include "base/check.h"
 #include "nn/random/fill_loops.h"
-#include "nn/tensor/check.h"
 
 namespace troupe::nn {
 namespace {

@@ -5,8 +5,8 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "base/check.h"
 #include "nn/serialize/safetensors_header.h"
-#include "nn/tensor/check.h"
 
 namespace troupe::nn {
 namespace {
@@ -127,13 +127,13 @@ absl::string_view SafetensorsDTypeName(DType dtype) {
   return "?";
 }
 
-absl::Status WriteSafetensors(FileSystem& files, const std::string& path,
+absl::Status WriteSafetensors(base::FileSystem& files, const std::string& path,
                               absl::Span<const NamedTensor> tensors,
                               const SafetensorsMetadata& metadata) {
   TROUPE_RETURN_IF_ERROR(CheckTensors(tensors));
   const std::vector<const NamedTensor*> order = FileOrder(tensors);
   TROUPE_ASSIGN_OR_RETURN(std::string preamble, Preamble(order, metadata));
-  TROUPE_ASSIGN_OR_RETURN(std::unique_ptr<WritableFile> file,
+  TROUPE_ASSIGN_OR_RETURN(std::unique_ptr<base::WritableFile> file,
                           files.Create(path));
   TROUPE_RETURN_IF_ERROR(file->Append(preamble));
   for (const NamedTensor* t : order) {
@@ -144,9 +144,10 @@ absl::Status WriteSafetensors(FileSystem& files, const std::string& path,
   return file->Close();
 }
 
-absl::StatusOr<SafetensorsFile> SafetensorsFile::Open(FileSystem& files,
+absl::StatusOr<SafetensorsFile> SafetensorsFile::Open(base::FileSystem& files,
                                                       const std::string& path) {
-  TROUPE_ASSIGN_OR_RETURN(std::unique_ptr<ReadableFile> file, files.Open(path));
+  TROUPE_ASSIGN_OR_RETURN(std::unique_ptr<base::ReadableFile> file,
+                          files.Open(path));
   const std::int64_t size = file->size();
   if (size < kLengthBytes) {
     return Damaged(path, absl::StrCat("it has only ", size, " bytes"));

@@ -1,6 +1,6 @@
 // Tensors in a file that Python's `safetensors` reads, and the other way.
 //
-//   PosixFileSystem files;
+//   base::PosixFileSystem files;
 //   std::vector<NamedTensor> tensors = {{"fc.weight", w}, {"fc.bias", b}};
 //   absl::Status s = WriteSafetensors(files, "model.safetensors", tensors,
 //                                     {{"format", "pt"}});
@@ -43,7 +43,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "nn/serialize/file_system.h"
+#include "base/file_system.h"
 #include "nn/tensor/tensor.h"
 
 namespace troupe::nn {
@@ -61,7 +61,7 @@ using SafetensorsMetadata = std::map<std::string, std::string>;
 //   kInvalidArgument: a name twice, empty, not UTF-8, or "__metadata__"; a
 //                     tensor without memory. Nothing was written.
 //   other:            from the file system; the file is incomplete.
-absl::Status WriteSafetensors(FileSystem& files, const std::string& path,
+absl::Status WriteSafetensors(base::FileSystem& files, const std::string& path,
                               absl::Span<const NamedTensor> tensors,
                               const SafetensorsMetadata& metadata);
 
@@ -78,7 +78,7 @@ class SafetensorsFile {
  public:
   // Reads and checks the header. Every error names `path`.
   //   kDataLoss: the file is not a safetensors file, or damaged; says where.
-  static absl::StatusOr<SafetensorsFile> Open(FileSystem& files,
+  static absl::StatusOr<SafetensorsFile> Open(base::FileSystem& files,
                                               const std::string& path);
 
   const std::string& path() const { return path_; }
@@ -97,11 +97,11 @@ class SafetensorsFile {
                               CachingAllocator& allocator) const;
 
  private:
-  SafetensorsFile(std::string path, std::unique_ptr<ReadableFile> file)
+  SafetensorsFile(std::string path, std::unique_ptr<base::ReadableFile> file)
       : path_(std::move(path)), file_(std::move(file)) {}
 
   std::string path_;
-  std::unique_ptr<ReadableFile> file_;
+  std::unique_ptr<base::ReadableFile> file_;
   std::int64_t data_begin_ = 0;  // bytes from the start of the file
   std::vector<SafetensorsEntry> entries_;
   std::map<std::string, int, std::less<>> index_;

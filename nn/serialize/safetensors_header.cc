@@ -9,8 +9,8 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/check.h"
 #include "nlohmann/json.hpp"
-#include "nn/tensor/check.h"
 
 namespace troupe::nn {
 namespace {

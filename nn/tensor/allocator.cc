@@ -12,7 +12,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/numeric/bits.h"
-#include "nn/tensor/check.h"
+#include "base/check.h"
 
 namespace troupe::nn {
 namespace {

@@ -22,8 +22,8 @@
 #include <string>
 
 #include "absl/types/span.h"
+#include "base/check.h"
 #include "nn/tensor/allocator.h"
-#include "nn/tensor/check.h"
 #include "nn/tensor/device.h"
 #include "nn/tensor/dtype.h"
 #include "nn/tensor/shape.h"

@@ -12,12 +12,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
 #include "actors/checkpoint/checkpoint.h"
+#include "base/file_system.h"
 #include "gtest/gtest.h"
 #include "nn/models/models.h"
 #include "nn/modules/linear.h"
 #include "nn/ops/flatten.h"
 #include "nn/optim/sgd.h"
-#include "nn/serialize/file_system.h"
 #include "tests/actors/test_job.h"
 
 namespace troupe::actors {
@@ -232,7 +232,7 @@ TEST(JobTest, FrozenParametersStayAndIdleOnesHoldNothingUp) {
     const Reports reports = RunWell(spec);
     const auto tensor = [&](int checkpoint, const std::string& name,
                             const nn::Shape& shape) {
-      nn::PosixFileSystem files;
+      base::PosixFileSystem files;
       nn::CachingAllocator allocator;
       nn::Tensor values = nn::Tensor::Empty(shape, nn::DType::kF32, allocator);
       EXPECT_TRUE((*Checkpoint::Open(files, reports.checkpoints[checkpoint]))
@@ -360,7 +360,7 @@ TEST(JobTest, KeepsTheNewestCheckpoints) {
   spec.checkpoint.keep = 2;
   const Reports reports = RunWell(spec);
   EXPECT_EQ(reports.checkpoints.size(), 5u);
-  nn::PosixFileSystem files;
+  base::PosixFileSystem files;
   const auto left = ListCheckpoints(files, spec.checkpoint.dir);
   ASSERT_TRUE(left.ok()) << left.status();
   EXPECT_EQ(left->size(), 2u);
@@ -368,11 +368,11 @@ TEST(JobTest, KeepsTheNewestCheckpoints) {
 }
 
 // A disk whose first rename waits until training has gone on.
-class SlowDisk : public nn::PosixFileSystem {
+class SlowDisk : public base::PosixFileSystem {
  public:
   absl::Status Rename(const std::string& from, const std::string& to) override {
     went_on.WaitForNotification();
-    return nn::PosixFileSystem::Rename(from, to);
+    return base::PosixFileSystem::Rename(from, to);
   }
   absl::Notification went_on;
 };

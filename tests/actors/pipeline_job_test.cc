@@ -9,9 +9,9 @@
 #include "actors/checkpoint/checkpoint.h"
 #include "actors/job.h"
 #include "actors/sim/simulation.h"
+#include "base/file_system.h"
 #include "gtest/gtest.h"
 #include "nn/kernels/cpu/cpu_kernels.h"
-#include "nn/serialize/file_system.h"
 #include "tests/actors/test_job.h"
 
 namespace troupe::actors {
@@ -31,7 +31,7 @@ JobSpec Pipelined(int stages, const std::string& folder) {
 // All parameters and momenta of a checkpoint, by name: however many files.
 std::vector<std::string> Contents(const std::string& path,
                                   const JobSpec& spec) {
-  nn::PosixFileSystem files;
+  base::PosixFileSystem files;
   const Checkpoint checkpoint = *Checkpoint::Open(files, path);
   nn::CachingAllocator allocator;
   std::unique_ptr<nn::Module> model = spec.model();

@@ -6,11 +6,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "base/file_system.h"
 #include "data/registry.h"
 #include "gtest/gtest.h"
 #include "nn/models/models.h"
 #include "nn/optim/sgd.h"
-#include "nn/serialize/file_system.h"
 
 namespace troupe::actors {
 
@@ -55,7 +55,7 @@ std::string FreshFolder(const std::string& name) {
           testing::UnitTest::GetInstance()->current_test_info()->name(),
           {{"/", "_"}}),
       "_", name);
-  nn::PosixFileSystem files;
+  base::PosixFileSystem files;
   files.RemoveAll(path).IgnoreError();  // of an earlier run
   EXPECT_TRUE(files.CreateFolder(path).ok()) << path;
   return path;

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/check.h"
 #include "nn/random/philox.h"
-#include "nn/tensor/check.h"
 
 namespace troupe::nn {
 namespace {

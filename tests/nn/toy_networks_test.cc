@@ -225,9 +225,10 @@ std::vector<Setup> Setups() {
        1e-12},
       {"reference_f32", [] { return CreateReferenceKernels(); }, DType::kF32,
        1e-5}};
-  const std::pair<CpuIsa, const char*> sets[] = {{CpuIsa::kPlain, "plain"},
-                                                 {CpuIsa::kAvx2, "avx2"},
-                                                 {CpuIsa::kAvx512, "avx512"}};
+  const std::pair<base::CpuIsa, const char*> sets[] = {
+      {base::CpuIsa::kPlain, "plain"},
+      {base::CpuIsa::kAvx2, "avx2"},
+      {base::CpuIsa::kAvx512, "avx512"}};
   auto add = [&](const std::string& name, const CpuKernelOptions& options) {
     setups.push_back({"cpu_" + name,
                       [options] { return CreateCpuKernels(options); },
@@ -237,7 +238,7 @@ std::vector<Setup> Setups() {
   options.onednn = false;
   for (auto [isa, name] : sets) {
     options.isa = isa;
-    if (isa <= BestCpuIsa()) add(name, options);
+    if (isa <= base::BestCpuIsa()) add(name, options);
   }
   add("onednn", CpuKernelOptions());
   return setups;

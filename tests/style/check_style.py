@@ -21,15 +21,18 @@ WIDTH_MAX = 80
 
 # What a folder's files may include: itself, and what stands below it.
 LAYERS = {
-    "nn": ("nn/",),
-    "comm": ("comm/", "nn/tensor/", "nn/collectives"),
-    "data": ("data/", "nn/tensor/", "nn/random/"),
-    "pipeline": ("pipeline/", "data/", "comm/", "nn/"),
-    "actors": ("actors/", "pipeline/", "data/", "comm/", "nn/"),
-    "tools": ("tools/", "actors/", "pipeline/", "data/", "comm/", "nn/"),
-    "examples": ("examples/", "actors/", "pipeline/", "data/", "comm/", "nn/"),
+    "base": ("base/",),
+    "nn": ("nn/", "base/"),
+    "comm": ("comm/", "nn/tensor/", "nn/collectives", "base/"),
+    "data": ("data/", "nn/tensor/", "nn/random/", "base/"),
+    "pipeline": ("pipeline/", "data/", "comm/", "nn/", "base/"),
+    "actors": ("actors/", "pipeline/", "data/", "comm/", "nn/", "base/"),
+    "tools": ("tools/", "actors/", "pipeline/", "data/", "comm/", "nn/",
+              "base/"),
+    "examples": ("examples/", "actors/", "pipeline/", "data/", "comm/", "nn/",
+                 "base/"),
     "tests": ("tests/", "tools/", "actors/", "pipeline/", "data/", "comm/",
-              "nn/"),
+              "nn/", "base/"),
 }
 # Folders whose files may include CAF.
 CAF_FOLDERS = ("actors/", "tests/actors/")

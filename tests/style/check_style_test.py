@@ -103,7 +103,7 @@ class CheckStyleTest(unittest.TestCase):
 
     def test_layering(self):
         self.expect_in_source('#include "comm/group.h"',
-                              "nn/ may not include comm/group.h; it may use nn/")
+                              "nn/ may not include comm/group.h; it may use nn/, base/")
         self.expect(
             {"data/README.md": "", "data/BUILD": '"reader.cc"',
              "data/reader.cc": '#include "nn/tensor/tensor.h"\n'

@@ -329,7 +329,7 @@ TEST(Config, CheckpointsNeedAFolder) {
 }
 
 TEST(Config, FilesThatCannotBeRead) {
-  nn::PosixFileSystem files;
+  base::PosixFileSystem files;
   EXPECT_EQ(LoadConfig(files, "no/such.toml", {}).status().message(),
             "cannot read no/such.toml: No such file or directory; check the "
             "path");

@@ -5,9 +5,9 @@
 #include <string>
 #include <utility>
 
+#include "base/file_system.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
-#include "nn/serialize/file_system.h"
 
 namespace troupe::tools {
 namespace {
@@ -56,7 +56,7 @@ TEST(JsonLog, NumbersThatJsonLacks) {
 }
 
 TEST(JsonLog, LinesAreAppendedInAFolderOfTheirOwn) {
-  nn::PosixFileSystem files;
+  base::PosixFileSystem files;
   const std::string folder = ::testing::TempDir() + "/json_log";
   ASSERT_TRUE(files.RemoveAll(folder).ok());
   for (const char* line : {"{\"a\":1}", "{\"a\":2}"}) {
@@ -64,8 +64,9 @@ TEST(JsonLog, LinesAreAppendedInAFolderOfTheirOwn) {
     ASSERT_TRUE(log.ok()) << log.status();
     ASSERT_TRUE(log->Write(line).ok());
   }
-  EXPECT_EQ(nn::ReadWholeFile(files, folder + "/deep/log.jsonl", 1000).value(),
-            "{\"a\":1}\n{\"a\":2}\n");
+  EXPECT_EQ(
+      base::ReadWholeFile(files, folder + "/deep/log.jsonl", 1000).value(),
+      "{\"a\":1}\n{\"a\":2}\n");
 }
 
 }  // namespace

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
+#include "base/check.h"
 #include "nlohmann/json.hpp"
-#include "nn/tensor/check.h"
 #include "tools/bench/cpu_info.h"
 
 namespace troupe::bench {

@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
-#include "nn/tensor/check.h"
+#include "base/check.h"
 
 namespace troupe::tools {
 namespace {

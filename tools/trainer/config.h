@@ -21,7 +21,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "nn/serialize/file_system.h"
+#include "base/file_system.h"
 
 namespace troupe::tools {
 
@@ -146,7 +146,7 @@ struct LoadedConfig {
 // Reads `path`, applies `settings` in order and checks the whole. Every error
 // is one line that begins with the place, "glyphs.toml:12: " or
 // "--set train.steps: ", and says what to write instead.
-absl::StatusOr<LoadedConfig> LoadConfig(nn::FileSystem& files,
+absl::StatusOr<LoadedConfig> LoadConfig(base::FileSystem& files,
                                         const std::string& path,
                                         absl::Span<const Setting> settings);
 

@@ -4,10 +4,10 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/check.h"
 #include "comm/local/local_group.h"
 #include "nn/modules/sequential.h"
 #include "nn/optim/sgd.h"
-#include "nn/tensor/check.h"
 #include "tools/trainer/config.h"
 #include "tools/trainer/model_builder.h"
 

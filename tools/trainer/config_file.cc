@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "nn/tensor/check.h"
+#include "base/check.h"
 #include "tools/trainer/config.h"
 #include "tools/trainer/config_keys.h"
 
@@ -201,11 +201,11 @@ absl::StatusOr<LoadedConfig> ParseConfig(absl::string_view text,
   return loaded;
 }
 
-absl::StatusOr<LoadedConfig> LoadConfig(nn::FileSystem& files,
+absl::StatusOr<LoadedConfig> LoadConfig(base::FileSystem& files,
                                         const std::string& path,
                                         absl::Span<const Setting> settings) {
   TROUPE_ASSIGN_OR_RETURN(const std::string text,
-                          nn::ReadWholeFile(files, path, kFileBytesMax));
+                          base::ReadWholeFile(files, path, kFileBytesMax));
   return ParseConfig(text, path, settings);
 }
 

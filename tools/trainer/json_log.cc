@@ -2,8 +2,8 @@
 
 #include <cmath>
 
+#include "base/check.h"
 #include "nlohmann/json.hpp"
-#include "nn/tensor/check.h"
 
 namespace troupe::tools {
 namespace {
@@ -46,13 +46,13 @@ std::string FormatEvaluationJson(const EvaluationEntry& entry) {
   return json.dump();
 }
 
-absl::StatusOr<JsonLog> JsonLog::Open(nn::FileSystem& files,
+absl::StatusOr<JsonLog> JsonLog::Open(base::FileSystem& files,
                                       const std::string& path) {
   const std::size_t slash = path.find_last_of('/');
   if (slash != std::string::npos && slash > 0) {
     TROUPE_RETURN_IF_ERROR(files.CreateFolder(path.substr(0, slash)));
   }
-  TROUPE_ASSIGN_OR_RETURN(std::unique_ptr<nn::WritableFile> file,
+  TROUPE_ASSIGN_OR_RETURN(std::unique_ptr<base::WritableFile> file,
                           files.OpenToAppend(path));
   return JsonLog(std::move(file));
 }

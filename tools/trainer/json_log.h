@@ -27,7 +27,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "nn/serialize/file_system.h"
+#include "base/file_system.h"
 
 namespace troupe::tools {
 
@@ -54,15 +54,15 @@ std::string FormatEvaluationJson(const EvaluationEntry& entry);
 class JsonLog {
  public:
   // Makes the folder of `path` where there is none.
-  static absl::StatusOr<JsonLog> Open(nn::FileSystem& files,
+  static absl::StatusOr<JsonLog> Open(base::FileSystem& files,
                                       const std::string& path);
   // One line; `json` without its end.
   absl::Status Write(const std::string& json);
 
  private:
-  explicit JsonLog(std::unique_ptr<nn::WritableFile> file)
+  explicit JsonLog(std::unique_ptr<base::WritableFile> file)
       : file_(std::move(file)) {}
-  std::unique_ptr<nn::WritableFile> file_;
+  std::unique_ptr<base::WritableFile> file_;
 };
 
 }  // namespace troupe::tools

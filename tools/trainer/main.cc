@@ -12,7 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
-#include "nn/serialize/file_system.h"
+#include "base/file_system.h"
 #include "tools/trainer/command_line.h"
 #include "tools/trainer/config.h"
 #include "tools/trainer/display.h"
@@ -51,7 +51,7 @@ Display::Options DisplayOptions(const LogConfig& config) {
   return options;
 }
 
-int RunTrain(const LoadedConfig& loaded, nn::FileSystem& files) {
+int RunTrain(const LoadedConfig& loaded, base::FileSystem& files) {
   Display display(DisplayOptions(loaded.config.log), WriteOut);
   const TrainOutcome outcome = Train(loaded, files, display);
   if (outcome.status.ok()) return kExitOk;
@@ -77,7 +77,7 @@ int Main(const std::vector<std::string>& arguments) {
     case CommandKind::kTrain:
       break;
   }
-  nn::PosixFileSystem files;
+  base::PosixFileSystem files;
   const absl::StatusOr<LoadedConfig> loaded =
       LoadConfig(files, command->config, command->settings);
   if (!loaded.ok()) return Fail(loaded.status(), kExitUsage);

@@ -6,9 +6,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "base/check.h"
 #include "nn/ops/loss.h"
 #include "nn/optim/sgd.h"
-#include "nn/tensor/check.h"
 #include "tools/trainer/model_builder.h"
 
 namespace troupe::tools {
@@ -38,7 +38,7 @@ pipeline::PlanOptions PlanOptionsOf(const TrainerConfig& config) {
 
 absl::StatusOr<actors::JobSpec> BuildSpec(const LoadedConfig& loaded,
                                           const data::DataSplits& splits,
-                                          nn::FileSystem& files) {
+                                          base::FileSystem& files) {
   const TrainerConfig& config = loaded.config;
   const TrainConfig& train = config.train;
   if (train.global_batch_size > splits.train->size()) {

@@ -10,8 +10,8 @@
 
 #include "absl/status/statusor.h"
 #include "actors/job_spec.h"
+#include "base/file_system.h"
 #include "data/registry.h"
-#include "nn/serialize/file_system.h"
 #include "tools/trainer/config.h"
 
 namespace troupe::tools {
@@ -21,7 +21,7 @@ namespace troupe::tools {
 //   kInvalidArgument: an epoch has no whole step; names the place.
 absl::StatusOr<actors::JobSpec> BuildSpec(const LoadedConfig& loaded,
                                           const data::DataSplits& splits,
-                                          nn::FileSystem& files);
+                                          base::FileSystem& files);
 
 }  // namespace troupe::tools
 

@@ -12,7 +12,7 @@
 
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
-#include "nn/tensor/check.h"
+#include "base/check.h"
 
 namespace troupe::tools {
 namespace {

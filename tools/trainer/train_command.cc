@@ -14,7 +14,7 @@
 #include "actors/checkpoint/checkpoint.h"
 #include "actors/job.h"
 #include "actors/trace.h"
-#include "nn/tensor/check.h"
+#include "base/check.h"
 #include "tools/trainer/command_line.h"
 #include "tools/trainer/model_builder.h"
 #include "tools/trainer/run_observer.h"
@@ -51,7 +51,7 @@ class Stopper {
 // The folder is there and may be written. Returns the checkpoints that this run
 // replaces; refuses those that it would mix with.
 absl::StatusOr<std::vector<std::string>> PrepareCheckpoints(
-    const LoadedConfig& loaded, nn::FileSystem& files) {
+    const LoadedConfig& loaded, base::FileSystem& files) {
   const CheckpointConfig& config = loaded.config.checkpoint;
   std::vector<std::string> old;
   if (config.dir.empty()) return old;
@@ -70,7 +70,7 @@ absl::StatusOr<std::vector<std::string>> PrepareCheckpoints(
 // One run: what it needs, in the order in which it is made.
 class Run {
  public:
-  Run(const LoadedConfig& loaded, nn::FileSystem& files, Display& display)
+  Run(const LoadedConfig& loaded, base::FileSystem& files, Display& display)
       : loaded_(loaded), files_(files), display_(display) {}
 
   // The next three in this order: all that can fail before the first step.
@@ -93,7 +93,8 @@ class Run {
     }
     if (!config.trace.file.empty()) {
       // An empty file first: a path that cannot be written fails here.
-      TROUPE_RETURN_IF_ERROR(nn::WriteWholeFile(files_, config.trace.file, ""));
+      TROUPE_RETURN_IF_ERROR(
+          base::WriteWholeFile(files_, config.trace.file, ""));
       actors::ChromeTrace::Options options;
       options.first_step = config.trace.first_step;
       options.steps = config.trace.steps;
@@ -191,7 +192,7 @@ class Run {
   }
 
   const LoadedConfig& loaded_;
-  nn::FileSystem& files_;
+  base::FileSystem& files_;
   Display& display_;
   actors::JobSpec spec_;
   std::optional<JsonLog> log_;
@@ -203,7 +204,7 @@ class Run {
 
 }  // namespace
 
-TrainOutcome Train(const LoadedConfig& loaded, nn::FileSystem& files,
+TrainOutcome Train(const LoadedConfig& loaded, base::FileSystem& files,
                    Display& display) {
   auto owned = std::make_unique<Run>(loaded, files, display);
   // Valid to the end for the thread of the signals, also when nobody owns it.

@@ -4,7 +4,7 @@
 #define TOOLS_TRAINER_TRAIN_COMMAND_H_
 
 #include "absl/status/status.h"
-#include "nn/serialize/file_system.h"
+#include "base/file_system.h"
 #include "tools/trainer/config.h"
 #include "tools/trainer/display.h"
 
@@ -18,7 +18,7 @@ struct TrainOutcome {
 
 // Trains, and shows it on `display`. SIGINT and SIGTERM stop it
 // (stop_signals.h) with an ok status.
-TrainOutcome Train(const LoadedConfig& loaded, nn::FileSystem& files,
+TrainOutcome Train(const LoadedConfig& loaded, base::FileSystem& files,
                    Display& display);
 
 }  // namespace troupe::tools

@@ -14,14 +14,14 @@ std::unique_ptr<Kernels> CreateCpuKernels(const CpuKernelOptions& options) {
 namespace cpu {
 namespace {
 
-const Loops& LoopsFor(CpuIsa isa) {
+const Loops& LoopsFor(base::CpuIsa isa) {
   // An instruction set that the CPU lacks is lowered to one that it has.
-  switch (std::min(isa, BestCpuIsa())) {
-    case CpuIsa::kAvx512:
+  switch (std::min(isa, base::BestCpuIsa())) {
+    case base::CpuIsa::kAvx512:
       return Avx512Loops();
-    case CpuIsa::kAvx2:
+    case base::CpuIsa::kAvx2:
       return Avx2Loops();
-    case CpuIsa::kPlain:
+    case base::CpuIsa::kPlain:
       break;
   }
   return PlainLoops();
@@ -32,7 +32,7 @@ const Loops& LoopsFor(CpuIsa isa) {
 CpuKernelSet::CpuKernelSet(const CpuKernelOptions& options)
     : options_(options),
       loops_(LoopsFor(options.isa)),
-      uses_onednn_(options.onednn && options.isa >= BestCpuIsa()) {}
+      uses_onednn_(options.onednn && options.isa >= base::BestCpuIsa()) {}
 
 std::string CpuKernelSet::Describe() const {
   return absl::StrCat(

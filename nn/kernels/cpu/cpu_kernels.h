@@ -13,13 +13,13 @@
 
 #include <memory>
 
+#include "base/cpu_isa.h"
 #include "nn/kernels/kernels.h"
-#include "nn/tensor/cpu_isa.h"
 
 namespace troupe::nn {
 
 struct CpuKernelOptions {
-  CpuIsa isa = BestCpuIsa();
+  base::CpuIsa isa = base::BestCpuIsa();
   int threads = 1;  // of oneDNN, per rank
   // False: our own loops only (the simulator's choice: fast to create).
   bool onednn = true;

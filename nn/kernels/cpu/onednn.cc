@@ -12,8 +12,8 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "base/check.h"
 #include "dnnl.hpp"
-#include "nn/tensor/check.h"
 
 namespace troupe::nn::cpu {
 namespace {

@@ -11,13 +11,13 @@
 #include "actors/checkpoint/checkpoint.h"
 #include "gtest/gtest.h"
 #include "tests/actors/checkpoint/checkpoint_fixture.h"
-#include "tests/nn/serialize/faulty_file_system.h"
+#include "tests/base/faulty_file_system.h"
 
 namespace troupe::actors {
 namespace {
 
 using Names = std::vector<std::string>;
-using nn::FaultyFileSystem;
+using base::FaultyFileSystem;
 
 class CheckpointFaultsTest : public CheckpointTest {
  protected:

@@ -16,7 +16,7 @@
 #include "actors/checkpoint/checkpoint.h"
 #include "gtest/gtest.h"
 #include "nn/tensor/tensor.h"
-#include "tests/nn/serialize/faulty_file_system.h"
+#include "tests/base/faulty_file_system.h"
 
 namespace troupe::actors {
 
@@ -74,7 +74,7 @@ class CheckpointTest : public ::testing::Test {
     return files_.List(dir_).value_or(std::vector<std::string>{"no folder"});
   }
 
-  nn::FaultyFileSystem files_;  // without faults: it never waits for a disk
+  base::FaultyFileSystem files_;  // without faults: it never waits for a disk
   nn::CachingAllocator allocator_;
   std::string dir_;
 };

@@ -22,7 +22,7 @@ class CheckpointFilesTest : public CheckpointTest {
     return path.value_or("");
   }
   void Replace(const std::string& path, const std::string& text) {
-    ASSERT_TRUE(nn::WriteWholeFile(files_, path, text).ok());
+    ASSERT_TRUE(base::WriteWholeFile(files_, path, text).ok());
   }
 };
 
@@ -33,7 +33,7 @@ TEST_F(CheckpointFilesTest, OneStage) {
             (Names{"model.safetensors", "model.safetensors.index.json",
                    "optimizer.safetensors", "trainer_state.json"}));
   EXPECT_EQ(
-      nn::ReadWholeFile(files_, path + "/model.safetensors.index.json", 1000)
+      base::ReadWholeFile(files_, path + "/model.safetensors.index.json", 1000)
           .value(),
       R"({
   "metadata": {
@@ -106,8 +106,8 @@ TEST_F(CheckpointFilesTest, TheSameStepAgain) {
 TEST_F(CheckpointFilesTest, EqualStatesGiveEqualFiles) {
   const std::string a = Write(1, 1.0f, 0), b = Write(2, 1.0f, 0);
   for (const char* name : {"/model.safetensors", "/optimizer.safetensors"}) {
-    EXPECT_EQ(nn::ReadWholeFile(files_, a + name, 10000).value(),
-              nn::ReadWholeFile(files_, b + name, 10000).value());
+    EXPECT_EQ(base::ReadWholeFile(files_, a + name, 10000).value(),
+              base::ReadWholeFile(files_, b + name, 10000).value());
   }
 }
 
@@ -130,7 +130,7 @@ TEST_F(CheckpointFilesTest, NothingThere) {
             absl::NotFoundError("no checkpoint in " + dir_ +
                                 "; check the path or start from step 0"));
   EXPECT_EQ(ListCheckpoints(files_, dir_).value(), Names{});
-  ASSERT_TRUE(nn::WriteWholeFile(files_, dir_, "a file").ok());
+  ASSERT_TRUE(base::WriteWholeFile(files_, dir_, "a file").ok());
   EXPECT_EQ(FindLatestCheckpoint(files_, dir_).status().message(),
             "cannot list folder " + dir_ +
                 ": Not a directory; something else has that name: use another "
@@ -147,7 +147,7 @@ TEST_F(CheckpointFilesTest, DamagedFilesAreNamed) {
   const std::string path = Write(1, 1.0f, 3);
   auto error = [&](const char* file, const std::string& text) {
     const std::string at = absl::StrCat(path, "/", file);
-    const std::string good = nn::ReadWholeFile(files_, at, 10000).value();
+    const std::string good = base::ReadWholeFile(files_, at, 10000).value();
     Replace(at, text);
     const absl::Status status = Checkpoint::Open(files_, path).status();
     Replace(at, good);

@@ -8,9 +8,10 @@ namespace troupe::nn {
 namespace {
 
 std::vector<Backend> Backends() {
-  const std::pair<CpuIsa, const char*> sets[] = {{CpuIsa::kPlain, "plain"},
-                                                 {CpuIsa::kAvx2, "avx2"},
-                                                 {CpuIsa::kAvx512, "avx512"}};
+  const std::pair<base::CpuIsa, const char*> sets[] = {
+      {base::CpuIsa::kPlain, "plain"},
+      {base::CpuIsa::kAvx2, "avx2"},
+      {base::CpuIsa::kAvx512, "avx512"}};
   std::vector<Backend> backends;
   auto add = [&](const std::string& name, const CpuKernelOptions& options) {
     backends.push_back({name,
@@ -21,7 +22,7 @@ std::vector<Backend> Backends() {
   options.onednn = false;
   for (auto [isa, name] : sets) {
     options.isa = isa;
-    if (isa <= BestCpuIsa()) add(name, options);
+    if (isa <= base::BestCpuIsa()) add(name, options);
   }
   options = CpuKernelOptions();
   add("onednn", options);

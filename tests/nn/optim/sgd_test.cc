@@ -20,8 +20,9 @@ namespace {
 std::vector<std::unique_ptr<Kernels>> AllSets() {
   std::vector<std::unique_ptr<Kernels>> sets;
   sets.push_back(CreateReferenceKernels());
-  for (CpuIsa isa : {CpuIsa::kPlain, CpuIsa::kAvx2, CpuIsa::kAvx512}) {
-    if (isa > BestCpuIsa()) continue;
+  for (base::CpuIsa isa :
+       {base::CpuIsa::kPlain, base::CpuIsa::kAvx2, base::CpuIsa::kAvx512}) {
+    if (isa > base::BestCpuIsa()) continue;
     CpuKernelOptions options;
     options.isa = isa;
     sets.push_back(CreateCpuKernels(options));

@@ -20,17 +20,17 @@ constexpr int kRounds = 20000;
 constexpr std::int64_t kBytesMax = 1 << 20;
 
 // One file, in memory; nothing else.
-class OneFile : public PosixFileSystem {
+class OneFile : public base::PosixFileSystem {
  public:
   explicit OneFile(std::string contents) : contents_(std::move(contents)) {}
 
-  absl::StatusOr<std::unique_ptr<ReadableFile>> Open(
+  absl::StatusOr<std::unique_ptr<base::ReadableFile>> Open(
       const std::string&) override {
     return std::make_unique<File>(contents_);
   }
 
  private:
-  class File : public ReadableFile {
+  class File : public base::ReadableFile {
    public:
     explicit File(const std::string& contents) : contents_(contents) {}
     std::int64_t size() const override {
@@ -52,7 +52,7 @@ class OneFile : public PosixFileSystem {
 };
 
 std::string GoodFile() {
-  PosixFileSystem files;
+  base::PosixFileSystem files;
   CachingAllocator allocator;
   const std::string path = ::testing::TempDir() + "/good.safetensors";
   const std::vector<NamedTensor> tensors = {
@@ -62,7 +62,7 @@ std::string GoodFile() {
       {"mask", Tensor::Zeros({5}, DType::kU8, allocator)},
   };
   EXPECT_TRUE(WriteSafetensors(files, path, tensors, {{"format", "pt"}}).ok());
-  return *ReadWholeFile(files, path, kBytesMax);
+  return *base::ReadWholeFile(files, path, kBytesMax);
 }
 
 // What a header may be cut into and put together from.

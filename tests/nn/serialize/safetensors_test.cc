@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/file_system.h"
 #include "gtest/gtest.h"
-#include "nn/serialize/file_system.h"
 #include "nn/tensor/tensor.h"
 
 namespace troupe::nn {
@@ -52,7 +52,7 @@ class SafetensorsTest : public ::testing::Test {
   }
   std::string PathWith(const std::string& contents) {
     const std::string path = Path("given.safetensors");
-    EXPECT_TRUE(WriteWholeFile(files_, path, contents).ok());
+    EXPECT_TRUE(base::WriteWholeFile(files_, path, contents).ok());
     return path;
   }
   // The error for a file with this header and so many bytes of data, without
@@ -91,7 +91,7 @@ class SafetensorsTest : public ::testing::Test {
     };
   }
 
-  PosixFileSystem files_;
+  base::PosixFileSystem files_;
   CachingAllocator allocator_;
 };
 
@@ -99,7 +99,7 @@ TEST_F(SafetensorsTest, WritesWhatPythonWrites) {
   const std::string path = Path("out.safetensors");
   ASSERT_TRUE(
       WriteSafetensors(files_, path, PythonTensors(), {{"format", "pt"}}).ok());
-  EXPECT_EQ(*ReadWholeFile(files_, path, kBytesMax), PythonFile());
+  EXPECT_EQ(*base::ReadWholeFile(files_, path, kBytesMax), PythonFile());
 }
 
 TEST_F(SafetensorsTest, ReadsWhatPythonWrites) {
@@ -145,8 +145,8 @@ TEST_F(SafetensorsTest, OrderGivenDoesNotMatter) {
   ASSERT_TRUE(WriteSafetensors(files_, a, tensors, {}).ok());
   std::reverse(tensors.begin(), tensors.end());
   ASSERT_TRUE(WriteSafetensors(files_, b, tensors, {}).ok());
-  EXPECT_EQ(*ReadWholeFile(files_, a, kBytesMax),
-            *ReadWholeFile(files_, b, kBytesMax));
+  EXPECT_EQ(*base::ReadWholeFile(files_, a, kBytesMax),
+            *base::ReadWholeFile(files_, b, kBytesMax));
 }
 
 TEST_F(SafetensorsTest, NoTensorsAtAll) {

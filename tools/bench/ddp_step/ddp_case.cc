@@ -6,11 +6,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/check.h"
 #include "data/in_memory_dataset.h"
 #include "nn/models/models.h"
 #include "nn/ops/loss.h"
 #include "nn/optim/sgd.h"
-#include "nn/tensor/check.h"
 
 namespace troupe::bench {
 namespace {

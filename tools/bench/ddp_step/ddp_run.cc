@@ -12,7 +12,7 @@
 #include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
 #include "actors/job.h"
-#include "nn/tensor/check.h"
+#include "base/check.h"
 #include "tools/bench/report.h"
 
 namespace troupe::bench {

@@ -30,7 +30,7 @@
 #include "absl/flags/usage.h"
 #include "absl/strings/str_cat.h"
 #include "actors/job.h"
-#include "nn/tensor/check.h"
+#include "base/check.h"
 #include "tools/bench/ddp_step/ddp_case.h"
 #include "tools/bench/ddp_step/ddp_run.h"
 #include "tools/bench/ddp_step/ddp_table.h"

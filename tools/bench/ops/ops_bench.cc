@@ -112,8 +112,8 @@ absl::Status Run(const std::string& program, std::vector<std::string> lines) {
   omp_set_num_threads(1);  // oneDNN's
   nn::CpuKernelOptions options;
   const std::string isa = absl::GetFlag(FLAGS_isa);
-  if (isa == "plain") options.isa = nn::CpuIsa::kPlain;
-  if (isa == "avx2") options.isa = nn::CpuIsa::kAvx2;
+  if (isa == "plain") options.isa = base::CpuIsa::kPlain;
+  if (isa == "avx2") options.isa = base::CpuIsa::kAvx2;
   const auto kernels = nn::CreateCpuKernels(options);
   std::unique_ptr<Peer> peer;
   if (const std::string python = absl::GetFlag(FLAGS_python); !python.empty()) {

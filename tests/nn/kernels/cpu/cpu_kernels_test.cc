@@ -28,15 +28,16 @@ struct Set {
 };
 
 std::vector<Set> Sets() {
-  const std::pair<CpuIsa, const char*> isas[] = {{CpuIsa::kPlain, "plain"},
-                                                 {CpuIsa::kAvx2, "avx2"},
-                                                 {CpuIsa::kAvx512, "avx512"}};
+  const std::pair<base::CpuIsa, const char*> isas[] = {
+      {base::CpuIsa::kPlain, "plain"},
+      {base::CpuIsa::kAvx2, "avx2"},
+      {base::CpuIsa::kAvx512, "avx512"}};
   std::vector<Set> sets;
   for (auto [isa, name] : isas) {
-    if (isa <= BestCpuIsa()) sets.push_back({name, {isa, 1, false}});
+    if (isa <= base::BestCpuIsa()) sets.push_back({name, {isa, 1, false}});
   }
-  sets.push_back({"onednn", {BestCpuIsa(), 1, true}});
-  sets.push_back({"onednn_2_threads", {BestCpuIsa(), 2, true}});
+  sets.push_back({"onednn", {base::BestCpuIsa(), 1, true}});
+  sets.push_back({"onednn_2_threads", {base::BestCpuIsa(), 2, true}});
   return sets;
 }
 
@@ -318,10 +319,10 @@ TEST(CpuKernelsFill, RefusesWhatAnIntegerTypeDoesNotHold) {
 
 TEST(CpuKernelsDescribe, NamesInstructionSetThreadsAndLibrary) {
   CpuKernelOptions options;
-  options.isa = CpuIsa::kPlain;
+  options.isa = base::CpuIsa::kPlain;
   options.onednn = false;
   EXPECT_EQ(CreateCpuKernels(options)->Describe(), "cpu:0, plain, 1 thread");
-  options.isa = BestCpuIsa();
+  options.isa = base::BestCpuIsa();
   options.threads = 2;
   options.onednn = true;
   const std::string words = CreateCpuKernels(options)->Describe();

@@ -10,8 +10,8 @@
 // SyncFolder, Rename, Exchange, RemoveAll. A failing Append writes the first
 // half, as a full disk does. Syncs are counted but do not wait for the disk.
 
-#ifndef TESTS_NN_SERIALIZE_FAULTY_FILE_SYSTEM_H_
-#define TESTS_NN_SERIALIZE_FAULTY_FILE_SYSTEM_H_
+#ifndef TESTS_BASE_FAULTY_FILE_SYSTEM_H_
+#define TESTS_BASE_FAULTY_FILE_SYSTEM_H_
 
 #include <errno.h>
 
@@ -20,10 +20,10 @@
 #include <utility>
 #include <vector>
 
-#include "nn/serialize/file_system.h"
-#include "nn/tensor/check.h"
+#include "base/file_system.h"
+#include "base/check.h"
 
-namespace troupe::nn {
+namespace troupe::base {
 
 class FaultyFileSystem : public FileSystem {
  public:
@@ -130,6 +130,6 @@ class FaultyFileSystem : public FileSystem {
   std::vector<std::string> log_;
 };
 
-}  // namespace troupe::nn
+}  // namespace troupe::base
 
-#endif  // TESTS_NN_SERIALIZE_FAULTY_FILE_SYSTEM_H_
+#endif  // TESTS_BASE_FAULTY_FILE_SYSTEM_H_

@@ -1,4 +1,4 @@
-#include "nn/serialize/file_system.h"
+#include "base/file_system.h"
 
 #include <errno.h>
 
@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "tests/nn/serialize/faulty_file_system.h"
+#include "tests/base/faulty_file_system.h"
 
-namespace troupe::nn {
+namespace troupe::base {
 namespace {
 
 using Names = std::vector<std::string>;
@@ -147,4 +147,4 @@ TEST_F(FileSystemTest, FaultsComeWhenPlanned) {
 }
 
 }  // namespace
-}  // namespace troupe::nn
+}  // namespace troupe::base

@@ -10,18 +10,18 @@
 // thread or one piece there is no other. Where the system refuses a thread, the
 // others do its part.
 
-#ifndef NN_TENSOR_PARALLEL_FOR_H_
-#define NN_TENSOR_PARALLEL_FOR_H_
+#ifndef BASE_PARALLEL_FOR_H_
+#define BASE_PARALLEL_FOR_H_
 
 #include <cstdint>
 
 #include "absl/functional/function_ref.h"
 
-namespace troupe::nn {
+namespace troupe::base {
 
 void ParallelFor(int threads, std::int64_t count,
                  absl::FunctionRef<void(std::int64_t)> piece);
 
-}  // namespace troupe::nn
+}  // namespace troupe::base
 
-#endif  // NN_TENSOR_PARALLEL_FOR_H_
+#endif  // BASE_PARALLEL_FOR_H_

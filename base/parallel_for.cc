@@ -1,4 +1,4 @@
-#include "nn/tensor/parallel_for.h"
+#include "base/parallel_for.h"
 
 #include <algorithm>
 #include <atomic>
@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-namespace troupe::nn {
+namespace troupe::base {
 
 void ParallelFor(int threads, std::int64_t count,
                  absl::FunctionRef<void(std::int64_t)> piece) {
@@ -28,4 +28,4 @@ void ParallelFor(int threads, std::int64_t count,
   for (std::thread& other : others) other.join();
 }
 
-}  // namespace troupe::nn
+}  // namespace troupe::base

@@ -1,4 +1,4 @@
-#include "nn/tensor/parallel_for.h"
+#include "base/parallel_for.h"
 
 #include <pthread.h>
 
@@ -10,7 +10,7 @@
 
 #include "gtest/gtest.h"
 
-namespace troupe::nn {
+namespace troupe::base {
 namespace {
 
 TEST(ParallelFor, EveryPieceOnce) {
@@ -58,4 +58,4 @@ TEST(ParallelFor, GoesOnWhereNoThreadCanBeMade) {
 }
 
 }  // namespace
-}  // namespace troupe::nn
+}  // namespace troupe::base

@@ -15,8 +15,8 @@
 // Threads: a FileSystem may be used from any number of threads at once, a file
 // from one at a time. Calls block.
 
-#ifndef NN_SERIALIZE_FILE_SYSTEM_H_
-#define NN_SERIALIZE_FILE_SYSTEM_H_
+#ifndef BASE_FILE_SYSTEM_H_
+#define BASE_FILE_SYSTEM_H_
 
 #include <cstdint>
 #include <memory>
@@ -28,7 +28,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 
-namespace troupe::nn {
+namespace troupe::base {
 
 class WritableFile {
  public:
@@ -121,6 +121,6 @@ absl::StatusOr<std::string> ReadWholeFile(FileSystem& files,
 absl::Status WriteWholeFile(FileSystem& files, const std::string& path,
                             absl::string_view contents);
 
-}  // namespace troupe::nn
+}  // namespace troupe::base
 
-#endif  // NN_SERIALIZE_FILE_SYSTEM_H_
+#endif  // BASE_FILE_SYSTEM_H_

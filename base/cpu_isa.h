@@ -5,10 +5,10 @@
 //
 // Threads: any.
 
-#ifndef NN_TENSOR_CPU_ISA_H_
-#define NN_TENSOR_CPU_ISA_H_
+#ifndef BASE_CPU_ISA_H_
+#define BASE_CPU_ISA_H_
 
-namespace troupe::nn {
+namespace troupe::base {
 
 // Each has the instructions of those before it.
 enum class CpuIsa {
@@ -20,6 +20,6 @@ enum class CpuIsa {
 // The best one of this CPU.
 CpuIsa BestCpuIsa();
 
-}  // namespace troupe::nn
+}  // namespace troupe::base
 
-#endif  // NN_TENSOR_CPU_ISA_H_
+#endif  // BASE_CPU_ISA_H_

@@ -7,13 +7,13 @@
 //     return absl::InternalError(ExceptionText(std::current_exception()));
 //   }
 
-#ifndef NN_TENSOR_EXCEPTION_TEXT_H_
-#define NN_TENSOR_EXCEPTION_TEXT_H_
+#ifndef BASE_EXCEPTION_TEXT_H_
+#define BASE_EXCEPTION_TEXT_H_
 
 #include <exception>
 #include <string>
 
-namespace troupe::nn {
+namespace troupe::base {
 
 inline std::string ExceptionText(const std::exception_ptr& exception) {
   try {
@@ -25,6 +25,6 @@ inline std::string ExceptionText(const std::exception_ptr& exception) {
   }
 }
 
-}  // namespace troupe::nn
+}  // namespace troupe::base
 
-#endif  // NN_TENSOR_EXCEPTION_TEXT_H_
+#endif  // BASE_EXCEPTION_TEXT_H_

@@ -5,8 +5,8 @@
 //
 // Always on; costs one predictable branch.
 
-#ifndef NN_TENSOR_CHECK_H_
-#define NN_TENSOR_CHECK_H_
+#ifndef BASE_CHECK_H_
+#define BASE_CHECK_H_
 
 #include <cstdio>
 #include <cstdlib>
@@ -45,4 +45,4 @@ namespace troupe {
   if (!var.ok()) return std::move(var).status();      \
   lhs = *std::move(var)
 
-#endif  // NN_TENSOR_CHECK_H_
+#endif  // BASE_CHECK_H_

@@ -1,4 +1,4 @@
-#include "nn/serialize/file_system.h"
+#include "base/file_system.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -14,9 +14,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "nn/tensor/check.h"
+#include "base/check.h"
 
-namespace troupe::nn {
+namespace troupe::base {
 namespace {
 
 // A file descriptor with its path, for messages.
@@ -281,4 +281,4 @@ absl::Status WriteWholeFile(FileSystem& files, const std::string& path,
   return file->Close();
 }
 
-}  // namespace troupe::nn
+}  // namespace troupe::base

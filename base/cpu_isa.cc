@@ -1,10 +1,10 @@
-#include "nn/tensor/cpu_isa.h"
+#include "base/cpu_isa.h"
 
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
 
-namespace troupe::nn {
+namespace troupe::base {
 namespace {
 
 #if defined(__x86_64__)
@@ -39,4 +39,4 @@ CpuIsa BestCpuIsa() {
   return best;
 }
 
-}  // namespace troupe::nn
+}  // namespace troupe::base
