@@ -103,14 +103,15 @@ class CheckStyleTest(unittest.TestCase):
 
     def test_layering(self):
         self.expect_in_source('#include "comm/group.h"',
-                              "nn/ may not include comm/group.h; it may use nn/, base/")
+                              "nn/ may not include comm/group.h; it may use "
+                              "nn/, base/")
         self.expect(
             {"data/README.md": "", "data/BUILD": '"reader.cc"',
              "data/reader.cc": '#include "nn/tensor/tensor.h"\n'
                                '#include "nn/random/philox.h"\n'
                                '#include "nn/modules/linear.h"\n'},
             "data/reader.cc:3: data/ may not include nn/modules/linear.h; it "
-            "may use data/, nn/tensor/, nn/random/")
+            "may use data/, nn/tensor/, nn/random/, base/")
 
     def test_length(self):
         long = "int x;\n" * 460
