@@ -1,0 +1,70 @@
+// An error that blames fields of an options struct, so that a program can find
+// out which. Whoever filled the struct from a file says where the value stood.
+//
+//   absl::Status SgdOptions::Validate() const {
+//     if (lr >= 0) return absl::OkStatus();
+//     return base::FieldError<&SgdOptions::lr>(
+//         absl::StrCat(base::FieldName<&SgdOptions::lr>(), " = ", lr,
+//                      ": must be at least 0"));
+//   }
+//   base::FieldsOf(status);        // {"SgdOptions.lr"}
+//   std::string(status.message())  // "SgdOptions.lr = -1: must be at least 0"
+//
+// A field is named by a pointer to it: a name that is not there does not
+// compile. Messages write names as FieldName() does, so that a front can put
+// its own in their place (tools/trainer/config_blame.h). The fields travel as a
+// payload of the Status; one made anew from code and message loses them.
+
+#ifndef BASE_FIELD_ERROR_H_
+#define BASE_FIELD_ERROR_H_
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+
+namespace troupe::base {
+
+namespace internal {
+
+// "SgdOptions.lr" out of the compiler's name for FieldSignature<kMember>().
+std::string NameIn(absl::string_view signature);
+
+template <auto kMember>
+constexpr const char* FieldSignature() {
+  return __PRETTY_FUNCTION__;
+}
+
+}  // namespace internal
+
+// "SgdOptions.lr" for &nn::SgdOptions::lr: the struct and the field, without
+// namespaces.
+template <auto kMember>
+std::string FieldName() {
+  return internal::NameIn(internal::FieldSignature<kMember>());
+}
+
+// `status` with `fields` as the ones to blame, the most likely one first. An
+// error that names fields already keeps them; ok stays ok.
+absl::Status WithFields(absl::Status status,
+                        const std::vector<std::string>& fields);
+
+// The fields that `status` blames; none where it names none.
+std::vector<std::string> FieldsOf(const absl::Status& status);
+
+template <auto... kMembers>
+absl::Status WithFields(absl::Status status) {
+  return WithFields(std::move(status), {FieldName<kMembers>()...});
+}
+
+// kInvalidArgument.
+template <auto... kMembers>
+absl::Status FieldError(absl::string_view message) {
+  return WithFields<kMembers...>(absl::InvalidArgumentError(message));
+}
+
+}  // namespace troupe::base
+
+#endif  // BASE_FIELD_ERROR_H_
