@@ -43,12 +43,14 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "comm/event.h"
+#include "base/event.h"
 #include "comm/reduce_op.h"
 #include "comm/replica_update.h"
 #include "nn/tensor/tensor.h"
 
 namespace troupe::comm {
+
+using Event = base::Event;
 
 enum class CollectiveKind { kAllReduce, kBroadcast, kBarrier, kReduceUpdate };
 

@@ -1,4 +1,4 @@
-#include "comm/event.h"
+#include "base/event.h"
 
 #include <atomic>
 #include <utility>
@@ -7,7 +7,7 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/synchronization/mutex.h"
 
-namespace troupe::comm {
+namespace troupe::base {
 
 struct Event::State {
   // Set once, after `status`, which never changes again.
@@ -54,4 +54,4 @@ void Event::Complete(const absl::Status& status) const {
   for (const Callback& callback : callbacks) callback(state->status);
 }
 
-}  // namespace troupe::comm
+}  // namespace troupe::base

@@ -1,4 +1,5 @@
-// A completion: something that will be done, or fail, once. Shared by copying.
+// A completion: a collective, work of a device, anything that will be done, or
+// fail, once. Shared by copying.
 //
 //   Event done = Event::Make();
 //   done.OnReady([](const absl::Status& status) { ... });   // runs once
@@ -6,18 +7,24 @@
 //   done.ready(); done.status();
 //
 // A default-constructed Event is already done and ok: "after nothing".
+// An event of a device is ready when the work it stands for has run, not when
+// it was enqueued: from then on the host, another device and a collective may
+// touch the memory that this work wrote, and reuse the memory that it read.
+// Whoever starts something that needs such memory takes the event instead of
+// waiting for it (comm::Communicator::Start(.., after)).
+//
 // Threads: any. Callbacks run in the thread that completes the event, or at
 // once in the caller's where it is done already; they must not block.
 
-#ifndef COMM_EVENT_H_
-#define COMM_EVENT_H_
+#ifndef BASE_EVENT_H_
+#define BASE_EVENT_H_
 
 #include <functional>
 #include <memory>
 
 #include "absl/status/status.h"
 
-namespace troupe::comm {
+namespace troupe::base {
 
 class Event {
  public:
@@ -39,6 +46,6 @@ class Event {
   std::shared_ptr<State> state_;
 };
 
-}  // namespace troupe::comm
+}  // namespace troupe::base
 
-#endif  // COMM_EVENT_H_
+#endif  // BASE_EVENT_H_

@@ -1,11 +1,11 @@
-#include "comm/event.h"
+#include "base/event.h"
 
 #include <string>
 #include <thread>
 
 #include "gtest/gtest.h"
 
-namespace troupe::comm {
+namespace troupe::base {
 namespace {
 
 TEST(Event, IsDoneWhereNothingIsToBeDone) {
@@ -55,4 +55,4 @@ TEST(Event, TakesCallbacksWhileItCompletes) {
 }
 
 }  // namespace
-}  // namespace troupe::comm
+}  // namespace troupe::base
