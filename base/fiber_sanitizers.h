@@ -1,0 +1,101 @@
+// What AddressSanitizer and ThreadSanitizer have to know of a fiber: where its
+// stack is, and each switch to and from it. Without a sanitizer all of it is
+// empty. For base/fiber.cc.
+//
+//   resumer:  Enter(); ... switch ...              Return();
+//   fiber:                        Arrive(); ... Leave(last); ... switch ...
+//
+// Threads: as the fiber.
+
+#ifndef BASE_FIBER_SANITIZERS_H_
+#define BASE_FIBER_SANITIZERS_H_
+
+#include <cstddef>
+
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/common_interface_defs.h>
+#endif
+
+#if defined(__SANITIZE_THREAD__)
+// g++ 12 has these functions in its library and lacks their header.
+extern "C" {
+void* __tsan_get_current_fiber();
+void* __tsan_create_fiber(unsigned flags);
+void __tsan_destroy_fiber(void* fiber);
+void __tsan_switch_to_fiber(void* fiber, unsigned flags);
+}
+#endif
+
+namespace troupe::base {
+
+#if defined(__SANITIZE_ADDRESS__)
+
+class FiberSanitizers {
+ public:
+  void SetStack(const void* bottom, std::size_t bytes) {
+    bottom_ = bottom;
+    bytes_ = bytes;
+  }
+  void Enter() {
+    __sanitizer_start_switch_fiber(&resumer_fake_, bottom_, bytes_);
+  }
+  void Arrive() {
+    __sanitizer_finish_switch_fiber(fake_, &resumer_bottom_, &resumer_bytes_);
+  }
+  // `last`: nothing runs on the fiber's stack any more.
+  void Leave(bool last) {
+    __sanitizer_start_switch_fiber(last ? nullptr : &fake_, resumer_bottom_,
+                                   resumer_bytes_);
+  }
+  void Return() {
+    __sanitizer_finish_switch_fiber(resumer_fake_, nullptr, nullptr);
+  }
+
+ private:
+  const void* bottom_ = nullptr;
+  std::size_t bytes_ = 0;
+  void* fake_ = nullptr;
+  const void* resumer_bottom_ = nullptr;
+  std::size_t resumer_bytes_ = 0;
+  void* resumer_fake_ = nullptr;
+};
+
+#elif defined(__SANITIZE_THREAD__)
+
+class FiberSanitizers {
+ public:
+  FiberSanitizers() : fiber_(__tsan_create_fiber(0)) {}
+  FiberSanitizers(const FiberSanitizers&) = delete;
+  FiberSanitizers& operator=(const FiberSanitizers&) = delete;
+  ~FiberSanitizers() { __tsan_destroy_fiber(fiber_); }
+
+  void SetStack(const void*, std::size_t) {}
+  void Enter() {
+    resumer_ = __tsan_get_current_fiber();
+    __tsan_switch_to_fiber(fiber_, 0);
+  }
+  void Arrive() {}
+  void Leave(bool) { __tsan_switch_to_fiber(resumer_, 0); }
+  void Return() {}
+
+ private:
+  void* const fiber_;
+  void* resumer_ = nullptr;
+};
+
+#else
+
+class FiberSanitizers {
+ public:
+  void SetStack(const void*, std::size_t) {}
+  void Enter() {}
+  void Arrive() {}
+  void Leave(bool) {}
+  void Return() {}
+};
+
+#endif
+
+}  // namespace troupe::base
+
+#endif  // BASE_FIBER_SANITIZERS_H_
