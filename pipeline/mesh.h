@@ -1,49 +1,140 @@
-// The ranks of a job laid out as an ordered list of named axes: tp varies
-// fastest, then dp, then pp.
+// The ranks of a job laid out as an ordered list of named axes, fastest first:
+// tp, then dp, then pp, and more by name.
 //
-//   Mesh mesh(/*dp=*/2, /*pp=*/2);          // 4 ranks, tp = 1
-//   mesh.CoordsOf(3);                       // {dp 1, pp 1}
+//   const Mesh mesh(/*dp=*/2, /*pp=*/2);    // 4 ranks
+//   mesh.CoordOf(3, "pp");                  // 1
+//   mesh.Group(3, "dp");                    // {2, 3}: the same stage
 //   mesh.RankOf({/*dp=*/0, /*pp=*/1});      // 2
-//   mesh.DpGroup(3);                        // {2, 3}: the same stage
 //
-// A value type; axis sizes are at least 1.
+//   const Mesh cube = Mesh::Create({{"tp", 2}, {"dp", 2}, {"pp", 2}}).value();
+//   cube.Group(5, "pp");                    // {1, 5}
+//   cube.RankAt({/*tp=*/1, /*dp=*/0, /*pp=*/1});  // 5
+//   cube.SizeOf("ep");                      // 1: an axis that is not there
+//
+// An axis is named by text or by number. tp, dp and pp have the numbers of
+// pipeline/group_id.h in every mesh, with size 1 where it does not list them;
+// other axes have the numbers from 3 on, in the order of the list.
+//
+// A value type; threads may share a constant one. CoordOf by number is a
+// division and a remainder; Group allocates its answer.
+// Limits: kMeshAxesMax axes, kMeshRanksMax ranks, names of kAxisNameMax
+// letters. Errors: Create and Check; the other functions expect ranks and
+// numbers that the mesh has.
 
 #ifndef PIPELINE_MESH_H_
 #define PIPELINE_MESH_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "pipeline/group_id.h"
+
 namespace troupe::pipeline {
+
+inline constexpr int kMeshAxesMax = 8;
+inline constexpr std::int64_t kMeshRanksMax = std::int64_t{1} << 20;
+inline constexpr int kAxisNameMax = 16;
+
+struct Axis {
+  std::string name;
+  int size = 1;
+
+  friend bool operator==(const Axis& a, const Axis& b) {
+    return a.name == b.name && a.size == b.size;
+  }
+};
 
 class Mesh {
  public:
+  // Coordinates along the axes that most meshes are about.
   struct Coords {
     int dp = 0;
     int pp = 0;
+    int tp = 0;
   };
 
-  explicit Mesh(int dp = 1, int pp = 1) : dp_(dp), pp_(pp) {}
+  // Shorthand for the axes dp and pp. Sizes are not checked: see Check.
+  explicit Mesh(int dp = 1, int pp = 1);
 
-  int dp() const { return dp_; }
-  int pp() const { return pp_; }
-  int size() const { return dp_ * pp_; }
+  // `axes`: fastest first.
+  //   kInvalidArgument: a name that is empty, too long, there twice, or not of
+  //   lower-case letters, digits and underscores; a size below 1; too many
+  //   axes or ranks.
+  static absl::StatusOr<Mesh> Create(std::vector<Axis> axes);
+  // What Create would say.
+  absl::Status Check() const;
 
-  Coords CoordsOf(int rank) const { return {rank % dp_, rank / dp_}; }
-  int RankOf(const Coords& coords) const { return coords.pp * dp_ + coords.dp; }
+  // The axes as listed, fastest first.
+  const std::vector<Axis>& axes() const { return axes_; }
+  // Number of ranks.
+  int size() const { return size_; }
+  int tp() const { return SizeOf(kTpAxis); }
+  int dp() const { return SizeOf(kDpAxis); }
+  int pp() const { return SizeOf(kPpAxis); }
 
-  // The ranks that hold the same stage as `rank`, by dp coordinate.
-  std::vector<int> DpGroup(int rank) const;
+  // The number of an axis, or -1 where the mesh neither lists it nor it is one
+  // of tp, dp and pp.
+  int AxisNumber(absl::string_view axis) const;
+  // One more than the largest number of an axis.
+  int axis_count() const { return static_cast<int>(strides_.size()); }
+  int SizeOf(int axis) const { return strides_[axis].size; }
+  int SizeOf(absl::string_view axis) const;
 
-  bool IsFirstStage(int rank) const { return CoordsOf(rank).pp == 0; }
-  bool IsLastStage(int rank) const { return CoordsOf(rank).pp == pp_ - 1; }
+  int CoordOf(int rank, int axis) const {
+    return rank / strides_[axis].stride % strides_[axis].size;
+  }
+  // 0 where the axis is not there.
+  int CoordOf(int rank, absl::string_view axis) const;
+  Coords CoordsOf(int rank) const;
 
-  // "dp=2 pp=1"
+  // `coords`: one for each of axes().
+  int RankAt(const std::vector<int>& coords) const;
+  // Coordinates along axes besides tp, dp and pp are 0.
+  int RankOf(const Coords& coords) const;
+  // The rank whose coordinates are those of `rank`, but `coord` along `axis`.
+  int RankWith(int rank, int axis, int coord) const {
+    return rank + (coord - CoordOf(rank, axis)) * strides_[axis].stride;
+  }
+
+  // The ranks along an axis that differ from `rank` in this coordinate alone,
+  // by coordinate; only `rank` where the axis is not there.
+  std::vector<int> Group(int rank, int axis) const;
+  std::vector<int> Group(int rank, absl::string_view axis) const;
+  // The ranks of a collective: all for kWorld, else those along its axis.
+  std::vector<int> Group(int rank, GroupId group) const;
+  std::vector<int> DpGroup(int rank) const { return Group(rank, kDpAxis); }
+
+  bool IsFirstStage(int rank) const { return CoordOf(rank, kPpAxis) == 0; }
+  bool IsLastStage(int rank) const {
+    return CoordOf(rank, kPpAxis) == pp() - 1;
+  }
+
+  // "dp=2 pp=1", "tp=2 dp=2 pp=1 ep=4": in the order of the list, tp only where
+  // it is above 1.
   std::string ToString() const;
 
+  friend bool operator==(const Mesh& a, const Mesh& b) {
+    return a.axes_ == b.axes_;
+  }
+  friend bool operator!=(const Mesh& a, const Mesh& b) { return !(a == b); }
+
  private:
-  int dp_;
-  int pp_;
+  // An axis by number: the distance of two ranks that are neighbours along it.
+  struct Stride {
+    int size = 1;
+    int stride = 1;
+  };
+
+  explicit Mesh(std::vector<Axis> axes);
+
+  std::vector<Axis> axes_;
+  std::vector<Stride> strides_;  // by number
+  int size_ = 1;
 };
 
 }  // namespace troupe::pipeline

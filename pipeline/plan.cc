@@ -13,10 +13,7 @@ namespace {
 
 absl::Status CheckSizes(const PlanOptions& options, std::int64_t micro) {
   const Mesh& mesh = options.mesh;
-  if (mesh.dp() < 1 || mesh.pp() < 1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("mesh: dp and pp are at least 1, got ", mesh.ToString()));
-  }
+  TROUPE_RETURN_IF_ERROR(mesh.Check());
   if (static_cast<int>(options.cuts.size()) != mesh.pp() - 1) {
     return absl::InvalidArgumentError(
         absl::StrCat("mesh: pp=", mesh.pp(), " stages need ", mesh.pp() - 1,
@@ -130,10 +127,9 @@ absl::StatusOr<Plan> MakePlan(const PlanOptions& options,
                               const nn::Shape& input, nn::DType dtype,
                               nn::Device device) {
   const int dp = options.mesh.dp();
-  const std::int64_t micro =
-      options.micro_batch_size > 0
-          ? options.micro_batch_size
-          : options.global_batch_size / (dp > 0 ? dp : 1);
+  const std::int64_t micro = options.micro_batch_size > 0
+                                 ? options.micro_batch_size
+                                 : options.global_batch_size / dp;
   TROUPE_RETURN_IF_ERROR(CheckSizes(options, micro));
   Plan plan;
   plan.mesh = options.mesh;
