@@ -25,6 +25,11 @@ bool IsCollective(ActionKind kind) {
          kind == ActionKind::kReduceUpdateBucket;
 }
 
+GroupId GroupOf(ActionKind kind) {
+  TROUPE_CHECK(IsCollective(kind), "only a collective has a group");
+  return kind == ActionKind::kReduceLoss ? GroupId::kWorld : GroupId::kDp;
+}
+
 TableCursor::TableCursor(StepTable table, int buckets)
     : table_(std::move(table)), buckets_(std::max(buckets, table_.buckets())) {
   const int actions = static_cast<int>(table_.actions.size());
@@ -33,11 +38,23 @@ TableCursor::TableCursor(StepTable table, int buckets)
     std::vector<int> slots;
     for (const Signal& need : action.needs) slots.push_back(SlotOf(need));
     needs_.push_back(std::move(slots));
-    if (IsCollective(action.kind)) collectives_.push_back(i);
+    order_of_.push_back(-1);
+    if (!IsCollective(action.kind)) continue;
+    LaunchOrder& order = OrderOf(GroupOf(action.kind));
+    order.actions.push_back(i);
+    order_of_.back() = static_cast<int>(&order - orders_.data());
   }
   slots_.resize(actions + 3 * buckets_ + 2);
   started_.resize(actions);
   Begin();
+}
+
+TableCursor::LaunchOrder& TableCursor::OrderOf(GroupId group) {
+  for (LaunchOrder& order : orders_) {
+    if (order.group == group) return order;
+  }
+  orders_.push_back({group, {}});
+  return orders_.back();
 }
 
 int TableCursor::SlotOf(Signal signal) const {
@@ -65,15 +82,16 @@ void TableCursor::Begin() {
   left_ = static_cast<int>(table_.actions.size());
   reduced_ = 0;
   first_unstarted_ = 0;
-  next_collective_ = 0;
+  for (LaunchOrder& order : orders_) order.next = 0;
 }
 
 bool TableCursor::MayStart(int action) const {
   for (int slot : needs_[action]) {
     if (!slots_[slot]) return false;
   }
-  if (!IsCollective(table_.actions[action].kind)) return true;
-  return collectives_[next_collective_] == action;
+  if (order_of_[action] < 0) return true;
+  const LaunchOrder& order = orders_[order_of_[action]];
+  return order.actions[order.next] == action;
 }
 
 int TableCursor::NextRunnable(bool busy) const {
@@ -89,7 +107,7 @@ int TableCursor::NextRunnable(bool busy) const {
 void TableCursor::Start(int action) {
   TROUPE_CHECK(!started_[action], "an action starts once a step");
   started_[action] = 1;
-  if (IsCollective(table_.actions[action].kind)) ++next_collective_;
+  if (order_of_[action] >= 0) ++orders_[order_of_[action]].next;
   const int actions = static_cast<int>(table_.actions.size());
   while (first_unstarted_ < actions && started_[first_unstarted_]) {
     ++first_unstarted_;

@@ -13,8 +13,9 @@
 //
 // Actions of different kinds may overtake each other when what they need is
 // there; among those that may run, the first of the table is chosen.
-// Collectives (LR, AR, RU) start strictly in table order, whatever becomes
-// ready first: the ranks of a group pair them by order.
+// The collectives (LR, AR, RU) of one group start strictly in table order,
+// whatever becomes ready first: the ranks of a group pair them by order.
+// Collectives of different groups do not wait for each other.
 
 #ifndef PIPELINE_TABLE_CURSOR_H_
 #define PIPELINE_TABLE_CURSOR_H_
@@ -22,6 +23,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "pipeline/group_id.h"
 #include "pipeline/schedule.h"
 
 namespace troupe::pipeline {
@@ -32,6 +34,8 @@ bool IsCompute(ActionKind kind);
 bool IsReceive(ActionKind kind);
 // LR, AR, RU.
 bool IsCollective(ActionKind kind);
+// The ranks that a collective pairs: all for LR, those along dp for AR and RU.
+GroupId GroupOf(ActionKind kind);
 
 class TableCursor {
  public:
@@ -55,19 +59,27 @@ class TableCursor {
   std::string Unfinished() const;
 
  private:
+  // The collectives of one group, in launch order.
+  struct LaunchOrder {
+    GroupId group;
+    std::vector<int> actions;
+    std::size_t next = 0;
+  };
+
   int SlotOf(Signal signal) const;
+  LaunchOrder& OrderOf(GroupId group);
   bool MayStart(int action) const;
 
   StepTable table_;
   int buckets_;
   std::vector<std::vector<int>> needs_;  // slots, per action
-  std::vector<int> collectives_;         // actions in launch order
+  std::vector<LaunchOrder> orders_;      // one a group
+  std::vector<int> order_of_;            // per action: of orders_, or -1
   std::vector<std::uint8_t> slots_;      // signals given
   std::vector<std::uint8_t> started_;
   int left_ = 0;
   int reduced_ = 0;
   int first_unstarted_ = 0;
-  std::size_t next_collective_ = 0;
 };
 
 }  // namespace troupe::pipeline

@@ -106,14 +106,28 @@ TEST(TableCursorTest, CollectivesStartInTableOrder) {
   EXPECT_EQ(cursor.Next(true), "AR1") << "started is enough";
 }
 
-TEST(TableCursorTest, ALateLossHoldsUpTheReductionsBehindIt) {
-  NamedCursor cursor("F0 B0 F1 LR B1 AR0 UP0");
+TEST(TableCursorTest, CollectivesOfOtherGroupsDoNotWait) {
+  NamedCursor cursor("F0 B0 F1 LR B1 AR0 RU1 UP0");
   cursor.Run("F0");
   cursor.Run("B0");
+  EXPECT_EQ(cursor.Next(true), "-") << "LR waits for F1";
+  cursor.Give(SignalKind::kBucketReady, 1);
+  cursor.Give(SignalKind::kBucketReleased, 1);
+  cursor.Give(SignalKind::kLossReduced);
+  EXPECT_EQ(cursor.Next(true), "-") << "AR0 comes before RU1, in one group";
   cursor.Give(SignalKind::kBucketReady, 0);
-  EXPECT_EQ(cursor.Next(true), "-");
+  EXPECT_EQ(cursor.Next(true), "AR0") << "LR is of the world";
+  cursor.Start("AR0");
+  EXPECT_EQ(cursor.Next(true), "RU1");
   cursor.Run("F1");
-  EXPECT_EQ(cursor.Next(true), "LR");
+  EXPECT_EQ(cursor.Next(true), "LR") << "the first of the table";
+}
+
+TEST(TableCursorTest, CollectivesNameTheirGroup) {
+  EXPECT_EQ(GroupOf(ActionKind::kReduceLoss), GroupId::kWorld);
+  EXPECT_EQ(GroupOf(ActionKind::kReduceBucket), GroupId::kDp);
+  EXPECT_EQ(GroupOf(ActionKind::kReduceUpdateBucket), GroupId::kDp);
+  EXPECT_DEATH(GroupOf(ActionKind::kForward), "only a collective has a group");
 }
 
 TEST(TableCursorTest, AnUpdateNeedsSumDivisorAndTheLastReader) {

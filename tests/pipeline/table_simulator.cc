@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <numeric>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -171,20 +170,24 @@ class Simulator {
     Finish(r, std::exchange(rank.computing, -1));
   }
 
-  std::vector<int> GroupOf(int r, const Action& action) const {
-    if (action.kind != ActionKind::kReduceLoss) return mesh_.DpGroup(r);
-    std::vector<int> world(ranks_.size());
-    std::iota(world.begin(), world.end(), 0);
-    return world;
+  // The collectives that the rank has started in a group, in order.
+  std::vector<int> LaunchedIn(int r, GroupId group) const {
+    std::vector<int> launched;
+    for (int id : ranks_[r].launched) {
+      if (GroupOf(ActionOf(r, id).kind) == group) launched.push_back(id);
+    }
+    return launched;
   }
 
   // The rank's newest collective against the same of the others of its group.
   void CheckOrder(int r) {
     const Action& mine = ActionOf(r, ranks_[r].launched.back());
-    const std::size_t place = ranks_[r].launched.size() - 1;
-    for (int other : mesh_.DpGroup(r)) {
-      if (ranks_[other].launched.size() <= place) continue;
-      const Action& theirs = ActionOf(other, ranks_[other].launched[place]);
+    const GroupId group = GroupOf(mine.kind);
+    const std::size_t place = LaunchedIn(r, group).size() - 1;
+    for (int other : mesh_.Group(r, group)) {
+      const std::vector<int> launched = LaunchedIn(other, group);
+      if (launched.size() <= place) continue;
+      const Action& theirs = ActionOf(other, launched[place]);
       if (theirs.kind == mine.kind && theirs.index == mine.index) continue;
       run_.error =
           absl::StrCat("rank ", r, " starts ", mine.ToString(), " where rank ",
@@ -196,7 +199,7 @@ class Simulator {
   bool MayFinish(int r, int i) const {
     if (ranks_[r].finished[i]) return false;
     const Action& action = ActionOf(r, ranks_[r].launched[i]);
-    for (int other : GroupOf(r, action)) {
+    for (int other : mesh_.Group(r, GroupOf(action.kind))) {
       const std::vector<int>& theirs = ranks_[other].launched;
       if (std::none_of(theirs.begin(), theirs.end(), [&](int id) {
             const Action& a = ActionOf(other, id);
