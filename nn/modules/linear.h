@@ -1,7 +1,7 @@
 // y = x W^T + b (torch.nn.Linear).
 //
 //   Linear fc(784, 512);             // weight [512, 784], bias [512]
-//   Tensor y = fc(ctx, x);           // x [N, 784] -> y [N, 512]
+//   Tensor y = fc(ctx, x);           // x [..., 784] -> y [..., 512]
 //
 // Default initialisation as PyTorch's: weight and bias from
 // U(-1/sqrt(in), 1/sqrt(in)) (kaiming_uniform with a = sqrt(5); He et al.

@@ -17,39 +17,55 @@ class LinearNode final : public Node {
                               absl::Span<const bool>,
                               absl::Span<Tensor> dx) override {
     dx[0] = Tensor::Empty(x_.shape(), x_.dtype(), kernels.allocator());
-    return kernels.LinearBackwardInput(dy, w_, dx[0]);
+    if (IsMatrix(x_)) return kernels.LinearBackwardInput(dy, w_, dx[0]);
+    Tensor dx_RK = AsMatrix(dx[0]);
+    return kernels.LinearBackwardInput(AsMatrix(dy), w_, dx_RK);
   }
   absl::Status BackwardWeights(Kernels& kernels, const Tensor& dy,
                                bool accumulate,
                                absl::Span<WeightGrad> grads) override {
     Tensor none;
     EnsureWeightGrad(kernels, w_, grads[0]);
-    return kernels.LinearBackwardWeight(
-        x_, dy, accumulate, grads[0].grad,
-        grads.size() > 1 ? grads[1].grad : none);
+    Tensor& dw = grads[0].grad;
+    Tensor& db = grads.size() > 1 ? grads[1].grad : none;
+    if (IsMatrix(x_)) {
+      return kernels.LinearBackwardWeight(x_, dy, accumulate, dw, db);
+    }
+    return kernels.LinearBackwardWeight(AsMatrix(x_), AsMatrix(dy), accumulate,
+                                        dw, db);
   }
 
  private:
   Tensor x_, w_;
 };
 
+absl::Status Forward(Kernels& kernels, const Tensor& x, const Tensor& w,
+                     const Tensor& b, Tensor& y) {
+  if (IsMatrix(x)) return kernels.LinearForward(x, w, b, y);
+  Tensor y_RM = AsMatrix(y);
+  return kernels.LinearForward(AsMatrix(x), w, b, y_RM);
+}
+
 }  // namespace
 
 Tensor Linear(Context& ctx, const Tensor& x, const Tensor& w, const Tensor& b) {
   if (!ctx.ok()) return Tensor();
-  if (x.shape().rank() != 2 || w.shape().rank() != 2 || x.dim(1) != w.dim(1) ||
+  if (x.shape().rank() < 1 || w.shape().rank() != 2 || x.dim(-1) != w.dim(1) ||
       x.dtype() != w.dtype()) {
-    return BadShapes(ctx, "linear takes x[N, K] and w[M, K] of one dtype, got ",
+    return BadShapes(ctx,
+                     "linear takes x[..., K] and w[M, K] of one dtype, got ",
                      Str(x), " and ", Str(w));
   }
   if (!IsBiasOf(w, b)) {
     return BadShapes(ctx, "linear takes a bias of ", DTypeName(w.dtype()), "[",
                      w.dim(0), "], got ", Str(b));
   }
-  Tensor y = ctx.Empty({x.dim(0), w.dim(0)}, x.dtype());
+  Shape out = x.shape();
+  out.set(out.rank() - 1, w.dim(0));
+  Tensor y = ctx.Empty(out, x.dtype());
   ctx.Note("linear", y, 2.0 * x.numel() * w.dim(0));
   if (ctx.shape_only()) return y;
-  const absl::Status status = ctx.kernels().LinearForward(x, w, b, y);
+  const absl::Status status = Forward(ctx.kernels(), x, w, b, y);
   const std::array<Tensor, 3> inputs = {x, w, b};
   const int weights = b.defined() ? 2 : 1;
   return Finish(ctx, status, absl::MakeSpan(inputs).first(1 + weights), weights,

@@ -2,7 +2,8 @@
 //
 //   Tensor y = ops::Linear(ctx, x, ctx.Use(*weight), ctx.Use(*bias));
 //
-// x [N, K], w [M, K], b [M] or undefined -> y [N, M]. One dtype.
+// x [..., K] of any rank above 0, w [M, K], b [M] or undefined -> y [..., M].
+// One dtype.
 // Errors (sticky in ctx): kInvalidArgument with the shapes.
 
 #ifndef NN_OPS_LINEAR_H_

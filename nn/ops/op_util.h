@@ -22,6 +22,17 @@ inline std::string Str(const Tensor& t) {
                      : "undefined";
 }
 
+inline bool IsMatrix(const Tensor& x) { return x.shape().rank() == 2; }
+
+// x [..., K] as a matrix of rows [R, K] that shares its memory; at least rank
+// 1. A view: it goes to kernels, not onto the tape.
+inline Tensor AsMatrix(const Tensor& x) {
+  const int last = x.shape().rank() - 1;
+  std::int64_t rows = 1;
+  for (int axis = 0; axis < last; ++axis) rows *= x.dim(axis);
+  return x.View({rows, x.dim(last)});
+}
+
 // Whether the window is sound and has at least one place inside images `x`.
 inline bool Fits(const Window2d& window, const Tensor& x) {
   return window.kernel_h >= 1 && window.kernel_w >= 1 && window.stride_h >= 1 &&

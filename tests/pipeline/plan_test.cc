@@ -249,7 +249,7 @@ TEST(PlanTest, ShapeErrorsNameTheModule) {
                       return nn::MakeMlp({784, 128, 10}, {});
                     },
                     {32, 32, 1}),
-            "in module 1: linear takes x[N, K] and w[M, K] of one dtype, got "
+            "in module 1: linear takes x[..., K] and w[M, K] of one dtype, got "
             "f32[32, 1024] and f32[128, 784]");
   // The same in the second stage: names do not depend on cuts.
   PlanOptions options = Options(Mesh(1, 2), 64);
@@ -264,7 +264,7 @@ TEST(PlanTest, ShapeErrorsNameTheModule) {
     return model;
   };
   EXPECT_EQ(ErrorOf(options, broken, {8}),
-            "in module 4: linear takes x[N, K] and w[M, K] of one dtype, got "
+            "in module 4: linear takes x[..., K] and w[M, K] of one dtype, got "
             "f32[64, 6] and f32[4, 5]");
   EXPECT_EQ(ErrorOf(Options(Mesh(1), 64), [] { return nullptr; }),
             "the model factory returned no model");

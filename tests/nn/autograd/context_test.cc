@@ -46,9 +46,10 @@ TEST(Context, TheFirstErrorSticksWithThePathOfItsModule) {
   ShapeRecord record;
   auto output = ShapeOnlyForward(model, {2, 3}, DType::kF32, Device{}, record);
   EXPECT_EQ(output.status().code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(output.status().message(),
-            "in module 1.inner.wrong: linear takes x[N, K] and w[M, K] of one "
-            "dtype, got f32[2, 4] and f32[5, 7]");
+  EXPECT_EQ(
+      output.status().message(),
+      "in module 1.inner.wrong: linear takes x[..., K] and w[M, K] of one "
+      "dtype, got f32[2, 4] and f32[5, 7]");
   EXPECT_TRUE(outer.inner.reached_end);  // no plumbing: code runs on
 }
 
