@@ -328,7 +328,8 @@ absl::StatusOr<bool> StepRunner::AdvanceBackward() {
   const pipeline::Action& action = cursor_->table().actions[backward_];
   MicroBatch& micro = micro_batches_[action.index];
   if (action.kind != ActionKind::kBackwardWeights && !first_stage_) {
-    micro.input_gradient = micro.tape.InputGrad(micro.input);
+    TROUPE_ASSIGN_OR_RETURN(micro.input_gradient, micro.tape.InputGradOrZeros(
+                                                      *kernels_, micro.input));
     micro.input = nn::Tensor();
   }
   if (action.kind != ActionKind::kBackwardInputs) micro.tape.Reset();

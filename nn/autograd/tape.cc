@@ -116,6 +116,22 @@ Tensor Tape::InputGrad(const Tensor& watched) const {
   return value < 0 ? Tensor() : values_[value].grad;
 }
 
+absl::StatusOr<Tensor> Tape::InputGradOrZeros(Kernels& kernels,
+                                              const Tensor& watched) const {
+  Tensor grad = InputGrad(watched);
+  if (grad.defined()) return grad;
+  grad = Tensor::Empty(watched.shape(), watched.dtype(), kernels.allocator());
+  TROUPE_RETURN_IF_ERROR(kernels.Fill(0.0, grad));
+  return grad;
+}
+
+bool Tape::IsLoss(std::int32_t value) const {
+  for (auto step = nodes_.rbegin(); step != nodes_.rend(); ++step) {
+    if (step->output == value) return step->node && step->node->is_loss();
+  }
+  return false;
+}
+
 std::vector<Parameter*> Tape::parameters() const {
   std::vector<Parameter*> used;
   for (const Value& value : values_) {
@@ -147,10 +163,25 @@ void BackwardPass::Seed(const Tensor& output, const Tensor& dy) {
                      ", got ", given.shape().ToString()));
     return;
   }
-  // A loss is seeded by a defined tensor without memory: "one".
+  if (!dy.defined() && !tape_.IsLoss(value)) {
+    seeded_ = absl::InvalidArgumentError(absl::StrCat(
+        "backward begins at a loss, or at an output with its gradient; ",
+        want.ToString(), " is no loss and has none"));
+    return;
+  }
   tape_.values_[value].grad =
       dy.defined() ? dy.Detached()
-                   : Tensor::Meta({}, output.dtype(), output.device());
+                   : Tensor::Meta(want, output.dtype(), output.device());
+}
+
+void BackwardPass::SeedLoss(const Tensor& loss, double scale) {
+  Tensor dy;
+  if (scale != 1 && tape_.Tracks(loss)) {
+    dy = Tensor::Empty(loss.shape(), loss.dtype(), kernels_.allocator());
+    seeded_ = kernels_.Fill(scale, dy);
+    if (!seeded_.ok()) return;
+  }
+  Seed(loss, dy);
 }
 
 bool BackwardPass::Enters(const Tape::Step& step) const {
@@ -291,10 +322,19 @@ absl::Status BackwardPass::Give(std::int32_t id, const Tensor& grad) {
     value.grad = grad.Detached();
     return absl::OkStatus();
   }
+  TROUPE_ASSIGN_OR_RETURN(const Tensor first, WithMemory(value.grad));
+  TROUPE_ASSIGN_OR_RETURN(const Tensor second, WithMemory(grad));
   Tensor sum = Tensor::Empty(grad.shape(), grad.dtype(), kernels_.allocator());
-  TROUPE_RETURN_IF_ERROR(kernels_.Add(value.grad, grad, sum));
+  TROUPE_RETURN_IF_ERROR(kernels_.Add(first, second, sum));
   value.grad = sum;
   return absl::OkStatus();
+}
+
+absl::StatusOr<Tensor> BackwardPass::WithMemory(const Tensor& grad) {
+  if (!grad.is_meta()) return grad;
+  Tensor one = Tensor::Empty(grad.shape(), grad.dtype(), kernels_.allocator());
+  TROUPE_RETURN_IF_ERROR(kernels_.Fill(1.0, one));
+  return one;
 }
 
 void BackwardPass::UsedWeights(Tape::Step& step) {

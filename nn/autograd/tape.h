@@ -5,7 +5,7 @@
 //   Context ctx(kernels, &tape);
 //   Tensor loss = ops::SoftmaxCrossEntropy(ctx, model(ctx, x), targets);
 //   BackwardPass backward(tape, kernels, sink, BackwardPass::Mode::kWhole);
-//   backward.Seed(loss);                              // d loss / d loss = 1
+//   backward.Seed(loss);                              // d total / d loss = 1
 //   while (*backward.Next()) {}                       // or piece by piece
 //
 // Backward runs in pieces, so that its caller can launch a reduction, update a
@@ -55,12 +55,16 @@ struct WeightGrad {
 };
 
 // One recorded op: what backward needs, and how to run it. `dy` has the shape
-// of the op's output; a loss, whose seed is 1, gets a tensor without memory and
-// does not look at it.
+// of the op's output. The gradient of a loss's statistics (nn/ops/loss.h) is
+// that of their sum, element 0; a `dy` without memory stands for 1, the usual
+// seed, so that nobody multiplies by it.
 class Node {
  public:
   virtual ~Node() = default;
   virtual const char* name() const = 0;
+  // Whether the output is a loss's statistics: backward may begin there without
+  // a gradient, and `dy` may be without memory.
+  virtual bool is_loss() const { return false; }
 
   // Fills dx[i] for every activation input with wanted[i]; leaves the others
   // undefined. dx[i] may be a handle to a saved tensor.
@@ -114,6 +118,10 @@ class Tape {
   // The gradient of a watched input, after a pass that computes inputs;
   // undefined where the loss does not depend on it.
   Tensor InputGrad(const Tensor& watched) const;
+  // The same, with zeros where the loss does not depend on it: what a stage
+  // sends upstream.
+  absl::StatusOr<Tensor> InputGradOrZeros(Kernels& kernels,
+                                          const Tensor& watched) const;
 
   // Forgets everything and becomes a new tape.
   void Reset();
@@ -145,6 +153,7 @@ class Tape {
   };
 
   std::int32_t NewValue(const Shape& shape);
+  bool IsLoss(std::int32_t value) const;
   std::int32_t ValueOf(const Tensor& tensor) const {
     return tensor.tape_ref().tape == serial_ ? tensor.tape_ref().value : -1;
   }
@@ -160,10 +169,14 @@ class BackwardPass {
 
   BackwardPass(Tape& tape, Kernels& kernels, GradientSink& sink, Mode mode);
 
-  // Where gradients begin: a loss (dy undefined), or a stage's output with the
-  // gradient that came from the next stage. Not needed in kWeights. Where a
-  // shape does not fit, Next() answers kInvalidArgument.
+  // Where gradients begin: a loss (dy undefined: 1), or a stage's output with
+  // the gradient that came from the next stage. Not needed in kWeights. Where a
+  // shape does not fit, or there is no dy and the output is not a loss, Next()
+  // answers kInvalidArgument.
   void Seed(const Tensor& output, const Tensor& dy = Tensor());
+  // A loss whose gradients all come out multiplied by `scale` (loss scaling,
+  // Micikevicius et al. 2018, arXiv:1710.03740); 1 costs nothing.
+  void SeedLoss(const Tensor& loss, double scale);
 
   // Runs the next piece. False when there was none: the pass is complete.
   // An error names the op; the tape is then of no further use.
@@ -178,6 +191,8 @@ class BackwardPass {
   absl::Status RunComputedWeights(Tape::Step& step);
   absl::Status RunInputs(Tape::Step& step);
   absl::Status Give(std::int32_t value, const Tensor& grad);
+  // `grad`, or ones where it has no memory: the gradient of a loss.
+  absl::StatusOr<Tensor> WithMemory(const Tensor& grad);
   void UsedWeights(Tape::Step& step);
   void UsedInputs(Tape::Step& step);
   void FinishUse(std::int32_t value);

@@ -139,6 +139,17 @@ class Kernels {
                                         const Tensor& target, Tensor& stats,
                                         Tensor& dprediction) = 0;
 
+  // stats = {weight_a * a[0] + weight_b * b[0], a[1], a[2]}, all f64[3], on the
+  // statistics of losses or the gradients of them. `b` may be undefined: it
+  // then adds nothing. stats may be a or b.
+  virtual absl::Status CombineLosses(const Tensor& a, double weight_a,
+                                     const Tensor& b, double weight_b,
+                                     Tensor& stats) = 0;
+
+  // y = x * factor[0], element by element; `factor` f64, of one element or
+  // more. y may be x.
+  virtual absl::Status Scale(const Tensor& x, const Tensor& factor,
+                             Tensor& y) = 0;
   // y = a + b, element by element. y may be a or b.
   virtual absl::Status Add(const Tensor& a, const Tensor& b, Tensor& y) = 0;
   virtual absl::Status Fill(double value, Tensor& y) = 0;

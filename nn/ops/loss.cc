@@ -1,6 +1,6 @@
 #include "nn/ops/loss.h"
 
-#include <array>
+#include <cmath>
 #include <utility>
 
 #include "nn/ops/op_util.h"
@@ -13,16 +13,51 @@ class LossNode final : public Node {
  public:
   LossNode(const char* name, Tensor dx) : name_(name), dx_(std::move(dx)) {}
   const char* name() const override { return name_; }
+  bool is_loss() const override { return true; }
 
-  absl::Status BackwardInputs(Kernels&, const Tensor&, absl::Span<const bool>,
+  absl::Status BackwardInputs(Kernels& kernels, const Tensor& dy,
+                              absl::Span<const bool>,
                               absl::Span<Tensor> dx) override {
     dx[0] = std::move(dx_);
-    return absl::OkStatus();
+    return dy.is_meta() ? absl::OkStatus() : kernels.Scale(dx[0], dy, dx[0]);
   }
 
  private:
   const char* name_;
   Tensor dx_;
+};
+
+class ScaleLossNode final : public Node {
+ public:
+  explicit ScaleLossNode(double weight) : weight_(weight) {}
+  const char* name() const override { return "scale_loss"; }
+  bool is_loss() const override { return true; }
+
+  absl::Status BackwardInputs(Kernels& kernels, const Tensor& dy,
+                              absl::Span<const bool>,
+                              absl::Span<Tensor> dx) override {
+    dx[0] = Tensor::Empty(dy.shape(), dy.dtype(), kernels.allocator());
+    if (dy.is_meta()) return kernels.Fill(weight_, dx[0]);
+    return kernels.CombineLosses(dy, weight_, Tensor(), 0, dx[0]);
+  }
+
+ private:
+  const double weight_;
+};
+
+class AddLossesNode final : public Node {
+ public:
+  const char* name() const override { return "add_losses"; }
+  bool is_loss() const override { return true; }
+
+  absl::Status BackwardInputs(Kernels&, const Tensor& dy,
+                              absl::Span<const bool> wanted,
+                              absl::Span<Tensor> dx) override {
+    for (int i = 0; i < 2; ++i) {
+      if (wanted[i]) dx[i] = dy;
+    }
+    return absl::OkStatus();
+  }
 };
 
 template <typename Kernel>
@@ -37,21 +72,33 @@ Tensor Loss(Context& ctx, const char* name, const Tensor& x, Kernel kernel) {
                 [&] { return std::make_unique<LossNode>(name, dx); });
 }
 
+// Whether `targets` has one target for each row of `logits`.
+bool FitTargets(const Tensor& logits, const Tensor& targets) {
+  const int last = logits.shape().rank() - 1;
+  return last >= 1 && logits.dim(last) >= 1 && targets.dtype() == DType::kI64 &&
+         targets.shape() == Shape(logits.shape().dims().first(last));
+}
+
 }  // namespace
 
 Tensor SoftmaxCrossEntropy(Context& ctx, const Tensor& logits,
                            const Tensor& targets, std::int64_t ignore_index) {
   if (!ctx.ok()) return Tensor();
-  if (logits.shape().rank() != 2 || logits.dim(1) < 1 ||
-      targets.shape() != Shape{logits.dim(0)} ||
-      targets.dtype() != DType::kI64) {
+  if (!FitTargets(logits, targets)) {
     return BadShapes(
-        ctx, "cross entropy takes logits[N, C] and i64 targets[N], got ",
+        ctx, "cross entropy takes logits[..., C] and i64 targets[...], got ",
         Str(logits), " and ", Str(targets));
   }
   return Loss(ctx, "cross_entropy", logits, [&](Tensor& stats, Tensor& dx) {
-    return ctx.kernels().SoftmaxCrossEntropy(logits, targets, ignore_index,
-                                             stats, dx);
+    Kernels& kernels = ctx.kernels();
+    if (IsMatrix(logits)) {
+      return kernels.SoftmaxCrossEntropy(logits, targets, ignore_index, stats,
+                                         dx);
+    }
+    Tensor dx_rows = dx.defined() ? AsMatrix(dx) : dx;
+    return kernels.SoftmaxCrossEntropy(AsMatrix(logits),
+                                       targets.View({targets.numel()}),
+                                       ignore_index, stats, dx_rows);
   });
 }
 
@@ -66,6 +113,41 @@ Tensor MeanSquaredError(Context& ctx, const Tensor& prediction,
   return Loss(ctx, "mse", prediction, [&](Tensor& stats, Tensor& dx) {
     return ctx.kernels().MeanSquaredError(prediction, target, stats, dx);
   });
+}
+
+Tensor ScaleLoss(Context& ctx, const Tensor& loss, double weight) {
+  if (!ctx.ok()) return Tensor();
+  if (!IsLoss(loss) || !std::isfinite(weight)) {
+    return BadShapes(ctx, "scale_loss takes a loss and a finite weight, got ",
+                     Str(loss), " and ", weight);
+  }
+  Tensor stats = ctx.Empty(loss.shape(), loss.dtype());
+  ctx.Note("scale_loss", stats, 1);
+  if (ctx.shape_only()) return stats;
+  const absl::Status status =
+      ctx.kernels().CombineLosses(loss, weight, Tensor(), 0, stats);
+  return Finish(ctx, status, {loss}, /*num_weights=*/0, stats,
+                [&] { return std::make_unique<ScaleLossNode>(weight); });
+}
+
+Tensor AddLosses(Context& ctx, const Tensor& first, const Tensor& second) {
+  if (!ctx.ok()) return Tensor();
+  if (!IsLoss(first) || !IsLoss(second)) {
+    return BadShapes(ctx, "add_losses takes two losses, got ", Str(first),
+                     " and ", Str(second));
+  }
+  Tensor stats = ctx.Empty(first.shape(), first.dtype());
+  ctx.Note("add_losses", stats, 1);
+  if (ctx.shape_only()) return stats;
+  const absl::Status status =
+      ctx.kernels().CombineLosses(first, 1, second, 1, stats);
+  return Finish(ctx, status, {first, second}, /*num_weights=*/0, stats,
+                [] { return std::make_unique<AddLossesNode>(); });
+}
+
+bool IsLoss(const Tensor& tensor) {
+  return tensor.defined() && tensor.dtype() == DType::kF64 &&
+         tensor.shape() == Shape{kNumLossStats};
 }
 
 }  // namespace troupe::nn::ops

@@ -75,6 +75,22 @@ TEST(PipelineJobTest, StagesEqualOneRankToTheBit) {
   }
 }
 
+// The last stage has no gradient to send: what it sends is zeros.
+TEST(PipelineJobTest, ALossThatDoesNotReachTheInputTrainsNothing) {
+  std::vector<std::vector<std::string>> contents;
+  for (int stages : {1, 2}) {
+    JobSpec spec = Pipelined(stages, absl::StrCat("unreached", stages));
+    spec.loss = [](nn::Context& ctx, const nn::Tensor& y, const nn::Tensor& t) {
+      return nn::ops::SoftmaxCrossEntropy(ctx, y.Detached(), t);
+    };
+    Reports reports;
+    const absl::StatusOr<JobResult> result = RunJob(spec, &reports);
+    ASSERT_TRUE(result.ok()) << result.status();
+    contents.push_back(Contents(reports.checkpoints.back(), spec));
+  }
+  EXPECT_EQ(contents[0], contents[1]);
+}
+
 TEST(PipelineJobTest, RunsTheGPipeTable) {
   Reports reports;
   ASSERT_TRUE(RunJob(Pipelined(2, "table"), &reports).ok());

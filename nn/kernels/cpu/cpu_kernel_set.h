@@ -62,6 +62,9 @@ class CpuKernelSet final : public Kernels {
   absl::Status MeanSquaredError(const Tensor& prediction, const Tensor& target,
                                 Tensor& stats, Tensor& dprediction) override;
 
+  absl::Status CombineLosses(const Tensor& a, double weight_a, const Tensor& b,
+                             double weight_b, Tensor& stats) override;
+  absl::Status Scale(const Tensor& x, const Tensor& factor, Tensor& y) override;
   absl::Status Add(const Tensor& a, const Tensor& b, Tensor& y) override;
   absl::Status Fill(double value, Tensor& y) override;
   absl::Status Copy(const Tensor& x, Tensor& y) override;

@@ -38,6 +38,12 @@ inline void ReluBackward(Index n, const float* y, const float* dy, float* dx) {
   });
 }
 
+inline void Scale(Index n, float factor, const float* x, float* y) {
+  const Vec by = Set(factor);
+  ForEachVector(n,
+                [=](auto load, auto store) { store(y, Times(load(x), by)); });
+}
+
 inline void Add(Index n, const float* a, const float* b, float* y) {
   ForEachVector(
       n, [=](auto load, auto store) { store(y, Plus(load(a), load(b))); });

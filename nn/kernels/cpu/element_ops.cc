@@ -110,11 +110,39 @@ absl::Status CpuKernelSet::MeanSquaredError(const Tensor& prediction,
   return absl::OkStatus();
 }
 
+absl::Status CpuKernelSet::CombineLosses(const Tensor& a, double weight_a,
+                                         const Tensor& b, double weight_b,
+                                         Tensor& stats) {
+  const double* first = a.data<double>();
+  const double added = b.defined() ? weight_b * b.data<double>()[0] : 0;
+  SetStats(weight_a * first[0] + added, first[1], first[2], stats);
+  return absl::OkStatus();
+}
+
+absl::Status CpuKernelSet::Scale(const Tensor& x, const Tensor& factor,
+                                 Tensor& y) {
+  if (IsNarrow(x)) {
+    Widened wide(*this, allocator_);
+    Tensor wide_y = wide.Out(y);
+    return wide.Finish(Scale(wide.In(x), factor, wide_y));
+  }
+  if (x.dtype() != DType::kF32) return Unsupported("Scale", x);
+  loops_.scale(x.numel(), static_cast<float>(factor.data<double>()[0]),
+               x.data<float>(), y.data<float>());
+  return absl::OkStatus();
+}
+
 absl::Status CpuKernelSet::Add(const Tensor& a, const Tensor& b, Tensor& y) {
   if (IsNarrow(a)) {
     Widened wide(*this, allocator_);
     Tensor wide_y = wide.Out(y);
     return wide.Finish(Add(wide.In(a), wide.In(b), wide_y));
+  }
+  if (a.dtype() == DType::kF64) {  // gradients of a loss that is used twice
+    const double *first = a.data<double>(), *second = b.data<double>();
+    double* sum = y.data<double>();
+    for (std::int64_t i = 0; i < a.numel(); ++i) sum[i] = first[i] + second[i];
+    return absl::OkStatus();
   }
   if (a.dtype() != DType::kF32) return Unsupported("Add", a);
   loops_.add(a.numel(), a.data<float>(), b.data<float>(), y.data<float>());

@@ -74,6 +74,7 @@ struct Loops {
   void (*relu_forward)(std::int64_t n, const float* x, float* y);
   void (*relu_backward)(std::int64_t n, const float* y, const float* dy,
                         float* dx);
+  void (*scale)(std::int64_t n, float factor, const float* x, float* y);
   void (*add)(std::int64_t n, const float* a, const float* b, float* y);
   void (*fill)(std::int64_t n, float value, float* y);
   // y[cols, rows] = x[rows, cols]

@@ -36,6 +36,7 @@ constexpr Loops MakeLoops(const char* name) {
   loops.avg_pool_backward = AvgPoolBackward;
   loops.relu_forward = ReluForward;
   loops.relu_backward = ReluBackward;
+  loops.scale = Scale;
   loops.add = Add;
   loops.fill = Fill;
   loops.transpose = Transpose;

@@ -62,6 +62,19 @@ absl::Status ReferenceKernels::NchwToNhwc(const Tensor& x, Tensor& y) {
   });
 }
 
+absl::Status ReferenceKernels::Scale(const Tensor& x, const Tensor& factor,
+                                     Tensor& y) {
+  const double by = factor.data<double>()[0];
+  return ForFloating("Scale", x.dtype(), [&](auto element) {
+    using T = decltype(element);
+    const T* from = x.data<T>();
+    T* to = y.data<T>();
+    for (std::int64_t i = 0; i < x.numel(); ++i) {
+      to[i] = Store<T>(Load(from[i]) * by);
+    }
+  });
+}
+
 absl::Status ReferenceKernels::Add(const Tensor& a, const Tensor& b,
                                    Tensor& y) {
   return ForFloating("Add", a.dtype(), [&](auto element) {

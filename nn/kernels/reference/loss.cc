@@ -99,4 +99,17 @@ absl::Status ReferenceKernels::MeanSquaredError(const Tensor& prediction,
   });
 }
 
+absl::Status ReferenceKernels::CombineLosses(const Tensor& a, double weight_a,
+                                             const Tensor& b, double weight_b,
+                                             Tensor& stats) {
+  const double* first = a.data<double>();
+  double sum = weight_a * first[0];
+  if (b.defined()) sum += weight_b * b.data<double>()[0];
+  double* out = stats.data<double>();
+  out[1] = first[1];
+  out[2] = first[2];
+  out[0] = sum;
+  return absl::OkStatus();
+}
+
 }  // namespace troupe::nn::reference

@@ -70,6 +70,7 @@ class ReferenceKernels : public Kernels {
                             Tensor& dx) override;
   absl::Status NhwcToNchw(const Tensor& x, Tensor& y) override;
   absl::Status NchwToNhwc(const Tensor& x, Tensor& y) override;
+  absl::Status Scale(const Tensor& x, const Tensor& factor, Tensor& y) override;
   absl::Status Add(const Tensor& a, const Tensor& b, Tensor& y) override;
   absl::Status Fill(double value, Tensor& y) override;
   absl::Status Copy(const Tensor& x, Tensor& y) override;
@@ -79,6 +80,8 @@ class ReferenceKernels : public Kernels {
                                    Tensor& dlogits) override;
   absl::Status MeanSquaredError(const Tensor& prediction, const Tensor& target,
                                 Tensor& stats, Tensor& dprediction) override;
+  absl::Status CombineLosses(const Tensor& a, double weight_a, const Tensor& b,
+                             double weight_b, Tensor& stats) override;
   // sgd.cc
   absl::Status SgdUpdate(const SgdStep& step, const Tensor& grad, Tensor& param,
                          Tensor& momentum) override;

@@ -138,6 +138,54 @@ TEST_F(TapeTest, ALossThatDependsOnNothingHasNoPieces) {
   EXPECT_EQ(Backward(tape, loss, diary, Mode::kWhole), 0);
 }
 
+TEST_F(TapeTest, AScaledSeedScalesEveryGradient) {
+  Own(MakeMlp({3, 4, 2}, {}));
+  const Tensor x = Draws("x", {6, 3});
+  const auto gradients = [&](double scale, Tensor* dx) {
+    arena_->BeginStep();
+    Tape tape;
+    Diary diary;
+    const Tensor watched = tape.Watch(x);
+    const Tensor loss = Loss(tape, watched);
+    BackwardPass pass(tape, *kernels_, diary, Mode::kWhole);
+    pass.SeedLoss(loss, scale);
+    Run(pass);
+    *dx = tape.InputGrad(watched);
+    return AllGrads();
+  };
+  Tensor dx, dx_scaled;
+  std::vector<double> plain = gradients(1, &dx);
+  const std::vector<double> scaled = gradients(1024, &dx_scaled);
+  for (double& g : plain) g *= 1024;  // a power of two rounds nothing
+  EXPECT_EQ(scaled, plain);
+  EXPECT_EQ(dx_scaled.data<float>()[0], 1024 * dx.data<float>()[0]);
+}
+
+TEST_F(TapeTest, ALossThatDoesNotReachTheInputGivesZeros) {
+  Own(MakeMlp({3, 4, 2}, {}));
+  Tape tape;
+  Diary diary;
+  const Tensor x = tape.Watch(Draws("x", {6, 3}));
+  Backward(tape, Loss(tape, x.Detached()), diary, Mode::kWhole);
+  EXPECT_FALSE(tape.InputGrad(x).defined());
+  auto zeros = tape.InputGradOrZeros(*kernels_, x);
+  ASSERT_TRUE(zeros.ok()) << zeros.status();
+  EXPECT_EQ(zeros->shape(), x.shape());
+  EXPECT_EQ(ValuesOf(*zeros), std::vector<double>(18, 0.0));
+}
+
+TEST_F(TapeTest, OnlyALossBeginsWithoutAGradient) {
+  Tape tape;
+  Context ctx(*kernels_, &tape);
+  const Tensor y = ops::Relu(ctx, tape.Watch(Draws("x", {4, 3})));
+  Diary diary;
+  BackwardPass pass(tape, *kernels_, diary, Mode::kWhole);
+  pass.Seed(y);
+  EXPECT_EQ(pass.Next().status().message(),
+            "backward begins at a loss, or at an output with its gradient; "
+            "[4, 3] is no loss and has none");
+}
+
 // Parameters behind a branch that the loss does not use are told of as well,
 // or a bucket would wait for them for ever.
 TEST_F(TapeTest, ABranchWithoutALossIsStillReported) {

@@ -193,6 +193,18 @@ std::vector<GradientCase> LinearCases() {
        [](Context& ctx, const Tensors& v) {
          return ops::Linear(ctx, v[0], v[1], Tensor());
        }},
+      {"linear_of_a_vector",
+       {{3}},
+       {{5, 3}, {5}},
+       [](Context& ctx, const Tensors& v) {
+         return ops::Linear(ctx, v[0], v[1], v[2]);
+       }},
+      {"linear_of_rank_4",
+       {{2, 3, 1, 3}},
+       {{5, 3}, {5}},
+       [](Context& ctx, const Tensors& v) {
+         return ops::Linear(ctx, v[0], v[1], v[2]);
+       }},
       {"linear_shared_weight",
        {{4, 3}},
        {{3, 3}, {3}},
@@ -247,6 +259,57 @@ std::vector<GradientCase> ImageCases() {
   return cases;
 }
 
+Tensor MseToDraws(Context& ctx, const Tensor& x) {
+  const Tensor target =
+      MakeTensor(x.shape(), DType::kF64, NormalDraws("mse target", x.numel()),
+                 ctx.kernels().allocator());
+  return ops::MeanSquaredError(ctx, x, target);
+}
+
+std::vector<GradientCase> LossCases() {
+  return {
+      {"cross_entropy",
+       {{9, 5}},
+       {},
+       [](Context& ctx, const Tensors& v) {
+         return ops::SoftmaxCrossEntropy(ctx, v[0], Labels(ctx, 9, 5));
+       }},
+      {"cross_entropy_of_rank_3",
+       {{3, 3, 5}},
+       {},
+       [](Context& ctx, const Tensors& v) {
+         return ops::SoftmaxCrossEntropy(ctx, v[0],
+                                         Labels(ctx, 9, 5).View({3, 3}));
+       }},
+      {"mse",
+       {{4, 3}},
+       {},
+       [](Context& ctx, const Tensors& v) { return MseToDraws(ctx, v[0]); }},
+      {"scaled_loss",
+       {{4, 3}},
+       {},
+       [](Context& ctx, const Tensors& v) {
+         return ops::ScaleLoss(
+             ctx, ops::ScaleLoss(ctx, MseToDraws(ctx, v[0]), 0.3), -2);
+       }},
+      {"added_losses",
+       {{4, 3}, {4, 3}},
+       {},
+       [](Context& ctx, const Tensors& v) {
+         return ops::AddLosses(ctx, MseToDraws(ctx, v[0]),
+                               ops::ScaleLoss(ctx, MseToDraws(ctx, v[1]), 0.7));
+       }},
+      {"loss_used_three_times",
+       {{4, 3}},
+       {},
+       [](Context& ctx, const Tensors& v) {
+         const Tensor loss = MseToDraws(ctx, v[0]);
+         const Tensor twice = ops::AddLosses(ctx, loss, loss);
+         return ops::AddLosses(ctx, ops::ScaleLoss(ctx, loss, 0.5), twice);
+       }},
+  };
+}
+
 std::vector<GradientCase> OtherCases() {
   return {
       {"relu",
@@ -265,27 +328,13 @@ std::vector<GradientCase> OtherCases() {
        [](Context& ctx, const Tensors& v) {
          return ops::Add(ctx, v[0], ops::Add(ctx, v[0], v[0]));
        }},
-      {"cross_entropy",
-       {{9, 5}},
-       {},
-       [](Context& ctx, const Tensors& v) {
-         return ops::SoftmaxCrossEntropy(ctx, v[0], Labels(ctx, 9, 5));
-       }},
-      {"mse",
-       {{4, 3}},
-       {},
-       [](Context& ctx, const Tensors& v) {
-         const Tensor target =
-             MakeTensor({4, 3}, DType::kF64, NormalDraws("mse target", 12),
-                        ctx.kernels().allocator());
-         return ops::MeanSquaredError(ctx, v[0], target);
-       }},
   };
 }
 
 std::vector<std::pair<GradientCase, WeightsAre>> AllCases() {
   std::vector<std::pair<GradientCase, WeightsAre>> all;
-  for (const auto& cases : {LinearCases(), ImageCases(), OtherCases()}) {
+  for (const auto& cases :
+       {LinearCases(), ImageCases(), LossCases(), OtherCases()}) {
     for (const GradientCase& c : cases) {
       all.emplace_back(c, WeightsAre::kParameters);
       if (!c.weights.empty()) all.emplace_back(c, WeightsAre::kComputed);

@@ -175,6 +175,13 @@ void AddElementWise(std::int64_t n, std::vector<OpCase>& all) {
                    return k.Add(out[0], in[0], out[0]);
                  },
                  /*element_wise=*/true});
+  all.push_back({"scale" + size,
+                 {x, {{1}, Fill::kNormal, DType::kF64, 0}},
+                 {y, x},
+                 [](Kernels& k, Inputs in, Outputs out) -> absl::Status {
+                   TROUPE_RETURN_IF_ERROR(k.Scale(out[1], in[1], out[1]));
+                   return k.Scale(in[0], in[1], out[0]);
+                 }});
   all.push_back(
       {"fill" + size,
        {},
@@ -243,6 +250,23 @@ void AddLosses(std::int64_t N, std::int64_t C, std::vector<OpCase>& all) {
                  [](Kernels& k, Inputs in, Outputs out) {
                    Tensor none;
                    return k.MeanSquaredError(in[0], in[1], out[0], none);
+                 }});
+}
+
+void AddCombinedLosses(std::vector<OpCase>& all) {
+  const Operand loss = {{3}, Fill::kNormal, DType::kF64, 0};
+  all.push_back(
+      {"scale_loss", {loss}, {Stats()}, [](Kernels& k, Inputs in, Outputs out) {
+         return k.CombineLosses(in[0], 0.3, Tensor(), 0, out[0]);
+       }});
+  all.push_back({"add_losses",
+                 {loss, loss},
+                 {Stats(), loss},
+                 [](Kernels& k, Inputs in, Outputs out) -> absl::Status {
+                   TROUPE_RETURN_IF_ERROR(
+                       k.CombineLosses(in[0], 1, out[1], -0.7, out[1]));
+                   TROUPE_RETURN_IF_ERROR(k.Add(in[0], in[1], out[0]));
+                   return k.CombineLosses(in[0], 1, out[0], 1, out[0]);
                  }});
 }
 
@@ -336,6 +360,7 @@ std::vector<OpCase> AllOpCases() {
   AddLosses(1, 2, all);
   AddLosses(32, 10, all);
   AddLosses(13, 1000, all);
+  AddCombinedLosses(all);
   return all;
 }
 

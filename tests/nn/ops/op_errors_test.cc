@@ -1,5 +1,6 @@
 // What the op fronts refuse, and how they say it.
 
+#include <cmath>
 #include <memory>
 #include <string>
 
@@ -34,11 +35,12 @@ class OpErrorsTest : public testing::Test {
 };
 
 TEST_F(OpErrorsTest, Linear) {
-  EXPECT_EQ(Message([&](Context& ctx) {
-              return ops::Linear(ctx, T({2, 3}), T({4, 5}), Tensor());
-            }),
-            "linear takes x[N, K] and w[M, K] of one dtype, got f32[2, 3] and "
-            "f32[4, 5]");
+  EXPECT_EQ(
+      Message([&](Context& ctx) {
+        return ops::Linear(ctx, T({2, 3}), T({4, 5}), Tensor());
+      }),
+      "linear takes x[..., K] and w[M, K] of one dtype, got f32[2, 3] and "
+      "f32[4, 5]");
   EXPECT_EQ(Message([&](Context& ctx) {
               return ops::Linear(ctx, T({2, 3}), T({4, 3}), T({5}));
             }),
@@ -101,13 +103,27 @@ TEST_F(OpErrorsTest, AddAndLosses) {
       Message([&](Context& ctx) {
         return ops::SoftmaxCrossEntropy(ctx, T({2, 3}), T({3}, DType::kI64));
       }),
-      "cross entropy takes logits[N, C] and i64 targets[N], got f32[2, "
+      "cross entropy takes logits[..., C] and i64 targets[...], got f32[2, "
       "3] and i64[3]");
   EXPECT_EQ(Message([&](Context& ctx) {
               return ops::MeanSquaredError(ctx, T({2, 3}), T({3, 2}));
             }),
             "mse takes two tensors of one shape and dtype, got f32[2, 3] and "
             "f32[3, 2]");
+}
+
+TEST_F(OpErrorsTest, CombinedLosses) {
+  EXPECT_EQ(Message([&](Context& ctx) {
+              return ops::AddLosses(ctx, T({3}, DType::kF64), T({3}));
+            }),
+            "add_losses takes two losses, got f64[3] and f32[3]");
+  EXPECT_EQ(
+      Message([&](Context& ctx) { return ops::ScaleLoss(ctx, Tensor(), 2); }),
+      "scale_loss takes a loss and a finite weight, got undefined and 2");
+  EXPECT_NE(Message([&](Context& ctx) {
+              return ops::ScaleLoss(ctx, T({3}, DType::kF64), std::nan(""));
+            }).find("nan"),
+            std::string::npos);
 }
 
 TEST_F(OpErrorsTest, AKernelsErrorKeepsItsCode) {
