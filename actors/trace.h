@@ -66,7 +66,7 @@ class ChromeTrace : public TraceSink {
  public:
   struct Options {
     // 1 is the first step of the run, wherever it was resumed from.
-    std::int64_t first_step = 1;
+    std::int64_t first_step = 10;
     std::int64_t steps = 2;
     std::int64_t events_max = 1 << 20;  // later ones are dropped and counted
   };

@@ -36,7 +36,7 @@ using ScheduleFn =
 struct PlanOptions {
   Mesh mesh;
   std::vector<int> cuts;  // pp - 1 of them; children of the Sequential
-  std::int64_t global_batch_size = 1;
+  std::int64_t global_batch_size = 64;
   // Samples of one forward of one stage; 0: the rank's whole share.
   std::int64_t micro_batch_size = 0;
   // Null: DataParallelTable for one stage, GPipeTable for several.

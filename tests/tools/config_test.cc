@@ -40,11 +40,11 @@ std::string TrainError(const std::string& line) {
 
 TEST(Config, DefaultsAreThoseOfTheStruct) {
   const TrainerConfig config = Parsed(kShort);
-  EXPECT_EQ(config.train.steps, 10);
-  EXPECT_EQ(config.train.global_batch_size, 64);
+  EXPECT_EQ(config.job.steps, 10);
+  EXPECT_EQ(config.job.plan.global_batch_size, 64);
   EXPECT_EQ(config.model.kind, "lenet");
-  EXPECT_EQ(config.comm.inline_bytes, kAutoBytes);
-  EXPECT_EQ(config.checkpoint.keep, 3);
+  EXPECT_LT(config.job.plan.inline_bytes, 0);
+  EXPECT_EQ(config.job.checkpoint.keep, 3);
 }
 
 TEST(Config, EveryTypeOfValue) {
@@ -66,13 +66,13 @@ fuse_updates = false
 )");
   EXPECT_EQ(config.model.kind, "mlp");
   EXPECT_EQ(config.model.widths, (List{256, 128}));
-  EXPECT_FALSE(config.model.bias);
-  EXPECT_EQ(config.optimizer.lr, 0.1);
-  EXPECT_EQ(config.optimizer.momentum, 1.0);
-  EXPECT_EQ(config.comm.bucket_bytes, 4 << 20);
-  EXPECT_EQ(config.comm.first_bucket_bytes, 1000);
-  EXPECT_EQ(config.comm.inline_bytes, 64 << 10);
-  EXPECT_FALSE(config.comm.fuse_updates);
+  EXPECT_FALSE(config.model.options.bias);
+  EXPECT_EQ(config.optimizer.sgd.lr, 0.1);
+  EXPECT_EQ(config.optimizer.sgd.momentum, 1.0);
+  EXPECT_EQ(config.job.plan.buckets.bucket_bytes, 4 << 20);
+  EXPECT_EQ(config.job.plan.buckets.first_bucket_bytes, 1000);
+  EXPECT_EQ(config.job.plan.inline_bytes, 64 << 10);
+  EXPECT_FALSE(config.job.plan.fuse_updates);
 }
 
 TEST(Config, TheCommandLineGoesOverTheFile) {
@@ -82,10 +82,10 @@ TEST(Config, TheCommandLineGoesOverTheFile) {
        Set("model.widths", "32,16"), Set("optimizer.lr", "1e-3"),
        Set("checkpoint.dir", "a b/c=d")});
   ASSERT_TRUE(loaded.ok()) << loaded.status();
-  EXPECT_EQ(loaded->config.train.seed, 2);
+  EXPECT_EQ(loaded->config.job.seed, 2);
   EXPECT_EQ(loaded->config.model.widths, (List{32, 16}));
-  EXPECT_EQ(loaded->config.optimizer.lr, 1e-3);
-  EXPECT_EQ(loaded->config.checkpoint.dir, "a b/c=d");
+  EXPECT_EQ(loaded->config.optimizer.sgd.lr, 1e-3);
+  EXPECT_EQ(loaded->config.job.checkpoint.dir, "a b/c=d");
   EXPECT_EQ(loaded->Where("train.seed"), "--set train.seed");
   EXPECT_EQ(loaded->Where("train.steps"), "run.toml:2");
   EXPECT_EQ(loaded->Where("train.device"), "run.toml");
@@ -94,8 +94,8 @@ TEST(Config, TheCommandLineGoesOverTheFile) {
 TEST(Config, StepsAndEpochsOnTheCommandLineReplaceEachOther) {
   const std::string file = "[train]\nepochs = 3\n";
   const TrainerConfig config = Parsed(file, {Set("train.steps", "7")});
-  EXPECT_EQ(config.train.steps, 7);
-  EXPECT_EQ(config.train.epochs, 0);
+  EXPECT_EQ(config.job.steps, 7);
+  EXPECT_EQ(config.job.epochs, 0);
   EXPECT_EQ(ErrorOf(file, {Set("train.steps", "7"), Set("train.epochs", "2")}),
             "--set train.epochs: train.steps and train.epochs are both set; "
             "remove one");
@@ -103,10 +103,10 @@ TEST(Config, StepsAndEpochsOnTheCommandLineReplaceEachOther) {
 
 TEST(Config, RanksAreReplicasTimesStages) {
   const Setting four = {kRanksSetting, "4", "--ranks"};
-  EXPECT_EQ(Parsed(kShort, {four}).mesh.dp, 4);
+  EXPECT_EQ(Parsed(kShort, {four}).job.plan.mesh.dp(), 4);
   const Settings two_stages = {Set("mesh.pp", "2"), Set("mesh.cuts", "3"),
                                four};
-  EXPECT_EQ(Parsed(kShort, two_stages).mesh.dp, 2);
+  EXPECT_EQ(Parsed(kShort, two_stages).job.plan.mesh.dp(), 2);
   const Setting three = {kRanksSetting, "3", "--ranks"};
   EXPECT_EQ(
       ErrorOf(kShort, {Set("mesh.pp", "2"), Set("mesh.cuts", "3"), three}),
@@ -161,7 +161,15 @@ TEST(Config, WrongTypes) {
             "run.toml:3: train.seed = \"one\": must be a whole number, such as "
             "42");
   EXPECT_EQ(TrainError("seed = 1.5"),
-            "run.toml:3: train.seed = 1.5: must be a whole number, such as 42");
+            "run.toml:3: train.seed = 1.5: must be a whole number, without "
+            "fraction or "
+            "exponent, such as 42");
+  EXPECT_EQ(ErrorOf("[train]\nsteps = 5.0\n"),
+            "run.toml:2: train.steps = 5.0: must be a whole number, without "
+            "fraction or exponent, such as 2000");
+  EXPECT_EQ(ErrorOf(kShort, {Set("train.epochs", "1e3")}),
+            "--set train.epochs: train.epochs = 1e3: must be a whole number, "
+            "without fraction or exponent, such as 5");
   EXPECT_EQ(TrainError("stop_on_nan = 1"),
             "run.toml:3: train.stop_on_nan = 1: must be true or false, such as "
             "false");
@@ -280,7 +288,7 @@ TEST(Config, RanksFitOneProcess) {
             "process has at most 256");
   const std::string file =
       "[train]\nsteps = 1\nglobal_batch_size = 256\n[mesh]\ndp = 256\n";
-  EXPECT_EQ(Parsed(file).mesh.dp, 256);
+  EXPECT_EQ(Parsed(file).job.plan.mesh.dp(), 256);
   EXPECT_EQ(ErrorOf(file + "pp = 2\n"),
             "run.toml:5: mesh.dp * mesh.pp = 256 * 2 = 512 ranks; one process "
             "has at most 256");
@@ -290,7 +298,8 @@ TEST(Config, SizesThatFitNoMachine) {
   const Setting big = Set("data.input_shape", "100000000,100000000,100000000");
   EXPECT_EQ(ErrorOf(kShort, {big}),
             "--set data.input_shape: data.input_shape = [100000000, 100000000, "
-            "100000000] makes samples of 1e+24 numbers; at most 100000000");
+            "100000000]: is no shape: it has more than 6 numbers, or too large "
+            "a product, such as [28, 28, 1]");
   EXPECT_EQ(ErrorOf("[train]\nsteps = 1\n[model]\nkind = \"mlp\"\nwidths = "
                     "[8, 200000, 100000]\n"),
             "run.toml:5: a layer from 200000 to 100000 has more weights than "
@@ -322,7 +331,7 @@ TEST(Config, CheckpointsNeedAFolder) {
             "write checkpoint.dir = \"checkpoints\", say");
   const std::string file =
       "[train]\nsteps = 1\n[checkpoint]\ndir = \"c\"\nreplace = true\n";
-  EXPECT_TRUE(Parsed(file, {resume}).checkpoint.resume);
+  EXPECT_TRUE(Parsed(file, {resume}).job.checkpoint.resume);
   EXPECT_EQ(ErrorOf(file + "resume = true\n"),
             "run.toml:5: checkpoint.replace and checkpoint.resume are both "
             "true; set one to false");

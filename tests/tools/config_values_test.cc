@@ -43,6 +43,26 @@ TEST(ConfigKeys, DefaultsAndExamplesAreValid) {
   }
 }
 
+// A slip in the path to a field would set another key's.
+TEST(ConfigKeys, EachSetsAFieldOfItsOwn) {
+  for (const ConfigKey& key : ConfigKeys()) {
+    TrainerConfig config;
+    ASSERT_TRUE(SetFromText(key, key.example, config).ok()) << key.name;
+    for (const ConfigKey& other : ConfigKeys()) {
+      if (&other == &key) continue;
+      EXPECT_EQ(FormatValue(other, config), FormatValue(other, TrainerConfig()))
+          << key.name << " sets " << other.name;
+    }
+  }
+}
+
+TEST(ConfigKeys, FieldsHaveTheNamesThatErrorsUse) {
+  EXPECT_EQ(FindKey("train.steps")->field.name(), "JobSpec.steps");
+  EXPECT_EQ(FindKey("comm.bucket_bytes")->field.name(),
+            "BucketOptions.bucket_bytes");
+  EXPECT_EQ(FindKey("optimizer.lr")->field.name(), "SgdOptions.lr");
+}
+
 TEST(ConfigValues, ReadBackAsWritten) {
   EXPECT_EQ(Formatted("data.path", "a\"b\\c\td"), "\"a\\\"b\\\\c\\u0009d\"");
   EXPECT_EQ(Formatted("data.path", "\"quoted\""), "\"quoted\"");
@@ -81,9 +101,9 @@ TEST(ConfigValues, Sizes) {
 
 TEST(ConfigValues, AfterAnErrorTheFieldIsAsBefore) {
   TrainerConfig config;
-  config.train.seed = 5;
+  config.job.seed = 5;
   EXPECT_FALSE(SetFromText(*FindKey("train.seed"), "-1", config).ok());
-  EXPECT_EQ(config.train.seed, 5);
+  EXPECT_EQ(config.job.seed, 5);
 }
 
 TEST(NearestKey, WhatPeopleWrite) {

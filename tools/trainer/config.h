@@ -1,18 +1,17 @@
-// The trainer's configuration as plain data: one struct per section of the
-// file, one field per key. What a key means, and its limits, stand in the table
-// of config_keys.cc, from which parser, help and docs/configuration.md come;
-// its default is the value here.
+// The trainer's configuration as plain data: the options of what it sets up
+// (data set, optimizer, job), and a few of the trainer's own. A key's name,
+// field, meaning and limits are one entry of the table in config_keys.cc; its
+// default is the field's in a TrainerConfig that nobody has touched.
 //
 //   TROUPE_ASSIGN_OR_RETURN(LoadedConfig loaded,
 //                           LoadConfig(files, "glyphs.toml", settings));
-//   loaded.config.train.global_batch_size;
+//   loaded.config.job.plan.global_batch_size;
 //   loaded.Where("train.global_batch_size");      // "glyphs.toml:12"
 
 #ifndef TOOLS_TRAINER_CONFIG_H_
 #define TOOLS_TRAINER_CONFIG_H_
 
 #include <cstdint>
-#include <limits>
 #include <map>
 #include <string>
 #include <vector>
@@ -21,102 +20,51 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "actors/job_spec.h"
+#include "actors/trace.h"
 #include "base/file_system.h"
+#include "data/registry.h"
+#include "nn/models/models.h"
+#include "nn/optim/sgd.h"
 
 namespace troupe::tools {
 
 struct ModelConfig {
   std::string kind = "lenet";
   std::vector<std::int64_t> widths = {512, 512};  // hidden layers of "mlp"
-  bool bias = true;
-};
-
-struct DataConfig {
-  std::string kind = "glyphs";
-  std::string path;
-  std::int64_t train_count = 0;  // 0: all
-  std::int64_t test_count = 0;
-  std::int64_t seed = 0;
-  bool normalize = true;
-  bool augment = false;
-  std::vector<std::int64_t> input_shape = {10};
-  std::int64_t num_classes = 10;
-  std::int64_t target_dim = 1;
-  std::int64_t prefetch = 4;  // steps
-};
-
-struct TrainConfig {
-  std::int64_t steps = 0;  // one of these two is above 0
-  std::int64_t epochs = 0;
-  std::int64_t global_batch_size = 64;
-  std::int64_t micro_batch_size = 0;  // 0: global_batch_size / mesh.dp
-  std::int64_t seed = 0;
-  std::int64_t eval_every = 0;  // steps; 0: at each epoch's end
-  bool stop_on_nan = true;
-  std::string device = "cpu:0";
-  std::int64_t threads_per_rank = 1;
+  nn::ModelOptions options;
 };
 
 struct OptimizerConfig {
   std::string kind = "sgd";
-  double lr = 0.01;
-  double momentum = 0;
-  double dampening = 0;
-  double weight_decay = 0;
-  bool nesterov = false;
-};
-
-struct MeshConfig {
-  std::int64_t dp = 1;
-  std::int64_t pp = 1;
-  std::vector<std::int64_t> cuts;
-};
-
-// No size that anyone can write.
-inline constexpr std::int64_t kAutoBytes =
-    std::numeric_limits<std::int64_t>::min();
-
-struct CommConfig {
-  std::int64_t first_bucket_bytes = std::int64_t{1} << 20;
-  std::int64_t bucket_bytes = std::int64_t{25} << 20;
-  std::int64_t inline_bytes = kAutoBytes;
-  bool fuse_updates = true;
-  double timeout_s = 300;
-};
-
-struct CheckpointConfig {
-  std::string dir;         // empty: no checkpoints
-  std::int64_t every = 0;  // steps; 0: at the end
-  std::int64_t keep = 3;
-  bool resume = false;
-  bool replace = false;
+  nn::SgdOptions sgd;
 };
 
 struct LogConfig {
   std::int64_t every = 100;  // steps
-  std::string file;
+  std::string file;          // empty: none
   std::string progress = "auto";
 };
 
 struct TraceConfig {
-  std::string file;
-  std::int64_t first_step = 10;
-  std::int64_t steps = 2;
+  std::string file;  // empty: none
+  actors::ChromeTrace::Options options;
 };
 
 struct TrainerConfig {
   ModelConfig model;
-  DataConfig data;
-  TrainConfig train;
+  data::DatasetOptions data;
   OptimizerConfig optimizer;
-  MeshConfig mesh;
-  CommConfig comm;
-  CheckpointConfig checkpoint;
+  // Numbers and names only. BuildSpec() adds model, loss, optimizer and data.
+  actors::JobSpec job;
+  // Checkpoints of an earlier run in the same folder give way to this one's.
+  bool replace_checkpoints = false;
   LogConfig log;
   TraceConfig trace;
 };
 
-// No key of the file: sets mesh.dp to the value / mesh.pp. Comes last.
+// The setting of --ranks, which is no key of the file: it sets mesh.dp to its
+// value / mesh.pp and comes last.
 inline constexpr char kRanksSetting[] = "ranks";
 
 // One assignment of the command line: "--set train.steps=10" is
@@ -155,8 +103,8 @@ absl::StatusOr<LoadedConfig> ParseConfig(absl::string_view toml,
                                          const std::string& file,
                                          absl::Span<const Setting> settings);
 
-// What no key can say alone: sizes that must divide each other, cuts that must
-// fit the mesh and the model. Part of the two above.
+// Checks what no key can say alone: sizes that must divide each other, cuts
+// that must fit the mesh and the model. Part of the two above.
 absl::Status CheckConfig(const LoadedConfig& loaded);
 
 }  // namespace troupe::tools

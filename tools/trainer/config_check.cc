@@ -15,7 +15,6 @@ namespace troupe::tools {
 namespace {
 
 // More is a slip of the pen, or would need the memory of many machines.
-constexpr std::int64_t kSampleValuesMax = 100'000'000;
 constexpr std::int64_t kLayerWeightsMax = 10'000'000'000;
 
 absl::Status At(const std::string& place, absl::string_view what) {
@@ -35,12 +34,12 @@ std::string Blame(const LoadedConfig& loaded,
 }
 
 absl::Status CheckLength(const LoadedConfig& loaded) {
-  const TrainConfig& train = loaded.config.train;
-  if (train.steps > 0 && train.epochs > 0) {
+  const actors::JobSpec& job = loaded.config.job;
+  if (job.steps > 0 && job.epochs > 0) {
     return At(Blame(loaded, {"train.epochs", "train.steps"}),
               "train.steps and train.epochs are both set; remove one");
   }
-  if (train.steps == 0 && train.epochs == 0) {
+  if (job.steps == 0 && job.epochs == 0) {
     return At(loaded.file,
               "neither train.steps nor train.epochs is set; write one, such as "
               "train.epochs = 5");
@@ -49,26 +48,26 @@ absl::Status CheckLength(const LoadedConfig& loaded) {
 }
 
 absl::Status CheckRanks(const LoadedConfig& loaded) {
-  const MeshConfig& mesh = loaded.config.mesh;
-  const std::int64_t ranks = mesh.dp * mesh.pp;
+  const pipeline::Mesh& mesh = loaded.config.job.plan.mesh;
+  const std::int64_t ranks = mesh.size();
   if (ranks <= comm::kLocalGroupSizeMax) return absl::OkStatus();
   return At(Blame(loaded, {"mesh.dp", "mesh.pp"}),
-            absl::StrCat("mesh.dp * mesh.pp = ", mesh.dp, " * ", mesh.pp, " = ",
-                         ranks, " ranks; one process has at most ",
+            absl::StrCat("mesh.dp * mesh.pp = ", mesh.dp(), " * ", mesh.pp(),
+                         " = ", ranks, " ranks; one process has at most ",
                          comm::kLocalGroupSizeMax));
 }
 
 absl::Status CheckBatches(const LoadedConfig& loaded) {
-  const TrainConfig& train = loaded.config.train;
-  const std::int64_t dp = loaded.config.mesh.dp;
-  const std::int64_t global = train.global_batch_size;
+  const pipeline::PlanOptions& plan = loaded.config.job.plan;
+  const std::int64_t dp = plan.mesh.dp();
+  const std::int64_t global = plan.global_batch_size;
   if (global % dp != 0) {
     return At(Blame(loaded, {"train.global_batch_size", "mesh.dp"}),
               absl::StrCat("train.global_batch_size = ", global,
                            " is not a multiple of mesh.dp = ", dp, "; use ",
                            (global / dp + 1) * dp));
   }
-  const std::int64_t micro = train.micro_batch_size;
+  const std::int64_t micro = plan.micro_batch_size;
   if (micro > 0 && global % (micro * dp) != 0) {
     const std::int64_t unit = micro * dp;
     return At(
@@ -90,27 +89,18 @@ absl::Status CheckBatches(const LoadedConfig& loaded) {
 }
 
 absl::Status CheckData(const LoadedConfig& loaded) {
-  const DataConfig& data = loaded.config.data;
+  const data::DatasetOptions& data = loaded.config.data;
   if ((data.kind == "mnist" || data.kind == "cifar10") && data.path.empty()) {
     return At(Blame(loaded, {"data.kind", "data.path"}),
               absl::StrCat("data.kind = \"", data.kind,
                            "\" needs data.path, the folder of its files"));
   }
-  const std::size_t axes = data.input_shape.size();
+  const int axes = data.input_shape.rank();
   if (axes != 1 && axes != 3) {
     return At(loaded.Where("data.input_shape"),
               absl::StrCat("data.input_shape has ", axes,
                            " numbers; it takes one (length) or three (height, "
                            "width, channels)"));
-  }
-  double values = 1;  // in double: no product of 64-bit numbers overflows it
-  for (std::int64_t extent : data.input_shape) values *= double(extent);
-  if (values > double(kSampleValuesMax)) {
-    return At(loaded.Where("data.input_shape"),
-              absl::StrCat("data.input_shape = [",
-                           absl::StrJoin(data.input_shape, ", "),
-                           "] makes samples of ", values, " numbers; at most ",
-                           kSampleValuesMax));
   }
   return absl::OkStatus();
 }
@@ -119,7 +109,7 @@ absl::Status CheckData(const LoadedConfig& loaded) {
 absl::Status CheckWidths(const LoadedConfig& loaded) {
   const TrainerConfig& config = loaded.config;
   if (config.model.kind == "lenet") return absl::OkStatus();
-  // Both are limited by now: their product fits.
+  // In double, which no product of two overflows.
   const data::SampleSpec sample = SampleSpecOf(config.data);
   std::vector<std::int64_t> widths = {sample.input_shape.numel()};
   if (config.model.kind == "mlp") {
@@ -129,7 +119,7 @@ absl::Status CheckWidths(const LoadedConfig& loaded) {
   widths.push_back(sample.is_classification() ? sample.num_classes
                                               : sample.target_shape.numel());
   for (std::size_t i = 1; i < widths.size(); ++i) {
-    if (widths[i - 1] * widths[i] <= kLayerWeightsMax) continue;
+    if (double(widths[i - 1]) * double(widths[i]) <= kLayerWeightsMax) continue;
     return At(Blame(loaded, {"model.widths", "data.input_shape",
                              "data.num_classes", "data.target_dim"}),
               absl::StrCat("a layer from ", widths[i - 1], " to ", widths[i],
@@ -146,21 +136,21 @@ absl::Status CheckModel(const LoadedConfig& loaded) {
     return At(Blame(loaded, {"model.kind", "data.kind", "data.input_shape"}),
               model.status().message());
   }
-  const MeshConfig& mesh = loaded.config.mesh;
-  const std::int64_t layers = (*model)->size();
-  const std::int64_t wanted = mesh.pp - 1;
-  const std::int64_t given = static_cast<std::int64_t>(mesh.cuts.size());
+  const pipeline::PlanOptions& plan = loaded.config.job.plan;
+  const int layers = (*model)->size();
+  const int wanted = plan.mesh.pp() - 1;
+  const int given = static_cast<int>(plan.cuts.size());
   if (given != wanted) {
     return At(Blame(loaded, {"mesh.cuts", "mesh.pp", "model.kind"}),
-              absl::StrCat("mesh.pp = ", mesh.pp, " stages need ", wanted,
-                           " cuts, mesh.cuts has ", given,
+              absl::StrCat("mesh.pp = ", plan.mesh.pp(), " stages need ",
+                           wanted, " cuts, mesh.cuts has ", given,
                            "; the model has layers 0 to ", layers - 1));
   }
-  std::int64_t before = 0;
-  for (std::int64_t cut : mesh.cuts) {
+  int before = 0;
+  for (int cut : plan.cuts) {
     if (cut <= before || cut >= layers) {
       return At(Blame(loaded, {"mesh.cuts", "model.kind"}),
-                absl::StrCat("mesh.cuts = [", absl::StrJoin(mesh.cuts, ", "),
+                absl::StrCat("mesh.cuts = [", absl::StrJoin(plan.cuts, ", "),
                              "] must ascend within 1 to ", layers - 1,
                              ", the layers of model.kind = \"",
                              loaded.config.model.kind, "\""));
@@ -171,11 +161,12 @@ absl::Status CheckModel(const LoadedConfig& loaded) {
 }
 
 absl::Status CheckFolders(const LoadedConfig& loaded) {
-  const CheckpointConfig& checkpoint = loaded.config.checkpoint;
+  const actors::CheckpointOptions& checkpoint = loaded.config.job.checkpoint;
+  const bool replace = loaded.config.replace_checkpoints;
   if (checkpoint.dir.empty()) {
     const char* needs = checkpoint.resume      ? "checkpoint.resume"
                         : checkpoint.every > 0 ? "checkpoint.every"
-                        : checkpoint.replace   ? "checkpoint.replace"
+                        : replace              ? "checkpoint.replace"
                                                : nullptr;
     if (needs == nullptr) return absl::OkStatus();
     return At(loaded.Where(needs),
@@ -183,7 +174,7 @@ absl::Status CheckFolders(const LoadedConfig& loaded) {
                            " is set but checkpoint.dir is not; write "
                            "checkpoint.dir = \"checkpoints\", say"));
   }
-  if (checkpoint.resume && checkpoint.replace) {
+  if (checkpoint.resume && replace) {
     // A file that starts anew may still be resumed from the command line.
     if (loaded.Where("checkpoint.resume") == "--resume") {
       return absl::OkStatus();
@@ -196,7 +187,7 @@ absl::Status CheckFolders(const LoadedConfig& loaded) {
 }
 
 absl::Status CheckOptimizer(const LoadedConfig& loaded) {
-  const absl::Status status = SgdOptionsOf(loaded.config.optimizer).Validate();
+  const absl::Status status = loaded.config.optimizer.sgd.Validate();
   if (status.ok()) return status;
   // Single values are in range by the key table: what is left is nesterov.
   return At(Blame(loaded, {"optimizer.nesterov", "optimizer.momentum",

@@ -3,6 +3,7 @@
 #include <optional>
 #include <set>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -57,6 +58,18 @@ std::optional<std::vector<std::int64_t>> IntegerList(const toml::array& array) {
   return list;
 }
 
+// How a value on one line stands in the file; empty where it has several.
+absl::string_view Written(absl::string_view toml, const toml::node& node) {
+  const toml::source_region& region = node.source();
+  if (region.begin.line != region.end.line) return "";
+  const std::vector<absl::string_view> lines = absl::StrSplit(toml, '\n');
+  if (region.begin.line > lines.size()) return "";
+  const absl::string_view line = lines[region.begin.line - 1];
+  if (region.begin.column > line.size()) return "";
+  return absl::StripAsciiWhitespace(line.substr(
+      region.begin.column - 1, region.end.column - region.begin.column));
+}
+
 // Nothing for what no key takes: dates, tables, lists of anything else.
 std::optional<KeyValue> ValueOf(const toml::node& node) {
   if (const auto* v = node.as_string()) return KeyValue(v->get());
@@ -71,14 +84,15 @@ std::optional<KeyValue> ValueOf(const toml::node& node) {
 }
 
 absl::Status ReadKey(const std::string& name, const toml::node& node,
-                     const std::string& place, LoadedConfig& loaded) {
+                     absl::string_view written, const std::string& place,
+                     LoadedConfig& loaded) {
   TROUPE_ASSIGN_OR_RETURN(const ConfigKey* key, Lookup(name, place));
   const std::optional<KeyValue> value = ValueOf(node);
   if (!value) {
     return At(place, absl::StrCat(name, " takes a value of the type ",
                                   key->type(), ", such as ", key->example));
   }
-  const absl::Status status = SetValue(*key, *value, loaded.config);
+  const absl::Status status = SetValue(*key, *value, loaded.config, written);
   if (!status.ok()) return At(place, status.message());
   loaded.origins[name] = place;
   return absl::OkStatus();
@@ -106,7 +120,8 @@ absl::Status UnknownSection(const std::string& name, bool is_section,
                              : absl::StrCat("did you mean [", nearest, "]?")));
 }
 
-absl::Status ReadTables(const toml::table& root, LoadedConfig& loaded) {
+absl::Status ReadTables(const toml::table& root, absl::string_view toml,
+                        LoadedConfig& loaded) {
   auto place = [&](const toml::key& key) {
     return absl::StrCat(loaded.file, ":", key.source().begin.line);
   };
@@ -121,7 +136,7 @@ absl::Status ReadTables(const toml::table& root, LoadedConfig& loaded) {
     for (auto&& [key, value] : *table) {
       TROUPE_RETURN_IF_ERROR(
           ReadKey(absl::StrCat(name, ".", std::string(key.str())), value,
-                  place(key), loaded));
+                  Written(toml, value), place(key), loaded));
     }
   }
   return absl::OkStatus();
@@ -129,9 +144,9 @@ absl::Status ReadTables(const toml::table& root, LoadedConfig& loaded) {
 
 // A length given on the command line goes over either one of the file.
 void ReplaceOther(const Setting& setting, LoadedConfig& loaded) {
-  TrainConfig& train = loaded.config.train;
-  const bool is_steps = setting.key == "train.steps" && train.steps > 0;
-  const bool is_epochs = setting.key == "train.epochs" && train.epochs > 0;
+  actors::JobSpec& job = loaded.config.job;
+  const bool is_steps = setting.key == "train.steps" && job.steps > 0;
+  const bool is_epochs = setting.key == "train.epochs" && job.epochs > 0;
   if (!is_steps && !is_epochs) return;
   const std::string other = is_steps ? "train.epochs" : "train.steps";
   const auto found = loaded.origins.find(other);
@@ -139,7 +154,7 @@ void ReplaceOther(const Setting& setting, LoadedConfig& loaded) {
       !absl::StartsWith(found->second, absl::StrCat(loaded.file, ":"))) {
     return;
   }
-  (is_steps ? train.epochs : train.steps) = 0;
+  (is_steps ? job.epochs : job.steps) = 0;
   loaded.origins.erase(found);
 }
 
@@ -148,7 +163,7 @@ absl::Status Apply(const Setting& setting, LoadedConfig& loaded);
 // --ranks=N, in replicas of mesh.pp ranks each.
 absl::Status ApplyRanks(const Setting& setting, LoadedConfig& loaded) {
   std::int64_t ranks = 0;
-  const std::int64_t pp = loaded.config.mesh.pp;
+  const std::int64_t pp = loaded.config.job.plan.mesh.pp();
   if (!absl::SimpleAtoi(setting.value, &ranks) || ranks < 1) {
     return At(setting.origin, absl::StrCat("\"", setting.value,
                                            "\" is not a number of ranks; "
@@ -192,7 +207,7 @@ absl::StatusOr<LoadedConfig> ParseConfig(absl::string_view text,
     return At(absl::StrCat(file, ":", error.source().begin.line),
               absl::StrCat("not TOML: ", std::string(error.description())));
   }
-  TROUPE_RETURN_IF_ERROR(ReadTables(parsed.table(), loaded));
+  TROUPE_RETURN_IF_ERROR(ReadTables(parsed.table(), text, loaded));
   loaded.settings.assign(settings.begin(), settings.end());
   for (const Setting& setting : settings) {
     TROUPE_RETURN_IF_ERROR(Apply(setting, loaded));

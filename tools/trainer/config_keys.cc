@@ -1,27 +1,65 @@
 #include "tools/trainer/config_keys.h"
 
-#include <algorithm>
-
-#include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
+#include "actors/job_spec.h"
+#include "actors/trace.h"
 #include "comm/local/local_group.h"
+#include "data/registry.h"
+#include "nn/models/models.h"
+#include "nn/optim/sgd.h"
+#include "pipeline/plan.h"
 
 namespace troupe::tools {
 namespace {
 
 using C = TrainerConfig;
+using actors::CheckpointOptions;
+using actors::ChromeTrace;
+using actors::JobSpec;
+using data::DatasetOptions;
+using nn::SgdOptions;
+using pipeline::BucketOptions;
+using pipeline::PlanOptions;
+using Names = std::vector<std::string>;
 
-template <auto kSection, auto kMember>
-auto& Field(TrainerConfig& config) {
-  return config.*kSection.*kMember;
+// mesh.dp and mesh.pp are set one at a time, a mesh as a whole.
+template <typename ReplaceAxis>
+absl::Status SetAxis(const KeyValue& value, TrainerConfig& config,
+                     ReplaceAxis replace) {
+  pipeline::Mesh& mesh = config.job.plan.mesh;
+  mesh = replace(mesh, static_cast<int>(std::get<std::int64_t>(value)));
+  return absl::OkStatus();
 }
+
+constexpr KeyField kMeshDp = {
+    KeyType::kInteger,
+    [](const TrainerConfig& config) {
+      return KeyValue(std::int64_t{config.job.plan.mesh.dp()});
+    },
+    [](const KeyValue& value, TrainerConfig& config) {
+      return SetAxis(value, config, [](const pipeline::Mesh& mesh, int size) {
+        return pipeline::Mesh(size, mesh.pp());
+      });
+    },
+    [] { return base::FieldName<&PlanOptions::mesh>(); },
+};
+constexpr KeyField kMeshPp = {
+    KeyType::kInteger,
+    [](const TrainerConfig& config) {
+      return KeyValue(std::int64_t{config.job.plan.mesh.pp()});
+    },
+    [](const KeyValue& value, TrainerConfig& config) {
+      return SetAxis(value, config, [](const pipeline::Mesh& mesh, int size) {
+        return pipeline::Mesh(mesh.dp(), size);
+      });
+    },
+    [] { return base::FieldName<&PlanOptions::mesh>(); },
+};
 
 constexpr double kCountMax = 1e15;
 constexpr double kEpochsMax = 1e9;
 constexpr double kRanksMax = comm::kLocalGroupSizeMax;
-// Of one axis of samples and layers, and of a batch: their products, which
-// CheckConfig() limits too, fit 64 bits.
+// Limit on one axis of samples and layers, and on a batch. Their products,
+// which CheckConfig() limits too, fit 64 bits.
 constexpr double kExtentMax = 1e8;
 constexpr double kBytesMax = 1e12;
 
@@ -32,7 +70,7 @@ constexpr KeyRule kRanks{1, kRanksMax};
 constexpr KeyRule kExtent{1, kExtentMax};
 constexpr KeyRule kExtentOrNone{0, kExtentMax};
 
-constexpr KeyRule OneOf(const char* choices) {
+constexpr KeyRule OneOf(std::vector<std::string> (*choices)()) {
   KeyRule rule;
   rule.choices = choices;
   return rule;
@@ -59,202 +97,195 @@ constexpr ConfigSection kSections[] = {
 };
 
 constexpr ConfigKey kKeys[] = {
-    {"model.kind", &Field<&C::model, &ModelConfig::kind>,
-     OneOf("lenet|mlp|linear"),
+    {"model.kind", Field<&C::model, &ModelConfig::kind>(), OneOf([] {
+       return Names{"lenet", "mlp", "linear"};
+     }),
      "The network: \"lenet\" (convolutions, for images of at least 16x16), "
      "\"mlp\" (linear layers with ReLU) or \"linear\" (one linear layer).",
      "\"mlp\""},
-    {"model.widths", &Field<&C::model, &ModelConfig::widths>, kExtent,
+    {"model.widths", Field<&C::model, &ModelConfig::widths>(), kExtent,
      "Widths of the hidden layers of \"mlp\".", "[256, 128]"},
-    {"model.bias", &Field<&C::model, &ModelConfig::bias>, kAny,
+    {"model.bias",
+     Field<&C::model, &ModelConfig::options, &nn::ModelOptions::bias>(), kAny,
      "Whether layers add a bias.", "false"},
 
-    {"data.kind", &Field<&C::data, &DataConfig::kind>,
-     OneOf("glyphs|mnist|cifar10|synthetic"),
+    {"data.kind", Field<&C::data, &DatasetOptions::kind>(),
+     OneOf(data::DatasetKinds),
      "The data set. \"glyphs\" (drawn digits) and \"synthetic\" need no files.",
      "\"mnist\""},
-    {"data.path", &Field<&C::data, &DataConfig::path>, kAny,
+    {"data.path", Field<&C::data, &DatasetOptions::path>(), kAny,
      "Folder of the files of \"mnist\" or \"cifar10\"; relative to the folder "
      "the trainer is started in.",
      "\"data/mnist\""},
-    {"data.train_count", &Field<&C::data, &DataConfig::train_count>, kFromZero,
-     "Use only the first so many training samples; 0 means all.", "8000"},
-    {"data.test_count", &Field<&C::data, &DataConfig::test_count>, kFromZero,
-     "Use only the first so many test samples; 0 means all.", "2000"},
-    {"data.seed", &Field<&C::data, &DataConfig::seed>, kFromZero,
+    {"data.train_count", Field<&C::data, &DatasetOptions::train_count>(),
+     kFromZero, "Use only the first so many training samples; 0 means all.",
+     "8000"},
+    {"data.test_count", Field<&C::data, &DatasetOptions::test_count>(),
+     kFromZero, "Use only the first so many test samples; 0 means all.",
+     "2000"},
+    {"data.seed", Field<&C::data, &DatasetOptions::seed>(), kFromZero,
      "Seed of generated data and of augmentation.", "1"},
-    {"data.normalize", &Field<&C::data, &DataConfig::normalize>, kAny,
+    {"data.normalize", Field<&C::data, &DatasetOptions::normalize>(), kAny,
      "Whether images get mean 0 and variance 1 per channel.", "false"},
-    {"data.augment", &Field<&C::data, &DataConfig::augment>, kAny,
+    {"data.augment", Field<&C::data, &DatasetOptions::augment>(), kAny,
      "Whether training images of \"cifar10\" are shifted and mirrored at "
      "random.",
      "true"},
-    {"data.input_shape", &Field<&C::data, &DataConfig::input_shape>, kExtent,
+    {"data.input_shape", Field<&C::data, &DatasetOptions::input_shape>(),
+     kExtent,
      "Shape of a sample of \"synthetic\": [length] or [height, width, "
      "channels].",
      "[28, 28, 1]"},
-    {"data.num_classes", &Field<&C::data, &DataConfig::num_classes>,
+    {"data.num_classes", Field<&C::data, &DatasetOptions::num_classes>(),
      kExtentOrNone,
      "Classes of \"synthetic\"; 0 makes it a regression, trained on the "
      "squared error.",
      "0"},
-    {"data.target_dim", &Field<&C::data, &DataConfig::target_dim>, kExtent,
+    {"data.target_dim", Field<&C::data, &DatasetOptions::target_dim>(), kExtent,
      "Length of the target of a \"synthetic\" regression.", "5"},
-    {"data.prefetch", &Field<&C::data, &DataConfig::prefetch>, KeyRule{1, 1024},
-     "Steps that loaders may be ahead of training.", "8"},
+    {"data.prefetch", Field<&C::job, &JobSpec::prefetch_steps>(),
+     KeyRule{1, 1024}, "Steps that loaders may be ahead of training.", "8"},
 
-    {"train.steps", &Field<&C::train, &TrainConfig::steps>, kFromZero,
+    {"train.steps", Field<&C::job, &JobSpec::steps>(), kFromZero,
      "Optimizer steps in all, those before a resume included. Set this or "
      "train.epochs; either on the command line goes over both in the file.",
      "2000"},
-    {"train.epochs", &Field<&C::train, &TrainConfig::epochs>,
-     KeyRule{0, kEpochsMax},
+    {"train.epochs", Field<&C::job, &JobSpec::epochs>(), KeyRule{0, kEpochsMax},
      "Passes over the training samples. Set this or train.steps.", "5"},
     {"train.global_batch_size",
-     &Field<&C::train, &TrainConfig::global_batch_size>, kExtent,
+     Field<&C::job, &JobSpec::plan, &PlanOptions::global_batch_size>(), kExtent,
      "Samples of one optimizer step, over all replicas.", "128"},
     {"train.micro_batch_size",
-     &Field<&C::train, &TrainConfig::micro_batch_size>, kExtentOrNone,
+     Field<&C::job, &JobSpec::plan, &PlanOptions::micro_batch_size>(),
+     kExtentOrNone,
      "Samples of one forward of one stage, per rank; 0 means global_batch_size "
      "/ mesh.dp. Smaller ones accumulate gradients, and fill a pipeline.",
      "16"},
-    {"train.seed", &Field<&C::train, &TrainConfig::seed>, kFromZero,
+    {"train.seed", Field<&C::job, &JobSpec::seed>(), kFromZero,
      "Seed of the first parameters and of the order of samples.", "42"},
-    {"train.eval_every", &Field<&C::train, &TrainConfig::eval_every>, kFromZero,
+    {"train.eval_every", Field<&C::job, &JobSpec::eval_every>(), kFromZero,
      "Steps between evaluations on the test samples; 0 means at the end of "
      "each epoch. The end of the run always has one.",
      "500"},
-    {"train.stop_on_nan", &Field<&C::train, &TrainConfig::stop_on_nan>, kAny,
+    {"train.stop_on_nan", Field<&C::job, &JobSpec::stop_on_nan>(), kAny,
      "Whether a loss that is not a finite number ends the run.", "false"},
-    {"train.device", &Field<&C::train, &TrainConfig::device>,
-     OneOf("cpu:0|reference:0"),
+    {"train.device", Field<&C::job, &JobSpec::device>(), OneOf([] {
+       return Names{"cpu:0", "reference:0"};
+     }),
      "What computes: \"cpu:0\", or \"reference:0\", plain loops in double "
      "precision (slow; to compare with).",
      "\"reference:0\""},
     {"train.threads_per_rank",
-     &Field<&C::train, &TrainConfig::threads_per_rank>, KeyRule{1, 1024},
-     "Threads that the kernels of one rank may use.", "2"},
+     Field<&C::job, &JobSpec::plan, &PlanOptions::threads_per_rank>(),
+     KeyRule{1, 1024}, "Threads that the kernels of one rank may use.", "2"},
 
-    {"optimizer.kind", &Field<&C::optimizer, &OptimizerConfig::kind>,
-     OneOf("sgd"), "The optimizer: stochastic gradient descent.", "\"sgd\""},
-    {"optimizer.lr", &Field<&C::optimizer, &OptimizerConfig::lr>,
+    {"optimizer.kind", Field<&C::optimizer, &OptimizerConfig::kind>(),
+     OneOf([] { return Names{"sgd"}; }),
+     "The optimizer: stochastic gradient descent.", "\"sgd\""},
+    {"optimizer.lr",
+     Field<&C::optimizer, &OptimizerConfig::sgd, &SgdOptions::lr>(),
      KeyRule{0, 1e30}, "Learning rate.", "0.1"},
-    {"optimizer.momentum", &Field<&C::optimizer, &OptimizerConfig::momentum>,
+    {"optimizer.momentum",
+     Field<&C::optimizer, &OptimizerConfig::sgd, &SgdOptions::momentum>(),
      KeyRule{0, 1e6}, "Momentum, as in torch.optim.SGD.", "0.9"},
-    {"optimizer.dampening", &Field<&C::optimizer, &OptimizerConfig::dampening>,
+    {"optimizer.dampening",
+     Field<&C::optimizer, &OptimizerConfig::sgd, &SgdOptions::dampening>(),
      KeyRule{0, 1e6}, "Share of the gradient kept out of the momentum.", "0.1"},
     {"optimizer.weight_decay",
-     &Field<&C::optimizer, &OptimizerConfig::weight_decay>, KeyRule{0, 1e6},
+     Field<&C::optimizer, &OptimizerConfig::sgd, &SgdOptions::weight_decay>(),
+     KeyRule{0, 1e6},
      "Factor of the parameters that is added to their gradients.", "1e-4"},
-    {"optimizer.nesterov", &Field<&C::optimizer, &OptimizerConfig::nesterov>,
-     kAny, "Nesterov's momentum; needs momentum and no dampening.", "true"},
+    {"optimizer.nesterov",
+     Field<&C::optimizer, &OptimizerConfig::sgd, &SgdOptions::nesterov>(), kAny,
+     "Nesterov's momentum; needs momentum and no dampening.", "true"},
 
-    {"mesh.dp", &Field<&C::mesh, &MeshConfig::dp>, kRanks,
+    {"mesh.dp", kMeshDp, kRanks,
      "Replicas of the model, which share each global batch. --ranks=N sets it "
      "to N / mesh.pp.",
      "4"},
-    {"mesh.pp", &Field<&C::mesh, &MeshConfig::pp>, kRanks,
+    {"mesh.pp", kMeshPp, kRanks,
      "Stages of the pipeline that a replica is cut into, one rank each.", "2"},
-    {"mesh.cuts", &Field<&C::mesh, &MeshConfig::cuts>, kFromOne,
+    {"mesh.cuts", Field<&C::job, &JobSpec::plan, &PlanOptions::cuts>(), kExtent,
      "Where stages begin: mesh.pp - 1 ascending numbers of the model's layers, "
      "counted from 0.",
      "[3]"},
 
     {"comm.first_bucket_bytes",
-     &Field<&C::comm, &CommConfig::first_bucket_bytes>,
+     Field<&C::job, &JobSpec::plan, &PlanOptions::buckets,
+           &BucketOptions::first_bucket_bytes>(),
      Bytes(1, KeyUnit::kBytes),
      "Limit of the first gradient bucket; small, so that its reduction starts "
      "early.",
      "\"256KiB\""},
-    {"comm.bucket_bytes", &Field<&C::comm, &CommConfig::bucket_bytes>,
+    {"comm.bucket_bytes",
+     Field<&C::job, &JobSpec::plan, &PlanOptions::buckets,
+           &BucketOptions::bucket_bytes>(),
      Bytes(1, KeyUnit::kBytes), "Limit of the other gradient buckets.",
      "\"4MiB\""},
-    {"comm.inline_bytes", &Field<&C::comm, &CommConfig::inline_bytes>,
+    {"comm.inline_bytes",
+     Field<&C::job, &JobSpec::plan, &PlanOptions::inline_bytes>(),
      Bytes(0, KeyUnit::kBytesOrAuto),
      "Gradients of a rank up to this size are reduced by its compute thread, "
      "without overlap: handing over costs more. \"auto\" measures at the "
      "start.",
      "\"64KiB\""},
-    {"comm.fuse_updates", &Field<&C::comm, &CommConfig::fuse_updates>, kAny,
+    {"comm.fuse_updates",
+     Field<&C::job, &JobSpec::plan, &PlanOptions::fuse_updates>(), kAny,
      "Where gradients are reduced by the compute thread: sum and update in one "
      "pass over memory. The results are the same.",
      "false"},
-    {"comm.timeout_s", &Field<&C::comm, &CommConfig::timeout_s>,
-     KeyRule{0.001, 1e9}, "Seconds without progress after which the run fails.",
-     "60"},
+    {"comm.timeout_s", Field<&C::job, &JobSpec::timeout>(), KeyRule{0.001, 1e9},
+     "Seconds without progress after which the run fails.", "60"},
 
-    {"checkpoint.dir", &Field<&C::checkpoint, &CheckpointConfig::dir>, kAny,
+    {"checkpoint.dir",
+     Field<&C::job, &JobSpec::checkpoint, &CheckpointOptions::dir>(), kAny,
      "Folder for checkpoints; empty means none are written.",
      "\"checkpoints/mnist\""},
-    {"checkpoint.every", &Field<&C::checkpoint, &CheckpointConfig::every>,
+    {"checkpoint.every",
+     Field<&C::job, &JobSpec::checkpoint, &CheckpointOptions::every>(),
      kFromZero, "Steps between checkpoints; 0 means only at the end.", "500"},
-    {"checkpoint.keep", &Field<&C::checkpoint, &CheckpointConfig::keep>,
+    {"checkpoint.keep",
+     Field<&C::job, &JobSpec::checkpoint, &CheckpointOptions::keep>(),
      KeyRule{0, 1e6}, "Newest checkpoints that are kept; 0 means all.", "5"},
-    {"checkpoint.resume", &Field<&C::checkpoint, &CheckpointConfig::resume>,
-     kAny,
+    {"checkpoint.resume",
+     Field<&C::job, &JobSpec::checkpoint, &CheckpointOptions::resume>(), kAny,
      "Go on from the newest checkpoint in checkpoint.dir; from step 0 where "
      "there is none. --resume sets it.",
      "true"},
-    {"checkpoint.replace", &Field<&C::checkpoint, &CheckpointConfig::replace>,
-     kAny,
+    {"checkpoint.replace", Field<&C::replace_checkpoints>(), kAny,
      "Start anew although checkpoint.dir has checkpoints; they are removed "
      "when the first one of this run is complete. Otherwise a run that would "
      "mix with them is refused.",
      "true"},
 
-    {"log.every", &Field<&C::log, &LogConfig::every>, kFromOne,
+    {"log.every", Field<&C::log, &LogConfig::every>(), kFromOne,
      "Steps between lines of the log file and, away from a terminal, of the "
      "output.",
      "10"},
-    {"log.file", &Field<&C::log, &LogConfig::file>, kAny,
+    {"log.file", Field<&C::log, &LogConfig::file>(), kAny,
      "File for metrics, one JSON object a line; empty means none.",
      "\"runs/mnist.jsonl\""},
-    {"log.progress", &Field<&C::log, &LogConfig::progress>,
-     OneOf("auto|on|off"),
+    {"log.progress", Field<&C::log, &LogConfig::progress>(), OneOf([] {
+       return Names{"auto", "on", "off"};
+     }),
      "A progress bar: \"auto\" shows it on a terminal only; \"off\" prints "
      "lines instead.",
      "\"off\""},
 
-    {"trace.file", &Field<&C::trace, &TraceConfig::file>, kAny,
+    {"trace.file", Field<&C::trace, &TraceConfig::file>(), kAny,
      "File for the timeline; empty means none. --trace=FILE sets it.",
      "\"trace.json\""},
-    {"trace.first_step", &Field<&C::trace, &TraceConfig::first_step>, kFromOne,
+    {"trace.first_step",
+     Field<&C::trace, &TraceConfig::options,
+           &ChromeTrace::Options::first_step>(),
+     kFromOne,
      "First step that is traced, counted from 1 at the start of the run, also "
      "of a resumed one.",
      "100"},
-    {"trace.steps", &Field<&C::trace, &TraceConfig::steps>, KeyRule{1, 1000},
-     "Steps that are traced.", "5"},
+    {"trace.steps",
+     Field<&C::trace, &TraceConfig::options, &ChromeTrace::Options::steps>(),
+     KeyRule{1, 1000}, "Steps that are traced.", "5"},
 };
-
-// Levenshtein's distance.
-int EditDistance(absl::string_view a, absl::string_view b) {
-  std::vector<int> row(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = static_cast<int>(j);
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    int diagonal = row[0];
-    row[0] = static_cast<int>(i) + 1;
-    for (std::size_t j = 0; j < b.size(); ++j) {
-      const int replaced = diagonal + (a[i] == b[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({row[j] + 1, row[j + 1] + 1, replaced});
-    }
-  }
-  return row[b.size()];
-}
-
-// How far `name` is from `key`, both "section.key". A key of the same name in
-// another section is near, and so is one that contains the name.
-int KeyDistance(absl::string_view name, const ConfigKey& key) {
-  const std::vector<absl::string_view> parts =
-      absl::StrSplit(name, absl::MaxSplits('.', 1));
-  const absl::string_view bare = parts.back();
-  const int section = parts.size() == 2 && parts[0] == key.section() ? 0 : 1;
-  int distance = EditDistance(bare, key.key());
-  if (bare.size() >= 3 && absl::StrContains(key.key(), bare)) {
-    distance = std::min(distance, 1);
-  }
-  return 2 * distance + section;
-}
 
 }  // namespace
 
@@ -272,7 +303,7 @@ absl::string_view ConfigKey::type() const {
   if (rule.unit != KeyUnit::kPlain) return "size";
   constexpr absl::string_view kTypes[] = {"text", "integer", "number",
                                           "true or false", "list of integers"};
-  return kTypes[field.index()];
+  return kTypes[static_cast<int>(field.type)];
 }
 
 absl::Span<const ConfigKey> ConfigKeys() { return kKeys; }
@@ -283,30 +314,6 @@ const ConfigKey* FindKey(absl::string_view name) {
     if (name == key.name) return &key;
   }
   return nullptr;
-}
-
-std::string NearestKey(absl::string_view name) {
-  const ConfigKey* nearest = nullptr;
-  int best = 0;
-  for (const ConfigKey& key : kKeys) {
-    const int distance = KeyDistance(name, key);
-    if (nearest == nullptr || distance < best) {
-      nearest = &key;
-      best = distance;
-    }
-  }
-  const int letters = static_cast<int>(nearest->key().size());
-  const int limit = std::min(std::max(2, letters / 3), letters - 1);
-  return best <= 2 * limit + 1 ? nearest->name : "";
-}
-
-std::string NearestSection(absl::string_view name) {
-  const ConfigSection* nearest = std::min_element(
-      std::begin(kSections), std::end(kSections),
-      [&](const ConfigSection& a, const ConfigSection& b) {
-        return EditDistance(name, a.name) < EditDistance(name, b.name);
-      });
-  return EditDistance(name, nearest->name) <= 3 ? nearest->name : "";
 }
 
 }  // namespace troupe::tools

@@ -1,47 +1,45 @@
-// The table of configuration keys: the one place that parser, --help,
-// --print-config and docs/configuration.md are made from.
+// The table of configuration keys. A key is one entry, and all that is said of
+// it comes from there: parser, checks, suggestions, --help, --print-config and
+// docs/configuration.md.
 //
 //   for (const ConfigKey& key : ConfigKeys()) {
-//     key.name;                         // "train.global_batch_size"
-//     FormatValue(key, config);         // "64", as TOML
+//     std::cout << key.name << " = " << FormatValue(key, config) << "\n";
 //   }
 //   const ConfigKey* key = FindKey("train.steps");
-//   absl::Status s = SetInteger(*key, 100, config);
+//   TROUPE_RETURN_IF_ERROR(SetValue(*key, std::int64_t{100}, config));
+//
+// An entry holds the key's name, the field that it sets, its limits, its
+// meaning and an example. It holds no default: that is the field's own. To add
+// a key, add an entry (tools/README.md).
 
 #ifndef TOOLS_TRAINER_CONFIG_KEYS_H_
 #define TOOLS_TRAINER_CONFIG_KEYS_H_
 
-#include <cstdint>
 #include <limits>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "tools/trainer/config.h"
+#include "tools/trainer/config_fields.h"
 
 namespace troupe::tools {
-
-// The field that a key sets; its type is the key's type.
-using KeyField =
-    std::variant<std::string& (*)(TrainerConfig&),
-                 std::int64_t& (*)(TrainerConfig&), double& (*)(TrainerConfig&),
-                 bool& (*)(TrainerConfig&),
-                 std::vector<std::int64_t>& (*)(TrainerConfig&)>;
 
 enum class KeyUnit {
   kPlain,
   kBytes,        // "25MiB" may be written
-  kBytesOrAuto,  // and "auto"
+  kBytesOrAuto,  // and "auto", which is any value below 0
 };
 
-// What a value may be; checked when it is set.
+// What a value may be; checked when it is set. Limits that a lower layer checks
+// itself are not repeated here: its errors name the field, and so the key.
 struct KeyRule {
   double min = std::numeric_limits<double>::lowest();
   double max = std::numeric_limits<double>::max();
-  const char* choices = "";  // "lenet|mlp|linear"; of texts
+  // For texts: those that are known. Null: any.
+  std::vector<std::string> (*choices)() = nullptr;
   KeyUnit unit = KeyUnit::kPlain;
 };
 
@@ -76,13 +74,14 @@ const ConfigKey* FindKey(absl::string_view name);
 std::string NearestKey(absl::string_view name);
 std::string NearestSection(absl::string_view name);
 
-// A value of the file or the command line, by its TOML type, into the field.
-// Errors say what the value is and what is wanted, without the place.
-using KeyValue = std::variant<std::string, std::int64_t, double, bool,
-                              std::vector<std::int64_t>>;
+// Puts a value of the file or the command line into the field. `written` is how
+// a number stands there, "5.0", for messages; empty: as FormatValue() has it.
+// Errors say what the value is and what is wanted, without the place. After an
+// error the field is as it was.
 absl::Status SetValue(const ConfigKey& key, const KeyValue& value,
-                      TrainerConfig& config);
-// From the text of the command line: texts need no quotes, lists no brackets.
+                      TrainerConfig& config, absl::string_view written = "");
+// The same from the text of the command line, where texts need no quotes and
+// lists no brackets.
 absl::Status SetFromText(const ConfigKey& key, absl::string_view text,
                          TrainerConfig& config);
 

@@ -1,7 +1,6 @@
 #include <charconv>
-#include <cmath>
-#include <cstdlib>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -15,6 +14,9 @@ namespace troupe::tools {
 namespace {
 
 using List = std::vector<std::int64_t>;
+
+// What "auto" sets where a value below 0 means that.
+constexpr std::int64_t kAutoBytes = -1;
 
 struct Suffix {
   const char* text;
@@ -52,7 +54,7 @@ std::string Quoted(absl::string_view text) {
 }
 
 std::string FormatBytes(std::int64_t bytes) {
-  if (bytes == kAutoBytes) return "\"auto\"";
+  if (bytes < 0) return "\"auto\"";
   for (const Suffix& s : kSuffixes) {
     if (s.text[1] == 'i' && bytes >= s.bytes && bytes % s.bytes == 0) {
       return absl::StrCat("\"", bytes / s.bytes, s.text, "\"");
@@ -80,36 +82,23 @@ absl::Status Wrong(const ConfigKey& key, absl::string_view shown,
       key.name, " = ", shown, ": ", wanted, ", such as ", key.example));
 }
 
-absl::string_view Wanted(const ConfigKey& key) {
+absl::string_view Wanted(const ConfigKey& key, const KeyValue& value) {
   if (key.rule.unit == KeyUnit::kBytesOrAuto) {
     return "must be \"auto\" or a size in bytes";
   }
   if (key.rule.unit == KeyUnit::kBytes) return "must be a size in bytes";
+  const bool is_number = std::holds_alternative<double>(value);
+  if (key.field.type == KeyType::kInteger && is_number) {
+    return "must be a whole number, without fraction or exponent";
+  }
   constexpr absl::string_view kWanted[] = {
       "must be a text", "must be a whole number", "must be a number",
       "must be true or false", "must be a list of whole numbers"};
-  return kWanted[key.field.index()];
+  return kWanted[static_cast<int>(key.field.type)];
 }
 
-absl::Status CheckRange(const ConfigKey& key, double value,
-                        absl::string_view shown) {
-  // Written so that NaN is outside.
-  if (!(value >= key.rule.min)) {
-    return Wrong(key, shown, absl::StrCat("must be at least ", key.rule.min));
-  }
-  if (!(value <= key.rule.max)) {
-    return Wrong(key, shown, absl::StrCat("must be at most ", key.rule.max));
-  }
-  return absl::OkStatus();
-}
-
-// "25MiB", "auto" where the unit has it, or plain digits.
-bool ParseBytes(const ConfigKey& key, absl::string_view text,
-                std::int64_t& bytes) {
-  if (text == "auto" && key.rule.unit == KeyUnit::kBytesOrAuto) {
-    bytes = kAutoBytes;
-    return true;
-  }
+// "25MiB", or plain digits.
+bool ParseBytes(absl::string_view text, std::int64_t& bytes) {
   std::int64_t unit = 1;
   for (const Suffix& s : kSuffixes) {
     if (absl::ConsumeSuffix(&text, s.text)) {
@@ -122,66 +111,55 @@ bool ParseBytes(const ConfigKey& key, absl::string_view text,
          !__builtin_mul_overflow(bytes, unit, &bytes);
 }
 
-// How each type of field takes a value; false where the types do not go
-// together.
-struct Converter {
-  const ConfigKey& key;
-  const KeyValue& value;
+// `value` as the type of the key: whole numbers are numbers too, and some texts
+// are sizes. False where the types do not go together.
+bool Convert(const ConfigKey& key, KeyValue& value) {
+  const auto* text = std::get_if<std::string>(&value);
+  if (text != nullptr && key.rule.unit != KeyUnit::kPlain) {
+    std::int64_t bytes = 0;
+    if (!ParseBytes(*text, bytes)) return false;
+    value = bytes;
+  }
+  const auto* integer = std::get_if<std::int64_t>(&value);
+  if (integer != nullptr && key.field.type == KeyType::kNumber) {
+    value = static_cast<double>(*integer);
+  }
+  return value.index() == static_cast<std::size_t>(key.field.type);
+}
 
-  bool To(std::string& field) const { return Same(field); }
-  bool To(bool& field) const { return Same(field); }
-  bool To(List& field) const { return Same(field); }
-  bool To(std::int64_t& field) const {
-    const auto* text = std::get_if<std::string>(&value);
-    if (text != nullptr && key.rule.unit != KeyUnit::kPlain) {
-      return ParseBytes(key, *text, field);
+// What is wrong with a value of the right type; empty where nothing is.
+struct RuleOf {
+  const KeyRule& rule;
+
+  std::string operator()(const std::string& value) const {
+    if (rule.choices == nullptr) return "";
+    const std::vector<std::string> known = rule.choices();
+    if (absl::c_linear_search(known, value)) return "";
+    return absl::StrCat("must be one of \"", absl::StrJoin(known, "\", \""),
+                        "\"");
+  }
+  std::string operator()(bool) const { return ""; }
+  std::string operator()(double value) const {
+    // Written so that NaN is outside.
+    if (!(value >= rule.min)) {
+      return absl::StrCat("must be at least ", rule.min);
     }
-    return Same(field);
+    if (!(value <= rule.max)) {
+      return absl::StrCat("must be at most ", rule.max);
+    }
+    return "";
   }
-  bool To(double& field) const {
-    const auto* integer = std::get_if<std::int64_t>(&value);
-    if (integer == nullptr) return Same(field);
-    field = static_cast<double>(*integer);
-    return true;
+  std::string operator()(std::int64_t value) const {
+    return (*this)(static_cast<double>(value));
   }
-
-  template <typename T>
-  bool Same(T& field) const {
-    const T* same = std::get_if<T>(&value);
-    if (same != nullptr) field = *same;
-    return same != nullptr;
+  std::string operator()(const List& values) const {
+    for (std::int64_t value : values) {
+      const std::string wrong = (*this)(value);
+      if (!wrong.empty()) return wrong;
+    }
+    return "";
   }
 };
-
-absl::Status CheckRule(const ConfigKey& key, const std::string& value) {
-  const absl::string_view choices = key.rule.choices;
-  if (choices.empty()) return absl::OkStatus();
-  const std::vector<std::string> known = absl::StrSplit(choices, '|');
-  for (const std::string& choice : known) {
-    if (value == choice) return absl::OkStatus();
-  }
-  return absl::InvalidArgumentError(
-      absl::StrCat(key.name, " = ", Quoted(value), ": must be one of \"",
-                   absl::StrJoin(known, "\", \""), "\""));
-}
-absl::Status CheckRule(const ConfigKey&, bool) { return absl::OkStatus(); }
-absl::Status CheckRule(const ConfigKey& key, double value) {
-  return CheckRange(key, value, FormatDouble(value));
-}
-absl::Status CheckRule(const ConfigKey& key, std::int64_t value) {
-  if (value == kAutoBytes && key.rule.unit == KeyUnit::kBytesOrAuto) {
-    return absl::OkStatus();
-  }
-  return CheckRange(key, static_cast<double>(value), absl::StrCat(value));
-}
-absl::Status CheckRule(const ConfigKey& key, const List& values) {
-  for (std::int64_t v : values) {
-    const absl::Status status =
-        CheckRange(key, static_cast<double>(v), Shown(values));
-    if (!status.ok()) return status;
-  }
-  return absl::OkStatus();
-}
 
 bool ParseList(absl::string_view text, List& list) {
   text = absl::StripAsciiWhitespace(text);
@@ -201,18 +179,27 @@ bool ParseList(absl::string_view text, List& list) {
 }  // namespace
 
 absl::Status SetValue(const ConfigKey& key, const KeyValue& value,
-                      TrainerConfig& config) {
-  return std::visit(
-      [&](auto field_of) {
-        auto parsed = field_of(config);
-        if (!Converter{key, value}.To(parsed)) {
-          return Wrong(key, Shown(value), Wanted(key));
-        }
-        absl::Status status = CheckRule(key, parsed);
-        if (status.ok()) field_of(config) = std::move(parsed);
-        return status;
-      },
-      key.field);
+                      TrainerConfig& config, absl::string_view written) {
+  const auto* text = std::get_if<std::string>(&value);
+  const bool has_auto = key.rule.unit == KeyUnit::kBytesOrAuto;
+  if (has_auto && text != nullptr && *text == "auto") {
+    return key.field.set(kAutoBytes, config);
+  }
+  const bool is_number = std::holds_alternative<std::int64_t>(value) ||
+                         std::holds_alternative<double>(value);
+  const std::string shown =
+      is_number && !written.empty() ? std::string(written) : Shown(value);
+  KeyValue converted = value;
+  if (!Convert(key, converted)) return Wrong(key, shown, Wanted(key, value));
+  const std::string wrong = std::visit(RuleOf{key.rule}, converted);
+  if (!wrong.empty()) {
+    if (key.rule.choices == nullptr) return Wrong(key, shown, wrong);
+    return absl::InvalidArgumentError(
+        absl::StrCat(key.name, " = ", shown, ": ", wrong));
+  }
+  const absl::Status status = key.field.set(converted, config);
+  if (status.ok()) return status;
+  return Wrong(key, shown, status.message());
 }
 
 absl::Status SetFromText(const ConfigKey& key, absl::string_view text,
@@ -225,9 +212,7 @@ absl::Status SetFromText(const ConfigKey& key, absl::string_view text,
   std::int64_t integer = 0;
   double number = 0;
   List list;
-  if (std::holds_alternative<std::string& (*)(TrainerConfig&)>(key.field)) {
-    return SetValue(key, value, config);
-  }
+  if (key.field.type == KeyType::kText) return SetValue(key, value, config);
   if (text == "true" || text == "false") {
     value = text == "true";
   } else if (absl::SimpleAtoi(text, &integer)) {
@@ -236,23 +221,14 @@ absl::Status SetFromText(const ConfigKey& key, absl::string_view text,
     value = number;
   }
   // One number is a list of one.
-  const bool wants_list =
-      std::holds_alternative<List& (*)(TrainerConfig&)>(key.field);
-  if (wants_list && ParseList(text, list)) value = list;
-  return SetValue(key, value, config);
+  if (key.field.type == KeyType::kList && ParseList(text, list)) value = list;
+  return SetValue(key, value, config, text);
 }
 
 std::string FormatValue(const ConfigKey& key, const TrainerConfig& config) {
-  return std::visit(
-      [&](auto field_of) {
-        // Fields are reached through a pointer that may also write.
-        const auto& value = field_of(const_cast<TrainerConfig&>(config));
-        if constexpr (std::is_same_v<decltype(value), const std::int64_t&>) {
-          if (key.rule.unit != KeyUnit::kPlain) return FormatBytes(value);
-        }
-        return Shown(KeyValue(value));
-      },
-      key.field);
+  const KeyValue value = key.field.get(config);
+  if (key.rule.unit == KeyUnit::kPlain) return Shown(value);
+  return FormatBytes(std::get<std::int64_t>(value));
 }
 
 }  // namespace troupe::tools

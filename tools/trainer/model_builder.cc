@@ -8,17 +8,17 @@
 
 namespace troupe::tools {
 
-data::SampleSpec SampleSpecOf(const DataConfig& config) {
-  if (config.kind == "cifar10") {
+data::SampleSpec SampleSpecOf(const data::DatasetOptions& options) {
+  if (options.kind == "cifar10") {
     return data::ClassificationSpec({32, 32, 3}, /*num_classes=*/10);
   }
-  if (config.kind != "synthetic") {
+  if (options.kind != "synthetic") {
     return data::ClassificationSpec({28, 28, 1}, /*num_classes=*/10);
   }
-  const nn::Shape input(config.input_shape);
-  return config.num_classes > 0
-             ? data::ClassificationSpec(input, config.num_classes)
-             : data::RegressionSpec(input, config.target_dim);
+  return options.num_classes > 0
+             ? data::ClassificationSpec(options.input_shape,
+                                        options.num_classes)
+             : data::RegressionSpec(options.input_shape, options.target_dim);
 }
 
 absl::StatusOr<std::unique_ptr<nn::Sequential>> MakeModel(
@@ -27,8 +27,7 @@ absl::StatusOr<std::unique_ptr<nn::Sequential>> MakeModel(
   const std::int64_t outputs =
       spec.is_classification() ? spec.num_classes : spec.target_shape.numel();
   const std::int64_t features = spec.input_shape.numel();
-  nn::ModelOptions options;
-  options.bias = config.model.bias;
+  const nn::ModelOptions& options = config.model.options;
   if (config.model.kind == "lenet") {
     auto model = nn::MakeLeNet(spec.input_shape, outputs, options);
     if (model.ok()) return model;
@@ -46,31 +45,6 @@ absl::StatusOr<std::unique_ptr<nn::Sequential>> MakeModel(
                 config.model.widths.end());
   widths.push_back(outputs);
   return nn::MakeMlp(widths, options);
-}
-
-data::DatasetOptions DatasetOptionsOf(const DataConfig& config) {
-  data::DatasetOptions options;
-  options.kind = config.kind;
-  options.path = config.path;
-  options.train_count = config.train_count;
-  options.test_count = config.test_count;
-  options.seed = static_cast<std::uint64_t>(config.seed);
-  options.normalize = config.normalize;
-  options.augment = config.augment;
-  options.input_shape = nn::Shape(config.input_shape);
-  options.num_classes = config.num_classes;
-  options.target_dim = config.target_dim;
-  return options;
-}
-
-nn::SgdOptions SgdOptionsOf(const OptimizerConfig& config) {
-  nn::SgdOptions options;
-  options.lr = config.lr;
-  options.momentum = config.momentum;
-  options.dampening = config.dampening;
-  options.weight_decay = config.weight_decay;
-  options.nesterov = config.nesterov;
-  return options;
 }
 
 }  // namespace troupe::tools

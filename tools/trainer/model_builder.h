@@ -1,10 +1,7 @@
-// From configuration to modules, data set and optimizer: the parts that need
-// no actors.
+// From configuration to modules.
 //
 //   TROUPE_ASSIGN_OR_RETURN(std::unique_ptr<nn::Sequential> model,
 //                           MakeModel(config));
-//   TROUPE_ASSIGN_OR_RETURN(data::DataSplits splits,
-//                           data::OpenDataset(DatasetOptionsOf(config)));
 //
 // A model is made from the configuration alone, before any file is opened, so
 // that it can be checked first.
@@ -18,20 +15,16 @@
 #include "data/dataset.h"
 #include "data/registry.h"
 #include "nn/modules/sequential.h"
-#include "nn/optim/sgd.h"
 #include "tools/trainer/config.h"
 
 namespace troupe::tools {
 
 // What one sample of the configured data set looks like.
-data::SampleSpec SampleSpecOf(const DataConfig& config);
+data::SampleSpec SampleSpecOf(const data::DatasetOptions& options);
 
 // kInvalidArgument, without a place: the model does not take such samples.
 absl::StatusOr<std::unique_ptr<nn::Sequential>> MakeModel(
     const TrainerConfig& config);
-
-data::DatasetOptions DatasetOptionsOf(const DataConfig& config);
-nn::SgdOptions SgdOptionsOf(const OptimizerConfig& config);
 
 }  // namespace troupe::tools
 

@@ -21,8 +21,8 @@ std::string FormatStart(const TrainerConfig& config,
       absl::StrAppend(&text, "; its ", FormatCount(info.first_step),
                       " steps are all that was asked for");
     }
-  } else if (config.checkpoint.resume) {
-    absl::StrAppend(&text, "\nno checkpoint in ", config.checkpoint.dir,
+  } else if (config.job.checkpoint.resume) {
+    absl::StrAppend(&text, "\nno checkpoint in ", config.job.checkpoint.dir,
                     " yet: starting at step 0");
   }
   return text;
@@ -52,7 +52,7 @@ void RunObserver::OnSteps(absl::Span<const actors::StepReport> steps) {
     entry.loss = report.loss;
     entry.accuracy = progress.accuracy;
     entry.samples_per_s = progress.samples_per_s;
-    entry.lr = config_.optimizer.lr;
+    entry.lr = config_.optimizer.sgd.lr;
     entry.time = now_();
     Log(FormatStepJson(entry));
   }

@@ -1,7 +1,7 @@
 // From a checked configuration and its data to the job that the actors run.
 //
 //   TROUPE_ASSIGN_OR_RETURN(data::DataSplits splits,
-//                           data::OpenDataset(DatasetOptionsOf(config.data)));
+//                           data::OpenDataset(loaded.config.data));
 //   TROUPE_ASSIGN_OR_RETURN(actors::JobSpec spec,
 //                           BuildSpec(loaded, splits, files));
 

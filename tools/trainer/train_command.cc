@@ -52,13 +52,13 @@ class Stopper {
 // replaces; refuses those that it would mix with.
 absl::StatusOr<std::vector<std::string>> PrepareCheckpoints(
     const LoadedConfig& loaded, base::FileSystem& files) {
-  const CheckpointConfig& config = loaded.config.checkpoint;
+  const actors::CheckpointOptions& config = loaded.config.job.checkpoint;
   std::vector<std::string> old;
   if (config.dir.empty()) return old;
   TROUPE_RETURN_IF_ERROR(files.CreateFolder(config.dir));
   if (config.resume) return old;
   TROUPE_ASSIGN_OR_RETURN(old, actors::ListCheckpoints(files, config.dir));
-  if (old.empty() || config.replace) return old;
+  if (old.empty() || loaded.config.replace_checkpoints) return old;
   return absl::InvalidArgumentError(absl::StrCat(
       loaded.Where("checkpoint.dir"),
       ": checkpoint.dir has checkpoints of an earlier run, the last is ",
@@ -76,7 +76,7 @@ class Run {
   // The next three in this order: all that can fail before the first step.
   absl::Status OpenData() {
     absl::StatusOr<data::DataSplits> splits =
-        data::OpenDataset(DatasetOptionsOf(loaded_.config.data));
+        data::OpenDataset(loaded_.config.data);
     if (!splits.ok()) return DataError(splits.status());
     TROUPE_ASSIGN_OR_RETURN(spec_, BuildSpec(loaded_, *splits, files_));
     return absl::OkStatus();
@@ -95,10 +95,7 @@ class Run {
       // An empty file first: a path that cannot be written fails here.
       TROUPE_RETURN_IF_ERROR(
           base::WriteWholeFile(files_, config.trace.file, ""));
-      actors::ChromeTrace::Options options;
-      options.first_step = config.trace.first_step;
-      options.steps = config.trace.steps;
-      trace_.emplace(options);
+      trace_.emplace(config.trace.options);
       spec_.trace = &*trace_;
     }
     observer_ = std::make_unique<RunObserver>(
@@ -171,19 +168,19 @@ class Run {
     if (spec_.train->spec().is_classification()) {
       summary.test_accuracy = result.evaluation.accuracy;
     }
-    summary.has_folder = !loaded_.config.checkpoint.dir.empty();
+    summary.has_folder = !loaded_.config.job.checkpoint.dir.empty();
     summary.checkpoint = result.checkpoint;
     summary.resumed_from = observer_->resumed_from();
     summary.trace = loaded_.config.trace.file;
     summary.trace_empty = trace_ && trace_->IsEmpty();
-    const TrainConfig& train = loaded_.config.train;
+    const actors::JobSpec& job = loaded_.config.job;
     const std::string more =
-        train.epochs > 0
+        job.epochs > 0
             ? absl::StrCat(
                   "train.epochs=",
-                  2 * std::max(train.epochs, observer_->EpochOf(result.steps)))
+                  2 * std::max(job.epochs, observer_->EpochOf(result.steps)))
             : absl::StrCat("train.steps=",
-                           2 * std::max(train.steps, result.steps));
+                           2 * std::max(job.steps, result.steps));
     summary.again = FormatCommand(loaded_.file, loaded_.settings);
     summary.longer = FormatCommand(loaded_.file, loaded_.settings, more);
     std::string text = FormatSummary(summary);
