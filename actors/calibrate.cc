@@ -1,7 +1,5 @@
 #include "actors/calibrate.h"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <limits>
 #include <thread>
@@ -65,16 +63,8 @@ double MeasureReduce() {
 
 }  // namespace
 
-int CoreCount() {
-  cpu_set_t cores;
-  if (sched_getaffinity(/*pid=*/0, sizeof(cores), &cores) == 0) {
-    return CPU_COUNT(&cores);
-  }
-  return static_cast<int>(std::thread::hardware_concurrency());
-}
-
-std::int64_t MeasureInlineBytes(int ranks) {
-  if (ranks == 1 || ranks >= CoreCount()) {
+std::int64_t MeasureInlineBytes(int ranks, int cores) {
+  if (ranks == 1 || ranks >= cores) {
     return std::numeric_limits<std::int64_t>::max();
   }
   PingPong ping_pong;

@@ -2,7 +2,8 @@
 // reduction runs: on the compute strand, or handed over to the communication
 // strand.
 //
-//   options.inline_bytes = MeasureInlineBytes(mesh.size());
+//   options.inline_bytes =
+//       MeasureInlineBytes(ranks_here, base::AvailableCores());
 //
 // A hand-over pays where a core is free to reduce while the compute strand goes
 // on. Where every core has a compute strand, the communication strands only
@@ -21,13 +22,10 @@
 namespace troupe::actors {
 
 // Gradient bytes of a rank up to which reducing on the compute strand is
-// cheaper than handing over, for `ranks` compute strands in this process. Takes
-// about 2 ms, or nothing where no core is free or one rank has none to reduce
-// with.
-std::int64_t MeasureInlineBytes(int ranks);
-
-// Cores that this process may use.
-int CoreCount();
+// cheaper than handing over, for `ranks` compute strands in this process on
+// `cores` cores. Takes about 2 ms, or nothing where no core is free or one rank
+// has none to reduce with.
+std::int64_t MeasureInlineBytes(int ranks, int cores);
 
 }  // namespace troupe::actors
 

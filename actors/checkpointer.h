@@ -8,8 +8,8 @@
 #ifndef ACTORS_CHECKPOINTER_H_
 #define ACTORS_CHECKPOINTER_H_
 
-#include "actors/job_runtime.h"
 #include "actors/messages.h"
+#include "actors/process_context.h"
 
 namespace troupe::actors {
 
@@ -19,7 +19,7 @@ struct CheckpointerState {
 
 CheckpointerActor::behavior_type CheckpointerBehavior(
     CheckpointerActor::stateful_pointer<CheckpointerState> self,
-    JobRuntimePtr runtime, SupervisorActor supervisor);
+    ProcessContextPtr process, SupervisorActor supervisor);
 
 }  // namespace troupe::actors
 

@@ -8,9 +8,8 @@ namespace troupe::actors {
 namespace {
 
 comm::Communicator& GroupOf(CommState& state, GroupKind group) {
-  auto& groups =
-      group == GroupKind::kWorld ? state.runtime->world : state.runtime->dp;
-  return *groups[state.rank];
+  return group == GroupKind::kWorld ? *state.context->world
+                                    : *state.context->dp;
 }
 
 Launched Done(const Launch& launch, const absl::Status& status) {
@@ -51,17 +50,16 @@ bool Drive(CommState& state) {
 
 CommState::~CommState() {
   if (!woken) return;
-  runtime->world[rank]->SetWakeup(nullptr);
-  runtime->dp[rank]->SetWakeup(nullptr);
+  context->world->SetWakeup(nullptr);
+  context->dp->SetWakeup(nullptr);
 }
 
 CommActor::behavior_type CommBehavior(
-    CommActor::stateful_pointer<CommState> self, JobRuntimePtr runtime,
-    int rank, SupervisorActor supervisor, ComputeActor compute) {
-  GuardStrand(self, supervisor, rank, "comm");
+    CommActor::stateful_pointer<CommState> self, RankContextPtr context,
+    SupervisorActor supervisor, ComputeActor compute) {
+  GuardStrand(self, supervisor, context->rank, "comm");
   CommState& state = self->state;
-  state.runtime = std::move(runtime);
-  state.rank = rank;
+  state.context = std::move(context);
   state.compute = std::move(compute);
   const auto weak = caf::actor_cast<caf::weak_actor_ptr>(CommActor(self));
   const auto wakeup = [weak, driving = state.driving] {
@@ -73,10 +71,11 @@ CommActor::behavior_type CommBehavior(
   const bool simulated = IsSimulated(self->system());
   // A rank that reduces inline drives its groups on its compute strand, and one
   // strand at a time may touch them.
-  state.woken = simulated || !state.runtime->plan.StageOf(rank).reduce_inline;
+  const pipeline::Plan& plan = *state.context->plan;
+  state.woken = simulated || !plan.StageOf(state.context->rank).reduce_inline;
   if (state.woken) {
-    state.runtime->world[rank]->SetWakeup(wakeup);
-    state.runtime->dp[rank]->SetWakeup(wakeup);
+    state.context->world->SetWakeup(wakeup);
+    state.context->dp->SetWakeup(wakeup);
   }
   return {
       [=](const Launch& launch) { Start(self->state, launch); },

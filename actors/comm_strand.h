@@ -15,15 +15,14 @@
 #include <atomic>
 #include <memory>
 
-#include "actors/job_runtime.h"
 #include "actors/messages.h"
+#include "actors/rank_context.h"
 
 namespace troupe::actors {
 
 struct CommState {
   static inline const char* name = "comm";
-  JobRuntimePtr runtime;
-  int rank = 0;
+  RankContextPtr context;
   ComputeActor compute;
   bool woken = false;  // the groups wake this strand
   // A drive message is under way: one is enough. Shared with the wake-ups,
@@ -35,8 +34,8 @@ struct CommState {
 };
 
 CommActor::behavior_type CommBehavior(
-    CommActor::stateful_pointer<CommState> self, JobRuntimePtr runtime,
-    int rank, SupervisorActor supervisor, ComputeActor compute);
+    CommActor::stateful_pointer<CommState> self, RankContextPtr context,
+    SupervisorActor supervisor, ComputeActor compute);
 
 }  // namespace troupe::actors
 

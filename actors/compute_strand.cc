@@ -1,32 +1,27 @@
 #include "actors/compute_strand.h"
 
-#include <algorithm>
 #include <utility>
 
-#include "actors/calibrate.h"
 #include "actors/strand_guard.h"
 #include "base/check.h"
 
 namespace troupe::actors {
 
-absl::Status ComputeState::Init(Self self, JobRuntimePtr runtime, int rank) {
+absl::Status ComputeState::Init(Self self, RankContextPtr context) {
   self_ = self;
-  runtime_ = std::move(runtime);
-  rank_ = rank;
+  context_ = std::move(context);
   StepRunner::Setup setup;
-  setup.rank = rank;
-  setup.spec = &runtime_->spec;
-  setup.plan = &runtime_->plan;
-  setup.train_table = runtime_->tables[rank];
-  setup.world = runtime_->world[rank].get();
-  setup.dp = runtime_->dp[rank].get();
+  setup.rank = context_->rank;
+  setup.spec = context_->spec.get();
+  setup.plan = context_->plan.get();
+  setup.train_table = context_->train_table;
+  setup.world = context_->world.get();
+  setup.dp = context_->dp.get();
   setup.simulated = IsSimulated(self->system());
-  if (!setup.simulated) {
-    setup.start_threads = std::max(1, CoreCount() / runtime_->plan.mesh.size());
-  }
+  if (!setup.simulated) setup.start_threads = context_->start_threads;
   TROUPE_ASSIGN_OR_RETURN(runner_, StepRunner::Create(setup, this));
-  if (runtime_->checkpoint == nullptr) return absl::OkStatus();
-  return runner_->Restore(*runtime_->checkpoint);
+  if (context_->checkpoint == nullptr) return absl::OkStatus();
+  return runner_->Restore(*context_->checkpoint);
 }
 
 absl::Status ComputeState::Enqueue(const RunSteps& steps) {
@@ -44,7 +39,7 @@ absl::Status ComputeState::OnLaunched(const Launched& launched) {
 }
 
 absl::Status ComputeState::OnTransfer(const Transfer& transfer) {
-  if (transfer.generation != runtime_->generation) return absl::OkStatus();
+  if (transfer.generation != context_->generation) return absl::OkStatus();
   runner_->Deliver(transfer);
   return Go();
 }
@@ -62,6 +57,7 @@ absl::Status ComputeState::OnResume() {
 absl::Status ComputeState::Go() {
   // A resume is under way: it comes after the news that is in the mailbox.
   if (resuming_) return absl::OkStatus();
+  const TestHooks* const hooks = context_->hooks;
   while (true) {
     if (!running_) {
       if (queue_.empty()) return absl::OkStatus();
@@ -73,7 +69,9 @@ absl::Status ComputeState::Go() {
         return absl::OkStatus();
       case StepRunner::State::kYielded:
         resuming_ = true;
-        if (runtime_->mailbox_rounds) rounds_left_ = runtime_->mailbox_rounds();
+        if (hooks != nullptr && hooks->mailbox_rounds) {
+          rounds_left_ = hooks->mailbox_rounds();
+        }
         self_->send(self_, resume_atom::value);
         return absl::OkStatus();
       case StepRunner::State::kDone:
@@ -94,8 +92,10 @@ absl::Status ComputeState::BeginNext() {
 
 void ComputeState::FinishStep() {
   running_ = false;
-  if (runtime_->after_step && runner_->kind() == StepKind::kTrain) {
-    runtime_->after_step(rank_, runner_->step(), runner_->arena());
+  const TestHooks* const hooks = context_->hooks;
+  if (hooks != nullptr && hooks->after_step &&
+      runner_->kind() == StepKind::kTrain) {
+    hooks->after_step(context_->rank, runner_->step(), runner_->arena());
   }
   done_.losses.push_back(runner_->loss());
   if (++next_in_front_ < queue_.front().steps.size()) return;
@@ -117,7 +117,7 @@ void ComputeState::Launch(int action, GroupKind group,
 void ComputeState::Send(bool forward, int micro_batch,
                         const nn::Tensor& tensor) {
   Transfer transfer;
-  transfer.generation = runtime_->generation;
+  transfer.generation = context_->generation;
   transfer.step = runner_->step();
   transfer.kind = runner_->kind();
   transfer.forward = forward;
@@ -128,13 +128,14 @@ void ComputeState::Send(bool forward, int micro_batch,
 }
 
 ComputeActor::behavior_type ComputeBehavior(ComputeState::Self self,
-                                            JobRuntimePtr runtime, int rank,
+                                            RankContextPtr context,
                                             SupervisorActor supervisor) {
+  const int rank = context->rank;
   GuardStrand(self, supervisor, rank, "compute");
   const auto check = [=](const absl::Status& status) {
     if (!status.ok()) ReportFailure(self, supervisor, rank, "compute", status);
   };
-  check(self->state.Init(self, std::move(runtime), rank));
+  check(self->state.Init(self, std::move(context)));
   return {
       [=](const ComputePeersPtr& peers) { self->state.Wire(peers); },
       [=](const RunSteps& steps) { check(self->state.Enqueue(steps)); },

@@ -18,8 +18,8 @@
 #include <memory>
 #include <vector>
 
-#include "actors/job_runtime.h"
 #include "actors/messages.h"
+#include "actors/rank_context.h"
 #include "actors/step_runner.h"
 
 namespace troupe::actors {
@@ -31,7 +31,7 @@ class ComputeState : public StepRunner::Host {
 
   ~ComputeState() override = default;
 
-  absl::Status Init(Self self, JobRuntimePtr runtime, int rank);
+  absl::Status Init(Self self, RankContextPtr context);
   void Wire(ComputePeersPtr peers) { peers_ = std::move(peers); }
 
   absl::Status Enqueue(const RunSteps& steps);
@@ -54,8 +54,7 @@ class ComputeState : public StepRunner::Host {
   void Send(bool forward, int micro_batch, const nn::Tensor& tensor) override;
 
   Self self_ = nullptr;
-  JobRuntimePtr runtime_;
-  int rank_ = 0;
+  RankContextPtr context_;
   ComputePeersPtr peers_;
   std::unique_ptr<StepRunner> runner_;
   std::deque<RunSteps> queue_;
@@ -67,7 +66,7 @@ class ComputeState : public StepRunner::Host {
 };
 
 ComputeActor::behavior_type ComputeBehavior(ComputeState::Self self,
-                                            JobRuntimePtr runtime, int rank,
+                                            RankContextPtr context,
                                             SupervisorActor supervisor);
 
 }  // namespace troupe::actors

@@ -21,23 +21,24 @@ void AddMember(Crew& crew, const Handle& actor, int rank, std::string name) {
 
 }  // namespace
 
-SupervisorActor SpawnCrew(caf::actor_system& system, JobRuntimePtr runtime) {
-  const int ranks = runtime->plan.mesh.size();
-  const pipeline::Mesh& mesh = runtime->plan.mesh;
+SupervisorActor SpawnCrew(caf::actor_system& system,
+                          const ProcessContextPtr& process) {
+  const pipeline::Mesh& mesh = process->plan->mesh;
   auto crew = std::make_shared<Crew>();
   SupervisorActor supervisor =
-      SpawnStrand(system, SupervisorBehavior, runtime, crew);
+      SpawnStrand(system, SupervisorBehavior, process, crew);
   std::vector<ComputeActor> computes;
   std::vector<CommActor> comms;
-  for (int rank = 0; rank < ranks; ++rank) {
+  for (const RankContextPtr& context : process->ranks) {
+    const int rank = context->rank;
     LoaderActor loader =
-        SpawnStrand(system, LoaderBehavior, runtime, rank, supervisor);
+        SpawnStrand(system, LoaderBehavior, context, supervisor);
     ComputeActor compute =
-        SpawnStrand(system, ComputeBehavior, runtime, rank, supervisor);
+        SpawnStrand(system, ComputeBehavior, context, supervisor);
     CommActor comm =
-        SpawnStrand(system, CommBehavior, runtime, rank, supervisor, compute);
+        SpawnStrand(system, CommBehavior, context, supervisor, compute);
     RankActor rank_actor =
-        system.spawn(RankBehavior, runtime, rank, supervisor, loader, compute);
+        system.spawn(RankBehavior, context, supervisor, loader, compute);
     AddMember(*crew, rank_actor, rank, "rank");
     AddMember(*crew, loader, rank, "loader");
     AddMember(*crew, compute, rank, "compute");
@@ -46,8 +47,9 @@ SupervisorActor SpawnCrew(caf::actor_system& system, JobRuntimePtr runtime) {
     computes.push_back(compute);
     comms.push_back(comm);
   }
-  for (int rank = 0; rank < ranks; ++rank) {
-    const pipeline::Mesh::Coords at = mesh.CoordsOf(rank);
+  for (const RankContextPtr& context : process->ranks) {
+    const int rank = context->rank;
+    const pipeline::Mesh::Coords& at = context->coords;
     auto peers = std::make_shared<ComputePeers>();
     peers->rank = crew->ranks[rank];
     peers->comm = comms[rank];
@@ -60,7 +62,7 @@ SupervisorActor SpawnCrew(caf::actor_system& system, JobRuntimePtr runtime) {
     caf::anon_send(computes[rank], ComputePeersPtr(std::move(peers)));
   }
   crew->checkpointer =
-      SpawnStrand(system, CheckpointerBehavior, runtime, supervisor);
+      SpawnStrand(system, CheckpointerBehavior, process, supervisor);
   AddMember(*crew, crew->checkpointer, /*rank=*/-1, "checkpointer");
   // The crew is complete before the supervisor reads it.
   caf::anon_send(supervisor, begin_atom::value);

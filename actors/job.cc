@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "actors/crew.h"
-#include "actors/job_runtime.h"
+#include "actors/job_setup.h"
 #include "actors/thread_supply.h"
 #include "base/check.h"
 #include "base/exception_text.h"
@@ -25,28 +25,28 @@ struct SystemConfig : caf::actor_system_config {
 
 class LocalJob : public Job {
  public:
-  explicit LocalJob(JobRuntimePtr runtime)
-      : runtime_(std::move(runtime)), system_(config_) {
-    supervisor_ = SpawnCrew(system_, runtime_);
+  explicit LocalJob(ProcessContextPtr process)
+      : process_(std::move(process)), system_(config_) {
+    supervisor_ = SpawnCrew(system_, process_);
   }
   ~LocalJob() override {
     // A job that was not waited for ends as if it had been cancelled.
-    if (!runtime_->outcome.HasBeenSet()) {
+    if (!process_->outcome.HasBeenSet()) {
       Failure failure;
       failure.actor = "job";
       failure.code = static_cast<int>(absl::StatusCode::kCancelled);
       failure.message = "the job was destroyed before it had ended";
       caf::anon_send(supervisor_, failure);
-      runtime_->outcome.Wait().IgnoreError();
+      process_->outcome.Wait().IgnoreError();
     }
     supervisor_ = nullptr;
   }
 
   void RequestStop() override { caf::anon_send(supervisor_, halt_atom::value); }
-  absl::StatusOr<JobResult> Wait() override { return runtime_->outcome.Wait(); }
+  absl::StatusOr<JobResult> Wait() override { return process_->outcome.Wait(); }
 
  private:
-  JobRuntimePtr runtime_;
+  ProcessContextPtr process_;
   SystemConfig config_;
   caf::actor_system system_;
   SupervisorActor supervisor_;
@@ -64,20 +64,20 @@ absl::StatusOr<std::string> DescribeKernels(const JobSpec& spec) {
 
 absl::StatusOr<std::unique_ptr<Job>> StartLocalJob(const JobSpec& spec,
                                                    JobObserver* observer) {
-  TROUPE_ASSIGN_OR_RETURN(JobRuntimePtr runtime,
-                          MakeJobRuntime(spec, observer));
-  TROUPE_RETURN_IF_ERROR(CheckThreadSupply(runtime->plan.mesh.size()));
+  TROUPE_ASSIGN_OR_RETURN(ProcessContextPtr process, SetUpJob(spec, observer));
+  TROUPE_RETURN_IF_ERROR(
+      CheckThreadSupply(static_cast<int>(process->ranks.size())));
   if (observer != nullptr) {
     JobInfo info;
-    info.plan = runtime->plan;
-    info.first_step = runtime->first_step;
-    info.steps = runtime->steps;
-    info.sampler = runtime->sampler;
-    if (runtime->checkpoint) info.resumed_from = runtime->checkpoint->path();
+    info.plan = *process->plan;
+    info.first_step = process->span->first_step;
+    info.steps = process->span->steps;
+    info.sampler = process->span->sampler;
+    if (process->checkpoint) info.resumed_from = process->checkpoint->path();
     TROUPE_ASSIGN_OR_RETURN(info.kernels, DescribeKernels(spec));
     observer->OnStart(info);
   }
-  return std::make_unique<LocalJob>(std::move(runtime));
+  return std::make_unique<LocalJob>(std::move(process));
 }
 
 }  // namespace

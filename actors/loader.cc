@@ -9,14 +9,13 @@
 namespace troupe::actors {
 namespace {
 
-absl::Status Open(LoaderState& state, int rank) {
-  state.rank = rank;
-  const JobSpec& spec = state.runtime->spec;
-  const pipeline::Plan& plan = state.runtime->plan;
-  const std::int64_t first_step = state.runtime->first_step;
+absl::Status Open(LoaderState& state) {
+  const JobSpec& spec = *state.context->spec;
+  const pipeline::Plan& plan = *state.context->plan;
+  const RunSpan& span = *state.context->span;
   state.allocator = std::make_unique<nn::CachingAllocator>();
   data::Share share;
-  share.rank = plan.mesh.CoordsOf(rank).dp;
+  share.rank = state.context->coords.dp;
   share.world = plan.mesh.dp();
   share.micro_batch_size = plan.micro_batch_size;
   data::SamplerOptions sampler;
@@ -27,7 +26,7 @@ absl::Status Open(LoaderState& state, int rank) {
       state.train,
       data::BatchSource::Create(spec.train, sampler, share, *state.allocator));
   TROUPE_RETURN_IF_ERROR(
-      state.train->Load(state.runtime->SamplerStateAt(first_step)));
+      state.train->Load(span.SamplerStateAt(span.first_step)));
   if (spec.test == nullptr) return absl::OkStatus();
   TROUPE_ASSIGN_OR_RETURN(state.test, data::EvaluationSource::Create(
                                           spec.test, share, *state.allocator));
@@ -35,10 +34,10 @@ absl::Status Open(LoaderState& state, int rank) {
 }
 
 void Trace(const LoaderState& state, std::int64_t step, TracePhase phase) {
-  TraceSink* trace = state.runtime->spec.trace;
+  TraceSink* trace = state.context->spec->trace;
   if (trace == nullptr || !trace->Wants(step)) return;
   TraceEvent event;
-  event.rank = state.rank;
+  event.rank = state.context->rank;
   event.track = TraceTrack::kLoader;
   event.kind = TraceKind::kLoad;
   event.phase = phase;
@@ -51,7 +50,7 @@ absl::Status LoadTraining(LoaderState& state, std::int64_t step,
                           StepBatches& batches) {
   Trace(state, step, TracePhase::kBegin);
   TROUPE_RETURN_IF_ERROR(
-      state.train->At(step - state.runtime->first_step, batches));
+      state.train->At(step - state.context->span->first_step, batches));
   Trace(state, step, TracePhase::kEnd);
   return absl::OkStatus();
 }
@@ -80,11 +79,12 @@ absl::StatusOr<Loaded> Load(LoaderState& state, const LoadRequest& request) {
 }  // namespace
 
 LoaderActor::behavior_type LoaderBehavior(
-    LoaderActor::stateful_pointer<LoaderState> self, JobRuntimePtr runtime,
-    int rank, SupervisorActor supervisor) {
+    LoaderActor::stateful_pointer<LoaderState> self, RankContextPtr context,
+    SupervisorActor supervisor) {
+  const int rank = context->rank;
   GuardStrand(self, supervisor, rank, "loader");
-  self->state.runtime = std::move(runtime);
-  if (absl::Status status = Open(self->state, rank); !status.ok()) {
+  self->state.context = std::move(context);
+  if (absl::Status status = Open(self->state); !status.ok()) {
     ReportFailure(self, supervisor, rank, "loader", status);
   }
   return {[=](const LoadRequest& request) -> caf::result<Loaded> {

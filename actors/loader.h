@@ -14,8 +14,8 @@
 #include <memory>
 #include <optional>
 
-#include "actors/job_runtime.h"
 #include "actors/messages.h"
+#include "actors/rank_context.h"
 #include "data/batch_source.h"
 #include "nn/tensor/allocator.h"
 
@@ -23,16 +23,15 @@ namespace troupe::actors {
 
 struct LoaderState {
   static inline const char* name = "loader";
-  JobRuntimePtr runtime;
-  int rank = 0;
+  RankContextPtr context;
   std::unique_ptr<nn::CachingAllocator> allocator;
   std::optional<data::BatchSource> train;
   std::optional<data::EvaluationSource> test;
 };
 
 LoaderActor::behavior_type LoaderBehavior(
-    LoaderActor::stateful_pointer<LoaderState> self, JobRuntimePtr runtime,
-    int rank, SupervisorActor supervisor);
+    LoaderActor::stateful_pointer<LoaderState> self, RankContextPtr context,
+    SupervisorActor supervisor);
 
 }  // namespace troupe::actors
 

@@ -17,25 +17,25 @@ constexpr std::int64_t kChunkStepsMax = 256;
 
 }  // namespace
 
-void RankState::Init(Self self, JobRuntimePtr runtime, int rank,
+void RankState::Init(Self self, RankContextPtr context,
                      SupervisorActor supervisor, LoaderActor loader,
                      ComputeActor compute) {
   self_ = self;
-  runtime_ = std::move(runtime);
-  rank_ = rank;
+  context_ = std::move(context);
   supervisor_ = std::move(supervisor);
   loader_ = std::move(loader);
   compute_ = std::move(compute);
-  granted_ = requested_ = runtime_->first_step;
+  granted_ = requested_ = context_->span->first_step;
   LoadAhead();
 }
 
 void RankState::LoadAhead() {
-  const JobSpec& spec = runtime_->spec;
+  const JobSpec& spec = *context_->spec;
   const std::int64_t limit =
       std::max<std::int64_t>(spec.prefetch_steps, 2 * chunk_);
-  while (requested_ < runtime_->steps && ahead_ < limit) {
-    const std::int64_t count = std::min(chunk_, runtime_->steps - requested_);
+  while (requested_ < context_->span->steps && ahead_ < limit) {
+    const std::int64_t count =
+        std::min(chunk_, context_->span->steps - requested_);
     RequestLoad(StepKind::kTrain, requested_, count);
     requested_ += count;
     ahead_ += count;
@@ -48,7 +48,7 @@ void RankState::RequestLoad(StepKind kind, std::int64_t first,
                             std::int64_t count) {
   LoadRequest request{kind, first, count};
   const auto timeout = std::chrono::nanoseconds(
-      absl::ToInt64Nanoseconds(runtime_->spec.timeout));
+      absl::ToInt64Nanoseconds(context_->spec->timeout));
   self_->request(loader_, timeout, request)
       .then(
           [this, kind](Loaded& loaded) {
@@ -58,7 +58,7 @@ void RankState::RequestLoad(StepKind kind, std::int64_t first,
           [this, first](const caf::error& error) {
             // The loader has reported its own failure; this is for silence.
             const absl::Status status = FromError(self_->system(), error);
-            ReportFailure(self_, supervisor_, rank_, "loader",
+            ReportFailure(self_, supervisor_, context_->rank, "loader",
                           absl::Status(status.code(),
                                        absl::StrCat("loading step ", first + 1,
                                                     ": ", status.message())));
@@ -84,7 +84,7 @@ void RankState::OnLoaded(Loaded& loaded) {
 }
 
 void RankState::OnGrant(const Grant& grant) {
-  if (grant.generation != runtime_->generation) return;
+  if (grant.generation != context_->generation) return;
   granted_ = std::max(granted_, grant.until);
   Dispatch();
 }
@@ -120,8 +120,8 @@ void RankState::OnStepsDone(const StepsDone& done) {
   }
   --runs_;
   Progress progress;
-  progress.generation = runtime_->generation;
-  progress.rank = rank_;
+  progress.generation = context_->generation;
+  progress.rank = context_->rank;
   progress.first = done.first;
   progress.losses = done.losses;
   self_->send(supervisor_, std::move(progress));
@@ -137,8 +137,8 @@ void RankState::OnEvaluate(std::int64_t step) {
 void RankState::OnEvaluationLoaded(Loaded& loaded) {
   if (loaded.steps.empty()) {  // the rank's part of the test set is done
     Evaluated evaluated;
-    evaluated.generation = runtime_->generation;
-    evaluated.rank = rank_;
+    evaluated.generation = context_->generation;
+    evaluated.rank = context_->rank;
     evaluated.step = evaluation_step_;
     evaluated.loss = {Bits(sum_), Bits(count_), Bits(correct_)};
     self_->send(supervisor_, evaluated);
@@ -159,8 +159,8 @@ void RankState::OnEvaluated(const StepsDone& done) {
   }
   // No step, but a sign of life: a long evaluation is no silence.
   Progress alive;
-  alive.generation = runtime_->generation;
-  alive.rank = rank_;
+  alive.generation = context_->generation;
+  alive.rank = context_->rank;
   alive.first = evaluation_step_;
   self_->send(supervisor_, std::move(alive));
   RequestLoad(StepKind::kEvaluate,
@@ -168,12 +168,12 @@ void RankState::OnEvaluated(const StepsDone& done) {
 }
 
 RankActor::behavior_type RankBehavior(RankState::Self self,
-                                      JobRuntimePtr runtime, int rank,
+                                      RankContextPtr context,
                                       SupervisorActor supervisor,
                                       LoaderActor loader,
                                       ComputeActor compute) {
-  GuardStrand(self, supervisor, rank, "rank");
-  self->state.Init(self, std::move(runtime), rank, std::move(supervisor),
+  GuardStrand(self, supervisor, context->rank, "rank");
+  self->state.Init(self, std::move(context), std::move(supervisor),
                    std::move(loader), std::move(compute));
   return {
       [=](const Grant& grant) { self->state.OnGrant(grant); },

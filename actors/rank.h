@@ -18,8 +18,8 @@
 #include <cstdint>
 #include <deque>
 
-#include "actors/job_runtime.h"
 #include "actors/messages.h"
+#include "actors/rank_context.h"
 
 namespace troupe::actors {
 
@@ -28,9 +28,8 @@ class RankState {
   static inline const char* name = "rank";
   using Self = RankActor::stateful_pointer<RankState>;
 
-  void Init(Self self, JobRuntimePtr runtime, int rank,
-            SupervisorActor supervisor, LoaderActor loader,
-            ComputeActor compute);
+  void Init(Self self, RankContextPtr context, SupervisorActor supervisor,
+            LoaderActor loader, ComputeActor compute);
 
   void OnGrant(const Grant& grant);
   void OnStepsDone(const StepsDone& done);
@@ -49,8 +48,7 @@ class RankState {
   static constexpr int kRunsMax = 2;
 
   Self self_ = nullptr;
-  JobRuntimePtr runtime_;
-  int rank_ = 0;
+  RankContextPtr context_;
   SupervisorActor supervisor_;
   LoaderActor loader_;
   ComputeActor compute_;
@@ -69,7 +67,7 @@ class RankState {
 };
 
 RankActor::behavior_type RankBehavior(RankState::Self self,
-                                      JobRuntimePtr runtime, int rank,
+                                      RankContextPtr context,
                                       SupervisorActor supervisor,
                                       LoaderActor loader, ComputeActor compute);
 

@@ -13,6 +13,8 @@ namespace {
 
 // A window of granted steps lasts about so long: a stop takes no longer.
 constexpr double kWindowSeconds = 0.03;
+// Limit on the steps of a window, however short they are.
+constexpr std::int64_t kWindowStepsMax = 1024;
 
 std::chrono::nanoseconds Nanoseconds(absl::Duration duration) {
   return std::chrono::nanoseconds(absl::ToInt64Nanoseconds(duration));
@@ -26,15 +28,19 @@ std::int64_t NextMultiple(std::int64_t step, std::int64_t every,
 
 }  // namespace
 
-void SupervisorState::Init(Self self, JobRuntimePtr runtime, CrewPtr crew) {
+void SupervisorState::Init(Self self, ProcessContextPtr process, CrewPtr crew) {
   self_ = self;
-  runtime_ = std::move(runtime);
+  process_ = std::move(process);
   crew_ = std::move(crew);
   start_ = self->clock().now();
-  done_.assign(runtime_->plan.mesh.size(), runtime_->first_step);
-  granted_ = window_step_ = runtime_->first_step;
+  window_max_ = kWindowStepsMax;
+  if (process_->hooks != nullptr && process_->hooks->window_max > 0) {
+    window_max_ = process_->hooks->window_max;
+  }
+  done_.assign(process_->plan->mesh.size(), process_->span->first_step);
+  granted_ = window_step_ = process_->span->first_step;
   // What a resumed job starts from is saved already.
-  if (runtime_->checkpoint) snapshot_at_ = runtime_->first_step;
+  if (process_->checkpoint) snapshot_at_ = process_->span->first_step;
 }
 
 double SupervisorState::Seconds() const {
@@ -54,20 +60,20 @@ void SupervisorState::OnBegin() {
   for (const Crew::Member& member : crew_->members) {
     self_->monitor(caf::actor_cast<caf::actor_addr>(member.actor));
   }
-  self_->delayed_send(self_, Nanoseconds(runtime_->spec.timeout),
+  self_->delayed_send(self_, Nanoseconds(process_->spec->timeout),
                       watch_atom::value);
   boundary_ = NextBoundary();
   halted_ || Committed() == boundary_ ? AtBoundary() : GrantSteps();
 }
 
 std::int64_t SupervisorState::NextBoundary() const {
-  const JobSpec& spec = runtime_->spec;
+  const JobSpec& spec = *process_->spec;
   const std::int64_t step = Committed();
-  std::int64_t next = std::max(step, runtime_->steps);
+  std::int64_t next = std::max(step, process_->span->steps);
   if (spec.test) {
     next = NextMultiple(step, spec.eval_every, next);
     if (spec.eval_each_epoch) {
-      next = std::min(next, runtime_->EpochEndAfter(step));
+      next = std::min(next, process_->span->EpochEndAfter(step));
     }
   }
   if (!spec.checkpoint.dir.empty()) {
@@ -84,12 +90,12 @@ void SupervisorState::GrantSteps() {
   if (until == granted_) return;
   granted_ = until;
   for (const RankActor& rank : crew_->ranks) {
-    self_->send(rank, Grant{runtime_->generation, until});
+    self_->send(rank, Grant{process_->generation, until});
   }
 }
 
 void SupervisorState::OnProgress(const Progress& progress) {
-  if (progress.generation != runtime_->generation || doing_ == Doing::kEnded) {
+  if (progress.generation != process_->generation || doing_ == Doing::kEnded) {
     return;
   }
   ++progress_marks_;
@@ -103,9 +109,9 @@ void SupervisorState::OnProgress(const Progress& progress) {
     const double pace =
         (seconds - window_seconds_) / double(committed - window_step_);
     const double fits = pace > 0 ? kWindowSeconds / pace : 1e9;
-    window_ = std::clamp<std::int64_t>(
-        static_cast<std::int64_t>(std::min(fits, 1e9)), 1,
-        std::min(2 * window_, runtime_->window_max));
+    window_ =
+        std::clamp<std::int64_t>(static_cast<std::int64_t>(std::min(fits, 1e9)),
+                                 1, std::min(2 * window_, window_max_));
     window_step_ = committed;
     window_seconds_ = seconds;
   }
@@ -126,31 +132,32 @@ void SupervisorState::ReportSteps(const Progress& progress) {
         progress.first + static_cast<std::int64_t>(reports.size()) + 1;
     report.loss = loss.mean();
     report.accuracy = loss.accuracy();
-    report.samples = runtime_->plan.global_batch_size;
+    report.samples = process_->plan->global_batch_size;
     report.seconds = Seconds();
     reports.push_back(report);
   }
   if (reports.empty()) return;
   result_.loss = reports.back().loss;
-  if (runtime_->observer) runtime_->observer->OnSteps(reports);
+  if (process_->observer) process_->observer->OnSteps(reports);
 }
 
 bool SupervisorState::AtEnd() const {
-  return halted_ || Committed() >= runtime_->steps;
+  return halted_ || Committed() >= process_->span->steps;
 }
 
 bool SupervisorState::EvaluationDue() const {
-  const JobSpec& spec = runtime_->spec;
+  const JobSpec& spec = *process_->spec;
   const std::int64_t step = Committed();
   if (spec.test == nullptr || evaluated_at_ == step || halted_) return false;
   if (AtEnd()) return true;
-  if (step == runtime_->first_step) return false;
+  if (step == process_->span->first_step) return false;
   return (spec.eval_every > 0 && step % spec.eval_every == 0) ||
-         (spec.eval_each_epoch && runtime_->EpochEndAfter(step - 1) == step);
+         (spec.eval_each_epoch &&
+          process_->span->EpochEndAfter(step - 1) == step);
 }
 
 bool SupervisorState::CheckpointDue() const {
-  const CheckpointOptions& options = runtime_->spec.checkpoint;
+  const CheckpointOptions& options = process_->spec->checkpoint;
   const std::int64_t step = Committed();
   if (options.dir.empty() || snapshot_at_ == step) return false;
   return AtEnd() || (options.every > 0 && step % options.every == 0);
@@ -167,7 +174,7 @@ void SupervisorState::AtBoundary() {
     doing_ = Doing::kSaving;
   } else if (AtEnd()) {
     result_.steps = Committed();
-    result_.stopped = Committed() < runtime_->steps;
+    result_.stopped = Committed() < process_->span->steps;
     result_.seconds = Seconds();
     End(result_);
   } else {
@@ -187,7 +194,7 @@ void SupervisorState::Evaluate() {
 }
 
 void SupervisorState::OnEvaluated(const Evaluated& evaluated) {
-  if (evaluated.generation != runtime_->generation ||
+  if (evaluated.generation != process_->generation ||
       doing_ != Doing::kEvaluating) {
     return;
   }
@@ -211,19 +218,19 @@ void SupervisorState::OnEvaluated(const Evaluated& evaluated) {
   report.count = static_cast<std::int64_t>(count);
   result_.evaluation = report;
   evaluated_at_ = report.step;
-  if (runtime_->observer) runtime_->observer->OnEvaluation(report);
+  if (process_->observer) process_->observer->OnEvaluation(report);
   AtBoundary();
 }
 
 void SupervisorState::Save() {
-  const pipeline::Mesh& mesh = runtime_->plan.mesh;
+  const pipeline::Mesh& mesh = process_->plan->mesh;
   save_.step = Committed();
   save_.stages.assign(mesh.pp(), nullptr);
   snapshots_left_ = save_.stages.size();
   for (int stage = 0; stage < mesh.pp(); ++stage) {
     const int rank = mesh.RankOf({/*dp=*/0, stage});
     self_
-        ->request(crew_->ranks[rank], Nanoseconds(runtime_->spec.timeout),
+        ->request(crew_->ranks[rank], Nanoseconds(process_->spec->timeout),
                   snapshot_atom::value, save_.step)
         .then([this, stage](
                   const SnapshotPtr& snapshot) { OnSnapshot(stage, snapshot); },
@@ -243,7 +250,7 @@ void SupervisorState::OnSnapshot(std::size_t stage,
   snapshot_at_ = save_.step;
   writing_ = true;
   self_
-      ->request(crew_->checkpointer, Nanoseconds(runtime_->spec.timeout),
+      ->request(crew_->checkpointer, Nanoseconds(process_->spec->timeout),
                 std::move(save_))
       .then([this](const Saved& saved) { OnSaved(saved); },
             [this](const caf::error& error) {
@@ -259,8 +266,8 @@ void SupervisorState::OnSaved(const Saved& saved) {
   if (doing_ == Doing::kEnded) return;
   writing_ = false;
   result_.checkpoint = saved.path;
-  if (runtime_->observer) {
-    runtime_->observer->OnCheckpoint(saved.step, saved.path);
+  if (process_->observer) {
+    process_->observer->OnCheckpoint(saved.step, saved.path);
   }
   if (doing_ == Doing::kSaving) AtBoundary();
 }
@@ -284,12 +291,12 @@ void SupervisorState::OnWatch() {
     Fail(MakeFailure(
         -1, "supervisor",
         absl::DeadlineExceededError(absl::StrCat(
-            "no progress for ", absl::FormatDuration(runtime_->spec.timeout),
+            "no progress for ", absl::FormatDuration(process_->spec->timeout),
             " (", where, " of ", granted_, " granted steps)"))));
     return;
   }
   watched_marks_ = progress_marks_;
-  self_->delayed_send(self_, Nanoseconds(runtime_->spec.timeout),
+  self_->delayed_send(self_, Nanoseconds(process_->spec->timeout),
                       watch_atom::value);
 }
 
@@ -320,12 +327,12 @@ void SupervisorState::Fail(const Failure& failure) {
 void SupervisorState::End(absl::StatusOr<JobResult> result) {
   if (doing_ == Doing::kEnded) return;
   doing_ = Doing::kEnded;
-  if (!result.ok()) runtime_->AbortGroups(result.status());
+  if (!result.ok()) process_->AbortGroups(result.status());
   for (const Crew::Member& member : crew_->members) {
     self_->demonitor(caf::actor_cast<caf::actor_addr>(member.actor));
     caf::anon_send_exit(member.actor, caf::exit_reason::user_shutdown);
   }
-  runtime_->outcome.Set(std::move(result));
+  process_->outcome.Set(std::move(result));
   crew_->ranks.clear();
   crew_->members.clear();
   crew_->checkpointer = nullptr;
@@ -333,9 +340,9 @@ void SupervisorState::End(absl::StatusOr<JobResult> result) {
 }
 
 SupervisorActor::behavior_type SupervisorBehavior(SupervisorState::Self self,
-                                                  JobRuntimePtr runtime,
+                                                  ProcessContextPtr process,
                                                   CrewPtr crew) {
-  self->state.Init(self, std::move(runtime), std::move(crew));
+  self->state.Init(self, std::move(process), std::move(crew));
   self->set_down_handler([=](caf::down_msg& down) {
     self->state.OnDown(down.source, down.reason);
   });

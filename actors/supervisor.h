@@ -29,8 +29,8 @@
 #include <string>
 #include <vector>
 
-#include "actors/job_runtime.h"
 #include "actors/messages.h"
+#include "actors/process_context.h"
 
 namespace troupe::actors {
 
@@ -53,7 +53,7 @@ class SupervisorState {
   static inline const char* name = "supervisor";
   using Self = SupervisorActor::stateful_pointer<SupervisorState>;
 
-  void Init(Self self, JobRuntimePtr runtime, CrewPtr crew);
+  void Init(Self self, ProcessContextPtr process, CrewPtr crew);
   void OnBegin();
   void OnProgress(const Progress& progress);
   void OnEvaluated(const Evaluated& evaluated);
@@ -85,7 +85,7 @@ class SupervisorState {
   bool AtEnd() const;
 
   Self self_ = nullptr;
-  JobRuntimePtr runtime_;
+  ProcessContextPtr process_;
   CrewPtr crew_;
   Doing doing_ = Doing::kSteps;
   std::chrono::steady_clock::time_point start_;
@@ -94,6 +94,7 @@ class SupervisorState {
   std::int64_t granted_ = 0;
   std::int64_t boundary_ = 0;
   std::int64_t window_ = 1;
+  std::int64_t window_max_ = 0;
   double window_seconds_ = 0;  // when the current pace was last taken
   std::int64_t window_step_ = 0;
   // Before `begin` the crew is still being spawned, in another thread: what
@@ -112,7 +113,7 @@ class SupervisorState {
 };
 
 SupervisorActor::behavior_type SupervisorBehavior(SupervisorState::Self self,
-                                                  JobRuntimePtr runtime,
+                                                  ProcessContextPtr process,
                                                   CrewPtr crew);
 
 }  // namespace troupe::actors

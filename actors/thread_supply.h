@@ -2,7 +2,7 @@
 // -u, a container's pids limit) that is met in the middle of a spawn would end
 // the process, or leave actors behind that wait for others.
 //
-//   TROUPE_RETURN_IF_ERROR(CheckThreadSupply(plan.mesh.size()));
+//   TROUPE_RETURN_IF_ERROR(CheckThreadSupply(process.ranks.size()));
 
 #ifndef ACTORS_THREAD_SUPPLY_H_
 #define ACTORS_THREAD_SUPPLY_H_
@@ -14,7 +14,8 @@
 
 namespace troupe::actors {
 
-// Of a job of `ranks` ranks in one process: docs/threads.md.
+// Number of threads of a job with `ranks` ranks in this process:
+// docs/threads.md.
 int JobThreads(int ranks);
 
 // Starts a thread that runs the function; throws std::system_error where there

@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "actors/crew.h"
-#include "actors/job_runtime.h"
+#include "actors/job_setup.h"
 #include "base/check.h"
 #include "caf/scheduled_actor.hpp"
 #include "caf/scheduler/test_coordinator.hpp"
@@ -117,28 +117,25 @@ Simulation::Simulation(const JobSpec& spec, SimulationOptions options)
 }
 
 absl::StatusOr<JobResult> Simulation::Run(JobObserver* observer) {
-  TROUPE_ASSIGN_OR_RETURN(JobRuntimePtr runtime,
-                          MakeJobRuntime(spec_, observer));
-  plan_ = runtime->plan;
-  if (options_.edit_table) {
-    for (std::size_t rank = 0; rank < runtime->tables.size(); ++rank) {
-      options_.edit_table(static_cast<int>(rank), runtime->tables[rank]);
-    }
-  }
   SimulatedConfig config;
   caf::actor_system system(config);
   SeededScheduler scheduler(system, options_.seed);
-  runtime->window_max = 1 + scheduler.draws().Bits32() % 4;
-  runtime->mailbox_rounds = [&scheduler] {
+  TestHooks hooks;
+  hooks.edit_table = options_.edit_table;
+  hooks.window_max = 1 + scheduler.draws().Bits32() % 4;
+  hooks.mailbox_rounds = [&scheduler] {
     return static_cast<int>(scheduler.draws().Bits32() % 4);
   };
-  runtime->after_step = [&](int rank, std::int64_t step,
-                            const nn::ParameterArena& arena) {
+  hooks.after_step = [&](int rank, std::int64_t step,
+                         const nn::ParameterArena& arena) {
     scheduler.Mix(HashOf(arena.values()));
     if (options_.after_step) options_.after_step(rank, step, arena);
   };
-  SupervisorActor supervisor = SpawnCrew(system, runtime);
-  while (!runtime->outcome.HasBeenSet()) {
+  TROUPE_ASSIGN_OR_RETURN(ProcessContextPtr process,
+                          SetUpJob(spec_, observer, &hooks));
+  plan_ = *process->plan;
+  SupervisorActor supervisor = SpawnCrew(system, process);
+  while (!process->outcome.HasBeenSet()) {
     if (++messages_ <= options_.messages_max && scheduler.Step()) continue;
     Failure failure;
     failure.actor = "simulation";
@@ -148,7 +145,7 @@ absl::StatusOr<JobResult> Simulation::Run(JobObserver* observer) {
             ? absl::StrCat("no end after ", options_.messages_max, " messages")
             : "the job stands still and no timer is set";
     caf::anon_send(supervisor, failure);
-    while (!runtime->outcome.HasBeenSet() && scheduler.Step()) {
+    while (!process->outcome.HasBeenSet() && scheduler.Step()) {
     }
   }
   // The actors still have their exit messages to read.
@@ -157,7 +154,7 @@ absl::StatusOr<JobResult> Simulation::Run(JobObserver* observer) {
       dynamic_cast<caf::scheduler::test_coordinator&>(system.scheduler()).jobs;
   while (!jobs.empty()) scheduler.Step();
   trace_hash_ = scheduler.hash();
-  return runtime->outcome.Wait();
+  return process->outcome.Wait();
 }
 
 }  // namespace troupe::actors

@@ -1,0 +1,47 @@
+// Where a job's result is put, once, and waited for.
+//
+//   JobOutcome outcome;
+//   outcome.Set(result);                      // in the job's last actor
+//   absl::StatusOr<JobResult> result = outcome.Wait();
+//
+// Threads: any.
+
+#ifndef ACTORS_JOB_OUTCOME_H_
+#define ACTORS_JOB_OUTCOME_H_
+
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/synchronization/notification.h"
+#include "actors/job.h"
+
+namespace troupe::actors {
+
+class JobOutcome {
+ public:
+  // The first call counts.
+  void Set(absl::StatusOr<JobResult> result) {
+    absl::MutexLock lock(&mutex_);
+    if (done_.HasBeenNotified()) return;
+    result_ = std::move(result);
+    done_.Notify();
+  }
+  bool HasBeenSet() const { return done_.HasBeenNotified(); }
+  absl::StatusOr<JobResult> Wait() {
+    done_.WaitForNotification();
+    absl::MutexLock lock(&mutex_);
+    return result_;
+  }
+
+ private:
+  absl::Mutex mutex_;
+  absl::Notification done_;
+  absl::StatusOr<JobResult> result_ ABSL_GUARDED_BY(mutex_) =
+      absl::UnknownError("the job has not ended");
+};
+
+}  // namespace troupe::actors
+
+#endif  // ACTORS_JOB_OUTCOME_H_

@@ -1,0 +1,202 @@
+#include "actors/job_setup.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "actors/calibrate.h"
+#include "base/check.h"
+#include "base/cpu_cores.h"
+#include "comm/local/local_group.h"
+
+namespace troupe::actors {
+namespace {
+
+absl::Status CheckSpec(const JobSpec& spec) {
+  const char* missing = !spec.model       ? "model"
+                        : !spec.loss      ? "loss"
+                        : !spec.optimizer ? "optimizer"
+                        : !spec.train     ? "train"
+                                          : nullptr;
+  if (missing != nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("JobSpec: ", missing, " is not set"));
+  }
+  const std::pair<const char*, std::int64_t> counts[] = {
+      {"steps", spec.steps}, {"epochs", spec.epochs}};
+  for (const auto& [name, count] : counts) {
+    if (count >= 0) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("JobSpec: ", name, " is ", count, ", at least 0"));
+  }
+  if (spec.steps > 0 && spec.epochs > 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("JobSpec: steps is ", spec.steps, " and epochs is ",
+                     spec.epochs, "; set one of them"));
+  }
+  return absl::OkStatus();
+}
+
+// Collectives of one rank in flight: every bucket of a step, and the loss.
+int InFlightMax(const pipeline::Plan& plan) {
+  std::size_t buckets = 0;
+  for (const pipeline::StagePlan& stage : plan.stages) {
+    buckets = std::max(buckets, stage.buckets.size());
+  }
+  int in_flight = comm::LocalGroupOptions().in_flight_max;
+  while (in_flight < static_cast<int>(buckets) + 1) in_flight *= 2;
+  return in_flight;
+}
+
+absl::Status CheckSize(const pipeline::Plan& plan) {
+  if (plan.mesh.size() > comm::kLocalGroupSizeMax) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "mesh ", plan.mesh.ToString(), " has ", plan.mesh.size(),
+        " ranks; one process has at most ", comm::kLocalGroupSizeMax));
+  }
+  if (InFlightMax(plan) > comm::kLocalGroupInFlightMax) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a stage has more than ", comm::kLocalGroupInFlightMax - 1,
+                     " gradient buckets; make bucket_bytes larger"));
+  }
+  return absl::OkStatus();
+}
+
+// The contexts of all ranks, with one group for the whole job and one for each
+// stage.
+std::vector<RankContextPtr> MakeRanks(const ProcessContext& process) {
+  const pipeline::Plan& plan = *process.plan;
+  const pipeline::Mesh& mesh = plan.mesh;
+  comm::LocalGroupOptions options;
+  options.in_flight_max = InFlightMax(plan);
+  options.size = mesh.size();
+  auto world = comm::MakeLocalGroup(options);
+  std::vector<std::unique_ptr<comm::Communicator>> dp(mesh.size());
+  options.size = mesh.dp();
+  for (int stage = 0; stage < mesh.pp(); ++stage) {
+    auto group = comm::MakeLocalGroup(options);
+    for (int i = 0; i < mesh.dp(); ++i) {
+      dp[mesh.RankOf({i, stage})] = std::move(group[i]);
+    }
+  }
+  std::vector<RankContextPtr> ranks;
+  for (int rank = 0; rank < mesh.size(); ++rank) {
+    auto context = std::make_shared<RankContext>();
+    context->rank = rank;
+    context->coords = mesh.CoordsOf(rank);
+    context->generation = process.generation;
+    context->spec = process.spec;
+    context->plan = process.plan;
+    context->span = process.span;
+    context->checkpoint = process.checkpoint;
+    context->train_table = plan.StageOf(rank).train;
+    context->world = std::move(world[rank]);
+    context->dp = std::move(dp[rank]);
+    context->start_threads = std::max(1, process.cores / mesh.size());
+    context->hooks = process.hooks;
+    if (process.hooks != nullptr && process.hooks->edit_table) {
+      process.hooks->edit_table(rank, context->train_table);
+    }
+    ranks.push_back(std::move(context));
+  }
+  return ranks;
+}
+
+data::SamplerOptions SamplerOptionsOf(const JobSpec& spec,
+                                      const pipeline::Plan& plan) {
+  data::SamplerOptions options;
+  options.dataset_size = spec.train->size();
+  options.global_batch_size = plan.global_batch_size;
+  options.seed = spec.seed;
+  options.shuffle = spec.shuffle;
+  options.data = spec.data;
+  return options;
+}
+
+// The newest checkpoint, where the spec asks to go on from one and there is
+// one; else null.
+absl::StatusOr<std::shared_ptr<const Checkpoint>> OpenStart(
+    const JobSpec& spec, base::FileSystem& files) {
+  if (!spec.checkpoint.resume || spec.checkpoint.dir.empty()) return nullptr;
+  const absl::StatusOr<std::string> latest =
+      FindLatestCheckpoint(files, spec.checkpoint.dir);
+  if (absl::IsNotFound(latest.status())) return nullptr;
+  TROUPE_RETURN_IF_ERROR(latest.status());
+  TROUPE_ASSIGN_OR_RETURN(Checkpoint checkpoint,
+                          Checkpoint::Open(files, *latest));
+  if (checkpoint.state().seed != spec.seed) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        *latest, " was written with seed ", checkpoint.state().seed,
+        ", this job has ", spec.seed, "; set train.seed to go on with it"));
+  }
+  return std::make_shared<const Checkpoint>(std::move(checkpoint));
+}
+
+// The steps of the run, from where `checkpoint` (or nothing) left off.
+absl::StatusOr<std::shared_ptr<const RunSpan>> MakeSpan(
+    const JobSpec& spec, const pipeline::Plan& plan,
+    const Checkpoint* checkpoint) {
+  TROUPE_ASSIGN_OR_RETURN(data::Sampler sampler,
+                          data::Sampler::Create(SamplerOptionsOf(spec, plan)));
+  auto span = std::make_shared<RunSpan>(std::move(sampler));
+  if (checkpoint != nullptr) {
+    span->first_step = checkpoint->state().step;
+    const absl::Status status = span->sampler.Load(checkpoint->state().sampler);
+    if (!status.ok()) {
+      return absl::Status(status.code(), absl::StrCat(checkpoint->path(), ": ",
+                                                      status.message()));
+    }
+  }
+  span->steps = spec.epochs > 0
+                    ? span->first_step + span->sampler.BatchesUntil(spec.epochs)
+                    : spec.steps;
+  return span;
+}
+
+absl::StatusOr<std::shared_ptr<const pipeline::Plan>> MakeJobPlan(
+    const JobSpec& spec, int cores) {
+  pipeline::PlanOptions options = spec.plan;
+  const std::unique_ptr<nn::Optimizer> optimizer = spec.optimizer();
+  if (optimizer == nullptr) {
+    return absl::InvalidArgumentError("JobSpec: optimizer made none");
+  }
+  options.reductions.update_needs_all_buckets = optimizer->NeedsAllBuckets();
+  options.fuse_updates = options.fuse_updates && optimizer->IsElementwise();
+  if (options.inline_bytes < 0) {
+    options.inline_bytes = MeasureInlineBytes(options.mesh.size(), cores);
+  }
+  TROUPE_ASSIGN_OR_RETURN(
+      pipeline::Plan plan,
+      pipeline::MakePlan(options, spec.model, spec.train->spec().input_shape,
+                         spec.dtype, spec.device));
+  TROUPE_RETURN_IF_ERROR(CheckSize(plan));
+  return std::make_shared<const pipeline::Plan>(std::move(plan));
+}
+
+}  // namespace
+
+absl::StatusOr<ProcessContextPtr> SetUpJob(const JobSpec& spec,
+                                           JobObserver* observer,
+                                           const TestHooks* hooks) {
+  TROUPE_RETURN_IF_ERROR(CheckSpec(spec));
+  auto process = std::make_shared<ProcessContext>();
+  process->spec = std::make_shared<const JobSpec>(spec);
+  process->cores = base::AvailableCores();
+  TROUPE_ASSIGN_OR_RETURN(process->plan, MakeJobPlan(spec, process->cores));
+  process->generation = 1;
+  process->files = spec.checkpoint.files;
+  if (process->files == nullptr) {
+    process->own_files = std::make_unique<base::PosixFileSystem>();
+    process->files = process->own_files.get();
+  }
+  TROUPE_ASSIGN_OR_RETURN(process->checkpoint,
+                          OpenStart(spec, *process->files));
+  TROUPE_ASSIGN_OR_RETURN(
+      process->span, MakeSpan(spec, *process->plan, process->checkpoint.get()));
+  process->observer = observer;
+  process->hooks = hooks;
+  process->ranks = MakeRanks(*process);
+  return process;
+}
+
+}  // namespace troupe::actors

@@ -1,0 +1,65 @@
+// What the actors of one process share: the ranks that live in it, the machine
+// as it may use it, and the ways out of it (files, observer, outcome).
+//
+//   TROUPE_ASSIGN_OR_RETURN(ProcessContextPtr process,
+//                           SetUpJob(spec, observer));
+//   SpawnCrew(system, process);
+//   process->outcome.Wait();
+//
+// Whatever counts ranks of a machine counts `ranks.size()`: those of this
+// process, on the cores that it may run on.
+//
+// Threads: constant but for the outcome, so any number may read.
+
+#ifndef ACTORS_PROCESS_CONTEXT_H_
+#define ACTORS_PROCESS_CONTEXT_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "actors/checkpoint/checkpoint.h"
+#include "actors/job.h"
+#include "actors/job_outcome.h"
+#include "actors/job_spec.h"
+#include "actors/rank_context.h"
+#include "actors/run_span.h"
+#include "actors/test_hooks.h"
+#include "base/file_system.h"
+#include "pipeline/plan.h"
+
+namespace troupe::actors {
+
+struct ProcessContext {
+  std::shared_ptr<const JobSpec> spec;
+  std::shared_ptr<const pipeline::Plan> plan;
+  std::shared_ptr<const RunSpan> span;
+  std::int32_t generation = 0;
+  // What a resumed job starts from; null: fresh.
+  std::shared_ptr<const Checkpoint> checkpoint;
+
+  // The ranks that live here, by ascending rank.
+  std::vector<RankContextPtr> ranks;
+  int cores = 1;  // that this process may run on
+
+  // Where checkpoints are: the spec's files, or the real disk.
+  base::FileSystem* files = nullptr;
+  std::unique_ptr<base::FileSystem> own_files;
+
+  JobObserver* observer = nullptr;   // may be null
+  const TestHooks* hooks = nullptr;  // null in production
+  mutable JobOutcome outcome;
+
+  // Ends all collectives of the ranks that live here.
+  void AbortGroups(const absl::Status& status) const {
+    for (const RankContextPtr& rank : ranks) {
+      rank->world->Abort(status);
+      rank->dp->Abort(status);
+    }
+  }
+};
+using ProcessContextPtr = std::shared_ptr<const ProcessContext>;
+
+}  // namespace troupe::actors
+
+#endif  // ACTORS_PROCESS_CONTEXT_H_

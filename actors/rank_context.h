@@ -1,0 +1,54 @@
+// What the actors of one rank work with, and nothing of the other ranks.
+//
+//   RankContextPtr context = process.ranks[0];   // SetUpJob() makes them
+//   context->plan->StageOf(context->rank);
+//   context->dp->Start(collective, /*after=*/comm::Event());
+//
+// `spec` and `plan` are shared by all ranks of the process, and equal in all
+// processes; the rest is the rank's own.
+//
+// Threads: constant, so any number may read. Of what it points at, the
+// communicators belong to the rank's communication strand, or to its compute
+// strand where it reduces inline (comm/communicator.h).
+
+#ifndef ACTORS_RANK_CONTEXT_H_
+#define ACTORS_RANK_CONTEXT_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "actors/checkpoint/checkpoint.h"
+#include "actors/job_spec.h"
+#include "actors/run_span.h"
+#include "actors/test_hooks.h"
+#include "comm/communicator.h"
+#include "pipeline/plan.h"
+
+namespace troupe::actors {
+
+struct RankContext {
+  int rank = 0;
+  pipeline::Mesh::Coords coords;
+  std::int32_t generation = 0;
+
+  std::shared_ptr<const JobSpec> spec;
+  std::shared_ptr<const pipeline::Plan> plan;
+  std::shared_ptr<const RunSpan> span;
+  // What a resumed job starts from; null: fresh.
+  std::shared_ptr<const Checkpoint> checkpoint;
+
+  // The rank's table for training: the plan's, unless a test bends it.
+  pipeline::StepTable train_table;
+  // The rank in the group of the whole job, and in that of its stage.
+  std::unique_ptr<comm::Communicator> world;
+  std::unique_ptr<comm::Communicator> dp;
+  // Number of threads that fill the parameters before the first step.
+  int start_threads = 1;
+
+  const TestHooks* hooks = nullptr;  // null in production
+};
+using RankContextPtr = std::shared_ptr<const RankContext>;
+
+}  // namespace troupe::actors
+
+#endif  // ACTORS_RANK_CONTEXT_H_

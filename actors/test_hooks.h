@@ -1,0 +1,40 @@
+// Where tests and the simulator reach into a job. Production passes none.
+//
+//   TestHooks hooks;
+//   hooks.after_step = [&](int rank, std::int64_t step, const auto& arena) {
+//     seen[rank] = CopyOf(arena.values());
+//   };
+//   SetUpJob(spec, /*observer=*/nullptr, &hooks);   // hooks outlive the job
+//
+// A hook that is not set does nothing.
+//
+// Threads: edit_table in the caller of SetUpJob(); the others on each rank's
+// compute strand, so on several at once unless the job is simulated.
+
+#ifndef ACTORS_TEST_HOOKS_H_
+#define ACTORS_TEST_HOOKS_H_
+
+#include <cstdint>
+#include <functional>
+
+#include "nn/arena/parameter_arena.h"
+#include "pipeline/schedule.h"
+
+namespace troupe::actors {
+
+struct TestHooks {
+  // Bends a rank's table for training, to plant bugs.
+  std::function<void(int rank, pipeline::StepTable& table)> edit_table;
+  // Called after each training step of each rank.
+  std::function<void(int rank, std::int64_t step,
+                     const nn::ParameterArena& arena)>
+      after_step;
+  // How often a yielding strand looks into its mailbox before it goes on.
+  std::function<int()> mailbox_rounds;
+  // Limit on the steps granted ahead of the slowest rank; 0: production's.
+  std::int64_t window_max = 0;
+};
+
+}  // namespace troupe::actors
+
+#endif  // ACTORS_TEST_HOOKS_H_
