@@ -40,7 +40,7 @@ absl::Status ComputeState::OnLaunched(const Launched& launched) {
 
 absl::Status ComputeState::OnTransfer(const Transfer& transfer) {
   if (transfer.generation != context_->generation) return absl::OkStatus();
-  runner_->Deliver(transfer);
+  TROUPE_RETURN_IF_ERROR(runner_->Deliver(transfer));
   return Go();
 }
 

@@ -23,6 +23,7 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "pipeline/schedule.h"
 
 namespace troupe::actors {
 
@@ -45,6 +46,8 @@ struct TraceEvent {
   TraceKind kind = TraceKind::kAction;
   TracePhase phase = TracePhase::kInstant;
   std::int64_t step = 0;
+  // What runs, where `kind` is an action, a collective or an update.
+  pipeline::ActionKind action = pipeline::ActionKind::kForward;
   int bucket = -1;  // where it concerns one
   std::string name;
 };

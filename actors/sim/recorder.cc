@@ -5,7 +5,6 @@
 #include <tuple>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/check.h"
@@ -90,9 +89,9 @@ class Checker {
     return absl::StrCat(event.step, ":", event.name);
   }
 
-  // RU: the collective updates the bucket as it reduces it.
+  // Whether the collective updates the bucket as it reduces it.
   static bool Updates(const TraceEvent& event) {
-    return absl::StartsWith(event.name, "RU");
+    return event.action == pipeline::ActionKind::kReduceUpdateBucket;
   }
 
   int ParametersIn(const TraceEvent& event) const {

@@ -1,10 +1,10 @@
-// StepRunner's parameters and optimizer states, out of and into memory.
+// A chunk's parameters and optimizer states, out of and into memory.
 
 #include <cstring>
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "actors/step_runner.h"
+#include "actors/chunk.h"
 
 namespace troupe::actors {
 namespace {
@@ -18,25 +18,19 @@ nn::Tensor Clone(const nn::Tensor& tensor, nn::CachingAllocator& allocator) {
 
 }  // namespace
 
-SnapshotPtr StepRunner::MakeSnapshot(std::int64_t step) {
-  auto snapshot = std::make_shared<Snapshot>();
-  snapshot->step = step;
-  snapshot->rank = setup_.rank;
-  CheckpointShard& tensors = snapshot->tensors;
-  nn::CachingAllocator& allocator = kernels_->allocator();
+void Chunk::CopyInto(CheckpointShard& shard) {
+  nn::CachingAllocator& allocator = kernels_.allocator();
   for (const nn::ArenaSlot& slot : arena_->slots()) {
-    tensors.model.push_back(
+    shard.model.push_back(
         {slot.parameter->name, Clone(slot.parameter->value, allocator)});
     for (const auto& [name, state] : arena_->states()) {
-      tensors.optimizer.push_back(
-          {absl::StrCat(slot.parameter->name, ".", name),
-           Clone(arena_->View(state, slot), allocator)});
+      shard.optimizer.push_back({absl::StrCat(slot.parameter->name, ".", name),
+                                 Clone(arena_->View(state, slot), allocator)});
     }
   }
-  return snapshot;
 }
 
-absl::Status StepRunner::Restore(const Checkpoint& checkpoint) {
+absl::Status Chunk::Restore(const Checkpoint& checkpoint) {
   for (const nn::ArenaSlot& slot : arena_->slots()) {
     const std::string& name = slot.parameter->name;
     TROUPE_RETURN_IF_ERROR(checkpoint.ReadModel(name, slot.parameter->value));

@@ -1,0 +1,260 @@
+#include "actors/chunk.h"
+
+#include <string>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "pipeline/partition.h"
+
+namespace troupe::actors {
+
+// What a chunk holds of one micro-batch between its forward and its backward.
+struct Chunk::MicroBatch {
+  nn::Tape tape;
+  nn::Tensor received_activation, received_gradient;
+  nn::Tensor input;   // watched, where it came from another chunk
+  nn::Tensor output;  // the loss, on the last chunk
+  nn::Tensor input_gradient;
+};
+
+absl::StatusOr<std::unique_ptr<Chunk>> Chunk::Create(const Setup& setup,
+                                                     Listener* listener) {
+  std::unique_ptr<Chunk> chunk(new Chunk(setup, listener));
+  TROUPE_RETURN_IF_ERROR(chunk->Init());
+  return chunk;
+}
+
+Chunk::Chunk(const Setup& setup, Listener* listener)
+    : setup_(setup),
+      listener_(listener),
+      first_(setup.stage == 0),
+      last_(setup.stage + 1 == static_cast<int>(setup.plan->stages.size())),
+      kernels_(*setup.kernels) {}
+
+Chunk::~Chunk() = default;
+
+absl::Status Chunk::Init() {
+  const JobSpec& spec = *setup_.spec;
+  TROUPE_ASSIGN_OR_RETURN(
+      module_,
+      pipeline::BuildStage(spec.model, setup_.plan->cuts, setup_.stage));
+  TROUPE_RETURN_IF_ERROR(MakeArena());
+  arena_->Initialize(spec.seed);
+  for (const nn::ArenaSlot& slot : arena_->slots()) {
+    bucket_of_.push_back(slot.bucket);
+  }
+  optimizer_ = spec.optimizer();
+  optimizer_->Attach(*arena_);
+  for (int k = 0; k < arena_->num_buckets(); ++k) {
+    updates_.push_back(
+        std::make_shared<BucketUpdate>(setup_.kernels, optimizer_, arena_, k));
+  }
+  buckets_.resize(arena_->num_buckets());
+  micro_batches_ = std::vector<MicroBatch>(setup_.plan->micro_batches);
+  return absl::OkStatus();
+}
+
+absl::Status Chunk::MakeArena() {
+  const pipeline::Plan& plan = *setup_.plan;
+  const pipeline::StagePlan& stage = plan.stages[setup_.stage];
+  absl::flat_hash_map<std::string, nn::Parameter*> by_name;
+  for (nn::Parameter* parameter : module_->Parameters()) {
+    by_name[parameter->name] = parameter;
+  }
+  const auto parameters = [&](const std::vector<int>& numbers) {
+    std::vector<nn::Parameter*> chosen;
+    for (int i : numbers) chosen.push_back(by_name[stage.parameters[i]]);
+    return chosen;
+  };
+  std::vector<std::vector<nn::Parameter*>> buckets;
+  for (const std::vector<int>& bucket : stage.buckets) {
+    buckets.push_back(parameters(bucket));
+  }
+  nn::ParameterArena::Options options;
+  options.frozen = parameters(stage.frozen);
+  options.pad_elems *= plan.mesh.dp();
+  options.threads = setup_.start_threads;
+  // A bucket that one micro-batch completes is soon updated: the next one can
+  // have the memory of its gradients. Several micro-batches add to all buckets.
+  options.keep_grads = buckets.size() < 2 || plan.micro_batches > 1;
+  TROUPE_ASSIGN_OR_RETURN(arena_, nn::ParameterArena::Create(
+                                      buckets, options, kernels_.allocator()));
+  return absl::OkStatus();
+}
+
+void Chunk::BeginStep(StepKind kind, std::int64_t step, StepBatches batches) {
+  kind_ = kind;
+  step_ = step;
+  batches_ = std::move(batches);
+  counting_ = false;
+  for (Bucket& bucket : buckets_) bucket = {};
+  if (kind == StepKind::kTrain) arena_->BeginStep();
+}
+
+absl::Status Chunk::AsModelType(const nn::Tensor& loaded,
+                                nn::Tensor* converted) {
+  const nn::DType dtype = setup_.spec->dtype;
+  if (loaded.dtype() == dtype) {
+    *converted = loaded;
+    return absl::OkStatus();
+  }
+  *converted = nn::Tensor::Empty(loaded.shape(), dtype, kernels_.allocator());
+  return kernels_.Copy(loaded, *converted);
+}
+
+absl::StatusOr<nn::Tensor> Chunk::Input(int m) {
+  MicroBatch& micro = micro_batches_[m];
+  nn::Tensor input;
+  if (first_) {
+    TROUPE_RETURN_IF_ERROR(AsModelType(batches_[m].inputs, &input));
+  } else {
+    input = std::exchange(micro.received_activation, nn::Tensor());
+    if (kind_ == StepKind::kTrain)
+      input = micro.input = micro.tape.Watch(input);
+  }
+  return input;
+}
+
+nn::Tensor Chunk::Loss(nn::Context& ctx, int m, const nn::Tensor& output) {
+  nn::Tensor target = batches_[m].targets;
+  if (nn::IsFloating(target.dtype())) {
+    const absl::Status status = AsModelType(batches_[m].targets, &target);
+    if (!status.ok()) return ctx.Fail(status);
+  }
+  return setup_.spec->loss(ctx, output, target);
+}
+
+absl::Status Chunk::Forward(int m) {
+  MicroBatch& micro = micro_batches_[m];
+  const bool train = kind_ == StepKind::kTrain;
+  if (train) micro.tape.Reset();
+  nn::Context ctx(kernels_, train ? &micro.tape : nullptr);
+  ctx.set_training(train);
+  TROUPE_ASSIGN_OR_RETURN(const nn::Tensor input, Input(m));
+  micro.output = (*module_)(ctx, input);
+  if (last_) micro.output = Loss(ctx, m, micro.output);
+  if (ctx.ok()) return absl::OkStatus();
+  return absl::Status(ctx.status().code(),
+                      absl::StrCat("step ", step_ + 1, ", micro-batch ", m,
+                                   ": ", ctx.status().message()));
+}
+
+const nn::Tensor& Chunk::output(int m) const {
+  return micro_batches_[m].output;
+}
+
+void Chunk::ReceiveActivation(int m, const nn::Tensor& tensor) {
+  micro_batches_[m].received_activation = tensor.Detached();
+}
+
+void Chunk::ReceiveGradient(int m, const nn::Tensor& tensor) {
+  micro_batches_[m].received_gradient = tensor.Detached();
+}
+
+nn::Tensor Chunk::TakeInputGradient(int m) {
+  return std::exchange(micro_batches_[m].input_gradient, nn::Tensor());
+}
+
+void Chunk::BeginBackward(int m, Mode mode) {
+  MicroBatch& micro = micro_batches_[m];
+  counting_ = m + 1 == static_cast<int>(batches_.size());
+  if (counting_) {
+    // A split backward's inputs add to no gradient, and weights of earlier
+    // micro-batches may still come: no bucket is complete yet.
+    weights_begun_ = mode != Mode::kInputs;
+    if (mode != Mode::kWeights) CountGradients(micro.tape);
+    // A bucket that this micro-batch does not touch is complete already.
+    TellWhatIsDone();
+  }
+  backward_.emplace(
+      Backward{nn::BackwardPass(micro.tape, kernels_,
+                                static_cast<nn::GradientSink&>(*this), mode),
+               m, mode});
+  if (mode == Mode::kWeights) return;
+  backward_->pass.Seed(micro.output,
+                       last_ ? nn::Tensor() : micro.received_gradient);
+  micro.output = nn::Tensor();
+  micro.received_gradient = nn::Tensor();
+}
+
+absl::StatusOr<bool> Chunk::NextPiece() {
+  TROUPE_ASSIGN_OR_RETURN(const bool more, backward_->pass.Next());
+  if (more) return true;
+  const Mode mode = backward_->mode;
+  MicroBatch& micro = micro_batches_[backward_->micro_batch];
+  backward_.reset();
+  if (mode != Mode::kWeights && !first_) {
+    TROUPE_ASSIGN_OR_RETURN(micro.input_gradient,
+                            micro.tape.InputGradOrZeros(kernels_, micro.input));
+    micro.input = nn::Tensor();
+  }
+  if (mode != Mode::kInputs) micro.tape.Reset();
+  return false;
+}
+
+void Chunk::CountGradients(const nn::Tape& tape) {
+  for (const nn::Parameter* parameter : tape.parameters()) {
+    Bucket& bucket = buckets_[bucket_of_[parameter->index]];
+    ++bucket.grads_left;
+    ++bucket.readers_left;
+  }
+}
+
+void Chunk::TellWhatIsDone() {
+  for (int k = 0; k < static_cast<int>(buckets_.size()); ++k) TellIfDone(k);
+}
+
+void Chunk::TellIfDone(int k) {
+  Bucket& bucket = buckets_[k];
+  if (bucket.grads_left == 0 && weights_begun_ && !bucket.ready) {
+    bucket.ready = true;
+    arena_->ZeroUnwritten(k);
+    setup_.trace->BucketReady(k);
+    listener_->BucketReady(k);
+  }
+  if (bucket.readers_left == 0 && !bucket.released) {
+    bucket.released = true;
+    listener_->BucketReleased(k);
+  }
+}
+
+void Chunk::GradientNeeded(nn::Parameter& parameter) {
+  arena_->HoldGrads(bucket_of_[parameter.index]);
+}
+
+void Chunk::GradientComplete(nn::Parameter& parameter) {
+  if (!counting_) return;
+  const int bucket = bucket_of_[parameter.index];
+  setup_.trace->GradientComplete(parameter.name, bucket);
+  --buckets_[bucket].grads_left;
+  TellIfDone(bucket);
+}
+
+void Chunk::LastReaderDone(nn::Parameter& parameter) {
+  if (!counting_) return;
+  const int bucket = bucket_of_[parameter.index];
+  --buckets_[bucket].readers_left;
+  TellIfDone(bucket);
+}
+
+comm::Collective Chunk::Reduce(int bucket) const {
+  return comm::AllReduce(comm::ReduceOp::kSum, arena_->BucketGrads(bucket));
+}
+
+comm::Collective Chunk::ReduceUpdate(int bucket,
+                                     const nn::StepScalars& scalars) {
+  updates_[bucket]->set_scalars(scalars);
+  return comm::ReduceUpdate(comm::ReduceOp::kSum, arena_->BucketGrads(bucket),
+                            updates_[bucket]);
+}
+
+absl::Status Chunk::Update(int bucket, const nn::StepScalars& scalars) {
+  TROUPE_RETURN_IF_ERROR(
+      optimizer_->Update(kernels_, scalars, *arena_, bucket));
+  arena_->ReleaseGrads(bucket);
+  return absl::OkStatus();
+}
+
+}  // namespace troupe::actors

@@ -1,0 +1,166 @@
+// One contiguous part of the model on one rank: module, parameters, optimizer,
+// and what its micro-batches hold between forward and backward. The table says
+// when each part of it runs; the chunk knows neither tables nor other ranks.
+//
+//   TROUPE_ASSIGN_OR_RETURN(auto chunk, Chunk::Create(setup, &listener));
+//   chunk->BeginStep(StepKind::kTrain, step, batches);
+//   TROUPE_RETURN_IF_ERROR(chunk->Forward(0));
+//   chunk->BeginBackward(0, nn::BackwardPass::Mode::kWhole);
+//   while (*chunk->NextPiece()) {          // the listener hears of buckets
+//   }
+//   ... reduce chunk->arena().BucketGrads(k) over the replicas ...
+//   TROUPE_RETURN_IF_ERROR(chunk->Update(k, scalars));
+//
+// What comes from a neighbouring chunk is given by ReceiveActivation and
+// ReceiveGradient before it is needed; what goes to one is there as output()
+// after a forward and TakeInputGradient() after a backward. Sums keep the order
+// of the backwards, so their micro-batches come in order.
+//
+// Errors: kInvalidArgument and what kernels return, naming step, micro-batch
+// and module.
+// Threads: one at a time. Several chunks of one rank share kernels.
+
+#ifndef ACTORS_CHUNK_H_
+#define ACTORS_CHUNK_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "actors/bucket_update.h"
+#include "actors/job_spec.h"
+#include "actors/step_trace.h"
+#include "actors/step_types.h"
+#include "comm/communicator.h"
+#include "nn/arena/parameter_arena.h"
+#include "nn/autograd/tape.h"
+#include "nn/kernels/kernels.h"
+#include "nn/modules/module.h"
+#include "pipeline/plan.h"
+
+namespace troupe::actors {
+
+class Chunk : private nn::GradientSink {
+ public:
+  using Mode = nn::BackwardPass::Mode;
+
+  // Told, in the backward of a step's last micro-batch, what has become of each
+  // bucket; each of the two at most once a step.
+  class Listener {
+   public:
+    virtual ~Listener() = default;
+    // This step adds nothing more to the bucket's gradients.
+    virtual void BucketReady(int bucket) = 0;
+    // Nothing in this step reads the bucket's parameters any more.
+    virtual void BucketReleased(int bucket) = 0;
+  };
+
+  struct Setup {
+    const JobSpec* spec = nullptr;  // model, loss, optimizer, dtype, seed
+    const pipeline::Plan* plan = nullptr;
+    int stage = 0;
+    std::shared_ptr<nn::Kernels> kernels;
+    StepTrace* trace = nullptr;
+    // Number of threads that fill the parameters before the first step.
+    int start_threads = 1;
+  };
+
+  // All pointers outlive the chunk.
+  static absl::StatusOr<std::unique_ptr<Chunk>> Create(const Setup& setup,
+                                                       Listener* listener);
+  ~Chunk() override;
+
+  bool is_first() const { return first_; }
+  bool is_last() const { return last_; }
+
+  // Starts a step. `batches`: one per micro-batch.
+  void BeginStep(StepKind kind, std::int64_t step, StepBatches batches);
+
+  absl::Status Forward(int micro_batch);
+  // The activation, or the loss's statistics (nn/ops/loss.h) on the last chunk.
+  const nn::Tensor& output(int micro_batch) const;
+
+  void BeginBackward(int micro_batch, Mode mode);
+  // Runs a piece of the backward (nn/autograd/tape.h). False when it is done.
+  absl::StatusOr<bool> NextPiece();
+
+  void ReceiveActivation(int micro_batch, const nn::Tensor& tensor);
+  void ReceiveGradient(int micro_batch, const nn::Tensor& tensor);
+  // Zeros where the loss does not depend on the input; undefined in evaluation.
+  nn::Tensor TakeInputGradient(int micro_batch);
+
+  // What reduces the bucket's gradients over the replicas.
+  comm::Collective Reduce(int bucket) const;
+  // What reduces them and updates the parameters in one pass.
+  comm::Collective ReduceUpdate(int bucket, const nn::StepScalars& scalars);
+  absl::Status Update(int bucket, const nn::StepScalars& scalars);
+  // Nobody reads the bucket's gradients any more: after ReduceUpdate.
+  void ReleaseGrads(int bucket) { arena_->ReleaseGrads(bucket); }
+
+  // Adds copies of the parameters and optimizer states to `shard`.
+  void CopyInto(CheckpointShard& shard);
+  // Errors as Checkpoint::ReadModel: names the tensor that is missing or of
+  // another shape.
+  absl::Status Restore(const Checkpoint& checkpoint);
+
+  const nn::ParameterArena& arena() const { return *arena_; }
+
+ private:
+  struct MicroBatch;
+  struct Bucket {
+    int grads_left = 0;
+    int readers_left = 0;
+    bool ready = false;
+    bool released = false;
+  };
+  // The backward that is going on.
+  struct Backward {
+    nn::BackwardPass pass;
+    int micro_batch;
+    Mode mode;
+  };
+
+  Chunk(const Setup& setup, Listener* listener);
+  absl::Status Init();
+  absl::Status MakeArena();
+
+  // GradientSink:
+  void GradientNeeded(nn::Parameter& parameter) override;
+  void GradientComplete(nn::Parameter& parameter) override;
+  void LastReaderDone(nn::Parameter& parameter) override;
+
+  absl::StatusOr<nn::Tensor> Input(int micro_batch);
+  nn::Tensor Loss(nn::Context& ctx, int micro_batch, const nn::Tensor& output);
+  absl::Status AsModelType(const nn::Tensor& loaded, nn::Tensor* converted);
+  void CountGradients(const nn::Tape& tape);
+  void TellWhatIsDone();
+  void TellIfDone(int bucket);
+
+  const Setup setup_;
+  Listener* const listener_;
+  const bool first_, last_;
+  nn::Kernels& kernels_;
+
+  std::unique_ptr<nn::Module> module_;
+  std::shared_ptr<nn::ParameterArena> arena_;
+  std::shared_ptr<nn::Optimizer> optimizer_;
+  std::vector<int> bucket_of_;                          // by Parameter::index
+  std::vector<std::shared_ptr<BucketUpdate>> updates_;  // by bucket
+
+  StepKind kind_ = StepKind::kTrain;
+  std::int64_t step_ = -1;
+  StepBatches batches_;
+  std::vector<MicroBatch> micro_batches_;
+  std::optional<Backward> backward_;
+  // Only what the last micro-batch adds completes a gradient.
+  bool counting_ = false;
+  bool weights_begun_ = false;  // of that micro-batch
+  std::vector<Bucket> buckets_;
+};
+
+}  // namespace troupe::actors
+
+#endif  // ACTORS_CHUNK_H_

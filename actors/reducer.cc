@@ -1,0 +1,25 @@
+#include "actors/reducer.h"
+
+#include "base/check.h"
+
+namespace troupe::actors {
+
+absl::StatusOr<bool> Reducer::Start(int action, GroupKind group,
+                                    const comm::Collective& collective) {
+  comm::Communicator* const comm =
+      group == GroupKind::kWorld ? options_.world : options_.dp;
+  // One rank has its sum already, but an update it still has to make.
+  if (comm->size() == 1 &&
+      collective.kind == comm::CollectiveKind::kAllReduce) {
+    return true;
+  }
+  if (options_.run_inline) {
+    TROUPE_RETURN_IF_ERROR(comm->RunInline(collective, options_.timeout));
+    return true;
+  }
+  ++in_flight_;
+  launcher_->Launch(action, group, collective);
+  return false;
+}
+
+}  // namespace troupe::actors

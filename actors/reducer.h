@@ -1,0 +1,65 @@
+// Runs a rank's collectives: where its group has one rank there is nothing to
+// do; *inline* ones run to their end on this very strand; the others are
+// *launched*, and heard of later.
+//
+//   Reducer reducer({world, dp, /*run_inline=*/false, timeout}, &launcher);
+//   TROUPE_ASSIGN_OR_RETURN(
+//       bool done, reducer.Start(action, GroupKind::kDp, collective));
+//   // Not done: the launcher's owner calls reducer.Finish(), later.
+//
+// Both ways make the same additions in the same order. Inline pays where
+// handing over would cost more than the work (StagePlan::reduce_inline).
+//
+// Errors: those of Communicator::RunInline().
+// Threads: one at a time.
+
+#ifndef ACTORS_REDUCER_H_
+#define ACTORS_REDUCER_H_
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "actors/step_types.h"
+#include "comm/communicator.h"
+
+namespace troupe::actors {
+
+class Reducer {
+ public:
+  // Who starts a collective that is not inline.
+  class Launcher {
+   public:
+    virtual ~Launcher() = default;
+    // `action` is the number by which its end will be known.
+    virtual void Launch(int action, GroupKind group,
+                        const comm::Collective& collective) = 0;
+  };
+
+  struct Options {
+    comm::Communicator* world = nullptr;
+    comm::Communicator* dp = nullptr;
+    bool run_inline = false;
+    // How long an inline collective waits for its peers.
+    absl::Duration timeout;
+  };
+
+  Reducer(const Options& options, Launcher* launcher)
+      : options_(options), launcher_(launcher) {}
+
+  // True where the result is there already.
+  absl::StatusOr<bool> Start(int action, GroupKind group,
+                             const comm::Collective& collective);
+  // One that was launched is done.
+  void Finish() { --in_flight_; }
+  // Launched and not finished.
+  int in_flight() const { return in_flight_; }
+
+ private:
+  const Options options_;
+  Launcher* const launcher_;
+  int in_flight_ = 0;
+};
+
+}  // namespace troupe::actors
+
+#endif  // ACTORS_REDUCER_H_

@@ -1,0 +1,61 @@
+#include "actors/step_trace.h"
+
+#include <string>
+
+namespace troupe::actors {
+namespace {
+
+using pipeline::ActionKind;
+
+TraceKind KindOf(ActionKind action) {
+  switch (action) {
+    case ActionKind::kReduceLoss:
+    case ActionKind::kReduceBucket:
+    case ActionKind::kReduceUpdateBucket:
+      return TraceKind::kCollective;
+    case ActionKind::kUpdateBucket:
+      return TraceKind::kUpdate;
+    default:
+      return TraceKind::kAction;
+  }
+}
+
+// The bucket that the action is about, or -1.
+int BucketOf(const pipeline::Action& action) {
+  switch (action.kind) {
+    case ActionKind::kReduceBucket:
+    case ActionKind::kReduceUpdateBucket:
+    case ActionKind::kUpdateBucket:
+      return action.index;
+    default:
+      return -1;
+  }
+}
+
+}  // namespace
+
+void StepTrace::Note(const pipeline::Action& action, TracePhase phase) {
+  TraceEvent event;
+  event.rank = rank_;
+  event.kind = KindOf(action.kind);
+  event.track = event.kind == TraceKind::kCollective ? TraceTrack::kComm
+                                                     : TraceTrack::kCompute;
+  event.phase = phase;
+  event.step = step_;
+  event.action = action.kind;
+  event.bucket = BucketOf(action);
+  event.name = action.ToString();
+  sink_->Record(event);
+}
+
+void StepTrace::NoteBucket(TraceKind kind, absl::string_view name, int bucket) {
+  TraceEvent event;
+  event.rank = rank_;
+  event.kind = kind;
+  event.step = step_;
+  event.bucket = bucket;
+  event.name = std::string(name);
+  sink_->Record(event);
+}
+
+}  // namespace troupe::actors

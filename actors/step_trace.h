@@ -1,0 +1,80 @@
+// What one rank notes of its steps in a trace: nothing in steps that the sink
+// does not want, and then it costs a comparison.
+//
+//   StepTrace trace(spec.trace, rank);
+//   trace.BeginStep(StepKind::kTrain, step);
+//   {
+//     TraceScope scope(trace, action);     // "F0" begins
+//     ...
+//   }                                      // and ends, also on an error
+//   trace.Begin(reduction);                // one that ends elsewhere
+//   ... when its result is there: trace.End(reduction);
+//
+// Threads: one at a time; the sink takes any.
+
+#ifndef ACTORS_STEP_TRACE_H_
+#define ACTORS_STEP_TRACE_H_
+
+#include <cstdint>
+
+#include "absl/strings/string_view.h"
+#include "actors/step_types.h"
+#include "actors/trace.h"
+#include "pipeline/schedule.h"
+
+namespace troupe::actors {
+
+class StepTrace {
+ public:
+  // `sink` null: nothing is noted.
+  StepTrace(TraceSink* sink, int rank) : sink_(sink), rank_(rank) {}
+
+  // Only training steps are traced.
+  void BeginStep(StepKind kind, std::int64_t step) {
+    step_ = step;
+    on_ = kind == StepKind::kTrain && sink_ != nullptr && sink_->Wants(step);
+  }
+
+  void Begin(const pipeline::Action& action) {
+    if (on_) Note(action, TracePhase::kBegin);
+  }
+  void End(const pipeline::Action& action) {
+    if (on_) Note(action, TracePhase::kEnd);
+  }
+  void GradientComplete(absl::string_view parameter, int bucket) {
+    if (on_) NoteBucket(TraceKind::kGradientComplete, parameter, bucket);
+  }
+  void BucketReady(int bucket) {
+    if (on_) NoteBucket(TraceKind::kBucketReady, "bucket ready", bucket);
+  }
+
+ private:
+  void Note(const pipeline::Action& action, TracePhase phase);
+  void NoteBucket(TraceKind kind, absl::string_view name, int bucket);
+
+  TraceSink* const sink_;
+  const int rank_;
+  std::int64_t step_ = 0;
+  bool on_ = false;
+};
+
+// An action that begins and ends with a block.
+class TraceScope {
+ public:
+  // Both outlive the scope.
+  TraceScope(StepTrace& trace, const pipeline::Action& action)
+      : trace_(trace), action_(action) {
+    trace_.Begin(action_);
+  }
+  ~TraceScope() { trace_.End(action_); }
+  TraceScope(const TraceScope&) = delete;
+  TraceScope& operator=(const TraceScope&) = delete;
+
+ private:
+  StepTrace& trace_;
+  const pipeline::Action& action_;
+};
+
+}  // namespace troupe::actors
+
+#endif  // ACTORS_STEP_TRACE_H_

@@ -1,0 +1,69 @@
+// A small job (tests/actors/sim/small_job.h) in pieces, for tests of the step
+// engine's parts on plain threads: the plan, kernels and batches of each rank.
+//
+//   const EngineFixture one({/*ranks=*/1, Numbers::kExact});
+//   auto chunk = one.MakeChunk(/*stage=*/0, &listener);
+//   chunk->BeginStep(StepKind::kTrain, 0, one.Batches(/*rank=*/0, /*step=*/0));
+
+#ifndef TESTS_ACTORS_ENGINE_FIXTURE_H_
+#define TESTS_ACTORS_ENGINE_FIXTURE_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "actors/chunk.h"
+#include "actors/job_spec.h"
+#include "actors/step_trace.h"
+#include "pipeline/plan.h"
+#include "tests/actors/sim/small_job.h"
+
+namespace troupe::actors {
+
+class EngineFixture {
+ public:
+  // `edit` changes the spec before the plan is made from it.
+  explicit EngineFixture(
+      const SmallJobOptions& job,
+      const std::function<void(JobSpec& spec)>& edit = nullptr);
+
+  const JobSpec& spec() const { return spec_; }
+  const pipeline::Plan& plan() const { return plan_; }
+
+  std::unique_ptr<Chunk> MakeChunk(int stage, Chunk::Listener* listener) const;
+  // The rank's micro-batches: consecutive samples of the dataset, those of all
+  // ranks together the same for every number of ranks.
+  StepBatches Batches(int rank, std::int64_t step) const;
+
+ private:
+  JobSpec spec_;
+  pipeline::Plan plan_;
+  std::unique_ptr<StepTrace> trace_;
+};
+
+using ParameterValues = std::map<std::string, std::vector<double>>;
+// The parameters by name, as doubles.
+ParameterValues ValuesOf(const nn::ParameterArena& arena);
+
+// Hears of buckets, and keeps it as text: "ready 0 released 0".
+class BucketLog : public Chunk::Listener {
+ public:
+  void BucketReady(int bucket) override { Append("ready", bucket); }
+  void BucketReleased(int bucket) override { Append("released", bucket); }
+  const std::string& text() const { return text_; }
+
+ private:
+  void Append(const char* what, int bucket);
+  std::string text_;
+};
+
+// A whole step of one chunk that is the whole model on one rank: forward,
+// backward and update of every bucket. Fails the test on errors.
+void TrainStep(Chunk& chunk, std::int64_t step, const StepBatches& batches);
+
+}  // namespace troupe::actors
+
+#endif  // TESTS_ACTORS_ENGINE_FIXTURE_H_

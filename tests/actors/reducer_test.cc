@@ -1,0 +1,167 @@
+#include "actors/reducer.h"
+
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "comm/local/local_group.h"
+#include "gtest/gtest.h"
+#include "nn/ops/loss.h"
+#include "tests/actors/engine_fixture.h"
+
+namespace troupe::actors {
+namespace {
+
+using Group = std::vector<std::unique_ptr<comm::Communicator>>;
+
+// Keeps what it is to launch, as text: "3 dp all_reduce(sum, f32 x 4)".
+class LaunchLog : public Reducer::Launcher {
+ public:
+  void Launch(int action, GroupKind group,
+              const comm::Collective& collective) override {
+    absl::StrAppend(&text, text.empty() ? "" : "; ", action,
+                    group == GroupKind::kWorld ? " world " : " dp ",
+                    collective.ToString());
+  }
+  std::string text;
+};
+
+class ReducerTest : public testing::Test {
+ protected:
+  nn::Tensor Filled(float value) {
+    nn::Tensor tensor = nn::Tensor::Empty({4}, nn::DType::kF32, allocator_);
+    for (float& x : tensor.span<float>()) x = value;
+    return tensor;
+  }
+  static Reducer::Options OptionsOf(Group& world, Group& dp, int rank,
+                                    bool run_inline) {
+    return {world[rank].get(), dp[rank].get(), run_inline, absl::Seconds(60)};
+  }
+
+  nn::CachingAllocator allocator_;
+  LaunchLog launched_;
+};
+
+TEST_F(ReducerTest, OneRankHasItsSumAlready) {
+  Group world = comm::MakeLocalGroup({1});
+  Group dp = comm::MakeLocalGroup({1});
+  Reducer reducer(OptionsOf(world, dp, 0, /*run_inline=*/false), &launched_);
+  EXPECT_EQ(reducer.Start(0, GroupKind::kDp,
+                          comm::AllReduce(comm::ReduceOp::kSum, Filled(1))),
+            absl::StatusOr<bool>(true));
+  EXPECT_EQ(launched_.text, "");
+  EXPECT_EQ(reducer.in_flight(), 0);
+}
+
+TEST_F(ReducerTest, LaunchesIntoTheGroupAndCounts) {
+  Group world = comm::MakeLocalGroup({2});
+  Group dp = comm::MakeLocalGroup({2});
+  Reducer reducer(OptionsOf(world, dp, 0, /*run_inline=*/false), &launched_);
+  const comm::Collective sum = comm::AllReduce(comm::ReduceOp::kSum, Filled(1));
+  EXPECT_EQ(reducer.Start(3, GroupKind::kDp, sum), absl::StatusOr<bool>(false));
+  EXPECT_EQ(reducer.Start(1, GroupKind::kWorld, sum),
+            absl::StatusOr<bool>(false));
+  EXPECT_EQ(launched_.text,
+            "3 dp all_reduce(sum, f32 x 4); 1 world all_reduce(sum, f32 x 4)");
+  EXPECT_EQ(reducer.in_flight(), 2);
+  reducer.Finish();
+  EXPECT_EQ(reducer.in_flight(), 1);
+}
+
+TEST_F(ReducerTest, InlineReducesBesideItsPeer) {
+  Group world = comm::MakeLocalGroup({2});
+  Group dp = comm::MakeLocalGroup({2});
+  const nn::Tensor values[] = {Filled(1), Filled(2)};
+  std::vector<std::thread> ranks;
+  for (int rank : {0, 1}) {
+    ranks.emplace_back([&, rank] {
+      LaunchLog launched;
+      Reducer reducer(OptionsOf(world, dp, rank, /*run_inline=*/true),
+                      &launched);
+      for (int round = 0; round < 100; ++round) {
+        const GroupKind group =
+            round % 2 == 0 ? GroupKind::kDp : GroupKind::kWorld;
+        ASSERT_EQ(
+            reducer.Start(round, group,
+                          comm::AllReduce(comm::ReduceOp::kMax, values[rank])),
+            absl::StatusOr<bool>(true));
+      }
+      EXPECT_EQ(launched.text, "");
+    });
+  }
+  for (std::thread& rank : ranks) rank.join();
+  for (int rank : {0, 1}) EXPECT_EQ(values[rank].data<float>()[3], 2);
+}
+
+TEST_F(ReducerTest, AnAbortEndsAnInlineOne) {
+  Group world = comm::MakeLocalGroup({2});
+  Group dp = comm::MakeLocalGroup({2});
+  Reducer reducer(OptionsOf(world, dp, 0, /*run_inline=*/true), &launched_);
+  std::thread peer(
+      [&] { dp[1]->Abort(absl::UnavailableError("rank 1 is gone")); });
+  EXPECT_EQ(reducer
+                .Start(0, GroupKind::kDp,
+                       comm::AllReduce(comm::ReduceOp::kSum, Filled(1)))
+                .status(),
+            absl::UnavailableError("rank 1 is gone"));
+  peer.join();
+}
+
+// Forward and backward of every micro-batch; the count of the losses.
+double Accumulate(Chunk& chunk, const StepBatches& batches) {
+  chunk.BeginStep(StepKind::kTrain, 0, batches);
+  double count = 0;
+  for (int m = 0; m < static_cast<int>(batches.size()); ++m) {
+    EXPECT_TRUE(chunk.Forward(m).ok());
+    count += chunk.output(m).data<double>()[nn::ops::kLossCount];
+    chunk.BeginBackward(m, Chunk::Mode::kWhole);
+    while (chunk.NextPiece().value()) {
+    }
+  }
+  return count;
+}
+
+// Reducing and updating in one pass, each element on one of two threads, gives
+// the bits of one rank that updates all.
+TEST_F(ReducerTest, UpdatesInOnePassWithTheBitsOfOneRank) {
+  const EngineFixture one({/*ranks=*/1, Numbers::kExact});
+  BucketLog log;
+  const auto alone = one.MakeChunk(/*stage=*/0, &log);
+  TrainStep(*alone, 0, one.Batches(0, 0));
+
+  const EngineFixture two({/*ranks=*/2, Numbers::kExact});
+  Group world = comm::MakeLocalGroup({2});
+  Group dp = comm::MakeLocalGroup({2});
+  double counts[2] = {};
+  std::unique_ptr<Chunk> chunks[2];
+  BucketLog logs[2];
+  for (int rank : {0, 1}) {
+    chunks[rank] = two.MakeChunk(/*stage=*/0, &logs[rank]);
+    counts[rank] = Accumulate(*chunks[rank], two.Batches(rank, 0));
+  }
+  nn::StepScalars scalars;
+  scalars.divisor = counts[0] + counts[1];
+  std::vector<std::thread> ranks;
+  for (int rank : {0, 1}) {
+    ranks.emplace_back([&, rank] {
+      Reducer reducer(OptionsOf(world, dp, rank, /*run_inline=*/true), nullptr);
+      Chunk& chunk = *chunks[rank];
+      for (int k = 0; k < chunk.arena().num_buckets(); ++k) {
+        ASSERT_EQ(
+            reducer.Start(k, GroupKind::kDp, chunk.ReduceUpdate(k, scalars)),
+            absl::StatusOr<bool>(true));
+        chunk.ReleaseGrads(k);
+      }
+    });
+  }
+  for (std::thread& rank : ranks) rank.join();
+  for (int rank : {0, 1}) {
+    EXPECT_EQ(ValuesOf(chunks[rank]->arena()), ValuesOf(alone->arena()));
+  }
+}
+
+}  // namespace
+}  // namespace troupe::actors
