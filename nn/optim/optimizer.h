@@ -23,6 +23,7 @@ namespace troupe::nn {
 struct StepScalars {
   std::int64_t step = 0;  // committed steps before this one
   double divisor = 1;     // counted targets of the global batch
+  double loss_scale = 1;  // all gradients are multiplied by it, power of two
 };
 
 class Optimizer {

@@ -24,11 +24,15 @@ absl::Status SgdOptions::Validate() const {
     return absl::InvalidArgumentError(
         "SGD: nesterov needs momentum above 0 and dampening 0");
   }
-  return absl::OkStatus();
+  for (const ParameterGroup& group : groups) {
+    TROUPE_RETURN_IF_ERROR(group.Validate());
+  }
+  return schedule.Validate();
 }
 
 void Sgd::Attach(ParameterArena& arena) {
   if (options_.momentum != 0) momentum_ = arena.AddState("momentum_buffer");
+  if (!options_.groups.empty()) groups_ = GroupRanges(arena, options_.groups);
 }
 
 absl::Status Sgd::UpdateRange(Kernels& kernels, const StepScalars& scalars,
@@ -40,17 +44,29 @@ absl::Status Sgd::UpdateRange(Kernels& kernels, const StepScalars& scalars,
                      " but there is no buffer for it: call Attach() first"));
   }
   SgdStep step;
-  step.lr = options_.lr;
+  step.lr = LearningRate(scalars.step);
   step.momentum = options_.momentum;
   step.dampening = options_.dampening;
   step.weight_decay = options_.weight_decay;
   step.nesterov = options_.nesterov;
   step.first_step = scalars.step == 0;
-  step.divisor = scalars.divisor;
-  Tensor values = arena.View(arena.values(), range);
-  Tensor momentum;
-  if (momentum_.defined()) momentum = arena.View(momentum_, range);
-  return kernels.SgdUpdate(step, grads, values, momentum);
+  step.divisor = scalars.divisor * scalars.loss_scale;
+  const auto update = [&](const ArenaRange& part, const Tensor& part_grads) {
+    Tensor values = arena.View(arena.values(), part);
+    Tensor momentum;
+    if (momentum_.defined()) momentum = arena.View(momentum_, part);
+    return kernels.SgdUpdate(step, part_grads, values, momentum);
+  };
+  if (options_.groups.empty()) return update(range, grads);
+  return groups_.ForEach(range, [&](const ArenaRange& part, int number) {
+    static const ParameterGroup& none = *new ParameterGroup;
+    const ParameterGroup& group =
+        number == GroupRanges::kNoGroup ? none : options_.groups[number];
+    step.lr = LearningRate(scalars.step) * group.lr_factor;
+    step.weight_decay = group.weight_decay.value_or(options_.weight_decay);
+    return update(part,
+                  grads.FlatView(part.begin - range.begin, Shape{part.size()}));
+  });
 }
 
 }  // namespace troupe::nn

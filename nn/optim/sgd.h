@@ -3,6 +3,10 @@
 //
 //   Sgd sgd({/*lr=*/0.1, /*momentum=*/0.9});
 //
+//   SgdOptions options;                        // a schedule, and groups
+//   options.schedule = LrSchedule::Cosine(/*steps=*/10000);
+//   options.groups = {{"*.bias", /*lr_factor=*/1, /*weight_decay=*/0}};
+//
 // A parameter that a step did not use has the gradient 0, as with PyTorch's
 // DistributedDataParallel and find_unused_parameters: weight decay and momentum
 // still move it. (torch.optim.SGD alone leaves a parameter without gradient.)
@@ -14,8 +18,12 @@
 #ifndef NN_OPTIM_SGD_H_
 #define NN_OPTIM_SGD_H_
 
+#include <vector>
+
 #include "absl/status/status.h"
+#include "nn/optim/lr_schedule.h"
 #include "nn/optim/optimizer.h"
+#include "nn/optim/parameter_groups.h"
 
 namespace troupe::nn {
 
@@ -25,9 +33,12 @@ struct SgdOptions {
   double dampening = 0;
   double weight_decay = 0;
   bool nesterov = false;
+  LrSchedule schedule = {};                 // lr is multiplied by its factor
+  std::vector<ParameterGroup> groups = {};  // the first that matches counts
 
   // kInvalidArgument as PyTorch: negative values; nesterov without momentum or
-  // with dampening. And values that are not finite.
+  // with dampening. And values that are not finite, and what the schedule and
+  // the groups refuse.
   absl::Status Validate() const;
 };
 
@@ -42,9 +53,15 @@ class Sgd : public Optimizer {
                            const Tensor& grads) override;
   bool IsElementwise() const override { return true; }
 
+  // Of parameters in no group, in the step after `step` committed ones.
+  double LearningRate(std::int64_t step) const {
+    return options_.lr * options_.schedule.Factor(step);
+  }
+
  private:
   const SgdOptions options_;
-  Tensor momentum_;  // undefined without momentum
+  Tensor momentum_;     // undefined without momentum
+  GroupRanges groups_;  // used where options_ has groups
 };
 
 }  // namespace troupe::nn

@@ -1,0 +1,76 @@
+// Learning rates as functions of the step (torch.optim.lr_scheduler): plain
+// data, so that nothing is saved and a resumed run goes on exactly.
+//
+//   LrSchedule schedule = LrSchedule::Cosine(/*steps=*/10000);
+//   schedule.warmup_steps = 500;                 // then the cosine begins
+//   SgdOptions sgd;
+//   sgd.lr = 0.1;
+//   sgd.schedule = schedule;                     // lr(t) = 0.1 * Factor(t)
+//   schedule.Factor(0);                          // 0.0667: a third, on its way
+//
+// t counts steps from 0; with warm-up, the schedule's own steps count from its
+// end (SequentialLR of a LinearLR and the schedule). What has an end holds its
+// last value behind it, where PyTorch's cosine rises again and OneCycleLR
+// raises an error.
+//
+// Factor() allocates nothing; it uses the C library's pow and cos, whose last
+// bit may differ between machines with other libraries.
+
+#ifndef NN_OPTIM_LR_SCHEDULE_H_
+#define NN_OPTIM_LR_SCHEDULE_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/status.h"
+
+namespace troupe::nn {
+
+struct LrSchedule {
+  enum class Kind {
+    kConstant,     // 1
+    kStep,         // gamma ^ (t / step_size), rounded down
+    kMultiStep,    // gamma ^ (number of milestones <= t)
+    kExponential,  // gamma ^ t
+    kCosine,       // from 1 to min_factor in `steps`
+    kLinear,       // from 1 to min_factor in `steps`
+    kOneCycle,     // up, then down, in `steps`; lr is the largest rate
+  };
+  Kind kind = Kind::kConstant;
+  double gamma = 0.1;
+  std::int64_t step_size = 1;
+  std::vector<std::int64_t> milestones;  // ascending
+  std::int64_t steps = 1;                // T_max, total_iters, total_steps
+  double min_factor = 0;                 // eta_min / lr, end_factor
+
+  // One cycle (Smith and Topin 2018, arXiv:1708.07120), with PyTorch's
+  // defaults: from 1 / div_factor up to 1 in the first `rise` of the steps,
+  // down to 1 / div_factor / final_div_factor in the rest, on cosines.
+  double rise = 0.3;
+  double div_factor = 25;
+  double final_div_factor = 1e4;
+
+  // Linear warm-up in front of any kind: from warmup_start (PyTorch's
+  // start_factor) to 1.
+  std::int64_t warmup_steps = 0;
+  double warmup_start = 1.0 / 3;
+
+  static LrSchedule Step(std::int64_t step_size, double gamma = 0.1);
+  static LrSchedule MultiStep(std::vector<std::int64_t> milestones,
+                              double gamma = 0.1);
+  static LrSchedule Exponential(double gamma);
+  static LrSchedule Cosine(std::int64_t steps, double min_factor = 0);
+  static LrSchedule Linear(std::int64_t steps, double min_factor = 0);
+  static LrSchedule OneCycle(std::int64_t steps);
+
+  // What the learning rate is multiplied by in step `t`; exactly 1 for a
+  // constant without warm-up.
+  double Factor(std::int64_t t) const;
+
+  // kInvalidArgument that names the field.
+  absl::Status Validate() const;
+};
+
+}  // namespace troupe::nn
+
+#endif  // NN_OPTIM_LR_SCHEDULE_H_

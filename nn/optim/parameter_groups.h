@@ -1,0 +1,82 @@
+// Parameters with options of their own, such as no weight decay for biases.
+//
+//   SgdOptions options;
+//   options.groups = {{"*.bias", /*lr_factor=*/2, /*weight_decay=*/0},
+//                     {"0.*", /*lr_factor=*/0.1}};
+//
+// A parameter belongs to the first group that matches its full name
+// ("features.0.weight"), or to none. In a pattern `*` is any run of characters
+// and `?` any one; `matches` decides where it is set.
+//
+// GroupRanges has the elements of an arena by group, so that an update of a
+// range is a few updates of parts of it. Neighbours of one group are one part,
+// with the padding between them.
+
+#ifndef NN_OPTIM_PARAMETER_GROUPS_H_
+#define NN_OPTIM_PARAMETER_GROUPS_H_
+
+#include <algorithm>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "nn/arena/parameter_arena.h"
+#include "nn/autograd/parameter.h"
+
+namespace troupe::nn {
+
+struct ParameterGroup {
+  std::string pattern;
+  double lr_factor = 1;  // of the optimizer's learning rate
+  std::optional<double> weight_decay =
+      std::nullopt;  // instead of the optimizer's
+  std::function<bool(const Parameter&)> matches = nullptr;
+
+  bool Has(const Parameter& parameter) const;
+  // kInvalidArgument: a value below 0 or not finite, or nothing to match by.
+  absl::Status Validate() const;
+};
+
+// Whether `name` is what `pattern` describes, from its begin to its end.
+bool MatchesPattern(absl::string_view pattern, absl::string_view name);
+
+class GroupRanges {
+ public:
+  static constexpr int kNoGroup = -1;
+  struct Part {
+    ArenaRange range;
+    int group = kNoGroup;
+  };
+
+  GroupRanges() = default;
+  GroupRanges(const ParameterArena& arena,
+              absl::Span<const ParameterGroup> groups);
+
+  // All parts, by ascending place; they cover all buckets.
+  const std::vector<Part>& parts() const { return parts_; }
+
+  // Calls fn(range, group) for each part of `range`, in order, until one call
+  // fails; returns its status.
+  template <typename Fn>
+  absl::Status ForEach(const ArenaRange& range, Fn fn) const {
+    for (const Part& part : parts_) {
+      const ArenaRange common = {std::max(part.range.begin, range.begin),
+                                 std::min(part.range.end, range.end)};
+      if (common.begin >= common.end) continue;
+      const absl::Status status = fn(common, part.group);
+      if (!status.ok()) return status;
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  std::vector<Part> parts_;
+};
+
+}  // namespace troupe::nn
+
+#endif  // NN_OPTIM_PARAMETER_GROUPS_H_
