@@ -43,7 +43,44 @@ Tensor Context::Use(Parameter& parameter) {
   }
   TROUPE_CHECK(!parameter.value.is_meta() && parameter.value.defined(),
                "a ParameterArena was bound before the first real forward");
+  if (uses_ != nullptr && parameter.requires_grad) {
+    if (std::find(uses_->begin(), uses_->end(), &parameter) == uses_->end()) {
+      uses_->push_back(&parameter);
+    }
+  }
   return tape_ ? tape_->Leaf(parameter) : parameter.value;
+}
+
+Tensor Context::Use(Buffer& buffer) {
+  if (shape_only()) {
+    auto& seen = record_->buffers;
+    if (std::find(seen.begin(), seen.end(), &buffer) == seen.end()) {
+      seen.push_back(&buffer);
+    }
+    return Tensor::Meta(buffer.shape, buffer.dtype, device_);
+  }
+  TROUPE_CHECK(!buffer.value.is_meta() && buffer.value.defined(),
+               "BindBuffers() was called before the first real forward");
+  return buffer.value.Detached();
+}
+
+std::optional<SampleDraws> Context::Random(Purpose purpose) {
+  if (!random_) {
+    Fail(absl::FailedPreconditionError(
+        "a layer draws random numbers, and the context has no position in the "
+        "job to draw at: call Context::set_random()"));
+    return std::nullopt;
+  }
+  const std::uint32_t hash = HashName(path());
+  // A module that draws twice, or is used twice, must not draw the same.
+  const auto again = static_cast<std::uint32_t>(
+      std::count(drawn_.begin(), drawn_.end(), hash));
+  drawn_.push_back(hash);
+  SampleDraws draws{RandomKey(random_->seed, purpose), {}};
+  draws.first.step = static_cast<std::uint32_t>(random_->step);
+  draws.first.position = static_cast<std::uint32_t>(random_->sample);
+  draws.first.path = hash + again * 0x9e3779b9u;  // 2^32 / golden ratio
+  return draws;
 }
 
 Tensor Context::Empty(const Shape& shape, DType dtype) {

@@ -11,20 +11,29 @@
 // A *shape-only* forward (ShapeRecord) runs the same code on meta tensors: it
 // allocates nothing, checks every shape, and records the order in which
 // parameters are used, the outputs and the FLOPs. Plans are made from it.
+//
+// Random layers draw by where a sample stands in the job, not by who holds it:
+//
+//   ctx.set_random({seed, step, batch.position});
+//   std::optional<SampleDraws> draws = ctx.Random(Purpose::kDropout);
 
 #ifndef NN_AUTOGRAD_CONTEXT_H_
 #define NN_AUTOGRAD_CONTEXT_H_
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "nn/autograd/buffer.h"
 #include "nn/autograd/parameter.h"
 #include "nn/autograd/tape.h"
 #include "nn/kernels/kernels.h"
+#include "nn/random/sample_draws.h"
 #include "nn/tensor/tensor.h"
 
 namespace troupe::nn {
@@ -39,8 +48,16 @@ struct ShapeRecord {
   };
   std::vector<Op> ops;
   std::vector<Parameter*> parameters;  // in order of first use
+  std::vector<Buffer*> buffers;        // in order of first use
 
   double flops() const;
+};
+
+// Where in the job a forward of one micro-batch stands.
+struct StepPosition {
+  std::uint64_t seed = 0;
+  std::int64_t step = 0;
+  std::int64_t sample = 0;  // number of its first sample in the global batch
 };
 
 class Context {
@@ -60,12 +77,33 @@ class Context {
   bool shape_only() const { return record_ != nullptr; }
   bool training() const { return training_; }
   void set_training(bool training) { training_ = training; }
+  // Whether layers may change their buffers: in training, and not where a
+  // segment runs a second time for its activations.
+  bool updates_buffers() const {
+    return training_ && !recomputing_ && !shape_only();
+  }
+  void set_recomputing(bool recomputing) { recomputing_ = recomputing; }
+  bool recomputing() const { return recomputing_; }
   Kernels& kernels() { return *kernels_; }
   Tape* tape() { return tape_; }
+  void set_tape(Tape* tape) { tape_ = tape; }
+  // Where trainable parameters are noted as they are used; null: nowhere.
+  void set_uses(std::vector<Parameter*>* uses) { uses_ = uses; }
+  std::vector<Parameter*>* uses() { return uses_; }
   Device device() const { return shape_only() ? device_ : kernels_->device(); }
 
   // A parameter's value, as a leaf of the tape.
   Tensor Use(Parameter& parameter);
+  // A buffer's value, a constant.
+  Tensor Use(Buffer& buffer);
+
+  // Without it, layers that draw fail.
+  void set_random(const StepPosition& position) { random_ = position; }
+  // The draws of the present module for `purpose`, keyed by seed, step, sample
+  // and module path; when it asks again in the same forward, others. Nothing,
+  // and a failed context, where set_random() was not called.
+  std::optional<SampleDraws> Random(Purpose purpose);
+
   // An output of an op: memory, or a meta tensor when shape-only.
   Tensor Empty(const Shape& shape, DType dtype);
   // Notes an op in the shape record; does nothing otherwise.
@@ -84,8 +122,12 @@ class Context {
   Kernels* kernels_ = nullptr;
   Tape* tape_ = nullptr;
   ShapeRecord* record_ = nullptr;
+  std::vector<Parameter*>* uses_ = nullptr;
   Device device_;
   bool training_ = true;
+  bool recomputing_ = false;
+  std::optional<StepPosition> random_;
+  std::vector<std::uint32_t> drawn_;  // hashes of the paths that asked
   absl::Status status_;
   std::vector<const std::string*> path_;
 };

@@ -43,6 +43,7 @@ std::int32_t Tape::NewValue(const Shape& shape) {
 }
 
 Tensor Tape::Watch(const Tensor& input) {
+  if (!IsFloating(input.dtype())) return input.Detached();
   Tensor watched = input;
   watched.set_tape_ref({serial_, NewValue(input.shape())});
   values_.back().watched = true;

@@ -98,7 +98,8 @@ class Tape {
   Tape& operator=(const Tape&) = delete;
 
   // A tracked copy of the handle: backward will hold its gradient (InputGrad).
-  // What a stage does with the activation that it received.
+  // What a stage does with the activation that it received. Integers (tokens)
+  // have no gradient: they stay constant.
   Tensor Watch(const Tensor& input);
   // The parameter's value as a leaf of this tape.
   Tensor Leaf(Parameter& parameter);

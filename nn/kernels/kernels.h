@@ -27,6 +27,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "nn/random/sample_draws.h"
 #include "nn/tensor/allocator.h"
 #include "nn/tensor/tensor.h"
 
@@ -64,6 +65,14 @@ struct SgdStep {
   double divisor = 1;      // counted targets of the global batch
 
   double InverseDivisor() const { return divisor == 0 ? 0 : 1 / divisor; }
+};
+
+// What dropout drops: element e of sample n, where draw e of draws.At(n) is
+// below drop_below / 2^32. What it keeps is multiplied by `scale`.
+struct DropoutMask {
+  SampleDraws draws;
+  std::uint32_t drop_below = 0;
+  double scale = 1;
 };
 
 class Kernels {
@@ -119,6 +128,17 @@ class Kernels {
   virtual absl::Status ReluForward(const Tensor& x, Tensor& y) = 0;
   virtual absl::Status ReluBackward(const Tensor& y, const Tensor& dy,
                                     Tensor& dx) = 0;
+
+  // y = mask(x): forward and backward. x [N, ...]; y may be x.
+  virtual absl::Status Dropout(const DropoutMask& mask, const Tensor& x,
+                               Tensor& y) = 0;
+
+  // y[R, D] = table[rows[R], D]; rows i64. kOutOfRange names the row.
+  virtual absl::Status EmbeddingForward(const Tensor& rows, const Tensor& table,
+                                        Tensor& y) = 0;
+  // dtable[rows[R], D] (+)= dy[R, D], in ascending order of R.
+  virtual absl::Status EmbeddingBackward(const Tensor& rows, const Tensor& dy,
+                                         bool accumulate, Tensor& dtable) = 0;
 
   // (N, H, W, C) -> (N, C, H, W) and back, as plain copies.
   virtual absl::Status NhwcToNchw(const Tensor& x, Tensor& y) = 0;

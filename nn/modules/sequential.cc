@@ -7,9 +7,28 @@
 namespace troupe::nn {
 
 Tensor Sequential::Forward(Context& ctx, const Tensor& x) {
+  for (const std::unique_ptr<Module>& child : children()) {
+    if (child->many_tensors()) return ForwardOne(ctx, x);
+  }
   Tensor y = x;
   for (const std::unique_ptr<Module>& child : children()) y = (*child)(ctx, y);
   return y;
+}
+
+Tensor Sequential::ForwardOne(Context& ctx, const Tensor& x) {
+  TensorList ys = ForwardMany(ctx, {x});
+  if (!ctx.ok()) return Tensor();
+  if (ys.size() == 1) return std::move(ys[0]);
+  return ctx.Fail(absl::InvalidArgumentError(absl::StrCat(
+      "the last module gives ", ys.size(), " tensors where one is wanted")));
+}
+
+TensorList Sequential::ForwardMany(Context& ctx, absl::Span<const Tensor> xs) {
+  TensorList ys(xs.begin(), xs.end());
+  for (const std::unique_ptr<Module>& child : children()) {
+    ys = child->CallMany(ctx, ys);
+  }
+  return ys;
 }
 
 int Sequential::NextNumber() const {

@@ -31,6 +31,8 @@ class Sequential : public Module {
   int size() const { return static_cast<int>(children().size()); }
 
   Tensor Forward(Context& ctx, const Tensor& x) override;
+  // What one child gives, the next one takes.
+  TensorList ForwardMany(Context& ctx, absl::Span<const Tensor> xs) override;
 
   // Cuts `whole` before each child numbered in `cuts` (ascending, inside
   // (0, size)): n cuts give n + 1 parts.
@@ -39,6 +41,7 @@ class Sequential : public Module {
       std::unique_ptr<Sequential> whole, absl::Span<const int> cuts);
 
  private:
+  Tensor ForwardOne(Context& ctx, const Tensor& x);
   // Above those of all children: a part of a cut begins with another than 0.
   int NextNumber() const;
 };

@@ -53,6 +53,12 @@ class CpuKernelSet final : public Kernels {
   absl::Status ReluForward(const Tensor& x, Tensor& y) override;
   absl::Status ReluBackward(const Tensor& y, const Tensor& dy,
                             Tensor& dx) override;
+  absl::Status Dropout(const DropoutMask& mask, const Tensor& x,
+                       Tensor& y) override;
+  absl::Status EmbeddingForward(const Tensor& rows, const Tensor& table,
+                                Tensor& y) override;
+  absl::Status EmbeddingBackward(const Tensor& rows, const Tensor& dy,
+                                 bool accumulate, Tensor& dtable) override;
   absl::Status NhwcToNchw(const Tensor& x, Tensor& y) override;
   absl::Status NchwToNhwc(const Tensor& x, Tensor& y) override;
 

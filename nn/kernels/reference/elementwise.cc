@@ -89,6 +89,11 @@ absl::Status ReferenceKernels::Add(const Tensor& a, const Tensor& b,
 }
 
 absl::Status ReferenceKernels::Fill(double value, Tensor& y) {
+  if (y.dtype() == DType::kI64) {  // counters among a module's buffers
+    std::fill_n(y.data<std::int64_t>(), y.numel(),
+                static_cast<std::int64_t>(value));
+    return absl::OkStatus();
+  }
   return ForFloating("Fill", y.dtype(), [&](auto element) {
     using T = decltype(element);
     std::fill_n(y.data<T>(), y.numel(), Store<T>(value));

@@ -64,6 +64,13 @@ class ReferenceKernels : public Kernels {
                                 Tensor& y) override;
   absl::Status AvgPool2dBackward(const Window2d& window, const Tensor& dy,
                                  Tensor& dx) override;
+  // dropout.cc, embedding.cc
+  absl::Status Dropout(const DropoutMask& mask, const Tensor& x,
+                       Tensor& y) override;
+  absl::Status EmbeddingForward(const Tensor& rows, const Tensor& table,
+                                Tensor& y) override;
+  absl::Status EmbeddingBackward(const Tensor& rows, const Tensor& dy,
+                                 bool accumulate, Tensor& dtable) override;
   // elementwise.cc
   absl::Status ReluForward(const Tensor& x, Tensor& y) override;
   absl::Status ReluBackward(const Tensor& y, const Tensor& dy,

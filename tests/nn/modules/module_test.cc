@@ -178,10 +178,23 @@ class Twice : public Module {
   Tensor Forward(Context&, const Tensor& x) override { return x; }
 };
 
-TEST(ModuleDeathTest, ANameIsTakenOnce) {
+TEST(Module, ANameIsTakenOnce) {
   EXPECT_EQ(Names(*std::make_unique<Twice>("a", "b", false)), "a[2] b[2]");
-  EXPECT_DEATH(Twice("gain", "gain", false), "one parameter or child \"gain\"");
-  EXPECT_DEATH(Twice("gain", "gain", true), "one parameter or child \"gain\"");
+  EXPECT_TRUE(Twice("a", "b", true).CheckDeclarations().ok());
+  for (bool child : {false, true}) {
+    EXPECT_EQ(
+        Twice("gain", "gain", child).CheckDeclarations(),
+        absl::InvalidArgumentError("the model has two parameters, buffers "
+                                   "or children named \"gain\""));
+  }
+  Sequential model;
+  model.Append<Linear>(2, 2);
+  model.Append<Twice>("gain", "gain", false);
+  ShapeRecord record;
+  EXPECT_EQ(
+      ShapeOnlyForward(model, {1, 2}, DType::kF32, Device{}, record).status(),
+      absl::InvalidArgumentError("module 1 has two parameters, buffers or "
+                                 "children named \"gain\""));
 }
 
 TEST(Sequential, CutRefusesWhatIsNotInside) {

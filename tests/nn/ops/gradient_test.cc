@@ -14,6 +14,8 @@
 #include "nn/kernels/reference/reference_kernels.h"
 #include "nn/ops/add.h"
 #include "nn/ops/conv2d.h"
+#include "nn/ops/dropout.h"
+#include "nn/ops/embedding.h"
 #include "nn/ops/flatten.h"
 #include "nn/ops/linear.h"
 #include "nn/ops/loss.h"
@@ -321,6 +323,21 @@ std::vector<GradientCase> OtherCases() {
        {},
        [](Context& ctx, const Tensors& v) {
          return ops::Add(ctx, v[0], v[1]);
+       }},
+      {"embedding",
+       {},
+       {{5, 3}},
+       [](Context& ctx, const Tensors& v) {
+         const Tensor rows = MakeTensor({2, 3}, DType::kI64, {4, 0, 4, 1, 1, 4},
+                                        ctx.kernels().allocator());
+         return ops::Embedding(ctx, rows, v[0]);
+       }},
+      {"dropout",
+       {{4, 3, 5}},
+       {},
+       [](Context& ctx, const Tensors& v) {
+         ctx.set_random({/*seed=*/1, /*step=*/2, /*sample=*/3});
+         return ops::Dropout(ctx, v[0], 0.4);
        }},
       {"add_twice",
        {{3, 4}},

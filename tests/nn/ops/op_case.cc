@@ -253,6 +253,40 @@ void AddLosses(std::int64_t N, std::int64_t C, std::vector<OpCase>& all) {
                  }});
 }
 
+void AddEmbedding(std::int64_t R, std::int64_t V, std::int64_t D,
+                  std::vector<OpCase>& all) {
+  const std::string size = absl::StrCat(R, "x", V, "x", D);
+  const Operand rows = {{R}, Fill::kRows, DType::kI64, V};
+  all.push_back({"embedding_" + size,
+                 {rows, Normal({V, D})},
+                 {Poison({R, D})},
+                 [](Kernels& k, Inputs in, Outputs out) {
+                   return k.EmbeddingForward(in[0], in[1], out[0]);
+                 }});
+  for (bool accumulate : {false, true}) {
+    all.push_back(
+        {absl::StrCat("embedding_dw_", accumulate ? "added_" : "", size),
+         {rows, Normal({R, D})},
+         {Gradient(accumulate, {V, D})},
+         [accumulate](Kernels& k, Inputs in, Outputs out) {
+           return k.EmbeddingBackward(in[0], in[1], accumulate, out[0]);
+         }});
+  }
+}
+
+void AddDropout(const Shape& x, std::vector<OpCase>& all) {
+  DropoutMask mask{{RandomKey(/*seed=*/7, Purpose::kDropout), {5, 6, 7}}};
+  mask.drop_below = 0x60000000;
+  mask.scale = 1.6;
+  all.push_back({absl::StrCat("dropout_", x[0], "x", x.numel()),
+                 {Normal(x)},
+                 {Poison(x), Normal(x)},
+                 [mask](Kernels& k, Inputs in, Outputs out) -> absl::Status {
+                   TROUPE_RETURN_IF_ERROR(k.Dropout(mask, in[0], out[0]));
+                   return k.Dropout(mask, out[1], out[1]);
+                 }});
+}
+
 void AddCombinedLosses(std::vector<OpCase>& all) {
   const Operand loss = {{3}, Fill::kNormal, DType::kF64, 0};
   all.push_back(
@@ -361,6 +395,12 @@ std::vector<OpCase> AllOpCases() {
   AddLosses(32, 10, all);
   AddLosses(13, 1000, all);
   AddCombinedLosses(all);
+  AddEmbedding(0, 3, 4, all);
+  AddEmbedding(1, 1, 1, all);
+  AddEmbedding(40, 17, 33, all);
+  AddDropout({0, 5}, all);
+  AddDropout({3, 7}, all);
+  AddDropout({2, 33, 70}, all);
   return all;
 }
 

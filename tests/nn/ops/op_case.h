@@ -31,6 +31,7 @@ struct Operand {
     kZero,     //
     kSpecial,  // NaN, infinities, zeros of both signs, tiny and large numbers
     kLabels,   // 0 .. classes - 1, and every fifth is ignored
+    kRows,     // 0 .. classes - 1, some of them several times
   };
   Shape shape;
   Fill fill = Fill::kNormal;

@@ -9,6 +9,8 @@
 #include "nn/kernels/reference/reference_kernels.h"
 #include "nn/ops/add.h"
 #include "nn/ops/conv2d.h"
+#include "nn/ops/dropout.h"
+#include "nn/ops/embedding.h"
 #include "nn/ops/flatten.h"
 #include "nn/ops/linear.h"
 #include "nn/ops/loss.h"
@@ -126,12 +128,29 @@ TEST_F(OpErrorsTest, CombinedLosses) {
             std::string::npos);
 }
 
+TEST_F(OpErrorsTest, EmbeddingAndDropout) {
+  EXPECT_EQ(Message([&](Context& ctx) {
+              return ops::Embedding(ctx, T({2}), T({4, 3}));
+            }),
+            "embedding takes i64 indices[...] and table[V, D], got f32[2] and "
+            "f32[4, 3]");
+  EXPECT_EQ(
+      Message([&](Context& ctx) { return ops::Dropout(ctx, T({2}), 1.5); }),
+      "dropout takes x[N, ...] and a probability in [0, 1], got f32[2] and "
+      "1.5");
+}
+
 TEST_F(OpErrorsTest, AKernelsErrorKeepsItsCode) {
-  Context ctx(*kernels_);
-  Tensor labels = T({2}, DType::kI64);
-  labels.data<std::int64_t>()[1] = 3;
-  EXPECT_FALSE(ops::SoftmaxCrossEntropy(ctx, T({2, 3}), labels).defined());
-  EXPECT_EQ(ctx.status().code(), absl::StatusCode::kOutOfRange);
+  Tensor numbers = T({2}, DType::kI64);
+  numbers.data<std::int64_t>()[1] = 3;
+  Context loss(*kernels_);
+  EXPECT_FALSE(ops::SoftmaxCrossEntropy(loss, T({2, 3}), numbers).defined());
+  EXPECT_EQ(loss.status().code(), absl::StatusCode::kOutOfRange);
+  Context lookup(*kernels_);
+  EXPECT_FALSE(ops::Embedding(lookup, numbers, T({3, 2})).defined());
+  EXPECT_EQ(lookup.status(),
+            absl::OutOfRangeError(
+                "Embedding: index 1 is 3, but the table has 3 rows"));
 }
 
 }  // namespace

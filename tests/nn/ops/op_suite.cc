@@ -35,6 +35,11 @@ std::vector<double> FillOf(const Operand& operand, const std::string& name) {
         values[i] = i % 5 == 4 ? kIgnoredLabel : i * 7 % operand.classes;
       }
       return values;
+    case Operand::Fill::kRows:
+      for (std::int64_t i = 0; i < count; ++i) {
+        values[i] = i * i % operand.classes;
+      }
+      return values;
   }
   return values;
 }
@@ -223,7 +228,7 @@ TEST_P(BackendSuite, AnEmptyBatchAddsNothing) {
       EXPECT_EQ(ValuesOf(operands.out[i]), want) << op.name << ", output " << i;
     }
   }
-  EXPECT_EQ(found, 6 + 4 * 6 + 2 * 3 + 2 + 4);
+  EXPECT_EQ(found, 6 + 4 * 6 + 2 * 3 + 2 + 4 + 1);
 }
 
 TEST_P(BackendSuite, ADTypeWithoutKernelsIsNamed) {

@@ -1,0 +1,25 @@
+#include "nn/kernels/reference/element.h"
+#include "nn/kernels/reference/reference_impl.h"
+
+namespace troupe::nn::reference {
+
+absl::Status ReferenceKernels::Dropout(const DropoutMask& mask, const Tensor& x,
+                                       Tensor& y) {
+  const std::int64_t N = x.dim(0);
+  const std::int64_t elems = N == 0 ? 0 : x.numel() / N;
+  return ForFloating("Dropout", x.dtype(), [&](auto element) {
+    using T = decltype(element);
+    const T* from = x.data<T>();
+    T* to = y.data<T>();
+    for (std::int64_t n = 0; n < N; ++n) {
+      RandomStream draws(mask.draws.key, mask.draws.At(n));
+      for (std::int64_t e = 0; e < elems; ++e) {
+        const std::int64_t at = n * elems + e;
+        const bool keep = draws.Bits32() >= mask.drop_below;
+        to[at] = keep ? Store<T>(Load(from[at]) * mask.scale) : Store<T>(0);
+      }
+    }
+  });
+}
+
+}  // namespace troupe::nn::reference

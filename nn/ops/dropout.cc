@@ -1,0 +1,55 @@
+#include "nn/ops/dropout.h"
+
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "nn/ops/op_util.h"
+
+namespace troupe::nn::ops {
+namespace {
+
+class DropoutNode final : public Node {
+ public:
+  explicit DropoutNode(const DropoutMask& mask) : mask_(mask) {}
+  const char* name() const override { return "dropout"; }
+
+  absl::Status BackwardInputs(Kernels& kernels, const Tensor& dy,
+                              absl::Span<const bool>,
+                              absl::Span<Tensor> dx) override {
+    dx[0] = Tensor::Empty(dy.shape(), dy.dtype(), kernels.allocator());
+    return kernels.Dropout(mask_, dy, dx[0]);
+  }
+
+ private:
+  const DropoutMask mask_;
+};
+
+}  // namespace
+
+Tensor Dropout(Context& ctx, const Tensor& x, double p) {
+  if (!ctx.ok()) return Tensor();
+  if (x.shape().rank() < 1 || !(p >= 0 && p <= 1)) {
+    return BadShapes(
+        ctx, "dropout takes x[N, ...] and a probability in [0, 1], got ",
+        Str(x), " and ", p);
+  }
+  if (!ctx.training() || p == 0) return x;
+  Tensor y = ctx.Empty(x.shape(), x.dtype());
+  ctx.Note("dropout", y, 1.0 * y.numel());
+  if (ctx.shape_only()) return y;
+  if (p == 1) {
+    // A draw is never as large as 2^32: everything goes.
+    const absl::Status zeroed = ctx.kernels().Fill(0.0, y);
+    return zeroed.ok() ? y : ctx.Fail(zeroed);
+  }
+  const std::optional<SampleDraws> draws = ctx.Random(Purpose::kDropout);
+  if (!draws) return Tensor();
+  const DropoutMask mask = {
+      *draws, static_cast<std::uint32_t>(std::ldexp(p, 32)), 1 / (1 - p)};
+  const absl::Status status = ctx.kernels().Dropout(mask, x, y);
+  return Finish(ctx, status, {x}, /*num_weights=*/0, y,
+                [&] { return std::make_unique<DropoutNode>(mask); });
+}
+
+}  // namespace troupe::nn::ops
