@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "nn/autograd/segment.h"
 
 namespace troupe::nn {
 namespace {
@@ -28,7 +29,12 @@ absl::Status Node::BackwardWeights(Kernels&, const Tensor&, bool,
   return absl::OkStatus();
 }
 
+Tape::Step::Step() = default;
+Tape::Step::Step(Step&&) = default;
+Tape::Step::~Step() = default;
+
 Tape::Tape() : serial_(NextSerial()) {}
+Tape::~Tape() = default;
 
 void Tape::Reset() {
   serial_ = NextSerial();
@@ -194,6 +200,11 @@ absl::StatusOr<bool> BackwardPass::Next() {
   TROUPE_RETURN_IF_ERROR(seeded_);
   while (next_ >= 0) {
     Tape::Step& step = tape_.nodes_[next_];
+    if (step.segment) {
+      TROUPE_ASSIGN_OR_RETURN(const bool ran, AdvanceSegment(step));
+      if (ran) return true;
+      continue;
+    }
     const bool enters = Enters(step);
     if (phase_ == Phase::kWeights) {
       const bool runs =

@@ -91,9 +91,12 @@ class GradientSink {
   virtual void LastReaderDone(Parameter& parameter) = 0;
 };
 
+class Segment;
+
 class Tape {
  public:
   Tape();
+  ~Tape();
   Tape(const Tape&) = delete;
   Tape& operator=(const Tape&) = delete;
 
@@ -108,6 +111,10 @@ class Tape {
   // weights. Returns `output`, tracked if any input is; otherwise drops `node`.
   Tensor Record(std::unique_ptr<Node> node, absl::Span<const Tensor> inputs,
                 int num_weights, Tensor output);
+  // Records a part of the forward that backward runs again (segment.h), which
+  // computed `output` from `x` and these parameters, without a tape.
+  Tensor RecordSegment(std::unique_ptr<Segment> segment, const Tensor& x,
+                       absl::Span<Parameter* const> parameters, Tensor output);
   // kInvalidArgument, naming `op`, where an input is a view of a tracked tensor
   // and has another shape: Record() must not be called then.
   absl::Status CheckInputs(const char* op,
@@ -143,8 +150,13 @@ class Tape {
     int uses_left = 0;     // nodes still to add to the gradient
     int readers_left = 0;  // pieces still to read the parameter
   };
+  struct RecordedSegment;
   struct Step {
+    Step();
+    Step(Step&&);
+    ~Step();
     std::unique_ptr<Node> node;
+    std::unique_ptr<RecordedSegment> segment;     // instead of a node
     absl::InlinedVector<std::int32_t, 4> inputs;  // values; -1 is a constant
     absl::InlinedVector<Shape, 4> weight_shapes;  // of computed weights
     int num_weights = 0;
@@ -185,6 +197,7 @@ class BackwardPass {
 
  private:
   enum class Phase { kWeights, kInputs };
+  class SegmentSink;
 
   bool Enters(const Tape::Step& step) const;
   absl::Status NeedGradient(Parameter& parameter);
@@ -196,6 +209,11 @@ class BackwardPass {
   absl::StatusOr<Tensor> WithMemory(const Tensor& grad);
   void UsedWeights(Tape::Step& step);
   void UsedInputs(Tape::Step& step);
+  // The next piece of a segment; false when it had none left.
+  absl::StatusOr<bool> AdvanceSegment(Tape::Step& step);
+  absl::Status EndSegment(Tape::Step& step);
+  void FinishSegmentUse(Tape::Step& step, int number);
+  void FinishSegmentRead(Tape::Step& step, int number);
   void FinishUse(std::int32_t value);
   void FinishRead(std::int32_t value);
 
@@ -206,6 +224,9 @@ class BackwardPass {
   int next_;
   Phase phase_;
   absl::Status seeded_;
+  // Of the segment that this pass is in.
+  std::unique_ptr<GradientSink> inner_sink_;
+  std::unique_ptr<BackwardPass> inner_;
 };
 
 }  // namespace troupe::nn

@@ -1,0 +1,30 @@
+// Runs a part of the model without keeping its activations; backward runs it a
+// second time (Chen et al. 2016, arXiv:1604.06174; torch.utils.checkpoint).
+//
+//   Tensor y = ops::Recompute(
+//       ctx, [this](Context& ctx, const Tensor& x) { return block_(ctx, x); },
+//       x);
+//
+// `part` is called in forward and once more in backward, with the same draws of
+// random numbers, and must compute the same; in the second run
+// Context::updates_buffers() is false. What it captures outlives the backward.
+// In evaluation, and in a shape-only forward, it is just called.
+//
+// Bits and overlap: nn/autograd/segment.h. Errors: those of `part`.
+
+#ifndef NN_OPS_RECOMPUTE_H_
+#define NN_OPS_RECOMPUTE_H_
+
+#include <functional>
+
+#include "nn/autograd/context.h"
+
+namespace troupe::nn::ops {
+
+using ModelPart = std::function<Tensor(Context&, const Tensor& x)>;
+
+Tensor Recompute(Context& ctx, const ModelPart& part, const Tensor& x);
+
+}  // namespace troupe::nn::ops
+
+#endif  // NN_OPS_RECOMPUTE_H_
