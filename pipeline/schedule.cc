@@ -1,65 +1,38 @@
 #include "pipeline/schedule.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
-#include "absl/strings/numbers.h"
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
+#include "base/check.h"
+#include "pipeline/table_index.h"
 
 namespace troupe::pipeline {
 namespace {
-
-// Of a micro-batch or a bucket in a table's text.
-constexpr int kIndexMax = 1 << 20;
-
-struct KindName {
-  ActionKind kind;
-  absl::string_view name;
-};
-
-// Longer names first, so that parsing "SA0" does not see another kind.
-constexpr KindName kKindNames[] = {
-    {ActionKind::kRecvActivation, "RA"},
-    {ActionKind::kSendActivation, "SA"},
-    {ActionKind::kRecvGradient, "RG"},
-    {ActionKind::kSendGradient, "SG"},
-    {ActionKind::kReduceLoss, "LR"},
-    {ActionKind::kReduceBucket, "AR"},
-    {ActionKind::kUpdateBucket, "UP"},
-    {ActionKind::kReduceUpdateBucket, "RU"},
-    {ActionKind::kForward, "F"},
-    {ActionKind::kBackward, "B"},
-    {ActionKind::kBackwardInputs, "I"},
-    {ActionKind::kBackwardWeights, "W"},
-};
-
-absl::string_view NameOf(ActionKind kind) {
-  for (const KindName& row : kKindNames) {
-    if (row.kind == kind) return row.name;
-  }
-  return "?";
-}
-
-bool HasIndex(ActionKind kind) { return kind != ActionKind::kReduceLoss; }
 
 bool IsBackward(ActionKind kind) {
   return kind == ActionKind::kBackward || kind == ActionKind::kBackwardInputs;
 }
 
-void Append(StepTable& table, ActionKind kind, int index) {
-  table.actions.push_back({kind, index, {}});
+bool IsOfBucket(ActionKind kind) {
+  return kind == ActionKind::kReduceBucket ||
+         kind == ActionKind::kUpdateBucket ||
+         kind == ActionKind::kReduceUpdateBucket;
 }
 
-// Adds the need "action (kind, index) is done" where the table has it.
-void NeedDone(const StepTable& table, ActionKind kind, int index,
+void Append(StepTable& table, ActionKind kind, int index, int chunk) {
+  table.actions.push_back({kind, index, {}, chunk});
+}
+
+// Adds the need "action (kind, index) of the same chunk is done" where the
+// table has it.
+void NeedDone(const TableIndex& table, ActionKind kind, int index,
               Action& action) {
-  const int found = table.Find(kind, index);
+  const int found = table.Find(kind, index, action.chunk);
   if (found >= 0) action.needs.push_back({SignalKind::kDone, found});
 }
 
-void NeedComputed(const StepTable& table, Action& action) {
+void NeedComputed(const TableIndex& table, Action& action) {
   const int m = action.index;
   switch (action.kind) {
     case ActionKind::kForward:
@@ -94,27 +67,22 @@ void NeedComputed(const StepTable& table, Action& action) {
   NeedDone(table, action.kind, m - 1, action);
 }
 
-void NeedReduced(const StepTable& table, const ReductionOptions& options,
-                 Action& action) {
+void NeedReduced(const ReductionOptions& options, Action& action) {
+  const auto need_bucket = [&action](SignalKind kind) {
+    action.needs.push_back({kind, action.index, action.chunk});
+  };
   switch (action.kind) {
-    case ActionKind::kReduceLoss:
-      for (int i = 0; i < static_cast<int>(table.actions.size()); ++i) {
-        if (table.actions[i].kind == ActionKind::kForward) {
-          action.needs.push_back({SignalKind::kDone, i});
-        }
-      }
-      break;
     case ActionKind::kReduceBucket:
-      action.needs.push_back({SignalKind::kBucketReady, action.index});
+      need_bucket(SignalKind::kBucketReady);
       break;
     case ActionKind::kReduceUpdateBucket:
-      action.needs.push_back({SignalKind::kBucketReady, action.index});
-      action.needs.push_back({SignalKind::kBucketReleased, action.index});
+      need_bucket(SignalKind::kBucketReady);
+      need_bucket(SignalKind::kBucketReleased);
       action.needs.push_back({SignalKind::kLossReduced, 0});
       break;
     case ActionKind::kUpdateBucket:
-      action.needs.push_back({SignalKind::kBucketReduced, action.index});
-      action.needs.push_back({SignalKind::kBucketReleased, action.index});
+      need_bucket(SignalKind::kBucketReduced);
+      need_bucket(SignalKind::kBucketReleased);
       action.needs.push_back({SignalKind::kLossReduced, 0});
       if (options.update_needs_all_buckets) {
         action.needs.push_back({SignalKind::kAllReduced, 0});
@@ -127,40 +95,42 @@ void NeedReduced(const StepTable& table, const ReductionOptions& options,
 
 }  // namespace
 
-std::string Action::ToString() const {
-  return HasIndex(kind) ? absl::StrCat(NameOf(kind), index)
-                        : std::string(NameOf(kind));
-}
-
 int StepTable::micro_batches() const {
   int count = 0;
   for (const Action& action : actions) {
-    count += action.kind == ActionKind::kForward;
+    count += action.kind == ActionKind::kForward && action.chunk == 0;
   }
   return count;
+}
+
+int StepTable::chunks() const {
+  int count = 1;
+  for (const Action& action : actions) {
+    count = std::max(count, action.chunk + 1);
+  }
+  return count;
+}
+
+std::vector<int> StepTable::bucket_counts() const {
+  std::vector<int> counts(chunks());
+  for (const Action& action : actions) {
+    if (!IsOfBucket(action.kind)) continue;
+    counts[action.chunk] = std::max(counts[action.chunk], action.index + 1);
+  }
+  return counts;
 }
 
 int StepTable::buckets() const {
-  int count = 0;
-  for (const Action& action : actions) {
-    if (action.kind == ActionKind::kReduceBucket ||
-        action.kind == ActionKind::kUpdateBucket ||
-        action.kind == ActionKind::kReduceUpdateBucket) {
-      count = std::max(count, action.index + 1);
-    }
-  }
-  return count;
+  const std::vector<int> counts = bucket_counts();
+  return std::accumulate(counts.begin(), counts.end(), 0);
 }
 
-std::string StepTable::ToString() const {
-  return absl::StrJoin(actions, " ", [](std::string* out, const Action& a) {
-    absl::StrAppend(out, a.ToString());
-  });
-}
-
-int StepTable::Find(ActionKind kind, int index) const {
+int StepTable::Find(ActionKind kind, int index, int chunk) const {
   for (int i = 0; i < static_cast<int>(actions.size()); ++i) {
-    if (actions[i].kind == kind && actions[i].index == index) return i;
+    const Action& action = actions[i];
+    if (action.kind == kind && action.index == index && action.chunk == chunk) {
+      return i;
+    }
   }
   return -1;
 }
@@ -168,40 +138,55 @@ int StepTable::Find(ActionKind kind, int index) const {
 StepTable DataParallelTable(int micro_batches) {
   StepTable table;
   for (int m = 0; m < micro_batches; ++m) {
-    Append(table, ActionKind::kForward, m);
-    Append(table, ActionKind::kBackward, m);
+    Append(table, ActionKind::kForward, m, 0);
+    Append(table, ActionKind::kBackward, m, 0);
   }
   return WithNeeds(std::move(table), {});
 }
 
-StepTable GPipeTable(int micro_batches) {
+StepTable GPipeTable(int micro_batches, int chunks) {
   StepTable table;
-  for (int m = 0; m < micro_batches; ++m) {
-    Append(table, ActionKind::kForward, m);
+  for (int chunk = 0; chunk < chunks; ++chunk) {
+    for (int m = 0; m < micro_batches; ++m) {
+      Append(table, ActionKind::kForward, m, chunk);
+    }
   }
-  for (int m = 0; m < micro_batches; ++m) {
-    Append(table, ActionKind::kBackward, m);
+  for (int chunk = chunks - 1; chunk >= 0; --chunk) {
+    for (int m = 0; m < micro_batches; ++m) {
+      Append(table, ActionKind::kBackward, m, chunk);
+    }
+  }
+  return WithNeeds(std::move(table), {});
+}
+
+StepTable AddTransfers(const StepTable& compute,
+                       absl::Span<const ChunkEnds> chunks) {
+  StepTable table;
+  for (const Action& action : compute.actions) {
+    const int m = action.index, chunk = action.chunk;
+    TROUPE_CHECK(chunk >= 0 && chunk < static_cast<int>(chunks.size()),
+                 "the ends of every chunk are known");
+    const bool forward = action.kind == ActionKind::kForward;
+    const bool backward = IsBackward(action.kind);
+    const bool before = !chunks[chunk].first_stage;
+    const bool after = !chunks[chunk].last_stage;
+    if (forward && before) {
+      Append(table, ActionKind::kRecvActivation, m, chunk);
+    }
+    if (backward && after) Append(table, ActionKind::kRecvGradient, m, chunk);
+    Append(table, action.kind, m, chunk);
+    if (forward && after) Append(table, ActionKind::kSendActivation, m, chunk);
+    if (backward && before) Append(table, ActionKind::kSendGradient, m, chunk);
   }
   return WithNeeds(std::move(table), {});
 }
 
 StepTable AddTransfers(const StepTable& compute, bool first_stage,
                        bool last_stage) {
-  StepTable table;
-  for (const Action& action : compute.actions) {
-    const int m = action.index;
-    const bool forward = action.kind == ActionKind::kForward;
-    const bool backward = IsBackward(action.kind);
-    if (forward && !first_stage) Append(table, ActionKind::kRecvActivation, m);
-    if (backward && !last_stage) Append(table, ActionKind::kRecvGradient, m);
-    Append(table, action.kind, m);
-    if (forward && !last_stage) Append(table, ActionKind::kSendActivation, m);
-    if (backward && !first_stage) Append(table, ActionKind::kSendGradient, m);
-  }
-  return WithNeeds(std::move(table), {});
+  return AddTransfers(compute, {ChunkEnds{first_stage, last_stage}});
 }
 
-StepTable AddReductions(const StepTable& table, int buckets,
+StepTable AddReductions(const StepTable& table, absl::Span<const int> buckets,
                         const ReductionOptions& options) {
   // After the last forward and its send: nobody waits for the loss first.
   int last_forward = -1;
@@ -213,61 +198,43 @@ StepTable AddReductions(const StepTable& table, int buckets,
   }
   StepTable reduced;
   for (int i = 0; i < static_cast<int>(table.actions.size()); ++i) {
-    Append(reduced, table.actions[i].kind, table.actions[i].index);
-    if (i == last_forward) Append(reduced, ActionKind::kReduceLoss, 0);
+    const Action& action = table.actions[i];
+    Append(reduced, action.kind, action.index, action.chunk);
+    if (i == last_forward) Append(reduced, ActionKind::kReduceLoss, 0, 0);
   }
-  for (int k = 0; k < buckets; ++k) {
-    if (options.fuse_updates) {
-      Append(reduced, ActionKind::kReduceUpdateBucket, k);
-      continue;
+  for (int chunk = static_cast<int>(buckets.size()) - 1; chunk >= 0; --chunk) {
+    for (int k = 0; k < buckets[chunk]; ++k) {
+      if (options.fuse_updates) {
+        Append(reduced, ActionKind::kReduceUpdateBucket, k, chunk);
+        continue;
+      }
+      Append(reduced, ActionKind::kReduceBucket, k, chunk);
+      Append(reduced, ActionKind::kUpdateBucket, k, chunk);
     }
-    Append(reduced, ActionKind::kReduceBucket, k);
-    Append(reduced, ActionKind::kUpdateBucket, k);
   }
   return WithNeeds(std::move(reduced), options);
 }
 
+StepTable AddReductions(const StepTable& table, int buckets,
+                        const ReductionOptions& options) {
+  return AddReductions(table, absl::MakeConstSpan(&buckets, 1), options);
+}
+
 StepTable WithNeeds(StepTable table, const ReductionOptions& options) {
+  const TableIndex index(table);
   for (Action& action : table.actions) {
     action.needs.clear();
-    NeedComputed(table, action);
-    NeedReduced(table, options, action);
+    NeedComputed(index, action);
+    NeedReduced(options, action);
+  }
+  // Only the first LR, so that a bad table stays linear too.
+  const int loss = index.Find(ActionKind::kReduceLoss, 0);
+  if (loss < 0) return table;
+  for (int i = 0; i < static_cast<int>(table.actions.size()); ++i) {
+    if (table.actions[i].kind != ActionKind::kForward) continue;
+    table.actions[loss].needs.push_back({SignalKind::kDone, i});
   }
   return table;
-}
-
-absl::StatusOr<StepTable> ParseTable(absl::string_view text,
-                                     const ReductionOptions& options) {
-  StepTable table;
-  for (absl::string_view word :
-       absl::StrSplit(text, absl::ByAnyChar(" \n\t"), absl::SkipEmpty())) {
-    bool known = false;
-    for (const KindName& row : kKindNames) {
-      int index = 0;
-      absl::string_view rest = word;
-      if (rest.substr(0, row.name.size()) != row.name) continue;
-      rest.remove_prefix(row.name.size());
-      known = HasIndex(row.kind) ? absl::SimpleAtoi(rest, &index) &&
-                                       index >= 0 && index <= kIndexMax
-                                 : rest.empty();
-      if (!known) continue;
-      Append(table, row.kind, index);
-      break;
-    }
-    if (!known) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("\"", word, "\" is no action; write F0, B0, AR0, ..."));
-    }
-  }
-  return WithNeeds(std::move(table), options);
-}
-
-std::string ToGrid(const std::vector<StepTable>& tables) {
-  std::string grid;
-  for (std::size_t rank = 0; rank < tables.size(); ++rank) {
-    absl::StrAppend(&grid, "rank ", rank, ": ", tables[rank].ToString(), "\n");
-  }
-  return grid;
 }
 
 }  // namespace troupe::pipeline

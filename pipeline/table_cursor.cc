@@ -30,31 +30,87 @@ GroupId GroupOf(ActionKind kind) {
   return kind == ActionKind::kReduceLoss ? GroupId::kWorld : GroupId::kDp;
 }
 
-TableCursor::TableCursor(StepTable table, int buckets)
-    : table_(std::move(table)), buckets_(std::max(buckets, table_.buckets())) {
-  const int actions = static_cast<int>(table_.actions.size());
-  for (int i = 0; i < actions; ++i) {
-    const Action& action = table_.actions[i];
-    std::vector<int> slots;
-    for (const Signal& need : action.needs) slots.push_back(SlotOf(need));
-    needs_.push_back(std::move(slots));
-    order_of_.push_back(-1);
-    if (!IsCollective(action.kind)) continue;
-    LaunchOrder& order = OrderOf(GroupOf(action.kind));
-    order.actions.push_back(i);
-    order_of_.back() = static_cast<int>(&order - orders_.data());
+TableCursor::TableCursor(StepTable table, const std::vector<int>& buckets)
+    : table_(std::move(table)) {
+  std::vector<int> counts = table_.bucket_counts();
+  counts.resize(std::max(counts.size(), buckets.size()));
+  for (std::size_t chunk = 0; chunk < buckets.size(); ++chunk) {
+    counts[chunk] = std::max(counts[chunk], buckets[chunk]);
   }
-  slots_.resize(actions + 3 * buckets_ + 2);
-  started_.resize(actions);
+  for (int count : counts) {
+    first_bucket_.push_back(buckets_);
+    buckets_ += count;
+  }
+  FindRoles();
+  LinkNeeds();
+  LayOutState();
   Begin();
 }
 
-TableCursor::LaunchOrder& TableCursor::OrderOf(GroupId group) {
-  for (LaunchOrder& order : orders_) {
-    if (order.group == group) return order;
+void TableCursor::FindRoles() {
+  std::vector<GroupId> groups;
+  std::vector<int> last;  // per group: its last collective so far
+  for (int i = 0; i < static_cast<int>(table_.actions.size()); ++i) {
+    const ActionKind kind = table_.actions[i].kind;
+    roles_.push_back({IsCompute(kind), IsReceive(kind)});
+    if (!IsCollective(kind)) continue;
+    const auto found = std::find(groups.begin(), groups.end(), GroupOf(kind));
+    const int group = static_cast<int>(found - groups.begin());
+    roles_[i].group = group;
+    if (found == groups.end()) {
+      groups.push_back(GroupOf(kind));
+      first_heads_.push_back(i);
+      last.push_back(i);
+    } else {
+      roles_[std::exchange(last[group], i)].following = i;
+    }
   }
-  orders_.push_back({group, {}});
-  return orders_.back();
+}
+
+void TableCursor::LinkNeeds() {
+  const int actions = static_cast<int>(table_.actions.size());
+  const int slots = actions + 3 * buckets_ + 2;
+  first_waiting_.assign(slots + 1, 0);
+  for (const Action& action : table_.actions) {
+    for (const Signal& need : action.needs) {
+      const int slot = SlotOf(need);
+      TROUPE_CHECK(slot >= 0 && slot < slots, "a need names what can come");
+      ++first_waiting_[slot + 1];
+    }
+  }
+  for (int slot = 0; slot < slots; ++slot) {
+    first_waiting_[slot + 1] += first_waiting_[slot];
+  }
+  waiting_.resize(first_waiting_.back());
+  std::vector<int> next = first_waiting_;
+  for (int i = 0; i < actions; ++i) {
+    for (const Signal& need : table_.actions[i].needs) {
+      waiting_[next[SlotOf(need)]++] = i;
+    }
+  }
+}
+
+void TableCursor::LayOutState() {
+  const int actions = static_cast<int>(table_.actions.size());
+  const std::size_t ready_words = ReadySet::WordsFor(actions);
+  const std::size_t ready_bytes = 2 * ready_words * sizeof(std::uint64_t);
+  const std::size_t ints = actions + first_heads_.size();
+  const std::size_t slots = first_waiting_.size() - 1;
+  // The widest first, so that each part is aligned.
+  state_.resize(ready_bytes + ints * sizeof(int) + slots);
+  auto* words = reinterpret_cast<std::uint64_t*>(state_.data());
+  for (int compute : {0, 1}) {
+    ready_[compute] = ReadySet(words + compute * ready_words, actions);
+  }
+  missing_ = reinterpret_cast<int*>(state_.data() + ready_bytes);
+  heads_ = missing_ + actions;
+  given_ = reinterpret_cast<std::uint8_t*>(missing_ + ints);
+  std::copy(first_heads_.begin(), first_heads_.end(), heads_);
+  for (int i = 0; i < actions; ++i) {
+    missing_[i] = static_cast<int>(table_.actions[i].needs.size());
+    if (missing_[i] == 0) Offer(i);
+  }
+  state_at_start_ = state_;
 }
 
 int TableCursor::SlotOf(Signal signal) const {
@@ -63,11 +119,11 @@ int TableCursor::SlotOf(Signal signal) const {
     case SignalKind::kDone:
       return signal.id;
     case SignalKind::kBucketReady:
-      return actions + signal.id;
+      return actions + first_bucket_[signal.chunk] + signal.id;
     case SignalKind::kBucketReleased:
-      return actions + buckets_ + signal.id;
+      return actions + buckets_ + first_bucket_[signal.chunk] + signal.id;
     case SignalKind::kBucketReduced:
-      return actions + 2 * buckets_ + signal.id;
+      return actions + 2 * buckets_ + first_bucket_[signal.chunk] + signal.id;
     case SignalKind::kAllReduced:
       return actions + 3 * buckets_;
     case SignalKind::kLossReduced:
@@ -77,65 +133,63 @@ int TableCursor::SlotOf(Signal signal) const {
 }
 
 void TableCursor::Begin() {
-  std::fill(slots_.begin(), slots_.end(), 0);
-  std::fill(started_.begin(), started_.end(), 0);
+  std::copy(state_at_start_.begin(), state_at_start_.end(), state_.begin());
   left_ = static_cast<int>(table_.actions.size());
   reduced_ = 0;
-  first_unstarted_ = 0;
-  for (LaunchOrder& order : orders_) order.next = 0;
 }
 
-bool TableCursor::MayStart(int action) const {
-  for (int slot : needs_[action]) {
-    if (!slots_[slot]) return false;
-  }
-  if (order_of_[action] < 0) return true;
-  const LaunchOrder& order = orders_[order_of_[action]];
-  return order.actions[order.next] == action;
+void TableCursor::Offer(int action) {
+  const Role& role = roles_[action];
+  if (role.receive) return;
+  if (role.group >= 0 && heads_[role.group] != action) return;
+  ready_[role.compute].Insert(action);
 }
 
-int TableCursor::NextRunnable(bool busy) const {
-  const int actions = static_cast<int>(table_.actions.size());
-  for (int i = first_unstarted_; i < actions; ++i) {
-    const ActionKind kind = table_.actions[i].kind;
-    if (started_[i] || IsReceive(kind) || (busy && IsCompute(kind))) continue;
-    if (MayStart(i)) return i;
+void TableCursor::Raise(int slot) {
+  given_[slot] = 1;
+  const int end = first_waiting_[slot + 1];
+  for (int i = first_waiting_[slot]; i < end; ++i) {
+    if (--missing_[waiting_[i]] == 0) Offer(waiting_[i]);
   }
-  return -1;
 }
 
 void TableCursor::Start(int action) {
-  TROUPE_CHECK(!started_[action], "an action starts once a step");
-  started_[action] = 1;
-  if (order_of_[action] >= 0) ++orders_[order_of_[action]].next;
-  const int actions = static_cast<int>(table_.actions.size());
-  while (first_unstarted_ < actions && started_[first_unstarted_]) {
-    ++first_unstarted_;
+  TROUPE_CHECK(!started(action), "an action starts once a step");
+  missing_[action] += kStarted;
+  const Role& role = roles_[action];
+  ready_[role.compute].Erase(action);
+  if (role.group < 0) return;
+  TROUPE_CHECK(heads_[role.group] == action,
+               "the collectives of a group start in table order");
+  heads_[role.group] = role.following;
+  if (role.following >= 0 && missing_[role.following] == 0) {
+    Offer(role.following);
   }
 }
 
 void TableCursor::Finish(int action) {
-  if (!started_[action]) Start(action);  // receives finish without a start
-  TROUPE_CHECK(!slots_[action], "an action finishes once a step");
-  slots_[action] = 1;
+  if (!started(action)) Start(action);  // receives finish without a start
+  TROUPE_CHECK(!given_[action], "an action finishes once a step");
+  Raise(action);
   --left_;
 }
 
 void TableCursor::Give(Signal signal) {
-  std::uint8_t& slot = slots_[SlotOf(signal)];
-  if (slot) return;
-  slot = 1;
+  const int slot = SlotOf(signal);
+  if (given_[slot]) return;
+  Raise(slot);
   if (signal.kind == SignalKind::kBucketReduced && ++reduced_ == buckets_) {
-    slots_[SlotOf({SignalKind::kAllReduced, 0})] = 1;
+    Raise(SlotOf({SignalKind::kAllReduced, 0}));
   }
 }
 
 std::string TableCursor::Unfinished() const {
+  const int chunks = table_.chunks();
   std::string text;
   for (std::size_t i = 0; i < table_.actions.size(); ++i) {
-    if (slots_[i]) continue;
+    if (given_[i]) continue;
     absl::StrAppend(&text, text.empty() ? "" : " ",
-                    table_.actions[i].ToString());
+                    table_.actions[i].ToString(chunks));
   }
   return text;
 }

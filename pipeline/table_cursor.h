@@ -16,14 +16,25 @@
 // The collectives (LR, AR, RU) of one group start strictly in table order,
 // whatever becomes ready first: the ranks of a group pair them by order.
 // Collectives of different groups do not wait for each other.
+//
+// Cost: a step is linear in the table and its needs, whatever the order in
+// which signals come. A signal counts down what waits for it, and NextRunnable
+// finds the smallest of the actions that wait for nothing (ready_set.h). Begin
+// is one copy of some bytes per action. After the constructor nothing
+// allocates.
 
 #ifndef PIPELINE_TABLE_CURSOR_H_
 #define PIPELINE_TABLE_CURSOR_H_
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "pipeline/group_id.h"
+#include "pipeline/ready_set.h"
 #include "pipeline/schedule.h"
 
 namespace troupe::pipeline {
@@ -37,10 +48,17 @@ bool IsCollective(ActionKind kind);
 // The ranks that a collective pairs: all for LR, those along dp for AR and RU.
 GroupId GroupOf(ActionKind kind);
 
+// Moved, not copied: the parts of its state point into one block.
 class TableCursor {
  public:
-  // `buckets`: how many give signals; at least the table's.
-  explicit TableCursor(StepTable table, int buckets = 0);
+  // `buckets`, by chunk: how many give signals; at least the table's.
+  TableCursor(StepTable table, const std::vector<int>& buckets);
+  // For a table of one chunk.
+  explicit TableCursor(StepTable table, int buckets = 0)
+      : TableCursor(std::move(table), std::vector<int>{buckets}) {}
+
+  TableCursor(TableCursor&&) = default;
+  TableCursor& operator=(TableCursor&&) = default;
 
   const StepTable& table() const { return table_; }
 
@@ -48,38 +66,62 @@ class TableCursor {
   void Begin();
   // The first action that may start now, or -1. `busy`: a compute action is
   // running, so only the others are offered. Receives are never offered.
-  int NextRunnable(bool busy) const;
+  int NextRunnable(bool busy) const {
+    const int other = ready_[0].First();
+    if (busy) return other;
+    const int compute = ready_[1].First();
+    // As unsigned numbers, -1 is above all others.
+    return static_cast<int>(
+        std::min(static_cast<unsigned>(other), static_cast<unsigned>(compute)));
+  }
   void Start(int action);
   void Finish(int action);
   void Give(Signal signal);
-  bool Given(Signal signal) const { return slots_[SlotOf(signal)] != 0; }
+  bool Given(Signal signal) const { return given_[SlotOf(signal)] != 0; }
 
   bool complete() const { return left_ == 0; }
   // The actions that are not done, for errors: "B1 AR0 UP0".
   std::string Unfinished() const;
 
  private:
-  // The collectives of one group, in launch order.
-  struct LaunchOrder {
-    GroupId group;
-    std::vector<int> actions;
-    std::size_t next = 0;
+  // What an action's kind and place say, at hand.
+  struct Role {
+    bool compute = false;
+    bool receive = false;
+    int group = -1;      // of a collective: number of its launch order
+    int following = -1;  // of a collective: the next of its group, or -1
   };
+  static constexpr int kStarted = 1 << 30;
 
+  // A signal's place in given_.
   int SlotOf(Signal signal) const;
-  LaunchOrder& OrderOf(GroupId group);
-  bool MayStart(int action) const;
+  void FindRoles();
+  void LinkNeeds();
+  void LayOutState();
+  bool started(int action) const { return missing_[action] >= kStarted; }
+  void Raise(int slot);
+  // Lists the action as ready where nothing holds it up.
+  void Offer(int action);
 
   StepTable table_;
-  int buckets_;
-  std::vector<std::vector<int>> needs_;  // slots, per action
-  std::vector<LaunchOrder> orders_;      // one a group
-  std::vector<int> order_of_;            // per action: of orders_, or -1
-  std::vector<std::uint8_t> slots_;      // signals given
-  std::vector<std::uint8_t> started_;
+  std::vector<int> first_bucket_;  // by chunk: its number among all buckets
+  int buckets_ = 0;                // of all chunks
+  std::vector<Role> roles_;        // per action
+  std::vector<int> first_heads_;   // per group: its first collective
+  // The actions that wait for slot s: waiting_[first_waiting_[s]], up to, but
+  // without, first_waiting_[s + 1].
+  std::vector<int> first_waiting_;
+  std::vector<int> waiting_;
+
+  // The state of the step: one block, so that Begin is one copy.
+  std::vector<std::byte> state_, state_at_start_;
+  ReadySet ready_[2];  // [1]: compute actions; [0]: others
+  // Per action: needs not given yet; kStarted more once it has started.
+  int* missing_ = nullptr;
+  int* heads_ = nullptr;           // per group: its next collective
+  std::uint8_t* given_ = nullptr;  // per slot
   int left_ = 0;
   int reduced_ = 0;
-  int first_unstarted_ = 0;
 };
 
 }  // namespace troupe::pipeline

@@ -1,20 +1,15 @@
 // Validate(): can this table run to its end?
 
-#include <set>
-#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "pipeline/schedule.h"
 #include "pipeline/table_cursor.h"
+#include "pipeline/table_index.h"
 
 namespace troupe::pipeline {
 namespace {
-
-absl::Status Bad(const Action& action, absl::string_view what) {
-  return absl::InvalidArgumentError(
-      absl::StrCat("schedule: ", action.ToString(), " ", what));
-}
 
 // What must also be in the table for this action to make sense.
 struct Pair {
@@ -36,153 +31,215 @@ constexpr Pair kPairs[] = {
     {ActionKind::kUpdateBucket, ActionKind::kReduceBucket, "has no reduction"},
 };
 
-bool Has(const StepTable& table, ActionKind kind, int index) {
-  return table.Find(kind, index) >= 0;
+bool WritesGradients(ActionKind kind) {
+  return kind == ActionKind::kBackward || kind == ActionKind::kBackwardWeights;
 }
 
-bool HasBackward(const StepTable& table, int micro_batch) {
-  return Has(table, ActionKind::kBackward, micro_batch) ||
-         Has(table, ActionKind::kBackwardInputs, micro_batch);
+// Whether the signal is of one bucket.
+bool IsOfBucket(SignalKind kind) {
+  return kind == SignalKind::kBucketReady ||
+         kind == SignalKind::kBucketReleased ||
+         kind == SignalKind::kBucketReduced;
 }
 
-bool Trains(const StepTable& table) {
-  for (const Action& action : table.actions) {
-    if (action.kind == ActionKind::kBackward ||
-        action.kind == ActionKind::kBackwardInputs) {
-      return true;
+class Validator {
+ public:
+  explicit Validator(const StepTable& table) : table_(table), index_(table) {}
+
+  absl::Status Check() {
+    TROUPE_RETURN_IF_ERROR(CheckNumbers());
+    chunks_ = table_.chunks();
+    buckets_ = table_.bucket_counts();
+    forwards_.resize(chunks_);
+    for (const Action& action : table_.actions) {
+      forwards_[action.chunk] += action.kind == ActionKind::kForward;
+      trains_ |= action.kind == ActionKind::kBackward ||
+                 action.kind == ActionKind::kBackwardInputs;
     }
-  }
-  return false;
-}
-
-// A gradient goes with a backward; in an evaluation, where it is a bare credit
-// (plan.cc), with a forward.
-absl::Status CheckGradientMessage(const StepTable& table,
-                                  const Action& action) {
-  if (Trains(table)) {
-    return HasBackward(table, action.index) ? absl::OkStatus()
-                                            : Bad(action, "has no backward");
-  }
-  return Has(table, ActionKind::kForward, action.index)
-             ? absl::OkStatus()
-             : Bad(action, "has no forward");
-}
-
-absl::Status CheckPairs(const StepTable& table) {
-  std::set<std::pair<ActionKind, int>> seen;
-  for (const Action& action : table.actions) {
-    if (action.index < 0) return Bad(action, "has a number below 0");
-    if (!seen.insert({action.kind, action.index}).second) {
-      return Bad(action, "is there twice");
+    micro_batches_ = forwards_[0];
+    TROUPE_RETURN_IF_ERROR(CheckPairs());
+    for (int chunk = 0; chunk < chunks_; ++chunk) {
+      TROUPE_RETURN_IF_ERROR(CheckMicroBatches(chunk));
     }
-    for (const Pair& pair : kPairs) {
-      if (pair.kind == action.kind && !Has(table, pair.partner, action.index)) {
-        return Bad(action, pair.missing);
+    for (int chunk = 0; chunk < chunks_; ++chunk) {
+      TROUPE_RETURN_IF_ERROR(CheckBuckets(chunk));
+    }
+    TROUPE_RETURN_IF_ERROR(CheckNeeds());
+    return CheckRuns();
+  }
+
+ private:
+  absl::Status Bad(const Action& action, absl::string_view what) const {
+    return absl::InvalidArgumentError(
+        absl::StrCat("schedule: ", action.ToString(chunks_), " ", what));
+  }
+  // " of chunk 1" where the table has several.
+  std::string Of(int chunk) const {
+    return chunks_ > 1 ? absl::StrCat(" of chunk ", chunk) : "";
+  }
+
+  bool HasBackward(int micro_batch, int chunk) const {
+    return index_.Has(ActionKind::kBackward, micro_batch, chunk) ||
+           index_.Has(ActionKind::kBackwardInputs, micro_batch, chunk);
+  }
+
+  absl::Status CheckNumbers() const {
+    for (const Action& action : table_.actions) {
+      if (action.index < 0) return Bad(action, "has a number below 0");
+      if (action.index > kActionIndexMax) {
+        return Bad(action,
+                   absl::StrCat("has a number above ", kActionIndexMax));
+      }
+      if (action.chunk < 0 || action.chunk >= kChunksMax) {
+        return Bad(action, absl::StrCat("has a chunk that is not from 0 to ",
+                                        kChunksMax - 1));
+      }
+      if (action.kind == ActionKind::kReduceLoss &&
+          (action.chunk != 0 || action.index != 0)) {
+        return Bad(action, "has a number");
       }
     }
-    if (action.kind == ActionKind::kSendGradient ||
-        action.kind == ActionKind::kRecvGradient) {
-      TROUPE_RETURN_IF_ERROR(CheckGradientMessage(table, action));
-    }
+    return absl::OkStatus();
   }
-  return absl::OkStatus();
-}
 
-// Micro-batches are numbered without gaps; each has one backward, where any
-// has (an evaluation has none).
-absl::Status CheckMicroBatches(const StepTable& table) {
-  const int count = table.micro_batches();
-  const bool trains = Trains(table);
-  for (int m = 0; m < count; ++m) {
-    const int forward = table.Find(ActionKind::kForward, m);
-    if (forward < 0) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "schedule: micro-batch ", m, " of ", count, " has no forward"));
+  absl::Status CheckPairs() const {
+    for (int i = 0; i < static_cast<int>(table_.actions.size()); ++i) {
+      const Action& action = table_.actions[i];
+      if (index_.Find(action.kind, action.index, action.chunk) != i) {
+        return Bad(action, "is there twice");
+      }
+      for (const Pair& pair : kPairs) {
+        if (pair.kind == action.kind &&
+            !index_.Has(pair.partner, action.index, action.chunk)) {
+          return Bad(action, pair.missing);
+        }
+      }
+      if (action.kind == ActionKind::kSendGradient ||
+          action.kind == ActionKind::kRecvGradient) {
+        TROUPE_RETURN_IF_ERROR(CheckGradientMessage(action));
+      }
     }
-    if (trains && !HasBackward(table, m)) {
-      return Bad(table.actions[forward], "has no backward");
-    }
-    if (Has(table, ActionKind::kBackward, m) &&
-        Has(table, ActionKind::kBackwardInputs, m)) {
-      return Bad(table.actions[forward], "has two backwards, whole and split");
-    }
+    return absl::OkStatus();
   }
-  return absl::OkStatus();
-}
 
-// Every bucket is reduced, and needs name what the table has.
-absl::Status CheckSignals(const StepTable& table) {
-  const int buckets = table.buckets();
-  for (int k = 0; k < buckets; ++k) {
-    const bool fused = Has(table, ActionKind::kReduceUpdateBucket, k);
-    const bool reduced = Has(table, ActionKind::kReduceBucket, k);
-    if (fused && reduced) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "schedule: bucket ", k, " is reduced twice, by AR and by RU"));
+  // A gradient goes with a backward; in an evaluation, where it is a bare
+  // credit (plan.cc), with a forward.
+  absl::Status CheckGradientMessage(const Action& action) const {
+    if (trains_) {
+      return HasBackward(action.index, action.chunk)
+                 ? absl::OkStatus()
+                 : Bad(action, "has no backward");
     }
-    if (fused || reduced) continue;
+    return index_.Has(ActionKind::kForward, action.index, action.chunk)
+               ? absl::OkStatus()
+               : Bad(action, "has no forward");
+  }
+
+  // Micro-batches are numbered without gaps; each has one backward, where any
+  // has (an evaluation has none).
+  absl::Status CheckMicroBatches(int chunk) const {
+    for (int m = 0; m < micro_batches_; ++m) {
+      const int forward = index_.Find(ActionKind::kForward, m, chunk);
+      if (forward < 0) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("schedule: micro-batch ", m, " of ", micro_batches_,
+                         Of(chunk), " has no forward"));
+      }
+      const Action& action = table_.actions[forward];
+      if (trains_ && !HasBackward(m, chunk)) {
+        return Bad(action, "has no backward");
+      }
+      if (index_.Has(ActionKind::kBackward, m, chunk) &&
+          index_.Has(ActionKind::kBackwardInputs, m, chunk)) {
+        return Bad(action, "has two backwards, whole and split");
+      }
+    }
+    if (forwards_[chunk] <= micro_batches_) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        absl::StrCat("schedule: chunk ", chunk, " has ", forwards_[chunk],
+                     " micro-batches, chunk 0 has ", micro_batches_));
+  }
+
+  absl::Status CheckBuckets(int chunk) const {
+    for (int k = 0; k < buckets_[chunk]; ++k) {
+      const bool fused = index_.Has(ActionKind::kReduceUpdateBucket, k, chunk);
+      const bool reduced = index_.Has(ActionKind::kReduceBucket, k, chunk);
+      if (fused && reduced) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("schedule: bucket ", k, Of(chunk),
+                         " is reduced twice, by AR and by RU"));
+      }
+      if (fused || reduced) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat("schedule: bucket ", k, " of ", buckets_[chunk],
+                       Of(chunk), " is never reduced"));
+    }
+    return absl::OkStatus();
+  }
+
+  // Needs name what the table has.
+  absl::Status CheckNeeds() const {
+    const int actions = static_cast<int>(table_.actions.size());
+    for (const Action& action : table_.actions) {
+      for (const Signal& need : action.needs) {
+        const bool of_bucket = IsOfBucket(need.kind);
+        const bool chunk = need.chunk == 0 || (of_bucket && need.chunk > 0 &&
+                                               need.chunk < chunks_);
+        const int count = need.kind == SignalKind::kDone ? actions
+                          : !of_bucket                   ? 1
+                          : chunk                        ? buckets_[need.chunk]
+                                                         : 0;
+        if (!chunk || need.id < 0 || need.id >= count) {
+          return Bad(action, "needs a signal that nothing gives");
+        }
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  // Runs the table, as soon as everything from outside has come.
+  absl::Status CheckRuns() const {
+    std::vector<int> writers(chunks_);  // actions that still write gradients
+    for (const Action& action : table_.actions) {
+      writers[action.chunk] += WritesGradients(action.kind);
+    }
+    TableCursor cursor(table_);
+    for (int i = 0; i < static_cast<int>(table_.actions.size()); ++i) {
+      if (IsReceive(table_.actions[i].kind)) cursor.Finish(i);
+    }
+    for (int next; (next = cursor.NextRunnable(/*busy=*/false)) >= 0;) {
+      const Action& action = table_.actions[next];
+      cursor.Start(next);
+      cursor.Finish(next);
+      if (WritesGradients(action.kind) && --writers[action.chunk] == 0) {
+        for (int k = 0; k < buckets_[action.chunk]; ++k) {
+          cursor.Give({SignalKind::kBucketReady, k, action.chunk});
+          cursor.Give({SignalKind::kBucketReleased, k, action.chunk});
+        }
+      } else if (action.kind == ActionKind::kReduceLoss) {
+        cursor.Give({SignalKind::kLossReduced, 0});
+      } else if (IsCollective(action.kind)) {
+        cursor.Give({SignalKind::kBucketReduced, action.index, action.chunk});
+      }
+    }
+    if (cursor.complete()) return absl::OkStatus();
     return absl::InvalidArgumentError(absl::StrCat(
-        "schedule: bucket ", k, " of ", buckets, " is never reduced"));
+        "schedule: these actions can never run: ", cursor.Unfinished()));
   }
-  const int actions = static_cast<int>(table.actions.size());
-  for (const Action& action : table.actions) {
-    for (const Signal& need : action.needs) {
-      const bool of_bucket = need.kind == SignalKind::kBucketReady ||
-                             need.kind == SignalKind::kBucketReleased ||
-                             need.kind == SignalKind::kBucketReduced;
-      const int count = need.kind == SignalKind::kDone ? actions
-                        : of_bucket                    ? buckets
-                                                       : 1;
-      if (need.id < 0 || need.id >= count) {
-        return Bad(action, "needs a signal that nothing gives");
-      }
-    }
-  }
-  return absl::OkStatus();
-}
+
+  const StepTable& table_;
+  const TableIndex index_;
+  int chunks_ = 1;
+  int micro_batches_ = 0;
+  std::vector<int> buckets_;   // by chunk
+  std::vector<int> forwards_;  // by chunk
+  bool trains_ = false;
+};
 
 }  // namespace
 
 absl::Status Validate(const StepTable& table) {
-  TROUPE_RETURN_IF_ERROR(CheckPairs(table));
-  TROUPE_RETURN_IF_ERROR(CheckMicroBatches(table));
-  TROUPE_RETURN_IF_ERROR(CheckSignals(table));
-  int weights_left = 0;  // actions that still write gradients
-  for (const Action& action : table.actions) {
-    weights_left += action.kind == ActionKind::kBackward ||
-                    action.kind == ActionKind::kBackwardWeights;
-  }
-  TableCursor cursor(table);
-  for (int i = 0; i < static_cast<int>(table.actions.size()); ++i) {
-    if (IsReceive(table.actions[i].kind)) cursor.Finish(i);
-  }
-  for (int next; (next = cursor.NextRunnable(/*busy=*/false)) >= 0;) {
-    const Action& action = table.actions[next];
-    cursor.Start(next);
-    cursor.Finish(next);
-    switch (action.kind) {
-      case ActionKind::kBackward:
-      case ActionKind::kBackwardWeights:
-        if (--weights_left > 0) break;
-        for (int k = 0; k < table.buckets(); ++k) {
-          cursor.Give({SignalKind::kBucketReady, k});
-          cursor.Give({SignalKind::kBucketReleased, k});
-        }
-        break;
-      case ActionKind::kReduceBucket:
-      case ActionKind::kReduceUpdateBucket:
-        cursor.Give({SignalKind::kBucketReduced, action.index});
-        break;
-      case ActionKind::kReduceLoss:
-        cursor.Give({SignalKind::kLossReduced, 0});
-        break;
-      default:
-        break;
-    }
-  }
-  if (cursor.complete()) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      "schedule: these actions can never run: ", cursor.Unfinished()));
+  return Validator(table).Check();
 }
 
 }  // namespace troupe::pipeline

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "nn/random/philox.h"
 #include "pipeline/table_cursor.h"
+#include "pipeline/table_index.h"
 
 namespace troupe::pipeline {
 namespace {
@@ -27,13 +28,21 @@ struct Message {
   int to = 0;
   ActionKind kind = ActionKind::kRecvActivation;
   int micro_batch = 0;
+  int chunk = 0;
 };
+
+bool IsSame(const Action& a, const Action& b) {
+  return a.kind == b.kind && a.index == b.index && a.chunk == b.chunk;
+}
 
 class Simulator {
  public:
   Simulator(const Mesh& mesh, const std::vector<StepTable>& tables,
-            std::uint64_t seed)
-      : mesh_(mesh), draws_(nn::RandomKey(seed, nn::Purpose::kTest), {}) {
+            std::uint64_t seed, const Placement& placement)
+      : mesh_(mesh),
+        placement_(placement.empty() ? LoopedPlacement(mesh.pp(), 1)
+                                     : placement),
+        draws_(nn::RandomKey(seed, nn::Purpose::kTest), {}) {
     for (const StepTable& table : tables) ranks_.emplace_back(table);
     run_.started.resize(ranks_.size());
     run_.in_flight_max.resize(ranks_.size());
@@ -72,13 +81,15 @@ class Simulator {
   }
 
   void Note(int rank, int id) {
+    const int chunks = ranks_[rank].cursor.table().chunks();
     absl::StrAppend(&run_.started[rank], run_.started[rank].empty() ? "" : " ",
-                    ActionOf(rank, id).ToString());
+                    ActionOf(rank, id).ToString(chunks));
   }
 
   void Wrong(int rank, const Action& action, const char* what) {
+    const int chunks = ranks_[rank].cursor.table().chunks();
     run_.error =
-        absl::StrCat("rank ", rank, ": ", action.ToString(), " ", what);
+        absl::StrCat("rank ", rank, ": ", action.ToString(chunks), " ", what);
   }
 
   void Give(int rank, Signal signal) {
@@ -127,24 +138,25 @@ class Simulator {
 
   void Send(int r, const Action& action) {
     const bool forward = action.kind == ActionKind::kSendActivation;
-    Mesh::Coords to = mesh_.CoordsOf(r);
-    to.pp += forward ? 1 : -1;
-    if (to.pp < 0 || to.pp >= mesh_.pp()) {
+    const int pp = mesh_.CoordOf(r, kPpAxis);
+    const int to = StagesAt(placement_, pp)[action.chunk] + (forward ? 1 : -1);
+    if (to < 0 || to >= static_cast<int>(placement_.size())) {
       return Wrong(r, action, "has nobody to send to");
     }
     messages_.push_back(
-        {mesh_.RankOf(to),
+        {mesh_.RankWith(r, kPpAxis, placement_[to].pp),
          forward ? ActionKind::kRecvActivation : ActionKind::kRecvGradient,
-         action.index});
+         action.index, placement_[to].chunk});
   }
 
   void Arrive(std::size_t i) {
     const Message message = messages_[i];
     messages_.erase(messages_.begin() + static_cast<std::ptrdiff_t>(i));
-    const int id = ranks_[message.to].cursor.table().Find(message.kind,
-                                                          message.micro_batch);
+    const int id = ranks_[message.to].cursor.table().Find(
+        message.kind, message.micro_batch, message.chunk);
     if (id < 0) {
-      return Wrong(message.to, {message.kind, message.micro_batch, {}},
+      return Wrong(message.to,
+                   {message.kind, message.micro_batch, {}, message.chunk},
                    "was sent and is not in the table");
     }
     Note(message.to, id);
@@ -160,10 +172,10 @@ class Simulator {
     const bool weights = action.kind == ActionKind::kBackward ||
                          action.kind == ActionKind::kBackwardWeights;
     if (weights && action.index == table.micro_batches() - 1 &&
-        rank.buckets_told < table.buckets()) {
+        rank.buckets_told < table.bucket_counts()[action.chunk]) {
       const int bucket = rank.buckets_told++;
-      Give(r, {SignalKind::kBucketReady, bucket});
-      Give(r, {SignalKind::kBucketReleased, bucket});
+      Give(r, {SignalKind::kBucketReady, bucket, action.chunk});
+      Give(r, {SignalKind::kBucketReleased, bucket, action.chunk});
       return;
     }
     rank.in_flight -= weights;
@@ -188,7 +200,7 @@ class Simulator {
       const std::vector<int> launched = LaunchedIn(other, group);
       if (launched.size() <= place) continue;
       const Action& theirs = ActionOf(other, launched[place]);
-      if (theirs.kind == mine.kind && theirs.index == mine.index) continue;
+      if (IsSame(theirs, mine)) continue;
       run_.error =
           absl::StrCat("rank ", r, " starts ", mine.ToString(), " where rank ",
                        other, " starts ", theirs.ToString());
@@ -202,8 +214,7 @@ class Simulator {
     for (int other : mesh_.Group(r, GroupOf(action.kind))) {
       const std::vector<int>& theirs = ranks_[other].launched;
       if (std::none_of(theirs.begin(), theirs.end(), [&](int id) {
-            const Action& a = ActionOf(other, id);
-            return a.kind == action.kind && a.index == action.index;
+            return IsSame(ActionOf(other, id), action);
           })) {
         return false;
       }
@@ -216,9 +227,10 @@ class Simulator {
     const Action& action = ActionOf(r, id);
     ranks_[r].finished[i] = 1;
     Finish(r, id);
-    Give(r, action.kind == ActionKind::kReduceLoss
-                ? Signal{SignalKind::kLossReduced, 0}
-                : Signal{SignalKind::kBucketReduced, action.index});
+    Give(r,
+         action.kind == ActionKind::kReduceLoss
+             ? Signal{SignalKind::kLossReduced, 0}
+             : Signal{SignalKind::kBucketReduced, action.index, action.chunk});
   }
 
   std::string WhoStandsWhere() const {
@@ -233,6 +245,7 @@ class Simulator {
   }
 
   const Mesh mesh_;
+  const Placement placement_;
   nn::RandomStream draws_;
   std::vector<SimulatedRank> ranks_;
   std::vector<Message> messages_;
@@ -242,16 +255,17 @@ class Simulator {
 }  // namespace
 
 TableRun RunTables(const Mesh& mesh, const std::vector<StepTable>& tables,
-                   std::uint64_t seed) {
-  return Simulator(mesh, tables, seed).Run();
+                   std::uint64_t seed, const Placement& placement) {
+  return Simulator(mesh, tables, seed, placement).Run();
 }
 
 void LimitInFlight(StepTable& table, int n) {
+  const TableIndex index(table);
   for (Action& action : table.actions) {
     if (action.kind != ActionKind::kForward || action.index < n) continue;
     const int m = action.index - n;
-    const int done = std::max(table.Find(ActionKind::kBackward, m),
-                              table.Find(ActionKind::kBackwardWeights, m));
+    const int done = std::max(index.Find(ActionKind::kBackward, m),
+                              index.Find(ActionKind::kBackwardWeights, m));
     action.needs.push_back({SignalKind::kDone, done});
   }
 }

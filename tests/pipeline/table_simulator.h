@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "pipeline/mesh.h"
+#include "pipeline/placement.h"
 #include "pipeline/schedule.h"
 
 namespace troupe::pipeline {
@@ -36,12 +37,13 @@ struct TableRun {
   std::vector<int> in_flight_max;
 };
 
-// `tables`: by rank.
+// `tables`: by rank. `placement`: empty for a stage at each coordinate of pp.
 TableRun RunTables(const Mesh& mesh, const std::vector<StepTable>& tables,
-                   std::uint64_t seed);
+                   std::uint64_t seed, const Placement& placement = {});
 
 // Bounds the memory of a stage: the forward of micro-batch m also waits until
-// the backward of m - n is done. A last pass, since others set needs anew.
+// the backward of m - n is done; for tables of one chunk. A last pass, since
+// others set needs anew.
 void LimitInFlight(StepTable& table, int n);
 
 }  // namespace troupe::pipeline

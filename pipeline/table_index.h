@@ -1,0 +1,48 @@
+// Finds the actions of a table by what they are. A pass builds one, since a
+// table is plain data that anyone may edit, and keeps none.
+//
+//   const TableIndex index(table);
+//   index.Find(ActionKind::kForward, /*index=*/3);              // or -1
+//   index.Find(ActionKind::kForward, /*index=*/3, /*chunk=*/1);
+//
+// Building it is linear in the table, Find constant. It does not see later
+// changes of the table.
+
+#ifndef PIPELINE_TABLE_INDEX_H_
+#define PIPELINE_TABLE_INDEX_H_
+
+#include <tuple>
+
+#include "absl/container/flat_hash_map.h"
+#include "pipeline/schedule.h"
+
+namespace troupe::pipeline {
+
+class TableIndex {
+ public:
+  explicit TableIndex(const StepTable& table) {
+    places_.reserve(table.actions.size());
+    for (int i = 0; i < static_cast<int>(table.actions.size()); ++i) {
+      const Action& action = table.actions[i];
+      places_.emplace(Name(action.kind, action.index, action.chunk), i);
+    }
+  }
+
+  // Position of the first such action, or -1.
+  int Find(ActionKind kind, int index, int chunk = 0) const {
+    const auto found = places_.find(Name(kind, index, chunk));
+    return found == places_.end() ? -1 : found->second;
+  }
+  bool Has(ActionKind kind, int index, int chunk = 0) const {
+    return Find(kind, index, chunk) >= 0;
+  }
+
+ private:
+  using Name = std::tuple<ActionKind, int, int>;
+
+  absl::flat_hash_map<Name, int> places_;
+};
+
+}  // namespace troupe::pipeline
+
+#endif  // PIPELINE_TABLE_INDEX_H_

@@ -1,0 +1,109 @@
+// The text of a table: "F0 B0 AR0 UP0", or "0F0 1F0" where it has chunks.
+
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "pipeline/schedule.h"
+
+namespace troupe::pipeline {
+namespace {
+
+struct KindName {
+  ActionKind kind;
+  absl::string_view name;
+};
+
+constexpr KindName kKindNames[] = {
+    {ActionKind::kRecvActivation, "RA"},
+    {ActionKind::kSendActivation, "SA"},
+    {ActionKind::kRecvGradient, "RG"},
+    {ActionKind::kSendGradient, "SG"},
+    {ActionKind::kReduceLoss, "LR"},
+    {ActionKind::kReduceBucket, "AR"},
+    {ActionKind::kUpdateBucket, "UP"},
+    {ActionKind::kReduceUpdateBucket, "RU"},
+    {ActionKind::kForward, "F"},
+    {ActionKind::kBackward, "B"},
+    {ActionKind::kBackwardInputs, "I"},
+    {ActionKind::kBackwardWeights, "W"},
+};
+
+absl::string_view NameOf(ActionKind kind) {
+  for (const KindName& row : kKindNames) {
+    if (row.kind == kind) return row.name;
+  }
+  return "?";
+}
+
+// Takes the digits at the start of `text`; false where their number is not
+// below `limit`. No digits leave `number` as it is.
+bool TakeNumber(absl::string_view& text, int limit, int& number) {
+  std::size_t digits = 0;
+  while (digits < text.size() && absl::ascii_isdigit(text[digits])) ++digits;
+  if (digits == 0) return true;
+  const bool read = absl::SimpleAtoi(text.substr(0, digits), &number);
+  text.remove_prefix(digits);
+  return read && number < limit;
+}
+
+// A chunk, where there is one, a kind, and a number, where the kind has one.
+bool ParseWord(absl::string_view word, Action& action) {
+  const bool with_chunk = absl::ascii_isdigit(word[0]);
+  if (!TakeNumber(word, kChunksMax, action.chunk)) return false;
+  std::size_t letters = 0;
+  while (letters < word.size() && absl::ascii_isupper(word[letters])) ++letters;
+  const absl::string_view name = word.substr(0, letters);
+  word.remove_prefix(letters);
+  for (const KindName& row : kKindNames) {
+    if (row.name != name) continue;
+    action.kind = row.kind;
+    if (row.kind == ActionKind::kReduceLoss) return !with_chunk && word.empty();
+    return !word.empty() &&
+           TakeNumber(word, kActionIndexMax + 1, action.index) && word.empty();
+  }
+  return false;
+}
+
+}  // namespace
+
+std::string Action::ToString(int chunks) const {
+  if (kind == ActionKind::kReduceLoss) return std::string(NameOf(kind));
+  if (chunks > 1 || chunk != 0) return absl::StrCat(chunk, NameOf(kind), index);
+  return absl::StrCat(NameOf(kind), index);
+}
+
+std::string StepTable::ToString() const {
+  const int count = chunks();
+  return absl::StrJoin(actions, " ", [=](std::string* out, const Action& a) {
+    absl::StrAppend(out, a.ToString(count));
+  });
+}
+
+absl::StatusOr<StepTable> ParseTable(absl::string_view text,
+                                     const ReductionOptions& options) {
+  StepTable table;
+  for (absl::string_view word :
+       absl::StrSplit(text, absl::ByAnyChar(" \n\t"), absl::SkipEmpty())) {
+    Action action;
+    if (!ParseWord(word, action)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("\"", word, "\" is no action; write F0, B0, AR0, ..."));
+    }
+    table.actions.push_back(std::move(action));
+  }
+  return WithNeeds(std::move(table), options);
+}
+
+std::string ToGrid(const std::vector<StepTable>& tables) {
+  std::string grid;
+  for (std::size_t rank = 0; rank < tables.size(); ++rank) {
+    absl::StrAppend(&grid, "rank ", rank, ": ", tables[rank].ToString(), "\n");
+  }
+  return grid;
+}
+
+}  // namespace troupe::pipeline
