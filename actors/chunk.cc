@@ -6,6 +6,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "nn/ops/loss.h"
 #include "pipeline/partition.h"
 
 namespace troupe::actors {
@@ -42,6 +43,8 @@ absl::Status Chunk::Init() {
       pipeline::BuildStage(spec.model, setup_.plan->cuts, setup_.stage));
   TROUPE_RETURN_IF_ERROR(MakeArena());
   arena_->Initialize(spec.seed);
+  buffers_ = module_->Buffers();
+  TROUPE_RETURN_IF_ERROR(nn::BindBuffers(buffers_, kernels_));
   for (const nn::ArenaSlot& slot : arena_->slots()) {
     bucket_of_.push_back(slot.bucket);
   }
@@ -96,7 +99,7 @@ void Chunk::BeginStep(StepKind kind, std::int64_t step, StepBatches batches) {
 absl::Status Chunk::AsModelType(const nn::Tensor& loaded,
                                 nn::Tensor* converted) {
   const nn::DType dtype = setup_.spec->dtype;
-  if (loaded.dtype() == dtype) {
+  if (loaded.dtype() == dtype || !nn::IsFloating(loaded.dtype())) {
     *converted = loaded;
     return absl::OkStatus();
   }
@@ -118,12 +121,15 @@ absl::StatusOr<nn::Tensor> Chunk::Input(int m) {
 }
 
 nn::Tensor Chunk::Loss(nn::Context& ctx, int m, const nn::Tensor& output) {
-  nn::Tensor target = batches_[m].targets;
-  if (nn::IsFloating(target.dtype())) {
-    const absl::Status status = AsModelType(batches_[m].targets, &target);
-    if (!status.ok()) return ctx.Fail(status);
-  }
-  return setup_.spec->loss(ctx, output, target);
+  nn::Tensor target;
+  const absl::Status status = AsModelType(batches_[m].targets, &target);
+  if (!status.ok()) return ctx.Fail(status);
+  nn::Tensor stats = setup_.spec->loss(ctx, output, target);
+  if (!ctx.ok() || nn::ops::IsLoss(stats)) return stats;
+  return ctx.Fail(absl::InvalidArgumentError(
+      absl::StrCat("the loss function returned ",
+                   stats.defined() ? stats.ToString() : "an undefined tensor",
+                   ", not the statistics of a loss (nn/ops/loss.h)")));
 }
 
 absl::Status Chunk::Forward(int m) {
@@ -132,6 +138,7 @@ absl::Status Chunk::Forward(int m) {
   if (train) micro.tape.Reset();
   nn::Context ctx(kernels_, train ? &micro.tape : nullptr);
   ctx.set_training(train);
+  ctx.set_random({setup_.spec->seed, step_, batches_[m].position});
   TROUPE_ASSIGN_OR_RETURN(const nn::Tensor input, Input(m));
   micro.output = (*module_)(ctx, input);
   if (last_) micro.output = Loss(ctx, m, micro.output);

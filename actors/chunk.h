@@ -100,7 +100,7 @@ class Chunk : private nn::GradientSink {
   // Nobody reads the bucket's gradients any more: after ReduceUpdate.
   void ReleaseGrads(int bucket) { arena_->ReleaseGrads(bucket); }
 
-  // Adds copies of the parameters and optimizer states to `shard`.
+  // Adds copies of the parameters, buffers and optimizer states to `shard`.
   void CopyInto(CheckpointShard& shard);
   // Errors as Checkpoint::ReadModel: names the tensor that is missing or of
   // another shape.
@@ -134,6 +134,7 @@ class Chunk : private nn::GradientSink {
 
   absl::StatusOr<nn::Tensor> Input(int micro_batch);
   nn::Tensor Loss(nn::Context& ctx, int micro_batch, const nn::Tensor& output);
+  // `loaded`, in the model's dtype where it is floating: tokens stay integers.
   absl::Status AsModelType(const nn::Tensor& loaded, nn::Tensor* converted);
   void CountGradients(const nn::Tape& tape);
   void TellWhatIsDone();
@@ -145,6 +146,7 @@ class Chunk : private nn::GradientSink {
   nn::Kernels& kernels_;
 
   std::unique_ptr<nn::Module> module_;
+  std::vector<nn::Buffer*> buffers_;
   std::shared_ptr<nn::ParameterArena> arena_;
   std::shared_ptr<nn::Optimizer> optimizer_;
   std::vector<int> bucket_of_;                          // by Parameter::index

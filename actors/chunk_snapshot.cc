@@ -1,4 +1,4 @@
-// A chunk's parameters and optimizer states, out of and into memory.
+// A chunk's parameters, buffers and optimizer states, out of and into memory.
 
 #include <cstring>
 #include <string>
@@ -28,6 +28,9 @@ void Chunk::CopyInto(CheckpointShard& shard) {
                                  Clone(arena_->View(state, slot), allocator)});
     }
   }
+  for (const nn::Buffer* buffer : buffers_) {
+    shard.model.push_back({buffer->name, Clone(buffer->value, allocator)});
+  }
 }
 
 absl::Status Chunk::Restore(const Checkpoint& checkpoint) {
@@ -38,6 +41,9 @@ absl::Status Chunk::Restore(const Checkpoint& checkpoint) {
       TROUPE_RETURN_IF_ERROR(checkpoint.ReadOptimizer(
           absl::StrCat(name, ".", state_name), arena_->View(state, slot)));
     }
+  }
+  for (const nn::Buffer* buffer : buffers_) {
+    TROUPE_RETURN_IF_ERROR(checkpoint.ReadModel(buffer->name, buffer->value));
   }
   return absl::OkStatus();
 }

@@ -165,10 +165,13 @@ absl::StatusOr<std::shared_ptr<const pipeline::Plan>> MakeJobPlan(
   if (options.inline_bytes < 0) {
     options.inline_bytes = MeasureInlineBytes(options.mesh.size(), cores);
   }
+  const data::SampleSpec& sample = spec.train->spec();
+  const nn::DType input =
+      nn::IsFloating(sample.input_dtype) ? spec.dtype : sample.input_dtype;
   TROUPE_ASSIGN_OR_RETURN(
       pipeline::Plan plan,
-      pipeline::MakePlan(options, spec.model, spec.train->spec().input_shape,
-                         spec.dtype, spec.device));
+      pipeline::MakePlan(options, spec.model, sample.input_shape, input,
+                         spec.device));
   TROUPE_RETURN_IF_ERROR(CheckSize(plan));
   return std::make_shared<const pipeline::Plan>(std::move(plan));
 }

@@ -72,16 +72,19 @@ void MakeTables(const PlanOptions& options, int stage, int micro_batches,
 // Runs one stage on shapes; `input` becomes its output.
 absl::Status PlanStage(const PlanOptions& options,
                        const nn::ModelFactory& factory, int stage,
-                       nn::DType dtype, nn::Device device, nn::Shape& input,
+                       nn::Device device, nn::TensorSpec& input,
                        StagePlan& plan) {
   TROUPE_ASSIGN_OR_RETURN(std::unique_ptr<nn::Module> module,
                           BuildStage(factory, options.cuts, stage));
   nn::ShapeRecord record;
   TROUPE_ASSIGN_OR_RETURN(
       nn::Tensor output,
-      nn::ShapeOnlyForward(*module, input, dtype, device, record));
-  plan.input = input;
-  plan.output = input = output.shape();
+      nn::ShapeOnlyForward(*module, input.shape, input.dtype, device, record));
+  plan.input = input.shape;
+  plan.input_dtype = input.dtype;
+  input = {output.shape(), output.dtype()};
+  plan.output = input.shape;
+  plan.output_dtype = input.dtype;
   plan.flops = record.flops();
   std::vector<std::int64_t> bytes;
   std::vector<int> trained;  // with so many bytes of gradient each
@@ -142,11 +145,12 @@ absl::StatusOr<Plan> MakePlan(const PlanOptions& options,
   plan.stages.resize(options.mesh.pp());
   std::vector<std::int64_t> dims = {micro};
   dims.insert(dims.end(), input.dims().begin(), input.dims().end());
-  nn::Shape shape{absl::Span<const std::int64_t>(dims)};
+  nn::TensorSpec between = {nn::Shape(absl::Span<const std::int64_t>(dims)),
+                            dtype};
   for (int stage = 0; stage < options.mesh.pp(); ++stage) {
     StagePlan& stage_plan = plan.stages[stage];
     TROUPE_RETURN_IF_ERROR(
-        PlanStage(options, factory, stage, dtype, device, shape, stage_plan));
+        PlanStage(options, factory, stage, device, between, stage_plan));
     MakeTables(options, stage, plan.micro_batches, stage_plan);
     TROUPE_RETURN_IF_ERROR(Validate(stage_plan.train));
     if (stage_plan.train.micro_batches() != plan.micro_batches) {

@@ -58,6 +58,8 @@ struct PlanOptions {
 struct StagePlan {
   nn::Shape input;   // of a micro-batch
   nn::Shape output;  // of a micro-batch
+  nn::DType input_dtype = nn::DType::kF32;
+  nn::DType output_dtype = nn::DType::kF32;
   double flops = 0;  // of one forward of a micro-batch
   // Names in order of first use in the forward.
   std::vector<std::string> parameters;
@@ -88,7 +90,8 @@ struct Plan {
   std::string ToString() const;
 };
 
-// `input`: shape of one sample, without the batch.
+// `input`: shape of one sample, without the batch. `dtype` is that of the
+// input: what the model's floating parameters are is in the model.
 absl::StatusOr<Plan> MakePlan(const PlanOptions& options,
                               const nn::ModelFactory& factory,
                               const nn::Shape& input, nn::DType dtype,
