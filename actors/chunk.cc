@@ -50,6 +50,7 @@ absl::Status Chunk::Init() {
   }
   optimizer_ = spec.optimizer();
   optimizer_->Attach(*arena_);
+  TROUPE_RETURN_IF_ERROR(optimizer_->Begin(kernels_, *arena_));
   for (int k = 0; k < arena_->num_buckets(); ++k) {
     updates_.push_back(
         std::make_shared<BucketUpdate>(setup_.kernels, optimizer_, arena_, k));
@@ -79,6 +80,7 @@ absl::Status Chunk::MakeArena() {
   options.frozen = parameters(stage.frozen);
   options.pad_elems *= plan.mesh.dp();
   options.threads = setup_.start_threads;
+  options.grad_dtype = setup_.spec->grad_dtype;
   // A bucket that one micro-batch completes is soon updated: the next one can
   // have the memory of its gradients. Several micro-batches add to all buckets.
   options.keep_grads = buckets.size() < 2 || plan.micro_batches > 1;
@@ -93,6 +95,7 @@ void Chunk::BeginStep(StepKind kind, std::int64_t step, StepBatches batches) {
   batches_ = std::move(batches);
   counting_ = false;
   for (Bucket& bucket : buckets_) bucket = {};
+  accepted_.reset();
   if (kind == StepKind::kTrain) arena_->BeginStep();
 }
 
@@ -180,8 +183,11 @@ void Chunk::BeginBackward(int m, Mode mode) {
                                 static_cast<nn::GradientSink&>(*this), mode),
                m, mode});
   if (mode == Mode::kWeights) return;
-  backward_->pass.Seed(micro.output,
-                       last_ ? nn::Tensor() : micro.received_gradient);
+  if (last_) {
+    backward_->pass.SeedLoss(micro.output, setup_.spec->loss_scale);
+  } else {
+    backward_->pass.Seed(micro.output, micro.received_gradient);
+  }
   micro.output = nn::Tensor();
   micro.received_gradient = nn::Tensor();
 }
@@ -258,8 +264,14 @@ comm::Collective Chunk::ReduceUpdate(int bucket,
 }
 
 absl::Status Chunk::Update(int bucket, const nn::StepScalars& scalars) {
-  TROUPE_RETURN_IF_ERROR(
-      optimizer_->Update(kernels_, scalars, *arena_, bucket));
+  if (!accepted_ && optimizer_->MaySkipSteps()) {
+    TROUPE_ASSIGN_OR_RETURN(accepted_,
+                            optimizer_->AcceptsStep(kernels_, *arena_));
+  }
+  if (!skipped()) {
+    TROUPE_RETURN_IF_ERROR(
+        optimizer_->Update(kernels_, scalars, *arena_, bucket));
+  }
   arena_->ReleaseGrads(bucket);
   return absl::OkStatus();
 }

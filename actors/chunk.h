@@ -97,6 +97,8 @@ class Chunk : private nn::GradientSink {
   // What reduces them and updates the parameters in one pass.
   comm::Collective ReduceUpdate(int bucket, const nn::StepScalars& scalars);
   absl::Status Update(int bucket, const nn::StepScalars& scalars);
+  // Whether the optimizer has refused this step: Update() changed nothing.
+  bool skipped() const { return accepted_.has_value() && !*accepted_; }
   // Nobody reads the bucket's gradients any more: after ReduceUpdate.
   void ReleaseGrads(int bucket) { arena_->ReleaseGrads(bucket); }
 
@@ -157,6 +159,7 @@ class Chunk : private nn::GradientSink {
   StepBatches batches_;
   std::vector<MicroBatch> micro_batches_;
   std::optional<Backward> backward_;
+  std::optional<bool> accepted_;  // what the optimizer says of this step
   // Only what the last micro-batch adds completes a gradient.
   bool counting_ = false;
   bool weights_begun_ = false;  // of that micro-batch

@@ -50,7 +50,8 @@ struct StepReport {
   double loss = 0;
   double accuracy = 0;  // 0 for regression
   std::int64_t samples = 0;
-  double seconds = 0;  // since the job started, when it was reported
+  bool skipped = false;  // its gradients were not finite; nothing was updated
+  double seconds = 0;    // since the job started, when it was reported
 };
 
 struct EvaluationReport {

@@ -1,6 +1,7 @@
 #include "actors/job_setup.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -28,6 +29,10 @@ absl::Status CheckSpec(const JobSpec& spec) {
     if (count >= 0) continue;
     return absl::InvalidArgumentError(
         absl::StrCat("JobSpec: ", name, " is ", count, ", at least 0"));
+  }
+  if (!(spec.loss_scale > 0) || std::isinf(spec.loss_scale)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "JobSpec: loss_scale is ", spec.loss_scale, ", must be above 0"));
   }
   if (spec.steps > 0 && spec.epochs > 0) {
     return absl::InvalidArgumentError(
@@ -159,6 +164,11 @@ absl::StatusOr<std::shared_ptr<const pipeline::Plan>> MakeJobPlan(
   const std::unique_ptr<nn::Optimizer> optimizer = spec.optimizer();
   if (optimizer == nullptr) {
     return absl::InvalidArgumentError("JobSpec: optimizer made none");
+  }
+  if (optimizer->MaySkipSteps() && options.mesh.pp() > 1) {
+    return absl::UnimplementedError(
+        "an optimizer that may skip steps needs mesh.pp 1: stages do not tell "
+        "one another yet");
   }
   options.reductions.update_needs_all_buckets = optimizer->NeedsAllBuckets();
   options.fuse_updates = options.fuse_updates && optimizer->IsElementwise();

@@ -8,8 +8,10 @@
 
 namespace troupe::actors {
 
-StepLoss::StepLoss(nn::CachingAllocator& allocator, bool stop_on_nan)
+StepLoss::StepLoss(nn::CachingAllocator& allocator, bool stop_on_nan,
+                   double loss_scale)
     : stop_on_nan_(stop_on_nan),
+      loss_scale_(loss_scale),
       stats_(nn::Tensor::Zeros({nn::ops::kNumLossStats}, nn::DType::kF64,
                                allocator)) {}
 
@@ -40,6 +42,7 @@ comm::Collective StepLoss::Sum() const {
 nn::StepScalars StepLoss::scalars() const {
   nn::StepScalars scalars;
   scalars.step = step_;
+  scalars.loss_scale = loss_scale_;
   scalars.divisor = stats_.data<double>()[nn::ops::kLossCount];
   return scalars;
 }

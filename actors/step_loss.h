@@ -25,7 +25,9 @@ namespace troupe::actors {
 
 class StepLoss {
  public:
-  StepLoss(nn::CachingAllocator& allocator, bool stop_on_nan);
+  // `loss_scale`: what gradients are multiplied by, for scalars().
+  StepLoss(nn::CachingAllocator& allocator, bool stop_on_nan,
+           double loss_scale = 1);
 
   void BeginStep(StepKind kind, std::int64_t step);
   // `stats`: what a loss returns, f64[kNumLossStats] (nn/ops/loss.h).
@@ -41,6 +43,7 @@ class StepLoss {
 
  private:
   const bool stop_on_nan_;
+  const double loss_scale_;
   StepKind kind_ = StepKind::kTrain;
   std::int64_t step_ = 0;
   nn::Tensor stats_;

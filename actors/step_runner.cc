@@ -55,7 +55,7 @@ absl::Status StepRunner::Init() {
         kernels_,
         nn::OpenKernels(spec.device, {setup_.plan->threads_per_rank}));
   }
-  loss_.emplace(kernels_->allocator(), spec.stop_on_nan);
+  loss_.emplace(kernels_->allocator(), spec.stop_on_nan, spec.loss_scale);
   Chunk::Setup chunk;
   chunk.spec = &spec;
   chunk.plan = setup_.plan;

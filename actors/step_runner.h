@@ -90,7 +90,11 @@ class StepRunner : private Chunk::Listener {
   absl::Status Deliver(const Transfer& transfer);
 
   // Of the last step: training over all ranks, evaluation over this one.
-  LossBits loss() const { return loss_->bits(); }
+  LossBits loss() const {
+    LossBits loss = loss_->bits();
+    loss.skipped = chunk_->skipped() ? 1 : 0;
+    return loss;
+  }
   std::int64_t step() const { return step_; }
   StepKind kind() const { return kind_; }
   // What is still to run, for a message about a step that stands still.

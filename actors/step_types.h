@@ -40,6 +40,7 @@ struct LossBits {
   std::uint64_t sum = 0;
   std::uint64_t count = 0;
   std::uint64_t correct = 0;
+  std::uint64_t skipped = 0;  // 1: the optimizer refused the step
 
   double mean() const { return FromBits(sum) / FromBits(count); }
   double accuracy() const { return FromBits(correct) / FromBits(count); }

@@ -132,6 +132,7 @@ void SupervisorState::ReportSteps(const Progress& progress) {
         progress.first + static_cast<std::int64_t>(reports.size()) + 1;
     report.loss = loss.mean();
     report.accuracy = loss.accuracy();
+    report.skipped = loss.skipped != 0;
     report.samples = process_->plan->global_batch_size;
     report.seconds = Seconds();
     reports.push_back(report);

@@ -95,6 +95,7 @@ ParameterArena::ParameterArena(Layout layout, const Options& options,
     : allocator_(allocator),
       options_(options),
       dtype_(layout.dtype),
+      grad_dtype_(options.grad_dtype.value_or(layout.dtype)),
       slots_(std::move(layout.slots)),
       first_slot_(std::move(layout.first_slot)),
       ranges_(std::move(layout.ranges)),
@@ -114,10 +115,10 @@ ParameterArena::ParameterArena(Layout layout, const Options& options,
   }
   if (!options_.keep_grads) {
     // Most buckets of a large model are about as large as the largest.
-    free_grads_.push_back(Zeros(largest));
+    free_grads_.push_back(Zeros(largest, grad_dtype_));
     return;
   }
-  grads_ = Zeros(ranges_.empty() ? 0 : ranges_.back().end);
+  grads_ = Zeros(ranges_.empty() ? 0 : ranges_.back().end, grad_dtype_);
   for (int bucket = 0; bucket < num_buckets(); ++bucket) {
     held_grads_[bucket] = View(grads_, bucket);
     BindGrads(bucket);
@@ -146,8 +147,8 @@ void ParameterArena::ZeroPadding(absl::Span<const ArenaSlot> slots,
   zero_until(range.end);
 }
 
-Tensor ParameterArena::Zeros(std::int64_t elems) const {
-  Tensor zeros = Tensor::Empty({elems}, dtype_, allocator_);
+Tensor ParameterArena::Zeros(std::int64_t elems, DType dtype) const {
+  Tensor zeros = Tensor::Empty({elems}, dtype, allocator_);
   FillZeros(options_.threads, zeros);
   return zeros;
 }
@@ -175,7 +176,7 @@ Tensor ParameterArena::TakeGradBlock(std::int64_t elems) {
     if (best == free_grads_.end() || it->numel() < best->numel()) best = it;
   }
   if (best == free_grads_.end()) {
-    return Tensor::Empty({elems}, dtype_, allocator_);
+    return Tensor::Empty({elems}, grad_dtype_, allocator_);
   }
   Tensor block = *best;
   free_grads_.erase(best);
@@ -215,8 +216,9 @@ void ParameterArena::ZeroUnwritten(int bucket) {
   }
 }
 
-Tensor ParameterArena::AddState(absl::string_view name) {
-  states_.emplace_back(name, Zeros(values_.numel()));
+Tensor ParameterArena::AddState(absl::string_view name,
+                                std::optional<DType> dtype) {
+  states_.emplace_back(name, Zeros(values_.numel(), dtype.value_or(dtype_)));
   return states_.back().second;
 }
 

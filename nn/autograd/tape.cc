@@ -250,7 +250,7 @@ absl::Status BackwardPass::NeedGradient(Parameter& parameter) {
 absl::Status BackwardPass::RunWeights(Tape::Step& step) {
   const int first = static_cast<int>(step.inputs.size()) - step.num_weights;
   absl::InlinedVector<WeightGrad, 2> grads(step.num_weights);
-  bool any = false, any_written = false, all_written = true;
+  bool any = false, any_written = false, all_written = true, apart = false;
   for (int i = 0; i < step.num_weights; ++i) {
     const std::int32_t value = step.inputs[first + i];
     if (value < 0) continue;
@@ -258,10 +258,14 @@ absl::Status BackwardPass::RunWeights(Tape::Step& step) {
     TROUPE_RETURN_IF_ERROR(NeedGradient(parameter));
     grads[i].grad = parameter.grad;
     any = true;
+    apart |= parameter.grad.dtype() != parameter.value.dtype();
     any_written |= parameter.grad_written;
     all_written &= parameter.grad_written;
   }
   if (!any) return absl::OkStatus();
+  const Tensor& dy =
+      mode_ == Mode::kWeights ? step.dy : tape_.values_[step.output].grad;
+  if (apart) return RunWeightsApart(step, dy, absl::MakeSpan(grads));
   for (int i = 0; i < step.num_weights; ++i) {
     const std::int32_t value = step.inputs[first + i];
     if (value < 0) continue;
@@ -272,11 +276,34 @@ absl::Status BackwardPass::RunWeights(Tape::Step& step) {
     }
     parameter.grad_written = true;
   }
-  const Tensor& dy =
-      mode_ == Mode::kWeights ? step.dy : tape_.values_[step.output].grad;
   absl::Status status = step.node->BackwardWeights(
       kernels_, dy, /*accumulate=*/any_written, absl::MakeSpan(grads));
   return status.ok() ? status : InOp(*step.node, status);
+}
+
+// Gradients of another dtype than the parameters' are computed in the latter,
+// beside them, and added.
+absl::Status BackwardPass::RunWeightsApart(Tape::Step& step, const Tensor& dy,
+                                           absl::Span<WeightGrad> grads) {
+  const int first = static_cast<int>(step.inputs.size()) - step.num_weights;
+  const auto parameter_of = [&](int i) {
+    const std::int32_t value = step.inputs[first + i];
+    return value < 0 ? nullptr : tape_.values_[value].parameter;
+  };
+  for (int i = 0; i < step.num_weights; ++i) {
+    if (const Parameter* parameter = parameter_of(i)) {
+      grads[i].grad = Tensor::Empty(parameter->shape, parameter->value.dtype(),
+                                    kernels_.allocator());
+    }
+  }
+  const absl::Status status =
+      step.node->BackwardWeights(kernels_, dy, /*accumulate=*/false, grads);
+  if (!status.ok()) return InOp(*step.node, status);
+  for (int i = 0; i < step.num_weights; ++i) {
+    Parameter* const parameter = parameter_of(i);
+    if (parameter) TROUPE_RETURN_IF_ERROR(AddTo(*parameter, grads[i].grad));
+  }
+  return absl::OkStatus();
 }
 
 // Weights that were themselves computed (a normalised weight, say): their
@@ -324,11 +351,8 @@ absl::Status BackwardPass::Give(std::int32_t id, const Tensor& grad) {
   TROUPE_CHECK(id >= 0, "a gradient belongs to a tracked value");
   Tape::Value& value = tape_.values_[id];
   if (value.parameter) {
-    Parameter& parameter = *value.parameter;
-    TROUPE_RETURN_IF_ERROR(NeedGradient(parameter));
-    const bool add = std::exchange(parameter.grad_written, true);
-    return add ? kernels_.Add(parameter.grad, grad, parameter.grad)
-               : kernels_.Copy(grad, parameter.grad);
+    TROUPE_RETURN_IF_ERROR(NeedGradient(*value.parameter));
+    return AddTo(*value.parameter, grad);
   }
   if (!value.grad.defined()) {
     value.grad = grad.Detached();
@@ -340,6 +364,18 @@ absl::Status BackwardPass::Give(std::int32_t id, const Tensor& grad) {
   TROUPE_RETURN_IF_ERROR(kernels_.Add(first, second, sum));
   value.grad = sum;
   return absl::OkStatus();
+}
+
+absl::Status BackwardPass::AddTo(Parameter& parameter, const Tensor& grad) {
+  const bool add = std::exchange(parameter.grad_written, true);
+  if (!add) return kernels_.Copy(grad, parameter.grad);
+  if (grad.dtype() == parameter.grad.dtype()) {
+    return kernels_.Add(parameter.grad, grad, parameter.grad);
+  }
+  Tensor converted =
+      Tensor::Empty(grad.shape(), parameter.grad.dtype(), kernels_.allocator());
+  TROUPE_RETURN_IF_ERROR(kernels_.Copy(grad, converted));
+  return kernels_.Add(parameter.grad, converted, parameter.grad);
 }
 
 absl::StatusOr<Tensor> BackwardPass::WithMemory(const Tensor& grad) {

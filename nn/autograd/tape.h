@@ -202,9 +202,12 @@ class BackwardPass {
   bool Enters(const Tape::Step& step) const;
   absl::Status NeedGradient(Parameter& parameter);
   absl::Status RunWeights(Tape::Step& step);
+  absl::Status RunWeightsApart(Tape::Step& step, const Tensor& dy,
+                               absl::Span<WeightGrad> grads);
   absl::Status RunComputedWeights(Tape::Step& step);
   absl::Status RunInputs(Tape::Step& step);
   absl::Status Give(std::int32_t value, const Tensor& grad);
+  absl::Status AddTo(Parameter& parameter, const Tensor& grad);
   // `grad`, or ones where it has no memory: the gradient of a loss.
   absl::StatusOr<Tensor> WithMemory(const Tensor& grad);
   void UsedWeights(Tape::Step& step);

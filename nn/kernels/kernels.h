@@ -170,6 +170,8 @@ class Kernels {
   // more. y may be x.
   virtual absl::Status Scale(const Tensor& x, const Tensor& factor,
                              Tensor& y) = 0;
+  // count[0] += number of elements of x that are NaN or infinite; count f64.
+  virtual absl::Status CountNonFinite(const Tensor& x, Tensor& count) = 0;
   // y = a + b, element by element. y may be a or b.
   virtual absl::Status Add(const Tensor& a, const Tensor& b, Tensor& y) = 0;
   virtual absl::Status Fill(double value, Tensor& y) = 0;

@@ -14,6 +14,7 @@
 #include <cstdint>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "nn/arena/parameter_arena.h"
 #include "nn/kernels/kernels.h"
 
@@ -32,6 +33,21 @@ class Optimizer {
 
   // Adds the state arenas that the optimizer needs.
   virtual void Attach(ParameterArena& arena) = 0;
+  // Called once, when the parameters have their initial values: fills states
+  // that begin with other than zeros. A checkpoint overwrites them.
+  virtual absl::Status Begin(Kernels&, ParameterArena&) {
+    return absl::OkStatus();
+  }
+
+  // Whether this step counts; called where NeedsAllBuckets(), when all buckets
+  // are reduced, before the first of them is updated. False skips the step:
+  // nothing is updated, and the step is reported as skipped. The ranks of a
+  // stage have the same gradients and so the same answer.
+  virtual absl::StatusOr<bool> AcceptsStep(Kernels&, const ParameterArena&) {
+    return true;
+  }
+  // True where AcceptsStep() may say no.
+  virtual bool MaySkipSteps() const { return false; }
 
   // Updates bucket `bucket` from its reduced gradients.
   absl::Status Update(Kernels& kernels, const StepScalars& scalars,

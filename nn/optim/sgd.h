@@ -35,6 +35,13 @@ struct SgdOptions {
   bool nesterov = false;
   LrSchedule schedule = {};                 // lr is multiplied by its factor
   std::vector<ParameterGroup> groups = {};  // the first that matches counts
+  // Keeps f32 values of 16-bit parameters ("master_value") and f32 momentum:
+  // updates add to them, and the parameters are their roundings (Micikevicius
+  // et al. 2018, arXiv:1710.03740).
+  bool f32_master = false;
+  // Skips a step with a gradient that is not finite, as happens under a loss
+  // scale that is too large.
+  bool skip_nonfinite = false;
 
   // kInvalidArgument as PyTorch: negative values; nesterov without momentum or
   // with dampening. And values that are not finite, and what the schedule and
@@ -51,7 +58,12 @@ class Sgd : public Optimizer {
   absl::Status UpdateRange(Kernels& kernels, const StepScalars& scalars,
                            ParameterArena& arena, const ArenaRange& range,
                            const Tensor& grads) override;
+  absl::Status Begin(Kernels& kernels, ParameterArena& arena) override;
   bool IsElementwise() const override { return true; }
+  bool NeedsAllBuckets() const override { return options_.skip_nonfinite; }
+  bool MaySkipSteps() const override { return options_.skip_nonfinite; }
+  absl::StatusOr<bool> AcceptsStep(Kernels& kernels,
+                                   const ParameterArena& arena) override;
 
   // Of parameters in no group, in the step after `step` committed ones.
   double LearningRate(std::int64_t step) const {
@@ -59,7 +71,12 @@ class Sgd : public Optimizer {
   }
 
  private:
+  absl::Status UpdatePart(Kernels& kernels, const SgdStep& step,
+                          ParameterArena& arena, const ArenaRange& range,
+                          const Tensor& grads);
+
   const SgdOptions options_;
+  Tensor master_;       // undefined without f32_master, or for wide parameters
   Tensor momentum_;     // undefined without momentum
   GroupRanges groups_;  // used where options_ has groups
 };

@@ -70,6 +70,7 @@ class CpuKernelSet final : public Kernels {
 
   absl::Status CombineLosses(const Tensor& a, double weight_a, const Tensor& b,
                              double weight_b, Tensor& stats) override;
+  absl::Status CountNonFinite(const Tensor& x, Tensor& count) override;
   absl::Status Scale(const Tensor& x, const Tensor& factor, Tensor& y) override;
   absl::Status Add(const Tensor& a, const Tensor& b, Tensor& y) override;
   absl::Status Fill(double value, Tensor& y) override;

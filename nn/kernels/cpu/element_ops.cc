@@ -119,6 +119,22 @@ absl::Status CpuKernelSet::CombineLosses(const Tensor& a, double weight_a,
   return absl::OkStatus();
 }
 
+absl::Status CpuKernelSet::CountNonFinite(const Tensor& x, Tensor& count) {
+  if (IsNarrow(x)) {
+    Widened wide(*this, allocator_);
+    return wide.Finish(CountNonFinite(wide.In(x), count));
+  }
+  if (x.dtype() != DType::kF32) return Unsupported("CountNonFinite", x);
+  const auto* bits = static_cast<const std::uint32_t*>(x.raw());
+  constexpr std::uint32_t kExponent = 0x7f800000;
+  std::int64_t found = 0;
+  for (std::int64_t i = 0; i < x.numel(); ++i) {
+    found += (bits[i] & kExponent) == kExponent;
+  }
+  count.data<double>()[0] += static_cast<double>(found);
+  return absl::OkStatus();
+}
+
 absl::Status CpuKernelSet::Scale(const Tensor& x, const Tensor& factor,
                                  Tensor& y) {
   if (IsNarrow(x)) {

@@ -62,6 +62,16 @@ absl::Status ReferenceKernels::NchwToNhwc(const Tensor& x, Tensor& y) {
   });
 }
 
+absl::Status ReferenceKernels::CountNonFinite(const Tensor& x, Tensor& count) {
+  return ForFloating("CountNonFinite", x.dtype(), [&](auto element) {
+    using T = decltype(element);
+    const T* from = x.data<T>();
+    for (std::int64_t i = 0; i < x.numel(); ++i) {
+      if (!std::isfinite(Load(from[i]))) count.data<double>()[0] += 1;
+    }
+  });
+}
+
 absl::Status ReferenceKernels::Scale(const Tensor& x, const Tensor& factor,
                                      Tensor& y) {
   const double by = factor.data<double>()[0];

@@ -77,6 +77,7 @@ class ReferenceKernels : public Kernels {
                             Tensor& dx) override;
   absl::Status NhwcToNchw(const Tensor& x, Tensor& y) override;
   absl::Status NchwToNhwc(const Tensor& x, Tensor& y) override;
+  absl::Status CountNonFinite(const Tensor& x, Tensor& count) override;
   absl::Status Scale(const Tensor& x, const Tensor& factor, Tensor& y) override;
   absl::Status Add(const Tensor& a, const Tensor& b, Tensor& y) override;
   absl::Status Fill(double value, Tensor& y) override;

@@ -182,6 +182,13 @@ void AddElementWise(std::int64_t n, std::vector<OpCase>& all) {
                    TROUPE_RETURN_IF_ERROR(k.Scale(out[1], in[1], out[1]));
                    return k.Scale(in[0], in[1], out[0]);
                  }});
+  all.push_back({"count_non_finite" + size,
+                 {Normal({n}), {{n}, Fill::kSpecial, {}, 0}},
+                 {{{1}, Fill::kNormal, DType::kF64, 0}},
+                 [](Kernels& k, Inputs in, Outputs out) -> absl::Status {
+                   TROUPE_RETURN_IF_ERROR(k.CountNonFinite(in[0], out[0]));
+                   return k.CountNonFinite(in[1], out[0]);
+                 }});
   all.push_back(
       {"fill" + size,
        {},

@@ -1,0 +1,166 @@
+// 16-bit parameters with f32 master values and f32 gradients; steps that are
+// skipped.
+
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "nn/kernels/cpu/cpu_kernels.h"
+#include "nn/kernels/reference/reference_kernels.h"
+#include "nn/modules/linear.h"
+#include "nn/ops/loss.h"
+#include "nn/optim/sgd.h"
+#include "tests/nn/testing/tensor_values.h"
+
+namespace troupe::nn {
+namespace {
+
+struct NoSink : GradientSink {
+  void GradientComplete(Parameter&) override {}
+  void LastReaderDone(Parameter&) override {}
+};
+
+class MasterValuesTest : public testing::TestWithParam<bool> {
+ protected:
+  void SetUp() override {
+    kernels_ = GetParam() ? CreateCpuKernels({}) : CreateReferenceKernels();
+    parameter_.name = "w";
+    parameter_.shape = {21};
+    parameter_.dtype = DType::kBF16;
+    parameter_.init = Initializer::Constant(1);
+  }
+
+  void Make(const SgdOptions& options,
+            std::optional<DType> grad_dtype = DType::kF32) {
+    ParameterArena::Options arena;
+    arena.grad_dtype = grad_dtype;
+    arena_ =
+        *ParameterArena::Create({{&parameter_}}, arena, kernels_->allocator());
+    arena_->Initialize(1);
+    sgd_ = std::make_unique<Sgd>(options);
+    sgd_->Attach(*arena_);
+    ASSERT_TRUE(sgd_->Begin(*kernels_, *arena_).ok());
+  }
+
+  void Step(std::int64_t step, double gradient) {
+    ASSERT_TRUE(kernels_->Fill(gradient, parameter_.grad).ok());
+    ASSERT_TRUE(
+        sgd_->Update(*kernels_, {step, /*divisor=*/1}, *arena_, 0).ok());
+  }
+
+  std::unique_ptr<Kernels> kernels_;
+  Parameter parameter_;
+  std::unique_ptr<ParameterArena> arena_;
+  std::unique_ptr<Sgd> sgd_;
+};
+
+// Each update is a 16th of the last place of 1: lost without master values.
+TEST_P(MasterValuesTest, SmallUpdatesAddUp) {
+  for (const bool master : {false, true}) {
+    SgdOptions options;
+    options.lr = 0x1p-12;
+    options.f32_master = master;
+    Make(options);
+    for (int step = 0; step < 64; ++step) Step(step, /*gradient=*/1);
+    EXPECT_EQ(ValuesOf(parameter_.value),
+              std::vector<double>(21, master ? 1 - 64 * 0x1p-12 : 1.0));
+    EXPECT_EQ(arena_->states().size(), master ? 1u : 0u);
+  }
+}
+
+TEST_P(MasterValuesTest, MomentumIsF32Too) {
+  SgdOptions options;
+  options.lr = 0x1p-12;
+  options.momentum = 0.5;
+  options.f32_master = true;
+  Make(options);
+  Step(0, 1);
+  Step(1, 1);  // the buffer is 1, then 1.5
+  ASSERT_EQ(arena_->states().size(), 2u);
+  EXPECT_EQ(arena_->states()[0].first, "master_value");
+  EXPECT_EQ(arena_->states()[1].second.dtype(), DType::kF32);
+  const Tensor master =
+      arena_->View(arena_->states()[0].second, arena_->slots()[0]);
+  EXPECT_EQ(ValuesOf(master), std::vector<double>(21, 1 - 2.5 * 0x1p-12));
+}
+
+TEST_P(MasterValuesTest, GradientsMayBeNarrowAndMasterValuesWideAlready) {
+  SgdOptions options;
+  options.lr = 0x1p-12;
+  options.f32_master = true;
+  Make(options, /*grad_dtype=*/std::nullopt);
+  EXPECT_EQ(parameter_.grad.dtype(), DType::kBF16);
+  for (int step = 0; step < 64; ++step) Step(step, 1);
+  EXPECT_EQ(ValuesOf(parameter_.value),
+            std::vector<double>(21, 1 - 64 * 0x1p-12));
+  parameter_.dtype = DType::kF32;
+  Make(options, std::nullopt);
+  EXPECT_TRUE(arena_->states().empty()) << "f32 needs no copy";
+}
+
+TEST_P(MasterValuesTest, AStepWithAGradientThatIsNotFiniteIsRefused) {
+  SgdOptions options;
+  options.skip_nonfinite = true;
+  Make(options);
+  EXPECT_TRUE(sgd_->NeedsAllBuckets());
+  ASSERT_TRUE(kernels_->Fill(1, parameter_.grad).ok());
+  EXPECT_TRUE(*sgd_->AcceptsStep(*kernels_, *arena_));
+  for (const float bad :
+       {std::numeric_limits<float>::infinity(), std::nanf("")}) {
+    parameter_.grad.data<float>()[20] = bad;
+    EXPECT_FALSE(*sgd_->AcceptsStep(*kernels_, *arena_));
+  }
+  options.skip_nonfinite = false;
+  EXPECT_TRUE(*Sgd(options).AcceptsStep(*kernels_, *arena_));
+}
+
+// A bf16 layer whose gradients are f32: the sum over micro-batches loses
+// nothing, and each of its terms is what bf16 gradients are.
+TEST_P(MasterValuesTest, GradientsOfAnotherDTypeAddUpInIt) {
+  Linear layer(3, 2, {/*bias=*/true, DType::kBF16});
+  const std::vector<Parameter*> all = layer.Parameters();
+  const auto gradients = [&](std::optional<DType> dtype, int from, int to) {
+    ParameterArena::Options options;
+    options.grad_dtype = dtype;
+    const auto arena =
+        *ParameterArena::Create({all}, options, kernels_->allocator());
+    arena->Initialize(1);
+    arena->BeginStep();
+    for (int m = from; m < to; ++m) {
+      Tape tape;
+      Context ctx(*kernels_, &tape);
+      const Tensor x =
+          MakeTensor({4, 3}, DType::kBF16, NormalDraws(std::to_string(m), 12),
+                     kernels_->allocator());
+      const Tensor y = layer(ctx, x);
+      const Tensor loss = ops::MeanSquaredError(
+          ctx, y, Tensor::Zeros(y.shape(), y.dtype(), kernels_->allocator()));
+      EXPECT_TRUE(ctx.ok()) << ctx.status();
+      NoSink sink;
+      BackwardPass pass(tape, *kernels_, sink, BackwardPass::Mode::kWhole);
+      pass.Seed(loss);
+      while (*pass.Next()) {
+      }
+    }
+    return ValuesOf(arena->grads());
+  };
+  std::vector<double> sum(gradients(DType::kF32, 0, 1).size(), 0.0);
+  for (int m = 0; m < 3; ++m) {
+    const std::vector<double> one = gradients(std::nullopt, m, m + 1);
+    EXPECT_EQ(gradients(DType::kF32, m, m + 1), one);
+    for (std::size_t i = 0; i < sum.size(); ++i) {
+      sum[i] = static_cast<float>(sum[i] + one[i]);
+    }
+  }
+  EXPECT_EQ(gradients(DType::kF32, 0, 3), sum);
+}
+
+INSTANTIATE_TEST_SUITE_P(Kernels, MasterValuesTest, testing::Bool(),
+                         [](const auto& info) {
+                           return info.param ? "cpu" : "reference";
+                         });
+
+}  // namespace
+}  // namespace troupe::nn
