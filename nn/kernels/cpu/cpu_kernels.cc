@@ -1,68 +1,39 @@
 #include "nn/kernels/cpu/cpu_kernels.h"
 
-#include <algorithm>
-
 #include "absl/strings/str_cat.h"
-#include "nn/kernels/cpu/cpu_kernel_set.h"
+#include "nn/kernels/cpu/cpu_device.h"
 
 namespace troupe::nn {
-
-std::unique_ptr<Kernels> CreateCpuKernels(const CpuKernelOptions& options) {
-  return std::make_unique<cpu::CpuKernelSet>(options);
-}
-
-namespace cpu {
 namespace {
 
-const Loops& LoopsFor(base::CpuIsa isa) {
-  // An instruction set that the CPU lacks is lowered to one that it has.
-  switch (std::min(isa, base::BestCpuIsa())) {
-    case base::CpuIsa::kAvx512:
-      return Avx512Loops();
-    case base::CpuIsa::kAvx2:
-      return Avx2Loops();
-    case base::CpuIsa::kPlain:
-      break;
+class CpuKernels final : public Kernels {
+ public:
+  explicit CpuKernels(const CpuKernelOptions& options)
+      : Kernels(Device{DeviceType::kCpu, 0}), cpu_(options) {
+    cpu::BindLinear(cpu_, *this);
+    cpu::BindConv2d(cpu_, *this);
+    cpu::BindPool2d(cpu_, *this);
+    cpu::BindElementwise(cpu_, *this);
+    cpu::BindDropout(cpu_, *this);
+    cpu::BindEmbedding(cpu_, *this);
+    cpu::BindLayout(cpu_, *this);
+    cpu::BindLoss(cpu_, *this);
+    cpu::BindOptimizer(cpu_, *this);
   }
-  return PlainLoops();
-}
+
+  CachingAllocator& allocator() override { return cpu_.allocator(); }
+  std::string Describe() const override {
+    return absl::StrCat(device().ToString(), ", ", cpu_.Describe());
+  }
+
+ private:
+  cpu::CpuDevice cpu_;
+};
 
 }  // namespace
 
-CpuKernelSet::CpuKernelSet(const CpuKernelOptions& options)
-    : options_(options),
-      loops_(LoopsFor(options.isa)),
-      uses_onednn_(options.onednn && options.isa >= base::BestCpuIsa()) {}
-
-std::string CpuKernelSet::Describe() const {
-  return absl::StrCat(
-      device().ToString(), ", ", loops_.name, ", ", options_.threads,
-      options_.threads == 1 ? " thread" : " threads", uses_onednn_ ? ", " : "",
-      uses_onednn_ ? OneDnn::Version() : "");
+std::unique_ptr<Kernels> CreateCpuKernels(const CpuKernelOptions& options) {
+  return std::make_unique<CpuKernels>(options);
 }
 
-OneDnn& CpuKernelSet::GetOneDnn() {
-  if (!onednn_) {
-    onednn_ = std::make_unique<OneDnn>(options_.threads, allocator_);
-  }
-  return *onednn_;
-}
-
-absl::Status CpuKernelSet::Unsupported(absl::string_view op,
-                                       const Tensor& t) const {
-  return absl::UnimplementedError(absl::StrCat(op, " does not compute ",
-                                               DTypeName(t.dtype()), " on ",
-                                               device().ToString()));
-}
-
-float* CpuKernelSet::Scratch(std::int64_t floats) {
-  const std::size_t bytes = static_cast<std::size_t>(floats) * sizeof(float);
-  if (!scratch_ || scratch_->bytes() < bytes) {
-    scratch_.reset();
-    scratch_ = allocator_.Allocate(bytes);
-  }
-  return static_cast<float*>(scratch_->data());
-}
-
-}  // namespace cpu
 }  // namespace troupe::nn

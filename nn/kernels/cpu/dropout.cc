@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <array>
 
-#include "nn/kernels/cpu/cpu_kernel_set.h"
+#include "nn/kernels/cpu/widening.h"
 #include "nn/random/philox.h"
 
 namespace troupe::nn::cpu {
@@ -10,16 +10,7 @@ namespace {
 // Draws at a time: they stay in the first cache.
 constexpr std::int64_t kDrawsAtOnce = 1024;
 
-}  // namespace
-
-absl::Status CpuKernelSet::Dropout(const DropoutMask& mask, const Tensor& x,
-                                   Tensor& y) {
-  if (IsNarrow(x)) {
-    Widened wide(*this, allocator_);
-    Tensor wide_y = wide.Out(y);
-    return wide.Finish(Dropout(mask, wide.In(x), wide_y));
-  }
-  if (x.dtype() != DType::kF32) return Unsupported("Dropout", x);
+absl::Status Dropout(CpuDevice&, const DropoutMask& mask, In x, Tensor& y) {
   const std::int64_t samples = x.dim(0);
   const std::int64_t elems = samples == 0 ? 0 : x.numel() / samples;
   const float scale = static_cast<float>(mask.scale);
@@ -40,6 +31,12 @@ absl::Status CpuKernelSet::Dropout(const DropoutMask& mask, const Tensor& x,
     }
   }
   return absl::OkStatus();
+}
+
+}  // namespace
+
+void BindDropout(CpuDevice& cpu, DropoutKernels& ops) {
+  BindF32<Dropout>(cpu, ops.Dropout);
 }
 
 }  // namespace troupe::nn::cpu

@@ -1,13 +1,16 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
-#include "nn/kernels/cpu/cpu_kernel_set.h"
+#include "nn/kernels/cpu/widening.h"
 
 namespace troupe::nn::cpu {
+namespace {
 
-absl::Status CpuKernelSet::EmbeddingForward(const Tensor& rows,
-                                            const Tensor& table, Tensor& y) {
-  if (!IsFloating(table.dtype())) return Unsupported("EmbeddingForward", table);
+// Copies rows as they are, of any floating dtype.
+absl::Status EmbeddingForward(CpuDevice&, In rows, In table, Tensor& y) {
+  if (!IsFloating(table.dtype())) {
+    return DoesNotCompute("EmbeddingForward", table.dtype(), table.device());
+  }
   const std::int64_t* row = rows.data<std::int64_t>();
   const std::size_t row_bytes = table.dim(1) * SizeOf(table.dtype());
   const char* from = static_cast<const char*>(table.raw());
@@ -23,26 +26,25 @@ absl::Status CpuKernelSet::EmbeddingForward(const Tensor& rows,
   return absl::OkStatus();
 }
 
-absl::Status CpuKernelSet::EmbeddingBackward(const Tensor& rows,
-                                             const Tensor& dy, bool accumulate,
-                                             Tensor& dtable) {
-  if (IsNarrow(dy)) {
-    Widened wide(*this, allocator_);
-    Tensor wide_d = wide.Out(dtable, /*read=*/accumulate);
-    return wide.Finish(
-        EmbeddingBackward(rows, wide.In(dy), accumulate, wide_d));
-  }
-  if (dy.dtype() != DType::kF32) return Unsupported("EmbeddingBackward", dy);
+absl::Status EmbeddingBackward(CpuDevice& cpu, In rows, In dy, bool accumulate,
+                               Tensor& dtable) {
   const std::int64_t width = dtable.dim(1);
   const std::int64_t* row = rows.data<std::int64_t>();
   const float* from = dy.data<float>();
   float* to = dtable.data<float>();
-  if (!accumulate) loops_.fill(dtable.numel(), 0.0f, to);
+  if (!accumulate) cpu.loops().fill(dtable.numel(), 0.0f, to);
   for (std::int64_t r = 0; r < rows.numel(); ++r) {
     float* sum = to + row[r] * width;
-    loops_.add(width, sum, from + r * width, sum);
+    cpu.loops().add(width, sum, from + r * width, sum);
   }
   return absl::OkStatus();
+}
+
+}  // namespace
+
+void BindEmbedding(CpuDevice& cpu, EmbeddingKernels& ops) {
+  ops.EmbeddingForward.Bind<EmbeddingForward>(&cpu);
+  BindF32<EmbeddingBackward>(cpu, ops.EmbeddingBackward);
 }
 
 }  // namespace troupe::nn::cpu

@@ -3,12 +3,14 @@
 #ifndef NN_KERNELS_CPU_MAKE_LOOPS_H_
 #define NN_KERNELS_CPU_MAKE_LOOPS_H_
 
-#include "nn/kernels/cpu/conv_loops.h"
+#include "nn/kernels/cpu/conv2d_loops.h"
 #include "nn/kernels/cpu/convert_loops.h"
-#include "nn/kernels/cpu/element_loops.h"
+#include "nn/kernels/cpu/elementwise_loops.h"
 #include "nn/kernels/cpu/linear_loops.h"
 #include "nn/kernels/cpu/loops.h"
-#include "nn/kernels/cpu/pool_loops.h"
+#include "nn/kernels/cpu/loss_loops.h"
+#include "nn/kernels/cpu/optimizer_loops.h"
+#include "nn/kernels/cpu/pool2d_loops.h"
 
 namespace troupe::nn::cpu {
 namespace {

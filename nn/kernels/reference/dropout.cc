@@ -1,14 +1,14 @@
-#include "nn/kernels/reference/element.h"
-#include "nn/kernels/reference/reference_impl.h"
+#include "nn/kernels/reference/reference_ops.h"
+#include "nn/random/philox.h"
 
 namespace troupe::nn::reference {
+namespace {
 
-absl::Status ReferenceKernels::Dropout(const DropoutMask& mask, const Tensor& x,
-                                       Tensor& y) {
-  const std::int64_t N = x.dim(0);
-  const std::int64_t elems = N == 0 ? 0 : x.numel() / N;
-  return ForFloating("Dropout", x.dtype(), [&](auto element) {
-    using T = decltype(element);
+struct Dropout {
+  template <typename T>
+  static absl::Status Run(const DropoutMask& mask, In x, Tensor& y) {
+    const std::int64_t N = x.dim(0);
+    const std::int64_t elems = N == 0 ? 0 : x.numel() / N;
     const T* from = x.data<T>();
     T* to = y.data<T>();
     for (std::int64_t n = 0; n < N; ++n) {
@@ -19,7 +19,12 @@ absl::Status ReferenceKernels::Dropout(const DropoutMask& mask, const Tensor& x,
         to[at] = keep ? Store<T>(Load(from[at]) * mask.scale) : Store<T>(0);
       }
     }
-  });
-}
+    return absl::OkStatus();
+  }
+};
+
+}  // namespace
+
+void BindDropout(DropoutKernels& ops) { BindFloating<Dropout>(ops.Dropout); }
 
 }  // namespace troupe::nn::reference

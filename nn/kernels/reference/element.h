@@ -4,6 +4,7 @@
 //   return ForFloating("Add", y.dtype(), [&](auto element) {
 //     using T = decltype(element);
 //     y.data<T>()[0] = Store<T>(Load(a.data<T>()[0]) + Load(b.data<T>()[0]));
+//     return absl::OkStatus();
 //   });
 
 #ifndef NN_KERNELS_REFERENCE_ELEMENT_H_
@@ -14,8 +15,7 @@
 #include <cstring>
 
 #include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
+#include "nn/kernels/op.h"
 #include "nn/tensor/dtype.h"
 
 namespace troupe::nn::reference {
@@ -61,27 +61,21 @@ inline f16 Store<f16>(double value) {
   return f16::FromFloat(RoundToOdd(value));
 }
 
-// Calls fn(T{}) for the element type T of `dtype`.
+// fn(T{}), a Status, for the element type T of `dtype`.
 //   kUnimplemented: `dtype` is not a floating type.
 template <typename Fn>
-absl::Status ForFloating(absl::string_view op, DType dtype, Fn fn) {
+absl::Status ForFloating(const char* op, DType dtype, Fn fn) {
   switch (dtype) {
     case DType::kF32:
-      fn(float{});
-      return absl::OkStatus();
+      return fn(float{});
     case DType::kF64:
-      fn(double{});
-      return absl::OkStatus();
+      return fn(double{});
     case DType::kBF16:
-      fn(bf16{});
-      return absl::OkStatus();
+      return fn(bf16{});
     case DType::kF16:
-      fn(f16{});
-      return absl::OkStatus();
+      return fn(f16{});
     default:
-      return absl::UnimplementedError(
-          absl::StrCat(op, " for ", DTypeName(dtype),
-                       " on reference:0: floating types only"));
+      return DoesNotCompute(op, dtype, Device{DeviceType::kReference, 0});
   }
 }
 

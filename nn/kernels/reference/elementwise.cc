@@ -1,129 +1,115 @@
 #include <algorithm>
+#include <cmath>
 
-#include "nn/kernels/reference/element.h"
-#include "nn/kernels/reference/reference_impl.h"
+#include "nn/kernels/reference/reference_ops.h"
 
 namespace troupe::nn::reference {
+namespace {
 
-absl::Status ReferenceKernels::ReluForward(const Tensor& x, Tensor& y) {
-  return ForFloating("ReluForward", x.dtype(), [&](auto element) {
-    using T = decltype(element);
+struct ReluForward {
+  template <typename T>
+  static absl::Status Run(In x, Tensor& y) {
     const T* in = x.data<T>();
     T* out = y.data<T>();
     for (std::int64_t i = 0; i < x.numel(); ++i) {
       const double value = Load(in[i]);
       out[i] = Store<T>(value <= 0 ? 0 : value);  // NaN stays
     }
-  });
-}
+    return absl::OkStatus();
+  }
+};
 
-absl::Status ReferenceKernels::ReluBackward(const Tensor& y, const Tensor& dy,
-                                            Tensor& dx) {
-  return ForFloating("ReluBackward", y.dtype(), [&](auto element) {
-    using T = decltype(element);
+struct ReluBackward {
+  template <typename T>
+  static absl::Status Run(In y, In dy, Tensor& dx) {
     const T* activation = y.data<T>();
     const T* in = dy.data<T>();
     T* out = dx.data<T>();
     for (std::int64_t i = 0; i < y.numel(); ++i) {
       out[i] = Store<T>(Load(activation[i]) > 0 ? Load(in[i]) : 0);
     }
-  });
-}
+    return absl::OkStatus();
+  }
+};
 
-absl::Status ReferenceKernels::NhwcToNchw(const Tensor& x, Tensor& y) {
-  const std::int64_t N = x.dim(0), pixels = x.dim(1) * x.dim(2), C = x.dim(3);
-  return ForFloating("NhwcToNchw", x.dtype(), [&](auto element) {
-    using T = decltype(element);
-    const T* in = x.data<T>();
-    T* out = y.data<T>();
-    for (std::int64_t n = 0; n < N; ++n) {
-      for (std::int64_t c = 0; c < C; ++c) {
-        for (std::int64_t i = 0; i < pixels; ++i) {
-          out[(n * C + c) * pixels + i] = in[(n * pixels + i) * C + c];
-        }
-      }
-    }
-  });
-}
-
-absl::Status ReferenceKernels::NchwToNhwc(const Tensor& x, Tensor& y) {
-  const std::int64_t N = x.dim(0), C = x.dim(1), pixels = x.dim(2) * x.dim(3);
-  return ForFloating("NchwToNhwc", x.dtype(), [&](auto element) {
-    using T = decltype(element);
-    const T* in = x.data<T>();
-    T* out = y.data<T>();
-    for (std::int64_t n = 0; n < N; ++n) {
-      for (std::int64_t i = 0; i < pixels; ++i) {
-        for (std::int64_t c = 0; c < C; ++c) {
-          out[(n * pixels + i) * C + c] = in[(n * C + c) * pixels + i];
-        }
-      }
-    }
-  });
-}
-
-absl::Status ReferenceKernels::CountNonFinite(const Tensor& x, Tensor& count) {
-  return ForFloating("CountNonFinite", x.dtype(), [&](auto element) {
-    using T = decltype(element);
+struct CountNonFinite {
+  template <typename T>
+  static absl::Status Run(In x, Tensor& count) {
     const T* from = x.data<T>();
     for (std::int64_t i = 0; i < x.numel(); ++i) {
       if (!std::isfinite(Load(from[i]))) count.data<double>()[0] += 1;
     }
-  });
-}
+    return absl::OkStatus();
+  }
+};
 
-absl::Status ReferenceKernels::Scale(const Tensor& x, const Tensor& factor,
-                                     Tensor& y) {
-  const double by = factor.data<double>()[0];
-  return ForFloating("Scale", x.dtype(), [&](auto element) {
-    using T = decltype(element);
+struct Scale {
+  template <typename T>
+  static absl::Status Run(In x, In factor, Tensor& y) {
+    const double by = factor.data<double>()[0];
     const T* from = x.data<T>();
     T* to = y.data<T>();
     for (std::int64_t i = 0; i < x.numel(); ++i) {
       to[i] = Store<T>(Load(from[i]) * by);
     }
-  });
-}
+    return absl::OkStatus();
+  }
+};
 
-absl::Status ReferenceKernels::Add(const Tensor& a, const Tensor& b,
-                                   Tensor& y) {
-  return ForFloating("Add", a.dtype(), [&](auto element) {
-    using T = decltype(element);
+struct Add {
+  template <typename T>
+  static absl::Status Run(In a, In b, Tensor& y) {
     const T* left = a.data<T>();
     const T* right = b.data<T>();
     T* out = y.data<T>();
     for (std::int64_t i = 0; i < a.numel(); ++i) {
       out[i] = Store<T>(Load(left[i]) + Load(right[i]));
     }
-  });
-}
+    return absl::OkStatus();
+  }
+};
 
-absl::Status ReferenceKernels::Fill(double value, Tensor& y) {
-  if (y.dtype() == DType::kI64) {  // counters among a module's buffers
-    std::fill_n(y.data<std::int64_t>(), y.numel(),
+// Any dtype may come, so these two look at dtypes themselves.
+template <typename ThisOp>
+absl::Status Fill(const ThisOp& op, double value, FixedOut y) {
+  if (y.tensor.dtype() == DType::kI64) {  // counters among a module's buffers
+    std::fill_n(y.tensor.data<std::int64_t>(), y.tensor.numel(),
                 static_cast<std::int64_t>(value));
     return absl::OkStatus();
   }
-  return ForFloating("Fill", y.dtype(), [&](auto element) {
+  return ForFloating(op.name(), y.tensor.dtype(), [&](auto element) {
     using T = decltype(element);
-    std::fill_n(y.data<T>(), y.numel(), Store<T>(value));
+    std::fill_n(y.tensor.data<T>(), y.tensor.numel(), Store<T>(value));
+    return absl::OkStatus();
   });
 }
 
-absl::Status ReferenceKernels::Copy(const Tensor& x, Tensor& y) {
-  absl::Status copied;
-  absl::Status read = ForFloating("Copy", x.dtype(), [&](auto from) {
+template <typename ThisOp>
+absl::Status Copy(const ThisOp& op, FixedIn x, FixedOut y) {
+  return ForFloating(op.name(), x.tensor.dtype(), [&](auto from) {
     using From = decltype(from);
-    copied = ForFloating("Copy", y.dtype(), [&](auto to) {
+    return ForFloating(op.name(), y.tensor.dtype(), [&](auto to) {
       using To = decltype(to);
-      const From* in = x.data<From>();
-      To* out = y.data<To>();
-      for (std::int64_t i = 0; i < x.numel(); ++i) {
+      const From* in = x.tensor.data<From>();
+      To* out = y.tensor.data<To>();
+      for (std::int64_t i = 0; i < x.tensor.numel(); ++i) {
         out[i] = Store<To>(Load(in[i]));
       }
+      return absl::OkStatus();
     });
   });
-  return read.ok() ? copied : read;
+}
+
+}  // namespace
+
+void BindElementwise(ElementwiseKernels& ops) {
+  BindFloating<ReluForward>(ops.ReluForward);
+  BindFloating<ReluBackward>(ops.ReluBackward);
+  BindFloating<Scale>(ops.Scale);
+  BindFloating<CountNonFinite>(ops.CountNonFinite);
+  BindFloating<Add>(ops.Add);
+  ops.Fill.BindFunction(Fill, nullptr);
+  ops.Copy.BindFunction(Copy, nullptr);
 }
 
 }  // namespace troupe::nn::reference

@@ -1,14 +1,12 @@
-#include "nn/kernels/reference/element.h"
-#include "nn/kernels/reference/reference_impl.h"
+#include "nn/kernels/reference/reference_ops.h"
 
 namespace troupe::nn::reference {
+namespace {
 
-absl::Status ReferenceKernels::LinearForward(const Tensor& x_NK,
-                                             const Tensor& w_MK,
-                                             const Tensor& b_M, Tensor& y_NM) {
-  const std::int64_t N = x_NK.dim(0), K = x_NK.dim(1), M = w_MK.dim(0);
-  return ForFloating("LinearForward", x_NK.dtype(), [&](auto element) {
-    using T = decltype(element);
+struct LinearForward {
+  template <typename T>
+  static absl::Status Run(In x_NK, In w_MK, In b_M, Tensor& y_NM) {
+    const std::int64_t N = x_NK.dim(0), K = x_NK.dim(1), M = w_MK.dim(0);
     const T* x = x_NK.data<T>();
     const T* w = w_MK.data<T>();
     const T* b = b_M.defined() ? b_M.data<T>() : nullptr;
@@ -22,15 +20,14 @@ absl::Status ReferenceKernels::LinearForward(const Tensor& x_NK,
         y[n * M + m] = Store<T>(sum);
       }
     }
-  });
-}
+    return absl::OkStatus();
+  }
+};
 
-absl::Status ReferenceKernels::LinearBackwardInput(const Tensor& dy_NM,
-                                                   const Tensor& w_MK,
-                                                   Tensor& dx_NK) {
-  const std::int64_t N = dy_NM.dim(0), M = dy_NM.dim(1), K = w_MK.dim(1);
-  return ForFloating("LinearBackwardInput", dy_NM.dtype(), [&](auto element) {
-    using T = decltype(element);
+struct LinearBackwardInput {
+  template <typename T>
+  static absl::Status Run(In dy_NM, In w_MK, Tensor& dx_NK) {
+    const std::int64_t N = dy_NM.dim(0), M = dy_NM.dim(1), K = w_MK.dim(1);
     const T* dy = dy_NM.data<T>();
     const T* w = w_MK.data<T>();
     T* dx = dx_NK.data<T>();
@@ -43,17 +40,15 @@ absl::Status ReferenceKernels::LinearBackwardInput(const Tensor& dy_NM,
         dx[n * K + k] = Store<T>(sum);
       }
     }
-  });
-}
+    return absl::OkStatus();
+  }
+};
 
-absl::Status ReferenceKernels::LinearBackwardWeight(const Tensor& x_NK,
-                                                    const Tensor& dy_NM,
-                                                    bool accumulate,
-                                                    Tensor& dw_MK,
-                                                    Tensor& db_M) {
-  const std::int64_t N = x_NK.dim(0), K = x_NK.dim(1), M = dy_NM.dim(1);
-  return ForFloating("LinearBackwardWeight", x_NK.dtype(), [&](auto element) {
-    using T = decltype(element);
+struct LinearBackwardWeight {
+  template <typename T>
+  static absl::Status Run(In x_NK, In dy_NM, bool accumulate, Tensor& dw_MK,
+                          Tensor& db_M) {
+    const std::int64_t N = x_NK.dim(0), K = x_NK.dim(1), M = dy_NM.dim(1);
     const T* x = x_NK.data<T>();
     const T* dy = dy_NM.data<T>();
     T* dw = dw_MK.data<T>();
@@ -71,7 +66,16 @@ absl::Status ReferenceKernels::LinearBackwardWeight(const Tensor& x_NK,
       for (std::int64_t n = 0; n < N; ++n) sum += Load(dy[n * M + m]);
       db[m] = Store<T>(sum);
     }
-  });
+    return absl::OkStatus();
+  }
+};
+
+}  // namespace
+
+void BindLinear(LinearKernels& ops) {
+  BindFloating<LinearForward>(ops.LinearForward);
+  BindFloating<LinearBackwardInput>(ops.LinearBackwardInput);
+  BindFloating<LinearBackwardWeight>(ops.LinearBackwardWeight);
 }
 
 }  // namespace troupe::nn::reference

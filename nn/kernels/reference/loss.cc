@@ -1,8 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "nn/kernels/reference/element.h"
-#include "nn/kernels/reference/reference_impl.h"
+#include "nn/kernels/reference/reference_ops.h"
 
 namespace troupe::nn::reference {
 namespace {
@@ -52,20 +51,15 @@ void CrossEntropyRow(const T* row, std::int64_t classes, std::int64_t target,
   }
 }
 
-}  // namespace
-
-absl::Status ReferenceKernels::SoftmaxCrossEntropy(const Tensor& logits_NC,
-                                                   const Tensor& targets_N,
-                                                   std::int64_t ignore_index,
-                                                   Tensor& stats,
-                                                   Tensor& dlogits_NC) {
-  const std::int64_t N = logits_NC.dim(0), C = logits_NC.dim(1);
-  TROUPE_RETURN_IF_ERROR(CheckTargets(targets_N, C, ignore_index));
-  const std::int64_t* target = targets_N.data<std::int64_t>();
-  double* counts = stats.data<double>();
-  std::fill_n(counts, 3, 0.0);
-  return ForFloating("SoftmaxCrossEntropy", logits_NC.dtype(), [&](auto e) {
-    using T = decltype(e);
+struct SoftmaxCrossEntropy {
+  template <typename T>
+  static absl::Status Run(In logits_NC, In targets_N, std::int64_t ignore_index,
+                          Tensor& stats, Tensor& dlogits_NC) {
+    const std::int64_t N = logits_NC.dim(0), C = logits_NC.dim(1);
+    TROUPE_RETURN_IF_ERROR(CheckTargets(targets_N, C, ignore_index));
+    const std::int64_t* target = targets_N.data<std::int64_t>();
+    double* counts = stats.data<double>();
+    std::fill_n(counts, 3, 0.0);
     const T* logits = logits_NC.data<T>();
     T* dlogits = dlogits_NC.defined() ? dlogits_NC.data<T>() : nullptr;
     for (std::int64_t n = 0; n < N; ++n) {
@@ -76,18 +70,17 @@ absl::Status ReferenceKernels::SoftmaxCrossEntropy(const Tensor& logits_NC,
         std::fill_n(drow, C, T{});
       }
     }
-  });
-}
+    return absl::OkStatus();
+  }
+};
 
-absl::Status ReferenceKernels::MeanSquaredError(const Tensor& prediction,
-                                                const Tensor& target,
-                                                Tensor& stats,
-                                                Tensor& dprediction) {
-  double* counts = stats.data<double>();
-  std::fill_n(counts, 3, 0.0);
-  counts[1] = static_cast<double>(prediction.numel());
-  return ForFloating("MeanSquaredError", prediction.dtype(), [&](auto e) {
-    using T = decltype(e);
+struct MeanSquaredError {
+  template <typename T>
+  static absl::Status Run(In prediction, In target, Tensor& stats,
+                          Tensor& dprediction) {
+    double* counts = stats.data<double>();
+    std::fill_n(counts, 3, 0.0);
+    counts[1] = static_cast<double>(prediction.numel());
     const T* p = prediction.data<T>();
     const T* t = target.data<T>();
     T* dp = dprediction.defined() ? dprediction.data<T>() : nullptr;
@@ -96,20 +89,29 @@ absl::Status ReferenceKernels::MeanSquaredError(const Tensor& prediction,
       counts[0] += error * error;
       if (dp) dp[i] = Store<T>(2 * error);
     }
-  });
-}
+    return absl::OkStatus();
+  }
+};
 
-absl::Status ReferenceKernels::CombineLosses(const Tensor& a, double weight_a,
-                                             const Tensor& b, double weight_b,
-                                             Tensor& stats) {
-  const double* first = a.data<double>();
+template <typename ThisOp>
+absl::Status CombineLosses(const ThisOp&, FixedIn a, double weight_a, FixedIn b,
+                           double weight_b, FixedOut stats) {
+  const double* first = a.tensor.data<double>();
   double sum = weight_a * first[0];
-  if (b.defined()) sum += weight_b * b.data<double>()[0];
-  double* out = stats.data<double>();
+  if (b.tensor.defined()) sum += weight_b * b.tensor.data<double>()[0];
+  double* out = stats.tensor.data<double>();
   out[1] = first[1];
   out[2] = first[2];
   out[0] = sum;
   return absl::OkStatus();
+}
+
+}  // namespace
+
+void BindLoss(LossKernels& ops) {
+  BindFloating<SoftmaxCrossEntropy>(ops.SoftmaxCrossEntropy);
+  BindFloating<MeanSquaredError>(ops.MeanSquaredError);
+  ops.CombineLosses.BindFunction(CombineLosses, nullptr);
 }
 
 }  // namespace troupe::nn::reference

@@ -1,9 +1,10 @@
 #include "nn/kernels/reference/reference_kernels.h"
 
-#include "nn/kernels/reference/reference_impl.h"
+#include <string>
+
+#include "nn/kernels/reference/reference_ops.h"
 
 namespace troupe::nn {
-namespace reference {
 namespace {
 
 CachingAllocator::Options AllocatorOptions() {
@@ -12,18 +13,35 @@ CachingAllocator::Options AllocatorOptions() {
   return options;
 }
 
+class ReferenceKernels final : public Kernels {
+ public:
+  ReferenceKernels()
+      : Kernels(Device{DeviceType::kReference, 0}),
+        allocator_(AllocatorOptions()) {
+    reference::BindLinear(*this);
+    reference::BindConv2d(*this);
+    reference::BindPool2d(*this);
+    reference::BindElementwise(*this);
+    reference::BindDropout(*this);
+    reference::BindEmbedding(*this);
+    reference::BindLayout(*this);
+    reference::BindLoss(*this);
+    reference::BindOptimizer(*this);
+  }
+
+  CachingAllocator& allocator() override { return allocator_; }
+  std::string Describe() const override {
+    return "reference:0, plain loops in f64, 1 thread";
+  }
+
+ private:
+  CachingAllocator allocator_;
+};
+
 }  // namespace
 
-ReferenceKernels::ReferenceKernels() : allocator_(AllocatorOptions()) {}
-
-std::string ReferenceKernels::Describe() const {
-  return "reference:0, plain loops in f64, 1 thread";
-}
-
-}  // namespace reference
-
 std::unique_ptr<Kernels> CreateReferenceKernels() {
-  return std::make_unique<reference::ReferenceKernels>();
+  return std::make_unique<ReferenceKernels>();
 }
 
 }  // namespace troupe::nn

@@ -24,8 +24,14 @@ void ForElement(DType dtype, Fn fn) {
       return fn(std::int64_t{});
     case DType::kU8:
       return fn(std::uint8_t{});
-    default:
-      TROUPE_CHECK(reference::ForFloating("", dtype, fn).ok(), "floating");
+    default: {
+      const absl::Status status =
+          reference::ForFloating("values", dtype, [&](auto element) {
+            fn(element);
+            return absl::OkStatus();
+          });
+      TROUPE_CHECK(status.ok(), "the other dtypes are floating");
+    }
   }
 }
 

@@ -2,8 +2,7 @@
 #include <cmath>
 #include <limits>
 
-#include "nn/kernels/reference/element.h"
-#include "nn/kernels/reference/reference_impl.h"
+#include "nn/kernels/reference/reference_ops.h"
 
 namespace troupe::nn::reference {
 namespace {
@@ -54,13 +53,10 @@ std::int64_t At(const Tensor& images, std::int64_t n, std::int64_t i,
   return ((n * images.dim(1) + i) * images.dim(2) + j) * images.dim(3) + c;
 }
 
-}  // namespace
-
-absl::Status ReferenceKernels::MaxPool2dForward(const Window2d& window,
-                                                const Tensor& x, Tensor& y,
-                                                Tensor& argmax) {
-  return ForFloating("MaxPool2dForward", x.dtype(), [&](auto element) {
-    using T = decltype(element);
+struct MaxPool2dForward {
+  template <typename T>
+  static absl::Status Run(const Window2d& window, In x, Tensor& y,
+                          Tensor& argmax) {
     const T* in = x.data<T>();
     T* out = y.data<T>();
     std::int32_t* winner = argmax.data<std::int32_t>();
@@ -77,15 +73,14 @@ absl::Status ReferenceKernels::MaxPool2dForward(const Window2d& window,
       *out++ = Store<T>(best);
       *winner++ = static_cast<std::int32_t>(best_at);
     });
-  });
-}
+    return absl::OkStatus();
+  }
+};
 
-absl::Status ReferenceKernels::MaxPool2dBackward(const Window2d& window,
-                                                 const Tensor& dy,
-                                                 const Tensor& argmax,
-                                                 Tensor& dx) {
-  return ForFloating("MaxPool2dBackward", dy.dtype(), [&](auto element) {
-    using T = decltype(element);
+struct MaxPool2dBackward {
+  template <typename T>
+  static absl::Status Run(const Window2d& window, In dy, In argmax,
+                          Tensor& dx) {
     const T* in = dy.data<T>();
     const std::int32_t* winner = argmax.data<std::int32_t>();
     T* out = dx.data<T>();
@@ -97,14 +92,14 @@ absl::Status ReferenceKernels::MaxPool2dBackward(const Window2d& window,
       });
       *out++ = Store<T>(sum);
     });
-  });
-}
+    return absl::OkStatus();
+  }
+};
 
-absl::Status ReferenceKernels::AvgPool2dForward(const Window2d& window,
-                                                const Tensor& x, Tensor& y) {
-  const double area = static_cast<double>(window.kernel_h * window.kernel_w);
-  return ForFloating("AvgPool2dForward", x.dtype(), [&](auto element) {
-    using T = decltype(element);
+struct AvgPool2dForward {
+  template <typename T>
+  static absl::Status Run(const Window2d& window, In x, Tensor& y) {
+    const double area = static_cast<double>(window.kernel_h * window.kernel_w);
     const T* in = x.data<T>();
     T* out = y.data<T>();
     ForEachPixel(y, [&](auto n, auto p, auto q, auto c) {
@@ -113,14 +108,14 @@ absl::Status ReferenceKernels::AvgPool2dForward(const Window2d& window,
                  [&](auto h, auto w) { sum += Load(in[At(x, n, h, w, c)]); });
       *out++ = Store<T>(sum / area);
     });
-  });
-}
+    return absl::OkStatus();
+  }
+};
 
-absl::Status ReferenceKernels::AvgPool2dBackward(const Window2d& window,
-                                                 const Tensor& dy, Tensor& dx) {
-  const double area = static_cast<double>(window.kernel_h * window.kernel_w);
-  return ForFloating("AvgPool2dBackward", dy.dtype(), [&](auto element) {
-    using T = decltype(element);
+struct AvgPool2dBackward {
+  template <typename T>
+  static absl::Status Run(const Window2d& window, In dy, Tensor& dx) {
+    const double area = static_cast<double>(window.kernel_h * window.kernel_w);
     const T* in = dy.data<T>();
     T* out = dx.data<T>();
     ForEachPixel(dx, [&](auto n, auto h, auto w, auto c) {
@@ -130,7 +125,17 @@ absl::Status ReferenceKernels::AvgPool2dBackward(const Window2d& window,
       });
       *out++ = Store<T>(sum / area);
     });
-  });
+    return absl::OkStatus();
+  }
+};
+
+}  // namespace
+
+void BindPool2d(Pool2dKernels& ops) {
+  BindFloating<MaxPool2dForward>(ops.MaxPool2dForward);
+  BindFloating<MaxPool2dBackward>(ops.MaxPool2dBackward);
+  BindFloating<AvgPool2dForward>(ops.AvgPool2dForward);
+  BindFloating<AvgPool2dBackward>(ops.AvgPool2dBackward);
 }
 
 }  // namespace troupe::nn::reference

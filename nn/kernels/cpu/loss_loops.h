@@ -1,90 +1,14 @@
-// Element-wise loops, losses and the optimizer. An element's bits depend on
-// its operands alone: tails are masked vectors of the same instructions.
+// Loops of the losses.
 
-#ifndef NN_KERNELS_CPU_ELEMENT_LOOPS_H_
-#define NN_KERNELS_CPU_ELEMENT_LOOPS_H_
+#ifndef NN_KERNELS_CPU_LOSS_LOOPS_H_
+#define NN_KERNELS_CPU_LOSS_LOOPS_H_
 
+#include "nn/kernels/cpu/elementwise_loops.h"
 #include "nn/kernels/cpu/loops.h"
 #include "nn/kernels/cpu/simd.h"
 
 namespace troupe::nn::cpu {
 namespace {
-
-// Calls body(load, store) for each vector of n elements; load(p) and
-// store(p, v) touch only the elements of p that belong to it.
-template <typename Body>
-TROUPE_INLINE void ForEachVector(Index n, Body body) {
-  Index i = 0;
-  for (; i + kLanes <= n; i += kLanes) {
-    body([i](const float* p) { return Load(p + i); },
-         [i](float* p, Vec v) { Store(p + i, v); });
-  }
-  if (i < n) {
-    const Mask mask = First(n - i);
-    body([i, mask](const float* p) { return LoadSome(p + i, mask); },
-         [i, mask](float* p, Vec v) { StoreSome(p + i, v, mask); });
-  }
-}
-
-inline void ReluForward(Index n, const float* x, float* y) {
-  ForEachVector(n, [=](auto load, auto store) {
-    store(y, MaxOrSecond(Zero(), load(x)));
-  });
-}
-
-inline void ReluBackward(Index n, const float* y, const float* dy, float* dx) {
-  ForEachVector(n, [=](auto load, auto store) {
-    store(dx, WherePositive(load(y), load(dy)));
-  });
-}
-
-inline void Scale(Index n, float factor, const float* x, float* y) {
-  const Vec by = Set(factor);
-  ForEachVector(n,
-                [=](auto load, auto store) { store(y, Times(load(x), by)); });
-}
-
-inline void Add(Index n, const float* a, const float* b, float* y) {
-  ForEachVector(
-      n, [=](auto load, auto store) { store(y, Plus(load(a), load(b))); });
-}
-
-inline void Fill(Index n, float value, float* y) {
-  const Vec v = Set(value);
-  ForEachVector(n, [=](auto, auto store) { store(y, v); });
-}
-
-inline void SgdPlain(Index n, const SgdScalars& step, const float* grad,
-                     float* param) {
-  const Vec scale = Set(step.inverse_divisor), lr = Set(-step.lr);
-  ForEachVector(n, [=](auto load, auto store) {
-    store(param, Fma(lr, Times(load(grad), scale), load(param)));
-  });
-}
-
-inline void Sgd(Index n, const SgdScalars& step, const float* grad,
-                float* param, float* momentum) {
-  if (!momentum && step.weight_decay == 0.0f) {
-    SgdPlain(n, step, grad, param);
-    return;
-  }
-  const Vec scale = Set(step.inverse_divisor), lr = Set(-step.lr);
-  const Vec decay = Set(step.weight_decay), mu = Set(step.momentum);
-  const Vec undampened = Set(step.undampened);
-  const bool decays = step.weight_decay != 0.0f;
-  const bool first = step.first_step, nesterov = step.nesterov;
-  ForEachVector(n, [=](auto load, auto store) {
-    const Vec p = load(param);
-    Vec g = Times(load(grad), scale);
-    if (decays) g = Fma(decay, p, g);
-    if (momentum) {
-      const Vec buf = first ? g : Fma(mu, load(momentum), Times(undampened, g));
-      store(momentum, buf);
-      g = nesterov ? Fma(mu, buf, g) : buf;
-    }
-    store(param, Fma(lr, g, p));
-  });
-}
 
 inline double SquaredError(Index n, const float* prediction,
                            const float* target, float* d) {
@@ -171,4 +95,4 @@ inline double CrossEntropyRow(Index classes, const float* logits, Index target,
 }  // namespace
 }  // namespace troupe::nn::cpu
 
-#endif  // NN_KERNELS_CPU_ELEMENT_LOOPS_H_
+#endif  // NN_KERNELS_CPU_LOSS_LOOPS_H_

@@ -13,8 +13,8 @@
 // goes planar instead: O x pixels of a row, vectors along the row.
 // Padding is made real in a copy of one image at a time.
 
-#ifndef NN_KERNELS_CPU_CONV_LOOPS_H_
-#define NN_KERNELS_CPU_CONV_LOOPS_H_
+#ifndef NN_KERNELS_CPU_CONV2D_LOOPS_H_
+#define NN_KERNELS_CPU_CONV2D_LOOPS_H_
 
 #include "nn/kernels/cpu/linear_loops.h"
 #include "nn/kernels/cpu/loops.h"
@@ -305,4 +305,4 @@ inline void ConvBackwardWeight(const ImageShape& d, const float* x,
 }  // namespace
 }  // namespace troupe::nn::cpu
 
-#endif  // NN_KERNELS_CPU_CONV_LOOPS_H_
+#endif  // NN_KERNELS_CPU_CONV2D_LOOPS_H_

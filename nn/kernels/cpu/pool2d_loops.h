@@ -1,7 +1,7 @@
 // Pooling of (N, H, W, C), a vector of channels at a time.
 
-#ifndef NN_KERNELS_CPU_POOL_LOOPS_H_
-#define NN_KERNELS_CPU_POOL_LOOPS_H_
+#ifndef NN_KERNELS_CPU_POOL2D_LOOPS_H_
+#define NN_KERNELS_CPU_POOL2D_LOOPS_H_
 
 #include "nn/kernels/cpu/loops.h"
 #include "nn/kernels/cpu/simd.h"
@@ -255,4 +255,4 @@ inline void AvgPoolBackward(const ImageShape& d, const float* dy, float* dx) {
 }  // namespace
 }  // namespace troupe::nn::cpu
 
-#endif  // NN_KERNELS_CPU_POOL_LOOPS_H_
+#endif  // NN_KERNELS_CPU_POOL2D_LOOPS_H_

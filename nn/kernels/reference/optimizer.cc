@@ -1,13 +1,12 @@
-#include "nn/kernels/reference/element.h"
-#include "nn/kernels/reference/reference_impl.h"
+#include "nn/kernels/reference/reference_ops.h"
 
 namespace troupe::nn::reference {
+namespace {
 
-absl::Status ReferenceKernels::SgdUpdate(const SgdStep& step,
-                                         const Tensor& grad, Tensor& param,
-                                         Tensor& momentum) {
-  return ForFloating("SgdUpdate", param.dtype(), [&](auto element) {
-    using T = decltype(element);
+struct SgdUpdate {
+  template <typename T>
+  static absl::Status Run(const SgdStep& step, In grad, Tensor& param,
+                          Tensor& momentum) {
     const T* grads = grad.data<T>();
     T* params = param.data<T>();
     T* bufs = step.momentum != 0 ? momentum.data<T>() : nullptr;
@@ -25,7 +24,14 @@ absl::Status ReferenceKernels::SgdUpdate(const SgdStep& step,
       }
       params[i] = Store<T>(p - step.lr * g);
     }
-  });
+    return absl::OkStatus();
+  }
+};
+
+}  // namespace
+
+void BindOptimizer(OptimizerKernels& ops) {
+  BindFloating<SgdUpdate>(ops.SgdUpdate);
 }
 
 }  // namespace troupe::nn::reference

@@ -1,5 +1,4 @@
-#include "nn/kernels/reference/element.h"
-#include "nn/kernels/reference/reference_impl.h"
+#include "nn/kernels/reference/reference_ops.h"
 
 namespace troupe::nn::reference {
 namespace {
@@ -113,16 +112,11 @@ void ForEach4(std::int64_t I, std::int64_t J, std::int64_t K, std::int64_t L,
   }
 }
 
-}  // namespace
-
-absl::Status ReferenceKernels::Conv2dForward(const Window2d& window,
-                                             const Tensor& x_NHWC,
-                                             const Tensor& w_OCRS,
-                                             const Tensor& b_O,
-                                             Tensor& y_NPQO) {
-  const ConvShape at(window, x_NHWC, y_NPQO);
-  return ForFloating("Conv2dForward", x_NHWC.dtype(), [&](auto element) {
-    using T = decltype(element);
+struct Conv2dForward {
+  template <typename T>
+  static absl::Status Run(const Window2d& window, In x_NHWC, In w_OCRS, In b_O,
+                          Tensor& y_NPQO) {
+    const ConvShape at(window, x_NHWC, y_NPQO);
     const T* x = x_NHWC.data<T>();
     const T* w = w_OCRS.data<T>();
     const T* b = b_O.defined() ? b_O.data<T>() : nullptr;
@@ -131,31 +125,30 @@ absl::Status ReferenceKernels::Conv2dForward(const Window2d& window,
       const double bias = b ? Load(b[o]) : 0;
       y[at.Y(n, p, q, o)] = Store<T>(bias + ForwardAt(at, x, w, n, p, q, o));
     });
-  });
-}
+    return absl::OkStatus();
+  }
+};
 
-absl::Status ReferenceKernels::Conv2dBackwardInput(const Window2d& window,
-                                                   const Tensor& dy_NPQO,
-                                                   const Tensor& w_OCRS,
-                                                   Tensor& dx_NHWC) {
-  const ConvShape at(window, dx_NHWC, dy_NPQO);
-  return ForFloating("Conv2dBackwardInput", dy_NPQO.dtype(), [&](auto element) {
-    using T = decltype(element);
+struct Conv2dBackwardInput {
+  template <typename T>
+  static absl::Status Run(const Window2d& window, In dy_NPQO, In w_OCRS,
+                          Tensor& dx_NHWC) {
+    const ConvShape at(window, dx_NHWC, dy_NPQO);
     const T* dy = dy_NPQO.data<T>();
     const T* w = w_OCRS.data<T>();
     T* dx = dx_NHWC.data<T>();
     ForEach4(at.N, at.H, at.W, at.C, [&](auto n, auto h, auto v, auto c) {
       dx[at.X(n, h, v, c)] = Store<T>(BackwardInputAt(at, dy, w, n, h, v, c));
     });
-  });
-}
+    return absl::OkStatus();
+  }
+};
 
-absl::Status ReferenceKernels::Conv2dBackwardWeight(
-    const Window2d& window, const Tensor& x_NHWC, const Tensor& dy_NPQO,
-    bool accumulate, Tensor& dw_OCRS, Tensor& db_O) {
-  const ConvShape at(window, x_NHWC, dy_NPQO);
-  return ForFloating("Conv2dBackwardWeight", x_NHWC.dtype(), [&](auto element) {
-    using T = decltype(element);
+struct Conv2dBackwardWeight {
+  template <typename T>
+  static absl::Status Run(const Window2d& window, In x_NHWC, In dy_NPQO,
+                          bool accumulate, Tensor& dw_OCRS, Tensor& db_O) {
+    const ConvShape at(window, x_NHWC, dy_NPQO);
     const T* x = x_NHWC.data<T>();
     const T* dy = dy_NPQO.data<T>();
     T* dw = dw_OCRS.data<T>();
@@ -165,7 +158,16 @@ absl::Status ReferenceKernels::Conv2dBackwardWeight(
       element_dw = Store<T>(before + BackwardWeightAt(at, x, dy, o, c, r, s));
     });
     if (db_O.defined()) BackwardBias(at, dy, accumulate, db_O.data<T>());
-  });
+    return absl::OkStatus();
+  }
+};
+
+}  // namespace
+
+void BindConv2d(Conv2dKernels& ops) {
+  BindFloating<Conv2dForward>(ops.Conv2dForward);
+  BindFloating<Conv2dBackwardInput>(ops.Conv2dBackwardInput);
+  BindFloating<Conv2dBackwardWeight>(ops.Conv2dBackwardWeight);
 }
 
 }  // namespace troupe::nn::reference

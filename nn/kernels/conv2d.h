@@ -1,0 +1,39 @@
+// Kernels of two-dimensional convolutions (correlations, as everywhere).
+//
+//   status = kernels.Conv2dForward(window, x, w, b, y);
+//
+// Letters: N batch; C channels in, O channels out, H W input pixels, P Q output
+// pixels, R S filter rows and columns. Images are x[N, H, W, C] and
+// y[N, P, Q, O]; weights are w[O, C, R, S], as PyTorch keeps them. An undefined
+// bias b[O] or bias gradient means that there is none.
+
+#ifndef NN_KERNELS_CONV2D_H_
+#define NN_KERNELS_CONV2D_H_
+
+#include "nn/kernels/op.h"
+#include "nn/kernels/window2d.h"
+
+namespace troupe::nn {
+
+struct Conv2dKernels {
+  Op<absl::Status(const Window2d& window, In x, In w, In b, Out y)>
+      Conv2dForward{"Conv2dForward"};
+
+  Op<absl::Status(const Window2d& window, In dy, In w, Out dx)>
+      Conv2dBackwardInput{"Conv2dBackwardInput"};
+
+  Op<absl::Status(const Window2d& window, In x, In dy, bool accumulate, Grad dw,
+                  Grad db)>
+      Conv2dBackwardWeight{"Conv2dBackwardWeight"};
+
+  template <typename Visit>
+  static void ForEachOp(Visit visit) {
+    using K = Conv2dKernels;
+    VisitOps<K>(visit, &K::Conv2dForward, &K::Conv2dBackwardInput,
+                &K::Conv2dBackwardWeight);
+  }
+};
+
+}  // namespace troupe::nn
+
+#endif  // NN_KERNELS_CONV2D_H_

@@ -1,0 +1,104 @@
+#include "nn/kernels/cpu/linear.h"
+#include "nn/kernels/cpu/widening.h"
+#include "nn/kernels/cpu/window_shape.h"
+
+namespace troupe::nn::cpu {
+namespace {
+
+using Way = OneDnn::Way;
+
+// A 1x1 window over every pixel is a linear layer of the pixels.
+bool IsPointwise(const ImageShape& d) {
+  return d.r == 1 && d.s == 1 && d.stride_h == 1 && d.stride_w == 1 &&
+         d.pad_h == 0 && d.pad_w == 0;
+}
+
+std::int64_t PixelsOut(const ImageShape& d) { return d.n * d.p * d.q; }
+
+absl::Status Conv2dForward(CpuDevice& cpu, const Window2d& window, In x, In w,
+                           In b, Tensor& y) {
+  const ImageShape shape = ImageShapeOf(window, x.shape(), y.shape());
+  if (IsPointwise(shape)) {
+    Tensor pixels = y.View({PixelsOut(shape), shape.o});
+    return LinearForward(cpu, x.View({PixelsOut(shape), shape.c}),
+                         w.View({shape.o, shape.c}), b, pixels);
+  }
+  if (cpu.uses_onednn() && OneDnn::WantsConv(Way::kForward, shape)) {
+    TROUPE_RETURN_IF_ERROR(cpu.onednn().Conv(Way::kForward, shape,
+                                             x.data<float>(), w.data<float>(),
+                                             y.data<float>()));
+    if (b.defined()) {
+      cpu.loops().add_to_rows(PixelsOut(shape), shape.o, b.data<float>(),
+                              y.data<float>());
+    }
+    return absl::OkStatus();
+  }
+  cpu.loops().conv_forward(shape, x.data<float>(), w.data<float>(),
+                           DataOrNull(b), y.data<float>(),
+                           cpu.Scratch(cpu.loops().conv_scratch(shape)));
+  return absl::OkStatus();
+}
+
+absl::Status Conv2dBackwardInput(CpuDevice& cpu, const Window2d& window, In dy,
+                                 In w, Tensor& dx) {
+  const ImageShape shape = ImageShapeOf(window, dx.shape(), dy.shape());
+  if (IsPointwise(shape)) {
+    Tensor pixels = dx.View({PixelsOut(shape), shape.c});
+    return LinearBackwardInput(cpu, dy.View({PixelsOut(shape), shape.o}),
+                               w.View({shape.o, shape.c}), pixels);
+  }
+  if (cpu.uses_onednn() && OneDnn::WantsConv(Way::kBackwardInput, shape)) {
+    return cpu.onednn().Conv(Way::kBackwardInput, shape, dy.data<float>(),
+                             w.data<float>(), dx.data<float>());
+  }
+  cpu.loops().conv_backward_input(shape, dy.data<float>(), w.data<float>(),
+                                  dx.data<float>(),
+                                  cpu.Scratch(cpu.loops().conv_scratch(shape)));
+  return absl::OkStatus();
+}
+
+// dw (+)= ...; by oneDNN or our loops.
+absl::Status WeightsOnly(CpuDevice& cpu, const ImageShape& shape, In x, In dy,
+                         bool accumulate, Tensor& dw) {
+  if (!cpu.uses_onednn() || !OneDnn::WantsConv(Way::kBackwardWeight, shape)) {
+    cpu.loops().conv_backward_weight(
+        shape, x.data<float>(), dy.data<float>(), accumulate, dw.data<float>(),
+        cpu.Scratch(cpu.loops().conv_scratch(shape)));
+    return absl::OkStatus();
+  }
+  float* result = accumulate ? cpu.Scratch(dw.numel()) : dw.data<float>();
+  TROUPE_RETURN_IF_ERROR(cpu.onednn().Conv(
+      Way::kBackwardWeight, shape, x.data<float>(), dy.data<float>(), result));
+  if (accumulate) {
+    cpu.loops().add(dw.numel(), dw.data<float>(), result, dw.data<float>());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Conv2dBackwardWeight(CpuDevice& cpu, const Window2d& window, In x,
+                                  In dy, bool accumulate, Tensor& dw,
+                                  Tensor& db) {
+  const ImageShape shape = ImageShapeOf(window, x.shape(), dy.shape());
+  if (IsPointwise(shape)) {
+    Tensor weights = dw.View({shape.o, shape.c});
+    return LinearBackwardWeight(cpu, x.View({PixelsOut(shape), shape.c}),
+                                dy.View({PixelsOut(shape), shape.o}),
+                                accumulate, weights, db);
+  }
+  TROUPE_RETURN_IF_ERROR(WeightsOnly(cpu, shape, x, dy, accumulate, dw));
+  if (db.defined()) {
+    cpu.loops().column_sums(shape.n * shape.p * shape.q, shape.o,
+                            dy.data<float>(), accumulate, db.data<float>());
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void BindConv2d(CpuDevice& cpu, Conv2dKernels& ops) {
+  BindF32<Conv2dForward>(cpu, ops.Conv2dForward);
+  BindF32<Conv2dBackwardInput>(cpu, ops.Conv2dBackwardInput);
+  BindF32<Conv2dBackwardWeight>(cpu, ops.Conv2dBackwardWeight);
+}
+
+}  // namespace troupe::nn::cpu

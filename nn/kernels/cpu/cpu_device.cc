@@ -1,0 +1,53 @@
+#include "nn/kernels/cpu/cpu_device.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+
+namespace troupe::nn::cpu {
+namespace {
+
+const Loops& LoopsFor(base::CpuIsa isa) {
+  // An instruction set that the CPU lacks is lowered to one that it has.
+  switch (std::min(isa, base::BestCpuIsa())) {
+    case base::CpuIsa::kAvx512:
+      return Avx512Loops();
+    case base::CpuIsa::kAvx2:
+      return Avx2Loops();
+    case base::CpuIsa::kPlain:
+      break;
+  }
+  return PlainLoops();
+}
+
+}  // namespace
+
+CpuDevice::CpuDevice(const CpuKernelOptions& options)
+    : options_(options),
+      loops_(LoopsFor(options.isa)),
+      uses_onednn_(options.onednn && options.isa >= base::BestCpuIsa()) {}
+
+OneDnn& CpuDevice::onednn() {
+  if (!onednn_) {
+    onednn_ = std::make_unique<OneDnn>(options_.threads, allocator_);
+  }
+  return *onednn_;
+}
+
+float* CpuDevice::Scratch(std::int64_t floats) {
+  const std::size_t bytes = static_cast<std::size_t>(floats) * sizeof(float);
+  if (!scratch_ || scratch_->bytes() < bytes) {
+    scratch_.reset();
+    scratch_ = allocator_.Allocate(bytes);
+  }
+  return static_cast<float*>(scratch_->data());
+}
+
+std::string CpuDevice::Describe() const {
+  return absl::StrCat(loops_.name, ", ", options_.threads,
+                      options_.threads == 1 ? " thread" : " threads",
+                      uses_onednn_ ? ", " : "",
+                      uses_onednn_ ? OneDnn::Version() : "");
+}
+
+}  // namespace troupe::nn::cpu

@@ -1,0 +1,76 @@
+#include "nn/kernels/cpu/convert.h"
+#include "nn/kernels/cpu/widening.h"
+
+namespace troupe::nn::cpu {
+namespace {
+
+absl::Status ReluForward(CpuDevice& cpu, In x, Tensor& y) {
+  cpu.loops().relu_forward(x.numel(), x.data<float>(), y.data<float>());
+  return absl::OkStatus();
+}
+
+absl::Status ReluBackward(CpuDevice& cpu, In y, In dy, Tensor& dx) {
+  cpu.loops().relu_backward(y.numel(), y.data<float>(), dy.data<float>(),
+                            dx.data<float>());
+  return absl::OkStatus();
+}
+
+absl::Status Scale(CpuDevice& cpu, In x, In factor, Tensor& y) {
+  cpu.loops().scale(x.numel(), static_cast<float>(factor.data<double>()[0]),
+                    x.data<float>(), y.data<float>());
+  return absl::OkStatus();
+}
+
+absl::Status CountNonFinite(CpuDevice&, In x, Tensor& count) {
+  const auto* bits = static_cast<const std::uint32_t*>(x.raw());
+  constexpr std::uint32_t kExponent = 0x7f800000;
+  std::int64_t found = 0;
+  for (std::int64_t i = 0; i < x.numel(); ++i) {
+    found += (bits[i] & kExponent) == kExponent;
+  }
+  count.data<double>()[0] += static_cast<double>(found);
+  return absl::OkStatus();
+}
+
+absl::Status Add(CpuDevice& cpu, In a, In b, Tensor& y) {
+  cpu.loops().add(a.numel(), a.data<float>(), b.data<float>(), y.data<float>());
+  return absl::OkStatus();
+}
+
+absl::Status AddF64(CpuDevice&, In a, In b, Tensor& y) {
+  const double *first = a.data<double>(), *second = b.data<double>();
+  double* sum = y.data<double>();
+  for (std::int64_t i = 0; i < a.numel(); ++i) sum[i] = first[i] + second[i];
+  return absl::OkStatus();
+}
+
+absl::Status Fill(CpuDevice& cpu, double value, Tensor& y) {
+  if (y.dtype() == DType::kF32) {
+    cpu.loops().fill(y.numel(), static_cast<float>(value), y.data<float>());
+    return absl::OkStatus();
+  }
+  if (!FillAny(value, y)) return DoesNotCompute("Fill", y.dtype(), y.device());
+  return absl::OkStatus();
+}
+
+absl::Status Copy(CpuDevice& cpu, In x, Tensor& y) {
+  if (!ConvertAny(cpu.loops(), x, y)) {
+    const Tensor& refused = IsFloating(x.dtype()) ? y : x;
+    return DoesNotCompute("Copy", refused.dtype(), y.device());
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void BindElementwise(CpuDevice& cpu, ElementwiseKernels& ops) {
+  BindF32<ReluForward>(cpu, ops.ReluForward);
+  BindF32<ReluBackward>(cpu, ops.ReluBackward);
+  BindF32<Scale>(cpu, ops.Scale);
+  BindF32<CountNonFinite>(cpu, ops.CountNonFinite);
+  BindF32<Add, AddF64>(cpu, ops.Add);
+  ops.Fill.Bind<Fill>(&cpu);
+  ops.Copy.Bind<Copy>(&cpu);
+}
+
+}  // namespace troupe::nn::cpu

@@ -1,0 +1,38 @@
+// Kernels of linear layers, on matrices.
+//
+//   status = kernels.LinearForward(x, w, b, y);
+//
+// Letters: N batch, K features in, M features out. An undefined bias or bias
+// gradient means that there is none.
+
+#ifndef NN_KERNELS_LINEAR_H_
+#define NN_KERNELS_LINEAR_H_
+
+#include "nn/kernels/op.h"
+
+namespace troupe::nn {
+
+struct LinearKernels {
+  // y[N, M] = x[N, K] w[M, K]^T + b[M]
+  Op<absl::Status(In x, In w, In b, Out y)> LinearForward{"LinearForward"};
+
+  // dx[N, K] = dy[N, M] w[M, K]
+  Op<absl::Status(In dy, In w, Out dx)> LinearBackwardInput{
+      "LinearBackwardInput"};
+
+  // dw[M, K] (+)= dy[N, M]^T x[N, K];  db[M] (+)= sum over N of dy.
+  // Samples are added in ascending order within one kernel's fixed scheme.
+  Op<absl::Status(In x, In dy, bool accumulate, Grad dw, Grad db)>
+      LinearBackwardWeight{"LinearBackwardWeight"};
+
+  template <typename Visit>
+  static void ForEachOp(Visit visit) {
+    using K = LinearKernels;
+    VisitOps<K>(visit, &K::LinearForward, &K::LinearBackwardInput,
+                &K::LinearBackwardWeight);
+  }
+};
+
+}  // namespace troupe::nn
+
+#endif  // NN_KERNELS_LINEAR_H_

@@ -1,0 +1,158 @@
+// One op of a kernel set, as an object: its name, what its operands are for,
+// and the function that computes it on the set's device. A family of ops is a
+// struct of them, and the only place where they are declared:
+//
+//   struct LinearKernels {
+//     // y[N, M] = x[N, K] w[M, K]^T + b[M]
+//     Op<absl::Status(In x, In w, In b, Out y)> LinearForward{"LinearForward"};
+//   };
+//   absl::Status status = kernels.LinearForward(x, w, b, y);   // who computes
+//   kernels.LinearForward.Bind<Forward>(&device);  // who brings the kernels:
+//       // absl::Status Forward(MyDevice&, In x, In w, In b, Tensor& y)
+//
+// Since an operand's type says what the op does with it, code that holds for
+// all ops is written once, as a template over Op<absl::Status(Args...)>, and
+// applied by Kernels::ForEachOp(): conversion of dtypes
+// (nn/kernels/cpu/widening.h), queues, counters.
+//
+// An op that nobody bound answers kUnimplemented, naming op and device. Cost of
+// a call: that of a virtual function. Threads: as the kernel set's.
+
+#ifndef NN_KERNELS_OP_H_
+#define NN_KERNELS_OP_H_
+
+#include "absl/status/status.h"
+#include "nn/tensor/device.h"
+#include "nn/tensor/tensor.h"
+
+namespace troupe::nn {
+
+// The roles of operands. A caller passes tensors; a kernel takes
+// `const Tensor&` for those that it reads and `Tensor&` for the others.
+//
+// In, Out, InOut and Grad are the numbers that an op computes with, and have
+// one dtype unless the op says otherwise. FixedIn and FixedOut have the dtype
+// that the op names, such as labels (i64), positions (i32), statistics (f64).
+
+// Read. May be undefined where the op says so, as all others may.
+using In = const Tensor&;
+
+struct FixedIn {
+  FixedIn(const Tensor& t) : tensor(t) {}
+  operator const Tensor&() const { return tensor; }
+  const Tensor& tensor;
+};
+
+// Base of what an op writes.
+struct Result {
+  Result(Tensor& t) : tensor(t) {}
+  operator Tensor&() const { return tensor; }
+  Tensor& tensor;
+};
+// Overwritten.
+struct Out : Result {
+  using Result::Result;
+};
+struct FixedOut : Result {
+  using Result::Result;
+};
+// Read and written.
+struct InOut : Result {
+  using Result::Result;
+};
+// Overwritten, or added to where the op's bool `accumulate`, which comes before
+// its gradients, is true.
+struct Grad : Result {
+  using Result::Result;
+};
+
+// The tensor where an argument of an op is one that the op computes with, in
+// the dtype that all of them have; null for any other.
+inline const Tensor* NumbersOf(In t) { return &t; }
+inline const Tensor* NumbersOf(Out t) { return &t.tensor; }
+inline const Tensor* NumbersOf(InOut t) { return &t.tensor; }
+inline const Tensor* NumbersOf(Grad t) { return &t.tensor; }
+template <typename Other>
+const Tensor* NumbersOf(const Other&) {
+  return nullptr;
+}
+
+// The dtype of the first of them. An op has at least one.
+template <typename... Args>
+DType DTypeOfNumbers(const Args&... args) {
+  const Tensor* found = nullptr;
+  ((found = found != nullptr ? found : NumbersOf(args)), ...);
+  return found->dtype();
+}
+
+template <typename Signature>
+class Op;
+
+template <typename... Args>
+class Op<absl::Status(Args...)> {
+ public:
+  // `op` is the op that was called: for its name, device and state.
+  using Function = absl::Status (*)(const Op& op, Args... args);
+
+  explicit Op(const char* name) : name_(name) {}
+  Op(const Op&) = delete;
+  Op& operator=(const Op&) = delete;
+
+  absl::Status operator()(Args... args) const { return run_(*this, args...); }
+
+  // The op's own name, as errors have it: "LinearForward".
+  const char* name() const { return name_; }
+  // Of its kernel set, which sets it.
+  Device device() const { return device_; }
+  void set_device(Device device) { device_ = device; }
+
+  // From now on the op is kKernel(*state, args...). `state` outlives it.
+  template <auto kKernel, typename State>
+  void Bind(State* state) {
+    BindFunction(
+        [](const Op& op, Args... args) -> absl::Status {
+          return kKernel(op.template state<State>(), args...);
+        },
+        state);
+  }
+  // The same for a function that wants to know the op.
+  void BindFunction(Function function, void* state) {
+    run_ = function;
+    state_ = state;
+  }
+  template <typename State>
+  State& state() const {
+    return *static_cast<State*>(state_);
+  }
+
+ private:
+  static absl::Status Unbound(const Op& op, Args...);
+
+  const char* name_;
+  Device device_;
+  Function run_ = Unbound;
+  void* state_ = nullptr;
+};
+
+// kUnimplemented: "ReluForward does not compute i64 on cpu:0".
+absl::Status DoesNotCompute(const char* op, DType dtype, Device device);
+// kUnimplemented: "cuda:0 has no kernel for ReluForward".
+absl::Status HasNoKernel(const char* op, Device device);
+
+template <typename... Args>
+absl::Status Op<absl::Status(Args...)>::Unbound(const Op& op, Args...) {
+  return HasNoKernel(op.name(), op.device());
+}
+
+// Calls visit(op) with a pointer to each member of `Family`, all of which are
+// listed: an op that is left out does not compile.
+template <typename Family, typename Visit, typename... Ops>
+void VisitOps(Visit&& visit, Ops... ops) {
+  static_assert(sizeof(Family) == sizeof...(ops) * sizeof(Op<absl::Status()>),
+                "every op of the family is listed");
+  (visit(ops), ...);
+}
+
+}  // namespace troupe::nn
+
+#endif  // NN_KERNELS_OP_H_

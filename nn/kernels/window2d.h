@@ -1,0 +1,30 @@
+// A sliding window over images: of a convolution or a pooling.
+//
+//   Window2d window{/*kernel_h=*/5, /*kernel_w=*/5};
+//   window.OutH(28);                          // 24
+
+#ifndef NN_KERNELS_WINDOW2D_H_
+#define NN_KERNELS_WINDOW2D_H_
+
+#include <cstdint>
+
+namespace troupe::nn {
+
+// Height first, then width.
+struct Window2d {
+  std::int64_t kernel_h = 1, kernel_w = 1;
+  std::int64_t stride_h = 1, stride_w = 1;
+  std::int64_t pad_h = 0, pad_w = 0;  // zeros (conv) or nothing (pool)
+
+  // Extent of the output for an input extent; at least 1 is a valid window.
+  std::int64_t OutH(std::int64_t h) const {
+    return (h + 2 * pad_h - kernel_h) / stride_h + 1;
+  }
+  std::int64_t OutW(std::int64_t w) const {
+    return (w + 2 * pad_w - kernel_w) / stride_w + 1;
+  }
+};
+
+}  // namespace troupe::nn
+
+#endif  // NN_KERNELS_WINDOW2D_H_
