@@ -7,9 +7,14 @@
 namespace troupe::actors {
 namespace {
 
-comm::Communicator& GroupOf(CommState& state, GroupKind group) {
-  return group == GroupKind::kWorld ? *state.context->world
-                                    : *state.context->dp;
+using pipeline::GroupId;
+
+// Chunks of a collective that one drive message does before the strand looks
+// for further collectives to start.
+constexpr int kChunksPerDrive = 64;
+
+comm::Communicator& GroupOf(CommState& state, GroupId group) {
+  return group == GroupId::kWorld ? *state.context->world : *state.context->dp;
 }
 
 Launched Done(const Launch& launch, const absl::Status& status) {
@@ -42,8 +47,8 @@ void Start(CommState& state, const Launch& launch) {
 
 // One chunk of any group; false when there is no work now.
 bool Drive(CommState& state) {
-  return GroupOf(state, GroupKind::kWorld).Progress() ||
-         GroupOf(state, GroupKind::kDp).Progress();
+  return GroupOf(state, GroupId::kWorld).Progress() ||
+         GroupOf(state, GroupId::kDp).Progress();
 }
 
 }  // namespace
@@ -68,26 +73,25 @@ CommActor::behavior_type CommBehavior(
       caf::anon_send(caf::actor_cast<CommActor>(strong), drive_atom::value);
     }
   };
-  const bool simulated = IsSimulated(self->system());
   // A rank that reduces inline drives its groups on its compute strand, and one
   // strand at a time may touch them.
   const pipeline::Plan& plan = *state.context->plan;
-  state.woken = simulated || !plan.StageOf(state.context->rank).reduce_inline;
+  state.woken = !plan.StageOf(state.context->rank).reduce_inline;
   if (state.woken) {
     state.context->world->SetWakeup(wakeup);
     state.context->dp->SetWakeup(wakeup);
   }
-  return {
-      [=](const Launch& launch) { Start(self->state, launch); },
-      [=](drive_atom) {
-        self->state.driving->store(false);
-        if (!simulated) {
-          while (Drive(self->state)) {
-          }
-        } else if (Drive(self->state) && !self->state.driving->exchange(true)) {
-          self->send(self, drive_atom::value);
-        }
-      }};
+  // Strands that share a thread interleave after every chunk.
+  const int chunks_max = IsSimulated(self->system()) ? 1 : kChunksPerDrive;
+  return {[=](const Launch& launch) { Start(self->state, launch); },
+          [=](drive_atom) {
+            self->state.driving->store(false);
+            int chunks = 0;
+            while (chunks < chunks_max && Drive(self->state)) ++chunks;
+            if (chunks == chunks_max && !self->state.driving->exchange(true)) {
+              self->send(self, drive_atom::value);
+            }
+          }};
 }
 
 }  // namespace troupe::actors

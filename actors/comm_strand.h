@@ -6,8 +6,8 @@
 // Gives  Launched to the compute strand, when the collective is done or failed
 // Fails  never by itself: a collective's error is in its Launched
 //
-// In production one drive does all the work there is; under the seeded
-// scheduler it does one chunk, so that ranks interleave.
+// One drive does a bounded number of chunks, since further collectives may wait
+// to be started; under the seeded scheduler one, so that ranks interleave.
 
 #ifndef ACTORS_COMM_STRAND_H_
 #define ACTORS_COMM_STRAND_H_

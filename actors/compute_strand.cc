@@ -17,9 +17,18 @@ absl::Status ComputeState::Init(Self self, RankContextPtr context) {
   setup.train_table = context_->train_table;
   setup.world = context_->world.get();
   setup.dp = context_->dp.get();
-  setup.simulated = IsSimulated(self->system());
-  if (!setup.simulated) setup.start_threads = context_->start_threads;
-  TROUPE_ASSIGN_OR_RETURN(runner_, StepRunner::Create(setup, this));
+  setup.start_threads = context_->start_threads;
+  StrandFiber::Options options;
+  options.shared_thread = IsSimulated(self->system());
+  options.timeout = context_->spec->timeout;
+  options.notify = [weak = caf::actor_cast<caf::weak_actor_ptr>(
+                        ComputeActor(self))] {
+    if (auto strong = weak.lock()) {
+      caf::anon_send(caf::actor_cast<ComputeActor>(strong), drive_atom::value);
+    }
+  };
+  fiber_.emplace(std::move(options), [this] { failure_ = RunQueue(); });
+  TROUPE_ASSIGN_OR_RETURN(runner_, StepRunner::Create(setup, this, &*fiber_));
   if (context_->checkpoint == nullptr) return absl::OkStatus();
   return runner_->Restore(*context_->checkpoint);
 }
@@ -50,61 +59,61 @@ absl::Status ComputeState::OnResume() {
     self_->send(self_, resume_atom::value);
     return absl::OkStatus();
   }
-  resuming_ = false;
+  looking_ = false;
   return Go();
 }
 
 absl::Status ComputeState::Go() {
-  // A resume is under way: it comes after the news that is in the mailbox.
-  if (resuming_) return absl::OkStatus();
-  const TestHooks* const hooks = context_->hooks;
+  // The resume that is under way comes after the news that is in the mailbox.
+  if (looking_) return absl::OkStatus();
+  switch (fiber_->Resume()) {
+    case StrandFiber::State::kWaiting:
+      break;
+    case StrandFiber::State::kLooking: {
+      looking_ = true;
+      const TestHooks* const hooks = context_->hooks;
+      if (hooks != nullptr && hooks->mailbox_rounds) {
+        rounds_left_ = hooks->mailbox_rounds();
+      }
+      self_->send(self_, resume_atom::value);
+      break;
+    }
+    case StrandFiber::State::kDone:
+      return failure_;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ComputeState::RunQueue() {
   while (true) {
-    if (!running_) {
-      if (queue_.empty()) return absl::OkStatus();
-      TROUPE_RETURN_IF_ERROR(BeginNext());
-    }
-    TROUPE_ASSIGN_OR_RETURN(const StepRunner::State state, runner_->Advance());
-    switch (state) {
-      case StepRunner::State::kWaiting:
-        return absl::OkStatus();
-      case StepRunner::State::kYielded:
-        resuming_ = true;
-        if (hooks != nullptr && hooks->mailbox_rounds) {
-          rounds_left_ = hooks->mailbox_rounds();
-        }
-        self_->send(self_, resume_atom::value);
-        return absl::OkStatus();
-      case StepRunner::State::kDone:
-        FinishStep();
-        break;
-    }
+    while (queue_.empty()) fiber_->AwaitNews();
+    running_ = true;
+    TROUPE_RETURN_IF_ERROR(RunFront());
+    running_ = false;
   }
 }
 
-absl::Status ComputeState::BeginNext() {
-  RunSteps& front = queue_.front();
-  if (next_in_front_ == 0) done_ = StepsDone{front.kind, front.first, {}};
-  running_ = true;
-  return runner_->Begin(front.kind,
-                        front.first + static_cast<std::int64_t>(next_in_front_),
-                        std::move(front.steps[next_in_front_]));
-}
-
-void ComputeState::FinishStep() {
-  running_ = false;
-  const TestHooks* const hooks = context_->hooks;
-  if (hooks != nullptr && hooks->after_step &&
-      runner_->kind() == StepKind::kTrain) {
-    hooks->after_step(context_->rank, runner_->step(), runner_->arena());
-  }
-  done_.losses.push_back(runner_->loss());
-  if (++next_in_front_ < queue_.front().steps.size()) return;
+absl::Status ComputeState::RunFront() {
+  RunSteps front = std::move(queue_.front());
   queue_.pop_front();
-  next_in_front_ = 0;
-  self_->send(peers_->rank, std::move(done_));
+  const TestHooks* const hooks = context_->hooks;
+  StepsDone done = {front.kind, front.first, {}};
+  std::int64_t step = front.first;
+  for (StepBatches& batches : front.steps) {
+    TROUPE_RETURN_IF_ERROR(
+        runner_->RunStep(front.kind, step, std::move(batches)));
+    if (hooks != nullptr && hooks->after_step &&
+        front.kind == StepKind::kTrain) {
+      hooks->after_step(context_->rank, step, runner_->arena());
+    }
+    done.losses.push_back(runner_->loss());
+    ++step;
+  }
+  self_->send(peers_->rank, std::move(done));
+  return absl::OkStatus();
 }
 
-void ComputeState::Launch(int action, GroupKind group,
+void ComputeState::Launch(int action, pipeline::GroupId group,
                           const comm::Collective& collective) {
   actors::Launch launch;
   launch.step = runner_->step();
@@ -146,6 +155,7 @@ ComputeActor::behavior_type ComputeBehavior(ComputeState::Self self,
         check(self->state.OnTransfer(transfer));
       },
       [=](resume_atom) { check(self->state.OnResume()); },
+      [=](drive_atom) { check(self->state.OnDrive()); },
       [=](snapshot_atom, std::int64_t step) {
         return self->state.MakeSnapshot(step);
       },

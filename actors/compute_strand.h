@@ -1,11 +1,15 @@
 // The compute strand of one rank: kernels, tapes and updates run here, through
-// the StepRunner, and nowhere else.
+// the StepRunner, and nowhere else. Its steps run on a fiber (strand_fiber.h):
+// one that waits for a message gives the thread back to the actor, which
+// resumes it with the next.
 //
 // Takes  ComputePeers                      first of all
 //        RunSteps {kind, first, batches}   from its rank
 //        Launched {step, action, status}   from its communication strand
 //        Transfer                          from a neighbouring stage
-//        resume                            from itself: go on after a yield
+//        resume                            from itself: go on after a look
+//        drive                             from a group: a collective that the
+//                                          fiber waits for has come on
 //        (snapshot, step)                  -> SnapshotPtr
 // Gives  StepsDone to its rank; Launch to its communication strand;
 //        Transfer to its neighbours
@@ -16,11 +20,12 @@
 
 #include <deque>
 #include <memory>
-#include <vector>
+#include <optional>
 
 #include "actors/messages.h"
 #include "actors/rank_context.h"
 #include "actors/step_runner.h"
+#include "actors/strand_fiber.h"
 
 namespace troupe::actors {
 
@@ -38,18 +43,20 @@ class ComputeState : public StepRunner::Host {
   absl::Status OnLaunched(const Launched& launched);
   absl::Status OnTransfer(const Transfer& transfer);
   absl::Status OnResume();
+  absl::Status OnDrive() { return Go(); }
   SnapshotPtr MakeSnapshot(std::int64_t step) {
     return runner_->MakeSnapshot(step);
   }
 
  private:
-  // Runs until the mailbox must be looked into, or there is nothing to do.
+  // Resumes the fiber, unless it waits for a look into the mailbox.
   absl::Status Go();
-  absl::Status BeginNext();
-  void FinishStep();
+  // The fiber's function: runs what is in the queue, for ever.
+  absl::Status RunQueue();
+  absl::Status RunFront();
 
   // StepRunner::Host:
-  void Launch(int action, GroupKind group,
+  void Launch(int action, pipeline::GroupId group,
               const comm::Collective& collective) override;
   void Send(bool forward, int micro_batch, const nn::Tensor& tensor) override;
 
@@ -58,11 +65,12 @@ class ComputeState : public StepRunner::Host {
   ComputePeersPtr peers_;
   std::unique_ptr<StepRunner> runner_;
   std::deque<RunSteps> queue_;
-  std::size_t next_in_front_ = 0;  // step of queue_.front() to begin next
-  StepsDone done_;                 // of queue_.front(), so far
-  bool running_ = false;           // a step has begun and not ended
-  bool resuming_ = false;          // a resume message is under way
-  int rounds_left_ = 0;            // resumes that only look into the mailbox
+  bool running_ = false;  // the fiber is inside a run
+  bool looking_ = false;  // a resume message is under way
+  int rounds_left_ = 0;   // resumes that only look into the mailbox
+  absl::Status failure_;  // why the fiber ended
+  // Last: what its frames refer to outlives it.
+  std::optional<StrandFiber> fiber_;
 };
 
 ComputeActor::behavior_type ComputeBehavior(ComputeState::Self self,

@@ -20,6 +20,7 @@
 #include "actors/caf.h"
 #include "actors/step_types.h"
 #include "comm/communicator.h"
+#include "pipeline/group_id.h"
 
 namespace troupe::actors {
 
@@ -87,7 +88,7 @@ struct StepsDone {
 struct Launch {
   std::int64_t step = 0;
   std::int32_t action = 0;
-  GroupKind group = GroupKind::kDp;
+  pipeline::GroupId group = pipeline::GroupId::kDp;
   comm::Collective collective;
 };
 struct Launched {
@@ -191,7 +192,8 @@ using ComputeActor = caf::typed_actor<
     caf::reacts_to<RunSteps>,     // -> StepsDone to the rank
     caf::reacts_to<Launched>,     // a collective is done
     caf::reacts_to<Transfer>,     // from a neighbouring stage
-    caf::reacts_to<resume_atom>,  // to itself: go on after a yield
+    caf::reacts_to<resume_atom>,  // to itself: go on after a look
+    caf::reacts_to<drive_atom>,   // a collective of its own has come on
     caf::replies_to<snapshot_atom, std::int64_t>::with<SnapshotPtr>>;
 
 using RankActor = caf::typed_actor<

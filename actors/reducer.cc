@@ -4,17 +4,17 @@
 
 namespace troupe::actors {
 
-absl::StatusOr<bool> Reducer::Start(int action, GroupKind group,
+absl::StatusOr<bool> Reducer::Start(int action, pipeline::GroupId group,
                                     const comm::Collective& collective) {
   comm::Communicator* const comm =
-      group == GroupKind::kWorld ? options_.world : options_.dp;
+      group == pipeline::GroupId::kWorld ? options_.world : options_.dp;
   // One rank has its sum already, but an update it still has to make.
   if (comm->size() == 1 &&
       collective.kind == comm::CollectiveKind::kAllReduce) {
     return true;
   }
   if (options_.run_inline) {
-    TROUPE_RETURN_IF_ERROR(comm->RunInline(collective, options_.timeout));
+    TROUPE_RETURN_IF_ERROR(wait_->RunInline(*comm, collective));
     return true;
   }
   ++in_flight_;

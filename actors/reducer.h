@@ -2,9 +2,9 @@
 // do; *inline* ones run to their end on this very strand; the others are
 // *launched*, and heard of later.
 //
-//   Reducer reducer({world, dp, /*run_inline=*/false, timeout}, &launcher);
+//   Reducer reducer({world, dp, /*run_inline=*/false}, &launcher, &wait);
 //   TROUPE_ASSIGN_OR_RETURN(
-//       bool done, reducer.Start(action, GroupKind::kDp, collective));
+//       bool done, reducer.Start(action, GroupId::kDp, collective));
 //   // Not done: the launcher's owner calls reducer.Finish(), later.
 //
 // Both ways make the same additions in the same order. Inline pays where
@@ -18,9 +18,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/time/time.h"
-#include "actors/step_types.h"
+#include "actors/strand_wait.h"
 #include "comm/communicator.h"
+#include "pipeline/group_id.h"
 
 namespace troupe::actors {
 
@@ -31,7 +31,7 @@ class Reducer {
    public:
     virtual ~Launcher() = default;
     // `action` is the number by which its end will be known.
-    virtual void Launch(int action, GroupKind group,
+    virtual void Launch(int action, pipeline::GroupId group,
                         const comm::Collective& collective) = 0;
   };
 
@@ -39,15 +39,14 @@ class Reducer {
     comm::Communicator* world = nullptr;
     comm::Communicator* dp = nullptr;
     bool run_inline = false;
-    // How long an inline collective waits for its peers.
-    absl::Duration timeout;
   };
 
-  Reducer(const Options& options, Launcher* launcher)
-      : options_(options), launcher_(launcher) {}
+  // `wait`: how an inline collective waits for its peers.
+  Reducer(const Options& options, Launcher* launcher, StrandWait* wait)
+      : options_(options), launcher_(launcher), wait_(wait) {}
 
   // True where the result is there already.
-  absl::StatusOr<bool> Start(int action, GroupKind group,
+  absl::StatusOr<bool> Start(int action, pipeline::GroupId group,
                              const comm::Collective& collective);
   // One that was launched is done.
   void Finish() { --in_flight_; }
@@ -57,6 +56,7 @@ class Reducer {
  private:
   const Options options_;
   Launcher* const launcher_;
+  StrandWait* const wait_;
   int in_flight_ = 0;
 };
 

@@ -26,21 +26,20 @@ Chunk::Mode ModeOf(ActionKind backward) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<StepRunner>> StepRunner::Create(
-    const Setup& setup, Host* host) {
-  std::unique_ptr<StepRunner> runner(new StepRunner(setup, host));
+    const Setup& setup, Host* host, StrandWait* wait) {
+  std::unique_ptr<StepRunner> runner(new StepRunner(setup, host, wait));
   TROUPE_RETURN_IF_ERROR(runner->Init());
   return runner;
 }
 
-StepRunner::StepRunner(const Setup& setup, Host* host)
+StepRunner::StepRunner(const Setup& setup, Host* host, StrandWait* wait)
     : setup_(setup),
       host_(host),
+      wait_(wait),
       trace_(setup.spec->trace, setup.rank),
-      reducer_(
-          {setup.world, setup.dp,
-           setup.plan->StageOf(setup.rank).reduce_inline && !setup.simulated,
-           setup.spec->timeout},
-          host),
+      reducer_({setup.world, setup.dp,
+                setup.plan->StageOf(setup.rank).reduce_inline},
+               host, wait),
       train_(setup.train_table,
              static_cast<int>(setup.plan->StageOf(setup.rank).buckets.size())),
       evaluate_(setup.plan->StageOf(setup.rank).evaluate),
@@ -87,23 +86,22 @@ absl::Status StepRunner::Begin(StepKind kind, std::int64_t step,
   return absl::OkStatus();
 }
 
-absl::StatusOr<StepRunner::State> StepRunner::Advance() {
-  while (true) {
-    const int next = cursor_->NextRunnable(/*busy=*/backward_.has_value());
-    if (next >= 0) {
-      TROUPE_RETURN_IF_ERROR(Run(next));
-    } else if (backward_) {
-      TROUPE_ASSIGN_OR_RETURN(const bool more, AdvanceBackward());
-      // With collectives in flight there may be news in the mailbox.
-      if (more && (setup_.simulated || reducer_.in_flight() > 0)) {
-        return State::kYielded;
-      }
-      continue;
-    } else {
-      return cursor_->complete() ? State::kDone : State::kWaiting;
-    }
-    if (setup_.simulated) return State::kYielded;
+absl::Status StepRunner::RunStep(StepKind kind, std::int64_t step,
+                                 StepBatches batches) {
+  TROUPE_RETURN_IF_ERROR(Begin(kind, step, std::move(batches)));
+  while (!cursor_->complete()) {
+    TROUPE_ASSIGN_OR_RETURN(const bool ran, RunNext(/*busy=*/false));
+    if (!ran) wait_->AwaitNews();
   }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<bool> StepRunner::RunNext(bool busy) {
+  const int next = cursor_->NextRunnable(busy);
+  if (next < 0) return false;
+  TROUPE_RETURN_IF_ERROR(Run(next));
+  wait_->TakeNews(/*expected=*/false);
+  return true;
 }
 
 absl::Status StepRunner::Run(int id) {
@@ -116,8 +114,8 @@ absl::Status StepRunner::Run(int id) {
     case ActionKind::kBackward:
     case ActionKind::kBackwardInputs:
     case ActionKind::kBackwardWeights:
-      BeginBackward(id);
-      return absl::OkStatus();  // finished by AdvanceBackward
+      TROUPE_RETURN_IF_ERROR(RunBackward(action));
+      break;
     case ActionKind::kSendActivation:
       host_->Send(/*forward=*/true, action.index, chunk_->output(action.index));
       break;
@@ -147,18 +145,18 @@ absl::Status StepRunner::RunForward(const pipeline::Action& action) {
   return loss_->Add(action.index, chunk_->output(action.index));
 }
 
-void StepRunner::BeginBackward(int id) {
-  const pipeline::Action& action = ActionOf(id);
-  backward_.emplace(id, trace_, action);
+absl::Status StepRunner::RunBackward(const pipeline::Action& action) {
+  const TraceScope scope(trace_, action);
   chunk_->BeginBackward(action.index, ModeOf(action.kind));
-}
-
-absl::StatusOr<bool> StepRunner::AdvanceBackward() {
-  TROUPE_ASSIGN_OR_RETURN(const bool more, chunk_->NextPiece());
-  if (more) return true;
-  cursor_->Finish(backward_->id);
-  backward_.reset();
-  return false;
+  while (true) {
+    // Buckets are launched and updated while the rest still runs.
+    for (bool ran = true; ran;) {
+      TROUPE_ASSIGN_OR_RETURN(ran, RunNext(/*busy=*/true));
+    }
+    TROUPE_ASSIGN_OR_RETURN(const bool more, chunk_->NextPiece());
+    if (!more) return absl::OkStatus();
+    wait_->TakeNews(/*expected=*/reducer_.in_flight() > 0);
+  }
 }
 
 void StepRunner::BucketReady(int bucket) {
@@ -183,11 +181,9 @@ comm::Collective StepRunner::CollectiveOf(const pipeline::Action& action) {
 absl::Status StepRunner::Reduce(int id) {
   const pipeline::Action& action = ActionOf(id);
   trace_.Begin(action);
-  const GroupKind group = action.kind == ActionKind::kReduceLoss
-                              ? GroupKind::kWorld
-                              : GroupKind::kDp;
-  TROUPE_ASSIGN_OR_RETURN(const bool done,
-                          reducer_.Start(id, group, CollectiveOf(action)));
+  TROUPE_ASSIGN_OR_RETURN(
+      const bool done,
+      reducer_.Start(id, pipeline::GroupOf(action.kind), CollectiveOf(action)));
   if (done) Reduced(id);
   return absl::OkStatus();
 }

@@ -3,15 +3,17 @@
 // and transfers.
 //
 //   StepRunner::Setup setup = ...;
-//   TROUPE_ASSIGN_OR_RETURN(auto runner, StepRunner::Create(setup, &host));
-//   runner->Begin(StepKind::kTrain, step, batches);
-//   while (true) {
-//     TROUPE_ASSIGN_OR_RETURN(StepRunner::State state, runner->Advance());
-//     if (state == StepRunner::State::kDone) break;
-//     ... kWaiting: until CollectiveDone() or Deliver() was called;
-//         kYielded: at once, after looking into the mailbox ...
+//   TROUPE_ASSIGN_OR_RETURN(auto runner,
+//                           StepRunner::Create(setup, &host, &wait));
+//   for (StepBatches& batches : steps) {
+//     TROUPE_RETURN_IF_ERROR(
+//         runner->RunStep(StepKind::kTrain, step++, std::move(batches)));
+//     runner->loss();
 //   }
-//   runner->loss();
+//
+// A step waits as plain code waits, through StrandWait (strand_wait.h): for
+// tensors of other stages, and for collectives. Meanwhile, from another stack of
+// the same thread, its owner calls CollectiveDone() and Deliver().
 //
 // The parts: a Chunk computes (chunk.h), a Reducer runs collectives
 // (reducer.h), a StepLoss adds up losses (step_loss.h), a StepTrace notes what
@@ -22,7 +24,7 @@
 // and read no more are updated, while the rest of the backward still runs.
 //
 // Errors: the first one ends the runner; it names step, micro-batch and module.
-// Threads: one at a time.
+// Threads: one at a time; the owner's calls only while the step waits.
 
 #ifndef ACTORS_STEP_RUNNER_H_
 #define ACTORS_STEP_RUNNER_H_
@@ -41,6 +43,7 @@
 #include "actors/step_loss.h"
 #include "actors/step_trace.h"
 #include "actors/step_types.h"
+#include "actors/strand_wait.h"
 #include "comm/communicator.h"
 #include "nn/arena/parameter_arena.h"
 #include "nn/kernels/kernels.h"
@@ -68,28 +71,24 @@ class StepRunner : private Chunk::Listener {
     pipeline::StepTable train_table;
     comm::Communicator* world = nullptr;
     comm::Communicator* dp = nullptr;
-    // Looks up after every piece, and never reduces inline: the simulator's
-    // way to interleave ranks.
-    bool simulated = false;
     // Number of threads that fill the parameters before the first step.
     int start_threads = 1;
   };
 
-  enum class State { kWaiting, kYielded, kDone };
-
+  // All pointers outlive the runner.
   static absl::StatusOr<std::unique_ptr<StepRunner>> Create(const Setup& setup,
-                                                            Host* host);
+                                                            Host* host,
+                                                            StrandWait* wait);
 
-  // Starts a step. `batches`: one per micro-batch of the table.
+  // Runs a step to its end. `batches`: one per micro-batch of the table.
   //   kInvalidArgument: a transfer that came early, as Deliver().
-  absl::Status Begin(StepKind kind, std::int64_t step, StepBatches batches);
-  absl::StatusOr<State> Advance();
+  absl::Status RunStep(StepKind kind, std::int64_t step, StepBatches batches);
   void CollectiveDone(int action);
   // One for a step that has not begun is kept until it does.
   //   kInvalidArgument: this rank's step receives no such tensor, or has it.
   absl::Status Deliver(const Transfer& transfer);
 
-  // Of the last step: training over all ranks, evaluation over this one.
+  // Of the last step that ended: training over all ranks, evaluation over this one.
   LossBits loss() const {
     LossBits loss = loss_->bits();
     loss.skipped = chunk_->skipped() ? 1 : 0;
@@ -111,15 +110,7 @@ class StepRunner : private Chunk::Listener {
   nn::Kernels& kernels() { return *kernels_; }
 
  private:
-  // The backward that is going on.
-  struct Backward {
-    Backward(int id, StepTrace& trace, const pipeline::Action& action)
-        : id(id), scope(trace, action) {}
-    int id;
-    TraceScope scope;
-  };
-
-  StepRunner(const Setup& setup, Host* host);
+  StepRunner(const Setup& setup, Host* host, StrandWait* wait);
   absl::Status Init();
 
   // Chunk::Listener:
@@ -129,10 +120,12 @@ class StepRunner : private Chunk::Listener {
   const pipeline::Action& ActionOf(int id) const {
     return cursor_->table().actions[id];
   }
+  absl::Status Begin(StepKind kind, std::int64_t step, StepBatches batches);
+  // Runs the first action that may start; false where none may.
+  absl::StatusOr<bool> RunNext(bool busy);
   absl::Status Run(int id);
   absl::Status RunForward(const pipeline::Action& action);
-  void BeginBackward(int id);
-  absl::StatusOr<bool> AdvanceBackward();
+  absl::Status RunBackward(const pipeline::Action& action);
   absl::Status Reduce(int id);
   comm::Collective CollectiveOf(const pipeline::Action& action);
   void Reduced(int id);
@@ -140,6 +133,7 @@ class StepRunner : private Chunk::Listener {
 
   const Setup setup_;
   Host* const host_;
+  StrandWait* const wait_;
   std::shared_ptr<nn::Kernels> kernels_;
   StepTrace trace_;
   std::unique_ptr<Chunk> chunk_;
@@ -151,7 +145,6 @@ class StepRunner : private Chunk::Listener {
   StepKind kind_ = StepKind::kTrain;
   std::int64_t step_ = -1;
   std::vector<Transfer> early_;  // arrived before their step began
-  std::optional<Backward> backward_;
 };
 
 }  // namespace troupe::actors

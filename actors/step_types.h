@@ -20,9 +20,6 @@ enum class StepKind : std::uint8_t { kTrain, kEvaluate };
 
 using StepBatches = std::vector<data::Batch>;  // a rank's micro-batches
 
-// Which group of ranks a collective runs in.
-enum class GroupKind : std::uint8_t { kWorld, kDp };
-
 inline std::uint64_t Bits(double value) {
   std::uint64_t bits;
   std::memcpy(&bits, &value, sizeof(bits));

@@ -111,8 +111,7 @@ std::uint64_t HashOf(const nn::Tensor& tensor) {
 Simulation::Simulation(const JobSpec& spec, SimulationOptions options)
     : spec_(spec), options_(std::move(options)) {
   spec_.trace = &recorder_;
-  // Nothing is measured: time stands still. Nor is anything reduced inline; a
-  // spec that asks for it has the tables of it, by messages.
+  // Nothing is measured: time stands still.
   if (spec_.plan.inline_bytes < 0) spec_.plan.inline_bytes = 0;
 }
 

@@ -9,8 +9,8 @@
 //
 // What the seed chooses: which actor runs its next message; how eager each
 // actor is (some are starved for long stretches, so that ranks drift apart);
-// and how large windows of granted steps are. Backward yields after every
-// piece, a reduction after every chunk.
+// and how large windows of granted steps are. A step yields after every action
+// and every piece of a backward, a reduction after every chunk.
 //
 // Time is virtual: it stands still while anything can run, and then jumps to
 // the next timer. So a job that hangs meets its deadline at once, and fails

@@ -14,7 +14,6 @@ EngineFixture::EngineFixture(const SmallJobOptions& job,
     : spec_(SmallJob(job)) {
   if (edit) edit(spec_);
   pipeline::PlanOptions options = spec_.plan;
-  options.fuse_updates = true;
   plan_ =
       pipeline::MakePlan(options, spec_.model, spec_.train->spec().input_shape,
                          spec_.dtype, spec_.device)

@@ -6,24 +6,25 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/time.h"
 #include "comm/local/local_group.h"
 #include "gtest/gtest.h"
 #include "nn/ops/loss.h"
 #include "tests/actors/engine_fixture.h"
+#include "tests/actors/thread_host.h"
 
 namespace troupe::actors {
 namespace {
 
+using pipeline::GroupId;
 using Group = std::vector<std::unique_ptr<comm::Communicator>>;
 
 // Keeps what it is to launch, as text: "3 dp all_reduce(sum, f32 x 4)".
 class LaunchLog : public Reducer::Launcher {
  public:
-  void Launch(int action, GroupKind group,
+  void Launch(int action, pipeline::GroupId group,
               const comm::Collective& collective) override {
     absl::StrAppend(&text, text.empty() ? "" : "; ", action,
-                    group == GroupKind::kWorld ? " world " : " dp ",
+                    group == GroupId::kWorld ? " world " : " dp ",
                     collective.ToString());
   }
   std::string text;
@@ -38,18 +39,20 @@ class ReducerTest : public testing::Test {
   }
   static Reducer::Options OptionsOf(Group& world, Group& dp, int rank,
                                     bool run_inline) {
-    return {world[rank].get(), dp[rank].get(), run_inline, absl::Seconds(60)};
+    return {world[rank].get(), dp[rank].get(), run_inline};
   }
 
   nn::CachingAllocator allocator_;
   LaunchLog launched_;
+  ThreadWait wait_;
 };
 
 TEST_F(ReducerTest, OneRankHasItsSumAlready) {
   Group world = comm::MakeLocalGroup({1});
   Group dp = comm::MakeLocalGroup({1});
-  Reducer reducer(OptionsOf(world, dp, 0, /*run_inline=*/false), &launched_);
-  EXPECT_EQ(reducer.Start(0, GroupKind::kDp,
+  Reducer reducer(OptionsOf(world, dp, 0, /*run_inline=*/false), &launched_,
+                  &wait_);
+  EXPECT_EQ(reducer.Start(0, GroupId::kDp,
                           comm::AllReduce(comm::ReduceOp::kSum, Filled(1))),
             absl::StatusOr<bool>(true));
   EXPECT_EQ(launched_.text, "");
@@ -59,10 +62,11 @@ TEST_F(ReducerTest, OneRankHasItsSumAlready) {
 TEST_F(ReducerTest, LaunchesIntoTheGroupAndCounts) {
   Group world = comm::MakeLocalGroup({2});
   Group dp = comm::MakeLocalGroup({2});
-  Reducer reducer(OptionsOf(world, dp, 0, /*run_inline=*/false), &launched_);
+  Reducer reducer(OptionsOf(world, dp, 0, /*run_inline=*/false), &launched_,
+                  &wait_);
   const comm::Collective sum = comm::AllReduce(comm::ReduceOp::kSum, Filled(1));
-  EXPECT_EQ(reducer.Start(3, GroupKind::kDp, sum), absl::StatusOr<bool>(false));
-  EXPECT_EQ(reducer.Start(1, GroupKind::kWorld, sum),
+  EXPECT_EQ(reducer.Start(3, GroupId::kDp, sum), absl::StatusOr<bool>(false));
+  EXPECT_EQ(reducer.Start(1, GroupId::kWorld, sum),
             absl::StatusOr<bool>(false));
   EXPECT_EQ(launched_.text,
             "3 dp all_reduce(sum, f32 x 4); 1 world all_reduce(sum, f32 x 4)");
@@ -80,10 +84,9 @@ TEST_F(ReducerTest, InlineReducesBesideItsPeer) {
     ranks.emplace_back([&, rank] {
       LaunchLog launched;
       Reducer reducer(OptionsOf(world, dp, rank, /*run_inline=*/true),
-                      &launched);
+                      &launched, &wait_);
       for (int round = 0; round < 100; ++round) {
-        const GroupKind group =
-            round % 2 == 0 ? GroupKind::kDp : GroupKind::kWorld;
+        const GroupId group = round % 2 == 0 ? GroupId::kDp : GroupId::kWorld;
         ASSERT_EQ(
             reducer.Start(round, group,
                           comm::AllReduce(comm::ReduceOp::kMax, values[rank])),
@@ -99,11 +102,12 @@ TEST_F(ReducerTest, InlineReducesBesideItsPeer) {
 TEST_F(ReducerTest, AnAbortEndsAnInlineOne) {
   Group world = comm::MakeLocalGroup({2});
   Group dp = comm::MakeLocalGroup({2});
-  Reducer reducer(OptionsOf(world, dp, 0, /*run_inline=*/true), &launched_);
+  Reducer reducer(OptionsOf(world, dp, 0, /*run_inline=*/true), &launched_,
+                  &wait_);
   std::thread peer(
       [&] { dp[1]->Abort(absl::UnavailableError("rank 1 is gone")); });
   EXPECT_EQ(reducer
-                .Start(0, GroupKind::kDp,
+                .Start(0, GroupId::kDp,
                        comm::AllReduce(comm::ReduceOp::kSum, Filled(1)))
                 .status(),
             absl::UnavailableError("rank 1 is gone"));
@@ -147,11 +151,12 @@ TEST_F(ReducerTest, UpdatesInOnePassWithTheBitsOfOneRank) {
   std::vector<std::thread> ranks;
   for (int rank : {0, 1}) {
     ranks.emplace_back([&, rank] {
-      Reducer reducer(OptionsOf(world, dp, rank, /*run_inline=*/true), nullptr);
+      Reducer reducer(OptionsOf(world, dp, rank, /*run_inline=*/true), nullptr,
+                      &wait_);
       Chunk& chunk = *chunks[rank];
       for (int k = 0; k < chunk.arena().num_buckets(); ++k) {
         ASSERT_EQ(
-            reducer.Start(k, GroupKind::kDp, chunk.ReduceUpdate(k, scalars)),
+            reducer.Start(k, GroupId::kDp, chunk.ReduceUpdate(k, scalars)),
             absl::StatusOr<bool>(true));
         chunk.ReleaseGrads(k);
       }

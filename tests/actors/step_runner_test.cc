@@ -1,0 +1,114 @@
+#include "actors/step_runner.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "tests/actors/engine_fixture.h"
+#include "tests/actors/thread_host.h"
+
+namespace troupe::actors {
+namespace {
+
+constexpr std::int64_t kSteps = 2;
+
+// One rank's parameters after kSteps steps.
+ParameterValues OneRank(const std::function<void(JobSpec&)>& edit = nullptr) {
+  const EngineFixture one({/*ranks=*/1, Numbers::kExact, kSteps}, edit);
+  ThreadRanks ranks(one);
+  ranks.Run(kSteps);
+  return ValuesOf(ranks.runner(0).arena());
+}
+
+TEST(StepRunnerTest, OneRankLearns) {
+  const EngineFixture one({/*ranks=*/1, Numbers::kExact, kSteps});
+  ThreadRanks ranks(one);
+  const ParameterValues before = ValuesOf(ranks.runner(0).arena());
+  ranks.Run(1);
+  EXPECT_NE(ValuesOf(ranks.runner(0).arena()), before);
+  EXPECT_EQ(FromBits(ranks.runner(0).loss().count), 16);
+  EXPECT_EQ(ranks.runner(0).step(), 0);
+  EXPECT_EQ(ranks.runner(0).Unfinished(), "");
+}
+
+TEST(StepRunnerTest, LaunchedReductionsGiveTheBitsOfOneRank) {
+  const ParameterValues expected = OneRank();
+  for (int count : {2, 4}) {
+    const EngineFixture many({count, Numbers::kExact, kSteps});
+    ThreadRanks ranks(many);
+    ranks.Run(kSteps);
+    for (int rank = 0; rank < count; ++rank) {
+      EXPECT_EQ(ValuesOf(ranks.runner(rank).arena()), expected) << rank;
+    }
+  }
+}
+
+TEST(StepRunnerTest, InlineReductionsGiveTheBitsOfOneRank) {
+  const ParameterValues expected = OneRank();
+  for (bool fuse_updates : {false, true}) {
+    const EngineFixture two(
+        {/*ranks=*/2, Numbers::kExact, kSteps, /*fused=*/true},
+        [&](JobSpec& spec) { spec.plan.fuse_updates = fuse_updates; });
+    const std::string table = two.plan().StageOf(0).train.ToString();
+    EXPECT_EQ(table.find("RU0") != std::string::npos, fuse_updates) << table;
+    ThreadRanks ranks(two);
+    ranks.Run(kSteps);
+    for (int rank : {0, 1}) {
+      EXPECT_EQ(ValuesOf(ranks.runner(rank).arena()), expected) << rank;
+    }
+  }
+}
+
+TEST(StepRunnerTest, StagesGiveTheBitsOfOneRank) {
+  const auto four_micro_batches = [](JobSpec& spec) {
+    spec.plan.micro_batch_size = 6;
+  };
+  ParameterValues expected = OneRank(four_micro_batches);
+  const EngineFixture two({/*ranks=*/1, Numbers::kExact, kSteps},
+                          [&](JobSpec& spec) {
+                            four_micro_batches(spec);
+                            spec.plan.mesh = pipeline::Mesh(/*dp=*/1, /*pp=*/2);
+                            spec.plan.cuts = {2};
+                          });
+  ThreadRanks ranks(two);
+  ranks.Run(kSteps);
+  ParameterValues both = ValuesOf(ranks.runner(0).arena());
+  both.merge(ValuesOf(ranks.runner(1).arena()));
+  EXPECT_EQ(both, expected);
+}
+
+TEST(StepRunnerTest, RefusesATransferThatItsTableDoesNotReceive) {
+  const EngineFixture two({/*ranks=*/1, Numbers::kExact, kSteps},
+                          [](JobSpec& spec) {
+                            spec.plan.micro_batch_size = 12;
+                            spec.plan.mesh = pipeline::Mesh(/*dp=*/1, /*pp=*/2);
+                            spec.plan.cuts = {2};
+                          });
+  ThreadRanks ranks(two);
+  StepRunner& last = ranks.runner(1);
+  Transfer transfer;
+  transfer.micro_batch = 2;
+  // Kept until its step begins, and only then looked at.
+  ASSERT_TRUE(last.Deliver(transfer).ok());
+  EXPECT_EQ(last.RunStep(StepKind::kTrain, 0, two.Batches(1, 0)),
+            absl::InvalidArgumentError(
+                "rank 1, step 1: got an activation of micro-batch 2, which its "
+                "table does not receive"));
+  transfer.micro_batch = -1;
+  transfer.forward = false;
+  EXPECT_EQ(last.Deliver(transfer),
+            absl::InvalidArgumentError(
+                "rank 1, step 1: got a gradient of micro-batch -1, which its "
+                "table does not receive"));
+  transfer.micro_batch = 1;
+  transfer.forward = true;
+  transfer.tensor = nn::Tensor();
+  ASSERT_TRUE(last.Deliver(transfer).ok());
+  EXPECT_EQ(last.Deliver(transfer),
+            absl::InvalidArgumentError(
+                "rank 1, step 1: got an activation of micro-batch 1 a second "
+                "time"));
+}
+
+}  // namespace
+}  // namespace troupe::actors

@@ -1,0 +1,133 @@
+#include "tests/actors/thread_host.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "absl/time/time.h"
+#include "comm/local/local_group.h"
+#include "gtest/gtest.h"
+
+namespace troupe::actors {
+
+absl::Status ThreadWait::RunInline(comm::Communicator& comm,
+                                   const comm::Collective& collective) {
+  return comm.RunInline(collective, absl::Seconds(60));
+}
+
+void ThreadHost::Launch(int action, pipeline::GroupId group,
+                        const comm::Collective& collective) {
+  comm::Communicator* const comm =
+      group == pipeline::GroupId::kWorld ? world_ : dp_;
+  const absl::StatusOr<comm::Event> event =
+      comm->Start(collective, comm::Event());
+  ASSERT_TRUE(event.ok()) << event.status();
+  in_flight_.emplace_back(action, *event);
+}
+
+void ThreadHost::Send(bool forward, int micro_batch, const nn::Tensor& tensor) {
+  Transfer transfer;
+  transfer.step = runner_->step();
+  transfer.kind = runner_->kind();
+  transfer.forward = forward;
+  transfer.micro_batch = micro_batch;
+  transfer.tensor = tensor;
+  (forward ? next_ : previous_)->Post(transfer);
+}
+
+void ThreadHost::Post(const Transfer& transfer) {
+  absl::MutexLock lock(&mutex_);
+  mail_.push_back(transfer);
+}
+
+bool ThreadHost::Deliver() {
+  bool any = false;
+  const auto done = std::stable_partition(
+      in_flight_.begin(), in_flight_.end(),
+      [](const auto& launched) { return !launched.second.ready(); });
+  const std::vector<std::pair<int, comm::Event>> finished(done,
+                                                          in_flight_.end());
+  in_flight_.erase(done, in_flight_.end());
+  for (const auto& [action, event] : finished) {
+    EXPECT_TRUE(event.status().ok()) << event.status();
+    runner_->CollectiveDone(action);
+    any = true;
+  }
+  std::vector<Transfer> mail;
+  {
+    absl::MutexLock lock(&mutex_);
+    mail.swap(mail_);
+  }
+  for (const Transfer& transfer : mail) {
+    const absl::Status delivered = runner_->Deliver(transfer);
+    EXPECT_TRUE(delivered.ok()) << delivered;
+    any = true;
+  }
+  return any;
+}
+
+void ThreadHost::AwaitNews() {
+  while (!Deliver()) {
+    if (!world_->Progress() && !dp_->Progress()) sched_yield();
+  }
+}
+
+void ThreadHost::TakeNews(bool expected) {
+  if (!expected) return;
+  dp_->Progress();
+  Deliver();
+}
+
+ThreadRanks::ThreadRanks(const EngineFixture& fixture)
+    : fixture_(fixture), dp_(fixture.plan().mesh.size()) {
+  const pipeline::Plan& plan = fixture.plan();
+  const pipeline::Mesh& mesh = plan.mesh;
+  world_ = comm::MakeLocalGroup({mesh.size()});
+  for (int stage = 0; stage < mesh.pp(); ++stage) {
+    auto group = comm::MakeLocalGroup({mesh.dp()});
+    for (int dp = 0; dp < mesh.dp(); ++dp) {
+      dp_[mesh.RankOf({dp, stage})] = std::move(group[dp]);
+    }
+  }
+  for (int rank = 0; rank < mesh.size(); ++rank) {
+    hosts_.push_back(
+        std::make_unique<ThreadHost>(world_[rank].get(), dp_[rank].get()));
+    StepRunner::Setup setup;
+    setup.rank = rank;
+    setup.spec = &fixture.spec();
+    setup.plan = &plan;
+    setup.train_table = plan.StageOf(rank).train;
+    setup.world = world_[rank].get();
+    setup.dp = dp_[rank].get();
+    runners_.push_back(
+        StepRunner::Create(setup, hosts_[rank].get(), hosts_[rank].get())
+            .value());
+  }
+  for (int rank = 0; rank < mesh.size(); ++rank) {
+    const pipeline::Mesh::Coords at = mesh.CoordsOf(rank);
+    const auto host_of = [&](int stage) {
+      return stage < 0 || stage == mesh.pp()
+                 ? nullptr
+                 : hosts_[mesh.RankOf({at.dp, stage})].get();
+    };
+    hosts_[rank]->Wire(runners_[rank].get(), host_of(at.pp - 1),
+                       host_of(at.pp + 1));
+  }
+}
+
+void ThreadRanks::Run(std::int64_t steps) {
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < static_cast<int>(runners_.size()); ++rank) {
+    threads.emplace_back([this, rank, steps] {
+      for (std::int64_t step = 0; step < steps; ++step) {
+        const absl::Status ran = runners_[rank]->RunStep(
+            StepKind::kTrain, step, fixture_.Batches(rank, step));
+        ASSERT_TRUE(ran.ok()) << "rank " << rank << ": " << ran;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+}  // namespace troupe::actors

@@ -1,0 +1,86 @@
+// A step engine on a plain thread, without actors: collectives are driven, and
+// tensors of other stages received, by the thread that waits.
+//
+//   ThreadRanks ranks(fixture);                 // a runner for each rank
+//   ranks.Run(/*steps=*/2);                     // each in a thread of its own
+//   ValuesOf(ranks.runner(1).arena());
+
+#ifndef TESTS_ACTORS_THREAD_HOST_H_
+#define TESTS_ACTORS_THREAD_HOST_H_
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "actors/step_runner.h"
+#include "actors/strand_wait.h"
+#include "comm/communicator.h"
+#include "tests/actors/engine_fixture.h"
+
+namespace troupe::actors {
+
+// Waits as a thread that has nothing else to do.
+class ThreadWait : public StrandWait {
+ public:
+  void AwaitNews() override {}
+  void TakeNews(bool) override {}
+  absl::Status RunInline(comm::Communicator& comm,
+                         const comm::Collective& collective) override;
+};
+
+// One rank's.
+class ThreadHost : public StepRunner::Host, public ThreadWait {
+ public:
+  ThreadHost(comm::Communicator* world, comm::Communicator* dp)
+      : world_(world), dp_(dp) {}
+
+  // Null where there is no such stage.
+  void Wire(StepRunner* runner, ThreadHost* previous, ThreadHost* next) {
+    runner_ = runner;
+    previous_ = previous;
+    next_ = next;
+  }
+
+  void Launch(int action, pipeline::GroupId group,
+              const comm::Collective& collective) override;
+  void Send(bool forward, int micro_batch, const nn::Tensor& tensor) override;
+  void AwaitNews() override;
+  void TakeNews(bool expected) override;
+
+ private:
+  void Post(const Transfer& transfer);
+  // Whether there was any.
+  bool Deliver();
+
+  comm::Communicator* const world_;
+  comm::Communicator* const dp_;
+  StepRunner* runner_ = nullptr;
+  ThreadHost* previous_ = nullptr;
+  ThreadHost* next_ = nullptr;
+  std::vector<std::pair<int, comm::Event>> in_flight_;  // by action
+  absl::Mutex mutex_;
+  std::vector<Transfer> mail_ ABSL_GUARDED_BY(mutex_);
+};
+
+// All ranks of a job.
+class ThreadRanks {
+ public:
+  explicit ThreadRanks(const EngineFixture& fixture);
+
+  // Runs training steps [0, steps), each rank in its thread.
+  void Run(std::int64_t steps);
+  StepRunner& runner(int rank) { return *runners_[rank]; }
+
+ private:
+  const EngineFixture& fixture_;
+  std::vector<std::unique_ptr<comm::Communicator>> world_, dp_;
+  std::vector<std::unique_ptr<ThreadHost>> hosts_;
+  std::vector<std::unique_ptr<StepRunner>> runners_;
+};
+
+}  // namespace troupe::actors
+
+#endif  // TESTS_ACTORS_THREAD_HOST_H_
