@@ -3,7 +3,6 @@
 #include <string>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "nn/ops/loss.h"
@@ -37,55 +36,19 @@ Chunk::Chunk(const Setup& setup, Listener* listener)
 Chunk::~Chunk() = default;
 
 absl::Status Chunk::Init() {
-  const JobSpec& spec = *setup_.spec;
   TROUPE_ASSIGN_OR_RETURN(
-      module_,
-      pipeline::BuildStage(spec.model, setup_.plan->cuts, setup_.stage));
-  TROUPE_RETURN_IF_ERROR(MakeArena());
-  arena_->Initialize(spec.seed);
-  buffers_ = module_->Buffers();
-  TROUPE_RETURN_IF_ERROR(nn::BindBuffers(buffers_, kernels_));
-  for (const nn::ArenaSlot& slot : arena_->slots()) {
-    bucket_of_.push_back(slot.bucket);
-  }
-  optimizer_ = spec.optimizer();
-  optimizer_->Attach(*arena_);
-  TROUPE_RETURN_IF_ERROR(optimizer_->Begin(kernels_, *arena_));
-  for (int k = 0; k < arena_->num_buckets(); ++k) {
-    updates_.push_back(
-        std::make_shared<BucketUpdate>(setup_.kernels, optimizer_, arena_, k));
-  }
-  buckets_.resize(arena_->num_buckets());
+      module_, pipeline::BuildStage(setup_.spec->model, setup_.plan->cuts,
+                                    setup_.stage));
+  ChunkParameters::Setup parameters;
+  parameters.spec = setup_.spec;
+  parameters.plan = setup_.plan;
+  parameters.stage = setup_.stage;
+  parameters.kernels = setup_.kernels;
+  parameters.start_threads = setup_.start_threads;
+  TROUPE_ASSIGN_OR_RETURN(parameters_,
+                          ChunkParameters::Create(parameters, *module_));
+  buckets_.resize(parameters_->num_buckets());
   micro_batches_ = std::vector<MicroBatch>(setup_.plan->micro_batches);
-  return absl::OkStatus();
-}
-
-absl::Status Chunk::MakeArena() {
-  const pipeline::Plan& plan = *setup_.plan;
-  const pipeline::StagePlan& stage = plan.stages[setup_.stage];
-  absl::flat_hash_map<std::string, nn::Parameter*> by_name;
-  for (nn::Parameter* parameter : module_->Parameters()) {
-    by_name[parameter->name] = parameter;
-  }
-  const auto parameters = [&](const std::vector<int>& numbers) {
-    std::vector<nn::Parameter*> chosen;
-    for (int i : numbers) chosen.push_back(by_name[stage.parameters[i]]);
-    return chosen;
-  };
-  std::vector<std::vector<nn::Parameter*>> buckets;
-  for (const std::vector<int>& bucket : stage.buckets) {
-    buckets.push_back(parameters(bucket));
-  }
-  nn::ParameterArena::Options options;
-  options.frozen = parameters(stage.frozen);
-  options.pad_elems *= plan.mesh.dp();
-  options.threads = setup_.start_threads;
-  options.grad_dtype = setup_.spec->grad_dtype;
-  // A bucket that one micro-batch completes is soon updated: the next one can
-  // have the memory of its gradients. Several micro-batches add to all buckets.
-  options.keep_grads = buckets.size() < 2 || plan.micro_batches > 1;
-  TROUPE_ASSIGN_OR_RETURN(arena_, nn::ParameterArena::Create(
-                                      buckets, options, kernels_.allocator()));
   return absl::OkStatus();
 }
 
@@ -95,8 +58,7 @@ void Chunk::BeginStep(StepKind kind, std::int64_t step, StepBatches batches) {
   batches_ = std::move(batches);
   counting_ = false;
   for (Bucket& bucket : buckets_) bucket = {};
-  accepted_.reset();
-  if (kind == StepKind::kTrain) arena_->BeginStep();
+  if (kind == StepKind::kTrain) parameters_->BeginStep();
 }
 
 absl::Status Chunk::AsModelType(const nn::Tensor& loaded,
@@ -209,7 +171,7 @@ absl::StatusOr<bool> Chunk::NextPiece() {
 
 void Chunk::CountGradients(const nn::Tape& tape) {
   for (const nn::Parameter* parameter : tape.parameters()) {
-    Bucket& bucket = buckets_[bucket_of_[parameter->index]];
+    Bucket& bucket = buckets_[parameters_->BucketOf(*parameter)];
     ++bucket.grads_left;
     ++bucket.readers_left;
   }
@@ -223,7 +185,7 @@ void Chunk::TellIfDone(int k) {
   Bucket& bucket = buckets_[k];
   if (bucket.grads_left == 0 && weights_begun_ && !bucket.ready) {
     bucket.ready = true;
-    arena_->ZeroUnwritten(k);
+    parameters_->ZeroUnwritten(k);
     setup_.trace->BucketReady(k);
     listener_->BucketReady(k);
   }
@@ -234,12 +196,12 @@ void Chunk::TellIfDone(int k) {
 }
 
 void Chunk::GradientNeeded(nn::Parameter& parameter) {
-  arena_->HoldGrads(bucket_of_[parameter.index]);
+  parameters_->HoldGrads(parameters_->BucketOf(parameter));
 }
 
 void Chunk::GradientComplete(nn::Parameter& parameter) {
   if (!counting_) return;
-  const int bucket = bucket_of_[parameter.index];
+  const int bucket = parameters_->BucketOf(parameter);
   setup_.trace->GradientComplete(parameter.name, bucket);
   --buckets_[bucket].grads_left;
   TellIfDone(bucket);
@@ -247,33 +209,9 @@ void Chunk::GradientComplete(nn::Parameter& parameter) {
 
 void Chunk::LastReaderDone(nn::Parameter& parameter) {
   if (!counting_) return;
-  const int bucket = bucket_of_[parameter.index];
+  const int bucket = parameters_->BucketOf(parameter);
   --buckets_[bucket].readers_left;
   TellIfDone(bucket);
-}
-
-comm::Collective Chunk::Reduce(int bucket) const {
-  return comm::AllReduce(comm::ReduceOp::kSum, arena_->BucketGrads(bucket));
-}
-
-comm::Collective Chunk::ReduceUpdate(int bucket,
-                                     const nn::StepScalars& scalars) {
-  updates_[bucket]->set_scalars(scalars);
-  return comm::ReduceUpdate(comm::ReduceOp::kSum, arena_->BucketGrads(bucket),
-                            updates_[bucket]);
-}
-
-absl::Status Chunk::Update(int bucket, const nn::StepScalars& scalars) {
-  if (!accepted_ && optimizer_->MaySkipSteps()) {
-    TROUPE_ASSIGN_OR_RETURN(accepted_,
-                            optimizer_->AcceptsStep(kernels_, *arena_));
-  }
-  if (!skipped()) {
-    TROUPE_RETURN_IF_ERROR(
-        optimizer_->Update(kernels_, scalars, *arena_, bucket));
-  }
-  arena_->ReleaseGrads(bucket);
-  return absl::OkStatus();
 }
 
 }  // namespace troupe::actors

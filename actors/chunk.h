@@ -30,7 +30,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "actors/bucket_update.h"
+#include "actors/chunk_parameters.h"
 #include "actors/job_spec.h"
 #include "actors/step_trace.h"
 #include "actors/step_types.h"
@@ -92,23 +92,27 @@ class Chunk : private nn::GradientSink {
   // Zeros where the loss does not depend on the input; undefined in evaluation.
   nn::Tensor TakeInputGradient(int micro_batch);
 
-  // What reduces the bucket's gradients over the replicas.
-  comm::Collective Reduce(int bucket) const;
-  // What reduces them and updates the parameters in one pass.
-  comm::Collective ReduceUpdate(int bucket, const nn::StepScalars& scalars);
-  absl::Status Update(int bucket, const nn::StepScalars& scalars);
+  // As those of ChunkParameters.
+  comm::Collective Reduce(int bucket) const {
+    return parameters_->Reduce(bucket);
+  }
+  comm::Collective ReduceUpdate(int bucket, const nn::StepScalars& scalars) {
+    return parameters_->ReduceUpdate(bucket, scalars);
+  }
+  absl::Status Update(int bucket, const nn::StepScalars& scalars) {
+    return parameters_->Update(bucket, scalars);
+  }
   // Whether the optimizer has refused this step: Update() changed nothing.
-  bool skipped() const { return accepted_.has_value() && !*accepted_; }
+  bool skipped() const { return parameters_->skipped(); }
   // Nobody reads the bucket's gradients any more: after ReduceUpdate.
-  void ReleaseGrads(int bucket) { arena_->ReleaseGrads(bucket); }
+  void ReleaseGrads(int bucket) { parameters_->ReleaseGrads(bucket); }
+  void CopyInto(CheckpointShard& shard) const { parameters_->CopyInto(shard); }
+  absl::Status Restore(const Checkpoint& checkpoint) {
+    return parameters_->Restore(checkpoint);
+  }
 
-  // Adds copies of the parameters, buffers and optimizer states to `shard`.
-  void CopyInto(CheckpointShard& shard);
-  // Errors as Checkpoint::ReadModel: names the tensor that is missing or of
-  // another shape.
-  absl::Status Restore(const Checkpoint& checkpoint);
-
-  const nn::ParameterArena& arena() const { return *arena_; }
+  // The first dtype's.
+  const nn::ParameterArena& arena() const { return parameters_->arena(0); }
 
  private:
   struct MicroBatch;
@@ -127,7 +131,6 @@ class Chunk : private nn::GradientSink {
 
   Chunk(const Setup& setup, Listener* listener);
   absl::Status Init();
-  absl::Status MakeArena();
 
   // GradientSink:
   void GradientNeeded(nn::Parameter& parameter) override;
@@ -148,18 +151,13 @@ class Chunk : private nn::GradientSink {
   nn::Kernels& kernels_;
 
   std::unique_ptr<nn::Module> module_;
-  std::vector<nn::Buffer*> buffers_;
-  std::shared_ptr<nn::ParameterArena> arena_;
-  std::shared_ptr<nn::Optimizer> optimizer_;
-  std::vector<int> bucket_of_;                          // by Parameter::index
-  std::vector<std::shared_ptr<BucketUpdate>> updates_;  // by bucket
+  std::unique_ptr<ChunkParameters> parameters_;
 
   StepKind kind_ = StepKind::kTrain;
   std::int64_t step_ = -1;
   StepBatches batches_;
   std::vector<MicroBatch> micro_batches_;
   std::optional<Backward> backward_;
-  std::optional<bool> accepted_;  // what the optimizer says of this step
   // Only what the last micro-batch adds completes a gradient.
   bool counting_ = false;
   bool weights_begun_ = false;  // of that micro-batch

@@ -19,7 +19,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -54,8 +53,6 @@ struct JobSpec {
   nn::ops::LossFn loss;
   OptimizerFactory optimizer;
   nn::DType dtype = nn::DType::kF32;
-  // Of the gradients; unset: that of the parameters.
-  std::optional<nn::DType> grad_dtype;
   // All gradients are multiplied by it until the update divides it out, so that
   // small ones are not lost in 16 bits; a power of two changes no other bit.
   double loss_scale = 1;

@@ -1,6 +1,6 @@
 #include "pipeline/plan.h"
 
-#include <numeric>
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -69,6 +69,45 @@ void MakeTables(const PlanOptions& options, int stage, int micro_batches,
   plan.evaluate = EvaluateTable(first, last);
 }
 
+// Parameters with gradients, by dtype: a bucket has one.
+struct Trained {
+  struct OfOneType {
+    nn::DType dtype;
+    std::vector<int> numbers;
+    std::vector<std::int64_t> bytes;
+  };
+  std::vector<OfOneType> types;  // in order of first use
+  std::int64_t bytes = 0;        // of all gradients
+
+  void Add(int number, nn::DType dtype, std::int64_t grad_bytes) {
+    auto type = std::find_if(types.begin(), types.end(),
+                             [&](const auto& t) { return t.dtype == dtype; });
+    if (type == types.end()) {
+      types.push_back({dtype, {}, {}});
+      type = types.end() - 1;
+    }
+    type->numbers.push_back(number);
+    type->bytes.push_back(grad_bytes);
+    bytes += grad_bytes;
+  }
+
+  // Those whose last gradient comes first stand first.
+  std::vector<std::vector<int>> Buckets(const BucketOptions& options) const {
+    std::vector<std::vector<int>> all;
+    for (const OfOneType& type : types) {
+      for (std::vector<int>& bucket : AssignBuckets(type.bytes, options)) {
+        for (int& i : bucket) i = type.numbers[i];
+        all.push_back(std::move(bucket));
+      }
+    }
+    // Within a bucket, and among those of one dtype, numbers descend.
+    std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) {
+      return a.back() > b.back();
+    });
+    return all;
+  }
+};
+
 // Runs one stage on shapes; `input` becomes its output.
 absl::Status PlanStage(const PlanOptions& options,
                        const nn::ModelFactory& factory, int stage,
@@ -86,8 +125,7 @@ absl::Status PlanStage(const PlanOptions& options,
   plan.output = input.shape;
   plan.output_dtype = input.dtype;
   plan.flops = record.flops();
-  std::vector<std::int64_t> bytes;
-  std::vector<int> trained;  // with so many bytes of gradient each
+  Trained trained;
   for (const nn::Parameter* parameter : record.parameters) {
     const int number = static_cast<int>(plan.parameters.size());
     plan.parameters.push_back(parameter->name);
@@ -96,19 +134,16 @@ absl::Status PlanStage(const PlanOptions& options,
       plan.frozen.push_back(number);
       continue;
     }
-    trained.push_back(number);
-    bytes.push_back(parameter->shape.numel() *
-                    static_cast<std::int64_t>(nn::SizeOf(parameter->dtype)));
+    const nn::DType grad = options.grad_dtype.value_or(parameter->dtype);
+    trained.Add(
+        number, parameter->dtype,
+        parameter->shape.numel() * static_cast<std::int64_t>(nn::SizeOf(grad)));
   }
-  plan.buckets = AssignBuckets(bytes, options.buckets);
-  for (std::vector<int>& bucket : plan.buckets) {
-    for (int& i : bucket) i = trained[i];
-  }
-  const std::int64_t total =
-      std::accumulate(bytes.begin(), bytes.end(), std::int64_t{0});
+  plan.buckets = trained.Buckets(options.buckets);
   // A strand that waits for the loss of a later stage could not send that stage
   // what it waits for: inline is for replicas of a whole model.
-  plan.reduce_inline = options.mesh.pp() == 1 && total <= options.inline_bytes;
+  plan.reduce_inline =
+      options.mesh.pp() == 1 && trained.bytes <= options.inline_bytes;
   return absl::OkStatus();
 }
 
@@ -142,6 +177,7 @@ absl::StatusOr<Plan> MakePlan(const PlanOptions& options,
   plan.micro_batches =
       static_cast<int>(options.global_batch_size / (micro * dp));
   plan.threads_per_rank = options.threads_per_rank;
+  plan.grad_dtype = options.grad_dtype;
   plan.stages.resize(options.mesh.pp());
   std::vector<std::int64_t> dims = {micro};
   dims.insert(dims.end(), input.dims().begin(), input.dims().end());

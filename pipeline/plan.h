@@ -17,6 +17,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -51,6 +52,8 @@ struct PlanOptions {
   // optimizer is not elementwise.
   bool fuse_updates = true;
   int threads_per_rank = 1;
+  // Of the gradients; unset: that of the parameters.
+  std::optional<nn::DType> grad_dtype;
   ReductionOptions reductions;
 };
 
@@ -64,7 +67,8 @@ struct StagePlan {
   // Names in order of first use in the forward.
   std::vector<std::string> parameters;
   std::vector<std::int64_t> parameter_elems;
-  // Numbers into `parameters`, bucket by bucket; then those without gradients.
+  // Numbers into `parameters`, bucket by bucket, each of one dtype; then those
+  // without gradients.
   std::vector<std::vector<int>> buckets;
   std::vector<int> frozen;
   StepTable train;
@@ -80,6 +84,7 @@ struct Plan {
   std::int64_t micro_batch_size = 1;
   int micro_batches = 1;  // per rank and step
   int threads_per_rank = 1;
+  std::optional<nn::DType> grad_dtype;  // unset: that of the parameters
   std::vector<StagePlan> stages;
 
   const StagePlan& StageOf(int rank) const {

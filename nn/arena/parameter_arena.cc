@@ -17,7 +17,7 @@ std::int64_t RoundUp(std::int64_t value, std::int64_t step) {
   return (value + step - 1) / step * step;
 }
 
-// The parameters of one rank have one dtype; returns it.
+// The parameters of one arena have one dtype; returns it.
 absl::StatusOr<DType> CommonDType(
     const std::vector<std::vector<Parameter*>>& buckets,
     const std::vector<Parameter*>& frozen) {
@@ -29,7 +29,7 @@ absl::StatusOr<DType> CommonDType(
   for (const Parameter* parameter : all) {
     if (parameter->dtype == all[0]->dtype) continue;
     return absl::InvalidArgumentError(
-        absl::StrCat("parameters of one rank have one dtype: ", all[0]->name,
+        absl::StrCat("parameters of one arena have one dtype: ", all[0]->name,
                      " is ", DTypeName(all[0]->dtype), ", ", parameter->name,
                      " is ", DTypeName(parameter->dtype)));
   }
@@ -105,7 +105,7 @@ ParameterArena::ParameterArena(Layout layout, const Options& options,
     Parameter& parameter = *slots_[i].parameter;
     parameter.value = View(values_, slots_[i]);
     parameter.grad = Tensor();
-    parameter.index = i;
+    parameter.index = options_.first_index + i;
     parameter.grad_written = false;
   }
   ZeroPadding(slots_, {0, layout.end}, values_);

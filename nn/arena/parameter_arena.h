@@ -23,9 +23,9 @@
 // weight decay nor momentum, touches it, and its grad is undefined. It has a
 // slot, by which checkpoints save and restore it like the others.
 //
-// Create() fails with kInvalidArgument when dtypes are mixed (one arena per
-// dtype is planned, and today's models have one), pad_elems is below 1, or a
-// parameter that is trained is in no bucket.
+// Create() fails with kInvalidArgument when dtypes are mixed (a rank has an
+// arena per dtype), pad_elems is below 1, or a parameter that is trained is in
+// no bucket.
 
 #ifndef NN_ARENA_PARAMETER_ARENA_H_
 #define NN_ARENA_PARAMETER_ARENA_H_
@@ -73,6 +73,8 @@ class ParameterArena {
     int threads = 1;
     // Whether all gradients have memory of their own, all the time.
     bool keep_grads = true;
+    // Parameter::index of the first slot, where a rank has several arenas.
+    int first_index = 0;
     // Of the gradients; unset: that of the parameters. f32 gradients of 16-bit
     // parameters lose nothing over micro-batches and ranks.
     std::optional<DType> grad_dtype = std::nullopt;

@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/field_error.h"
 
 namespace troupe::nn {
 namespace {
@@ -31,10 +33,32 @@ double OneCycleFactor(const LrSchedule& schedule, std::int64_t t) {
                 (at - peak) / (last - peak));
 }
 
-absl::Status Bad(const char* field, double value, const char* must) {
-  return absl::InvalidArgumentError(
-      absl::StrCat("lr schedule: ", field, " is ", value, ", must be ", must));
+template <auto kField>
+absl::Status Bad(const LrSchedule& schedule, absl::string_view must) {
+  return base::FieldError<kField>(absl::StrCat(
+      base::FieldName<kField>(), " = ", schedule.*kField, ": must be ", must));
 }
+
+template <auto kField>
+absl::Status AtLeast(double least, const LrSchedule& schedule) {
+  const double value = schedule.*kField;
+  if (value >= least && std::isfinite(value)) return absl::OkStatus();
+  return Bad<kField>(schedule, absl::StrCat("at least ", least));
+}
+
+struct KindName {
+  LrSchedule::Kind kind;
+  const char* name;
+};
+constexpr KindName kKindNames[] = {
+    {LrSchedule::Kind::kConstant, "constant"},
+    {LrSchedule::Kind::kStep, "step"},
+    {LrSchedule::Kind::kMultiStep, "multi_step"},
+    {LrSchedule::Kind::kExponential, "exponential"},
+    {LrSchedule::Kind::kCosine, "cosine"},
+    {LrSchedule::Kind::kLinear, "linear"},
+    {LrSchedule::Kind::kOneCycle, "one_cycle"},
+};
 
 }  // namespace
 
@@ -110,38 +134,55 @@ double LrSchedule::Factor(std::int64_t t) const {
 }
 
 absl::Status LrSchedule::Validate() const {
-  const std::pair<const char*, double> counts[] = {
-      {"step_size", step_size},
-      {"steps", steps},
-      {"div_factor", div_factor},
-      {"final_div_factor", final_div_factor}};
-  for (const auto& [field, value] : counts) {
-    if (!(value >= 1) || std::isinf(value)) {
-      return Bad(field, value, "at least 1");
-    }
-  }
-  const std::pair<const char*, double> factors[] = {
-      {"gamma", gamma},
-      {"min_factor", min_factor},
-      {"warmup_steps", warmup_steps},
-      {"warmup_start", warmup_start}};
-  for (const auto& [field, value] : factors) {
-    if (!(value >= 0) || std::isinf(value)) {
-      return Bad(field, value, "at least 0");
-    }
+  for (const absl::Status& status : {
+           AtLeast<&LrSchedule::step_size>(1, *this),
+           AtLeast<&LrSchedule::steps>(1, *this),
+           AtLeast<&LrSchedule::div_factor>(1, *this),
+           AtLeast<&LrSchedule::final_div_factor>(1, *this),
+           AtLeast<&LrSchedule::gamma>(0, *this),
+           AtLeast<&LrSchedule::min_factor>(0, *this),
+           AtLeast<&LrSchedule::warmup_steps>(0, *this),
+           AtLeast<&LrSchedule::warmup_start>(0, *this),
+       }) {
+    if (!status.ok()) return status;
   }
   if (!std::is_sorted(milestones.begin(), milestones.end()) ||
       (!milestones.empty() && milestones[0] < 0)) {
-    return absl::InvalidArgumentError(
-        "lr schedule: milestones must be steps in ascending order");
+    return base::FieldError<&LrSchedule::milestones>(
+        absl::StrCat(base::FieldName<&LrSchedule::milestones>(),
+                     ": must be steps in ascending order"));
   }
   if (kind != Kind::kOneCycle) return absl::OkStatus();
-  if (!(rise > 0 && rise < 1)) return Bad("rise", rise, "between 0 and 1");
+  if (!(rise > 0 && rise < 1)) {
+    return Bad<&LrSchedule::rise>(*this, "between 0 and 1");
+  }
   // Otherwise no step lies on the way up.
   if (rise * static_cast<double>(steps) <= 1) {
-    return Bad("steps", static_cast<double>(steps), "more than 1 / rise");
+    return Bad<&LrSchedule::steps>(*this, absl::StrCat("more than ", 1 / rise));
   }
   return absl::OkStatus();
+}
+
+absl::string_view LrScheduleName(LrSchedule::Kind kind) {
+  for (const KindName& known : kKindNames) {
+    if (known.kind == kind) return known.name;
+  }
+  return "unknown";
+}
+
+std::vector<std::string> LrScheduleNames() {
+  std::vector<std::string> names;
+  for (const KindName& known : kKindNames) names.push_back(known.name);
+  return names;
+}
+
+absl::StatusOr<LrSchedule::Kind> ParseLrSchedule(absl::string_view name) {
+  for (const KindName& known : kKindNames) {
+    if (known.name == name) return known.kind;
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "\"", name, "\" is no schedule of the learning rate; known are ",
+      absl::StrJoin(LrScheduleNames(), ", ")));
 }
 
 }  // namespace troupe::nn

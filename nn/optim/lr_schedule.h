@@ -20,9 +20,12 @@
 #define NN_OPTIM_LR_SCHEDULE_H_
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 
 namespace troupe::nn {
 
@@ -67,9 +70,15 @@ struct LrSchedule {
   // constant without warm-up.
   double Factor(std::int64_t t) const;
 
-  // kInvalidArgument that names the field.
+  // kInvalidArgument that blames the field (base/field_error.h).
   absl::Status Validate() const;
 };
+
+// "constant", "step", "multi_step", "exponential", "cosine", "linear",
+// "one_cycle".
+absl::string_view LrScheduleName(LrSchedule::Kind kind);
+std::vector<std::string> LrScheduleNames();
+absl::StatusOr<LrSchedule::Kind> ParseLrSchedule(absl::string_view name);
 
 }  // namespace troupe::nn
 

@@ -266,7 +266,7 @@ TEST(ParameterArena, RefusesMixedDTypesByName) {
   auto arena = ParameterArena::Create({{&a}, {&b}}, {16}, allocator);
   EXPECT_EQ(arena.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(arena.status().message(),
-            "parameters of one rank have one dtype: 0.weight is f32, 1.weight "
+            "parameters of one arena have one dtype: 0.weight is f32, 1.weight "
             "is f64");
 }
 

@@ -13,6 +13,7 @@
 #include "nn/autograd/context.h"
 #include "nn/kernels/reference/reference_kernels.h"
 #include "nn/ops/add.h"
+#include "nn/ops/cast.h"
 #include "nn/ops/conv2d.h"
 #include "nn/ops/dropout.h"
 #include "nn/ops/embedding.h"
@@ -338,6 +339,13 @@ std::vector<GradientCase> OtherCases() {
        [](Context& ctx, const Tensors& v) {
          ctx.set_random({/*seed=*/1, /*step=*/2, /*sample=*/3});
          return ops::Dropout(ctx, v[0], 0.4);
+       }},
+      // The values of f32 that are there: differences of a rounding are steps.
+      {"cast_to_itself",
+       {{3, 4}},
+       {},
+       [](Context& ctx, const Tensors& v) {
+         return ops::Cast(ctx, ops::Add(ctx, v[0], v[0]), DType::kF64);
        }},
       {"add_twice",
        {{3, 4}},

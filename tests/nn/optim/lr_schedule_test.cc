@@ -57,17 +57,27 @@ TEST(LrScheduleTest, RefusesWhatHasNoMeaning) {
     return std::string(schedule.Validate().message());
   };
   EXPECT_EQ(message(LrSchedule::Step(0)),
-            "lr schedule: step_size is 0, must be at least 1");
+            "LrSchedule.step_size = 0: must be at least 1");
   EXPECT_EQ(message(LrSchedule::Exponential(-1)),
-            "lr schedule: gamma is -1, must be at least 0");
+            "LrSchedule.gamma = -1: must be at least 0");
   EXPECT_EQ(message(LrSchedule::MultiStep({3, 2})),
-            "lr schedule: milestones must be steps in ascending order");
+            "LrSchedule.milestones: must be steps in ascending order");
   EXPECT_EQ(message(LrSchedule::OneCycle(3)),
-            "lr schedule: steps is 3, must be more than 1 / rise");
+            "LrSchedule.steps = 3: must be more than 3.33333");
   LrSchedule warm;
   warm.warmup_steps = -1;
-  EXPECT_EQ(message(warm),
-            "lr schedule: warmup_steps is -1, must be at least 0");
+  EXPECT_EQ(message(warm), "LrSchedule.warmup_steps = -1: must be at least 0");
+}
+
+TEST(LrScheduleTest, KindsHaveNames) {
+  ASSERT_EQ(LrScheduleNames().size(), 7u);
+  for (const std::string& name : LrScheduleNames()) {
+    EXPECT_EQ(LrScheduleName(*ParseLrSchedule(name)), name);
+  }
+  EXPECT_EQ(ParseLrSchedule("cosinus").status().message(),
+            "\"cosinus\" is no schedule of the learning rate; known are "
+            "constant, step, multi_step, exponential, cosine, linear, "
+            "one_cycle");
 }
 
 }  // namespace

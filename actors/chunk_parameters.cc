@@ -1,0 +1,191 @@
+#include "actors/chunk_parameters.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+
+namespace troupe::actors {
+namespace {
+
+nn::Tensor Clone(const nn::Tensor& tensor, nn::CachingAllocator& allocator) {
+  nn::Tensor copy =
+      nn::Tensor::Empty(tensor.shape(), tensor.dtype(), allocator);
+  std::memcpy(copy.raw(), tensor.raw(), tensor.bytes());
+  return copy;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<ChunkParameters>> ChunkParameters::Create(
+    const Setup& setup, nn::Module& module) {
+  std::unique_ptr<ChunkParameters> parameters(new ChunkParameters(setup));
+  TROUPE_RETURN_IF_ERROR(parameters->Init(module));
+  return parameters;
+}
+
+absl::Status ChunkParameters::Init(nn::Module& module) {
+  const pipeline::StagePlan& stage = setup_.plan->stages[setup_.stage];
+  absl::flat_hash_map<std::string, nn::Parameter*> by_name;
+  for (nn::Parameter* parameter : module.Parameters()) {
+    by_name[parameter->name] = parameter;
+  }
+  // What each dtype has.
+  std::vector<nn::DType> dtypes;
+  std::vector<std::vector<std::vector<nn::Parameter*>>> buckets;
+  std::vector<std::vector<nn::Parameter*>> frozen;
+  const auto part_of = [&](const nn::Parameter& parameter) {
+    const auto found = std::find(dtypes.begin(), dtypes.end(), parameter.dtype);
+    const auto part = static_cast<int>(found - dtypes.begin());
+    if (found == dtypes.end()) {
+      dtypes.push_back(parameter.dtype);
+      buckets.emplace_back();
+      frozen.emplace_back();
+    }
+    return part;
+  };
+  for (const std::vector<int>& bucket : stage.buckets) {
+    std::vector<nn::Parameter*> chosen;
+    for (int i : bucket) chosen.push_back(by_name[stage.parameters[i]]);
+    const int part = part_of(*chosen[0]);
+    places_.push_back({part, static_cast<int>(buckets[part].size())});
+    buckets[part].push_back(std::move(chosen));
+  }
+  for (int i : stage.frozen) {
+    nn::Parameter* const parameter = by_name[stage.parameters[i]];
+    frozen[part_of(*parameter)].push_back(parameter);
+  }
+  if (dtypes.empty()) {  // an arena without parameters keeps what asks simple
+    buckets.emplace_back();
+    frozen.emplace_back();
+  }
+  for (std::size_t part = 0; part < buckets.size(); ++part) {
+    TROUPE_RETURN_IF_ERROR(AddPart(buckets[part], frozen[part]));
+  }
+  // A slot has the number of its bucket in the part; users know the plan's.
+  for (int bucket = 0; bucket < num_buckets(); ++bucket) {
+    for (int i : stage.buckets[bucket]) {
+      bucket_of_[by_name[stage.parameters[i]]->index] = bucket;
+    }
+  }
+  buffers_ = module.Buffers();
+  return nn::BindBuffers(buffers_, *setup_.kernels);
+}
+
+absl::Status ChunkParameters::AddPart(
+    const std::vector<std::vector<nn::Parameter*>>& buckets,
+    const std::vector<nn::Parameter*>& frozen) {
+  const pipeline::Plan& plan = *setup_.plan;
+  nn::ParameterArena::Options options;
+  options.frozen = frozen;
+  options.pad_elems *= plan.mesh.dp();
+  options.threads = setup_.start_threads;
+  options.grad_dtype = plan.grad_dtype;
+  options.first_index = static_cast<int>(bucket_of_.size());
+  // A bucket that one micro-batch completes is soon updated: the next one can
+  // have the memory of its gradients. Several micro-batches add to all buckets.
+  options.keep_grads = buckets.size() < 2 || plan.micro_batches > 1;
+  Part part;
+  TROUPE_ASSIGN_OR_RETURN(
+      part.arena, nn::ParameterArena::Create(buckets, options,
+                                             setup_.kernels->allocator()));
+  part.arena->Initialize(setup_.spec->seed);
+  bucket_of_.resize(bucket_of_.size() + part.arena->slots().size(),
+                    nn::kNoBucket);
+  part.optimizer = setup_.spec->optimizer();
+  part.optimizer->Attach(*part.arena);
+  TROUPE_RETURN_IF_ERROR(part.optimizer->Begin(*setup_.kernels, *part.arena));
+  for (int k = 0; k < part.arena->num_buckets(); ++k) {
+    part.updates.push_back(std::make_shared<BucketUpdate>(
+        setup_.kernels, part.optimizer, part.arena, k));
+  }
+  parts_.push_back(std::move(part));
+  return absl::OkStatus();
+}
+
+void ChunkParameters::BeginStep() {
+  accepted_.reset();
+  for (Part& part : parts_) part.arena->BeginStep();
+}
+
+comm::Collective ChunkParameters::Reduce(int bucket) const {
+  const Place& place = places_[bucket];
+  return comm::AllReduce(comm::ReduceOp::kSum,
+                         parts_[place.part].arena->BucketGrads(place.k));
+}
+
+comm::Collective ChunkParameters::ReduceUpdate(int bucket,
+                                               const nn::StepScalars& scalars) {
+  const Place& place = places_[bucket];
+  Part& part = parts_[place.part];
+  part.updates[place.k]->set_scalars(scalars);
+  return comm::ReduceUpdate(comm::ReduceOp::kSum,
+                            part.arena->BucketGrads(place.k),
+                            part.updates[place.k]);
+}
+
+absl::Status ChunkParameters::Update(int bucket,
+                                     const nn::StepScalars& scalars) {
+  const Place& place = places_[bucket];
+  Part& part = parts_[place.part];
+  if (!accepted_ && part.optimizer->MaySkipSteps()) {
+    TROUPE_ASSIGN_OR_RETURN(accepted_, AskOptimizers());
+  }
+  if (!skipped()) {
+    TROUPE_RETURN_IF_ERROR(
+        part.optimizer->Update(*setup_.kernels, scalars, *part.arena, place.k));
+  }
+  part.arena->ReleaseGrads(place.k);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<bool> ChunkParameters::AskOptimizers() {
+  for (Part& part : parts_) {
+    TROUPE_ASSIGN_OR_RETURN(
+        const bool accepts,
+        part.optimizer->AcceptsStep(*setup_.kernels, *part.arena));
+    if (!accepts) return false;
+  }
+  return true;
+}
+
+void ChunkParameters::CopyInto(CheckpointShard& shard) const {
+  nn::CachingAllocator& allocator = setup_.kernels->allocator();
+  for (const Part& part : parts_) {
+    for (const nn::ArenaSlot& slot : part.arena->slots()) {
+      shard.model.push_back(
+          {slot.parameter->name, Clone(slot.parameter->value, allocator)});
+      for (const auto& [name, state] : part.arena->states()) {
+        shard.optimizer.push_back(
+            {absl::StrCat(slot.parameter->name, ".", name),
+             Clone(part.arena->View(state, slot), allocator)});
+      }
+    }
+  }
+  for (const nn::Buffer* buffer : buffers_) {
+    shard.model.push_back({buffer->name, Clone(buffer->value, allocator)});
+  }
+}
+
+absl::Status ChunkParameters::Restore(const Checkpoint& checkpoint) {
+  for (const Part& part : parts_) {
+    for (const nn::ArenaSlot& slot : part.arena->slots()) {
+      const std::string& name = slot.parameter->name;
+      TROUPE_RETURN_IF_ERROR(checkpoint.ReadModel(name, slot.parameter->value));
+      for (const auto& [state_name, state] : part.arena->states()) {
+        TROUPE_RETURN_IF_ERROR(
+            checkpoint.ReadOptimizer(absl::StrCat(name, ".", state_name),
+                                     part.arena->View(state, slot)));
+      }
+    }
+  }
+  for (const nn::Buffer* buffer : buffers_) {
+    TROUPE_RETURN_IF_ERROR(checkpoint.ReadModel(buffer->name, buffer->value));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace troupe::actors

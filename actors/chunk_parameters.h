@@ -1,0 +1,116 @@
+// What a chunk trains and saves: its parameters in one arena per dtype, each
+// with an optimizer of its own, and its buffers; by the numbers of the plan's
+// buckets.
+//
+//   TROUPE_ASSIGN_OR_RETURN(auto parameters,
+//                           ChunkParameters::Create(setup, *module));
+//   parameters->BeginStep();
+//   ... forward, backward, parameters->HoldGrads(k) ...
+//   comm.RunInline(parameters->Reduce(k), timeout);
+//   TROUPE_RETURN_IF_ERROR(parameters->Update(k, scalars));
+//
+// The module outlives it, and works on its memory. Threads: one at a time.
+
+#ifndef ACTORS_CHUNK_PARAMETERS_H_
+#define ACTORS_CHUNK_PARAMETERS_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "actors/bucket_update.h"
+#include "actors/checkpoint/checkpoint.h"
+#include "actors/job_spec.h"
+#include "comm/communicator.h"
+#include "nn/arena/parameter_arena.h"
+#include "nn/autograd/buffer.h"
+#include "nn/kernels/kernels.h"
+#include "nn/modules/module.h"
+#include "pipeline/plan.h"
+
+namespace troupe::actors {
+
+class ChunkParameters {
+ public:
+  struct Setup {
+    const JobSpec* spec = nullptr;  // optimizer, seed
+    const pipeline::Plan* plan = nullptr;
+    int stage = 0;
+    std::shared_ptr<nn::Kernels> kernels;
+    int start_threads = 1;  // fill the parameters before the first step
+  };
+
+  // Gives the parameters and buffers of `module` memory and initial values.
+  static absl::StatusOr<std::unique_ptr<ChunkParameters>> Create(
+      const Setup& setup, nn::Module& module);
+
+  int num_buckets() const { return static_cast<int>(places_.size()); }
+  int BucketOf(const nn::Parameter& parameter) const {
+    return bucket_of_[parameter.index];
+  }
+
+  // As those of nn::ParameterArena.
+  void BeginStep();
+  void HoldGrads(int bucket) { ArenaOf(bucket).HoldGrads(places_[bucket].k); }
+  void ReleaseGrads(int bucket) {
+    ArenaOf(bucket).ReleaseGrads(places_[bucket].k);
+  }
+  void ZeroUnwritten(int bucket) {
+    ArenaOf(bucket).ZeroUnwritten(places_[bucket].k);
+  }
+
+  // What reduces the bucket's gradients over the replicas.
+  comm::Collective Reduce(int bucket) const;
+  // What reduces them and updates the parameters in one pass.
+  comm::Collective ReduceUpdate(int bucket, const nn::StepScalars& scalars);
+  // Updates the bucket, unless an optimizer refuses the step, and releases its
+  // gradients.
+  absl::Status Update(int bucket, const nn::StepScalars& scalars);
+  bool skipped() const { return accepted_.has_value() && !*accepted_; }
+
+  // Adds copies of parameters, buffers and optimizer states to `shard`.
+  void CopyInto(CheckpointShard& shard) const;
+  // Errors as Checkpoint::ReadModel: names the tensor that is missing or of
+  // another shape.
+  absl::Status Restore(const Checkpoint& checkpoint);
+
+  // In order of the dtypes' first buckets; a model of one dtype has one.
+  int num_arenas() const { return static_cast<int>(parts_.size()); }
+  const nn::ParameterArena& arena(int i) const { return *parts_[i].arena; }
+
+ private:
+  // The parameters of one dtype.
+  struct Part {
+    std::shared_ptr<nn::ParameterArena> arena;
+    std::shared_ptr<nn::Optimizer> optimizer;
+    std::vector<std::shared_ptr<BucketUpdate>> updates;  // by its buckets
+  };
+  // Where a bucket of the plan is: bucket k of a part.
+  struct Place {
+    int part = 0;
+    int k = 0;
+  };
+
+  explicit ChunkParameters(const Setup& setup) : setup_(setup) {}
+  absl::Status Init(nn::Module& module);
+  absl::Status AddPart(const std::vector<std::vector<nn::Parameter*>>& buckets,
+                       const std::vector<nn::Parameter*>& frozen);
+  absl::StatusOr<bool> AskOptimizers();
+  nn::ParameterArena& ArenaOf(int bucket) {
+    return *parts_[places_[bucket].part].arena;
+  }
+
+  const Setup setup_;
+  std::vector<Part> parts_;
+  std::vector<Place> places_;   // by bucket of the plan
+  std::vector<int> bucket_of_;  // by Parameter::index; kNoBucket: frozen
+  std::vector<nn::Buffer*> buffers_;
+  std::optional<bool> accepted_;  // what the optimizers say of this step
+};
+
+}  // namespace troupe::actors
+
+#endif  // ACTORS_CHUNK_PARAMETERS_H_
