@@ -8,6 +8,7 @@
 #include "actors/calibrate.h"
 #include "base/check.h"
 #include "base/cpu_cores.h"
+#include "base/field_error.h"
 #include "comm/local/local_group.h"
 
 namespace troupe::actors {
@@ -23,23 +24,12 @@ absl::Status CheckSpec(const JobSpec& spec) {
     return absl::InvalidArgumentError(
         absl::StrCat("JobSpec: ", missing, " is not set"));
   }
-  const std::pair<const char*, std::int64_t> counts[] = {
-      {"steps", spec.steps}, {"epochs", spec.epochs}};
-  for (const auto& [name, count] : counts) {
-    if (count >= 0) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat("JobSpec: ", name, " is ", count, ", at least 0"));
-  }
   if (!(spec.loss_scale > 0) || std::isinf(spec.loss_scale)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "JobSpec: loss_scale is ", spec.loss_scale, ", must be above 0"));
+    return base::FieldError<&JobSpec::loss_scale>(
+        absl::StrCat(base::FieldName<&JobSpec::loss_scale>(), " is ",
+                     spec.loss_scale, ", must be above 0"));
   }
-  if (spec.steps > 0 && spec.epochs > 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("JobSpec: steps is ", spec.steps, " and epochs is ",
-                     spec.epochs, "; set one of them"));
-  }
-  return absl::OkStatus();
+  return CheckNumbers(spec);
 }
 
 // Collectives of one rank in flight: every bucket of a step, and the loss.
@@ -53,18 +43,14 @@ int InFlightMax(const pipeline::Plan& plan) {
   return in_flight;
 }
 
-absl::Status CheckSize(const pipeline::Plan& plan) {
-  if (plan.mesh.size() > comm::kLocalGroupSizeMax) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "mesh ", plan.mesh.ToString(), " has ", plan.mesh.size(),
-        " ranks; one process has at most ", comm::kLocalGroupSizeMax));
+absl::Status CheckBuckets(const pipeline::Plan& plan) {
+  if (InFlightMax(plan) <= comm::kLocalGroupInFlightMax) {
+    return absl::OkStatus();
   }
-  if (InFlightMax(plan) > comm::kLocalGroupInFlightMax) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("a stage has more than ", comm::kLocalGroupInFlightMax - 1,
-                     " gradient buckets; make bucket_bytes larger"));
-  }
-  return absl::OkStatus();
+  return base::FieldError<&pipeline::BucketOptions::bucket_bytes>(absl::StrCat(
+      "a stage has more than ", comm::kLocalGroupInFlightMax - 1,
+      " gradient buckets; make ",
+      base::FieldName<&pipeline::BucketOptions::bucket_bytes>(), " larger"));
 }
 
 // The contexts of all ranks, with one group for the whole job and one for each
@@ -130,9 +116,10 @@ absl::StatusOr<std::shared_ptr<const Checkpoint>> OpenStart(
   TROUPE_ASSIGN_OR_RETURN(Checkpoint checkpoint,
                           Checkpoint::Open(files, *latest));
   if (checkpoint.state().seed != spec.seed) {
-    return absl::InvalidArgumentError(absl::StrCat(
+    return base::FieldError<&JobSpec::seed>(absl::StrCat(
         *latest, " was written with seed ", checkpoint.state().seed,
-        ", this job has ", spec.seed, "; set train.seed to go on with it"));
+        ", this job has ", spec.seed, "; set ",
+        base::FieldName<&JobSpec::seed>(), " to go on with it"));
   }
   return std::make_shared<const Checkpoint>(std::move(checkpoint));
 }
@@ -182,7 +169,7 @@ absl::StatusOr<std::shared_ptr<const pipeline::Plan>> MakeJobPlan(
       pipeline::Plan plan,
       pipeline::MakePlan(options, spec.model, sample.input_shape, input,
                          spec.device));
-  TROUPE_RETURN_IF_ERROR(CheckSize(plan));
+  TROUPE_RETURN_IF_ERROR(CheckBuckets(plan));
   return std::make_shared<const pipeline::Plan>(std::move(plan));
 }
 

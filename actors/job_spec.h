@@ -21,6 +21,7 @@
 #include <memory>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "actors/trace.h"
@@ -91,6 +92,10 @@ struct JobSpec {
   // Where actions and collectives are noted; null: nowhere. Outlives the job.
   TraceSink* trace = nullptr;
 };
+
+// The checks that need neither model nor data: how long, and how many ranks.
+// Job::Start() makes them first. Errors blame the field (base/field_error.h).
+absl::Status CheckNumbers(const JobSpec& spec);
 
 }  // namespace troupe::actors
 

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/check.h"
+#include "base/field_error.h"
 #include "data/cifar10.h"
 #include "data/glyphs.h"
 #include "data/image_dataset.h"
@@ -23,6 +24,9 @@ constexpr std::int64_t kSyntheticTest = 256;
 // Of every 10 images of MNIST's t10k files, where they serve as both splits.
 constexpr std::int64_t kTrainTenths = 8;
 
+constexpr auto kTrainCount = &DatasetOptions::train_count;
+constexpr auto kTestCount = &DatasetOptions::test_count;
+
 std::int64_t CountOr(std::int64_t count, std::int64_t otherwise) {
   return count == 0 ? otherwise : count;
 }
@@ -37,14 +41,16 @@ Transforms PixelTransforms(const DatasetOptions& options,
   return transforms;
 }
 
-// The first `count` of images [begin, end), or all of those for 0.
-absl::StatusOr<DatasetPtr> Take(const ByteImages& images, std::int64_t begin,
-                                std::int64_t end, const char* key,
-                                std::int64_t count, Transforms transforms) {
+// The first options.*kCount of images [begin, end), or all of those for 0.
+template <auto kCount>
+absl::StatusOr<DatasetPtr> Take(const DatasetOptions& options,
+                                const ByteImages& images, std::int64_t begin,
+                                std::int64_t end, Transforms transforms) {
+  const std::int64_t count = options.*kCount;
   if (count > end - begin) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(key, " (", count, ") is more than the ", end - begin,
-                     " samples that the files have for it"));
+    return base::FieldError<kCount>(absl::StrCat(
+        base::FieldName<kCount>(), " = ", count, " is more than the ",
+        end - begin, " samples that the files have for it"));
   }
   TROUPE_ASSIGN_OR_RETURN(
       ByteImages taken,
@@ -52,12 +58,14 @@ absl::StatusOr<DatasetPtr> Take(const ByteImages& images, std::int64_t begin,
   return MakeImageDataset(std::move(taken), std::move(transforms));
 }
 
-// A split of generated data; errors begin with `key`, its number of samples.
-absl::StatusOr<DatasetPtr> Generated(const char* key,
-                                     absl::StatusOr<DatasetPtr> made) {
+// A split of generated data. Its errors are about the number of samples, or
+// where `kOthers` are given, about the sizes there.
+template <auto kCount, auto... kOthers>
+absl::StatusOr<DatasetPtr> Generated(absl::StatusOr<DatasetPtr> made) {
   if (made.ok()) return made;
-  return absl::Status(made.status().code(),
-                      absl::StrCat(key, ": ", made.status().message()));
+  return base::WithFields<kCount, kOthers...>(absl::Status(
+      made.status().code(),
+      absl::StrCat(base::FieldName<kCount>(), ": ", made.status().message())));
 }
 
 absl::StatusOr<DataSplits> OpenGlyphs(const DatasetOptions& options) {
@@ -67,13 +75,11 @@ absl::StatusOr<DataSplits> OpenGlyphs(const DatasetOptions& options) {
       PixelTransforms(options, {kGlyphMean}, {kGlyphStddev});
   DataSplits splits;
   glyphs.count = CountOr(options.train_count, kGlyphTrain);
-  TROUPE_ASSIGN_OR_RETURN(
-      splits.train,
-      Generated("train_count", MakeGlyphDataset(glyphs, "train", transforms)));
+  TROUPE_ASSIGN_OR_RETURN(splits.train, Generated<kTrainCount>(MakeGlyphDataset(
+                                            glyphs, "train", transforms)));
   glyphs.count = CountOr(options.test_count, kGlyphTest);
-  TROUPE_ASSIGN_OR_RETURN(
-      splits.test,
-      Generated("test_count", MakeGlyphDataset(glyphs, "test", transforms)));
+  TROUPE_ASSIGN_OR_RETURN(splits.test, Generated<kTestCount>(MakeGlyphDataset(
+                                           glyphs, "test", transforms)));
   return splits;
 }
 
@@ -90,17 +96,18 @@ absl::StatusOr<DataSplits> OpenMnist(const DatasetOptions& options) {
                             ReadMnist(options.path, MnistPart::kTrain));
     TROUPE_ASSIGN_OR_RETURN(
         splits.train,
-        Take(train, 0, static_cast<std::int64_t>(train.labels.size()),
-             "train_count", options.train_count, transforms));
+        Take<kTrainCount>(options, train, 0,
+                          static_cast<std::int64_t>(train.labels.size()),
+                          transforms));
   } else {
     test_begin = count * kTrainTenths / 10;
-    TROUPE_ASSIGN_OR_RETURN(splits.train,
-                            Take(test, 0, test_begin, "train_count",
-                                 options.train_count, transforms));
+    TROUPE_ASSIGN_OR_RETURN(
+        splits.train,
+        Take<kTrainCount>(options, test, 0, test_begin, transforms));
   }
-  TROUPE_ASSIGN_OR_RETURN(splits.test,
-                          Take(test, test_begin, count, "test_count",
-                               options.test_count, transforms));
+  TROUPE_ASSIGN_OR_RETURN(
+      splits.test,
+      Take<kTestCount>(options, test, test_begin, count, transforms));
   return splits;
 }
 
@@ -120,11 +127,14 @@ absl::StatusOr<DataSplits> OpenCifar10(const DatasetOptions& options) {
   DataSplits splits;
   TROUPE_ASSIGN_OR_RETURN(
       splits.train,
-      Take(train, 0, static_cast<std::int64_t>(train.labels.size()),
-           "train_count", options.train_count, augmented));
+      Take<kTrainCount>(options, train, 0,
+                        static_cast<std::int64_t>(train.labels.size()),
+                        augmented));
   TROUPE_ASSIGN_OR_RETURN(
-      splits.test, Take(test, 0, static_cast<std::int64_t>(test.labels.size()),
-                        "test_count", options.test_count, transforms));
+      splits.test,
+      Take<kTestCount>(options, test, 0,
+                       static_cast<std::int64_t>(test.labels.size()),
+                       transforms));
   return splits;
 }
 
@@ -138,11 +148,15 @@ absl::StatusOr<DataSplits> OpenSynthetic(const DatasetOptions& options) {
   synthetic.count = CountOr(options.train_count, kSyntheticTrain);
   TROUPE_ASSIGN_OR_RETURN(
       splits.train,
-      Generated("train_count", MakeSyntheticDataset(synthetic, "train")));
+      (Generated<kTrainCount, &DatasetOptions::input_shape,
+                 &DatasetOptions::num_classes, &DatasetOptions::target_dim>(
+          MakeSyntheticDataset(synthetic, "train"))));
   synthetic.count = CountOr(options.test_count, kSyntheticTest);
   TROUPE_ASSIGN_OR_RETURN(
       splits.test,
-      Generated("test_count", MakeSyntheticDataset(synthetic, "test")));
+      (Generated<kTestCount, &DatasetOptions::input_shape,
+                 &DatasetOptions::num_classes, &DatasetOptions::target_dim>(
+          MakeSyntheticDataset(synthetic, "test"))));
   return splits;
 }
 
@@ -160,17 +174,33 @@ constexpr Kind kKinds[] = {
     {"synthetic", /*reads_files=*/false, /*has_images=*/false, OpenSynthetic},
 };
 
+// Null where there is none of that name.
+const Kind* FindKind(const std::string& name) {
+  for (const Kind& kind : kKinds) {
+    if (name == kind.name) return &kind;
+  }
+  return nullptr;
+}
+
+template <auto kCount>
+absl::Status CheckCount(const DatasetOptions& options) {
+  if (options.*kCount >= 0) return absl::OkStatus();
+  return base::FieldError<kCount>(
+      absl::StrCat(base::FieldName<kCount>(), " = ", options.*kCount,
+                   ": must be at least 0, which means all"));
+}
+
 // Files of one folder may still be of two data sets.
 absl::Status CheckSplits(const char* kind, const DataSplits& splits) {
   const Dataset& train = *splits.train;
   const Dataset& test = *splits.test;
   if (train.size() < 1 || test.size() < 1) {
-    return absl::InvalidArgumentError(absl::StrCat(
+    return base::FieldError<&DatasetOptions::path>(absl::StrCat(
         "dataset \"", kind, "\" has ", train.size(), " training and ",
         test.size(), " test samples here; it needs at least one of each"));
   }
   if (!(train.spec() == test.spec())) {
-    return absl::InvalidArgumentError(absl::StrCat(
+    return base::FieldError<&DatasetOptions::path>(absl::StrCat(
         "dataset \"", kind, "\" has training samples ", train.spec().ToString(),
         " and test samples ", test.spec().ToString(),
         " here; give files of one data set"));
@@ -188,35 +218,44 @@ std::vector<std::string> DatasetKinds() {
 
 std::map<std::string, std::string> DescribeData(const DatasetOptions& options) {
   std::map<std::string, std::string> data = {{"kind", options.kind}};
-  for (const Kind& kind : kKinds) {
-    if (options.kind != kind.name) continue;
-    if (!kind.reads_files) data["seed"] = absl::StrCat(options.seed);
-    if (kind.has_images) {
-      data["normalize"] = options.normalize ? "true" : "false";
-    }
+  const Kind* kind = FindKind(options.kind);
+  if (kind == nullptr) return data;
+  if (!kind->reads_files) data["seed"] = absl::StrCat(options.seed);
+  if (kind->has_images) {
+    data["normalize"] = options.normalize ? "true" : "false";
   }
   return data;
 }
 
+absl::Status DatasetOptions::Validate() const {
+  const Kind* found = FindKind(kind);
+  if (found == nullptr) {
+    return base::FieldError<&DatasetOptions::kind>(
+        absl::StrCat(base::FieldName<&DatasetOptions::kind>(), " = \"", kind,
+                     "\": must be one of \"",
+                     absl::StrJoin(DatasetKinds(), "\", \""), "\""));
+  }
+  if (found->reads_files && path.empty()) {
+    return base::FieldError<&DatasetOptions::kind, &DatasetOptions::path>(
+        absl::StrCat(base::FieldName<&DatasetOptions::kind>(), " = \"", kind,
+                     "\" needs ", base::FieldName<&DatasetOptions::path>(),
+                     ", the folder of its files"));
+  }
+  TROUPE_RETURN_IF_ERROR(CheckCount<kTrainCount>(*this));
+  return CheckCount<kTestCount>(*this);
+}
+
 absl::StatusOr<DataSplits> OpenDataset(const DatasetOptions& options) {
-  if (options.train_count < 0 || options.test_count < 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("train_count (", options.train_count, ") and test_count (",
-                     options.test_count, ") are not negative; 0 means all"));
+  TROUPE_RETURN_IF_ERROR(options.Validate());
+  const Kind& kind = *FindKind(options.kind);
+  absl::StatusOr<DataSplits> splits = kind.open(options);
+  if (!splits.ok()) {
+    return kind.reads_files
+               ? base::WithFields<&DatasetOptions::path>(splits.status())
+               : splits.status();
   }
-  for (const Kind& kind : kKinds) {
-    if (options.kind != kind.name) continue;
-    if (kind.reads_files && options.path.empty()) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "dataset \"", kind.name, "\" needs a path: the folder of its files"));
-    }
-    TROUPE_ASSIGN_OR_RETURN(DataSplits splits, kind.open(options));
-    TROUPE_RETURN_IF_ERROR(CheckSplits(kind.name, splits));
-    return splits;
-  }
-  return absl::InvalidArgumentError(
-      absl::StrCat("unknown dataset \"", options.kind, "\"; known are ",
-                   absl::StrJoin(DatasetKinds(), ", ")));
+  TROUPE_RETURN_IF_ERROR(CheckSplits(kind.name, *splits));
+  return splits;
 }
 
 }  // namespace troupe::data

@@ -24,6 +24,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "data/dataset.h"
 
@@ -43,6 +44,10 @@ struct DatasetOptions {
   nn::Shape input_shape = {10};
   std::int64_t num_classes = 10;  // 0: regression
   std::int64_t target_dim = 1;    // of regression
+
+  // What needs no file: a known kind, a path where it reads files, no negative
+  // counts. Errors blame the field (base/field_error.h).
+  absl::Status Validate() const;
 };
 
 struct DataSplits {
@@ -59,10 +64,10 @@ std::vector<std::string> DatasetKinds();
 std::map<std::string, std::string> DescribeData(const DatasetOptions& options);
 
 //   kInvalidArgument: unknown kind (the message lists them), no path, more
-//                     samples asked for than there are (the message then
-//                     begins with "train_count" or "test_count"), bad sizes,
-//                     a split that is empty or unlike the other.
+//                     samples asked for than there are, bad sizes, a split that
+//                     is empty or unlike the other.
 //   kNotFound and others: from the files; the message names file and offset.
+// Errors blame the field of `options` that they are about.
 absl::StatusOr<DataSplits> OpenDataset(const DatasetOptions& options);
 
 }  // namespace troupe::data

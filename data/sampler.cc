@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "base/field_error.h"
 #include "data/epoch_order.h"
 
 namespace troupe::data {
@@ -61,19 +62,28 @@ absl::StatusOr<std::int64_t> MicroBatchCount(std::int64_t global_batch_size,
   return global_batch_size / micro_batch_size;
 }
 
+absl::Status SamplerOptions::Validate() const {
+  const std::string samples = base::FieldName<&SamplerOptions::dataset_size>();
+  const std::string batch =
+      base::FieldName<&SamplerOptions::global_batch_size>();
+  if (dataset_size < 1 || global_batch_size < 1) {
+    return base::FieldError<&SamplerOptions::global_batch_size,
+                            &SamplerOptions::dataset_size>(
+        absl::StrCat(batch, " = ", global_batch_size, " and ", samples, " = ",
+                     dataset_size, ": must both be at least 1"));
+  }
+  if (drop_last && dataset_size < global_batch_size) {
+    return base::FieldError<&SamplerOptions::dataset_size,
+                            &SamplerOptions::global_batch_size>(absl::StrCat(
+        batch, " = ", global_batch_size, " is more than the ", dataset_size,
+        " samples of an epoch: no whole step is left; use at "
+        "most that"));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<Sampler> Sampler::Create(const SamplerOptions& options) {
-  if (options.dataset_size < 1 || options.global_batch_size < 1) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "a sampler needs at least one sample and one per step, not ",
-        options.dataset_size, " samples and a global_batch_size of ",
-        options.global_batch_size));
-  }
-  if (options.drop_last && options.dataset_size < options.global_batch_size) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("global_batch_size (", options.global_batch_size,
-                     ") is larger than the dataset (", options.dataset_size,
-                     " samples): with drop_last no step would be left"));
-  }
+  TROUPE_RETURN_IF_ERROR(options.Validate());
   return Sampler(options);
 }
 

@@ -54,6 +54,10 @@ struct SamplerOptions {
   bool drop_last = true;
   // What the samples are, by name ({"kind": "glyphs"}); empty: not said.
   std::map<std::string, std::string> data;
+
+  // kInvalidArgument: no samples, or with drop_last not enough for one step.
+  // Errors blame the field (base/field_error.h).
+  absl::Status Validate() const;
 };
 
 // A range of one epoch's order: the samples of one step.

@@ -6,37 +6,66 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/check.h"
+#include "base/field_error.h"
 #include "pipeline/partition.h"
 
 namespace troupe::pipeline {
 namespace {
 
-absl::Status CheckSizes(const PlanOptions& options, std::int64_t micro) {
+// A number that does not reach its limit, by the name of its field.
+template <auto kField>
+absl::Status AtLeast(std::int64_t least, const PlanOptions& options) {
+  const std::int64_t value = options.*kField;
+  if (value >= least) return absl::OkStatus();
+  return base::FieldError<kField>(absl::StrCat(
+      base::FieldName<kField>(), " = ", value, ": must be at least ", least));
+}
+
+// The next larger multiple of `unit`.
+std::int64_t NextMultiple(std::int64_t value, std::int64_t unit) {
+  return (value / unit + 1) * unit;
+}
+
+// A global batch splits evenly over the replicas and their micro-batches.
+absl::Status CheckBatches(const PlanOptions& options) {
+  const std::string global = base::FieldName<&PlanOptions::global_batch_size>();
+  const std::string micro = base::FieldName<&PlanOptions::micro_batch_size>();
+  const std::string dp = AxisFieldName("dp");
+  const std::int64_t samples = options.global_batch_size;
+  const std::int64_t width = options.mesh.dp();
+  if (options.micro_batch_size == 0) {
+    if (samples % width == 0) return absl::OkStatus();
+    return base::WithFields(
+        absl::InvalidArgumentError(
+            absl::StrCat(global, " = ", samples, " is not a multiple of ", dp,
+                         " = ", width, "; use ", NextMultiple(samples, width))),
+        {global, dp});
+  }
+  const std::int64_t unit = options.micro_batch_size * width;
+  if (samples % unit == 0) return absl::OkStatus();
+  return base::WithFields(
+      absl::InvalidArgumentError(absl::StrCat(
+          global, " = ", samples, " is not a multiple of ", micro, " * ", dp,
+          " = ", options.micro_batch_size, " * ", width, "; use ",
+          NextMultiple(samples, unit), ", or another ", micro)),
+      {micro, global, dp});
+}
+
+absl::Status CheckSizes(const PlanOptions& options) {
   const Mesh& mesh = options.mesh;
-  TROUPE_RETURN_IF_ERROR(mesh.Check());
-  if (static_cast<int>(options.cuts.size()) != mesh.pp() - 1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("mesh: pp=", mesh.pp(), " stages need ", mesh.pp() - 1,
-                     " cuts, got ", options.cuts.size()));
+  TROUPE_RETURN_IF_ERROR(WithAxisFields(mesh.Check(), mesh));
+  const int cuts = static_cast<int>(options.cuts.size());
+  if (cuts != mesh.pp() - 1) {
+    const std::string pp = AxisFieldName("pp");
+    const std::string name = base::FieldName<&PlanOptions::cuts>();
+    return base::WithFields(absl::InvalidArgumentError(absl::StrCat(
+                                pp, " = ", mesh.pp(), " stages need ",
+                                mesh.pp() - 1, " cuts, ", name, " has ", cuts)),
+                            {name, pp});
   }
-  if (options.global_batch_size < 1 || options.micro_batch_size < 0) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "global_batch_size is at least 1 and micro_batch_size at least 0, got ",
-        options.global_batch_size, " and ", options.micro_batch_size));
-  }
-  if (options.micro_batch_size == 0 &&
-      options.global_batch_size % mesh.dp() != 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("a global batch of ", options.global_batch_size,
-                     " samples does not split evenly over dp ", mesh.dp()));
-  }
-  if (options.global_batch_size % (micro * mesh.dp()) != 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("a global batch of ", options.global_batch_size,
-                     " samples is not a multiple of micro_batch_size ", micro,
-                     " x dp ", mesh.dp()));
-  }
-  return absl::OkStatus();
+  TROUPE_RETURN_IF_ERROR(AtLeast<&PlanOptions::global_batch_size>(1, options));
+  TROUPE_RETURN_IF_ERROR(AtLeast<&PlanOptions::micro_batch_size>(0, options));
+  return CheckBatches(options);
 }
 
 // The forward of one batch. A stage answers its predecessor as soon as it
@@ -113,8 +142,14 @@ absl::Status PlanStage(const PlanOptions& options,
                        const nn::ModelFactory& factory, int stage,
                        nn::Device device, nn::TensorSpec& input,
                        StagePlan& plan) {
-  TROUPE_ASSIGN_OR_RETURN(std::unique_ptr<nn::Module> module,
-                          BuildStage(factory, options.cuts, stage));
+  absl::StatusOr<std::unique_ptr<nn::Module>> built =
+      BuildStage(factory, options.cuts, stage);
+  if (!built.ok()) {
+    return options.cuts.empty()
+               ? built.status()
+               : base::WithFields<&PlanOptions::cuts>(built.status());
+  }
+  const std::unique_ptr<nn::Module> module = *std::move(built);
   nn::ShapeRecord record;
   TROUPE_ASSIGN_OR_RETURN(
       nn::Tensor output,
@@ -164,11 +199,11 @@ absl::StatusOr<Plan> MakePlan(const PlanOptions& options,
                               const nn::ModelFactory& factory,
                               const nn::Shape& input, nn::DType dtype,
                               nn::Device device) {
+  TROUPE_RETURN_IF_ERROR(CheckSizes(options));
   const int dp = options.mesh.dp();
   const std::int64_t micro = options.micro_batch_size > 0
                                  ? options.micro_batch_size
                                  : options.global_batch_size / dp;
-  TROUPE_RETURN_IF_ERROR(CheckSizes(options, micro));
   Plan plan;
   plan.mesh = options.mesh;
   plan.cuts = options.cuts;
@@ -197,6 +232,18 @@ absl::StatusOr<Plan> MakePlan(const PlanOptions& options,
     TROUPE_RETURN_IF_ERROR(Validate(stage_plan.evaluate));
   }
   return plan;
+}
+
+std::string AxisFieldName(absl::string_view axis) {
+  return absl::StrCat(base::FieldName<&PlanOptions::mesh>(), ".", axis);
+}
+
+absl::Status WithAxisFields(absl::Status status, const Mesh& mesh) {
+  std::vector<std::string> fields;
+  for (const Axis& axis : mesh.axes()) {
+    fields.push_back(AxisFieldName(axis.name));
+  }
+  return base::WithFields(std::move(status), fields);
 }
 
 std::int64_t Plan::parameter_elems() const {

@@ -9,8 +9,8 @@
 //       Plan plan, MakePlan(options, factory, {28, 28, 1}, dtype, device));
 //   plan.ToString();                // mesh, stages, buckets, tables
 //
-// Errors: kInvalidArgument that names the sizes that do not fit, or the module
-// whose shapes do not.
+// Errors: kInvalidArgument that names the sizes that do not fit and blames
+// their fields (base/field_error.h), or names the module whose shapes do not.
 
 #ifndef PIPELINE_PLAN_H_
 #define PIPELINE_PLAN_H_
@@ -21,7 +21,9 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "nn/modules/module.h"
 #include "pipeline/buckets.h"
 #include "pipeline/mesh.h"
@@ -56,6 +58,12 @@ struct PlanOptions {
   std::optional<nn::DType> grad_dtype;
   ReductionOptions reductions;
 };
+
+// What errors call the size of an axis of PlanOptions::mesh:
+// "PlanOptions.mesh.dp".
+std::string AxisFieldName(absl::string_view axis);
+// `status` with the axes of `mesh` as the fields to blame.
+absl::Status WithAxisFields(absl::Status status, const Mesh& mesh);
 
 // One stage: what each of its ranks holds and does.
 struct StagePlan {

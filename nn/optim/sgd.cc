@@ -1,28 +1,42 @@
 #include "nn/optim/sgd.h"
 
 #include <cmath>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/field_error.h"
 
 namespace troupe::nn {
+namespace {
+
+template <auto kField>
+absl::Status CheckFactor(const SgdOptions& options, bool may_be_negative) {
+  const double value = options.*kField;
+  const char* wanted = !std::isfinite(value)           ? "must be finite"
+                       : value < 0 && !may_be_negative ? "must be at least 0"
+                                                       : nullptr;
+  if (wanted == nullptr) return absl::OkStatus();
+  return base::FieldError<kField>(
+      absl::StrCat(base::FieldName<kField>(), " = ", value, ": ", wanted));
+}
+
+}  // namespace
 
 absl::Status SgdOptions::Validate() const {
-  const std::pair<const char*, double> values[] = {
-      {"lr", lr}, {"momentum", momentum}, {"weight_decay", weight_decay}};
-  for (const auto& [name, value] : values) {
-    if (!(value >= 0) || std::isinf(value)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("SGD: ", name, " is ", value, ", must be at least 0"));
-    }
-  }
-  if (!std::isfinite(dampening)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("SGD: dampening is ", dampening, ", must be finite"));
+  for (const absl::Status& status : {
+           CheckFactor<&SgdOptions::lr>(*this, /*may_be_negative=*/false),
+           CheckFactor<&SgdOptions::momentum>(*this, false),
+           CheckFactor<&SgdOptions::weight_decay>(*this, false),
+           CheckFactor<&SgdOptions::dampening>(*this, true),
+       }) {
+    if (!status.ok()) return status;
   }
   if (nesterov && (momentum <= 0 || dampening != 0)) {
-    return absl::InvalidArgumentError(
-        "SGD: nesterov needs momentum above 0 and dampening 0");
+    return base::FieldError<&SgdOptions::nesterov, &SgdOptions::momentum,
+                            &SgdOptions::dampening>(
+        absl::StrCat(base::FieldName<&SgdOptions::nesterov>(), " = true needs ",
+                     base::FieldName<&SgdOptions::momentum>(), " above 0 and ",
+                     base::FieldName<&SgdOptions::dampening>(), " = 0"));
   }
   for (const ParameterGroup& group : groups) {
     TROUPE_RETURN_IF_ERROR(group.Validate());

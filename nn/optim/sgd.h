@@ -45,7 +45,7 @@ struct SgdOptions {
 
   // kInvalidArgument as PyTorch: negative values; nesterov without momentum or
   // with dampening. And values that are not finite, and what the schedule and
-  // the groups refuse.
+  // the groups refuse. Errors blame the field (base/field_error.h).
   absl::Status Validate() const;
 };
 

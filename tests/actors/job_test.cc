@@ -322,11 +322,11 @@ TEST(JobTest, AJobHasStepsOrEpochs) {
   JobSpec spec = TinyCnnJob(1, 5);
   spec.epochs = 2;
   EXPECT_EQ(RunJob(spec).status().message(),
-            "JobSpec: steps is 5 and epochs is 2; set one of them");
+            "JobSpec.steps and JobSpec.epochs are both set; remove one");
   spec.steps = 0;
   spec.epochs = -1;
   EXPECT_EQ(RunJob(spec).status().message(),
-            "JobSpec: epochs is -1, at least 0");
+            "JobSpec.epochs = -1: must be at least 0");
 }
 
 TEST(JobTest, ResumingAFinishedJobEvaluatesAndEnds) {

@@ -290,7 +290,8 @@ TEST(SamplerTest, RefusesImpossibleOptions) {
   EXPECT_FALSE(Sampler::Create(Options(0, 1)).ok());
   EXPECT_FALSE(Sampler::Create(Options(1, 0)).ok());
   EXPECT_THAT(std::string(Sampler::Create(Options(4, 5)).status().message()),
-              HasSubstr("global_batch_size (5) is larger than the dataset (4"));
+              HasSubstr("SamplerOptions.global_batch_size = 5 is more than the "
+                        "4 samples of an epoch"));
   EXPECT_TRUE(Sampler::Create(Options(4, 5, /*drop_last=*/false)).ok());
 }
 

@@ -4,7 +4,9 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "base/field_error.h"
 #include "gtest/gtest.h"
 #include "nn/models/models.h"
 #include "nn/modules/linear.h"
@@ -197,25 +199,42 @@ TEST(PlanTest, EqualOptionsGiveEqualPlans) {
 
 TEST(PlanTest, SizesThatDoNotFit) {
   EXPECT_EQ(ErrorOf(Options(Mesh(3), 64)),
-            "a global batch of 64 samples does not split evenly over dp 3");
+            "PlanOptions.global_batch_size = 64 is not a multiple of "
+            "PlanOptions.mesh.dp = 3; use 66");
   EXPECT_EQ(ErrorOf(Options(Mesh(2), 64, 5)),
-            "a global batch of 64 samples is not a multiple of "
-            "micro_batch_size 5 x dp 2");
+            "PlanOptions.global_batch_size = 64 is not a multiple of "
+            "PlanOptions.micro_batch_size * PlanOptions.mesh.dp = 5 * 2; use "
+            "70, or another PlanOptions.micro_batch_size");
   EXPECT_EQ(ErrorOf(Options(Mesh(2), 0)),
-            "global_batch_size is at least 1 and micro_batch_size at least 0, "
-            "got 0 and 0");
+            "PlanOptions.global_batch_size = 0: must be at least 1");
   EXPECT_EQ(ErrorOf(Options(Mesh(2), 1)),
-            "a global batch of 1 samples does not split evenly over dp 2");
+            "PlanOptions.global_batch_size = 1 is not a multiple of "
+            "PlanOptions.mesh.dp = 2; use 2");
   EXPECT_EQ(ErrorOf(Options(Mesh(2), 64, -1)),
-            "global_batch_size is at least 1 and micro_batch_size at least 0, "
-            "got 64 and -1");
+            "PlanOptions.micro_batch_size = -1: must be at least 0");
   EXPECT_EQ(ErrorOf(Options(Mesh(0), 64)),
             "mesh: dp and pp are at least 1, got dp=0 pp=1");
   EXPECT_EQ(ErrorOf(Options(Mesh(1, 2), 64)),
-            "mesh: pp=2 stages need 1 cuts, got 0");
+            "PlanOptions.mesh.pp = 2 stages need 1 cuts, PlanOptions.cuts has "
+            "0");
   PlanOptions options = Options(Mesh(1, 1), 64);
   options.cuts = {3};
-  EXPECT_EQ(ErrorOf(options), "mesh: pp=1 stages need 0 cuts, got 1");
+  EXPECT_EQ(ErrorOf(options),
+            "PlanOptions.mesh.pp = 1 stages need 0 cuts, PlanOptions.cuts has "
+            "1");
+}
+
+TEST(PlanTest, ErrorsBlameTheirFields) {
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(base::FieldsOf(PlanOf(Options(Mesh(3), 64), LeNet).status()),
+            (Names{"PlanOptions.global_batch_size", "PlanOptions.mesh.dp"}));
+  EXPECT_EQ(base::FieldsOf(PlanOf(Options(Mesh(2), 64, 5), LeNet).status()),
+            (Names{"PlanOptions.micro_batch_size",
+                   "PlanOptions.global_batch_size", "PlanOptions.mesh.dp"}));
+  PlanOptions options = Options(Mesh(1, 2), 64);
+  options.cuts = {12};
+  EXPECT_EQ(base::FieldsOf(PlanOf(options, LeNet).status()),
+            Names{"PlanOptions.cuts"});
 }
 
 TEST(PlanTest, CutsThatDoNotFit) {

@@ -6,7 +6,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/field_error.h"
 #include "gtest/gtest.h"
+#include "tools/trainer/config_blame.h"
+#include "tools/trainer/config_keys.h"
 
 namespace troupe::tools {
 namespace {
@@ -197,20 +200,15 @@ TEST(Config, WrongTypes) {
 
 TEST(Config, ValuesOutOfRange) {
   EXPECT_EQ(TrainError("global_batch_size = 0"),
-            "run.toml:3: train.global_batch_size = 0: must be at least 1, such "
-            "as 128");
-  EXPECT_EQ(ErrorOf("[optimizer]\nlr = -0.1\n"),
-            "run.toml:2: optimizer.lr = -0.1: must be at least 0, such as 0.1");
-  EXPECT_EQ(ErrorOf("[optimizer]\nlr = nan\n"),
-            "run.toml:2: optimizer.lr = nan: must be at least 0, such as 0.1");
-  EXPECT_EQ(ErrorOf("[optimizer]\nlr = inf\n"),
-            "run.toml:2: optimizer.lr = inf: must be at most 1e+30, such as "
-            "0.1");
-  EXPECT_EQ(ErrorOf("[mesh]\ndp = 5000\n"),
-            "run.toml:2: mesh.dp = 5000: must be at most 256, such as 4");
+            "run.toml:3: train.global_batch_size = 0: must be at least 1");
+  EXPECT_EQ(ErrorOf(absl::StrCat(kShort, "[mesh]\ndp = 0\n")),
+            "run.toml:4: mesh: dp and pp are at least 1, got dp=0 pp=1");
+  EXPECT_EQ(ErrorOf(absl::StrCat(kShort, "[mesh]\ndp = 5000000\n")),
+            "run.toml:4: mesh: dp=5000000 pp=1 has more than 1048576 ranks");
   const Setting ranks = {kRanksSetting, "512", "--ranks"};
   EXPECT_EQ(ErrorOf(kShort, {ranks}),
-            "--ranks: mesh.dp = 512: must be at most 256, such as 4");
+            "--ranks: mesh dp=512 pp=1 has 512 ranks; one process has at most "
+            "256");
   EXPECT_EQ(ErrorOf("[model]\nkind = \"resnet\"\n"),
             "run.toml:2: model.kind = \"resnet\": must be one of \"lenet\", "
             "\"mlp\", \"linear\"");
@@ -249,8 +247,9 @@ TEST(Config, BatchesThatDoNotDivide) {
             "a multiple of train.micro_batch_size * mesh.dp = 10 * 2; use 80, "
             "or another train.micro_batch_size");
   EXPECT_EQ(ErrorOf(kShort, {Set("data.train_count", "63")}),
-            "--set data.train_count: data.train_count = 63 gives no whole step "
-            "of train.global_batch_size = 64; use at least 64");
+            "--set data.train_count: train.global_batch_size = 64 is more than "
+            "the 63 samples of an epoch: no whole step is left; use at most "
+            "that");
 }
 
 TEST(Config, StagesAndCuts) {
@@ -260,20 +259,24 @@ TEST(Config, StagesAndCuts) {
   EXPECT_EQ(ErrorOf(kShort, {Set("mesh.cuts", "3")}),
             "--set mesh.cuts: mesh.pp = 1 stages need 0 cuts, mesh.cuts has 1; "
             "the model has layers 0 to 11");
-  EXPECT_EQ(ErrorOf(kShort, {Set("mesh.pp", "3"), Set("mesh.cuts", "5,5")}),
-            "--set mesh.cuts: mesh.cuts = [5, 5] must ascend within 1 to 11, "
-            "the layers of model.kind = \"lenet\"");
-  EXPECT_EQ(ErrorOf(kShort, {Set("mesh.pp", "2"), Set("mesh.cuts", "12")}),
-            "--set mesh.cuts: mesh.cuts = [12] must ascend within 1 to 11, the "
-            "layers of model.kind = \"lenet\"");
+  EXPECT_EQ(
+      ErrorOf(kShort, {Set("mesh.pp", "3"), Set("mesh.cuts", "5,5")}),
+      "--set mesh.cuts: cut 5 is not inside the model: cuts ascend "
+      "between 1 and 11 for a Sequential of 12; the model has layers 0 to "
+      "11");
+  EXPECT_EQ(
+      ErrorOf(kShort, {Set("mesh.pp", "2"), Set("mesh.cuts", "12")}),
+      "--set mesh.cuts: cut 12 is not inside the model: cuts ascend "
+      "between 1 and 11 for a Sequential of 12; the model has layers 0 to "
+      "11");
 }
 
 TEST(Config, ModelAndDataFit) {
   EXPECT_EQ(
       ErrorOf(kShort, {Set("data.kind", "synthetic")}),
-      "--set data.kind: model.kind = \"lenet\" takes images of at least 16x16, "
-      "samples of data.kind = \"synthetic\" are [10]; use model.kind = "
-      "\"mlp\"");
+      "--set data.kind: model.kind = \"lenet\" does not take the samples of "
+      "data.kind = \"synthetic\": lenet takes images (H, W, C) of at least "
+      "16x16, got [10]; use model.kind = \"mlp\"");
   EXPECT_EQ(ErrorOf(kShort, {Set("data.kind", "mnist")}),
             "--set data.kind: data.kind = \"mnist\" needs data.path, the "
             "folder of its files");
@@ -284,14 +287,14 @@ TEST(Config, ModelAndDataFit) {
 
 TEST(Config, RanksFitOneProcess) {
   EXPECT_EQ(ErrorOf(kShort, {Set("mesh.dp", "32"), Set("mesh.pp", "16")}),
-            "--set mesh.dp: mesh.dp * mesh.pp = 32 * 16 = 512 ranks; one "
-            "process has at most 256");
+            "--set mesh.dp: mesh dp=32 pp=16 has 512 ranks; one process has at "
+            "most 256");
   const std::string file =
       "[train]\nsteps = 1\nglobal_batch_size = 256\n[mesh]\ndp = 256\n";
   EXPECT_EQ(Parsed(file).job.plan.mesh.dp(), 256);
   EXPECT_EQ(ErrorOf(file + "pp = 2\n"),
-            "run.toml:5: mesh.dp * mesh.pp = 256 * 2 = 512 ranks; one process "
-            "has at most 256");
+            "run.toml:5: mesh dp=256 pp=2 has 512 ranks; one process has at "
+            "most 256");
 }
 
 TEST(Config, SizesThatFitNoMachine) {
@@ -302,16 +305,69 @@ TEST(Config, SizesThatFitNoMachine) {
             "a product, such as [28, 28, 1]");
   EXPECT_EQ(ErrorOf("[train]\nsteps = 1\n[model]\nkind = \"mlp\"\nwidths = "
                     "[8, 200000, 100000]\n"),
-            "run.toml:5: a layer from 200000 to 100000 has more weights than "
-            "10000000000; make model.widths or the samples smaller");
+            "run.toml:5: a layer from 200000 to 100000 has 2e+10 weights, at "
+            "most 1e+10; make model.widths or the samples smaller");
   EXPECT_EQ(ErrorOf("[train]\nsteps = 1\n[model]\nkind = \"linear\"\n[data]\n"
                     "kind = \"synthetic\"\nnum_classes = 100000000\n"
                     "input_shape = [1000]\n"),
-            "run.toml:8: a layer from 1000 to 100000000 has more weights than "
-            "10000000000; make model.widths or the samples smaller");
+            "run.toml:8: a layer from 1000 to 100000000 has 1e+11 weights, at "
+            "most 1e+10; make model.widths or the samples smaller");
   EXPECT_EQ(ErrorOf(kShort, {Set("data.num_classes", "1000000000")}),
             "--set data.num_classes: data.num_classes = 1000000000: must be at "
             "most 1e+08, such as 0");
+}
+
+// What the layers below refuse, each at the key that set the value.
+TEST(Config, ErrorsOfLowerLayersNameTheKey) {
+  const auto with = [](const std::string& section, const std::string& line) {
+    return ErrorOf(absl::StrCat(kShort, "[", section, "]\n", line, "\n"));
+  };
+  EXPECT_EQ(with("optimizer", "lr = -0.1"),
+            "run.toml:4: optimizer.lr = -0.1: must be at least 0");
+  EXPECT_EQ(with("optimizer", "lr = nan"),
+            "run.toml:4: optimizer.lr = nan: must be finite");
+  EXPECT_EQ(with("optimizer", "weight_decay = inf"),
+            "run.toml:4: optimizer.weight_decay = inf: must be finite");
+  EXPECT_EQ(with("optimizer", "momentum = -1"),
+            "run.toml:4: optimizer.momentum = -1: must be at least 0");
+  EXPECT_EQ(with("data", "train_count = -1"),
+            "run.toml:4: data.train_count = -1: must be at least 0, which "
+            "means all");
+  EXPECT_EQ(TrainError("micro_batch_size = -2"),
+            "run.toml:3: train.micro_batch_size = -2: must be at least 0");
+  EXPECT_EQ(ErrorOf("[train]\nsteps = -1\n"),
+            "run.toml:2: train.steps = -1: must be at least 0");
+  EXPECT_EQ(with("mesh", "pp = 3"),
+            "run.toml:4: mesh.pp = 3 stages need 2 cuts, mesh.cuts has 0; the "
+            "model has layers 0 to 11");
+}
+
+// Every field that a key sets is found by the name that errors have for it.
+TEST(Config, EveryFieldLeadsBackToItsKey) {
+  LoadedConfig loaded;
+  loaded.file = "run.toml";
+  int line = 0;
+  for (const ConfigKey& key : ConfigKeys()) {
+    loaded.origins[key.name] = absl::StrCat("run.toml:", ++line);
+  }
+  for (const ConfigKey& key : ConfigKeys()) {
+    const absl::Status error = base::WithFields(
+        absl::NotFoundError(key.field.name() + " is not right"),
+        {key.field.name()});
+    EXPECT_EQ(AtKeys(loaded, error),
+              absl::NotFoundError(absl::StrCat(loaded.Where(key.name), ": ",
+                                               key.name, " is not right")));
+  }
+}
+
+TEST(Config, ErrorsThatBlameNoKeyStayAsTheyAre) {
+  const LoadedConfig loaded;
+  const absl::Status unknown = base::WithFields(
+      absl::InvalidArgumentError("Wheel.spokes = -1"), {"Wheel.spokes"});
+  EXPECT_EQ(AtKeys(loaded, unknown), unknown);
+  EXPECT_EQ(AtKeys(loaded, absl::InternalError("a bug")),
+            absl::InternalError("a bug"));
+  EXPECT_TRUE(AtKeys(loaded, absl::OkStatus()).ok());
 }
 
 TEST(Config, Optimizer) {

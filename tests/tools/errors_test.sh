@@ -29,11 +29,11 @@ fails_with 1 'trainer: --set data.path: broken/t10k-*' \
   train --config=tiny.toml --set data.kind=mnist --set data.path=broken
 
 # A number of samples is blamed where it was set.
-fails_with 2 'trainer: --set data.test_count: test_count: glyphs come in sets of 1 to 16777216 samples, not 1000000000' \
+fails_with 2 'trainer: --set data.test_count: glyphs come in sets of 1 to 16777216 samples, not 1000000000' \
   train --config=tiny.toml --set data.kind=glyphs --set data.test_count=1000000000
-fails_with 2 'trainer: tiny.toml:7: train_count: synthetic data of * are more than the limit of 8589934592' \
+fails_with 2 'trainer: --set data.input_shape: data.train_count: synthetic data of * are more than the limit of 8589934592' \
   train --config=tiny.toml --set data.input_shape=100000000
-fails_with 2 'trainer: --ranks: mesh.dp = 512: must be at most 256, *' \
+fails_with 2 'trainer: --ranks: mesh dp=512 pp=1 has 512 ranks; one process has at most 256' \
   train --config=tiny.toml --ranks=512
 
 # A run that diverges.
@@ -62,7 +62,7 @@ quietly train --config=tiny.toml --set checkpoint.replace=true \
 [[ $(names_in saved) == step-00000010 ]] || die "left: $(names_in saved)"
 
 # A checkpoint that cannot be used.
-fails_with 2 'trainer: saved/step-00000010 was written with seed 0, this job has 1; *' \
+fails_with 2 'trainer: --set train.seed: saved/step-00000010 was written with seed 0, this job has 1; set train.seed to go on with it' \
   train --config=tiny.toml --resume --set train.seed=1
 fails_with 2 "trainer: saved/step-00000010: the data were of seed 0, this job's are of 3; go on with the same data, or start anew" \
   train --config=tiny.toml --resume --set data.seed=3

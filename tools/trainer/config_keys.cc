@@ -2,8 +2,8 @@
 
 #include "actors/job_spec.h"
 #include "actors/trace.h"
-#include "comm/local/local_group.h"
 #include "data/registry.h"
+#include "data/sampler.h"
 #include "nn/models/models.h"
 #include "nn/optim/sgd.h"
 #include "pipeline/plan.h"
@@ -40,7 +40,7 @@ constexpr KeyField kMeshDp = {
         return pipeline::Mesh(size, mesh.pp());
       });
     },
-    [] { return base::FieldName<&PlanOptions::mesh>(); },
+    [] { return pipeline::AxisFieldName("dp"); },
 };
 constexpr KeyField kMeshPp = {
     KeyType::kInteger,
@@ -52,12 +52,12 @@ constexpr KeyField kMeshPp = {
         return pipeline::Mesh(mesh.dp(), size);
       });
     },
-    [] { return base::FieldName<&PlanOptions::mesh>(); },
+    [] { return pipeline::AxisFieldName("pp"); },
 };
 
 constexpr double kCountMax = 1e15;
 constexpr double kEpochsMax = 1e9;
-constexpr double kRanksMax = comm::kLocalGroupSizeMax;
+constexpr double kIntMax = 2147483647;
 // Limit on one axis of samples and layers, and on a batch. Their products,
 // which CheckConfig() limits too, fit 64 bits.
 constexpr double kExtentMax = 1e8;
@@ -66,9 +66,14 @@ constexpr double kBytesMax = 1e12;
 constexpr KeyRule kAny;
 constexpr KeyRule kFromZero{0, kCountMax};
 constexpr KeyRule kFromOne{1, kCountMax};
-constexpr KeyRule kRanks{1, kRanksMax};
 constexpr KeyRule kExtent{1, kExtentMax};
 constexpr KeyRule kExtentOrNone{0, kExtentMax};
+
+constexpr KeyRule AtMost(double max) {
+  KeyRule rule;
+  rule.max = max;
+  return rule;
+}
 
 constexpr KeyRule OneOf(std::vector<std::string> (*choices)()) {
   KeyRule rule;
@@ -118,10 +123,11 @@ constexpr ConfigKey kKeys[] = {
      "the trainer is started in.",
      "\"data/mnist\""},
     {"data.train_count", Field<&C::data, &DatasetOptions::train_count>(),
-     kFromZero, "Use only the first so many training samples; 0 means all.",
-     "8000"},
+     AtMost(kCountMax),
+     "Use only the first so many training samples; 0 means all.", "8000",
+     base::FieldName<&data::SamplerOptions::dataset_size>},
     {"data.test_count", Field<&C::data, &DatasetOptions::test_count>(),
-     kFromZero, "Use only the first so many test samples; 0 means all.",
+     AtMost(kCountMax), "Use only the first so many test samples; 0 means all.",
      "2000"},
     {"data.seed", Field<&C::data, &DatasetOptions::seed>(), kFromZero,
      "Seed of generated data and of augmentation.", "1"},
@@ -146,18 +152,19 @@ constexpr ConfigKey kKeys[] = {
     {"data.prefetch", Field<&C::job, &JobSpec::prefetch_steps>(),
      KeyRule{1, 1024}, "Steps that loaders may be ahead of training.", "8"},
 
-    {"train.steps", Field<&C::job, &JobSpec::steps>(), kFromZero,
+    {"train.steps", Field<&C::job, &JobSpec::steps>(), AtMost(kCountMax),
      "Optimizer steps in all, those before a resume included. Set this or "
      "train.epochs; either on the command line goes over both in the file.",
      "2000"},
-    {"train.epochs", Field<&C::job, &JobSpec::epochs>(), KeyRule{0, kEpochsMax},
+    {"train.epochs", Field<&C::job, &JobSpec::epochs>(), AtMost(kEpochsMax),
      "Passes over the training samples. Set this or train.steps.", "5"},
     {"train.global_batch_size",
-     Field<&C::job, &JobSpec::plan, &PlanOptions::global_batch_size>(), kExtent,
-     "Samples of one optimizer step, over all replicas.", "128"},
+     Field<&C::job, &JobSpec::plan, &PlanOptions::global_batch_size>(),
+     AtMost(kExtentMax), "Samples of one optimizer step, over all replicas.",
+     "128", base::FieldName<&data::SamplerOptions::global_batch_size>},
     {"train.micro_batch_size",
      Field<&C::job, &JobSpec::plan, &PlanOptions::micro_batch_size>(),
-     kExtentOrNone,
+     AtMost(kExtentMax),
      "Samples of one forward of one stage, per rank; 0 means global_batch_size "
      "/ mesh.dp. Smaller ones accumulate gradients, and fill a pipeline.",
      "16"},
@@ -183,27 +190,27 @@ constexpr ConfigKey kKeys[] = {
      OneOf([] { return Names{"sgd"}; }),
      "The optimizer: stochastic gradient descent.", "\"sgd\""},
     {"optimizer.lr",
-     Field<&C::optimizer, &OptimizerConfig::sgd, &SgdOptions::lr>(),
-     KeyRule{0, 1e30}, "Learning rate.", "0.1"},
+     Field<&C::optimizer, &OptimizerConfig::sgd, &SgdOptions::lr>(), kAny,
+     "Learning rate.", "0.1"},
     {"optimizer.momentum",
-     Field<&C::optimizer, &OptimizerConfig::sgd, &SgdOptions::momentum>(),
-     KeyRule{0, 1e6}, "Momentum, as in torch.optim.SGD.", "0.9"},
+     Field<&C::optimizer, &OptimizerConfig::sgd, &SgdOptions::momentum>(), kAny,
+     "Momentum, as in torch.optim.SGD.", "0.9"},
     {"optimizer.dampening",
      Field<&C::optimizer, &OptimizerConfig::sgd, &SgdOptions::dampening>(),
-     KeyRule{0, 1e6}, "Share of the gradient kept out of the momentum.", "0.1"},
+     kAny, "Share of the gradient kept out of the momentum.", "0.1"},
     {"optimizer.weight_decay",
      Field<&C::optimizer, &OptimizerConfig::sgd, &SgdOptions::weight_decay>(),
-     KeyRule{0, 1e6},
-     "Factor of the parameters that is added to their gradients.", "1e-4"},
+     kAny, "Factor of the parameters that is added to their gradients.",
+     "1e-4"},
     {"optimizer.nesterov",
      Field<&C::optimizer, &OptimizerConfig::sgd, &SgdOptions::nesterov>(), kAny,
      "Nesterov's momentum; needs momentum and no dampening.", "true"},
 
-    {"mesh.dp", kMeshDp, kRanks,
+    {"mesh.dp", kMeshDp, AtMost(kIntMax),
      "Replicas of the model, which share each global batch. --ranks=N sets it "
      "to N / mesh.pp.",
      "4"},
-    {"mesh.pp", kMeshPp, kRanks,
+    {"mesh.pp", kMeshPp, AtMost(kIntMax),
      "Stages of the pipeline that a replica is cut into, one rank each.", "2"},
     {"mesh.cuts", Field<&C::job, &JobSpec::plan, &PlanOptions::cuts>(), kExtent,
      "Where stages begin: mesh.pp - 1 ascending numbers of the model's layers, "

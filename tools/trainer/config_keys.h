@@ -36,8 +36,8 @@ enum class KeyUnit {
 // What a value may be; checked when it is set. Limits that a lower layer checks
 // itself are not repeated here: its errors name the field, and so the key.
 struct KeyRule {
-  double min = std::numeric_limits<double>::lowest();
-  double max = std::numeric_limits<double>::max();
+  double min = -std::numeric_limits<double>::infinity();
+  double max = std::numeric_limits<double>::infinity();
   // For texts: those that are known. Null: any.
   std::vector<std::string> (*choices)() = nullptr;
   KeyUnit unit = KeyUnit::kPlain;
@@ -49,6 +49,9 @@ struct ConfigKey {
   KeyRule rule;
   const char* help;     // sentences
   const char* example;  // a value, as TOML
+  // The name of another field that gets the same value later on, for the errors
+  // of those who check it there. Null: none.
+  std::string (*copied_to)() = nullptr;
 
   absl::string_view section() const;
   absl::string_view key() const;  // without the section

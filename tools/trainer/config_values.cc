@@ -1,4 +1,5 @@
 #include <charconv>
+#include <cmath>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
@@ -140,11 +141,11 @@ struct RuleOf {
   }
   std::string operator()(bool) const { return ""; }
   std::string operator()(double value) const {
-    // Written so that NaN is outside.
-    if (!(value >= rule.min)) {
+    // A NaN is outside of all limits that there are.
+    if (!std::isinf(rule.min) && !(value >= rule.min)) {
       return absl::StrCat("must be at least ", rule.min);
     }
-    if (!(value <= rule.max)) {
+    if (!std::isinf(rule.max) && !(value <= rule.max)) {
       return absl::StrCat("must be at most ", rule.max);
     }
     return "";

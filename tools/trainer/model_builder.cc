@@ -32,9 +32,8 @@ absl::StatusOr<std::unique_ptr<nn::Sequential>> MakeModel(
     auto model = nn::MakeLeNet(spec.input_shape, outputs, options);
     if (model.ok()) return model;
     return absl::InvalidArgumentError(absl::StrCat(
-        "model.kind = \"lenet\" takes images of at least 16x16, samples of "
-        "data.kind = \"",
-        config.data.kind, "\" are ", spec.input_shape.ToString(),
+        "model.kind = \"lenet\" does not take the samples of data.kind = \"",
+        config.data.kind, "\": ", model.status().message(),
         "; use model.kind = \"mlp\""));
   }
   if (config.model.kind == "linear") {

@@ -3,9 +3,11 @@
 #include <memory>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "data/sampler.h"
 #include "nn/ops/loss.h"
 #include "nn/optim/sgd.h"
+#include "tools/trainer/config_blame.h"
 #include "tools/trainer/model_builder.h"
 
 namespace troupe::tools {
@@ -23,13 +25,10 @@ absl::StatusOr<actors::JobSpec> BuildSpec(const LoadedConfig& loaded,
                                           base::FileSystem& files) {
   const TrainerConfig& config = loaded.config;
   actors::JobSpec spec = config.job;
-  const std::int64_t batch = spec.plan.global_batch_size;
-  if (batch > splits.train->size()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        loaded.Where("train.global_batch_size"),
-        ": train.global_batch_size = ", batch, " is more than the ",
-        splits.train->size(), " training samples; use at most that"));
-  }
+  data::SamplerOptions sampler;
+  sampler.dataset_size = splits.train->size();
+  sampler.global_batch_size = spec.plan.global_batch_size;
+  TROUPE_RETURN_IF_ERROR(AtKeys(loaded, sampler.Validate()));
   // CheckConfig() has made the same model before.
   spec.model = [config] { return MakeModel(config).value(); };
   spec.loss = splits.train->spec().is_classification()

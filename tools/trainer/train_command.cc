@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
@@ -16,6 +15,7 @@
 #include "actors/trace.h"
 #include "base/check.h"
 #include "tools/trainer/command_line.h"
+#include "tools/trainer/config_blame.h"
 #include "tools/trainer/model_builder.h"
 #include "tools/trainer/run_observer.h"
 #include "tools/trainer/spec_builder.h"
@@ -77,7 +77,7 @@ class Run {
   absl::Status OpenData() {
     absl::StatusOr<data::DataSplits> splits =
         data::OpenDataset(loaded_.config.data);
-    if (!splits.ok()) return DataError(splits.status());
+    if (!splits.ok()) return AtKeys(loaded_, splits.status());
     TROUPE_ASSIGN_OR_RETURN(spec_, BuildSpec(loaded_, *splits, files_));
     return absl::OkStatus();
   }
@@ -114,7 +114,10 @@ class Run {
   }
 
   absl::Status Start() {
-    TROUPE_ASSIGN_OR_RETURN(job_, actors::Job::Start(spec_, observer_.get()));
+    absl::StatusOr<std::unique_ptr<actors::Job>> job =
+        actors::Job::Start(spec_, observer_.get());
+    if (!job.ok()) return AtKeys(loaded_, job.status());
+    job_ = *std::move(job);
     return absl::OkStatus();
   }
 
@@ -135,27 +138,6 @@ class Run {
   Stopper& stopper() { return stopper_; }
 
  private:
-  // An error about a number of samples begins with that option's name.
-  const char* KeyOf(const absl::Status& data_error) const {
-    const std::pair<const char*, const char*> counts[] = {
-        {"train_count", "data.train_count"}, {"test_count", "data.test_count"}};
-    for (const auto& [option, key] : counts) {
-      if (absl::StartsWith(data_error.message(), option) &&
-          loaded_.IsSet(key)) {
-        return key;
-      }
-    }
-    const std::string& kind = loaded_.config.data.kind;
-    const char* key = kind == "synthetic" ? "data.input_shape" : "data.path";
-    return kind != "glyphs" && loaded_.IsSet(key) ? key : "data.kind";
-  }
-
-  absl::Status DataError(const absl::Status& status) const {
-    return absl::Status(
-        status.code(),
-        absl::StrCat(loaded_.Where(KeyOf(status)), ": ", status.message()));
-  }
-
   void PrintSummary(const actors::JobResult& result) {
     Summary summary;
     summary.first_step = observer_->first_step();

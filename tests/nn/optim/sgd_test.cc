@@ -176,7 +176,7 @@ TEST(SgdOptions, RefusesWhatPyTorchRefuses) {
     EXPECT_EQ(wrong.Validate().code(), absl::StatusCode::kInvalidArgument);
   }
   EXPECT_EQ(SgdOptions{-0.5}.Validate().message(),
-            "SGD: lr is -0.5, must be at least 0");
+            "SgdOptions.lr = -0.5: must be at least 0");
 }
 
 // Parameter and momentum after three steps, updated in these parts of a bucket
