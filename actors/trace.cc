@@ -1,8 +1,5 @@
 #include "actors/trace.h"
 
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
 #include <map>
 #include <set>
 #include <utility>
@@ -149,16 +146,9 @@ std::string ChromeTrace::ToJson() const {
   return document.dump();
 }
 
-absl::Status ChromeTrace::WriteFile(const std::string& path) const {
-  const std::string json = ToJson();
-  std::FILE* file = std::fopen(path.c_str(), "w");
-  const bool written =
-      file != nullptr &&
-      std::fwrite(json.data(), 1, json.size(), file) == json.size();
-  const bool closed = file != nullptr && std::fclose(file) == 0;
-  if (written && closed) return absl::OkStatus();
-  return absl::UnavailableError(absl::StrCat("cannot write the trace to ", path,
-                                             ": ", std::strerror(errno)));
+absl::Status ChromeTrace::WriteFile(base::FileSystem& files,
+                                    const std::string& path) const {
+  return base::WriteWholeFile(files, path, ToJson());
 }
 
 }  // namespace troupe::actors

@@ -4,7 +4,7 @@
 //   ChromeTrace trace({/*first_step=*/10, /*steps=*/2});  // of this run
 //   spec.trace = &trace;
 //   ... run the job ...
-//   absl::Status status = trace.WriteFile("trace.json");  // ui.perfetto.dev
+//   absl::Status status = trace.WriteFile(files, "trace.json");
 //
 // A sink stamps events itself, so that those who report need no clock; the
 // simulator's sink keeps them to check its invariants.
@@ -23,6 +23,7 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "base/file_system.h"
 #include "pipeline/schedule.h"
 
 namespace troupe::actors {
@@ -82,8 +83,9 @@ class ChromeTrace : public TraceSink {
   bool IsEmpty() const;
 
   std::string ToJson() const;
-  //   the file system's error, naming `path`.
-  absl::Status WriteFile(const std::string& path) const;
+  // For ui.perfetto.dev. Errors are those of `files` and name `path`.
+  absl::Status WriteFile(base::FileSystem& files,
+                         const std::string& path) const;
 
  private:
   struct Stamped {

@@ -1,5 +1,5 @@
-// Files and folders as checkpoints use them, behind an interface, so that a
-// test can fill the disk at any write.
+// Files and folders behind an interface, so that a test can fill the disk at
+// any write and break it at any read.
 //
 //   PosixFileSystem files;
 //   TROUPE_ASSIGN_OR_RETURN(std::unique_ptr<WritableFile> file,
@@ -113,13 +113,20 @@ absl::Status FileError(int error, absl::string_view verb,
 absl::Status ExchangeByRenames(FileSystem& files, const std::string& a,
                                const std::string& b);
 
-// A whole file of at most `bytes_max` bytes.
+// A whole file of at most `bytes_max` bytes, as text or as bytes.
+//   kResourceExhausted: it is larger.
 absl::StatusOr<std::string> ReadWholeFile(FileSystem& files,
                                           const std::string& path,
                                           std::int64_t bytes_max);
+absl::StatusOr<std::vector<std::uint8_t>> ReadBytes(FileSystem& files,
+                                                    const std::string& path,
+                                                    std::int64_t bytes_max);
 // Creates, appends, syncs and closes.
 absl::Status WriteWholeFile(FileSystem& files, const std::string& path,
                             absl::string_view contents);
+
+// "folder/name"; `name` alone where the folder is empty.
+std::string JoinPath(absl::string_view folder, absl::string_view name);
 
 }  // namespace troupe::base
 

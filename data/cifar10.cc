@@ -5,7 +5,6 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
-#include "data/file.h"
 
 namespace troupe::data {
 namespace {
@@ -66,15 +65,16 @@ absl::Status ParseCifar10(absl::Span<const std::uint8_t> bytes,
   return absl::OkStatus();
 }
 
-absl::StatusOr<ByteImages> ReadCifar10(const std::string& folder,
+absl::StatusOr<ByteImages> ReadCifar10(base::FileSystem& files,
+                                       const std::string& folder,
                                        Cifar10Part part) {
-  const std::string below = JoinPath(folder, kSubfolder);
-  const std::string& where = FileExists(below) ? below : folder;
+  const std::string below = base::JoinPath(folder, kSubfolder);
+  const std::string& where = files.Exists(below) ? below : folder;
   ByteImages images;
   for (const std::string& file : FilesOf(part)) {
-    const std::string path = JoinPath(where, file);
+    const std::string path = base::JoinPath(where, file);
     TROUPE_ASSIGN_OR_RETURN(const std::vector<std::uint8_t> bytes,
-                            ReadFile(path, kCifar10BytesMax));
+                            base::ReadBytes(files, path, kCifar10BytesMax));
     TROUPE_RETURN_IF_ERROR(ParseCifar10(bytes, path, images));
   }
   return images;

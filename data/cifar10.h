@@ -1,7 +1,8 @@
 // CIFAR-10 in its binary version: records of one label and 3072 pixels.
 //
-//   TROUPE_ASSIGN_OR_RETURN(ByteImages train,
-//                           ReadCifar10("data/cifar", Cifar10Part::kTrain));
+//   TROUPE_ASSIGN_OR_RETURN(
+//       ByteImages train,
+//       ReadCifar10(files, "data/cifar", Cifar10Part::kTrain));
 //   MakeImageDataset(std::move(train),
 //                    {RandomShift(4, seed), RandomMirror(seed), ToFloat(),
 //                     Normalize(Cifar10Mean(), Cifar10Stddev())});
@@ -22,6 +23,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "base/file_system.h"
 #include "data/image_dataset.h"
 
 namespace troupe::data {
@@ -29,10 +31,11 @@ namespace troupe::data {
 constexpr std::int64_t kCifar10Classes = 10;
 constexpr std::int64_t kCifar10Side = 32;           // pixels
 constexpr std::int64_t kCifar10RecordBytes = 3073;  // label, R, G, B planes
-// Of one file: 100,000 records, ten times what the real ones have.
+// Limit on one file: 100,000 records, ten times what the real ones have.
 constexpr std::int64_t kCifar10BytesMax = 100000 * kCifar10RecordBytes;
 
-// Per channel, of the 50,000 training images, pixels in [0, 1].
+// Mean and deviation of each channel of the 50,000 training images, pixels in
+// [0, 1].
 std::vector<float> Cifar10Mean();
 std::vector<float> Cifar10Stddev();
 
@@ -48,7 +51,8 @@ enum class Cifar10Part {
 absl::Status ParseCifar10(absl::Span<const std::uint8_t> bytes,
                           absl::string_view name, ByteImages& images);
 
-absl::StatusOr<ByteImages> ReadCifar10(const std::string& folder,
+absl::StatusOr<ByteImages> ReadCifar10(base::FileSystem& files,
+                                       const std::string& folder,
                                        Cifar10Part part);
 
 }  // namespace troupe::data

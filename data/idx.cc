@@ -7,7 +7,6 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
-#include "data/file.h"
 #include "data/gzip.h"
 
 namespace troupe::data {
@@ -146,9 +145,11 @@ absl::StatusOr<IdxFile> ParseIdxFile(std::vector<std::uint8_t> bytes,
   return file;
 }
 
-absl::StatusOr<IdxFile> ReadIdx(const std::string& path) {
-  TROUPE_ASSIGN_OR_RETURN(std::vector<std::uint8_t> bytes,
-                          ReadFile(path, kIdxBytesMax + kHeaderBytesMax));
+absl::StatusOr<IdxFile> ReadIdx(base::FileSystem& files,
+                                const std::string& path) {
+  TROUPE_ASSIGN_OR_RETURN(
+      std::vector<std::uint8_t> bytes,
+      base::ReadBytes(files, path, kIdxBytesMax + kHeaderBytesMax));
   return ParseIdxFile(std::move(bytes), path);
 }
 

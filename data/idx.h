@@ -1,8 +1,9 @@
 // IDX, the format of MNIST's files: arrays of bytes with up to four axes.
 //
 //   TROUPE_ASSIGN_OR_RETURN(IdxFile file,
-//   ReadIdx("train-images-idx3-ubyte.gz")); file.array.shape; // [60000, 28,
-//   28] file.array.values;                   // row-major, views file.bytes
+//                           ReadIdx(files, "train-images-idx3-ubyte.gz"));
+//   file.array.shape;    // [60000, 28, 28]
+//   file.array.values;   // row-major, views file.bytes
 //
 // Layout, big-endian: 0, 0, type (8: unsigned byte), number of axes R; R
 // extents of 4 bytes; the values. Source: Y. LeCun, "The MNIST database",
@@ -20,12 +21,13 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "base/file_system.h"
 #include "nn/tensor/shape.h"
 
 namespace troupe::data {
 
 constexpr int kIdxRankMax = 4;
-// Of one array, after inflating.
+// Limit on the bytes of one array, after inflating.
 constexpr std::int64_t kIdxBytesMax = std::int64_t{1} << 30;
 
 struct IdxArray {
@@ -56,8 +58,9 @@ struct IdxFile {
 absl::StatusOr<IdxFile> ParseIdxFile(std::vector<std::uint8_t> bytes,
                                      const std::string& path);
 
-// ParseIdxFile() of a file; errors of ReadFile() too.
-absl::StatusOr<IdxFile> ReadIdx(const std::string& path);
+// ParseIdxFile() of a file; errors of base::ReadBytes() too.
+absl::StatusOr<IdxFile> ReadIdx(base::FileSystem& files,
+                                const std::string& path);
 
 }  // namespace troupe::data
 

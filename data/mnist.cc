@@ -3,7 +3,6 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
-#include "data/file.h"
 
 namespace troupe::data {
 namespace {
@@ -12,11 +11,11 @@ constexpr char kImages[] = "images-idx3-ubyte";
 constexpr char kLabels[] = "labels-idx1-ubyte";
 
 // The file of `part`, plain if it exists, else with ".gz".
-std::string PathOf(const std::string& folder, MnistPart part,
-                   const char* what) {
+std::string PathOf(base::FileSystem& files, const std::string& folder,
+                   MnistPart part, const char* what) {
   const char* prefix = part == MnistPart::kTrain ? "train-" : "t10k-";
-  const std::string plain = JoinPath(folder, absl::StrCat(prefix, what));
-  return FileExists(plain) ? plain : plain + ".gz";
+  const std::string plain = base::JoinPath(folder, absl::StrCat(prefix, what));
+  return files.Exists(plain) ? plain : plain + ".gz";
 }
 
 }  // namespace
@@ -55,16 +54,18 @@ absl::StatusOr<ByteImages> JoinMnist(const IdxFile& images,
   return joined;
 }
 
-bool HasMnist(const std::string& folder, MnistPart part) {
-  return FileExists(PathOf(folder, part, kImages));
+bool HasMnist(base::FileSystem& files, const std::string& folder,
+              MnistPart part) {
+  return files.Exists(PathOf(files, folder, part, kImages));
 }
 
-absl::StatusOr<ByteImages> ReadMnist(const std::string& folder,
+absl::StatusOr<ByteImages> ReadMnist(base::FileSystem& files,
+                                     const std::string& folder,
                                      MnistPart part) {
   TROUPE_ASSIGN_OR_RETURN(const IdxFile images,
-                          ReadIdx(PathOf(folder, part, kImages)));
+                          ReadIdx(files, PathOf(files, folder, part, kImages)));
   TROUPE_ASSIGN_OR_RETURN(const IdxFile labels,
-                          ReadIdx(PathOf(folder, part, kLabels)));
+                          ReadIdx(files, PathOf(files, folder, part, kLabels)));
   return JoinMnist(images, labels);
 }
 

@@ -1,7 +1,7 @@
 // MNIST, and whatever has its layout (Fashion-MNIST, KMNIST): two IDX files.
 //
 //   TROUPE_ASSIGN_OR_RETURN(ByteImages all,
-//                           ReadMnist("data/mnist", MnistPart::kTest));
+//                           ReadMnist(files, "data/mnist", MnistPart::kTest));
 //   TROUPE_ASSIGN_OR_RETURN(ByteImages train, TakeImages(all, 0, 8000));
 //   MakeImageDataset(std::move(train),
 //                    {ToFloat(), Normalize({kMnistMean}, {kMnistStddev})});
@@ -15,13 +15,15 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "base/file_system.h"
 #include "data/idx.h"
 #include "data/image_dataset.h"
 
 namespace troupe::data {
 
 constexpr std::int64_t kMnistClasses = 10;
-// Of the 60,000 training images, pixels in [0, 1]; the numbers everyone uses.
+// Mean and deviation of the 60,000 training images, pixels in [0, 1]; the
+// numbers everyone uses.
 constexpr float kMnistMean = 0.1307f;
 constexpr float kMnistStddev = 0.3081f;
 
@@ -38,10 +40,12 @@ absl::StatusOr<ByteImages> JoinMnist(const IdxFile& images,
                                      const IdxFile& labels);
 
 // Whether `folder` has the images of `part`.
-bool HasMnist(const std::string& folder, MnistPart part);
+bool HasMnist(base::FileSystem& files, const std::string& folder,
+              MnistPart part);
 
 // Reads both files of `part`. kNotFound names the file looked for.
-absl::StatusOr<ByteImages> ReadMnist(const std::string& folder, MnistPart part);
+absl::StatusOr<ByteImages> ReadMnist(base::FileSystem& files,
+                                     const std::string& folder, MnistPart part);
 
 }  // namespace troupe::data
 

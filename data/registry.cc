@@ -21,7 +21,8 @@ constexpr std::int64_t kGlyphTrain = 16384;
 constexpr std::int64_t kGlyphTest = 2048;
 constexpr std::int64_t kSyntheticTrain = 1024;
 constexpr std::int64_t kSyntheticTest = 256;
-// Of every 10 images of MNIST's t10k files, where they serve as both splits.
+// So many of every 10 images of MNIST's t10k files train, where these serve as
+// both splits.
 constexpr std::int64_t kTrainTenths = 8;
 
 constexpr auto kTrainCount = &DatasetOptions::train_count;
@@ -86,14 +87,16 @@ absl::StatusOr<DataSplits> OpenGlyphs(const DatasetOptions& options) {
 absl::StatusOr<DataSplits> OpenMnist(const DatasetOptions& options) {
   const Transforms transforms =
       PixelTransforms(options, {kMnistMean}, {kMnistStddev});
-  TROUPE_ASSIGN_OR_RETURN(const ByteImages test,
-                          ReadMnist(options.path, MnistPart::kTest));
+  TROUPE_ASSIGN_OR_RETURN(
+      const ByteImages test,
+      ReadMnist(*options.files, options.path, MnistPart::kTest));
   const std::int64_t count = static_cast<std::int64_t>(test.labels.size());
   DataSplits splits;
   std::int64_t test_begin = 0;
-  if (HasMnist(options.path, MnistPart::kTrain)) {
-    TROUPE_ASSIGN_OR_RETURN(const ByteImages train,
-                            ReadMnist(options.path, MnistPart::kTrain));
+  if (HasMnist(*options.files, options.path, MnistPart::kTrain)) {
+    TROUPE_ASSIGN_OR_RETURN(
+        const ByteImages train,
+        ReadMnist(*options.files, options.path, MnistPart::kTrain));
     TROUPE_ASSIGN_OR_RETURN(
         splits.train,
         Take<kTrainCount>(options, train, 0,
@@ -120,10 +123,12 @@ absl::StatusOr<DataSplits> OpenCifar10(const DatasetOptions& options) {
                      {RandomShift(/*pixels_max=*/4, options.seed),
                       RandomMirror(options.seed)});
   }
-  TROUPE_ASSIGN_OR_RETURN(const ByteImages train,
-                          ReadCifar10(options.path, Cifar10Part::kTrain));
-  TROUPE_ASSIGN_OR_RETURN(const ByteImages test,
-                          ReadCifar10(options.path, Cifar10Part::kTest));
+  TROUPE_ASSIGN_OR_RETURN(
+      const ByteImages train,
+      ReadCifar10(*options.files, options.path, Cifar10Part::kTrain));
+  TROUPE_ASSIGN_OR_RETURN(
+      const ByteImages test,
+      ReadCifar10(*options.files, options.path, Cifar10Part::kTest));
   DataSplits splits;
   TROUPE_ASSIGN_OR_RETURN(
       splits.train,
@@ -248,7 +253,10 @@ absl::Status DatasetOptions::Validate() const {
 absl::StatusOr<DataSplits> OpenDataset(const DatasetOptions& options) {
   TROUPE_RETURN_IF_ERROR(options.Validate());
   const Kind& kind = *FindKind(options.kind);
-  absl::StatusOr<DataSplits> splits = kind.open(options);
+  base::PosixFileSystem disk;
+  DatasetOptions with_files = options;
+  if (options.files == nullptr) with_files.files = &disk;
+  absl::StatusOr<DataSplits> splits = kind.open(with_files);
   if (!splits.ok()) {
     return kind.reads_files
                ? base::WithFields<&DatasetOptions::path>(splits.status())

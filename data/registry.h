@@ -26,6 +26,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/file_system.h"
 #include "data/dataset.h"
 
 namespace troupe::data {
@@ -44,6 +45,8 @@ struct DatasetOptions {
   nn::Shape input_shape = {10};
   std::int64_t num_classes = 10;  // 0: regression
   std::int64_t target_dim = 1;    // of regression
+  // Where the files are; null: the real disk. Used by OpenDataset() alone.
+  base::FileSystem* files = nullptr;
 
   // What needs no file: a known kind, a path where it reads files, no negative
   // counts. Errors blame the field (base/field_error.h).
@@ -59,8 +62,8 @@ struct DataSplits {
 std::vector<std::string> DatasetKinds();
 
 // What tells these samples from others of as many, for checkpoints: {"kind":
-// "glyphs", "normalize": "true", "seed": "0"}. Without the path, which may
-// change, and the number of test samples; a sampler knows that of the others.
+// "glyphs", "normalize": "true", "seed": "0"}. The path is not part of it,
+// since it may change, nor are the numbers of samples: a sampler knows those.
 std::map<std::string, std::string> DescribeData(const DatasetOptions& options);
 
 //   kInvalidArgument: unknown kind (the message lists them), no path, more

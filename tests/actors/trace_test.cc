@@ -2,6 +2,8 @@
 
 #include "actors/trace.h"
 
+#include <errno.h>
+
 #include <map>
 #include <set>
 #include <string>
@@ -12,6 +14,7 @@
 #include "nlohmann/json.hpp"
 #include "nn/models/models.h"
 #include "tests/actors/test_job.h"
+#include "tests/base/faulty_file_system.h"
 
 namespace troupe::actors {
 namespace {
@@ -28,7 +31,8 @@ TEST(ChromeTraceTest, ShowsReductionsDuringBackward) {
   spec.trace = &trace;
   ASSERT_TRUE(RunJob(spec).ok());
   const std::string path = FreshFolder("trace") + "/trace.json";
-  ASSERT_TRUE(trace.WriteFile(path).ok());
+  base::PosixFileSystem files;
+  ASSERT_TRUE(trace.WriteFile(files, path).ok());
   const Json events = Json::parse(FileBytes(path))["traceEvents"];
 
   // Backward's end, by (rank, step); and what was launched before it.
@@ -124,11 +128,19 @@ TEST(ChromeTraceTest, CountsWhatItDrops) {
 }
 
 TEST(ChromeTraceTest, AFileThatCannotBeWrittenIsNamed) {
-  ChromeTrace trace({});
-  const absl::Status status = trace.WriteFile("/nowhere/trace.json");
-  EXPECT_EQ(status.message(),
-            "cannot write the trace to /nowhere/trace.json: No such file or "
-            "directory");
+  const ChromeTrace trace({});
+  base::FaultyFileSystem files;
+  EXPECT_EQ(trace.WriteFile(files, "/nowhere/trace.json").message(),
+            "cannot create /nowhere/trace.json: No such file or directory; "
+            "check the path");
+  const std::string path = testing::TempDir() + "/trace.json";
+  files.FailAt(files.changes() + 1, ENOSPC);
+  EXPECT_EQ(trace.WriteFile(files, path).message(),
+            "cannot append " + path +
+                ": No space left on device; free space there or write to "
+                "another disk");
+  EXPECT_TRUE(trace.WriteFile(files, path).ok());
+  EXPECT_EQ(*base::ReadWholeFile(files, path, 1 << 20), trace.ToJson());
 }
 
 }  // namespace

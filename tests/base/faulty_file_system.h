@@ -3,25 +3,28 @@
 //   FaultyFileSystem files;
 //   files.FailAt(7, ENOSPC);          // the 7th change fails, once
 //   files.CrashAt(7);                 // it and all later ones do nothing
+//   files.FailReadAt(2, EIO);         // the third read fails, once
 //   ... use it ...
 //   EXPECT_TRUE(files.failed());      // the plan was reached
 //
 // Changes are counted from 0: Create, Append, Sync, Close, CreateFolder,
 // SyncFolder, Rename, Exchange, RemoveAll. A failing Append writes the first
 // half, as a full disk does. Syncs are counted but do not wait for the disk.
+// Reads are counted apart: Open, ReadAt, List.
 
 #ifndef TESTS_BASE_FAULTY_FILE_SYSTEM_H_
 #define TESTS_BASE_FAULTY_FILE_SYSTEM_H_
 
 #include <errno.h>
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "base/file_system.h"
 #include "base/check.h"
+#include "base/file_system.h"
 
 namespace troupe::base {
 
@@ -37,9 +40,14 @@ class FaultyFileSystem : public FileSystem {
     error_ = EIO;
     crash_ = true;
   }
+  void FailReadAt(int read, int error) {
+    read_at_ = read;
+    read_error_ = error;
+  }
   bool failed() const { return failed_; }
-  // So far.
+  // Numbers of changes and reads so far.
   int changes() const { return changes_; }
+  int reads() const { return reads_; }
   // One line each: "append out/a.safetensors", for comparing whole.
   const std::vector<std::string>& log() const { return log_; }
 
@@ -59,7 +67,10 @@ class FaultyFileSystem : public FileSystem {
   }
   absl::StatusOr<std::unique_ptr<ReadableFile>> Open(
       const std::string& path) override {
-    return real_.Open(path);
+    TROUPE_RETURN_IF_ERROR(Read(path));
+    TROUPE_ASSIGN_OR_RETURN(std::unique_ptr<ReadableFile> file,
+                            real_.Open(path));
+    return std::make_unique<FaultyReadableFile>(*this, path, std::move(file));
   }
   absl::Status CreateFolder(const std::string& path) override {
     TROUPE_RETURN_IF_ERROR(Change("create folder", path));
@@ -70,6 +81,7 @@ class FaultyFileSystem : public FileSystem {
   }
   absl::StatusOr<std::vector<std::string>> List(
       const std::string& path) override {
+    TROUPE_RETURN_IF_ERROR(Read(path));
     return real_.List(path);
   }
   bool Exists(const std::string& path) override { return real_.Exists(path); }
@@ -111,6 +123,30 @@ class FaultyFileSystem : public FileSystem {
     std::unique_ptr<WritableFile> file_;
   };
 
+  class FaultyReadableFile : public ReadableFile {
+   public:
+    FaultyReadableFile(FaultyFileSystem& owner, std::string path,
+                       std::unique_ptr<ReadableFile> file)
+        : owner_(owner), path_(std::move(path)), file_(std::move(file)) {}
+    std::int64_t size() const override { return file_->size(); }
+    absl::Status ReadAt(std::int64_t offset,
+                        absl::Span<char> into) const override {
+      TROUPE_RETURN_IF_ERROR(owner_.Read(path_));
+      return file_->ReadAt(offset, into);
+    }
+
+   private:
+    FaultyFileSystem& owner_;
+    const std::string path_;
+    std::unique_ptr<ReadableFile> file_;
+  };
+
+  absl::Status Read(const std::string& path) {
+    if (reads_++ != read_at_) return absl::OkStatus();
+    failed_ = true;
+    return FileError(read_error_, "read", path);
+  }
+
   absl::Status Change(const char* verb, const std::string& path) {
     log_.push_back(std::string(verb) + " " + path);
     const int change = changes_++;
@@ -125,8 +161,11 @@ class FaultyFileSystem : public FileSystem {
   int at_ = -1;
   int error_ = 0;
   bool crash_ = false;
+  int read_at_ = -1;
+  int read_error_ = 0;
   bool failed_ = false;
   int changes_ = 0;
+  std::atomic<int> reads_{0};
   std::vector<std::string> log_;
 };
 

@@ -1,7 +1,9 @@
 #include "base/file_system.h"
 
 #include <errno.h>
+#include <sys/stat.h>
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -130,6 +132,41 @@ TEST_F(FileSystemTest, ErrorsSayWhatWhereAndWhatToDo) {
             absl::ResourceExhaustedError(
                 "cannot write a: File too large; raise the limit on file sizes "
                 "(ulimit -f)"));
+}
+
+TEST_F(FileSystemTest, WholeFilesAreTextOrBytes) {
+  const std::string file = root_ + "/bytes";
+  ASSERT_TRUE(WriteWholeFile(files_, file, "a\xff").ok());
+  EXPECT_EQ(*ReadWholeFile(files_, file, 2), "a\xff");
+  EXPECT_EQ(*ReadBytes(files_, file, 2), (std::vector<std::uint8_t>{97, 255}));
+  EXPECT_EQ(ReadBytes(files_, file, 1).status().code(),
+            absl::StatusCode::kResourceExhausted);
+}
+
+TEST_F(FileSystemTest, APipeIsNoFile) {
+  const std::string pipe = root_ + "/pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_EQ(ReadBytes(files_, pipe, 10).status().message(),
+            "cannot read " + pipe + ": it is not a file; check the path");
+}
+
+TEST(JoinPathTest, TakesNoFolderAndATrailingSlash) {
+  EXPECT_EQ(JoinPath("a", "b"), "a/b");
+  EXPECT_EQ(JoinPath("a/", "b"), "a/b");
+  EXPECT_EQ(JoinPath("", "b"), "b");
+}
+
+TEST_F(FileSystemTest, ReadsFailWhenPlanned) {
+  const std::string file = root_ + "/a";
+  FaultyFileSystem faulty;
+  ASSERT_TRUE(WriteWholeFile(faulty, file, "text").ok());
+  for (int read : {0, 1}) {  // open, read
+    faulty.FailReadAt(faulty.reads() + read, EIO);
+    EXPECT_EQ(ReadWholeFile(faulty, file, 4).status().message(),
+              "cannot read " + file + ": Input/output error; check the disk");
+  }
+  EXPECT_TRUE(faulty.failed());
+  EXPECT_EQ(*ReadWholeFile(faulty, file, 4), "text");
 }
 
 TEST_F(FileSystemTest, FaultsComeWhenPlanned) {

@@ -2,6 +2,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/base/faulty_file_system.h"
 #include "tests/data/test_util.h"
 
 namespace troupe::data {
@@ -55,18 +56,24 @@ TEST(Cifar10Test, SaysWhatIsWrong) {
 }
 
 TEST(Cifar10Test, ReadsFoldersEitherWay) {
+  base::FaultyFileSystem files;
   const std::string folder = MakeTempFolder();
   for (int i = 1; i <= 5; ++i) {
     WriteFile(folder, "data_batch_" + std::to_string(i) + ".bin",
               Record(static_cast<std::uint8_t>(i), 1, 2, 3));
   }
-  const auto train = ReadCifar10(folder, Cifar10Part::kTrain);
+  const auto train = ReadCifar10(files, folder, Cifar10Part::kTrain);
   ASSERT_TRUE(train.ok()) << train.status();
   EXPECT_THAT(train->labels, ElementsAre(1, 2, 3, 4, 5));
-  const absl::Status missing = ReadCifar10(folder, Cifar10Part::kTest).status();
+  const absl::Status missing =
+      ReadCifar10(files, folder, Cifar10Part::kTest).status();
   EXPECT_EQ(missing.code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(std::string(missing.message()),
               HasSubstr(folder + "/test_batch.bin"));
+  files.FailReadAt(files.reads() + 3, EIO);
+  EXPECT_EQ(ReadCifar10(files, folder, Cifar10Part::kTrain).status().message(),
+            "cannot read " + folder +
+                "/data_batch_2.bin: Input/output error; check the disk");
 }
 
 }  // namespace

@@ -67,11 +67,12 @@ TEST(IdxTest, RefusesImpossibleSizesWithoutMemory) {
 }
 
 TEST(IdxTest, ReadsFilesPlainAndPacked) {
+  base::PosixFileSystem files;
   const std::string folder = MakeTempFolder();
   const Bytes bytes = MakeIdx({2, 2}, {9, 8, 7, 6});
   for (const std::string& path : {WriteFile(folder, "a", bytes),
                                   WriteFile(folder, "a.gz", Gzip(bytes))}) {
-    const auto file = ReadIdx(path);
+    const auto file = ReadIdx(files, path);
     ASSERT_TRUE(file.ok()) << file.status();
     EXPECT_EQ(file->path, path);
     EXPECT_THAT(file->array.values, ElementsAre(9, 8, 7, 6));

@@ -4,6 +4,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/base/faulty_file_system.h"
 #include "tests/data/test_util.h"
 
 namespace troupe::data {
@@ -49,19 +50,40 @@ TEST(MnistTest, SaysWhatDoesNotFit) {
 }
 
 TEST(MnistTest, FindsPlainAndPackedFiles) {
+  base::PosixFileSystem files;
   const std::string folder = MakeTempFolder();
-  EXPECT_FALSE(HasMnist(folder, MnistPart::kTest));
+  EXPECT_FALSE(HasMnist(files, folder, MnistPart::kTest));
   WriteFile(folder, "t10k-images-idx3-ubyte", MakeIdx({1, 2, 2}, {1, 2, 3, 4}));
   WriteFile(folder, "t10k-labels-idx1-ubyte.gz", Gzip(MakeIdx({1}, {5})));
-  EXPECT_TRUE(HasMnist(folder, MnistPart::kTest));
-  EXPECT_FALSE(HasMnist(folder, MnistPart::kTrain));
-  const auto images = ReadMnist(folder, MnistPart::kTest);
+  EXPECT_TRUE(HasMnist(files, folder, MnistPart::kTest));
+  EXPECT_FALSE(HasMnist(files, folder, MnistPart::kTrain));
+  const auto images = ReadMnist(files, folder, MnistPart::kTest);
   ASSERT_TRUE(images.ok()) << images.status();
   EXPECT_THAT(images->labels, ElementsAre(5));
-  const absl::Status missing = ReadMnist(folder, MnistPart::kTrain).status();
+  const absl::Status missing =
+      ReadMnist(files, folder, MnistPart::kTrain).status();
   EXPECT_EQ(missing.code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(std::string(missing.message()),
               HasSubstr(folder + "/train-images-idx3-ubyte.gz"));
+}
+
+TEST(MnistTest, EveryReadMayFail) {
+  const std::string folder = MakeTempFolder();
+  WriteFile(folder, "t10k-images-idx3-ubyte", MakeIdx({1, 2, 2}, {1, 2, 3, 4}));
+  WriteFile(folder, "t10k-labels-idx1-ubyte.gz", Gzip(MakeIdx({1}, {5})));
+  base::FaultyFileSystem counted;
+  ASSERT_TRUE(ReadMnist(counted, folder, MnistPart::kTest).ok());
+  EXPECT_EQ(counted.reads(), 4);  // two files, opened and read
+  for (int read = 0; read < counted.reads(); ++read) {
+    base::FaultyFileSystem faulty;
+    faulty.FailReadAt(read, EIO);
+    const char* file =
+        read < 2 ? "/t10k-images-idx3-ubyte" : "/t10k-labels-idx1-ubyte.gz";
+    EXPECT_EQ(ReadMnist(faulty, folder, MnistPart::kTest).status().message(),
+              "cannot read " + folder + file +
+                  ": Input/output error; check the disk");
+    EXPECT_TRUE(faulty.failed());
+  }
 }
 
 TEST(MnistTest, ReadsTheRealOne) {
@@ -69,7 +91,8 @@ TEST(MnistTest, ReadsTheRealOne) {
   if (folder.empty()) {
     GTEST_SKIP() << "no MNIST here: set TROUPE_DATA to the folder above mnist";
   }
-  const auto images = ReadMnist(folder, MnistPart::kTest);
+  base::PosixFileSystem files;
+  const auto images = ReadMnist(files, folder, MnistPart::kTest);
   ASSERT_TRUE(images.ok()) << images.status();
   EXPECT_EQ(images->shape, nn::Shape({28, 28, 1}));
   ASSERT_EQ(images->labels.size(), 10000u);

@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <fstream>
 
-#include "data/file.h"
+#include "base/file_system.h"
 #include "gtest/gtest.h"
 
 namespace troupe::data {
@@ -27,14 +27,14 @@ Filled FillFrom(const Dataset& dataset,
 }
 
 std::string MakeTempFolder() {
-  std::string folder = JoinPath(testing::TempDir(), "data_XXXXXX");
+  std::string folder = base::JoinPath(testing::TempDir(), "data_XXXXXX");
   EXPECT_NE(mkdtemp(folder.data()), nullptr) << folder;
   return folder;
 }
 
 std::string WriteFile(const std::string& folder, const std::string& name,
                       const Bytes& bytes) {
-  const std::string path = JoinPath(folder, name);
+  const std::string path = base::JoinPath(folder, name);
   std::ofstream file(path, std::ios::binary);
   file.write(reinterpret_cast<const char*>(bytes.data()),
              static_cast<std::streamsize>(bytes.size()));
@@ -72,8 +72,8 @@ Bytes MakeIdx(const std::vector<std::uint32_t>& extents, const Bytes& values) {
 std::string FindRealData(const std::string& name) {
   const char* given = std::getenv("TROUPE_DATA");
   if (given != nullptr) {
-    const std::string folder = JoinPath(given, name);
-    return FileExists(folder) ? folder : "";
+    const std::string folder = base::JoinPath(given, name);
+    return base::PosixFileSystem().Exists(folder) ? folder : "";
   }
   // Bazel links this file to the one in the source tree.
   char resolved[PATH_MAX];
@@ -81,7 +81,7 @@ std::string FindRealData(const std::string& name) {
   std::string above = resolved;
   while (!above.empty()) {
     const std::string folder = above + "/shared/data/" + name;
-    if (FileExists(folder)) return folder;
+    if (base::PosixFileSystem().Exists(folder)) return folder;
     above.resize(above.rfind('/'));
   }
   return "";

@@ -20,7 +20,7 @@ fails_with 2 'trainer: --ranks: train.global_batch_size = 16 is not a multiple o
 [[ ! -e saved ]] || die "a folder was made for a run that never began"
 
 # Data that cannot be read.
-fails_with 1 'trainer: --set data.path: none/t10k-images-idx3-ubyte.gz: no such file; give the folder that holds the data' \
+fails_with 1 'trainer: --set data.path: cannot read none/t10k-images-idx3-ubyte.gz: No such file or directory; check the path' \
   train --config=tiny.toml --set data.kind=mnist --set data.path=none
 mkdir broken
 echo 'this is no image' >broken/t10k-images-idx3-ubyte

@@ -75,8 +75,9 @@ class Run {
 
   // The next three in this order: all that can fail before the first step.
   absl::Status OpenData() {
-    absl::StatusOr<data::DataSplits> splits =
-        data::OpenDataset(loaded_.config.data);
+    data::DatasetOptions options = loaded_.config.data;
+    options.files = &files_;
+    absl::StatusOr<data::DataSplits> splits = data::OpenDataset(options);
     if (!splits.ok()) return AtKeys(loaded_, splits.status());
     TROUPE_ASSIGN_OR_RETURN(spec_, BuildSpec(loaded_, *splits, files_));
     return absl::OkStatus();
@@ -129,7 +130,8 @@ class Run {
     TROUPE_RETURN_IF_ERROR(result.status());
     TROUPE_RETURN_IF_ERROR(observer_->status());
     if (trace_) {
-      TROUPE_RETURN_IF_ERROR(trace_->WriteFile(loaded_.config.trace.file));
+      TROUPE_RETURN_IF_ERROR(
+          trace_->WriteFile(files_, loaded_.config.trace.file));
     }
     PrintSummary(*result);
     return absl::OkStatus();
