@@ -188,7 +188,7 @@ class DisplayTest : public ::testing::Test {
 };
 
 TEST_F(DisplayTest, LinesEverySoManySteps) {
-  Display display({/*bar=*/false, /*columns=*/80, /*log_every=*/100}, Write());
+  Display display({/*bar=*/false, /*columns=*/{}, /*log_every=*/100}, Write());
   Progress p = Halfway();
   p.step = 639;
   display.ShowStep(p, 1);
@@ -205,7 +205,9 @@ TEST_F(DisplayTest, LinesEverySoManySteps) {
 }
 
 TEST_F(DisplayTest, ABarIsDrawnOverAndOver) {
-  Display display({/*bar=*/true, /*columns=*/80, /*log_every=*/100}, Write());
+  int columns = 80;
+  Display display({/*bar=*/true, [&] { return columns; }, /*log_every=*/100},
+                  Write());
   const Progress p = Halfway();
   const std::string bar = FormatBar(p, 79);
   display.Print("before");
@@ -215,6 +217,12 @@ TEST_F(DisplayTest, ABarIsDrawnOverAndOver) {
   display.ShowStep(p, 0.05);
   EXPECT_EQ(Shown(), "") << "ten times a second at most";
   display.ShowStep(p, 0.11);
+  EXPECT_EQ(Shown(), "\r\x1b[K" + bar);
+  columns = 60;
+  display.ShowStep(p, 0.22);
+  EXPECT_EQ(Shown(), "\r\x1b[K" + FormatBar(p, 59)) << "the window shrank";
+  columns = 80;
+  display.ShowStep(p, 0.33);
   EXPECT_EQ(Shown(), "\r\x1b[K" + bar);
   display.Print("between");
   EXPECT_EQ(Shown(), "\r\x1b[Kbetween\n" + bar);

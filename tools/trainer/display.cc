@@ -6,7 +6,7 @@ namespace troupe::tools {
 namespace {
 
 constexpr double kRedrawSeconds = 0.1;
-// To the start of the line, and nothing right of the cursor.
+// Moves the cursor to the start of the line and clears the line.
 constexpr char kClearLine[] = "\r\x1b[K";
 
 }  // namespace
@@ -29,7 +29,7 @@ void Display::ShowStep(const Progress& progress, double seconds) {
   if (!last && drawn_at_ >= 0 && seconds - drawn_at_ < kRedrawSeconds) return;
   drawn_at_ = seconds;
   // The last column stays free: some terminals wrap when it is filled.
-  bar_ = FormatBar(progress, options_.columns - 1);
+  bar_ = FormatBar(progress, options_.columns() - 1);
   write_(absl::StrCat(kClearLine, bar_));
 }
 

@@ -1,7 +1,7 @@
 // Shows a run: on a terminal one line that is drawn over and over, elsewhere a
 // line every so many steps; other messages go between.
 //
-//   Display display({/*bar=*/true, /*columns=*/80, /*log_every=*/100}, write);
+//   Display display({/*bar=*/true, columns, /*log_every=*/100}, write);
 //   display.Print("training lenet");
 //   display.ShowStep(progress, /*seconds=*/1.5);
 //   display.End();
@@ -27,7 +27,8 @@ class Display {
  public:
   struct Options {
     bool bar = false;
-    int columns = 80;              // of the terminal
+    // Width of the terminal, asked each time the bar is drawn: windows change.
+    std::function<int()> columns = [] { return 80; };
     std::int64_t log_every = 100;  // steps; without a bar
   };
   using Write = std::function<void(absl::string_view)>;

@@ -40,14 +40,18 @@ int Fail(const absl::Status& status, int exit_code) {
   return exit_code;
 }
 
+int TerminalColumns() {
+  winsize size = {};
+  const bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0;
+  return known && size.ws_col > 0 ? size.ws_col : kColumns;
+}
+
 Display::Options DisplayOptions(const LogConfig& config) {
   Display::Options options;
   options.bar = config.progress == "on" ||
                 (config.progress == "auto" && isatty(STDOUT_FILENO));
   options.log_every = config.every;
-  winsize size = {};
-  const bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0;
-  options.columns = known && size.ws_col > 0 ? size.ws_col : kColumns;
+  options.columns = TerminalColumns;
   return options;
 }
 
