@@ -32,7 +32,7 @@
 
 namespace troupe::data {
 
-// Which part of every global batch a rank takes.
+// The part of every global batch that a rank takes.
 struct Share {
   int rank = 0;
   int world = 1;

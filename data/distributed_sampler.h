@@ -46,7 +46,7 @@ class DistributedSampler {
   // This rank's samples of the epoch, num_samples() of them. O(dataset_size).
   std::vector<std::int64_t> Indices() const;
 
-  // Per rank and epoch; the same on every rank.
+  // Number of samples of a rank in an epoch; the same on every rank.
   std::int64_t num_samples() const;
 
  private:

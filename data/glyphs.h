@@ -33,7 +33,8 @@ namespace troupe::data {
 constexpr int kGlyphSide = 28;  // pixels
 constexpr std::int64_t kGlyphCountMax = 1 << 24;
 
-// Of the pixels in [0, 1], over the first 16,384 training samples of seed 0.
+// Mean and deviation of the pixels, in [0, 1], of the first 16,384 training
+// samples of seed 0.
 constexpr float kGlyphMean = 0.195f;
 constexpr float kGlyphStddev = 0.201f;
 

@@ -60,7 +60,7 @@ class Inflater {
   }
 
  private:
-  // After a member: another one, or the end.
+  // Called after a member: either another one begins or the bytes end.
   absl::Status EndMember() {
     if (read_ == bytes_.size()) {
       done_ = true;

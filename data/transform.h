@@ -1,8 +1,8 @@
 // What happens to an image between the file and the batch.
 //
 //   Transforms train = {RandomShift(/*pixels_max=*/4, seed),
-//   RandomMirror(seed),
-//                       ToFloat(), Normalize({0.49f}, {0.25f})};
+//                       RandomMirror(seed), ToFloat(),
+//                       Normalize({0.49f}, {0.25f})};
 //   TROUPE_ASSIGN_OR_RETURN(DatasetPtr d,
 //                           MakeTransformedDataset(raw, {Normalize({5},
 //                           {2})}));

@@ -198,7 +198,8 @@ class LocalCommunicator : public Communicator {
     return state_->Enter(rank_);
   }
 
-  // Of an operation of an aborted group, which may have finished before.
+  // The outcome of an operation of an aborted group; it may have finished
+  // before.
   absl::Status Outcome(std::uint64_t seq) const {
     return state_->finished(seq) ? absl::OkStatus() : state_->AwaitAbort();
   }

@@ -1,8 +1,7 @@
 // Two-dimensional convolution over images (torch.nn.Conv2d).
 //
 //   Conv2d conv(3, 6, Window2d{5, 5});        // weight [6, 3, 5, 5], bias [6]
-//   Tensor y = conv(ctx, x);                  // (N, 32, 32, 3) -> (N, 28, 28,
-//   6)
+//   Tensor y = conv(ctx, x);  // (N, 32, 32, 3) -> (N, 28, 28, 6)
 //
 // Default initialisation as PyTorch's: U(-1/sqrt(fan_in), 1/sqrt(fan_in)) with
 // fan_in = in_channels * kernel height * kernel width.

@@ -134,9 +134,9 @@ TEST(PlanTest, KnowsWhatEachStageHolds) {
   EXPECT_EQ(first.output, nn::Shape({8, 4, 4, 16}));
   EXPECT_EQ(plan->stages[1].input, first.output);
   EXPECT_EQ(plan->stages[1].output, nn::Shape({8, 10}));
-  // Of 8 images, two convolutions: 24x24x6 outputs of 25 products each, and
-  // 8x8x16 of 150; a product and its sum count as two, and so do the ReLU and
-  // the pooling of each output.
+  // The FLOPs of two convolutions of 8 images: 24x24x6 outputs of 25 products
+  // each, and 8x8x16 of 150; a product and its sum count as two, and so do the
+  // ReLU and the pooling of each output.
   EXPECT_EQ(first.flops, 2.0 * 8 * (24 * 24 * 6 * 26 + 8 * 8 * 16 * 151));
   // Ranks 0 and 1 hold the first stage, 2 and 3 the second.
   EXPECT_EQ(&plan->StageOf(1), &first);

@@ -15,13 +15,13 @@
 
 namespace troupe::bench {
 
-// As the kernel calls it; "unknown CPU" where it does not say.
+// The CPU's name in /proc/cpuinfo; "unknown CPU" where it has none.
 std::string CpuName();
 int CpuCores();
 
 // 1e9 operations a second of one core; a multiply-add counts as two.
 double F32PeakGflops();
-// By vdpbf16ps, where the CPU has it.
+// Measured with vdpbf16ps, where the CPU has that instruction.
 std::optional<double> Bf16PeakGflops();
 
 std::string DescribeCpu();

@@ -57,7 +57,7 @@ class Report {
   bool peer_missing_ = false;
 };
 
-// Of the middle two, the mean. CHECK-fails on an empty one.
+// The mean of the middle two where their number is even. CHECK-fails on none.
 double Median(std::vector<double> values);
 
 }  // namespace troupe::bench

@@ -1,7 +1,8 @@
 // What was asked for on the command line.
 //
-//   absl::StatusOr<Command> command = ParseCommandLine({argv + 1, argv +
-//   argc}); switch (command->kind) { ... }
+//   const std::vector<std::string> arguments(argv + 1, argv + argc);
+//   TROUPE_ASSIGN_OR_RETURN(Command command, ParseCommandLine(arguments));
+//   if (command.kind == CommandKind::kHelp) std::cout << GeneralHelp();
 //
 // Options are written --name=value or --name value.
 

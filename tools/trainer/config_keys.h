@@ -38,7 +38,7 @@ enum class KeyUnit {
 struct KeyRule {
   double min = -std::numeric_limits<double>::infinity();
   double max = std::numeric_limits<double>::infinity();
-  // For texts: those that are known. Null: any.
+  // The texts that are known; null where any text will do.
   std::vector<std::string> (*choices)() = nullptr;
   KeyUnit unit = KeyUnit::kPlain;
 };
@@ -59,7 +59,8 @@ struct ConfigKey {
   absl::string_view type() const;
 };
 
-// In the order of the documentation; keys of a section stand together.
+// All keys, in the order of the documentation. Those of a section stand
+// together.
 absl::Span<const ConfigKey> ConfigKeys();
 
 // One line on each section, in the order of the keys.
@@ -69,7 +70,7 @@ struct ConfigSection {
 };
 absl::Span<const ConfigSection> ConfigSections();
 
-// Null where there is none.
+// Returns null where no key has this name.
 const ConfigKey* FindKey(absl::string_view name);
 
 // The key of the table that `name`, "section.key", most likely means; empty

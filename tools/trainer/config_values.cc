@@ -23,7 +23,7 @@ struct Suffix {
   const char* text;
   std::int64_t bytes;
 };
-// Longest first: "MiB" ends in "B".
+// The longest come first, since "MiB" ends in "B".
 constexpr Suffix kSuffixes[] = {
     {"GiB", std::int64_t{1} << 30},
     {"MiB", std::int64_t{1} << 20},

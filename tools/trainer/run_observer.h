@@ -2,7 +2,7 @@
 //
 //   RunObserver observer(loaded.config, display, log, now);
 //   observer.OnFailure([&] { job->RequestStop(); });
-//   ... the job runs with it ...
+//   absl::StatusOr<actors::JobResult> result = RunJob(spec, &observer);
 //   observer.status();              // whether its own work succeeded
 //
 // Called from one thread at a time, the supervisor's.
@@ -55,10 +55,11 @@ class RunObserver : public actors::JobObserver {
 
   const absl::Status& status() const { return status_; }
   std::int64_t first_step() const { return first_step_; }
-  // Of a step, 1 after the first, once the job has started; from 1.
+  // The epoch that a step (1 after the first) belongs to, counted from 1. Valid
+  // once the job has started.
   std::int64_t EpochOf(std::int64_t step) const;
   const std::string& resumed_from() const { return resumed_from_; }
-  // By this run.
+  // Number of samples that this run has trained on.
   std::int64_t samples() const { return samples_; }
 
  private:

@@ -46,8 +46,8 @@ class Conditional : public nn::Module {
   nn::Linear& extra_;
 };
 
-// Of each rank's two micro-batches, the one with this number uses all
-// parameters.
+// Samples of which, in each rank, the micro-batch with this number uses all
+// parameters, and the other one does not.
 data::DatasetPtr Samples(int whole) {
   nn::CachingAllocator allocator;
   const nn::Shape shape = {kBatch * kSteps, kWidth};

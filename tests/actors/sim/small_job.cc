@@ -18,7 +18,8 @@ namespace {
 
 constexpr std::int64_t kIn = 4, kHidden = 6, kOut = 2;
 constexpr std::int64_t kSamples = 3 * kSmallJobBatch;
-// Of each global batch of 24, the samples whose number is not 2 modulo 3.
+// Number of counted samples in a global batch of 24: those whose number is not
+// 2 modulo 3.
 constexpr double kCounted = 16;
 
 // Small integers; a sample counts where its first target is even.

@@ -18,7 +18,7 @@
 namespace troupe::bench {
 namespace {
 
-// For the first step, and for the last one.
+// How much longer than its time the first step, or the last one, may take.
 constexpr absl::Duration kSlack = absl::Seconds(60);
 
 double Now() {
@@ -95,7 +95,8 @@ absl::StatusOr<double> StepsPerSecond(const actors::JobSpec& spec,
       seconds, " seconds are too short for a step; give a larger --seconds"));
 }
 
-// Of this program alone: getrusage() counts that of whoever started it, too.
+// Peak memory of this program alone: getrusage() counts that of whoever started
+// it, too.
 double PeakMemoryMiB() {
   std::ifstream status("/proc/self/status");
   std::string word;

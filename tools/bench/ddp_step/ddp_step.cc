@@ -205,7 +205,7 @@ class Bench {
     return time ? took.count() : answer;
   }
 
-  // Null without a peer, which is said once.
+  // Returns null without a peer, and says so once.
   Peer* PeerOf(int ranks) {
     if (python_.empty()) return nullptr;
     std::unique_ptr<Peer>& peer = peers_[ranks];

@@ -34,7 +34,7 @@ class DdpTable {
   // The row, added where there is none; it stays where it is.
   Figure& At(const std::string& name, int ranks, const std::string& unit,
              Better better);
-  // Null where there is none.
+  // Returns null where there is none.
   const Figure* Find(const std::string& name, int ranks) const;
   // One JSON object a row with the keys of ToJson() and: ours_median,
   // peer_median, ours_best, peer_best, rounds, f32_peak_gflops,
