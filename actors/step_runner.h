@@ -12,8 +12,8 @@
 //   }
 //
 // A step waits as plain code waits, through StrandWait (strand_wait.h): for
-// tensors of other stages, and for collectives. Meanwhile, from another stack of
-// the same thread, its owner calls CollectiveDone() and Deliver().
+// tensors of other stages, and for collectives. Meanwhile, from another stack
+// of the same thread, its owner calls CollectiveDone() and Deliver().
 //
 // The parts: a Chunk computes (chunk.h), a Reducer runs collectives
 // (reducer.h), a StepLoss adds up losses (step_loss.h), a StepTrace notes what
@@ -88,7 +88,8 @@ class StepRunner : private Chunk::Listener {
   //   kInvalidArgument: this rank's step receives no such tensor, or has it.
   absl::Status Deliver(const Transfer& transfer);
 
-  // Of the last step that ended: training over all ranks, evaluation over this one.
+  // Losses of the last step that ended: training over all ranks, evaluation
+  // over this one.
   LossBits loss() const {
     LossBits loss = loss_->bits();
     loss.skipped = chunk_->skipped() ? 1 : 0;

@@ -10,13 +10,14 @@
 //   }
 //
 // Strands with a thread each spin in RunInline(), and look into their mailbox
-// only where news is expected, so that nothing switches unless it waits. Strands
-// that share one thread (the simulator's) would wait for ever in this way: they
-// yield while a collective waits for peers, and at every point where they may,
-// so that ranks interleave. The additions of a collective are the same.
+// only where news is expected, so that nothing switches unless it waits.
+// Strands that share one thread (the simulator's) would wait for ever in this
+// way: they yield while a collective waits for peers, and at every point where
+// they may, so that ranks interleave. The additions of a collective are the
+// same.
 //
-// One that is destroyed in the middle of RunInline() aborts the group: peers may
-// not touch what its frames held.
+// One that is destroyed in the middle of RunInline() aborts the group: peers
+// may not touch what its frames held.
 //
 // Errors: an exception of the body leaves through Resume().
 // Threads: one. Cost: 7 ns a switch (base/fiber.h).

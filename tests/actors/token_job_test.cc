@@ -1,5 +1,5 @@
-// Integers go through a job: a model of tokens trains on one rank, on two, and in
-// stages, whichever of them gets the integers.
+// Integers go through a job: a model of tokens trains on one rank, on two, and
+// in stages, whichever of them gets the integers.
 
 #include <memory>
 #include <string>

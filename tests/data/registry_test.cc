@@ -122,7 +122,7 @@ TEST(RegistryTest, SaysWhatIsMissing) {
   const absl::Status status = OpenDataset(options).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(std::string(status.message()),
-              HasSubstr("t10k-images-idx3-ubyte.gz: no such file"));
+              HasSubstr("t10k-images-idx3-ubyte.gz: No such file"));
   EXPECT_FALSE(OpenDataset(Kind("glyphs", -1)).ok());
 }
 
