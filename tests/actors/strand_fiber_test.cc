@@ -88,8 +88,8 @@ class Ranks {
     }
   }
   void End(int rank) {
-    awake_[rank] = false;
     fibers_[rank].reset();
+    awake_[rank] = false;  // also where its end woke it
   }
   void Wake(int rank) { awake_[rank] = true; }
   comm::Communicator& comm(int rank) { return *group_[rank]; }

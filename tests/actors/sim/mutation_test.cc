@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -172,8 +173,14 @@ TEST(MutationTest, AReductionThatUpdatesBeforeTheLastReaderOfTheWeight) {
   EXPECT_TRUE(found.by_comparison);
 }
 
+// An inline reduction of the loss ends where it stands in the table, so the bug
+// has two parts: it stands too late, and nobody waits for it.
 TEST(MutationTest, AReductionThatUpdatesBeforeTheDivisorIsThere) {
   const Mutation mutation = [](int, StepTable& table) {
+    const auto loss = table.actions.begin() +
+                      table.Find(ActionKind::kReduceLoss, /*index=*/0);
+    std::rotate(loss, loss + 1, table.actions.end());
+    table = pipeline::WithNeeds(std::move(table), {});
     DropNeed(table, ActionKind::kReduceUpdateBucket, SignalKind::kLossReduced);
   };
   const Found found = Hunt(mutation, /*fused=*/true);
