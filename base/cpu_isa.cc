@@ -7,35 +7,55 @@
 namespace troupe::base {
 namespace {
 
-#if defined(__x86_64__)
-// GCC 12's __builtin_cpu_supports() does not know F16C: CPUID leaf 1, ECX.
-bool HasF16c() {
-  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
-  return __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx & bit_F16C) != 0;
-}
-#endif
+// Bits of CPUID and XCR0 (Intel SDM, volume 2, CPUID; volume 1, 13.3).
+constexpr std::uint32_t kFma = 1u << 12, kOsXsave = 1u << 27;
+constexpr std::uint32_t kAvx = 1u << 28, kF16c = 1u << 29;
+constexpr std::uint32_t kAvx2 = 1u << 5, kAvx512F = 1u << 16;
+constexpr std::uint32_t kAvx512Dq = 1u << 17, kAvx512Bw = 1u << 30;
+constexpr std::uint32_t kAvx512Vl = 1u << 31;
+constexpr std::uint64_t kSavesYmm = 0x06;  // XMM and the upper halves
+constexpr std::uint64_t kSavesZmm = 0xe6;  // masks, upper halves, 16 more
 
-CpuIsa AskTheCpu() {
+// Whether all of `bits` are set.
+template <typename Word>
+constexpr bool Has(Word word, Word bits) {
+  return (word & bits) == bits;
+}
+
+CpuidWords AskTheCpu() {
+  CpuidWords words;
 #if defined(__x86_64__)
-  __builtin_cpu_init();
-  const bool avx2 = __builtin_cpu_supports("avx2") &&
-                    __builtin_cpu_supports("fma") && HasF16c();
-  if (avx2 && __builtin_cpu_supports("avx512f") &&
-      __builtin_cpu_supports("avx512bw") &&
-      __builtin_cpu_supports("avx512vl") &&
-      __builtin_cpu_supports("avx512dq")) {
-    return CpuIsa::kAvx512;
+  std::uint32_t eax = 0, ebx = 0, ecx = 0, edx = 0;
+  if (__get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0) words.leaf1_ecx = ecx;
+  if (__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) != 0) {
+    words.leaf7_ebx = ebx;
   }
-  if (avx2) return CpuIsa::kAvx2;
+  if (Has(words.leaf1_ecx, kOsXsave)) {
+    std::uint32_t low = 0, high = 0;
+    __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    words.xcr0 = (static_cast<std::uint64_t>(high) << 32) | low;
+  }
 #endif
-  return CpuIsa::kPlain;
+  return words;
 }
 
 }  // namespace
 
+CpuIsa CpuIsaOf(const CpuidWords& words) {
+  if (!Has(words.leaf1_ecx, kOsXsave | kAvx | kFma | kF16c) ||
+      !Has(words.leaf7_ebx, kAvx2) || !Has(words.xcr0, kSavesYmm)) {
+    return CpuIsa::kPlain;
+  }
+  if (!Has(words.leaf7_ebx, kAvx512F | kAvx512Dq | kAvx512Bw | kAvx512Vl) ||
+      !Has(words.xcr0, kSavesZmm)) {
+    return CpuIsa::kAvx2;
+  }
+  return CpuIsa::kAvx512;
+}
+
 CpuIsa BestCpuIsa() {
   // Asking takes microseconds in a virtual machine.
-  static const CpuIsa best = AskTheCpu();
+  static const CpuIsa best = CpuIsaOf(AskTheCpu());
   return best;
 }
 

@@ -8,17 +8,33 @@
 #ifndef BASE_CPU_ISA_H_
 #define BASE_CPU_ISA_H_
 
+#include <cstdint>
+
 namespace troupe::base {
 
-// Each has the instructions of those before it.
+// Each has the instructions of those before it. What they are is what the
+// compiler is told in base/simd/isa.bzl.
 enum class CpuIsa {
   kPlain,   // what every CPU of the architecture has
-  kAvx2,    // and FMA and F16C
-  kAvx512,  // F, BW, DQ and VL
+  kAvx2,    // AVX2, FMA and F16C
+  kAvx512,  // AVX-512 F, BW, DQ and VL
 };
 
-// The best one of this CPU.
+// The best one of this CPU, whose registers the operating system saves.
 CpuIsa BestCpuIsa();
+
+// What an x86 CPU and the operating system say about themselves.
+struct CpuidWords {
+  std::uint32_t leaf1_ecx = 0;
+  std::uint32_t leaf7_ebx = 0;
+  // Which registers the operating system saves: XGETBV(0), or 0 where there is
+  // no such instruction (bit OSXSAVE of leaf1_ecx).
+  std::uint64_t xcr0 = 0;
+};
+
+// The choice of BestCpuIsa(). Each feature is asked for by itself: a virtual
+// machine may hide any of them.
+CpuIsa CpuIsaOf(const CpuidWords& words);
 
 }  // namespace troupe::base
 

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "base/cpu_isa.h"
 #include "comm/reduction_kernels.h"
 
 namespace troupe::comm {
@@ -16,31 +17,20 @@ using internal::ReduceKernel;
 // Bytes of each source that a tree wider than a kernel works on at a time.
 constexpr std::size_t kPieceBytes = 2048;
 
-const KernelTable& Kernels(InstructionSet set) {
-  switch (set) {
-    case InstructionSet::kAvx512:
+const KernelTable& Kernels(base::CpuIsa isa) {
+  switch (isa) {
+    case base::CpuIsa::kAvx512:
       return internal::KernelsAvx512();
-    case InstructionSet::kAvx2:
+    case base::CpuIsa::kAvx2:
       return internal::KernelsAvx2();
-    case InstructionSet::kPlain:
+    case base::CpuIsa::kPlain:
       break;
   }
   return internal::KernelsPlain();
 }
 
-InstructionSet Detect() {
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-      __builtin_cpu_supports("avx512vl") &&
-      __builtin_cpu_supports("avx512dq")) {
-    return InstructionSet::kAvx512;
-  }
-  // Every CPU with AVX2 converts f16 as well.
-  if (__builtin_cpu_supports("avx2")) return InstructionSet::kAvx2;
-  return InstructionSet::kPlain;
-}
-
-ReduceKernel Find(InstructionSet set, ReduceOp op, nn::DType dtype) {
-  return Kernels(set).tree[static_cast<int>(op)][static_cast<int>(dtype)];
+ReduceKernel Find(base::CpuIsa isa, ReduceOp op, nn::DType dtype) {
+  return Kernels(isa).tree[static_cast<int>(op)][static_cast<int>(dtype)];
 }
 
 // One piece of a tree too wide for a kernel: its two subtrees go to scratch of
@@ -71,14 +61,14 @@ struct WideTree {
   }
 };
 
-void ReduceWide(InstructionSet set, const Reduction& reduction,
+void ReduceWide(base::CpuIsa isa, const Reduction& reduction,
                 absl::Span<const void* const> sources,
                 absl::Span<void* const> destinations, std::size_t count) {
   const int n = static_cast<int>(sources.size());
   const int m = static_cast<int>(destinations.size());
   const std::size_t element_bytes = nn::SizeOf(reduction.dtype);
   const std::size_t piece = kPieceBytes / element_bytes;
-  const ReduceKernel root = Find(set, reduction.op, reduction.dtype);
+  const ReduceKernel root = Find(isa, reduction.op, reduction.dtype);
   const char* from[kReductionSourcesMax];
   char* to[kReductionSourcesMax];
   for (std::size_t begin = 0; begin < count; begin += piece) {
@@ -97,7 +87,7 @@ void ReduceWide(InstructionSet set, const Reduction& reduction,
 }  // namespace
 
 absl::Status CheckReduction(ReduceOp op, nn::DType dtype) {
-  if (Find(InstructionSet::kPlain, op, dtype) != nullptr) {
+  if (Find(base::CpuIsa::kPlain, op, dtype) != nullptr) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(absl::StrCat(
@@ -110,27 +100,22 @@ int TreeSplit(int n) {
   return left;
 }
 
-InstructionSet BestInstructionSet() {
-  static const InstructionSet best = Detect();
-  return best;
-}
-
 void ReduceTree(const Reduction& reduction,
                 absl::Span<const void* const> sources,
                 absl::Span<void* const> destinations, std::size_t count) {
-  ReduceTreeOn(BestInstructionSet(), reduction, sources, destinations, count);
+  ReduceTreeOn(base::BestCpuIsa(), reduction, sources, destinations, count);
 }
 
-void ReduceTreeOn(InstructionSet set, const Reduction& reduction,
+void ReduceTreeOn(base::CpuIsa isa, const Reduction& reduction,
                   absl::Span<const void* const> sources,
                   absl::Span<void* const> destinations, std::size_t count) {
   TROUPE_CHECK(!sources.empty() && sources.size() <= kReductionSourcesMax &&
                    destinations.size() <= kReductionSourcesMax,
                "a tree has 1 to 256 sources and no more destinations");
-  const ReduceKernel kernel = Find(set, reduction.op, reduction.dtype);
+  const ReduceKernel kernel = Find(isa, reduction.op, reduction.dtype);
   TROUPE_CHECK(kernel != nullptr, "the reduction passed CheckReduction()");
   if (sources.size() > kKernelSourcesMax) {
-    return ReduceWide(set, reduction, sources, destinations, count);
+    return ReduceWide(isa, reduction, sources, destinations, count);
   }
   kernel(reinterpret_cast<const char* const*>(sources.data()),
          static_cast<int>(sources.size()),

@@ -26,6 +26,7 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
+#include "base/cpu_isa.h"
 #include "comm/reduce_op.h"
 #include "nn/tensor/dtype.h"
 
@@ -55,14 +56,9 @@ void ReduceTree(const Reduction& reduction,
                 absl::Span<const void* const> sources,
                 absl::Span<void* const> destinations, std::size_t count);
 
-// The instruction sets there are kernels for. All give the same bits.
-enum class InstructionSet { kPlain, kAvx2, kAvx512 };
-
-// The best that this machine has.
-InstructionSet BestInstructionSet();
-
-// As ReduceTree, by the kernels of `set`, which this machine must have.
-void ReduceTreeOn(InstructionSet set, const Reduction& reduction,
+// As ReduceTree, by the kernels of `isa`, which this CPU must have. All give
+// the same bits.
+void ReduceTreeOn(base::CpuIsa isa, const Reduction& reduction,
                   absl::Span<const void* const> sources,
                   absl::Span<void* const> destinations, std::size_t count);
 

@@ -16,13 +16,13 @@ using nn::bf16;
 using nn::DType;
 using nn::Tensor;
 
-std::vector<InstructionSet> SetsHere() {
-  std::vector<InstructionSet> sets = {InstructionSet::kPlain};
-  if (BestInstructionSet() >= InstructionSet::kAvx2) {
-    sets.push_back(InstructionSet::kAvx2);
+std::vector<base::CpuIsa> SetsHere() {
+  std::vector<base::CpuIsa> sets = {base::CpuIsa::kPlain};
+  if (base::BestCpuIsa() >= base::CpuIsa::kAvx2) {
+    sets.push_back(base::CpuIsa::kAvx2);
   }
-  if (BestInstructionSet() >= InstructionSet::kAvx512) {
-    sets.push_back(InstructionSet::kAvx512);
+  if (base::BestCpuIsa() >= base::CpuIsa::kAvx512) {
+    sets.push_back(base::CpuIsa::kAvx512);
   }
   return sets;
 }
@@ -34,7 +34,7 @@ Tensor Copy(const Tensor& from, nn::CachingAllocator& allocator) {
 }
 
 // Reduces `ranges` in place, all of them.
-void ReduceInPlace(InstructionSet set, ReduceOp op,
+void ReduceInPlace(base::CpuIsa set, ReduceOp op,
                    const std::vector<Tensor>& ranges) {
   std::vector<void*> pointers;
   for (const Tensor& range : ranges) pointers.push_back(range.raw());
@@ -51,7 +51,7 @@ void CompareWithNaive(ReduceOp op, DType dtype, int n, std::int64_t count) {
     inputs.push_back(TestRange(dtype, count, /*seed=*/n, r, allocator));
   }
   const Tensor expected = ExpectedResult(op, inputs, allocator);
-  for (InstructionSet set : SetsHere()) {
+  for (base::CpuIsa set : SetsHere()) {
     std::vector<Tensor> ranges;
     for (const Tensor& input : inputs) {
       ranges.push_back(Copy(input, allocator));
