@@ -13,10 +13,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "base/half.h"
 
 namespace troupe::nn {
 
@@ -34,21 +34,42 @@ bool IsFloating(DType dtype);
 struct bf16 {
   std::uint16_t bits = 0;
 
-  static bf16 FromFloat(float value);
-  float ToFloat() const {
-    const std::uint32_t wide = static_cast<std::uint32_t>(bits) << 16;
-    float value;
-    std::memcpy(&value, &wide, sizeof(value));
-    return value;
+  static bf16 FromFloat(float value) { return {base::BF16FromF32(value)}; }
+  // Rounds once.
+  static bf16 FromDouble(double value) {
+    return FromFloat(base::RoundToOdd(value));
   }
+  float ToFloat() const { return base::F32FromBF16(bits); }
 };
 
 struct f16 {
   std::uint16_t bits = 0;
 
-  static f16 FromFloat(float value);
-  float ToFloat() const;
+  static f16 FromFloat(float value) { return {base::F16FromF32(value)}; }
+  // Rounds once.
+  static f16 FromDouble(double value) {
+    return FromFloat(base::RoundToOdd(value));
+  }
+  float ToFloat() const { return base::F32FromF16(bits); }
 };
+
+// Any floating element as f64, exactly, and back, rounded once.
+inline double ToF64(float value) { return value; }
+inline double ToF64(double value) { return value; }
+inline double ToF64(bf16 value) { return value.ToFloat(); }
+inline double ToF64(f16 value) { return value.ToFloat(); }
+template <typename T>
+T FromF64(double value) {
+  return T::FromDouble(value);
+}
+template <>
+inline float FromF64<float>(double value) {
+  return static_cast<float>(value);
+}
+template <>
+inline double FromF64<double>(double value) {
+  return value;
+}
 
 // DTypeOf<float>::value == DType::kF32, and so on.
 template <typename T>

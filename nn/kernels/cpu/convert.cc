@@ -7,46 +7,12 @@
 namespace troupe::nn::cpu {
 namespace {
 
-double Wide(float v) { return v; }
-double Wide(double v) { return v; }
-double Wide(bf16 v) { return v.ToFloat(); }
-double Wide(f16 v) { return v.ToFloat(); }
-
-// f64 to f32 with the rounding that keeps a second rounding right: to odd.
-float ToOdd(double value) {
-  const float nearest = static_cast<float>(value);
-  if (nearest == value || std::isnan(value) || std::isinf(nearest)) {
-    return nearest;
-  }
-  std::uint32_t bits;
-  std::memcpy(&bits, &nearest, sizeof(bits));
-  if (bits & 1u) return nearest;
-  const bool away = std::fabs(nearest) < std::fabs(value);
-  bits = away ? bits + 1 : bits - 1;
-  float odd;
-  std::memcpy(&odd, &bits, sizeof(odd));
-  return odd;
-}
-
-template <typename T>
-T Narrow(double value) {
-  return T::FromFloat(ToOdd(value));
-}
-template <>
-float Narrow<float>(double value) {
-  return static_cast<float>(value);
-}
-template <>
-double Narrow<double>(double value) {
-  return value;
-}
-
 template <typename From, typename To>
 void Convert(const Tensor& x, Tensor& y) {
   const From* from = x.data<From>();
   To* to = y.data<To>();
   const std::int64_t n = x.numel();
-  for (std::int64_t i = 0; i < n; ++i) to[i] = Narrow<To>(Wide(from[i]));
+  for (std::int64_t i = 0; i < n; ++i) to[i] = FromF64<To>(ToF64(from[i]));
 }
 
 template <typename From>
@@ -72,7 +38,7 @@ bool ConvertFrom(const Tensor& x, Tensor& y) {
 using WidenFn = decltype(Loops::widen_f16);
 using NarrowFn = decltype(Loops::narrow_f16);
 
-// Null where the loops have none.
+// Null for a dtype of another width.
 WidenFn WidenOf(const Loops& loops, DType from) {
   if (from == DType::kBF16) return loops.widen_bf16;
   return from == DType::kF16 ? loops.widen_f16 : nullptr;
@@ -141,10 +107,10 @@ bool FillAny(double value, Tensor& y) {
       FillWith(value, y);
       return true;
     case DType::kBF16:
-      FillWith(Narrow<bf16>(value), y);
+      FillWith(bf16::FromDouble(value), y);
       return true;
     case DType::kF16:
-      FillWith(Narrow<f16>(value), y);
+      FillWith(f16::FromDouble(value), y);
       return true;
     case DType::kI32:
       return FillInteger<std::int32_t>(value, y);
