@@ -14,57 +14,22 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/simd/half.h"
+#include "base/simd/vector.h"
 #include "comm/reduction_kernels.h"
-
-#if defined(__AVX512F__) || defined(__F16C__)
-#include <immintrin.h>
-#else
-#include "nn/tensor/dtype.h"
-#endif
 
 #ifndef TROUPE_KERNELS
 #define TROUPE_KERNELS KernelsPlain
 #endif
 
-#define TROUPE_INLINE inline __attribute__((always_inline))
-
 namespace troupe::comm::internal {
 namespace {
 
-#if defined(__AVX512F__)
-constexpr int kVectorBytes = 64;
-#elif defined(__AVX2__)
-constexpr int kVectorBytes = 32;
-#else
-constexpr int kVectorBytes = 16;
-#endif
-
-template <typename T, int kBytes = kVectorBytes>
-struct VectorOf {
-  typedef T type __attribute__((vector_size(kBytes)));
-};
-template <typename T, int kBytes = kVectorBytes>
-using Vector = typename VectorOf<T, kBytes>::type;
-
-template <typename V>
-TROUPE_INLINE V LoadBytes(const void* from) {
-  V v;
-  __builtin_memcpy(&v, from, sizeof(V));
-  return v;
-}
-
-template <typename V>
-TROUPE_INLINE void StoreBytes(void* to, V v) {
-  __builtin_memcpy(to, &v, sizeof(V));
-}
-
-template <typename To, typename From>
-TROUPE_INLINE To BitCast(From from) {
-  static_assert(sizeof(To) == sizeof(From), "a cast of bits keeps the size");
-  To to;
-  __builtin_memcpy(&to, &from, sizeof(To));
-  return to;
-}
+using base::simd::BitCast;
+using base::simd::kVectorBytes;
+using base::simd::LoadBytes;
+using base::simd::StoreBytes;
+using base::simd::Vector;
 
 // A format is how elements lie in memory and in which vectors they are computed
 // with: V Load(), Store(), Round() to the elements' precision at a node, and
@@ -101,76 +66,29 @@ struct Integer : Direct<T> {
 struct Half {
   using Scalar = float;
   using V = Vector<float>;
-  using Bits = Vector<std::uint32_t>;
-  using Narrow = Vector<std::uint16_t, kVectorBytes / 2>;
   static constexpr int kElementBytes = 2;
   static constexpr int kStep = kVectorBytes / 4;
+  static TROUPE_INLINE V Canonical(V v) { return Float<float>::Canonical(v); }
 };
 
 struct BFloat16 : Half {
   static TROUPE_INLINE V Load(const char* from) {
-    const Bits wide = __builtin_convertvector(LoadBytes<Narrow>(from), Bits)
-                      << 16;
-    return BitCast<V>(wide);
+    return base::simd::LoadBF16(from);
   }
   static TROUPE_INLINE void Store(char* to, V v) {
-    const Bits high = BitCast<Bits>(v) >> 16;
-    StoreBytes(to, __builtin_convertvector(high, Narrow));
+    base::simd::StoreRoundedBF16(to, v);
   }
-  // To nearest, ties to even, as nn::bf16::FromFloat().
-  static TROUPE_INLINE V Round(V v) {
-    const Bits bits = BitCast<Bits>(v);
-    const Bits rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) & 0xffff0000u;
-    const Bits quiet = (bits | 0x400000u) & 0xffff0000u;
-    return BitCast<V>(v == v ? rounded : quiet);
-  }
-  static TROUPE_INLINE V Canonical(V v) { return Float<float>::Canonical(v); }
+  static TROUPE_INLINE V Round(V v) { return base::simd::RoundToBF16(v); }
 };
 
 struct Float16 : Half {
-#if defined(__AVX512F__)
-  // The forms with a mask: GCC 12 warns of the others' undefined operand.
-  static constexpr __mmask16 kAll = 0xffff;
   static TROUPE_INLINE V Load(const char* from) {
-    return _mm512_maskz_cvtph_ps(kAll, LoadBytes<__m256i>(from));
-  }
-  static TROUPE_INLINE __m256i Narrowed(V v) {
-    return _mm512_maskz_cvtps_ph(kAll, v, _MM_FROUND_TO_NEAREST_INT);
+    return base::simd::LoadF16(from);
   }
   static TROUPE_INLINE void Store(char* to, V v) {
-    StoreBytes(to, Narrowed(v));
+    base::simd::StoreF16(to, v);
   }
-  static TROUPE_INLINE V Round(V v) {
-    return _mm512_maskz_cvtph_ps(kAll, Narrowed(v));
-  }
-#elif defined(__F16C__)
-  static TROUPE_INLINE V Load(const char* from) {
-    return _mm256_cvtph_ps(LoadBytes<__m128i>(from));
-  }
-  static TROUPE_INLINE void Store(char* to, V v) {
-    StoreBytes(to, _mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT));
-  }
-  static TROUPE_INLINE V Round(V v) {
-    return _mm256_cvtph_ps(_mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT));
-  }
-#else
-  static TROUPE_INLINE V Load(const char* from) {
-    const Narrow narrow = LoadBytes<Narrow>(from);
-    V v;
-    for (int i = 0; i < kStep; ++i) v[i] = nn::f16{narrow[i]}.ToFloat();
-    return v;
-  }
-  static TROUPE_INLINE void Store(char* to, V v) {
-    Narrow narrow;
-    for (int i = 0; i < kStep; ++i) narrow[i] = nn::f16::FromFloat(v[i]).bits;
-    StoreBytes(to, narrow);
-  }
-  static TROUPE_INLINE V Round(V v) {
-    for (int i = 0; i < kStep; ++i) v[i] = nn::f16::FromFloat(v[i]).ToFloat();
-    return v;
-  }
-#endif
-  static TROUPE_INLINE V Canonical(V v) { return Float<float>::Canonical(v); }
+  static TROUPE_INLINE V Round(V v) { return base::simd::RoundToF16(v); }
 };
 
 // Sums and products of signed integers wrap around: computed as unsigned.
@@ -364,7 +282,6 @@ const KernelTable& TROUPE_KERNELS() { return kTable; }
 
 }  // namespace troupe::comm::internal
 
-#undef TROUPE_INLINE
 #undef TROUPE_KERNELS
 
 #endif  // COMM_REDUCTION_KERNELS_IMPL_H_

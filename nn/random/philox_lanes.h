@@ -6,67 +6,26 @@
 #ifndef NN_RANDOM_PHILOX_LANES_H_
 #define NN_RANDOM_PHILOX_LANES_H_
 
-#if defined(__AVX2__)
-#include <immintrin.h>
-#endif
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
+#include "base/simd/words.h"
 #include "nn/random/fill_loops.h"
 
 namespace troupe::nn {
 namespace {
 
-// One word of several blocks: the low half of each 64-bit lane. What lies in
-// the high halves means nothing, and nothing reads it.
-#if defined(__AVX512F__)
-constexpr int kLanes = 8;
-using Words = __m512i;
-inline Words Same(std::uint32_t word) { return _mm512_set1_epi64(word); }
-inline Words Count() { return _mm512_set_epi64(7, 6, 5, 4, 3, 2, 1, 0); }
-inline Words Plus(Words a, Words b) { return _mm512_add_epi64(a, b); }
-inline Words Times(Words a, Words b) { return _mm512_mul_epu32(a, b); }
-inline Words High(Words product) { return _mm512_srli_epi64(product, 32); }
-inline Words Xor(Words a, Words b, Words c) {
-  return _mm512_ternarylogic_epi64(a, b, c, 0x96);
-}
-// The low halves of `low`, and those of `high` above them.
-inline void Store(Words low, Words high, std::uint64_t* to) {
-  const Words pairs =
-      _mm512_mask_blend_epi32(0xaaaa, low, _mm512_slli_epi64(high, 32));
-  _mm512_storeu_si512(to, pairs);
-}
-#elif defined(__AVX2__)
-constexpr int kLanes = 4;
-using Words = __m256i;
-inline Words Same(std::uint32_t word) { return _mm256_set1_epi64x(word); }
-inline Words Count() { return _mm256_set_epi64x(3, 2, 1, 0); }
-inline Words Plus(Words a, Words b) { return _mm256_add_epi64(a, b); }
-inline Words Times(Words a, Words b) { return _mm256_mul_epu32(a, b); }
-inline Words High(Words product) { return _mm256_srli_epi64(product, 32); }
-inline Words Xor(Words a, Words b, Words c) {
-  return _mm256_xor_si256(_mm256_xor_si256(a, b), c);
-}
-inline void Store(Words low, Words high, std::uint64_t* to) {
-  const Words pairs =
-      _mm256_blend_epi32(low, _mm256_slli_epi64(high, 32), 0xaa);
-  _mm256_storeu_si256(reinterpret_cast<Words*>(to), pairs);
-}
-#else
-constexpr int kLanes = 1;
-using Words = std::uint64_t;
-inline Words Same(std::uint32_t word) { return word; }
-inline Words Count() { return 0; }
-inline Words Plus(Words a, Words b) { return a + b; }
-inline Words Times(Words a, Words b) { return (a & 0xffffffffu) * b; }
-inline Words High(Words product) { return product >> 32; }
-inline Words Xor(Words a, Words b, Words c) { return a ^ b ^ c; }
-inline void Store(Words low, Words high, std::uint64_t* to) {
-  *to = (low & 0xffffffffu) | high << 32;
-}
-#endif
+using base::simd::AddWords;
+using base::simd::CountWords;
+using base::simd::HighWords;
+using base::simd::MultiplyWords;
+using base::simd::SameWord;
+using base::simd::StorePairs;
+using base::simd::Words;
+using base::simd::XorWords;
+
+constexpr int kLanes = base::simd::kWordLanes;  // blocks in a vector
 
 // Independent chains of operations: a multiplication takes five cycles, and
 // two can begin in each.
@@ -79,19 +38,19 @@ inline void FillBlocks(const FirstDraw& first, std::uint32_t block,
   Words x0[kChains], x1[kChains], x2[kChains], x3[kChains];
   for (int i = 0; i < kChains; ++i) {
     const auto begin = block + static_cast<std::uint32_t>(i * kLanes);
-    x0[i] = Plus(Same(begin), Count());
-    x1[i] = Same(first.step);
-    x2[i] = Same(first.position);
-    x3[i] = Same(first.path);
+    x0[i] = AddWords(SameWord(begin), CountWords());
+    x1[i] = SameWord(first.step);
+    x2[i] = SameWord(first.position);
+    x3[i] = SameWord(first.path);
   }
   std::uint32_t key0 = first.key[0], key1 = first.key[1];
   for (int round = 0; round < 10; ++round) {
     for (int i = 0; i < kChains; ++i) {
-      const Words a = Times(x0[i], Same(0xD2511F53u));
-      const Words b = Times(x2[i], Same(0xCD9E8D57u));
-      x0[i] = Xor(High(b), x1[i], Same(key0));
+      const Words a = MultiplyWords(x0[i], SameWord(0xD2511F53u));
+      const Words b = MultiplyWords(x2[i], SameWord(0xCD9E8D57u));
+      x0[i] = XorWords(HighWords(b), x1[i], SameWord(key0));
       x1[i] = b;
-      x2[i] = Xor(High(a), x3[i], Same(key1));
+      x2[i] = XorWords(HighWords(a), x3[i], SameWord(key1));
       x3[i] = a;
     }
     key0 += 0x9E3779B9u;
@@ -99,8 +58,8 @@ inline void FillBlocks(const FirstDraw& first, std::uint32_t block,
   }
   for (int i = 0; i < kChains; ++i) {
     std::uint64_t front[kLanes], back[kLanes];
-    Store(x0[i], x1[i], front);
-    Store(x2[i], x3[i], back);
+    StorePairs(x0[i], x1[i], front);
+    StorePairs(x2[i], x3[i], back);
     for (int j = 0; j < kLanes; ++j, words += 4) {
       words[0] = static_cast<std::uint32_t>(front[j]);
       words[1] = static_cast<std::uint32_t>(front[j] >> 32);

@@ -1,5 +1,5 @@
 // f32 from and to the two 16-bit floating types, rounding to nearest, ties to
-// even; bits as in nn/tensor/dtype.h but for the payload of a NaN.
+// even: the bits of base/half.h.
 
 #ifndef NN_KERNELS_CPU_CONVERT_LOOPS_H_
 #define NN_KERNELS_CPU_CONVERT_LOOPS_H_
@@ -11,49 +11,47 @@
 namespace troupe::nn::cpu {
 namespace {
 
-// Integers only: the compiler's vectors give the same bits as one by one.
-inline void WidenBf16(Index n, const std::uint16_t* x, float* y) {
-  for (Index i = 0; i < n; ++i) {
-    const std::uint32_t bits = static_cast<std::uint32_t>(x[i]) << 16;
-    __builtin_memcpy(y + i, &bits, sizeof(bits));
+// Calls convert(from, to) for each vector of n elements. The last one begins
+// early enough to be whole, and converts some a second time; with less than a
+// vector in all, it is a padded copy.
+template <typename From, typename To, typename Convert>
+TROUPE_INLINE void ConvertVectors(Index n, const From* x, To* y,
+                                  Convert convert) {
+  if (n < kLanes) {
+    From from[kLanes] = {};
+    To to[kLanes];
+    for (Index i = 0; i < n; ++i) from[i] = x[i];
+    convert(from, to);
+    for (Index i = 0; i < n; ++i) y[i] = to[i];
+    return;
   }
+  for (Index i = 0; i + kLanes <= n; i += kLanes) convert(x + i, y + i);
+  if (n % kLanes != 0) convert(x + n - kLanes, y + n - kLanes);
 }
 
-inline void NarrowBf16(Index n, const float* x, std::uint16_t* y) {
-  for (Index i = 0; i < n; ++i) {
-    std::uint32_t bits;
-    __builtin_memcpy(&bits, x + i, sizeof(bits));
-    const std::uint32_t rounded = bits + 0x7fffu + ((bits >> 16) & 1u);
-    const bool is_nan = (bits & 0x7fffffffu) > 0x7f800000u;
-    y[i] =
-        static_cast<std::uint16_t>((is_nan ? bits | 0x400000u : rounded) >> 16);
-  }
+inline void WidenBF16(Index n, const std::uint16_t* x, float* y) {
+  ConvertVectors(n, x, y, [](const std::uint16_t* from, float* to) {
+    Store(to, LoadBF16(from));
+  });
 }
 
-#if defined(__F16C__)
-
-constexpr Index kHalves = 8;
+inline void NarrowBF16(Index n, const float* x, std::uint16_t* y) {
+  ConvertVectors(n, x, y, [](const float* from, std::uint16_t* to) {
+    StoreBF16(to, Load(from));
+  });
+}
 
 inline void WidenF16(Index n, const std::uint16_t* x, float* y) {
-  Index i = 0;
-  for (; i + kHalves <= n; i += kHalves) {
-    _mm256_storeu_ps(y + i, _mm256_cvtph_ps(_mm_loadu_si128(
-                                reinterpret_cast<const __m128i*>(x + i))));
-  }
-  for (; i < n; ++i) y[i] = _cvtsh_ss(x[i]);
+  ConvertVectors(n, x, y, [](const std::uint16_t* from, float* to) {
+    Store(to, LoadF16(from));
+  });
 }
 
 inline void NarrowF16(Index n, const float* x, std::uint16_t* y) {
-  Index i = 0;
-  for (; i + kHalves <= n; i += kHalves) {
-    _mm_storeu_si128(
-        reinterpret_cast<__m128i*>(y + i),
-        _mm256_cvtps_ph(_mm256_loadu_ps(x + i), _MM_FROUND_TO_NEAREST_INT));
-  }
-  for (; i < n; ++i) y[i] = _cvtss_sh(x[i], _MM_FROUND_TO_NEAREST_INT);
+  ConvertVectors(n, x, y, [](const float* from, std::uint16_t* to) {
+    StoreF16(to, Load(from));
+  });
 }
-
-#endif
 
 }  // namespace
 }  // namespace troupe::nn::cpu

@@ -83,8 +83,7 @@ struct Loops {
   void (*sgd)(std::int64_t n, const SgdScalars& step, const float* grad,
               float* param, float* momentum);
 
-  // 16-bit floating types, as their bits. The f16 pair is null where the
-  // instruction set has no conversion.
+  // 16-bit floating types, as their bits.
   void (*widen_bf16)(std::int64_t n, const std::uint16_t* x, float* y);
   void (*narrow_bf16)(std::int64_t n, const float* x, std::uint16_t* y);
   void (*widen_f16)(std::int64_t n, const std::uint16_t* x, float* y);

@@ -43,12 +43,10 @@ constexpr Loops MakeLoops(const char* name) {
   loops.fill = Fill;
   loops.transpose = Transpose;
   loops.sgd = Sgd;
-  loops.widen_bf16 = WidenBf16;
-  loops.narrow_bf16 = NarrowBf16;
-#if defined(__F16C__)
+  loops.widen_bf16 = WidenBF16;
+  loops.narrow_bf16 = NarrowBF16;
   loops.widen_f16 = WidenF16;
   loops.narrow_f16 = NarrowF16;
-#endif
   loops.squared_error = SquaredError;
   loops.cross_entropy_row = CrossEntropyRow;
   return loops;

@@ -88,9 +88,9 @@ TROUPE_INLINE void ForEachPairs(const ImageShape& d, const Pairs& pairs,
 }
 
 inline void HalveForward(const ImageShape& d, const float* x, float* y,
-                         float* at) {
+                         std::int32_t* at) {
   const Pairs pairs(d.c);
-  const Vec step = Load(reinterpret_cast<const float*>(pairs.step));
+  const Vec step = LoadBits(pairs.step);
   const auto width = static_cast<std::int32_t>(d.w);
   ForEachPairs(d, pairs, [&](Index pixel, Index in, Index out, Index lanes) {
     const Mask low = First(2 * lanes), high = First(2 * lanes - kLanes);
@@ -112,18 +112,19 @@ inline void HalveForward(const ImageShape& d, const float* x, float* y,
     }
     const Mask mask = First(lanes);
     StoreSome(y + out, best, mask);
-    StoreSome(at + out, where, mask);
+    StoreSomeBits(at + out, where, mask);
   });
 }
 
-inline void HalveBackward(const ImageShape& d, const float* dy, const float* at,
-                          float* dx) {
+inline void HalveBackward(const ImageShape& d, const float* dy,
+                          const std::int32_t* at, float* dx) {
   const Pairs pairs(d.c);
-  const Vec step = Load(reinterpret_cast<const float*>(pairs.step));
+  const Vec step = LoadBits(pairs.step);
   const auto width = static_cast<std::int32_t>(d.w);
   ForEachPairs(d, pairs, [&](Index pixel, Index in, Index out, Index lanes) {
     const Mask mask = First(lanes);
-    const Vec g = LoadSome(dy + out, mask), where = LoadSome(at + out, mask);
+    const Vec g = LoadSome(dy + out, mask);
+    const Vec where = LoadSomeBits(at + out, mask);
     const Vec here = AddBits(step, static_cast<std::int32_t>(pixel));
     TROUPE_UNROLL
     for (int row = 0; row < 2; ++row) {
@@ -141,8 +142,7 @@ inline void HalveBackward(const ImageShape& d, const float* dy, const float* at,
 #endif
 
 inline void MaxPoolForward(const ImageShape& d, const float* x, float* y,
-                           std::int32_t* argmax) {
-  float* at = reinterpret_cast<float*>(argmax);  // bits, moved as f32 vectors
+                           std::int32_t* at) {
 #if defined(__AVX512F__)
   if (IsHalvingOfFewChannels(d)) {
     HalveForward(d, x, y, at);
@@ -166,19 +166,19 @@ inline void MaxPoolForward(const ImageShape& d, const float* x, float* y,
         }
       }
       StoreSome(y + out * d.c + c, best, mask);
-      StoreSome(at + out * d.c + c, where, mask);
+      StoreSomeBits(at + out * d.c + c, where, mask);
     }
   });
 }
 
 // Every input pixel belongs to one window: write it once.
 inline void MaxPoolBackwardTiles(const ImageShape& d, const float* dy,
-                                 const float* at, float* dx) {
+                                 const std::int32_t* at, float* dx) {
   ForEachWindow(d, [&](Index image, Index out, const Inside& in) {
     for (Index c = 0; c < d.c; c += kLanes) {
       const Mask mask = First(d.c - c);
       const Vec g = LoadSome(dy + out * d.c + c, mask);
-      const Vec where = LoadSome(at + out * d.c + c, mask);
+      const Vec where = LoadSomeBits(at + out * d.c + c, mask);
       for (Index h = in.h0; h < in.h1; ++h) {
         for (Index w = in.w0; w < in.w1; ++w) {
           const Index pixel = h * d.w + w;
@@ -196,12 +196,12 @@ inline void MaxPoolBackward(const ImageShape& d, const float* dy,
                             const std::int32_t* argmax, float* dx) {
 #if defined(__AVX512F__)
   if (Tiles(d) && IsHalvingOfFewChannels(d)) {
-    HalveBackward(d, dy, reinterpret_cast<const float*>(argmax), dx);
+    HalveBackward(d, dy, argmax, dx);
     return;
   }
 #endif
   if (Tiles(d)) {
-    MaxPoolBackwardTiles(d, dy, reinterpret_cast<const float*>(argmax), dx);
+    MaxPoolBackwardTiles(d, dy, argmax, dx);
     return;
   }
   const Index count = d.n * d.h * d.w * d.c;

@@ -1,298 +1,61 @@
-// A vector of f32 of whatever instruction set this file is compiled for, so
-// that each loop is written once.
+// The vectors of base/simd under the names that the loops use.
 //
-//   Vec sum = Zero();
-//   for (; i + kLanes <= n; i += kLanes) sum = Fma(Load(x + i), a, sum);
-//   sum = Fma(LoadSome(x + i, First(n - i)), a, sum);   // the tail
-//
-// AVX-512 (16 lanes), AVX2 with FMA (8) or portable (4). Everything here has
-// internal linkage: two instruction sets in one program must not share a
-// function. In the portable set Fma rounds twice; within one instruction set
-// the same element gets the same bits in a full vector and in a tail.
+//   Vec sum = Fma(LoadSome(x + i, First(n - i)), a, Zero());
 
 #ifndef NN_KERNELS_CPU_SIMD_H_
 #define NN_KERNELS_CPU_SIMD_H_
 
-#include <cstdint>
-
-#if defined(__AVX2__)
-#include <immintrin.h>
-#endif
-
-#define TROUPE_INLINE inline __attribute__((always_inline))
-// Loops over registers: must be unrolled whole.
-#define TROUPE_UNROLL _Pragma("GCC unroll 32")
+#include "base/simd/f32.h"
+#include "base/simd/half.h"
 
 namespace troupe::nn::cpu {
 namespace {
 
-using Index = std::int64_t;
-
-TROUPE_INLINE constexpr Index Min(Index a, Index b) { return a < b ? a : b; }
-TROUPE_INLINE constexpr Index Max(Index a, Index b) { return a > b ? a : b; }
-TROUPE_INLINE constexpr Index CeilDiv(Index a, Index b) {
-  return (a + b - 1) / b;
-}
-
+using base::simd::BitCast;
+using base::simd::CeilDiv;
+using base::simd::Choose;
+using base::simd::Either;
+using base::simd::First;
+using base::simd::Fma;
+using base::simd::Greater;
+using base::simd::GreaterOrNan;
+using base::simd::Index;
+using base::simd::IsNan;
+using base::simd::KeepSome;
+using base::simd::kLanes;
+using base::simd::kRegisters;
+using base::simd::Load;
+using base::simd::LoadBF16;
+using base::simd::LoadBits;
+using base::simd::LoadF16;
+using base::simd::LoadSome;
+using base::simd::LoadSomeBits;
+using base::simd::Mask;
+using base::simd::Max;
+using base::simd::MaxLanes;
+using base::simd::MaxOrSecond;
+using base::simd::Min;
+using base::simd::Minus;
+using base::simd::Plus;
+using base::simd::PowerOfTwo;
+using base::simd::SameBits;
+using base::simd::Set;
+using base::simd::SetBits;
+using base::simd::SquareSum;
+using base::simd::Store;
+using base::simd::StoreBF16;
+using base::simd::StoreF16;
+using base::simd::StoreSome;
+using base::simd::StoreSomeBits;
+using base::simd::SumLanes;
+using base::simd::Times;
+using base::simd::Truth;
+using base::simd::Vec;
+using base::simd::WherePositive;
+using base::simd::Zero;
 #if defined(__AVX512F__)
-
-constexpr Index kLanes = 16;
-constexpr int kRegisters = 32;
-using Vec = __m512;
-using Mask = __mmask16;
-
-// The first `count` lanes; none below 0, all from kLanes on.
-TROUPE_INLINE Mask First(Index count) {
-  return count >= kLanes ? Mask(0xffff)
-                         : Mask((1u << (count < 0 ? 0 : count)) - 1);
-}
-TROUPE_INLINE Vec Zero() { return _mm512_setzero_ps(); }
-TROUPE_INLINE Vec Set(float a) { return _mm512_set1_ps(a); }
-TROUPE_INLINE Vec Load(const float* p) { return _mm512_loadu_ps(p); }
-TROUPE_INLINE void Store(float* p, Vec v) { _mm512_storeu_ps(p, v); }
-// Lanes outside the mask are neither read nor written; they load as 0.
-TROUPE_INLINE Vec LoadSome(const float* p, Mask m) {
-  return _mm512_maskz_loadu_ps(m, p);
-}
-TROUPE_INLINE void StoreSome(float* p, Vec v, Mask m) {
-  _mm512_mask_storeu_ps(p, m, v);
-}
-// a * b + c
-TROUPE_INLINE Vec Fma(Vec a, Vec b, Vec c) { return _mm512_fmadd_ps(a, b, c); }
-TROUPE_INLINE Vec Plus(Vec a, Vec b) { return _mm512_add_ps(a, b); }
-TROUPE_INLINE Vec Minus(Vec a, Vec b) { return _mm512_sub_ps(a, b); }
-TROUPE_INLINE Vec Times(Vec a, Vec b) { return _mm512_mul_ps(a, b); }
-// The larger; the second where they are equal or either is NaN.
-TROUPE_INLINE Vec MaxOrSecond(Vec a, Vec b) { return _mm512_max_ps(a, b); }
-// value where test > 0, else 0
-TROUPE_INLINE Vec WherePositive(Vec test, Vec value) {
-  return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(test, Zero(), _CMP_GT_OQ),
-                             value);
-}
-TROUPE_INLINE float SumLanes(Vec v) { return _mm512_reduce_add_ps(v); }
-TROUPE_INLINE float MaxLanes(Vec v) { return _mm512_reduce_max_ps(v); }
-
-// One truth value per lane.
-using Truth = __mmask16;
-TROUPE_INLINE Truth GreaterOrNan(Vec a, Vec b) {
-  return _mm512_cmp_ps_mask(a, b, _CMP_NLE_UQ);
-}
-TROUPE_INLINE Truth Greater(Vec a, Vec b) {
-  return _mm512_cmp_ps_mask(a, b, _CMP_GT_OQ);
-}
-TROUPE_INLINE Truth IsNan(Vec a) {
-  return _mm512_cmp_ps_mask(a, a, _CMP_UNORD_Q);
-}
-TROUPE_INLINE Truth SameBits(Vec a, Vec b) {
-  return _mm512_cmpeq_epi32_mask(_mm512_castps_si512(a),
-                                 _mm512_castps_si512(b));
-}
-TROUPE_INLINE Truth Either(Truth a, Truth b) { return Truth(a | b); }
-TROUPE_INLINE Vec Choose(Truth t, Vec yes, Vec no) {
-  return _mm512_mask_mov_ps(no, t, yes);
-}
-// Lanes inside the mask from `in`, the others from `out`.
-TROUPE_INLINE Vec KeepSome(Vec in, Mask m, Vec out) {
-  return _mm512_mask_mov_ps(out, m, in);
-}
-// An integer in the bits of every lane.
-TROUPE_INLINE Vec SetBits(std::int32_t i) {
-  return _mm512_castsi512_ps(_mm512_set1_epi32(i));
-}
-TROUPE_INLINE Vec AddBits(Vec v, std::int32_t i) {
-  return _mm512_castsi512_ps(
-      _mm512_add_epi32(_mm512_castps_si512(v), _mm512_set1_epi32(i)));
-}
-// Lane i: element choice[i] of the kLanes of `a` followed by those of `b`.
-TROUPE_INLINE Vec PickFromTwo(Vec a, Vec b, const std::int32_t* choice) {
-  return _mm512_permutex2var_ps(a, _mm512_loadu_si512(choice), b);
-}
-// 2^n, where v is 1.5 * 2^23 + n and -127 < n < 128.
-TROUPE_INLINE Vec PowerOfTwo(Vec v) {
-  return _mm512_castsi512_ps(
-      _mm512_add_epi32(_mm512_slli_epi32(_mm512_castps_si512(v), 23),
-                       _mm512_set1_epi32(0x3f800000)));
-}
-
-// A sum of squares in f64, lane by lane.
-struct SquareSum {
-  __m512d low = _mm512_setzero_pd(), high = _mm512_setzero_pd();
-
-  TROUPE_INLINE void Add(Vec v) {
-    const __m512d a = _mm512_cvtps_pd(_mm512_castps512_ps256(v));
-    const __m512d b = _mm512_cvtps_pd(_mm512_extractf32x8_ps(v, 1));
-    low = _mm512_fmadd_pd(a, a, low);
-    high = _mm512_fmadd_pd(b, b, high);
-  }
-  TROUPE_INLINE double Total() const {
-    return _mm512_reduce_add_pd(_mm512_add_pd(low, high));
-  }
-};
-
-#elif defined(__AVX2__)
-
-constexpr Index kLanes = 8;
-constexpr int kRegisters = 16;
-using Vec = __m256;
-using Mask = __m256i;
-
-TROUPE_INLINE Mask First(Index count) {
-  const int n = static_cast<int>(count < 0 ? 0 : Min(count, kLanes));
-  return _mm256_cmpgt_epi32(_mm256_set1_epi32(n),
-                            _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
-}
-TROUPE_INLINE Vec Zero() { return _mm256_setzero_ps(); }
-TROUPE_INLINE Vec Set(float a) { return _mm256_set1_ps(a); }
-TROUPE_INLINE Vec Load(const float* p) { return _mm256_loadu_ps(p); }
-TROUPE_INLINE void Store(float* p, Vec v) { _mm256_storeu_ps(p, v); }
-TROUPE_INLINE Vec LoadSome(const float* p, Mask m) {
-  return _mm256_maskload_ps(p, m);
-}
-TROUPE_INLINE void StoreSome(float* p, Vec v, Mask m) {
-  _mm256_maskstore_ps(p, m, v);
-}
-TROUPE_INLINE Vec Fma(Vec a, Vec b, Vec c) { return _mm256_fmadd_ps(a, b, c); }
-TROUPE_INLINE Vec Plus(Vec a, Vec b) { return _mm256_add_ps(a, b); }
-TROUPE_INLINE Vec Minus(Vec a, Vec b) { return _mm256_sub_ps(a, b); }
-TROUPE_INLINE Vec Times(Vec a, Vec b) { return _mm256_mul_ps(a, b); }
-TROUPE_INLINE Vec MaxOrSecond(Vec a, Vec b) { return _mm256_max_ps(a, b); }
-TROUPE_INLINE Vec WherePositive(Vec test, Vec value) {
-  return _mm256_and_ps(_mm256_cmp_ps(test, Zero(), _CMP_GT_OQ), value);
-}
-TROUPE_INLINE float SumLanes(Vec v) {
-  const __m128 half =
-      _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
-  const __m128 pair = _mm_add_ps(half, _mm_movehl_ps(half, half));
-  return _mm_cvtss_f32(_mm_add_ss(pair, _mm_shuffle_ps(pair, pair, 1)));
-}
-TROUPE_INLINE float MaxLanes(Vec v) {
-  const __m128 half =
-      _mm_max_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
-  const __m128 pair = _mm_max_ps(half, _mm_movehl_ps(half, half));
-  return _mm_cvtss_f32(_mm_max_ss(pair, _mm_shuffle_ps(pair, pair, 1)));
-}
-
-using Truth = __m256;
-TROUPE_INLINE Truth GreaterOrNan(Vec a, Vec b) {
-  return _mm256_cmp_ps(a, b, _CMP_NLE_UQ);
-}
-TROUPE_INLINE Truth Greater(Vec a, Vec b) {
-  return _mm256_cmp_ps(a, b, _CMP_GT_OQ);
-}
-TROUPE_INLINE Truth IsNan(Vec a) { return _mm256_cmp_ps(a, a, _CMP_UNORD_Q); }
-TROUPE_INLINE Truth SameBits(Vec a, Vec b) {
-  return _mm256_castsi256_ps(
-      _mm256_cmpeq_epi32(_mm256_castps_si256(a), _mm256_castps_si256(b)));
-}
-TROUPE_INLINE Truth Either(Truth a, Truth b) { return _mm256_or_ps(a, b); }
-TROUPE_INLINE Vec Choose(Truth t, Vec yes, Vec no) {
-  return _mm256_blendv_ps(no, yes, t);
-}
-TROUPE_INLINE Vec KeepSome(Vec in, Mask m, Vec out) {
-  return _mm256_blendv_ps(out, in, _mm256_castsi256_ps(m));
-}
-TROUPE_INLINE Vec SetBits(std::int32_t i) {
-  return _mm256_castsi256_ps(_mm256_set1_epi32(i));
-}
-TROUPE_INLINE Vec PowerOfTwo(Vec v) {
-  return _mm256_castsi256_ps(
-      _mm256_add_epi32(_mm256_slli_epi32(_mm256_castps_si256(v), 23),
-                       _mm256_set1_epi32(0x3f800000)));
-}
-
-struct SquareSum {
-  __m256d low = _mm256_setzero_pd(), high = _mm256_setzero_pd();
-
-  TROUPE_INLINE void Add(Vec v) {
-    const __m256d a = _mm256_cvtps_pd(_mm256_castps256_ps128(v));
-    const __m256d b = _mm256_cvtps_pd(_mm256_extractf128_ps(v, 1));
-    low = _mm256_fmadd_pd(a, a, low);
-    high = _mm256_fmadd_pd(b, b, high);
-  }
-  TROUPE_INLINE double Total() const {
-    const __m256d sum = _mm256_add_pd(low, high);
-    return (sum[0] + sum[2]) + (sum[1] + sum[3]);
-  }
-};
-
-#else
-
-constexpr Index kLanes = 4;
-constexpr int kRegisters = 16;
-typedef float Vec __attribute__((vector_size(16)));
-using Mask = int;  // how many lanes count
-
-TROUPE_INLINE Mask First(Index count) {
-  return static_cast<int>(count < 0 ? 0 : Min(count, kLanes));
-}
-TROUPE_INLINE Vec Zero() { return Vec{0, 0, 0, 0}; }
-TROUPE_INLINE Vec Set(float a) { return Vec{a, a, a, a}; }
-TROUPE_INLINE Vec Load(const float* p) {
-  Vec v;
-  __builtin_memcpy(&v, p, sizeof(v));
-  return v;
-}
-TROUPE_INLINE void Store(float* p, Vec v) {
-  __builtin_memcpy(p, &v, sizeof(v));
-}
-TROUPE_INLINE Vec LoadSome(const float* p, Mask m) {
-  if (m == kLanes) return Load(p);
-  Vec v = Zero();
-  for (int i = 0; i < m; ++i) v[i] = p[i];
-  return v;
-}
-TROUPE_INLINE void StoreSome(float* p, Vec v, Mask m) {
-  if (m == kLanes) return Store(p, v);
-  for (int i = 0; i < m; ++i) p[i] = v[i];
-}
-TROUPE_INLINE Vec Fma(Vec a, Vec b, Vec c) { return a * b + c; }
-TROUPE_INLINE Vec Plus(Vec a, Vec b) { return a + b; }
-TROUPE_INLINE Vec Minus(Vec a, Vec b) { return a - b; }
-TROUPE_INLINE Vec Times(Vec a, Vec b) { return a * b; }
-TROUPE_INLINE Vec MaxOrSecond(Vec a, Vec b) { return a > b ? a : b; }
-TROUPE_INLINE Vec WherePositive(Vec test, Vec value) {
-  return test > 0.0f ? value : Zero();
-}
-TROUPE_INLINE float SumLanes(Vec v) { return (v[0] + v[2]) + (v[1] + v[3]); }
-TROUPE_INLINE float MaxLanes(Vec v) {
-  const float a = v[0] > v[2] ? v[0] : v[2], b = v[1] > v[3] ? v[1] : v[3];
-  return a > b ? a : b;
-}
-
-typedef std::int32_t Truth __attribute__((vector_size(16)));
-TROUPE_INLINE Truth GreaterOrNan(Vec a, Vec b) { return ~(a <= b); }
-TROUPE_INLINE Truth Greater(Vec a, Vec b) { return a > b; }
-TROUPE_INLINE Truth IsNan(Vec a) { return a != a; }
-TROUPE_INLINE Truth SameBits(Vec a, Vec b) {
-  return reinterpret_cast<Truth>(a) == reinterpret_cast<Truth>(b);
-}
-TROUPE_INLINE Truth Either(Truth a, Truth b) { return a | b; }
-TROUPE_INLINE Vec Choose(Truth t, Vec yes, Vec no) { return t ? yes : no; }
-TROUPE_INLINE Vec KeepSome(Vec in, Mask m, Vec out) {
-  for (int i = 0; i < m; ++i) out[i] = in[i];
-  return out;
-}
-TROUPE_INLINE Vec SetBits(std::int32_t i) {
-  return reinterpret_cast<Vec>(Truth{i, i, i, i});
-}
-TROUPE_INLINE Vec PowerOfTwo(Vec v) {
-  return reinterpret_cast<Vec>((reinterpret_cast<Truth>(v) << 23) + 0x3f800000);
-}
-
-struct SquareSum {
-  double lanes[4] = {0, 0, 0, 0};
-
-  TROUPE_INLINE void Add(Vec v) {
-    for (int i = 0; i < 4; ++i) {
-      const double wide = v[i];
-      lanes[i] += wide * wide;
-    }
-  }
-  TROUPE_INLINE double Total() const {
-    return (lanes[0] + lanes[2]) + (lanes[1] + lanes[3]);
-  }
-};
-
+using base::simd::AddBits;
+using base::simd::PickFromTwo;
 #endif
 
 }  // namespace
