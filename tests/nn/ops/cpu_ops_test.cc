@@ -33,6 +33,11 @@ std::vector<Backend> Backends() {
 
 INSTANTIATE_TEST_SUITE_P(Cpu, OpSuite, testing::ValuesIn(OpTests(Backends())),
                          OpName);
+INSTANTIATE_TEST_SUITE_P(Cpu, AgreementSuite,
+                         testing::ValuesIn(OpTests(Backends())), OpName);
+INSTANTIATE_TEST_SUITE_P(Cpu, ElementWiseSuite,
+                         testing::ValuesIn(ElementWiseOpTests(Backends())),
+                         OpName);
 INSTANTIATE_TEST_SUITE_P(Cpu, BackendSuite, testing::ValuesIn(Backends()),
                          BackendName);
 

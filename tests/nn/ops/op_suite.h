@@ -4,6 +4,11 @@
 //
 //   INSTANTIATE_TEST_SUITE_P(Cpu, OpSuite,
 //                            testing::ValuesIn(OpTests(Backends())), OpName);
+//   INSTANTIATE_TEST_SUITE_P(Cpu, AgreementSuite,
+//                            testing::ValuesIn(OpTests(Backends())), OpName);
+//   INSTANTIATE_TEST_SUITE_P(
+//       Cpu, ElementWiseSuite,
+//       testing::ValuesIn(ElementWiseOpTests(Backends())), OpName);
 //   INSTANTIATE_TEST_SUITE_P(Cpu, BackendSuite,
 //                            testing::ValuesIn(Backends()), BackendName);
 //
@@ -40,10 +45,15 @@ struct OpTest {
 double OpTolerance(DType dtype);
 
 std::vector<OpTest> OpTests(const std::vector<Backend>& backends);
+// Those of OpCase::element_wise.
+std::vector<OpTest> ElementWiseOpTests(const std::vector<Backend>& backends);
 std::string OpName(const testing::TestParamInfo<OpTest>& info);
 std::string BackendName(const testing::TestParamInfo<Backend>& info);
 
 class OpSuite : public testing::TestWithParam<OpTest> {};
+// Not for the reference, which it compares with.
+class AgreementSuite : public testing::TestWithParam<OpTest> {};
+class ElementWiseSuite : public testing::TestWithParam<OpTest> {};
 class BackendSuite : public testing::TestWithParam<Backend> {};
 
 }  // namespace troupe::nn

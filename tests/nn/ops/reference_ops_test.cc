@@ -15,6 +15,9 @@ std::vector<Backend> Backends() {
 
 INSTANTIATE_TEST_SUITE_P(Reference, OpSuite,
                          testing::ValuesIn(OpTests(Backends())), OpName);
+INSTANTIATE_TEST_SUITE_P(Reference, ElementWiseSuite,
+                         testing::ValuesIn(ElementWiseOpTests(Backends())),
+                         OpName);
 INSTANTIATE_TEST_SUITE_P(Reference, BackendSuite, testing::ValuesIn(Backends()),
                          BackendName);
 
