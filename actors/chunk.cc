@@ -104,6 +104,7 @@ absl::Status Chunk::Forward(int m) {
   nn::Context ctx(kernels_, train ? &micro.tape : nullptr);
   ctx.set_training(train);
   ctx.set_random({setup_.spec->seed, step_, batches_[m].position});
+  ctx.set_collectives(setup_.axes);
   TROUPE_ASSIGN_OR_RETURN(const nn::Tensor input, Input(m));
   micro.output = (*module_)(ctx, input);
   if (last_) micro.output = Loss(ctx, m, micro.output);

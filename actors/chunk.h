@@ -30,6 +30,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "actors/chunk_parameters.h"
 #include "actors/job_spec.h"
 #include "actors/step_trace.h"
@@ -37,6 +38,7 @@
 #include "comm/communicator.h"
 #include "nn/arena/parameter_arena.h"
 #include "nn/autograd/tape.h"
+#include "nn/collectives.h"
 #include "nn/kernels/kernels.h"
 #include "nn/modules/module.h"
 #include "pipeline/plan.h"
@@ -64,6 +66,8 @@ class Chunk : private nn::GradientSink {
     int stage = 0;
     std::shared_ptr<nn::Kernels> kernels;
     StepTrace* trace = nullptr;
+    // Peers of its layers; those of axes that are not here have none.
+    absl::Span<const nn::AxisCollectives> axes;
     // Number of threads that fill the parameters before the first step.
     int start_threads = 1;
   };

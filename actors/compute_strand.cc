@@ -17,6 +17,7 @@ absl::Status ComputeState::Init(Self self, RankContextPtr context) {
   setup.train_table = context_->train_table;
   setup.world = context_->world.get();
   setup.dp = context_->dp.get();
+  setup.layer_groups = context_->layer_groups;
   setup.start_threads = context_->start_threads;
   StrandFiber::Options options;
   options.shared_thread = IsSimulated(self->system());

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -53,6 +55,34 @@ absl::Status CheckBuckets(const pipeline::Plan& plan) {
       base::FieldName<&pipeline::BucketOptions::bucket_bytes>(), " larger"));
 }
 
+// The layers' own groups of all ranks, by rank: one for each axis that has
+// peers and that layers ask for. One collective of a layer is in flight at a
+// time.
+std::vector<std::vector<AxisGroup>> MakeLayerGroups(
+    const pipeline::Plan& plan) {
+  const pipeline::Mesh& mesh = plan.mesh;
+  std::vector<std::vector<AxisGroup>> groups(mesh.size());
+  std::set<std::string> axes;
+  for (const pipeline::StagePlan& stage : plan.stages) {
+    axes.insert(stage.layer_axes.begin(), stage.layer_axes.end());
+  }
+  comm::LocalGroupOptions options;
+  options.in_flight_max = 2;
+  for (const std::string& axis : axes) {
+    options.size = mesh.SizeOf(axis);
+    if (options.size == 1) continue;
+    for (int rank = 0; rank < mesh.size(); ++rank) {
+      if (mesh.CoordOf(rank, axis) != 0) continue;
+      auto group = comm::MakeLocalGroup(options);
+      const std::vector<int> peers = mesh.Group(rank, axis);
+      for (std::size_t i = 0; i < peers.size(); ++i) {
+        groups[peers[i]].push_back({axis, std::move(group[i])});
+      }
+    }
+  }
+  return groups;
+}
+
 // The contexts of all ranks, with one group for the whole job and one for each
 // stage.
 std::vector<RankContextPtr> MakeRanks(const ProcessContext& process) {
@@ -70,6 +100,7 @@ std::vector<RankContextPtr> MakeRanks(const ProcessContext& process) {
       dp[mesh.RankOf({i, stage})] = std::move(group[i]);
     }
   }
+  auto layer_groups = MakeLayerGroups(plan);
   std::vector<RankContextPtr> ranks;
   for (int rank = 0; rank < mesh.size(); ++rank) {
     auto context = std::make_shared<RankContext>();
@@ -83,6 +114,7 @@ std::vector<RankContextPtr> MakeRanks(const ProcessContext& process) {
     context->train_table = plan.StageOf(rank).train;
     context->world = std::move(world[rank]);
     context->dp = std::move(dp[rank]);
+    context->layer_groups = std::move(layer_groups[rank]);
     context->start_threads = std::max(1, process.cores / mesh.size());
     context->hooks = process.hooks;
     if (process.hooks != nullptr && process.hooks->edit_table) {

@@ -55,6 +55,9 @@ struct ProcessContext {
     for (const RankContextPtr& rank : ranks) {
       rank->world->Abort(status);
       rank->dp->Abort(status);
+      for (const AxisGroup& group : rank->layer_groups) {
+        group.comm->Abort(status);
+      }
     }
   }
 };

@@ -16,9 +16,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "actors/checkpoint/checkpoint.h"
 #include "actors/job_spec.h"
+#include "actors/layer_collectives.h"
 #include "actors/run_span.h"
 #include "actors/test_hooks.h"
 #include "comm/communicator.h"
@@ -42,6 +44,8 @@ struct RankContext {
   // The rank in the group of the whole job, and in that of its stage.
   std::unique_ptr<comm::Communicator> world;
   std::unique_ptr<comm::Communicator> dp;
+  // The rank in the groups of its layers: one for each axis that has peers.
+  std::vector<AxisGroup> layer_groups;
   // Number of threads that fill the parameters before the first step.
   int start_threads = 1;
 

@@ -55,12 +55,18 @@ absl::Status StepRunner::Init() {
         nn::OpenKernels(spec.device, {setup_.plan->threads_per_rank}));
   }
   loss_.emplace(kernels_->allocator(), spec.stop_on_nan, spec.loss_scale);
+  for (const AxisGroup& group : setup_.layer_groups) {
+    layer_collectives_.push_back(
+        std::make_unique<LayerCollectives>(group.comm.get(), wait_));
+    axes_.push_back({group.axis, layer_collectives_.back().get()});
+  }
   Chunk::Setup chunk;
   chunk.spec = &spec;
   chunk.plan = setup_.plan;
   chunk.stage = setup_.plan->mesh.CoordsOf(setup_.rank).pp;
   chunk.kernels = kernels_;
   chunk.trace = &trace_;
+  chunk.axes = axes_;
   chunk.start_threads = setup_.start_threads;
   TROUPE_ASSIGN_OR_RETURN(chunk_, Chunk::Create(chunk, this));
   return absl::OkStatus();

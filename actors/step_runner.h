@@ -37,8 +37,10 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "actors/chunk.h"
 #include "actors/job_spec.h"
+#include "actors/layer_collectives.h"
 #include "actors/reducer.h"
 #include "actors/step_loss.h"
 #include "actors/step_trace.h"
@@ -71,6 +73,8 @@ class StepRunner : private Chunk::Listener {
     pipeline::StepTable train_table;
     comm::Communicator* world = nullptr;
     comm::Communicator* dp = nullptr;
+    // Its layers' own groups, by axis, where the axis has peers.
+    absl::Span<const AxisGroup> layer_groups;
     // Number of threads that fill the parameters before the first step.
     int start_threads = 1;
   };
@@ -137,6 +141,8 @@ class StepRunner : private Chunk::Listener {
   StrandWait* const wait_;
   std::shared_ptr<nn::Kernels> kernels_;
   StepTrace trace_;
+  std::vector<std::unique_ptr<LayerCollectives>> layer_collectives_;
+  std::vector<nn::AxisCollectives> axes_;
   std::unique_ptr<Chunk> chunk_;
   std::optional<StepLoss> loss_;
   Reducer reducer_;

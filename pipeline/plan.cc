@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "base/check.h"
 #include "base/field_error.h"
+#include "pipeline/compute_order.h"
 #include "pipeline/partition.h"
 
 namespace troupe::pipeline {
@@ -95,6 +96,7 @@ void MakeTables(const PlanOptions& options, int stage, int micro_batches,
                             !reductions.update_needs_all_buckets;
   plan.train = AddReductions(AddTransfers(compute, first, last),
                              static_cast<int>(plan.buckets.size()), reductions);
+  if (!plan.layer_axes.empty()) KeepComputeOrder(plan.train);
   plan.evaluate = EvaluateTable(first, last);
 }
 
@@ -160,6 +162,7 @@ absl::Status PlanStage(const PlanOptions& options,
   plan.output = input.shape;
   plan.output_dtype = input.dtype;
   plan.flops = record.flops();
+  plan.layer_axes = record.axes;
   Trained trained;
   for (const nn::Parameter* parameter : record.parameters) {
     const int number = static_cast<int>(plan.parameters.size());

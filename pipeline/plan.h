@@ -72,6 +72,9 @@ struct StagePlan {
   nn::DType input_dtype = nn::DType::kF32;
   nn::DType output_dtype = nn::DType::kF32;
   double flops = 0;  // of one forward of a micro-batch
+  // Axes of the mesh along which its layers communicate in the middle of a
+  // forward; where there are any, compute actions keep the order of the table.
+  std::vector<std::string> layer_axes;
   // Names in order of first use in the forward.
   std::vector<std::string> parameters;
   std::vector<std::int64_t> parameter_elems;

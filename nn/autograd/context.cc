@@ -33,6 +33,21 @@ std::string Context::path() const {
   return path;
 }
 
+Collectives* Context::collectives(absl::string_view axis) {
+  if (shape_only()) {
+    auto& seen = record_->axes;
+    if (std::find(seen.begin(), seen.end(), axis) == seen.end()) {
+      seen.emplace_back(axis);
+    }
+    return nullptr;
+  }
+  if (!training_ && axis == "dp") return nullptr;
+  for (const AxisCollectives& here : axes_) {
+    if (here.axis == axis) return here.collectives;
+  }
+  return nullptr;
+}
+
 Tensor Context::Use(Parameter& parameter) {
   if (shape_only()) {
     auto& seen = record_->parameters;

@@ -29,9 +29,11 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "nn/autograd/buffer.h"
 #include "nn/autograd/parameter.h"
 #include "nn/autograd/tape.h"
+#include "nn/collectives.h"
 #include "nn/kernels/kernels.h"
 #include "nn/random/sample_draws.h"
 #include "nn/tensor/tensor.h"
@@ -49,6 +51,8 @@ struct ShapeRecord {
   std::vector<Op> ops;
   std::vector<Parameter*> parameters;  // in order of first use
   std::vector<Buffer*> buffers;        // in order of first use
+  // Axes of the mesh along which layers asked for collectives.
+  std::vector<std::string> axes;
 
   double flops() const;
 };
@@ -92,6 +96,13 @@ class Context {
   std::vector<Parameter*>* uses() { return uses_; }
   Device device() const { return shape_only() ? device_ : kernels_->device(); }
 
+  // This rank's peers along an axis of the mesh. Null where it has none, in a
+  // shape-only forward, and along dp in an evaluation, where ranks have
+  // different numbers of batches.
+  Collectives* collectives(absl::string_view axis);
+  // `axes` outlives the context.
+  void set_collectives(absl::Span<const AxisCollectives> axes) { axes_ = axes; }
+
   // A parameter's value, as a leaf of the tape.
   Tensor Use(Parameter& parameter);
   // A buffer's value, a constant.
@@ -125,6 +136,7 @@ class Context {
   std::vector<Parameter*>* uses_ = nullptr;
   Device device_;
   bool training_ = true;
+  absl::Span<const AxisCollectives> axes_;
   bool recomputing_ = false;
   std::optional<StepPosition> random_;
   std::vector<std::uint32_t> drawn_;  // hashes of the paths that asked

@@ -1,10 +1,14 @@
 #include "actors/step_runner.h"
 
+#include <functional>
+#include <memory>
 #include <string>
 
-#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "nn/modules/linear.h"
+#include "nn/modules/sequential.h"
 #include "tests/actors/engine_fixture.h"
+#include "tests/actors/synced_center.h"
 #include "tests/actors/thread_host.h"
 
 namespace troupe::actors {
@@ -75,6 +79,38 @@ TEST(StepRunnerTest, StagesGiveTheBitsOfOneRank) {
   ParameterValues both = ValuesOf(ranks.runner(0).arena());
   both.merge(ValuesOf(ranks.runner(1).arena()));
   EXPECT_EQ(both, expected);
+}
+
+// A layer all-reduces inside forward and backward, beside the reductions of
+// buckets.
+TEST(StepRunnerTest, LayersCommunicate) {
+  const auto centered = [](JobSpec& spec) {
+    spec.model = [] {
+      const nn::Linear::Options f64 = {/*bias=*/true, nn::DType::kF64};
+      auto model = std::make_unique<nn::Sequential>();
+      model->Append<nn::Linear>(4, 6, f64);
+      model->Append<SyncedCenter>();
+      model->Append<nn::Linear>(6, 2, f64);
+      return model;
+    };
+    spec.plan.micro_batch_size = 0;  // the rank's share
+  };
+  const ParameterValues expected = OneRank(centered);
+  for (bool run_inline : {false, true}) {
+    const EngineFixture four(
+        {/*ranks=*/4, Numbers::kExact, kSteps, /*fused=*/run_inline}, centered);
+    ThreadRanks ranks(four);
+    ranks.Run(kSteps);
+    const ParameterValues values = ValuesOf(ranks.runner(0).arena());
+    for (const auto& [name, wanted] : expected) {
+      for (std::size_t i = 0; i < wanted.size(); ++i) {
+        EXPECT_NEAR(values.at(name)[i], wanted[i], 1e-6) << name;
+      }
+    }
+    for (int rank : {1, 2, 3}) {
+      EXPECT_EQ(ValuesOf(ranks.runner(rank).arena()), values) << rank;
+    }
+  }
 }
 
 TEST(StepRunnerTest, RefusesATransferThatItsTableDoesNotReceive) {

@@ -80,14 +80,19 @@ void ThreadHost::TakeNews(bool expected) {
 }
 
 ThreadRanks::ThreadRanks(const EngineFixture& fixture)
-    : fixture_(fixture), dp_(fixture.plan().mesh.size()) {
+    : fixture_(fixture),
+      dp_(fixture.plan().mesh.size()),
+      layer_groups_(fixture.plan().mesh.size()) {
   const pipeline::Plan& plan = fixture.plan();
   const pipeline::Mesh& mesh = plan.mesh;
   world_ = comm::MakeLocalGroup({mesh.size()});
   for (int stage = 0; stage < mesh.pp(); ++stage) {
     auto group = comm::MakeLocalGroup({mesh.dp()});
+    auto layers = comm::MakeLocalGroup({mesh.dp()});
     for (int dp = 0; dp < mesh.dp(); ++dp) {
-      dp_[mesh.RankOf({dp, stage})] = std::move(group[dp]);
+      const int rank = mesh.RankOf({dp, stage});
+      dp_[rank] = std::move(group[dp]);
+      layer_groups_[rank] = {"dp", std::move(layers[dp])};
     }
   }
   for (int rank = 0; rank < mesh.size(); ++rank) {
@@ -100,6 +105,7 @@ ThreadRanks::ThreadRanks(const EngineFixture& fixture)
     setup.train_table = plan.StageOf(rank).train;
     setup.world = world_[rank].get();
     setup.dp = dp_[rank].get();
+    if (mesh.dp() > 1) setup.layer_groups = {&layer_groups_[rank], 1};
     runners_.push_back(
         StepRunner::Create(setup, hosts_[rank].get(), hosts_[rank].get())
             .value());

@@ -77,6 +77,7 @@ class ThreadRanks {
  private:
   const EngineFixture& fixture_;
   std::vector<std::unique_ptr<comm::Communicator>> world_, dp_;
+  std::vector<AxisGroup> layer_groups_;  // by rank: along dp
   std::vector<std::unique_ptr<ThreadHost>> hosts_;
   std::vector<std::unique_ptr<StepRunner>> runners_;
 };

@@ -2,8 +2,10 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "gtest/gtest.h"
+#include "nn/collectives.h"
 #include "nn/kernels/reference/reference_kernels.h"
 #include "nn/models/models.h"
 #include "nn/modules/linear.h"
@@ -99,6 +101,40 @@ TEST(Context, AShapeOnlyForwardAllocatesNothing) {
   ASSERT_TRUE(output.ok()) << output.status();
   EXPECT_EQ(output->shape(), (Shape{1 << 20, 1 << 20}));
   EXPECT_TRUE(record.parameters[0]->value.is_meta());
+}
+
+class NoPeers : public Collectives {
+ public:
+  int rank() const override { return 1; }
+  int size() const override { return 2; }
+  absl::Status AllReduce(ReduceOp, const Tensor&) override {
+    return absl::UnavailableError("no peers");
+  }
+};
+
+TEST(Context, HandsOutTheCollectivesOfAnAxis) {
+  const std::unique_ptr<Kernels> kernels = CreateReferenceKernels();
+  NoPeers dp, tp;
+  const AxisCollectives axes[] = {{"dp", &dp}, {"tp", &tp}};
+  Context ctx(*kernels);
+  EXPECT_EQ(ctx.collectives("dp"), nullptr);
+  ctx.set_collectives(axes);
+  EXPECT_EQ(ctx.collectives("dp"), &dp);
+  EXPECT_EQ(ctx.collectives("tp"), &tp);
+  EXPECT_EQ(ctx.collectives("ep"), nullptr);
+  // Ranks along dp evaluate different numbers of batches.
+  ctx.set_training(false);
+  EXPECT_EQ(ctx.collectives("dp"), nullptr);
+  EXPECT_EQ(ctx.collectives("tp"), &tp);
+}
+
+TEST(Context, AShapeOnlyForwardNotesTheAxesAndDoesNotWait) {
+  ShapeRecord record;
+  Context ctx(Device{}, record);
+  for (const char* axis : {"tp", "dp", "tp"}) {
+    EXPECT_EQ(ctx.collectives(axis), nullptr);
+  }
+  EXPECT_EQ(record.axes, (std::vector<std::string>{"tp", "dp"}));
 }
 
 }  // namespace

@@ -1,0 +1,30 @@
+#include "actors/layer_collectives.h"
+
+#include "base/check.h"
+
+namespace troupe::actors {
+namespace {
+
+comm::ReduceOp OpOf(nn::ReduceOp op) {
+  switch (op) {
+    case nn::ReduceOp::kSum:
+      return comm::ReduceOp::kSum;
+    case nn::ReduceOp::kAvg:
+      return comm::ReduceOp::kAvg;
+    case nn::ReduceOp::kMin:
+      return comm::ReduceOp::kMin;
+    case nn::ReduceOp::kMax:
+      return comm::ReduceOp::kMax;
+  }
+  TROUPE_CHECK(false, "an op of nn/collectives.h");
+  return comm::ReduceOp::kSum;
+}
+
+}  // namespace
+
+absl::Status LayerCollectives::AllReduce(nn::ReduceOp op,
+                                         const nn::Tensor& range) {
+  return wait_->RunInline(*comm_, comm::AllReduce(OpOf(op), range));
+}
+
+}  // namespace troupe::actors

@@ -1,0 +1,49 @@
+// The collectives of a layer (nn/collectives.h), run on the compute strand.
+//
+//   LayerCollectives dp(context.layer_groups[0].comm.get(), &fiber);
+//   chunk.axes = {{"dp", &dp}};
+//
+// Their communicators are the layers' own: in the group that reduces buckets,
+// the ranks pair collectives by order, and there the order of buckets would
+// depend on when each rank's layer comes to its call.
+//
+// Errors: those of Communicator::RunInline().
+// Threads: the compute strand's.
+
+#ifndef ACTORS_LAYER_COLLECTIVES_H_
+#define ACTORS_LAYER_COLLECTIVES_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "actors/strand_wait.h"
+#include "comm/communicator.h"
+#include "nn/collectives.h"
+
+namespace troupe::actors {
+
+// A rank in the layers' own group along one axis.
+struct AxisGroup {
+  std::string axis;  // "dp"
+  std::unique_ptr<comm::Communicator> comm;
+};
+
+class LayerCollectives : public nn::Collectives {
+ public:
+  // Both outlive it.
+  LayerCollectives(comm::Communicator* comm, StrandWait* wait)
+      : comm_(comm), wait_(wait) {}
+
+  int rank() const override { return comm_->rank(); }
+  int size() const override { return comm_->size(); }
+  absl::Status AllReduce(nn::ReduceOp op, const nn::Tensor& range) override;
+
+ private:
+  comm::Communicator* const comm_;
+  StrandWait* const wait_;
+};
+
+}  // namespace troupe::actors
+
+#endif  // ACTORS_LAYER_COLLECTIVES_H_

@@ -1,0 +1,60 @@
+// The ranks along one axis of the mesh, for a layer that needs its peers in the
+// middle of a forward or backward: synchronised normalisation, tensor
+// parallelism, sharded parameters.
+//
+//   Tensor SyncedSum(Context& ctx, Tensor sum) {
+//     Collectives* dp = ctx.collectives("dp");
+//     if (dp == nullptr) return sum;              // no peers
+//     absl::Status status = dp->AllReduce(ReduceOp::kSum, sum);
+//     return status.ok() ? sum : ctx.Fail(status);
+//   }
+//
+// A call returns when its result is there, as plain code waits; meanwhile other
+// strands go on. An op keeps the pointer in its Node for the backward: it lives
+// as long as the rank.
+//
+// Order: all ranks along an axis make the same calls in the same order, as
+// those who run the same layers on the same shapes do. A micro-batch may have
+// no sample; its rank calls all the same.
+//
+// Errors: what ended the wait, when a peer failed or did not come in time. The
+// range is then unspecified.
+// Threads: the rank's compute strand.
+
+#ifndef NN_COLLECTIVES_H_
+#define NN_COLLECTIVES_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "nn/tensor/tensor.h"
+
+namespace troupe::nn {
+
+// What a reduction does to the ranks' elements. kAvg adds, and divides once.
+// kMin and kMax give NaN where any rank has one.
+enum class ReduceOp { kSum, kAvg, kMin, kMax };
+
+class Collectives {
+ public:
+  virtual ~Collectives() = default;
+
+  // This rank's coordinate along the axis, and the number of ranks: at least 2.
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+
+  // Reduces `range` over the ranks, in place. Each element is one fixed tree of
+  // additions (docs/collectives.md): the same bits on every rank and in every
+  // run.
+  virtual absl::Status AllReduce(ReduceOp op, const Tensor& range) = 0;
+};
+
+// One axis of the mesh that has peers.
+struct AxisCollectives {
+  std::string axis;  // "dp"
+  Collectives* collectives = nullptr;
+};
+
+}  // namespace troupe::nn
+
+#endif  // NN_COLLECTIVES_H_

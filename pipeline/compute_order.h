@@ -1,0 +1,21 @@
+// Ties the compute actions of a table to their order, for models whose layers
+// communicate: ranks along an axis pair their layers' collectives by order, so
+// a forward whose activation came early must not overtake a backward on one of
+// them and not on another.
+//
+//   KeepComputeOrder(table);        // after all other passes
+//
+// Each F, B, I and W then also needs the one before it in the table.
+
+#ifndef PIPELINE_COMPUTE_ORDER_H_
+#define PIPELINE_COMPUTE_ORDER_H_
+
+#include "pipeline/schedule.h"
+
+namespace troupe::pipeline {
+
+void KeepComputeOrder(StepTable& table);
+
+}  // namespace troupe::pipeline
+
+#endif  // PIPELINE_COMPUTE_ORDER_H_

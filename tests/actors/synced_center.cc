@@ -1,0 +1,75 @@
+#include "tests/actors/synced_center.h"
+
+#include <utility>
+#include <vector>
+
+#include "base/check.h"
+#include "nn/collectives.h"
+#include "nn/ops/op_util.h"
+
+namespace troupe::actors {
+namespace {
+
+using nn::Tensor;
+
+// to = from less the mean of each column over the rows of all ranks.
+absl::Status Center(nn::Collectives* dp, nn::CachingAllocator& allocator,
+                    const Tensor& from, const Tensor& to) {
+  const std::int64_t rows = from.dim(0), columns = from.dim(1);
+  // Sums of the columns, then the number of rows.
+  Tensor sums = Tensor::Zeros({columns + 1}, nn::DType::kF64, allocator);
+  double* const sum = sums.data<double>();
+  for (std::int64_t r = 0; r < rows; ++r) {
+    for (std::int64_t c = 0; c < columns; ++c) {
+      sum[c] += from.data<double>()[r * columns + c];
+    }
+  }
+  sum[columns] = static_cast<double>(rows);
+  if (dp != nullptr) {
+    TROUPE_RETURN_IF_ERROR(dp->AllReduce(nn::ReduceOp::kSum, sums));
+  }
+  for (std::int64_t r = 0; r < rows; ++r) {
+    for (std::int64_t c = 0; c < columns; ++c) {
+      to.data<double>()[r * columns + c] =
+          from.data<double>()[r * columns + c] - sum[c] / sum[columns];
+    }
+  }
+  return absl::OkStatus();
+}
+
+class CenterNode final : public nn::Node {
+ public:
+  CenterNode(nn::Collectives* dp, std::function<absl::Status()> before_reduce)
+      : dp_(dp), before_reduce_(std::move(before_reduce)) {}
+  const char* name() const override { return "center"; }
+
+  absl::Status BackwardInputs(nn::Kernels& kernels, const Tensor& dy,
+                              absl::Span<const bool>,
+                              absl::Span<Tensor> dx) override {
+    if (before_reduce_) TROUPE_RETURN_IF_ERROR(before_reduce_());
+    dx[0] = Tensor::Empty(dy.shape(), dy.dtype(), kernels.allocator());
+    return Center(dp_, kernels.allocator(), dy, dx[0]);
+  }
+
+ private:
+  nn::Collectives* const dp_;
+  const std::function<absl::Status()> before_reduce_;
+};
+
+}  // namespace
+
+Tensor SyncedCenter::Forward(nn::Context& ctx, const Tensor& x) {
+  if (!ctx.ok()) return Tensor();
+  nn::Collectives* const dp = ctx.collectives("dp");
+  Tensor y = ctx.Empty(x.shape(), x.dtype());
+  ctx.Note("center", y, 2.0 * y.numel());
+  if (ctx.shape_only()) return y;
+  absl::Status status;
+  if (before_reduce_) status = before_reduce_();
+  if (status.ok()) status = Center(dp, ctx.kernels().allocator(), x, y);
+  return nn::ops::Finish(ctx, status, {x}, /*num_weights=*/0, y, [&] {
+    return std::make_unique<CenterNode>(dp, before_reduce_);
+  });
+}
+
+}  // namespace troupe::actors

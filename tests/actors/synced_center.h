@@ -1,0 +1,31 @@
+// A miniature synchronised norm: subtracts from each feature its mean over all
+// samples of all ranks along dp, and takes the mean out of the gradient too. It
+// all-reduces in forward and in backward.
+//
+//   model->Append<SyncedCenter>();          // [B, D] f64 -> [B, D]
+
+#ifndef TESTS_ACTORS_SYNCED_CENTER_H_
+#define TESTS_ACTORS_SYNCED_CENTER_H_
+
+#include <functional>
+#include <memory>
+
+#include "nn/modules/module.h"
+
+namespace troupe::actors {
+
+class SyncedCenter : public nn::Module {
+ public:
+  // `before_reduce`, where set, is called by each forward and backward.
+  explicit SyncedCenter(std::function<absl::Status()> before_reduce = nullptr)
+      : before_reduce_(std::move(before_reduce)) {}
+
+  nn::Tensor Forward(nn::Context& ctx, const nn::Tensor& x) override;
+
+ private:
+  const std::function<absl::Status()> before_reduce_;
+};
+
+}  // namespace troupe::actors
+
+#endif  // TESTS_ACTORS_SYNCED_CENTER_H_
