@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "actors/checkpoint/checkpoint.h"
 #include "actors/checkpoint/layout.h"
+#include "actors/checkpoint/writer.h"
 #include "base/check.h"
 #include "nlohmann/json.hpp"
 
@@ -30,14 +31,12 @@ std::string TemporaryName(const std::string& path) {
   return absl::StrCat(path, kTemporaryMark, getpid());
 }
 
-std::string IndexJson(absl::Span<const CheckpointShard> shards) {
+std::string IndexJson(absl::Span<const ShardSummary> shards) {
   nlohmann::ordered_json map = nlohmann::ordered_json::object();
   std::uint64_t bytes = 0;
-  for (std::size_t i = 0; i < shards.size(); ++i) {
-    for (const nn::NamedTensor& t : shards[i].model) {
-      map[t.name] = ShardName("model", i, shards.size());
-      bytes += t.tensor.bytes();
-    }
+  for (const ShardSummary& shard : shards) {
+    for (const std::string& name : shard.tensors) map[name] = shard.files[0];
+    bytes += shard.bytes;
   }
   const nlohmann::ordered_json json = {
       {"metadata", {{"total_size", bytes}, {"shards", shards.size()}}},
@@ -46,34 +45,50 @@ std::string IndexJson(absl::Span<const CheckpointShard> shards) {
 }
 
 // A tensor belongs to one shard; within one, the file's writer looks.
-absl::Status CheckShards(absl::Span<const CheckpointShard> shards) {
-  std::map<std::string, std::size_t> shard_of;
+class TensorNames {
+ public:
+  absl::Status Add(const std::string& name, std::size_t shard) {
+    const auto [at, added] = shard_of_.emplace(name, shard);
+    if (added || at->second == shard) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        absl::StrCat("two stages have a tensor \"", name, "\""));
+  }
+
+ private:
+  std::map<std::string, std::size_t> shard_of_;
+};
+
+// Sorts the shards; each of them, and each of their files, has to be there.
+absl::Status CheckShards(base::FileSystem& files, const std::string& folder,
+                         std::vector<ShardSummary>& shards) {
+  std::sort(shards.begin(), shards.end(),
+            [](const ShardSummary& a, const ShardSummary& b) {
+              return a.shard < b.shard;
+            });
+  TensorNames names;
   for (std::size_t i = 0; i < shards.size(); ++i) {
-    for (const nn::NamedTensor& t : shards[i].model) {
-      const auto [at, added] = shard_of.emplace(t.name, i);
-      if (!added && at->second != i) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("two stages have a tensor \"", t.name, "\""));
-      }
+    if (shards[i].shard != static_cast<int>(i) || shards[i].files.empty()) {
+      return absl::NotFoundError(
+          absl::StrCat("shard ", i + 1, " of ", folder,
+                       " is missing: whoever holds it has not written it"));
+    }
+    for (const std::string& file : shards[i].files) {
+      const std::string path = absl::StrCat(folder, "/", file);
+      if (files.Exists(path)) continue;
+      return absl::NotFoundError(absl::StrCat(
+          path, " is missing; all ranks need to write to the same folder"));
+    }
+    for (const std::string& name : shards[i].tensors) {
+      TROUPE_RETURN_IF_ERROR(names.Add(name, i));
     }
   }
   return absl::OkStatus();
 }
 
-// All files of the checkpoint, on the disk.
-absl::Status WriteFiles(base::FileSystem& files, const std::string& folder,
+// Index and trainer state, and with them the folder's list of names.
+absl::Status WriteIndex(base::FileSystem& files, const std::string& folder,
                         const TrainerState& state,
-                        absl::Span<const CheckpointShard> shards) {
-  TROUPE_RETURN_IF_ERROR(files.CreateFolder(folder));
-  for (std::size_t i = 0; i < shards.size(); ++i) {
-    TROUPE_RETURN_IF_ERROR(nn::WriteSafetensors(
-        files, absl::StrCat(folder, "/", ShardName("model", i, shards.size())),
-        shards[i].model, Metadata()));
-    TROUPE_RETURN_IF_ERROR(nn::WriteSafetensors(
-        files,
-        absl::StrCat(folder, "/", ShardName("optimizer", i, shards.size())),
-        shards[i].optimizer, Metadata()));
-  }
+                        absl::Span<const ShardSummary> shards) {
   TROUPE_RETURN_IF_ERROR(base::WriteWholeFile(
       files, absl::StrCat(folder, "/", kIndexName), IndexJson(shards)));
   TROUPE_RETURN_IF_ERROR(base::WriteWholeFile(
@@ -123,26 +138,85 @@ absl::Status RemoveCheckpoint(base::FileSystem& files,
   return files.RemoveAll(unnamed);
 }
 
-absl::StatusOr<std::string> WriteCheckpoint(
-    base::FileSystem& files, const std::string& dir, const TrainerState& state,
-    absl::Span<const CheckpointShard> shards, int keep) {
-  TROUPE_RETURN_IF_ERROR(CheckShards(shards));
+absl::StatusOr<std::string> CreateCheckpointFolder(base::FileSystem& files,
+                                                   const std::string& dir,
+                                                   std::int64_t step) {
   const bool new_dir = !files.Exists(dir);
   TROUPE_RETURN_IF_ERROR(files.CreateFolder(dir));
   if (new_dir) TROUPE_RETURN_IF_ERROR(files.SyncFolder(ParentOf(dir)));
+  const std::string folder =
+      TemporaryName(absl::StrCat(dir, "/", CheckpointName(step)));
+  TROUPE_RETURN_IF_ERROR(files.RemoveAll(folder));
+  TROUPE_RETURN_IF_ERROR(files.CreateFolder(folder));
+  return folder;
+}
 
+absl::StatusOr<ShardSummary> WriteCheckpointShard(base::FileSystem& files,
+                                                  const std::string& folder,
+                                                  int shard, int shards,
+                                                  const CheckpointShard& what) {
+  ShardSummary summary;
+  summary.shard = shard;
+  const std::pair<const char*, const std::vector<nn::NamedTensor>*> parts[] = {
+      {"model", &what.model}, {"optimizer", &what.optimizer}};
+  for (const auto& [part, tensors] : parts) {
+    summary.files.push_back(ShardName(part, shard, shards));
+    TROUPE_RETURN_IF_ERROR(nn::WriteSafetensors(
+        files, absl::StrCat(folder, "/", summary.files.back()), *tensors,
+        Metadata()));
+  }
+  for (const nn::NamedTensor& named : what.model) {
+    summary.tensors.push_back(named.name);
+    summary.bytes += named.tensor.bytes();
+  }
+  return summary;
+}
+
+absl::StatusOr<std::string> PublishCheckpoint(
+    base::FileSystem& files, const std::string& dir, const std::string& folder,
+    const TrainerState& state, std::vector<ShardSummary> shards, int keep) {
   const std::string path = absl::StrCat(dir, "/", CheckpointName(state.step));
-  const std::string temporary = TemporaryName(path);
-  TROUPE_RETURN_IF_ERROR(files.RemoveAll(temporary));
-  absl::Status status = WriteFiles(files, temporary, state, shards);
-  if (status.ok()) status = Publish(files, dir, temporary, path);
+  absl::Status status = CheckShards(files, folder, shards);
+  if (status.ok()) status = WriteIndex(files, folder, state, shards);
+  if (status.ok()) status = Publish(files, dir, folder, path);
   if (!status.ok()) {
     // The first error is the one to report.
-    files.RemoveAll(temporary).IgnoreError();
+    RemoveCheckpointFolder(files, folder);
     return status;
   }
   TROUPE_RETURN_IF_ERROR(RemoveOld(files, dir, state.step, keep));
   return path;
+}
+
+void RemoveCheckpointFolder(base::FileSystem& files,
+                            const std::string& folder) {
+  files.RemoveAll(folder).IgnoreError();
+}
+
+absl::StatusOr<std::string> WriteCheckpoint(
+    base::FileSystem& files, const std::string& dir, const TrainerState& state,
+    absl::Span<const CheckpointShard> shards, int keep) {
+  TensorNames names;
+  for (std::size_t i = 0; i < shards.size(); ++i) {
+    for (const nn::NamedTensor& named : shards[i].model) {
+      TROUPE_RETURN_IF_ERROR(names.Add(named.name, i));
+    }
+  }
+  TROUPE_ASSIGN_OR_RETURN(const std::string folder,
+                          CreateCheckpointFolder(files, dir, state.step));
+  std::vector<ShardSummary> summaries;
+  for (std::size_t i = 0; i < shards.size(); ++i) {
+    absl::StatusOr<ShardSummary> summary =
+        WriteCheckpointShard(files, folder, static_cast<int>(i),
+                             static_cast<int>(shards.size()), shards[i]);
+    if (!summary.ok()) {
+      RemoveCheckpointFolder(files, folder);
+      return summary.status();
+    }
+    summaries.push_back(*std::move(summary));
+  }
+  return PublishCheckpoint(files, dir, folder, state, std::move(summaries),
+                           keep);
 }
 
 }  // namespace troupe::actors

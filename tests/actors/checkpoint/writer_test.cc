@@ -1,0 +1,110 @@
+// Shards written one by one, in any order, and published by one writer.
+
+#include "actors/checkpoint/writer.h"
+
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "tests/actors/checkpoint/checkpoint_fixture.h"
+
+namespace troupe::actors {
+namespace {
+
+using Names = std::vector<std::string>;
+
+class WriterTest : public CheckpointTest {
+ protected:
+  std::string Create(std::int64_t step) {
+    const auto folder = CreateCheckpointFolder(files_, dir_, step);
+    EXPECT_TRUE(folder.ok()) << folder.status();
+    return folder.value_or("");
+  }
+  // Shard `shard` of two: layer "0" or "1".
+  ShardSummary Write(const std::string& folder, int shard) {
+    const auto summary = WriteCheckpointShard(
+        files_, folder, shard, /*shards=*/2,
+        Shard(std::to_string(shard), /*fill=*/1.0f + shard));
+    EXPECT_TRUE(summary.ok()) << summary.status();
+    return summary.value_or(ShardSummary());
+  }
+};
+
+TEST_F(WriterTest, ASummarySaysWhatTheIndexNeeds) {
+  const ShardSummary summary = Write(Create(7), 1);
+  EXPECT_EQ(summary.shard, 1);
+  EXPECT_EQ(summary.bytes, 32u);
+  EXPECT_EQ(summary.files, (Names{"model-00002-of-00002.safetensors",
+                                  "optimizer-00002-of-00002.safetensors"}));
+  EXPECT_EQ(summary.tensors, (Names{"1.weight", "1.bias"}));
+}
+
+TEST_F(WriterTest, TheOrderOfShardsDoesNotMatter) {
+  std::string indices[2];
+  for (int first : {0, 1}) {
+    const std::string folder = Create(10 + first);
+    EXPECT_TRUE(FindLatestCheckpoint(files_, dir_).status().code() ==
+                    absl::StatusCode::kNotFound ||
+                first == 1)
+        << "a folder without its name is no checkpoint";
+    const ShardSummary a = Write(folder, first), b = Write(folder, 1 - first);
+    const auto path =
+        PublishCheckpoint(files_, dir_, folder, StateAt(10 + first), {a, b}, 0);
+    ASSERT_TRUE(path.ok()) << path.status();
+    indices[first] = base::ReadWholeFile(
+                         files_, *path + "/model.safetensors.index.json", 10000)
+                         .value();
+    const auto saved = Checkpoint::Open(files_, *path);
+    ASSERT_TRUE(saved.ok()) << saved.status();
+    EXPECT_EQ(saved->ModelNames(),
+              (Names{"0.bias", "0.weight", "1.bias", "1.weight"}));
+  }
+  EXPECT_EQ(indices[0], indices[1]);
+}
+
+TEST_F(WriterTest, AMissingShardIsNamedAndNothingIsLeft) {
+  const std::string folder = Create(5);
+  const ShardSummary second = Write(folder, 1);
+  const absl::Status status =
+      PublishCheckpoint(files_, dir_, folder, StateAt(5), {second}, 3).status();
+  EXPECT_EQ(status, absl::NotFoundError(
+                        "shard 1 of " + folder +
+                        " is missing: whoever holds it has not written it"));
+  EXPECT_EQ(Listed(), Names{});
+}
+
+TEST_F(WriterTest, AMissingFileIsNamedAndTheOldOneStays) {
+  ASSERT_TRUE(WriteCheckpoint(files_, dir_, StateAt(4), Shards(4), 3).ok());
+  const std::string folder = Create(5);
+  const ShardSummary a = Write(folder, 0), b = Write(folder, 1);
+  const std::string lost = folder + "/" + b.files[0];
+  ASSERT_TRUE(files_.RemoveAll(lost).ok());
+  EXPECT_EQ(
+      PublishCheckpoint(files_, dir_, folder, StateAt(5), {a, b}, 3).status(),
+      absl::NotFoundError(
+          lost + " is missing; all ranks need to write to the same folder"));
+  EXPECT_EQ(Listed(), Names{"step-00000004"});
+  EXPECT_EQ(FillOf(dir_ + "/step-00000004"), 4.0f);
+}
+
+TEST_F(WriterTest, TwoShardsWithATensorOfOneName) {
+  const std::string folder = Create(5);
+  const ShardSummary a = Write(folder, 0);
+  ShardSummary b = Write(folder, 1);
+  b.tensors[1] = "0.weight";
+  EXPECT_EQ(
+      PublishCheckpoint(files_, dir_, folder, StateAt(5), {a, b}, 3).status(),
+      absl::InvalidArgumentError("two stages have a tensor \"0.weight\""));
+}
+
+TEST_F(WriterTest, AFolderOfACrashedWriterIsEmptiedFirst) {
+  const std::string folder = Create(5);
+  Write(folder, 1);
+  EXPECT_EQ(Create(5), folder);
+  EXPECT_EQ(files_.List(folder).value(), Names{});
+  RemoveCheckpointFolder(files_, folder);
+  EXPECT_EQ(Listed(), Names{});
+}
+
+}  // namespace
+}  // namespace troupe::actors
