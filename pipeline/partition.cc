@@ -13,7 +13,9 @@ absl::StatusOr<std::unique_ptr<nn::Module>> BuildStage(
   if (model == nullptr) {
     return absl::InvalidArgumentError("the model factory returned no model");
   }
-  model->Parameters();  // full names, before any cut
+  // Before any cut: full names, and names that are taken in another stage.
+  TROUPE_RETURN_IF_ERROR(model->CheckDeclarations());
+  model->Parameters();
   if (cuts.empty()) return model;
   auto* sequential = dynamic_cast<nn::Sequential*>(model.get());
   if (sequential == nullptr) {

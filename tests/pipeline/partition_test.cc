@@ -64,6 +64,21 @@ TEST(PartitionTest, OnlyASequentialIsCut) {
                 "or set mesh.pp to 1"));
 }
 
+class Twins : public nn::Sequential {
+ public:
+  Twins() {
+    Add<nn::Linear>("twin", 3, 3);
+    Add<nn::Linear>("twin", 3, 3);
+  }
+};
+
+TEST(PartitionTest, ANameInTwoStagesIsFoundBeforeTheCut) {
+  const nn::ModelFactory twins = [] { return std::make_unique<Twins>(); };
+  EXPECT_EQ(BuildStage(twins, {1}, 1).status(),
+            absl::InvalidArgumentError("the model has two parameters, buffers "
+                                       "or children named \"twin\""));
+}
+
 TEST(PartitionTest, AFactoryMayFail) {
   EXPECT_EQ(BuildStage([] { return nullptr; }, {}, 0).status(),
             absl::InvalidArgumentError("the model factory returned no model"));
