@@ -196,6 +196,31 @@ def header_comment(file):
                   "its use")
 
 
+def usage_lines(file):
+    """Code at the top of a header is not wrapped in the middle of a bracket."""
+    if not file.is_header:
+        return
+    pairs = {")": "(", "]": "[", "}": "{"}
+    opened = []  # (bracket, line number)
+    for number, line in file.numbered():
+        if not line.startswith("//   "):
+            if opened:
+                yield opened[0][1], ("usage: this bracket is never closed; "
+                                     "write code that compiles")
+            opened = []
+            if not line.startswith("//"):
+                return
+            continue
+        for char in code_of(line[2:]):
+            if char in "([{":
+                opened.append((char, number))
+            elif char in pairs:
+                if not opened or opened.pop()[0] != pairs[char]:
+                    yield number, ("usage: nothing opens this '%s'; write code "
+                                   "that compiles" % char)
+                    return
+
+
 def unfinished(file):
     # Written in pieces, since this file is checked too.
     pattern = r"\b(%s)\b" % "|".join(["TO" + "DO", "FIX" + "ME", "X" * 3,
@@ -258,7 +283,7 @@ def dead_files(tree):
 
 
 FILE_RULES = [banned_calls, sleeping_scripts, include_guard, layering, length,
-              width, header_comment, unfinished, machine_paths]
+              width, header_comment, usage_lines, unfinished, machine_paths]
 TREE_RULES = [links, readmes, dead_files]
 
 

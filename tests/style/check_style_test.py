@@ -53,6 +53,21 @@ class CheckStyleTest(unittest.TestCase):
     def test_clean_tree(self):
         self.expect({})
 
+    def test_usage_lines(self):
+        def header(*usage):
+            return CLEAN_HEADER.replace("//   int three = Add(1, 2);",
+                                        "\n".join(usage))
+        # The comment went over the line's end.
+        self.expect({"nn/add.h": header("//   Add(1, 2);  // (1, 2) -> (1 +",
+                                        "//   2)")},
+                    "nn/add.h:4: usage: nothing opens this ')'; write code "
+                    "that compiles")
+        self.expect({"nn/add.h": header("//   Add(1,")},
+                    "nn/add.h:3: usage: this bracket is never closed; write "
+                    "code that compiles")
+        self.expect({"nn/add.h": header("//   Add(/*a=*/1,",
+                                        "//       2);     // (")})
+
     def test_sleep(self):
         for call in ("std::this_thread::sleep_for", "absl::SleepFor", "sleep",
                      "usleep"):
