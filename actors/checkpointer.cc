@@ -9,38 +9,86 @@
 namespace troupe::actors {
 namespace {
 
-absl::StatusOr<Saved> Save(const ProcessContext& process,
-                           const SaveRequest& request) {
+TrainerState StateAt(const ProcessContext& process, std::int64_t step) {
   TrainerState state;
-  state.step = request.step;
+  state.step = step;
   state.seed = process.spec->seed;
-  state.sampler = process.span->SamplerStateAt(request.step);
+  state.sampler = process.span->SamplerStateAt(step);
   state.plan = process.plan->ToString();
   state.versions["troupe"] = kTroupeVersion;
-  std::vector<CheckpointShard> shards;
-  for (const SnapshotPtr& stage : request.stages) {
-    shards.push_back(stage->tensors);
-  }
-  Saved saved;
-  saved.step = request.step;
-  const CheckpointOptions& options = process.spec->checkpoint;
+  return state;
+}
+
+absl::StatusOr<CheckpointOpened> Open(CheckpointerState& state,
+                                      const OpenCheckpoint& order) {
+  const ProcessContext& process = *state.process;
   TROUPE_ASSIGN_OR_RETURN(
-      saved.path, WriteCheckpoint(*process.files, options.dir, state, shards,
-                                  options.keep));
-  return saved;
+      state.unfinished,
+      CreateCheckpointFolder(*process.files, process.spec->checkpoint.dir,
+                             order.step));
+  return CheckpointOpened{order.generation, order.step, state.unfinished};
+}
+
+absl::StatusOr<ShardSaved> Write(const CheckpointerState& state,
+                                 const WriteShard& shard) {
+  const SaveShard& order = shard.order;
+  TROUPE_ASSIGN_OR_RETURN(
+      ShardSummary summary,
+      WriteCheckpointShard(*state.process->files, order.folder, shard.shard,
+                           order.shards, shard.snapshot->tensors));
+  return ShardSaved{order.generation, order.step, std::move(summary)};
+}
+
+absl::StatusOr<CheckpointSaved> Commit(CheckpointerState& state,
+                                       const CommitCheckpoint& order) {
+  const ProcessContext& process = *state.process;
+  const CheckpointOptions& options = process.spec->checkpoint;
+  state.unfinished.clear();  // it has a name now, or is gone
+  TROUPE_ASSIGN_OR_RETURN(
+      std::string path,
+      PublishCheckpoint(*process.files, options.dir, order.folder,
+                        StateAt(process, order.step), order.shards,
+                        options.keep));
+  return CheckpointSaved{order.generation, order.step, std::move(path)};
 }
 
 }  // namespace
 
+CheckpointerState::~CheckpointerState() {
+  if (!unfinished.empty()) RemoveCheckpointFolder(*process->files, unfinished);
+}
+
 CheckpointerActor::behavior_type CheckpointerBehavior(
     CheckpointerActor::stateful_pointer<CheckpointerState> self,
     ProcessContextPtr process, SupervisorActor supervisor) {
-  GuardStrand(self, supervisor, /*rank=*/-1, "checkpointer");
-  return {[=](const SaveRequest& request) -> caf::result<Saved> {
-    absl::StatusOr<Saved> saved = Save(*process, request);
-    if (saved.ok()) return *std::move(saved);
-    return ToError(saved.status());
-  }};
+  const FailureSource source = {supervisor, process->generation, /*rank=*/-1,
+                                "checkpointer"};
+  GuardStrand(self, source);
+  self->state.process = std::move(process);
+  const auto answer = [=](auto done, const FailureSource& of) {
+    if (done.ok()) {
+      self->send(supervisor, *std::move(done));
+    } else {
+      ReportFailure(self, of, done.status());
+    }
+  };
+  return {[=](const OpenCheckpoint& order) {
+            answer(Open(self->state, order), source);
+          },
+          [=](const WriteShard& shard) {
+            FailureSource of_rank = source;
+            of_rank.rank = shard.snapshot->rank;
+            auto saved = Write(self->state, shard);
+            // Whoever made the folder: it will not be whole.
+            if (!saved.ok()) {
+              RemoveCheckpointFolder(*self->state.process->files,
+                                     shard.order.folder);
+            }
+            answer(std::move(saved), of_rank);
+          },
+          [=](const CommitCheckpoint& order) {
+            answer(Commit(self->state, order), source);
+          }};
 }
 
 }  // namespace troupe::actors

@@ -1,12 +1,18 @@
-// Writes checkpoints, on a strand of its own, while training goes on.
+// Writes checkpoints, on a strand of its own, while training goes on. Each
+// process has one, for the shards that its ranks hold; that of the supervisor's
+// process also makes the folders and gives them their names.
 //
-// Takes  SaveRequest {step, one snapshot per stage}
-// Gives  Saved {step, path}
-// Fails  with the writer's status, as the request's error; the last good
-//        checkpoint stays as it was
+// Takes  OpenCheckpoint    from the supervisor -> CheckpointOpened {folder}
+//        WriteShard        from a rank -> ShardSaved to the supervisor
+//        CommitCheckpoint  from the supervisor -> CheckpointSaved {path}
+// Fails  with the writer's status, as a Failure of the rank whose shard it was;
+//        the unfinished folder is removed, the last good checkpoint stays as it
+//        was
 
 #ifndef ACTORS_CHECKPOINTER_H_
 #define ACTORS_CHECKPOINTER_H_
+
+#include <string>
 
 #include "actors/messages.h"
 #include "actors/process_context.h"
@@ -15,6 +21,11 @@ namespace troupe::actors {
 
 struct CheckpointerState {
   static inline const char* name = "checkpointer";
+  ProcessContextPtr process;
+  std::string unfinished;  // a folder made here that has no name yet
+
+  // A job that ends in the middle of a checkpoint leaves none behind.
+  ~CheckpointerState();
 };
 
 CheckpointerActor::behavior_type CheckpointerBehavior(

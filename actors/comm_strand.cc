@@ -19,6 +19,7 @@ comm::Communicator& GroupOf(CommState& state, GroupId group) {
 
 Launched Done(const Launch& launch, const absl::Status& status) {
   Launched done;
+  done.generation = launch.generation;
   done.step = launch.step;
   done.action = launch.action;
   done.code = status.raw_code();
@@ -27,6 +28,7 @@ Launched Done(const Launch& launch, const absl::Status& status) {
 }
 
 void Start(CommState& state, const Launch& launch) {
+  if (launch.generation != state.context->generation) return;
   absl::StatusOr<comm::Event> event =
       GroupOf(state, launch.group).Start(launch.collective, comm::Event());
   const ComputeActor compute = state.compute;
@@ -62,7 +64,8 @@ CommState::~CommState() {
 CommActor::behavior_type CommBehavior(
     CommActor::stateful_pointer<CommState> self, RankContextPtr context,
     SupervisorActor supervisor, ComputeActor compute) {
-  GuardStrand(self, supervisor, context->rank, "comm");
+  GuardStrand(self, FailureSource{supervisor, context->generation,
+                                  context->rank, "comm"});
   CommState& state = self->state;
   state.context = std::move(context);
   state.compute = std::move(compute);

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "actors/stage_link.h"
 #include "actors/strand_guard.h"
 #include "base/check.h"
 
@@ -40,6 +41,7 @@ absl::Status ComputeState::Enqueue(const RunSteps& steps) {
 }
 
 absl::Status ComputeState::OnLaunched(const Launched& launched) {
+  if (launched.generation != context_->generation) return absl::OkStatus();
   if (launched.code != 0) {
     return absl::Status(static_cast<absl::StatusCode>(launched.code),
                         launched.message);
@@ -117,6 +119,7 @@ absl::Status ComputeState::RunFront() {
 void ComputeState::Launch(int action, pipeline::GroupId group,
                           const comm::Collective& collective) {
   actors::Launch launch;
+  launch.generation = context_->generation;
   launch.step = runner_->step();
   launch.action = action;
   launch.group = group;
@@ -133,17 +136,18 @@ void ComputeState::Send(bool forward, int micro_batch,
   transfer.forward = forward;
   transfer.micro_batch = micro_batch;
   transfer.tensor = tensor;
-  self_->send(forward ? peers_->next_stage : peers_->previous_stage,
-              std::move(transfer));
+  const int stage = context_->coords.pp;
+  peers_->stages->Send(forward ? stage + 1 : stage - 1, std::move(transfer));
 }
 
 ComputeActor::behavior_type ComputeBehavior(ComputeState::Self self,
                                             RankContextPtr context,
                                             SupervisorActor supervisor) {
-  const int rank = context->rank;
-  GuardStrand(self, supervisor, rank, "compute");
+  const FailureSource source = {supervisor, context->generation, context->rank,
+                                "compute"};
+  GuardStrand(self, source);
   const auto check = [=](const absl::Status& status) {
-    if (!status.ok()) ReportFailure(self, supervisor, rank, "compute", status);
+    if (!status.ok()) ReportFailure(self, source, status);
   };
   check(self->state.Init(self, std::move(context)));
   return {

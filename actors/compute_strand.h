@@ -12,7 +12,7 @@
 //                                          fiber waits for has come on
 //        (snapshot, step)                  -> SnapshotPtr
 // Gives  StepsDone to its rank; Launch to its communication strand;
-//        Transfer to its neighbours
+//        Transfer to its neighbours, through a StageLink
 // Fails  with the runner's status, as a Failure
 
 #ifndef ACTORS_COMPUTE_STRAND_H_

@@ -1,5 +1,6 @@
 #include "actors/crew.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -8,62 +9,63 @@
 #include "actors/compute_strand.h"
 #include "actors/loader.h"
 #include "actors/rank.h"
+#include "actors/reporter.h"
+#include "actors/stage_link.h"
 #include "actors/supervisor.h"
 
 namespace troupe::actors {
 namespace {
 
-template <typename Handle>
-void AddMember(Crew& crew, const Handle& actor, int rank, std::string name) {
-  crew.members.push_back(
-      {caf::actor_cast<caf::strong_actor_ptr>(actor), rank, std::move(name)});
+// The way from a rank to the other stages of its replica; null where there is
+// one stage.
+std::shared_ptr<StageLink> LinkStages(
+    const pipeline::Mesh& mesh, int rank,
+    const std::vector<ComputeActor>& computes) {
+  if (mesh.pp() == 1) return nullptr;
+  std::vector<ComputeActor> stages;
+  for (int other : mesh.Group(rank, pipeline::kPpAxis)) {
+    stages.push_back(computes[other]);
+  }
+  return std::make_shared<LocalStageLink>(std::move(stages));
 }
 
 }  // namespace
 
 SupervisorActor SpawnCrew(caf::actor_system& system,
                           const ProcessContextPtr& process) {
-  const pipeline::Mesh& mesh = process->plan->mesh;
   auto crew = std::make_shared<Crew>();
   SupervisorActor supervisor =
       SpawnStrand(system, SupervisorBehavior, process, crew);
+  crew->reporter = SpawnStrand(system, ReporterBehavior, process, supervisor);
+  const int writers = process->hooks == nullptr
+                          ? 1
+                          : std::max(1, process->hooks->checkpointers);
+  for (int i = 0; i < writers; ++i) {
+    crew->checkpointers.push_back(
+        SpawnStrand(system, CheckpointerBehavior, process, supervisor));
+  }
   std::vector<ComputeActor> computes;
   std::vector<CommActor> comms;
   for (const RankContextPtr& context : process->ranks) {
-    const int rank = context->rank;
-    LoaderActor loader =
-        SpawnStrand(system, LoaderBehavior, context, supervisor);
-    ComputeActor compute =
-        SpawnStrand(system, ComputeBehavior, context, supervisor);
-    CommActor comm =
-        SpawnStrand(system, CommBehavior, context, supervisor, compute);
-    RankActor rank_actor =
-        system.spawn(RankBehavior, context, supervisor, loader, compute);
-    AddMember(*crew, rank_actor, rank, "rank");
-    AddMember(*crew, loader, rank, "loader");
-    AddMember(*crew, compute, rank, "compute");
-    AddMember(*crew, comm, rank, "comm");
-    crew->ranks.push_back(rank_actor);
-    computes.push_back(compute);
-    comms.push_back(comm);
+    RankStrands strands;
+    strands.loader = SpawnStrand(system, LoaderBehavior, context, supervisor);
+    strands.compute = SpawnStrand(system, ComputeBehavior, context, supervisor);
+    strands.comm =
+        SpawnStrand(system, CommBehavior, context, supervisor, strands.compute);
+    strands.checkpointer = crew->checkpointers[context->rank % writers];
+    computes.push_back(strands.compute);
+    comms.push_back(strands.comm);
+    crew->ranks.push_back(
+        system.spawn(RankBehavior, context, supervisor, std::move(strands)));
   }
-  for (const RankContextPtr& context : process->ranks) {
-    const int rank = context->rank;
-    const pipeline::Mesh::Coords& at = context->coords;
+  for (std::size_t i = 0; i < computes.size(); ++i) {
     auto peers = std::make_shared<ComputePeers>();
-    peers->rank = crew->ranks[rank];
-    peers->comm = comms[rank];
-    if (at.pp > 0) {
-      peers->previous_stage = computes[mesh.RankOf({at.dp, at.pp - 1})];
-    }
-    if (at.pp + 1 < mesh.pp()) {
-      peers->next_stage = computes[mesh.RankOf({at.dp, at.pp + 1})];
-    }
-    caf::anon_send(computes[rank], ComputePeersPtr(std::move(peers)));
+    peers->rank = crew->ranks[i];
+    peers->comm = comms[i];
+    peers->stages =
+        LinkStages(process->plan->mesh, process->ranks[i]->rank, computes);
+    caf::anon_send(computes[i], ComputePeersPtr(std::move(peers)));
   }
-  crew->checkpointer =
-      SpawnStrand(system, CheckpointerBehavior, process, supervisor);
-  AddMember(*crew, crew->checkpointer, /*rank=*/-1, "checkpointer");
   // The crew is complete before the supervisor reads it.
   caf::anon_send(supervisor, begin_atom::value);
   return supervisor;

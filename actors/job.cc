@@ -33,6 +33,7 @@ class LocalJob : public Job {
     // A job that was not waited for ends as if it had been cancelled.
     if (!process_->outcome.HasBeenSet()) {
       Failure failure;
+      failure.generation = process_->generation;
       failure.actor = "job";
       failure.code = static_cast<int>(absl::StatusCode::kCancelled);
       failure.message = "the job was destroyed before it had ended";

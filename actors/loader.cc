@@ -81,16 +81,17 @@ absl::StatusOr<Loaded> Load(LoaderState& state, const LoadRequest& request) {
 LoaderActor::behavior_type LoaderBehavior(
     LoaderActor::stateful_pointer<LoaderState> self, RankContextPtr context,
     SupervisorActor supervisor) {
-  const int rank = context->rank;
-  GuardStrand(self, supervisor, rank, "loader");
+  const FailureSource source = {supervisor, context->generation, context->rank,
+                                "loader"};
+  GuardStrand(self, source);
   self->state.context = std::move(context);
   if (absl::Status status = Open(self->state); !status.ok()) {
-    ReportFailure(self, supervisor, rank, "loader", status);
+    ReportFailure(self, source, status);
   }
   return {[=](const LoadRequest& request) -> caf::result<Loaded> {
     absl::StatusOr<Loaded> loaded = Load(self->state, request);
     if (loaded.ok()) return *std::move(loaded);
-    ReportFailure(self, supervisor, rank, "loader", loaded.status());
+    ReportFailure(self, source, loaded.status());
     return ToError(loaded.status());
   }};
 }

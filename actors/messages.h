@@ -6,8 +6,9 @@
 // metrics travel as bit patterns (facts of CAF 0.17: infinities hang its
 // serialiser): LossBits in step_types.h.
 //
-// Every message between ranks carries (generation, step); older ones are
-// dropped by their receiver.
+// Every message between ranks and supervisor carries the generation, and those
+// of another one are dropped by their receiver; where it concerns a step, the
+// step too.
 
 #ifndef ACTORS_MESSAGES_H_
 #define ACTORS_MESSAGES_H_
@@ -18,6 +19,8 @@
 #include <vector>
 
 #include "actors/caf.h"
+#include "actors/checkpoint/writer.h"
+#include "actors/report_queue.h"
 #include "actors/step_types.h"
 #include "comm/communicator.h"
 #include "pipeline/group_id.h"
@@ -41,6 +44,18 @@ struct Progress {
   std::vector<LossBits> losses;
 };
 
+// The rank works on an evaluation: no step, but no silence either.
+struct Alive {
+  std::int32_t generation = 0;
+  std::int32_t rank = 0;
+};
+
+// To a rank: evaluate your part of the test set, after `step` steps.
+struct Evaluate {
+  std::int32_t generation = 0;
+  std::int64_t step = 0;
+};
+
 // The sum over a rank's part of the test set.
 struct Evaluated {
   std::int32_t generation = 0;
@@ -49,11 +64,69 @@ struct Evaluated {
   LossBits loss;
 };
 
+// To the holder of a shard: copy it as it is after `step` steps, and keep the
+// copy until SaveShard.
+struct TakeSnapshot {
+  std::int32_t generation = 0;
+  std::int64_t step = 0;
+};
+struct SnapshotTaken {
+  std::int32_t generation = 0;
+  std::int32_t rank = 0;
+  std::int64_t step = 0;
+};
+
+// To the holder of a shard: write the copy to `folder`, as one of `shards`.
+struct SaveShard {
+  std::int32_t generation = 0;
+  std::int64_t step = 0;
+  std::int32_t shards = 0;
+  std::string folder;
+};
+struct ShardSaved {
+  std::int32_t generation = 0;
+  std::int64_t step = 0;
+  ShardSummary summary;
+};
+
+// To the writer that gives a checkpoint its name: make the folder.
+struct OpenCheckpoint {
+  std::int32_t generation = 0;
+  std::int64_t step = 0;
+};
+struct CheckpointOpened {
+  std::int32_t generation = 0;
+  std::int64_t step = 0;
+  std::string folder;
+};
+
+// To the same writer: all shards are there.
+struct CommitCheckpoint {
+  std::int32_t generation = 0;
+  std::int64_t step = 0;
+  std::string folder;
+  std::vector<ShardSummary> shards;
+};
+struct CheckpointSaved {
+  std::int32_t generation = 0;
+  std::int64_t step = 0;
+  std::string path;
+};
+
 // An actor cannot go on. `code` is an absl::StatusCode.
 struct Failure {
+  std::int32_t generation = 0;
   std::int32_t rank = -1;
   std::string actor;
   std::int32_t code = 0;
+  std::string message;
+};
+
+// To a rank: the job is over. Where `code` is not ok, the rank aborts its
+// collectives with that status first.
+struct EndRank {
+  std::int32_t generation = 0;
+  std::int32_t code = 0;  // absl::StatusCode
   std::string message;
 };
 
@@ -86,26 +159,34 @@ struct StepsDone {
 // To the communication strand: start this collective for the compute strand's
 // action `action` of step `step`.
 struct Launch {
+  std::int32_t generation = 0;
   std::int64_t step = 0;
   std::int32_t action = 0;
   pipeline::GroupId group = pipeline::GroupId::kDp;
   comm::Collective collective;
 };
 struct Launched {
+  std::int32_t generation = 0;
   std::int64_t step = 0;
   std::int32_t action = 0;
   std::int32_t code = 0;  // absl::StatusCode
   std::string message;
 };
 
-// To the checkpoint writer: one snapshot per stage.
-struct SaveRequest {
-  std::int64_t step = 0;
-  std::vector<SnapshotPtr> stages;
+// To the checkpoint writer of the process: a shard that a rank holds.
+struct WriteShard {
+  SaveShard order;
+  std::int32_t shard = 0;
+  SnapshotPtr snapshot;
 };
-struct Saved {
-  std::int64_t step = 0;
-  std::string path;
+
+// ---- to the observer (in-process) -----------------------------------------
+
+// The last message to the reporter: what is still to be reported, and how the
+// job ended.
+struct FinishReports {
+  std::vector<Report> reports;
+  absl::StatusOr<JobResult> result;
 };
 
 template <class Inspector>
@@ -123,13 +204,70 @@ typename Inspector::result_type inspect(Inspector& f, Progress& x) {
            x.first, x.losses);
 }
 template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, Alive& x) {
+  return f(caf::meta::type_name("troupe.alive"), x.generation, x.rank);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, Evaluate& x) {
+  return f(caf::meta::type_name("troupe.evaluate"), x.generation, x.step);
+}
+template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, Evaluated& x) {
   return f(caf::meta::type_name("troupe.evaluated"), x.generation, x.rank,
            x.step, x.loss);
 }
 template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, TakeSnapshot& x) {
+  return f(caf::meta::type_name("troupe.take_snapshot"), x.generation, x.step);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, SnapshotTaken& x) {
+  return f(caf::meta::type_name("troupe.snapshot_taken"), x.generation, x.rank,
+           x.step);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, SaveShard& x) {
+  return f(caf::meta::type_name("troupe.save_shard"), x.generation, x.step,
+           x.shards, x.folder);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, ShardSummary& x) {
+  return f(caf::meta::type_name("troupe.shard_summary"), x.shard, x.bytes,
+           x.files, x.tensors);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, ShardSaved& x) {
+  return f(caf::meta::type_name("troupe.shard_saved"), x.generation, x.step,
+           x.summary);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, OpenCheckpoint& x) {
+  return f(caf::meta::type_name("troupe.open_checkpoint"), x.generation,
+           x.step);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, CheckpointOpened& x) {
+  return f(caf::meta::type_name("troupe.checkpoint_opened"), x.generation,
+           x.step, x.folder);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, CommitCheckpoint& x) {
+  return f(caf::meta::type_name("troupe.commit_checkpoint"), x.generation,
+           x.step, x.folder, x.shards);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, CheckpointSaved& x) {
+  return f(caf::meta::type_name("troupe.checkpoint_saved"), x.generation,
+           x.step, x.path);
+}
+template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, Failure& x) {
-  return f(caf::meta::type_name("troupe.failure"), x.rank, x.actor, x.code,
+  return f(caf::meta::type_name("troupe.failure"), x.generation, x.rank,
+           x.actor, x.code, x.message);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, EndRank& x) {
+  return f(caf::meta::type_name("troupe.end_rank"), x.generation, x.code,
            x.message);
 }
 
@@ -148,15 +286,27 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::Launch)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::Launched)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::Transfer)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::SnapshotPtr)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::SaveRequest)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::Saved)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::WriteShard)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(std::vector<troupe::actors::Report>)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::FinishReports)
 
 CAF_BEGIN_TYPE_ID_BLOCK(troupe, caf::first_custom_type_id)
 CAF_ADD_TYPE_ID(troupe, (std::shared_ptr<const troupe::actors::ComputePeers>))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::Grant))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::Progress))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::Alive))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::Evaluate))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::Evaluated))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::TakeSnapshot))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::SnapshotTaken))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::SaveShard))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::ShardSaved))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::OpenCheckpoint))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::CheckpointOpened))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::CommitCheckpoint))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::CheckpointSaved))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::Failure))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::EndRank))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::LoadRequest))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::Loaded))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::RunSteps))
@@ -165,14 +315,15 @@ CAF_ADD_TYPE_ID(troupe, (troupe::actors::Launch))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::Launched))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::Transfer))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::SnapshotPtr))
-CAF_ADD_TYPE_ID(troupe, (troupe::actors::SaveRequest))
-CAF_ADD_TYPE_ID(troupe, (troupe::actors::Saved))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::WriteShard))
+CAF_ADD_TYPE_ID(troupe, (std::vector<troupe::actors::Report>))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::FinishReports))
 CAF_ADD_ATOM(troupe, troupe::actors, begin_atom, "begin")
-CAF_ADD_ATOM(troupe, troupe::actors, evaluate_atom, "evaluate")
 CAF_ADD_ATOM(troupe, troupe::actors, snapshot_atom, "snapshot")
 CAF_ADD_ATOM(troupe, troupe::actors, resume_atom, "resume")
 CAF_ADD_ATOM(troupe, troupe::actors, drive_atom, "drive")
 CAF_ADD_ATOM(troupe, troupe::actors, halt_atom, "halt")
+CAF_ADD_ATOM(troupe, troupe::actors, reported_atom, "reported")
 CAF_ADD_ATOM(troupe, troupe::actors, watch_atom, "watch")
 CAF_END_TYPE_ID_BLOCK(troupe)
 
@@ -186,6 +337,7 @@ using CommActor = caf::typed_actor<
     caf::reacts_to<drive_atom>>;  // there is work: drive the collectives
 
 struct ComputePeers;  // below: it holds handles of the actors it is for
+class StageLink;      // stage_link.h
 
 using ComputeActor = caf::typed_actor<
     caf::reacts_to<std::shared_ptr<const ComputePeers>>,  // first of all
@@ -197,28 +349,39 @@ using ComputeActor = caf::typed_actor<
     caf::replies_to<snapshot_atom, std::int64_t>::with<SnapshotPtr>>;
 
 using RankActor = caf::typed_actor<
-    caf::reacts_to<Grant>,                        // -> Progress, later
-    caf::reacts_to<StepsDone>,                    // from its compute strand
-    caf::reacts_to<evaluate_atom, std::int64_t>,  // -> Evaluated
-    caf::replies_to<snapshot_atom, std::int64_t>::with<SnapshotPtr>>;
+    caf::reacts_to<Grant>,         // -> Progress, later
+    caf::reacts_to<StepsDone>,     // from its compute strand
+    caf::reacts_to<Evaluate>,      // -> Evaluated
+    caf::reacts_to<TakeSnapshot>,  // -> SnapshotTaken
+    caf::reacts_to<SaveShard>,     // -> ShardSaved, by its checkpoint writer
+    caf::reacts_to<EndRank>>;
 
 // Whom a compute strand talks to; known once all actors of the job exist.
 struct ComputePeers {
   RankActor rank;
   CommActor comm;
-  ComputeActor previous_stage, next_stage;  // null at the ends
+  std::shared_ptr<StageLink> stages;  // null where there is one
 };
 using ComputePeersPtr = std::shared_ptr<const ComputePeers>;
 
+// What fails is reported as a Failure.
 using CheckpointerActor =
-    caf::typed_actor<caf::replies_to<SaveRequest>::with<Saved>>;
+    caf::typed_actor<caf::reacts_to<OpenCheckpoint>,     // -> CheckpointOpened
+                     caf::reacts_to<WriteShard>,         // -> ShardSaved
+                     caf::reacts_to<CommitCheckpoint>>;  // -> CheckpointSaved
 
-using SupervisorActor =
-    caf::typed_actor<caf::reacts_to<begin_atom>, caf::reacts_to<Progress>,
-                     caf::reacts_to<Evaluated>, caf::reacts_to<Failure>,
-                     caf::reacts_to<halt_atom>,    // a stop was requested
-                     caf::reacts_to<watch_atom>>;  // to itself: is there
-                                                   // progress?
+using ReporterActor = caf::typed_actor<
+    caf::reacts_to<std::vector<Report>>,  // -> reported: a credit back
+    caf::reacts_to<FinishReports>>;       // the outcome
+
+using SupervisorActor = caf::typed_actor<
+    caf::reacts_to<begin_atom>, caf::reacts_to<Progress>, caf::reacts_to<Alive>,
+    caf::reacts_to<Evaluated>, caf::reacts_to<SnapshotTaken>,
+    caf::reacts_to<CheckpointOpened>, caf::reacts_to<ShardSaved>,
+    caf::reacts_to<CheckpointSaved>, caf::reacts_to<Failure>,
+    caf::reacts_to<halt_atom>,      // a stop was requested
+    caf::reacts_to<reported_atom>,  // from the reporter
+    caf::reacts_to<watch_atom>>;    // to itself: is there silence?
 
 }  // namespace troupe::actors
 

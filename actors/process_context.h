@@ -49,17 +49,6 @@ struct ProcessContext {
   JobObserver* observer = nullptr;   // may be null
   const TestHooks* hooks = nullptr;  // null in production
   mutable JobOutcome outcome;
-
-  // Ends all collectives of the ranks that live here.
-  void AbortGroups(const absl::Status& status) const {
-    for (const RankContextPtr& rank : ranks) {
-      rank->world->Abort(status);
-      rank->dp->Abort(status);
-      for (const AxisGroup& group : rank->layer_groups) {
-        group.comm->Abort(status);
-      }
-    }
-  }
 };
 using ProcessContextPtr = std::shared_ptr<const ProcessContext>;
 

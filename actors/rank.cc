@@ -1,124 +1,135 @@
 #include "actors/rank.h"
 
 #include <algorithm>
-#include <iterator>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "actors/strand_guard.h"
+#include "actors/actor_timeout.h"
+#include "actors/status_error.h"
 
 namespace troupe::actors {
-namespace {
-
-// A chunk of steps is about this much data: large enough that a message costs
-// nothing beside it, small enough to stay in a second-level cache.
-constexpr std::int64_t kChunkBytes = 1 << 20;
-constexpr std::int64_t kChunkStepsMax = 256;
-
-}  // namespace
 
 void RankState::Init(Self self, RankContextPtr context,
-                     SupervisorActor supervisor, LoaderActor loader,
-                     ComputeActor compute) {
+                     SupervisorActor supervisor, RankStrands strands) {
   self_ = self;
   context_ = std::move(context);
   supervisor_ = std::move(supervisor);
-  loader_ = std::move(loader);
-  compute_ = std::move(compute);
-  granted_ = requested_ = context_->span->first_step;
-  LoadAhead();
+  strands_ = std::move(strands);
+  self_->monitor(strands_.loader);
+  self_->monitor(strands_.compute);
+  self_->monitor(strands_.comm);
+  granted_ = context_->span->first_step;
+  LoadWindow::Options options;
+  options.first = granted_;
+  options.end = context_->span->steps;
+  options.ahead_max = context_->spec->prefetch_steps;
+  training_.emplace(options);
+  LoadAhead(StepKind::kTrain);
 }
 
-void RankState::LoadAhead() {
-  const JobSpec& spec = *context_->spec;
-  const std::int64_t limit =
-      std::max<std::int64_t>(spec.prefetch_steps, 2 * chunk_);
-  while (requested_ < context_->span->steps && ahead_ < limit) {
-    const std::int64_t count =
-        std::min(chunk_, context_->span->steps - requested_);
-    RequestLoad(StepKind::kTrain, requested_, count);
-    requested_ += count;
-    ahead_ += count;
-    // The first chunk tells how large a step is.
-    if (!chunk_chosen_) break;
-  }
+RankState::~RankState() {
+  if (context_ == nullptr) return;
+  EndStrands(absl::CancelledError(
+      absl::StrCat("rank ", context_->rank, " has ended")));
 }
 
-void RankState::RequestLoad(StepKind kind, std::int64_t first,
-                            std::int64_t count) {
-  LoadRequest request{kind, first, count};
-  const auto timeout = std::chrono::nanoseconds(
-      absl::ToInt64Nanoseconds(context_->spec->timeout));
-  self_->request(loader_, timeout, request)
-      .then(
-          [this, kind](Loaded& loaded) {
-            kind == StepKind::kTrain ? OnLoaded(loaded)
-                                     : OnEvaluationLoaded(loaded);
-          },
-          [this, first](const caf::error& error) {
-            // The loader has reported its own failure; this is for silence.
-            const absl::Status status = FromError(self_->system(), error);
-            ReportFailure(self_, supervisor_, context_->rank, "loader",
-                          absl::Status(status.code(),
-                                       absl::StrCat("loading step ", first + 1,
-                                                    ": ", status.message())));
-          });
-}
-
-void RankState::ChooseChunk(const Loaded& loaded) {
-  std::int64_t bytes = 1;
-  for (const StepBatches& step : loaded.steps) {
-    for (const data::Batch& batch : step) {
-      bytes += batch.inputs.bytes() + batch.targets.bytes();
+void RankState::EndStrands(const absl::Status& status) {
+  if (std::exchange(ended_, true)) return;
+  if (!status.ok()) {
+    context_->world->Abort(status);
+    context_->dp->Abort(status);
+    for (const AxisGroup& group : context_->layer_groups) {
+      group.comm->Abort(status);
     }
   }
-  chunk_ = std::clamp<std::int64_t>(kChunkBytes / bytes, 1, kChunkStepsMax);
-  chunk_chosen_ = true;
+  const auto end = [](const auto& strand) {
+    caf::anon_send_exit(strand, caf::exit_reason::user_shutdown);
+  };
+  end(strands_.loader);
+  end(strands_.compute);
+  end(strands_.comm);
 }
 
-void RankState::OnLoaded(Loaded& loaded) {
-  if (!chunk_chosen_) ChooseChunk(loaded);
-  loaded_.push_back(std::move(loaded));
-  LoadAhead();
+void RankState::OnEndRank(const EndRank& end) {
+  if (!IsCurrent(end.generation)) return;
+  EndStrands(
+      absl::Status(static_cast<absl::StatusCode>(end.code), end.message));
+  self_->quit();
+}
+
+void RankState::Fail(const std::string& actor, const absl::Status& status) {
+  ReportFailure(
+      self_,
+      FailureSource{supervisor_, context_->generation, context_->rank, actor},
+      status);
+}
+
+void RankState::OnDown(const caf::down_msg& down) {
+  const absl::Status status = FromError(self_->system(), down.reason);
+  const char* actor = down.source == strands_.loader    ? "loader"
+                      : down.source == strands_.compute ? "compute"
+                                                        : "comm";
+  Fail(actor, status);
+}
+
+LoadWindow* RankState::WindowOf(StepKind kind) {
+  std::optional<LoadWindow>& window =
+      kind == StepKind::kTrain ? training_ : evaluation_;
+  return window ? &*window : nullptr;
+}
+
+void RankState::LoadAhead(StepKind kind) {
+  while (auto request = WindowOf(kind)->NextRequest()) {
+    self_
+        ->request(strands_.loader, ActorTimeout(context_->spec->timeout),
+                  *request)
+        .then([this, kind, asked = request->count](
+                  Loaded& loaded) { OnLoaded(kind, loaded, asked); },
+              [this, first = request->first](const caf::error& error) {
+                // The loader has reported its own failure; this is for silence.
+                const absl::Status status = FromError(self_->system(), error);
+                Fail("loader",
+                     absl::Status(status.code(),
+                                  absl::StrCat("loading step ", first + 1, ": ",
+                                               status.message())));
+              });
+  }
+}
+
+void RankState::OnLoaded(StepKind kind, Loaded& loaded, std::int64_t asked) {
+  WindowOf(kind)->OnLoaded(std::move(loaded), asked);
+  LoadAhead(kind);
   Dispatch();
+  if (kind == StepKind::kEvaluate) EndEvaluationIfDone();
 }
 
 void RankState::OnGrant(const Grant& grant) {
-  if (grant.generation != context_->generation) return;
+  if (!IsCurrent(grant.generation)) return;
   granted_ = std::max(granted_, grant.until);
   Dispatch();
 }
 
 void RankState::Dispatch() {
-  while (!loaded_.empty() && runs_ < kRunsMax &&
-         loaded_.front().first < granted_) {
-    Loaded& front = loaded_.front();
-    RunSteps run;
-    run.first = front.first;
-    const std::int64_t there = static_cast<std::int64_t>(front.steps.size());
-    const std::int64_t count = std::min(there, granted_ - front.first);
-    const auto end = front.steps.begin() + count;
-    run.steps.assign(std::make_move_iterator(front.steps.begin()),
-                     std::make_move_iterator(end));
-    if (count == there) {
-      loaded_.pop_front();
-    } else {
-      front.steps.erase(front.steps.begin(), end);
-      front.first += count;
-    }
-    ahead_ -= count;
+  const StepKind kind = evaluation_ ? StepKind::kEvaluate : StepKind::kTrain;
+  // What is loaded of the test set may be run at once.
+  const std::int64_t until =
+      evaluation_ ? std::numeric_limits<std::int64_t>::max() : granted_;
+  while (runs_ < kRunsMax) {
+    std::optional<RunSteps> run = WindowOf(kind)->NextRun(until);
+    if (!run) return;
     ++runs_;
-    self_->send(compute_, std::move(run));
-    LoadAhead();
+    self_->send(strands_.compute, *std::move(run));
+    LoadAhead(kind);
   }
 }
 
 void RankState::OnStepsDone(const StepsDone& done) {
+  --runs_;
   if (done.kind == StepKind::kEvaluate) {
-    OnEvaluated(done);
+    OnBatchesEvaluated(done);
     return;
   }
-  --runs_;
   Progress progress;
   progress.generation = context_->generation;
   progress.rank = context_->rank;
@@ -128,61 +139,88 @@ void RankState::OnStepsDone(const StepsDone& done) {
   Dispatch();
 }
 
-void RankState::OnEvaluate(std::int64_t step) {
-  evaluation_step_ = step;
+void RankState::OnEvaluate(const Evaluate& evaluate) {
+  if (!IsCurrent(evaluate.generation)) return;
+  evaluation_step_ = evaluate.step;
   sum_ = count_ = correct_ = 0;
-  RequestLoad(StepKind::kEvaluate, 0, 1);
+  LoadWindow::Options options;
+  options.kind = StepKind::kEvaluate;
+  options.ahead_max = context_->spec->prefetch_steps;
+  options.run_steps_max = 1;  // each one is a sign of life
+  evaluation_.emplace(options);
+  LoadAhead(StepKind::kEvaluate);
 }
 
-void RankState::OnEvaluationLoaded(Loaded& loaded) {
-  if (loaded.steps.empty()) {  // the rank's part of the test set is done
-    Evaluated evaluated;
-    evaluated.generation = context_->generation;
-    evaluated.rank = context_->rank;
-    evaluated.step = evaluation_step_;
-    evaluated.loss = {Bits(sum_), Bits(count_), Bits(correct_)};
-    self_->send(supervisor_, evaluated);
-    return;
-  }
-  RunSteps run;
-  run.kind = StepKind::kEvaluate;
-  run.first = loaded.first;
-  run.steps = std::move(loaded.steps);
-  self_->send(compute_, std::move(run));
-}
-
-void RankState::OnEvaluated(const StepsDone& done) {
+void RankState::OnBatchesEvaluated(const StepsDone& done) {
   for (const LossBits& loss : done.losses) {
     sum_ += FromBits(loss.sum);
     count_ += FromBits(loss.count);
     correct_ += FromBits(loss.correct);
   }
-  // No step, but a sign of life: a long evaluation is no silence.
-  Progress alive;
-  alive.generation = context_->generation;
-  alive.rank = context_->rank;
-  alive.first = evaluation_step_;
-  self_->send(supervisor_, std::move(alive));
-  RequestLoad(StepKind::kEvaluate,
-              done.first + static_cast<std::int64_t>(done.losses.size()), 1);
+  self_->send(supervisor_, Alive{context_->generation, context_->rank});
+  Dispatch();
+  EndEvaluationIfDone();
+}
+
+void RankState::EndEvaluationIfDone() {
+  if (runs_ > 0 || !evaluation_->finished()) return;
+  evaluation_.reset();
+  Evaluated evaluated;
+  evaluated.generation = context_->generation;
+  evaluated.rank = context_->rank;
+  evaluated.step = evaluation_step_;
+  evaluated.loss = {Bits(sum_), Bits(count_), Bits(correct_)};
+  self_->send(supervisor_, evaluated);
+}
+
+void RankState::OnTakeSnapshot(const TakeSnapshot& take) {
+  if (!IsCurrent(take.generation)) return;
+  self_
+      ->request(strands_.compute, ActorTimeout(context_->spec->timeout),
+                snapshot_atom::value, take.step)
+      .then(
+          [this](const SnapshotPtr& snapshot) {
+            snapshot_ = snapshot;
+            self_->send(supervisor_,
+                        SnapshotTaken{context_->generation, context_->rank,
+                                      snapshot->step});
+          },
+          [this](const caf::error& error) {
+            Fail("compute", FromError(self_->system(), error));
+          });
+}
+
+void RankState::OnSaveShard(const SaveShard& save) {
+  if (!IsCurrent(save.generation)) return;
+  if (snapshot_ == nullptr || snapshot_->step != save.step) {
+    Fail("rank",
+         absl::InternalError(absl::StrCat("asked to save step ", save.step,
+                                          ", of which it has no "
+                                          "copy")));
+    return;
+  }
+  self_->send(strands_.checkpointer,
+              WriteShard{save, context_->coords.pp, std::move(snapshot_)});
+  snapshot_ = nullptr;
 }
 
 RankActor::behavior_type RankBehavior(RankState::Self self,
                                       RankContextPtr context,
                                       SupervisorActor supervisor,
-                                      LoaderActor loader,
-                                      ComputeActor compute) {
-  GuardStrand(self, supervisor, context->rank, "rank");
+                                      RankStrands strands) {
+  GuardStrand(self, FailureSource{supervisor, context->generation,
+                                  context->rank, "rank"});
+  self->set_down_handler(
+      [=](caf::down_msg& down) { self->state.OnDown(down); });
   self->state.Init(self, std::move(context), std::move(supervisor),
-                   std::move(loader), std::move(compute));
+                   std::move(strands));
   return {
       [=](const Grant& grant) { self->state.OnGrant(grant); },
       [=](const StepsDone& done) { self->state.OnStepsDone(done); },
-      [=](evaluate_atom, std::int64_t step) { self->state.OnEvaluate(step); },
-      [=](snapshot_atom, std::int64_t step) -> caf::result<SnapshotPtr> {
-        return self->delegate(self->state.compute(), snapshot_atom::value,
-                              step);
-      },
+      [=](const Evaluate& evaluate) { self->state.OnEvaluate(evaluate); },
+      [=](const TakeSnapshot& take) { self->state.OnTakeSnapshot(take); },
+      [=](const SaveShard& save) { self->state.OnSaveShard(save); },
+      [=](const EndRank& end) { self->state.OnEndRank(end); },
   };
 }
 

@@ -3,73 +3,100 @@
 //
 // Takes  Grant {until}              from the supervisor: credits
 //        StepsDone                  from its compute strand
-//        (evaluate, step)           -> Evaluated to the supervisor
-//        (snapshot, step)           -> SnapshotPtr, by its compute strand
-// Gives  Progress, Evaluated to the supervisor; LoadRequest to its loader;
-//        RunSteps to its compute strand
-// Fails  when a loader's answer is an error or does not come in time
+//        Evaluate {step}            -> Evaluated to the supervisor
+//        TakeSnapshot {step}        -> SnapshotTaken to the supervisor
+//        SaveShard {step, folder}   -> WriteShard to its checkpoint writer
+//        EndRank                    from the supervisor: the job is over
+// Gives  Progress, Alive, Evaluated, SnapshotTaken to the supervisor;
+//        LoadRequest to its loader; RunSteps to its compute strand; WriteShard
+//        to the checkpoint writer of its process
+// Fails  when a loader's answer is an error or does not come in time, or when a
+//        strand of the rank ends without a word
 //
 // Credits: at most kRunsMax runs are with the compute strand, and the loader is
-// at most prefetch_steps (or two chunks, if that is more) ahead.
+// at most prefetch_steps (or two chunks, if that is more) ahead, in training
+// and in evaluation alike.
+//
+// A rank that ends, for whatever reason, takes its strands and its side of the
+// groups with it.
 
 #ifndef ACTORS_RANK_H_
 #define ACTORS_RANK_H_
 
 #include <cstdint>
-#include <deque>
+#include <optional>
+#include <string>
 
+#include "actors/load_window.h"
 #include "actors/messages.h"
 #include "actors/rank_context.h"
+#include "actors/strand_guard.h"
 
 namespace troupe::actors {
+
+// The strands that a rank works with. All but the checkpointer, which is the
+// process's, are its own.
+struct RankStrands {
+  LoaderActor loader;
+  ComputeActor compute;
+  CommActor comm;
+  CheckpointerActor checkpointer;
+};
 
 class RankState {
  public:
   static inline const char* name = "rank";
   using Self = RankActor::stateful_pointer<RankState>;
 
+  ~RankState();
   void Init(Self self, RankContextPtr context, SupervisorActor supervisor,
-            LoaderActor loader, ComputeActor compute);
+            RankStrands strands);
 
   void OnGrant(const Grant& grant);
   void OnStepsDone(const StepsDone& done);
-  void OnEvaluate(std::int64_t step);
-  const ComputeActor& compute() const { return compute_; }
+  void OnEvaluate(const Evaluate& evaluate);
+  void OnTakeSnapshot(const TakeSnapshot& take);
+  void OnSaveShard(const SaveShard& save);
+  void OnEndRank(const EndRank& end);
+  void OnDown(const caf::down_msg& down);
 
  private:
-  void LoadAhead();
-  void RequestLoad(StepKind kind, std::int64_t first, std::int64_t count);
-  void OnLoaded(Loaded& loaded);
-  void OnEvaluationLoaded(Loaded& loaded);
-  void OnEvaluated(const StepsDone& done);
+  bool IsCurrent(std::int32_t generation) const {
+    return generation == context_->generation;
+  }
+  LoadWindow* WindowOf(StepKind kind);
+  void LoadAhead(StepKind kind);
+  void OnLoaded(StepKind kind, Loaded& loaded, std::int64_t asked);
   void Dispatch();
-  void ChooseChunk(const Loaded& loaded);
+  void OnBatchesEvaluated(const StepsDone& done);
+  void EndEvaluationIfDone();
+  void EndStrands(const absl::Status& status);
+  void Fail(const std::string& actor, const absl::Status& status);
 
   static constexpr int kRunsMax = 2;
 
   Self self_ = nullptr;
   RankContextPtr context_;
   SupervisorActor supervisor_;
-  LoaderActor loader_;
-  ComputeActor compute_;
+  RankStrands strands_;
+  bool ended_ = false;
 
-  std::int64_t granted_ = 0;    // may run steps below
-  std::int64_t requested_ = 0;  // next step to ask the loader for
-  std::int64_t ahead_ = 0;      // steps asked for or loaded, not yet run
-  std::int64_t chunk_ = 1;      // steps per load
-  bool chunk_chosen_ = false;
-  std::deque<Loaded> loaded_;
+  std::int64_t granted_ = 0;  // may run steps below
+  std::optional<LoadWindow> training_;
   int runs_ = 0;  // RunSteps with the compute strand
 
   // An evaluation: sums in the order of batches.
+  std::optional<LoadWindow> evaluation_;
   std::int64_t evaluation_step_ = 0;
   double sum_ = 0, count_ = 0, correct_ = 0;
+
+  SnapshotPtr snapshot_;  // until SaveShard
 };
 
 RankActor::behavior_type RankBehavior(RankState::Self self,
                                       RankContextPtr context,
                                       SupervisorActor supervisor,
-                                      LoaderActor loader, ComputeActor compute);
+                                      RankStrands strands);
 
 }  // namespace troupe::actors
 

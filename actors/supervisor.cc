@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "actors/actor_timeout.h"
 #include "actors/status_error.h"
 #include "actors/strand_guard.h"
 #include "base/exception_text.h"
@@ -16,22 +17,13 @@ constexpr double kWindowSeconds = 0.03;
 // Limit on the steps of a window, however short they are.
 constexpr std::int64_t kWindowStepsMax = 1024;
 
-std::chrono::nanoseconds Nanoseconds(absl::Duration duration) {
-  return std::chrono::nanoseconds(absl::ToInt64Nanoseconds(duration));
-}
-
-// The next multiple of `every` above `step`; `limit` when every is 0.
-std::int64_t NextMultiple(std::int64_t step, std::int64_t every,
-                          std::int64_t limit) {
-  return every <= 0 ? limit : std::min(limit, (step / every + 1) * every);
-}
-
 }  // namespace
 
 void SupervisorState::Init(Self self, ProcessContextPtr process, CrewPtr crew) {
   self_ = self;
   process_ = std::move(process);
   crew_ = std::move(crew);
+  milestones_.emplace(process_->spec, process_->span);
   start_ = self->clock().now();
   window_max_ = kWindowStepsMax;
   if (process_->hooks != nullptr && process_->hooks->window_max > 0) {
@@ -51,39 +43,29 @@ std::int64_t SupervisorState::Committed() const {
   return *std::min_element(done_.begin(), done_.end());
 }
 
+bool SupervisorState::IsCurrent(std::int32_t generation) const {
+  return generation == process_->generation && doing_ != Doing::kEnded;
+}
+
 void SupervisorState::OnBegin() {
   begun_ = true;
   if (early_failure_) {
-    Fail(*early_failure_);
+    OnFailure(*early_failure_);
     return;
   }
-  for (const Crew::Member& member : crew_->members) {
-    self_->monitor(caf::actor_cast<caf::actor_addr>(member.actor));
+  for (const RankActor& rank : crew_->ranks) self_->monitor(rank);
+  for (const CheckpointerActor& each : crew_->checkpointers) {
+    self_->monitor(each);
   }
-  self_->delayed_send(self_, Nanoseconds(process_->spec->timeout),
-                      watch_atom::value);
-  boundary_ = NextBoundary();
+  self_->monitor(crew_->reporter);
+  last_sign_ = self_->clock().now();
+  Watch();
+  boundary_ = milestones_->After(Committed());
   halted_ || Committed() == boundary_ ? AtBoundary() : GrantSteps();
 }
 
-std::int64_t SupervisorState::NextBoundary() const {
-  const JobSpec& spec = *process_->spec;
-  const std::int64_t step = Committed();
-  std::int64_t next = std::max(step, process_->span->steps);
-  if (spec.test) {
-    next = NextMultiple(step, spec.eval_every, next);
-    if (spec.eval_each_epoch) {
-      next = std::min(next, process_->span->EpochEndAfter(step));
-    }
-  }
-  if (!spec.checkpoint.dir.empty()) {
-    next = NextMultiple(step, spec.checkpoint.every, next);
-  }
-  return next;
-}
-
 void SupervisorState::GrantSteps() {
-  if (halted_ || doing_ != Doing::kSteps) return;
+  if (halted_ || doing_ != Doing::kSteps || reports_.full()) return;
   // Two windows ahead of the slowest rank, so that none runs dry.
   const std::int64_t until = std::min(boundary_, Committed() + 2 * window_);
   if (until < granted_ + window_ && until != boundary_) return;
@@ -95,32 +77,37 @@ void SupervisorState::GrantSteps() {
 }
 
 void SupervisorState::OnProgress(const Progress& progress) {
-  if (progress.generation != process_->generation || doing_ == Doing::kEnded) {
-    return;
-  }
-  ++progress_marks_;
+  if (!IsCurrent(progress.generation)) return;
+  last_sign_ = self_->clock().now();
   done_[progress.rank] =
       progress.first + static_cast<std::int64_t>(progress.losses.size());
   // Losses are summed over all ranks: those of rank 0 stand for all.
   if (progress.rank == 0) ReportSteps(progress);
   const std::int64_t committed = Committed();
-  const double seconds = Seconds();
-  if (committed > window_step_) {
-    const double pace =
-        (seconds - window_seconds_) / double(committed - window_step_);
-    const double fits = pace > 0 ? kWindowSeconds / pace : 1e9;
-    window_ =
-        std::clamp<std::int64_t>(static_cast<std::int64_t>(std::min(fits, 1e9)),
-                                 1, std::min(2 * window_, window_max_));
-    window_step_ = committed;
-    window_seconds_ = seconds;
-  }
+  Pace(committed);
   if (doing_ != Doing::kSteps) return;
   if (committed == (halted_ ? granted_ : boundary_)) {
     AtBoundary();
   } else {
     GrantSteps();
   }
+}
+
+void SupervisorState::Pace(std::int64_t committed) {
+  if (committed <= window_step_) return;
+  const double seconds = Seconds();
+  const double pace =
+      (seconds - window_seconds_) / double(committed - window_step_);
+  const double fits = pace > 0 ? kWindowSeconds / pace : 1e9;
+  window_ =
+      std::clamp<std::int64_t>(static_cast<std::int64_t>(std::min(fits, 1e9)),
+                               1, std::min(2 * window_, window_max_));
+  window_step_ = committed;
+  window_seconds_ = seconds;
+}
+
+void SupervisorState::OnAlive(const Alive& alive) {
+  if (IsCurrent(alive.generation)) last_sign_ = self_->clock().now();
 }
 
 void SupervisorState::ReportSteps(const Progress& progress) {
@@ -139,7 +126,8 @@ void SupervisorState::ReportSteps(const Progress& progress) {
   }
   if (reports.empty()) return;
   result_.loss = reports.back().loss;
-  if (process_->observer) process_->observer->OnSteps(reports);
+  reports_.AddSteps(std::move(reports));
+  SendReports();
 }
 
 bool SupervisorState::AtEnd() const {
@@ -147,31 +135,29 @@ bool SupervisorState::AtEnd() const {
 }
 
 bool SupervisorState::EvaluationDue() const {
-  const JobSpec& spec = *process_->spec;
   const std::int64_t step = Committed();
-  if (spec.test == nullptr || evaluated_at_ == step || halted_) return false;
-  if (AtEnd()) return true;
-  if (step == process_->span->first_step) return false;
-  return (spec.eval_every > 0 && step % spec.eval_every == 0) ||
-         (spec.eval_each_epoch &&
-          process_->span->EpochEndAfter(step - 1) == step);
+  if (process_->spec->test == nullptr || evaluated_at_ == step || halted_) {
+    return false;
+  }
+  return AtEnd() || milestones_->EvaluationAt(step);
 }
 
 bool SupervisorState::CheckpointDue() const {
-  const CheckpointOptions& options = process_->spec->checkpoint;
   const std::int64_t step = Committed();
-  if (options.dir.empty() || snapshot_at_ == step) return false;
-  return AtEnd() || (options.every > 0 && step % options.every == 0);
+  if (process_->spec->checkpoint.dir.empty() || snapshot_at_ == step) {
+    return false;
+  }
+  return AtEnd() || milestones_->CheckpointAt(step);
 }
 
 void SupervisorState::AtBoundary() {
   doing_ = Doing::kSteps;
   if (CheckpointDue()) {
     doing_ = Doing::kSaving;
-    if (!writing_) Save();  // else when the one before is written
+    if (!saving_.active()) Save();  // else when the one before is written
   } else if (EvaluationDue()) {
-    Evaluate();
-  } else if (AtEnd() && writing_) {
+    BeginEvaluation();
+  } else if (AtEnd() && saving_.active()) {
     doing_ = Doing::kSaving;
   } else if (AtEnd()) {
     result_.steps = Committed();
@@ -179,27 +165,27 @@ void SupervisorState::AtBoundary() {
     result_.seconds = Seconds();
     End(result_);
   } else {
-    boundary_ = NextBoundary();
+    boundary_ = milestones_->After(Committed());
     // What was done here counts to no step's pace.
     window_seconds_ = Seconds();
     GrantSteps();
   }
 }
 
-void SupervisorState::Evaluate() {
+void SupervisorState::BeginEvaluation() {
   doing_ = Doing::kEvaluating;
   evaluations_.clear();
   for (const RankActor& rank : crew_->ranks) {
-    self_->send(rank, evaluate_atom::value, Committed());
+    self_->send(rank, Evaluate{process_->generation, Committed()});
   }
 }
 
 void SupervisorState::OnEvaluated(const Evaluated& evaluated) {
-  if (evaluated.generation != process_->generation ||
-      doing_ != Doing::kEvaluating) {
+  if (!IsCurrent(evaluated.generation) || doing_ != Doing::kEvaluating ||
+      evaluated.step != Committed()) {
     return;
   }
-  ++progress_marks_;
+  last_sign_ = self_->clock().now();
   evaluations_.push_back(evaluated);
   if (evaluations_.size() < crew_->ranks.size()) return;
   // Sums in rank order, whoever was first.
@@ -219,58 +205,96 @@ void SupervisorState::OnEvaluated(const Evaluated& evaluated) {
   report.count = static_cast<std::int64_t>(count);
   result_.evaluation = report;
   evaluated_at_ = report.step;
-  if (process_->observer) process_->observer->OnEvaluation(report);
+  reports_.Add(report);
+  SendReports();
   AtBoundary();
 }
 
 void SupervisorState::Save() {
   const pipeline::Mesh& mesh = process_->plan->mesh;
-  save_.step = Committed();
-  save_.stages.assign(mesh.pp(), nullptr);
-  snapshots_left_ = save_.stages.size();
+  saving_.Begin(Committed(), mesh.pp());
+  last_saving_sign_ = self_->clock().now();
+  self_->send(crew_->checkpointers.front(),
+              OpenCheckpoint{process_->generation, saving_.step()});
   for (int stage = 0; stage < mesh.pp(); ++stage) {
-    const int rank = mesh.RankOf({/*dp=*/0, stage});
-    self_
-        ->request(crew_->ranks[rank], Nanoseconds(process_->spec->timeout),
-                  snapshot_atom::value, save_.step)
-        .then([this, stage](
-                  const SnapshotPtr& snapshot) { OnSnapshot(stage, snapshot); },
-              [this, rank](const caf::error& error) {
-                Fail(MakeFailure(rank, "rank",
-                                 FromError(self_->system(), error)));
-              });
+    self_->send(crew_->ranks[mesh.RankOf({/*dp=*/0, stage})],
+                TakeSnapshot{process_->generation, saving_.step()});
   }
 }
 
-void SupervisorState::OnSnapshot(std::size_t stage,
-                                 const SnapshotPtr& snapshot) {
-  ++progress_marks_;
-  if (doing_ == Doing::kEnded) return;
-  save_.stages[stage] = snapshot;
-  if (--snapshots_left_ > 0) return;
-  snapshot_at_ = save_.step;
-  writing_ = true;
-  self_
-      ->request(crew_->checkpointer, Nanoseconds(process_->spec->timeout),
-                std::move(save_))
-      .then([this](const Saved& saved) { OnSaved(saved); },
-            [this](const caf::error& error) {
-              Fail(MakeFailure(-1, "checkpointer",
-                               FromError(self_->system(), error)));
-            });
-  save_ = SaveRequest{};
-  AtBoundary();  // training goes on while the disk is busy
+void SupervisorState::OnSnapshotTaken(const SnapshotTaken& taken) {
+  if (!IsCurrent(taken.generation)) return;
+  const int stage = process_->plan->mesh.CoordsOf(taken.rank).pp;
+  if (!saving_.SnapshotTaken(taken.step, stage)) return;
+  last_sign_ = last_saving_sign_ = self_->clock().now();
+  if (!saving_.HasSnapshots()) return;
+  snapshot_at_ = taken.step;
+  WriteShardsIfReady();
+  AtBoundary();  // training goes on while the disks are busy
 }
 
-void SupervisorState::OnSaved(const Saved& saved) {
-  ++progress_marks_;
-  if (doing_ == Doing::kEnded) return;
-  writing_ = false;
+void SupervisorState::OnCheckpointOpened(const CheckpointOpened& opened) {
+  if (!IsCurrent(opened.generation) ||
+      !saving_.Opened(opened.step, opened.folder)) {
+    return;
+  }
+  last_saving_sign_ = self_->clock().now();
+  WriteShardsIfReady();
+}
+
+void SupervisorState::WriteShardsIfReady() {
+  if (!saving_.CanWrite()) return;
+  const pipeline::Mesh& mesh = process_->plan->mesh;
+  for (int stage = 0; stage < mesh.pp(); ++stage) {
+    SaveShard save;
+    save.generation = process_->generation;
+    save.step = saving_.step();
+    save.shards = saving_.shards();
+    save.folder = saving_.folder();
+    self_->send(crew_->ranks[mesh.RankOf({/*dp=*/0, stage})], std::move(save));
+  }
+}
+
+void SupervisorState::OnShardSaved(const ShardSaved& saved) {
+  if (!IsCurrent(saved.generation) ||
+      !saving_.ShardSaved(saved.step, saved.summary)) {
+    return;
+  }
+  last_saving_sign_ = self_->clock().now();
+  if (!saving_.CanCommit()) return;
+  CommitCheckpoint commit;
+  commit.generation = process_->generation;
+  commit.step = saving_.step();
+  commit.folder = saving_.folder();
+  commit.shards = saving_.summaries();
+  self_->send(crew_->checkpointers.front(), std::move(commit));
+}
+
+void SupervisorState::OnCheckpointSaved(const CheckpointSaved& saved) {
+  if (!IsCurrent(saved.generation) || !saving_.active() ||
+      saved.step != saving_.step()) {
+    return;
+  }
+  last_sign_ = self_->clock().now();
+  saving_.End();
   result_.checkpoint = saved.path;
-  if (process_->observer) {
-    process_->observer->OnCheckpoint(saved.step, saved.path);
-  }
+  reports_.Add(CheckpointReport{saved.step, saved.path});
+  SendReports();
   if (doing_ == Doing::kSaving) AtBoundary();
+}
+
+void SupervisorState::SendReports() {
+  if (process_->observer == nullptr) reports_.Take();
+  if (reporting_ || reports_.empty()) return;
+  reporting_ = true;
+  self_->send(crew_->reporter, reports_.Take());
+}
+
+void SupervisorState::OnReported() {
+  reporting_ = false;
+  if (doing_ == Doing::kEnded) return;
+  SendReports();
+  GrantSteps();
 }
 
 void SupervisorState::OnHalt() {
@@ -281,39 +305,64 @@ void SupervisorState::OnHalt() {
   if (doing_ == Doing::kSteps && Committed() == granted_) AtBoundary();
 }
 
-void SupervisorState::OnWatch() {
-  if (doing_ == Doing::kEnded) return;
-  if (watched_marks_ == progress_marks_) {
-    std::string where;
-    for (std::size_t rank = 0; rank < done_.size(); ++rank) {
-      absl::StrAppend(&where, rank ? ", " : "", "rank ", rank, " has done ",
-                      done_[rank]);
-    }
-    Fail(MakeFailure(
-        -1, "supervisor",
-        absl::DeadlineExceededError(absl::StrCat(
-            "no progress for ", absl::FormatDuration(process_->spec->timeout),
-            " (", where, " of ", granted_, " granted steps)"))));
-    return;
-  }
-  watched_marks_ = progress_marks_;
-  self_->delayed_send(self_, Nanoseconds(process_->spec->timeout),
+void SupervisorState::Watch() {
+  const TimePoint since =
+      saving_.active() ? std::min(last_sign_, last_saving_sign_) : last_sign_;
+  const auto left =
+      since + ActorTimeout(process_->spec->timeout) - self_->clock().now();
+  self_->delayed_send(self_, std::max(left, TimePoint::duration(1)),
                       watch_atom::value);
 }
 
-void SupervisorState::OnDown(const caf::actor_addr& source,
-                             const caf::error& reason) {
-  for (const Crew::Member& member : crew_->members) {
-    if (caf::actor_cast<caf::actor_addr>(member.actor) != source) continue;
-    Fail(MakeFailure(member.rank, member.name,
-                     FromError(self_->system(), reason)));
-    return;
+std::string SupervisorState::WhereRanksStand() const {
+  std::string where;
+  for (std::size_t rank = 0; rank < done_.size(); ++rank) {
+    absl::StrAppend(&where, rank ? ", " : "", "rank ", rank, " has done ",
+                    done_[rank]);
+  }
+  return absl::StrCat(where, " of ", granted_, " granted steps");
+}
+
+void SupervisorState::OnWatch() {
+  if (doing_ == Doing::kEnded) return;
+  const TimePoint now = self_->clock().now();
+  const auto timeout = ActorTimeout(process_->spec->timeout);
+  const std::string how_long = absl::FormatDuration(process_->spec->timeout);
+  // Ranks that wait for the observer, or for a checkpoint, are not silent.
+  if (reports_.full() || (doing_ == Doing::kSaving && saving_.HasSnapshots())) {
+    last_sign_ = now;
+  }
+  if (saving_.active() && now - last_saving_sign_ >= timeout) {
+    Fail(-1, "checkpointer",
+         absl::DeadlineExceededError(absl::StrCat(
+             "no progress for ", how_long, " (", saving_.ToString(), ")")));
+  } else if (now - last_sign_ >= timeout) {
+    Fail(-1, "supervisor",
+         absl::DeadlineExceededError(absl::StrCat(
+             "no progress for ", how_long, " (", WhereRanksStand(), ")")));
+  } else {
+    Watch();
   }
 }
 
-void SupervisorState::OnFailure(const Failure& failure) { Fail(failure); }
+void SupervisorState::OnDown(const caf::down_msg& down) {
+  const absl::Status status = FromError(self_->system(), down.reason);
+  for (std::size_t rank = 0; rank < crew_->ranks.size(); ++rank) {
+    if (down.source != crew_->ranks[rank]) continue;
+    Fail(static_cast<int>(rank), "rank", status);
+    return;
+  }
+  Fail(-1, down.source == crew_->reporter ? "observer" : "checkpointer",
+       status);
+}
 
-void SupervisorState::Fail(const Failure& failure) {
+void SupervisorState::Fail(int rank, const std::string& actor,
+                           const absl::Status& status) {
+  OnFailure(MakeFailure(process_->generation, rank, actor, status));
+}
+
+void SupervisorState::OnFailure(const Failure& failure) {
+  if (!IsCurrent(failure.generation)) return;
   if (!begun_) {
     if (!early_failure_) early_failure_ = failure;
     return;
@@ -328,15 +377,18 @@ void SupervisorState::Fail(const Failure& failure) {
 void SupervisorState::End(absl::StatusOr<JobResult> result) {
   if (doing_ == Doing::kEnded) return;
   doing_ = Doing::kEnded;
-  if (!result.ok()) process_->AbortGroups(result.status());
-  for (const Crew::Member& member : crew_->members) {
-    self_->demonitor(caf::actor_cast<caf::actor_addr>(member.actor));
-    caf::anon_send_exit(member.actor, caf::exit_reason::user_shutdown);
+  EndRank end;
+  end.generation = process_->generation;
+  end.code = result.status().raw_code();
+  end.message = std::string(result.status().message());
+  for (const RankActor& rank : crew_->ranks) self_->send(rank, end);
+  for (const CheckpointerActor& each : crew_->checkpointers) {
+    caf::anon_send_exit(each, caf::exit_reason::user_shutdown);
   }
-  process_->outcome.Set(std::move(result));
-  crew_->ranks.clear();
-  crew_->members.clear();
-  crew_->checkpointer = nullptr;
+  // The reporter sets the outcome when all is reported.
+  self_->send(crew_->reporter,
+              FinishReports{reports_.Take(), std::move(result)});
+  *crew_ = Crew();
   self_->quit();
 }
 
@@ -344,23 +396,31 @@ SupervisorActor::behavior_type SupervisorBehavior(SupervisorState::Self self,
                                                   ProcessContextPtr process,
                                                   CrewPtr crew) {
   self->state.Init(self, std::move(process), std::move(crew));
-  self->set_down_handler([=](caf::down_msg& down) {
-    self->state.OnDown(down.source, down.reason);
-  });
-  // An observer that throws is a failure of the job, too.
+  self->set_down_handler(
+      [=](caf::down_msg& down) { self->state.OnDown(down); });
   self->set_exception_handler(
       [=](caf::scheduled_actor*, std::exception_ptr& exception) -> caf::error {
         const absl::Status status =
             absl::InternalError(base::ExceptionText(exception));
-        self->state.OnFailure(MakeFailure(-1, "supervisor", status));
+        self->state.Fail(/*rank=*/-1, "supervisor", status);
         return ToError(status);
       });
   return {
       [=](begin_atom) { self->state.OnBegin(); },
       [=](const Progress& progress) { self->state.OnProgress(progress); },
+      [=](const Alive& alive) { self->state.OnAlive(alive); },
       [=](const Evaluated& evaluated) { self->state.OnEvaluated(evaluated); },
+      [=](const SnapshotTaken& taken) { self->state.OnSnapshotTaken(taken); },
+      [=](const CheckpointOpened& opened) {
+        self->state.OnCheckpointOpened(opened);
+      },
+      [=](const ShardSaved& saved) { self->state.OnShardSaved(saved); },
+      [=](const CheckpointSaved& saved) {
+        self->state.OnCheckpointSaved(saved);
+      },
       [=](const Failure& failure) { self->state.OnFailure(failure); },
       [=](halt_atom) { self->state.OnHalt(); },
+      [=](reported_atom) { self->state.OnReported(); },
       [=](watch_atom) { self->state.OnWatch(); },
   };
 }

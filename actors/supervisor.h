@@ -2,24 +2,34 @@
 // evaluate and save, and ends the job, well or with the first failure.
 //
 // Takes  begin                        from whoever spawned the crew
-//        Progress, Evaluated          from the ranks
+//        Progress, Alive, Evaluated, SnapshotTaken   from the ranks
+//        CheckpointOpened, ShardSaved, CheckpointSaved   from checkpointers
+//        reported                     from the reporter: a credit
 //        Failure                      from any actor of the job
 //        halt                         a stop was requested
-// Gives  Grant, evaluate, snapshot to the ranks; SaveRequest to the
-//        checkpointer; reports to the observer; the outcome
+// Gives  Grant, Evaluate, TakeSnapshot, SaveShard, EndRank to the ranks;
+//        OpenCheckpoint, CommitCheckpoint to the checkpointer; reports, and the
+//        result, to the reporter
 //
-// A checkpoint stops the ranks only for their snapshots: it is written while
-// training goes on, one at a time; the end waits for the last.
+// It knows ranks by their messages alone: small ones, without tensors, that
+// could come from another process. Messages of another generation are dropped.
+//
+// A checkpoint stops the ranks only for their copies: each holder's shard is
+// written while training goes on; when all are there, one writer gives the
+// checkpoint its name. One at a time; the end waits for the last.
 //
 // A job goes from boundary to boundary: the next evaluation, checkpoint, or
 // its end. Steps up to a boundary are granted in windows, so that a stop takes
 // effect within one; at the boundary every rank has done exactly these steps,
 // and what is due there happens.
 //
-// The first failure counts: it aborts all collectives, so that no rank waits
-// for one that is gone, ends every actor, and becomes the outcome. Silence is a
-// failure too: a job that makes no progress for JobSpec::timeout says which
-// rank stands where.
+// The first failure counts: it ends every rank, which aborts its collectives,
+// so that none waits for one that is gone; and it becomes the outcome. Silence
+// is a failure too: where no rank gives a sign of life for JobSpec::timeout,
+// the job says which rank stands where; so it is with a checkpoint.
+//
+// The observer is called elsewhere (reporter.h). One that falls far behind
+// holds up the grants, and so the job, but loses nothing.
 
 #ifndef ACTORS_SUPERVISOR_H_
 #define ACTORS_SUPERVISOR_H_
@@ -30,21 +40,19 @@
 #include <vector>
 
 #include "actors/messages.h"
+#include "actors/milestones.h"
 #include "actors/process_context.h"
+#include "actors/report_queue.h"
+#include "actors/save_round.h"
 
 namespace troupe::actors {
 
-// All actors of a job but the supervisor.
+// Whom the supervisor talks to.
 struct Crew {
-  std::vector<RankActor> ranks;
-  CheckpointerActor checkpointer;
-  // Every one of them, to be watched and ended, with what it is called.
-  struct Member {
-    caf::strong_actor_ptr actor;
-    int rank;
-    std::string name;
-  };
-  std::vector<Member> members;
+  std::vector<RankActor> ranks;  // by rank
+  // Of each process; the first one makes folders and gives them their names.
+  std::vector<CheckpointerActor> checkpointers;
+  ReporterActor reporter;
 };
 using CrewPtr = std::shared_ptr<Crew>;
 
@@ -56,28 +64,40 @@ class SupervisorState {
   void Init(Self self, ProcessContextPtr process, CrewPtr crew);
   void OnBegin();
   void OnProgress(const Progress& progress);
+  void OnAlive(const Alive& alive);
   void OnEvaluated(const Evaluated& evaluated);
+  void OnSnapshotTaken(const SnapshotTaken& taken);
+  void OnCheckpointOpened(const CheckpointOpened& opened);
+  void OnShardSaved(const ShardSaved& saved);
+  void OnCheckpointSaved(const CheckpointSaved& saved);
+  void OnReported();
   void OnFailure(const Failure& failure);
+  void Fail(int rank, const std::string& actor, const absl::Status& status);
   void OnHalt();
   void OnWatch();
-  void OnDown(const caf::actor_addr& source, const caf::error& reason);
+  void OnDown(const caf::down_msg& down);
 
  private:
-  // kSaving: the ranks stand still, for their snapshots or because an earlier
+  using TimePoint = std::chrono::steady_clock::time_point;
+  // kSaving: the ranks stand still, for their copies or because an earlier
   // checkpoint is still being written.
   enum class Doing { kSteps, kEvaluating, kSaving, kEnded };
 
+  // Whether a message is of this generation, and the job has not ended.
+  bool IsCurrent(std::int32_t generation) const;
   std::int64_t Committed() const;  // by the slowest rank
   double Seconds() const;
-  std::int64_t NextBoundary() const;
   void GrantSteps();
+  void Pace(std::int64_t committed);
   void ReportSteps(const Progress& progress);
   // All ranks stand at a boundary: does what is due, else goes on.
   void AtBoundary();
-  void Evaluate();
+  void BeginEvaluation();
   void Save();
-  void OnSnapshot(std::size_t stage, const SnapshotPtr& snapshot);
-  void OnSaved(const Saved& saved);
+  void WriteShardsIfReady();
+  void Watch();
+  std::string WhereRanksStand() const;
+  void SendReports();
   void Fail(const Failure& failure);
   void End(absl::StatusOr<JobResult> result);
   bool CheckpointDue() const;
@@ -87,8 +107,11 @@ class SupervisorState {
   Self self_ = nullptr;
   ProcessContextPtr process_;
   CrewPtr crew_;
+  std::optional<Milestones> milestones_;
   Doing doing_ = Doing::kSteps;
-  std::chrono::steady_clock::time_point start_;
+  TimePoint start_;
+  TimePoint last_sign_;         // of life, by any rank
+  TimePoint last_saving_sign_;  // by a writer of the checkpoint in progress
 
   std::vector<std::int64_t> done_;  // by rank: steps committed
   std::int64_t granted_ = 0;
@@ -105,11 +128,10 @@ class SupervisorState {
   std::int64_t evaluated_at_ = -1, snapshot_at_ = -1;
 
   std::vector<Evaluated> evaluations_;
-  SaveRequest save_;
-  std::size_t snapshots_left_ = 0;
-  bool writing_ = false;  // one checkpoint at a time is with the checkpointer
+  SaveRound saving_;
+  ReportQueue reports_;
+  bool reporting_ = false;  // the reporter has a batch, and so the credit
   JobResult result_;
-  std::int64_t progress_marks_ = 0, watched_marks_ = -1;
 };
 
 SupervisorActor::behavior_type SupervisorBehavior(SupervisorState::Self self,

@@ -33,6 +33,9 @@ struct TestHooks {
   std::function<int()> mailbox_rounds;
   // Limit on the steps granted ahead of the slowest rank; 0: production's.
   std::int64_t window_max = 0;
+  // Number of checkpoint writers, as if the ranks lived in so many processes;
+  // 0: one.
+  int checkpointers = 0;
 };
 
 }  // namespace troupe::actors

@@ -11,7 +11,7 @@ namespace troupe::actors {
 namespace {
 
 constexpr int kStrandsOfRank = 3;  // loader, compute, comm
-constexpr int kStrandsOfJob = 2;   // supervisor, checkpointer
+constexpr int kStrandsOfJob = 3;   // supervisor, checkpointer, reporter
 constexpr int kThreadsOfCaf = 3;   // worker, clock, printer
 
 }  // namespace

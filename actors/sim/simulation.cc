@@ -122,6 +122,7 @@ absl::StatusOr<JobResult> Simulation::Run(JobObserver* observer) {
   TestHooks hooks;
   hooks.edit_table = options_.edit_table;
   hooks.window_max = 1 + scheduler.draws().Bits32() % 4;
+  hooks.checkpointers = 1 + scheduler.draws().Bits32() % 3;
   hooks.mailbox_rounds = [&scheduler] {
     return static_cast<int>(scheduler.draws().Bits32() % 4);
   };
@@ -137,6 +138,7 @@ absl::StatusOr<JobResult> Simulation::Run(JobObserver* observer) {
   while (!process->outcome.HasBeenSet()) {
     if (++messages_ <= options_.messages_max && scheduler.Step()) continue;
     Failure failure;
+    failure.generation = process->generation;
     failure.actor = "simulation";
     failure.code = static_cast<int>(absl::StatusCode::kAborted);
     failure.message =

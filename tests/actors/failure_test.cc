@@ -165,7 +165,7 @@ TEST(FailureTest, AnObserverThatThrows) {
   const absl::Status status =
       RunJob(TinyCnnJob(2, 1'000'000), &observer).status();
   EXPECT_THAT(std::string(status.message()),
-              HasSubstr("supervisor: the screen is full"));
+              HasSubstr("observer: the screen is full"));
 }
 
 // Throws in the n-th forward of one rank's model.

@@ -62,11 +62,13 @@ TEST_F(MessagesTest, MetricsTravelAsBits) {
 TEST_F(MessagesTest, GrantsFailuresAndEvaluationsTravel) {
   EXPECT_EQ(ThereAndBack(Grant{1, 12345678901}).until, 12345678901);
   Failure failure;
+  failure.generation = 4;
   failure.rank = 2;
   failure.actor = "loader";
   failure.code = 5;
   failure.message = "images.idx: offset 16";
   const Failure back = ThereAndBack(failure);
+  EXPECT_EQ(back.generation, 4);
   EXPECT_EQ(back.rank, 2);
   EXPECT_EQ(back.actor, "loader");
   EXPECT_EQ(back.code, 5);
@@ -75,6 +77,32 @@ TEST_F(MessagesTest, GrantsFailuresAndEvaluationsTravel) {
   evaluated.step = 9;
   evaluated.loss.count = Bits(2000);
   EXPECT_EQ(ThereAndBack(evaluated).loss.count, Bits(2000));
+}
+
+TEST_F(MessagesTest, ShardsAndOrdersTravel) {
+  ShardSaved saved;
+  saved.generation = 2;
+  saved.step = std::int64_t{1} << 40;
+  saved.summary = {3, std::uint64_t{1} << 63, {"a", "b"}, {"0.weight"}};
+  const ShardSaved back = ThereAndBack(saved);
+  EXPECT_EQ(back.generation, 2);
+  EXPECT_EQ(back.step, std::int64_t{1} << 40);
+  EXPECT_EQ(back.summary.shard, 3);
+  EXPECT_EQ(back.summary.bytes, std::uint64_t{1} << 63);
+  EXPECT_EQ(back.summary.files, saved.summary.files);
+  EXPECT_EQ(back.summary.tensors, saved.summary.tensors);
+  CommitCheckpoint commit = {2, 5, "folder", {saved.summary, {}}};
+  EXPECT_EQ(ThereAndBack(commit).shards.size(), 2u);
+  EXPECT_EQ(ThereAndBack(commit).folder, "folder");
+  EXPECT_EQ(ThereAndBack(EndRank{2, 9, "why"}).message, "why");
+  EXPECT_EQ(ThereAndBack(SaveShard{2, 5, 3, "folder"}).shards, 3);
+  EXPECT_EQ(ThereAndBack(CheckpointSaved{2, 5, "path"}).path, "path");
+  EXPECT_EQ(ThereAndBack(CheckpointOpened{2, 5, "path"}).folder, "path");
+  EXPECT_EQ(ThereAndBack(SnapshotTaken{2, 1, 5}).rank, 1);
+  EXPECT_EQ(ThereAndBack(TakeSnapshot{2, 5}).step, 5);
+  EXPECT_EQ(ThereAndBack(OpenCheckpoint{2, 5}).step, 5);
+  EXPECT_EQ(ThereAndBack(Evaluate{2, 5}).step, 5);
+  EXPECT_EQ(ThereAndBack(Alive{2, 1}).rank, 1);
 }
 
 TEST_F(MessagesTest, StatusesSurviveErrors) {

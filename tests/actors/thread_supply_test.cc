@@ -61,7 +61,7 @@ TEST(ThreadSupply, ARefusedThreadIsAnErrorThatSaysWhatToDo) {
   const absl::Status status = CheckThreadSupply(2, start);
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(status.message(),
-            "the system refuses thread 7 of the 11 of a job of 2 ranks: "
+            "the system refuses thread 7 of the 12 of a job of 2 ranks: "
             "Resource temporarily unavailable; raise its limit (ulimit -u, or "
             "the pids limit of the container), or use fewer ranks");
 }

@@ -1,0 +1,158 @@
+// Checkpoints of a pipeline, whose stages write their own shards, in whatever
+// order, on a disk that fails or with a process that dies at any moment: what
+// has a checkpoint's name can be read, to the last tensor.
+
+#include <errno.h>
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "actors/checkpoint/checkpoint.h"
+#include "actors/checkpoint/layout.h"
+#include "actors/sim/simulation.h"
+#include "gtest/gtest.h"
+#include "tests/actors/sim/small_job.h"
+#include "tests/actors/test_job.h"
+#include "tests/base/faulty_file_system.h"
+
+namespace troupe::actors {
+namespace {
+
+constexpr int kStages = 3;
+constexpr std::int64_t kSteps = 3;
+
+JobSpec Pipelined(const std::string& dir, base::FileSystem* files) {
+  JobSpec spec = SmallJob({/*ranks=*/1, Numbers::kFloat, kSteps});
+  spec.plan.mesh = pipeline::Mesh(/*dp=*/1, kStages);
+  spec.plan.cuts = {2, 4};
+  spec.checkpoint.dir = dir;
+  spec.checkpoint.every = 1;
+  spec.checkpoint.keep = 2;
+  spec.checkpoint.files = files;
+  return spec;
+}
+
+struct Simulated {
+  absl::StatusOr<JobResult> result = absl::UnknownError("not run");
+  Reports reports;
+};
+
+Simulated Simulate(const JobSpec& spec, std::uint64_t seed) {
+  Simulated run;
+  SimulationOptions options;
+  options.seed = seed;
+  Simulation simulation(spec, options);
+  run.result = simulation.Run(&run.reports);
+  return run;
+}
+
+// The bytes of all tensor files of a checkpoint, by name.
+std::map<std::string, std::string> TensorFiles(const std::string& path) {
+  std::map<std::string, std::string> bytes;
+  for (int shard = 0; shard < kStages; ++shard) {
+    for (const char* what : {"model", "optimizer"}) {
+      const std::string name = ShardName(what, shard, kStages);
+      bytes[name] = FileBytes(absl::StrCat(path, "/", name));
+    }
+  }
+  return bytes;
+}
+
+class CheckpointShardsTest : public testing::Test {
+ protected:
+  // By step: the files of a run without faults.
+  void SetUp() override {
+    const std::string dir = FreshFolder("reference");
+    JobSpec spec = Pipelined(dir, &counting_);
+    spec.checkpoint.keep = 0;
+    ASSERT_TRUE(Simulate(spec, /*seed=*/0).result.ok());
+    for (std::int64_t step = 1; step <= kSteps; ++step) {
+      reference_[step] =
+          TensorFiles(absl::StrCat(dir, "/", CheckpointName(step)));
+    }
+  }
+
+  // Every checkpoint in `dir` opens, and has the tensors of its step.
+  void ExpectWholeCheckpoints(const std::string& dir) {
+    const auto paths = ListCheckpoints(plain_, dir);
+    ASSERT_TRUE(paths.ok()) << paths.status();
+    for (const std::string& path : *paths) {
+      const absl::StatusOr<Checkpoint> checkpoint =
+          Checkpoint::Open(plain_, path);
+      ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
+      EXPECT_EQ(checkpoint->ModelNames().size(), 6u) << path;
+      EXPECT_EQ(TensorFiles(path), reference_[checkpoint->state().step])
+          << path;
+    }
+  }
+
+  base::PosixFileSystem plain_;
+  base::FaultyFileSystem counting_;
+  std::map<std::int64_t, std::map<std::string, std::string>> reference_;
+};
+
+TEST_F(CheckpointShardsTest, InAnyOrder) {
+  std::set<std::string> orders;
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    SCOPED_TRACE(absl::StrCat("seed ", seed));
+    const std::string dir = FreshFolder("any_order");
+    base::FaultyFileSystem files;
+    const Simulated run = Simulate(Pipelined(dir, &files), seed);
+    ASSERT_TRUE(run.result.ok()) << run.result.status();
+    EXPECT_EQ(run.reports.checkpoints.size(), 3u);
+    ExpectWholeCheckpoints(dir);
+    EXPECT_EQ(plain_.List(dir).value(),
+              (std::vector<std::string>{CheckpointName(2), CheckpointName(3)}));
+    std::string order;
+    for (const std::string& line : files.log()) {
+      if (!absl::StartsWith(line, "create ") ||
+          !absl::StrContains(line, "00000001") ||
+          !absl::StrContains(line, "/model-0000")) {
+        continue;
+      }
+      order += line[line.find("/model-0000") + 11];
+    }
+    orders.insert(order);
+  }
+  EXPECT_GE(orders.size(), 4u) << "the seeds choose who writes first";
+}
+
+TEST_F(CheckpointShardsTest, OnADiskThatFailsAtAnyMoment) {
+  const int changes = counting_.changes();
+  ASSERT_GT(changes, 60);
+  int failures = 0;
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    const int change = static_cast<int>(seed * 7919 % changes);
+    const bool crash = seed % 2 == 0;
+    SCOPED_TRACE(absl::StrCat("seed ", seed, crash ? ", crash" : ", failure",
+                              " at change ", change));
+    const std::string dir = FreshFolder("fails");
+    base::FaultyFileSystem files;
+    crash ? files.CrashAt(change) : files.FailAt(change, ENOSPC);
+    const Simulated run = Simulate(Pipelined(dir, &files), seed);
+    ExpectWholeCheckpoints(dir);
+    if (!files.failed()) continue;
+    if (run.result.ok()) continue;  // what failed was cleaning up
+    ++failures;
+    const std::string message(run.result.status().message());
+    EXPECT_TRUE(absl::StrContains(message, "checkpointer: ")) << message;
+    EXPECT_TRUE(absl::StrContains(message, dir)) << message;
+    // The newest one that was told of is still there.
+    if (!run.reports.checkpoints.empty()) {
+      EXPECT_TRUE(plain_.Exists(run.reports.checkpoints.back()));
+    }
+    const bool while_writing = absl::StartsWith(files.log()[change], "append");
+    if (crash || !while_writing) continue;
+    for (const std::string& name : plain_.List(dir).value()) {
+      EXPECT_TRUE(ParseCheckpointName(name)) << name << " is left";
+    }
+  }
+  EXPECT_GT(failures, 200);
+}
+
+}  // namespace
+}  // namespace troupe::actors
