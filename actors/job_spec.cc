@@ -8,19 +8,39 @@
 namespace troupe::actors {
 namespace {
 
-template <auto kField>
-absl::Status NotNegative(const JobSpec& spec) {
-  if (spec.*kField >= 0) return absl::OkStatus();
-  return base::FieldError<kField>(absl::StrCat(
-      base::FieldName<kField>(), " = ", spec.*kField, ": must be at least 0"));
+template <auto kField, typename Options>
+absl::Status AtLeast(std::int64_t least, const Options& options) {
+  if (options.*kField >= least) return absl::OkStatus();
+  return base::FieldError<kField>(absl::StrCat(base::FieldName<kField>(), " = ",
+                                               options.*kField,
+                                               ": must be at least ", least));
+}
+
+absl::Status CheckLimits(const JobSpec& spec) {
+  using Saving = CheckpointOptions;
+  using Buckets = pipeline::BucketOptions;
+  const Buckets& buckets = spec.plan.buckets;
+  TROUPE_RETURN_IF_ERROR(AtLeast<&JobSpec::prefetch_steps>(0, spec));
+  TROUPE_RETURN_IF_ERROR(AtLeast<&Saving::every>(0, spec.checkpoint));
+  TROUPE_RETURN_IF_ERROR(AtLeast<&Saving::keep>(0, spec.checkpoint));
+  TROUPE_RETURN_IF_ERROR(
+      AtLeast<&pipeline::PlanOptions::threads_per_rank>(1, spec.plan));
+  TROUPE_RETURN_IF_ERROR(AtLeast<&Buckets::first_bucket_bytes>(1, buckets));
+  TROUPE_RETURN_IF_ERROR(AtLeast<&Buckets::bucket_bytes>(1, buckets));
+  if (spec.timeout > absl::ZeroDuration()) return absl::OkStatus();
+  return base::FieldError<&JobSpec::timeout>(absl::StrCat(
+      base::FieldName<&JobSpec::timeout>(), " = ",
+      absl::FormatDuration(spec.timeout),
+      ": must be above 0; absl::InfiniteDuration() waits for ever"));
 }
 
 }  // namespace
 
 absl::Status CheckNumbers(const JobSpec& spec) {
-  TROUPE_RETURN_IF_ERROR(NotNegative<&JobSpec::steps>(spec));
-  TROUPE_RETURN_IF_ERROR(NotNegative<&JobSpec::epochs>(spec));
-  TROUPE_RETURN_IF_ERROR(NotNegative<&JobSpec::eval_every>(spec));
+  TROUPE_RETURN_IF_ERROR(AtLeast<&JobSpec::steps>(0, spec));
+  TROUPE_RETURN_IF_ERROR(AtLeast<&JobSpec::epochs>(0, spec));
+  TROUPE_RETURN_IF_ERROR(AtLeast<&JobSpec::eval_every>(0, spec));
+  TROUPE_RETURN_IF_ERROR(CheckLimits(spec));
   if (spec.steps > 0 && spec.epochs > 0) {
     return base::FieldError<&JobSpec::epochs, &JobSpec::steps>(absl::StrCat(
         base::FieldName<&JobSpec::steps>(), " and ",

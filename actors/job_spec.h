@@ -93,7 +93,7 @@ struct JobSpec {
   TraceSink* trace = nullptr;
 };
 
-// The checks that need neither model nor data: how long, and how many ranks.
+// The checks that need neither model nor data: numbers, and how many ranks.
 // Job::Start() makes them first. Errors blame the field (base/field_error.h).
 absl::Status CheckNumbers(const JobSpec& spec);
 
