@@ -49,8 +49,7 @@ class SeededScheduler {
     if (coordinator_.jobs.empty()) return coordinator_.trigger_timeout();
     auto& jobs = coordinator_.jobs;
     const std::size_t pick = Pick();
-    Mix(pick);
-    Mix(jobs.size());
+    MixNext(jobs[pick]);
     const auto begin = jobs.begin();
     std::rotate(begin, begin + pick, begin + pick + 1);
     coordinator_.run_once();
@@ -74,6 +73,24 @@ class SeededScheduler {
         static_cast<std::uint32_t>(draws_.Bits32() % sum);
     return std::upper_bound(weights_.begin(), weights_.end(), draw) -
            weights_.begin();
+  }
+
+  // Who is next, and what for: the actor's number within its system, and the
+  // types of its message. Atoms are values of one type, so theirs count too.
+  void MixNext(caf::resumable* job) {
+    auto* actor = dynamic_cast<caf::scheduled_actor*>(job);
+    if (actor == nullptr) return;
+    Mix(actor->id());
+    caf::mailbox_element* next = actor->peek_at_next_mailbox_element();
+    if (next == nullptr) return;
+    const caf::type_erased_tuple& content = next->content();
+    for (std::size_t i = 0; i < content.size(); ++i) {
+      Mix(content.type(i).first);
+      if (content.type(i).first != caf::type_nr<caf::atom_value>::value) {
+        continue;
+      }
+      Mix(static_cast<std::uint64_t>(content.get_as<caf::atom_value>(i)));
+    }
   }
 
   // By the actor's number within its system, which is the same in every run.
