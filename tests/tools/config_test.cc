@@ -342,6 +342,23 @@ TEST(Config, ErrorsOfLowerLayersNameTheKey) {
             "model has layers 0 to 11");
 }
 
+TEST(Config, ALearningRateFollowsItsSchedule) {
+  const absl::StatusOr<LoadedConfig> loaded =
+      ParseConfig(absl::StrCat(kShort,
+                               "[optimizer]\nschedule = \"cosine\"\n"
+                               "schedule_steps = 4\nmin_factor = 0.1\n"
+                               "warmup_steps = 2\nwarmup_start = 0.5\n"),
+                  "run.toml", {});
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  const nn::LrSchedule& schedule = loaded->config.optimizer.sgd.schedule;
+  EXPECT_EQ(schedule.Factor(0), 0.5);
+  EXPECT_EQ(schedule.Factor(2), 1.0);
+  EXPECT_DOUBLE_EQ(schedule.Factor(4), 0.55);
+  EXPECT_EQ(schedule.Factor(6), 0.1);
+  EXPECT_EQ(ErrorOf(absl::StrCat(kShort, "[optimizer]\nschedule_steps = 0\n")),
+            "run.toml:4: optimizer.schedule_steps = 0: must be at least 1");
+}
+
 // Every field that a key sets is found by the name that errors have for it.
 TEST(Config, EveryFieldLeadsBackToItsKey) {
   LoadedConfig loaded;

@@ -25,6 +25,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "base/field_error.h"
+#include "nn/optim/lr_schedule.h"
 #include "nn/tensor/device.h"
 #include "nn/tensor/shape.h"
 #include "tools/trainer/config.h"
@@ -128,6 +129,19 @@ struct FieldAs<nn::Device> {
     absl::StatusOr<nn::Device> device = nn::Device::Parse(value);
     if (device.ok()) field = *device;
     return device.status();
+  }
+};
+
+template <>
+struct FieldAs<nn::LrSchedule::Kind> {
+  using Value = std::string;
+  static Value Get(nn::LrSchedule::Kind field) {
+    return Value(nn::LrScheduleName(field));
+  }
+  static absl::Status Set(const Value& value, nn::LrSchedule::Kind& field) {
+    absl::StatusOr<nn::LrSchedule::Kind> kind = nn::ParseLrSchedule(value);
+    if (kind.ok()) field = *kind;
+    return kind.status();
   }
 };
 

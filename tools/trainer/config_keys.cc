@@ -5,6 +5,7 @@
 #include "data/registry.h"
 #include "data/sampler.h"
 #include "nn/models/models.h"
+#include "nn/optim/lr_schedule.h"
 #include "nn/optim/sgd.h"
 #include "pipeline/plan.h"
 
@@ -16,6 +17,7 @@ using actors::CheckpointOptions;
 using actors::ChromeTrace;
 using actors::JobSpec;
 using data::DatasetOptions;
+using nn::LrSchedule;
 using nn::SgdOptions;
 using pipeline::BucketOptions;
 using pipeline::PlanOptions;
@@ -87,6 +89,12 @@ constexpr KeyRule Bytes(double min, KeyUnit unit) {
   rule.max = kBytesMax;
   rule.unit = unit;
   return rule;
+}
+
+template <auto kField>
+constexpr KeyField Schedule() {
+  return Field<&C::optimizer, &OptimizerConfig::sgd, &SgdOptions::schedule,
+               kField>();
 }
 
 constexpr ConfigSection kSections[] = {
@@ -176,6 +184,10 @@ constexpr ConfigKey kKeys[] = {
      "500"},
     {"train.stop_on_nan", Field<&C::job, &JobSpec::stop_on_nan>(), kAny,
      "Whether a loss that is not a finite number ends the run.", "false"},
+    {"train.loss_scale", Field<&C::job, &JobSpec::loss_scale>(), kAny,
+     "Gradients are multiplied by it until the update; a power of two changes "
+     "no bit that neither overflows nor underflows.",
+     "1024"},
     {"train.device", Field<&C::job, &JobSpec::device>(), OneOf([] {
        return Names{"cpu:0", "reference:0"};
      }),
@@ -205,6 +217,41 @@ constexpr ConfigKey kKeys[] = {
     {"optimizer.nesterov",
      Field<&C::optimizer, &OptimizerConfig::sgd, &SgdOptions::nesterov>(), kAny,
      "Nesterov's momentum; needs momentum and no dampening.", "true"},
+    {"optimizer.skip_nonfinite",
+     Field<&C::optimizer, &OptimizerConfig::sgd, &SgdOptions::skip_nonfinite>(),
+     kAny,
+     "Skips a step whose gradients are not all finite numbers; needs mesh.pp "
+     "1.",
+     "true"},
+    {"optimizer.schedule", Schedule<&LrSchedule::kind>(),
+     OneOf(nn::LrScheduleNames),
+     "How the learning rate goes with the steps, as in "
+     "torch.optim.lr_scheduler: \"cosine\", \"linear\" and \"one_cycle\" take "
+     "schedule_steps, \"step\" step_size, \"multi_step\" milestones.",
+     "\"cosine\""},
+    {"optimizer.schedule_steps", Schedule<&LrSchedule::steps>(),
+     AtMost(kCountMax),
+     "Steps, behind the warm-up, until \"cosine\" and \"linear\" are at "
+     "min_factor and \"one_cycle\" at its end.",
+     "10000"},
+    {"optimizer.min_factor", Schedule<&LrSchedule::min_factor>(), kAny,
+     "Part of the learning rate at the end of \"cosine\" and \"linear\".",
+     "0.1"},
+    {"optimizer.gamma", Schedule<&LrSchedule::gamma>(), kAny,
+     "Factor at each turn of \"step\" and \"multi_step\", and at each step of "
+     "\"exponential\".",
+     "0.5"},
+    {"optimizer.step_size", Schedule<&LrSchedule::step_size>(),
+     AtMost(kCountMax), "Steps between two turns of \"step\".", "1000"},
+    {"optimizer.milestones", Schedule<&LrSchedule::milestones>(), kFromZero,
+     "Steps of the turns of \"multi_step\", ascending.", "[1000, 2000]"},
+    {"optimizer.warmup_steps", Schedule<&LrSchedule::warmup_steps>(),
+     AtMost(kCountMax),
+     "Steps in which the learning rate rises evenly, before the schedule "
+     "begins.",
+     "500"},
+    {"optimizer.warmup_start", Schedule<&LrSchedule::warmup_start>(), kAny,
+     "Part of the learning rate that the warm-up begins with.", "0.01"},
 
     {"mesh.dp", kMeshDp, AtMost(kIntMax),
      "Replicas of the model, which share each global batch. --ranks=N sets it "
