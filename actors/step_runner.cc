@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "nn/kernels/open_kernels.h"
+#include "pipeline/compute_order.h"
 
 namespace troupe::actors {
 namespace {
@@ -21,6 +22,15 @@ Chunk::Mode ModeOf(ActionKind backward) {
     default:
       return Chunk::Mode::kWhole;
   }
+}
+
+// The rank's table for training, in the order that its layers need.
+pipeline::StepTable TrainTableOf(const StepRunner::Setup& setup) {
+  pipeline::StepTable table = setup.train_table;
+  if (!setup.plan->StageOf(setup.rank).layer_axes.empty()) {
+    pipeline::KeepComputeOrder(table);
+  }
+  return table;
 }
 
 }  // namespace
@@ -40,7 +50,7 @@ StepRunner::StepRunner(const Setup& setup, Host* host, StrandWait* wait)
       reducer_({setup.world, setup.dp,
                 setup.plan->StageOf(setup.rank).reduce_inline},
                host, wait),
-      train_(setup.train_table,
+      train_(TrainTableOf(setup),
              static_cast<int>(setup.plan->StageOf(setup.rank).buckets.size())),
       evaluate_(setup.plan->StageOf(setup.rank).evaluate),
       cursor_(&train_) {}

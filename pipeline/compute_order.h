@@ -3,9 +3,10 @@
 // a forward whose activation came early must not overtake a backward on one of
 // them and not on another.
 //
-//   KeepComputeOrder(table);        // after all other passes
+//   KeepComputeOrder(table);
 //
-// Each F, B, I and W then also needs the one before it in the table.
+// Each F, B, I and W then also needs the one before it in the table. The engine
+// does this to the table that it runs: the table's text does not show it.
 
 #ifndef PIPELINE_COMPUTE_ORDER_H_
 #define PIPELINE_COMPUTE_ORDER_H_

@@ -7,7 +7,6 @@
 #include "absl/strings/str_join.h"
 #include "base/check.h"
 #include "base/field_error.h"
-#include "pipeline/compute_order.h"
 #include "pipeline/partition.h"
 
 namespace troupe::pipeline {
@@ -96,7 +95,6 @@ void MakeTables(const PlanOptions& options, int stage, int micro_batches,
                             !reductions.update_needs_all_buckets;
   plan.train = AddReductions(AddTransfers(compute, first, last),
                              static_cast<int>(plan.buckets.size()), reductions);
-  if (!plan.layer_axes.empty()) KeepComputeOrder(plan.train);
   plan.evaluate = EvaluateTable(first, last);
 }
 
