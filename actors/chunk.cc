@@ -61,22 +61,23 @@ void Chunk::BeginStep(StepKind kind, std::int64_t step, StepBatches batches) {
   if (kind == StepKind::kTrain) parameters_->BeginStep();
 }
 
-absl::Status Chunk::AsModelType(const nn::Tensor& loaded,
-                                nn::Tensor* converted) {
+absl::StatusOr<nn::Tensor> Chunk::AsModelType(const nn::Tensor& loaded) {
   const nn::DType dtype = setup_.spec->dtype;
   if (loaded.dtype() == dtype || !nn::IsFloating(loaded.dtype())) {
-    *converted = loaded;
-    return absl::OkStatus();
+    return loaded;
   }
-  *converted = nn::Tensor::Empty(loaded.shape(), dtype, kernels_.allocator());
-  return kernels_.Copy(loaded, *converted);
+  TROUPE_ASSIGN_OR_RETURN(
+      nn::Tensor converted,
+      nn::Tensor::Create(loaded.shape(), dtype, kernels_.allocator()));
+  TROUPE_RETURN_IF_ERROR(kernels_.Copy(loaded, converted));
+  return converted;
 }
 
 absl::StatusOr<nn::Tensor> Chunk::Input(int m) {
   MicroBatch& micro = micro_batches_[m];
   nn::Tensor input;
   if (first_) {
-    TROUPE_RETURN_IF_ERROR(AsModelType(batches_[m].inputs, &input));
+    TROUPE_ASSIGN_OR_RETURN(input, AsModelType(batches_[m].inputs));
   } else {
     input = std::exchange(micro.received_activation, nn::Tensor());
     if (kind_ == StepKind::kTrain)
@@ -86,10 +87,9 @@ absl::StatusOr<nn::Tensor> Chunk::Input(int m) {
 }
 
 nn::Tensor Chunk::Loss(nn::Context& ctx, int m, const nn::Tensor& output) {
-  nn::Tensor target;
-  const absl::Status status = AsModelType(batches_[m].targets, &target);
-  if (!status.ok()) return ctx.Fail(status);
-  nn::Tensor stats = setup_.spec->loss(ctx, output, target);
+  const absl::StatusOr<nn::Tensor> target = AsModelType(batches_[m].targets);
+  if (!target.ok()) return ctx.Fail(target.status());
+  nn::Tensor stats = setup_.spec->loss(ctx, output, *target);
   if (!ctx.ok() || nn::ops::IsLoss(stats)) return stats;
   return ctx.Fail(absl::InvalidArgumentError(
       absl::StrCat("the loss function returned ",
@@ -157,6 +157,7 @@ void Chunk::BeginBackward(int m, Mode mode) {
 
 absl::StatusOr<bool> Chunk::NextPiece() {
   TROUPE_ASSIGN_OR_RETURN(const bool more, backward_->pass.Next());
+  TROUPE_RETURN_IF_ERROR(bucket_status_);
   if (more) return true;
   const Mode mode = backward_->mode;
   MicroBatch& micro = micro_batches_[backward_->micro_batch];
@@ -185,8 +186,9 @@ void Chunk::TellWhatIsDone() {
 void Chunk::TellIfDone(int k) {
   Bucket& bucket = buckets_[k];
   if (bucket.grads_left == 0 && weights_begun_ && !bucket.ready) {
+    bucket_status_.Update(parameters_->ZeroUnwritten(k));
+    if (!bucket_status_.ok()) return;  // NextPiece() returns it
     bucket.ready = true;
-    parameters_->ZeroUnwritten(k);
     setup_.trace->BucketReady(k);
     listener_->BucketReady(k);
   }
@@ -196,8 +198,8 @@ void Chunk::TellIfDone(int k) {
   }
 }
 
-void Chunk::GradientNeeded(nn::Parameter& parameter) {
-  parameters_->HoldGrads(parameters_->BucketOf(parameter));
+absl::Status Chunk::GradientNeeded(nn::Parameter& parameter) {
+  return parameters_->HoldGrads(parameters_->BucketOf(parameter));
 }
 
 void Chunk::GradientComplete(nn::Parameter& parameter) {

@@ -110,7 +110,9 @@ class Chunk : private nn::GradientSink {
   bool skipped() const { return parameters_->skipped(); }
   // Nobody reads the bucket's gradients any more: after ReduceUpdate.
   void ReleaseGrads(int bucket) { parameters_->ReleaseGrads(bucket); }
-  void CopyInto(CheckpointShard& shard) const { parameters_->CopyInto(shard); }
+  absl::Status CopyInto(CheckpointShard& shard) const {
+    return parameters_->CopyInto(shard);
+  }
   absl::Status Restore(const Checkpoint& checkpoint) {
     return parameters_->Restore(checkpoint);
   }
@@ -137,14 +139,14 @@ class Chunk : private nn::GradientSink {
   absl::Status Init();
 
   // GradientSink:
-  void GradientNeeded(nn::Parameter& parameter) override;
+  absl::Status GradientNeeded(nn::Parameter& parameter) override;
   void GradientComplete(nn::Parameter& parameter) override;
   void LastReaderDone(nn::Parameter& parameter) override;
 
   absl::StatusOr<nn::Tensor> Input(int micro_batch);
   nn::Tensor Loss(nn::Context& ctx, int micro_batch, const nn::Tensor& output);
   // `loaded`, in the model's dtype where it is floating: tokens stay integers.
-  absl::Status AsModelType(const nn::Tensor& loaded, nn::Tensor* converted);
+  absl::StatusOr<nn::Tensor> AsModelType(const nn::Tensor& loaded);
   void CountGradients(const nn::Tape& tape);
   void TellWhatIsDone();
   void TellIfDone(int bucket);
@@ -165,6 +167,7 @@ class Chunk : private nn::GradientSink {
   // Only what the last micro-batch adds completes a gradient.
   bool counting_ = false;
   bool weights_begun_ = false;  // of that micro-batch
+  absl::Status bucket_status_;  // what kept a bucket from becoming ready
   std::vector<Bucket> buckets_;
 };
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
@@ -11,10 +13,17 @@
 namespace troupe::actors {
 namespace {
 
-nn::Tensor Clone(const nn::Tensor& tensor, nn::CachingAllocator& allocator) {
-  nn::Tensor copy =
-      nn::Tensor::Empty(tensor.shape(), tensor.dtype(), allocator);
-  std::memcpy(copy.raw(), tensor.raw(), tensor.bytes());
+absl::StatusOr<nn::Tensor> Clone(const nn::Tensor& tensor,
+                                 const std::string& name,
+                                 nn::Allocator& allocator) {
+  absl::StatusOr<nn::Tensor> copy =
+      nn::Tensor::Create(tensor.shape(), tensor.dtype(), allocator);
+  if (!copy.ok()) {
+    return absl::Status(copy.status().code(),
+                        absl::StrCat("a copy of ", name, " for a checkpoint: ",
+                                     copy.status().message()));
+  }
+  std::memcpy(copy->raw(), tensor.raw(), tensor.bytes());
   return copy;
 }
 
@@ -96,7 +105,7 @@ absl::Status ChunkParameters::AddPart(
   bucket_of_.resize(bucket_of_.size() + part.arena->slots().size(),
                     nn::kNoBucket);
   part.optimizer = setup_.spec->optimizer();
-  part.optimizer->Attach(*part.arena);
+  TROUPE_RETURN_IF_ERROR(part.optimizer->Attach(*part.arena));
   TROUPE_RETURN_IF_ERROR(part.optimizer->Begin(*setup_.kernels, *part.arena));
   for (int k = 0; k < part.arena->num_buckets(); ++k) {
     part.updates.push_back(std::make_shared<BucketUpdate>(
@@ -152,22 +161,29 @@ absl::StatusOr<bool> ChunkParameters::AskOptimizers() {
   return true;
 }
 
-void ChunkParameters::CopyInto(CheckpointShard& shard) const {
-  nn::CachingAllocator& allocator = setup_.kernels->allocator();
+absl::Status ChunkParameters::CopyInto(CheckpointShard& shard) const {
+  nn::Allocator& allocator = setup_.kernels->allocator();
+  const auto add = [&](const std::string& name, const nn::Tensor& tensor,
+                       std::vector<nn::NamedTensor>& to) -> absl::Status {
+    TROUPE_ASSIGN_OR_RETURN(nn::Tensor copy, Clone(tensor, name, allocator));
+    to.push_back({name, std::move(copy)});
+    return absl::OkStatus();
+  };
   for (const Part& part : parts_) {
     for (const nn::ArenaSlot& slot : part.arena->slots()) {
-      shard.model.push_back(
-          {slot.parameter->name, Clone(slot.parameter->value, allocator)});
-      for (const auto& [name, state] : part.arena->states()) {
-        shard.optimizer.push_back(
-            {absl::StrCat(slot.parameter->name, ".", name),
-             Clone(part.arena->View(state, slot), allocator)});
+      const std::string& name = slot.parameter->name;
+      TROUPE_RETURN_IF_ERROR(add(name, slot.parameter->value, shard.model));
+      for (const auto& [state_name, state] : part.arena->states()) {
+        TROUPE_RETURN_IF_ERROR(add(absl::StrCat(name, ".", state_name),
+                                   part.arena->View(state, slot),
+                                   shard.optimizer));
       }
     }
   }
   for (const nn::Buffer* buffer : buffers_) {
-    shard.model.push_back({buffer->name, Clone(buffer->value, allocator)});
+    TROUPE_RETURN_IF_ERROR(add(buffer->name, buffer->value, shard.model));
   }
+  return absl::OkStatus();
 }
 
 absl::Status ChunkParameters::Restore(const Checkpoint& checkpoint) {

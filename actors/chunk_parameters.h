@@ -54,12 +54,14 @@ class ChunkParameters {
 
   // As those of nn::ParameterArena.
   void BeginStep();
-  void HoldGrads(int bucket) { ArenaOf(bucket).HoldGrads(places_[bucket].k); }
+  absl::Status HoldGrads(int bucket) {
+    return ArenaOf(bucket).HoldGrads(places_[bucket].k);
+  }
   void ReleaseGrads(int bucket) {
     ArenaOf(bucket).ReleaseGrads(places_[bucket].k);
   }
-  void ZeroUnwritten(int bucket) {
-    ArenaOf(bucket).ZeroUnwritten(places_[bucket].k);
+  absl::Status ZeroUnwritten(int bucket) {
+    return ArenaOf(bucket).ZeroUnwritten(places_[bucket].k);
   }
 
   // What reduces the bucket's gradients over the replicas.
@@ -72,7 +74,8 @@ class ChunkParameters {
   bool skipped() const { return accepted_.has_value() && !*accepted_; }
 
   // Adds copies of parameters, buffers and optimizer states to `shard`.
-  void CopyInto(CheckpointShard& shard) const;
+  //   kResourceExhausted: there is no memory for them; names the tensor.
+  absl::Status CopyInto(CheckpointShard& shard) const;
   // Errors as Checkpoint::ReadModel: names the tensor that is missing or of
   // another shape.
   absl::Status Restore(const Checkpoint& checkpoint);

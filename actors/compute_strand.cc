@@ -161,8 +161,11 @@ ComputeActor::behavior_type ComputeBehavior(ComputeState::Self self,
       },
       [=](resume_atom) { check(self->state.OnResume()); },
       [=](drive_atom) { check(self->state.OnDrive()); },
-      [=](snapshot_atom, std::int64_t step) {
-        return self->state.MakeSnapshot(step);
+      [=](snapshot_atom, std::int64_t step) -> caf::result<SnapshotPtr> {
+        absl::StatusOr<SnapshotPtr> snapshot = self->state.MakeSnapshot(step);
+        if (snapshot.ok()) return *std::move(snapshot);
+        check(snapshot.status());
+        return ToError(snapshot.status());
       },
   };
 }

@@ -44,7 +44,7 @@ class ComputeState : public StepRunner::Host {
   absl::Status OnTransfer(const Transfer& transfer);
   absl::Status OnResume();
   absl::Status OnDrive() { return Go(); }
-  SnapshotPtr MakeSnapshot(std::int64_t step) {
+  absl::StatusOr<SnapshotPtr> MakeSnapshot(std::int64_t step) {
     return runner_->MakeSnapshot(step);
   }
 

@@ -17,7 +17,7 @@
 #include "actors/messages.h"
 #include "actors/rank_context.h"
 #include "data/batch_source.h"
-#include "nn/tensor/allocator.h"
+#include "nn/tensor/caching_allocator.h"
 
 namespace troupe::actors {
 

@@ -4,16 +4,19 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "base/check.h"
 #include "nn/ops/loss.h"
 
 namespace troupe::actors {
 
-StepLoss::StepLoss(nn::CachingAllocator& allocator, bool stop_on_nan,
-                   double loss_scale)
-    : stop_on_nan_(stop_on_nan),
-      loss_scale_(loss_scale),
-      stats_(nn::Tensor::Zeros({nn::ops::kNumLossStats}, nn::DType::kF64,
-                               allocator)) {}
+absl::StatusOr<StepLoss> StepLoss::Create(nn::Allocator& allocator,
+                                          bool stop_on_nan, double loss_scale) {
+  TROUPE_ASSIGN_OR_RETURN(
+      nn::Tensor stats,
+      nn::Tensor::Create({nn::ops::kNumLossStats}, nn::DType::kF64, allocator));
+  std::memset(stats.raw(), 0, stats.bytes());
+  return StepLoss(std::move(stats), stop_on_nan, loss_scale);
+}
 
 void StepLoss::BeginStep(StepKind kind, std::int64_t step) {
   kind_ = kind;

@@ -2,7 +2,7 @@
 // correct of its samples, one all-reduce adds up the ranks, and the update
 // divides by the count.
 //
-//   StepLoss loss(allocator, /*stop_on_nan=*/true);
+//   StepLoss loss = *StepLoss::Create(allocator, /*stop_on_nan=*/true);
 //   loss.BeginStep(StepKind::kTrain, step);
 //   TROUPE_RETURN_IF_ERROR(loss.Add(/*micro_batch=*/0, stats));
 //   comm.RunInline(loss.Sum(), timeout);
@@ -14,8 +14,10 @@
 #define ACTORS_STEP_LOSS_H_
 
 #include <cstdint>
+#include <utility>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "actors/step_types.h"
 #include "comm/communicator.h"
 #include "nn/optim/optimizer.h"
@@ -26,8 +28,10 @@ namespace troupe::actors {
 class StepLoss {
  public:
   // `loss_scale`: what gradients are multiplied by, for scalars().
-  StepLoss(nn::CachingAllocator& allocator, bool stop_on_nan,
-           double loss_scale = 1);
+  //   kResourceExhausted: there is no memory for three numbers.
+  static absl::StatusOr<StepLoss> Create(nn::Allocator& allocator,
+                                         bool stop_on_nan,
+                                         double loss_scale = 1);
 
   void BeginStep(StepKind kind, std::int64_t step);
   // `stats`: what a loss returns, f64[kNumLossStats] (nn/ops/loss.h).
@@ -42,8 +46,13 @@ class StepLoss {
   LossBits bits() const;
 
  private:
-  const bool stop_on_nan_;
-  const double loss_scale_;
+  StepLoss(nn::Tensor stats, bool stop_on_nan, double loss_scale)
+      : stop_on_nan_(stop_on_nan),
+        loss_scale_(loss_scale),
+        stats_(std::move(stats)) {}
+
+  bool stop_on_nan_;
+  double loss_scale_;
   StepKind kind_ = StepKind::kTrain;
   std::int64_t step_ = 0;
   nn::Tensor stats_;

@@ -64,7 +64,9 @@ absl::Status StepRunner::Init() {
         kernels_,
         nn::OpenKernels(spec.device, {setup_.plan->threads_per_rank}));
   }
-  loss_.emplace(kernels_->allocator(), spec.stop_on_nan, spec.loss_scale);
+  TROUPE_ASSIGN_OR_RETURN(
+      loss_, StepLoss::Create(kernels_->allocator(), spec.stop_on_nan,
+                              spec.loss_scale));
   for (const AxisGroup& group : setup_.layer_groups) {
     layer_collectives_.push_back(
         std::make_unique<LayerCollectives>(group.comm.get(), wait_));
@@ -251,11 +253,11 @@ absl::Status StepRunner::Deliver(const Transfer& transfer) {
   return absl::OkStatus();
 }
 
-SnapshotPtr StepRunner::MakeSnapshot(std::int64_t step) {
+absl::StatusOr<SnapshotPtr> StepRunner::MakeSnapshot(std::int64_t step) {
   auto snapshot = std::make_shared<Snapshot>();
   snapshot->step = step;
   snapshot->rank = setup_.rank;
-  chunk_->CopyInto(snapshot->tensors);
+  TROUPE_RETURN_IF_ERROR(chunk_->CopyInto(snapshot->tensors));
   return snapshot;
 }
 

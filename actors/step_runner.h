@@ -104,7 +104,8 @@ class StepRunner : private Chunk::Listener {
   // What is still to run, for a message about a step that stands still.
   std::string Unfinished() const { return cursor_->Unfinished(); }
 
-  SnapshotPtr MakeSnapshot(std::int64_t step);
+  //   kResourceExhausted: there is no memory for the copy; names the tensor.
+  absl::StatusOr<SnapshotPtr> MakeSnapshot(std::int64_t step);
   // Errors as Checkpoint::ReadModel: names the tensor that is missing or of
   // another shape.
   absl::Status Restore(const Checkpoint& checkpoint) {

@@ -26,32 +26,34 @@ absl::Status CheckShare(const DatasetPtr& dataset, const Share& share) {
 
 absl::Status FillBatch(const Dataset& dataset,
                        absl::Span<const std::int64_t> indices,
-                       std::int64_t epoch, nn::CachingAllocator& allocator,
+                       std::int64_t epoch, nn::Allocator& allocator,
                        Batch& batch) {
   const SampleSpec& spec = dataset.spec();
   const std::int64_t size = static_cast<std::int64_t>(indices.size());
   batch.epoch = epoch;
-  batch.inputs =
-      nn::Tensor::Empty(spec.InputShape(size), spec.input_dtype, allocator);
-  batch.targets =
-      nn::Tensor::Empty(spec.TargetShape(size), spec.target_dtype, allocator);
+  TROUPE_ASSIGN_OR_RETURN(
+      batch.inputs,
+      nn::Tensor::Create(spec.InputShape(size), spec.input_dtype, allocator));
+  TROUPE_ASSIGN_OR_RETURN(
+      batch.targets,
+      nn::Tensor::Create(spec.TargetShape(size), spec.target_dtype, allocator));
   return dataset.Fill(indices, epoch, batch.inputs, batch.targets);
 }
 
 }  // namespace
 
 BatchSource::BatchSource(DatasetPtr dataset, Sampler sampler, Range block,
-                         std::int64_t micro_batches,
-                         nn::CachingAllocator& allocator)
+                         std::int64_t micro_batches, nn::Allocator& allocator)
     : dataset_(std::move(dataset)),
       sampler_(std::move(sampler)),
       block_(block),
       micro_batches_(micro_batches),
       allocator_(&allocator) {}
 
-absl::StatusOr<BatchSource> BatchSource::Create(
-    DatasetPtr dataset, SamplerOptions options, const Share& share,
-    nn::CachingAllocator& allocator) {
+absl::StatusOr<BatchSource> BatchSource::Create(DatasetPtr dataset,
+                                                SamplerOptions options,
+                                                const Share& share,
+                                                nn::Allocator& allocator) {
   TROUPE_RETURN_IF_ERROR(CheckShare(dataset, share));
   options.dataset_size = dataset->size();
   TROUPE_ASSIGN_OR_RETURN(Sampler sampler, Sampler::Create(options));
@@ -93,14 +95,14 @@ absl::Status BatchSource::Load(const SamplerState& state) {
 
 EvaluationSource::EvaluationSource(DatasetPtr dataset, Range samples,
                                    std::int64_t micro_batch_size,
-                                   nn::CachingAllocator& allocator)
+                                   nn::Allocator& allocator)
     : dataset_(std::move(dataset)),
       samples_(samples),
       micro_batch_size_(micro_batch_size),
       allocator_(&allocator) {}
 
 absl::StatusOr<EvaluationSource> EvaluationSource::Create(
-    DatasetPtr dataset, const Share& share, nn::CachingAllocator& allocator) {
+    DatasetPtr dataset, const Share& share, nn::Allocator& allocator) {
   TROUPE_RETURN_IF_ERROR(CheckShare(dataset, share));
   const Range samples = BlockOf(dataset->size(), share.rank, share.world);
   return EvaluationSource(std::move(dataset), samples, share.micro_batch_size,

@@ -42,13 +42,14 @@ struct Share {
 class BatchSource {
  public:
   // `options.dataset_size` is ignored: it is dataset->size().
-  // `allocator` gives host memory.
+  // `allocator` gives host memory; kResourceExhausted of Next() and At() says
+  // when there is none left.
   //   kInvalidArgument: rank not in [0, world); global_batch_size is not a
   //                     multiple of micro_batch_size * world; as Sampler.
   static absl::StatusOr<BatchSource> Create(DatasetPtr dataset,
                                             SamplerOptions options,
                                             const Share& share,
-                                            nn::CachingAllocator& allocator);
+                                            nn::Allocator& allocator);
 
   // Replaces `batches` by the rank's micro-batches of the next step, in the
   // order of their numbers; always micro_batches_per_step() of them.
@@ -69,13 +70,13 @@ class BatchSource {
 
  private:
   BatchSource(DatasetPtr dataset, Sampler sampler, Range block,
-              std::int64_t micro_batches, nn::CachingAllocator& allocator);
+              std::int64_t micro_batches, nn::Allocator& allocator);
 
   DatasetPtr dataset_;
   Sampler sampler_;
   Range block_;                 // micro-batch numbers of this rank
   std::int64_t micro_batches_;  // of a global batch
-  nn::CachingAllocator* allocator_;
+  nn::Allocator* allocator_;
   std::int64_t next_ = 0;
 };
 
@@ -86,8 +87,9 @@ class BatchSource {
 class EvaluationSource {
  public:
   // kInvalidArgument: rank not in [0, world), or micro_batch_size < 1.
-  static absl::StatusOr<EvaluationSource> Create(
-      DatasetPtr dataset, const Share& share, nn::CachingAllocator& allocator);
+  static absl::StatusOr<EvaluationSource> Create(DatasetPtr dataset,
+                                                 const Share& share,
+                                                 nn::Allocator& allocator);
 
   std::int64_t batch_count() const;
   // Batch `i` of batch_count(). `position` is the number of its first sample
@@ -98,13 +100,12 @@ class EvaluationSource {
 
  private:
   EvaluationSource(DatasetPtr dataset, Range samples,
-                   std::int64_t micro_batch_size,
-                   nn::CachingAllocator& allocator);
+                   std::int64_t micro_batch_size, nn::Allocator& allocator);
 
   DatasetPtr dataset_;
   Range samples_;
   std::int64_t micro_batch_size_;
-  nn::CachingAllocator* allocator_;
+  nn::Allocator* allocator_;
 };
 
 }  // namespace troupe::data

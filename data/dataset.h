@@ -2,8 +2,8 @@
 //
 //   DatasetPtr train = ...;                            // registry.h, glyphs.h
 //   const SampleSpec& spec = train->spec();
-//   Tensor x = Tensor::Empty(spec.InputShape(32), spec.input_dtype, allocator);
-//   Tensor y = Tensor::Empty(spec.TargetShape(32), spec.target_dtype,
+//   Tensor x = *Tensor::Create(spec.InputShape(32), spec.input_dtype, memory);
+//   Tensor y = *Tensor::Create(spec.TargetShape(32), spec.target_dtype,
 //                            allocator);
 //   absl::Status s = train->Fill(indices, /*epoch=*/0, x, y);  // 32 indices
 //

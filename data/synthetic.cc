@@ -78,13 +78,13 @@ absl::Status Check(const SyntheticOptions& options) {
   return absl::OkStatus();
 }
 
-nn::Tensor EmptyTargets(const SyntheticOptions& options,
-                        nn::CachingAllocator& allocator) {
+absl::StatusOr<nn::Tensor> CreateTargets(const SyntheticOptions& options,
+                                         nn::Allocator& allocator) {
   if (options.num_classes > 0) {
-    return nn::Tensor::Empty({options.count}, nn::DType::kI64, allocator);
+    return nn::Tensor::Create({options.count}, nn::DType::kI64, allocator);
   }
-  return nn::Tensor::Empty({options.count, options.target_dim}, nn::DType::kF32,
-                           allocator);
+  return nn::Tensor::Create({options.count, options.target_dim},
+                            nn::DType::kF32, allocator);
 }
 
 void FillInputs(const SyntheticOptions& options, absl::string_view split,
@@ -130,9 +130,11 @@ absl::StatusOr<DatasetPtr> MakeSyntheticDataset(const SyntheticOptions& options,
   std::vector<std::int64_t> dims = {options.count};
   dims.insert(dims.end(), options.input_shape.dims().begin(),
               options.input_shape.dims().end());
-  const nn::Tensor inputs =
-      nn::Tensor::Empty(nn::Shape(dims), nn::DType::kF32, allocator);
-  const nn::Tensor targets = EmptyTargets(options, allocator);
+  TROUPE_ASSIGN_OR_RETURN(
+      const nn::Tensor inputs,
+      nn::Tensor::Create(nn::Shape(dims), nn::DType::kF32, allocator));
+  TROUPE_ASSIGN_OR_RETURN(const nn::Tensor targets,
+                          CreateTargets(options, allocator));
   FillInputs(options, split, inputs);
   FillTargets(options, inputs, targets);
   return MakeInMemoryDataset(inputs, targets, options.num_classes);

@@ -218,7 +218,8 @@ absl::Status GroupState::UpdateReplicas(int rank, std::uint64_t seq,
   nn::Tensor& scratch = ranks_[rank].sum;
   if (!scratch.defined() || scratch.dtype() != dtype ||
       scratch.numel() < piece.count) {
-    scratch = nn::Tensor::Empty({piece.count}, dtype, allocator_);
+    TROUPE_ASSIGN_OR_RETURN(
+        scratch, nn::Tensor::Create({piece.count}, dtype, allocator_));
   }
   const nn::Tensor sum = scratch.FlatView(0, {piece.count});
   void* const to = sum.raw();

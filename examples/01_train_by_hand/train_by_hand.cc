@@ -87,7 +87,7 @@ absl::Status Run() {
   options.lr = 0.1;
   options.momentum = 0.9;
   nn::Sgd sgd(options);
-  sgd.Attach(*arena);
+  TROUPE_RETURN_IF_ERROR(sgd.Attach(*arena));
 
   double loss = 0;
   std::vector<data::Batch> batches;

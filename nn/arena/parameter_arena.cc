@@ -56,7 +56,7 @@ struct ParameterArena::Layout {
 
 absl::StatusOr<std::unique_ptr<ParameterArena>> ParameterArena::Create(
     const std::vector<std::vector<Parameter*>>& buckets, const Options& options,
-    CachingAllocator& allocator) {
+    Allocator& allocator) {
   if (options.pad_elems < 1) {
     return absl::InvalidArgumentError(absl::StrCat(
         "ParameterArena: pad_elems is ", options.pad_elems, ", at least 1"));
@@ -86,12 +86,15 @@ absl::StatusOr<std::unique_ptr<ParameterArena>> ParameterArena::Create(
   layout.BeginBucket();
   // Behind all buckets: no reduction and no update comes here.
   for (Parameter* parameter : frozen) layout.Place(parameter, kNoBucket);
-  return std::unique_ptr<ParameterArena>(
+  const std::int64_t elems = layout.end;
+  std::unique_ptr<ParameterArena> arena(
       new ParameterArena(std::move(layout), options, allocator));
+  TROUPE_RETURN_IF_ERROR(arena->Init(elems));
+  return arena;
 }
 
 ParameterArena::ParameterArena(Layout layout, const Options& options,
-                               CachingAllocator& allocator)
+                               Allocator& allocator)
     : allocator_(allocator),
       options_(options),
       dtype_(layout.dtype),
@@ -99,8 +102,10 @@ ParameterArena::ParameterArena(Layout layout, const Options& options,
       slots_(std::move(layout.slots)),
       first_slot_(std::move(layout.first_slot)),
       ranges_(std::move(layout.ranges)),
-      held_grads_(ranges_.size()) {
-  values_ = Tensor::Empty({layout.end}, dtype_, allocator_);
+      held_grads_(ranges_.size()) {}
+
+absl::Status ParameterArena::Init(std::int64_t elems) {
+  TROUPE_ASSIGN_OR_RETURN(values_, Take(elems, dtype_, "parameters"));
   for (int i = 0; i < static_cast<int>(slots_.size()); ++i) {
     Parameter& parameter = *slots_[i].parameter;
     parameter.value = View(values_, slots_[i]);
@@ -108,21 +113,27 @@ ParameterArena::ParameterArena(Layout layout, const Options& options,
     parameter.index = options_.first_index + i;
     parameter.grad_written = false;
   }
-  ZeroPadding(slots_, {0, layout.end}, values_);
+  ZeroPadding(slots_, {0, elems}, values_);
   std::int64_t largest = 0;
   for (const ArenaRange& range : ranges_) {
     largest = std::max(largest, range.size());
   }
   if (!options_.keep_grads) {
     // Most buckets of a large model are about as large as the largest.
-    free_grads_.push_back(Zeros(largest, grad_dtype_));
-    return;
+    TROUPE_ASSIGN_OR_RETURN(
+        Tensor block,
+        Zeros(largest, grad_dtype_, "gradients of the largest bucket"));
+    free_grads_.push_back(std::move(block));
+    return absl::OkStatus();
   }
-  grads_ = Zeros(ranges_.empty() ? 0 : ranges_.back().end, grad_dtype_);
+  TROUPE_ASSIGN_OR_RETURN(
+      grads_, Zeros(ranges_.empty() ? 0 : ranges_.back().end, grad_dtype_,
+                    "gradients"));
   for (int bucket = 0; bucket < num_buckets(); ++bucket) {
     held_grads_[bucket] = View(grads_, bucket);
     BindGrads(bucket);
   }
+  return absl::OkStatus();
 }
 
 absl::Span<const ArenaSlot> ParameterArena::SlotsOf(int bucket) const {
@@ -147,17 +158,27 @@ void ParameterArena::ZeroPadding(absl::Span<const ArenaSlot> slots,
   zero_until(range.end);
 }
 
-Tensor ParameterArena::Zeros(std::int64_t elems, DType dtype) const {
-  Tensor zeros = Tensor::Empty({elems}, dtype, allocator_);
+absl::StatusOr<Tensor> ParameterArena::Take(std::int64_t elems, DType dtype,
+                                            absl::string_view what) const {
+  absl::StatusOr<Tensor> block = Tensor::Create({elems}, dtype, allocator_);
+  if (block.ok()) return block;
+  return absl::Status(block.status().code(),
+                      absl::StrCat(what, ": ", block.status().message()));
+}
+
+absl::StatusOr<Tensor> ParameterArena::Zeros(std::int64_t elems, DType dtype,
+                                             absl::string_view what) const {
+  TROUPE_ASSIGN_OR_RETURN(Tensor zeros, Take(elems, dtype, what));
   FillZeros(options_.threads, zeros);
   return zeros;
 }
 
-void ParameterArena::HoldGrads(int bucket) {
-  if (held_grads_[bucket].defined()) return;
-  held_grads_[bucket] = TakeGradBlock(ranges_[bucket].size());
+absl::Status ParameterArena::HoldGrads(int bucket) {
+  if (held_grads_[bucket].defined()) return absl::OkStatus();
+  TROUPE_ASSIGN_OR_RETURN(held_grads_[bucket], TakeGradBlock(bucket));
   ZeroPadding(SlotsOf(bucket), ranges_[bucket], BucketGrads(bucket));
   BindGrads(bucket);
+  return absl::OkStatus();
 }
 
 void ParameterArena::BindGrads(int bucket) {
@@ -169,14 +190,16 @@ void ParameterArena::BindGrads(int bucket) {
 
 // The smallest that is large enough, but not one that is twice too large: a
 // bucket that needs it would have to get another.
-Tensor ParameterArena::TakeGradBlock(std::int64_t elems) {
+absl::StatusOr<Tensor> ParameterArena::TakeGradBlock(int bucket) {
+  const std::int64_t elems = ranges_[bucket].size();
   auto best = free_grads_.end();
   for (auto it = free_grads_.begin(); it != free_grads_.end(); ++it) {
     if (it->numel() < elems || it->numel() > 2 * elems) continue;
     if (best == free_grads_.end() || it->numel() < best->numel()) best = it;
   }
   if (best == free_grads_.end()) {
-    return Tensor::Empty({elems}, grad_dtype_, allocator_);
+    return Take(elems, grad_dtype_,
+                absl::StrCat("gradients of bucket ", bucket));
   }
   Tensor block = *best;
   free_grads_.erase(best);
@@ -207,19 +230,22 @@ void ParameterArena::BeginStep() {
   for (const ArenaSlot& slot : slots_) slot.parameter->grad_written = false;
 }
 
-void ParameterArena::ZeroUnwritten(int bucket) {
-  HoldGrads(bucket);
+absl::Status ParameterArena::ZeroUnwritten(int bucket) {
+  TROUPE_RETURN_IF_ERROR(HoldGrads(bucket));
   for (const ArenaSlot& slot : SlotsOf(bucket)) {
     if (slot.parameter->grad_written) continue;
     std::memset(slot.parameter->grad.raw(), 0, slot.parameter->grad.bytes());
     slot.parameter->grad_written = true;
   }
+  return absl::OkStatus();
 }
 
-Tensor ParameterArena::AddState(absl::string_view name,
-                                std::optional<DType> dtype) {
-  states_.emplace_back(name, Zeros(values_.numel(), dtype.value_or(dtype_)));
-  return states_.back().second;
+absl::StatusOr<Tensor> ParameterArena::AddState(absl::string_view name,
+                                                std::optional<DType> dtype) {
+  TROUPE_ASSIGN_OR_RETURN(Tensor state,
+                          Zeros(values_.numel(), dtype.value_or(dtype_), name));
+  states_.emplace_back(name, state);
+  return state;
 }
 
 Tensor ParameterArena::View(const Tensor& arena,

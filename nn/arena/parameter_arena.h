@@ -23,9 +23,10 @@
 // weight decay nor momentum, touches it, and its grad is undefined. It has a
 // slot, by which checkpoints save and restore it like the others.
 //
-// Create() fails with kInvalidArgument when dtypes are mixed (a rank has an
-// arena per dtype), pad_elems is below 1, or a parameter that is trained is in
-// no bucket.
+// What takes memory fails with kResourceExhausted where there is none left, and
+// says for what. Create() fails with kInvalidArgument when dtypes are mixed (a
+// rank has an arena per dtype), pad_elems is below 1, or a parameter that is
+// trained is in no bucket.
 
 #ifndef NN_ARENA_PARAMETER_ARENA_H_
 #define NN_ARENA_PARAMETER_ARENA_H_
@@ -82,7 +83,7 @@ class ParameterArena {
 
   static absl::StatusOr<std::unique_ptr<ParameterArena>> Create(
       const std::vector<std::vector<Parameter*>>& buckets,
-      const Options& options, CachingAllocator& allocator);
+      const Options& options, Allocator& allocator);
 
   // Fills values by each parameter's initialiser, keyed by (seed, name);
   // the same with any number of threads.
@@ -92,11 +93,11 @@ class ParameterArena {
   // Zeroes the gradients that nothing has written in this step (parameters
   // that the model did not use), so that a bucket never travels with old ones.
   // Holds the bucket's gradients.
-  void ZeroUnwritten(int bucket);
+  absl::Status ZeroUnwritten(int bucket);
 
   // From here on the gradients of `bucket` have memory, with zeros between the
   // parameters: each Parameter's grad is defined. Nothing where it is held.
-  void HoldGrads(int bucket);
+  absl::Status HoldGrads(int bucket);
   // Nobody reads or writes them any more: their memory may become another
   // bucket's, and each Parameter's grad is undefined. Nothing where it is not
   // held, and with keep_grads.
@@ -114,8 +115,8 @@ class ParameterArena {
 
   // A parallel arena of zeros, kept under `name` for checkpoints; of the
   // parameters' dtype unless another is given.
-  Tensor AddState(absl::string_view name,
-                  std::optional<DType> dtype = std::nullopt);
+  absl::StatusOr<Tensor> AddState(absl::string_view name,
+                                  std::optional<DType> dtype = std::nullopt);
   const std::vector<std::pair<std::string, Tensor>>& states() const {
     return states_;
   }
@@ -130,18 +131,22 @@ class ParameterArena {
  private:
   struct Layout;
 
-  ParameterArena(Layout layout, const Options& options,
-                 CachingAllocator& allocator);
+  ParameterArena(Layout layout, const Options& options, Allocator& allocator);
 
-  Tensor Zeros(std::int64_t elems, DType dtype) const;
+  absl::Status Init(std::int64_t elems);
+  // `what` names in an error what the elements are for.
+  absl::StatusOr<Tensor> Take(std::int64_t elems, DType dtype,
+                              absl::string_view what) const;
+  absl::StatusOr<Tensor> Zeros(std::int64_t elems, DType dtype,
+                               absl::string_view what) const;
   // What lies between `slots` in `elems`, the elements of `range`.
   static void ZeroPadding(absl::Span<const ArenaSlot> slots,
                           const ArenaRange& range, const Tensor& elems);
   absl::Span<const ArenaSlot> SlotsOf(int bucket) const;
   void BindGrads(int bucket);
-  Tensor TakeGradBlock(std::int64_t elems);
+  absl::StatusOr<Tensor> TakeGradBlock(int bucket);
 
-  CachingAllocator& allocator_;
+  Allocator& allocator_;
   const Options options_;
   const DType dtype_, grad_dtype_;
   std::vector<ArenaSlot> slots_;  // the frozen ones last

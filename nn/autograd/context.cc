@@ -98,9 +98,13 @@ std::optional<SampleDraws> Context::Random(Purpose purpose) {
   return draws;
 }
 
-Tensor Context::Empty(const Shape& shape, DType dtype) {
-  return shape_only() ? Tensor::Meta(shape, dtype, device_)
-                      : Tensor::Empty(shape, dtype, kernels_->allocator());
+Tensor Context::Empty(const char* op, const Shape& shape, DType dtype) {
+  if (shape_only()) return Tensor::Meta(shape, dtype, device_);
+  absl::StatusOr<Tensor> output =
+      Tensor::Create(shape, dtype, kernels_->allocator());
+  if (output.ok()) return *std::move(output);
+  return Fail(absl::Status(output.status().code(),
+                           absl::StrCat(op, ": ", output.status().message())));
 }
 
 void Context::Note(const char* op, const Tensor& output, double flops) {

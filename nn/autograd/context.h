@@ -8,6 +8,13 @@
 // shapes; later ops do nothing and return undefined tensors. So a user's model
 // needs no error plumbing, and no error is lost.
 //
+// An op on the way to its kernel asks whether its outputs have memory:
+//
+//   Tensor y = ctx.Empty("relu", x.shape(), x.dtype());
+//   ctx.Note("relu", y, flops);
+//   if (!ctx.computes()) return y;            // shape-only, or no memory left
+//   ... call the kernel ...
+//
 // A *shape-only* forward (ShapeRecord) runs the same code on meta tensors: it
 // allocates nothing, checks every shape, and records the order in which
 // parameters are used, the outputs and the FLOPs. Plans are made from it.
@@ -79,6 +86,8 @@ class Context {
   Tensor Fail(const absl::Status& status);
 
   bool shape_only() const { return record_ != nullptr; }
+  // Whether there is something for a kernel to do: no error, and real memory.
+  bool computes() const { return ok() && !shape_only(); }
   bool training() const { return training_; }
   void set_training(bool training) { training_ = training; }
   // Whether layers may change their buffers: in training, and not where a
@@ -115,8 +124,9 @@ class Context {
   // and a failed context, where set_random() was not called.
   std::optional<SampleDraws> Random(Purpose purpose);
 
-  // An output of an op: memory, or a meta tensor when shape-only.
-  Tensor Empty(const Shape& shape, DType dtype);
+  // An output of `op`: memory, or a meta tensor when shape-only. Undefined, and
+  // the context has failed with the op's name, where there is no memory left.
+  Tensor Empty(const char* op, const Shape& shape, DType dtype);
   // Notes an op in the shape record; does nothing otherwise.
   void Note(const char* op, const Tensor& output, double flops);
   // Whether backward will want a node with these inputs.

@@ -12,8 +12,8 @@ class BackwardPass::SegmentSink : public GradientSink {
   SegmentSink(BackwardPass& outer, Tape::Step& step)
       : outer_(outer), step_(step) {}
 
-  void GradientNeeded(Parameter& parameter) override {
-    outer_.sink_.GradientNeeded(parameter);
+  absl::Status GradientNeeded(Parameter& parameter) override {
+    return outer_.sink_.GradientNeeded(parameter);
   }
   void GradientComplete(Parameter& parameter) override {
     outer_.FinishSegmentUse(step_, NumberOf(parameter));

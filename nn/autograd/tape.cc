@@ -127,7 +127,8 @@ absl::StatusOr<Tensor> Tape::InputGradOrZeros(Kernels& kernels,
                                               const Tensor& watched) const {
   Tensor grad = InputGrad(watched);
   if (grad.defined()) return grad;
-  grad = Tensor::Empty(watched.shape(), watched.dtype(), kernels.allocator());
+  TROUPE_ASSIGN_OR_RETURN(grad, Tensor::Create(watched.shape(), watched.dtype(),
+                                               kernels.allocator()));
   TROUPE_RETURN_IF_ERROR(kernels.Fill(0.0, grad));
   return grad;
 }
@@ -184,9 +185,11 @@ void BackwardPass::Seed(const Tensor& output, const Tensor& dy) {
 void BackwardPass::SeedLoss(const Tensor& loss, double scale) {
   Tensor dy;
   if (scale != 1 && tape_.Tracks(loss)) {
-    dy = Tensor::Empty(loss.shape(), loss.dtype(), kernels_.allocator());
-    seeded_ = kernels_.Fill(scale, dy);
+    absl::StatusOr<Tensor> seed =
+        Tensor::Create(loss.shape(), loss.dtype(), kernels_.allocator());
+    seeded_ = seed.ok() ? kernels_.Fill(scale, *seed) : seed.status();
     if (!seeded_.ok()) return;
+    dy = *std::move(seed);
   }
   Seed(loss, dy);
 }
@@ -239,7 +242,7 @@ absl::StatusOr<bool> BackwardPass::Next() {
 
 absl::Status BackwardPass::NeedGradient(Parameter& parameter) {
   if (parameter.grad.defined()) return absl::OkStatus();
-  sink_.GradientNeeded(parameter);
+  TROUPE_RETURN_IF_ERROR(sink_.GradientNeeded(parameter));
   if (parameter.grad.defined()) return absl::OkStatus();
   return absl::FailedPreconditionError(
       absl::StrCat("the gradient of ", parameter.name,
@@ -255,7 +258,8 @@ absl::Status BackwardPass::RunWeights(Tape::Step& step) {
     const std::int32_t value = step.inputs[first + i];
     if (value < 0) continue;
     Parameter& parameter = *tape_.values_[value].parameter;
-    TROUPE_RETURN_IF_ERROR(NeedGradient(parameter));
+    const absl::Status status = NeedGradient(parameter);
+    if (!status.ok()) return InOp(*step.node, status);
     grads[i].grad = parameter.grad;
     any = true;
     apart |= parameter.grad.dtype() != parameter.value.dtype();
@@ -292,8 +296,10 @@ absl::Status BackwardPass::RunWeightsApart(Tape::Step& step, const Tensor& dy,
   };
   for (int i = 0; i < step.num_weights; ++i) {
     if (const Parameter* parameter = parameter_of(i)) {
-      grads[i].grad = Tensor::Empty(parameter->shape, parameter->value.dtype(),
-                                    kernels_.allocator());
+      absl::StatusOr<Tensor> grad = Tensor::Create(
+          parameter->shape, parameter->value.dtype(), kernels_.allocator());
+      if (!grad.ok()) return InOp(*step.node, grad.status());
+      grads[i].grad = *std::move(grad);
     }
   }
   const absl::Status status =
@@ -314,8 +320,10 @@ absl::Status BackwardPass::RunComputedWeights(Tape::Step& step) {
   absl::InlinedVector<WeightGrad, 2> grads(step.num_weights);
   for (int i = 0; i < step.num_weights; ++i) {
     if (step.inputs[first + i] < 0) continue;
-    grads[i].grad =
-        Tensor::Empty(step.weight_shapes[i], dy.dtype(), kernels_.allocator());
+    absl::StatusOr<Tensor> grad =
+        Tensor::Create(step.weight_shapes[i], dy.dtype(), kernels_.allocator());
+    if (!grad.ok()) return InOp(*step.node, grad.status());
+    grads[i].grad = *std::move(grad);
   }
   absl::Status status = step.node->BackwardWeights(
       kernels_, dy, /*accumulate=*/false, absl::MakeSpan(grads));
@@ -323,7 +331,8 @@ absl::Status BackwardPass::RunComputedWeights(Tape::Step& step) {
   for (int i = 0; i < step.num_weights; ++i) {
     // A node may have made memory of its own for a constant's.
     if (step.inputs[first + i] < 0) continue;
-    TROUPE_RETURN_IF_ERROR(Give(step.inputs[first + i], grads[i].grad));
+    status = Give(step.inputs[first + i], grads[i].grad);
+    if (!status.ok()) return InOp(*step.node, status);
   }
   return absl::OkStatus();
 }
@@ -342,7 +351,9 @@ absl::Status BackwardPass::RunInputs(Tape::Step& step) {
       kernels_, tape_.values_[step.output].grad, wanted, absl::MakeSpan(dx));
   if (!status.ok()) return InOp(*step.node, status);
   for (int i = 0; i < count; ++i) {
-    if (wanted[i]) TROUPE_RETURN_IF_ERROR(Give(step.inputs[i], dx[i]));
+    if (!wanted[i]) continue;
+    status = Give(step.inputs[i], dx[i]);
+    if (!status.ok()) return InOp(*step.node, status);
   }
   return absl::OkStatus();
 }
@@ -360,7 +371,8 @@ absl::Status BackwardPass::Give(std::int32_t id, const Tensor& grad) {
   }
   TROUPE_ASSIGN_OR_RETURN(const Tensor first, WithMemory(value.grad));
   TROUPE_ASSIGN_OR_RETURN(const Tensor second, WithMemory(grad));
-  Tensor sum = Tensor::Empty(grad.shape(), grad.dtype(), kernels_.allocator());
+  TROUPE_ASSIGN_OR_RETURN(Tensor sum, Tensor::Create(grad.shape(), grad.dtype(),
+                                                     kernels_.allocator()));
   TROUPE_RETURN_IF_ERROR(kernels_.Add(first, second, sum));
   value.grad = sum;
   return absl::OkStatus();
@@ -372,15 +384,17 @@ absl::Status BackwardPass::AddTo(Parameter& parameter, const Tensor& grad) {
   if (grad.dtype() == parameter.grad.dtype()) {
     return kernels_.Add(parameter.grad, grad, parameter.grad);
   }
-  Tensor converted =
-      Tensor::Empty(grad.shape(), parameter.grad.dtype(), kernels_.allocator());
+  TROUPE_ASSIGN_OR_RETURN(Tensor converted,
+                          Tensor::Create(grad.shape(), parameter.grad.dtype(),
+                                         kernels_.allocator()));
   TROUPE_RETURN_IF_ERROR(kernels_.Copy(grad, converted));
   return kernels_.Add(parameter.grad, converted, parameter.grad);
 }
 
 absl::StatusOr<Tensor> BackwardPass::WithMemory(const Tensor& grad) {
   if (!grad.is_meta()) return grad;
-  Tensor one = Tensor::Empty(grad.shape(), grad.dtype(), kernels_.allocator());
+  TROUPE_ASSIGN_OR_RETURN(Tensor one, Tensor::Create(grad.shape(), grad.dtype(),
+                                                     kernels_.allocator()));
   TROUPE_RETURN_IF_ERROR(kernels_.Fill(1.0, one));
   return one;
 }

@@ -83,8 +83,9 @@ class Node {
 class GradientSink {
  public:
   virtual ~GradientSink() = default;
-  // parameter.grad is about to be written and is undefined: gives it memory.
-  virtual void GradientNeeded(Parameter&) {}
+  // parameter.grad is about to be written and is undefined: gives it memory,
+  // or says why there is none.
+  virtual absl::Status GradientNeeded(Parameter&) { return absl::OkStatus(); }
   // This tape adds nothing more to parameter.grad.
   virtual void GradientComplete(Parameter& parameter) = 0;
   // No later piece of this tape reads parameter.value (but see (a) above).

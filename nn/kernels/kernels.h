@@ -49,7 +49,7 @@ class Kernels : public LinearKernels,
 
   Device device() const { return device_; }
   // The memory this device's tensors come from.
-  virtual CachingAllocator& allocator() = 0;
+  virtual Allocator& allocator() = 0;
   // One line for logs: "cpu:0, avx512, 1 thread, oneDNN 2.6.3".
   virtual std::string Describe() const = 0;
 

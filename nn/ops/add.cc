@@ -26,9 +26,9 @@ Tensor Add(Context& ctx, const Tensor& a, const Tensor& b) {
     return BadShapes(ctx, "add takes two tensors of one shape and dtype, got ",
                      Str(a), " and ", Str(b));
   }
-  Tensor y = ctx.Empty(a.shape(), a.dtype());
+  Tensor y = ctx.Empty("add", a.shape(), a.dtype());
   ctx.Note("add", y, 1.0 * y.numel());
-  if (ctx.shape_only()) return y;
+  if (!ctx.computes()) return y;
   const absl::Status status = ctx.kernels().Add(a, b, y);
   return Finish(ctx, status, {a, b}, /*num_weights=*/0, y,
                 [] { return std::make_unique<AddNode>(); });

@@ -3,6 +3,7 @@
 #include <array>
 #include <utility>
 
+#include "base/check.h"
 #include "nn/ops/op_util.h"
 
 namespace troupe::nn::ops {
@@ -17,14 +18,15 @@ class Conv2dNode final : public Node {
   absl::Status BackwardInputs(Kernels& kernels, const Tensor& dy,
                               absl::Span<const bool>,
                               absl::Span<Tensor> dx) override {
-    dx[0] = Tensor::Empty(x_.shape(), x_.dtype(), kernels.allocator());
+    TROUPE_ASSIGN_OR_RETURN(
+        dx[0], Tensor::Create(x_.shape(), x_.dtype(), kernels.allocator()));
     return kernels.Conv2dBackwardInput(window_, dy, w_, dx[0]);
   }
   absl::Status BackwardWeights(Kernels& kernels, const Tensor& dy,
                                bool accumulate,
                                absl::Span<WeightGrad> grads) override {
     Tensor none;
-    EnsureWeightGrad(kernels, w_, grads[0]);
+    TROUPE_RETURN_IF_ERROR(EnsureWeightGrad(kernels, w_, grads[0]));
     return kernels.Conv2dBackwardWeight(
         window_, x_, dy, accumulate, grads[0].grad,
         grads.size() > 1 ? grads[1].grad : none);
@@ -57,9 +59,9 @@ Tensor Conv2d(Context& ctx, const Tensor& x, const Tensor& w, const Tensor& b,
   }
   const Shape out = {x.dim(0), window.OutH(x.dim(1)), window.OutW(x.dim(2)),
                      w.dim(0)};
-  Tensor y = ctx.Empty(out, x.dtype());
+  Tensor y = ctx.Empty("conv2d", out, x.dtype());
   ctx.Note("conv2d", y, 2.0 * out.numel() * w.dim(1) * w.dim(2) * w.dim(3));
-  if (ctx.shape_only()) return y;
+  if (!ctx.computes()) return y;
   const absl::Status status = ctx.kernels().Conv2dForward(window, x, w, b, y);
   const std::array<Tensor, 3> inputs = {x, w, b};
   const int weights = b.defined() ? 2 : 1;

@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/check.h"
 #include "nn/ops/op_util.h"
 
 namespace troupe::nn::ops {
@@ -17,7 +18,8 @@ class DropoutNode final : public Node {
   absl::Status BackwardInputs(Kernels& kernels, const Tensor& dy,
                               absl::Span<const bool>,
                               absl::Span<Tensor> dx) override {
-    dx[0] = Tensor::Empty(dy.shape(), dy.dtype(), kernels.allocator());
+    TROUPE_ASSIGN_OR_RETURN(
+        dx[0], Tensor::Create(dy.shape(), dy.dtype(), kernels.allocator()));
     return kernels.Dropout(mask_, dy, dx[0]);
   }
 
@@ -35,9 +37,9 @@ Tensor Dropout(Context& ctx, const Tensor& x, double p) {
         Str(x), " and ", p);
   }
   if (!ctx.training() || p == 0) return x;
-  Tensor y = ctx.Empty(x.shape(), x.dtype());
+  Tensor y = ctx.Empty("dropout", x.shape(), x.dtype());
   ctx.Note("dropout", y, 1.0 * y.numel());
-  if (ctx.shape_only()) return y;
+  if (!ctx.computes()) return y;
   if (p == 1) {
     // A draw is never as large as 2^32: everything goes.
     const absl::Status zeroed = ctx.kernels().Fill(0.0, y);

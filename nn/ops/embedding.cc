@@ -42,10 +42,11 @@ Tensor Embedding(Context& ctx, const Tensor& indices, const Tensor& table) {
   std::array<std::int64_t, Shape::kMaxRank> dims = {};
   for (int axis = 0; axis < rank; ++axis) dims[axis] = indices.dim(axis);
   dims[rank] = table.dim(1);
-  Tensor y = ctx.Empty(Shape(absl::MakeConstSpan(dims.data(), rank + 1)),
-                       table.dtype());
+  Tensor y =
+      ctx.Empty("embedding", Shape(absl::MakeConstSpan(dims.data(), rank + 1)),
+                table.dtype());
   ctx.Note("embedding", y, 0);
-  if (ctx.shape_only()) return y;
+  if (!ctx.computes()) return y;
   const absl::Status status = ctx.kernels().EmbeddingForward(indices, table, y);
   const std::array<Tensor, 2> inputs = {indices, table};
   return Finish(ctx, status, inputs, /*num_weights=*/1, y,

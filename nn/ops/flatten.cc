@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/check.h"
 #include "nn/ops/op_util.h"
 
 namespace troupe::nn::ops {
@@ -24,7 +25,8 @@ class FlattenNode final : public Node {
       dx[0] = dy.View(x_);
       return absl::OkStatus();
     }
-    dx[0] = Tensor::Empty(x_, dy.dtype(), kernels.allocator());
+    TROUPE_ASSIGN_OR_RETURN(
+        dx[0], Tensor::Create(x_, dy.dtype(), kernels.allocator()));
     return kernels.NchwToNhwc(dy.View({x_[0], x_[3], x_[1], x_[2]}), dx[0]);
   }
 
@@ -44,14 +46,15 @@ Tensor Flatten(Context& ctx, const Tensor& x) {
   sample.set(0, 1);  // an empty batch has features too
   const Shape out = {in[0], sample.numel()};
   if (ctx.shape_only()) {
-    Tensor y = ctx.Empty(out, x.dtype());
+    Tensor y = ctx.Empty("flatten", out, x.dtype());
     ctx.Note("flatten", y, 0);
     return y;
   }
   absl::Status status;
   Tensor y = x.Detached();
   if (!IsPlainView(in)) {
-    y = ctx.Empty({in[0], in[3], in[1], in[2]}, x.dtype());
+    y = ctx.Empty("flatten", {in[0], in[3], in[1], in[2]}, x.dtype());
+    if (!ctx.ok()) return Tensor();
     status = ctx.kernels().NhwcToNchw(x, y);
   }
   y = y.View(out);

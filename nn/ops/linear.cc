@@ -3,6 +3,7 @@
 #include <array>
 #include <utility>
 
+#include "base/check.h"
 #include "nn/ops/op_util.h"
 
 namespace troupe::nn::ops {
@@ -16,7 +17,8 @@ class LinearNode final : public Node {
   absl::Status BackwardInputs(Kernels& kernels, const Tensor& dy,
                               absl::Span<const bool>,
                               absl::Span<Tensor> dx) override {
-    dx[0] = Tensor::Empty(x_.shape(), x_.dtype(), kernels.allocator());
+    TROUPE_ASSIGN_OR_RETURN(
+        dx[0], Tensor::Create(x_.shape(), x_.dtype(), kernels.allocator()));
     if (IsMatrix(x_)) return kernels.LinearBackwardInput(dy, w_, dx[0]);
     Tensor dx_RK = AsMatrix(dx[0]);
     return kernels.LinearBackwardInput(AsMatrix(dy), w_, dx_RK);
@@ -25,7 +27,7 @@ class LinearNode final : public Node {
                                bool accumulate,
                                absl::Span<WeightGrad> grads) override {
     Tensor none;
-    EnsureWeightGrad(kernels, w_, grads[0]);
+    TROUPE_RETURN_IF_ERROR(EnsureWeightGrad(kernels, w_, grads[0]));
     Tensor& dw = grads[0].grad;
     Tensor& db = grads.size() > 1 ? grads[1].grad : none;
     if (IsMatrix(x_)) {
@@ -62,9 +64,9 @@ Tensor Linear(Context& ctx, const Tensor& x, const Tensor& w, const Tensor& b) {
   }
   Shape out = x.shape();
   out.set(out.rank() - 1, w.dim(0));
-  Tensor y = ctx.Empty(out, x.dtype());
+  Tensor y = ctx.Empty("linear", out, x.dtype());
   ctx.Note("linear", y, 2.0 * x.numel() * w.dim(0));
-  if (ctx.shape_only()) return y;
+  if (!ctx.computes()) return y;
   const absl::Status status = Forward(ctx.kernels(), x, w, b, y);
   const std::array<Tensor, 3> inputs = {x, w, b};
   const int weights = b.defined() ? 2 : 1;

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <utility>
 
+#include "base/check.h"
 #include "nn/ops/op_util.h"
 
 namespace troupe::nn::ops {
@@ -36,7 +37,8 @@ class ScaleLossNode final : public Node {
   absl::Status BackwardInputs(Kernels& kernels, const Tensor& dy,
                               absl::Span<const bool>,
                               absl::Span<Tensor> dx) override {
-    dx[0] = Tensor::Empty(dy.shape(), dy.dtype(), kernels.allocator());
+    TROUPE_ASSIGN_OR_RETURN(
+        dx[0], Tensor::Create(dy.shape(), dy.dtype(), kernels.allocator()));
     if (dy.is_meta()) return kernels.Fill(weight_, dx[0]);
     return kernels.CombineLosses(dy, weight_, Tensor(), 0, dx[0]);
   }
@@ -62,11 +64,12 @@ class AddLossesNode final : public Node {
 
 template <typename Kernel>
 Tensor Loss(Context& ctx, const char* name, const Tensor& x, Kernel kernel) {
-  Tensor stats = ctx.Empty({kNumLossStats}, DType::kF64);
+  Tensor stats = ctx.Empty(name, {kNumLossStats}, DType::kF64);
   ctx.Note(name, stats, 4.0 * x.numel());
   if (ctx.shape_only()) return stats;
   Tensor dx;
-  if (ctx.Tracks({x})) dx = ctx.Empty(x.shape(), x.dtype());
+  if (ctx.Tracks({x})) dx = ctx.Empty(name, x.shape(), x.dtype());
+  if (!ctx.ok()) return Tensor();
   const absl::Status status = kernel(stats, dx);
   return Finish(ctx, status, {x}, /*num_weights=*/0, stats,
                 [&] { return std::make_unique<LossNode>(name, dx); });
@@ -121,9 +124,9 @@ Tensor ScaleLoss(Context& ctx, const Tensor& loss, double weight) {
     return BadShapes(ctx, "scale_loss takes a loss and a finite weight, got ",
                      Str(loss), " and ", weight);
   }
-  Tensor stats = ctx.Empty(loss.shape(), loss.dtype());
+  Tensor stats = ctx.Empty("scale_loss", loss.shape(), loss.dtype());
   ctx.Note("scale_loss", stats, 1);
-  if (ctx.shape_only()) return stats;
+  if (!ctx.computes()) return stats;
   const absl::Status status =
       ctx.kernels().CombineLosses(loss, weight, Tensor(), 0, stats);
   return Finish(ctx, status, {loss}, /*num_weights=*/0, stats,
@@ -136,9 +139,9 @@ Tensor AddLosses(Context& ctx, const Tensor& first, const Tensor& second) {
     return BadShapes(ctx, "add_losses takes two losses, got ", Str(first),
                      " and ", Str(second));
   }
-  Tensor stats = ctx.Empty(first.shape(), first.dtype());
+  Tensor stats = ctx.Empty("add_losses", first.shape(), first.dtype());
   ctx.Note("add_losses", stats, 1);
-  if (ctx.shape_only()) return stats;
+  if (!ctx.computes()) return stats;
   const absl::Status status =
       ctx.kernels().CombineLosses(first, 1, second, 1, stats);
   return Finish(ctx, status, {first, second}, /*num_weights=*/0, stats,

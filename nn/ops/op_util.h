@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/check.h"
 #include "nn/autograd/context.h"
 
 namespace troupe::nn::ops {
@@ -50,10 +51,12 @@ inline bool IsBiasOf(const Tensor& w, const Tensor& b) {
 
 // Kernels always write the gradient of a weight. Where only that of its bias is
 // wanted (the weight is frozen), this gives them memory to write to.
-inline void EnsureWeightGrad(Kernels& kernels, const Tensor& w,
-                             WeightGrad& grad) {
-  if (grad.wanted()) return;
-  grad.grad = Tensor::Zeros(w.shape(), w.dtype(), kernels.allocator());
+inline absl::Status EnsureWeightGrad(Kernels& kernels, const Tensor& w,
+                                     WeightGrad& grad) {
+  if (grad.wanted()) return absl::OkStatus();
+  TROUPE_ASSIGN_OR_RETURN(
+      grad.grad, Tensor::Create(w.shape(), w.dtype(), kernels.allocator()));
+  return kernels.Fill(0.0, grad.grad);  // it may be asked to add
 }
 
 // Ends a forward: keeps the kernel's error, or that of an input which is a view

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/check.h"
 #include "nn/ops/op_util.h"
 
 namespace troupe::nn::ops {
@@ -16,7 +17,8 @@ class MaxPool2dNode final : public Node {
   absl::Status BackwardInputs(Kernels& kernels, const Tensor& dy,
                               absl::Span<const bool>,
                               absl::Span<Tensor> dx) override {
-    dx[0] = Tensor::Empty(x_, dy.dtype(), kernels.allocator());
+    TROUPE_ASSIGN_OR_RETURN(
+        dx[0], Tensor::Create(x_, dy.dtype(), kernels.allocator()));
     return kernels.MaxPool2dBackward(window_, dy, argmax_, dx[0]);
   }
 
@@ -35,7 +37,8 @@ class AvgPool2dNode final : public Node {
   absl::Status BackwardInputs(Kernels& kernels, const Tensor& dy,
                               absl::Span<const bool>,
                               absl::Span<Tensor> dx) override {
-    dx[0] = Tensor::Empty(x_, dy.dtype(), kernels.allocator());
+    TROUPE_ASSIGN_OR_RETURN(
+        dx[0], Tensor::Create(x_, dy.dtype(), kernels.allocator()));
     return kernels.AvgPool2dBackward(window_, dy, dx[0]);
   }
 
@@ -72,11 +75,12 @@ Tensor MaxPool2d(Context& ctx, const Tensor& x, const Window2d& window) {
   if (!ctx.ok()) return Tensor();
   const Shape out = PooledShape(ctx, "max_pool2d", x, window);
   if (!ctx.ok()) return Tensor();
-  Tensor y = ctx.Empty(out, x.dtype());
+  Tensor y = ctx.Empty("max_pool2d", out, x.dtype());
   ctx.Note("max_pool2d", y,
            1.0 * out.numel() * window.kernel_h * window.kernel_w);
   if (ctx.shape_only()) return y;
-  Tensor argmax = ctx.Empty(out, DType::kI32);
+  Tensor argmax = ctx.Empty("max_pool2d", out, DType::kI32);
+  if (!ctx.ok()) return Tensor();
   const absl::Status status =
       ctx.kernels().MaxPool2dForward(window, x, y, argmax);
   return Finish(ctx, status, {x}, /*num_weights=*/0, y, [&] {
@@ -88,10 +92,10 @@ Tensor AvgPool2d(Context& ctx, const Tensor& x, const Window2d& window) {
   if (!ctx.ok()) return Tensor();
   const Shape out = PooledShape(ctx, "avg_pool2d", x, window);
   if (!ctx.ok()) return Tensor();
-  Tensor y = ctx.Empty(out, x.dtype());
+  Tensor y = ctx.Empty("avg_pool2d", out, x.dtype());
   ctx.Note("avg_pool2d", y,
            1.0 * out.numel() * window.kernel_h * window.kernel_w);
-  if (ctx.shape_only()) return y;
+  if (!ctx.computes()) return y;
   const absl::Status status = ctx.kernels().AvgPool2dForward(window, x, y);
   return Finish(ctx, status, {x}, /*num_weights=*/0, y, [&] {
     return std::make_unique<AvgPool2dNode>(window, x.shape());

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/check.h"
 #include "nn/ops/op_util.h"
 
 namespace troupe::nn::ops {
@@ -15,7 +16,8 @@ class ReluNode final : public Node {
   absl::Status BackwardInputs(Kernels& kernels, const Tensor& dy,
                               absl::Span<const bool>,
                               absl::Span<Tensor> dx) override {
-    dx[0] = Tensor::Empty(y_.shape(), dy.dtype(), kernels.allocator());
+    TROUPE_ASSIGN_OR_RETURN(
+        dx[0], Tensor::Create(y_.shape(), dy.dtype(), kernels.allocator()));
     return kernels.ReluBackward(y_, dy, dx[0]);
   }
 
@@ -27,9 +29,9 @@ class ReluNode final : public Node {
 
 Tensor Relu(Context& ctx, const Tensor& x) {
   if (!ctx.ok()) return Tensor();
-  Tensor y = ctx.Empty(x.shape(), x.dtype());
+  Tensor y = ctx.Empty("relu", x.shape(), x.dtype());
   ctx.Note("relu", y, 1.0 * y.numel());
-  if (ctx.shape_only()) return y;
+  if (!ctx.computes()) return y;
   const absl::Status status = ctx.kernels().ReluForward(x, y);
   return Finish(ctx, status, {x}, /*num_weights=*/0, y,
                 [&] { return std::make_unique<ReluNode>(y); });

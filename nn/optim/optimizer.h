@@ -32,7 +32,8 @@ class Optimizer {
   virtual ~Optimizer() = default;
 
   // Adds the state arenas that the optimizer needs.
-  virtual void Attach(ParameterArena& arena) = 0;
+  //   kResourceExhausted: there is no memory for them; names the state.
+  virtual absl::Status Attach(ParameterArena& arena) = 0;
   // Called once, when the parameters have their initial values: fills states
   // that begin with other than zeros. A checkpoint overwrites them.
   virtual absl::Status Begin(Kernels&, ParameterArena&) {

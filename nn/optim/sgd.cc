@@ -44,16 +44,18 @@ absl::Status SgdOptions::Validate() const {
   return schedule.Validate();
 }
 
-void Sgd::Attach(ParameterArena& arena) {
+absl::Status Sgd::Attach(ParameterArena& arena) {
   DType state = arena.values().dtype();
   if (options_.f32_master && SizeOf(state) < SizeOf(DType::kF32)) {
     state = DType::kF32;
-    master_ = arena.AddState("master_value", state);
+    TROUPE_ASSIGN_OR_RETURN(master_, arena.AddState("master_value", state));
   }
   if (options_.momentum != 0) {
-    momentum_ = arena.AddState("momentum_buffer", state);
+    TROUPE_ASSIGN_OR_RETURN(momentum_,
+                            arena.AddState("momentum_buffer", state));
   }
   if (!options_.groups.empty()) groups_ = GroupRanges(arena, options_.groups);
+  return absl::OkStatus();
 }
 
 absl::Status Sgd::Begin(Kernels& kernels, ParameterArena& arena) {
@@ -64,7 +66,9 @@ absl::Status Sgd::Begin(Kernels& kernels, ParameterArena& arena) {
 absl::StatusOr<bool> Sgd::AcceptsStep(Kernels& kernels,
                                       const ParameterArena& arena) {
   if (!options_.skip_nonfinite) return true;
-  Tensor count = Tensor::Zeros({1}, DType::kF64, kernels.allocator());
+  TROUPE_ASSIGN_OR_RETURN(
+      Tensor count, Tensor::Create({1}, DType::kF64, kernels.allocator()));
+  TROUPE_RETURN_IF_ERROR(kernels.Fill(0.0, count));
   for (int bucket = 0; bucket < arena.num_buckets(); ++bucket) {
     TROUPE_RETURN_IF_ERROR(
         kernels.CountNonFinite(arena.BucketGrads(bucket), count));
@@ -82,8 +86,9 @@ absl::Status Sgd::UpdatePart(Kernels& kernels, const SgdStep& step,
   if (momentum_.defined()) momentum = arena.View(momentum_, range);
   Tensor converted;
   if (grads.dtype() != updated.dtype()) {
-    converted =
-        Tensor::Empty(grads.shape(), updated.dtype(), kernels.allocator());
+    TROUPE_ASSIGN_OR_RETURN(
+        converted,
+        Tensor::Create(grads.shape(), updated.dtype(), kernels.allocator()));
     TROUPE_RETURN_IF_ERROR(kernels.Copy(grads, converted));
   }
   TROUPE_RETURN_IF_ERROR(kernels.SgdUpdate(

@@ -53,7 +53,7 @@ class Sgd : public Optimizer {
  public:
   explicit Sgd(const SgdOptions& options) : options_(options) {}
 
-  void Attach(ParameterArena& arena) override;
+  absl::Status Attach(ParameterArena& arena) override;
   // kFailedPrecondition: there is momentum and Attach() was not called.
   absl::Status UpdateRange(Kernels& kernels, const StepScalars& scalars,
                            ParameterArena& arena, const ArenaRange& range,

@@ -203,14 +203,15 @@ absl::Status SafetensorsFile::Read(absl::string_view name,
       absl::MakeSpan(static_cast<char*>(into.raw()), into.bytes()));
 }
 
-absl::StatusOr<Tensor> SafetensorsFile::Read(
-    absl::string_view name, CachingAllocator& allocator) const {
+absl::StatusOr<Tensor> SafetensorsFile::Read(absl::string_view name,
+                                             Allocator& allocator) const {
   const SafetensorsEntry* entry = Find(name);
   if (entry == nullptr) {
     return absl::NotFoundError(
         absl::StrCat(path_, " has no tensor \"", name, "\""));
   }
-  Tensor tensor = Tensor::Empty(entry->shape, entry->dtype, allocator);
+  TROUPE_ASSIGN_OR_RETURN(
+      Tensor tensor, Tensor::Create(entry->shape, entry->dtype, allocator));
   TROUPE_RETURN_IF_ERROR(Read(name, tensor));
   return tensor;
 }

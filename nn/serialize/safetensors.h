@@ -94,7 +94,7 @@ class SafetensorsFile {
   absl::Status Read(absl::string_view name, const Tensor& into) const;
   // The same, into new memory.
   absl::StatusOr<Tensor> Read(absl::string_view name,
-                              CachingAllocator& allocator) const;
+                              Allocator& allocator) const;
 
  private:
   SafetensorsFile(std::string path, std::unique_ptr<base::ReadableFile> file)

@@ -1,20 +1,37 @@
 #include "nn/tensor/tensor.h"
 
 #include <cstring>
+#include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 
 namespace troupe::nn {
 
-Tensor Tensor::Empty(const Shape& shape, DType dtype,
-                     CachingAllocator& allocator) {
+absl::StatusOr<Tensor> Tensor::Create(const Shape& shape, DType dtype,
+                                      Allocator& allocator) {
+  absl::StatusOr<StoragePtr> storage =
+      allocator.Allocate(shape.numel() * SizeOf(dtype));
+  if (ABSL_PREDICT_FALSE(!storage.ok())) {
+    return absl::Status(storage.status().code(),
+                        absl::StrCat(DTypeName(dtype), shape.ToString(), ": ",
+                                     storage.status().message()));
+  }
   Tensor t = Meta(shape, dtype, allocator.device());
-  t.storage_ = allocator.Allocate(shape.numel() * SizeOf(dtype));
+  t.storage_ = *std::move(storage);
   return t;
 }
 
-Tensor Tensor::Zeros(const Shape& shape, DType dtype,
-                     CachingAllocator& allocator) {
+Tensor Tensor::Empty(const Shape& shape, DType dtype, Allocator& allocator) {
+  absl::StatusOr<Tensor> t = Create(shape, dtype, allocator);
+  if (!t.ok()) {
+    CheckFailed(__FILE__, __LINE__, "t.ok()",
+                std::string(t.status().message()).c_str());
+  }
+  return *std::move(t);
+}
+
+Tensor Tensor::Zeros(const Shape& shape, DType dtype, Allocator& allocator) {
   Tensor t = Empty(shape, dtype, allocator);
   std::memset(t.raw(), 0, t.bytes());
   return t;
@@ -54,6 +71,15 @@ Tensor Tensor::FlatView(std::int64_t begin, const Shape& shape) const {
   t.shape_ = shape;
   t.offset_bytes_ += begin * SizeOf(dtype_);
   return t;
+}
+
+void Tensor::NoHostMemory() const {
+  const std::string why = absl::StrCat(
+      ToString(), is_meta() || !defined_
+                      ? " has no memory"
+                      : " is not memory of the host; copy it there first "
+                        "(nn/kernels/device_queue.h)");
+  CheckFailed(__FILE__, __LINE__, "host_accessible()", why.c_str());
 }
 
 std::string Tensor::ToString() const {

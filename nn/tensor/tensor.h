@@ -1,15 +1,20 @@
 // A contiguous, row-major array of one dtype on one device: a shape over a
 // counted Storage. Copying a Tensor copies the handle, not the elements.
 //
-//   CachingAllocator allocator;
-//   Tensor x = Tensor::Empty({2, 3}, DType::kF32, allocator);
-//   x.data<float>()[0] = 1.0f;
+//   TROUPE_ASSIGN_OR_RETURN(
+//       Tensor x, Tensor::Create({2, 3}, DType::kF32, kernels.allocator()));
+//   x.data<float>()[0] = 1.0f;                // where the host may touch it
 //   Tensor rows = x.Slice(0, 1);              // shares memory, [1, 3]
 //   Tensor flat = x.View({6});                // shares memory
 //   Tensor y = Tensor::Of<float>({2}, {1, 2}, allocator);
 //
 // A *meta* tensor has shape and dtype but no memory: the shape-only forward
 // runs on them. Images have the logical shape (N, H, W, C) on every device.
+//
+// Errors: Create() fails where the device has no memory left (allocator.h).
+// Empty(), Zeros() and Of() are for tests and small programs: they end the
+// process then. So do data() and raw() of a tensor whose memory the host may
+// not touch; that device's kernels use device_data().
 //
 // Threads: as a pointer. One thread may write while no other reads.
 
@@ -21,9 +26,12 @@
 #include <cstdint>
 #include <string>
 
+#include "absl/base/optimization.h"
+#include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "base/check.h"
 #include "nn/tensor/allocator.h"
+#include "nn/tensor/caching_allocator.h"
 #include "nn/tensor/device.h"
 #include "nn/tensor/dtype.h"
 #include "nn/tensor/shape.h"
@@ -42,16 +50,18 @@ class Tensor {
   Tensor() = default;
 
   // Memory from `allocator`, contents unspecified.
-  static Tensor Empty(const Shape& shape, DType dtype,
-                      CachingAllocator& allocator);
-  static Tensor Zeros(const Shape& shape, DType dtype,
-                      CachingAllocator& allocator);
+  //   kResourceExhausted: names shape and dtype; says what is held and free.
+  static absl::StatusOr<Tensor> Create(const Shape& shape, DType dtype,
+                                       Allocator& allocator);
+  // As Create(), where running out of memory is a bug.
+  static Tensor Empty(const Shape& shape, DType dtype, Allocator& allocator);
+  static Tensor Zeros(const Shape& shape, DType dtype, Allocator& allocator);
   // No memory.
   static Tensor Meta(const Shape& shape, DType dtype, Device device);
   // Copies `values`, whose count must be shape.numel().
   template <typename T>
   static Tensor Of(const Shape& shape, absl::Span<const T> values,
-                   CachingAllocator& allocator) {
+                   Allocator& allocator) {
     TROUPE_CHECK(static_cast<std::int64_t>(values.size()) == shape.numel(),
                  "as many values as the shape has elements");
     Tensor t = Empty(shape, DTypeOf<T>::value, allocator);
@@ -70,13 +80,22 @@ class Tensor {
   DType dtype() const { return dtype_; }
   Device device() const { return device_; }
 
-  void* raw() const {
+  // An address on the tensor's device, for kernels of that device.
+  void* device_data() const {
     return static_cast<char*>(storage_->data()) + offset_bytes_;
+  }
+  // Whether data() and raw() may be used. False for a meta tensor.
+  bool host_accessible() const {
+    return storage_ && storage_->host_accessible();
+  }
+  void* raw() const {
+    if (ABSL_PREDICT_FALSE(!host_accessible())) NoHostMemory();
+    return device_data();
   }
   template <typename T>
   T* data() const {
-    TROUPE_CHECK(storage_ && DTypeOf<T>::value == dtype_,
-                 "the tensor has memory of this element type");
+    TROUPE_CHECK(DTypeOf<T>::value == dtype_,
+                 "the tensor is read as its own element type");
     return static_cast<T*>(raw());
   }
   template <typename T>
@@ -108,6 +127,9 @@ class Tensor {
   std::string ToString() const;
 
  private:
+  // Ends the process with this tensor's name.
+  [[noreturn]] void NoHostMemory() const;
+
   StoragePtr storage_;
   std::size_t offset_bytes_ = 0;
   Shape shape_;

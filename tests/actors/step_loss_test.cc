@@ -27,7 +27,7 @@ class StepLossTest : public testing::Test {
 };
 
 TEST_F(StepLossTest, AddsMicroBatchesAndBeginsAnew) {
-  StepLoss loss(allocator_, /*stop_on_nan=*/true);
+  StepLoss loss = *StepLoss::Create(allocator_, /*stop_on_nan=*/true);
   loss.BeginStep(StepKind::kTrain, 4);
   ASSERT_TRUE(loss.Add(0, Stats(3, 4, 1)).ok());
   ASSERT_TRUE(loss.Add(1, Stats(5, 4, 3)).ok());
@@ -41,7 +41,7 @@ TEST_F(StepLossTest, AddsMicroBatchesAndBeginsAnew) {
 
 TEST_F(StepLossTest, StopsAtALossThatIsNoNumber) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
-  StepLoss loss(allocator_, /*stop_on_nan=*/true);
+  StepLoss loss = *StepLoss::Create(allocator_, /*stop_on_nan=*/true);
   loss.BeginStep(StepKind::kTrain, 4);
   EXPECT_EQ(loss.Add(1, Stats(nan, 4, 0)),
             absl::FailedPreconditionError(
@@ -49,7 +49,7 @@ TEST_F(StepLossTest, StopsAtALossThatIsNoNumber) {
                 "or set train.stop_on_nan=false to go on"));
   loss.BeginStep(StepKind::kEvaluate, 0);
   EXPECT_TRUE(loss.Add(0, Stats(nan, 4, 0)).ok());
-  StepLoss tolerant(allocator_, /*stop_on_nan=*/false);
+  StepLoss tolerant = *StepLoss::Create(allocator_, /*stop_on_nan=*/false);
   tolerant.BeginStep(StepKind::kTrain, 4);
   EXPECT_TRUE(tolerant.Add(0, Stats(nan, 4, 0)).ok());
 }
@@ -59,7 +59,7 @@ TEST_F(StepLossTest, RanksAddUp) {
   std::vector<std::thread> ranks;
   for (int rank : {0, 1}) {
     ranks.emplace_back([&, rank] {
-      StepLoss loss(allocator_, /*stop_on_nan=*/true);
+      StepLoss loss = *StepLoss::Create(allocator_, /*stop_on_nan=*/true);
       loss.BeginStep(StepKind::kTrain, 0);
       ASSERT_TRUE(loss.Add(0, Stats(rank + 1, 2, rank)).ok());
       ASSERT_TRUE(world[rank]->RunInline(loss.Sum(), absl::Seconds(60)).ok());

@@ -30,7 +30,7 @@ std::ostream& operator<<(std::ostream& out, const Case& c) {
              << c.count << " over " << c.size << " ranks";
 }
 
-std::vector<Tensor> Inputs(const Case& c, nn::CachingAllocator& allocator) {
+std::vector<Tensor> Inputs(const Case& c, nn::Allocator& allocator) {
   std::vector<Tensor> ranges;
   for (int r = 0; r < c.size; ++r) {
     ranges.push_back(TestRange(c.dtype, c.count, c.size, r, allocator));

@@ -26,7 +26,7 @@ constexpr std::uint64_t kSeed = 7;
 // The state has a dtype of its own.
 class Momentum : public ReplicaUpdate {
  public:
-  Momentum(std::int64_t count, nn::CachingAllocator& allocator)
+  Momentum(std::int64_t count, nn::Allocator& allocator)
       : replicas_{Tensor::Zeros({count}, DType::kF32, allocator),
                   Tensor::Zeros({count}, DType::kF64, allocator)} {}
 
@@ -53,8 +53,7 @@ class Momentum : public ReplicaUpdate {
 
 using Updates = std::vector<std::shared_ptr<Momentum>>;
 
-Updates MakeUpdates(int size, std::int64_t count,
-                    nn::CachingAllocator& allocator) {
+Updates MakeUpdates(int size, std::int64_t count, nn::Allocator& allocator) {
   Updates updates;
   for (int r = 0; r < size; ++r) {
     updates.push_back(std::make_shared<Momentum>(count, allocator));
@@ -64,7 +63,7 @@ Updates MakeUpdates(int size, std::int64_t count,
 
 // Gradients of one step; another step has others.
 std::vector<Tensor> Gradients(int size, std::int64_t count, int step,
-                              nn::CachingAllocator& allocator) {
+                              nn::Allocator& allocator) {
   std::vector<Tensor> ranges;
   for (int r = 0; r < size; ++r) {
     ranges.push_back(TestRange(DType::kF32, count, kSeed + step, r, allocator));
@@ -76,7 +75,7 @@ std::vector<Tensor> Gradients(int size, std::int64_t count, int step,
 // reduced gradients, whole, by itself; the gradients are as they were.
 void ExpectTwoSteps(const Updates& updates,
                     const std::vector<std::vector<Tensor>>& gradients,
-                    nn::CachingAllocator& allocator) {
+                    nn::Allocator& allocator) {
   const int size = static_cast<int>(updates.size());
   const std::int64_t count = gradients[0][0].numel();
   Momentum expected(count, allocator);

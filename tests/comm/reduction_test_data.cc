@@ -62,7 +62,7 @@ std::uint64_t NextBits(std::uint64_t* state) {
 }
 
 Tensor TestRange(DType dtype, std::int64_t count, std::uint64_t seed, int rank,
-                 nn::CachingAllocator& allocator) {
+                 nn::Allocator& allocator) {
   const Tensor whole = Tensor::Empty({count + 1}, dtype, allocator);
   WithType(dtype, [&](auto type) {
     using T = decltype(type);
@@ -73,7 +73,7 @@ Tensor TestRange(DType dtype, std::int64_t count, std::uint64_t seed, int rank,
 }
 
 Tensor ExpectedResult(ReduceOp op, const std::vector<Tensor>& ranges,
-                      nn::CachingAllocator& allocator) {
+                      nn::Allocator& allocator) {
   const Tensor result =
       Tensor::Empty(ranges[0].shape(), ranges[0].dtype(), allocator);
   WithType(result.dtype(), [&](auto type) {

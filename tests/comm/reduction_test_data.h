@@ -27,10 +27,10 @@ inline constexpr nn::DType kAllDTypes[] = {
 
 // A view that begins one element into its storage: on no vector's boundary.
 nn::Tensor TestRange(nn::DType dtype, std::int64_t count, std::uint64_t seed,
-                     int rank, nn::CachingAllocator& allocator);
+                     int rank, nn::Allocator& allocator);
 
 nn::Tensor ExpectedResult(ReduceOp op, const std::vector<nn::Tensor>& ranges,
-                          nn::CachingAllocator& allocator);
+                          nn::Allocator& allocator);
 
 // 64 bits that depend on all of `state`, which moves on (splitmix64).
 std::uint64_t NextBits(std::uint64_t* state);

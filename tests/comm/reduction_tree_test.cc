@@ -27,7 +27,7 @@ std::vector<base::CpuIsa> SetsHere() {
   return sets;
 }
 
-Tensor Copy(const Tensor& from, nn::CachingAllocator& allocator) {
+Tensor Copy(const Tensor& from, nn::Allocator& allocator) {
   const Tensor to = Tensor::Empty(from.shape(), from.dtype(), allocator);
   if (from.bytes() > 0) std::memcpy(to.raw(), from.raw(), from.bytes());
   return to;

@@ -10,7 +10,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-nn::Tensor Inputs(nn::CachingAllocator& allocator) {
+nn::Tensor Inputs(nn::Allocator& allocator) {
   return nn::Tensor::Of<float>({3, 2}, {0, 1, 10, 11, 20, 21}, allocator);
 }
 

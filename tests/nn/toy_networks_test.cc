@@ -63,7 +63,7 @@ class ToyNetwork {
     arena_ = *ParameterArena::Create({parameters_}, {}, kernels_->allocator());
     sgd_ = std::make_unique<Sgd>(
         SgdOptions{spec_["lr"], spec_["momentum"], 0, 0, false});
-    sgd_->Attach(*arena_);
+    EXPECT_TRUE(sgd_->Attach(*arena_).ok());
   }
 
   void FillParameters() {

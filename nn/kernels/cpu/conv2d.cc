@@ -33,9 +33,10 @@ absl::Status Conv2dForward(CpuDevice& cpu, const Window2d& window, In x, In w,
     }
     return absl::OkStatus();
   }
+  TROUPE_ASSIGN_OR_RETURN(float* const scratch,
+                          cpu.Scratch(cpu.loops().conv_scratch(shape)));
   cpu.loops().conv_forward(shape, x.data<float>(), w.data<float>(),
-                           DataOrNull(b), y.data<float>(),
-                           cpu.Scratch(cpu.loops().conv_scratch(shape)));
+                           DataOrNull(b), y.data<float>(), scratch);
   return absl::OkStatus();
 }
 
@@ -51,9 +52,10 @@ absl::Status Conv2dBackwardInput(CpuDevice& cpu, const Window2d& window, In dy,
     return cpu.onednn().Conv(Way::kBackwardInput, shape, dy.data<float>(),
                              w.data<float>(), dx.data<float>());
   }
+  TROUPE_ASSIGN_OR_RETURN(float* const scratch,
+                          cpu.Scratch(cpu.loops().conv_scratch(shape)));
   cpu.loops().conv_backward_input(shape, dy.data<float>(), w.data<float>(),
-                                  dx.data<float>(),
-                                  cpu.Scratch(cpu.loops().conv_scratch(shape)));
+                                  dx.data<float>(), scratch);
   return absl::OkStatus();
 }
 
@@ -61,12 +63,16 @@ absl::Status Conv2dBackwardInput(CpuDevice& cpu, const Window2d& window, In dy,
 absl::Status WeightsOnly(CpuDevice& cpu, const ImageShape& shape, In x, In dy,
                          bool accumulate, Tensor& dw) {
   if (!cpu.uses_onednn() || !OneDnn::WantsConv(Way::kBackwardWeight, shape)) {
-    cpu.loops().conv_backward_weight(
-        shape, x.data<float>(), dy.data<float>(), accumulate, dw.data<float>(),
-        cpu.Scratch(cpu.loops().conv_scratch(shape)));
+    TROUPE_ASSIGN_OR_RETURN(float* const scratch,
+                            cpu.Scratch(cpu.loops().conv_scratch(shape)));
+    cpu.loops().conv_backward_weight(shape, x.data<float>(), dy.data<float>(),
+                                     accumulate, dw.data<float>(), scratch);
     return absl::OkStatus();
   }
-  float* result = accumulate ? cpu.Scratch(dw.numel()) : dw.data<float>();
+  float* result = dw.data<float>();
+  if (accumulate) {
+    TROUPE_ASSIGN_OR_RETURN(result, cpu.Scratch(dw.numel()));
+  }
   TROUPE_RETURN_IF_ERROR(cpu.onednn().Conv(
       Way::kBackwardWeight, shape, x.data<float>(), dy.data<float>(), result));
   if (accumulate) {

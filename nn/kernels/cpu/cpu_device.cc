@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "base/check.h"
 
 namespace troupe::nn::cpu {
 namespace {
@@ -25,7 +26,9 @@ const Loops& LoopsFor(base::CpuIsa isa) {
 CpuDevice::CpuDevice(const CpuKernelOptions& options)
     : options_(options),
       loops_(LoopsFor(options.isa)),
-      uses_onednn_(options.onednn && options.isa >= base::BestCpuIsa()) {}
+      uses_onednn_(options.onednn && options.isa >= base::BestCpuIsa()),
+      allocator_({/*cached_bytes_max=*/std::size_t{1} << 30, Device{},
+                  options.memory}) {}
 
 OneDnn& CpuDevice::onednn() {
   if (!onednn_) {
@@ -34,11 +37,11 @@ OneDnn& CpuDevice::onednn() {
   return *onednn_;
 }
 
-float* CpuDevice::Scratch(std::int64_t floats) {
+absl::StatusOr<float*> CpuDevice::Scratch(std::int64_t floats) {
   const std::size_t bytes = static_cast<std::size_t>(floats) * sizeof(float);
   if (!scratch_ || scratch_->bytes() < bytes) {
     scratch_.reset();
-    scratch_ = allocator_.Allocate(bytes);
+    TROUPE_ASSIGN_OR_RETURN(scratch_, allocator_.Allocate(bytes));
   }
   return static_cast<float*>(scratch_->data());
 }

@@ -17,11 +17,12 @@
 #include <memory>
 #include <string>
 
+#include "absl/status/statusor.h"
 #include "nn/kernels/cpu/cpu_kernels.h"
 #include "nn/kernels/cpu/loops.h"
 #include "nn/kernels/cpu/onednn.h"
 #include "nn/kernels/kernels.h"
-#include "nn/tensor/allocator.h"
+#include "nn/tensor/caching_allocator.h"
 
 namespace troupe::nn::cpu {
 
@@ -38,7 +39,7 @@ class CpuDevice {
   // Made at the first use: a rank of small layers never pays for it.
   OneDnn& onednn();
   // At least `floats` of 64-byte aligned memory, kept between calls.
-  float* Scratch(std::int64_t floats);
+  absl::StatusOr<float*> Scratch(std::int64_t floats);
   // "avx512, 1 thread, oneDNN 2.6.3"
   std::string Describe() const;
 

@@ -23,6 +23,8 @@ struct CpuKernelOptions {
   int threads = 1;  // of oneDNN, per rank
   // False: our own loops only (the simulator's choice: fast to create).
   bool onednn = true;
+  // Where the tensors' memory comes from; null: the host. Tests make it small.
+  std::shared_ptr<MemorySource> memory = nullptr;
 };
 
 std::unique_ptr<Kernels> CreateCpuKernels(const CpuKernelOptions& options);

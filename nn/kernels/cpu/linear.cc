@@ -24,9 +24,10 @@ absl::Status LinearForward(CpuDevice& cpu, In x, In w, In b, Tensor& y) {
       OneDnn::WantsLinear(Way::kBackwardInput, cpu.threads(), n, k, m)) {
     cpu.onednn().PrepareLinear();  // until backward gets there
   }
+  TROUPE_ASSIGN_OR_RETURN(float* const scratch,
+                          cpu.Scratch(cpu.loops().linear_scratch(n, k, m)));
   cpu.loops().linear_forward(n, k, m, x.data<float>(), w.data<float>(),
-                             DataOrNull(b), y.data<float>(),
-                             cpu.Scratch(cpu.loops().linear_scratch(n, k, m)));
+                             DataOrNull(b), y.data<float>(), scratch);
   return absl::OkStatus();
 }
 
@@ -38,9 +39,10 @@ absl::Status LinearBackwardInput(CpuDevice& cpu, In dy, In w, Tensor& dx) {
                                w.data<float>(), /*accumulate=*/false,
                                dx.data<float>());
   }
-  cpu.loops().linear_backward_input(
-      n, k, m, dy.data<float>(), w.data<float>(), dx.data<float>(),
-      cpu.Scratch(cpu.loops().linear_scratch(n, k, m)));
+  TROUPE_ASSIGN_OR_RETURN(float* const scratch,
+                          cpu.Scratch(cpu.loops().linear_scratch(n, k, m)));
+  cpu.loops().linear_backward_input(n, k, m, dy.data<float>(), w.data<float>(),
+                                    dx.data<float>(), scratch);
   return absl::OkStatus();
 }
 
@@ -53,9 +55,11 @@ absl::Status LinearBackwardWeight(CpuDevice& cpu, In x, In dy, bool accumulate,
         cpu.onednn().Linear(Way::kBackwardWeight, n, k, m, x.data<float>(),
                             dy.data<float>(), accumulate, dw.data<float>()));
   } else {
-    cpu.loops().linear_backward_weight(
-        n, k, m, x.data<float>(), dy.data<float>(), accumulate,
-        dw.data<float>(), cpu.Scratch(cpu.loops().linear_scratch(n, k, m)));
+    TROUPE_ASSIGN_OR_RETURN(float* const scratch,
+                            cpu.Scratch(cpu.loops().linear_scratch(n, k, m)));
+    cpu.loops().linear_backward_weight(n, k, m, x.data<float>(),
+                                       dy.data<float>(), accumulate,
+                                       dw.data<float>(), scratch);
   }
   if (db.defined()) {
     cpu.loops().column_sums(n, m, dy.data<float>(), accumulate,

@@ -83,7 +83,7 @@ struct Descriptors {
 
 class OneDnn::Impl {
  public:
-  explicit Impl(CachingAllocator& allocator) : allocator_(allocator) {}
+  explicit Impl(Allocator& allocator) : allocator_(allocator) {}
 
   absl::Status Conv(Way way, const ImageShape& shape, const float* a,
                     const float* b, float* result) {
@@ -98,7 +98,8 @@ class OneDnn::Impl {
     float* second = const_cast<float*>(b);
     const std::size_t scratchpad = p.scratchpad.get_desc().get_size();
     const std::size_t rounded = (scratchpad + 63) / 64 * 64;
-    char* scratch = Scratch(rounded + p.fitted.get_desc().get_size());
+    TROUPE_ASSIGN_OR_RETURN(char* const scratch,
+                            Scratch(rounded + p.fitted.get_desc().get_size()));
     p.scratchpad.set_data_handle(scratch);
     float* x = way == Way::kBackwardInput ? result : first;
     float* w = way == Way::kBackwardWeight ? result : second;
@@ -118,10 +119,10 @@ class OneDnn::Impl {
   }
 
  private:
-  char* Scratch(std::size_t bytes) {
+  absl::StatusOr<char*> Scratch(std::size_t bytes) {
     if (!scratch_ || scratch_->bytes() < bytes) {
       scratch_.reset();
-      scratch_ = allocator_.Allocate(bytes);
+      TROUPE_ASSIGN_OR_RETURN(scratch_, allocator_.Allocate(bytes));
     }
     return static_cast<char*>(scratch_->data());
   }
@@ -181,14 +182,14 @@ class OneDnn::Impl {
     p.reorder_args = {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}};
   }
 
-  CachingAllocator& allocator_;
+  Allocator& allocator_;
   dnnl::engine engine_{dnnl::engine::kind::cpu, 0};
   dnnl::stream stream_{engine_};
   absl::flat_hash_map<Key, std::unique_ptr<Primitive>> primitives_;
   StoragePtr scratch_;
 };
 
-OneDnn::OneDnn(int threads, CachingAllocator& allocator)
+OneDnn::OneDnn(int threads, Allocator& allocator)
     : threads_(threads), allocator_(allocator) {}
 
 OneDnn::~OneDnn() {

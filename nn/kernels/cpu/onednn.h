@@ -29,7 +29,7 @@ class OneDnn {
  public:
   enum class Way { kForward, kBackwardInput, kBackwardWeight };
 
-  OneDnn(int threads, CachingAllocator& allocator);
+  OneDnn(int threads, Allocator& allocator);
   ~OneDnn();
   OneDnn(const OneDnn&) = delete;
   OneDnn& operator=(const OneDnn&) = delete;
@@ -60,7 +60,7 @@ class OneDnn {
   class Impl;
 
   const int threads_;
-  CachingAllocator& allocator_;
+  Allocator& allocator_;
   // Engine, stream and primitives; made by the first Conv(), which reports what
   // they throw.
   std::unique_ptr<Impl> impl_;

@@ -1,5 +1,7 @@
 #include "nn/kernels/cpu/widening.h"
 
+#include <utility>
+
 #include "base/check.h"
 
 namespace troupe::nn::cpu {
@@ -13,9 +15,14 @@ bool IsNarrow(DType dtype) {
 
 Tensor Widened::Copy(const Tensor& t, bool read) {
   if (!t.defined() || !IsNarrow(t.dtype())) return t;
-  Tensor wide = Tensor::Empty(t.shape(), DType::kF32, cpu_.allocator());
-  if (read) ConvertAny(cpu_.loops(), t, wide);
-  return wide;
+  absl::StatusOr<Tensor> wide =
+      Tensor::Create(t.shape(), DType::kF32, cpu_.allocator());
+  if (!wide.ok()) {
+    status_.Update(wide.status());
+    return t;
+  }
+  if (read) ConvertAny(cpu_.loops(), t, *wide);
+  return *std::move(wide);
 }
 
 Tensor Widened::CopyOfResult(const Result& result, bool read) {

@@ -38,6 +38,8 @@ class Widened {
     return argument;
   }
 
+  // An operand without memory for its copy; the kernel must not be called.
+  const absl::Status& status() const { return status_; }
   // Rounds the results.
   void Finish();
 
@@ -52,6 +54,7 @@ class Widened {
   Tensor CopyOfResult(const Result& result, bool read);
 
   CpuDevice& cpu_;
+  absl::Status status_;
   bool accumulate_ = false;
   std::array<Rounded, 4> results_;
   int count_ = 0;
@@ -77,6 +80,7 @@ absl::Status RunWidened(const Op<absl::Status(Args...)>& op, CpuDevice& cpu,
   Widened widened(cpu);
   // Braces: from left to right, so that `accumulate` comes before gradients.
   std::tuple<decltype(widened.Map(args))...> wide{widened.Map(args)...};
+  if (!widened.status().ok()) return widened.status();
   const absl::Status status =
       std::apply([&](auto&... each) { return kKernel(cpu, each...); }, wide);
   if (status.ok()) widened.Finish();

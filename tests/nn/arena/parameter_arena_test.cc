@@ -76,7 +76,7 @@ TEST(ParameterArena, FrozenParametersLieBehindAllBuckets) {
   arena->Initialize(1);
   EXPECT_EQ(ValuesOf(b.value), std::vector<double>(21, 1.0));
   EXPECT_EQ(ValuesOf(d.value), std::vector<double>(5, 1.0));
-  const Tensor state = arena->AddState("momentum_buffer");
+  const Tensor state = *arena->AddState("momentum_buffer");
   EXPECT_EQ(arena->View(state, arena->slots()[3]).shape(), (Shape{5}));
 }
 
@@ -126,7 +126,7 @@ TEST(ParameterArena, AlignsEveryParameterInEveryDType) {
 TEST(ParameterArena, ParametersAreViewsAndPaddingIsZero) {
   CachingAllocator allocator;
   // A used block comes back from the cache full of other numbers.
-  std::memset(allocator.Allocate(4 * 48)->data(), 0xff, 4 * 48);
+  std::memset((*allocator.Allocate(4 * 48))->data(), 0xff, 4 * 48);
   Parameter a = Make("a", {10}), b = Make("b", {20});
   auto arena = *ParameterArena::Create({{&a, &b}}, {16}, allocator);
   arena->Initialize(1);
@@ -143,7 +143,7 @@ TEST(ParameterArena, StatesAreParallelAndKept) {
   CachingAllocator allocator;
   Parameter a = Make("a", {10}), b = Make("b", {20});
   auto arena = *ParameterArena::Create({{&a}, {&b}}, {16}, allocator);
-  Tensor momentum = arena->AddState("momentum_buffer");
+  Tensor momentum = *arena->AddState("momentum_buffer");
   ASSERT_EQ(arena->states().size(), 1u);
   EXPECT_EQ(arena->states()[0].first, "momentum_buffer");
   EXPECT_EQ(ValuesOf(momentum), std::vector<double>(48, 0.0));
@@ -164,7 +164,7 @@ TEST(ParameterArena, ZeroesOnlyWhatNothingHasWritten) {
   EXPECT_FALSE(a.grad_written || b.grad_written || c.grad_written);
   EXPECT_EQ(a.grad.data<float>()[0], 7) << "touches no memory";
   b.grad_written = true;
-  arena->ZeroUnwritten(0);
+  EXPECT_TRUE(arena->ZeroUnwritten(0).ok());
   EXPECT_EQ(ValuesOf(a.grad), (std::vector<double>{0, 0}));
   EXPECT_EQ(ValuesOf(b.grad), (std::vector<double>{7, 7}));
   EXPECT_EQ(ValuesOf(c.grad), (std::vector<double>{7, 7})) << "another bucket";
@@ -184,12 +184,12 @@ TEST(ParameterArena, GradientsHaveMemoryWhileTheyAreHeld) {
       *ParameterArena::Create({{&a, &b}, {&c}}, LendingGrads(), allocator);
   EXPECT_FALSE(arena->grads().defined());
   EXPECT_FALSE(a.grad.defined() || b.grad.defined() || c.grad.defined());
-  arena->HoldGrads(0);
+  EXPECT_TRUE(arena->HoldGrads(0).ok());
   EXPECT_EQ(a.grad.shape(), a.shape);
   EXPECT_EQ(b.grad.shape(), b.shape);
   EXPECT_FALSE(c.grad.defined()) << "another bucket";
   b.grad.data<float>()[3] = 5;
-  arena->HoldGrads(0);  // is held
+  EXPECT_TRUE(arena->HoldGrads(0).ok());  // is held
   EXPECT_EQ(arena->BucketGrads(0).data<float>()[19], 5);
   arena->ReleaseGrads(0);
   EXPECT_FALSE(a.grad.defined() || b.grad.defined());
@@ -207,14 +207,14 @@ TEST(ParameterArena, BucketsHoldTheSameMemoryOneAfterAnother) {
   const auto before = allocations();
   for (int step = 0; step < 3; ++step) {
     for (int bucket = 0; bucket < 3; ++bucket) {
-      arena->HoldGrads(bucket);
+      EXPECT_TRUE(arena->HoldGrads(bucket).ok());
       arena->ReleaseGrads(bucket);
     }
   }
   EXPECT_EQ(allocations(), before) << "the largest bucket's was there";
   // At a time: each of its own, of its own size; then nothing new.
   for (int step = 0; step < 3; ++step) {
-    for (int bucket : {0, 1, 2}) arena->HoldGrads(bucket);
+    for (int bucket : {0, 1, 2}) EXPECT_TRUE(arena->HoldGrads(bucket).ok());
     for (Parameter* p : {&a, &b, &c}) {
       for (float& value : p->grad.span<float>()) value = p->grad.numel();
     }
@@ -231,8 +231,8 @@ TEST(ParameterArena, ASmallBucketLeavesLargeMemoryToLargeOnes) {
   auto arena =
       *ParameterArena::Create({{&small}, {&large}}, LendingGrads(), allocator);
   const std::size_t before = allocator.stats().bytes_in_use;
-  arena->HoldGrads(0);
-  arena->HoldGrads(1);
+  EXPECT_TRUE(arena->HoldGrads(0).ok());
+  EXPECT_TRUE(arena->HoldGrads(1).ok());
   EXPECT_LT(allocator.stats().bytes_in_use, before + 2 * 4 * 1000);
 }
 
@@ -241,20 +241,20 @@ TEST(ParameterArena, WhatIsHeldHasZerosBetweenItsParameters) {
   Parameter a = Make("a", {112}), b = Make("b", {20}), c = Make("c", {90});
   auto arena =
       *ParameterArena::Create({{&a}, {&b, &c}}, LendingGrads(), allocator);
-  arena->HoldGrads(0);
+  EXPECT_TRUE(arena->HoldGrads(0).ok());
   for (float& value : a.grad.span<float>()) value = 7;
   arena->ReleaseGrads(0);
-  arena->ZeroUnwritten(1);  // holds it
+  EXPECT_TRUE(arena->ZeroUnwritten(1).ok());  // holds it
   EXPECT_EQ(ValuesOf(arena->BucketGrads(1)), std::vector<double>(128, 0.0));
   arena->ReleaseGrads(1);
-  arena->HoldGrads(0);
+  EXPECT_TRUE(arena->HoldGrads(0).ok());
   for (float& value : a.grad.span<float>()) value = 7;
   arena->ReleaseGrads(0);
   arena->BeginStep();
-  arena->HoldGrads(1);
+  EXPECT_TRUE(arena->HoldGrads(1).ok());
   for (float& value : b.grad.span<float>()) value = 1;
   b.grad_written = true;
-  arena->ZeroUnwritten(1);
+  EXPECT_TRUE(arena->ZeroUnwritten(1).ok());
   std::vector<double> want(128, 0.0);
   std::fill(want.begin(), want.begin() + 20, 1.0);
   EXPECT_EQ(ValuesOf(arena->BucketGrads(1)), want);

@@ -113,9 +113,9 @@ TEST_F(ParameterGradientTest, AsksForMemoryWhereAGradientHasNone) {
   arena_->Initialize(/*seed=*/1);
   struct Holder : Diary {
     explicit Holder(ParameterArena* arena) : arena(arena) {}
-    void GradientNeeded(Parameter& p) override {
+    absl::Status GradientNeeded(Parameter& p) override {
       absl::StrAppend(&text, "needed ", p.name, "\n");
-      arena->HoldGrads(0);
+      return arena->HoldGrads(0);
     }
     ParameterArena* arena;
   } holder(arena_.get());

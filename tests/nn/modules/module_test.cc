@@ -77,7 +77,7 @@ TEST(Module, WithoutBiasThereIsNone) {
 // Against finite differences: every parameter of a user's module is trained.
 TEST(Module, AUsersModuleTrains) {
   auto kernels = CreateReferenceKernels();
-  CachingAllocator& memory = kernels->allocator();
+  Allocator& memory = kernels->allocator();
   Residual block(3);
   std::vector<Parameter*> parameters = block.Parameters();
   auto arena = *ParameterArena::Create({parameters}, {}, memory);

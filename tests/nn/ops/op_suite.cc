@@ -200,7 +200,7 @@ TEST_P(BackendSuite, SaysWhatItIs) {
 
 TEST_P(BackendSuite, ALabelOutsideTheClassesIsAnErrorThatNamesIt) {
   const auto kernels = GetParam().create();
-  CachingAllocator& memory = kernels->allocator();
+  Allocator& memory = kernels->allocator();
   Tensor logits = Tensor::Zeros({3, 4}, DType::kF32, memory);
   Tensor stats = Tensor::Zeros({3}, DType::kF64, memory);
   Tensor dlogits = Tensor::Zeros({3, 4}, DType::kF32, memory);

@@ -40,7 +40,7 @@ class MasterValuesTest : public testing::TestWithParam<bool> {
         *ParameterArena::Create({{&parameter_}}, arena, kernels_->allocator());
     arena_->Initialize(1);
     sgd_ = std::make_unique<Sgd>(options);
-    sgd_->Attach(*arena_);
+    EXPECT_TRUE(sgd_->Attach(*arena_).ok());
     ASSERT_TRUE(sgd_->Begin(*kernels_, *arena_).ok());
   }
 

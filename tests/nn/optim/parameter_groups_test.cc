@@ -36,7 +36,7 @@ class GroupedSgdTest : public testing::Test {
     auto arena = *ParameterArena::Create({{all[3], all[2]}, {all[1], all[0]}},
                                          {}, kernels_->allocator());
     Sgd sgd(options);
-    sgd.Attach(*arena);
+    EXPECT_TRUE(sgd.Attach(*arena).ok());
     for (Parameter* parameter : all) {
       EXPECT_TRUE(kernels_->Fill(1, parameter->value).ok());
       EXPECT_TRUE(kernels_->Fill(loss_scale, parameter->grad).ok());

@@ -53,7 +53,7 @@ class SgdTest : public testing::Test {
     auto arena = *ParameterArena::Create(pointers, {16}, kernels_->allocator());
     arena->Initialize(1);
     Sgd sgd(options);
-    sgd.Attach(*arena);
+    EXPECT_TRUE(sgd.Attach(*arena).ok());
     for (int step = 0; step < 3; ++step) {
       for (Parameter& p : parameters_) {
         if (!p.requires_grad) continue;
@@ -100,10 +100,10 @@ TEST_F(SgdTest, WithoutMomentumThereIsNoState) {
   auto arena =
       *ParameterArena::Create({{&parameters_[0]}}, {16}, kernels_->allocator());
   Sgd plain(SgdOptions{0.5});
-  plain.Attach(*arena);
+  EXPECT_TRUE(plain.Attach(*arena).ok());
   EXPECT_TRUE(arena->states().empty());
   Sgd heavy(SgdOptions{0.5, 0.9});
-  heavy.Attach(*arena);
+  EXPECT_TRUE(heavy.Attach(*arena).ok());
   ASSERT_EQ(arena->states().size(), 1u);
   EXPECT_EQ(arena->states()[0].first, "momentum_buffer");
 }
@@ -114,7 +114,7 @@ TEST_F(SgdTest, DividesTheSumByTheCountOnce) {
       *ParameterArena::Create({{&parameters_[0]}}, {16}, kernels_->allocator());
   arena->Initialize(1);
   Sgd sgd(SgdOptions{0.5});
-  sgd.Attach(*arena);
+  EXPECT_TRUE(sgd.Attach(*arena).ok());
   for (float& g : parameters_[0].grad.span<float>()) g = 32;
   ASSERT_TRUE(sgd.Update(*kernels_, {0, 64.0}, *arena, 0).ok());
   EXPECT_EQ(ValuesOf(parameters_[0].value), std::vector<double>(20, -0.25));
@@ -142,7 +142,7 @@ TEST_F(SgdTest, ABatchWithoutTargetsHasNoGradient) {
                                          kernels->allocator());
     arena->Initialize(1);
     Sgd sgd({/*lr=*/0.5, 0, 0, /*weight_decay=*/0.5});
-    sgd.Attach(*arena);
+    EXPECT_TRUE(sgd.Attach(*arena).ok());
     for (float& g : parameters_[0].grad.span<float>()) g = 32;
     ASSERT_TRUE(sgd.Update(*kernels, {0, /*divisor=*/0.0}, *arena, 0).ok());
     EXPECT_EQ(ValuesOf(parameters_[0].value), std::vector<double>(20, 0.75))
@@ -191,7 +191,7 @@ std::vector<double> TrainInParts(Kernels& kernels,
   arena->Initialize(1);
   Sgd sgd({0.1, 0.9, 0, 1e-2, /*nesterov=*/true});
   EXPECT_TRUE(sgd.IsElementwise());
-  sgd.Attach(*arena);
+  EXPECT_TRUE(sgd.Attach(*arena).ok());
   for (std::int64_t step = 0; step < 3; ++step) {
     const Tensor grads =
         MakeTensor({1000}, DType::kF32, NormalDraws(std::to_string(step), 1000),

@@ -1,13 +1,16 @@
 #include "nn/tensor/tensor.h"
 
 #include <limits>
+#include <memory>
 
+#include "absl/status/status.h"
 #include "gtest/gtest.h"
+#include "tests/nn/testing/limited_memory.h"
 
 namespace troupe::nn {
 namespace {
 
-Tensor Counting(const Shape& shape, CachingAllocator& allocator) {
+Tensor Counting(const Shape& shape, Allocator& allocator) {
   Tensor t = Tensor::Empty(shape, DType::kF32, allocator);
   for (std::int64_t i = 0; i < t.numel(); ++i) {
     t.data<float>()[i] = static_cast<float>(i);
@@ -97,6 +100,36 @@ TEST(TensorDeathTest, WrongUseEndsTheProcessWithASentence) {
   EXPECT_DEATH(t.FlatView(2, {3}), "inside the tensor");
   EXPECT_DEATH(Tensor::Meta({4}, DType::kF32, Device{}).data<float>(),
                "has memory");
+}
+
+TEST(Tensor, CreateNamesWhatThereIsNoMemoryFor) {
+  auto memory = std::make_shared<LimitedMemory>();
+  memory->bytes_max = 0;
+  CachingAllocator allocator({/*cached_bytes_max=*/0, Device{}, memory});
+  EXPECT_EQ(Tensor::Create({3, 5}, DType::kBF16, allocator).status(),
+            absl::ResourceExhaustedError(
+                "bf16[3, 5]: cpu:0 has no memory for 30 bytes: tensors hold 0 "
+                "bytes of it, 0 bytes are free, nothing is cached"));
+}
+
+// Memory that only a device's own kernels may touch.
+class DeviceOnly : public LimitedMemory {
+ public:
+  bool host_accessible() const override { return false; }
+};
+
+TEST(TensorDeathTest, TheHostMayNotTouchADevicesMemory) {
+  CachingAllocator allocator({/*cached_bytes_max=*/0,
+                              Device{DeviceType::kCuda, 1},
+                              std::make_shared<DeviceOnly>()});
+  const Tensor t = *Tensor::Create({2, 3}, DType::kF32, allocator);
+  EXPECT_FALSE(t.host_accessible());
+  EXPECT_NE(t.device_data(), nullptr);
+  EXPECT_DEATH(t.data<float>(),
+               "f32\\[2, 3\\] on cuda:1 is not memory of the host");
+  EXPECT_DEATH(t.Slice(0, 1).raw(), "f32\\[1, 3\\] on cuda:1 is not memory");
+  const Tensor meta = Tensor::Meta({4}, DType::kF32, Device{});
+  EXPECT_DEATH(meta.raw(), "f32\\[4\\] on cpu:0 \\(meta\\) has no memory");
 }
 
 }  // namespace

@@ -38,8 +38,7 @@ void ForElement(DType dtype, Fn fn) {
 }  // namespace
 
 Tensor MakeTensor(const Shape& shape, DType dtype,
-                  const std::vector<double>& values,
-                  CachingAllocator& allocator) {
+                  const std::vector<double>& values, Allocator& allocator) {
   TROUPE_CHECK(static_cast<std::int64_t>(values.size()) == shape.numel(),
                "as many values as the shape has elements");
   Tensor t = Tensor::Empty(shape, dtype, allocator);

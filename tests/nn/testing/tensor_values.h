@@ -20,8 +20,7 @@ namespace troupe::nn {
 
 // `values` rounded once to `dtype`; integers must fit.
 Tensor MakeTensor(const Shape& shape, DType dtype,
-                  const std::vector<double>& values,
-                  CachingAllocator& allocator);
+                  const std::vector<double>& values, Allocator& allocator);
 
 std::vector<double> ValuesOf(const Tensor& tensor);
 

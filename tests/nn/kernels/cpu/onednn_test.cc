@@ -7,7 +7,7 @@
 
 #include "absl/status/status.h"
 #include "gtest/gtest.h"
-#include "nn/tensor/allocator.h"
+#include "nn/tensor/caching_allocator.h"
 
 namespace troupe::nn::cpu {
 namespace {

@@ -1,13 +1,17 @@
-#include "nn/tensor/allocator.h"
+#include "nn/tensor/caching_allocator.h"
 
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "gtest/gtest.h"
+#include "tests/nn/testing/limited_memory.h"
 
 namespace troupe::nn {
 namespace {
@@ -20,7 +24,7 @@ TEST(CachingAllocator, AlignsEverySizeAndLetsAllOfItBeWritten) {
   CachingAllocator allocator;
   std::vector<StoragePtr> held;
   for (std::size_t bytes : kSizes) {
-    StoragePtr block = allocator.Allocate(bytes);
+    StoragePtr block = *allocator.Allocate(bytes);
     EXPECT_EQ(block->bytes(), bytes);
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(block->data()) % 64, 0u)
         << bytes;
@@ -32,11 +36,11 @@ TEST(CachingAllocator, AlignsEverySizeAndLetsAllOfItBeWritten) {
 TEST(CachingAllocator, HandsAReleasedBlockOutAgain) {
   CachingAllocator allocator;
   for (std::size_t bytes : kSizes) {
-    StoragePtr block = allocator.Allocate(bytes);
+    StoragePtr block = *allocator.Allocate(bytes);
     void* data = block->data();
     block.reset();
     const auto before = allocator.stats();
-    StoragePtr again = allocator.Allocate(bytes);
+    StoragePtr again = *allocator.Allocate(bytes);
     EXPECT_EQ(again->data(), data) << bytes;
     EXPECT_EQ(allocator.stats().system_allocations, before.system_allocations);
   }
@@ -47,7 +51,7 @@ TEST(CachingAllocator, AStepOfEqualSizesAsksTheSystemOnce) {
   for (int step = 0; step < 10; ++step) {
     std::vector<StoragePtr> activations;
     for (std::size_t bytes : kSizes) {
-      activations.push_back(allocator.Allocate(bytes));
+      activations.push_back(*allocator.Allocate(bytes));
     }
   }
   const auto stats = allocator.stats();
@@ -59,10 +63,10 @@ TEST(CachingAllocator, AStepOfEqualSizesAsksTheSystemOnce) {
 
 TEST(CachingAllocator, CountsWhatIsInUseAndCached) {
   CachingAllocator allocator;
-  StoragePtr a = allocator.Allocate(1000);
+  StoragePtr a = *allocator.Allocate(1000);
   const std::size_t one = allocator.stats().bytes_in_use;
   EXPECT_GE(one, 1000u);
-  StoragePtr b = allocator.Allocate(1000);
+  StoragePtr b = *allocator.Allocate(1000);
   EXPECT_EQ(allocator.stats().bytes_in_use, 2 * one);
   a.reset();
   EXPECT_EQ(allocator.stats().bytes_in_use, one);
@@ -78,7 +82,7 @@ TEST(CachingAllocator, KeepsNoMoreThanItMay) {
   options.cached_bytes_max = 100'000;
   CachingAllocator allocator(options);
   std::vector<StoragePtr> held;
-  for (int i = 0; i < 10; ++i) held.push_back(allocator.Allocate(30'000));
+  for (int i = 0; i < 10; ++i) held.push_back(*allocator.Allocate(30'000));
   held.clear();
   EXPECT_LE(allocator.stats().bytes_cached, 100'000u);
   EXPECT_GT(allocator.stats().bytes_cached, 60'000u);
@@ -86,8 +90,8 @@ TEST(CachingAllocator, KeepsNoMoreThanItMay) {
 
 TEST(CachingAllocator, StoragesOutliveIt) {
   std::optional<CachingAllocator> allocator(std::in_place);
-  StoragePtr a = allocator->Allocate(100);
-  StoragePtr b = allocator->Allocate(3 << 20);
+  StoragePtr a = *allocator->Allocate(100);
+  StoragePtr b = *allocator->Allocate(3 << 20);
   allocator.reset();
   std::memset(a->data(), 1, a->bytes());
   std::memset(b->data(), 2, b->bytes());
@@ -104,7 +108,7 @@ TEST(CachingAllocator, ThreadsAllocateAndReleaseForEachOther) {
   for (int t = 0; t < kThreads; ++t) {
     threads.emplace_back([&, t] {
       for (int i = 0; i < kBlocks; ++i) {
-        StoragePtr block = allocator->Allocate(64 * (1 + i % 7));
+        StoragePtr block = *allocator->Allocate(64 * (1 + i % 7));
         std::memset(block->data(), t, block->bytes());
         if (i % 2 == 0) made[t].push_back(std::move(block));
       }
@@ -127,9 +131,49 @@ TEST(CachingAllocator, ThreadsAllocateAndReleaseForEachOther) {
   for (std::thread& thread : threads) thread.join();
 }
 
+struct Limited {
+  explicit Limited(std::size_t bytes_max)
+      : memory(std::make_shared<LimitedMemory>()),
+        allocator({/*cached_bytes_max=*/1 << 20, Device{}, memory}) {
+    memory->bytes_max = bytes_max;
+  }
+  std::shared_ptr<LimitedMemory> memory;
+  CachingAllocator allocator;
+};
+
+TEST(CachingAllocator, GivesBackWhatIsCachedBeforeItFails) {
+  Limited limited(10'000);
+  { const StoragePtr cached = *limited.allocator.Allocate(4096); }
+  EXPECT_EQ(limited.allocator.stats().bytes_cached, 4096u);
+  const absl::StatusOr<StoragePtr> large = limited.allocator.Allocate(8192);
+  ASSERT_TRUE(large.ok()) << large.status();
+  EXPECT_EQ(limited.memory->refusals(), 1);
+  EXPECT_EQ(limited.allocator.stats().bytes_cached, 0u);
+  EXPECT_EQ(limited.allocator.stats().bytes_in_use, 8192u);
+}
+
+TEST(CachingAllocator, SaysHowMuchWasAskedForHeldAndFree) {
+  Limited limited(10'000);
+  StoragePtr held = *limited.allocator.Allocate(8192);
+  EXPECT_EQ(limited.allocator.Allocate(4000).status(),
+            absl::ResourceExhaustedError(
+                "cpu:0 has no memory for 3.9 KiB: tensors hold 8 KiB of it, "
+                "1.8 KiB are free, nothing is cached"));
+  EXPECT_EQ(limited.allocator.stats().bytes_in_use, 8192u);
+  EXPECT_EQ(limited.allocator.stats().bytes_in_use_peak, 8192u);
+  held.reset();
+  EXPECT_TRUE(limited.allocator.Allocate(4000).ok());
+}
+
+TEST(CachingAllocator, NoBlockIsAsLargeAsTheAddressSpace) {
+  CachingAllocator allocator;
+  EXPECT_EQ(allocator.Allocate(std::size_t{1} << 62).status().code(),
+            absl::StatusCode::kResourceExhausted);
+}
+
 TEST(StoragePtr, CountsItsHolders) {
   CachingAllocator allocator;
-  StoragePtr a = allocator.Allocate(10);
+  StoragePtr a = *allocator.Allocate(10);
   StoragePtr b = a;
   StoragePtr c = std::move(a);
   EXPECT_FALSE(a);

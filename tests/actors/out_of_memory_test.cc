@@ -1,0 +1,73 @@
+// A job whose device has no memory left ends with that error, whatever it was
+// that needed the memory.
+
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "actors/job.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "nn/kernels/cpu/cpu_kernels.h"
+#include "tests/actors/test_job.h"
+#include "tests/nn/testing/limited_memory.h"
+
+namespace troupe::actors {
+namespace {
+
+using testing::ContainsRegex;
+using testing::HasSubstr;
+
+// LeNet in the memory that `memory` gives; evaluates, writes a checkpoint.
+JobSpec LeNetIn(std::shared_ptr<nn::LimitedMemory> memory,
+                const std::string& folder) {
+  JobSpec spec = TinyCnnJob(/*dp=*/1, /*steps=*/2);
+  spec.checkpoint.dir = FreshFolder(folder);
+  spec.kernels = [memory] {
+    nn::CpuKernelOptions options;
+    options.memory = memory;
+    return nn::CreateCpuKernels(options);
+  };
+  return spec;
+}
+
+TEST(OutOfMemoryTest, EveryBlockThatIsMissingEndsTheJobWithThatError) {
+  auto enough = std::make_shared<nn::LimitedMemory>();
+  ASSERT_TRUE(RunJob(LeNetIn(enough, "enough")).ok());
+  const std::int64_t blocks = enough->blocks();
+  ASSERT_GT(blocks, 30);
+  std::set<std::string> seen;
+  for (std::int64_t k = 0; k < blocks; ++k) {
+    auto memory = std::make_shared<nn::LimitedMemory>();
+    memory->blocks_max = k;
+    const absl::Status status = RunJob(LeNetIn(memory, "short")).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted)
+        << k << " of " << blocks << " blocks: " << status;
+    EXPECT_THAT(std::string(status.message()),
+                ContainsRegex("rank 0, compute: .*cpu:0 has no memory for"));
+    seen.insert(std::string(status.message().substr(0, 60)));
+  }
+  // All kinds of memory were asked for: these are some of them.
+  const std::string all = testing::PrintToString(seen);
+  EXPECT_THAT(all, HasSubstr("parameters: f32"));
+  EXPECT_THAT(all, HasSubstr("momentum_buffer: f32"));
+  EXPECT_THAT(all, HasSubstr("in module 0: conv2d: f32"));
+  EXPECT_THAT(all, HasSubstr("backward of "));
+  EXPECT_THAT(all, HasSubstr("a copy of "));
+}
+
+TEST(OutOfMemoryTest, WhatIsCachedIsGivenBackFirst) {
+  auto enough = std::make_shared<nn::LimitedMemory>();
+  ASSERT_TRUE(RunJob(LeNetIn(enough, "enough")).ok());
+  // Room for less than what the blocks of all sizes take together, but for
+  // those in use at one time.
+  auto memory = std::make_shared<nn::LimitedMemory>();
+  memory->bytes_max = enough->bytes_peak() - 1;
+  const absl::StatusOr<JobResult> result = RunJob(LeNetIn(memory, "short"));
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_GT(memory->refusals(), 0);
+}
+
+}  // namespace
+}  // namespace troupe::actors
