@@ -92,6 +92,7 @@ absl::Status ChunkParameters::AddPart(
   options.frozen = frozen;
   options.pad_elems *= plan.mesh.dp();
   options.threads = setup_.start_threads;
+  options.kernels = setup_.kernels.get();
   options.grad_dtype = plan.grad_dtype;
   options.first_index = static_cast<int>(bucket_of_.size());
   // A bucket that one micro-batch completes is soon updated: the next one can
@@ -101,7 +102,7 @@ absl::Status ChunkParameters::AddPart(
   TROUPE_ASSIGN_OR_RETURN(
       part.arena, nn::ParameterArena::Create(buckets, options,
                                              setup_.kernels->allocator()));
-  part.arena->Initialize(setup_.spec->seed);
+  TROUPE_RETURN_IF_ERROR(part.arena->Initialize(setup_.spec->seed));
   bucket_of_.resize(bucket_of_.size() + part.arena->slots().size(),
                     nn::kNoBucket);
   part.optimizer = setup_.spec->optimizer();

@@ -82,7 +82,7 @@ absl::Status Run() {
   TROUPE_ASSIGN_OR_RETURN(
       std::unique_ptr<nn::ParameterArena> arena,
       nn::ParameterArena::Create({model->Parameters()}, {}, allocator));
-  arena->Initialize(/*seed=*/1);
+  TROUPE_RETURN_IF_ERROR(arena->Initialize(/*seed=*/1));
   nn::SgdOptions options;
   options.lr = 0.1;
   options.momentum = 0.9;

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "nn/arena/first_fill.h"
+#include "nn/kernels/device_queues.h"
 
 namespace troupe::nn {
 namespace {
@@ -113,7 +114,7 @@ absl::Status ParameterArena::Init(std::int64_t elems) {
     parameter.index = options_.first_index + i;
     parameter.grad_written = false;
   }
-  ZeroPadding(slots_, {0, elems}, values_);
+  TROUPE_RETURN_IF_ERROR(ZeroPadding(slots_, {0, elems}, values_));
   std::int64_t largest = 0;
   for (const ArenaRange& range : ranges_) {
     largest = std::max(largest, range.size());
@@ -142,20 +143,27 @@ absl::Span<const ArenaSlot> ParameterArena::SlotsOf(int bucket) const {
                                              first_slot_[bucket + 1] - first);
 }
 
-void ParameterArena::ZeroPadding(absl::Span<const ArenaSlot> slots,
-                                 const ArenaRange& range, const Tensor& elems) {
-  char* const to = static_cast<char*>(elems.raw());
-  const std::size_t elem_bytes = SizeOf(elems.dtype());
+absl::Status ParameterArena::FillWithZeros(Tensor elems) const {
+  if (elems.numel() == 0) return absl::OkStatus();
+  if (!elems.host_accessible() && options_.kernels != nullptr) {
+    return options_.kernels->Fill(0.0, elems);
+  }
+  std::memset(elems.raw(), 0, elems.bytes());
+  return absl::OkStatus();
+}
+
+absl::Status ParameterArena::ZeroPadding(absl::Span<const ArenaSlot> slots,
+                                         const ArenaRange& range,
+                                         const Tensor& elems) const {
   std::int64_t end = range.begin;  // of the slots so far
   const auto zero_until = [&](std::int64_t begin) {
-    std::memset(to + (end - range.begin) * elem_bytes, 0,
-                (begin - end) * elem_bytes);
+    return FillWithZeros(elems.FlatView(end - range.begin, {begin - end}));
   };
   for (const ArenaSlot& slot : slots) {
-    zero_until(slot.begin);
+    TROUPE_RETURN_IF_ERROR(zero_until(slot.begin));
     end = slot.begin + slot.parameter->shape.numel();
   }
-  zero_until(range.end);
+  return zero_until(range.end);
 }
 
 absl::StatusOr<Tensor> ParameterArena::Take(std::int64_t elems, DType dtype,
@@ -169,14 +177,19 @@ absl::StatusOr<Tensor> ParameterArena::Take(std::int64_t elems, DType dtype,
 absl::StatusOr<Tensor> ParameterArena::Zeros(std::int64_t elems, DType dtype,
                                              absl::string_view what) const {
   TROUPE_ASSIGN_OR_RETURN(Tensor zeros, Take(elems, dtype, what));
-  FillZeros(options_.threads, zeros);
+  if (zeros.host_accessible()) {
+    FillZeros(options_.threads, zeros);
+  } else {
+    TROUPE_RETURN_IF_ERROR(FillWithZeros(zeros));
+  }
   return zeros;
 }
 
 absl::Status ParameterArena::HoldGrads(int bucket) {
   if (held_grads_[bucket].defined()) return absl::OkStatus();
   TROUPE_ASSIGN_OR_RETURN(held_grads_[bucket], TakeGradBlock(bucket));
-  ZeroPadding(SlotsOf(bucket), ranges_[bucket], BucketGrads(bucket));
+  TROUPE_RETURN_IF_ERROR(
+      ZeroPadding(SlotsOf(bucket), ranges_[bucket], BucketGrads(bucket)));
   BindGrads(bucket);
   return absl::OkStatus();
 }
@@ -220,10 +233,27 @@ Tensor ParameterArena::BucketGrads(int bucket) const {
   return held_grads_[bucket].FlatView(0, {ranges_[bucket].size()});
 }
 
-void ParameterArena::Initialize(std::uint64_t seed) {
+absl::Status ParameterArena::Initialize(std::uint64_t seed) {
   std::vector<const Parameter*> parameters;
-  for (const ArenaSlot& slot : slots_) parameters.push_back(slot.parameter);
+  if (values_.host_accessible() || options_.kernels == nullptr) {
+    for (const ArenaSlot& slot : slots_) parameters.push_back(slot.parameter);
+    FillInitialValues(options_.threads, seed, parameters);
+    return absl::OkStatus();
+  }
+  // Drawn by the host, in memory of its own, and copied.
+  CachingAllocator host;
+  TROUPE_ASSIGN_OR_RETURN(
+      Tensor values, Tensor::Create(values_.shape(), values_.dtype(), host));
+  FillZeros(options_.threads, values);
+  std::vector<Parameter> drawn;
+  for (const ArenaSlot& slot : slots_) {
+    drawn.push_back(*slot.parameter);
+    drawn.back().value = View(values, slot);
+  }
+  for (const Parameter& parameter : drawn) parameters.push_back(&parameter);
   FillInitialValues(options_.threads, seed, parameters);
+  CopyBytes(*options_.kernels, Queue::kCompute, values, values_);
+  return absl::OkStatus();
 }
 
 void ParameterArena::BeginStep() {
@@ -234,7 +264,7 @@ absl::Status ParameterArena::ZeroUnwritten(int bucket) {
   TROUPE_RETURN_IF_ERROR(HoldGrads(bucket));
   for (const ArenaSlot& slot : SlotsOf(bucket)) {
     if (slot.parameter->grad_written) continue;
-    std::memset(slot.parameter->grad.raw(), 0, slot.parameter->grad.bytes());
+    TROUPE_RETURN_IF_ERROR(FillWithZeros(slot.parameter->grad));
     slot.parameter->grad_written = true;
   }
   return absl::OkStatus();

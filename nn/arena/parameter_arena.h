@@ -43,6 +43,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "nn/autograd/parameter.h"
+#include "nn/kernels/kernels.h"
 #include "nn/tensor/tensor.h"
 
 namespace troupe::nn {
@@ -76,6 +77,8 @@ class ParameterArena {
     bool keep_grads = true;
     // Parameter::index of the first slot, where a rank has several arenas.
     int first_index = 0;
+    // Write the memory where the host may not touch it; outlive the arena.
+    Kernels* kernels = nullptr;
     // Of the gradients; unset: that of the parameters. f32 gradients of 16-bit
     // parameters lose nothing over micro-batches and ranks.
     std::optional<DType> grad_dtype = std::nullopt;
@@ -87,7 +90,9 @@ class ParameterArena {
 
   // Fills values by each parameter's initialiser, keyed by (seed, name);
   // the same with any number of threads.
-  void Initialize(std::uint64_t seed);
+  //   kResourceExhausted: where the host may not touch the memory, it draws
+  //     in memory of its own, of which there is not enough.
+  absl::Status Initialize(std::uint64_t seed);
   // Starts a step: gradients count as unwritten. Touches no memory.
   void BeginStep();
   // Zeroes the gradients that nothing has written in this step (parameters
@@ -140,8 +145,9 @@ class ParameterArena {
   absl::StatusOr<Tensor> Zeros(std::int64_t elems, DType dtype,
                                absl::string_view what) const;
   // What lies between `slots` in `elems`, the elements of `range`.
-  static void ZeroPadding(absl::Span<const ArenaSlot> slots,
-                          const ArenaRange& range, const Tensor& elems);
+  absl::Status ZeroPadding(absl::Span<const ArenaSlot> slots,
+                           const ArenaRange& range, const Tensor& elems) const;
+  absl::Status FillWithZeros(Tensor elems) const;
   absl::Span<const ArenaSlot> SlotsOf(int bucket) const;
   void BindGrads(int bucket);
   absl::StatusOr<Tensor> TakeGradBlock(int bucket);

@@ -35,6 +35,8 @@
 
 namespace troupe::nn {
 
+class DeviceQueues;
+
 class Kernels : public LinearKernels,
                 public Conv2dKernels,
                 public Pool2dKernels,
@@ -50,6 +52,9 @@ class Kernels : public LinearKernels,
   Device device() const { return device_; }
   // The memory this device's tensors come from.
   virtual Allocator& allocator() = 0;
+  // Queues, events and copies of a device that works later than it is told
+  // (device_queues.h); null where calls return when their work is done.
+  virtual DeviceQueues* queues() { return nullptr; }
   // One line for logs: "cpu:0, avx512, 1 thread, oneDNN 2.6.3".
   virtual std::string Describe() const = 0;
 

@@ -17,6 +17,7 @@ absl::StatusOr<std::unique_ptr<Kernels>> OpenKernels(
     case DeviceType::kReference:
       return CreateReferenceKernels();
     case DeviceType::kCuda:
+    case DeviceType::kQueued:
       break;
   }
   return absl::UnimplementedError(absl::StrCat(

@@ -13,7 +13,7 @@
 
 namespace troupe::nn {
 
-enum class DeviceType { kCpu, kReference, kCuda };
+enum class DeviceType { kCpu, kReference, kCuda, kQueued };
 
 struct Device {
   DeviceType type = DeviceType::kCpu;

@@ -7,6 +7,18 @@
 #include "absl/strings/str_cat.h"
 
 namespace troupe::nn {
+namespace {
+
+// Owns headers over memory that is not its own.
+StorageOwner* Borrower() {
+  class Owner final : public StorageOwner {
+    void Recycle(Storage* storage) override { delete storage; }
+  };
+  static Owner* const owner = new Owner;
+  return owner;
+}
+
+}  // namespace
 
 absl::StatusOr<Tensor> Tensor::Create(const Shape& shape, DType dtype,
                                       Allocator& allocator) {
@@ -34,6 +46,15 @@ Tensor Tensor::Empty(const Shape& shape, DType dtype, Allocator& allocator) {
 Tensor Tensor::Zeros(const Shape& shape, DType dtype, Allocator& allocator) {
   Tensor t = Empty(shape, dtype, allocator);
   std::memset(t.raw(), 0, t.bytes());
+  return t;
+}
+
+Tensor Tensor::Borrow(void* data, const Shape& shape, DType dtype,
+                      Device device) {
+  Tensor t = Meta(shape, dtype, device);
+  Storage* const header = new Storage(Borrower(), data, t.bytes(),
+                                      /*host_accessible=*/true);
+  t.storage_ = StoragePtr(header->HandOut(t.bytes()));
   return t;
 }
 

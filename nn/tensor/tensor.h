@@ -56,6 +56,9 @@ class Tensor {
   // As Create(), where running out of memory is a bug.
   static Tensor Empty(const Shape& shape, DType dtype, Allocator& allocator);
   static Tensor Zeros(const Shape& shape, DType dtype, Allocator& allocator);
+  // Over memory that somebody else keeps, and that the host may touch.
+  static Tensor Borrow(void* data, const Shape& shape, DType dtype,
+                       Device device);
   // No memory.
   static Tensor Meta(const Shape& shape, DType dtype, Device device);
   // Copies `values`, whose count must be shape.numel().
@@ -95,7 +98,7 @@ class Tensor {
   template <typename T>
   T* data() const {
     TROUPE_CHECK(DTypeOf<T>::value == dtype_,
-                 "the tensor is read as its own element type");
+                 "the tensor has memory of this element type");
     return static_cast<T*>(raw());
   }
   template <typename T>

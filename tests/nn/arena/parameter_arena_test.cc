@@ -73,7 +73,7 @@ TEST(ParameterArena, FrozenParametersLieBehindAllBuckets) {
     EXPECT_EQ(slot.bucket, kNoBucket);
     EXPECT_EQ(slot.begin, i == 2 ? 64 : 96);
   }
-  arena->Initialize(1);
+  EXPECT_TRUE(arena->Initialize(1).ok());
   EXPECT_EQ(ValuesOf(b.value), std::vector<double>(21, 1.0));
   EXPECT_EQ(ValuesOf(d.value), std::vector<double>(5, 1.0));
   const Tensor state = *arena->AddState("momentum_buffer");
@@ -129,7 +129,7 @@ TEST(ParameterArena, ParametersAreViewsAndPaddingIsZero) {
   std::memset((*allocator.Allocate(4 * 48))->data(), 0xff, 4 * 48);
   Parameter a = Make("a", {10}), b = Make("b", {20});
   auto arena = *ParameterArena::Create({{&a, &b}}, {16}, allocator);
-  arena->Initialize(1);
+  EXPECT_TRUE(arena->Initialize(1).ok());
   std::vector<double> want(48, 0.0);
   for (int i = 0; i < 10; ++i) want[i] = 1;
   for (int i = 16; i < 36; ++i) want[i] = 1;
@@ -289,7 +289,7 @@ TEST(ParameterArena, ThreadsDoNotChangeTheInitialValues) {
     ParameterArena::Options options;
     options.threads = threads;
     auto arena = *ParameterArena::Create({{&a}, {&b}}, options, allocator);
-    arena->Initialize(1);
+    EXPECT_TRUE(arena->Initialize(1).ok());
     EXPECT_EQ(ValuesOf(arena->grads()),
               std::vector<double>(arena->grads().numel(), 0));
     if (threads == 1) one = ValuesOf(arena->values());
@@ -309,14 +309,15 @@ TEST(ParameterArena, ARankMayOwnNothing) {
   auto arena = *ParameterArena::Create({}, {16}, allocator);
   EXPECT_EQ(arena->num_buckets(), 0);
   EXPECT_EQ(arena->values().numel(), 0);
-  arena->Initialize(1);
+  EXPECT_TRUE(arena->Initialize(1).ok());
   arena->BeginStep();
 }
 
 TEST(ParameterArena, ParametersOutliveItWithTheirMemory) {
   CachingAllocator allocator;
   Parameter a = Make("a", {4});
-  (*ParameterArena::Create({{&a}}, {16}, allocator))->Initialize(1);
+  EXPECT_TRUE(
+      (*ParameterArena::Create({{&a}}, {16}, allocator))->Initialize(1).ok());
   EXPECT_EQ(ValuesOf(a.value), std::vector<double>(4, 1.0));
 }
 

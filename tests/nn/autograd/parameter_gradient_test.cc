@@ -110,7 +110,7 @@ TEST_F(ParameterGradientTest, AsksForMemoryWhereAGradientHasNone) {
   options.keep_grads = false;
   arena_ =
       *ParameterArena::Create({parameters_}, options, kernels_->allocator());
-  arena_->Initialize(/*seed=*/1);
+  EXPECT_TRUE(arena_->Initialize(/*seed=*/1).ok());
   struct Holder : Diary {
     explicit Holder(ParameterArena* arena) : arena(arena) {}
     absl::Status GradientNeeded(Parameter& p) override {

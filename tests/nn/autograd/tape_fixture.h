@@ -40,7 +40,7 @@ class TapeTest : public testing::Test {
     model_ = std::move(model);
     parameters_ = model_->Parameters();
     arena_ = *ParameterArena::Create({parameters_}, {}, kernels_->allocator());
-    arena_->Initialize(/*seed=*/1);
+    EXPECT_TRUE(arena_->Initialize(/*seed=*/1).ok());
   }
 
   Tensor Draws(const std::string& name, const Shape& shape) {

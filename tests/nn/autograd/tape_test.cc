@@ -82,7 +82,7 @@ TEST_F(TapeTest, TwoStagesGiveTheGradientsOfOne) {
     auto whole = MakeMlp({3, 5, 4, 2}, {});
     std::vector<Parameter*> all = whole->Parameters();
     arena_ = *ParameterArena::Create({all}, {}, kernels_->allocator());
-    arena_->Initialize(/*seed=*/7);
+    EXPECT_TRUE(arena_->Initialize(/*seed=*/7).ok());
     auto stages = *Sequential::Cut(std::move(whole), cuts);
     std::vector<Tape> tapes(stages.size());
     std::vector<Tensor> inputs, outputs;

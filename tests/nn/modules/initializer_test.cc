@@ -22,7 +22,7 @@ class InitializerTest : public testing::Test {
   std::vector<Parameter*> Initialized(Module& module, std::uint64_t seed) {
     std::vector<Parameter*> parameters = module.Parameters();
     arena_ = *ParameterArena::Create({parameters}, {}, allocator_);
-    arena_->Initialize(seed);
+    EXPECT_TRUE(arena_->Initialize(seed).ok());
     return parameters;
   }
 
@@ -91,7 +91,7 @@ TEST_F(InitializerTest, IsKeyedBySeedAndName) {
     std::vector<std::vector<Parameter*>> buckets;
     for (int i : order) buckets.push_back({all[i]});
     auto arena = *ParameterArena::Create(buckets, {pad_elems}, allocator_);
-    arena->Initialize(seed);
+    EXPECT_TRUE(arena->Initialize(seed).ok());
     std::vector<double> values;
     for (Parameter* p : all) {
       for (double value : ValuesOf(p->value)) values.push_back(value);

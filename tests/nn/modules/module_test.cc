@@ -81,7 +81,7 @@ TEST(Module, AUsersModuleTrains) {
   Residual block(3);
   std::vector<Parameter*> parameters = block.Parameters();
   auto arena = *ParameterArena::Create({parameters}, {}, memory);
-  arena->Initialize(4);
+  EXPECT_TRUE(arena->Initialize(4).ok());
   const Tensor x = MakeTensor({3, 3}, DType::kF32, NormalDraws("x", 9), memory);
   const Tensor target = Tensor::Zeros({3, 3}, DType::kF32, memory);
   auto loss_of = [&](Context& ctx) {
@@ -120,7 +120,7 @@ TEST(Module, AnEmptyBatchGoesThroughAWholeModel) {
   auto model = *MakeLeNet({28, 28, 1}, 10, {});
   const std::vector<Parameter*> parameters = model->Parameters();
   auto arena = *ParameterArena::Create({parameters}, {}, kernels->allocator());
-  arena->Initialize(1);
+  EXPECT_TRUE(arena->Initialize(1).ok());
   for (float& g : arena->grads().span<float>()) g = 7;
   Tape tape;
   Context ctx(*kernels, &tape);

@@ -38,7 +38,7 @@ class MasterValuesTest : public testing::TestWithParam<bool> {
     arena.grad_dtype = grad_dtype;
     arena_ =
         *ParameterArena::Create({{&parameter_}}, arena, kernels_->allocator());
-    arena_->Initialize(1);
+    EXPECT_TRUE(arena_->Initialize(1).ok());
     sgd_ = std::make_unique<Sgd>(options);
     EXPECT_TRUE(sgd_->Attach(*arena_).ok());
     ASSERT_TRUE(sgd_->Begin(*kernels_, *arena_).ok());
@@ -126,7 +126,7 @@ TEST_P(MasterValuesTest, GradientsOfAnotherDTypeAddUpInIt) {
     options.grad_dtype = dtype;
     const auto arena =
         *ParameterArena::Create({all}, options, kernels_->allocator());
-    arena->Initialize(1);
+    EXPECT_TRUE(arena->Initialize(1).ok());
     arena->BeginStep();
     for (int m = from; m < to; ++m) {
       Tape tape;

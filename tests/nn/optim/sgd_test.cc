@@ -51,7 +51,7 @@ class SgdTest : public testing::Test {
       for (int i : bucket) pointers.back().push_back(&parameters_[i]);
     }
     auto arena = *ParameterArena::Create(pointers, {16}, kernels_->allocator());
-    arena->Initialize(1);
+    EXPECT_TRUE(arena->Initialize(1).ok());
     Sgd sgd(options);
     EXPECT_TRUE(sgd.Attach(*arena).ok());
     for (int step = 0; step < 3; ++step) {
@@ -112,7 +112,7 @@ TEST_F(SgdTest, DividesTheSumByTheCountOnce) {
   parameters_[0].init = Initializer::Constant(0);
   auto arena =
       *ParameterArena::Create({{&parameters_[0]}}, {16}, kernels_->allocator());
-  arena->Initialize(1);
+  EXPECT_TRUE(arena->Initialize(1).ok());
   Sgd sgd(SgdOptions{0.5});
   EXPECT_TRUE(sgd.Attach(*arena).ok());
   for (float& g : parameters_[0].grad.span<float>()) g = 32;
@@ -129,7 +129,7 @@ TEST_F(SgdTest, LeavesFrozenParametersAlone) {
   const std::vector<double> frozen(moved.begin() + 20, moved.begin() + 41);
   auto arena = *ParameterArena::Create({{&parameters_[0]}, {&parameters_[1]}},
                                        {16}, kernels_->allocator());
-  arena->Initialize(1);
+  EXPECT_TRUE(arena->Initialize(1).ok());
   EXPECT_EQ(ValuesOf(parameters_[1].value), frozen);
   EXPECT_NE(ValuesOf(parameters_[0].value), first);
 }
@@ -140,7 +140,7 @@ TEST_F(SgdTest, ABatchWithoutTargetsHasNoGradient) {
     parameters_[0].init = Initializer::Constant(1);
     auto arena = *ParameterArena::Create({{&parameters_[0]}}, {16},
                                          kernels->allocator());
-    arena->Initialize(1);
+    EXPECT_TRUE(arena->Initialize(1).ok());
     Sgd sgd({/*lr=*/0.5, 0, 0, /*weight_decay=*/0.5});
     EXPECT_TRUE(sgd.Attach(*arena).ok());
     for (float& g : parameters_[0].grad.span<float>()) g = 32;
@@ -154,7 +154,7 @@ TEST_F(SgdTest, MomentumNeedsItsBuffer) {
   for (const std::unique_ptr<Kernels>& kernels : AllSets()) {
     auto arena = *ParameterArena::Create({{&parameters_[0]}}, {16},
                                          kernels->allocator());
-    arena->Initialize(1);
+    EXPECT_TRUE(arena->Initialize(1).ok());
     const std::vector<double> before = ValuesOf(arena->values());
     Sgd sgd({0.5, /*momentum=*/0.9});
     EXPECT_EQ(sgd.Update(*kernels, {0, 64.0}, *arena, 0),
@@ -188,7 +188,7 @@ std::vector<double> TrainInParts(Kernels& kernels,
   parameter.shape = {1000};
   parameter.init = Initializer::Uniform(1);
   auto arena = *ParameterArena::Create({{&parameter}}, {}, kernels.allocator());
-  arena->Initialize(1);
+  EXPECT_TRUE(arena->Initialize(1).ok());
   Sgd sgd({0.1, 0.9, 0, 1e-2, /*nesterov=*/true});
   EXPECT_TRUE(sgd.IsElementwise());
   EXPECT_TRUE(sgd.Attach(*arena).ok());

@@ -99,7 +99,7 @@ TEST(TensorDeathTest, WrongUseEndsTheProcessWithASentence) {
   EXPECT_DEATH(t.Slice(2, 5), "inside the first axis");
   EXPECT_DEATH(t.FlatView(2, {3}), "inside the tensor");
   EXPECT_DEATH(Tensor::Meta({4}, DType::kF32, Device{}).data<float>(),
-               "has memory");
+               "has no memory");
 }
 
 TEST(Tensor, CreateNamesWhatThereIsNoMemoryFor) {

@@ -1,0 +1,40 @@
+#include "nn/kernels/device_queues.h"
+
+#include <sched.h>
+
+#include <cstring>
+
+#include "base/check.h"
+#include "nn/kernels/kernels.h"
+
+namespace troupe::nn {
+
+base::Event Record(Kernels& kernels, Queue queue) {
+  DeviceQueues* const queues = kernels.queues();
+  return queues == nullptr ? base::Event() : queues->Record(queue);
+}
+
+void CopyBytes(Kernels& kernels, Queue queue, const Tensor& from,
+               const Tensor& to) {
+  TROUPE_CHECK(from.bytes() == to.bytes(), "a copy has as many bytes");
+  DeviceQueues* const queues = kernels.queues();
+  if (queues != nullptr) return queues->CopyBytes(queue, from, to);
+  if (from.bytes() > 0) std::memcpy(to.raw(), from.raw(), from.bytes());
+}
+
+void Wait(Kernels& kernels, Queue queue, const base::Event& event) {
+  if (event.ready()) return;
+  DeviceQueues* const queues = kernels.queues();
+  if (queues != nullptr) return queues->Wait(queue, event);
+  while (!event.ready()) sched_yield();
+}
+
+absl::Status Synchronize(Kernels& kernels, const base::Event& event) {
+  DeviceQueues* const queues = kernels.queues();
+  while (!event.ready()) {
+    if (queues == nullptr || !queues->Progress()) sched_yield();
+  }
+  return event.status();
+}
+
+}  // namespace troupe::nn

@@ -1,0 +1,67 @@
+// What a device that works later than it is told offers beside its kernels:
+// queues, events, and copies between its memory and the host's.
+//
+//   kernels.LinearForward(x, w, b, y);                  // enqueued in kCompute
+//   base::Event ready = Record(kernels, Queue::kCompute);
+//   comm.Start(collective, /*after=*/ready);            // needs y
+//   Wait(kernels, Queue::kCopy, ready);                 // later copies need y
+//   CopyBytes(kernels, Queue::kCopy, y, host_y);
+//   base::Event copied = Record(kernels, Queue::kCopy);
+//   status = Synchronize(kernels, copied);              // the host needs y
+//
+// Order: what one queue was given runs in that order; between queues, and
+// between queues and collectives, only events make an order. Kernels go to
+// kCompute. Memory that a handle gives back may be given to the next tensor at
+// once, since kernels are in order: a tensor that another queue or a collective
+// still uses is kept, or kCompute waits for that use first; and another queue
+// that writes to fresh memory waits first for what kCompute was given so far.
+//
+// A device that works at once (the CPU) has no queues: Kernels::queues() is
+// null, every event is done, and all of this costs a branch.
+//
+// Errors: work that fails makes every later event of its device complete with
+// that status. Threads: as the kernel set's; events complete in the thread that
+// is in Progress() or, where the device has one, in the driver's.
+
+#ifndef NN_KERNELS_DEVICE_QUEUES_H_
+#define NN_KERNELS_DEVICE_QUEUES_H_
+
+#include "absl/status/status.h"
+#include "base/event.h"
+#include "nn/tensor/tensor.h"
+
+namespace troupe::nn {
+
+class Kernels;
+
+enum class Queue { kCompute, kCopy, kComm };
+inline constexpr int kNumQueues = 3;
+
+class DeviceQueues {
+ public:
+  virtual ~DeviceQueues() = default;
+
+  // Done when all that `queue` was given so far is done.
+  virtual base::Event Record(Queue queue) = 0;
+  // What `queue` is given from now on begins when `event` is done.
+  virtual void Wait(Queue queue, const base::Event& event) = 0;
+  // The bytes of `from` into `to`, which has as many. Keeps a handle of the
+  // host's side until the copy is done, and none of the device's.
+  virtual void CopyBytes(Queue queue, const Tensor& from, const Tensor& to) = 0;
+  // Brings completions to the host. False where there is nothing to be done.
+  virtual bool Progress() = 0;
+};
+
+// The same for any kernel set; one without queues works at once.
+base::Event Record(Kernels& kernels, Queue queue);
+void CopyBytes(Kernels& kernels, Queue queue, const Tensor& from,
+               const Tensor& to);
+// An event that is not done must be one that the device's queues complete, or
+// that another thread does.
+void Wait(Kernels& kernels, Queue queue, const base::Event& event);
+// Returns the event's status when it is done; drives the device meanwhile.
+absl::Status Synchronize(Kernels& kernels, const base::Event& event);
+
+}  // namespace troupe::nn
+
+#endif  // NN_KERNELS_DEVICE_QUEUES_H_
