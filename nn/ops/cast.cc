@@ -13,7 +13,8 @@ class CastNode final : public Node {
   absl::Status BackwardInputs(Kernels& kernels, const Tensor& dy,
                               absl::Span<const bool>,
                               absl::Span<Tensor> dx) override {
-    dx[0] = Tensor::Empty(dy.shape(), from_, kernels.allocator());
+    TROUPE_ASSIGN_OR_RETURN(
+        dx[0], Tensor::Create(dy.shape(), from_, kernels.allocator()));
     return kernels.Copy(dy, dx[0]);
   }
 
@@ -31,7 +32,7 @@ Tensor Cast(Context& ctx, const Tensor& x, DType dtype) {
                      Str(x), " and ", DTypeName(dtype));
   }
   if (x.dtype() == dtype) return x;
-  Tensor y = ctx.Empty(x.shape(), dtype);
+  Tensor y = ctx.Empty("cast", x.shape(), dtype);
   ctx.Note("cast", y, 0);
   if (ctx.shape_only()) return y;
   const absl::Status status = ctx.kernels().Copy(x, y);
