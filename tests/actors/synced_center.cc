@@ -13,7 +13,7 @@ namespace {
 using nn::Tensor;
 
 // to = from less the mean of each column over the rows of all ranks.
-absl::Status Center(nn::Collectives* dp, nn::CachingAllocator& allocator,
+absl::Status Center(nn::Collectives* dp, nn::Allocator& allocator,
                     const Tensor& from, const Tensor& to) {
   const std::int64_t rows = from.dim(0), columns = from.dim(1);
   // Sums of the columns, then the number of rows.
@@ -61,7 +61,7 @@ class CenterNode final : public nn::Node {
 Tensor SyncedCenter::Forward(nn::Context& ctx, const Tensor& x) {
   if (!ctx.ok()) return Tensor();
   nn::Collectives* const dp = ctx.collectives("dp");
-  Tensor y = ctx.Empty(x.shape(), x.dtype());
+  Tensor y = ctx.Empty("synced_center", x.shape(), x.dtype());
   ctx.Note("center", y, 2.0 * y.numel());
   if (ctx.shape_only()) return y;
   absl::Status status;
