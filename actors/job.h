@@ -13,8 +13,9 @@
 //
 // Threads: Start, Wait and the destructor from one thread; RequestStop() from
 // any. The observer is called from a thread of its own, one call at a time
-// (OnStart from the caller of Start, before there is one). It may be slow: steps
-// go on meanwhile, up to 65,536 of them, and are reported later, in order.
+// (OnStart from the caller of Start, before there is one). It may be slow:
+// steps go on meanwhile, up to 65,536 of them, and are reported later, in
+// order.
 
 #ifndef ACTORS_JOB_H_
 #define ACTORS_JOB_H_
