@@ -16,7 +16,7 @@ class OneOp : public Kernels {
   OneOp() : Kernels(Device{DeviceType::kCuda, 3}) {
     LinearBackwardWeight.Bind<Count>(this);
   }
-  CachingAllocator& allocator() override { return allocator_; }
+  Allocator& allocator() override { return allocator_; }
   std::string Describe() const override { return "one op"; }
 
   int calls = 0;
@@ -74,7 +74,7 @@ class Counting : public Kernels {
       : Kernels(inner->device()), inner_(std::move(inner)) {
     ForEachOp([&](auto op) { Wrap(this->*op, (*inner_).*op); });
   }
-  CachingAllocator& allocator() override { return inner_->allocator(); }
+  Allocator& allocator() override { return inner_->allocator(); }
   std::string Describe() const override { return inner_->Describe(); }
 
   static int calls;
