@@ -147,7 +147,8 @@ TEST_F(CheckpointShardsTest, OnADiskThatFailsAtAnyMoment) {
     }
     const bool while_writing = absl::StartsWith(files.log()[change], "append");
     if (crash || !while_writing) continue;
-    for (const std::string& name : plain_.List(dir).value()) {
+    const std::vector<std::string> names = plain_.List(dir).value();
+    for (const std::string& name : names) {
       EXPECT_TRUE(ParseCheckpointName(name)) << name << " is left";
     }
   }
