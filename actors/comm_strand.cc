@@ -79,7 +79,7 @@ CommActor::behavior_type CommBehavior(
   // A rank that reduces inline drives its groups on its compute strand, and one
   // strand at a time may touch them.
   const pipeline::Plan& plan = *state.context->plan;
-  state.woken = !plan.StageOf(state.context->rank).reduce_inline;
+  state.woken = !plan.RankPlanOf(state.context->rank).reduce_inline;
   if (state.woken) {
     state.context->world->SetWakeup(wakeup);
     state.context->dp->SetWakeup(wakeup);

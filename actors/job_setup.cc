@@ -111,7 +111,7 @@ std::vector<RankContextPtr> MakeRanks(const ProcessContext& process) {
     context->plan = process.plan;
     context->span = process.span;
     context->checkpoint = process.checkpoint;
-    context->train_table = plan.StageOf(rank).train;
+    context->train_table = plan.RankPlanOf(rank).train;
     context->world = std::move(world[rank]);
     context->dp = std::move(dp[rank]);
     context->layer_groups = std::move(layer_groups[rank]);

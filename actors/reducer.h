@@ -8,7 +8,7 @@
 //   // Not done: the launcher's owner calls reducer.Finish(), later.
 //
 // Both ways make the same additions in the same order. Inline pays where
-// handing over would cost more than the work (StagePlan::reduce_inline).
+// handing over would cost more than the work (RankPlan::reduce_inline).
 //
 // Errors: those of Communicator::RunInline().
 // Threads: one at a time.

@@ -48,11 +48,11 @@ StepRunner::StepRunner(const Setup& setup, Host* host, StrandWait* wait)
       wait_(wait),
       trace_(setup.spec->trace, setup.rank),
       reducer_({setup.world, setup.dp,
-                setup.plan->StageOf(setup.rank).reduce_inline},
+                setup.plan->RankPlanOf(setup.rank).reduce_inline},
                host, wait),
       train_(TrainTableOf(setup),
              static_cast<int>(setup.plan->StageOf(setup.rank).buckets.size())),
-      evaluate_(setup.plan->StageOf(setup.rank).evaluate),
+      evaluate_(setup.plan->RankPlanOf(setup.rank).evaluate),
       cursor_(&train_) {}
 
 absl::Status StepRunner::Init() {

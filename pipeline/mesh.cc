@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/check.h"
@@ -34,7 +35,7 @@ absl::Status CheckName(absl::string_view name) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(absl::StrCat(
-      "mesh: \"", name.substr(0, 2 * kAxisNameMax),
+      "mesh: \"", absl::CHexEscape(name.substr(0, 2 * kAxisNameMax)),
       "\" is no name of an axis; write up to ", kAxisNameMax,
       " lower-case letters, digits and _, such as \"dp\", and not \"world\""));
 }

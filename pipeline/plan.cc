@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "base/check.h"
 #include "base/field_error.h"
 #include "pipeline/partition.h"
@@ -51,18 +50,38 @@ absl::Status CheckBatches(const PlanOptions& options) {
       {micro, global, dp});
 }
 
+Placement PlacementOf(const PlanOptions& options) {
+  if (!options.placement.empty()) return options.placement;
+  return LoopedPlacement(options.mesh.pp(), options.virtual_stages);
+}
+
+// Stages have a place each, and a cut between them.
+absl::Status CheckStages(const PlanOptions& options) {
+  if (options.virtual_stages < 1 || options.virtual_stages > kChunksMax) {
+    return base::FieldError<&PlanOptions::virtual_stages>(absl::StrCat(
+        base::FieldName<&PlanOptions::virtual_stages>(), " = ",
+        options.virtual_stages, ": must be from 1 to ", kChunksMax));
+  }
+  const int pp = options.mesh.pp();
+  const Placement placement = PlacementOf(options);
+  TROUPE_RETURN_IF_ERROR(CheckPlacement(placement, pp));
+  const int stages = static_cast<int>(placement.size());
+  const int cuts = static_cast<int>(options.cuts.size());
+  if (cuts == stages - 1) return absl::OkStatus();
+  const std::string axis = AxisFieldName("pp");
+  const std::string name = base::FieldName<&PlanOptions::cuts>();
+  const std::string several =
+      stages == pp ? " stages" : absl::StrCat(" with ", stages, " stages");
+  return base::WithFields(absl::InvalidArgumentError(absl::StrCat(
+                              axis, " = ", pp, several, " need ", stages - 1,
+                              " cuts, ", name, " has ", cuts)),
+                          {name, axis});
+}
+
 absl::Status CheckSizes(const PlanOptions& options) {
   const Mesh& mesh = options.mesh;
   TROUPE_RETURN_IF_ERROR(WithAxisFields(mesh.Check(), mesh));
-  const int cuts = static_cast<int>(options.cuts.size());
-  if (cuts != mesh.pp() - 1) {
-    const std::string pp = AxisFieldName("pp");
-    const std::string name = base::FieldName<&PlanOptions::cuts>();
-    return base::WithFields(absl::InvalidArgumentError(absl::StrCat(
-                                pp, " = ", mesh.pp(), " stages need ",
-                                mesh.pp() - 1, " cuts, ", name, " has ", cuts)),
-                            {name, pp});
-  }
+  TROUPE_RETURN_IF_ERROR(CheckStages(options));
   TROUPE_RETURN_IF_ERROR(AtLeast<&PlanOptions::global_batch_size>(1, options));
   TROUPE_RETURN_IF_ERROR(AtLeast<&PlanOptions::micro_batch_size>(0, options));
   return CheckBatches(options);
@@ -71,31 +90,77 @@ absl::Status CheckSizes(const PlanOptions& options) {
 // The forward of one batch. A stage answers its predecessor as soon as it
 // begins the same batch: a gradient message without a gradient, which is the
 // credit that keeps a fast stage from piling activations up before a slow one.
-StepTable EvaluateTable(bool first_stage, bool last_stage) {
+StepTable EvaluateTable(const std::vector<ChunkEnds>& chunks) {
   StepTable forward;
-  forward.actions.push_back({ActionKind::kForward, 0, {}});
-  StepTable table = AddTransfers(forward, first_stage, last_stage);
-  if (!first_stage) table.actions.push_back({ActionKind::kSendGradient, 0, {}});
-  if (!last_stage) table.actions.push_back({ActionKind::kRecvGradient, 0, {}});
+  const int count = static_cast<int>(chunks.size());
+  for (int chunk = 0; chunk < count; ++chunk) {
+    forward.actions.push_back({ActionKind::kForward, 0, {}, chunk});
+  }
+  StepTable table = AddTransfers(forward, chunks);
+  for (int chunk = 0; chunk < count; ++chunk) {
+    if (!chunks[chunk].first_stage) {
+      table.actions.push_back({ActionKind::kSendGradient, 0, {}, chunk});
+    }
+    if (!chunks[chunk].last_stage) {
+      table.actions.push_back({ActionKind::kRecvGradient, 0, {}, chunk});
+    }
+  }
   return table;
 }
 
-// The tables of one stage.
-void MakeTables(const PlanOptions& options, int stage, int micro_batches,
-                StagePlan& plan) {
-  const int pp = options.mesh.pp();
-  const bool first = stage == 0, last = stage == pp - 1;
-  const StepTable compute =
-      options.schedule ? options.schedule(options.mesh, stage, micro_batches)
-      : pp == 1        ? DataParallelTable(micro_batches)
-                       : GPipeTable(micro_batches);
+// The compute actions of the ranks at `pp`, which hold so many chunks.
+absl::StatusOr<StepTable> ComputeTable(const PlanOptions& options, int pp,
+                                       int chunks, int micro_batches) {
+  if (!options.schedule) {
+    return options.mesh.pp() == 1 && chunks == 1
+               ? DataParallelTable(micro_batches)
+               : GPipeTable(micro_batches, chunks);
+  }
+  StepTable table = options.schedule(options.mesh, pp, micro_batches);
+  for (const Action& action : table.actions) {
+    if (action.chunk >= 0 && action.chunk < chunks) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("schedule: ", action.ToString(), " is of chunk ",
+                     action.chunk, "; pp ", pp, " has ", chunks, " chunk(s)"));
+  }
+  return table;
+}
+
+std::int64_t GradientBytes(const Plan& plan, const StagePlan& stage, int i) {
+  const nn::DType dtype = plan.grad_dtype.value_or(stage.parameter_dtypes[i]);
+  return stage.parameter_elems[i] *
+         static_cast<std::int64_t>(nn::SizeOf(dtype));
+}
+
+// What the ranks at `pp` do.
+absl::StatusOr<RankPlan> PlanRank(const PlanOptions& options, const Plan& plan,
+                                  int pp) {
+  const Placement placement = plan.placement();
+  const std::vector<ChunkEnds> ends = EndsAt(placement, pp);
+  TROUPE_ASSIGN_OR_RETURN(
+      const StepTable compute,
+      ComputeTable(options, pp, static_cast<int>(ends.size()),
+                   plan.micro_batches));
+  RankPlan rank;
+  std::int64_t bytes = 0;
+  std::vector<int> buckets;
+  for (int number : StagesAt(placement, pp)) {
+    const StagePlan& stage = plan.stages[number];
+    buckets.push_back(static_cast<int>(stage.buckets.size()));
+    for (const std::vector<int>& bucket : stage.buckets) {
+      for (int i : bucket) bytes += GradientBytes(plan, stage, i);
+    }
+  }
+  // A strand that waits for the loss of a later stage could not send that stage
+  // what it waits for: inline is for replicas of a whole model.
+  rank.reduce_inline = plan.stages.size() == 1 && bytes <= options.inline_bytes;
   ReductionOptions reductions = options.reductions;
-  reductions.fuse_updates = options.fuse_updates && plan.reduce_inline &&
+  reductions.fuse_updates = options.fuse_updates && rank.reduce_inline &&
                             options.mesh.dp() > 1 &&
                             !reductions.update_needs_all_buckets;
-  plan.train = AddReductions(AddTransfers(compute, first, last),
-                             static_cast<int>(plan.buckets.size()), reductions);
-  plan.evaluate = EvaluateTable(first, last);
+  rank.train = AddReductions(AddTransfers(compute, ends), buckets, reductions);
+  rank.evaluate = EvaluateTable(ends);
+  return rank;
 }
 
 // Parameters with gradients, by dtype: a bucket has one.
@@ -106,7 +171,6 @@ struct Trained {
     std::vector<std::int64_t> bytes;
   };
   std::vector<OfOneType> types;  // in order of first use
-  std::int64_t bytes = 0;        // of all gradients
 
   void Add(int number, nn::DType dtype, std::int64_t grad_bytes) {
     auto type = std::find_if(types.begin(), types.end(),
@@ -117,7 +181,6 @@ struct Trained {
     }
     type->numbers.push_back(number);
     type->bytes.push_back(grad_bytes);
-    bytes += grad_bytes;
   }
 
   // Those whose last gradient comes first stand first.
@@ -166,6 +229,7 @@ absl::Status PlanStage(const PlanOptions& options,
     const int number = static_cast<int>(plan.parameters.size());
     plan.parameters.push_back(parameter->name);
     plan.parameter_elems.push_back(parameter->shape.numel());
+    plan.parameter_dtypes.push_back(parameter->dtype);
     if (!parameter->requires_grad) {
       plan.frozen.push_back(number);
       continue;
@@ -176,22 +240,7 @@ absl::Status PlanStage(const PlanOptions& options,
         parameter->shape.numel() * static_cast<std::int64_t>(nn::SizeOf(grad)));
   }
   plan.buckets = trained.Buckets(options.buckets);
-  // A strand that waits for the loss of a later stage could not send that stage
-  // what it waits for: inline is for replicas of a whole model.
-  plan.reduce_inline =
-      options.mesh.pp() == 1 && trained.bytes <= options.inline_bytes;
   return absl::OkStatus();
-}
-
-// "7850 elements: 2.bias 2.weight"
-std::string Describe(const StagePlan& stage, const std::vector<int>& numbers) {
-  std::int64_t elems = 0;
-  std::vector<std::string> names;
-  for (int p : numbers) {
-    elems += stage.parameter_elems[p];
-    names.push_back(stage.parameters[p]);
-  }
-  return absl::StrCat(elems, " elements: ", absl::StrJoin(names, " "));
 }
 
 }  // namespace
@@ -214,24 +263,33 @@ absl::StatusOr<Plan> MakePlan(const PlanOptions& options,
       static_cast<int>(options.global_batch_size / (micro * dp));
   plan.threads_per_rank = options.threads_per_rank;
   plan.grad_dtype = options.grad_dtype;
-  plan.stages.resize(options.mesh.pp());
+  plan.inline_bytes = options.inline_bytes;
+  plan.fuse_updates = options.fuse_updates;
+  plan.update_needs_all_buckets = options.reductions.update_needs_all_buckets;
+  plan.dtype = dtype;
+  plan.device = device;
+  plan.kernels = options.kernels;
   std::vector<std::int64_t> dims = {micro};
   dims.insert(dims.end(), input.dims().begin(), input.dims().end());
   nn::TensorSpec between = {nn::Shape(absl::Span<const std::int64_t>(dims)),
                             dtype};
-  for (int stage = 0; stage < options.mesh.pp(); ++stage) {
-    StagePlan& stage_plan = plan.stages[stage];
-    TROUPE_RETURN_IF_ERROR(
-        PlanStage(options, factory, stage, device, between, stage_plan));
-    MakeTables(options, stage, plan.micro_batches, stage_plan);
-    TROUPE_RETURN_IF_ERROR(Validate(stage_plan.train));
-    if (stage_plan.train.micro_batches() != plan.micro_batches) {
+  for (const StagePlace& place : PlacementOf(options)) {
+    const int stage = static_cast<int>(plan.stages.size());
+    plan.stages.emplace_back().place = place;
+    TROUPE_RETURN_IF_ERROR(PlanStage(options, factory, stage, device, between,
+                                     plan.stages.back()));
+  }
+  for (int pp = 0; pp < options.mesh.pp(); ++pp) {
+    TROUPE_ASSIGN_OR_RETURN(RankPlan rank, PlanRank(options, plan, pp));
+    TROUPE_RETURN_IF_ERROR(Validate(rank.train));
+    if (rank.train.micro_batches() != plan.micro_batches) {
       return absl::InvalidArgumentError(absl::StrCat(
-          "schedule: stage ", stage, " has ", stage_plan.train.micro_batches(),
+          "schedule: stage ", pp, " has ", rank.train.micro_batches(),
           " micro-batches, the plan ", plan.micro_batches));
     }
-    TROUPE_RETURN_IF_ERROR(Validate(stage_plan.evaluate));
+    plan.ranks.push_back(std::move(rank));
   }
+  TROUPE_RETURN_IF_ERROR(plan.Check());
   return plan;
 }
 
@@ -245,37 +303,6 @@ absl::Status WithAxisFields(absl::Status status, const Mesh& mesh) {
     fields.push_back(AxisFieldName(axis.name));
   }
   return base::WithFields(std::move(status), fields);
-}
-
-std::int64_t Plan::parameter_elems() const {
-  std::int64_t sum = 0;
-  for (const StagePlan& stage : stages) {
-    for (std::int64_t elems : stage.parameter_elems) sum += elems;
-  }
-  return sum;
-}
-
-std::string Plan::ToString() const {
-  std::string text = absl::StrCat(
-      "mesh ", mesh.ToString(), ", global batch ", global_batch_size, " = ",
-      mesh.dp(), " x ", micro_batches, " micro-batches of ", micro_batch_size,
-      ", ", threads_per_rank, " thread(s) per rank\n");
-  for (std::size_t i = 0; i < stages.size(); ++i) {
-    const StagePlan& stage = stages[i];
-    absl::StrAppend(&text, "stage ", i, ": ", stage.input.ToString(), " -> ",
-                    stage.output.ToString(), ", ", stage.parameters.size(),
-                    " parameters in ", stage.buckets.size(), " bucket(s)",
-                    stage.reduce_inline ? ", reduced inline" : "", "\n");
-    for (std::size_t k = 0; k < stage.buckets.size(); ++k) {
-      absl::StrAppend(&text, "  bucket ", k, ": ",
-                      Describe(stage, stage.buckets[k]), "\n");
-    }
-    if (!stage.frozen.empty()) {
-      absl::StrAppend(&text, "  frozen: ", Describe(stage, stage.frozen), "\n");
-    }
-    absl::StrAppend(&text, "  train: ", stage.train.ToString(), "\n");
-  }
-  return text;
 }
 
 }  // namespace troupe::pipeline

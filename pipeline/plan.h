@@ -8,6 +8,7 @@
 //   TROUPE_ASSIGN_OR_RETURN(
 //       Plan plan, MakePlan(options, factory, {28, 28, 1}, dtype, device));
 //   plan.ToString();                // mesh, stages, buckets, tables
+//   plan.RankPlanOf(/*rank=*/1).train.ToString();   // "F0 LR B0 AR0 UP0"
 //
 // Errors: kInvalidArgument that names the sizes that do not fit and blames
 // their fields (base/field_error.h), or names the module whose shapes do not.
@@ -27,18 +28,23 @@
 #include "nn/modules/module.h"
 #include "pipeline/buckets.h"
 #include "pipeline/mesh.h"
+#include "pipeline/placement.h"
 #include "pipeline/schedule.h"
 
 namespace troupe::pipeline {
 
-// The compute actions (F, B, or F, I, W) of one stage of `mesh` for so many
-// micro-batches; transfers and reductions are added to it.
+// The compute actions (F, B, or F, I, W) of the ranks at one coordinate of pp,
+// over all their chunks, for so many micro-batches; transfers and reductions
+// are added to it. With one chunk a rank, the coordinate is the stage.
 using ScheduleFn =
-    std::function<StepTable(const Mesh& mesh, int stage, int micro_batches)>;
+    std::function<StepTable(const Mesh& mesh, int pp, int micro_batches)>;
+
+// Name of the order in which comm/ adds up over ranks: one tree per element.
+inline constexpr char kTreeReduction[] = "tree";
 
 struct PlanOptions {
   Mesh mesh;
-  std::vector<int> cuts;  // pp - 1 of them; children of the Sequential
+  std::vector<int> cuts;  // stages - 1 of them; children of the Sequential
   std::int64_t global_batch_size = 64;
   // Samples of one forward of one stage; 0: the rank's whole share.
   std::int64_t micro_batch_size = 0;
@@ -57,6 +63,14 @@ struct PlanOptions {
   // Of the gradients; unset: that of the parameters.
   std::optional<nn::DType> grad_dtype;
   ReductionOptions reductions;
+  // Chunks that each rank holds, looped over pp (Narayanan et al. 2021,
+  // arXiv:2104.04473): pp * virtual_stages stages in all.
+  int virtual_stages = 1;
+  // Another placement than the looped one; it says the number of stages.
+  Placement placement;
+  // What the kernel set says of itself (nn::Kernels::Describe), since other
+  // kernels may give other bits. "" where nobody has opened one.
+  std::string kernels;
 };
 
 // What errors call the size of an axis of PlanOptions::mesh:
@@ -65,8 +79,9 @@ std::string AxisFieldName(absl::string_view axis);
 // `status` with the axes of `mesh` as the fields to blame.
 absl::Status WithAxisFields(absl::Status status, const Mesh& mesh);
 
-// One stage: what each of its ranks holds and does.
+// One stage: a part of the model, and where it lies.
 struct StagePlan {
+  StagePlace place;  // coordinate along pp, and chunk of the ranks there
   nn::Shape input;   // of a micro-batch
   nn::Shape output;  // of a micro-batch
   nn::DType input_dtype = nn::DType::kF32;
@@ -78,16 +93,24 @@ struct StagePlan {
   // Names in order of first use in the forward.
   std::vector<std::string> parameters;
   std::vector<std::int64_t> parameter_elems;
+  std::vector<nn::DType> parameter_dtypes;
   // Numbers into `parameters`, bucket by bucket, each of one dtype; then those
   // without gradients.
   std::vector<std::vector<int>> buckets;
   std::vector<int> frozen;
+};
+
+// What the ranks at one coordinate of pp do, over all their chunks.
+struct RankPlan {
   StepTable train;
   StepTable evaluate;
   // All collectives run on the compute strand (see inline_bytes).
   bool reduce_inline = false;
 };
 
+// Complete: whoever has the plan and the model does what all others do. Made
+// by one, sent as text (pipeline/plan_json.h), compared by hash or field by
+// field (pipeline/plan_diff.h), and constant from then on.
 struct Plan {
   Mesh mesh;
   std::vector<int> cuts;
@@ -95,14 +118,34 @@ struct Plan {
   std::int64_t micro_batch_size = 1;
   int micro_batches = 1;  // per rank and step
   int threads_per_rank = 1;
+  std::int64_t inline_bytes = -1;
+  bool fuse_updates = true;
+  bool update_needs_all_buckets = false;
+  nn::DType dtype = nn::DType::kF32;    // of the first stage's input
   std::optional<nn::DType> grad_dtype;  // unset: that of the parameters
-  std::vector<StagePlan> stages;
+  nn::Device device;
+  std::string kernels;
+  std::string reduction_order = kTreeReduction;
+  std::vector<StagePlan> stages;  // in the order of the model
+  std::vector<RankPlan> ranks;    // by coordinate along pp
 
-  const StagePlan& StageOf(int rank) const {
-    return stages[mesh.CoordsOf(rank).pp];
+  // The first stage of a rank: its only one where it has one chunk.
+  const StagePlan& StageOf(int rank) const { return stages[StagesOf(rank)[0]]; }
+  // The stages of a rank, by chunk.
+  std::vector<int> StagesOf(int rank) const {
+    return StagesAt(placement(), mesh.CoordOf(rank, kPpAxis));
   }
+  const RankPlan& RankPlanOf(int rank) const {
+    return ranks[mesh.CoordOf(rank, kPpAxis)];
+  }
+  Placement placement() const;
   std::int64_t parameter_elems() const;
-  // Several lines: mesh, batches, stages, buckets, tables.
+
+  // kInvalidArgument that names the field: what does not fit together, such as
+  // a parameter in two buckets, or a table of another number of micro-batches.
+  // Linear in the plan. Holds for whatever MakePlan returns.
+  absl::Status Check() const;
+  // Several lines: mesh, batches, kernels, stages, buckets, tables.
   std::string ToString() const;
 };
 

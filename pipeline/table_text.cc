@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -11,6 +12,9 @@
 
 namespace troupe::pipeline {
 namespace {
+
+// Limit on the letters of a wrong word in an error.
+constexpr std::size_t kWordShownMax = 40;
 
 struct KindName {
   ActionKind kind;
@@ -91,7 +95,8 @@ absl::StatusOr<StepTable> ParseTable(absl::string_view text,
     Action action;
     if (!ParseWord(word, action)) {
       return absl::InvalidArgumentError(
-          absl::StrCat("\"", word, "\" is no action; write F0, B0, AR0, ..."));
+          absl::StrCat("\"", absl::CHexEscape(word.substr(0, kWordShownMax)),
+                       "\" is no action; write F0, B0, AR0, ..."));
     }
     table.actions.push_back(std::move(action));
   }

@@ -48,11 +48,11 @@ TEST(JobTest, InlineAndLaunchedReductionsGiveTheSameBits) {
   spec.plan.buckets.bucket_bytes = 32 << 10;
   spec.plan.inline_bytes = 0;
   const Reports launched = RunWell(spec);
-  EXPECT_FALSE(launched.info.plan.stages[0].reduce_inline);
+  EXPECT_FALSE(launched.info.plan.ranks[0].reduce_inline);
   EXPECT_GT(launched.info.plan.stages[0].buckets.size(), 2u);
   spec.plan.inline_bytes = 1 << 30;
   const Reports inlined = RunWell(spec);
-  EXPECT_TRUE(inlined.info.plan.stages[0].reduce_inline);
+  EXPECT_TRUE(inlined.info.plan.ranks[0].reduce_inline);
   EXPECT_EQ(launched.losses(), inlined.losses());
 }
 

@@ -94,10 +94,10 @@ TEST(PipelineJobTest, ALossThatDoesNotReachTheInputTrainsNothing) {
 TEST(PipelineJobTest, RunsTheGPipeTable) {
   Reports reports;
   ASSERT_TRUE(RunJob(Pipelined(2, "table"), &reports).ok());
-  EXPECT_EQ(reports.info.plan.stages[0].train.ToString(),
+  EXPECT_EQ(reports.info.plan.ranks[0].train.ToString(),
             "F0 SA0 F1 SA1 F2 SA2 F3 SA3 LR "
             "RG0 B0 RG1 B1 RG2 B2 RG3 B3 AR0 UP0");
-  EXPECT_EQ(reports.info.plan.stages[1].train.ToString(),
+  EXPECT_EQ(reports.info.plan.ranks[1].train.ToString(),
             "RA0 F0 RA1 F1 RA2 F2 RA3 F3 LR "
             "B0 SG0 B1 SG1 B2 SG2 B3 SG3 AR0 UP0");
 }
@@ -154,10 +154,10 @@ TEST(PipelineJobTest, SchedulesOfOnesOwnGiveTheSameBits) {
 TEST(PipelineJobTest, EvaluationHasCredits) {
   Reports reports;
   ASSERT_TRUE(RunJob(Pipelined(3, "credits"), &reports).ok());
-  const auto& stages = reports.info.plan.stages;
-  EXPECT_EQ(stages[0].evaluate.ToString(), "F0 SA0 RG0");
-  EXPECT_EQ(stages[1].evaluate.ToString(), "RA0 F0 SA0 SG0 RG0");
-  EXPECT_EQ(stages[2].evaluate.ToString(), "RA0 F0 SG0");
+  const auto& ranks = reports.info.plan.ranks;
+  EXPECT_EQ(ranks[0].evaluate.ToString(), "F0 SA0 RG0");
+  EXPECT_EQ(ranks[1].evaluate.ToString(), "RA0 F0 SA0 SG0 RG0");
+  EXPECT_EQ(ranks[2].evaluate.ToString(), "RA0 F0 SG0");
 }
 
 TEST(PipelineJobTest, StagesTimesReplicasEqualReplicas) {

@@ -53,7 +53,7 @@ TEST(StepRunnerTest, InlineReductionsGiveTheBitsOfOneRank) {
     const EngineFixture two(
         {/*ranks=*/2, Numbers::kExact, kSteps, /*fused=*/true},
         [&](JobSpec& spec) { spec.plan.fuse_updates = fuse_updates; });
-    const std::string table = two.plan().StageOf(0).train.ToString();
+    const std::string table = two.plan().RankPlanOf(0).train.ToString();
     EXPECT_EQ(table.find("RU0") != std::string::npos, fuse_updates) << table;
     ThreadRanks ranks(two);
     ranks.Run(kSteps);

@@ -102,7 +102,7 @@ ThreadRanks::ThreadRanks(const EngineFixture& fixture)
     setup.rank = rank;
     setup.spec = &fixture.spec();
     setup.plan = &plan;
-    setup.train_table = plan.StageOf(rank).train;
+    setup.train_table = plan.RankPlanOf(rank).train;
     setup.world = world_[rank].get();
     setup.dp = dp_[rank].get();
     if (mesh.dp() > 1) setup.layer_groups = {&layer_groups_[rank], 1};

@@ -118,8 +118,8 @@ TEST(PlanTest, LeNetInTwoStages) {
             "  bucket 0: 41854 elements: 11.bias 11.weight 9.bias 9.weight "
             "7.bias 7.weight\n"
             "  train: RA0 F0 RA1 F1 LR B0 SG0 B1 SG1 AR0 UP0\n");
-  EXPECT_EQ(plan->stages[0].evaluate.ToString(), "F0 SA0 RG0");
-  EXPECT_EQ(plan->stages[1].evaluate.ToString(), "RA0 F0 SG0");
+  EXPECT_EQ(plan->ranks[0].evaluate.ToString(), "F0 SA0 RG0");
+  EXPECT_EQ(plan->ranks[1].evaluate.ToString(), "RA0 F0 SG0");
 }
 
 TEST(PlanTest, KnowsWhatEachStageHolds) {
@@ -153,20 +153,20 @@ TEST(PlanTest, SmallGradientsOfWholeReplicasAreReducedInline) {
   PlanOptions options = Options(Mesh(2), 64);
   const std::int64_t bytes = 44426 * 4;
   options.inline_bytes = bytes - 1;
-  EXPECT_FALSE(PlanOf(options, LeNet)->stages[0].reduce_inline);
+  EXPECT_FALSE(PlanOf(options, LeNet)->ranks[0].reduce_inline);
   options.inline_bytes = bytes;
-  EXPECT_TRUE(PlanOf(options, LeNet)->stages[0].reduce_inline);
+  EXPECT_TRUE(PlanOf(options, LeNet)->ranks[0].reduce_inline);
   options.mesh = Mesh(/*dp=*/2, /*pp=*/2);
   options.cuts = {6};
-  EXPECT_FALSE(PlanOf(options, LeNet)->stages[0].reduce_inline);
-  EXPECT_FALSE(PlanOf(options, LeNet)->stages[1].reduce_inline);
+  EXPECT_FALSE(PlanOf(options, LeNet)->ranks[0].reduce_inline);
+  EXPECT_FALSE(PlanOf(options, LeNet)->ranks[1].reduce_inline);
 }
 
 TEST(PlanTest, WhatIsReducedInlineIsUpdatedInTheSamePass) {
   PlanOptions options = Options(Mesh(2), 64);
   options.inline_bytes = 1 << 20;
   const auto table = [&options] {
-    return PlanOf(options, LeNet)->stages[0].train.ToString();
+    return PlanOf(options, LeNet)->ranks[0].train.ToString();
   };
   EXPECT_EQ(table(), "F0 LR B0 RU0");
   options.reductions.update_needs_all_buckets = true;
@@ -185,7 +185,7 @@ TEST(PlanTest, WhatIsReducedInlineIsUpdatedInTheSamePass) {
 TEST(PlanTest, AnOptimizerMayNeedAllBuckets) {
   PlanOptions options = Options(Mesh(2), 64);
   options.reductions.update_needs_all_buckets = true;
-  const StepTable table = PlanOf(options, LeNet)->stages[0].train;
+  const StepTable table = PlanOf(options, LeNet)->ranks[0].train;
   const Action& update = table.actions.back();
   EXPECT_EQ(update.ToString(), "UP0");
   EXPECT_EQ(update.needs.back(), (Signal{SignalKind::kAllReduced, 0}));
@@ -195,6 +195,88 @@ TEST(PlanTest, EqualOptionsGiveEqualPlans) {
   const PlanOptions options = Options(Mesh(2), 64);
   EXPECT_EQ(PlanOf(options, LeNet)->ToString(),
             PlanOf(options, LeNet)->ToString());
+}
+
+TEST(PlanTest, RanksMayHoldSeveralChunks) {
+  PlanOptions options = Options(Mesh(/*dp=*/1, /*pp=*/2), 64, 32);
+  options.cuts = {3, 6, 9};
+  options.virtual_stages = 2;
+  const absl::StatusOr<Plan> plan = PlanOf(options, LeNet);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(
+      plan->ToString(),
+      "mesh dp=1 pp=2, global batch 64 = 1 x 2 micro-batches of 32, "
+      "1 thread(s) per rank\n"
+      "stage 0 (pp 0, chunk 0): [32, 28, 28, 1] -> [32, 12, 12, 6], "
+      "2 parameters in 1 bucket(s)\n"
+      "  bucket 0: 156 elements: 0.bias 0.weight\n"
+      "stage 1 (pp 1, chunk 0): [32, 12, 12, 6] -> [32, 4, 4, 16], "
+      "2 parameters in 1 bucket(s)\n"
+      "  bucket 0: 2416 elements: 3.bias 3.weight\n"
+      "stage 2 (pp 0, chunk 1): [32, 4, 4, 16] -> [32, 120], "
+      "2 parameters in 1 bucket(s)\n"
+      "  bucket 0: 30840 elements: 7.bias 7.weight\n"
+      "stage 3 (pp 1, chunk 1): [32, 120] -> [32, 10], "
+      "4 parameters in 1 bucket(s)\n"
+      "  bucket 0: 11014 elements: 11.bias 11.weight 9.bias 9.weight\n"
+      "pp 0: 0F0 0SA0 0F1 0SA1 1RA0 1F0 1SA0 1RA1 1F1 1SA1 LR 1RG0 1B0 1SG0 "
+      "1RG1 1B1 1SG1 0RG0 0B0 0RG1 0B1 1AR0 1UP0 0AR0 0UP0\n"
+      "pp 1: 0RA0 0F0 0SA0 0RA1 0F1 0SA1 1RA0 1F0 1RA1 1F1 LR 1B0 1SG0 1B1 "
+      "1SG1 0RG0 0B0 0SG0 0RG1 0B1 0SG1 1AR0 1UP0 0AR0 0UP0\n");
+  EXPECT_EQ(plan->ranks[0].evaluate.ToString(),
+            "0F0 0SA0 1RA0 1F0 1SA0 0RG0 1SG0 1RG0");
+  EXPECT_EQ(plan->StagesOf(1), (std::vector<int>{1, 3}));
+  // One rank of two chunks sends to itself.
+  options = Options(Mesh(2), 64);
+  options.cuts = {6};
+  options.virtual_stages = 2;
+  options.inline_bytes = 1 << 30;
+  const Plan alone = PlanOf(options, LeNet).value();
+  EXPECT_FALSE(alone.ranks[0].reduce_inline);
+  EXPECT_EQ(alone.ranks[0].train.ToString(),
+            "0F0 0SA0 1RA0 1F0 LR 1B0 1SG0 0RG0 0B0 1AR0 1UP0 0AR0 0UP0");
+}
+
+TEST(PlanTest, APlacementIsData) {
+  PlanOptions options = Options(Mesh(/*dp=*/1, /*pp=*/2), 64);
+  options.cuts = {3, 6, 9};
+  options.placement = {{0, 0}, {1, 0}, {1, 1}, {0, 1}};
+  const absl::StatusOr<Plan> plan = PlanOf(options, LeNet);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->placement(), options.placement);
+  EXPECT_EQ(plan->StagesOf(0), (std::vector<int>{0, 3}));
+  options.placement = {{0, 0}, {1, 0}, {1, 0}, {0, 1}};
+  EXPECT_EQ(ErrorOf(options),
+            "placement: stage 2 is chunk 0 of pp 1 where chunk 1 is next");
+}
+
+TEST(PlanTest, ChunksThatDoNotFit) {
+  PlanOptions options = Options(Mesh(1, 2), 64);
+  options.virtual_stages = 2;
+  options.cuts = {6};
+  EXPECT_EQ(ErrorOf(options),
+            "PlanOptions.mesh.pp = 2 with 4 stages need 3 cuts, "
+            "PlanOptions.cuts has 1");
+  options.virtual_stages = 0;
+  EXPECT_EQ(ErrorOf(options),
+            "PlanOptions.virtual_stages = 0: must be from 1 to 1024");
+  options.virtual_stages = 1;
+  options.schedule = [](const Mesh&, int, int micro_batches) {
+    return GPipeTable(micro_batches, /*chunks=*/2);
+  };
+  EXPECT_EQ(ErrorOf(options),
+            "schedule: 1F0 is of chunk 1; pp 0 has 1 chunk(s)");
+}
+
+TEST(PlanTest, SaysWhichKernelsItIsFor) {
+  PlanOptions options = Options(Mesh(1), 64);
+  options.kernels = "cpu:0, avx512";
+  options.inline_bytes = 4096;
+  const std::string text = PlanOf(options, LeNet)->ToString();
+  EXPECT_NE(text.find("f32 on cpu:0, kernels cpu:0, avx512, reduced in the "
+                      "order tree, inline up to 4096 bytes\n"),
+            std::string::npos)
+      << text;
 }
 
 TEST(PlanTest, SizesThatDoNotFit) {

@@ -1,0 +1,195 @@
+// Plan::Check: do the parts of a plan fit together?
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "pipeline/plan.h"
+#include "pipeline/table_index.h"
+
+namespace troupe::pipeline {
+namespace {
+
+absl::Status Bad(absl::string_view field, absl::string_view what) {
+  return absl::InvalidArgumentError(absl::StrCat("plan: ", field, " ", what));
+}
+
+absl::Status In(absl::string_view field, const absl::Status& status) {
+  if (status.ok()) return status;
+  return absl::InvalidArgumentError(
+      absl::StrCat("plan: ", field, ": ", status.message()));
+}
+
+absl::Status CheckBatches(const Plan& plan) {
+  TROUPE_RETURN_IF_ERROR(In("mesh", plan.mesh.Check()));
+  if (plan.global_batch_size < 1) return Bad("global_batch_size", "is below 1");
+  if (plan.micro_batch_size < 1) return Bad("micro_batch_size", "is below 1");
+  if (plan.micro_batches < 1) return Bad("micro_batches", "is below 1");
+  if (plan.threads_per_rank < 1) return Bad("threads_per_rank", "is below 1");
+  std::int64_t samples = plan.mesh.dp();
+  if (__builtin_mul_overflow(samples, plan.micro_batch_size, &samples) ||
+      __builtin_mul_overflow(samples, plan.micro_batches, &samples) ||
+      samples != plan.global_batch_size) {
+    return Bad("global_batch_size",
+               "is not dp x micro_batches x micro_batch_size");
+  }
+  return absl::OkStatus();
+}
+
+// Buckets and frozen parameters: each parameter once.
+absl::Status CheckBuckets(const std::string& field, const StagePlan& stage) {
+  std::vector<char> seen(stage.parameters.size());
+  const auto take = [&](const std::string& list, const std::vector<int>& from) {
+    for (int i : from) {
+      if (i < 0 || i >= static_cast<int>(seen.size())) {
+        return Bad(absl::StrCat(field, ".", list),
+                   absl::StrCat("has parameter ", i, " of ", seen.size()));
+      }
+      if (seen[i]++) {
+        return Bad(absl::StrCat(field, ".", list),
+                   absl::StrCat("has parameter ", i, " a second time"));
+      }
+    }
+    return absl::OkStatus();
+  };
+  for (std::size_t k = 0; k < stage.buckets.size(); ++k) {
+    const std::string name = absl::StrCat("buckets[", k, "]");
+    if (stage.buckets[k].empty()) {
+      return Bad(absl::StrCat(field, ".", name), "is empty");
+    }
+    TROUPE_RETURN_IF_ERROR(take(name, stage.buckets[k]));
+  }
+  TROUPE_RETURN_IF_ERROR(take("frozen", stage.frozen));
+  for (std::size_t i = 0; i < seen.size(); ++i) {
+    if (!seen[i]) {
+      return Bad(field, absl::StrCat("has parameter ", i, " in no bucket"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckStage(const Plan& plan, std::size_t number) {
+  const StagePlan& stage = plan.stages[number];
+  const std::string field = absl::StrCat("stages[", number, "]");
+  if (stage.input_dtype !=
+      (number == 0 ? plan.dtype : plan.stages[number - 1].output_dtype)) {
+    return Bad(absl::StrCat(field, ".input_dtype"),
+               "is not that of the plan or the stage before");
+  }
+  if (number > 0 && !(stage.input == plan.stages[number - 1].output)) {
+    return Bad(absl::StrCat(field, ".input"),
+               "is not the output of the stage before");
+  }
+  if (!std::isfinite(stage.flops) || stage.flops < 0) {
+    return Bad(absl::StrCat(field, ".flops"), "is not a number from 0 on");
+  }
+  if (stage.parameters.size() != stage.parameter_elems.size() ||
+      stage.parameters.size() != stage.parameter_dtypes.size()) {
+    return Bad(absl::StrCat(field, ".parameter_elems"),
+               "has another size than parameters");
+  }
+  std::set<absl::string_view> names;
+  for (std::size_t i = 0; i < stage.parameters.size(); ++i) {
+    const std::string name = absl::StrCat(field, ".parameters[", i, "]");
+    if (stage.parameter_elems[i] < 0) return Bad(name, "has a size below 0");
+    if (!names.insert(stage.parameters[i]).second) {
+      return Bad(name, "has the name of another one");
+    }
+  }
+  return CheckBuckets(field, stage);
+}
+
+// The chunks of a table pass on what their neighbours expect.
+absl::Status CheckTransfers(const std::vector<ChunkEnds>& ends,
+                            const StepTable& table) {
+  const TableIndex index(table);
+  for (const Action& action : table.actions) {
+    if (action.kind != ActionKind::kForward) continue;
+    const ChunkEnds& chunk = ends[action.chunk];
+    for (const auto& [kind, wanted] :
+         {std::pair(ActionKind::kRecvActivation, !chunk.first_stage),
+          std::pair(ActionKind::kSendGradient, !chunk.first_stage),
+          std::pair(ActionKind::kSendActivation, !chunk.last_stage),
+          std::pair(ActionKind::kRecvGradient, !chunk.last_stage)}) {
+      if (index.Has(kind, action.index, action.chunk) == wanted) continue;
+      return absl::InvalidArgumentError(absl::StrCat(
+          Action{kind, action.index, {}, action.chunk}.ToString(
+              static_cast<int>(ends.size())),
+          wanted ? " is missing" : " has no stage at its other end"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckTable(const Plan& plan, int pp, const StepTable& table,
+                        int micro_batches, const std::vector<int>& buckets) {
+  TROUPE_RETURN_IF_ERROR(Validate(table));
+  const int chunks = static_cast<int>(buckets.size());
+  if (table.chunks() != chunks) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("has ", table.chunks(), " chunk(s), its ranks ", chunks));
+  }
+  if (table.micro_batches() != micro_batches) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "has ", table.micro_batches(), " micro-batches, not ", micro_batches));
+  }
+  if (table.bucket_counts() != buckets) {
+    return absl::InvalidArgumentError("has other buckets than its stages");
+  }
+  ReductionOptions options;
+  options.update_needs_all_buckets = plan.update_needs_all_buckets;
+  if (!(WithNeeds(table, options) == table)) {
+    return absl::InvalidArgumentError("has needs that its text does not say");
+  }
+  return CheckTransfers(EndsAt(plan.placement(), pp), table);
+}
+
+absl::Status CheckRank(const Plan& plan, int pp) {
+  const RankPlan& rank = plan.ranks[pp];
+  const std::string field = absl::StrCat("ranks[", pp, "]");
+  std::vector<int> buckets;
+  for (int stage : StagesAt(plan.placement(), pp)) {
+    buckets.push_back(static_cast<int>(plan.stages[stage].buckets.size()));
+  }
+  if (rank.reduce_inline && plan.stages.size() > 1) {
+    return Bad(absl::StrCat(field, ".reduce_inline"),
+               "is for whole replicas only");
+  }
+  TROUPE_RETURN_IF_ERROR(
+      In(absl::StrCat(field, ".train"),
+         CheckTable(plan, pp, rank.train, plan.micro_batches, buckets)));
+  return In(
+      absl::StrCat(field, ".evaluate"),
+      CheckTable(plan, pp, rank.evaluate, 1, std::vector<int>(buckets.size())));
+}
+
+}  // namespace
+
+absl::Status Plan::Check() const {
+  TROUPE_RETURN_IF_ERROR(CheckBatches(*this));
+  if (static_cast<int>(ranks.size()) != mesh.pp()) {
+    return Bad("ranks", absl::StrCat("has ", ranks.size(), " entries, pp is ",
+                                     mesh.pp()));
+  }
+  TROUPE_RETURN_IF_ERROR(In("stages", CheckPlacement(placement(), mesh.pp())));
+  if (cuts.size() + 1 != stages.size()) {
+    return Bad("cuts", absl::StrCat("has ", cuts.size(), " entries for ",
+                                    stages.size(), " stages"));
+  }
+  for (std::size_t i = 0; i < cuts.size(); ++i) {
+    if (cuts[i] > (i == 0 ? 0 : cuts[i - 1])) continue;
+    return Bad(absl::StrCat("cuts[", i, "]"), "does not ascend");
+  }
+  for (std::size_t i = 0; i < stages.size(); ++i) {
+    TROUPE_RETURN_IF_ERROR(CheckStage(*this, i));
+  }
+  for (int pp = 0; pp < mesh.pp(); ++pp) {
+    TROUPE_RETURN_IF_ERROR(CheckRank(*this, pp));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace troupe::pipeline

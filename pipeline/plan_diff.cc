@@ -1,0 +1,71 @@
+#include "pipeline/plan_diff.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "nlohmann/json.hpp"
+#include "pipeline/plan_json.h"
+
+namespace troupe::pipeline {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// "...what differs..." of a long text; `at`: where it begins to.
+std::string Shown(const std::string& text, std::size_t at) {
+  if (text.size() <= kDiffValueMax) return text;
+  const std::size_t begin = at < kDiffValueMax / 2 ? 0 : at - kDiffValueMax / 4;
+  const std::string part = text.substr(begin, kDiffValueMax);
+  return absl::StrCat(begin > 0 ? "..." : "", part,
+                      begin + part.size() < text.size() ? "..." : "");
+}
+
+void ShowBoth(const std::string& path, const Json& a, const Json& b,
+              std::vector<std::string>& lines) {
+  const std::string left = a.dump(), right = b.dump();
+  const auto differ =
+      std::mismatch(left.begin(), left.end(), right.begin(), right.end());
+  const std::size_t at = differ.first - left.begin();
+  lines.push_back(
+      absl::StrCat(path, ": ", Shown(left, at), ", ", Shown(right, at)));
+}
+
+// The name that both entries of a list have, or their number.
+std::string LabelOf(const Json& a, const Json& b, std::size_t number) {
+  const auto name = [](const Json& entry) {
+    return entry.is_object() && entry.contains("name")
+               ? entry["name"].get<std::string>()
+               : "";
+  };
+  const std::string left = name(a);
+  return left.empty() || left != name(b) ? absl::StrCat(number) : left;
+}
+
+// As deep as a plan's text is: less than kPlanDepthMax.
+void Compare(const std::string& path, const Json& a, const Json& b,
+             std::vector<std::string>& lines) {
+  if (a == b) return;
+  if (a.is_object() && b.is_object()) {
+    for (const auto& [key, value] : a.items()) {
+      Compare(path.empty() ? key : absl::StrCat(path, ".", key), value, b[key],
+              lines);
+    }
+  } else if (a.is_array() && b.is_array() && a.size() == b.size()) {
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      Compare(absl::StrCat(path, "[", LabelOf(a[i], b[i], i), "]"), a[i], b[i],
+              lines);
+    }
+  } else {
+    ShowBoth(path, a, b, lines);
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> Diff(const Plan& a, const Plan& b) {
+  std::vector<std::string> lines;
+  Compare("", Json::parse(PlanToJson(a)), Json::parse(PlanToJson(b)), lines);
+  return lines;
+}
+
+}  // namespace troupe::pipeline

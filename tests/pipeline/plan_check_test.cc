@@ -1,0 +1,66 @@
+// Plan::Check: each kind of plan whose parts do not fit is refused, by field.
+
+#include <functional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "gtest/gtest.h"
+#include "pipeline/plan.h"
+#include "tests/pipeline/plan_fixture.h"
+
+namespace troupe::pipeline {
+namespace {
+
+// What Check says of a plan with one thing changed.
+std::string Broken(const std::function<void(Plan&)>& change) {
+  Plan plan = SmallPlan();
+  EXPECT_EQ(plan.Check(), absl::OkStatus());
+  change(plan);
+  return std::string(plan.Check().message());
+}
+
+TEST(PlanCheckTest, PartsThatDoNotFit) {
+  EXPECT_EQ(Broken([](Plan& plan) { plan.micro_batches = 3; }),
+            "plan: global_batch_size is not dp x micro_batches x "
+            "micro_batch_size");
+  EXPECT_EQ(Broken([](Plan& plan) { plan.ranks.pop_back(); }),
+            "plan: ranks has 1 entries, pp is 2");
+  EXPECT_EQ(Broken([](Plan& plan) { plan.cuts.clear(); }),
+            "plan: cuts has 0 entries for 2 stages");
+  EXPECT_EQ(Broken([](Plan& plan) { plan.stages[1].place.pp = 0; }),
+            "plan: stages: placement: stage 1 is chunk 0 of pp 0 where chunk 1 "
+            "is next");
+  EXPECT_EQ(Broken([](Plan& plan) { plan.stages[1].input = {1}; }),
+            "plan: stages[1].input is not the output of the stage before");
+  EXPECT_EQ(Broken([](Plan& plan) { plan.stages[0].buckets[0][0] = 9; }),
+            "plan: stages[0].buckets[0] has parameter 9 of 2");
+  EXPECT_EQ(Broken([](Plan& plan) { plan.stages[0].buckets[1][0] = 1; }),
+            "plan: stages[0].buckets[1] has parameter 1 a second time");
+  EXPECT_EQ(Broken([](Plan& plan) { plan.stages[1].frozen.clear(); }),
+            "plan: stages[1] has parameter 1 in no bucket");
+  EXPECT_EQ(Broken([](Plan& plan) { plan.stages[0].buckets.emplace_back(); }),
+            "plan: stages[0].buckets[2] is empty");
+  EXPECT_EQ(Broken([](Plan& plan) {
+              plan.stages[1].parameters[1] = plan.stages[1].parameters[0];
+            }),
+            "plan: stages[1].parameters[1] has the name of another one");
+  EXPECT_EQ(Broken([](Plan& plan) { plan.ranks[1].reduce_inline = true; }),
+            "plan: ranks[1].reduce_inline is for whole replicas only");
+  EXPECT_EQ(Broken([](Plan& plan) { plan.ranks[1] = plan.ranks[0]; }),
+            "plan: ranks[1].train: has other buckets than its stages");
+  EXPECT_EQ(Broken([](Plan& plan) {
+              plan.ranks[0].train =
+                  *ParseTable("F0 F1 LR B0 B1 AR0 UP0 AR1 UP1");
+            }),
+            "plan: ranks[0].train: SA0 is missing");
+  EXPECT_EQ(Broken([](Plan& plan) { plan.ranks[0].train.actions.pop_back(); }),
+            "plan: ranks[0].train: schedule: AR1 has no update");
+  EXPECT_EQ(
+      Broken([](Plan& plan) {
+        plan.ranks[0].train.actions[2].needs.push_back({SignalKind::kDone, 1});
+      }),
+      "plan: ranks[0].train: has needs that its text does not say");
+}
+
+}  // namespace
+}  // namespace troupe::pipeline

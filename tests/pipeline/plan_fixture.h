@@ -1,0 +1,43 @@
+// A small plan of two stages, for the tests of what plans are written as.
+
+#ifndef TESTS_PIPELINE_PLAN_FIXTURE_H_
+#define TESTS_PIPELINE_PLAN_FIXTURE_H_
+
+#include <memory>
+
+#include "nn/modules/linear.h"
+#include "nn/modules/relu.h"
+#include "nn/modules/sequential.h"
+#include "pipeline/plan.h"
+
+namespace troupe::pipeline {
+
+inline PlanOptions SmallOptions() {
+  PlanOptions options;
+  options.mesh = Mesh(/*dp=*/2, /*pp=*/2);
+  options.cuts = {2};
+  options.global_batch_size = 8;
+  options.micro_batch_size = 2;
+  options.buckets = {/*first_bucket_bytes=*/1, /*bucket_bytes=*/1};
+  options.inline_bytes = 0;
+  options.kernels = "cpu:0, avx512";
+  return options;
+}
+
+inline Plan SmallPlan(const PlanOptions& options = SmallOptions()) {
+  const nn::ModelFactory factory = [] {
+    auto model = std::make_unique<nn::Sequential>();
+    model->Append<nn::Linear>(3, 4);
+    model->Append<nn::ReLU>();
+    model->Append<nn::Linear>(4, 2);
+    for (nn::Parameter* parameter : model->Parameters()) {
+      parameter->requires_grad = parameter->name != "2.bias";
+    }
+    return model;
+  };
+  return MakePlan(options, factory, {3}, nn::DType::kF32, nn::Device{}).value();
+}
+
+}  // namespace troupe::pipeline
+
+#endif  // TESTS_PIPELINE_PLAN_FIXTURE_H_

@@ -1,0 +1,152 @@
+#include "pipeline/plan_json.h"
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "gtest/gtest.h"
+#include "tests/pipeline/plan_fixture.h"
+
+namespace troupe::pipeline {
+namespace {
+
+// The text without the spaces between its fields.
+std::string Compact(const Plan& plan) {
+  std::string text;
+  bool quoted = false;
+  for (char c : PlanToJson(plan)) {
+    quoted ^= c == '"';
+    if (quoted || (c != ' ' && c != '\n')) text.push_back(c);
+  }
+  return text;
+}
+
+// The error of the small plan's text with `from` replaced by `to`.
+std::string ErrorOf(const std::string& from, const std::string& to) {
+  const std::string good = Compact(SmallPlan());
+  EXPECT_NE(good.find(from), std::string::npos) << from << " in " << good;
+  const auto plan = PlanFromJson(absl::StrReplaceAll(good, {{from, to}}));
+  EXPECT_TRUE(absl::IsInvalidArgument(plan.status())) << plan.status();
+  return std::string(plan.status().message());
+}
+
+TEST(PlanJsonTest, LooksLikeThis) {
+  EXPECT_EQ(
+      Compact(SmallPlan()),
+      R"({"format":"troupe plan 1",)"
+      R"("mesh":[{"name":"dp","size":2},{"name":"pp","size":2}],)"
+      R"("cuts":[2],"global_batch_size":8,"micro_batch_size":2,)"
+      R"("micro_batches":2,"threads_per_rank":1,"inline_bytes":0,)"
+      R"("fuse_updates":true,"update_needs_all_buckets":false,)"
+      R"("dtype":"f32","grad_dtype":"","device":"cpu:0","kernels":"cpu:0, avx512",)"
+      R"("reduction_order":"tree","stages":[)"
+      R"({"pp":0,"chunk":0,"input":[2,3],"input_dtype":"f32",)"
+      R"("output":[2,4],"output_dtype":"f32","flops":56.0,)"
+      R"("parameters":[{"name":"0.weight","elems":12,"dtype":"f32"},)"
+      R"({"name":"0.bias","elems":4,"dtype":"f32"}],"buckets":[[1],[0]],"frozen":[]},)"
+      R"({"pp":1,"chunk":0,"input":[2,4],"input_dtype":"f32",)"
+      R"("output":[2,2],"output_dtype":"f32","flops":32.0,)"
+      R"("parameters":[{"name":"2.weight","elems":8,"dtype":"f32"},)"
+      R"({"name":"2.bias","elems":2,"dtype":"f32"}],"buckets":[[0]],"frozen":[1]}],)"
+      R"("ranks":[{"train":)"
+      R"("F0 SA0 F1 SA1 LR RG0 B0 RG1 B1 AR0 UP0 AR1 UP1",)"
+      R"("evaluate":"F0 SA0 RG0","reduce_inline":false},{"train":)"
+      R"("RA0 F0 RA1 F1 LR B0 SG0 B1 SG1 AR0 UP0",)"
+      R"("evaluate":"RA0 F0 SG0","reduce_inline":false}]})");
+}
+
+TEST(PlanJsonTest, ReadsWhatItWrites) {
+  PlanOptions chunks = SmallOptions();
+  chunks.mesh =
+      Mesh::Create({{"tp", 2}, {"dp", 1}, {"pp", 1}, {"ep", 2}}).value();
+  chunks.virtual_stages = 2;
+  chunks.reductions.update_needs_all_buckets = true;
+  PlanOptions whole = SmallOptions();
+  whole.mesh = Mesh(4);
+  whole.cuts.clear();
+  whole.inline_bytes = std::int64_t{1} << 40;
+  for (const PlanOptions& options : {SmallOptions(), chunks, whole}) {
+    const Plan plan = SmallPlan(options);
+    const absl::StatusOr<Plan> read = PlanFromJson(PlanToJson(plan));
+    ASSERT_TRUE(read.ok()) << read.status();
+    EXPECT_EQ(PlanToJson(*read), PlanToJson(plan));
+    EXPECT_EQ(read->ToString(), plan.ToString());
+    for (std::size_t pp = 0; pp < plan.ranks.size(); ++pp) {
+      EXPECT_EQ(read->ranks[pp].train, plan.ranks[pp].train) << "with needs";
+      EXPECT_EQ(read->ranks[pp].evaluate, plan.ranks[pp].evaluate);
+    }
+    EXPECT_EQ(PlanHash(*read), PlanHash(plan));
+  }
+}
+
+TEST(PlanJsonTest, TheHashIsThatOfTheText) {
+  // FNV-1a of the text, as any other program would compute it. A change of
+  // this number is a change of the format.
+  EXPECT_EQ(absl::StrCat(absl::Hex(PlanHash(SmallPlan()))), "49ef785a3b92a0a9");
+  PlanOptions options = SmallOptions();
+  options.kernels = "cpu:0, avx2";
+  EXPECT_NE(PlanHash(SmallPlan(options)), PlanHash(SmallPlan()));
+}
+
+TEST(PlanJsonTest, ErrorsNameTheField) {
+  EXPECT_EQ(ErrorOf(R"("cuts":[2])", R"("cuts":[2,"x"])"),
+            "plan: cuts[1] is no integer from 1 to 2147483647");
+  EXPECT_EQ(ErrorOf(R"("micro_batches":2,)", ""),
+            "plan: micro_batches is missing");
+  EXPECT_EQ(ErrorOf(R"("cuts":[2])", R"("cuts":[2],"colour":1)"),
+            "plan: the text has the unknown field \"colour\"");
+  EXPECT_EQ(ErrorOf(R"("elems":8)", R"("elems":-8)"),
+            "plan: stages[1].parameters[0].elems is no integer from 0 to "
+            "9223372036854775807");
+  EXPECT_EQ(ErrorOf(R"("elems":8)", R"("elems":18446744073709551615)"),
+            "plan: stages[1].parameters[0].elems is no integer from 0 to "
+            "9223372036854775807");
+  EXPECT_EQ(ErrorOf(R"("elems":8)", R"("elems":8.5)"),
+            "plan: stages[1].parameters[0].elems is no integer from 0 to "
+            "9223372036854775807");
+  EXPECT_EQ(ErrorOf("[[1],[0]]", "[[1],0]"),
+            "plan: stages[0].buckets[1] is no list");
+  EXPECT_EQ(ErrorOf("[[1],[0]]", "[[1],[true]]"),
+            "plan: stages[0].buckets[1][0] is no integer from 0 to 2147483647");
+  EXPECT_EQ(ErrorOf("[[1],[0]]", "[[1],[1]]"),
+            "plan: stages[0].buckets[1] has parameter 1 a second time");
+  EXPECT_EQ(ErrorOf(R"("F0 SA0 RG0")", R"("F0 SA0 RX0")"),
+            "plan: ranks[0].evaluate: \"RX0\" is no action; write F0, B0, "
+            "AR0, ...");
+  EXPECT_EQ(ErrorOf(R"("F0 SA0 RG0")", R"("F0 SA0")"),
+            "plan: ranks[0].evaluate: RG0 is missing");
+  EXPECT_EQ(ErrorOf(R"("F0 SA0 RG0")", "7"),
+            "plan: ranks[0].evaluate is no text");
+  EXPECT_EQ(ErrorOf(R"("fuse_updates":true)", R"("fuse_updates":1)"),
+            "plan: fuse_updates is neither true nor false");
+  EXPECT_EQ(ErrorOf(R"("input":[2,3])", R"("input":[1,1,1,1,1,1,1])"),
+            "plan: stages[0].input has more than 6 entries");
+  EXPECT_EQ(ErrorOf(R"("input":[2,3])", R"("input":[4611686018427387904,8])"),
+            "plan: stages[0].input is larger than shapes are");
+  EXPECT_EQ(ErrorOf("troupe plan 1", "troupe plan 2"),
+            "plan: format is not \"troupe plan 1\"");
+  EXPECT_EQ(ErrorOf(R"("flops":56.0)", R"("flops":null)"),
+            "plan: stages[0].flops is no number");
+  EXPECT_EQ(ErrorOf(R"("name":"dp","size":2)", R"("name":"dp","size":0)"),
+            "plan: mesh[0].size is no integer from 1 to 1048576");
+  EXPECT_EQ(ErrorOf(R"("name":"dp")", R"("name":"pp")"),
+            "mesh: axis pp is there twice");
+}
+
+TEST(PlanJsonTest, TextsThatAreNoPlans) {
+  const auto error = [](const std::string& text) {
+    return std::string(PlanFromJson(text).status().message());
+  };
+  EXPECT_EQ(error(""), "plan: the text is not valid JSON");
+  EXPECT_EQ(error("{"), "plan: the text is not valid JSON");
+  EXPECT_EQ(error("[]"), "plan: the text is no object");
+  EXPECT_EQ(error("{}"), "plan: format is missing");
+  EXPECT_EQ(error(std::string(1 << 20, '[')),
+            "plan: the text has more than 8 brackets within each other");
+  EXPECT_EQ(error(std::string(kPlanBytesMax + 1, ' ')),
+            "plan: the text has more than 16777216 bytes");
+}
+
+}  // namespace
+}  // namespace troupe::pipeline
