@@ -42,12 +42,20 @@ TEST(OutOfMemoryTest, EveryBlockThatIsMissingEndsTheJobWithThatError) {
     auto memory = std::make_shared<nn::LimitedMemory>();
     memory->blocks_max = k;
     const absl::Status status = RunJob(LeNetIn(memory, "short")).status();
+    // A block that comes back from the writer of the checkpoint in time saves
+    // another: then nothing was missing.
+    if (memory->refusals() == 0) {
+      EXPECT_TRUE(status.ok()) << k << ": " << status;
+      continue;
+    }
     EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted)
         << k << " of " << blocks << " blocks: " << status;
-    EXPECT_THAT(std::string(status.message()),
+    const std::string message(status.message());
+    EXPECT_THAT(message,
                 ContainsRegex("rank 0, compute: .*cpu:0 has no memory for"));
-    seen.insert(std::string(status.message().substr(0, 60)));
+    seen.insert(message.substr(0, message.find(": cpu:0")));
   }
+  EXPECT_GT(seen.size(), 10u);
   // All kinds of memory were asked for: these are some of them.
   const std::string all = testing::PrintToString(seen);
   EXPECT_THAT(all, HasSubstr("parameters: f32"));
