@@ -55,11 +55,12 @@ ReporterActor::behavior_type ReporterBehavior(
             ReporterState& state = self->state;
             if (state.status.ok()) {
               state.status = Deliver(state.process->observer, last.reports);
-              if (!state.status.ok() && last.result.ok()) {
-                last.result = absl::Status(
-                    state.status.code(),
-                    absl::StrCat("observer: ", state.status.message()));
-              }
+            }
+            // Also where it failed before, and the job ended before it heard.
+            if (!state.status.ok() && last.result.ok()) {
+              last.result = absl::Status(
+                  state.status.code(),
+                  absl::StrCat("observer: ", state.status.message()));
             }
             state.process->outcome.Set(std::move(last.result));
             self->quit();

@@ -6,7 +6,6 @@
 #include <functional>
 #include <map>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -173,14 +172,12 @@ TEST(MutationTest, AReductionThatUpdatesBeforeTheLastReaderOfTheWeight) {
   EXPECT_TRUE(found.by_comparison);
 }
 
-// An inline reduction of the loss ends where it stands in the table, so the bug
-// has two parts: it stands too late, and nobody waits for it.
+// An inline reduction of the loss is done as soon as the last forward is, so the
+// bug has two parts: it comes too late, and nobody waits for it.
 TEST(MutationTest, AReductionThatUpdatesBeforeTheDivisorIsThere) {
   const Mutation mutation = [](int, StepTable& table) {
-    const auto loss = table.actions.begin() +
-                      table.Find(ActionKind::kReduceLoss, /*index=*/0);
-    std::rotate(loss, loss + 1, table.actions.end());
-    table = pipeline::WithNeeds(std::move(table), {});
+    const int loss = table.Find(ActionKind::kReduceLoss, /*index=*/0);
+    table.actions[loss].needs.push_back({SignalKind::kBucketReduced, 0});
     DropNeed(table, ActionKind::kReduceUpdateBucket, SignalKind::kLossReduced);
   };
   const Found found = Hunt(mutation, /*fused=*/true);
