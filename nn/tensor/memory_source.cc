@@ -9,13 +9,16 @@ namespace {
 
 constexpr std::size_t kLine = 64;
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
+// What a process of x86-64 can address. Sanitizers end at more, where malloc
+// only refuses.
+constexpr std::size_t kBytesMax = std::size_t{1} << 47;
 
 class Host final : public MemorySource {
  public:
   void* Allocate(std::size_t bytes) override {
+    if (bytes > kBytesMax) return nullptr;
     const std::size_t alignment = bytes >= kHugePage ? kHugePage : kLine;
     const std::size_t rounded = (bytes + alignment - 1) / alignment * alignment;
-    if (rounded < bytes) return nullptr;  // beyond the address space
     void* const block = std::aligned_alloc(alignment, rounded);
     if (block != nullptr && bytes >= kHugePage) {
       madvise(block, bytes, MADV_HUGEPAGE);
