@@ -172,8 +172,8 @@ TEST(MutationTest, AReductionThatUpdatesBeforeTheLastReaderOfTheWeight) {
   EXPECT_TRUE(found.by_comparison);
 }
 
-// An inline reduction of the loss is done as soon as the last forward is, so the
-// bug has two parts: it comes too late, and nobody waits for it.
+// An inline reduction of the loss is done as soon as the last forward is, so
+// the bug has two parts: it comes too late, and nobody waits for it.
 TEST(MutationTest, AReductionThatUpdatesBeforeTheDivisorIsThere) {
   const Mutation mutation = [](int, StepTable& table) {
     const int loss = table.Find(ActionKind::kReduceLoss, /*index=*/0);
