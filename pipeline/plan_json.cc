@@ -42,6 +42,7 @@ Json StageJson(const StagePlan& stage) {
       {"output", ShapeJson(stage.output)},
       {"output_dtype", NameOf(stage.output_dtype)},
       {"flops", stage.flops},
+      {"layer_axes", stage.layer_axes},
       {"parameters", std::move(parameters)},
       {"buckets", stage.buckets},
       {"frozen", stage.frozen},

@@ -201,6 +201,17 @@ absl::Status ReadStage(const Json& json, const std::string& path,
   object.Shape("output", stage.output);
   ReadName(object, "output_dtype", nn::ParseDType, stage.output_dtype);
   object.Number("flops", stage.flops);
+  object.List("layer_axes", kMeshAxesMax,
+              [&](const Json& entry, const std::string& at) {
+                if (!entry.is_string()) return Wrong(at, "is no text");
+                const std::string axis = entry.get<std::string>();
+                if (axis.size() > kAxisNameMax) {
+                  return Wrong(at, absl::StrCat("has more than ", kAxisNameMax,
+                                                " letters"));
+                }
+                stage.layer_axes.push_back(axis);
+                return absl::OkStatus();
+              });
   object.List("parameters", kPlanBytesMax,
               [&](const Json& entry, const std::string& at) {
                 Object parameter(entry, at);

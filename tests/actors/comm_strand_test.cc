@@ -34,7 +34,8 @@ ComputeActor::behavior_type FakeCompute(ComputeActor::pointer, Log* log) {
   };
 }
 
-SupervisorActor::behavior_type NoSupervisor(SupervisorActor::pointer) {
+// CAF takes the address of the arguments, so there is one (docs/caf.md).
+SupervisorActor::behavior_type NoSupervisor(SupervisorActor::pointer, Log*) {
   return {[](begin_atom) {},           [](const Progress&) {},
           [](const Alive&) {},         [](const Evaluated&) {},
           [](const SnapshotTaken&) {}, [](const CheckpointOpened&) {},
@@ -50,7 +51,7 @@ TEST(CommStrandTest, OldLaunchesAreDropped) {
   spec.plan.inline_bytes = 0;
   const ProcessContextPtr process = *SetUpJob(spec, /*observer=*/nullptr);
   CommActor comm = system.get().spawn(CommBehavior, process->ranks[0],
-                                      system.get().spawn(NoSupervisor),
+                                      system.get().spawn(NoSupervisor, &log),
                                       system.get().spawn(FakeCompute, &log));
   for (std::int32_t generation : {0, 1, 2}) {
     Launch launch;

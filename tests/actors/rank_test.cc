@@ -67,7 +67,8 @@ ComputeActor::behavior_type FakeCompute(ComputeActor::pointer, Seen* seen) {
   };
 }
 
-CommActor::behavior_type FakeComm(CommActor::pointer) {
+// CAF takes the address of the arguments, so there is one (docs/caf.md).
+CommActor::behavior_type FakeComm(CommActor::pointer, Seen*) {
   return {[](const Launch&) {}, [](drive_atom) {}};
 }
 
@@ -123,7 +124,7 @@ class RankTest : public testing::Test {
     RankStrands strands;
     strands.loader = system.spawn(FakeLoader, &seen_);
     strands.compute = compute_ = system.spawn(FakeCompute, &seen_);
-    strands.comm = system.spawn(FakeComm);
+    strands.comm = system.spawn(FakeComm, &seen_);
     strands.checkpointer = system.spawn(FakeCheckpointer, &seen_);
     rank_ = system.spawn(RankBehavior, process_->ranks[0],
                          system.spawn(FakeSupervisor, &seen_), strands);

@@ -38,15 +38,16 @@ TEST(ChromeTraceTest, ShowsReductionsDuringBackward) {
   // Backward's end, by (rank, step); and what was launched before it.
   std::map<std::pair<int, int>, double> end;
   for (const Json& event : events) {
-    if (event["name"] == "B0" && event["ph"] == "E") {
+    if (event.value("name", "") == "B0" && event.value("ph", "") == "E") {
       end[{event["pid"], event["args"]["step"]}] = event["ts"];
     }
   }
   EXPECT_EQ(end.size(), 4u);  // two ranks, two steps
   int launched_during_backward = 0, flows = 0;
   for (const Json& event : events) {
-    flows += event["ph"] == "s";
-    if (event["cat"] != "collective" || event["ph"] != "b") continue;
+    const std::string phase = event.value("ph", "");
+    flows += phase == "s";
+    if (event.value("cat", "") != "collective" || phase != "b") continue;
     if (!event["args"].contains("bucket")) continue;
     const double ends = end[{event["pid"], event["args"]["step"]}];
     launched_during_backward += event["ts"].get<double>() < ends;
