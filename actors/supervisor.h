@@ -50,7 +50,7 @@ namespace troupe::actors {
 // Whom the supervisor talks to.
 struct Crew {
   std::vector<RankActor> ranks;  // by rank
-  // Of each process; the first one makes folders and gives them their names.
+  // One for each process; the first makes folders and gives them their names.
   std::vector<CheckpointerActor> checkpointers;
   ReporterActor reporter;
 };

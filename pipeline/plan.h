@@ -60,7 +60,7 @@ struct PlanOptions {
   // optimizer is not elementwise.
   bool fuse_updates = true;
   int threads_per_rank = 1;
-  // Of the gradients; unset: that of the parameters.
+  // Dtype of the gradients; unset: that of the parameters.
   std::optional<nn::DType> grad_dtype;
   ReductionOptions reductions;
   // Chunks that each rank holds, looped over pp (Narayanan et al. 2021,

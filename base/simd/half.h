@@ -42,7 +42,7 @@ TROUPE_INLINE Vec RoundToBF16(Vec v) {
   const WordBits quiet = (bits | 0x400000u) & 0xffff0000u;
   return BitCast<Vec>(v == v ? rounded : quiet);
 }
-// Of a vector that RoundToBF16() has rounded.
+// Stores a vector that RoundToBF16() has rounded.
 TROUPE_INLINE void StoreRoundedBF16(void* to, Vec v) {
   const WordBits high = BitCast<WordBits>(v) >> 16;
   StoreBytes(to, __builtin_convertvector(high, HalfBits));

@@ -79,8 +79,8 @@ class ParameterArena {
     int first_index = 0;
     // Write the memory where the host may not touch it; outlive the arena.
     Kernels* kernels = nullptr;
-    // Of the gradients; unset: that of the parameters. f32 gradients of 16-bit
-    // parameters lose nothing over micro-batches and ranks.
+    // Dtype of the gradients; unset: that of the parameters. f32 gradients of
+    // 16-bit parameters lose nothing over micro-batches and ranks.
     std::optional<DType> grad_dtype = std::nullopt;
   };
 

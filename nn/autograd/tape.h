@@ -228,7 +228,7 @@ class BackwardPass {
   int next_;
   Phase phase_;
   absl::Status seeded_;
-  // Of the segment that this pass is in.
+  // The pass of the segment that this pass is in, and its sink.
   std::unique_ptr<GradientSink> inner_sink_;
   std::unique_ptr<BackwardPass> inner_;
 };

@@ -102,7 +102,7 @@ class Op<absl::Status(Args...)> {
 
   // The op's own name, as errors have it: "LinearForward".
   const char* name() const { return name_; }
-  // Of its kernel set, which sets it.
+  // The device of its kernel set, which sets it.
   Device device() const { return device_; }
   void set_device(Device device) { device_ = device; }
 

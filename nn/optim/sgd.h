@@ -65,7 +65,8 @@ class Sgd : public Optimizer {
   absl::StatusOr<bool> AcceptsStep(Kernels& kernels,
                                    const ParameterArena& arena) override;
 
-  // Of parameters in no group, in the step after `step` committed ones.
+  // The rate for parameters in no group, in the step after `step` committed
+  // ones.
   double LearningRate(std::int64_t step) const {
     return options_.lr * options_.schedule.Factor(step);
   }
