@@ -189,12 +189,12 @@ void Chunk::TellIfDone(int k) {
     bucket_status_.Update(parameters_->ZeroUnwritten(k));
     if (!bucket_status_.ok()) return;  // NextPiece() returns it
     bucket.ready = true;
-    setup_.trace->BucketReady(k);
-    listener_->BucketReady(k);
+    setup_.trace->BucketReady(setup_.chunk, k);
+    listener_->BucketReady(setup_.chunk, k);
   }
   if (bucket.readers_left == 0 && !bucket.released) {
     bucket.released = true;
-    listener_->BucketReleased(k);
+    listener_->BucketReleased(setup_.chunk, k);
   }
 }
 
@@ -205,7 +205,7 @@ absl::Status Chunk::GradientNeeded(nn::Parameter& parameter) {
 void Chunk::GradientComplete(nn::Parameter& parameter) {
   if (!counting_) return;
   const int bucket = parameters_->BucketOf(parameter);
-  setup_.trace->GradientComplete(parameter.name, bucket);
+  setup_.trace->GradientComplete(parameter.name, setup_.chunk, bucket);
   --buckets_[bucket].grads_left;
   TellIfDone(bucket);
 }

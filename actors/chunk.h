@@ -50,20 +50,21 @@ class Chunk : private nn::GradientSink {
   using Mode = nn::BackwardPass::Mode;
 
   // Told, in the backward of a step's last micro-batch, what has become of each
-  // bucket; each of the two at most once a step.
+  // bucket of chunk `chunk`; each of the two at most once a step.
   class Listener {
    public:
     virtual ~Listener() = default;
     // This step adds nothing more to the bucket's gradients.
-    virtual void BucketReady(int bucket) = 0;
+    virtual void BucketReady(int chunk, int bucket) = 0;
     // Nothing in this step reads the bucket's parameters any more.
-    virtual void BucketReleased(int bucket) = 0;
+    virtual void BucketReleased(int chunk, int bucket) = 0;
   };
 
   struct Setup {
     const JobSpec* spec = nullptr;  // model, loss, optimizer, dtype, seed
     const pipeline::Plan* plan = nullptr;
     int stage = 0;
+    int chunk = 0;  // its number on the rank
     std::shared_ptr<nn::Kernels> kernels;
     StepTrace* trace = nullptr;
     // Peers of its layers; those of axes that are not here have none.
@@ -77,6 +78,7 @@ class Chunk : private nn::GradientSink {
                                                        Listener* listener);
   ~Chunk() override;
 
+  int stage() const { return setup_.stage; }
   bool is_first() const { return first_; }
   bool is_last() const { return last_; }
 

@@ -107,7 +107,9 @@ absl::Status ComputeState::RunFront() {
         runner_->RunStep(front.kind, step, std::move(batches)));
     if (hooks != nullptr && hooks->after_step &&
         front.kind == StepKind::kTrain) {
-      hooks->after_step(context_->rank, step, runner_->arena());
+      for (int chunk = 0; chunk < runner_->chunk_count(); ++chunk) {
+        hooks->after_step(context_->rank, step, runner_->arena(chunk));
+      }
     }
     done.losses.push_back(runner_->loss());
     ++step;
@@ -127,17 +129,17 @@ void ComputeState::Launch(int action, pipeline::GroupId group,
   self_->send(peers_->comm, std::move(launch));
 }
 
-void ComputeState::Send(bool forward, int micro_batch,
+void ComputeState::Send(int stage, bool forward, int micro_batch,
                         const nn::Tensor& tensor) {
   Transfer transfer;
   transfer.generation = context_->generation;
+  transfer.stage = stage;
   transfer.step = runner_->step();
   transfer.kind = runner_->kind();
   transfer.forward = forward;
   transfer.micro_batch = micro_batch;
   transfer.tensor = tensor;
-  const int stage = context_->coords.pp;
-  peers_->stages->Send(forward ? stage + 1 : stage - 1, std::move(transfer));
+  peers_->stages->Send(stage, std::move(transfer));
 }
 
 ComputeActor::behavior_type ComputeBehavior(ComputeState::Self self,

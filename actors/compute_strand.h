@@ -58,7 +58,8 @@ class ComputeState : public StepRunner::Host {
   // StepRunner::Host:
   void Launch(int action, pipeline::GroupId group,
               const comm::Collective& collective) override;
-  void Send(bool forward, int micro_batch, const nn::Tensor& tensor) override;
+  void Send(int stage, bool forward, int micro_batch,
+            const nn::Tensor& tensor) override;
 
   Self self_ = nullptr;
   RankContextPtr context_;

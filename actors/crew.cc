@@ -16,15 +16,16 @@
 namespace troupe::actors {
 namespace {
 
-// The way from a rank to the other stages of its replica; null where there is
-// one stage.
+// The way from a rank to the stages of its replica, those of its own chunks
+// among them; null where there is one stage.
 std::shared_ptr<StageLink> LinkStages(
-    const pipeline::Mesh& mesh, int rank,
+    const pipeline::Plan& plan, int rank,
     const std::vector<ComputeActor>& computes) {
-  if (mesh.pp() == 1) return nullptr;
+  if (plan.stages.size() == 1) return nullptr;
+  const std::vector<int> ranks = plan.mesh.Group(rank, pipeline::kPpAxis);
   std::vector<ComputeActor> stages;
-  for (int other : mesh.Group(rank, pipeline::kPpAxis)) {
-    stages.push_back(computes[other]);
+  for (const pipeline::StagePlan& stage : plan.stages) {
+    stages.push_back(computes[ranks[stage.place.pp]]);
   }
   return std::make_shared<LocalStageLink>(std::move(stages));
 }
@@ -63,7 +64,7 @@ SupervisorActor SpawnCrew(caf::actor_system& system,
     peers->rank = crew->ranks[i];
     peers->comm = comms[i];
     peers->stages =
-        LinkStages(process->plan->mesh, process->ranks[i]->rank, computes);
+        LinkStages(*process->plan, process->ranks[i]->rank, computes);
     caf::anon_send(computes[i], ComputePeersPtr(std::move(peers)));
   }
   // The crew is complete before the supervisor reads it.

@@ -34,12 +34,13 @@ absl::Status CheckSpec(const JobSpec& spec) {
   return CheckNumbers(spec);
 }
 
-// Collectives of one rank in flight: every bucket of a step, and the loss.
+// Collectives of one rank in flight: every bucket of its chunks, and the loss.
 int InFlightMax(const pipeline::Plan& plan) {
-  std::size_t buckets = 0;
+  std::vector<std::size_t> at(plan.mesh.pp());
   for (const pipeline::StagePlan& stage : plan.stages) {
-    buckets = std::max(buckets, stage.buckets.size());
+    at[stage.place.pp] += stage.buckets.size();
   }
+  const std::size_t buckets = *std::max_element(at.begin(), at.end());
   int in_flight = comm::LocalGroupOptions().in_flight_max;
   while (in_flight < static_cast<int>(buckets) + 1) in_flight *= 2;
   return in_flight;

@@ -32,7 +32,8 @@ class StageLink {
 // For replicas whose stages all live in this process.
 class LocalStageLink : public StageLink {
  public:
-  // The compute strands of a replica's stages, in order.
+  // The compute strands of a replica's stages, in order; a strand that has
+  // several is there for each.
   explicit LocalStageLink(std::vector<ComputeActor> stages)
       : stages_(std::move(stages)) {}
 

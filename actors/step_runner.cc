@@ -1,5 +1,6 @@
 #include "actors/step_runner.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -27,10 +28,21 @@ Chunk::Mode ModeOf(ActionKind backward) {
 // The rank's table for training, in the order that its layers need.
 pipeline::StepTable TrainTableOf(const StepRunner::Setup& setup) {
   pipeline::StepTable table = setup.train_table;
-  if (!setup.plan->StageOf(setup.rank).layer_axes.empty()) {
+  for (int stage : setup.plan->StagesOf(setup.rank)) {
+    if (setup.plan->stages[stage].layer_axes.empty()) continue;
     pipeline::KeepComputeOrder(table);
+    break;
   }
   return table;
+}
+
+// Numbers of buckets of the rank's chunks.
+std::vector<int> BucketsOf(const pipeline::Plan& plan, int rank) {
+  std::vector<int> buckets;
+  for (int stage : plan.StagesOf(rank)) {
+    buckets.push_back(static_cast<int>(plan.stages[stage].buckets.size()));
+  }
+  return buckets;
 }
 
 }  // namespace
@@ -46,14 +58,16 @@ StepRunner::StepRunner(const Setup& setup, Host* host, StrandWait* wait)
     : setup_(setup),
       host_(host),
       wait_(wait),
-      trace_(setup.spec->trace, setup.rank),
+      trace_(setup.spec->trace, setup.rank,
+             static_cast<int>(setup.plan->StagesOf(setup.rank).size())),
       reducer_({setup.world, setup.dp,
                 setup.plan->RankPlanOf(setup.rank).reduce_inline},
                host, wait),
-      train_(TrainTableOf(setup),
-             static_cast<int>(setup.plan->StageOf(setup.rank).buckets.size())),
-      evaluate_(setup.plan->RankPlanOf(setup.rank).evaluate),
-      cursor_(&train_) {}
+      train_(TrainTableOf(setup), BucketsOf(*setup.plan, setup.rank)),
+      evaluate_(setup.plan->RankPlanOf(setup.rank).evaluate,
+                BucketsOf(*setup.plan, setup.rank)),
+      table_(&train_),
+      cursor_(&train_.cursor) {}
 
 absl::Status StepRunner::Init() {
   const JobSpec& spec = *setup_.spec;
@@ -72,15 +86,24 @@ absl::Status StepRunner::Init() {
         std::make_unique<LayerCollectives>(group.comm.get(), wait_));
     axes_.push_back({group.axis, layer_collectives_.back().get()});
   }
-  Chunk::Setup chunk;
-  chunk.spec = &spec;
-  chunk.plan = setup_.plan;
-  chunk.stage = setup_.plan->mesh.CoordsOf(setup_.rank).pp;
-  chunk.kernels = kernels_;
-  chunk.trace = &trace_;
-  chunk.axes = axes_;
-  chunk.start_threads = setup_.start_threads;
-  TROUPE_ASSIGN_OR_RETURN(chunk_, Chunk::Create(chunk, this));
+  return MakeChunks();
+}
+
+absl::Status StepRunner::MakeChunks() {
+  for (int stage : setup_.plan->StagesOf(setup_.rank)) {
+    Chunk::Setup chunk;
+    chunk.spec = setup_.spec;
+    chunk.plan = setup_.plan;
+    chunk.stage = stage;
+    chunk.chunk = chunk_count();
+    chunk.kernels = kernels_;
+    chunk.trace = &trace_;
+    chunk.axes = axes_;
+    chunk.start_threads = setup_.start_threads;
+    TROUPE_ASSIGN_OR_RETURN(std::unique_ptr<Chunk> made,
+                            Chunk::Create(chunk, this));
+    chunks_.push_back(std::move(made));
+  }
   return absl::OkStatus();
 }
 
@@ -88,14 +111,18 @@ absl::Status StepRunner::Begin(StepKind kind, std::int64_t step,
                                StepBatches batches) {
   kind_ = kind;
   step_ = step;
-  cursor_ = kind == StepKind::kTrain ? &train_ : &evaluate_;
+  table_ = kind == StepKind::kTrain ? &train_ : &evaluate_;
+  cursor_ = &table_->cursor;
   TROUPE_CHECK(
       static_cast<int>(batches.size()) == cursor_->table().micro_batches(),
       "a step has one batch per micro-batch");
   cursor_->Begin();
   trace_.BeginStep(kind, step);
   loss_->BeginStep(kind, step);
-  chunk_->BeginStep(kind, step, std::move(batches));
+  for (std::size_t c = 0; c + 1 < chunks_.size(); ++c) {
+    chunks_[c]->BeginStep(kind, step, batches);
+  }
+  chunks_.back()->BeginStep(kind, step, std::move(batches));
   std::vector<Transfer> early;
   early.swap(early_);
   for (const Transfer& transfer : early) {
@@ -135,11 +162,12 @@ absl::Status StepRunner::Run(int id) {
       TROUPE_RETURN_IF_ERROR(RunBackward(action));
       break;
     case ActionKind::kSendActivation:
-      host_->Send(/*forward=*/true, action.index, chunk_->output(action.index));
+      host_->Send(ChunkOf(action).stage() + 1, /*forward=*/true, action.index,
+                  ChunkOf(action).output(action.index));
       break;
     case ActionKind::kSendGradient:
-      host_->Send(/*forward=*/false, action.index,
-                  chunk_->TakeInputGradient(action.index));
+      host_->Send(ChunkOf(action).stage() - 1, /*forward=*/false, action.index,
+                  ChunkOf(action).TakeInputGradient(action.index));
       break;
     case ActionKind::kReduceLoss:
     case ActionKind::kReduceBucket:
@@ -158,39 +186,41 @@ absl::Status StepRunner::Run(int id) {
 
 absl::Status StepRunner::RunForward(const pipeline::Action& action) {
   const TraceScope scope(trace_, action);
-  TROUPE_RETURN_IF_ERROR(chunk_->Forward(action.index));
-  if (!chunk_->is_last()) return absl::OkStatus();
-  return loss_->Add(action.index, chunk_->output(action.index));
+  Chunk& chunk = ChunkOf(action);
+  TROUPE_RETURN_IF_ERROR(chunk.Forward(action.index));
+  if (!chunk.is_last()) return absl::OkStatus();
+  return loss_->Add(action.index, chunk.output(action.index));
 }
 
 absl::Status StepRunner::RunBackward(const pipeline::Action& action) {
   const TraceScope scope(trace_, action);
-  chunk_->BeginBackward(action.index, ModeOf(action.kind));
+  Chunk& chunk = ChunkOf(action);
+  chunk.BeginBackward(action.index, ModeOf(action.kind));
   while (true) {
     // Buckets are launched and updated while the rest still runs.
     for (bool ran = true; ran;) {
       TROUPE_ASSIGN_OR_RETURN(ran, RunNext(/*busy=*/true));
     }
-    TROUPE_ASSIGN_OR_RETURN(const bool more, chunk_->NextPiece());
+    TROUPE_ASSIGN_OR_RETURN(const bool more, chunk.NextPiece());
     if (!more) return absl::OkStatus();
     wait_->TakeNews(/*expected=*/reducer_.in_flight() > 0);
   }
 }
 
-void StepRunner::BucketReady(int bucket) {
-  cursor_->Give({SignalKind::kBucketReady, bucket});
+void StepRunner::BucketReady(int chunk, int bucket) {
+  cursor_->Give({SignalKind::kBucketReady, bucket, chunk});
 }
 
-void StepRunner::BucketReleased(int bucket) {
-  cursor_->Give({SignalKind::kBucketReleased, bucket});
+void StepRunner::BucketReleased(int chunk, int bucket) {
+  cursor_->Give({SignalKind::kBucketReleased, bucket, chunk});
 }
 
 comm::Collective StepRunner::CollectiveOf(const pipeline::Action& action) {
   switch (action.kind) {
     case ActionKind::kReduceBucket:
-      return chunk_->Reduce(action.index);
+      return ChunkOf(action).Reduce(action.index);
     case ActionKind::kReduceUpdateBucket:
-      return chunk_->ReduceUpdate(action.index, loss_->scalars());
+      return ChunkOf(action).ReduceUpdate(action.index, loss_->scalars());
     default:
       return loss_->Sum();
   }
@@ -215,18 +245,18 @@ void StepRunner::Reduced(int id) {
   const pipeline::Action& action = ActionOf(id);
   cursor_->Finish(id);
   if (action.kind == ActionKind::kReduceUpdateBucket) {
-    chunk_->ReleaseGrads(action.index);
+    ChunkOf(action).ReleaseGrads(action.index);
   }
-  cursor_->Give(
-      action.kind == ActionKind::kReduceLoss
-          ? pipeline::Signal{SignalKind::kLossReduced, 0}
-          : pipeline::Signal{SignalKind::kBucketReduced, action.index});
+  cursor_->Give(action.kind == ActionKind::kReduceLoss
+                    ? pipeline::Signal{SignalKind::kLossReduced, 0}
+                    : pipeline::Signal{SignalKind::kBucketReduced, action.index,
+                                       action.chunk});
   trace_.End(action);
 }
 
 absl::Status StepRunner::Update(const pipeline::Action& action) {
   const TraceScope scope(trace_, action);
-  return chunk_->Update(action.index, loss_->scalars());
+  return ChunkOf(action).Update(action.index, loss_->scalars());
 }
 
 absl::Status StepRunner::Deliver(const Transfer& transfer) {
@@ -234,21 +264,27 @@ absl::Status StepRunner::Deliver(const Transfer& transfer) {
     early_.push_back(transfer);
     return absl::OkStatus();
   }
+  const auto chunk =
+      std::find_if(chunks_.begin(), chunks_.end(),
+                   [&](const auto& c) { return c->stage() == transfer.stage; });
   const int m = transfer.micro_batch;
   const int receive =
-      cursor_->table().Find(transfer.forward ? ActionKind::kRecvActivation
-                                             : ActionKind::kRecvGradient,
-                            m);
+      chunk == chunks_.end()
+          ? -1
+          : table_->index.Find(transfer.forward ? ActionKind::kRecvActivation
+                                                : ActionKind::kRecvGradient,
+                               m, static_cast<int>(chunk - chunks_.begin()));
   const bool again =
       receive >= 0 && cursor_->Given({SignalKind::kDone, receive});
   if (receive < 0 || again) {
     return absl::InvalidArgumentError(absl::StrCat(
         "rank ", setup_.rank, ", step ", step_ + 1, ": got ",
         transfer.forward ? "an activation" : "a gradient", " of micro-batch ",
-        m, again ? " a second time" : ", which its table does not receive"));
+        m, " for stage ", transfer.stage,
+        again ? " a second time" : ", which its table does not receive"));
   }
-  transfer.forward ? chunk_->ReceiveActivation(m, transfer.tensor)
-                   : chunk_->ReceiveGradient(m, transfer.tensor);
+  transfer.forward ? (*chunk)->ReceiveActivation(m, transfer.tensor)
+                   : (*chunk)->ReceiveGradient(m, transfer.tensor);
   cursor_->Finish(receive);
   return absl::OkStatus();
 }
@@ -257,8 +293,17 @@ absl::StatusOr<SnapshotPtr> StepRunner::MakeSnapshot(std::int64_t step) {
   auto snapshot = std::make_shared<Snapshot>();
   snapshot->step = step;
   snapshot->rank = setup_.rank;
-  TROUPE_RETURN_IF_ERROR(chunk_->CopyInto(snapshot->tensors));
+  for (const auto& chunk : chunks_) {
+    TROUPE_RETURN_IF_ERROR(chunk->CopyInto(snapshot->tensors));
+  }
   return snapshot;
+}
+
+absl::Status StepRunner::Restore(const Checkpoint& checkpoint) {
+  for (const auto& chunk : chunks_) {
+    TROUPE_RETURN_IF_ERROR(chunk->Restore(checkpoint));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace troupe::actors

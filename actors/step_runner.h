@@ -51,6 +51,7 @@
 #include "nn/kernels/kernels.h"
 #include "pipeline/plan.h"
 #include "pipeline/table_cursor.h"
+#include "pipeline/table_index.h"
 
 namespace troupe::actors {
 
@@ -60,8 +61,9 @@ class StepRunner : private Chunk::Listener {
   // Launch(), later.
   class Host : public Reducer::Launcher {
    public:
-    // To the next stage (forward) or the previous one.
-    virtual void Send(bool forward, int micro_batch,
+    // To stage `stage` of this replica, which may be on this rank too. Forward:
+    // an activation, from the stage before; else a gradient.
+    virtual void Send(int stage, bool forward, int micro_batch,
                       const nn::Tensor& tensor) = 0;
   };
 
@@ -96,7 +98,7 @@ class StepRunner : private Chunk::Listener {
   // over this one.
   LossBits loss() const {
     LossBits loss = loss_->bits();
-    loss.skipped = chunk_->skipped() ? 1 : 0;
+    for (const auto& chunk : chunks_) loss.skipped |= chunk->skipped() ? 1 : 0;
     return loss;
   }
   std::int64_t step() const { return step_; }
@@ -108,11 +110,12 @@ class StepRunner : private Chunk::Listener {
   absl::StatusOr<SnapshotPtr> MakeSnapshot(std::int64_t step);
   // Errors as Checkpoint::ReadModel: names the tensor that is missing or of
   // another shape.
-  absl::Status Restore(const Checkpoint& checkpoint) {
-    return chunk_->Restore(checkpoint);
-  }
+  absl::Status Restore(const Checkpoint& checkpoint);
 
-  const nn::ParameterArena& arena() const { return chunk_->arena(); }
+  int chunk_count() const { return static_cast<int>(chunks_.size()); }
+  const nn::ParameterArena& arena(int chunk = 0) const {
+    return chunks_[chunk]->arena();
+  }
   nn::Kernels& kernels() { return *kernels_; }
 
  private:
@@ -120,8 +123,8 @@ class StepRunner : private Chunk::Listener {
   absl::Status Init();
 
   // Chunk::Listener:
-  void BucketReady(int bucket) override;
-  void BucketReleased(int bucket) override;
+  void BucketReady(int chunk, int bucket) override;
+  void BucketReleased(int chunk, int bucket) override;
 
   const pipeline::Action& ActionOf(int id) const {
     return cursor_->table().actions[id];
@@ -129,6 +132,10 @@ class StepRunner : private Chunk::Listener {
   absl::Status Begin(StepKind kind, std::int64_t step, StepBatches batches);
   // Runs the first action that may start; false where none may.
   absl::StatusOr<bool> RunNext(bool busy);
+  Chunk& ChunkOf(const pipeline::Action& action) {
+    return *chunks_[action.chunk];
+  }
+  absl::Status MakeChunks();
   absl::Status Run(int id);
   absl::Status RunForward(const pipeline::Action& action);
   absl::Status RunBackward(const pipeline::Action& action);
@@ -144,12 +151,20 @@ class StepRunner : private Chunk::Listener {
   StepTrace trace_;
   std::vector<std::unique_ptr<LayerCollectives>> layer_collectives_;
   std::vector<nn::AxisCollectives> axes_;
-  std::unique_ptr<Chunk> chunk_;
+  std::vector<std::unique_ptr<Chunk>> chunks_;
   std::optional<StepLoss> loss_;
   Reducer reducer_;
 
-  pipeline::TableCursor train_, evaluate_;
-  pipeline::TableCursor* cursor_ = nullptr;
+  // A table and where the step stands in it.
+  struct Table {
+    Table(const pipeline::StepTable& table, const std::vector<int>& buckets)
+        : cursor(table, buckets), index(table) {}
+    pipeline::TableCursor cursor;
+    const pipeline::TableIndex index;  // finds receives
+  };
+  Table train_, evaluate_;
+  Table* table_ = nullptr;
+  pipeline::TableCursor* cursor_ = nullptr;  // that of *table_
   StepKind kind_ = StepKind::kTrain;
   std::int64_t step_ = -1;
   std::vector<Transfer> early_;  // arrived before their step began

@@ -43,16 +43,19 @@ void StepTrace::Note(const pipeline::Action& action, TracePhase phase) {
   event.phase = phase;
   event.step = step_;
   event.action = action.kind;
+  event.chunk = action.chunk;
   event.bucket = BucketOf(action);
-  event.name = action.ToString();
+  event.name = action.ToString(chunks_);
   sink_->Record(event);
 }
 
-void StepTrace::NoteBucket(TraceKind kind, absl::string_view name, int bucket) {
+void StepTrace::NoteBucket(TraceKind kind, absl::string_view name, int chunk,
+                           int bucket) {
   TraceEvent event;
   event.rank = rank_;
   event.kind = kind;
   event.step = step_;
+  event.chunk = chunk;
   event.bucket = bucket;
   event.name = std::string(name);
   sink_->Record(event);

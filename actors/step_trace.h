@@ -26,8 +26,10 @@ namespace troupe::actors {
 
 class StepTrace {
  public:
-  // `sink` null: nothing is noted.
-  StepTrace(TraceSink* sink, int rank) : sink_(sink), rank_(rank) {}
+  // `sink` null: nothing is noted. `chunks`: of the rank; names say which one
+  // where there are several.
+  StepTrace(TraceSink* sink, int rank, int chunks = 1)
+      : sink_(sink), rank_(rank), chunks_(chunks) {}
 
   // Only training steps are traced.
   void BeginStep(StepKind kind, std::int64_t step) {
@@ -41,19 +43,21 @@ class StepTrace {
   void End(const pipeline::Action& action) {
     if (on_) Note(action, TracePhase::kEnd);
   }
-  void GradientComplete(absl::string_view parameter, int bucket) {
-    if (on_) NoteBucket(TraceKind::kGradientComplete, parameter, bucket);
+  void GradientComplete(absl::string_view parameter, int chunk, int bucket) {
+    if (on_) NoteBucket(TraceKind::kGradientComplete, parameter, chunk, bucket);
   }
-  void BucketReady(int bucket) {
-    if (on_) NoteBucket(TraceKind::kBucketReady, "bucket ready", bucket);
+  void BucketReady(int chunk, int bucket) {
+    if (on_) NoteBucket(TraceKind::kBucketReady, "bucket ready", chunk, bucket);
   }
 
  private:
   void Note(const pipeline::Action& action, TracePhase phase);
-  void NoteBucket(TraceKind kind, absl::string_view name, int bucket);
+  void NoteBucket(TraceKind kind, absl::string_view name, int chunk,
+                  int bucket);
 
   TraceSink* const sink_;
   const int rank_;
+  const int chunks_;
   std::int64_t step_ = 0;
   bool on_ = false;
 };

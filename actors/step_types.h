@@ -43,9 +43,11 @@ struct LossBits {
   double accuracy() const { return FromBits(correct) / FromBits(count); }
 };
 
-// An activation (forward) or its gradient, from a neighbouring stage.
+// An activation (forward) or its gradient, for stage `stage` from the stage
+// before or after it.
 struct Transfer {
   std::int32_t generation = 0;
+  std::int32_t stage = 0;
   std::int64_t step = 0;
   StepKind kind = StepKind::kTrain;
   bool forward = true;

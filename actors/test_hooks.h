@@ -25,7 +25,7 @@ namespace troupe::actors {
 struct TestHooks {
   // Bends a rank's table for training, to plant bugs.
   std::function<void(int rank, pipeline::StepTable& table)> edit_table;
-  // Called after each training step of each rank.
+  // Called after each training step of each rank, once for each chunk.
   std::function<void(int rank, std::int64_t step,
                      const nn::ParameterArena& arena)>
       after_step;

@@ -58,7 +58,8 @@ const char* CategoryOf(TraceKind kind) {
 
 // The same bucket of the same step has one arrow per rank.
 std::string FlowId(const TraceEvent& event) {
-  return absl::StrCat("r", event.rank, "s", event.step, "b", event.bucket);
+  return absl::StrCat("r", event.rank, "s", event.step, "c", event.chunk, "b",
+                      event.bucket);
 }
 
 }  // namespace
@@ -111,6 +112,7 @@ std::string ChromeTrace::ToJson() const {
                 {"pid", event.rank},  {"tid", TidOf(event)},
                 {"ts", micros},       {"args", {{"step", event.step + 1}}}};
     if (event.bucket >= 0) row["args"]["bucket"] = event.bucket;
+    if (event.chunk > 0) row["args"]["chunk"] = event.chunk;
     switch (event.phase) {
       case TracePhase::kBegin:
         row["ph"] = async ? "b" : "B";

@@ -49,7 +49,8 @@ struct TraceEvent {
   std::int64_t step = 0;
   // What runs, where `kind` is an action, a collective or an update.
   pipeline::ActionKind action = pipeline::ActionKind::kForward;
-  int bucket = -1;  // where it concerns one
+  int chunk = 0;    // of the rank, where it has several
+  int bucket = -1;  // of the chunk, where it concerns one
   std::string name;
 };
 

@@ -4,6 +4,7 @@
 #include <string>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -30,7 +31,8 @@ class Checker {
 
   absl::Status See(const TraceEvent& event) {
     const bool begin = event.phase == TracePhase::kBegin;
-    BucketLife& life = lives_[{event.rank, event.step, event.bucket}];
+    BucketLife& life =
+        lives_[{event.rank, event.step, event.chunk, event.bucket}];
     switch (event.kind) {
       case TraceKind::kGradientComplete:
         return SeeGradient(event, life);
@@ -61,14 +63,13 @@ class Checker {
   // Every rank, step and bucket of the run, seen exactly once.
   absl::Status CheckComplete(std::int64_t first_step, std::int64_t steps) {
     for (int rank = 0; rank < plan_.mesh.size(); ++rank) {
-      const int buckets = static_cast<int>(plan_.StageOf(rank).buckets.size());
-      for (std::int64_t step = first_step; step < steps; ++step) {
-        for (int k = 0; k < buckets; ++k) {
-          const BucketLife& life = lives_[{rank, step, k}];
+      for (const auto& [chunk, k] : BucketsOf(rank)) {
+        for (std::int64_t step = first_step; step < steps; ++step) {
+          const BucketLife& life = lives_[{rank, step, chunk, k}];
           TraceEvent event;
           event.rank = rank;
           event.step = step;
-          event.name = absl::StrCat("bucket ", k);
+          event.name = absl::StrCat("chunk ", chunk, " bucket ", k);
           TROUPE_RETURN_IF_ERROR(
               Check(event, life.launched == 1, "not launched exactly once"));
           TROUPE_RETURN_IF_ERROR(
@@ -94,9 +95,24 @@ class Checker {
     return event.action == pipeline::ActionKind::kReduceUpdateBucket;
   }
 
+  // The rank's buckets, as chunk and number.
+  std::vector<std::pair<int, int>> BucketsOf(int rank) const {
+    std::vector<std::pair<int, int>> buckets;
+    const std::vector<int> stages = plan_.StagesOf(rank);
+    for (std::size_t c = 0; c < stages.size(); ++c) {
+      for (std::size_t k = 0; k < plan_.stages[stages[c]].buckets.size(); ++k) {
+        buckets.emplace_back(static_cast<int>(c), static_cast<int>(k));
+      }
+    }
+    return buckets;
+  }
+
+  const pipeline::StagePlan& StageOf(const TraceEvent& event) const {
+    return plan_.stages[plan_.StagesOf(event.rank)[event.chunk]];
+  }
+
   int ParametersIn(const TraceEvent& event) const {
-    return static_cast<int>(
-        plan_.StageOf(event.rank).buckets[event.bucket].size());
+    return static_cast<int>(StageOf(event).buckets[event.bucket].size());
   }
 
   absl::Status SeeGradient(const TraceEvent& event, BucketLife& life) {
@@ -104,7 +120,7 @@ class Checker {
     TROUPE_RETURN_IF_ERROR(
         Check(event, ++seen_[{event.rank, event.step, event.name}] == 1,
               "its gradient is complete twice"));
-    const pipeline::StagePlan& stage = plan_.StageOf(event.rank);
+    const pipeline::StagePlan& stage = StageOf(event);
     for (int p : stage.buckets[event.bucket]) {
       if (stage.parameters[p] == event.name) return absl::OkStatus();
     }
@@ -124,7 +140,7 @@ class Checker {
   }
 
   const pipeline::Plan& plan_;
-  std::map<std::tuple<int, std::int64_t, int>, BucketLife> lives_;
+  std::map<std::tuple<int, std::int64_t, int, int>, BucketLife> lives_;
   std::map<std::tuple<int, std::int64_t, std::string>, int> seen_;
   std::map<int, std::vector<std::string>> launches_;
 };

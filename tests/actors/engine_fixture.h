@@ -51,8 +51,8 @@ ParameterValues ValuesOf(const nn::ParameterArena& arena);
 // Hears of buckets, and keeps it as text: "ready 0 released 0".
 class BucketLog : public Chunk::Listener {
  public:
-  void BucketReady(int bucket) override { Append("ready", bucket); }
-  void BucketReleased(int bucket) override { Append("released", bucket); }
+  void BucketReady(int, int bucket) override { Append("ready", bucket); }
+  void BucketReleased(int, int bucket) override { Append("released", bucket); }
   const std::string& text() const { return text_; }
 
  private:

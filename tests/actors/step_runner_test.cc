@@ -6,6 +6,7 @@
 
 #include "gtest/gtest.h"
 #include "nn/modules/linear.h"
+#include "nn/modules/relu.h"
 #include "nn/modules/sequential.h"
 #include "tests/actors/engine_fixture.h"
 #include "tests/actors/synced_center.h"
@@ -123,27 +124,68 @@ TEST(StepRunnerTest, RefusesATransferThatItsTableDoesNotReceive) {
   ThreadRanks ranks(two);
   StepRunner& last = ranks.runner(1);
   Transfer transfer;
+  transfer.stage = 1;
   transfer.micro_batch = 2;
   // Kept until its step begins, and only then looked at.
   ASSERT_TRUE(last.Deliver(transfer).ok());
   EXPECT_EQ(last.RunStep(StepKind::kTrain, 0, two.Batches(1, 0)),
             absl::InvalidArgumentError(
-                "rank 1, step 1: got an activation of micro-batch 2, which its "
-                "table does not receive"));
+                "rank 1, step 1: got an activation of micro-batch 2 for "
+                "stage 1, which its table does not receive"));
   transfer.micro_batch = -1;
   transfer.forward = false;
   EXPECT_EQ(last.Deliver(transfer),
             absl::InvalidArgumentError(
-                "rank 1, step 1: got a gradient of micro-batch -1, which its "
-                "table does not receive"));
+                "rank 1, step 1: got a gradient of micro-batch -1 for stage "
+                "1, which its table does not receive"));
   transfer.micro_batch = 1;
   transfer.forward = true;
   transfer.tensor = nn::Tensor();
   ASSERT_TRUE(last.Deliver(transfer).ok());
   EXPECT_EQ(last.Deliver(transfer),
             absl::InvalidArgumentError(
-                "rank 1, step 1: got an activation of micro-batch 1 a second "
-                "time"));
+                "rank 1, step 1: got an activation of micro-batch 1 for "
+                "stage 1 a second time"));
+  transfer.stage = 0;
+  EXPECT_EQ(last.Deliver(transfer),
+            absl::InvalidArgumentError(
+                "rank 1, step 1: got an activation of micro-batch 1 for stage "
+                "0, which its table does not receive"));
+}
+
+// Linear and ReLU, four times.
+void MakeFourLayers(JobSpec& spec) {
+  spec.model = [] {
+    const nn::Linear::Options f64 = {/*bias=*/true, nn::DType::kF64};
+    auto model = std::make_unique<nn::Sequential>();
+    for (int layer = 0; layer < 4; ++layer) {
+      model->Append<nn::Linear>(4, layer == 3 ? 2 : 4, f64);
+      model->Append<nn::ReLU>();
+    }
+    return model;
+  };
+  spec.plan.micro_batch_size = 6;
+}
+
+TEST(StepRunnerTest, ChunksOfARankGiveTheBitsOfOneChunk) {
+  const ParameterValues expected = OneRank(MakeFourLayers);
+  const EngineFixture two({/*ranks=*/1, Numbers::kExact, kSteps},
+                          [](JobSpec& spec) {
+                            MakeFourLayers(spec);
+                            spec.plan.mesh = pipeline::Mesh(/*dp=*/1, /*pp=*/2);
+                            spec.plan.virtual_stages = 2;
+                            spec.plan.cuts = {2, 4, 6};
+                          });
+  ThreadRanks ranks(two);
+  ranks.Run(kSteps);
+  ParameterValues all;
+  for (int rank : {0, 1}) {
+    ASSERT_EQ(ranks.runner(rank).chunk_count(), 2);
+    for (int chunk : {0, 1}) {
+      all.merge(ValuesOf(ranks.runner(rank).arena(chunk)));
+    }
+  }
+  EXPECT_EQ(all, expected);
 }
 
 }  // namespace

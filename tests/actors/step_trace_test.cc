@@ -65,9 +65,9 @@ TEST(StepTraceTest, IsSilentWhereNobodyWantsIt) {
   Sink sink;
   StepTrace trace(&sink, /*rank=*/0);
   trace.BeginStep(StepKind::kTrain, 6);
-  trace.BucketReady(0);
+  trace.BucketReady(/*chunk=*/0, /*bucket=*/0);
   trace.BeginStep(StepKind::kEvaluate, 7);
-  trace.GradientComplete("0.weight", 0);
+  trace.GradientComplete("0.weight", /*chunk=*/0, /*bucket=*/0);
   EXPECT_EQ(sink.text, "");
   StepTrace nowhere(nullptr, /*rank=*/0);
   nowhere.BeginStep(StepKind::kTrain, 7);

@@ -26,14 +26,16 @@ void ThreadHost::Launch(int action, pipeline::GroupId group,
   in_flight_.emplace_back(action, *event);
 }
 
-void ThreadHost::Send(bool forward, int micro_batch, const nn::Tensor& tensor) {
+void ThreadHost::Send(int stage, bool forward, int micro_batch,
+                      const nn::Tensor& tensor) {
   Transfer transfer;
+  transfer.stage = stage;
   transfer.step = runner_->step();
   transfer.kind = runner_->kind();
   transfer.forward = forward;
   transfer.micro_batch = micro_batch;
   transfer.tensor = tensor;
-  (forward ? next_ : previous_)->Post(transfer);
+  stages_[stage]->Post(transfer);
 }
 
 void ThreadHost::Post(const Transfer& transfer) {
@@ -112,13 +114,11 @@ ThreadRanks::ThreadRanks(const EngineFixture& fixture)
   }
   for (int rank = 0; rank < mesh.size(); ++rank) {
     const pipeline::Mesh::Coords at = mesh.CoordsOf(rank);
-    const auto host_of = [&](int stage) {
-      return stage < 0 || stage == mesh.pp()
-                 ? nullptr
-                 : hosts_[mesh.RankOf({at.dp, stage})].get();
-    };
-    hosts_[rank]->Wire(runners_[rank].get(), host_of(at.pp - 1),
-                       host_of(at.pp + 1));
+    std::vector<ThreadHost*> stages;
+    for (const pipeline::StagePlan& stage : plan.stages) {
+      stages.push_back(hosts_[mesh.RankOf({at.dp, stage.place.pp})].get());
+    }
+    hosts_[rank]->Wire(runners_[rank].get(), std::move(stages));
   }
 }
 

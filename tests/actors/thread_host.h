@@ -37,16 +37,16 @@ class ThreadHost : public StepRunner::Host, public ThreadWait {
   ThreadHost(comm::Communicator* world, comm::Communicator* dp)
       : world_(world), dp_(dp) {}
 
-  // Null where there is no such stage.
-  void Wire(StepRunner* runner, ThreadHost* previous, ThreadHost* next) {
+  // `stages`: who has each stage of this rank's replica.
+  void Wire(StepRunner* runner, std::vector<ThreadHost*> stages) {
     runner_ = runner;
-    previous_ = previous;
-    next_ = next;
+    stages_ = std::move(stages);
   }
 
   void Launch(int action, pipeline::GroupId group,
               const comm::Collective& collective) override;
-  void Send(bool forward, int micro_batch, const nn::Tensor& tensor) override;
+  void Send(int stage, bool forward, int micro_batch,
+            const nn::Tensor& tensor) override;
   void AwaitNews() override;
   void TakeNews(bool expected) override;
 
@@ -58,8 +58,7 @@ class ThreadHost : public StepRunner::Host, public ThreadWait {
   comm::Communicator* const world_;
   comm::Communicator* const dp_;
   StepRunner* runner_ = nullptr;
-  ThreadHost* previous_ = nullptr;
-  ThreadHost* next_ = nullptr;
+  std::vector<ThreadHost*> stages_;
   std::vector<std::pair<int, comm::Event>> in_flight_;  // by action
   absl::Mutex mutex_;
   std::vector<Transfer> mail_ ABSL_GUARDED_BY(mutex_);

@@ -1,0 +1,130 @@
+// Ranks that hold several chunks of the model: the bits of as many ranks with
+// one chunk each, and of one rank with the same micro-batches.
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "actors/job.h"
+#include "actors/sim/simulation.h"
+#include "gtest/gtest.h"
+#include "nn/modules/linear.h"
+#include "nn/modules/relu.h"
+#include "nn/modules/sequential.h"
+#include "tests/actors/sim/small_job.h"
+#include "tests/actors/test_job.h"
+
+namespace troupe::actors {
+namespace {
+
+constexpr std::int64_t kSteps = 3;
+
+// Linear and ReLU, four times, on four micro-batches a replica.
+JobSpec FourLayers(int dp, int pp, int chunks) {
+  JobSpec spec = SmallJob({/*ranks=*/1, Numbers::kExact, kSteps});
+  spec.model = [] {
+    const nn::Linear::Options f64 = {/*bias=*/true, nn::DType::kF64};
+    auto model = std::make_unique<nn::Sequential>();
+    for (int layer = 0; layer < 4; ++layer) {
+      model->Append<nn::Linear>(4, layer == 3 ? 2 : 4, f64);
+      model->Append<nn::ReLU>();
+    }
+    return model;
+  };
+  spec.plan.mesh = pipeline::Mesh(dp, pp);
+  spec.plan.virtual_stages = chunks;
+  if (pp * chunks == 4) spec.plan.cuts = {2, 4, 6};
+  spec.plan.micro_batch_size = 6 / dp;
+  return spec;
+}
+
+struct Outcome {
+  absl::Status status;
+  absl::Status invariants;
+  std::vector<double> losses;
+  std::map<std::string, std::vector<double>> parameters;  // after the last step
+};
+
+Outcome Simulate(const JobSpec& spec, std::uint64_t seed) {
+  Outcome outcome;
+  SimulationOptions options;
+  options.seed = seed;
+  options.after_step = [&](int, std::int64_t step,
+                           const nn::ParameterArena& arena) {
+    if (step + 1 != kSteps) return;
+    for (const nn::ArenaSlot& slot : arena.slots()) {
+      const auto values = slot.parameter->value.span<double>();
+      outcome.parameters[slot.parameter->name].assign(values.begin(),
+                                                      values.end());
+    }
+  };
+  Reports reports;
+  Simulation simulation(spec, options);
+  outcome.status = simulation.Run(&reports).status();
+  outcome.invariants =
+      CheckInvariants(simulation.recorder(), simulation.plan(), 0, kSteps);
+  outcome.losses = reports.losses();
+  return outcome;
+}
+
+TEST(VirtualStagesTest, TwoChunksARankGiveTheBitsOfOneUnderEverySeed) {
+  const Outcome one = Simulate(FourLayers(1, 1, 1), /*seed=*/0);
+  ASSERT_TRUE(one.status.ok()) << one.status;
+  ASSERT_EQ(one.parameters.size(), 8u);
+  for (int chunks : {1, 2}) {
+    const JobSpec spec = FourLayers(1, 4 / chunks, chunks);
+    for (std::uint64_t seed = 0; seed < 200; ++seed) {
+      const Outcome outcome = Simulate(spec, seed);
+      ASSERT_TRUE(outcome.status.ok()) << seed << ": " << outcome.status;
+      ASSERT_TRUE(outcome.invariants.ok()) << seed << outcome.invariants;
+      ASSERT_EQ(outcome.losses, one.losses) << seed;
+      ASSERT_EQ(outcome.parameters, one.parameters) << seed;
+    }
+  }
+}
+
+TEST(VirtualStagesTest, WithReplicasToo) {
+  const Outcome flat = Simulate(FourLayers(2, 1, 1), /*seed=*/0);
+  const JobSpec spec = FourLayers(2, 2, 2);
+  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+    const Outcome outcome = Simulate(spec, seed);
+    ASSERT_TRUE(outcome.status.ok()) << seed << ": " << outcome.status;
+    ASSERT_EQ(outcome.losses, flat.losses) << seed;
+    ASSERT_EQ(outcome.parameters, flat.parameters) << seed;
+  }
+}
+
+TEST(VirtualStagesTest, OnThreadsWithEvaluationAndCheckpoint) {
+  std::vector<double> losses, test_losses;
+  double next_loss = 0;
+  for (int pp : {1, 4, 2}) {
+    JobSpec spec = FourLayers(1, pp, pp == 2 ? 2 : 1);
+    spec.test = spec.train;
+    spec.checkpoint.dir = FreshFolder(absl::StrCat("virtual", pp));
+    Reports reports;
+    const absl::StatusOr<JobResult> result = RunJob(spec, &reports);
+    ASSERT_TRUE(result.ok()) << result.status();
+    ASSERT_EQ(reports.evaluations.size(), 1u);
+    if (pp == 1) losses = reports.losses();
+    EXPECT_EQ(reports.losses(), losses) << pp;
+    test_losses.push_back(reports.evaluations[0].loss);
+    EXPECT_EQ(test_losses.back(), test_losses[0]) << pp;
+    // Its checkpoint goes on as one rank.
+    JobSpec rest = FourLayers(1, 1, 1);
+    rest.checkpoint.dir = spec.checkpoint.dir;
+    rest.checkpoint.resume = true;
+    rest.steps = kSteps + 1;
+    Reports resumed;
+    const absl::StatusOr<JobResult> went_on = RunJob(rest, &resumed);
+    ASSERT_TRUE(went_on.ok()) << went_on.status();
+    ASSERT_EQ(resumed.losses().size(), 1u);
+    if (pp == 1) next_loss = resumed.losses()[0];
+    EXPECT_EQ(resumed.losses()[0], next_loss) << pp;
+  }
+}
+
+}  // namespace
+}  // namespace troupe::actors
