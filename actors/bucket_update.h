@@ -1,8 +1,7 @@
 // The optimizer as what a collective does with a bucket's sum (RU actions).
 //
 //   auto update = std::make_shared<BucketUpdate>(kernels, optimizer, arena,
-//                                                /*bucket=*/0);
-//   update->set_scalars(scalars);           // before each step's collective
+//                                                /*bucket=*/0, scalars);
 //   comm.RunInline(comm::ReduceUpdate(op, arena->BucketGrads(0), update), ...);
 //
 // It updates the bucket's values and the arena's states, so the optimizer must
@@ -29,21 +28,22 @@ namespace troupe::actors {
 
 class BucketUpdate : public comm::ReplicaUpdate {
  public:
-  // The arena has all its states.
+  // The arena has all its states. `scalars`: those of whatever step it is,
+  // where the host may touch them.
   BucketUpdate(std::shared_ptr<nn::Kernels> kernels,
                std::shared_ptr<nn::Optimizer> optimizer,
-               std::shared_ptr<nn::ParameterArena> arena, int bucket)
+               std::shared_ptr<nn::ParameterArena> arena, int bucket,
+               nn::Tensor scalars)
       : kernels_(std::move(kernels)),
         optimizer_(std::move(optimizer)),
         arena_(std::move(arena)),
+        scalars_(std::move(scalars)),
         begin_(arena_->range(bucket).begin) {
     replicas_.push_back(arena_->BucketValues(bucket));
     for (const auto& [name, state] : arena_->states()) {
       replicas_.push_back(arena_->View(state, bucket));
     }
   }
-
-  void set_scalars(const nn::StepScalars& scalars) { scalars_ = scalars; }
 
   absl::Span<const nn::Tensor> replicas() const override { return replicas_; }
   absl::Status Apply(std::int64_t begin, const nn::Tensor& sum) override {
@@ -55,9 +55,9 @@ class BucketUpdate : public comm::ReplicaUpdate {
   const std::shared_ptr<nn::Kernels> kernels_;
   const std::shared_ptr<nn::Optimizer> optimizer_;
   const std::shared_ptr<nn::ParameterArena> arena_;
+  const nn::Tensor scalars_;
   const std::int64_t begin_;
   std::vector<nn::Tensor> replicas_;
-  nn::StepScalars scalars_;
 };
 
 }  // namespace troupe::actors

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "nn/kernels/device_queues.h"
 #include "nn/ops/loss.h"
 #include "pipeline/partition.h"
 
@@ -45,6 +46,7 @@ absl::Status Chunk::Init() {
   parameters.stage = setup_.stage;
   parameters.kernels = setup_.kernels;
   parameters.start_threads = setup_.start_threads;
+  parameters.scalars = setup_.scalars;
   TROUPE_ASSIGN_OR_RETURN(parameters_,
                           ChunkParameters::Create(parameters, *module_));
   buckets_.resize(parameters_->num_buckets());
@@ -61,15 +63,28 @@ void Chunk::BeginStep(StepKind kind, std::int64_t step, StepBatches batches) {
   if (kind == StepKind::kTrain) parameters_->BeginStep();
 }
 
+absl::StatusOr<nn::Tensor> Chunk::OnDevice(const nn::Tensor& loaded) {
+  if (kernels_.queues() == nullptr) return loaded;
+  TROUPE_ASSIGN_OR_RETURN(
+      nn::Tensor here,
+      nn::Tensor::Create(loaded.shape(), loaded.dtype(), kernels_.allocator()));
+  // Its memory may have been another tensor's until just now.
+  nn::Wait(kernels_, nn::Queue::kCopy,
+           nn::Record(kernels_, nn::Queue::kCompute));
+  nn::CopyBytes(kernels_, nn::Queue::kCopy, loaded, here);
+  nn::Wait(kernels_, nn::Queue::kCompute,
+           nn::Record(kernels_, nn::Queue::kCopy));
+  return here;
+}
+
 absl::StatusOr<nn::Tensor> Chunk::AsModelType(const nn::Tensor& loaded) {
+  TROUPE_ASSIGN_OR_RETURN(nn::Tensor here, OnDevice(loaded));
   const nn::DType dtype = setup_.spec->dtype;
-  if (loaded.dtype() == dtype || !nn::IsFloating(loaded.dtype())) {
-    return loaded;
-  }
+  if (here.dtype() == dtype || !nn::IsFloating(here.dtype())) return here;
   TROUPE_ASSIGN_OR_RETURN(
       nn::Tensor converted,
-      nn::Tensor::Create(loaded.shape(), dtype, kernels_.allocator()));
-  TROUPE_RETURN_IF_ERROR(kernels_.Copy(loaded, converted));
+      nn::Tensor::Create(here.shape(), dtype, kernels_.allocator()));
+  TROUPE_RETURN_IF_ERROR(kernels_.Copy(here, converted));
   return converted;
 }
 

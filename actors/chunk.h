@@ -9,7 +9,7 @@
 //   while (*chunk->NextPiece()) {          // the listener hears of buckets
 //   }
 //   ... reduce chunk->arena().BucketGrads(k) over the replicas ...
-//   TROUPE_RETURN_IF_ERROR(chunk->Update(k, scalars));
+//   TROUPE_RETURN_IF_ERROR(chunk->Update(k));
 //
 // What comes from a neighbouring chunk is given by ReceiveActivation and
 // ReceiveGradient before it is needed; what goes to one is there as output()
@@ -71,6 +71,7 @@ class Chunk : private nn::GradientSink {
     absl::Span<const nn::AxisCollectives> axes;
     // Number of threads that fill the parameters before the first step.
     int start_threads = 1;
+    nn::Tensor scalars;  // what updates read (nn/kernels/step_scalars.h)
   };
 
   // All pointers outlive the chunk.
@@ -102,14 +103,14 @@ class Chunk : private nn::GradientSink {
   comm::Collective Reduce(int bucket) const {
     return parameters_->Reduce(bucket);
   }
-  comm::Collective ReduceUpdate(int bucket, const nn::StepScalars& scalars) {
-    return parameters_->ReduceUpdate(bucket, scalars);
+  comm::Collective ReduceUpdate(int bucket) const {
+    return parameters_->ReduceUpdate(bucket);
   }
-  absl::Status Update(int bucket, const nn::StepScalars& scalars) {
-    return parameters_->Update(bucket, scalars);
+  absl::Status Inspect() { return parameters_->Inspect(); }
+  absl::Status Update(int bucket) { return parameters_->Update(bucket); }
+  double LearningRate(std::int64_t step) const {
+    return parameters_->LearningRate(step);
   }
-  // Whether the optimizer has refused this step: Update() changed nothing.
-  bool skipped() const { return parameters_->skipped(); }
   // Nobody reads the bucket's gradients any more: after ReduceUpdate.
   void ReleaseGrads(int bucket) { parameters_->ReleaseGrads(bucket); }
   absl::Status CopyInto(CheckpointShard& shard) const {
@@ -147,7 +148,9 @@ class Chunk : private nn::GradientSink {
 
   absl::StatusOr<nn::Tensor> Input(int micro_batch);
   nn::Tensor Loss(nn::Context& ctx, int micro_batch, const nn::Tensor& output);
-  // `loaded`, in the model's dtype where it is floating: tokens stay integers.
+  // `loaded`, where the kernels find it.
+  absl::StatusOr<nn::Tensor> OnDevice(const nn::Tensor& loaded);
+  // The same, in the model's dtype where it is floating: tokens stay integers.
   absl::StatusOr<nn::Tensor> AsModelType(const nn::Tensor& loaded);
   void CountGradients(const nn::Tape& tape);
   void TellWhatIsDone();

@@ -1,7 +1,6 @@
 #include "actors/chunk_parameters.h"
 
 #include <algorithm>
-#include <cstring>
 #include <string>
 #include <utility>
 #include <vector>
@@ -9,21 +8,23 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "nn/kernels/device_queues.h"
 
 namespace troupe::actors {
 namespace {
 
-absl::StatusOr<nn::Tensor> Clone(const nn::Tensor& tensor,
-                                 const std::string& name,
-                                 nn::Allocator& allocator) {
-  absl::StatusOr<nn::Tensor> copy =
-      nn::Tensor::Create(tensor.shape(), tensor.dtype(), allocator);
+// A copy of `tensor` in memory of the host, made by the queue kCopy.
+absl::StatusOr<nn::Tensor> HostCopy(const nn::Tensor& tensor,
+                                    const std::string& name,
+                                    nn::Kernels& kernels) {
+  absl::StatusOr<nn::Tensor> copy = nn::Tensor::Create(
+      tensor.shape(), tensor.dtype(), nn::HostAllocator(kernels));
   if (!copy.ok()) {
     return absl::Status(copy.status().code(),
                         absl::StrCat("a copy of ", name, " for a checkpoint: ",
                                      copy.status().message()));
   }
-  std::memcpy(copy->raw(), tensor.raw(), tensor.bytes());
+  nn::CopyBytes(kernels, nn::Queue::kCopy, tensor, *copy);
   return copy;
 }
 
@@ -110,14 +111,13 @@ absl::Status ChunkParameters::AddPart(
   TROUPE_RETURN_IF_ERROR(part.optimizer->Begin(*setup_.kernels, *part.arena));
   for (int k = 0; k < part.arena->num_buckets(); ++k) {
     part.updates.push_back(std::make_shared<BucketUpdate>(
-        setup_.kernels, part.optimizer, part.arena, k));
+        setup_.kernels, part.optimizer, part.arena, k, setup_.scalars));
   }
   parts_.push_back(std::move(part));
   return absl::OkStatus();
 }
 
 void ChunkParameters::BeginStep() {
-  accepted_.reset();
   for (Part& part : parts_) part.arena->BeginStep();
 }
 
@@ -127,82 +127,80 @@ comm::Collective ChunkParameters::Reduce(int bucket) const {
                          parts_[place.part].arena->BucketGrads(place.k));
 }
 
-comm::Collective ChunkParameters::ReduceUpdate(int bucket,
-                                               const nn::StepScalars& scalars) {
+comm::Collective ChunkParameters::ReduceUpdate(int bucket) const {
   const Place& place = places_[bucket];
-  Part& part = parts_[place.part];
-  part.updates[place.k]->set_scalars(scalars);
+  const Part& part = parts_[place.part];
   return comm::ReduceUpdate(comm::ReduceOp::kSum,
                             part.arena->BucketGrads(place.k),
                             part.updates[place.k]);
 }
 
-absl::Status ChunkParameters::Update(int bucket,
-                                     const nn::StepScalars& scalars) {
+absl::Status ChunkParameters::Inspect() {
+  for (Part& part : parts_) {
+    TROUPE_RETURN_IF_ERROR(
+        part.optimizer->Inspect(*setup_.kernels, setup_.scalars, *part.arena));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ChunkParameters::Update(int bucket) {
   const Place& place = places_[bucket];
   Part& part = parts_[place.part];
-  if (!accepted_ && part.optimizer->MaySkipSteps()) {
-    TROUPE_ASSIGN_OR_RETURN(accepted_, AskOptimizers());
-  }
-  if (!skipped()) {
-    TROUPE_RETURN_IF_ERROR(
-        part.optimizer->Update(*setup_.kernels, scalars, *part.arena, place.k));
-  }
+  TROUPE_RETURN_IF_ERROR(part.optimizer->Update(*setup_.kernels, setup_.scalars,
+                                                *part.arena, place.k));
   part.arena->ReleaseGrads(place.k);
   return absl::OkStatus();
 }
 
-absl::StatusOr<bool> ChunkParameters::AskOptimizers() {
-  for (Part& part : parts_) {
-    TROUPE_ASSIGN_OR_RETURN(
-        const bool accepts,
-        part.optimizer->AcceptsStep(*setup_.kernels, *part.arena));
-    if (!accepts) return false;
+template <typename Each>
+absl::Status ChunkParameters::ForEachSaved(const Each& each) const {
+  for (const Part& part : parts_) {
+    for (const nn::ArenaSlot& slot : part.arena->slots()) {
+      const std::string& name = slot.parameter->name;
+      TROUPE_RETURN_IF_ERROR(
+          each(name, slot.parameter->value, /*of_optimizer=*/false));
+      for (const auto& [state_name, state] : part.arena->states()) {
+        TROUPE_RETURN_IF_ERROR(each(absl::StrCat(name, ".", state_name),
+                                    part.arena->View(state, slot),
+                                    /*of_optimizer=*/true));
+      }
+    }
   }
-  return true;
+  for (const nn::Buffer* buffer : buffers_) {
+    TROUPE_RETURN_IF_ERROR(
+        each(buffer->name, buffer->value, /*of_optimizer=*/false));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status ChunkParameters::CopyInto(CheckpointShard& shard) const {
-  nn::Allocator& allocator = setup_.kernels->allocator();
-  const auto add = [&](const std::string& name, const nn::Tensor& tensor,
-                       std::vector<nn::NamedTensor>& to) -> absl::Status {
-    TROUPE_ASSIGN_OR_RETURN(nn::Tensor copy, Clone(tensor, name, allocator));
-    to.push_back({name, std::move(copy)});
+  return ForEachSaved([&](const std::string& name, const nn::Tensor& tensor,
+                          bool of_optimizer) -> absl::Status {
+    TROUPE_ASSIGN_OR_RETURN(nn::Tensor copy,
+                            HostCopy(tensor, name, *setup_.kernels));
+    (of_optimizer ? shard.optimizer : shard.model)
+        .push_back({name, std::move(copy)});
     return absl::OkStatus();
-  };
-  for (const Part& part : parts_) {
-    for (const nn::ArenaSlot& slot : part.arena->slots()) {
-      const std::string& name = slot.parameter->name;
-      TROUPE_RETURN_IF_ERROR(add(name, slot.parameter->value, shard.model));
-      for (const auto& [state_name, state] : part.arena->states()) {
-        TROUPE_RETURN_IF_ERROR(add(absl::StrCat(name, ".", state_name),
-                                   part.arena->View(state, slot),
-                                   shard.optimizer));
-      }
-    }
-  }
-  for (const nn::Buffer* buffer : buffers_) {
-    TROUPE_RETURN_IF_ERROR(add(buffer->name, buffer->value, shard.model));
-  }
-  return absl::OkStatus();
+  });
 }
 
 absl::Status ChunkParameters::Restore(const Checkpoint& checkpoint) {
-  for (const Part& part : parts_) {
-    for (const nn::ArenaSlot& slot : part.arena->slots()) {
-      const std::string& name = slot.parameter->name;
-      TROUPE_RETURN_IF_ERROR(checkpoint.ReadModel(name, slot.parameter->value));
-      for (const auto& [state_name, state] : part.arena->states()) {
-        TROUPE_RETURN_IF_ERROR(
-            checkpoint.ReadOptimizer(absl::StrCat(name, ".", state_name),
-                                     part.arena->View(state, slot)));
-      }
+  nn::Kernels& kernels = *setup_.kernels;
+  return ForEachSaved([&](const std::string& name, const nn::Tensor& tensor,
+                          bool of_optimizer) -> absl::Status {
+    nn::Tensor host = tensor;
+    if (!tensor.host_accessible()) {
+      TROUPE_ASSIGN_OR_RETURN(host,
+                              nn::Tensor::Create(tensor.shape(), tensor.dtype(),
+                                                 nn::HostAllocator(kernels)));
     }
-  }
-  for (const nn::Buffer* buffer : buffers_) {
-    TROUPE_RETURN_IF_ERROR(checkpoint.ReadModel(buffer->name, buffer->value));
-  }
-  return absl::OkStatus();
+    TROUPE_RETURN_IF_ERROR(of_optimizer ? checkpoint.ReadOptimizer(name, host)
+                                        : checkpoint.ReadModel(name, host));
+    if (!tensor.host_accessible()) {
+      nn::CopyBytes(kernels, nn::Queue::kCompute, host, tensor);
+    }
+    return absl::OkStatus();
+  });
 }
 
 }  // namespace troupe::actors

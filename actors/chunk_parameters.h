@@ -7,7 +7,7 @@
 //   parameters->BeginStep();
 //   ... forward, backward, parameters->HoldGrads(k) ...
 //   comm.RunInline(parameters->Reduce(k), timeout);
-//   TROUPE_RETURN_IF_ERROR(parameters->Update(k, scalars));
+//   TROUPE_RETURN_IF_ERROR(parameters->Update(k));
 //
 // The module outlives it, and works on its memory. Threads: one at a time.
 
@@ -16,7 +16,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -41,6 +40,7 @@ class ChunkParameters {
     int stage = 0;
     std::shared_ptr<nn::Kernels> kernels;
     int start_threads = 1;  // fill the parameters before the first step
+    nn::Tensor scalars;     // what updates read (nn/kernels/step_scalars.h)
   };
 
   // Gives the parameters and buffers of `module` memory and initial values.
@@ -67,13 +67,18 @@ class ChunkParameters {
   // What reduces the bucket's gradients over the replicas.
   comm::Collective Reduce(int bucket) const;
   // What reduces them and updates the parameters in one pass.
-  comm::Collective ReduceUpdate(int bucket, const nn::StepScalars& scalars);
-  // Updates the bucket, unless an optimizer refuses the step, and releases its
-  // gradients.
-  absl::Status Update(int bucket, const nn::StepScalars& scalars);
-  bool skipped() const { return accepted_.has_value() && !*accepted_; }
+  comm::Collective ReduceUpdate(int bucket) const;
+  // The optimizers look at the gradients as a whole (Optimizer::Inspect).
+  absl::Status Inspect();
+  // Updates the bucket, and releases its gradients.
+  absl::Status Update(int bucket);
+  // What StepScalars::lr is in step `step`.
+  double LearningRate(std::int64_t step) const {
+    return parts_[0].optimizer->LearningRate(step);
+  }
 
-  // Adds copies of parameters, buffers and optimizer states to `shard`.
+  // Adds copies of parameters, buffers and optimizer states to `shard`, in
+  // memory of the host; the device's queue kCopy makes them.
   //   kResourceExhausted: there is no memory for them; names the tensor.
   absl::Status CopyInto(CheckpointShard& shard) const;
   // Errors as Checkpoint::ReadModel: names the tensor that is missing or of
@@ -101,7 +106,10 @@ class ChunkParameters {
   absl::Status Init(nn::Module& module);
   absl::Status AddPart(const std::vector<std::vector<nn::Parameter*>>& buckets,
                        const std::vector<nn::Parameter*>& frozen);
-  absl::StatusOr<bool> AskOptimizers();
+  // Calls each(name, tensor, of_optimizer) for all that is saved, until one
+  // fails.
+  template <typename Each>
+  absl::Status ForEachSaved(const Each& each) const;
   nn::ParameterArena& ArenaOf(int bucket) {
     return *parts_[places_[bucket].part].arena;
   }
@@ -111,7 +119,6 @@ class ChunkParameters {
   std::vector<Place> places_;   // by bucket of the plan
   std::vector<int> bucket_of_;  // by Parameter::index; kNoBucket: frozen
   std::vector<nn::Buffer*> buffers_;
-  std::optional<bool> accepted_;  // what the optimizers say of this step
 };
 
 }  // namespace troupe::actors

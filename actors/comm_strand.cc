@@ -30,10 +30,12 @@ Launched Done(const Launch& launch, const absl::Status& status) {
 void Start(CommState& state, const Launch& launch) {
   if (launch.generation != state.context->generation) return;
   absl::StatusOr<comm::Event> event =
-      GroupOf(state, launch.group).Start(launch.collective, comm::Event());
+      GroupOf(state, launch.group).Start(launch.collective, launch.after);
   const ComputeActor compute = state.compute;
-  if (!event.ok()) {
-    caf::anon_send(compute, Done(launch, event.status()));
+  if (!event.ok() || launch.answer_at_once) {
+    Launched answer = Done(launch, event.status());
+    if (event.ok()) answer.done = *event;
+    caf::anon_send(compute, std::move(answer));
     return;
   }
   // Runs in whichever rank's thread does the last chunk. The weak handle lets

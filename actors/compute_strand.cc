@@ -23,14 +23,15 @@ absl::Status ComputeState::Init(Self self, RankContextPtr context) {
   StrandFiber::Options options;
   options.shared_thread = IsSimulated(self->system());
   options.timeout = context_->spec->timeout;
-  options.notify = [weak = caf::actor_cast<caf::weak_actor_ptr>(
-                        ComputeActor(self))] {
+  notify_ = [weak = caf::actor_cast<caf::weak_actor_ptr>(ComputeActor(self))] {
     if (auto strong = weak.lock()) {
       caf::anon_send(caf::actor_cast<ComputeActor>(strong), drive_atom::value);
     }
   };
+  options.notify = notify_;
   fiber_.emplace(std::move(options), [this] { failure_ = RunQueue(); });
   TROUPE_ASSIGN_OR_RETURN(runner_, StepRunner::Create(setup, this, &*fiber_));
+  queues_ = runner_->kernels().queues();
   if (context_->checkpoint == nullptr) return absl::OkStatus();
   return runner_->Restore(*context_->checkpoint);
 }
@@ -46,13 +47,21 @@ absl::Status ComputeState::OnLaunched(const Launched& launched) {
     return absl::Status(static_cast<absl::StatusCode>(launched.code),
                         launched.message);
   }
-  runner_->CollectiveDone(launched.action);
+  runner_->CollectiveDone(launched.action, launched.done);
+  if (queues_ != nullptr) {
+    launched.done.OnReady(
+        [notify = notify_](const absl::Status&) { notify(); });
+  }
   return Go();
 }
 
 absl::Status ComputeState::OnTransfer(const Transfer& transfer) {
   if (transfer.generation != context_->generation) return absl::OkStatus();
   TROUPE_RETURN_IF_ERROR(runner_->Deliver(transfer));
+  if (queues_ != nullptr) {
+    transfer.ready.OnReady(
+        [notify = notify_](const absl::Status&) { notify(); });
+  }
   return Go();
 }
 
@@ -66,7 +75,30 @@ absl::Status ComputeState::OnResume() {
   return Go();
 }
 
+absl::Status ComputeState::OnDrive() {
+  driving_ = false;
+  bool worked = queues_ != nullptr && queues_->Progress();
+  TROUPE_RETURN_IF_ERROR(Resume());
+  if (queues_ == nullptr) return absl::OkStatus();
+  // The fiber may have given it more to do.
+  worked = worked || queues_->Progress();
+  if (worked) DriveLater();
+  return SendWhatIsThere();
+}
+
+void ComputeState::DriveLater() {
+  if (driving_) return;
+  driving_ = true;
+  self_->send(self_, drive_atom::value);
+}
+
 absl::Status ComputeState::Go() {
+  TROUPE_RETURN_IF_ERROR(Resume());
+  if (queues_ != nullptr) DriveLater();
+  return absl::OkStatus();
+}
+
+absl::Status ComputeState::Resume() {
   // The resume that is under way comes after the news that is in the mailbox.
   if (looking_) return absl::OkStatus();
   switch (fiber_->Resume()) {
@@ -100,7 +132,7 @@ absl::Status ComputeState::RunFront() {
   RunSteps front = std::move(queue_.front());
   queue_.pop_front();
   const TestHooks* const hooks = context_->hooks;
-  StepsDone done = {front.kind, front.first, {}};
+  runs_.push_back({{front.kind, front.first, {}}, front.steps.size()});
   std::int64_t step = front.first;
   for (StepBatches& batches : front.steps) {
     TROUPE_RETURN_IF_ERROR(
@@ -111,26 +143,55 @@ absl::Status ComputeState::RunFront() {
         hooks->after_step(context_->rank, step, runner_->arena(chunk));
       }
     }
-    done.losses.push_back(runner_->loss());
+    TROUPE_RETURN_IF_ERROR(SendWhatIsThere());
     ++step;
   }
-  self_->send(peers_->rank, std::move(done));
   return absl::OkStatus();
 }
 
+absl::Status ComputeState::SendWhatIsThere() {
+  while (!runs_.empty()) {
+    TROUPE_ASSIGN_OR_RETURN(std::optional<LossBits> loss, runner_->TakeLoss());
+    if (!loss.has_value()) break;
+    Run& run = runs_.front();
+    run.done.losses.push_back(*loss);
+    if (run.done.losses.size() < run.steps) continue;
+    self_->send(peers_->rank, std::move(run.done));
+    runs_.pop_front();
+  }
+  while (!snapshots_.empty() && snapshots_.front().snapshot.ready.ready()) {
+    SnapshotRequest request = std::move(snapshots_.front());
+    snapshots_.pop_front();
+    TROUPE_RETURN_IF_ERROR(request.snapshot.ready.status());
+    request.promise.deliver(std::move(request.snapshot.snapshot));
+  }
+  return absl::OkStatus();
+}
+
+caf::result<SnapshotPtr> ComputeState::Answer(PendingSnapshot pending) {
+  if (queues_ == nullptr) return std::move(pending.snapshot);
+  auto promise = self_->make_response_promise<SnapshotPtr>();
+  snapshots_.push_back({promise, std::move(pending)});
+  DriveLater();
+  return promise;
+}
+
 void ComputeState::Launch(int action, pipeline::GroupId group,
-                          const comm::Collective& collective) {
+                          const comm::Collective& collective,
+                          const comm::Event& after) {
   actors::Launch launch;
   launch.generation = context_->generation;
   launch.step = runner_->step();
   launch.action = action;
   launch.group = group;
   launch.collective = collective;
+  launch.after = after;
+  launch.answer_at_once = queues_ != nullptr;
   self_->send(peers_->comm, std::move(launch));
 }
 
 void ComputeState::Send(int stage, bool forward, int micro_batch,
-                        const nn::Tensor& tensor) {
+                        const nn::Tensor& tensor, const base::Event& ready) {
   Transfer transfer;
   transfer.generation = context_->generation;
   transfer.stage = stage;
@@ -139,6 +200,7 @@ void ComputeState::Send(int stage, bool forward, int micro_batch,
   transfer.forward = forward;
   transfer.micro_batch = micro_batch;
   transfer.tensor = tensor;
+  transfer.ready = ready;
   peers_->stages->Send(stage, std::move(transfer));
 }
 
@@ -164,8 +226,8 @@ ComputeActor::behavior_type ComputeBehavior(ComputeState::Self self,
       [=](resume_atom) { check(self->state.OnResume()); },
       [=](drive_atom) { check(self->state.OnDrive()); },
       [=](snapshot_atom, std::int64_t step) -> caf::result<SnapshotPtr> {
-        absl::StatusOr<SnapshotPtr> snapshot = self->state.MakeSnapshot(step);
-        if (snapshot.ok()) return *std::move(snapshot);
+        auto snapshot = self->state.MakeSnapshot(step);
+        if (snapshot.ok()) return self->state.Answer(*std::move(snapshot));
         check(snapshot.status());
         return ToError(snapshot.status());
       },

@@ -6,19 +6,24 @@
 // Takes  ComputePeers                      first of all
 //        RunSteps {kind, first, batches}   from its rank
 //        Launched {step, action, status}   from its communication strand
+//        drive                             its device, or a collective that the
+//                                          fiber waits for, has come on
 //        Transfer                          from a neighbouring stage
 //        resume                            from itself: go on after a look
-//        drive                             from a group: a collective that the
-//                                          fiber waits for has come on
 //        (snapshot, step)                  -> SnapshotPtr
 // Gives  StepsDone to its rank; Launch to its communication strand;
 //        Transfer to its neighbours, through a StageLink
+//
+// A device that works later than it is told (nn/kernels/device_queues.h) is
+// driven by messages of the strand to itself, one for each piece of its work.
 // Fails  with the runner's status, as a Failure
 
 #ifndef ACTORS_COMPUTE_STRAND_H_
 #define ACTORS_COMPUTE_STRAND_H_
 
+#include <cstddef>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 
@@ -26,6 +31,7 @@
 #include "actors/rank_context.h"
 #include "actors/step_runner.h"
 #include "actors/strand_fiber.h"
+#include "nn/kernels/device_queues.h"
 
 namespace troupe::actors {
 
@@ -43,29 +49,53 @@ class ComputeState : public StepRunner::Host {
   absl::Status OnLaunched(const Launched& launched);
   absl::Status OnTransfer(const Transfer& transfer);
   absl::Status OnResume();
-  absl::Status OnDrive() { return Go(); }
-  absl::StatusOr<SnapshotPtr> MakeSnapshot(std::int64_t step) {
+  absl::Status OnDrive();
+  absl::StatusOr<PendingSnapshot> MakeSnapshot(std::int64_t step) {
     return runner_->MakeSnapshot(step);
   }
+  // `pending` as the answer to the current message, now or when it is there.
+  caf::result<SnapshotPtr> Answer(PendingSnapshot pending);
 
  private:
-  // Resumes the fiber, unless it waits for a look into the mailbox.
+  // What a run has sent to its rank, or will when its losses are there.
+  struct Run {
+    StepsDone done;
+    std::size_t steps;
+  };
+  struct SnapshotRequest {
+    caf::typed_response_promise<SnapshotPtr> promise;
+    PendingSnapshot snapshot;
+  };
+
+  // Goes on after a message that is news to the fiber.
   absl::Status Go();
+  // Resumes the fiber, unless it waits for a look into the mailbox.
+  absl::Status Resume();
+  // Sees to it that the device is driven.
+  void DriveLater();
+  // Sends what has come from the device.
+  absl::Status SendWhatIsThere();
   // The fiber's function: runs what is in the queue, for ever.
   absl::Status RunQueue();
   absl::Status RunFront();
 
   // StepRunner::Host:
   void Launch(int action, pipeline::GroupId group,
-              const comm::Collective& collective) override;
-  void Send(int stage, bool forward, int micro_batch,
-            const nn::Tensor& tensor) override;
+              const comm::Collective& collective,
+              const comm::Event& after) override;
+  void Send(int stage, bool forward, int micro_batch, const nn::Tensor& tensor,
+            const base::Event& ready) override;
 
   Self self_ = nullptr;
   RankContextPtr context_;
   ComputePeersPtr peers_;
   std::unique_ptr<StepRunner> runner_;
+  nn::DeviceQueues* queues_ = nullptr;  // null: the device works at once
+  bool driving_ = false;                // a drive message is under way
+  std::function<void()> notify_;        // sends one, from any thread
   std::deque<RunSteps> queue_;
+  std::deque<Run> runs_;  // that have begun
+  std::deque<SnapshotRequest> snapshots_;
   bool running_ = false;  // the fiber is inside a run
   bool looking_ = false;  // a resume message is under way
   int rounds_left_ = 0;   // resumes that only look into the mailbox

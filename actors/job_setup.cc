@@ -56,11 +56,21 @@ absl::Status CheckBuckets(const pipeline::Plan& plan) {
       base::FieldName<&pipeline::BucketOptions::bucket_bytes>(), " larger"));
 }
 
+using Group = std::vector<std::unique_ptr<comm::Communicator>>;
+
+Group MakeGroup(const comm::LocalGroupOptions& options,
+                const TestHooks* hooks) {
+  Group group = comm::MakeLocalGroup(options);
+  if (hooks == nullptr || !hooks->wrap_group) return group;
+  for (auto& rank : group) rank = hooks->wrap_group(std::move(rank));
+  return group;
+}
+
 // The layers' own groups of all ranks, by rank: one for each axis that has
 // peers and that layers ask for. One collective of a layer is in flight at a
 // time.
-std::vector<std::vector<AxisGroup>> MakeLayerGroups(
-    const pipeline::Plan& plan) {
+std::vector<std::vector<AxisGroup>> MakeLayerGroups(const pipeline::Plan& plan,
+                                                    const TestHooks* hooks) {
   const pipeline::Mesh& mesh = plan.mesh;
   std::vector<std::vector<AxisGroup>> groups(mesh.size());
   std::set<std::string> axes;
@@ -74,7 +84,7 @@ std::vector<std::vector<AxisGroup>> MakeLayerGroups(
     if (options.size == 1) continue;
     for (int rank = 0; rank < mesh.size(); ++rank) {
       if (mesh.CoordOf(rank, axis) != 0) continue;
-      auto group = comm::MakeLocalGroup(options);
+      Group group = MakeGroup(options, hooks);
       const std::vector<int> peers = mesh.Group(rank, axis);
       for (std::size_t i = 0; i < peers.size(); ++i) {
         groups[peers[i]].push_back({axis, std::move(group[i])});
@@ -92,16 +102,16 @@ std::vector<RankContextPtr> MakeRanks(const ProcessContext& process) {
   comm::LocalGroupOptions options;
   options.in_flight_max = InFlightMax(plan);
   options.size = mesh.size();
-  auto world = comm::MakeLocalGroup(options);
-  std::vector<std::unique_ptr<comm::Communicator>> dp(mesh.size());
+  Group world = MakeGroup(options, process.hooks);
+  Group dp(mesh.size());
   options.size = mesh.dp();
   for (int stage = 0; stage < mesh.pp(); ++stage) {
-    auto group = comm::MakeLocalGroup(options);
+    Group group = MakeGroup(options, process.hooks);
     for (int i = 0; i < mesh.dp(); ++i) {
       dp[mesh.RankOf({i, stage})] = std::move(group[i]);
     }
   }
-  auto layer_groups = MakeLayerGroups(plan);
+  auto layer_groups = MakeLayerGroups(plan, process.hooks);
   std::vector<RankContextPtr> ranks;
   for (int rank = 0; rank < mesh.size(); ++rank) {
     auto context = std::make_shared<RankContext>();
@@ -192,6 +202,8 @@ absl::StatusOr<std::shared_ptr<const pipeline::Plan>> MakeJobPlan(
   }
   options.reductions.update_needs_all_buckets = optimizer->NeedsAllBuckets();
   options.fuse_updates = options.fuse_updates && optimizer->IsElementwise();
+  // Inline are reductions of what the very thread has computed.
+  if (!spec.device.is_host()) options.inline_bytes = 0;
   if (options.inline_bytes < 0) {
     options.inline_bytes = MeasureInlineBytes(options.mesh.size(), cores);
   }

@@ -1,6 +1,7 @@
 #include "actors/layer_collectives.h"
 
 #include "base/check.h"
+#include "nn/kernels/device_queues.h"
 
 namespace troupe::actors {
 namespace {
@@ -24,6 +25,10 @@ comm::ReduceOp OpOf(nn::ReduceOp op) {
 
 absl::Status LayerCollectives::AllReduce(nn::ReduceOp op,
                                          const nn::Tensor& range) {
+  // The host's threads move the data: they need it to be there.
+  const base::Event ready = nn::Record(*kernels_, nn::Queue::kCompute);
+  while (!ready.ready()) wait_->AwaitNews();
+  TROUPE_RETURN_IF_ERROR(ready.status());
   return wait_->RunInline(*comm_, comm::AllReduce(OpOf(op), range));
 }
 

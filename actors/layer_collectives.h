@@ -20,6 +20,7 @@
 #include "actors/strand_wait.h"
 #include "comm/communicator.h"
 #include "nn/collectives.h"
+#include "nn/kernels/kernels.h"
 
 namespace troupe::actors {
 
@@ -31,9 +32,10 @@ struct AxisGroup {
 
 class LayerCollectives : public nn::Collectives {
  public:
-  // Both outlive it.
-  LayerCollectives(comm::Communicator* comm, StrandWait* wait)
-      : comm_(comm), wait_(wait) {}
+  // All outlive it.
+  LayerCollectives(comm::Communicator* comm, nn::Kernels* kernels,
+                   StrandWait* wait)
+      : comm_(comm), kernels_(kernels), wait_(wait) {}
 
   int rank() const override { return comm_->rank(); }
   int size() const override { return comm_->size(); }
@@ -41,6 +43,7 @@ class LayerCollectives : public nn::Collectives {
 
  private:
   comm::Communicator* const comm_;
+  nn::Kernels* const kernels_;
   StrandWait* const wait_;
 };
 

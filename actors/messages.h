@@ -164,6 +164,9 @@ struct Launch {
   std::int32_t action = 0;
   pipeline::GroupId group = pipeline::GroupId::kDp;
   comm::Collective collective;
+  comm::Event after;  // when its range is ready
+  // The answer may come before the result: the rank's device waits for it.
+  bool answer_at_once = false;
 };
 struct Launched {
   std::int32_t generation = 0;
@@ -171,6 +174,7 @@ struct Launched {
   std::int32_t action = 0;
   std::int32_t code = 0;  // absl::StatusCode
   std::string message;
+  comm::Event done;  // when the result is there; that of an answer at once
 };
 
 // To the checkpoint writer of the process: a shard that a rank holds.
@@ -342,10 +346,10 @@ class StageLink;      // stage_link.h
 using ComputeActor = caf::typed_actor<
     caf::reacts_to<std::shared_ptr<const ComputePeers>>,  // first of all
     caf::reacts_to<RunSteps>,     // -> StepsDone to the rank
-    caf::reacts_to<Launched>,     // a collective is done
+    caf::reacts_to<Launched>,     // a collective is done, or enqueued
     caf::reacts_to<Transfer>,     // from a neighbouring stage
     caf::reacts_to<resume_atom>,  // to itself: go on after a look
-    caf::reacts_to<drive_atom>,   // a collective of its own has come on
+    caf::reacts_to<drive_atom>,   // its device or a collective has come on
     caf::replies_to<snapshot_atom, std::int64_t>::with<SnapshotPtr>>;
 
 using RankActor = caf::typed_actor<

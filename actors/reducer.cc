@@ -5,7 +5,8 @@
 namespace troupe::actors {
 
 absl::StatusOr<bool> Reducer::Start(int action, pipeline::GroupId group,
-                                    const comm::Collective& collective) {
+                                    const comm::Collective& collective,
+                                    const comm::Event& after) {
   comm::Communicator* const comm =
       group == pipeline::GroupId::kWorld ? options_.world : options_.dp;
   // One rank has its sum already, but an update it still has to make.
@@ -14,11 +15,12 @@ absl::StatusOr<bool> Reducer::Start(int action, pipeline::GroupId group,
     return true;
   }
   if (options_.run_inline) {
+    TROUPE_CHECK(after.ready(), "inline reductions are for work of the host");
     TROUPE_RETURN_IF_ERROR(wait_->RunInline(*comm, collective));
     return true;
   }
   ++in_flight_;
-  launcher_->Launch(action, group, collective);
+  launcher_->Launch(action, group, collective, after);
   return false;
 }
 

@@ -4,7 +4,7 @@
 //
 //   Reducer reducer({world, dp, /*run_inline=*/false}, &launcher, &wait);
 //   TROUPE_ASSIGN_OR_RETURN(
-//       bool done, reducer.Start(action, GroupId::kDp, collective));
+//       bool done, reducer.Start(action, GroupId::kDp, collective, ready));
 //   // Not done: the launcher's owner calls reducer.Finish(), later.
 //
 // Both ways make the same additions in the same order. Inline pays where
@@ -30,9 +30,11 @@ class Reducer {
   class Launcher {
    public:
     virtual ~Launcher() = default;
-    // `action` is the number by which its end will be known.
+    // `action` is the number by which its end will be known. Its range is
+    // ready `after` that event.
     virtual void Launch(int action, pipeline::GroupId group,
-                        const comm::Collective& collective) = 0;
+                        const comm::Collective& collective,
+                        const comm::Event& after) = 0;
   };
 
   struct Options {
@@ -45,9 +47,11 @@ class Reducer {
   Reducer(const Options& options, Launcher* launcher, StrandWait* wait)
       : options_(options), launcher_(launcher), wait_(wait) {}
 
-  // True where the result is there already.
+  // True where the result is there already. `after`: done, where reductions
+  // are inline.
   absl::StatusOr<bool> Start(int action, pipeline::GroupId group,
-                             const comm::Collective& collective);
+                             const comm::Collective& collective,
+                             const comm::Event& after);
   // One that was launched is done.
   void Finish() { --in_flight_; }
   // Launched and not finished.

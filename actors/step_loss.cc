@@ -1,40 +1,54 @@
 #include "actors/step_loss.h"
 
-#include <cmath>
-#include <cstring>
+#include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "nn/kernels/device_queues.h"
 #include "nn/ops/loss.h"
 
 namespace troupe::actors {
 
-absl::StatusOr<StepLoss> StepLoss::Create(nn::Allocator& allocator,
-                                          bool stop_on_nan, double loss_scale) {
-  TROUPE_ASSIGN_OR_RETURN(
-      nn::Tensor stats,
-      nn::Tensor::Create({nn::ops::kNumLossStats}, nn::DType::kF64, allocator));
-  std::memset(stats.raw(), 0, stats.bytes());
-  return StepLoss(std::move(stats), stop_on_nan, loss_scale);
+StepLoss::StepLoss(nn::Kernels& kernels, const Options& options,
+                   nn::Tensor scalars)
+    : kernels_(&kernels),
+      options_(options),
+      scalars_(std::move(scalars)),
+      stats_(scalars_.FlatView(nn::kLossScalars, {nn::ops::kNumLossStats})) {
+  if (kernels.queues() != nullptr) {
+    reader_ = std::make_unique<LossReader>(kernels, options.stop_on_nan);
+  }
 }
 
-void StepLoss::BeginStep(StepKind kind, std::int64_t step) {
+absl::StatusOr<StepLoss> StepLoss::Create(nn::Kernels& kernels,
+                                          const Options& options) {
+  TROUPE_ASSIGN_OR_RETURN(
+      nn::Tensor scalars,
+      nn::Tensor::Create({nn::kNumStepScalars}, nn::DType::kF64,
+                         kernels.allocator()));
+  return StepLoss(kernels, options, std::move(scalars));
+}
+
+absl::Status StepLoss::BeginStep(StepKind kind, std::int64_t step, double lr) {
   kind_ = kind;
   step_ = step;
-  std::memset(stats_.raw(), 0, stats_.bytes());
+  nn::StepScalars values;
+  values.lr = lr;
+  values.step = static_cast<double>(step);
+  values.loss_scale = options_.loss_scale;
+  TROUPE_RETURN_IF_ERROR(kernels_->SetStepScalars(values, scalars_));
+  ready_ = nn::Record(*kernels_, nn::Queue::kCompute);
+  return absl::OkStatus();
 }
 
 absl::Status StepLoss::Add(int micro_batch, const nn::Tensor& stats) {
-  const double* one = stats.data<double>();
-  if (kind_ == StepKind::kTrain && stop_on_nan_ &&
-      !std::isfinite(one[nn::ops::kLossSum])) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "the loss of step ", step_ + 1, ", micro-batch ", micro_batch, " is ",
-        one[nn::ops::kLossSum] / one[nn::ops::kLossCount],
-        "; lower optimizer.lr, or set train.stop_on_nan=false to go on"));
+  if (reader_ != nullptr) {
+    reader_->Keep(micro_batch, stats);
+  } else if (kind_ == StepKind::kTrain && options_.stop_on_nan) {
+    TROUPE_RETURN_IF_ERROR(
+        CheckFinite(step_, micro_batch, stats.data<double>()));
   }
-  double* all = stats_.data<double>();
-  for (int i = 0; i < nn::ops::kNumLossStats; ++i) all[i] += one[i];
+  TROUPE_RETURN_IF_ERROR(kernels_->Add(stats_, stats, stats_));
+  ready_ = nn::Record(*kernels_, nn::Queue::kCompute);
   return absl::OkStatus();
 }
 
@@ -42,18 +56,15 @@ comm::Collective StepLoss::Sum() const {
   return comm::AllReduce(comm::ReduceOp::kSum, stats_);
 }
 
-nn::StepScalars StepLoss::scalars() const {
-  nn::StepScalars scalars;
-  scalars.step = step_;
-  scalars.loss_scale = loss_scale_;
-  scalars.divisor = stats_.data<double>()[nn::ops::kLossCount];
-  return scalars;
+absl::Status StepLoss::EndStep() {
+  if (reader_ != nullptr) return reader_->EndStep(kind_, step_, scalars_);
+  ended_ = LossIn(nn::ScalarsIn(scalars_));
+  return absl::OkStatus();
 }
 
-LossBits StepLoss::bits() const {
-  const double* stats = stats_.data<double>();
-  return {Bits(stats[nn::ops::kLossSum]), Bits(stats[nn::ops::kLossCount]),
-          Bits(stats[nn::ops::kLossCorrect])};
+absl::StatusOr<std::optional<LossBits>> StepLoss::Take() {
+  if (reader_ != nullptr) return reader_->Take();
+  return std::exchange(ended_, std::nullopt);
 }
 
 }  // namespace troupe::actors

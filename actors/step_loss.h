@@ -1,12 +1,17 @@
 // The losses of one step: each micro-batch adds the sum, count and number
-// correct of its samples, one all-reduce adds up the ranks, and the update
-// divides by the count.
+// correct of its samples to the step's scalars, one all-reduce adds up the
+// ranks, and updates divide by the count.
 //
-//   StepLoss loss = *StepLoss::Create(allocator, /*stop_on_nan=*/true);
-//   loss.BeginStep(StepKind::kTrain, step);
-//   TROUPE_RETURN_IF_ERROR(loss.Add(/*micro_batch=*/0, stats));
+//   TROUPE_ASSIGN_OR_RETURN(StepLoss loss, StepLoss::Create(kernels, options));
+//   loss.BeginStep(StepKind::kTrain, step, optimizer.LearningRate(step));
+//   loss.Add(/*micro_batch=*/0, stats);
 //   comm.RunInline(loss.Sum(), timeout);
-//   loss.scalars().divisor;                   // counted samples of the step
+//   ... updates that read loss.scalars() ...
+//   loss.EndStep();
+//   TROUPE_ASSIGN_OR_RETURN(std::optional<LossBits> bits, loss.Take());
+//
+// No step waits for its own loss: on a device that works later than it is told,
+// the numbers come to the host when they are there (loss_reader.h).
 //
 // Threads: one at a time.
 
@@ -14,48 +19,65 @@
 #define ACTORS_STEP_LOSS_H_
 
 #include <cstdint>
-#include <utility>
+#include <memory>
+#include <optional>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "actors/loss_reader.h"
 #include "actors/step_types.h"
 #include "comm/communicator.h"
-#include "nn/optim/optimizer.h"
+#include "nn/kernels/kernels.h"
 #include "nn/tensor/tensor.h"
 
 namespace troupe::actors {
 
 class StepLoss {
  public:
-  // `loss_scale`: what gradients are multiplied by, for scalars().
-  //   kResourceExhausted: there is no memory for three numbers.
-  static absl::StatusOr<StepLoss> Create(nn::Allocator& allocator,
-                                         bool stop_on_nan,
-                                         double loss_scale = 1);
+  struct Options {
+    bool stop_on_nan = true;
+    double loss_scale = 1;  // what gradients are multiplied by
+  };
 
-  void BeginStep(StepKind kind, std::int64_t step);
+  // `kernels` outlives it.
+  //   kResourceExhausted: there is no memory for the scalars.
+  static absl::StatusOr<StepLoss> Create(nn::Kernels& kernels,
+                                         const Options& options);
+
+  // `lr`: StepScalars::lr, where the step trains.
+  absl::Status BeginStep(StepKind kind, std::int64_t step, double lr);
   // `stats`: what a loss returns, f64[kNumLossStats] (nn/ops/loss.h).
   //   kFailedPrecondition: a training loss is no finite number, and the job
-  //   stops at that.
+  //   stops at that. Where the host does not see it yet, Take() says so.
   absl::Status Add(int micro_batch, const nn::Tensor& stats);
-  // The all-reduce over all ranks of the job, in place.
+  // The all-reduce over all ranks of the job, in place; its range is ready when
+  // ready() is done, which waits for nothing that came later.
   comm::Collective Sum() const;
+  const base::Event& ready() const { return ready_; }
 
-  // What the update reads: the divisor is that of the ranks added up so far.
-  nn::StepScalars scalars() const;
-  LossBits bits() const;
+  // What updates read (nn/kernels/step_scalars.h): the count is that of the
+  // ranks added up so far.
+  const nn::Tensor& scalars() const { return scalars_; }
+
+  // All work that the step gives the device is enqueued.
+  absl::Status EndStep();
+  // The losses of the first step that ended and was not taken yet; none where
+  // they are not there.
+  //   kFailedPrecondition: as Add(). Or what work of the device failed with.
+  absl::StatusOr<std::optional<LossBits>> Take();
 
  private:
-  StepLoss(nn::Tensor stats, bool stop_on_nan, double loss_scale)
-      : stop_on_nan_(stop_on_nan),
-        loss_scale_(loss_scale),
-        stats_(std::move(stats)) {}
+  StepLoss(nn::Kernels& kernels, const Options& options, nn::Tensor scalars);
 
-  bool stop_on_nan_;
-  double loss_scale_;
+  nn::Kernels* kernels_;
+  Options options_;
+  nn::Tensor scalars_, stats_;  // stats_: the loss's part of scalars_
   StepKind kind_ = StepKind::kTrain;
   std::int64_t step_ = 0;
-  nn::Tensor stats_;
+  base::Event ready_;
+  std::optional<LossBits> ended_;
+  // Where the device works later than it is told.
+  std::unique_ptr<LossReader> reader_;
 };
 
 }  // namespace troupe::actors

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "nn/kernels/device_queues.h"
 #include "nn/kernels/open_kernels.h"
 #include "pipeline/compute_order.h"
 
@@ -79,11 +80,10 @@ absl::Status StepRunner::Init() {
         nn::OpenKernels(spec.device, {setup_.plan->threads_per_rank}));
   }
   TROUPE_ASSIGN_OR_RETURN(
-      loss_, StepLoss::Create(kernels_->allocator(), spec.stop_on_nan,
-                              spec.loss_scale));
+      loss_, StepLoss::Create(*kernels_, {spec.stop_on_nan, spec.loss_scale}));
   for (const AxisGroup& group : setup_.layer_groups) {
-    layer_collectives_.push_back(
-        std::make_unique<LayerCollectives>(group.comm.get(), wait_));
+    layer_collectives_.push_back(std::make_unique<LayerCollectives>(
+        group.comm.get(), kernels_.get(), wait_));
     axes_.push_back({group.axis, layer_collectives_.back().get()});
   }
   return MakeChunks();
@@ -100,9 +100,11 @@ absl::Status StepRunner::MakeChunks() {
     chunk.trace = &trace_;
     chunk.axes = axes_;
     chunk.start_threads = setup_.start_threads;
+    chunk.scalars = loss_->scalars();
     TROUPE_ASSIGN_OR_RETURN(std::unique_ptr<Chunk> made,
                             Chunk::Create(chunk, this));
     chunks_.push_back(std::move(made));
+    buckets_.emplace_back(setup_.plan->stages[stage].buckets.size());
   }
   return absl::OkStatus();
 }
@@ -118,7 +120,9 @@ absl::Status StepRunner::Begin(StepKind kind, std::int64_t step,
       "a step has one batch per micro-batch");
   cursor_->Begin();
   trace_.BeginStep(kind, step);
-  loss_->BeginStep(kind, step);
+  inspected_ = false;
+  TROUPE_RETURN_IF_ERROR(
+      loss_->BeginStep(kind, step, chunks_[0]->LearningRate(step)));
   for (std::size_t c = 0; c + 1 < chunks_.size(); ++c) {
     chunks_[c]->BeginStep(kind, step, batches);
   }
@@ -138,7 +142,8 @@ absl::Status StepRunner::RunStep(StepKind kind, std::int64_t step,
     TROUPE_ASSIGN_OR_RETURN(const bool ran, RunNext(/*busy=*/false));
     if (!ran) wait_->AwaitNews();
   }
-  return absl::OkStatus();
+  AwaitResult(loss_done_);
+  return loss_->EndStep();
 }
 
 absl::StatusOr<bool> StepRunner::RunNext(bool busy) {
@@ -163,11 +168,13 @@ absl::Status StepRunner::Run(int id) {
       break;
     case ActionKind::kSendActivation:
       host_->Send(ChunkOf(action).stage() + 1, /*forward=*/true, action.index,
-                  ChunkOf(action).output(action.index));
+                  ChunkOf(action).output(action.index),
+                  nn::Record(*kernels_, nn::Queue::kCompute));
       break;
     case ActionKind::kSendGradient:
       host_->Send(ChunkOf(action).stage() - 1, /*forward=*/false, action.index,
-                  ChunkOf(action).TakeInputGradient(action.index));
+                  ChunkOf(action).TakeInputGradient(action.index),
+                  nn::Record(*kernels_, nn::Queue::kCompute));
       break;
     case ActionKind::kReduceLoss:
     case ActionKind::kReduceBucket:
@@ -208,6 +215,9 @@ absl::Status StepRunner::RunBackward(const pipeline::Action& action) {
 }
 
 void StepRunner::BucketReady(int chunk, int bucket) {
+  // Here, and not when the reduction is launched: it must not wait for what is
+  // enqueued in between, which may wait for the reduction's peers.
+  buckets_[chunk][bucket].ready = nn::Record(*kernels_, nn::Queue::kCompute);
   cursor_->Give({SignalKind::kBucketReady, bucket, chunk});
 }
 
@@ -220,29 +230,40 @@ comm::Collective StepRunner::CollectiveOf(const pipeline::Action& action) {
     case ActionKind::kReduceBucket:
       return ChunkOf(action).Reduce(action.index);
     case ActionKind::kReduceUpdateBucket:
-      return ChunkOf(action).ReduceUpdate(action.index, loss_->scalars());
+      return ChunkOf(action).ReduceUpdate(action.index);
     default:
       return loss_->Sum();
   }
+}
+
+comm::Event StepRunner::ReadyOf(const pipeline::Action& action) const {
+  return action.kind == ActionKind::kReduceLoss
+             ? loss_->ready()
+             : buckets_[action.chunk][action.index].ready;
 }
 
 absl::Status StepRunner::Reduce(int id) {
   const pipeline::Action& action = ActionOf(id);
   trace_.Begin(action);
   TROUPE_ASSIGN_OR_RETURN(
-      const bool done,
-      reducer_.Start(id, pipeline::GroupOf(action.kind), CollectiveOf(action)));
-  if (done) Reduced(id);
+      const bool done, reducer_.Start(id, pipeline::GroupOf(action.kind),
+                                      CollectiveOf(action), ReadyOf(action)));
+  if (done) Reduced(id, comm::Event());
   return absl::OkStatus();
 }
 
-void StepRunner::CollectiveDone(int id) {
+void StepRunner::CollectiveDone(int id, const comm::Event& done) {
   reducer_.Finish();
-  Reduced(id);
+  Reduced(id, done);
 }
 
-void StepRunner::Reduced(int id) {
+void StepRunner::Reduced(int id, const comm::Event& done) {
   const pipeline::Action& action = ActionOf(id);
+  if (kernels_->queues() != nullptr) {
+    (action.kind == ActionKind::kReduceLoss
+         ? loss_done_
+         : buckets_[action.chunk][action.index].done) = done;
+  }
   cursor_->Finish(id);
   if (action.kind == ActionKind::kReduceUpdateBucket) {
     ChunkOf(action).ReleaseGrads(action.index);
@@ -256,7 +277,42 @@ void StepRunner::Reduced(int id) {
 
 absl::Status StepRunner::Update(const pipeline::Action& action) {
   const TraceScope scope(trace_, action);
-  return ChunkOf(action).Update(action.index, loss_->scalars());
+  if (setup_.plan->update_needs_all_buckets && !inspected_) {
+    TROUPE_RETURN_IF_ERROR(Inspect());
+  }
+  AwaitResult(loss_done_);
+  AwaitResult(buckets_[action.chunk][action.index].done);
+  return ChunkOf(action).Update(action.index);
+}
+
+absl::Status StepRunner::Inspect() {
+  inspected_ = true;
+  for (const std::vector<BucketEvents>& chunk : buckets_) {
+    for (const BucketEvents& bucket : chunk) AwaitResult(bucket.done);
+  }
+  for (const auto& chunk : chunks_) TROUPE_RETURN_IF_ERROR(chunk->Inspect());
+  return absl::OkStatus();
+}
+
+void StepRunner::AwaitResult(const comm::Event& done) {
+  nn::Wait(*kernels_, nn::Queue::kCompute, done);
+}
+
+absl::StatusOr<nn::Tensor> StepRunner::Here(const Transfer& transfer) {
+  // An evaluation's message back is a bare credit.
+  if (kernels_->queues() == nullptr || !transfer.tensor.defined()) {
+    return transfer.tensor;
+  }
+  TROUPE_ASSIGN_OR_RETURN(
+      nn::Tensor here,
+      nn::Tensor::Create(transfer.tensor.shape(), transfer.tensor.dtype(),
+                         kernels_->allocator()));
+  nn::Wait(*kernels_, nn::Queue::kCompute, transfer.ready);
+  nn::CopyBytes(*kernels_, nn::Queue::kCompute, transfer.tensor, here);
+  // The other device may have the memory back when it is copied.
+  nn::Record(*kernels_, nn::Queue::kCompute)
+      .OnReady([kept = transfer.tensor](const absl::Status&) {});
+  return here;
 }
 
 absl::Status StepRunner::Deliver(const Transfer& transfer) {
@@ -283,20 +339,26 @@ absl::Status StepRunner::Deliver(const Transfer& transfer) {
         m, " for stage ", transfer.stage,
         again ? " a second time" : ", which its table does not receive"));
   }
-  transfer.forward ? (*chunk)->ReceiveActivation(m, transfer.tensor)
-                   : (*chunk)->ReceiveGradient(m, transfer.tensor);
+  TROUPE_ASSIGN_OR_RETURN(const nn::Tensor here, Here(transfer));
+  transfer.forward ? (*chunk)->ReceiveActivation(m, here)
+                   : (*chunk)->ReceiveGradient(m, here);
   cursor_->Finish(receive);
   return absl::OkStatus();
 }
 
-absl::StatusOr<SnapshotPtr> StepRunner::MakeSnapshot(std::int64_t step) {
+absl::StatusOr<PendingSnapshot> StepRunner::MakeSnapshot(std::int64_t step) {
   auto snapshot = std::make_shared<Snapshot>();
   snapshot->step = step;
   snapshot->rank = setup_.rank;
+  nn::Wait(*kernels_, nn::Queue::kCopy,
+           nn::Record(*kernels_, nn::Queue::kCompute));
   for (const auto& chunk : chunks_) {
     TROUPE_RETURN_IF_ERROR(chunk->CopyInto(snapshot->tensors));
   }
-  return snapshot;
+  base::Event ready = nn::Record(*kernels_, nn::Queue::kCopy);
+  // The next step's updates write to what is copied.
+  nn::Wait(*kernels_, nn::Queue::kCompute, ready);
+  return PendingSnapshot{std::move(snapshot), std::move(ready)};
 }
 
 absl::Status StepRunner::Restore(const Checkpoint& checkpoint) {

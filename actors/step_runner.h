@@ -8,7 +8,7 @@
 //   for (StepBatches& batches : steps) {
 //     TROUPE_RETURN_IF_ERROR(
 //         runner->RunStep(StepKind::kTrain, step++, std::move(batches)));
-//     runner->loss();
+//     TROUPE_ASSIGN_OR_RETURN(auto loss, runner->TakeLoss());
 //   }
 //
 // A step waits as plain code waits, through StrandWait (strand_wait.h): for
@@ -63,8 +63,9 @@ class StepRunner : private Chunk::Listener {
    public:
     // To stage `stage` of this replica, which may be on this rank too. Forward:
     // an activation, from the stage before; else a gradient.
+    // It is there when `ready` is done.
     virtual void Send(int stage, bool forward, int micro_batch,
-                      const nn::Tensor& tensor) = 0;
+                      const nn::Tensor& tensor, const base::Event& ready) = 0;
   };
 
   struct Setup {
@@ -89,25 +90,23 @@ class StepRunner : private Chunk::Listener {
   // Runs a step to its end. `batches`: one per micro-batch of the table.
   //   kInvalidArgument: a transfer that came early, as Deliver().
   absl::Status RunStep(StepKind kind, std::int64_t step, StepBatches batches);
-  void CollectiveDone(int action);
+  // `done`: when its result is there; a device that works later than it is
+  // told waits for that by itself.
+  void CollectiveDone(int action, const comm::Event& done = {});
   // One for a step that has not begun is kept until it does.
   //   kInvalidArgument: this rank's step receives no such tensor, or has it.
   absl::Status Deliver(const Transfer& transfer);
 
-  // Losses of the last step that ended: training over all ranks, evaluation
-  // over this one.
-  LossBits loss() const {
-    LossBits loss = loss_->bits();
-    for (const auto& chunk : chunks_) loss.skipped |= chunk->skipped() ? 1 : 0;
-    return loss;
-  }
+  // As StepLoss::Take(): losses of steps in their order, training's over all
+  // ranks, evaluation's over this one.
+  absl::StatusOr<std::optional<LossBits>> TakeLoss() { return loss_->Take(); }
   std::int64_t step() const { return step_; }
   StepKind kind() const { return kind_; }
   // What is still to run, for a message about a step that stands still.
   std::string Unfinished() const { return cursor_->Unfinished(); }
 
   //   kResourceExhausted: there is no memory for the copy; names the tensor.
-  absl::StatusOr<SnapshotPtr> MakeSnapshot(std::int64_t step);
+  absl::StatusOr<PendingSnapshot> MakeSnapshot(std::int64_t step);
   // Errors as Checkpoint::ReadModel: names the tensor that is missing or of
   // another shape.
   absl::Status Restore(const Checkpoint& checkpoint);
@@ -141,8 +140,15 @@ class StepRunner : private Chunk::Listener {
   absl::Status RunBackward(const pipeline::Action& action);
   absl::Status Reduce(int id);
   comm::Collective CollectiveOf(const pipeline::Action& action);
-  void Reduced(int id);
+  comm::Event ReadyOf(const pipeline::Action& action) const;
+  void Reduced(int id, const comm::Event& done);
+  // Lets the device's further work wait for a collective that was enqueued.
+  // Not before something needs it: what waits holds up all that comes after.
+  void AwaitResult(const comm::Event& done);
+  absl::Status Inspect();
   absl::Status Update(const pipeline::Action& action);
+  // A transferred tensor, where this rank's kernels may read it.
+  absl::StatusOr<nn::Tensor> Here(const Transfer& transfer);
 
   const Setup setup_;
   Host* const host_;
@@ -167,6 +173,14 @@ class StepRunner : private Chunk::Listener {
   pipeline::TableCursor* cursor_ = nullptr;  // that of *table_
   StepKind kind_ = StepKind::kTrain;
   std::int64_t step_ = -1;
+  bool inspected_ = false;  // the gradients of this step, as a whole
+  // A device that works later than it is told waits for them: the gradients of
+  // a bucket, for its reduction, and the results of that and of the loss's.
+  struct BucketEvents {
+    comm::Event ready, done;
+  };
+  std::vector<std::vector<BucketEvents>> buckets_;  // by chunk
+  comm::Event loss_done_;
   std::vector<Transfer> early_;  // arrived before their step began
 };
 

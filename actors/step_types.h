@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "actors/checkpoint/checkpoint.h"
+#include "base/event.h"
 #include "data/batch.h"
 #include "nn/tensor/tensor.h"
 
@@ -37,7 +38,7 @@ struct LossBits {
   std::uint64_t sum = 0;
   std::uint64_t count = 0;
   std::uint64_t correct = 0;
-  std::uint64_t skipped = 0;  // 1: the optimizer refused the step
+  std::uint64_t skipped = 0;  // 1: gradients were not finite, nothing updated
 
   double mean() const { return FromBits(sum) / FromBits(count); }
   double accuracy() const { return FromBits(correct) / FromBits(count); }
@@ -53,6 +54,8 @@ struct Transfer {
   bool forward = true;
   std::int32_t micro_batch = 0;
   nn::Tensor tensor;
+  // On a device that works later than it is told: when `tensor` is there.
+  base::Event ready = {};
 };
 
 // Parameters and optimizer states of one rank, copied: training may go on.
@@ -62,6 +65,12 @@ struct Snapshot {
   CheckpointShard tensors;
 };
 using SnapshotPtr = std::shared_ptr<const Snapshot>;
+
+// A snapshot that is there when `ready` is done.
+struct PendingSnapshot {
+  SnapshotPtr snapshot;
+  base::Event ready;
+};
 
 }  // namespace troupe::actors
 

@@ -8,7 +8,7 @@
 //
 // A hook that is not set does nothing.
 //
-// Threads: edit_table in the caller of SetUpJob(); the others on each rank's
+// Threads: edit_table and wrap_group in the caller of SetUpJob(); the others on each rank's
 // compute strand, so on several at once unless the job is simulated.
 
 #ifndef ACTORS_TEST_HOOKS_H_
@@ -16,7 +16,9 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 
+#include "comm/communicator.h"
 #include "nn/arena/parameter_arena.h"
 #include "pipeline/schedule.h"
 
@@ -25,6 +27,10 @@ namespace troupe::actors {
 struct TestHooks {
   // Bends a rank's table for training, to plant bugs.
   std::function<void(int rank, pipeline::StepTable& table)> edit_table;
+  // Takes the place of each rank's part of each group.
+  std::function<std::unique_ptr<comm::Communicator>(
+      std::unique_ptr<comm::Communicator> comm)>
+      wrap_group;
   // Called after each training step of each rank, once for each chunk.
   std::function<void(int rank, std::int64_t step,
                      const nn::ParameterArena& arena)>

@@ -138,6 +138,7 @@ absl::StatusOr<JobResult> Simulation::Run(JobObserver* observer) {
   SeededScheduler scheduler(system, options_.seed);
   TestHooks hooks;
   hooks.edit_table = options_.edit_table;
+  hooks.wrap_group = options_.wrap_group;
   hooks.window_max = 1 + scheduler.draws().Bits32() % 4;
   hooks.checkpointers = 1 + scheduler.draws().Bits32() % 3;
   hooks.mailbox_rounds = [&scheduler] {
@@ -145,7 +146,9 @@ absl::StatusOr<JobResult> Simulation::Run(JobObserver* observer) {
   };
   hooks.after_step = [&](int rank, std::int64_t step,
                          const nn::ParameterArena& arena) {
-    scheduler.Mix(HashOf(arena.values()));
+    if (arena.values().host_accessible()) {
+      scheduler.Mix(HashOf(arena.values()));
+    }
     if (options_.after_step) options_.after_step(rank, step, arena);
   };
   TROUPE_ASSIGN_OR_RETURN(ProcessContextPtr process,

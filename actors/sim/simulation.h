@@ -25,10 +25,12 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 
 #include "absl/status/statusor.h"
 #include "actors/job.h"
 #include "actors/sim/recorder.h"
+#include "comm/communicator.h"
 #include "nn/arena/parameter_arena.h"
 #include "pipeline/plan.h"
 #include "pipeline/schedule.h"
@@ -41,6 +43,10 @@ struct SimulationOptions {
   std::int64_t messages_max = 10'000'000;
   // Bends the table of a rank before the job starts: how tests plant bugs.
   std::function<void(int rank, pipeline::StepTable& table)> edit_table;
+  // As TestHooks::wrap_group.
+  std::function<std::unique_ptr<comm::Communicator>(
+      std::unique_ptr<comm::Communicator> comm)>
+      wrap_group;
   // Called after each training step of each rank with its flat arena.
   std::function<void(int rank, std::int64_t step,
                      const nn::ParameterArena& arena)>

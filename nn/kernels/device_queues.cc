@@ -29,6 +29,11 @@ void Wait(Kernels& kernels, Queue queue, const base::Event& event) {
   while (!event.ready()) sched_yield();
 }
 
+Allocator& HostAllocator(Kernels& kernels) {
+  DeviceQueues* const queues = kernels.queues();
+  return queues == nullptr ? kernels.allocator() : queues->host_allocator();
+}
+
 absl::Status Synchronize(Kernels& kernels, const base::Event& event) {
   DeviceQueues* const queues = kernels.queues();
   while (!event.ready()) {

@@ -48,6 +48,8 @@ class DeviceQueues {
   // The bytes of `from` into `to`, which has as many. Keeps a handle of the
   // host's side until the copy is done, and none of the device's.
   virtual void CopyBytes(Queue queue, const Tensor& from, const Tensor& to) = 0;
+  // Memory of the host that the device copies from and to.
+  virtual Allocator& host_allocator() = 0;
   // Brings completions to the host. False where there is nothing to be done.
   virtual bool Progress() = 0;
 };
@@ -59,6 +61,9 @@ void CopyBytes(Kernels& kernels, Queue queue, const Tensor& from,
 // An event that is not done must be one that the device's queues complete, or
 // that another thread does.
 void Wait(Kernels& kernels, Queue queue, const base::Event& event);
+// Memory of the host for what comes from the device, or goes there; the set's
+// own where the host may touch that.
+Allocator& HostAllocator(Kernels& kernels);
 // Returns the event's status when it is done; drives the device meanwhile.
 absl::Status Synchronize(Kernels& kernels, const base::Event& event);
 

@@ -3,7 +3,10 @@
 //
 //   Sgd sgd({/*lr=*/0.1, /*momentum=*/0.9});
 //   sgd.Attach(arena);
-//   StepScalars scalars{/*step=*/0, /*divisor=*/64.0};
+//   StepScalars values;                        // nn/kernels/step_scalars.h
+//   values.lr = sgd.LearningRate(/*step=*/0);
+//   values.loss_count = 64;
+//   kernels.SetStepScalars(values, scalars);
 //   for (int k = 0; k < arena.num_buckets(); ++k) {
 //     sgd.Update(kernels, scalars, arena, k);
 //   }
@@ -20,13 +23,6 @@
 
 namespace troupe::nn {
 
-// What changes from step to step, in one place, read when the update runs.
-struct StepScalars {
-  std::int64_t step = 0;  // committed steps before this one
-  double divisor = 1;     // counted targets of the global batch
-  double loss_scale = 1;  // all gradients are multiplied by it, power of two
-};
-
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
@@ -40,18 +36,24 @@ class Optimizer {
     return absl::OkStatus();
   }
 
-  // Whether this step counts; called where NeedsAllBuckets(), when all buckets
-  // are reduced, before the first of them is updated. False skips the step:
-  // nothing is updated, and the step is reported as skipped. The ranks of a
-  // stage have the same gradients and so the same answer.
-  virtual absl::StatusOr<bool> AcceptsStep(Kernels&, const ParameterArena&) {
-    return true;
+  // What StepScalars::lr is in the step after `step` committed ones.
+  virtual double LearningRate(std::int64_t step) const = 0;
+
+  // Looks at the gradients as a whole; called where NeedsAllBuckets(), when all
+  // buckets are reduced, before the first of them is updated. What it finds
+  // goes to the scalars, on the device: a step with StepScalars::non_finite
+  // updates nothing, and is reported as skipped. The ranks of a stage have the
+  // same gradients and so the same answer.
+  virtual absl::Status Inspect(Kernels&, const Tensor& /*scalars*/,
+                               const ParameterArena&) {
+    return absl::OkStatus();
   }
-  // True where AcceptsStep() may say no.
+  // True where Inspect() may find that a step is to be skipped.
   virtual bool MaySkipSteps() const { return false; }
 
-  // Updates bucket `bucket` from its reduced gradients.
-  absl::Status Update(Kernels& kernels, const StepScalars& scalars,
+  // Updates bucket `bucket` from its reduced gradients. `scalars`: a tensor of
+  // StepScalars on the arena's device.
+  absl::Status Update(Kernels& kernels, const Tensor& scalars,
                       ParameterArena& arena, int bucket) {
     return UpdateRange(kernels, scalars, arena, arena.range(bucket),
                        arena.BucketGrads(bucket));
@@ -60,7 +62,7 @@ class Optimizer {
   // Updates the arena's elements of `range`, a bucket, from their reduced
   // gradients `grads`, which may lie elsewhere than in the arena. Where
   // IsElementwise(), `range` may be any part of a bucket.
-  virtual absl::Status UpdateRange(Kernels& kernels, const StepScalars& scalars,
+  virtual absl::Status UpdateRange(Kernels& kernels, const Tensor& scalars,
                                    ParameterArena& arena,
                                    const ArenaRange& range,
                                    const Tensor& grads) = 0;

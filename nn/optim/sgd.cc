@@ -63,23 +63,21 @@ absl::Status Sgd::Begin(Kernels& kernels, ParameterArena& arena) {
                            : absl::OkStatus();
 }
 
-absl::StatusOr<bool> Sgd::AcceptsStep(Kernels& kernels,
-                                      const ParameterArena& arena) {
-  if (!options_.skip_nonfinite) return true;
-  TROUPE_ASSIGN_OR_RETURN(
-      Tensor count, Tensor::Create({1}, DType::kF64, kernels.allocator()));
-  TROUPE_RETURN_IF_ERROR(kernels.Fill(0.0, count));
+absl::Status Sgd::Inspect(Kernels& kernels, const Tensor& scalars,
+                          const ParameterArena& arena) {
+  if (!options_.skip_nonfinite) return absl::OkStatus();
+  Tensor count = scalars.FlatView(kNonFiniteScalar, {1});
   for (int bucket = 0; bucket < arena.num_buckets(); ++bucket) {
     TROUPE_RETURN_IF_ERROR(
         kernels.CountNonFinite(arena.BucketGrads(bucket), count));
   }
-  return count.data<double>()[0] == 0;
+  return absl::OkStatus();
 }
 
 // One kernel call; where there are master values, a conversion behind it.
-absl::Status Sgd::UpdatePart(Kernels& kernels, const SgdStep& step,
-                             ParameterArena& arena, const ArenaRange& range,
-                             const Tensor& grads) {
+absl::Status Sgd::UpdatePart(Kernels& kernels, const SgdRule& rule,
+                             const Tensor& scalars, ParameterArena& arena,
+                             const ArenaRange& range, const Tensor& grads) {
   Tensor values = arena.View(arena.values(), range);
   Tensor updated = master_.defined() ? arena.View(master_, range) : values;
   Tensor momentum;
@@ -91,12 +89,13 @@ absl::Status Sgd::UpdatePart(Kernels& kernels, const SgdStep& step,
         Tensor::Create(grads.shape(), updated.dtype(), kernels.allocator()));
     TROUPE_RETURN_IF_ERROR(kernels.Copy(grads, converted));
   }
-  TROUPE_RETURN_IF_ERROR(kernels.SgdUpdate(
-      step, converted.defined() ? converted : grads, updated, momentum));
+  TROUPE_RETURN_IF_ERROR(
+      kernels.SgdUpdate(rule, scalars, converted.defined() ? converted : grads,
+                        updated, momentum));
   return master_.defined() ? kernels.Copy(updated, values) : absl::OkStatus();
 }
 
-absl::Status Sgd::UpdateRange(Kernels& kernels, const StepScalars& scalars,
+absl::Status Sgd::UpdateRange(Kernels& kernels, const Tensor& scalars,
                               ParameterArena& arena, const ArenaRange& range,
                               const Tensor& grads) {
   if (options_.momentum != 0 && !momentum_.defined()) {
@@ -104,25 +103,22 @@ absl::Status Sgd::UpdateRange(Kernels& kernels, const StepScalars& scalars,
         absl::StrCat("SGD: momentum is ", options_.momentum,
                      " but there is no buffer for it: call Attach() first"));
   }
-  SgdStep step;
-  step.lr = LearningRate(scalars.step);
-  step.momentum = options_.momentum;
-  step.dampening = options_.dampening;
-  step.weight_decay = options_.weight_decay;
-  step.nesterov = options_.nesterov;
-  step.first_step = scalars.step == 0;
-  step.divisor = scalars.divisor * scalars.loss_scale;
+  SgdRule rule;
+  rule.momentum = options_.momentum;
+  rule.dampening = options_.dampening;
+  rule.weight_decay = options_.weight_decay;
+  rule.nesterov = options_.nesterov;
   if (options_.groups.empty()) {
-    return UpdatePart(kernels, step, arena, range, grads);
+    return UpdatePart(kernels, rule, scalars, arena, range, grads);
   }
   return groups_.ForEach(range, [&](const ArenaRange& part, int number) {
     static const ParameterGroup& none = *new ParameterGroup;
     const ParameterGroup& group =
         number == GroupRanges::kNoGroup ? none : options_.groups[number];
-    step.lr = LearningRate(scalars.step) * group.lr_factor;
-    step.weight_decay = group.weight_decay.value_or(options_.weight_decay);
+    rule.lr_factor = group.lr_factor;
+    rule.weight_decay = group.weight_decay.value_or(options_.weight_decay);
     return UpdatePart(
-        kernels, step, arena, part,
+        kernels, rule, scalars, arena, part,
         grads.FlatView(part.begin - range.begin, Shape{part.size()}));
   });
 }

@@ -1,5 +1,5 @@
 // Stochastic gradient descent with momentum, Nesterov momentum and weight decay
-// as torch.optim.SGD defines them (the formula is at SgdStep).
+// as torch.optim.SGD defines them (the formula is at SgdRule).
 //
 //   Sgd sgd({/*lr=*/0.1, /*momentum=*/0.9});
 //
@@ -55,26 +55,23 @@ class Sgd : public Optimizer {
 
   absl::Status Attach(ParameterArena& arena) override;
   // kFailedPrecondition: there is momentum and Attach() was not called.
-  absl::Status UpdateRange(Kernels& kernels, const StepScalars& scalars,
+  absl::Status UpdateRange(Kernels& kernels, const Tensor& scalars,
                            ParameterArena& arena, const ArenaRange& range,
                            const Tensor& grads) override;
   absl::Status Begin(Kernels& kernels, ParameterArena& arena) override;
   bool IsElementwise() const override { return true; }
   bool NeedsAllBuckets() const override { return options_.skip_nonfinite; }
   bool MaySkipSteps() const override { return options_.skip_nonfinite; }
-  absl::StatusOr<bool> AcceptsStep(Kernels& kernels,
-                                   const ParameterArena& arena) override;
-
-  // The rate for parameters in no group, in the step after `step` committed
-  // ones.
-  double LearningRate(std::int64_t step) const {
+  absl::Status Inspect(Kernels& kernels, const Tensor& scalars,
+                       const ParameterArena& arena) override;
+  double LearningRate(std::int64_t step) const override {
     return options_.lr * options_.schedule.Factor(step);
   }
 
  private:
-  absl::Status UpdatePart(Kernels& kernels, const SgdStep& step,
-                          ParameterArena& arena, const ArenaRange& range,
-                          const Tensor& grads);
+  absl::Status UpdatePart(Kernels& kernels, const SgdRule& rule,
+                          const Tensor& scalars, ParameterArena& arena,
+                          const ArenaRange& range, const Tensor& grads);
 
   const SgdOptions options_;
   Tensor master_;       // undefined without f32_master, or for wide parameters

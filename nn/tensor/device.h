@@ -22,6 +22,10 @@ struct Device {
   // "cpu" means "cpu:0". kInvalidArgument names the text and what is known.
   static absl::StatusOr<Device> Parse(absl::string_view text);
   std::string ToString() const;
+  // Whether the host's threads compute, in the host's memory.
+  bool is_host() const {
+    return type == DeviceType::kCpu || type == DeviceType::kReference;
+  }
 
   friend bool operator==(const Device& a, const Device& b) {
     return a.type == b.type && a.index == b.index;

@@ -60,9 +60,9 @@ TEST(ChunkTest, EveryStepBeginsAnew) {
   const EngineFixture engine = TwoMicroBatches();
   BucketLog log;
   const auto chunk = engine.MakeChunk(/*stage=*/0, &log);
-  TrainStep(*chunk, 0, engine.Batches(0, 0));
+  TrainStep(engine, *chunk, 0, engine.Batches(0, 0));
   const std::string first = log.text();
-  TrainStep(*chunk, 1, engine.Batches(0, 1));
+  TrainStep(engine, *chunk, 1, engine.Batches(0, 1));
   EXPECT_EQ(log.text(), first + " " + first);
 }
 
@@ -70,7 +70,7 @@ TEST(ChunkTest, TwoChunksEqualOneToTheBit) {
   const EngineFixture one = TwoMicroBatches();
   BucketLog log;
   const auto whole = one.MakeChunk(/*stage=*/0, &log);
-  TrainStep(*whole, 0, one.Batches(0, 0));
+  TrainStep(one, *whole, 0, one.Batches(0, 0));
 
   const EngineFixture two = TwoMicroBatches(/*stages=*/2);
   BucketLog head_log, tail_log;
@@ -80,21 +80,21 @@ TEST(ChunkTest, TwoChunksEqualOneToTheBit) {
   EXPECT_TRUE(!tail->is_first() && tail->is_last());
   head->BeginStep(StepKind::kTrain, 0, two.Batches(0, 0));
   tail->BeginStep(StepKind::kTrain, 0, two.Batches(0, 0));
-  nn::StepScalars scalars;
-  scalars.divisor = 0;
+  double count = 0;
   for (int m : {0, 1}) {
     ASSERT_TRUE(head->Forward(m).ok());
     tail->ReceiveActivation(m, head->output(m));
     ASSERT_TRUE(tail->Forward(m).ok());
-    scalars.divisor += tail->output(m).data<double>()[nn::ops::kLossCount];
+    count += tail->output(m).data<double>()[nn::ops::kLossCount];
     RunBackward(*tail, m, Chunk::Mode::kWhole);
     head->ReceiveGradient(m, tail->TakeInputGradient(m));
     RunBackward(*head, m, Chunk::Mode::kWhole);
   }
+  two.SetScalars(*head, 0, count);
   ParameterValues both;
   for (Chunk* chunk : {head.get(), tail.get()}) {
     for (int k = 0; k < chunk->arena().num_buckets(); ++k) {
-      ASSERT_TRUE(chunk->Update(k, scalars).ok());
+      ASSERT_TRUE(chunk->Update(k).ok());
     }
     both.merge(ValuesOf(chunk->arena()));
   }
@@ -137,7 +137,7 @@ TEST(ChunkTest, CopiesNameEveryParameter) {
   ASSERT_EQ(shard.model.size(), chunk->arena().slots().size());
   const auto& [name, copy] = shard.model[0];
   const std::vector<double> then = ValuesOf(chunk->arena())[name];
-  TrainStep(*chunk, 0, engine.Batches(0, 0));
+  TrainStep(engine, *chunk, 0, engine.Batches(0, 0));
   EXPECT_NE(ValuesOf(chunk->arena())[name], then);
   EXPECT_EQ(std::vector<double>(copy.span<double>().begin(),
                                 copy.span<double>().end()),

@@ -19,6 +19,7 @@ EngineFixture::EngineFixture(const SmallJobOptions& job,
                          spec_.dtype, spec_.device)
           .value();
   trace_ = std::make_unique<StepTrace>(spec_.trace, /*rank=*/0);
+  scalars_ = nn::HostScalars({}, allocator_);
 }
 
 std::unique_ptr<Chunk> EngineFixture::MakeChunk(
@@ -29,7 +30,17 @@ std::unique_ptr<Chunk> EngineFixture::MakeChunk(
   setup.stage = stage;
   setup.kernels = spec_.kernels().value();
   setup.trace = trace_.get();
+  setup.scalars = scalars_;
   return Chunk::Create(setup, listener).value();
+}
+
+void EngineFixture::SetScalars(const Chunk& chunk, std::int64_t step,
+                               double loss_count) const {
+  nn::StepScalars values;
+  values.lr = chunk.LearningRate(step);
+  values.step = static_cast<double>(step);
+  values.loss_count = loss_count;
+  nn::ScalarsIn(scalars_) = values;
 }
 
 StepBatches EngineFixture::Batches(int rank, std::int64_t step) const {
@@ -71,15 +82,14 @@ void BucketLog::Append(const char* what, int bucket) {
   absl::StrAppend(&text_, text_.empty() ? "" : " ", what, " ", bucket);
 }
 
-void TrainStep(Chunk& chunk, std::int64_t step, const StepBatches& batches) {
+void TrainStep(const EngineFixture& fixture, Chunk& chunk, std::int64_t step,
+               const StepBatches& batches) {
   chunk.BeginStep(StepKind::kTrain, step, batches);
-  nn::StepScalars scalars;
-  scalars.step = step;
-  scalars.divisor = 0;
+  double count = 0;
   for (int m = 0; m < static_cast<int>(batches.size()); ++m) {
     const absl::Status forward = chunk.Forward(m);
     ASSERT_TRUE(forward.ok()) << forward;
-    scalars.divisor += chunk.output(m).data<double>()[nn::ops::kLossCount];
+    count += chunk.output(m).data<double>()[nn::ops::kLossCount];
     chunk.BeginBackward(m, Chunk::Mode::kWhole);
     for (bool more = true; more;) {
       const absl::StatusOr<bool> piece = chunk.NextPiece();
@@ -87,8 +97,9 @@ void TrainStep(Chunk& chunk, std::int64_t step, const StepBatches& batches) {
       more = *piece;
     }
   }
+  fixture.SetScalars(chunk, step, count);
   for (int k = 0; k < chunk.arena().num_buckets(); ++k) {
-    const absl::Status updated = chunk.Update(k, scalars);
+    const absl::Status updated = chunk.Update(k);
     ASSERT_TRUE(updated.ok()) << updated;
   }
 }

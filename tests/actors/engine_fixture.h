@@ -34,6 +34,9 @@ class EngineFixture {
   const pipeline::Plan& plan() const { return plan_; }
 
   std::unique_ptr<Chunk> MakeChunk(int stage, Chunk::Listener* listener) const;
+  // The scalars that updates of all chunks made here read, for this step.
+  void SetScalars(const Chunk& chunk, std::int64_t step,
+                  double loss_count) const;
   // The rank's micro-batches: consecutive samples of the dataset, those of all
   // ranks together the same for every number of ranks.
   StepBatches Batches(int rank, std::int64_t step) const;
@@ -42,6 +45,8 @@ class EngineFixture {
   JobSpec spec_;
   pipeline::Plan plan_;
   std::unique_ptr<StepTrace> trace_;
+  nn::CachingAllocator allocator_;
+  nn::Tensor scalars_;
 };
 
 using ParameterValues = std::map<std::string, std::vector<double>>;
@@ -62,7 +67,8 @@ class BucketLog : public Chunk::Listener {
 
 // A whole step of one chunk that is the whole model on one rank: forward,
 // backward and update of every bucket. Fails the test on errors.
-void TrainStep(Chunk& chunk, std::int64_t step, const StepBatches& batches);
+void TrainStep(const EngineFixture& fixture, Chunk& chunk, std::int64_t step,
+               const StepBatches& batches);
 
 }  // namespace troupe::actors
 

@@ -205,7 +205,7 @@ class ThrowingSgd : public nn::Sgd {
  public:
   explicit ThrowingSgd(std::shared_ptr<std::atomic<int>> left)
       : nn::Sgd(nn::SgdOptions()), left_(std::move(left)) {}
-  absl::Status UpdateRange(nn::Kernels& kernels, const nn::StepScalars& scalars,
+  absl::Status UpdateRange(nn::Kernels& kernels, const nn::Tensor& scalars,
                            nn::ParameterArena& arena,
                            const nn::ArenaRange& range,
                            const nn::Tensor& grads) override {

@@ -97,7 +97,7 @@ class CountingSgd : public PlainSgd {
  public:
   explicit CountingSgd(int* held_max)
       : PlainSgd(nn::SgdOptions()), held_max_(held_max) {}
-  absl::Status UpdateRange(nn::Kernels& kernels, const nn::StepScalars& scalars,
+  absl::Status UpdateRange(nn::Kernels& kernels, const nn::Tensor& scalars,
                            nn::ParameterArena& arena,
                            const nn::ArenaRange& range,
                            const nn::Tensor& grads) override {

@@ -22,7 +22,7 @@ using Group = std::vector<std::unique_ptr<comm::Communicator>>;
 class LaunchLog : public Reducer::Launcher {
  public:
   void Launch(int action, pipeline::GroupId group,
-              const comm::Collective& collective) override {
+              const comm::Collective& collective, const comm::Event&) override {
     absl::StrAppend(&text, text.empty() ? "" : "; ", action,
                     group == GroupId::kWorld ? " world " : " dp ",
                     collective.ToString());
@@ -53,7 +53,8 @@ TEST_F(ReducerTest, OneRankHasItsSumAlready) {
   Reducer reducer(OptionsOf(world, dp, 0, /*run_inline=*/false), &launched_,
                   &wait_);
   EXPECT_EQ(reducer.Start(0, GroupId::kDp,
-                          comm::AllReduce(comm::ReduceOp::kSum, Filled(1))),
+                          comm::AllReduce(comm::ReduceOp::kSum, Filled(1)),
+                          comm::Event()),
             absl::StatusOr<bool>(true));
   EXPECT_EQ(launched_.text, "");
   EXPECT_EQ(reducer.in_flight(), 0);
@@ -65,8 +66,9 @@ TEST_F(ReducerTest, LaunchesIntoTheGroupAndCounts) {
   Reducer reducer(OptionsOf(world, dp, 0, /*run_inline=*/false), &launched_,
                   &wait_);
   const comm::Collective sum = comm::AllReduce(comm::ReduceOp::kSum, Filled(1));
-  EXPECT_EQ(reducer.Start(3, GroupId::kDp, sum), absl::StatusOr<bool>(false));
-  EXPECT_EQ(reducer.Start(1, GroupId::kWorld, sum),
+  EXPECT_EQ(reducer.Start(3, GroupId::kDp, sum, comm::Event()),
+            absl::StatusOr<bool>(false));
+  EXPECT_EQ(reducer.Start(1, GroupId::kWorld, sum, comm::Event()),
             absl::StatusOr<bool>(false));
   EXPECT_EQ(launched_.text,
             "3 dp all_reduce(sum, f32 x 4); 1 world all_reduce(sum, f32 x 4)");
@@ -89,7 +91,8 @@ TEST_F(ReducerTest, InlineReducesBesideItsPeer) {
         const GroupId group = round % 2 == 0 ? GroupId::kDp : GroupId::kWorld;
         ASSERT_EQ(
             reducer.Start(round, group,
-                          comm::AllReduce(comm::ReduceOp::kMax, values[rank])),
+                          comm::AllReduce(comm::ReduceOp::kMax, values[rank]),
+                          comm::Event()),
             absl::StatusOr<bool>(true));
       }
       EXPECT_EQ(launched.text, "");
@@ -108,7 +111,8 @@ TEST_F(ReducerTest, AnAbortEndsAnInlineOne) {
       [&] { dp[1]->Abort(absl::UnavailableError("rank 1 is gone")); });
   EXPECT_EQ(reducer
                 .Start(0, GroupId::kDp,
-                       comm::AllReduce(comm::ReduceOp::kSum, Filled(1)))
+                       comm::AllReduce(comm::ReduceOp::kSum, Filled(1)),
+                       comm::Event())
                 .status(),
             absl::UnavailableError("rank 1 is gone"));
   peer.join();
@@ -134,7 +138,7 @@ TEST_F(ReducerTest, UpdatesInOnePassWithTheBitsOfOneRank) {
   const EngineFixture one({/*ranks=*/1, Numbers::kExact});
   BucketLog log;
   const auto alone = one.MakeChunk(/*stage=*/0, &log);
-  TrainStep(*alone, 0, one.Batches(0, 0));
+  TrainStep(one, *alone, 0, one.Batches(0, 0));
 
   const EngineFixture two({/*ranks=*/2, Numbers::kExact});
   Group world = comm::MakeLocalGroup({2});
@@ -146,8 +150,7 @@ TEST_F(ReducerTest, UpdatesInOnePassWithTheBitsOfOneRank) {
     chunks[rank] = two.MakeChunk(/*stage=*/0, &logs[rank]);
     counts[rank] = Accumulate(*chunks[rank], two.Batches(rank, 0));
   }
-  nn::StepScalars scalars;
-  scalars.divisor = counts[0] + counts[1];
+  two.SetScalars(*chunks[0], 0, counts[0] + counts[1]);
   std::vector<std::thread> ranks;
   for (int rank : {0, 1}) {
     ranks.emplace_back([&, rank] {
@@ -155,9 +158,9 @@ TEST_F(ReducerTest, UpdatesInOnePassWithTheBitsOfOneRank) {
                       &wait_);
       Chunk& chunk = *chunks[rank];
       for (int k = 0; k < chunk.arena().num_buckets(); ++k) {
-        ASSERT_EQ(
-            reducer.Start(k, GroupId::kDp, chunk.ReduceUpdate(k, scalars)),
-            absl::StatusOr<bool>(true));
+        ASSERT_EQ(reducer.Start(k, GroupId::kDp, chunk.ReduceUpdate(k),
+                                comm::Event()),
+                  absl::StatusOr<bool>(true));
         chunk.ReleaseGrads(k);
       }
     });

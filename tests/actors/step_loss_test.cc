@@ -1,12 +1,18 @@
 #include "actors/step_loss.h"
 
+#include <cmath>
 #include <limits>
+#include <memory>
+#include <optional>
 #include <thread>
 #include <vector>
 
 #include "absl/time/time.h"
 #include "comm/local/local_group.h"
 #include "gtest/gtest.h"
+#include "nn/kernels/device_queues.h"
+#include "nn/kernels/queued/queued_kernels.h"
+#include "nn/kernels/reference/reference_kernels.h"
 #include "nn/ops/loss.h"
 
 namespace troupe::actors {
@@ -23,34 +29,59 @@ class StepLossTest : public testing::Test {
     return stats;
   }
 
+  StepLoss MakeLoss(bool stop_on_nan = true) {
+    return *StepLoss::Create(*kernels_, {stop_on_nan});
+  }
+  static LossBits Ended(StepLoss& loss) {
+    EXPECT_TRUE(loss.EndStep().ok());
+    return loss.Take().value().value();
+  }
+
   nn::CachingAllocator allocator_;
+  const std::unique_ptr<nn::Kernels> kernels_ = nn::CreateReferenceKernels();
 };
 
 TEST_F(StepLossTest, AddsMicroBatchesAndBeginsAnew) {
-  StepLoss loss = *StepLoss::Create(allocator_, /*stop_on_nan=*/true);
-  loss.BeginStep(StepKind::kTrain, 4);
+  StepLoss loss = MakeLoss();
+  ASSERT_TRUE(loss.BeginStep(StepKind::kTrain, 4, /*lr=*/0.5).ok());
   ASSERT_TRUE(loss.Add(0, Stats(3, 4, 1)).ok());
   ASSERT_TRUE(loss.Add(1, Stats(5, 4, 3)).ok());
-  EXPECT_EQ(loss.bits().mean(), 1);
-  EXPECT_EQ(loss.bits().accuracy(), 0.5);
-  EXPECT_EQ(loss.scalars().step, 4);
-  EXPECT_EQ(loss.scalars().divisor, 8);
-  loss.BeginStep(StepKind::kTrain, 5);
-  EXPECT_EQ(FromBits(loss.bits().count), 0);
+  const nn::StepScalars& scalars = nn::ScalarsIn(loss.scalars());
+  EXPECT_EQ(scalars.lr, 0.5);
+  EXPECT_EQ(scalars.step, 4);
+  EXPECT_EQ(scalars.loss_count, 8);
+  EXPECT_FALSE(loss.Take().value().has_value()) << "the step goes on";
+  const LossBits bits = Ended(loss);
+  EXPECT_EQ(bits.mean(), 1);
+  EXPECT_EQ(bits.accuracy(), 0.5);
+  EXPECT_EQ(bits.skipped, 0u);
+  EXPECT_FALSE(loss.Take().value().has_value()) << "taken";
+  ASSERT_TRUE(loss.BeginStep(StepKind::kTrain, 5, /*lr=*/0.5).ok());
+  EXPECT_EQ(FromBits(Ended(loss).count), 0);
 }
+
+TEST_F(StepLossTest, SaysThatAStepWasSkipped) {
+  StepLoss loss = MakeLoss();
+  ASSERT_TRUE(loss.BeginStep(StepKind::kTrain, 0, /*lr=*/0.5).ok());
+  nn::ScalarsIn(loss.scalars()).non_finite = 2;
+  EXPECT_EQ(Ended(loss).skipped, 1u);
+  ASSERT_TRUE(loss.BeginStep(StepKind::kTrain, 1, /*lr=*/0.5).ok());
+  EXPECT_EQ(Ended(loss).skipped, 0u);
+}
+
+constexpr char kNaN[] =
+    "the loss of step 5, micro-batch 1 is nan; lower optimizer.lr, or set "
+    "train.stop_on_nan=false to go on";
 
 TEST_F(StepLossTest, StopsAtALossThatIsNoNumber) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
-  StepLoss loss = *StepLoss::Create(allocator_, /*stop_on_nan=*/true);
-  loss.BeginStep(StepKind::kTrain, 4);
-  EXPECT_EQ(loss.Add(1, Stats(nan, 4, 0)),
-            absl::FailedPreconditionError(
-                "the loss of step 5, micro-batch 1 is nan; lower optimizer.lr, "
-                "or set train.stop_on_nan=false to go on"));
-  loss.BeginStep(StepKind::kEvaluate, 0);
+  StepLoss loss = MakeLoss();
+  ASSERT_TRUE(loss.BeginStep(StepKind::kTrain, 4, /*lr=*/0.5).ok());
+  EXPECT_EQ(loss.Add(1, Stats(nan, 4, 0)), absl::FailedPreconditionError(kNaN));
+  ASSERT_TRUE(loss.BeginStep(StepKind::kEvaluate, 0, 0).ok());
   EXPECT_TRUE(loss.Add(0, Stats(nan, 4, 0)).ok());
-  StepLoss tolerant = *StepLoss::Create(allocator_, /*stop_on_nan=*/false);
-  tolerant.BeginStep(StepKind::kTrain, 4);
+  StepLoss tolerant = MakeLoss(/*stop_on_nan=*/false);
+  ASSERT_TRUE(tolerant.BeginStep(StepKind::kTrain, 4, /*lr=*/0.5).ok());
   EXPECT_TRUE(tolerant.Add(0, Stats(nan, 4, 0)).ok());
 }
 
@@ -59,15 +90,48 @@ TEST_F(StepLossTest, RanksAddUp) {
   std::vector<std::thread> ranks;
   for (int rank : {0, 1}) {
     ranks.emplace_back([&, rank] {
-      StepLoss loss = *StepLoss::Create(allocator_, /*stop_on_nan=*/true);
-      loss.BeginStep(StepKind::kTrain, 0);
+      const auto kernels = nn::CreateReferenceKernels();
+      StepLoss loss = *StepLoss::Create(*kernels, {});
+      ASSERT_TRUE(loss.BeginStep(StepKind::kTrain, 0, /*lr=*/0.5).ok());
       ASSERT_TRUE(loss.Add(0, Stats(rank + 1, 2, rank)).ok());
       ASSERT_TRUE(world[rank]->RunInline(loss.Sum(), absl::Seconds(60)).ok());
-      EXPECT_EQ(loss.scalars().divisor, 4);
-      EXPECT_EQ(loss.bits().mean(), 0.75);
+      EXPECT_EQ(nn::ScalarsIn(loss.scalars()).loss_count, 4);
+      EXPECT_EQ(Ended(loss).mean(), 0.75);
     });
   }
   for (std::thread& rank : ranks) rank.join();
+}
+
+// A device that works later: nothing is there until it has worked, and two
+// steps are under way at once.
+TEST_F(StepLossTest, OnADeviceLossesComeLater) {
+  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+    auto kernels = nn::CreateQueuedKernels(
+        nn::CreateReferenceKernels(),
+        std::make_shared<nn::GuardedMemory>(std::size_t{1} << 20), seed);
+    StepLoss loss = *StepLoss::Create(*kernels, {});
+    for (int step = 3; step < 5; ++step) {
+      ASSERT_TRUE(loss.BeginStep(StepKind::kTrain, step, /*lr=*/0.5).ok());
+      for (int m = 0; m < 2; ++m) {
+        nn::Tensor stats = *nn::Tensor::Create(
+            {nn::ops::kNumLossStats}, nn::DType::kF64, kernels->allocator());
+        const bool bad = step == 4 && m == 1;
+        ASSERT_TRUE(kernels->Fill(bad ? NAN : step + m, stats).ok());
+        ASSERT_TRUE(loss.Add(m, stats).ok());
+      }
+      ASSERT_TRUE(loss.EndStep().ok());
+    }
+    EXPECT_FALSE(loss.Take().value().has_value());
+    absl::StatusOr<std::optional<LossBits>> taken = std::nullopt;
+    while (taken.ok() && !taken->has_value()) {
+      ASSERT_TRUE(kernels->queues()->Progress());
+      taken = loss.Take();
+    }
+    ASSERT_EQ(FromBits((*taken)->sum), 7) << seed;
+    while (kernels->queues()->Progress()) {
+    }
+    ASSERT_EQ(loss.Take().status(), absl::FailedPreconditionError(kNaN));
+  }
 }
 
 }  // namespace

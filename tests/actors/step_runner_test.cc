@@ -31,7 +31,7 @@ TEST(StepRunnerTest, OneRankLearns) {
   const ParameterValues before = ValuesOf(ranks.runner(0).arena());
   ranks.Run(1);
   EXPECT_NE(ValuesOf(ranks.runner(0).arena()), before);
-  EXPECT_EQ(FromBits(ranks.runner(0).loss().count), 16);
+  EXPECT_EQ(FromBits(ranks.runner(0).TakeLoss().value()->count), 16);
   EXPECT_EQ(ranks.runner(0).step(), 0);
   EXPECT_EQ(ranks.runner(0).Unfinished(), "");
 }

@@ -17,17 +17,17 @@ absl::Status ThreadWait::RunInline(comm::Communicator& comm,
 }
 
 void ThreadHost::Launch(int action, pipeline::GroupId group,
-                        const comm::Collective& collective) {
+                        const comm::Collective& collective,
+                        const comm::Event& after) {
   comm::Communicator* const comm =
       group == pipeline::GroupId::kWorld ? world_ : dp_;
-  const absl::StatusOr<comm::Event> event =
-      comm->Start(collective, comm::Event());
+  const absl::StatusOr<comm::Event> event = comm->Start(collective, after);
   ASSERT_TRUE(event.ok()) << event.status();
   in_flight_.emplace_back(action, *event);
 }
 
 void ThreadHost::Send(int stage, bool forward, int micro_batch,
-                      const nn::Tensor& tensor) {
+                      const nn::Tensor& tensor, const base::Event& ready) {
   Transfer transfer;
   transfer.stage = stage;
   transfer.step = runner_->step();
@@ -35,6 +35,7 @@ void ThreadHost::Send(int stage, bool forward, int micro_batch,
   transfer.forward = forward;
   transfer.micro_batch = micro_batch;
   transfer.tensor = tensor;
+  transfer.ready = ready;
   stages_[stage]->Post(transfer);
 }
 

@@ -19,6 +19,7 @@
 #include "nn/ops/loss.h"
 #include "nn/optim/sgd.h"
 #include "tests/golden/golden_file.h"
+#include "tests/nn/testing/host_scalars.h"
 #include "tests/nn/testing/tensor_values.h"
 
 namespace troupe::nn {
@@ -125,7 +126,8 @@ class ToyNetwork {
   }
 
   void Update(int step) {
-    const StepScalars scalars = {step, count_};
+    const Tensor scalars =
+        ScalarsFor(*sgd_, step, count_, kernels_->allocator());
     ASSERT_TRUE(sgd_->Update(*kernels_, scalars, *arena_, 0).ok());
     arena_->BeginStep();
   }

@@ -3,22 +3,30 @@
 namespace troupe::nn::cpu {
 namespace {
 
-SgdScalars ScalarsOf(const SgdStep& step) {
+absl::Status SetStepScalars(CpuDevice&, const StepScalars& values,
+                            Tensor& scalars) {
+  ScalarsIn(scalars) = values;
+  return absl::OkStatus();
+}
+
+SgdScalars RoundedOnce(const SgdRule& rule, const StepScalars& scalars) {
   SgdScalars s;
-  s.lr = static_cast<float>(step.lr);
-  s.momentum = static_cast<float>(step.momentum);
-  s.undampened = static_cast<float>(1.0 - step.dampening);
-  s.weight_decay = static_cast<float>(step.weight_decay);
-  s.inverse_divisor = static_cast<float>(step.InverseDivisor());
-  s.nesterov = step.nesterov;
-  s.first_step = step.first_step;
+  s.lr = static_cast<float>(scalars.lr * rule.lr_factor);
+  s.momentum = static_cast<float>(rule.momentum);
+  s.undampened = static_cast<float>(1.0 - rule.dampening);
+  s.weight_decay = static_cast<float>(rule.weight_decay);
+  s.inverse_divisor = static_cast<float>(scalars.InverseDivisor());
+  s.nesterov = rule.nesterov;
+  s.first_step = scalars.step == 0;
   return s;
 }
 
-absl::Status SgdUpdate(CpuDevice& cpu, const SgdStep& step, In grad,
+absl::Status SgdUpdate(CpuDevice& cpu, const SgdRule& rule, In scalars, In grad,
                        Tensor& param, Tensor& momentum) {
-  const bool has_momentum = step.momentum != 0 && momentum.defined();
-  cpu.loops().sgd(param.numel(), ScalarsOf(step), grad.data<float>(),
+  const StepScalars& values = ScalarsIn(scalars);
+  if (values.non_finite != 0) return absl::OkStatus();
+  const bool has_momentum = rule.momentum != 0 && momentum.defined();
+  cpu.loops().sgd(param.numel(), RoundedOnce(rule, values), grad.data<float>(),
                   param.data<float>(),
                   has_momentum ? momentum.data<float>() : nullptr);
   return absl::OkStatus();
@@ -27,6 +35,7 @@ absl::Status SgdUpdate(CpuDevice& cpu, const SgdStep& step, In grad,
 }  // namespace
 
 void BindOptimizer(CpuDevice& cpu, OptimizerKernels& ops) {
+  ops.SetStepScalars.Bind<SetStepScalars>(&cpu);
   BindF32<SgdUpdate>(cpu, ops.SgdUpdate);
 }
 

@@ -1,11 +1,12 @@
 // One step of SGD in one pass over device memory: PyTorch's torch.optim.SGD
-// with momentum, dampening, Nesterov's rule and weight decay (SgdStep says the
+// with momentum, dampening, Nesterov's rule and weight decay (SgdRule says the
 // formula).
 //
-//   absl::Status s = CudaSgdUpdate(step, {count, grad, param, momentum},
-//   stream);
+//   absl::Status s = CudaSgdUpdate(
+//       rule, {count, scalars, grad, param, momentum}, stream);
 //
-// Letters: one flat range of `count` elements of the arenas, f32.
+// Letters: one flat range of `count` elements of the arenas, f32. The step's
+// scalars are read when the kernel runs.
 //
 // Rounding is part of the contract: each product and sum of the formula is
 // rounded to f32 on its own, with no fused multiply-add, and the scalars are
@@ -30,14 +31,15 @@ namespace troupe::nn {
 // Device memory, [count_elems] each; the ranges do not overlap.
 struct CudaSgdRange {
   std::int64_t count_elems = 0;
+  const StepScalars* scalars = nullptr;  // device memory
   const float* grad = nullptr;
   float* param = nullptr;
-  float* momentum = nullptr;  // not read where step.momentum is 0
+  float* momentum = nullptr;  // not read where rule.momentum is 0
 };
 
-//   kInvalidArgument: a range is missing.
+//   kInvalidArgument: a range or the scalars are missing.
 //   kInternal:        the launch failed.
-absl::Status CudaSgdUpdate(const SgdStep& step, const CudaSgdRange& range,
+absl::Status CudaSgdUpdate(const SgdRule& rule, const CudaSgdRange& range,
                            cudaStream_t stream);
 
 }  // namespace troupe::nn

@@ -34,6 +34,7 @@
 #include "nn/kernels/device_queues.h"
 #include "nn/kernels/queued/guarded_memory.h"
 #include "nn/tensor/allocator.h"
+#include "nn/tensor/caching_allocator.h"
 
 namespace troupe::nn {
 
@@ -58,6 +59,8 @@ class QueuedDevice final : public DeviceQueues,
   // Runs one piece of work. False: there is none, or it waits for events that
   // are not this device's to complete.
   bool Progress() override ABSL_LOCKS_EXCLUDED(mutex_);
+
+  Allocator& host_allocator() override { return host_; }
 
   Device device() const override { return {DeviceType::kQueued, 0}; }
   absl::StatusOr<StoragePtr> Allocate(std::size_t bytes) override
@@ -84,6 +87,7 @@ class QueuedDevice final : public DeviceQueues,
   absl::Status Run(const Item& item) ABSL_LOCKS_EXCLUDED(mutex_);
 
   const std::shared_ptr<GuardedMemory> memory_;
+  CachingAllocator host_;
   mutable absl::Mutex mutex_;
   std::deque<Item> queues_[kNumQueues] ABSL_GUARDED_BY(mutex_);
   bool running_ ABSL_GUARDED_BY(mutex_) = false;

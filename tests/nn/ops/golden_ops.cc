@@ -160,20 +160,23 @@ class GoldenOps {
   }
 
   void Sgd(const Json& c) {
-    SgdStep step;
-    step.lr = c["lr"];
-    step.momentum = c["momentum"];
-    step.dampening = c["dampening"];
-    step.weight_decay = c["weight_decay"];
-    step.nesterov = c["nesterov"];
+    SgdRule rule;
+    rule.momentum = c["momentum"];
+    rule.dampening = c["dampening"];
+    rule.weight_decay = c["weight_decay"];
+    rule.nesterov = c["nesterov"];
+    StepScalars values;
+    values.lr = c["lr"];
+    values.loss_count = 1;
+    Tensor scalars = HostScalars(values, kernels_.allocator());
     const std::int64_t n = c["n"];
     Tensor p = Input("p", {n});
-    Tensor momentum = step.momentum != 0 ? Empty({n}) : Tensor();
+    Tensor momentum = rule.momentum != 0 ? Empty({n}) : Tensor();
     std::vector<double> trajectory;
     for (int i = 0; i < c["steps"]; ++i) {
-      Ok(kernels_.SgdUpdate(step, Input(absl::StrCat("g", i), {n}), p,
+      Ok(kernels_.SgdUpdate(rule, scalars, Input(absl::StrCat("g", i), {n}), p,
                             momentum));
-      step.first_step = false;
+      ScalarsIn(scalars).step += 1;
       for (double value : ValuesOf(p)) trajectory.push_back(value);
     }
     Expect("p", trajectory);

@@ -12,6 +12,7 @@
 #include "nn/modules/linear.h"
 #include "nn/ops/loss.h"
 #include "nn/optim/sgd.h"
+#include "tests/nn/testing/host_scalars.h"
 #include "tests/nn/testing/tensor_values.h"
 
 namespace troupe::nn {
@@ -46,14 +47,19 @@ class MasterValuesTest : public testing::TestWithParam<bool> {
 
   void Step(std::int64_t step, double gradient) {
     ASSERT_TRUE(kernels_->Fill(gradient, parameter_.grad).ok());
-    ASSERT_TRUE(
-        sgd_->Update(*kernels_, {step, /*divisor=*/1}, *arena_, 0).ok());
+    Scalars(step);
+    ASSERT_TRUE(sgd_->Update(*kernels_, scalars_, *arena_, 0).ok());
+  }
+
+  void Scalars(std::int64_t step) {
+    scalars_ = ScalarsFor(*sgd_, step, /*loss_count=*/1, kernels_->allocator());
   }
 
   std::unique_ptr<Kernels> kernels_;
   Parameter parameter_;
   std::unique_ptr<ParameterArena> arena_;
   std::unique_ptr<Sgd> sgd_;
+  Tensor scalars_;
 };
 
 // Each update is a 16th of the last place of 1: lost without master values.
@@ -106,14 +112,23 @@ TEST_P(MasterValuesTest, AStepWithAGradientThatIsNotFiniteIsRefused) {
   Make(options);
   EXPECT_TRUE(sgd_->NeedsAllBuckets());
   ASSERT_TRUE(kernels_->Fill(1, parameter_.grad).ok());
-  EXPECT_TRUE(*sgd_->AcceptsStep(*kernels_, *arena_));
+  Scalars(0);
+  ASSERT_TRUE(sgd_->Inspect(*kernels_, scalars_, *arena_).ok());
+  EXPECT_EQ(ScalarsIn(scalars_).non_finite, 0);
+  const std::vector<double> before = ValuesOf(parameter_.value);
   for (const float bad :
        {std::numeric_limits<float>::infinity(), std::nanf("")}) {
+    Scalars(0);
     parameter_.grad.data<float>()[20] = bad;
-    EXPECT_FALSE(*sgd_->AcceptsStep(*kernels_, *arena_));
+    ASSERT_TRUE(sgd_->Inspect(*kernels_, scalars_, *arena_).ok());
+    EXPECT_EQ(ScalarsIn(scalars_).non_finite, 1);
+    ASSERT_TRUE(sgd_->Update(*kernels_, scalars_, *arena_, 0).ok());
+    EXPECT_EQ(ValuesOf(parameter_.value), before);
   }
+  Scalars(0);
   options.skip_nonfinite = false;
-  EXPECT_TRUE(*Sgd(options).AcceptsStep(*kernels_, *arena_));
+  ASSERT_TRUE(Sgd(options).Inspect(*kernels_, scalars_, *arena_).ok());
+  EXPECT_EQ(ScalarsIn(scalars_).non_finite, 0);
 }
 
 // A bf16 layer whose gradients are f32: the sum over micro-batches loses

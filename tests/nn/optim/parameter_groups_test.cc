@@ -41,6 +41,12 @@ class GroupedSgdTest : public testing::Test {
       EXPECT_TRUE(kernels_->Fill(1, parameter->value).ok());
       EXPECT_TRUE(kernels_->Fill(loss_scale, parameter->grad).ok());
     }
+    StepScalars values;
+    values.lr = sgd.LearningRate(/*step=*/1);
+    values.step = 1;
+    values.loss_scale = loss_scale;
+    values.loss_count = 1;
+    const Tensor scalars = HostScalars(values, kernels_->allocator());
     for (int k = 0; k < arena->num_buckets(); ++k) {
       const ArenaRange whole = arena->range(k);
       const std::int64_t middle = by_halves ? whole.begin + 17 : whole.end;
@@ -48,10 +54,8 @@ class GroupedSgdTest : public testing::Test {
            {ArenaRange{whole.begin, middle}, ArenaRange{middle, whole.end}}) {
         const Tensor grads = arena->BucketGrads(k).FlatView(
             range.begin - whole.begin, {range.size()});
-        EXPECT_TRUE(sgd.UpdateRange(*kernels_,
-                                    {/*step=*/1, /*divisor=*/1, loss_scale},
-                                    *arena, range, grads)
-                        .ok());
+        EXPECT_TRUE(
+            sgd.UpdateRange(*kernels_, scalars, *arena, range, grads).ok());
       }
     }
     std::string text;

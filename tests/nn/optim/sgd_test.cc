@@ -11,6 +11,7 @@
 #include "gtest/gtest.h"
 #include "nn/kernels/cpu/cpu_kernels.h"
 #include "nn/kernels/reference/reference_kernels.h"
+#include "tests/nn/testing/host_scalars.h"
 #include "tests/nn/testing/tensor_values.h"
 
 namespace troupe::nn {
@@ -64,7 +65,8 @@ class SgdTest : public testing::Test {
         }
       }
       for (int bucket : order) {
-        EXPECT_TRUE(sgd.Update(*kernels_, {step, 64.0}, *arena, bucket).ok());
+        EXPECT_TRUE(
+            sgd.Update(*kernels_, Scalars(sgd, step), *arena, bucket).ok());
       }
     }
     ExpectZeroPadding(*arena);
@@ -73,6 +75,10 @@ class SgdTest : public testing::Test {
       for (double value : ValuesOf(p.value)) all.push_back(value);
     }
     return all;
+  }
+
+  Tensor Scalars(const Sgd& sgd, int step) {
+    return ScalarsFor(sgd, step, /*loss_count=*/64, kernels_->allocator());
   }
 
   void ExpectZeroPadding(const ParameterArena& arena) {
@@ -116,7 +122,7 @@ TEST_F(SgdTest, DividesTheSumByTheCountOnce) {
   Sgd sgd(SgdOptions{0.5});
   EXPECT_TRUE(sgd.Attach(*arena).ok());
   for (float& g : parameters_[0].grad.span<float>()) g = 32;
-  ASSERT_TRUE(sgd.Update(*kernels_, {0, 64.0}, *arena, 0).ok());
+  ASSERT_TRUE(sgd.Update(*kernels_, Scalars(sgd, 0), *arena, 0).ok());
   EXPECT_EQ(ValuesOf(parameters_[0].value), std::vector<double>(20, -0.25));
 }
 
@@ -144,7 +150,9 @@ TEST_F(SgdTest, ABatchWithoutTargetsHasNoGradient) {
     Sgd sgd({/*lr=*/0.5, 0, 0, /*weight_decay=*/0.5});
     EXPECT_TRUE(sgd.Attach(*arena).ok());
     for (float& g : parameters_[0].grad.span<float>()) g = 32;
-    ASSERT_TRUE(sgd.Update(*kernels, {0, /*divisor=*/0.0}, *arena, 0).ok());
+    const Tensor scalars =
+        ScalarsFor(sgd, /*step=*/0, /*loss_count=*/0, kernels_->allocator());
+    ASSERT_TRUE(sgd.Update(*kernels, scalars, *arena, 0).ok());
     EXPECT_EQ(ValuesOf(parameters_[0].value), std::vector<double>(20, 0.75))
         << kernels->Describe();
   }
@@ -157,7 +165,7 @@ TEST_F(SgdTest, MomentumNeedsItsBuffer) {
     EXPECT_TRUE(arena->Initialize(1).ok());
     const std::vector<double> before = ValuesOf(arena->values());
     Sgd sgd({0.5, /*momentum=*/0.9});
-    EXPECT_EQ(sgd.Update(*kernels, {0, 64.0}, *arena, 0),
+    EXPECT_EQ(sgd.Update(*kernels, Scalars(sgd, 0), *arena, 0),
               absl::FailedPreconditionError(
                   "SGD: momentum is 0.9 but there is no buffer for it: call "
                   "Attach() first"));
@@ -196,9 +204,11 @@ std::vector<double> TrainInParts(Kernels& kernels,
     const Tensor grads =
         MakeTensor({1000}, DType::kF32, NormalDraws(std::to_string(step), 1000),
                    kernels.allocator());
+    const Tensor scalars =
+        ScalarsFor(sgd, step, /*loss_count=*/64, kernels.allocator());
     for (std::size_t i = 0; i + 1 < cuts.size(); ++i) {
       const ArenaRange range = {cuts[i], cuts[i + 1]};
-      EXPECT_TRUE(sgd.UpdateRange(kernels, {step, 64.0}, *arena, range,
+      EXPECT_TRUE(sgd.UpdateRange(kernels, scalars, *arena, range,
                                   grads.FlatView(range.begin, {range.size()}))
                       .ok());
     }

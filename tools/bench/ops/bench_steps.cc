@@ -89,18 +89,20 @@ struct Step {
   explicit Step(std::int64_t parameters, Kernels& k)
       : k(k),
         arena(parameters, k),
-        stats(Tensor::Zeros({3}, DType::kF64, k.allocator())) {}
+        stats(Tensor::Zeros({3}, DType::kF64, k.allocator())),
+        scalars(nn::HostScalars({}, k.allocator())) {}
 
   Status Update(double divisor) {
-    nn::SgdStep sgd;
-    sgd.lr = 1e-3;
-    sgd.divisor = divisor;
-    return k.SgdUpdate(sgd, arena.grads, arena.values, none);
+    nn::StepScalars values;
+    values.lr = 1e-3;
+    values.loss_count = divisor;
+    TROUPE_RETURN_IF_ERROR(k.SetStepScalars(values, scalars));
+    return k.SgdUpdate(nn::SgdRule(), scalars, arena.grads, arena.values, none);
   }
 
   Kernels& k;
   Arena arena;
-  Tensor stats, none;
+  Tensor stats, none, scalars;
 };
 
 Tensor Labels(std::int64_t n, std::int64_t classes, Kernels& k) {

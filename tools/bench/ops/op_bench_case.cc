@@ -75,8 +75,12 @@ OpBenchCase FlatCase(const Line& line, Kernels& k) {
   Tensor stats = Tensor::Zeros({3}, DType::kF64, k.allocator()), none;
   OpBenchCase made;
   made.bytes = 12.0 * n;
-  nn::SgdStep step;
-  step.lr = 1e-6;
+  nn::SgdRule rule;
+  nn::StepScalars values;
+  values.step = 1;
+  values.lr = 1e-6;
+  values.loss_count = 1;
+  const Tensor scalars = nn::HostScalars(values, k.allocator());
   if (line.op == "relu" && line.direction == "f") {
     made.bytes = 8.0 * n;
     made.run = [=, &k]() mutable { return k.ReluForward(a, c); };
@@ -87,12 +91,15 @@ OpBenchCase FlatCase(const Line& line, Kernels& k) {
   } else if (line.op == "mse") {
     made.run = [=, &k]() mutable { return k.MeanSquaredError(a, b, stats, c); };
   } else if (line.op == "sgd") {
-    made.run = [=, &k]() mutable { return k.SgdUpdate(step, b, a, none); };
+    made.run = [=, &k]() mutable {
+      return return k.SgdUpdate(rule, scalars, b, a, none);
+    };
   } else if (line.op == "momentum") {
-    step.momentum = 0.9;
-    step.first_step = false;
+    rule.momentum = 0.9;
     made.bytes = 20.0 * n;
-    made.run = [=, &k]() mutable { return k.SgdUpdate(step, b, a, c); };
+    made.run = [=, &k]() mutable {
+      return return k.SgdUpdate(rule, scalars, b, a, c);
+    };
   }
   return made;
 }

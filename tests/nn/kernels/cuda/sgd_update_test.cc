@@ -16,11 +16,12 @@
 namespace troupe::nn {
 namespace {
 
-// Device memory for [count] floats, freed at the end of the test.
+// Device memory for [count] values, freed at the end of the test.
+template <typename T>
 class DeviceArray {
  public:
-  explicit DeviceArray(const std::vector<float>& values)
-      : bytes_(values.size() * sizeof(float)) {
+  explicit DeviceArray(const std::vector<T>& values)
+      : bytes_(values.size() * sizeof(T)) {
     EXPECT_EQ(cudaMalloc(&data_, bytes_ + 1), cudaSuccess);
     EXPECT_EQ(cudaMemcpy(data_, values.data(), bytes_, cudaMemcpyHostToDevice),
               cudaSuccess);
@@ -29,9 +30,9 @@ class DeviceArray {
   DeviceArray& operator=(const DeviceArray&) = delete;
   ~DeviceArray() { cudaFree(data_); }
 
-  float* get() { return static_cast<float*>(data_); }
-  std::vector<float> ToHost() const {
-    std::vector<float> values(bytes_ / sizeof(float));
+  T* get() { return static_cast<T*>(data_); }
+  std::vector<T> ToHost() const {
+    std::vector<T> values(bytes_ / sizeof(T));
     EXPECT_EQ(cudaMemcpy(values.data(), data_, bytes_, cudaMemcpyDeviceToHost),
               cudaSuccess);
     return values;
@@ -55,23 +56,25 @@ std::vector<float> Numbers(std::int64_t count, std::uint32_t seed) {
   return values;
 }
 
-// The formula of SgdStep, rounded to f32 after each operation; this file is
+// The formula of SgdRule, rounded to f32 after each operation; this file is
 // compiled with -ffp-contract=off.
-void PlainSgd(const SgdStep& step, const std::vector<float>& grad,
-              std::vector<float>& param, std::vector<float>& momentum) {
-  const float inv_divisor = static_cast<float>(step.InverseDivisor());
-  const float weight_decay = static_cast<float>(step.weight_decay);
-  const float m = static_cast<float>(step.momentum);
-  const float one_minus_dampening = static_cast<float>(1.0 - step.dampening);
+void PlainSgd(const SgdRule& rule, const StepScalars& scalars,
+              const std::vector<float>& grad, std::vector<float>& param,
+              std::vector<float>& momentum) {
+  const float inv_divisor = static_cast<float>(scalars.InverseDivisor());
+  const float minus_lr = static_cast<float>(-(scalars.lr * rule.lr_factor));
+  const float weight_decay = static_cast<float>(rule.weight_decay);
+  const float m = static_cast<float>(rule.momentum);
+  const float one_minus_dampening = static_cast<float>(1.0 - rule.dampening);
   for (std::size_t i = 0; i < grad.size(); ++i) {
     float g = grad[i] * inv_divisor;
-    if (step.weight_decay != 0) g = g + weight_decay * param[i];
-    if (step.momentum != 0) {
+    if (rule.weight_decay != 0) g = g + weight_decay * param[i];
+    if (rule.momentum != 0) {
       momentum[i] =
-          step.first_step ? g : m * momentum[i] + one_minus_dampening * g;
-      g = step.nesterov ? g + m * momentum[i] : momentum[i];
+          scalars.step == 0 ? g : m * momentum[i] + one_minus_dampening * g;
+      g = rule.nesterov ? g + m * momentum[i] : momentum[i];
     }
-    param[i] = param[i] + static_cast<float>(-step.lr) * g;
+    param[i] = param[i] + minus_lr * g;
   }
 }
 
@@ -89,10 +92,10 @@ struct Case {
   std::string name;
   double momentum = 0, dampening = 0, weight_decay = 0;
   bool nesterov = false;
-  double divisor = 48;
+  double loss_count = 48;
 };
 
-class CudaSgdUpdateTest : public ::testing::TestWithParam<Case> {
+class CudaSgdUpdateTest : public ::testing::Test {
  protected:
   void SetUp() override {
     const auto devices = ListCudaDevices();
@@ -101,30 +104,38 @@ class CudaSgdUpdateTest : public ::testing::TestWithParam<Case> {
   }
 };
 
-TEST_P(CudaSgdUpdateTest, ThreeStepsEqualThePlainLoop) {
-  SgdStep step;
-  step.lr = 0.1;
-  step.momentum = GetParam().momentum;
-  step.dampening = GetParam().dampening;
-  step.weight_decay = GetParam().weight_decay;
-  step.nesterov = GetParam().nesterov;
-  step.divisor = GetParam().divisor;
+class CudaSgdRulesTest : public CudaSgdUpdateTest,
+                         public ::testing::WithParamInterface<Case> {};
+
+TEST_P(CudaSgdRulesTest, ThreeStepsEqualThePlainLoop) {
+  SgdRule rule;
+  rule.lr_factor = 0.5;
+  rule.momentum = GetParam().momentum;
+  rule.dampening = GetParam().dampening;
+  rule.weight_decay = GetParam().weight_decay;
+  rule.nesterov = GetParam().nesterov;
+  StepScalars scalars;
+  scalars.lr = 0.2;
+  scalars.loss_scale = 4;
+  scalars.loss_count = GetParam().loss_count;
   for (const std::int64_t count : {1, 64, 1000, 5000000}) {
     std::vector<float> param = Numbers(count, /*seed=*/1);
     std::vector<float> momentum = Numbers(count, /*seed=*/2);
     DeviceArray device_param(param), device_momentum(momentum);
     for (int i = 0; i < 3; ++i) {
-      step.first_step = i == 0;
+      scalars.step = i;
       const std::vector<float> grad = Numbers(count, /*seed=*/3 + i);
       DeviceArray device_grad(grad);
+      DeviceArray<StepScalars> device_scalars({scalars});
       CudaSgdRange range;
       range.count_elems = count;
+      range.scalars = device_scalars.get();
       range.grad = device_grad.get();
       range.param = device_param.get();
       range.momentum = device_momentum.get();
-      ASSERT_TRUE(CudaSgdUpdate(step, range, /*stream=*/nullptr).ok());
+      ASSERT_TRUE(CudaSgdUpdate(rule, range, /*stream=*/nullptr).ok());
       ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
-      PlainSgd(step, grad, param, momentum);
+      PlainSgd(rule, scalars, grad, param, momentum);
     }
     ExpectSameBits(device_param.ToHost(), param, "param");
     ExpectSameBits(device_momentum.ToHost(), momentum, "momentum");
@@ -132,27 +143,47 @@ TEST_P(CudaSgdUpdateTest, ThreeStepsEqualThePlainLoop) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Rules, CudaSgdUpdateTest,
+    Rules, CudaSgdRulesTest,
     ::testing::Values(Case{"Plain"}, Case{"Decay", 0, 0, 1e-4},
                       Case{"Momentum", 0.9}, Case{"Dampened", 0.9, 0.5, 1e-4},
                       Case{"Nesterov", 0.9, 0, 1e-4, true},
                       Case{"NoTargets", 0.9, 0, 1e-4, false, 0}),
     [](const ::testing::TestParamInfo<Case>& info) { return info.param.name; });
 
+TEST_F(CudaSgdUpdateTest, AStepThatIsSkippedChangesNothing) {
+  const std::vector<float> param = Numbers(1000, /*seed=*/1);
+  StepScalars scalars;
+  scalars.lr = 0.1;
+  scalars.loss_count = 48;
+  scalars.non_finite = 1;
+  DeviceArray device_param(param), device_grad(param);
+  DeviceArray<StepScalars> device_scalars({scalars});
+  CudaSgdRange range;
+  range.count_elems = 1000;
+  range.scalars = device_scalars.get();
+  range.grad = device_grad.get();
+  range.param = device_param.get();
+  ASSERT_TRUE(CudaSgdUpdate(SgdRule(), range, /*stream=*/nullptr).ok());
+  ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  ExpectSameBits(device_param.ToHost(), param, "param");
+}
+
 // The checks come before the device is touched: they need no GPU.
 TEST(CudaSgdUpdateArgumentsTest, RefusesWhatItCannotDo) {
   float value = 0;
-  SgdStep step;
+  StepScalars scalars;
+  SgdRule rule;
   CudaSgdRange range;
-  EXPECT_TRUE(CudaSgdUpdate(step, range, nullptr).ok()) << "nothing to do";
+  EXPECT_TRUE(CudaSgdUpdate(rule, range, nullptr).ok()) << "nothing to do";
 
   range.count_elems = 1;
+  range.scalars = &scalars;
   range.grad = &value;
-  EXPECT_EQ(CudaSgdUpdate(step, range, nullptr).code(),
+  EXPECT_EQ(CudaSgdUpdate(rule, range, nullptr).code(),
             absl::StatusCode::kInvalidArgument);
   range.param = &value;
-  step.momentum = 0.9;
-  EXPECT_EQ(CudaSgdUpdate(step, range, nullptr).code(),
+  rule.momentum = 0.9;
+  EXPECT_EQ(CudaSgdUpdate(rule, range, nullptr).code(),
             absl::StatusCode::kInvalidArgument);
 }
 

@@ -68,6 +68,9 @@ class Rank : private GradientSink {
         arena_,
         ParameterArena::Create(buckets, options, kernels_->allocator()));
     TROUPE_RETURN_IF_ERROR(arena_->Initialize(/*seed=*/3));
+    TROUPE_ASSIGN_OR_RETURN(
+        scalars_,
+        Tensor::Create({kNumStepScalars}, DType::kF64, kernels_->allocator()));
     return sgd_.Attach(*arena_);
   }
 
@@ -106,14 +109,16 @@ class Rank : private GradientSink {
   }
 
   absl::Status Update(int step) {
-    StepScalars scalars;
-    scalars.step = step;
-    scalars.divisor = static_cast<double>(kBatch * training_.ranks);
+    StepScalars values;
+    values.lr = sgd_.LearningRate(step);
+    values.step = step;
+    values.loss_count = static_cast<double>(kBatch * training_.ranks);
+    TROUPE_RETURN_IF_ERROR(kernels_->SetStepScalars(values, scalars_));
     for (int k = 0; k < kBuckets; ++k) {
       if (training_.forgotten != Forgotten::kReduction) {
         Wait(*kernels_, Queue::kCompute, reduced_[k]);
       }
-      TROUPE_RETURN_IF_ERROR(sgd_.Update(*kernels_, scalars, *arena_, k));
+      TROUPE_RETURN_IF_ERROR(sgd_.Update(*kernels_, scalars_, *arena_, k));
     }
     return absl::OkStatus();
   }
@@ -199,6 +204,7 @@ class Rank : private GradientSink {
   const std::unique_ptr<Sequential> model_;
   std::unique_ptr<ParameterArena> arena_;
   Sgd sgd_;
+  Tensor scalars_;
   Tape tape_;
   int left_[kBuckets] = {};
   base::Event reduced_[kBuckets];

@@ -124,19 +124,21 @@ TEST_P(ReferenceKernelsTest, MeanSquaredErrorSums) {
 }
 
 TEST_P(ReferenceKernelsTest, SgdWithNesterovMomentum) {
-  SgdStep step;
-  step.lr = 0.5;
-  step.momentum = 0.5;
-  step.nesterov = true;
-  step.divisor = 2;
+  SgdRule rule;
+  rule.momentum = 0.5;
+  rule.nesterov = true;
+  StepScalars values;
+  values.lr = 0.5;
+  values.loss_count = 2;
+  const Tensor scalars = HostScalars(values, kernels_->allocator());
   Tensor p = Make({1}, {1});
   Tensor buf = Make({1}, {std::nan("")});
   Tensor g = Make({1}, {4});
-  ASSERT_TRUE(kernels_->SgdUpdate(step, g, p, buf).ok());
+  ASSERT_TRUE(kernels_->SgdUpdate(rule, scalars, g, p, buf).ok());
   EXPECT_EQ(ValuesOf(buf), (Values{2}));
   EXPECT_EQ(ValuesOf(p), (Values{-0.5}));  // 1 - 0.5 (2 + 0.5 * 2)
-  step.first_step = false;
-  ASSERT_TRUE(kernels_->SgdUpdate(step, g, p, buf).ok());
+  ScalarsIn(scalars).step = 1;
+  ASSERT_TRUE(kernels_->SgdUpdate(rule, scalars, g, p, buf).ok());
   EXPECT_EQ(ValuesOf(buf), (Values{3}));
   EXPECT_EQ(ValuesOf(p), (Values{-2.25}));  // -0.5 - 0.5 (2 + 0.5 * 3)
 }

@@ -1,0 +1,81 @@
+// Brings the losses of steps to the host, where the device works later than it
+// is told: the host goes on, and learns of a loss when it is there.
+//
+//   LossReader reader(kernels, /*stop_on_nan=*/true);
+//   reader.Keep(/*micro_batch=*/0, stats);
+//   reader.EndStep(StepKind::kTrain, step, scalars);
+//   ... later, when the device has come on ...
+//   TROUPE_ASSIGN_OR_RETURN(std::optional<LossBits> bits, reader.Take());
+//
+// What is copied lies still until it is: a step's statistics are its own
+// tensors, and its scalars, which the next step overwrites, are copied on the
+// device first.
+//
+// Threads: one at a time.
+
+#ifndef ACTORS_LOSS_READER_H_
+#define ACTORS_LOSS_READER_H_
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "actors/step_types.h"
+#include "base/event.h"
+#include "nn/kernels/kernels.h"
+#include "nn/tensor/tensor.h"
+
+namespace troupe::actors {
+
+// kFailedPrecondition where the statistics of a micro-batch's loss are not
+// finite; names step and micro-batch.
+absl::Status CheckFinite(std::int64_t step, int micro_batch,
+                         const double* stats);
+
+// The loss in a step's scalars.
+LossBits LossIn(const nn::StepScalars& scalars);
+
+class LossReader {
+ public:
+  // `kernels` has queues, and outlives it.
+  LossReader(nn::Kernels& kernels, bool stop_on_nan)
+      : kernels_(kernels), stop_on_nan_(stop_on_nan) {}
+
+  // Statistics of this step's loss that are to be looked at.
+  void Keep(int micro_batch, const nn::Tensor& stats) {
+    kept_.emplace_back(micro_batch, stats);
+  }
+  //   kResourceExhausted: there is no memory for the copies.
+  absl::Status EndStep(StepKind kind, std::int64_t step,
+                       const nn::Tensor& scalars);
+  // As StepLoss::Take().
+  absl::StatusOr<std::optional<LossBits>> Take();
+
+ private:
+  // A tensor of the device on its way to the host.
+  struct Copy {
+    nn::Tensor device, host;
+  };
+  struct Step {
+    StepKind kind;
+    std::int64_t step;
+    Copy scalars;
+    std::vector<std::pair<int, Copy>> stats;  // by micro-batch
+    base::Event copied;
+  };
+
+  absl::StatusOr<Copy> ToHost(const nn::Tensor& device);
+
+  nn::Kernels& kernels_;
+  const bool stop_on_nan_;
+  std::vector<std::pair<int, nn::Tensor>> kept_;
+  std::deque<Step> steps_;
+};
+
+}  // namespace troupe::actors
+
+#endif  // ACTORS_LOSS_READER_H_

@@ -1,0 +1,199 @@
+// A whole job on queued devices (nn/kernels/queued): the host runs ahead, work
+// is done later in an order that a seed chooses, in memory that the host may
+// not touch; and the bits are those of the CPU.
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "actors/job.h"
+#include "actors/sim/simulation.h"
+#include "gtest/gtest.h"
+#include "nn/kernels/cpu/cpu_kernels.h"
+#include "nn/kernels/queued/queued_kernels.h"
+#include "tests/actors/test_job.h"
+#include "tests/comm/guarded_group.h"
+
+namespace troupe::actors {
+namespace {
+
+constexpr std::int64_t kSteps = 3;
+
+std::unique_ptr<nn::Kernels> InnerKernels() {
+  nn::CpuKernelOptions options;
+  options.onednn = false;
+  return nn::CreateCpuKernels(options);
+}
+
+// LeNet with momentum, an evaluation at its end.
+JobSpec LeNetJob(int dp, int pp) {
+  JobSpec spec = TinyCnnJob(dp, kSteps);
+  spec.kernels = InnerKernels;
+  spec.plan.global_batch_size = 4;
+  spec.plan.buckets.bucket_bytes = 20'000;
+  spec.plan.mesh = pipeline::Mesh(dp, pp);
+  if (pp > 1) {
+    spec.plan.cuts = {6};
+    spec.plan.micro_batch_size = 2 / dp;
+  }
+  return spec;
+}
+
+// What stands between a job and its groups.
+using Wrap = std::function<std::unique_ptr<comm::Communicator>(
+    std::unique_ptr<comm::Communicator> comm)>;
+
+struct Outcome {
+  absl::Status status;
+  Reports reports;
+
+  bool operator==(const Outcome& other) const {
+    return status == other.status &&
+           reports.losses() == other.reports.losses() &&
+           reports.evaluations.size() == other.reports.evaluations.size() &&
+           reports.evaluations.back().loss ==
+               other.reports.evaluations.back().loss;
+  }
+};
+
+Outcome OnQueuedDevices(JobSpec spec, std::uint64_t seed,
+                        const Wrap& wrap = nullptr) {
+  auto memory = std::make_shared<nn::GuardedMemory>(std::size_t{64} << 20);
+  spec.device = {nn::DeviceType::kQueued, 0};
+  spec.kernels = [memory, device = seed * 64]() mutable {
+    return nn::CreateQueuedKernels(InnerKernels(), memory, device++);
+  };
+  SimulationOptions options;
+  options.seed = seed;
+  options.wrap_group = [&](std::unique_ptr<comm::Communicator> comm) {
+    comm = std::make_unique<comm::GuardedCommunicator>(std::move(comm), memory);
+    return wrap ? wrap(std::move(comm)) : std::move(comm);
+  };
+  Outcome outcome;
+  outcome.status = Simulation(spec, options).Run(&outcome.reports).status();
+  return outcome;
+}
+
+Outcome OnTheCpu(const JobSpec& spec) {
+  Outcome outcome;
+  outcome.status = RunJob(spec, &outcome.reports).status();
+  return outcome;
+}
+
+void ExpectTheBitsOfTheCpu(int dp, int pp, std::uint64_t seeds) {
+  const JobSpec spec = LeNetJob(dp, pp);
+  const Outcome want = OnTheCpu(spec);
+  ASSERT_TRUE(want.status.ok()) << want.status;
+  ASSERT_EQ(want.reports.steps.size(), std::size_t{kSteps});
+  for (std::uint64_t seed = 0; seed < seeds; ++seed) {
+    const Outcome outcome = OnQueuedDevices(spec, seed);
+    ASSERT_TRUE(outcome.status.ok())
+        << "seed " << seed << ": " << outcome.status;
+    ASSERT_TRUE(outcome == want) << "seed " << seed;
+  }
+}
+
+TEST(QueuedJobTest, OneRankHasTheBitsOfTheCpu) {
+  ExpectTheBitsOfTheCpu(/*dp=*/1, /*pp=*/1, /*seeds=*/200);
+}
+
+TEST(QueuedJobTest, TwoRanksHaveTheBitsOfTheCpu) {
+  ExpectTheBitsOfTheCpu(/*dp=*/2, /*pp=*/1, /*seeds=*/200);
+}
+
+TEST(QueuedJobTest, StagesHaveTheBitsOfTheCpu) {
+  ExpectTheBitsOfTheCpu(/*dp=*/2, /*pp=*/2, /*seeds=*/50);
+}
+
+// Reductions that do not wait for the gradients that they add up.
+class TooEarly : public comm::Communicator {
+ public:
+  explicit TooEarly(std::unique_ptr<comm::Communicator> inner)
+      : inner_(std::move(inner)) {}
+  int rank() const override { return inner_->rank(); }
+  int size() const override { return inner_->size(); }
+  absl::StatusOr<comm::Event> Start(const comm::Collective& collective,
+                                    comm::Event) override {
+    return inner_->Start(collective, comm::Event());
+  }
+  bool Progress() override { return inner_->Progress(); }
+  void SetWakeup(std::function<void()> wakeup) override {
+    inner_->SetWakeup(std::move(wakeup));
+  }
+  void Abort(absl::Status status) override { inner_->Abort(std::move(status)); }
+
+ private:
+  const std::unique_ptr<comm::Communicator> inner_;
+};
+
+// Reductions that say that they are done when they are not.
+class DoneAtOnce : public TooEarly {
+ public:
+  using TooEarly::TooEarly;
+  absl::StatusOr<comm::Event> Start(const comm::Collective& collective,
+                                    comm::Event after) override {
+    TROUPE_RETURN_IF_ERROR(
+        TooEarly::Start(collective, std::move(after)).status());
+    return comm::Event();
+  }
+};
+
+// The first seed that shows the bug.
+template <typename Bug>
+std::uint64_t FirstSeedThatFinds() {
+  const JobSpec spec = LeNetJob(/*dp=*/2, /*pp=*/1);
+  const Outcome want = OnTheCpu(spec);
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    const Outcome outcome = OnQueuedDevices(spec, seed, [](auto comm) {
+      return std::make_unique<Bug>(std::move(comm));
+    });
+    if (!(outcome == want)) return seed;
+  }
+  return 200;
+}
+
+TEST(QueuedJobTest, FindsAReductionThatDoesNotWait) {
+  EXPECT_LT(FirstSeedThatFinds<TooEarly>(), 200u);
+}
+
+TEST(QueuedJobTest, FindsAnUpdateThatDoesNotWait) {
+  EXPECT_LT(FirstSeedThatFinds<DoneAtOnce>(), 200u);
+}
+
+// A checkpoint of a device goes on with the CPU, and one of the CPU on devices.
+TEST(QueuedJobTest, CheckpointsTravel) {
+  JobSpec longer = LeNetJob(/*dp=*/2, /*pp=*/1);
+  longer.steps = kSteps + 2;
+  const Outcome want = OnTheCpu(longer);
+  const double last = want.reports.losses().back();
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    JobSpec first = LeNetJob(/*dp=*/2, /*pp=*/1);
+    first.checkpoint.dir = FreshFolder("checkpoints");
+    ASSERT_TRUE(OnQueuedDevices(first, seed).status.ok());
+    JobSpec second = first;
+    second.checkpoint.resume = true;
+    second.steps = kSteps + 1;
+    Outcome on_cpu = OnTheCpu(second);
+    ASSERT_TRUE(on_cpu.status.ok()) << on_cpu.status;
+    second.steps = kSteps + 2;
+    Outcome on_device = OnQueuedDevices(second, seed);
+    ASSERT_TRUE(on_device.status.ok()) << on_device.status;
+    ASSERT_EQ(on_device.reports.steps.size(), 1u);
+    EXPECT_EQ(on_device.reports.losses().back(), last) << seed;
+  }
+}
+
+TEST(QueuedJobTest, ALossThatIsNoNumberEndsTheJob) {
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    JobSpec spec = LeNetJob(/*dp=*/2, /*pp=*/1);
+    spec.loss_scale = 0x1p1000;
+    spec.checkpoint.dir = FreshFolder("checkpoints");
+    const Outcome outcome = OnQueuedDevices(spec, seed);
+    EXPECT_EQ(outcome.status.code(), absl::StatusCode::kFailedPrecondition)
+        << outcome.status;
+    EXPECT_TRUE(outcome.reports.checkpoints.empty());
+  }
+}
+
+}  // namespace
+}  // namespace troupe::actors

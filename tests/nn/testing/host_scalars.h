@@ -1,0 +1,24 @@
+// The scalars of a step as an engine would set them for `optimizer`.
+
+#ifndef TESTS_NN_TESTING_HOST_SCALARS_H_
+#define TESTS_NN_TESTING_HOST_SCALARS_H_
+
+#include <cstdint>
+
+#include "nn/kernels/step_scalars.h"
+#include "nn/optim/optimizer.h"
+
+namespace troupe::nn {
+
+inline Tensor ScalarsFor(const Optimizer& optimizer, std::int64_t step,
+                         double loss_count, Allocator& allocator) {
+  StepScalars values;
+  values.lr = optimizer.LearningRate(step);
+  values.step = static_cast<double>(step);
+  values.loss_count = loss_count;
+  return HostScalars(values, allocator);
+}
+
+}  // namespace troupe::nn
+
+#endif  // TESTS_NN_TESTING_HOST_SCALARS_H_
