@@ -8,8 +8,9 @@
 //
 // A hook that is not set does nothing.
 //
-// Threads: edit_table and wrap_group in the caller of SetUpJob(); the others on each rank's
-// compute strand, so on several at once unless the job is simulated.
+// Threads: edit_table and wrap_group in the caller of SetUpJob(); the others on
+// each rank's compute strand, so on several at once unless the job is
+// simulated.
 
 #ifndef ACTORS_TEST_HOOKS_H_
 #define ACTORS_TEST_HOOKS_H_

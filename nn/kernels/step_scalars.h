@@ -4,7 +4,8 @@
 // runs again with other numbers.
 //
 //   TROUPE_ASSIGN_OR_RETURN(
-//       Tensor scalars, Tensor::Create({kNumStepScalars}, DType::kF64, memory));
+//       Tensor scalars,
+//       Tensor::Create({kNumStepScalars}, DType::kF64, kernels.allocator()));
 //   StepScalars values;
 //   values.lr = 0.1;
 //   status = kernels.SetStepScalars(values, scalars);

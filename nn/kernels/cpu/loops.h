@@ -24,7 +24,8 @@ struct ImageShape {
   std::int64_t pad_h, pad_w;
 };
 
-// SgdRule and the scalars it reads, in f32. `momentum` 0 means that there is no buffer.
+// SgdRule and the scalars it reads, in f32. `momentum` 0 means that there is no
+// buffer.
 struct SgdScalars {
   float lr, momentum, undampened, weight_decay, inverse_divisor;
   bool nesterov, first_step;

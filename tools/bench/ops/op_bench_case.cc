@@ -92,13 +92,13 @@ OpBenchCase FlatCase(const Line& line, Kernels& k) {
     made.run = [=, &k]() mutable { return k.MeanSquaredError(a, b, stats, c); };
   } else if (line.op == "sgd") {
     made.run = [=, &k]() mutable {
-      return return k.SgdUpdate(rule, scalars, b, a, none);
+      return k.SgdUpdate(rule, scalars, b, a, none);
     };
   } else if (line.op == "momentum") {
     rule.momentum = 0.9;
     made.bytes = 20.0 * n;
     made.run = [=, &k]() mutable {
-      return return k.SgdUpdate(rule, scalars, b, a, c);
+      return k.SgdUpdate(rule, scalars, b, a, c);
     };
   }
   return made;
