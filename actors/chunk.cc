@@ -64,7 +64,6 @@ void Chunk::BeginStep(StepKind kind, std::int64_t step, StepBatches batches) {
 }
 
 absl::StatusOr<nn::Tensor> Chunk::OnDevice(const nn::Tensor& loaded) {
-  if (kernels_.queues() == nullptr) return loaded;
   TROUPE_ASSIGN_OR_RETURN(
       nn::Tensor here,
       nn::Tensor::Create(loaded.shape(), loaded.dtype(), kernels_.allocator()));
@@ -78,8 +77,11 @@ absl::StatusOr<nn::Tensor> Chunk::OnDevice(const nn::Tensor& loaded) {
 }
 
 absl::StatusOr<nn::Tensor> Chunk::AsModelType(const nn::Tensor& loaded) {
-  TROUPE_ASSIGN_OR_RETURN(nn::Tensor here, OnDevice(loaded));
   const nn::DType dtype = setup_.spec->dtype;
+  nn::Tensor here = loaded;
+  if (kernels_.queues() != nullptr) {
+    TROUPE_ASSIGN_OR_RETURN(here, OnDevice(loaded));
+  }
   if (here.dtype() == dtype || !nn::IsFloating(here.dtype())) return here;
   TROUPE_ASSIGN_OR_RETURN(
       nn::Tensor converted,

@@ -148,9 +148,10 @@ class Chunk : private nn::GradientSink {
 
   absl::StatusOr<nn::Tensor> Input(int micro_batch);
   nn::Tensor Loss(nn::Context& ctx, int micro_batch, const nn::Tensor& output);
-  // `loaded`, where the kernels find it.
+  // `loaded`, copied to the memory of a device that has its own.
   absl::StatusOr<nn::Tensor> OnDevice(const nn::Tensor& loaded);
-  // The same, in the model's dtype where it is floating: tokens stay integers.
+  // `loaded`, where the kernels find it, in the model's dtype where it is
+  // floating: tokens stay integers.
   absl::StatusOr<nn::Tensor> AsModelType(const nn::Tensor& loaded);
   void CountGradients(const nn::Tape& tape);
   void TellWhatIsDone();

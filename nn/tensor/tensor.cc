@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/utility/utility.h"
 
 namespace troupe::nn {
 namespace {
@@ -29,9 +30,14 @@ absl::StatusOr<Tensor> Tensor::Create(const Shape& shape, DType dtype,
                         absl::StrCat(DTypeName(dtype), shape.ToString(), ": ",
                                      storage.status().message()));
   }
-  Tensor t = Meta(shape, dtype, allocator.device());
-  t.storage_ = *std::move(storage);
-  return t;
+  // Made where the caller has it: every op makes one.
+  absl::StatusOr<Tensor> made(absl::in_place);
+  made->storage_ = *std::move(storage);
+  made->shape_ = shape;
+  made->dtype_ = dtype;
+  made->device_ = allocator.device();
+  made->defined_ = true;
+  return made;
 }
 
 Tensor Tensor::Empty(const Shape& shape, DType dtype, Allocator& allocator) {
