@@ -1,14 +1,35 @@
 #include "pipeline/partition.h"
 
-#include <utility>
+#include <algorithm>
+#include <typeinfo>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "base/check.h"
+#include "base/type_name.h"
 #include "nn/modules/sequential.h"
 
 namespace troupe::pipeline {
+namespace {
 
-absl::StatusOr<std::unique_ptr<nn::Module>> BuildStage(
-    const nn::ModelFactory& factory, const std::vector<int>& cuts, int stage) {
+// Limit on the names that an error lists.
+constexpr int kNamesShownMax = 16;
+
+// A module inside the model, found.
+struct Place {
+  nn::Sequential::Path numbers;
+  std::vector<std::string> names;
+
+  std::string path() const { return absl::StrJoin(names, "."); }
+};
+
+absl::Status Wrong(const Cut& cut, absl::string_view what) {
+  return absl::InvalidArgumentError(absl::StrCat("cut ", cut.ToString(), what));
+}
+
+absl::StatusOr<std::unique_ptr<nn::Module>> MakeModel(
+    const nn::ModelFactory& factory) {
   std::unique_ptr<nn::Module> model = factory();
   if (model == nullptr) {
     return absl::InvalidArgumentError("the model factory returned no model");
@@ -16,17 +37,138 @@ absl::StatusOr<std::unique_ptr<nn::Module>> BuildStage(
   // Before any cut: full names, and names that are taken in another stage.
   TROUPE_RETURN_IF_ERROR(model->CheckDeclarations());
   model->Parameters();
-  if (cuts.empty()) return model;
-  auto* sequential = dynamic_cast<nn::Sequential*>(model.get());
-  if (sequential == nullptr) {
-    return absl::InvalidArgumentError(
-        "only a Sequential can be cut into stages; make the model one, or set "
-        "mesh.pp to 1");
+  return model;
+}
+
+std::string ChildNames(const nn::Module& module) {
+  std::string names;
+  const int count = static_cast<int>(module.children().size());
+  for (int i = 0; i < std::min(count, kNamesShownMax); ++i) {
+    absl::StrAppend(&names, " ", module.children()[i]->name());
   }
-  model.release();
-  TROUPE_ASSIGN_OR_RETURN(
-      std::vector<std::unique_ptr<nn::Sequential>> parts,
-      nn::Sequential::Cut(std::unique_ptr<nn::Sequential>(sequential), cuts));
+  return absl::StrCat(names, count > kNamesShownMax ? " ..." : "");
+}
+
+// "the model" or "module features"
+std::string Called(const Place& place) {
+  return place.names.empty() ? "the model"
+                             : absl::StrCat("module ", place.path());
+}
+
+// Steps into the child with which `rest` begins, and takes its name off; true
+// where nothing is left of it.
+absl::StatusOr<bool> Enter(const Cut& cut, const nn::Module*& module,
+                           Place& place, absl::string_view& rest) {
+  if (dynamic_cast<const nn::Sequential*>(module) == nullptr) {
+    return Wrong(cut, absl::StrCat(": ", Called(place), " is a ",
+                                   base::TypeName(typeid(*module)),
+                                   ", and only a Sequential can be cut; cut "
+                                   "before it or behind it"));
+  }
+  for (std::size_t i = 0; i < module->children().size(); ++i) {
+    const nn::Module* child = module->children()[i].get();
+    const bool last = rest == child->name();
+    const std::string prefix = absl::StrCat(child->name(), ".");
+    if (!last && !absl::ConsumePrefix(&rest, prefix)) continue;
+    place.numbers.push_back(static_cast<int>(i));
+    place.names.push_back(child->name());
+    module = child;
+    return last;
+  }
+  return Wrong(cut, absl::StrCat(": ", Called(place), " has no child \"", rest,
+                                 "\"; it has", ChildNames(*module)));
+}
+
+absl::StatusOr<Place> FindNumber(const nn::Module& model, int number) {
+  const int size = static_cast<int>(model.children().size());
+  if (number > 0 && number < size) {
+    return Place{{number}, {model.children()[number]->name()}};
+  }
+  return Wrong(number, absl::StrCat(" is not inside the model: cuts are "
+                                    "between 1 and ",
+                                    size - 1, " for a Sequential of ", size));
+}
+
+absl::StatusOr<Place> FindPath(const nn::Module& model,
+                               const std::string& path) {
+  Place place;
+  const nn::Module* module = &model;
+  absl::string_view rest = path;
+  bool there = false;
+  while (!there) {
+    TROUPE_ASSIGN_OR_RETURN(there, Enter(path, module, place, rest));
+  }
+  // A Sequential begins with its first child.
+  while (!place.numbers.empty() && place.numbers.back() == 0) {
+    place.numbers.pop_back();
+    place.names.pop_back();
+  }
+  if (!place.numbers.empty()) return place;
+  return Wrong(path, " is where the model begins: the first stage does anyway");
+}
+
+// Finds all cuts; they ascend.
+absl::StatusOr<std::vector<Place>> FindAll(const nn::Module& model,
+                                           absl::Span<const Cut> cuts) {
+  if (dynamic_cast<const nn::Sequential*>(&model) == nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("only a Sequential can be cut into stages, not a ",
+                     base::TypeName(typeid(model)),
+                     "; make the model one, or set mesh.pp to 1"));
+  }
+  std::vector<Place> places;
+  for (const Cut& cut : cuts) {
+    const int* number = std::get_if<int>(&cut.at);
+    TROUPE_ASSIGN_OR_RETURN(
+        Place place, number != nullptr
+                         ? FindNumber(model, *number)
+                         : FindPath(model, std::get<std::string>(cut.at)));
+    if (!places.empty() && place.numbers <= places.back().numbers) {
+      return Wrong(cut, absl::StrCat(" does not stand behind cut ",
+                                     cuts[places.size() - 1].ToString(),
+                                     ": cuts ascend"));
+    }
+    places.push_back(std::move(place));
+  }
+  return places;
+}
+
+}  // namespace
+
+std::string Cut::ToString() const {
+  const int* number = std::get_if<int>(&at);
+  return number != nullptr
+             ? absl::StrCat(*number)
+             : absl::StrCat("\"", std::get<std::string>(at), "\"");
+}
+
+absl::StatusOr<std::vector<std::string>> ResolveCuts(
+    const nn::ModelFactory& factory, absl::Span<const Cut> cuts) {
+  std::vector<std::string> begins;
+  if (cuts.empty()) return begins;
+  TROUPE_ASSIGN_OR_RETURN(const std::unique_ptr<nn::Module> model,
+                          MakeModel(factory));
+  TROUPE_ASSIGN_OR_RETURN(const std::vector<Place> places,
+                          FindAll(*model, cuts));
+  for (const Place& place : places) begins.push_back(place.path());
+  return begins;
+}
+
+absl::StatusOr<std::unique_ptr<nn::Module>> BuildStage(
+    const nn::ModelFactory& factory, absl::Span<const std::string> begins,
+    int stage) {
+  TROUPE_ASSIGN_OR_RETURN(std::unique_ptr<nn::Module> model,
+                          MakeModel(factory));
+  if (begins.empty()) return model;
+  const std::vector<Cut> cuts(begins.begin(), begins.end());
+  TROUPE_ASSIGN_OR_RETURN(const std::vector<Place> places,
+                          FindAll(*model, cuts));
+  std::vector<nn::Sequential::Path> paths;
+  for (const Place& place : places) paths.push_back(place.numbers);
+  std::unique_ptr<nn::Sequential> whole(
+      static_cast<nn::Sequential*>(model.release()));
+  TROUPE_ASSIGN_OR_RETURN(std::vector<std::unique_ptr<nn::Sequential>> parts,
+                          nn::Sequential::Cut(std::move(whole), paths));
   return std::unique_ptr<nn::Module>(std::move(parts[stage]));
 }
 

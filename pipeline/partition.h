@@ -1,24 +1,57 @@
 // Cuts a model into stages: the contiguous parts that a pipeline's ranks hold.
 //
-//   auto last = BuildStage(factory, /*cuts=*/{3}, /*stage=*/1);  // from 3 on
+//   // From child 3 on, and from child 4 of the Sequential "features" on.
+//   TROUPE_ASSIGN_OR_RETURN(const std::vector<std::string> begins,
+//                           ResolveCuts(factory, {3, "features.4"}));
+//   begins;                                         // {"3", "features.4"}
+//   auto last = BuildStage(factory, begins, /*stage=*/2);
 //
-// Cuts are between children of a Sequential; without cuts any Module will do.
+// Cuts are between children of a Sequential, or of one that lies in it and in
+// nothing else; without cuts any Module will do. Parameters keep their names.
 
 #ifndef PIPELINE_PARTITION_H_
 #define PIPELINE_PARTITION_H_
 
 #include <memory>
+#include <string>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "nn/modules/module.h"
 
 namespace troupe::pipeline {
 
-// Makes the model and keeps stage `stage` of `cuts.size() + 1`.
-//   kInvalidArgument: cuts do not fit, or the model is no Sequential.
+// The module with which a stage begins: a child of the model by its number,
+// counted from 0, or any module by its path, as names of parameters have it.
+// Numbers and texts are cuts: {3, "features.4"} is a list of two.
+struct Cut {
+  Cut(int child) : at(child) {}
+  Cut(std::string path) : at(std::move(path)) {}
+  Cut(const char* path) : at(std::string(path)) {}
+
+  // `3` or `"features.4"`
+  std::string ToString() const;
+  friend bool operator==(const Cut& a, const Cut& b) { return a.at == b.at; }
+
+  std::variant<int, std::string> at;
+};
+
+// The paths of the modules with which the stages after the first begin. Cuts
+// that mean the same place give the same path: "features" for the number of
+// that child, for "features" and for its first child, "features.0".
+//   kInvalidArgument: there is no such module; one on the way is no Sequential;
+//     cuts do not ascend; the model is no Sequential.
+absl::StatusOr<std::vector<std::string>> ResolveCuts(
+    const nn::ModelFactory& factory, absl::Span<const Cut> cuts);
+
+// Makes the model and keeps stage `stage` of `begins.size() + 1`. `begins` is
+// what ResolveCuts() has returned for this model; errors are the same.
 absl::StatusOr<std::unique_ptr<nn::Module>> BuildStage(
-    const nn::ModelFactory& factory, const std::vector<int>& cuts, int stage);
+    const nn::ModelFactory& factory, absl::Span<const std::string> begins,
+    int stage);
 
 }  // namespace troupe::pipeline
 

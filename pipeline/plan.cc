@@ -6,7 +6,6 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/field_error.h"
-#include "pipeline/partition.h"
 
 namespace troupe::pipeline {
 namespace {
@@ -202,17 +201,12 @@ struct Trained {
 
 // Runs one stage on shapes; `input` becomes its output.
 absl::Status PlanStage(const PlanOptions& options,
-                       const nn::ModelFactory& factory, int stage,
+                       const nn::ModelFactory& factory,
+                       absl::Span<const std::string> cuts, int stage,
                        nn::Device device, nn::TensorSpec& input,
                        StagePlan& plan) {
-  absl::StatusOr<std::unique_ptr<nn::Module>> built =
-      BuildStage(factory, options.cuts, stage);
-  if (!built.ok()) {
-    return options.cuts.empty()
-               ? built.status()
-               : base::WithFields<&PlanOptions::cuts>(built.status());
-  }
-  const std::unique_ptr<nn::Module> module = *std::move(built);
+  TROUPE_ASSIGN_OR_RETURN(const std::unique_ptr<nn::Module> module,
+                          BuildStage(factory, cuts, stage));
   nn::ShapeRecord record;
   TROUPE_ASSIGN_OR_RETURN(
       nn::Tensor output,
@@ -256,7 +250,12 @@ absl::StatusOr<Plan> MakePlan(const PlanOptions& options,
                                  : options.global_batch_size / dp;
   Plan plan;
   plan.mesh = options.mesh;
-  plan.cuts = options.cuts;
+  absl::StatusOr<std::vector<std::string>> cuts =
+      ResolveCuts(factory, options.cuts);
+  if (!cuts.ok()) {
+    return base::WithFields<&PlanOptions::cuts>(cuts.status());
+  }
+  plan.cuts = *std::move(cuts);
   plan.global_batch_size = options.global_batch_size;
   plan.micro_batch_size = micro;
   plan.micro_batches =
@@ -276,8 +275,8 @@ absl::StatusOr<Plan> MakePlan(const PlanOptions& options,
   for (const StagePlace& place : PlacementOf(options)) {
     const int stage = static_cast<int>(plan.stages.size());
     plan.stages.emplace_back().place = place;
-    TROUPE_RETURN_IF_ERROR(PlanStage(options, factory, stage, device, between,
-                                     plan.stages.back()));
+    TROUPE_RETURN_IF_ERROR(PlanStage(options, factory, plan.cuts, stage, device,
+                                     between, plan.stages.back()));
   }
   for (int pp = 0; pp < options.mesh.pp(); ++pp) {
     TROUPE_ASSIGN_OR_RETURN(RankPlan rank, PlanRank(options, plan, pp));

@@ -28,6 +28,7 @@
 #include "nn/modules/module.h"
 #include "pipeline/buckets.h"
 #include "pipeline/mesh.h"
+#include "pipeline/partition.h"
 #include "pipeline/placement.h"
 #include "pipeline/schedule.h"
 
@@ -44,7 +45,9 @@ inline constexpr char kTreeReduction[] = "tree";
 
 struct PlanOptions {
   Mesh mesh;
-  std::vector<int> cuts;  // stages - 1 of them; children of the Sequential
+  // Where stages begin, the first one left out: stages - 1 of them, by the
+  // number or the path of a module (pipeline/partition.h).
+  std::vector<Cut> cuts;
   std::int64_t global_batch_size = 64;
   // Samples of one forward of one stage; 0: the rank's whole share.
   std::int64_t micro_batch_size = 0;
@@ -113,7 +116,8 @@ struct RankPlan {
 // field (pipeline/plan_diff.h), and constant from then on.
 struct Plan {
   Mesh mesh;
-  std::vector<int> cuts;
+  // Paths of modules, as ResolveCuts() has them: one text for one place.
+  std::vector<std::string> cuts;
   std::int64_t global_batch_size = 1;
   std::int64_t micro_batch_size = 1;
   int micro_batches = 1;  // per rank and step

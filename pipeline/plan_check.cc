@@ -71,6 +71,17 @@ absl::Status CheckBuckets(const std::string& field, const StagePlan& stage) {
   return absl::OkStatus();
 }
 
+// Whether they are in the model, and ascend, is seen when it is cut.
+absl::Status CheckCuts(const std::vector<std::string>& cuts) {
+  std::set<absl::string_view> seen;
+  for (std::size_t i = 0; i < cuts.size(); ++i) {
+    const std::string field = absl::StrCat("cuts[", i, "]");
+    if (cuts[i].empty()) return Bad(field, "is empty");
+    if (!seen.insert(cuts[i]).second) return Bad(field, "is there twice");
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckStage(const Plan& plan, std::size_t number) {
   const StagePlan& stage = plan.stages[number];
   const std::string field = absl::StrCat("stages[", number, "]");
@@ -179,10 +190,7 @@ absl::Status Plan::Check() const {
     return Bad("cuts", absl::StrCat("has ", cuts.size(), " entries for ",
                                     stages.size(), " stages"));
   }
-  for (std::size_t i = 0; i < cuts.size(); ++i) {
-    if (cuts[i] > (i == 0 ? 0 : cuts[i - 1])) continue;
-    return Bad(absl::StrCat("cuts[", i, "]"), "does not ascend");
-  }
+  TROUPE_RETURN_IF_ERROR(CheckCuts(cuts));
   for (std::size_t i = 0; i < stages.size(); ++i) {
     TROUPE_RETURN_IF_ERROR(CheckStage(*this, i));
   }

@@ -61,6 +61,14 @@ absl::Status ReadInt(const Json& json, const std::string& path,
   return absl::OkStatus();
 }
 
+absl::Status ReadText(const Json& json, const std::string& path,
+                      std::size_t size_max, std::string& value) {
+  if (!json.is_string()) return Wrong(path, "is no text");
+  value = json.get<std::string>();
+  if (value.size() <= size_max) return absl::OkStatus();
+  return Wrong(path, absl::StrCat("has more than ", size_max, " letters"));
+}
+
 // Takes the fields of an object one by one. The first error stays.
 class Object {
  public:
@@ -92,11 +100,7 @@ class Object {
   void Text(const char* name, std::size_t size_max, std::string& value) {
     const Json* field = Field(name);
     if (field == nullptr) return;
-    if (!field->is_string()) return Fail(name, "is no text");
-    value = field->get<std::string>();
-    if (value.size() > size_max) {
-      Fail(name, absl::StrCat("has more than ", size_max, " letters"));
-    }
+    Keep(ReadText(*field, PathOf(name), size_max, value));
   }
   // Calls `read` with each entry and its path.
   template <typename Read>
@@ -114,6 +118,12 @@ class Object {
   void Integers(const char* name, std::int64_t min, std::vector<int>& values) {
     List(name, kPlanBytesMax, [&](const Json& json, const std::string& path) {
       return ReadInt(json, path, min, kIntMax, values.emplace_back());
+    });
+  }
+  void Texts(const char* name, std::size_t count_max, std::size_t size_max,
+             std::vector<std::string>& values) {
+    List(name, count_max, [&](const Json& json, const std::string& path) {
+      return ReadText(json, path, size_max, values.emplace_back());
     });
   }
   void Shape(const char* name, nn::Shape& shape) {
@@ -201,17 +211,7 @@ absl::Status ReadStage(const Json& json, const std::string& path,
   object.Shape("output", stage.output);
   ReadName(object, "output_dtype", nn::ParseDType, stage.output_dtype);
   object.Number("flops", stage.flops);
-  object.List("layer_axes", kMeshAxesMax,
-              [&](const Json& entry, const std::string& at) {
-                if (!entry.is_string()) return Wrong(at, "is no text");
-                const std::string axis = entry.get<std::string>();
-                if (axis.size() > kAxisNameMax) {
-                  return Wrong(at, absl::StrCat("has more than ", kAxisNameMax,
-                                                " letters"));
-                }
-                stage.layer_axes.push_back(axis);
-                return absl::OkStatus();
-              });
+  object.Texts("layer_axes", kMeshAxesMax, kAxisNameMax, stage.layer_axes);
   object.List("parameters", kPlanBytesMax,
               [&](const Json& entry, const std::string& at) {
                 Object parameter(entry, at);
@@ -260,7 +260,7 @@ absl::Status ReadPlan(const Json& json, Plan& plan) {
     object.Fail("format", absl::StrCat("is not \"", kPlanFormat, "\""));
   }
   object.Keep(ReadMesh(object, plan.mesh));
-  object.Integers("cuts", 1, plan.cuts);
+  object.Texts("cuts", kPlanStagesMax, kPlanNameMax, plan.cuts);
   object.Integer("global_batch_size", 1, kInt64Max, plan.global_batch_size);
   object.Integer("micro_batch_size", 1, kInt64Max, plan.micro_batch_size);
   object.Integer("micro_batches", 1, kActionIndexMax, plan.micro_batches);

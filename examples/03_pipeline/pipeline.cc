@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -37,7 +38,7 @@ class KeepLosses : public actors::JobObserver {
 };
 
 absl::StatusOr<std::vector<double>> Losses(const pipeline::Mesh& mesh,
-                                           const std::vector<int>& cuts) {
+                                           std::vector<pipeline::Cut> cuts) {
   actors::JobSpec spec;
   TROUPE_ASSIGN_OR_RETURN(spec.train, data::MakeSyntheticDataset({}, "train"));
   // Children: 0 flatten, 1 linear, 2 relu, 3 linear, 4 relu, 5 linear.
@@ -52,7 +53,7 @@ absl::StatusOr<std::vector<double>> Losses(const pipeline::Mesh& mesh,
     return std::make_unique<nn::Sgd>(options);
   };
   spec.plan.mesh = mesh;
-  spec.plan.cuts = cuts;
+  spec.plan.cuts = std::move(cuts);
   spec.plan.global_batch_size = 64;
   spec.plan.micro_batch_size = 16;  // four of them fill the pipeline
   spec.steps = kSteps;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_join.h"
 
 namespace troupe::nn {
 
@@ -41,26 +42,44 @@ int Sequential::NextNumber() const {
   return next;
 }
 
-absl::StatusOr<std::vector<std::unique_ptr<Sequential>>> Sequential::Cut(
-    std::unique_ptr<Sequential> whole, absl::Span<const int> cuts) {
-  int before = 0;
-  for (int cut : cuts) {
-    if (cut <= before || cut >= whole->size()) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "cut ", cut, " is not inside the model: cuts ascend between 1 and ",
-          whole->size() - 1, " for a Sequential of ", whole->size()));
+bool Sequential::CanCut(absl::Span<const int> cut) const {
+  if (cut.empty() || cut[0] < 0 || cut[0] >= size()) return false;
+  if (cut.size() == 1) return cut[0] > 0;
+  const auto* child = dynamic_cast<const Sequential*>(children()[cut[0]].get());
+  return child != nullptr && child->CanCut(cut.subspan(1));
+}
+
+std::unique_ptr<Sequential> Sequential::TakeFrom(absl::Span<const int> cut) {
+  auto taken = std::make_unique<Sequential>();
+  std::vector<std::unique_ptr<Module>> all = TakeChildren();
+  for (int i = 0; i < static_cast<int>(all.size()); ++i) {
+    const std::string name = all[i]->name();
+    if (i == cut[0] && cut.size() > 1) {
+      auto& child = static_cast<Sequential&>(*all[i]);
+      taken->AddChild(name, child.TakeFrom(cut.subspan(1)));
     }
-    before = cut;
+    const bool stays = i < cut[0] || (i == cut[0] && cut.size() > 1);
+    (stays ? *this : *taken).AddChild(name, std::move(all[i]));
   }
+  return taken;
+}
+
+absl::StatusOr<std::vector<std::unique_ptr<Sequential>>> Sequential::Cut(
+    std::unique_ptr<Sequential> whole, absl::Span<const Path> cuts) {
   std::vector<std::unique_ptr<Sequential>> parts(cuts.size() + 1);
-  for (auto& part : parts) part = std::make_unique<Sequential>();
-  std::vector<std::unique_ptr<Module>> children = whole->TakeChildren();
-  std::size_t part = 0;
-  for (int i = 0; i < static_cast<int>(children.size()); ++i) {
-    if (part < cuts.size() && i == cuts[part]) ++part;
-    const std::string name = children[i]->name();
-    parts[part]->AddChild(name, std::move(children[i]));
+  // From the back, so that the numbers of what is left stay as they are, and a
+  // cut that does not ascend finds nothing.
+  for (std::size_t i = cuts.size(); i > 0; --i) {
+    const Path& cut = cuts[i - 1];
+    if (!whole->CanCut(cut)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "cut ", absl::StrJoin(cut, "."),
+          " is not inside the model: cuts ascend, and each stands behind a "
+          "child of a Sequential"));
+    }
+    parts[i] = whole->TakeFrom(cut);
   }
+  parts[0] = std::move(whole);
   return parts;
 }
 

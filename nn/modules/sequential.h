@@ -5,8 +5,10 @@
 //   model->Append<ReLU>();
 //   model->Append<Linear>(10, 5);
 //
-// A Sequential can be cut into stages at any child; the parts keep their names,
-// so parameters are called the same however the model is cut.
+// A Sequential can be cut into stages before any child, or before any child of
+// a Sequential in it; the parts keep their names, so parameters are called the
+// same however the model is cut. That is why what it computes is final: a
+// module that does more, such as a residual block, holds a Sequential instead.
 
 #ifndef NN_MODULES_SEQUENTIAL_H_
 #define NN_MODULES_SEQUENTIAL_H_
@@ -30,18 +32,28 @@ class Sequential : public Module {
   }
   int size() const { return static_cast<int>(children().size()); }
 
-  Tensor Forward(Context& ctx, const Tensor& x) override;
+  Tensor Forward(Context& ctx, const Tensor& x) final;
   // What one child gives, the next one takes.
-  TensorList ForwardMany(Context& ctx, absl::Span<const Tensor> xs) override;
+  TensorList ForwardMany(Context& ctx, absl::Span<const Tensor> xs) final;
 
-  // Cuts `whole` before each child numbered in `cuts` (ascending, inside
-  // (0, size)): n cuts give n + 1 parts.
-  //   kInvalidArgument: a cut that is not inside, or not ascending.
+  // Where a part begins: the numbers of children that lead to a module, from
+  // the outside in. {4, 2} is child 2 of child 4, which is a Sequential too.
+  using Path = std::vector<int>;
+
+  // Cuts `whole` before each module of `cuts` (ascending): n cuts give n + 1
+  // parts. A Sequential that is cut is in both parts, with some of its children
+  // in each.
+  //   kInvalidArgument: there is no such module behind the cut before, a
+  //     module on the way is no Sequential, or nothing stands before the cut.
   static absl::StatusOr<std::vector<std::unique_ptr<Sequential>>> Cut(
-      std::unique_ptr<Sequential> whole, absl::Span<const int> cuts);
+      std::unique_ptr<Sequential> whole, absl::Span<const Path> cuts);
 
  private:
   Tensor ForwardOne(Context& ctx, const Tensor& x);
+  // Whether there is something on both sides of `cut`.
+  bool CanCut(absl::Span<const int> cut) const;
+  // Moves all from `cut` on into the Sequential that is returned.
+  std::unique_ptr<Sequential> TakeFrom(absl::Span<const int> cut);
   // Above those of all children: a part of a cut begins with another than 0.
   int NextNumber() const;
 };

@@ -42,7 +42,8 @@ class Same : public nn::Module {
   nn::Tensor Forward(nn::Context&, const nn::Tensor& x) override { return x; }
 };
 
-JobSpec TokenJob(const pipeline::Mesh& mesh, const std::vector<int>& cuts) {
+JobSpec TokenJob(const pipeline::Mesh& mesh,
+                 const std::vector<pipeline::Cut>& cuts) {
   JobSpec spec;
   spec.model = [] {
     auto model = std::make_unique<nn::Sequential>();

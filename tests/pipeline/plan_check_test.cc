@@ -27,6 +27,8 @@ TEST(PlanCheckTest, PartsThatDoNotFit) {
             "plan: ranks has 1 entries, pp is 2");
   EXPECT_EQ(Broken([](Plan& plan) { plan.cuts.clear(); }),
             "plan: cuts has 0 entries for 2 stages");
+  EXPECT_EQ(Broken([](Plan& plan) { plan.cuts[0].clear(); }),
+            "plan: cuts[0] is empty");
   EXPECT_EQ(Broken([](Plan& plan) { plan.stages[1].place.pp = 0; }),
             "plan: stages: placement: stage 1 is chunk 0 of pp 0 where chunk 1 "
             "is next");

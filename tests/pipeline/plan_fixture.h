@@ -1,9 +1,10 @@
-// A small plan of two stages, for the tests of what plans are written as.
+// Small plans of two stages, for the tests of what plans are written as.
 
 #ifndef TESTS_PIPELINE_PLAN_FIXTURE_H_
 #define TESTS_PIPELINE_PLAN_FIXTURE_H_
 
 #include <memory>
+#include <vector>
 
 #include "nn/modules/linear.h"
 #include "nn/modules/relu.h"
@@ -35,6 +36,22 @@ inline Plan SmallPlan(const PlanOptions& options = SmallOptions()) {
     }
     return model;
   };
+  return MakePlan(options, factory, {3}, nn::DType::kF32, nn::Device{}).value();
+}
+
+// The same layers in a Sequential "0" that is cut before its child 1; child 1
+// of the model has no parameters.
+inline Plan NestedPlan(const std::vector<Cut>& cuts = {"0.1"}) {
+  const nn::ModelFactory factory = [] {
+    auto model = std::make_unique<nn::Sequential>();
+    auto& inner = model->Append<nn::Sequential>();
+    inner.Append<nn::Linear>(3, 4);
+    inner.Append<nn::Sequential>().Append<nn::Linear>(4, 2);
+    model->Append<nn::ReLU>();
+    return model;
+  };
+  PlanOptions options = SmallOptions();
+  options.cuts = cuts;
   return MakePlan(options, factory, {3}, nn::DType::kF32, nn::Device{}).value();
 }
 

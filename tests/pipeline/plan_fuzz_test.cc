@@ -35,7 +35,8 @@ constexpr const char* kPieces[] = {"{",          "}",
                                    "LR ",        "1F0 ",
                                    "AR1048576 ", "1023F0 ",
                                    "UP0 ",       "RU0 ",
-                                   "\"size\":",  "18446744073709551615"};
+                                   "\"size\":",  "18446744073709551615",
+                                   "\"0.1\",",   "\"cuts\":"};
 
 void Damage(nn::RandomStream& draws, std::string& text) {
   const std::size_t at = draws.Below(text.size());
@@ -83,13 +84,14 @@ bool Read(const std::string& text) {
 }
 
 TEST(PlanFuzz, DamagedTextsAreAnsweredInWords) {
-  const std::string good = PlanToJson(SmallPlan());
+  const std::string goods[] = {PlanToJson(SmallPlan()),
+                               PlanToJson(NestedPlan())};
   int plans = 0;
   for (std::uint32_t round = 0; round < kRounds; ++round) {
     SCOPED_TRACE(absl::StrCat("round ", round));
     nn::RandomStream draws(nn::RandomKey(/*seed=*/1, nn::Purpose::kTest),
                            {round, 0, 0});
-    std::string text = good;
+    std::string text = goods[round % std::size(goods)];
     const std::uint64_t times = 1 + draws.Below(3);
     for (std::uint64_t i = 0; i < times && !text.empty(); ++i) {
       Damage(draws, text);

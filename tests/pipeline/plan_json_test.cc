@@ -1,6 +1,7 @@
 #include "pipeline/plan_json.h"
 
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -36,7 +37,7 @@ TEST(PlanJsonTest, LooksLikeThis) {
       Compact(SmallPlan()),
       R"({"format":"troupe plan 1",)"
       R"("mesh":[{"name":"dp","size":2},{"name":"pp","size":2}],)"
-      R"("cuts":[2],"global_batch_size":8,"micro_batch_size":2,)"
+      R"("cuts":["2"],"global_batch_size":8,"micro_batch_size":2,)"
       R"("micro_batches":2,"threads_per_rank":1,"inline_bytes":0,)"
       R"("fuse_updates":true,"update_needs_all_buckets":false,)"
       R"("dtype":"f32","grad_dtype":"","device":"cpu:0","kernels":"cpu:0, avx512",)"
@@ -82,21 +83,40 @@ TEST(PlanJsonTest, ReadsWhatItWrites) {
   }
 }
 
+TEST(PlanJsonTest, OnePlaceIsOneText) {
+  PlanOptions by_name = SmallOptions();
+  by_name.cuts = {"2"};
+  EXPECT_EQ(PlanToJson(SmallPlan(by_name)), PlanToJson(SmallPlan()));
+  EXPECT_EQ(PlanHash(SmallPlan(by_name)), PlanHash(SmallPlan()));
+  const Plan nested = NestedPlan();
+  EXPECT_EQ(nested.cuts, std::vector<std::string>{"0.1"});
+  EXPECT_EQ(PlanHash(NestedPlan({"0.1.0"})), PlanHash(nested));
+  EXPECT_NE(PlanHash(NestedPlan({1})), PlanHash(nested));
+  EXPECT_EQ(PlanToJson(PlanFromJson(PlanToJson(nested)).value()),
+            PlanToJson(nested));
+  EXPECT_EQ(nested.stages[1].parameters,
+            (std::vector<std::string>{"0.1.0.weight", "0.1.0.bias"}));
+}
+
 TEST(PlanJsonTest, TheHashIsThatOfTheText) {
   // FNV-1a of the text, as any other program would compute it. A change of
   // this number is a change of the format.
-  EXPECT_EQ(absl::StrCat(absl::Hex(PlanHash(SmallPlan()))), "b664e09652065f95");
+  EXPECT_EQ(absl::StrCat(absl::Hex(PlanHash(SmallPlan()))), "1a05f8333bbebe95");
   PlanOptions options = SmallOptions();
   options.kernels = "cpu:0, avx2";
   EXPECT_NE(PlanHash(SmallPlan(options)), PlanHash(SmallPlan()));
 }
 
 TEST(PlanJsonTest, ErrorsNameTheField) {
-  EXPECT_EQ(ErrorOf(R"("cuts":[2])", R"("cuts":[2,"x"])"),
-            "plan: cuts[1] is no integer from 1 to 2147483647");
+  EXPECT_EQ(ErrorOf(R"("cuts":["2"])", R"("cuts":["2",3])"),
+            "plan: cuts[1] is no text");
+  EXPECT_EQ(
+      ErrorOf(R"("cuts":["2"])",
+              absl::StrCat("\"cuts\":[\"", std::string(1025, '2'), "\"]")),
+      "plan: cuts[0] has more than 1024 letters");
   EXPECT_EQ(ErrorOf(R"("micro_batches":2,)", ""),
             "plan: micro_batches is missing");
-  EXPECT_EQ(ErrorOf(R"("cuts":[2])", R"("cuts":[2],"colour":1)"),
+  EXPECT_EQ(ErrorOf(R"("cuts":["2"])", R"("cuts":["2"],"colour":1)"),
             "plan: the text has the unknown field \"colour\"");
   EXPECT_EQ(ErrorOf(R"("elems":8)", R"("elems":-8)"),
             "plan: stages[1].parameters[0].elems is no integer from 0 to "

@@ -323,13 +323,14 @@ TEST(PlanTest, CutsThatDoNotFit) {
   PlanOptions options = Options(Mesh(1, 2), 64);
   options.cuts = {12};
   EXPECT_EQ(ErrorOf(options),
-            "cut 12 is not inside the model: cuts ascend between 1 and 11 for "
-            "a Sequential of 12");
+            "cut 12 is not inside the model: cuts are between 1 and 11 for a "
+            "Sequential of 12");
   options.cuts = {1};
   EXPECT_EQ(
       ErrorOf(options, [] { return std::make_unique<nn::Linear>(784, 10); }),
-      "only a Sequential can be cut into stages; make the model one, or set "
-      "mesh.pp to 1");
+      "only a Sequential can be cut into stages, not a troupe::nn::Linear; "
+      "make "
+      "the model one, or set mesh.pp to 1");
 }
 
 TEST(PlanTest, AScheduleHasThePlansMicroBatches) {

@@ -179,8 +179,8 @@ TEST(Config, WrongTypes) {
   EXPECT_EQ(ErrorOf("[model]\nkind = 3\n"),
             "run.toml:2: model.kind = 3: must be a text, such as \"mlp\"");
   EXPECT_EQ(ErrorOf("[model]\nwidths = [1, \"a\"]\n"),
-            "run.toml:2: model.widths takes a value of the type list of "
-            "integers, such as [256, 128]");
+            "run.toml:2: model.widths = [1, \"a\"]: must be a list of whole "
+            "numbers, such as [256, 128]");
   EXPECT_EQ(ErrorOf("[model]\nwidths = 7\n"),
             "run.toml:2: model.widths = 7: must be a list of whole numbers, "
             "such as [256, 128]");
@@ -259,16 +259,35 @@ TEST(Config, StagesAndCuts) {
   EXPECT_EQ(ErrorOf(kShort, {Set("mesh.cuts", "3")}),
             "--set mesh.cuts: mesh.pp = 1 stages need 0 cuts, mesh.cuts has 1; "
             "the model has layers 0 to 11");
-  EXPECT_EQ(
-      ErrorOf(kShort, {Set("mesh.pp", "3"), Set("mesh.cuts", "5,5")}),
-      "--set mesh.cuts: cut 5 is not inside the model: cuts ascend "
-      "between 1 and 11 for a Sequential of 12; the model has layers 0 to "
-      "11");
+  EXPECT_EQ(ErrorOf(kShort, {Set("mesh.pp", "3"), Set("mesh.cuts", "5,5")}),
+            "--set mesh.cuts: cut 5 does not stand behind cut 5: cuts ascend");
   EXPECT_EQ(
       ErrorOf(kShort, {Set("mesh.pp", "2"), Set("mesh.cuts", "12")}),
-      "--set mesh.cuts: cut 12 is not inside the model: cuts ascend "
-      "between 1 and 11 for a Sequential of 12; the model has layers 0 to "
-      "11");
+      "--set mesh.cuts: cut 12 is not inside the model: cuts are between 1 "
+      "and 11 for a Sequential of 12");
+  EXPECT_EQ(
+      ErrorOf(kShort, {Set("mesh.pp", "2"), Set("mesh.cuts", "features.4")}),
+      "--set mesh.cuts: cut \"features.4\": the model has no child "
+      "\"features.4\"; it has 0 1 2 3 4 5 6 7 8 9 10 11");
+  EXPECT_EQ(
+      ErrorOf(absl::StrCat(kShort, "[mesh]\npp = 2\ncuts = [\"3.1\"]\n")),
+      "run.toml:5: cut \"3.1\": module 3 is a troupe::nn::Conv2d, and only "
+      "a Sequential can be cut; cut before it or behind it");
+}
+
+TEST(Config, CutsAreNumbersAndNames) {
+  const std::string mesh = absl::StrCat(kShort, "[mesh]\npp = 3\n");
+  using Cuts = std::vector<pipeline::Cut>;
+  EXPECT_EQ(Parsed(mesh + "cuts = [3, 7]\n").job.plan.cuts, (Cuts{3, 7}));
+  EXPECT_EQ(Parsed(mesh + "cuts = [3, \"7\"]\n").job.plan.cuts, (Cuts{3, "7"}));
+  EXPECT_EQ(Parsed(mesh, {Set("mesh.cuts", "3,7")}).job.plan.cuts,
+            (Cuts{3, 7}));
+  EXPECT_EQ(ErrorOf(mesh + "cuts = [3, 7.5]\n"),
+            "run.toml:5: mesh.cuts takes a value of the type list of integers "
+            "and texts, such as [3, \"7\"]");
+  EXPECT_EQ(ErrorOf(mesh + "cuts = 3\n"),
+            "run.toml:5: mesh.cuts = 3: must be a list of whole numbers and "
+            "texts, such as [3, \"7\"]");
 }
 
 TEST(Config, ModelAndDataFit) {

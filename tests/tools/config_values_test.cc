@@ -74,6 +74,14 @@ TEST(ConfigValues, ReadBackAsWritten) {
   EXPECT_EQ(Formatted("model.widths", "[120, 84]"), "[120, 84]");
   EXPECT_EQ(Formatted("model.widths", "7"), "[7]");
   EXPECT_EQ(Formatted("mesh.cuts", "[]"), "[]");
+  EXPECT_EQ(Formatted("mesh.cuts", "3"), "[3]");
+  EXPECT_EQ(Formatted("mesh.cuts", "3, features.4"), "[3, \"features.4\"]");
+  EXPECT_EQ(Formatted("mesh.cuts", "[\"3\", 1.2]"), "[\"3\", \"1.2\"]");
+  EXPECT_EQ(Formatted("mesh.cuts", "[fc1, 0]"),
+            "mesh.cuts = [\"fc1\", 0]: must be at least 1, such as [3, \"7\"]");
+  EXPECT_EQ(Formatted("mesh.cuts", "3,,5"),
+            "mesh.cuts = \"3,,5\": must be a list of whole numbers and texts, "
+            "such as [3, \"7\"]");
   EXPECT_EQ(Formatted("train.seed", "9007199254740993"),
             "train.seed = 9007199254740993: must be at most 1e+15, such as 42");
 }

@@ -96,13 +96,14 @@ absl::Status CheckPlan(const LoadedConfig& loaded) {
           config.job.device)
           .status();
   const absl::Status at_keys = AtKeys(loaded, status);
-  for (const std::string& field : base::FieldsOf(status)) {
-    if (field != base::FieldName<&pipeline::PlanOptions::cuts>()) continue;
-    const int layers = MakeModel(config).value()->size();
-    return absl::InvalidArgumentError(absl::StrCat(
-        at_keys.message(), "; the model has layers 0 to ", layers - 1));
-  }
-  return at_keys;
+  // Whoever has to write more cuts, or fewer, wants to know the layers.
+  const std::vector<std::string> of_count = {
+      base::FieldName<&pipeline::PlanOptions::cuts>(),
+      pipeline::AxisFieldName("pp")};
+  if (base::FieldsOf(status) != of_count) return at_keys;
+  const int layers = MakeModel(config).value()->size();
+  return absl::InvalidArgumentError(absl::StrCat(
+      at_keys.message(), "; the model has layers 0 to ", layers - 1));
 }
 
 absl::Status CheckFolders(const LoadedConfig& loaded) {

@@ -28,16 +28,20 @@
 #include "nn/optim/lr_schedule.h"
 #include "nn/tensor/device.h"
 #include "nn/tensor/shape.h"
+#include "pipeline/partition.h"
 #include "tools/trainer/config.h"
 
 namespace troupe::tools {
 
+// A list whose entries are integers or texts, each as it likes.
+using MixedList = std::vector<std::variant<std::int64_t, std::string>>;
+
 // A value as TOML has it.
 using KeyValue = std::variant<std::string, std::int64_t, double, bool,
-                              std::vector<std::int64_t>>;
+                              std::vector<std::int64_t>, MixedList>;
 
 // The alternatives of KeyValue, in their order.
-enum class KeyType { kText, kInteger, kNumber, kBool, kList };
+enum class KeyType { kText, kInteger, kNumber, kBool, kList, kMixedList };
 
 struct KeyField {
   KeyType type;
@@ -88,6 +92,29 @@ struct FieldAs<std::vector<T>> {
   }
   static absl::Status Set(const Value& value, std::vector<T>& field) {
     field.assign(value.begin(), value.end());
+    return absl::OkStatus();
+  }
+};
+
+template <>
+struct FieldAs<std::vector<pipeline::Cut>> {
+  using Value = MixedList;
+  static Value Get(const std::vector<pipeline::Cut>& field) {
+    Value value;
+    for (const pipeline::Cut& cut : field) {
+      std::visit([&](const auto& at) { value.emplace_back(at); }, cut.at);
+    }
+    return value;
+  }
+  static absl::Status Set(const Value& value,
+                          std::vector<pipeline::Cut>& field) {
+    field.clear();
+    for (const auto& entry : value) {
+      const auto* number = std::get_if<std::int64_t>(&entry);
+      field.push_back(number != nullptr
+                          ? pipeline::Cut(static_cast<int>(*number))
+                          : pipeline::Cut(std::get<std::string>(entry)));
+    }
     return absl::OkStatus();
   }
 };
@@ -151,6 +178,7 @@ constexpr KeyType KeyTypeOf() {
          : std::is_same_v<Value, std::int64_t> ? KeyType::kInteger
          : std::is_same_v<Value, double>       ? KeyType::kNumber
          : std::is_same_v<Value, bool>         ? KeyType::kBool
+         : std::is_same_v<Value, MixedList>    ? KeyType::kMixedList
                                                : KeyType::kList;
 }
 

@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -48,14 +49,22 @@ absl::StatusOr<const ConfigKey*> Lookup(const std::string& name,
                              : absl::StrCat("did you mean ", nearest, "?")));
 }
 
-std::optional<std::vector<std::int64_t>> IntegerList(const toml::array& array) {
-  std::vector<std::int64_t> list;
+// A list of integers, or of integers and texts.
+std::optional<KeyValue> ListOf(const toml::array& array) {
+  std::vector<std::int64_t> integers;
+  MixedList mixed;
   for (const toml::node& item : array) {
-    const toml::value<std::int64_t>* integer = item.as_integer();
-    if (integer == nullptr) return std::nullopt;
-    list.push_back(integer->get());
+    if (const auto* v = item.as_integer()) {
+      integers.push_back(v->get());
+      mixed.emplace_back(v->get());
+    } else if (const auto* v = item.as_string()) {
+      mixed.emplace_back(v->get());
+    } else {
+      return std::nullopt;
+    }
   }
-  return list;
+  if (integers.size() == mixed.size()) return KeyValue(std::move(integers));
+  return KeyValue(std::move(mixed));
 }
 
 // How a value on one line stands in the file; empty where it has several.
@@ -77,10 +86,7 @@ std::optional<KeyValue> ValueOf(const toml::node& node) {
   if (const auto* v = node.as_floating_point()) return KeyValue(v->get());
   if (const auto* v = node.as_boolean()) return KeyValue(v->get());
   const toml::array* array = node.as_array();
-  if (array == nullptr) return std::nullopt;
-  std::optional<std::vector<std::int64_t>> list = IntegerList(*array);
-  if (!list) return std::nullopt;
-  return KeyValue(*std::move(list));
+  return array == nullptr ? std::nullopt : ListOf(*array);
 }
 
 absl::Status ReadKey(const std::string& name, const toml::node& node,

@@ -260,9 +260,10 @@ constexpr ConfigKey kKeys[] = {
     {"mesh.pp", kMeshPp, AtMost(kIntMax),
      "Stages of the pipeline that a replica is cut into, one rank each.", "2"},
     {"mesh.cuts", Field<&C::job, &JobSpec::plan, &PlanOptions::cuts>(), kExtent,
-     "Where stages begin: mesh.pp - 1 ascending numbers of the model's layers, "
-     "counted from 0.",
-     "[3]"},
+     "Where stages begin: mesh.pp - 1 layers of the model, ascending, each by "
+     "its number, counted from 0, or by its name, as parameters have it "
+     "(\"7\", or \"features.4\" inside another Sequential).",
+     "[3, \"7\"]"},
 
     {"comm.first_bucket_bytes",
      Field<&C::job, &JobSpec::plan, &PlanOptions::buckets,
@@ -355,8 +356,9 @@ absl::string_view ConfigKey::key() const {
 
 absl::string_view ConfigKey::type() const {
   if (rule.unit != KeyUnit::kPlain) return "size";
-  constexpr absl::string_view kTypes[] = {"text", "integer", "number",
-                                          "true or false", "list of integers"};
+  constexpr absl::string_view kTypes[] = {
+      "text",          "integer",          "number",
+      "true or false", "list of integers", "list of integers and texts"};
   return kTypes[static_cast<int>(field.type)];
 }
 

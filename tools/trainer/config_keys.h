@@ -55,7 +55,8 @@ struct ConfigKey {
 
   absl::string_view section() const;
   absl::string_view key() const;  // without the section
-  // "text", "integer", "number", "true or false", "list of integers", "size".
+  // "text", "integer", "number", "true or false", "list of integers", "list of
+  // integers and texts", "size".
   absl::string_view type() const;
 };
 

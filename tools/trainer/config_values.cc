@@ -73,6 +73,11 @@ std::string Shown(const KeyValue& value) {
     std::string operator()(const List& v) const {
       return absl::StrCat("[", absl::StrJoin(v, ", "), "]");
     }
+    std::string operator()(const MixedList& v) const {
+      std::vector<std::string> shown;
+      for (const auto& entry : v) shown.push_back(std::visit(*this, entry));
+      return absl::StrCat("[", absl::StrJoin(shown, ", "), "]");
+    }
   };
   return std::visit(Visitor{}, value);
 }
@@ -93,8 +98,12 @@ absl::string_view Wanted(const ConfigKey& key, const KeyValue& value) {
     return "must be a whole number, without fraction or exponent";
   }
   constexpr absl::string_view kWanted[] = {
-      "must be a text", "must be a whole number", "must be a number",
-      "must be true or false", "must be a list of whole numbers"};
+      "must be a text",
+      "must be a whole number",
+      "must be a number",
+      "must be true or false",
+      "must be a list of whole numbers",
+      "must be a list of whole numbers and texts"};
   return kWanted[static_cast<int>(key.field.type)];
 }
 
@@ -112,8 +121,9 @@ bool ParseBytes(absl::string_view text, std::int64_t& bytes) {
          !__builtin_mul_overflow(bytes, unit, &bytes);
 }
 
-// `value` as the type of the key: whole numbers are numbers too, and some texts
-// are sizes. False where the types do not go together.
+// `value` as the type of the key: whole numbers are numbers too, some texts are
+// sizes, and a mixed list may be all numbers. False where the types do not go
+// together.
 bool Convert(const ConfigKey& key, KeyValue& value) {
   const auto* text = std::get_if<std::string>(&value);
   if (text != nullptr && key.rule.unit != KeyUnit::kPlain) {
@@ -124,6 +134,10 @@ bool Convert(const ConfigKey& key, KeyValue& value) {
   const auto* integer = std::get_if<std::int64_t>(&value);
   if (integer != nullptr && key.field.type == KeyType::kNumber) {
     value = static_cast<double>(*integer);
+  }
+  const auto* list = std::get_if<List>(&value);
+  if (list != nullptr && key.field.type == KeyType::kMixedList) {
+    value = MixedList(list->begin(), list->end());
   }
   return value.index() == static_cast<std::size_t>(key.field.type);
 }
@@ -160,9 +174,24 @@ struct RuleOf {
     }
     return "";
   }
+  std::string operator()(const MixedList& values) const {
+    for (const auto& value : values) {
+      const std::string wrong = std::visit(*this, value);
+      if (!wrong.empty()) return wrong;
+    }
+    return "";
+  }
 };
 
-bool ParseList(absl::string_view text, List& list) {
+// `text` without the quotes around it, if it has them.
+absl::string_view Unquoted(absl::string_view text) {
+  const bool quoted =
+      text.size() >= 2 && text.front() == '"' && text.back() == '"';
+  return quoted ? text.substr(1, text.size() - 2) : text;
+}
+
+// The entries of a list, in brackets or not. False where a bracket is missing.
+bool SplitList(absl::string_view text, std::vector<absl::string_view>& parts) {
   text = absl::StripAsciiWhitespace(text);
   if (absl::ConsumePrefix(&text, "[") && !absl::ConsumeSuffix(&text, "]")) {
     return false;
@@ -170,9 +199,34 @@ bool ParseList(absl::string_view text, List& list) {
   text = absl::StripAsciiWhitespace(text);
   if (text.empty()) return true;
   for (absl::string_view part : absl::StrSplit(text, ',')) {
+    parts.push_back(absl::StripAsciiWhitespace(part));
+  }
+  return true;
+}
+
+bool ParseList(absl::string_view text, List& list) {
+  std::vector<absl::string_view> parts;
+  if (!SplitList(text, parts)) return false;
+  for (absl::string_view part : parts) {
     std::int64_t value = 0;
     if (!absl::SimpleAtoi(part, &value)) return false;
     list.push_back(value);
+  }
+  return true;
+}
+
+// What is no integer, or stands in quotes, is a text.
+bool ParseMixedList(absl::string_view text, MixedList& list) {
+  std::vector<absl::string_view> parts;
+  if (!SplitList(text, parts)) return false;
+  for (absl::string_view part : parts) {
+    std::int64_t value = 0;
+    if (part.empty()) return false;
+    if (absl::SimpleAtoi(part, &value)) {
+      list.emplace_back(value);
+    } else {
+      list.emplace_back(std::string(Unquoted(part)));
+    }
   }
   return true;
 }
@@ -205,14 +259,11 @@ absl::Status SetValue(const ConfigKey& key, const KeyValue& value,
 
 absl::Status SetFromText(const ConfigKey& key, absl::string_view text,
                          TrainerConfig& config) {
-  const absl::string_view inner =
-      text.size() >= 2 && text.front() == '"' && text.back() == '"'
-          ? text.substr(1, text.size() - 2)
-          : text;
-  KeyValue value = std::string(inner);
+  KeyValue value = std::string(Unquoted(text));
   std::int64_t integer = 0;
   double number = 0;
   List list;
+  MixedList mixed;
   if (key.field.type == KeyType::kText) return SetValue(key, value, config);
   if (text == "true" || text == "false") {
     value = text == "true";
@@ -223,6 +274,9 @@ absl::Status SetFromText(const ConfigKey& key, absl::string_view text,
   }
   // One number is a list of one.
   if (key.field.type == KeyType::kList && ParseList(text, list)) value = list;
+  if (key.field.type == KeyType::kMixedList && ParseMixedList(text, mixed)) {
+    value = mixed;
+  }
   return SetValue(key, value, config, text);
 }
 

@@ -45,7 +45,7 @@ data::DatasetPtr Integers() {
 }
 
 // The parameters of the whole model after each step, stage after stage.
-std::vector<double> Train(int dp, const std::vector<int>& cuts,
+std::vector<double> Train(int dp, const std::vector<pipeline::Cut>& cuts,
                           std::int64_t micro_batch_size) {
   JobSpec spec;
   spec.dtype = nn::DType::kF64;

@@ -78,7 +78,7 @@ TEST_F(TapeTest, InputsThenWeightsEqualTheWholeBitForBit) {
 
 // A stage's part: watched input, gradient of the output from the next stage.
 TEST_F(TapeTest, TwoStagesGiveTheGradientsOfOne) {
-  auto train = [&](const std::vector<int>& cuts) {
+  auto train = [&](const std::vector<Sequential::Path>& cuts) {
     auto whole = MakeMlp({3, 5, 4, 2}, {});
     std::vector<Parameter*> all = whole->Parameters();
     arena_ = *ParameterArena::Create({all}, {}, kernels_->allocator());
@@ -105,8 +105,8 @@ TEST_F(TapeTest, TwoStagesGiveTheGradientsOfOne) {
     return grads;
   };
   const auto whole = train({});
-  EXPECT_EQ(train({2}), whole);
-  EXPECT_EQ(train({1, 3, 4}), whole);
+  EXPECT_EQ(train({{2}}), whole);
+  EXPECT_EQ(train({{1}, {3}, {4}}), whole);
 }
 
 TEST_F(TapeTest, WithoutATapeNothingIsRecorded) {

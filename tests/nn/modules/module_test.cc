@@ -141,7 +141,7 @@ TEST(Module, AnEmptyBatchGoesThroughAWholeModel) {
 }
 
 TEST(Sequential, CutKeepsNamesAndOrder) {
-  auto parts = Sequential::Cut(*MakeLeNet({28, 28, 1}, 10, {}), {3, 7});
+  auto parts = Sequential::Cut(*MakeLeNet({28, 28, 1}, 10, {}), {{3}, {7}});
   ASSERT_TRUE(parts.ok()) << parts.status();
   ASSERT_EQ(parts->size(), 3u);
   EXPECT_EQ((*parts)[0]->size(), 3);
@@ -153,7 +153,7 @@ TEST(Sequential, CutKeepsNamesAndOrder) {
 }
 
 TEST(Sequential, APartOfACutGrowsBehindItsLastChild) {
-  auto parts = *Sequential::Cut(MakeMlp({4, 3, 3, 2}, {}), {1, 3});
+  auto parts = *Sequential::Cut(MakeMlp({4, 3, 3, 2}, {}), {{1}, {3}});
   parts[1]->Append<Linear>(3, 3);  // after "1" and "2"
   parts[2]->Append<Linear>(2, 2);  // after "3", "4" and "5"
   EXPECT_EQ(Names(*parts[1]),
@@ -198,14 +198,55 @@ TEST(Module, ANameIsTakenOnce) {
 }
 
 TEST(Sequential, CutRefusesWhatIsNotInside) {
-  for (const std::vector<int>& cuts :
-       std::vector<std::vector<int>>{{0}, {4}, {-1}, {2, 2}, {3, 1}}) {
-    auto parts = Sequential::Cut(MakeMlp({4, 3, 2}, {}), cuts);
-    EXPECT_EQ(parts.status().code(), absl::StatusCode::kInvalidArgument);
+  using Paths = std::vector<Sequential::Path>;
+  for (const Paths& cuts : std::vector<Paths>{{{}},
+                                              {{0}},
+                                              {{0, 0}},
+                                              {{4}},
+                                              {{-1}},
+                                              {{2}, {2}},
+                                              {{3}, {1}},
+                                              {{0, 4}},
+                                              {{0, 1, 1}},
+                                              {{0, 2}, {0, 1}},
+                                              {{0, 2}, {0, 2}},
+                                              {{1}, {0, 1}}}) {
+    auto whole = std::make_unique<Sequential>();
+    auto& inner = whole->Append<Sequential>();
+    for (int i = 0; i < 4; ++i) inner.Append<Linear>(2, 2);
+    for (int i = 0; i < 3; ++i) whole->Append<Linear>(2, 2);
+    EXPECT_EQ(Sequential::Cut(std::move(whole), cuts).status().code(),
+              absl::StatusCode::kInvalidArgument);
   }
-  EXPECT_EQ(Sequential::Cut(MakeMlp({4, 3, 2}, {}), {4}).status().message(),
-            "cut 4 is not inside the model: cuts ascend between 1 and 3 for a "
-            "Sequential of 4");
+  EXPECT_EQ(
+      Sequential::Cut(MakeMlp({4, 3, 2}, {}), {{2}, {1, 1}}).status().message(),
+      "cut 1.1 is not inside the model: cuts ascend, and each stands behind a "
+      "child of a Sequential");
+}
+
+TEST(Sequential, IsCutInsideOneThatItHolds) {
+  auto whole = std::make_unique<Sequential>();
+  whole->Append<Linear>(2, 3);
+  auto& outer = whole->Append<Sequential>();
+  outer.Append<Linear>(3, 4);
+  auto& inner = outer.Append<Sequential>();
+  inner.Append<Linear>(4, 5);
+  inner.Append<Linear>(5, 6);
+  outer.Append<Linear>(6, 7);
+  auto parts = Sequential::Cut(std::move(whole), {{1, 1, 1}, {1, 2}});
+  ASSERT_TRUE(parts.ok()) << parts.status();
+  EXPECT_EQ(Names(*(*parts)[0]),
+            "0.weight[3, 2] 0.bias[3] 1.0.weight[4, 3] 1.0.bias[4] "
+            "1.1.0.weight[5, 4] 1.1.0.bias[5]");
+  EXPECT_EQ(Names(*(*parts)[1]), "1.1.1.weight[6, 5] 1.1.1.bias[6]");
+  EXPECT_EQ(Names(*(*parts)[2]), "1.2.weight[7, 6] 1.2.bias[7]");
+  ShapeRecord record;
+  EXPECT_EQ(
+      ShapeOnlyForward(*(*parts)[1], {1, 4}, DType::kF32, Device{}, record)
+          .status()
+          .message(),
+      "in module 1.1.1: linear takes x[..., K] and w[M, K] of one dtype, "
+      "got f32[1, 4] and f32[6, 5]");
 }
 
 TEST(Pool2d, TheStrideIsTheKernelUnlessGiven) {
