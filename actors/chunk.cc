@@ -77,7 +77,7 @@ absl::StatusOr<nn::Tensor> Chunk::OnDevice(const nn::Tensor& loaded) {
 }
 
 absl::StatusOr<nn::Tensor> Chunk::AsModelType(const nn::Tensor& loaded) {
-  const nn::DType dtype = setup_.spec->dtype;
+  const nn::DType dtype = setup_.plan->data_dtype;
   nn::Tensor here = loaded;
   if (kernels_.queues() != nullptr) {
     TROUPE_ASSIGN_OR_RETURN(here, OnDevice(loaded));
@@ -164,7 +164,7 @@ void Chunk::BeginBackward(int m, Mode mode) {
                m, mode});
   if (mode == Mode::kWeights) return;
   if (last_) {
-    backward_->pass.SeedLoss(micro.output, setup_.spec->loss_scale);
+    backward_->pass.SeedLoss(micro.output, setup_.plan->loss_scale);
   } else {
     backward_->pass.Seed(micro.output, micro.received_gradient);
   }

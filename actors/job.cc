@@ -8,7 +8,6 @@
 #include "actors/thread_supply.h"
 #include "base/check.h"
 #include "base/exception_text.h"
-#include "nn/kernels/open_kernels.h"
 
 namespace troupe::actors {
 namespace {
@@ -53,16 +52,6 @@ class LocalJob : public Job {
   SupervisorActor supervisor_;
 };
 
-absl::StatusOr<std::string> DescribeKernels(const JobSpec& spec) {
-  if (spec.kernels) {
-    TROUPE_ASSIGN_OR_RETURN(auto kernels, spec.kernels());
-    return kernels->Describe();
-  }
-  TROUPE_ASSIGN_OR_RETURN(
-      auto kernels, nn::OpenKernels(spec.device, {spec.plan.threads_per_rank}));
-  return kernels->Describe();
-}
-
 absl::StatusOr<std::unique_ptr<Job>> StartLocalJob(const JobSpec& spec,
                                                    JobObserver* observer) {
   TROUPE_ASSIGN_OR_RETURN(ProcessContextPtr process, SetUpJob(spec, observer));
@@ -75,7 +64,6 @@ absl::StatusOr<std::unique_ptr<Job>> StartLocalJob(const JobSpec& spec,
     info.steps = process->span->steps;
     info.sampler = process->span->sampler;
     if (process->checkpoint) info.resumed_from = process->checkpoint->path();
-    TROUPE_ASSIGN_OR_RETURN(info.kernels, DescribeKernels(spec));
     observer->OnStart(info);
   }
   return std::make_unique<LocalJob>(std::move(process));

@@ -41,7 +41,6 @@ struct JobInfo {
   // Where the run begins in its data: batch 0 is that of the first step.
   std::optional<data::Sampler> sampler;
   std::string resumed_from;  // path of the checkpoint
-  std::string kernels;       // what computes: Kernels::Describe()
 };
 
 // One committed step. Losses and accuracies are means over all counted targets
@@ -87,6 +86,7 @@ class Job {
   // `observer` may be null; outlives the job.
   //   kInvalidArgument: the spec is not complete, sizes or shapes do not fit.
   //   kResourceExhausted: the system refuses the threads.
+  //   the kernels' error: their device cannot be opened.
   //   the reader's error: `resume` found a checkpoint that cannot be used.
   static absl::StatusOr<std::unique_ptr<Job>> Start(const JobSpec& spec,
                                                     JobObserver* observer);

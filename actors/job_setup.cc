@@ -207,6 +207,10 @@ absl::StatusOr<std::shared_ptr<const pipeline::Plan>> MakeJobPlan(
   if (options.inline_bytes < 0) {
     options.inline_bytes = MeasureInlineBytes(options.mesh.size(), cores);
   }
+  TROUPE_ASSIGN_OR_RETURN(const auto kernels, OpenRankKernels(spec));
+  options.kernels = kernels->Describe();
+  options.loss_scale = spec.loss_scale;
+  options.data_dtype = spec.dtype;
   const data::SampleSpec& sample = spec.train->spec();
   const nn::DType input =
       nn::IsFloating(sample.input_dtype) ? spec.dtype : sample.input_dtype;

@@ -4,6 +4,7 @@
 #include "base/check.h"
 #include "base/field_error.h"
 #include "comm/local/local_group.h"
+#include "nn/kernels/open_kernels.h"
 
 namespace troupe::actors {
 namespace {
@@ -54,6 +55,12 @@ absl::Status CheckNumbers(const JobSpec& spec) {
           "mesh ", mesh.ToString(), " has ", mesh.size(),
           " ranks; one process has at most ", comm::kLocalGroupSizeMax)),
       mesh);
+}
+
+absl::StatusOr<std::unique_ptr<nn::Kernels>> OpenRankKernels(
+    const JobSpec& spec) {
+  if (spec.kernels) return spec.kernels();
+  return nn::OpenKernels(spec.device, {spec.plan.threads_per_rank});
 }
 
 }  // namespace troupe::actors

@@ -53,6 +53,7 @@ struct JobSpec {
   nn::ModelFactory model;
   nn::ops::LossFn loss;
   OptimizerFactory optimizer;
+  // What loaded floats become, inputs and targets.
   nn::DType dtype = nn::DType::kF32;
   // All gradients are multiplied by it until the update divides it out, so that
   // small ones are not lost in 16 bits; a power of two changes no other bit.
@@ -96,6 +97,10 @@ struct JobSpec {
 // The checks that need neither model nor data: numbers, and how many ranks.
 // Job::Start() makes them first. Errors blame the field (base/field_error.h).
 absl::Status CheckNumbers(const JobSpec& spec);
+
+// Opens the kernel set of one rank.
+absl::StatusOr<std::unique_ptr<nn::Kernels>> OpenRankKernels(
+    const JobSpec& spec);
 
 }  // namespace troupe::actors
 

@@ -6,7 +6,6 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "nn/kernels/device_queues.h"
-#include "nn/kernels/open_kernels.h"
 #include "pipeline/compute_order.h"
 
 namespace troupe::actors {
@@ -72,15 +71,10 @@ StepRunner::StepRunner(const Setup& setup, Host* host, StrandWait* wait)
 
 absl::Status StepRunner::Init() {
   const JobSpec& spec = *setup_.spec;
-  if (spec.kernels) {
-    TROUPE_ASSIGN_OR_RETURN(kernels_, spec.kernels());
-  } else {
-    TROUPE_ASSIGN_OR_RETURN(
-        kernels_,
-        nn::OpenKernels(spec.device, {setup_.plan->threads_per_rank}));
-  }
+  TROUPE_ASSIGN_OR_RETURN(kernels_, OpenRankKernels(spec));
   TROUPE_ASSIGN_OR_RETURN(
-      loss_, StepLoss::Create(*kernels_, {spec.stop_on_nan, spec.loss_scale}));
+      loss_,
+      StepLoss::Create(*kernels_, {spec.stop_on_nan, setup_.plan->loss_scale}));
   for (const AxisGroup& group : setup_.layer_groups) {
     layer_collectives_.push_back(std::make_unique<LayerCollectives>(
         group.comm.get(), kernels_.get(), wait_));

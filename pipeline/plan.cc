@@ -237,6 +237,33 @@ absl::Status PlanStage(const PlanOptions& options,
   return absl::OkStatus();
 }
 
+// A plan that is complete but for what follows from the model.
+Plan PlanOfChoices(const PlanOptions& options, nn::DType dtype,
+                   nn::Device device) {
+  const int dp = options.mesh.dp();
+  const std::int64_t micro = options.micro_batch_size > 0
+                                 ? options.micro_batch_size
+                                 : options.global_batch_size / dp;
+  Plan plan;
+  plan.mesh = options.mesh;
+  plan.global_batch_size = options.global_batch_size;
+  plan.micro_batch_size = micro;
+  plan.micro_batches =
+      static_cast<int>(options.global_batch_size / (micro * dp));
+  plan.threads_per_rank = options.threads_per_rank;
+  plan.grad_dtype = options.grad_dtype;
+  plan.data_dtype = options.data_dtype.value_or(
+      nn::IsFloating(dtype) ? dtype : nn::DType::kF32);
+  plan.loss_scale = options.loss_scale;
+  plan.inline_bytes = options.inline_bytes;
+  plan.fuse_updates = options.fuse_updates;
+  plan.update_needs_all_buckets = options.reductions.update_needs_all_buckets;
+  plan.dtype = dtype;
+  plan.device = device;
+  plan.kernels = options.kernels;
+  return plan;
+}
+
 }  // namespace
 
 absl::StatusOr<Plan> MakePlan(const PlanOptions& options,
@@ -244,31 +271,14 @@ absl::StatusOr<Plan> MakePlan(const PlanOptions& options,
                               const nn::Shape& input, nn::DType dtype,
                               nn::Device device) {
   TROUPE_RETURN_IF_ERROR(CheckSizes(options));
-  const int dp = options.mesh.dp();
-  const std::int64_t micro = options.micro_batch_size > 0
-                                 ? options.micro_batch_size
-                                 : options.global_batch_size / dp;
-  Plan plan;
-  plan.mesh = options.mesh;
+  Plan plan = PlanOfChoices(options, dtype, device);
   absl::StatusOr<std::vector<std::string>> cuts =
       ResolveCuts(factory, options.cuts);
   if (!cuts.ok()) {
     return base::WithFields<&PlanOptions::cuts>(cuts.status());
   }
   plan.cuts = *std::move(cuts);
-  plan.global_batch_size = options.global_batch_size;
-  plan.micro_batch_size = micro;
-  plan.micro_batches =
-      static_cast<int>(options.global_batch_size / (micro * dp));
-  plan.threads_per_rank = options.threads_per_rank;
-  plan.grad_dtype = options.grad_dtype;
-  plan.inline_bytes = options.inline_bytes;
-  plan.fuse_updates = options.fuse_updates;
-  plan.update_needs_all_buckets = options.reductions.update_needs_all_buckets;
-  plan.dtype = dtype;
-  plan.device = device;
-  plan.kernels = options.kernels;
-  std::vector<std::int64_t> dims = {micro};
+  std::vector<std::int64_t> dims = {plan.micro_batch_size};
   dims.insert(dims.end(), input.dims().begin(), input.dims().end());
   nn::TensorSpec between = {nn::Shape(absl::Span<const std::int64_t>(dims)),
                             dtype};

@@ -71,9 +71,15 @@ struct PlanOptions {
   int virtual_stages = 1;
   // Another placement than the looped one; it says the number of stages.
   Placement placement;
+  // The next three a job fills, from its spec and its kernels.
   // What the kernel set says of itself (nn::Kernels::Describe), since other
   // kernels may give other bits. "" where nobody has opened one.
   std::string kernels;
+  // What all gradients are multiplied by until the update.
+  double loss_scale = 1;
+  // What loaded floats become, inputs and targets; unset: the input's dtype, or
+  // f32 where that is an integer.
+  std::optional<nn::DType> data_dtype;
 };
 
 // What errors call the size of an axis of PlanOptions::mesh:
@@ -114,6 +120,9 @@ struct RankPlan {
 // Complete: whoever has the plan and the model does what all others do. Made
 // by one, sent as text (pipeline/plan_json.h), compared by hash or field by
 // field (pipeline/plan_diff.h), and constant from then on.
+//
+// What is learned is not in it: model, loss, optimizer, samples and seed are
+// the same under every plan, and a checkpoint names seed and samples by itself.
 struct Plan {
   Mesh mesh;
   // Paths of modules, as ResolveCuts() has them: one text for one place.
@@ -125,8 +134,10 @@ struct Plan {
   std::int64_t inline_bytes = -1;
   bool fuse_updates = true;
   bool update_needs_all_buckets = false;
-  nn::DType dtype = nn::DType::kF32;    // of the first stage's input
-  std::optional<nn::DType> grad_dtype;  // unset: that of the parameters
+  nn::DType dtype = nn::DType::kF32;       // of the first stage's input
+  std::optional<nn::DType> grad_dtype;     // unset: that of the parameters
+  nn::DType data_dtype = nn::DType::kF32;  // of loaded floats
+  double loss_scale = 1;
   nn::Device device;
   std::string kernels;
   std::string reduction_order = kTreeReduction;

@@ -186,6 +186,12 @@ absl::Status Plan::Check() const {
                                      mesh.pp()));
   }
   TROUPE_RETURN_IF_ERROR(In("stages", CheckPlacement(placement(), mesh.pp())));
+  if (!nn::IsFloating(data_dtype)) {
+    return Bad("data_dtype", "is no floating type");
+  }
+  if (!std::isfinite(loss_scale) || loss_scale <= 0) {
+    return Bad("loss_scale", "is not a number above 0");
+  }
   if (cuts.size() + 1 != stages.size()) {
     return Bad("cuts", absl::StrCat("has ", cuts.size(), " entries for ",
                                     stages.size(), " stages"));

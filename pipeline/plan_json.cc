@@ -74,6 +74,8 @@ std::string PlanToJson(const Plan& plan) {
       {"update_needs_all_buckets", plan.update_needs_all_buckets},
       {"dtype", NameOf(plan.dtype)},
       {"grad_dtype", plan.grad_dtype ? NameOf(*plan.grad_dtype) : ""},
+      {"data_dtype", NameOf(plan.data_dtype)},
+      {"loss_scale", plan.loss_scale},
       {"device", plan.device.ToString()},
       {"kernels", plan.kernels},
       {"reduction_order", plan.reduction_order},

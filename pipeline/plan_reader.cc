@@ -276,6 +276,8 @@ absl::Status ReadPlan(const Json& json, Plan& plan) {
     return std::optional<nn::DType>(dtype);
   };
   ReadName(object, "grad_dtype", parse_grad_dtype, plan.grad_dtype);
+  ReadName(object, "data_dtype", nn::ParseDType, plan.data_dtype);
+  object.Number("loss_scale", plan.loss_scale);
   ReadName(object, "device", nn::Device::Parse, plan.device);
   object.Text("kernels", kPlanNameMax, plan.kernels);
   object.Text("reduction_order", kPlanNameMax, plan.reduction_order);

@@ -69,8 +69,9 @@ std::string Plan::ToString() const {
   if (!kernels.empty()) {
     absl::StrAppend(&text, nn::DTypeName(dtype), " on ", device.ToString(),
                     ", kernels ", kernels, ", reduced in the order ",
-                    reduction_order, ", inline up to ", inline_bytes,
-                    " bytes\n");
+                    reduction_order, ", inline up to ", inline_bytes, " bytes");
+    if (loss_scale != 1) absl::StrAppend(&text, ", loss scale ", loss_scale);
+    absl::StrAppend(&text, "\n");
   }
   for (std::size_t i = 0; i < stages.size(); ++i) {
     absl::StrAppend(&text, StageText(*this, i));

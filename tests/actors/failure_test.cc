@@ -284,16 +284,28 @@ TEST(FailureTest, MoreRanksThanAProcessHolds) {
 // takes an unlucky moment.
 TEST(FailureTest, AFailureBeforeTheCrewIsComplete) {
   JobSpec spec = TinyCnnJob(4, 10);
-  spec.kernels = [] {
-    return absl::StatusOr<std::unique_ptr<nn::Kernels>>(
-        absl::UnavailableError("the device is on fire"));
-  };
   for (int i = 0; i < 200; ++i) {
+    // The first one is opened for the plan.
+    auto opened = std::make_shared<std::atomic<int>>(0);
+    spec.kernels = [opened]() -> absl::StatusOr<std::unique_ptr<nn::Kernels>> {
+      if (opened->fetch_add(1) == 0) return nn::CreateCpuKernels({});
+      return absl::UnavailableError("the device is on fire");
+    };
     const absl::Status status = RunJob(spec).status();
     ASSERT_EQ(status.code(), absl::StatusCode::kUnavailable);
     ASSERT_THAT(std::string(status.message()),
                 HasSubstr("compute: the device is on fire"));
   }
+}
+
+TEST(FailureTest, ADeviceThatCannotBeOpenedEndsTheStart) {
+  JobSpec spec = TinyCnnJob(2, 10);
+  spec.kernels = [] {
+    return absl::StatusOr<std::unique_ptr<nn::Kernels>>(
+        absl::UnavailableError("the device is on fire"));
+  };
+  EXPECT_EQ(Job::Start(spec, nullptr).status(),
+            absl::UnavailableError("the device is on fire"));
 }
 
 TEST(FailureTest, TheFirstErrorNamesTheModule) {

@@ -1,5 +1,6 @@
 // Plan::Check: each kind of plan whose parts do not fit is refused, by field.
 
+#include <cmath>
 #include <functional>
 #include <string>
 
@@ -27,6 +28,8 @@ TEST(PlanCheckTest, PartsThatDoNotFit) {
             "plan: ranks has 1 entries, pp is 2");
   EXPECT_EQ(Broken([](Plan& plan) { plan.cuts.clear(); }),
             "plan: cuts has 0 entries for 2 stages");
+  EXPECT_EQ(Broken([](Plan& plan) { plan.loss_scale = INFINITY; }),
+            "plan: loss_scale is not a number above 0");
   EXPECT_EQ(Broken([](Plan& plan) { plan.cuts[0].clear(); }),
             "plan: cuts[0] is empty");
   EXPECT_EQ(Broken([](Plan& plan) { plan.stages[1].place.pp = 0; }),

@@ -40,7 +40,8 @@ TEST(PlanJsonTest, LooksLikeThis) {
       R"("cuts":["2"],"global_batch_size":8,"micro_batch_size":2,)"
       R"("micro_batches":2,"threads_per_rank":1,"inline_bytes":0,)"
       R"("fuse_updates":true,"update_needs_all_buckets":false,)"
-      R"("dtype":"f32","grad_dtype":"","device":"cpu:0","kernels":"cpu:0, avx512",)"
+      R"("dtype":"f32","grad_dtype":"","data_dtype":"f32","loss_scale":1.0,)"
+      R"("device":"cpu:0","kernels":"cpu:0, avx512",)"
       R"("reduction_order":"tree","stages":[)"
       R"({"pp":0,"chunk":0,"input":[2,3],"input_dtype":"f32",)"
       R"("output":[2,4],"output_dtype":"f32","flops":56.0,)"
@@ -69,6 +70,8 @@ TEST(PlanJsonTest, ReadsWhatItWrites) {
   whole.mesh = Mesh(4);
   whole.cuts.clear();
   whole.inline_bytes = std::int64_t{1} << 40;
+  whole.loss_scale = 0.1;
+  whole.data_dtype = nn::DType::kF64;
   for (const PlanOptions& options : {SmallOptions(), chunks, whole}) {
     const Plan plan = SmallPlan(options);
     const absl::StatusOr<Plan> read = PlanFromJson(PlanToJson(plan));
@@ -101,7 +104,7 @@ TEST(PlanJsonTest, OnePlaceIsOneText) {
 TEST(PlanJsonTest, TheHashIsThatOfTheText) {
   // FNV-1a of the text, as any other program would compute it. A change of
   // this number is a change of the format.
-  EXPECT_EQ(absl::StrCat(absl::Hex(PlanHash(SmallPlan()))), "1a05f8333bbebe95");
+  EXPECT_EQ(absl::StrCat(absl::Hex(PlanHash(SmallPlan()))), "73152ac4bce66be0");
   PlanOptions options = SmallOptions();
   options.kernels = "cpu:0, avx2";
   EXPECT_NE(PlanHash(SmallPlan(options)), PlanHash(SmallPlan()));
@@ -150,6 +153,10 @@ TEST(PlanJsonTest, ErrorsNameTheField) {
             "plan: format is not \"troupe plan 1\"");
   EXPECT_EQ(ErrorOf(R"("flops":56.0)", R"("flops":null)"),
             "plan: stages[0].flops is no number");
+  EXPECT_EQ(ErrorOf(R"("loss_scale":1.0)", R"("loss_scale":0)"),
+            "plan: loss_scale is not a number above 0");
+  EXPECT_EQ(ErrorOf(R"("data_dtype":"f32")", R"("data_dtype":"i64")"),
+            "plan: data_dtype is no floating type");
   EXPECT_EQ(ErrorOf(R"("name":"dp","size":2)", R"("name":"dp","size":0)"),
             "plan: mesh[0].size is no integer from 1 to 1048576");
   EXPECT_EQ(ErrorOf(R"("name":"dp")", R"("name":"pp")"),

@@ -277,6 +277,11 @@ TEST(PlanTest, SaysWhichKernelsItIsFor) {
                       "order tree, inline up to 4096 bytes\n"),
             std::string::npos)
       << text;
+  options.loss_scale = 1024;
+  EXPECT_NE(PlanOf(options, LeNet)
+                ->ToString()
+                .find("inline up to 4096 bytes, loss scale 1024\n"),
+            std::string::npos);
 }
 
 TEST(PlanTest, SizesThatDoNotFit) {

@@ -14,7 +14,7 @@ std::string FormatStart(const TrainerConfig& config,
       FormatCount(info.plan.parameter_elems()), " parameters) on ",
       config.data.kind, ": ", ranks, ranks == 1 ? " rank (" : " ranks (",
       info.plan.mesh.ToString(), "), ", FormatCount(info.steps), " steps of ",
-      info.plan.global_batch_size, " samples, ", info.kernels);
+      info.plan.global_batch_size, " samples, ", info.plan.kernels);
   if (!info.resumed_from.empty()) {
     absl::StrAppend(&text, "\ngoing on from ", info.resumed_from);
     if (info.first_step >= info.steps) {
