@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "actors/checkpoint/plan_file.h"
 #include "actors/job_setup.h"
 #include "actors/strand_guard.h"
 #include "base/check.h"
@@ -43,6 +44,8 @@ absl::StatusOr<CheckpointSaved> Commit(CheckpointerState& state,
                                        const CommitCheckpoint& order) {
   const ProcessContext& process = *state.process;
   const CheckpointOptions& options = process.spec->checkpoint;
+  TROUPE_RETURN_IF_ERROR(
+      WritePlanFile(*process.files, order.folder, *process.plan));
   state.unfinished.clear();  // it has a name now, or is gone
   TROUPE_ASSIGN_OR_RETURN(
       std::string path,

@@ -64,6 +64,7 @@ absl::StatusOr<std::unique_ptr<Job>> StartLocalJob(const JobSpec& spec,
     info.steps = process->span->steps;
     info.sampler = process->span->sampler;
     if (process->checkpoint) info.resumed_from = process->checkpoint->path();
+    info.plan_changes = process->plan_changes;
     observer->OnStart(info);
   }
   return std::make_unique<LocalJob>(std::move(process));

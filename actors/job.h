@@ -24,6 +24,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -41,6 +42,11 @@ struct JobInfo {
   // Where the run begins in its data: batch 0 is that of the first step.
   std::optional<data::Sampler> sampler;
   std::string resumed_from;  // path of the checkpoint
+  // How the plan differs from that of the run that wrote the checkpoint: a line
+  // for each field, with its value then and now, as in "mesh[dp].size: 2, 4"
+  // (pipeline/plan_diff.h). One line says why where that plan cannot be read;
+  // none where the checkpoint has no plan.
+  std::vector<std::string> plan_changes;
 };
 
 // One committed step. Losses and accuracies are means over all counted targets

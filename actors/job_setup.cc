@@ -2,16 +2,20 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "actors/calibrate.h"
+#include "actors/checkpoint/plan_file.h"
 #include "base/check.h"
 #include "base/cpu_cores.h"
 #include "base/field_error.h"
 #include "comm/local/local_group.h"
+#include "pipeline/plan_diff.h"
 
 namespace troupe::actors {
 namespace {
@@ -188,8 +192,36 @@ absl::StatusOr<std::shared_ptr<const RunSpan>> MakeSpan(
   return span;
 }
 
+// The plan of the run that wrote the checkpoint; nothing where it is not known.
+using SavedPlan = absl::StatusOr<std::optional<pipeline::Plan>>;
+
+SavedPlan ReadSavedPlan(base::FileSystem& files, const Checkpoint* checkpoint) {
+  if (checkpoint == nullptr) return std::optional<pipeline::Plan>();
+  return ReadPlanFile(files, checkpoint->path());
+}
+
+// For people only, so a file that is damaged is told, and no error.
+std::vector<std::string> PlanChanges(const SavedPlan& saved,
+                                     const pipeline::Plan& plan) {
+  if (!saved.ok()) return {std::string(saved.status().message())};
+  if (!saved->has_value()) return {};
+  return pipeline::Diff(**saved, plan);
+}
+
+// Measured, but once for a run and those that go on with it: what is measured
+// again comes out a little different, and would seem to be another plan.
+std::int64_t InlineBytes(const pipeline::PlanOptions& options, int cores,
+                         const SavedPlan& saved) {
+  if (options.inline_bytes >= 0) return options.inline_bytes;
+  if (saved.ok() && saved->has_value() && (*saved)->inline_bytes >= 0 &&
+      (*saved)->mesh == options.mesh && (*saved)->kernels == options.kernels) {
+    return (*saved)->inline_bytes;
+  }
+  return MeasureInlineBytes(options.mesh.size(), cores);
+}
+
 absl::StatusOr<std::shared_ptr<const pipeline::Plan>> MakeJobPlan(
-    const JobSpec& spec, int cores) {
+    const JobSpec& spec, int cores, const SavedPlan& saved) {
   pipeline::PlanOptions options = spec.plan;
   const std::unique_ptr<nn::Optimizer> optimizer = spec.optimizer();
   if (optimizer == nullptr) {
@@ -204,11 +236,9 @@ absl::StatusOr<std::shared_ptr<const pipeline::Plan>> MakeJobPlan(
   options.fuse_updates = options.fuse_updates && optimizer->IsElementwise();
   // Inline are reductions of what the very thread has computed.
   if (!spec.device.is_host()) options.inline_bytes = 0;
-  if (options.inline_bytes < 0) {
-    options.inline_bytes = MeasureInlineBytes(options.mesh.size(), cores);
-  }
   TROUPE_ASSIGN_OR_RETURN(const auto kernels, OpenRankKernels(spec));
   options.kernels = kernels->Describe();
+  options.inline_bytes = InlineBytes(options, cores, saved);
   options.loss_scale = spec.loss_scale;
   options.data_dtype = spec.dtype;
   const data::SampleSpec& sample = spec.train->spec();
@@ -231,7 +261,6 @@ absl::StatusOr<ProcessContextPtr> SetUpJob(const JobSpec& spec,
   auto process = std::make_shared<ProcessContext>();
   process->spec = std::make_shared<const JobSpec>(spec);
   process->cores = base::AvailableCores();
-  TROUPE_ASSIGN_OR_RETURN(process->plan, MakeJobPlan(spec, process->cores));
   process->generation = 1;
   process->files = spec.checkpoint.files;
   if (process->files == nullptr) {
@@ -240,6 +269,11 @@ absl::StatusOr<ProcessContextPtr> SetUpJob(const JobSpec& spec,
   }
   TROUPE_ASSIGN_OR_RETURN(process->checkpoint,
                           OpenStart(spec, *process->files));
+  const SavedPlan saved =
+      ReadSavedPlan(*process->files, process->checkpoint.get());
+  TROUPE_ASSIGN_OR_RETURN(process->plan,
+                          MakeJobPlan(spec, process->cores, saved));
+  process->plan_changes = PlanChanges(saved, *process->plan);
   TROUPE_ASSIGN_OR_RETURN(
       process->span, MakeSpan(spec, *process->plan, process->checkpoint.get()));
   process->observer = observer;

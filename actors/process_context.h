@@ -16,6 +16,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "actors/checkpoint/checkpoint.h"
@@ -37,6 +38,8 @@ struct ProcessContext {
   std::int32_t generation = 0;
   // What a resumed job starts from; null: fresh.
   std::shared_ptr<const Checkpoint> checkpoint;
+  // How the plan differs from that of the run that wrote it.
+  std::vector<std::string> plan_changes;
 
   // The ranks that live here, by ascending rank.
   std::vector<RankContextPtr> ranks;

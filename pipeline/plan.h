@@ -71,7 +71,7 @@ struct PlanOptions {
   int virtual_stages = 1;
   // Another placement than the looped one; it says the number of stages.
   Placement placement;
-  // The next three a job fills, from its spec and its kernels.
+  // A job fills in the next three itself, from its kernels and its spec.
   // What the kernel set says of itself (nn::Kernels::Describe), since other
   // kernels may give other bits. "" where nobody has opened one.
   std::string kernels;

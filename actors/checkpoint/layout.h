@@ -28,6 +28,7 @@ inline constexpr char kIndexName[] = "model.safetensors.index.json";
 // Between the name of a checkpoint and the number of the process at work on it.
 inline constexpr char kTemporaryMark[] = ".tmp-";
 inline constexpr char kStateName[] = "trainer_state.json";
+inline constexpr char kPlanName[] = "plan.json";
 
 inline std::string CheckpointName(std::int64_t step) {
   return absl::StrFormat("step-%08d", step);

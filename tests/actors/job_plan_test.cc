@@ -1,16 +1,20 @@
-// The plan of a job holds what changes its bits, so that a comparison names it.
+// The plan of a job holds what changes its bits, and lies beside its
+// checkpoints, so that a run that goes on under another one can say so.
 
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "actors/job.h"
 #include "actors/job_setup.h"
+#include "base/file_system.h"
 #include "data/in_memory_dataset.h"
 #include "gtest/gtest.h"
 #include "nn/kernels/cpu/cpu_kernels.h"
 #include "nn/kernels/open_kernels.h"
 #include "nn/modules/embedding.h"
 #include "pipeline/plan_diff.h"
+#include "pipeline/plan_json.h"
 #include "tests/actors/test_job.h"
 
 namespace troupe::actors {
@@ -67,6 +71,77 @@ TEST(JobPlanTest, NamesTheTypeOfLoadedFloats) {
   spec.dtype = nn::DType::kBF16;
   EXPECT_EQ(pipeline::Diff(plan, PlanOf(spec)),
             (Lines{"data_dtype: \"f32\", \"bf16\""}));
+}
+
+class ResumeTest : public testing::Test {
+ protected:
+  // Trains until `steps`, on from what is there.
+  JobInfo RunUntil(std::int64_t steps, int dp, std::int64_t inline_bytes = 0) {
+    JobSpec spec = TinyCnnJob(dp, steps);
+    spec.test = nullptr;
+    spec.checkpoint.dir = dir_;
+    spec.checkpoint.resume = true;
+    spec.plan.inline_bytes = inline_bytes;
+    Reports reports;
+    const absl::StatusOr<JobResult> result = RunJob(spec, &reports);
+    EXPECT_TRUE(result.ok()) << result.status();
+    EXPECT_EQ(reports.losses().size(), 1u);
+    newest_ = result.ok() ? result->checkpoint : "";
+    return reports.info;
+  }
+
+  base::PosixFileSystem files_;
+  std::string dir_ = FreshFolder("checkpoints");
+  std::string newest_;
+};
+
+TEST_F(ResumeTest, ACheckpointHasThePlanOfItsRun) {
+  const JobInfo info = RunUntil(/*steps=*/1, /*dp=*/2);
+  const auto plan = pipeline::PlanFromJson(FileBytes(newest_ + "/plan.json"));
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(pipeline::Diff(*plan, info.plan), Lines{});
+  EXPECT_EQ(info.plan_changes, Lines{});
+}
+
+TEST_F(ResumeTest, TheSamePlanIsNotMentioned) {
+  RunUntil(1, /*dp=*/2);
+  EXPECT_EQ(RunUntil(2, /*dp=*/2).plan_changes, Lines{});
+}
+
+TEST_F(ResumeTest, AnotherPlanIsToldFieldByField) {
+  RunUntil(1, /*dp=*/2);
+  const JobInfo info = RunUntil(2, /*dp=*/1);
+  ASSERT_EQ(info.plan_changes.size(), 5u);
+  EXPECT_EQ(info.plan_changes[0], "mesh[dp].size: 2, 1");
+  EXPECT_EQ(info.plan_changes[1], "micro_batch_size: 16, 32");
+  EXPECT_EQ(info.plan_changes[2], "stages[0].input[0]: 16, 32");
+  EXPECT_EQ(info.plan_changes[3], "stages[0].output[0]: 16, 32");
+  EXPECT_EQ(info.plan_changes[4].substr(0, 16), "stages[0].flops:");
+  // The next one has this plan.
+  EXPECT_EQ(RunUntil(3, /*dp=*/1).plan_changes, Lines{});
+}
+
+TEST_F(ResumeTest, AnOldCheckpointHasNoPlanAndIsNotMentioned) {
+  RunUntil(1, /*dp=*/2);
+  ASSERT_TRUE(files_.RemoveAll(newest_ + "/plan.json").ok());
+  EXPECT_EQ(RunUntil(2, /*dp=*/1).plan_changes, Lines{});
+}
+
+TEST_F(ResumeTest, ADamagedPlanIsToldAndStopsNobody) {
+  RunUntil(1, /*dp=*/2);
+  const std::string path = newest_ + "/plan.json";
+  ASSERT_TRUE(base::WriteWholeFile(files_, path, "{}").ok());
+  EXPECT_EQ(RunUntil(2, /*dp=*/2).plan_changes,
+            (Lines{path + " cannot be used: plan: format is missing"}));
+}
+
+TEST_F(ResumeTest, WhatWasMeasuredIsKeptUnderTheSameMesh) {
+  constexpr std::int64_t kAuto = -1, kNeverMeasured = 12345;
+  RunUntil(1, /*dp=*/2, kNeverMeasured);
+  const JobInfo same = RunUntil(2, /*dp=*/2, kAuto);
+  EXPECT_EQ(same.plan.inline_bytes, kNeverMeasured);
+  EXPECT_EQ(same.plan_changes, Lines{});
+  EXPECT_NE(RunUntil(3, /*dp=*/4, kAuto).plan.inline_bytes, kNeverMeasured);
 }
 
 }  // namespace

@@ -22,6 +22,7 @@ check() {
   run "$name/parts" 40 --resume "$@"
   grep -q "going on from $name/parts/step-00000017" out.txt ||
     die "it did not resume"
+  ! grep -q 'where the plan differs' out.txt || die "$(cat out.txt)"
   local file
   for file in "$name"/whole/step-00000040/*.safetensors; do
     same_bytes "$file" "${file/whole/again}"
@@ -39,6 +40,10 @@ check two_by_two --ranks=4 --set mesh.pp=2 --set mesh.cuts=2 \
 # The layout may change on the way: the data go on where they were.
 run moved 17 --ranks=2
 run moved 40 --resume --set mesh.pp=2 --set mesh.cuts=2
+grep -qx "where the plan differs from the checkpoint's (field: then, now):" \
+  out.txt || die "$(cat out.txt)"
+grep -qx '  mesh\[dp\].size: 2, 1' out.txt || die "$(cat out.txt)"
+grep -qx '  cuts: \[\], \["2"\]' out.txt || die "$(cat out.txt)"
 [[ $(names_in moved/step-00000040) == model-00001-of-00002.safetensors* ]] ||
   die "no shards: $(names_in moved/step-00000040)"
 

@@ -282,7 +282,7 @@ constexpr ConfigKey kKeys[] = {
      Bytes(0, KeyUnit::kBytesOrAuto),
      "Gradients of a rank up to this size are reduced by its compute thread, "
      "without overlap: handing over costs more. \"auto\" measures at the "
-     "start.",
+     "start; a resumed run keeps what its checkpoint's plan has.",
      "\"64KiB\""},
     {"comm.fuse_updates",
      Field<&C::job, &JobSpec::plan, &PlanOptions::fuse_updates>(), kAny,

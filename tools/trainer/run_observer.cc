@@ -6,6 +6,27 @@
 
 namespace troupe::tools {
 
+namespace {
+
+// Limit on the lines about another plan; each bucket may be one.
+constexpr std::size_t kPlanChangesShownMax = 20;
+
+std::string FormatPlanChanges(const std::vector<std::string>& changes) {
+  if (changes.empty()) return "";
+  std::string text =
+      "\nwhere the plan differs from the checkpoint's (field: then, now):";
+  const std::size_t shown = std::min(changes.size(), kPlanChangesShownMax);
+  for (std::size_t i = 0; i < shown; ++i) {
+    absl::StrAppend(&text, "\n  ", changes[i]);
+  }
+  if (shown < changes.size()) {
+    absl::StrAppend(&text, "\n  and ", changes.size() - shown, " more");
+  }
+  return text;
+}
+
+}  // namespace
+
 std::string FormatStart(const TrainerConfig& config,
                         const actors::JobInfo& info) {
   const int ranks = info.plan.mesh.size();
@@ -21,6 +42,7 @@ std::string FormatStart(const TrainerConfig& config,
       absl::StrAppend(&text, "; its ", FormatCount(info.first_step),
                       " steps are all that was asked for");
     }
+    text += FormatPlanChanges(info.plan_changes);
   } else if (config.job.checkpoint.resume) {
     absl::StrAppend(&text, "\nno checkpoint in ", config.job.checkpoint.dir,
                     " yet: starting at step 0");
