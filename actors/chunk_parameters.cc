@@ -66,6 +66,7 @@ absl::Status ChunkParameters::Init(nn::Module& module) {
   }
   for (int i : stage.frozen) {
     nn::Parameter* const parameter = by_name[stage.parameters[i]];
+    parameter->unused = std::exchange(parameter->requires_grad, false);
     frozen[part_of(*parameter)].push_back(parameter);
   }
   if (dtypes.empty()) {  // an arena without parameters keeps what asks simple

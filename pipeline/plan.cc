@@ -1,6 +1,7 @@
 #include "pipeline/plan.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -199,6 +200,24 @@ struct Trained {
   }
 };
 
+// All parameters of a stage, in order of first use; then, untrained, those that
+// its forward does not use. A checkpoint has them too, as PyTorch's have.
+struct StageParameters {
+  StageParameters(nn::Module& module, const nn::ShapeRecord& record)
+      : all(record.parameters), used(all.size()) {
+    const std::set<const nn::Parameter*> seen(all.begin(), all.end());
+    for (nn::Parameter* parameter : module.Parameters()) {
+      if (seen.count(parameter) == 0) all.push_back(parameter);
+    }
+  }
+  bool IsTrained(std::size_t i) const {
+    return i < used && all[i]->requires_grad;
+  }
+
+  std::vector<nn::Parameter*> all;
+  const std::size_t used;
+};
+
 // Runs one stage on shapes; `input` becomes its output.
 absl::Status PlanStage(const PlanOptions& options,
                        const nn::ModelFactory& factory,
@@ -218,13 +237,15 @@ absl::Status PlanStage(const PlanOptions& options,
   plan.output_dtype = input.dtype;
   plan.flops = record.flops();
   plan.layer_axes = record.axes;
+  const StageParameters parameters(*module, record);
   Trained trained;
-  for (const nn::Parameter* parameter : record.parameters) {
-    const int number = static_cast<int>(plan.parameters.size());
+  for (std::size_t i = 0; i < parameters.all.size(); ++i) {
+    const nn::Parameter* const parameter = parameters.all[i];
+    const int number = static_cast<int>(i);
     plan.parameters.push_back(parameter->name);
     plan.parameter_elems.push_back(parameter->shape.numel());
     plan.parameter_dtypes.push_back(parameter->dtype);
-    if (!parameter->requires_grad) {
+    if (!parameters.IsTrained(i)) {
       plan.frozen.push_back(number);
       continue;
     }

@@ -99,12 +99,12 @@ struct StagePlan {
   // Axes of the mesh along which its layers communicate in the middle of a
   // forward; where there are any, compute actions keep the order of the table.
   std::vector<std::string> layer_axes;
-  // Names in order of first use in the forward.
+  // Names in order of first use in the forward; then those that it leaves out.
   std::vector<std::string> parameters;
   std::vector<std::int64_t> parameter_elems;
   std::vector<nn::DType> parameter_dtypes;
   // Numbers into `parameters`, bucket by bucket, each of one dtype; then those
-  // without gradients.
+  // that are not trained: frozen, or used by no forward.
   std::vector<std::vector<int>> buckets;
   std::vector<int> frozen;
 };

@@ -58,6 +58,12 @@ Tensor Context::Use(Parameter& parameter) {
   }
   TROUPE_CHECK(!parameter.value.is_meta() && parameter.value.defined(),
                "a ParameterArena was bound before the first real forward");
+  if (parameter.unused && tape_ != nullptr) {
+    return Fail(absl::InvalidArgumentError(absl::StrCat(
+        "parameter ", parameter.name,
+        " is used, but the shape-only forward did not use it: use it there "
+        "too, or freeze it (requires_grad = false)")));
+  }
   if (uses_ != nullptr && parameter.requires_grad) {
     if (std::find(uses_->begin(), uses_->end(), &parameter) == uses_->end()) {
       uses_->push_back(&parameter);

@@ -48,6 +48,9 @@ struct Parameter {
   // False: frozen. Set it before an arena is made, in the module's constructor
   // say: only then do optimizers leave the value alone (parameter_arena.h).
   bool requires_grad = true;
+  // True: the forward that the job was planned from did not use it, so it is
+  // saved and not trained. Context::Use() refuses it where there is a tape.
+  bool unused = false;
 
   Tensor value;
   // Of the sum of losses so far this step. May be undefined while there is none
