@@ -186,17 +186,33 @@ absl::Status ChunkParameters::CopyInto(CheckpointShard& shard) const {
 }
 
 absl::Status ChunkParameters::Restore(const Checkpoint& checkpoint) {
+  TROUPE_RETURN_IF_ERROR(RestoreTensors(checkpoint, /*states=*/false));
+  // States that the checkpoint may lack begin with these values.
+  for (const Part& part : parts_) {
+    TROUPE_RETURN_IF_ERROR(part.optimizer->Begin(*setup_.kernels, *part.arena));
+  }
+  return RestoreTensors(checkpoint, /*states=*/true);
+}
+
+absl::Status ChunkParameters::RestoreTensors(const Checkpoint& checkpoint,
+                                             bool states) {
   nn::Kernels& kernels = *setup_.kernels;
   return ForEachSaved([&](const std::string& name, const nn::Tensor& tensor,
                           bool of_optimizer) -> absl::Status {
+    if (of_optimizer != states) return absl::OkStatus();
+    const bool missing = states ? checkpoint.FindOptimizer(name) == nullptr
+                                : checkpoint.FindModel(name) == nullptr;
+    if (missing && setup_.spec->checkpoint.allow_missing) {
+      return absl::OkStatus();
+    }
     nn::Tensor host = tensor;
     if (!tensor.host_accessible()) {
       TROUPE_ASSIGN_OR_RETURN(host,
                               nn::Tensor::Create(tensor.shape(), tensor.dtype(),
                                                  nn::HostAllocator(kernels)));
     }
-    TROUPE_RETURN_IF_ERROR(of_optimizer ? checkpoint.ReadOptimizer(name, host)
-                                        : checkpoint.ReadModel(name, host));
+    TROUPE_RETURN_IF_ERROR(states ? checkpoint.ReadOptimizer(name, host)
+                                  : checkpoint.ReadModel(name, host));
     if (!tensor.host_accessible()) {
       nn::CopyBytes(kernels, nn::Queue::kCompute, host, tensor);
     }

@@ -110,6 +110,8 @@ class ChunkParameters {
   // fails.
   template <typename Each>
   absl::Status ForEachSaved(const Each& each) const;
+  // The optimizers' states, or all but them.
+  absl::Status RestoreTensors(const Checkpoint& checkpoint, bool states);
   nn::ParameterArena& ArenaOf(int bucket) {
     return *parts_[places_[bucket].part].arena;
   }

@@ -47,6 +47,10 @@ struct JobInfo {
   // (pipeline/plan_diff.h). One line says why where that plan cannot be read;
   // none where the checkpoint has no plan.
   std::vector<std::string> plan_changes;
+  // Tensors that only the job has, and only the checkpoint: where allowed
+  // (CheckpointOptions), the former begin with initial values, the latter are
+  // left out.
+  std::vector<std::string> missing, unexpected;
 };
 
 // One committed step. Losses and accuracies are means over all counted targets

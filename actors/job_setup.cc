@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "actors/calibrate.h"
 #include "actors/checkpoint/plan_file.h"
+#include "actors/resume.h"
 #include "base/check.h"
 #include "base/cpu_cores.h"
 #include "base/field_error.h"
@@ -125,7 +126,7 @@ std::vector<RankContextPtr> MakeRanks(const ProcessContext& process) {
     context->spec = process.spec;
     context->plan = process.plan;
     context->span = process.span;
-    context->checkpoint = process.checkpoint;
+    context->checkpoint = process.resume.checkpoint;
     context->train_table = plan.RankPlanOf(rank).train;
     context->world = std::move(world[rank]);
     context->dp = std::move(dp[rank]);
@@ -149,26 +150,6 @@ data::SamplerOptions SamplerOptionsOf(const JobSpec& spec,
   options.shuffle = spec.shuffle;
   options.data = spec.data;
   return options;
-}
-
-// The newest checkpoint, where the spec asks to go on from one and there is
-// one; else null.
-absl::StatusOr<std::shared_ptr<const Checkpoint>> OpenStart(
-    const JobSpec& spec, base::FileSystem& files) {
-  if (!spec.checkpoint.resume || spec.checkpoint.dir.empty()) return nullptr;
-  const absl::StatusOr<std::string> latest =
-      FindLatestCheckpoint(files, spec.checkpoint.dir);
-  if (absl::IsNotFound(latest.status())) return nullptr;
-  TROUPE_RETURN_IF_ERROR(latest.status());
-  TROUPE_ASSIGN_OR_RETURN(Checkpoint checkpoint,
-                          Checkpoint::Open(files, *latest));
-  if (checkpoint.state().seed != spec.seed) {
-    return base::FieldError<&JobSpec::seed>(absl::StrCat(
-        *latest, " was written with seed ", checkpoint.state().seed,
-        ", this job has ", spec.seed, "; set ",
-        base::FieldName<&JobSpec::seed>(), " to go on with it"));
-  }
-  return std::make_shared<const Checkpoint>(std::move(checkpoint));
 }
 
 // The steps of the run, from where `checkpoint` (or nothing) left off.
@@ -267,15 +248,16 @@ absl::StatusOr<ProcessContextPtr> SetUpJob(const JobSpec& spec,
     process->own_files = std::make_unique<base::PosixFileSystem>();
     process->files = process->own_files.get();
   }
-  TROUPE_ASSIGN_OR_RETURN(process->checkpoint,
-                          OpenStart(spec, *process->files));
+  TROUPE_ASSIGN_OR_RETURN(process->resume, OpenResume(spec, *process->files));
   const SavedPlan saved =
-      ReadSavedPlan(*process->files, process->checkpoint.get());
+      ReadSavedPlan(*process->files, process->resume.checkpoint.get());
   TROUPE_ASSIGN_OR_RETURN(process->plan,
                           MakeJobPlan(spec, process->cores, saved));
   process->plan_changes = PlanChanges(saved, *process->plan);
   TROUPE_ASSIGN_OR_RETURN(
-      process->span, MakeSpan(spec, *process->plan, process->checkpoint.get()));
+      process->span,
+      MakeSpan(spec, *process->plan, process->resume.checkpoint.get()));
+  TROUPE_RETURN_IF_ERROR(MatchKeys(spec, process->resume));
   process->observer = observer;
   process->hooks = hooks;
   process->ranks = MakeRanks(*process);

@@ -43,6 +43,11 @@ struct CheckpointOptions {
   std::int64_t every = 0;  // steps; 0: only at the end
   int keep = 3;            // newest ones kept; 0: all
   bool resume = false;     // go on from the newest one in `dir`, if any
+  // Whether a resumed job may lack tensors of the checkpoint, or have others
+  // that begin with initial values; false: either is an error, as in PyTorch's
+  // load_state_dict(strict=True). Names, shapes and dtypes count.
+  bool allow_unexpected = false;
+  bool allow_missing = false;
   // Where files are; null: the real disk. Outlives the job.
   base::FileSystem* files = nullptr;
 };

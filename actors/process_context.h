@@ -19,11 +19,11 @@
 #include <string>
 #include <vector>
 
-#include "actors/checkpoint/checkpoint.h"
 #include "actors/job.h"
 #include "actors/job_outcome.h"
 #include "actors/job_spec.h"
 #include "actors/rank_context.h"
+#include "actors/resume.h"
 #include "actors/run_span.h"
 #include "actors/test_hooks.h"
 #include "base/file_system.h"
@@ -36,9 +36,8 @@ struct ProcessContext {
   std::shared_ptr<const pipeline::Plan> plan;
   std::shared_ptr<const RunSpan> span;
   std::int32_t generation = 0;
-  // What a resumed job starts from; null: fresh.
-  std::shared_ptr<const Checkpoint> checkpoint;
-  // How the plan differs from that of the run that wrote it.
+  Resume resume;  // what the job goes on from
+  // How the plan differs from that of the run that wrote the checkpoint.
   std::vector<std::string> plan_changes;
 
   // The ranks that live here, by ascending rank.

@@ -88,6 +88,14 @@ class Checkpoint {
   std::vector<std::string> ModelNames() const { return Names(model_); }
   std::vector<std::string> OptimizerNames() const { return Names(optimizer_); }
 
+  // What the checkpoint has under a name; null where it has nothing.
+  const nn::SafetensorsEntry* FindModel(absl::string_view name) const {
+    return Find(model_, name);
+  }
+  const nn::SafetensorsEntry* FindOptimizer(absl::string_view name) const {
+    return Find(optimizer_, name);
+  }
+
   // Fills `into` with a tensor, whatever file it is in. Errors as
   // SafetensorsFile::Read().
   absl::Status ReadModel(absl::string_view name, const nn::Tensor& into) const {
@@ -104,6 +112,8 @@ class Checkpoint {
   Checkpoint() = default;
   absl::Status OpenShards(base::FileSystem& files);
   static std::vector<std::string> Names(const Files& from);
+  static const nn::SafetensorsEntry* Find(const Files& from,
+                                          absl::string_view name);
   absl::Status Read(const Files& from, absl::string_view name,
                     const nn::Tensor& into) const;
 

@@ -123,6 +123,15 @@ std::vector<std::string> Checkpoint::Names(const Files& from) {
   return names;
 }
 
+const nn::SafetensorsEntry* Checkpoint::Find(const Files& from,
+                                             absl::string_view name) {
+  for (const nn::SafetensorsFile& file : from) {
+    const nn::SafetensorsEntry* const entry = file.Find(name);
+    if (entry != nullptr) return entry;
+  }
+  return nullptr;
+}
+
 absl::Status Checkpoint::Read(const Files& from, absl::string_view name,
                               const nn::Tensor& into) const {
   for (const nn::SafetensorsFile& file : from) {

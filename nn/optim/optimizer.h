@@ -30,8 +30,9 @@ class Optimizer {
   // Adds the state arenas that the optimizer needs.
   //   kResourceExhausted: there is no memory for them; names the state.
   virtual absl::Status Attach(ParameterArena& arena) = 0;
-  // Called once, when the parameters have their initial values: fills states
-  // that begin with other than zeros. A checkpoint overwrites them.
+  // Called when the parameters have their first values, initial ones or those
+  // of a checkpoint (then both): fills states that begin with other than zeros.
+  // A checkpoint overwrites those that it has.
   virtual absl::Status Begin(Kernels&, ParameterArena&) {
     return absl::OkStatus();
   }

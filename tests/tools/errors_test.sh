@@ -68,6 +68,12 @@ fails_with 2 "trainer: saved/step-00000010: the data were of seed 0, this job's 
   train --config=tiny.toml --resume --set data.seed=3
 fails_with 2 "trainer: saved/step-00000010: the data were of kind synthetic, this job's are of glyphs; go on with the same data, or start anew" \
   train --config=tiny.toml --resume --set data.kind=glyphs
+fails_with 2 'trainer: tiny.toml: saved/step-00000010 is of another model or optimizer; unexpected in the checkpoint: 1.bias, 3.bias, 1.bias.momentum_buffer, 3.bias.momentum_buffer; go on with those that it was saved from, or set checkpoint.allow_unexpected = true to go on without what is unexpected' \
+  train --config=tiny.toml --resume --set model.bias=false
+fails_with 2 'trainer: --set checkpoint.allow_missing: saved/step-00000010 is of another model or optimizer; missing from the checkpoint: *; mismatched: *; go on with those that it was saved from, or set checkpoint.allow_missing = true to begin what is missing with initial values' \
+  train --config=tiny.toml --resume --set model.widths=16,16 \
+  --set checkpoint.allow_missing=false
+[[ $(names_in saved) == step-00000010 ]] || die "left: $(names_in saved)"
 echo 'nonsense' >saved/step-00000010/model.safetensors
 fails_with 1 'trainer: *saved/step-00000010/model.safetensors is not a whole safetensors file: *' \
   train --config=tiny.toml --resume

@@ -61,6 +61,16 @@ quietly $command
 grep -q 'going on from one_rank/whole/step-00000040' out.txt ||
   die "$(cat out.txt)"
 
+# With less than the checkpoint has, where that is allowed, and not in silence.
+run less 17
+run less 40 --resume --set optimizer.momentum=0 \
+  --set checkpoint.allow_unexpected=true
+grep -q '^unexpected in it, left out: 1.bias.momentum_buffer, ' out.txt ||
+  die "$(cat out.txt)"
+run less 50 --resume --set checkpoint.allow_missing=true
+grep -q '^missing from it, with initial values: 1.bias.momentum_buffer, ' \
+  out.txt || die "$(cat out.txt)"
+
 # A trace counts from the run's first step, and says when it has nothing.
 run one_rank/whole 92 --resume --trace=trace.json
 grep -qx 'trace: trace.json (open it at ui.perfetto.dev)' out.txt ||

@@ -307,6 +307,20 @@ constexpr ConfigKey kKeys[] = {
      "Go on from the newest checkpoint in checkpoint.dir; from step 0 where "
      "there is none. --resume sets it.",
      "true"},
+    {"checkpoint.allow_unexpected",
+     Field<&C::job, &JobSpec::checkpoint,
+           &CheckpointOptions::allow_unexpected>(),
+     kAny,
+     "Go on from a checkpoint that has tensors which neither model nor "
+     "optimizer has; they are left out of those that this run writes. "
+     "Otherwise that is an error, as in PyTorch's strict load_state_dict().",
+     "true"},
+    {"checkpoint.allow_missing",
+     Field<&C::job, &JobSpec::checkpoint, &CheckpointOptions::allow_missing>(),
+     kAny,
+     "Go on from a checkpoint that lacks tensors of the model or the "
+     "optimizer; they begin with initial values. Otherwise that is an error.",
+     "true"},
     {"checkpoint.replace", Field<&C::replace_checkpoints>(), kAny,
      "Start anew although checkpoint.dir has checkpoints; they are removed "
      "when the first one of this run is complete. Otherwise a run that would "

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "actors/checkpoint/state_dict.h"
 
 namespace troupe::tools {
 
@@ -41,6 +42,14 @@ std::string FormatStart(const TrainerConfig& config,
     if (info.first_step >= info.steps) {
       absl::StrAppend(&text, "; its ", FormatCount(info.first_step),
                       " steps are all that was asked for");
+    }
+    if (!info.missing.empty()) {
+      absl::StrAppend(&text, "\nmissing from it, with initial values: ",
+                      actors::ListKeys(info.missing));
+    }
+    if (!info.unexpected.empty()) {
+      absl::StrAppend(&text, "\nunexpected in it, left out: ",
+                      actors::ListKeys(info.unexpected));
     }
     text += FormatPlanChanges(info.plan_changes);
   } else if (config.job.checkpoint.resume) {

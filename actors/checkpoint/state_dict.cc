@@ -1,0 +1,56 @@
+#include "actors/checkpoint/state_dict.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace troupe::actors {
+namespace {
+
+constexpr std::size_t kListedKeysMax = 32;
+
+// `saved`: one of the two parts of a checkpoint, or null, by name.
+template <typename Find>
+void Compare(const std::map<std::string, nn::TensorSpec>& wanted,
+             const std::vector<std::string>& names, Find saved,
+             IncompatibleKeys& keys) {
+  for (const auto& [name, spec] : wanted) {
+    const nn::SafetensorsEntry* const entry = saved(name);
+    if (entry == nullptr) {
+      keys.missing.push_back(name);
+      continue;
+    }
+    const nn::TensorSpec is = {entry->shape, entry->dtype};
+    if (is == spec) continue;
+    keys.mismatched.push_back(
+        absl::StrCat(name, " is ", is.ToString(), ", not ", spec.ToString()));
+  }
+  for (const std::string& name : names) {
+    if (wanted.count(name) == 0) keys.unexpected.push_back(name);
+  }
+}
+
+}  // namespace
+
+IncompatibleKeys FindIncompatibleKeys(const Checkpoint& checkpoint,
+                                      const StateDictSpec& wanted) {
+  IncompatibleKeys keys;
+  Compare(
+      wanted.model, checkpoint.ModelNames(),
+      [&](const std::string& name) { return checkpoint.FindModel(name); },
+      keys);
+  Compare(
+      wanted.optimizer, checkpoint.OptimizerNames(),
+      [&](const std::string& name) { return checkpoint.FindOptimizer(name); },
+      keys);
+  return keys;
+}
+
+std::string ListKeys(absl::Span<const std::string> keys) {
+  std::string list = absl::StrJoin(keys.subspan(0, kListedKeysMax), ", ");
+  if (keys.size() > kListedKeysMax) {
+    absl::StrAppend(&list, " and ", keys.size() - kListedKeysMax, " more");
+  }
+  return list;
+}
+
+}  // namespace troupe::actors

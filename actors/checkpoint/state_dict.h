@@ -1,0 +1,47 @@
+// What a job saves and loads, by name, and how a checkpoint differs from it:
+// the strict load of PyTorch's load_state_dict().
+//
+//   StateDictSpec wanted;
+//   wanted.model["0.weight"] = {{10, 84}, nn::DType::kF32};
+//   const IncompatibleKeys keys = FindIncompatibleKeys(checkpoint, wanted);
+//   keys.missing;       // {"0.weight"}: the checkpoint has no such tensor
+//   keys.unexpected;    // {"0.bias"}: the job has no use for it
+//   keys.mismatched;    // {"0.weight is f32[10, 64], not f32[10, 84]"}
+//
+// A spec is of the whole model: each stage of a pipeline reads its own tensors,
+// and only all of them together say what nobody reads.
+
+#ifndef ACTORS_CHECKPOINT_STATE_DICT_H_
+#define ACTORS_CHECKPOINT_STATE_DICT_H_
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "actors/checkpoint/checkpoint.h"
+#include "nn/modules/module.h"
+
+namespace troupe::actors {
+
+struct StateDictSpec {
+  std::map<std::string, nn::TensorSpec> model;  // parameters and buffers
+  std::map<std::string, nn::TensorSpec> optimizer;
+};
+
+// Each list has the model's keys first, then the optimizer's, sorted.
+struct IncompatibleKeys {
+  std::vector<std::string> missing;     // in the job, not in the checkpoint
+  std::vector<std::string> unexpected;  // in the checkpoint, not in the job
+  std::vector<std::string> mismatched;  // of another shape or dtype; sentences
+};
+
+IncompatibleKeys FindIncompatibleKeys(const Checkpoint& checkpoint,
+                                      const StateDictSpec& wanted);
+
+// "0.bias, 2.bias", for a message: after 32 of them, "and 7 more".
+std::string ListKeys(absl::Span<const std::string> keys);
+
+}  // namespace troupe::actors
+
+#endif  // ACTORS_CHECKPOINT_STATE_DICT_H_

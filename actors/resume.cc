@@ -1,0 +1,124 @@
+#include "actors/resume.h"
+
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/field_error.h"
+#include "nn/arena/parameter_arena.h"
+#include "nn/tensor/caching_allocator.h"
+
+namespace troupe::actors {
+namespace {
+
+// The states that the job's optimizer keeps for parameters of `dtype`, by name:
+// found by attaching one to an arena of a single element.
+absl::StatusOr<std::map<std::string, nn::DType>> OptimizerStates(
+    const JobSpec& spec, nn::DType dtype) {
+  nn::CachingAllocator memory;
+  nn::Parameter parameter;
+  parameter.name = "one element";
+  parameter.shape = {1};
+  parameter.dtype = dtype;
+  nn::ParameterArena::Options options;
+  options.grad_dtype = spec.plan.grad_dtype;
+  TROUPE_ASSIGN_OR_RETURN(
+      const std::unique_ptr<nn::ParameterArena> arena,
+      nn::ParameterArena::Create({{&parameter}}, options, memory));
+  TROUPE_RETURN_IF_ERROR(spec.optimizer()->Attach(*arena));
+  std::map<std::string, nn::DType> states;
+  for (const auto& [name, state] : arena->states()) {
+    states[name] = state.dtype();
+  }
+  return states;
+}
+
+// What the ranks of the job save together.
+absl::StatusOr<StateDictSpec> StateDictOf(const JobSpec& spec) {
+  StateDictSpec wanted;
+  std::map<nn::DType, std::map<std::string, nn::DType>> states;
+  const std::unique_ptr<nn::Module> model = spec.model();
+  for (const nn::Parameter* parameter : model->Parameters()) {
+    wanted.model[parameter->name] = {parameter->shape, parameter->dtype};
+    const auto [of_dtype, is_new] = states.try_emplace(parameter->dtype);
+    if (is_new) {
+      TROUPE_ASSIGN_OR_RETURN(of_dtype->second,
+                              OptimizerStates(spec, parameter->dtype));
+    }
+    for (const auto& [name, dtype] : of_dtype->second) {
+      wanted.optimizer[absl::StrCat(parameter->name, ".", name)] = {
+          parameter->shape, dtype};
+    }
+  }
+  for (const nn::Buffer* buffer : model->Buffers()) {
+    wanted.model[buffer->name] = {buffer->shape, buffer->dtype};
+  }
+  return wanted;
+}
+
+// The checkpoint may have more or less than the job only where that is allowed.
+absl::Status CheckKeys(const std::string& path, const IncompatibleKeys& keys,
+                       const CheckpointOptions& options) {
+  using Options = CheckpointOptions;
+  std::string what, allow;
+  std::vector<std::string> fields;
+  const auto add = [&](absl::string_view is, absl::Span<const std::string> list,
+                       const std::string& field, absl::string_view effect) {
+    absl::StrAppend(&what, "; ", is, ": ", ListKeys(list));
+    absl::StrAppend(&allow, ", or set ", field, " = true to ", effect);
+    fields.push_back(field);
+  };
+  if (!options.allow_unexpected && !keys.unexpected.empty()) {
+    add("unexpected in the checkpoint", keys.unexpected,
+        base::FieldName<&Options::allow_unexpected>(),
+        "go on without what is unexpected");
+  }
+  if (!options.allow_missing && !keys.missing.empty()) {
+    add("missing from the checkpoint", keys.missing,
+        base::FieldName<&Options::allow_missing>(),
+        "begin what is missing with initial values");
+  }
+  if (!keys.mismatched.empty()) {
+    absl::StrAppend(&what, "; mismatched: ", ListKeys(keys.mismatched));
+  }
+  if (what.empty()) return absl::OkStatus();
+  return base::WithFields(
+      absl::InvalidArgumentError(
+          absl::StrCat(path, " is of another model or optimizer", what,
+                       "; go on with those that it was saved from", allow)),
+      fields);
+}
+
+}  // namespace
+
+absl::StatusOr<Resume> OpenResume(const JobSpec& spec,
+                                  base::FileSystem& files) {
+  const CheckpointOptions& options = spec.checkpoint;
+  if (!options.resume || options.dir.empty()) return Resume();
+  const absl::StatusOr<std::string> latest =
+      FindLatestCheckpoint(files, options.dir);
+  if (absl::IsNotFound(latest.status())) return Resume();
+  TROUPE_RETURN_IF_ERROR(latest.status());
+  TROUPE_ASSIGN_OR_RETURN(Checkpoint checkpoint,
+                          Checkpoint::Open(files, *latest));
+  if (checkpoint.state().seed != spec.seed) {
+    return base::FieldError<&JobSpec::seed>(absl::StrCat(
+        *latest, " was written with seed ", checkpoint.state().seed,
+        ", this job has ", spec.seed, "; set ",
+        base::FieldName<&JobSpec::seed>(), " to go on with it"));
+  }
+  return Resume{std::make_shared<const Checkpoint>(std::move(checkpoint)), {}};
+}
+
+absl::Status MatchKeys(const JobSpec& spec, Resume& resume) {
+  if (resume.checkpoint == nullptr) return absl::OkStatus();
+  TROUPE_ASSIGN_OR_RETURN(const StateDictSpec wanted, StateDictOf(spec));
+  resume.keys = FindIncompatibleKeys(*resume.checkpoint, wanted);
+  return CheckKeys(resume.checkpoint->path(), resume.keys, spec.checkpoint);
+}
+
+}  // namespace troupe::actors

@@ -1,0 +1,43 @@
+// What a job goes on from: the newest checkpoint of its folder, checked against
+// the model and the optimizer of the job before any actor exists.
+//
+//   TROUPE_ASSIGN_OR_RETURN(Resume resume, OpenResume(spec, files));
+//   TROUPE_RETURN_IF_ERROR(MatchKeys(spec, resume));
+//   if (resume.checkpoint == nullptr) ... nothing to go on from: from step 0
+//
+// A checkpoint is loaded strictly, as by PyTorch's load_state_dict(): what only
+// one of the two has is an error that lists it by name, unless
+// CheckpointOptions::allow_missing or allow_unexpected permits it. Otherwise
+// the next checkpoints would lack it without a word, and the last good one be
+// removed.
+
+#ifndef ACTORS_RESUME_H_
+#define ACTORS_RESUME_H_
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "actors/checkpoint/checkpoint.h"
+#include "actors/checkpoint/state_dict.h"
+#include "actors/job_spec.h"
+#include "base/file_system.h"
+
+namespace troupe::actors {
+
+struct Resume {
+  std::shared_ptr<const Checkpoint> checkpoint;  // null: fresh
+  IncompatibleKeys keys;  // missing and unexpected ones, where that is allowed
+};
+
+//   kInvalidArgument: the checkpoint is of another seed; blames the field.
+//   the reader's error: it cannot be read.
+absl::StatusOr<Resume> OpenResume(const JobSpec& spec, base::FileSystem& files);
+
+// Fills `resume.keys`.
+//   kInvalidArgument: the checkpoint is of another model or optimizer; lists
+//     what is missing, unexpected and mismatched, and blames the options.
+absl::Status MatchKeys(const JobSpec& spec, Resume& resume);
+
+}  // namespace troupe::actors
+
+#endif  // ACTORS_RESUME_H_

@@ -1,0 +1,222 @@
+// A job goes on from a checkpoint of the same model and optimizer, or says by
+// name what differs; with less or more only where that is allowed.
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "actors/checkpoint/checkpoint.h"
+#include "actors/job.h"
+#include "base/field_error.h"
+#include "base/file_system.h"
+#include "gtest/gtest.h"
+#include "nn/modules/flatten.h"
+#include "nn/modules/linear.h"
+#include "nn/modules/sequential.h"
+#include "nn/ops/cast.h"
+#include "nn/optim/sgd.h"
+#include "tests/actors/test_job.h"
+
+namespace troupe::actors {
+namespace {
+
+using Names = std::vector<std::string>;
+
+struct Variant {
+  bool bias = true;
+  double momentum = 0.9;
+  std::int64_t width = 8;
+  int layers = 1;  // hidden ones
+};
+
+class StrictResumeTest : public testing::TestWithParam<int> {
+ protected:
+  // On GetParam() stages.
+  JobSpec Job(const Variant& variant, std::int64_t steps) {
+    JobSpec spec = TinyCnnJob(/*dp=*/1, steps);
+    spec.test = nullptr;
+    spec.model = [variant] {
+      const nn::Linear::Options options = {variant.bias};
+      auto model = std::make_unique<nn::Sequential>();
+      model->Append<nn::Flatten>();
+      std::int64_t width = 784;
+      for (int i = 0; i < variant.layers; ++i) {
+        model->Append<nn::Linear>(width, variant.width, options);
+        width = variant.width;
+      }
+      model->Append<nn::Linear>(width, 10, options);
+      return model;
+    };
+    spec.optimizer = [variant] {
+      nn::SgdOptions sgd;
+      sgd.lr = 0.05;
+      sgd.momentum = variant.momentum;
+      return std::make_unique<nn::Sgd>(sgd);
+    };
+    if (GetParam() > 1) {
+      spec.plan.mesh = pipeline::Mesh(/*dp=*/1, /*pp=*/2);
+      spec.plan.cuts = {2};
+    }
+    spec.checkpoint.dir = dir_;
+    spec.checkpoint.keep = 1;
+    spec.checkpoint.resume = true;
+    return spec;
+  }
+  void Save(const Variant& variant) {
+    dir_ = FreshFolder("saved");
+    ASSERT_TRUE(RunJob(Job(variant, /*steps=*/2)).ok());
+  }
+  // The error of going on, behind the path; what was there is as it was.
+  std::string Refused(const JobSpec& spec, const Names& fields) {
+    const absl::Status status = RunJob(spec).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+    EXPECT_EQ(base::FieldsOf(status), fields);
+    EXPECT_EQ(FindLatestCheckpoint(files_, dir_).value(), SavedPath());
+    const std::string message(status.message());
+    const std::string begin =
+        SavedPath() + " is of another model or optimizer; ";
+    EXPECT_EQ(message.substr(0, begin.size()), begin);
+    return message.substr(std::min(begin.size(), message.size()));
+  }
+  std::string SavedPath() const { return dir_ + "/step-00000002"; }
+  Checkpoint Newest() {
+    return *Checkpoint::Open(files_, *FindLatestCheckpoint(files_, dir_));
+  }
+
+  base::PosixFileSystem files_;
+  std::string dir_;
+};
+INSTANTIATE_TEST_SUITE_P(Stages, StrictResumeTest, testing::Values(1, 2));
+
+TEST_P(StrictResumeTest, WhatTheJobLacksIsUnexpected) {
+  Save(Variant());
+  Variant less;
+  less.bias = false;
+  JobSpec spec = Job(less, /*steps=*/4);
+  EXPECT_EQ(Refused(spec, {"CheckpointOptions.allow_unexpected"}),
+            "unexpected in the checkpoint: 1.bias, 2.bias, "
+            "1.bias.momentum_buffer, 2.bias.momentum_buffer; go on with those "
+            "that it was saved from, or set CheckpointOptions.allow_unexpected "
+            "= true to go on without what is unexpected");
+  spec.checkpoint.allow_missing = true;
+  Refused(spec, {"CheckpointOptions.allow_unexpected"});
+  spec.checkpoint.allow_unexpected = true;
+  Reports reports;
+  ASSERT_TRUE(RunJob(spec, &reports).ok());
+  EXPECT_EQ(reports.info.unexpected,
+            (Names{"1.bias", "2.bias", "1.bias.momentum_buffer",
+                   "2.bias.momentum_buffer"}));
+  EXPECT_EQ(reports.info.missing, Names{});
+  EXPECT_EQ(Newest().ModelNames(), (Names{"1.weight", "2.weight"}));
+}
+
+TEST_P(StrictResumeTest, AnOptimizerWithoutMomentumLacksIt) {
+  Save(Variant());
+  Variant less;
+  less.momentum = 0;
+  const JobSpec spec = Job(less, /*steps=*/4);
+  EXPECT_EQ(Refused(spec, {"CheckpointOptions.allow_unexpected"}).substr(0, 55),
+            "unexpected in the checkpoint: 1.bias.momentum_buffer, 1");
+}
+
+TEST_P(StrictResumeTest, WhatTheCheckpointLacksIsMissing) {
+  Variant less;
+  less.momentum = 0;
+  less.bias = false;
+  Save(less);
+  JobSpec spec = Job(Variant(), /*steps=*/4);
+  EXPECT_EQ(Refused(spec, {"CheckpointOptions.allow_missing"}),
+            "missing from the checkpoint: 1.bias, 2.bias, "
+            "1.bias.momentum_buffer, 1.weight.momentum_buffer, "
+            "2.bias.momentum_buffer, 2.weight.momentum_buffer; go on with "
+            "those that it was saved from, or set "
+            "CheckpointOptions.allow_missing = true to begin what is missing "
+            "with initial values");
+  spec.checkpoint.allow_missing = true;
+  Reports reports;
+  ASSERT_TRUE(RunJob(spec, &reports).ok());
+  EXPECT_EQ(reports.info.missing.size(), 6u);
+  EXPECT_EQ(reports.info.unexpected, Names{});
+  EXPECT_EQ(Newest().OptimizerNames().size(), 4u);
+}
+
+TEST_P(StrictResumeTest, AnotherShapeIsRefusedInAnyCase) {
+  Save(Variant());
+  Variant other;
+  other.width = 4;
+  other.momentum = 0;
+  JobSpec spec = Job(other, /*steps=*/4);
+  spec.checkpoint.allow_missing = spec.checkpoint.allow_unexpected = true;
+  EXPECT_EQ(Refused(spec, {}),
+            "mismatched: 1.bias is f32[8], not f32[4], 1.weight is f32[8, "
+            "784], not f32[4, 784], 2.weight is f32[10, 8], not f32[10, 4]; go "
+            "on with those that it was saved from");
+}
+
+TEST_P(StrictResumeTest, FewerLayersAreAllOfThese) {
+  Variant more;
+  more.layers = 2;
+  Save(more);
+  const std::string error = Refused(Job(Variant(), /*steps=*/4),
+                                    {"CheckpointOptions.allow_unexpected"});
+  EXPECT_NE(error.find("unexpected in the checkpoint: 3.bias, 3.weight, "
+                       "3.bias.momentum_buffer, 3.weight.momentum_buffer; "
+                       "mismatched: 2.bias is f32[8], not f32[10], 2.weight "),
+            std::string::npos)
+      << error;
+}
+
+// Hands on its input in another dtype.
+class Cast : public nn::Module {
+ public:
+  explicit Cast(nn::DType to) : to_(to) {}
+  nn::Tensor Forward(nn::Context& ctx, const nn::Tensor& x) override {
+    return nn::ops::Cast(ctx, x, to_);
+  }
+
+ private:
+  const nn::DType to_;
+};
+
+// An update copies the master values over the parameters.
+TEST(StrictResumeMasterTest, MissingMasterValuesAreTheRestoredParameters) {
+  const auto job = [dir = FreshFolder("saved")](std::int64_t steps,
+                                                bool master) {
+    JobSpec spec = TinyCnnJob(/*dp=*/1, steps);
+    spec.test = nullptr;
+    spec.model = [] {
+      auto model = std::make_unique<nn::Sequential>();
+      model->Append<nn::Flatten>();
+      model->Append<Cast>(nn::DType::kBF16);
+      model->Append<nn::Linear>(784, 10,
+                                nn::Linear::Options{true, nn::DType::kBF16});
+      model->Append<Cast>(nn::DType::kF32);
+      return model;
+    };
+    spec.optimizer = [master] {
+      nn::SgdOptions sgd;
+      sgd.lr = master ? 0 : 0.5;
+      sgd.f32_master = master;
+      return std::make_unique<nn::Sgd>(sgd);
+    };
+    spec.checkpoint.dir = dir;
+    spec.checkpoint.resume = true;
+    spec.checkpoint.allow_missing = true;
+    return spec;
+  };
+  const absl::StatusOr<JobResult> first = RunJob(job(2, /*master=*/false));
+  ASSERT_TRUE(first.ok()) << first.status();
+  Reports reports;
+  const absl::StatusOr<JobResult> second =
+      RunJob(job(3, /*master=*/true), &reports);
+  ASSERT_TRUE(second.ok()) << second.status();
+  EXPECT_EQ(reports.info.missing,
+            (Names{"2.bias.master_value", "2.weight.master_value"}));
+  EXPECT_EQ(FileBytes(second->checkpoint + "/model.safetensors"),
+            FileBytes(first->checkpoint + "/model.safetensors"))
+      << "the learning rate is 0";
+}
+
+}  // namespace
+}  // namespace troupe::actors
