@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "actors/calibrate.h"
+#include "actors/checkpoint/claim.h"
 #include "actors/checkpoint/plan_file.h"
 #include "actors/resume.h"
 #include "base/check.h"
@@ -247,6 +248,11 @@ absl::StatusOr<ProcessContextPtr> SetUpJob(const JobSpec& spec,
   if (process->files == nullptr) {
     process->own_files = std::make_unique<base::PosixFileSystem>();
     process->files = process->own_files.get();
+  }
+  process->claim = spec.checkpoint.claim;
+  if (process->claim == nullptr && !spec.checkpoint.dir.empty()) {
+    TROUPE_ASSIGN_OR_RETURN(
+        process->claim, ClaimCheckpoints(*process->files, spec.checkpoint.dir));
   }
   TROUPE_ASSIGN_OR_RETURN(process->resume, OpenResume(spec, *process->files));
   const SavedPlan saved =

@@ -50,6 +50,10 @@ struct CheckpointOptions {
   bool allow_missing = false;
   // Where files are; null: the real disk. Outlives the job.
   base::FileSystem* files = nullptr;
+  // The run's claim to `dir` (actors/checkpoint/claim.h); null: the job makes
+  // it, and gives it up when it is destroyed. Without it, one that another run
+  // has is an error.
+  std::shared_ptr<base::FileLock> claim;
 };
 
 struct JobSpec {

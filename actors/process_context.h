@@ -47,6 +47,7 @@ struct ProcessContext {
   // Where checkpoints are: the spec's files, or the real disk.
   base::FileSystem* files = nullptr;
   std::unique_ptr<base::FileSystem> own_files;
+  std::shared_ptr<base::FileLock> claim;  // to the folder of checkpoints
 
   JobObserver* observer = nullptr;   // may be null
   const TestHooks* hooks = nullptr;  // null in production

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,6 +14,8 @@
 #include <system_error>
 #include <utility>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 
@@ -45,18 +48,22 @@ int OpenRetrying(const std::string& path, int flags) {
   return fd;
 }
 
+absl::Status WriteAll(const OpenFile& file, absl::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t n = write(file.fd(), bytes.data(), bytes.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return FileError(errno, "write", file.path());
+    bytes.remove_prefix(static_cast<std::size_t>(n));
+  }
+  return absl::OkStatus();
+}
+
 class PosixWritableFile : public WritableFile {
  public:
   PosixWritableFile(int fd, std::string path) : file_(fd, std::move(path)) {}
 
   absl::Status Append(absl::string_view bytes) override {
-    while (!bytes.empty()) {
-      const ssize_t n = write(file_.fd(), bytes.data(), bytes.size());
-      if (n < 0 && errno == EINTR) continue;
-      if (n < 0) return FileError(errno, "write", file_.path());
-      bytes.remove_prefix(static_cast<std::size_t>(n));
-    }
-    return absl::OkStatus();
+    return WriteAll(file_, bytes);
   }
 
   absl::Status Sync() override {
@@ -103,6 +110,49 @@ class PosixReadableFile : public ReadableFile {
   const std::int64_t size_;
 };
 
+// flock(): one lock for each open file, so that two jobs of one process exclude
+// each other too; over NFS it holds between hosts.
+class PosixFileLock : public FileLock {
+ public:
+  PosixFileLock(int fd, std::string path) : file_(fd, std::move(path)) {}
+
+  absl::Status Take(absl::string_view holder) {
+    while (flock(file_.fd(), LOCK_EX | LOCK_NB) != 0) {
+      if (errno == EINTR) continue;
+      if (errno == EWOULDBLOCK) return HeldBy(ReadHolder());
+      const absl::Status error = FileError(errno, "lock", file_.path());
+      return errno == ENOLCK || errno == ENOSYS || errno == EOPNOTSUPP
+                 ? absl::UnimplementedError(error.message())
+                 : error;
+    }
+    if (ftruncate(file_.fd(), 0) != 0) {
+      return FileError(errno, "write", file_.path());
+    }
+    TROUPE_RETURN_IF_ERROR(WriteAll(file_, absl::StrCat(holder, "\n")));
+    // So that other hosts of a network file system can read it.
+    if (fsync(file_.fd()) != 0) return FileError(errno, "write", file_.path());
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::Status HeldBy(const std::string& holder) const {
+    return absl::UnavailableError(
+        absl::StrCat("cannot lock ", file_.path(), ": it is held by ",
+                     holder.empty() ? "another process" : holder,
+                     "; wait for it to end, or stop it, or use another path"));
+  }
+  // Whatever the file has, on one line.
+  std::string ReadHolder() const {
+    char text[256];
+    const ssize_t n = pread(file_.fd(), text, sizeof(text), 0);
+    if (n <= 0) return "";
+    return absl::CHexEscape(absl::StripAsciiWhitespace(
+        absl::string_view(text, static_cast<std::size_t>(n))));
+  }
+
+  OpenFile file_;
+};
+
 absl::string_view WhatToDo(int error) {
   switch (error) {
     case ENOSPC:
@@ -128,6 +178,13 @@ absl::string_view WhatToDo(int error) {
     default:
       return "check the disk";
   }
+}
+
+std::string ParentOf(const std::string& path) {
+  const std::size_t end = path.find_last_not_of('/');
+  const std::size_t slash = path.find_last_of('/', end);
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
 }
 
 // `Contents` is a container of bytes.
@@ -258,9 +315,18 @@ absl::Status PosixFileSystem::RemoveAll(const std::string& path) {
   return absl::OkStatus();
 }
 
+absl::StatusOr<std::unique_ptr<FileLock>> PosixFileSystem::Lock(
+    const std::string& path, absl::string_view holder) {
+  const int fd = OpenRetrying(path, O_RDWR | O_CREAT);
+  if (fd < 0) return FileError(errno, "lock", path);
+  auto lock = std::make_unique<PosixFileLock>(fd, path);
+  TROUPE_RETURN_IF_ERROR(lock->Take(holder));
+  return lock;
+}
+
 absl::Status ExchangeByRenames(FileSystem& files, const std::string& a,
                                const std::string& b) {
-  const std::string aside = a + ".aside";
+  const std::string aside = a + kAsideSuffix;
   TROUPE_RETURN_IF_ERROR(files.RemoveAll(aside));  // of a crash in here
   TROUPE_RETURN_IF_ERROR(files.Rename(b, aside));
   absl::Status status = files.Rename(a, b);
@@ -273,6 +339,12 @@ absl::Status ExchangeByRenames(FileSystem& files, const std::string& a,
   return absl::Status(status.code(),
                       absl::StrCat(status.message(), "; what was ", b,
                                    " is called ", aside, " now"));
+}
+
+absl::Status CreateFolderOnDisk(FileSystem& files, const std::string& path) {
+  const bool is_new = !files.Exists(path);
+  TROUPE_RETURN_IF_ERROR(files.CreateFolder(path));
+  return is_new ? files.SyncFolder(ParentOf(path)) : absl::OkStatus();
 }
 
 absl::StatusOr<std::string> ReadWholeFile(FileSystem& files,

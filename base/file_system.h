@@ -49,6 +49,13 @@ class ReadableFile {
                               absl::Span<char> into) const = 0;
 };
 
+// A lock that this process holds until the object is destroyed. The system
+// frees it when the process ends, however that happens: none is ever stale.
+class FileLock {
+ public:
+  virtual ~FileLock() = default;
+};
+
 class FileSystem {
  public:
   virtual ~FileSystem() = default;
@@ -80,6 +87,14 @@ class FileSystem {
   virtual absl::Status Exchange(const std::string& a, const std::string& b) = 0;
   // Removes a file, or a folder with everything in it.
   virtual absl::Status RemoveAll(const std::string& path) = 0;
+
+  // Locks the file `path` without waiting; makes it where it is not there, and
+  // leaves it there. `holder` says in one line who this is, for the message
+  // that others get: "process 4711 on node3".
+  //   kUnavailable: it is locked, by this process or another; says by whom.
+  //   kUnimplemented: the disk's file system has no locks.
+  virtual absl::StatusOr<std::unique_ptr<FileLock>> Lock(
+      const std::string& path, absl::string_view holder) = 0;
 };
 
 // The real one.
@@ -99,6 +114,8 @@ class PosixFileSystem : public FileSystem {
   absl::Status Rename(const std::string& from, const std::string& to) override;
   absl::Status Exchange(const std::string& a, const std::string& b) override;
   absl::Status RemoveAll(const std::string& path) override;
+  absl::StatusOr<std::unique_ptr<FileLock>> Lock(
+      const std::string& path, absl::string_view holder) override;
 };
 
 // "cannot <verb> <path>: <reason>; <what to do>", with the code of `error`, an
@@ -108,10 +125,15 @@ absl::Status FileError(int error, absl::string_view verb,
 
 // FileSystem::Exchange() for disks that cannot do it in one step. After an
 // error both have their old names, or the error says where `b` is. After a
-// crash either may be missing; what was `b` may lie in `a` + ".aside", a name
-// that later calls, and whoever cleans up what begins with `a`, remove.
+// crash either may be missing; what was `b` may lie in `a` + kAsideSuffix, a
+// name that later calls, and whoever cleans up what begins with `a`, remove.
+inline constexpr char kAsideSuffix[] = ".aside";
 absl::Status ExchangeByRenames(FileSystem& files, const std::string& a,
                                const std::string& b);
+
+// Makes the folder and those above it; one that is new is on the disk, with its
+// name, when this returns.
+absl::Status CreateFolderOnDisk(FileSystem& files, const std::string& path);
 
 // A whole file of at most `bytes_max` bytes, as text or as bytes.
 //   kResourceExhausted: it is larger.

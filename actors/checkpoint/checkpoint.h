@@ -18,9 +18,9 @@
 // then renamed: a folder named "step-<digits>" is always whole. Tensors are
 // found by name, so a checkpoint of a pipeline loads under any other cut.
 //
-// Threads: none of its own. One writer at a time for a folder; reading from a
-// Checkpoint is safe from any number of threads. Calls block for as long as
-// the disk takes: not for an actor that has others waiting.
+// Threads: none of its own. One writer at a time for a folder (claim.h);
+// reading from a Checkpoint is safe from any number of threads. Calls block for
+// as long as the disk takes: not for an actor that has others waiting.
 
 #ifndef ACTORS_CHECKPOINT_CHECKPOINT_H_
 #define ACTORS_CHECKPOINT_CHECKPOINT_H_

@@ -27,6 +27,8 @@ namespace troupe::actors {
 inline constexpr char kIndexName[] = "model.safetensors.index.json";
 // Between the name of a checkpoint and the number of the process at work on it.
 inline constexpr char kTemporaryMark[] = ".tmp-";
+// Locked by the run that writes into the folder of all checkpoints.
+inline constexpr char kLockName[] = ".lock";
 inline constexpr char kStateName[] = "trainer_state.json";
 inline constexpr char kPlanName[] = "plan.json";
 

@@ -19,13 +19,6 @@ const nn::SafetensorsMetadata& Metadata() {
   return metadata;
 }
 
-std::string ParentOf(const std::string& path) {
-  const std::size_t end = path.find_last_not_of('/');
-  const std::size_t slash = path.find_last_of('/', end);
-  if (slash == std::string::npos) return ".";
-  return slash == 0 ? "/" : path.substr(0, slash);
-}
-
 // Of a checkpoint that is not whole yet, or not any more.
 std::string TemporaryName(const std::string& path) {
   return absl::StrCat(path, kTemporaryMark, getpid());
@@ -141,9 +134,7 @@ absl::Status RemoveCheckpoint(base::FileSystem& files,
 absl::StatusOr<std::string> CreateCheckpointFolder(base::FileSystem& files,
                                                    const std::string& dir,
                                                    std::int64_t step) {
-  const bool new_dir = !files.Exists(dir);
-  TROUPE_RETURN_IF_ERROR(files.CreateFolder(dir));
-  if (new_dir) TROUPE_RETURN_IF_ERROR(files.SyncFolder(ParentOf(dir)));
+  TROUPE_RETURN_IF_ERROR(base::CreateFolderOnDisk(files, dir));
   const std::string folder =
       TemporaryName(absl::StrCat(dir, "/", CheckpointName(step)));
   TROUPE_RETURN_IF_ERROR(files.RemoveAll(folder));

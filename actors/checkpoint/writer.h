@@ -16,7 +16,8 @@
 //
 // Errors: the file system's; they name path, reason and what to do. Whoever
 // gives up calls RemoveCheckpointFolder(); what nobody removes, the next
-// PublishCheckpoint() of this or a later step does.
+// PublishCheckpoint() of this or a later step does, and the next run that
+// claims the folder (claim.h).
 //
 // Threads: different shards from different threads. Calls block.
 

@@ -191,8 +191,9 @@ TEST_F(JobBitsTest, GoOnFromAnOldCheckpoint) {
     spec.checkpoint.keep = 0;
     ASSERT_TRUE(RunJob(spec).ok());
     base::PosixFileSystem files;
-    ASSERT_TRUE(
-        files.RemoveAll(absl::StrCat(kCheckpoint, "/step-00000010")).ok());
+    for (const char* name : {"/step-00000010", "/.lock"}) {
+      ASSERT_TRUE(files.RemoveAll(absl::StrCat(kCheckpoint, name)).ok());
+    }
     spec.checkpoint.every = 0;
     spec.checkpoint.dir = FreshFolder("resumed");
   }

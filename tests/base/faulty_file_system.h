@@ -8,8 +8,9 @@
 //   EXPECT_TRUE(files.failed());      // the plan was reached
 //
 // Changes are counted from 0: Create, Append, Sync, Close, CreateFolder,
-// SyncFolder, Rename, Exchange, RemoveAll. A failing Append writes the first
-// half, as a full disk does. Syncs are counted but do not wait for the disk.
+// SyncFolder, Rename, Exchange, RemoveAll, Lock. A failing Append writes the
+// first half, as a full disk does. Syncs are counted but do not wait for the
+// disk.
 // Reads are counted apart: Open, ReadAt, List.
 
 #ifndef TESTS_BASE_FAULTY_FILE_SYSTEM_H_
@@ -96,6 +97,11 @@ class FaultyFileSystem : public FileSystem {
   absl::Status RemoveAll(const std::string& path) override {
     TROUPE_RETURN_IF_ERROR(Change("remove", path));
     return real_.RemoveAll(path);
+  }
+  absl::StatusOr<std::unique_ptr<FileLock>> Lock(
+      const std::string& path, absl::string_view holder) override {
+    TROUPE_RETURN_IF_ERROR(Change("lock", path));
+    return real_.Lock(path, holder);
   }
 
  private:

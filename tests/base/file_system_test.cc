@@ -1,7 +1,10 @@
 #include "base/file_system.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cstdint>
 #include <string>
@@ -148,6 +151,68 @@ TEST_F(FileSystemTest, APipeIsNoFile) {
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
   EXPECT_EQ(ReadBytes(files_, pipe, 10).status().message(),
             "cannot read " + pipe + ": it is not a file; check the path");
+}
+
+TEST_F(FileSystemTest, ALockHasOneHolder) {
+  const std::string path = root_ + "/lock";
+  auto lock = files_.Lock(path, "the first");
+  ASSERT_TRUE(lock.ok()) << lock.status();
+  EXPECT_EQ(files_.Lock(path, "the second").status(),
+            absl::UnavailableError("cannot lock " + path +
+                                   ": it is held by the first; wait for it to "
+                                   "end, or stop it, or use another path"));
+  EXPECT_EQ(Read("lock"), "the first\n");
+  lock->reset();
+  lock = files_.Lock(path, "2nd");
+  ASSERT_TRUE(lock.ok()) << lock.status();
+  EXPECT_EQ(Read("lock"), "2nd\n") << "and no rest of the first";
+  // Whatever another program wrote there, it is one line.
+  Write("lock", "a\nb");
+  EXPECT_EQ(files_.Lock(path, "3rd").status().message(),
+            "cannot lock " + path +
+                ": it is held by a\\nb; wait for it to end, or stop it, or use "
+                "another path");
+  Write("lock", "");
+  EXPECT_EQ(files_.Lock(path, "3rd").status().message(),
+            "cannot lock " + path +
+                ": it is held by another process; wait for it to end, or stop "
+                "it, or use another path");
+  EXPECT_EQ(files_.Lock(root_ + "/no/lock", "me").status().message(),
+            "cannot lock " + root_ +
+                "/no/lock: No such file or directory; check the path");
+}
+
+TEST_F(FileSystemTest, ALockDiesWithItsProcess) {
+  const std::string path = root_ + "/lock";
+  int ready[2];
+  ASSERT_EQ(pipe(ready), 0);
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    const auto lock = files_.Lock(path, "the child");
+    if (lock.ok() && write(ready[1], "!", 1) == 1) pause();
+    _exit(1);
+  }
+  close(ready[1]);
+  char byte;
+  ASSERT_EQ(read(ready[0], &byte, 1), 1);
+  close(ready[0]);
+  EXPECT_TRUE(absl::IsUnavailable(files_.Lock(path, "me").status()));
+  ASSERT_EQ(kill(child, SIGKILL), 0);
+  ASSERT_EQ(waitpid(child, nullptr, 0), child);
+  EXPECT_EQ(Read("lock"), "the child\n") << "nobody has cleaned up";
+  const auto lock = files_.Lock(path, "me");
+  EXPECT_TRUE(lock.ok()) << lock.status();
+}
+
+TEST_F(FileSystemTest, ANewFolderIsOnTheDisk) {
+  FaultyFileSystem logged;
+  const std::string folder = root_ + "/a/b";
+  ASSERT_TRUE(CreateFolderOnDisk(logged, folder).ok());
+  ASSERT_TRUE(CreateFolderOnDisk(logged, folder).ok());
+  EXPECT_EQ(logged.log(),
+            (Names{"create folder " + folder, "sync folder " + root_ + "/a",
+                   "create folder " + folder}));
 }
 
 TEST(JoinPathTest, TakesNoFolderAndATrailingSlash) {

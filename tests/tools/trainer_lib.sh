@@ -2,6 +2,7 @@
 #
 #   fails_with 2 'trainer: unknown command foo; ...' foo
 #   quietly train --config=tiny.toml
+#   start train --config=tiny.toml; read_until 'step *'; ends_with 0
 #   same_bytes a/model.safetensors b/model.safetensors
 #
 # Leaves the test in an empty folder that holds tiny.toml: a job of 20 steps
@@ -53,6 +54,34 @@ fails_with() {
 quietly() {
   "$TRAINER" "$@" >out.txt 2>err.txt || die "$* failed: $(cat err.txt)"
   [[ ! -s err.txt ]] || die "$* says: $(cat err.txt)"
+}
+
+# Reads the program's output, to out.txt, until a line matches $1.
+read_until() {
+  local line
+  while IFS= read -r line <&"$output"; do
+    echo "$line" >>out.txt
+    # shellcheck disable=SC2053
+    [[ $line != $1 ]] || return 0
+  done
+  die "no line like $1 in: $(cat out.txt err.txt)"
+}
+
+# start OPTIONS...: the program in the background; its number is in pid.
+start() {
+  : >out.txt
+  rm -f output.fifo
+  mkfifo output.fifo
+  "$TRAINER" "$@" >output.fifo 2>err.txt &
+  pid=$!
+  exec {output}<output.fifo
+}
+
+# Waits for the program that was started; it ends with code $1.
+ends_with() {
+  local code=0
+  wait "$pid" || code=$?
+  ((code == $1)) || die "exit code $code, not $1: $(cat out.txt err.txt)"
 }
 
 same_bytes() {

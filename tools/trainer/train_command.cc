@@ -11,6 +11,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "actors/checkpoint/checkpoint.h"
+#include "actors/checkpoint/claim.h"
 #include "actors/job.h"
 #include "actors/trace.h"
 #include "base/check.h"
@@ -48,15 +49,12 @@ class Stopper {
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
-// The folder is there and may be written. Returns the checkpoints that this run
-// replaces; refuses those that it would mix with.
-absl::StatusOr<std::vector<std::string>> PrepareCheckpoints(
+// The checkpoints that this run replaces; refuses those that it would mix with.
+absl::StatusOr<std::vector<std::string>> FindReplaced(
     const LoadedConfig& loaded, base::FileSystem& files) {
   const actors::CheckpointOptions& config = loaded.config.job.checkpoint;
   std::vector<std::string> old;
-  if (config.dir.empty()) return old;
-  TROUPE_RETURN_IF_ERROR(files.CreateFolder(config.dir));
-  if (config.resume) return old;
+  if (config.dir.empty() || config.resume) return old;
   TROUPE_ASSIGN_OR_RETURN(old, actors::ListCheckpoints(files, config.dir));
   if (old.empty() || loaded.config.replace_checkpoints) return old;
   return absl::InvalidArgumentError(absl::StrCat(
@@ -85,8 +83,14 @@ class Run {
 
   absl::Status Prepare() {
     const TrainerConfig& config = loaded_.config;
+    // First of all: another run's log and timeline stay as they are.
+    if (!config.job.checkpoint.dir.empty()) {
+      TROUPE_ASSIGN_OR_RETURN(
+          spec_.checkpoint.claim,
+          actors::ClaimCheckpoints(files_, config.job.checkpoint.dir));
+    }
     TROUPE_ASSIGN_OR_RETURN(std::vector<std::string> old,
-                            PrepareCheckpoints(loaded_, files_));
+                            FindReplaced(loaded_, files_));
     if (!config.log.file.empty()) {
       TROUPE_ASSIGN_OR_RETURN(JsonLog log,
                               JsonLog::Open(files_, config.log.file));

@@ -1,0 +1,69 @@
+#include "actors/checkpoint/claim.h"
+
+#include <unistd.h>
+
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "actors/checkpoint/layout.h"
+#include "base/check.h"
+
+namespace troupe::actors {
+namespace {
+
+std::string ThisProcess() {
+  char host[256] = {};
+  const bool known = gethostname(host, sizeof(host) - 1) == 0;
+  return absl::StrCat("process ", getpid(), " on ",
+                      known ? host : "an unknown host", ", since ",
+                      absl::FormatTime("%Y-%m-%d %H:%M:%S UTC", absl::Now(),
+                                       absl::UTCTimeZone()));
+}
+
+// A crash in the middle of replacing a checkpoint, on a disk that cannot do it
+// in one step, may have left the earlier one under another name.
+absl::Status RestoreAside(base::FileSystem& files, const std::string& dir,
+                          const std::string& name, std::int64_t step) {
+  const std::string path = absl::StrCat(dir, "/", CheckpointName(step));
+  if (!absl::EndsWith(name, base::kAsideSuffix) || files.Exists(path)) {
+    return absl::OkStatus();
+  }
+  TROUPE_RETURN_IF_ERROR(files.Rename(absl::StrCat(dir, "/", name), path));
+  return files.SyncFolder(dir);
+}
+
+// Names in `dir` that only a run which ended in the middle leaves.
+absl::Status RemoveUnfinished(base::FileSystem& files, const std::string& dir) {
+  TROUPE_ASSIGN_OR_RETURN(const std::vector<std::string> names,
+                          files.List(dir));
+  for (const std::string& name : names) {
+    const auto step = ParseTemporaryName(name);
+    if (!step) continue;
+    TROUPE_RETURN_IF_ERROR(RestoreAside(files, dir, name, *step));
+    TROUPE_RETURN_IF_ERROR(files.RemoveAll(absl::StrCat(dir, "/", name)));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<base::FileLock>> ClaimCheckpoints(
+    base::FileSystem& files, const std::string& dir) {
+  TROUPE_RETURN_IF_ERROR(base::CreateFolderOnDisk(files, dir));
+  absl::StatusOr<std::unique_ptr<base::FileLock>> lock =
+      files.Lock(absl::StrCat(dir, "/", kLockName), ThisProcess());
+  if (absl::IsUnimplemented(lock.status())) return nullptr;
+  if (absl::IsUnavailable(lock.status())) {
+    return absl::UnavailableError(
+        absl::StrCat("another run writes checkpoints into ", dir, ": ",
+                     lock.status().message()));
+  }
+  TROUPE_RETURN_IF_ERROR(lock.status());
+  TROUPE_RETURN_IF_ERROR(RemoveUnfinished(files, dir));
+  return *std::move(lock);
+}
+
+}  // namespace troupe::actors

@@ -1,0 +1,30 @@
+#!/bin/bash
+# A folder of checkpoints has one run that writes there. A second one ends before
+# it touches anything; one that is killed leaves no lock and no rubbish.
+set -euo pipefail
+. tests/tools/trainer_lib.sh
+
+forever=(train --config=tiny.toml --set train.steps=1000000000)
+start "${forever[@]}" --set log.file=log.jsonl --set log.every=1
+read_until 'step *'
+
+# Neither the folder nor the first one's log and timeline.
+held="trainer: another run writes checkpoints into saved: cannot lock"
+held+=" saved/.lock: it is held by process $pid on *, since *UTC; wait for it"
+held+=" to end, or stop it, or use another path"
+echo timeline >trace.json
+for more in --resume '--set checkpoint.replace=true'; do
+  # shellcheck disable=SC2086
+  fails_with 1 "$held" train --config=tiny.toml $more --trace=trace.json
+done
+[[ $(cat trace.json) == timeline ]] || die 'it wrote the timeline'
+[[ $(names_in saved) == '*' ]] || die "left: $(names_in saved)"
+
+# Another folder is free.
+quietly train --config=tiny.toml --set checkpoint.dir=other
+
+kill -KILL "$pid"
+ends_with 137
+mkdir "saved/step-00000007.tmp-$pid" saved/step-00000900.tmp-1
+quietly train --config=tiny.toml --resume
+[[ $(names_in saved) == step-00000020 ]] || die "left: $(names_in saved)"
