@@ -32,8 +32,9 @@ absl::Status ComputeState::Init(Self self, RankContextPtr context) {
   fiber_.emplace(std::move(options), [this] { failure_ = RunQueue(); });
   TROUPE_ASSIGN_OR_RETURN(runner_, StepRunner::Create(setup, this, &*fiber_));
   queues_ = runner_->kernels().queues();
-  if (context_->checkpoint == nullptr) return absl::OkStatus();
-  return runner_->Restore(*context_->checkpoint);
+  const auto checkpoint = std::exchange(context_->checkpoint, nullptr);
+  return checkpoint == nullptr ? absl::OkStatus()
+                               : runner_->Restore(*checkpoint);
 }
 
 absl::Status ComputeState::Enqueue(const RunSteps& steps) {

@@ -63,11 +63,9 @@ absl::StatusOr<std::unique_ptr<Job>> StartLocalJob(const JobSpec& spec,
     info.first_step = process->span->first_step;
     info.steps = process->span->steps;
     info.sampler = process->span->sampler;
-    if (process->resume.checkpoint) {
-      info.resumed_from = process->resume.checkpoint->path();
-      info.missing = process->resume.keys.missing;
-      info.unexpected = process->resume.keys.unexpected;
-    }
+    info.resumed_from = process->resume.path;
+    info.missing = process->resume.keys.missing;
+    info.unexpected = process->resume.keys.unexpected;
     info.plan_changes = process->plan_changes;
     observer->OnStart(info);
   }

@@ -267,6 +267,7 @@ absl::StatusOr<ProcessContextPtr> SetUpJob(const JobSpec& spec,
   process->observer = observer;
   process->hooks = hooks;
   process->ranks = MakeRanks(*process);
+  process->resume.checkpoint = nullptr;  // the ranks close its files
   return process;
 }
 

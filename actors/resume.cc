@@ -111,14 +111,15 @@ absl::StatusOr<Resume> OpenResume(const JobSpec& spec,
         ", this job has ", spec.seed, "; set ",
         base::FieldName<&JobSpec::seed>(), " to go on with it"));
   }
-  return Resume{std::make_shared<const Checkpoint>(std::move(checkpoint)), {}};
+  return Resume{
+      *latest, std::make_shared<const Checkpoint>(std::move(checkpoint)), {}};
 }
 
 absl::Status MatchKeys(const JobSpec& spec, Resume& resume) {
   if (resume.checkpoint == nullptr) return absl::OkStatus();
   TROUPE_ASSIGN_OR_RETURN(const StateDictSpec wanted, StateDictOf(spec));
   resume.keys = FindIncompatibleKeys(*resume.checkpoint, wanted);
-  return CheckKeys(resume.checkpoint->path(), resume.keys, spec.checkpoint);
+  return CheckKeys(resume.path, resume.keys, spec.checkpoint);
 }
 
 }  // namespace troupe::actors

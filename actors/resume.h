@@ -15,6 +15,7 @@
 #define ACTORS_RESUME_H_
 
 #include <memory>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "actors/checkpoint/checkpoint.h"
@@ -25,7 +26,9 @@
 namespace troupe::actors {
 
 struct Resume {
-  std::shared_ptr<const Checkpoint> checkpoint;  // null: fresh
+  std::string path;  // of the checkpoint; empty: fresh
+  // Its files, open; null: fresh, or the ranks have it.
+  std::shared_ptr<const Checkpoint> checkpoint;
   IncompatibleKeys keys;  // missing and unexpected ones, where that is allowed
 };
 

@@ -32,7 +32,7 @@ void SupervisorState::Init(Self self, ProcessContextPtr process, CrewPtr crew) {
   done_.assign(process_->plan->mesh.size(), process_->span->first_step);
   granted_ = window_step_ = process_->span->first_step;
   // What a resumed job starts from is saved already.
-  if (process_->resume.checkpoint) snapshot_at_ = process_->span->first_step;
+  if (!process_->resume.path.empty()) snapshot_at_ = process_->span->first_step;
 }
 
 double SupervisorState::Seconds() const {
