@@ -77,6 +77,7 @@ absl::Status RemoveCheckpoint(base::FileSystem& files, const std::string& path);
 // A checkpoint opened for reading: every file is there and its header checked.
 class Checkpoint {
  public:
+  // The index may be Hugging Face's own, which does not count shards.
   //   kNotFound: no such folder, or a file of it is missing.
   //   kDataLoss: a file is damaged; names it and says what is wrong.
   static absl::StatusOr<Checkpoint> Open(base::FileSystem& files,
@@ -111,6 +112,9 @@ class Checkpoint {
 
   Checkpoint() = default;
   absl::Status OpenShards(base::FileSystem& files);
+  absl::Status OpenFiles(base::FileSystem& files,
+                         const std::vector<std::string>& names,
+                         Files& to) const;
   static std::vector<std::string> Names(const Files& from);
   static const nn::SafetensorsEntry* Find(const Files& from,
                                           absl::string_view name);

@@ -1,7 +1,5 @@
 #include "actors/checkpoint/json_fields.h"
 
-#include <limits>
-
 #include "absl/strings/str_cat.h"
 
 namespace troupe::actors {
@@ -43,8 +41,7 @@ absl::Status ReadField(const Json& object, const char* name,
                        std::int64_t& value) {
   std::uint64_t read = 0;
   if (!ReadField(object, name, read).ok() ||
-      read > static_cast<std::uint64_t>(
-                 std::numeric_limits<std::int64_t>::max())) {
+      read > static_cast<std::uint64_t>(kJsonCountMax)) {
     return Wrong(name, "an integer in range");
   }
   value = static_cast<std::int64_t>(read);

@@ -23,7 +23,11 @@ namespace troupe::actors {
 // kDataLoss: not JSON, or not an object.
 absl::StatusOr<nlohmann::json> ParseJsonObject(absl::string_view text);
 
-// Integers must be >= 0: all counts and seeds are.
+// Limit on counts: what a double holds exactly, as other readers of JSON keep
+// numbers. Twice as many, or the product of one and a thousand, fit 64 bits.
+inline constexpr std::int64_t kJsonCountMax = std::int64_t{1} << 53;
+
+// A count from 0 to kJsonCountMax; a seed of 64 bits.
 absl::Status ReadField(const nlohmann::json& object, const char* name,
                        std::int64_t& value);
 absl::Status ReadField(const nlohmann::json& object, const char* name,

@@ -4,6 +4,7 @@
 //   *ParseCheckpointName("step-00000100");       // 100
 //   ShardName("model", 0, 1);                    // "model.safetensors"
 //   ShardName("model", 0, 2);        // "model-00001-of-00002.safetensors"
+//   ParseShardCount("model", "model-00001-of-00002.safetensors");   // 2
 
 #ifndef ACTORS_CHECKPOINT_LAYOUT_H_
 #define ACTORS_CHECKPOINT_LAYOUT_H_
@@ -55,11 +56,33 @@ inline std::optional<std::int64_t> ParseTemporaryName(absl::string_view name) {
   return ParseCheckpointName(name.substr(0, mark));
 }
 
+// As many as the names of files have digits for.
+inline constexpr int kShardsMax = 99999;
+
 // File of shard `i` of `n` of the "model" or the "optimizer".
 inline std::string ShardName(absl::string_view what, std::size_t i,
                              std::size_t n) {
   if (n == 1) return absl::StrCat(what, ".safetensors");
   return absl::StrFormat("%s-%05d-of-%05d.safetensors", what, i + 1, n);
+}
+
+// `n` of the file of any shard; 0 for other names.
+inline int ParseShardCount(absl::string_view what, absl::string_view name) {
+  if (name == ShardName(what, 0, 1)) return 1;
+  constexpr std::size_t kDigits = 5;
+  absl::string_view rest = name;
+  int i = 0, n = 0;
+  if (!absl::ConsumePrefix(&rest, what) || !absl::ConsumePrefix(&rest, "-") ||
+      !absl::SimpleAtoi(rest.substr(0, kDigits), &i) ||
+      !absl::ConsumeSuffix(&rest, ".safetensors") || rest.size() < kDigits ||
+      !absl::SimpleAtoi(rest.substr(rest.size() - kDigits), &n) || i < 1 ||
+      n < 2) {
+    return 0;
+  }
+  return name == ShardName(what, static_cast<std::size_t>(i) - 1,
+                           static_cast<std::size_t>(n))
+             ? n
+             : 0;
 }
 
 }  // namespace troupe::actors

@@ -1,8 +1,11 @@
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "absl/algorithm/container.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "actors/checkpoint/checkpoint.h"
 #include "actors/checkpoint/json_fields.h"
 #include "actors/checkpoint/layout.h"
@@ -19,20 +22,74 @@ absl::Status Damaged(const std::string& path, absl::string_view what) {
                                           "; use an earlier checkpoint"));
 }
 
-// What model.safetensors.index.json says.
+// A folder that is called after a step is of that step: copied under another
+// step's name, it would be taken for the newest, say.
+absl::Status CheckName(absl::string_view path, std::int64_t step) {
+  while (absl::ConsumeSuffix(&path, "/")) {
+  }
+  const auto named = ParseCheckpointName(path.substr(path.rfind('/') + 1));
+  if (!named || *named == step) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat(
+      path, " has the checkpoint of step ", step, "; rename it to ",
+      CheckpointName(step), ", or move it away"));
+}
+
+// What model.safetensors.index.json says: Hugging Face's form, to which Troupe
+// adds the number of shards.
 struct Index {
-  std::int64_t shards = 0;
+  std::int64_t shards = 0;  // 0: not said
   std::map<std::string, std::string> file_of;
 };
 
 absl::StatusOr<Index> ParseIndex(absl::string_view text) {
   TROUPE_ASSIGN_OR_RETURN(const nlohmann::json json, ParseJsonObject(text));
+  Index index;
+  TROUPE_RETURN_IF_ERROR(ReadField(json, "weight_map", index.file_of));
+  if (!json.contains("metadata")) return index;
   TROUPE_ASSIGN_OR_RETURN(const nlohmann::json* metadata,
                           ObjectField(json, "metadata"));
-  Index index;
-  TROUPE_RETURN_IF_ERROR(ReadField(*metadata, "shards", index.shards));
-  TROUPE_RETURN_IF_ERROR(ReadField(json, "weight_map", index.file_of));
+  if (metadata->contains("shards")) {
+    TROUPE_RETURN_IF_ERROR(ReadField(*metadata, "shards", index.shards));
+  }
+  if (index.shards > kShardsMax) {
+    return absl::DataLossError(
+        absl::StrCat("it has ", index.shards, " shards, at most ", kShardsMax));
+  }
   return index;
+}
+
+// The files of all shards of the "model" or the "optimizer".
+std::vector<std::string> ShardNames(absl::string_view what,
+                                    std::int64_t shards) {
+  std::vector<std::string> names;
+  for (std::int64_t i = 0; i < shards; ++i) {
+    names.push_back(ShardName(what, i, shards));
+  }
+  return names;
+}
+
+// The model's files where only their names are said.
+absl::StatusOr<std::vector<std::string>> NamedFiles(const Index& index) {
+  std::set<std::string> names;
+  for (const auto& [tensor, file] : index.file_of) {
+    if (absl::StrContains(file, '/')) {
+      return absl::DataLossError(
+          absl::StrCat("\"", file, "\" is not the name of a file beside it"));
+    }
+    names.insert(file);
+  }
+  return std::vector<std::string>(names.begin(), names.end());
+}
+
+// The optimizer's files where nobody says how many there are: those of the
+// first name of a shard that the folder has; none without one.
+std::vector<std::string> FoundOptimizerFiles(
+    const std::vector<std::string>& folder) {
+  for (const std::string& name : folder) {
+    const int shards = ParseShardCount("optimizer", name);
+    if (shards > 0) return ShardNames("optimizer", shards);
+  }
+  return {};
 }
 
 }  // namespace
@@ -74,8 +131,21 @@ absl::StatusOr<Checkpoint> Checkpoint::Open(base::FileSystem& files,
   absl::StatusOr<TrainerState> state = ParseTrainerState(json);
   if (!state.ok()) return Damaged(state_path, state.status().message());
   checkpoint.state_ = *std::move(state);
+  TROUPE_RETURN_IF_ERROR(CheckName(path, checkpoint.state_.step));
   TROUPE_RETURN_IF_ERROR(checkpoint.OpenShards(files));
   return checkpoint;
+}
+
+absl::Status Checkpoint::OpenFiles(base::FileSystem& files,
+                                   const std::vector<std::string>& names,
+                                   Files& to) const {
+  for (const std::string& name : names) {
+    TROUPE_ASSIGN_OR_RETURN(
+        nn::SafetensorsFile opened,
+        nn::SafetensorsFile::Open(files, absl::StrCat(path_, "/", name)));
+    to.push_back(std::move(opened));
+  }
+  return absl::OkStatus();
 }
 
 // Opens the files of all shards; what the index says of them must be so.
@@ -86,18 +156,17 @@ absl::Status Checkpoint::OpenShards(base::FileSystem& files) {
       base::ReadWholeFile(files, index_path, kJsonBytesMax));
   absl::StatusOr<Index> index = ParseIndex(text);
   if (!index.ok()) return Damaged(index_path, index.status().message());
-  for (std::int64_t i = 0; i < index->shards; ++i) {
-    for (Files* to : {&model_, &optimizer_}) {
-      TROUPE_ASSIGN_OR_RETURN(
-          nn::SafetensorsFile opened,
-          nn::SafetensorsFile::Open(
-              files,
-              absl::StrCat(path_, "/",
-                           ShardName(to == &model_ ? "model" : "optimizer", i,
-                                     index->shards))));
-      to->push_back(std::move(opened));
-    }
+  std::vector<std::string> model = ShardNames("model", index->shards);
+  std::vector<std::string> optimizer = ShardNames("optimizer", index->shards);
+  if (index->shards == 0) {
+    absl::StatusOr<std::vector<std::string>> named = NamedFiles(*index);
+    if (!named.ok()) return Damaged(index_path, named.status().message());
+    model = *std::move(named);
+    TROUPE_ASSIGN_OR_RETURN(const auto folder, files.List(path_));
+    optimizer = FoundOptimizerFiles(folder);
   }
+  TROUPE_RETURN_IF_ERROR(OpenFiles(files, model, model_));
+  TROUPE_RETURN_IF_ERROR(OpenFiles(files, optimizer, optimizer_));
   for (const auto& [name, file] : index->file_of) {
     const bool there =
         absl::c_any_of(model_, [&](const nn::SafetensorsFile& opened) {

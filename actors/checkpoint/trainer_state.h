@@ -26,7 +26,7 @@ namespace troupe::actors {
 inline constexpr std::int64_t kCheckpointFormat = 1;
 
 struct TrainerState {
-  std::int64_t step = 0;       // committed steps
+  std::int64_t step = 0;       // committed steps; counts are below 2^53
   std::uint64_t seed = 0;      // of the job
   data::SamplerState sampler;  // after those steps
   std::string plan;            // for people: how the run was laid out

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "actors/checkpoint/layout.h"
 #include "gtest/gtest.h"
 #include "nn/serialize/safetensors.h"
 #include "tests/actors/checkpoint/checkpoint_fixture.h"
@@ -160,8 +161,8 @@ TEST_F(CheckpointFilesTest, DamagedFilesAreNamed) {
   EXPECT_EQ(error("model.safetensors.index.json", "{}"),
             path +
                 "/model.safetensors.index.json cannot be used: field "
-                "\"metadata\" is missing or not an object; use an earlier "
-                "checkpoint");
+                "\"weight_map\" is missing or not an object of texts; use an "
+                "earlier checkpoint");
   EXPECT_EQ(error("model.safetensors.index.json",
                   R"({"metadata": {"shards": 1},
                       "weight_map": {"1.weight": "../model.safetensors"}})"),
@@ -169,6 +170,11 @@ TEST_F(CheckpointFilesTest, DamagedFilesAreNamed) {
                 "/model.safetensors.index.json cannot be used: "
                 "../model.safetensors has no tensor \"1.weight\"; use an "
                 "earlier checkpoint");
+  EXPECT_EQ(error("model.safetensors.index.json",
+                  R"({"metadata": {"shards": 100000}, "weight_map": {}})"),
+            path +
+                "/model.safetensors.index.json cannot be used: it has 100000 "
+                "shards, at most 99999; use an earlier checkpoint");
   EXPECT_EQ(error("optimizer.safetensors", "tiny"),
             path +
                 "/optimizer.safetensors is not a whole safetensors file: "
@@ -180,6 +186,83 @@ TEST_F(CheckpointFilesTest, DamagedFilesAreNamed) {
             "cannot read " + path +
                 "/optimizer.safetensors: No such file or directory; check the "
                 "path");
+}
+
+TEST_F(CheckpointFilesTest, AnotherStepThanTheFoldersNameSays) {
+  const std::string path = Write(100, 1.5f, /*keep=*/3);
+  const std::string copy = dir_ + "/step-00000900";
+  ASSERT_TRUE(files_.Rename(path, copy).ok());
+  for (const char* slash : {"", "/"}) {
+    EXPECT_EQ(
+        Checkpoint::Open(files_, copy + slash).status(),
+        absl::DataLossError(copy + " has the checkpoint of step 100; rename it "
+                                   "to step-00000100, or move it away"));
+  }
+  // A name that says nothing of steps may be any.
+  ASSERT_TRUE(files_.Rename(copy, dir_ + "/best").ok());
+  EXPECT_EQ(FillOf(dir_ + "/best"), 1.5f);
+}
+
+// The index as save_pretrained() writes it, with and without the total size.
+TEST_F(CheckpointFilesTest, AnIndexOfHuggingFace) {
+  const std::string one = Write(1, 1.5f, 3) + "/";
+  const std::string index = "model.safetensors.index.json";
+  for (const char* metadata :
+       {"", R"("metadata": {"total_size": 32},)", R"("metadata": {},)"}) {
+    Replace(one + index, absl::StrCat("{", metadata, R"("weight_map": {
+                "0.weight": "model.safetensors",
+                "0.bias": "model.safetensors"}})"));
+    EXPECT_EQ(FillOf(dir_ + "/step-00000001"), 1.5f) << metadata;
+  }
+  const std::string two =
+      *WriteCheckpoint(files_, dir_, StateAt(2),
+                       {Shard("0", 1.0f), Shard("3", 2.0f)}, /*keep=*/3) +
+      "/";
+  Replace(two + index, R"({"metadata": {"total_size": 64}, "weight_map": {
+              "0.weight": "model-00001-of-00002.safetensors",
+              "0.bias": "model-00001-of-00002.safetensors",
+              "3.weight": "any-name.safetensors",
+              "3.bias": "any-name.safetensors"}})");
+  ASSERT_TRUE(files_
+                  .Rename(two + "model-00002-of-00002.safetensors",
+                          two + "any-name.safetensors")
+                  .ok());
+  const auto saved = Checkpoint::Open(files_, dir_ + "/step-00000002");
+  ASSERT_TRUE(saved.ok()) << saved.status();
+  EXPECT_EQ(saved->ModelNames(),
+            (Names{"0.bias", "0.weight", "3.bias", "3.weight"}));
+  EXPECT_EQ(saved->OptimizerNames().size(), 4u);
+  ASSERT_TRUE(
+      files_.RemoveAll(two + "optimizer-00001-of-00002.safetensors").ok());
+  EXPECT_EQ(
+      Checkpoint::Open(files_, dir_ + "/step-00000002").status().message(),
+      "cannot read " + two +
+          "optimizer-00001-of-00002.safetensors: No such file or "
+          "directory; check the path");
+  // Weights alone: what the optimizer needs is missing, and found missing by
+  // whoever resumes.
+  ASSERT_TRUE(
+      files_.RemoveAll(two + "optimizer-00002-of-00002.safetensors").ok());
+  EXPECT_EQ(Checkpoint::Open(files_, dir_ + "/step-00000002")->OptimizerNames(),
+            Names{});
+  Replace(two + index, R"({"weight_map": {"0.bias": "../a.safetensors"}})");
+  EXPECT_EQ(
+      Checkpoint::Open(files_, dir_ + "/step-00000002").status().message(),
+      two + index +
+          " cannot be used: \"../a.safetensors\" is not the name of a "
+          "file beside it; use an earlier checkpoint");
+}
+
+TEST(LayoutTest, NamesOfShards) {
+  EXPECT_EQ(ParseShardCount("model", "model.safetensors"), 1);
+  EXPECT_EQ(ParseShardCount("model", "model-00002-of-00012.safetensors"), 12);
+  for (const char* name :
+       {"", "model", "model-.safetensors", "model-00001.safetensors",
+        "model-00000-of-00002.safetensors", "model-00001-of-00001.safetensors",
+        "model-00001-of-00002.safetensors2", "model-1-of-2.safetensors",
+        "optimizer.safetensors", "model-00001-of-000002.safetensors"}) {
+    EXPECT_EQ(ParseShardCount("model", name), 0) << name;
+  }
 }
 
 TEST_F(CheckpointFilesTest, MissingTensorsAndNamesTwice) {

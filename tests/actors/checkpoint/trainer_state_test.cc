@@ -10,9 +10,9 @@ namespace {
 
 TrainerState Extreme() {
   TrainerState state;
-  state.step = std::numeric_limits<std::int64_t>::max();
+  state.step = std::int64_t{1} << 53;  // the largest count
   state.seed = std::numeric_limits<std::uint64_t>::max();
-  state.sampler = {(std::int64_t{1} << 53) + 1, 123, 60000,
+  state.sampler = {(std::int64_t{1} << 53) - 1, 123, 60000,
                    std::numeric_limits<std::uint64_t>::max() - 1};
   state.plan = "dp=2 pp=1\n\"quoted\"\n";
   state.versions = {{"compiler", "g++ 12"}, {"troupe", "0.1"}};
@@ -22,10 +22,10 @@ TrainerState Extreme() {
 TEST(TrainerState, TextIsReadableAndExact) {
   EXPECT_EQ(FormatTrainerState(Extreme()), R"({
   "format": 1,
-  "step": 9223372036854775807,
+  "step": 9007199254740992,
   "seed": 18446744073709551615,
   "sampler": {
-    "epoch": 9007199254740993,
+    "epoch": 9007199254740991,
     "samples_consumed": 123,
     "dataset_size": 60000,
     "seed": 18446744073709551614
@@ -81,9 +81,13 @@ TEST(TrainerState, ErrorsNameTheField) {
             "field \"step\" is missing or not an integer in range");
   EXPECT_EQ(error(good, "\"seed\": 1", "\"seed\": 1."),
             "field \"seed\" is missing or not an integer in range");
-  EXPECT_EQ(error(good, "\"epoch\": 9007199254740993",
+  EXPECT_EQ(error(good, "\"epoch\": 9007199254740991",
                   "\"epoch\": 18446744073709551615"),
             "field \"epoch\" is missing or not an integer in range");
+  // Twice that many steps, in a message say, would be no number of 64 bits.
+  EXPECT_EQ(error(good, "\"step\": 9007199254740992",
+                  "\"step\": 4611686018427387904"),
+            "field \"step\" is missing or not an integer in range");
   EXPECT_EQ(error(good, "\"plan\"", "\"plane\""),
             "field \"plan\" is missing or not a text");
   EXPECT_EQ(error(good, "\"0.1\"", "1"),
