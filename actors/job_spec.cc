@@ -24,6 +24,12 @@ absl::Status CheckLimits(const JobSpec& spec) {
   TROUPE_RETURN_IF_ERROR(AtLeast<&JobSpec::prefetch_steps>(0, spec));
   TROUPE_RETURN_IF_ERROR(AtLeast<&Saving::every>(0, spec.checkpoint));
   TROUPE_RETURN_IF_ERROR(AtLeast<&Saving::keep>(0, spec.checkpoint));
+  if (spec.checkpoint.every_time < absl::ZeroDuration()) {
+    return base::FieldError<&Saving::every_time>(
+        absl::StrCat(base::FieldName<&Saving::every_time>(), " = ",
+                     absl::FormatDuration(spec.checkpoint.every_time),
+                     ": must be at least 0"));
+  }
   TROUPE_RETURN_IF_ERROR(
       AtLeast<&pipeline::PlanOptions::threads_per_rank>(1, spec.plan));
   TROUPE_RETURN_IF_ERROR(AtLeast<&Buckets::first_bucket_bytes>(1, buckets));

@@ -29,6 +29,7 @@ void SupervisorState::Init(Self self, ProcessContextPtr process, CrewPtr crew) {
   if (process_->hooks != nullptr && process_->hooks->window_max > 0) {
     window_max_ = process_->hooks->window_max;
   }
+  saved_at_ = start_;
   done_.assign(process_->plan->mesh.size(), process_->span->first_step);
   granted_ = window_step_ = process_->span->first_step;
   // What a resumed job starts from is saved already.
@@ -86,6 +87,8 @@ void SupervisorState::OnProgress(const Progress& progress) {
   const std::int64_t committed = Committed();
   Pace(committed);
   if (doing_ != Doing::kSteps) return;
+  // No rank goes beyond what is granted: there all of them save.
+  if (SavingIsOverdue()) boundary_ = granted_;
   if (committed == (halted_ ? granted_ : boundary_)) {
     AtBoundary();
   } else {
@@ -142,12 +145,19 @@ bool SupervisorState::EvaluationDue() const {
   return AtEnd() || milestones_->EvaluationAt(step);
 }
 
+bool SupervisorState::SavingIsOverdue() const {
+  const CheckpointOptions& options = process_->spec->checkpoint;
+  return !options.dir.empty() && options.every_time > absl::ZeroDuration() &&
+         !saving_.active() &&
+         self_->clock().now() - saved_at_ >= ActorTimeout(options.every_time);
+}
+
 bool SupervisorState::CheckpointDue() const {
   const std::int64_t step = Committed();
   if (process_->spec->checkpoint.dir.empty() || snapshot_at_ == step) {
     return false;
   }
-  return AtEnd() || milestones_->CheckpointAt(step);
+  return AtEnd() || milestones_->CheckpointAt(step) || SavingIsOverdue();
 }
 
 void SupervisorState::AtBoundary() {
@@ -229,6 +239,7 @@ void SupervisorState::OnSnapshotTaken(const SnapshotTaken& taken) {
   last_sign_ = last_saving_sign_ = self_->clock().now();
   if (!saving_.HasSnapshots()) return;
   snapshot_at_ = taken.step;
+  saved_at_ = self_->clock().now();
   WriteShardsIfReady();
   AtBoundary();  // training goes on while the disks are busy
 }

@@ -21,7 +21,8 @@
 // A job goes from boundary to boundary: the next evaluation, checkpoint, or
 // its end. Steps up to a boundary are granted in windows, so that a stop takes
 // effect within one; at the boundary every rank has done exactly these steps,
-// and what is due there happens.
+// and what is due there happens. A checkpoint that is due by time makes the end
+// of what is granted a boundary: one decision, and one clock, for all ranks.
 //
 // The first failure counts: it ends every rank, which aborts its collectives,
 // so that none waits for one that is gone; and it becomes the outcome. Silence
@@ -101,6 +102,7 @@ class SupervisorState {
   void Fail(const Failure& failure);
   void End(absl::StatusOr<JobResult> result);
   bool CheckpointDue() const;
+  bool SavingIsOverdue() const;  // by time
   bool EvaluationDue() const;
   bool AtEnd() const;
 
@@ -112,6 +114,7 @@ class SupervisorState {
   TimePoint start_;
   TimePoint last_sign_;         // of life, by any rank
   TimePoint last_saving_sign_;  // by a writer of the checkpoint in progress
+  TimePoint saved_at_;          // the last copies, or the start
 
   std::vector<std::int64_t> done_;  // by rank: steps committed
   std::int64_t granted_ = 0;

@@ -30,6 +30,8 @@ TEST(JobSpecTest, BadFieldsAreNamed) {
        "JobSpec.prefetch_steps = -1: must be at least 0"},
       {[](JobSpec& s) { s.checkpoint.every = -1; },
        "CheckpointOptions.every = -1: must be at least 0"},
+      {[](JobSpec& s) { s.checkpoint.every_time = absl::Seconds(-1); },
+       "CheckpointOptions.every_time = -1s: must be at least 0"},
       {[](JobSpec& s) { s.checkpoint.keep = -1; },
        "CheckpointOptions.keep = -1: must be at least 0"},
       {[](JobSpec& s) { s.plan.threads_per_rank = 0; },

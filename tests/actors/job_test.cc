@@ -367,6 +367,16 @@ TEST(JobTest, KeepsTheNewestCheckpoints) {
   EXPECT_EQ(left->back(), reports.checkpoints.back());
 }
 
+TEST(JobTest, SavesByTimeWithTheSameBits) {
+  JobSpec spec = TinyCnnJob(2, 20);
+  const std::vector<double> losses = RunWell(spec).losses();
+  spec.checkpoint.dir = FreshFolder("by_time");
+  spec.checkpoint.every_time = absl::Nanoseconds(1);  // always due
+  const Reports reports = RunWell(spec);
+  EXPECT_GT(reports.checkpoints.size(), 1u);
+  EXPECT_EQ(reports.losses(), losses);
+}
+
 // A disk whose first rename waits until training has gone on.
 class SlowDisk : public base::PosixFileSystem {
  public:

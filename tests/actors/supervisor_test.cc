@@ -81,6 +81,7 @@ class SupervisorTest : public testing::Test {
     caf::anon_send(supervisor_, message);
     system_.RunAll();
   }
+  void FinishCheckpoint(std::int64_t step);
   // What the fakes heard since the last call.
   std::string Heard() { return absl::StrJoin(std::exchange(log_, {}), ", "); }
   static Progress StepsOf(std::int32_t generation, int rank, std::int64_t first,
@@ -204,6 +205,70 @@ TEST_F(SupervisorTest, AWriterThatFallsSilentIsNamed) {
             absl::DeadlineExceededError(
                 "checkpointer: no progress for 1m (0 of 1 shards of step 2 are "
                 "written, not 0)"));
+}
+
+// One of a shard, from the ranks' copies to its name.
+void SupervisorTest::FinishCheckpoint(std::int64_t step) {
+  Send(SnapshotTaken{kNow, 0, step});
+  Send(CheckpointOpened{kNow, step, "folder"});
+  Send(ShardSaved{kNow, step, ShardSummary()});
+  Send(CheckpointSaved{kNow, step, "path"});
+}
+
+TEST_F(SupervisorTest, SavesByTimeWhereTheGrantsEnd) {
+  JobSpec spec = Plain(100);
+  spec.timeout = absl::InfiniteDuration();
+  spec.checkpoint.dir = FreshFolder("by_time");
+  Begin(spec);
+  EXPECT_EQ(Heard(), "rank 0: grant 2, rank 1: grant 2");
+  system_.Advance(absl::Minutes(29));
+  for (int rank : {0, 1}) Send(StepsOf(kNow, rank, 0, 2));
+  EXPECT_EQ(Heard(), "rank 0: grant 4, rank 1: grant 4");
+  system_.Advance(absl::Minutes(1));
+  Send(StepsOf(kNow, 1, 2, 1));
+  Send(StepsOf(kNow, 0, 2, 1));
+  EXPECT_EQ(Heard(), "") << "half an hour: no more steps are granted";
+  Send(StepsOf(kNow, 0, 3, 1));
+  EXPECT_EQ(Heard(), "") << "rank 1 is not there";
+  Send(StepsOf(kNow, 1, 3, 1));
+  EXPECT_EQ(Heard(), "open 4, rank 0: copy 4");
+  FinishCheckpoint(4);
+  EXPECT_EQ(Heard(),
+            "rank 0: grant 8, rank 1: grant 8, rank 0: save 4 to folder, "
+            "commit 4 of 1 shards");
+  // The next half hour begins with the copies.
+  system_.Advance(absl::Minutes(29));
+  for (int rank : {0, 1}) Send(StepsOf(kNow, rank, 4, 4));
+  EXPECT_EQ(Heard(), "rank 0: grant 10, rank 1: grant 10");
+}
+
+TEST_F(SupervisorTest, ACheckpointByStepsPutsOffTheOneByTime) {
+  JobSpec spec = Plain(100);
+  spec.timeout = absl::InfiniteDuration();
+  spec.checkpoint.dir = FreshFolder("put_off");
+  spec.checkpoint.every = 2;
+  Begin(spec);
+  system_.Advance(absl::Minutes(20));
+  for (int rank : {0, 1}) Send(StepsOf(kNow, rank, 0, 2));
+  FinishCheckpoint(2);
+  Heard();
+  system_.Advance(absl::Minutes(20));
+  for (int rank : {0, 1}) Send(StepsOf(kNow, rank, 2, 1));
+  EXPECT_EQ(Heard(), "") << "40 minutes, of which 20 since the last";
+  for (int rank : {0, 1}) Send(StepsOf(kNow, rank, 3, 1));
+  EXPECT_EQ(Heard(), "open 4, rank 0: copy 4") << "by steps";
+}
+
+TEST_F(SupervisorTest, ZeroMeansNotByTime) {
+  JobSpec spec = Plain(100);
+  spec.timeout = absl::InfiniteDuration();
+  spec.checkpoint.dir = FreshFolder("never");
+  spec.checkpoint.every_time = absl::ZeroDuration();
+  Begin(spec);
+  Heard();
+  system_.Advance(absl::Hours(24));
+  for (int rank : {0, 1}) Send(StepsOf(kNow, rank, 0, 2));
+  EXPECT_EQ(Heard(), "rank 0: grant 4, rank 1: grant 4");
 }
 
 TEST_F(SupervisorTest, AnInfiniteTimeOutWaits) {

@@ -429,6 +429,13 @@ TEST(Config, CheckpointsNeedAFolder) {
             "true; set one to false");
 }
 
+TEST(Config, CheckpointsByTimeAreInMinutes) {
+  EXPECT_EQ(Parsed(kShort).job.checkpoint.every_time, absl::Minutes(30));
+  EXPECT_EQ(Parsed(kShort, {Set("checkpoint.every_minutes", "0.5")})
+                .job.checkpoint.every_time,
+            absl::Seconds(30));
+}
+
 TEST(Config, FilesThatCannotBeRead) {
   base::PosixFileSystem files;
   EXPECT_EQ(LoadConfig(files, "no/such.toml", {}).status().message(),

@@ -2,6 +2,7 @@
 
 #include "actors/job_spec.h"
 #include "actors/trace.h"
+#include "base/field_error.h"
 #include "data/registry.h"
 #include "data/sampler.h"
 #include "nn/models/models.h"
@@ -55,6 +56,18 @@ constexpr KeyField kMeshPp = {
       });
     },
     [] { return pipeline::AxisFieldName("pp"); },
+};
+
+constexpr KeyField kSaveMinutes = {
+    KeyType::kNumber,
+    [](const TrainerConfig& config) {
+      return KeyValue(absl::ToDoubleMinutes(config.job.checkpoint.every_time));
+    },
+    [](const KeyValue& value, TrainerConfig& config) {
+      config.job.checkpoint.every_time = absl::Minutes(std::get<double>(value));
+      return absl::OkStatus();
+    },
+    [] { return base::FieldName<&CheckpointOptions::every_time>(); },
 };
 
 constexpr double kCountMax = 1e15;
@@ -298,7 +311,15 @@ constexpr ConfigKey kKeys[] = {
      "\"checkpoints/mnist\""},
     {"checkpoint.every",
      Field<&C::job, &JobSpec::checkpoint, &CheckpointOptions::every>(),
-     kFromZero, "Steps between checkpoints; 0 means only at the end.", "500"},
+     kFromZero,
+     "Steps between checkpoints; 0 means none by steps. There is one at the "
+     "end in any case.",
+     "500"},
+    {"checkpoint.every_minutes", kSaveMinutes, KeyRule{0, 1e6},
+     "Minutes since the last checkpoint, or the start, after which the next "
+     "one is written, whatever checkpoint.every says: what a crash can cost. 0 "
+     "means none by time.",
+     "10"},
     {"checkpoint.keep",
      Field<&C::job, &JobSpec::checkpoint, &CheckpointOptions::keep>(),
      KeyRule{0, 1e6}, "Newest checkpoints that are kept; 0 means all.", "5"},
