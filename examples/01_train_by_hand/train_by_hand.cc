@@ -59,8 +59,13 @@ absl::StatusOr<double> Step(nn::Module& model, const data::Batch& batch,
   // A loss is a sum and a count: the update divides the gradient once.
   const double sum = loss.data<double>()[nn::ops::kLossSum];
   const double count = loss.data<double>()[nn::ops::kLossCount];
+  nn::StepScalars scalars;
+  scalars.lr = sgd.LearningRate(step);
+  scalars.step = step;
+  scalars.loss_count = count;
   TROUPE_RETURN_IF_ERROR(
-      sgd.Update(kernels, {step, /*divisor=*/count}, arena, /*bucket=*/0));
+      sgd.Update(kernels, nn::HostScalars(scalars, kernels.allocator()), arena,
+                 /*bucket=*/0));
   return sum / count;
 }
 
