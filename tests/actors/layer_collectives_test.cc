@@ -17,7 +17,7 @@
 #include "nn/modules/relu.h"
 #include "nn/modules/sequential.h"
 #include "tests/actors/sim/small_job.h"
-#include "tests/actors/synced_center.h"
+#include "tests/actors/engine/synced_center.h"
 
 namespace troupe::actors {
 namespace {

@@ -1,4 +1,4 @@
-#include "tests/actors/engine_fixture.h"
+#include "tests/actors/engine/engine_fixture.h"
 
 #include <numeric>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "tests/actors/synced_center.h"
+#include "tests/actors/engine/synced_center.h"
 
 #include <utility>
 #include <vector>

@@ -5,8 +5,8 @@
 //   auto chunk = one.MakeChunk(/*stage=*/0, &listener);
 //   chunk->BeginStep(StepKind::kTrain, 0, one.Batches(/*rank=*/0, /*step=*/0));
 
-#ifndef TESTS_ACTORS_ENGINE_FIXTURE_H_
-#define TESTS_ACTORS_ENGINE_FIXTURE_H_
+#ifndef TESTS_ACTORS_ENGINE_ENGINE_FIXTURE_H_
+#define TESTS_ACTORS_ENGINE_ENGINE_FIXTURE_H_
 
 #include <cstdint>
 #include <functional>
@@ -72,4 +72,4 @@ void TrainStep(const EngineFixture& fixture, Chunk& chunk, std::int64_t step,
 
 }  // namespace troupe::actors
 
-#endif  // TESTS_ACTORS_ENGINE_FIXTURE_H_
+#endif  // TESTS_ACTORS_ENGINE_ENGINE_FIXTURE_H_

@@ -9,8 +9,8 @@
 #include "comm/local/local_group.h"
 #include "gtest/gtest.h"
 #include "nn/ops/loss.h"
-#include "tests/actors/engine_fixture.h"
-#include "tests/actors/thread_host.h"
+#include "tests/actors/engine/engine_fixture.h"
+#include "tests/actors/engine/thread_host.h"
 
 namespace troupe::actors {
 namespace {

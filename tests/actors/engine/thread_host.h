@@ -5,8 +5,8 @@
 //   ranks.Run(/*steps=*/2);                     // each in a thread of its own
 //   ValuesOf(ranks.runner(1).arena());
 
-#ifndef TESTS_ACTORS_THREAD_HOST_H_
-#define TESTS_ACTORS_THREAD_HOST_H_
+#ifndef TESTS_ACTORS_ENGINE_THREAD_HOST_H_
+#define TESTS_ACTORS_ENGINE_THREAD_HOST_H_
 
 #include <cstdint>
 #include <memory>
@@ -18,7 +18,7 @@
 #include "actors/step_runner.h"
 #include "actors/strand_wait.h"
 #include "comm/communicator.h"
-#include "tests/actors/engine_fixture.h"
+#include "tests/actors/engine/engine_fixture.h"
 
 namespace troupe::actors {
 
@@ -84,4 +84,4 @@ class ThreadRanks {
 
 }  // namespace troupe::actors
 
-#endif  // TESTS_ACTORS_THREAD_HOST_H_
+#endif  // TESTS_ACTORS_ENGINE_THREAD_HOST_H_

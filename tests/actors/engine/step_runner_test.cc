@@ -8,9 +8,9 @@
 #include "nn/modules/linear.h"
 #include "nn/modules/relu.h"
 #include "nn/modules/sequential.h"
-#include "tests/actors/engine_fixture.h"
-#include "tests/actors/synced_center.h"
-#include "tests/actors/thread_host.h"
+#include "tests/actors/engine/engine_fixture.h"
+#include "tests/actors/engine/synced_center.h"
+#include "tests/actors/engine/thread_host.h"
 
 namespace troupe::actors {
 namespace {

@@ -1,4 +1,4 @@
-#include "tests/actors/thread_host.h"
+#include "tests/actors/engine/thread_host.h"
 
 #include <sched.h>
 

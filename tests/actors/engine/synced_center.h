@@ -4,8 +4,8 @@
 //
 //   model->Append<SyncedCenter>();          // [B, D] f64 -> [B, D]
 
-#ifndef TESTS_ACTORS_SYNCED_CENTER_H_
-#define TESTS_ACTORS_SYNCED_CENTER_H_
+#ifndef TESTS_ACTORS_ENGINE_SYNCED_CENTER_H_
+#define TESTS_ACTORS_ENGINE_SYNCED_CENTER_H_
 
 #include <functional>
 #include <memory>
@@ -28,4 +28,4 @@ class SyncedCenter : public nn::Module {
 
 }  // namespace troupe::actors
 
-#endif  // TESTS_ACTORS_SYNCED_CENTER_H_
+#endif  // TESTS_ACTORS_ENGINE_SYNCED_CENTER_H_

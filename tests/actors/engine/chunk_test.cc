@@ -6,7 +6,7 @@
 #include "absl/strings/match.h"
 #include "gtest/gtest.h"
 #include "nn/ops/loss.h"
-#include "tests/actors/engine_fixture.h"
+#include "tests/actors/engine/engine_fixture.h"
 
 namespace troupe::actors {
 namespace {
