@@ -6,6 +6,7 @@
 #include "absl/synchronization/notification.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tools/trainer/exit_codes.h"
 
 namespace troupe::tools {
 namespace {
@@ -40,40 +41,87 @@ TEST(StopSignals, ARefusedThreadIsAnErrorThatSaysWhatToDo) {
   absl::Status status;
   {
     const LimitOf memory(RLIMIT_AS, 0);
-    status = StopSignals::Start([] {}).status();
+    status = StopSignals::Start([](int) {}).status();
   }
   ExpectRefused(status, "Resource temporarily unavailable");
   // Nothing is left of the attempt.
-  EXPECT_TRUE(StopSignals::Start([] {}).ok());
+  EXPECT_TRUE(StopSignals::Start([](int) {}).ok());
 }
 
 TEST(StopSignals, CallsOnTheFirstSignal) {
-  for (const int signal : {SIGINT, SIGTERM}) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) {
     absl::Notification called;
-    auto signals = StopSignals::Start([&called] { called.Notify(); });
+    int first = 0;
+    auto signals = StopSignals::Start([&](int seen) {
+      first = seen;
+      called.Notify();
+    });
     ASSERT_TRUE(signals.ok()) << signals.status();
     raise(signal);
     called.WaitForNotification();
+    EXPECT_EQ(first, signal);
   }
 }
 
-TEST(StopSignalsDeathTest, TheSecondSignalEndsTheProcess) {
-  EXPECT_EXIT(
-      {
-        auto signals = StopSignals::Start([] {});
-        raise(SIGINT);
-        raise(SIGTERM);
-      },
-      testing::ExitedWithCode(130), "");
+// A second call would notify twice, which ends the process.
+TEST(StopSignals, OtherSignalsThanCtrlCMayComeTwice) {
+  absl::Notification called;
+  auto signals = StopSignals::Start([&](int) { called.Notify(); });
+  ASSERT_TRUE(signals.ok()) << signals.status();
+  for (const int signal : {SIGINT, SIGTERM, SIGTERM, SIGHUP, SIGPIPE}) {
+    raise(signal);
+  }
+  called.WaitForNotification();
+}
+
+TEST(StopSignalsDeathTest, CtrlCAfterAnySignalEndsTheProcess) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) {
+    EXPECT_EXIT(
+        {
+          auto signals = StopSignals::Start([](int) {});
+          raise(signal);
+          raise(SIGINT);
+        },
+        testing::ExitedWithCode(kExitAtOnce), "");
+  }
 }
 
 TEST(StopSignals, WithoutASignalNothingIsCalled) {
-  EXPECT_TRUE(StopSignals::Start([] { FAIL() << "called"; }).ok());
+  EXPECT_TRUE(StopSignals::Start([](int) { FAIL() << "called"; }).ok());
+}
+
+// The handling of a signal, for as long as it lives.
+class HandlingOf {
+ public:
+  HandlingOf(int number, void (*handler)(int))
+      : number_(number), before_(signal(number, handler)) {}
+  ~HandlingOf() { signal(number_, before_); }
+
+ private:
+  const int number_;
+  void (*const before_)(int);
+};
+
+TEST(StopSignals, UnderNohupAClosedTerminalIsNothing) {
+  const HandlingOf ignored(SIGHUP, SIG_IGN);
+  auto signals = StopSignals::Start([](int) { FAIL() << "called"; });
+  ASSERT_TRUE(signals.ok()) << signals.status();
+  raise(SIGHUP);
+}
+
+TEST(StopSignals, AfterwardsSignalsAreHandledAsBefore) {
+  const HandlingOf ignored(SIGPIPE, SIG_IGN);
+  EXPECT_TRUE(StopSignals::Start([](int) {}).ok());
+  struct sigaction now = {};
+  sigaction(SIGPIPE, nullptr, &now);
+  EXPECT_EQ(now.sa_handler, SIG_IGN);
+  sigaction(SIGINT, nullptr, &now);
+  EXPECT_EQ(now.sa_handler, SIG_DFL);
 }
 
 TEST(StopSignals, ARefusedPipeIsAnErrorThatSaysWhatToDo) {
   const LimitOf files(RLIMIT_NOFILE, 0);
-  ExpectRefused(StopSignals::Start([] {}).status(), "Too many open files");
+  ExpectRefused(StopSignals::Start([](int) {}).status(), "Too many open files");
 }
 
 }  // namespace

@@ -1,18 +1,19 @@
 #!/bin/bash
-# Ctrl-C finishes the step, saves and exits with 0; the second one exits at
+# A signal finishes the step, saves and exits with 3; a second Ctrl-C exits at
 # once. Nothing is timed: each signal follows a line that the program printed.
 set -euo pipefail
 . tests/tools/trainer_lib.sh
 
-for signal in INT TERM; do
+for signal in INT TERM HUP; do
   start train --config=tiny.toml --set checkpoint.dir="$signal" \
     --set train.steps=1000000000
   read_until 'step *'
   kill "-$signal" "$pid"
-  read_until 'stopping after this step; Ctrl-C again exits at once'
+  again=$([[ $signal == INT ]] && echo ' again' || true)
+  read_until "stopping after this step; Ctrl-C$again exits at once"
   read_until 'stopped: *'
   read_until "to go on: trainer train --config=tiny.toml --set checkpoint.dir=$signal --set train.steps=1000000000 --resume"
-  ends_with 0
+  ends_with 3
   [[ ! -s err.txt ]] || die "$(cat err.txt)"
 
   # It goes on to the same bits as a run that was never stopped.
@@ -26,6 +27,26 @@ for signal in INT TERM; do
   same_bytes "$signal/$folder/model.safetensors" \
     "whole_$signal/$folder/model.safetensors"
 done
+
+# Signals that come twice, as timeout and shells send them, are one.
+start train --config=tiny.toml --set checkpoint.dir=twice \
+  --set train.steps=1000000000
+read_until 'step *'
+kill -TERM "$pid"
+kill -TERM "$pid"
+kill -HUP "$pid"
+read_until 'checkpoint: twice/step-*'
+ends_with 3
+
+# Nobody reads the output any more.
+code=0
+"$TRAINER" train --config=tiny.toml --set checkpoint.dir=unread \
+  --set train.steps=1000000000 2>err.txt | head -n 2 >out.txt ||
+  code=${PIPESTATUS[0]}
+((code == 3)) || die "exit code $code, not 3: $(cat err.txt)"
+want='trainer: stopped before the end: nobody reads the output any more'
+[[ $(cat err.txt) == "$want" ]] || die "it says: $(cat err.txt)"
+[[ $(names_in unread) == step-* ]] || die "saved: $(names_in unread)"
 
 # Whether the program handles SIGINT (bit 1 of the mask) already.
 handles_signals() {
@@ -45,7 +66,7 @@ kill -INT "$pid"
 read_until 'stopping after this step; *'
 cat log.fifo >log.txt &
 read_until 'stopped before the first step'
-ends_with 0
+ends_with 3
 diff -r --exclude=.lock before saved || die "the checkpoints of the earlier run were touched"
 
 # A step of many seconds.

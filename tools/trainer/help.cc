@@ -5,6 +5,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "tools/trainer/config_keys.h"
+#include "tools/trainer/exit_codes.h"
 
 namespace troupe::tools {
 namespace {
@@ -28,11 +29,6 @@ The same with other values, and then going on from its last checkpoint:
       --set optimizer.lr=0.05
   trainer train --config=examples/glyphs/glyphs.toml --resume \
       --set train.epochs=6
-
-Exit code: 0 when the run is complete, or stopped by Ctrl-C after its step and
-a checkpoint; 1 when it failed; 2 when options or configuration are wrong; 130
-after a second Ctrl-C. A failure is one line on the error output: what, where,
-what to do.
 )";
 
 constexpr char kTrainOptions[] =
@@ -53,6 +49,7 @@ Options:
   --help                   This text. --help=markdown: as docs/configuration.md.
 
 Ctrl-C finishes the step, saves and exits; a second Ctrl-C exits at once.
+SIGTERM and a closed terminal do as the first Ctrl-C, however often they come.
 )";
 
 constexpr char kMarkdownIntro[] =
@@ -103,6 +100,26 @@ std::string Wrapped(absl::string_view text, std::size_t indent) {
   return wrapped;
 }
 
+// "0     The run is complete." and so on.
+std::string ExitCodesHelp() {
+  constexpr std::size_t kIndent = 6;
+  std::string help = "\nExit codes:\n\n";
+  for (const ExitMeaning& exit : kExitMeanings) {
+    std::string lines = Wrapped(exit.meaning, kIndent);
+    const std::string code = absl::StrCat("  ", exit.code);
+    absl::StrAppend(&help, lines.replace(0, code.size(), code));
+  }
+  return help;
+}
+
+std::string ExitCodesMarkdown() {
+  std::string rows = "\n## Exit codes\n\n| code | meaning |\n| --- | --- |\n";
+  for (const ExitMeaning& exit : kExitMeanings) {
+    absl::StrAppend(&rows, "| ", exit.code, " | ", exit.meaning, " |\n");
+  }
+  return rows;
+}
+
 std::string KeyHelp(const ConfigKey& key, const TrainerConfig& defaults) {
   return absl::StrCat(
       "  ", std::string(key.key()), " = ", FormatValue(key, defaults), "\n",
@@ -120,7 +137,9 @@ std::string MarkdownRow(const ConfigKey& key, const TrainerConfig& defaults) {
 
 }  // namespace
 
-std::string GeneralHelp() { return kGeneralHelp; }
+std::string GeneralHelp() {
+  return absl::StrCat(kGeneralHelp, ExitCodesHelp());
+}
 
 std::string TrainHelp() {
   const TrainerConfig defaults;
@@ -134,7 +153,7 @@ std::string TrainHelp() {
       }
     }
   }
-  return help;
+  return absl::StrCat(help, ExitCodesHelp());
 }
 
 std::string TrainHelpMarkdown() {
@@ -150,7 +169,7 @@ std::string TrainHelpMarkdown() {
       }
     }
   }
-  return page;
+  return absl::StrCat(page, ExitCodesMarkdown());
 }
 
 std::string PrintConfig(const LoadedConfig& loaded) {

@@ -16,15 +16,13 @@
 #include "tools/trainer/command_line.h"
 #include "tools/trainer/config.h"
 #include "tools/trainer/display.h"
+#include "tools/trainer/exit_codes.h"
 #include "tools/trainer/help.h"
 #include "tools/trainer/train_command.h"
 
 namespace troupe::tools {
 namespace {
 
-constexpr int kExitOk = 0;
-constexpr int kExitFailed = 1;
-constexpr int kExitUsage = 2;
 constexpr int kColumns = 80;  // where there is no terminal to ask
 
 void WriteOut(absl::string_view text) {
@@ -33,7 +31,7 @@ void WriteOut(absl::string_view text) {
 }
 
 // One line, whatever the message has in it.
-int Fail(const absl::Status& status, int exit_code) {
+int Fail(const absl::Status& status, ExitCode exit_code) {
   const std::string line =
       absl::StrReplaceAll(status.message(), {{"\n", "; "}});
   std::fprintf(stderr, "trainer: %s\n", line.c_str());
@@ -58,13 +56,23 @@ Display::Options DisplayOptions(const LogConfig& config) {
 int RunTrain(const LoadedConfig& loaded, base::FileSystem& files) {
   Display display(DisplayOptions(loaded.config.log), WriteOut);
   const TrainOutcome outcome = Train(loaded, files, display);
-  if (outcome.status.ok()) return kExitOk;
-  return Fail(outcome.status, outcome.config_error ? kExitUsage : kExitFailed);
+  if (!outcome.status.ok()) {
+    return Fail(outcome.status,
+                outcome.config_error ? kExitUsage : kExitFailed);
+  }
+  if (outcome.stopped_by == 0) return kExitOk;
+  if (outcome.stopped_by != SIGPIPE) return kExitStopped;
+  // What was printed last, nobody has read.
+  return Fail(absl::CancelledError(
+                  "stopped before the end: nobody reads the output any more"),
+              kExitStopped);
 }
 
 int Main(const std::vector<std::string>& arguments) {
-  // A limit on file sizes is an error of the write then, not the end.
+  // A limit on file sizes, and a pipe without a reader, are errors of the write
+  // then, not the end.
   signal(SIGXFSZ, SIG_IGN);
+  signal(SIGPIPE, SIG_IGN);
   const absl::StatusOr<Command> command = ParseCommandLine(arguments);
   if (!command.ok()) return Fail(command.status(), kExitUsage);
   switch (command->kind) {

@@ -45,7 +45,7 @@ struct Summary {
   std::int64_t steps = 0;  // committed in all
   std::int64_t samples = 0;
   double seconds = 0;
-  bool stopped = false;  // by Ctrl-C
+  bool stopped = false;  // before all steps were done
   bool evaluated = false;
   double test_loss = 0;
   std::optional<double> test_accuracy;

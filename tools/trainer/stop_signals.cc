@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -13,45 +12,50 @@
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "tools/trainer/exit_codes.h"
 
 namespace troupe::tools {
 namespace {
 
-constexpr int kSecondSignalExit = 130;
-constexpr char kSignal = 's';
-constexpr char kEnd = 'e';
+// What the pipe carries: a signal's number, or this at the end.
+constexpr char kEnd = 0;
 
 std::atomic<int> signal_pipe{-1};
-std::atomic<int> signals_seen{0};
+std::atomic<bool> stop_asked{false};
 
 void WriteByte(int fd, char byte) {
-  // A pipe takes a byte, or is full of the same.
+  // An empty pipe takes the two bytes that are ever written to it.
   [[maybe_unused]] const ssize_t written = write(fd, &byte, 1);
 }
 
-void OnSignal(int) {
+void OnSignal(int signal) {
   const int error = errno;
-  if (signals_seen.fetch_add(1) > 0) _exit(kSecondSignalExit);
-  WriteByte(signal_pipe.load(), kSignal);
+  const bool is_first = !stop_asked.exchange(true);
+  if (!is_first && signal == SIGINT) _exit(kExitAtOnce);
+  if (is_first) WriteByte(signal_pipe.load(), static_cast<char>(signal));
   errno = error;
 }
 
-void Handle(void (*handler)(int)) {
+// Returns how the signal was handled before.
+struct sigaction Handle(int signal) {
+  struct sigaction before = {};
+  sigaction(signal, nullptr, &before);
+  if (signal == SIGHUP && before.sa_handler == SIG_IGN) return before;
   struct sigaction action = {};
-  action.sa_handler = handler;
+  action.sa_handler = OnSignal;
   action.sa_flags = SA_RESTART;
   sigemptyset(&action.sa_mask);
-  sigaction(SIGINT, &action, nullptr);
-  sigaction(SIGTERM, &action, nullptr);
+  sigaction(signal, &action, nullptr);
+  return before;
 }
 
-void WaitFor(int read_end, const std::function<void()>& on_first) {
+void WaitFor(int read_end, const std::function<void(int)>& on_first) {
   char byte = kEnd;
   ssize_t got;
   do {
     got = read(read_end, &byte, 1);
   } while (got < 0 && errno == EINTR);
-  if (got == 1 && byte == kSignal) on_first();
+  if (got == 1 && byte != kEnd) on_first(byte);
 }
 
 absl::Status Refused(const std::string& why) {
@@ -64,7 +68,7 @@ absl::Status Refused(const std::string& why) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<StopSignals>> StopSignals::Start(
-    std::function<void()> on_first) {
+    std::function<void(int)> on_first) {
   TROUPE_CHECK(signal_pipe.load() == -1, "one StopSignals at a time");
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) {
@@ -78,17 +82,22 @@ absl::StatusOr<std::unique_ptr<StopSignals>> StopSignals::Start(
     close(ends[1]);
     return Refused(error.code().message());
   }
-  signals_seen = 0;
+  stop_asked = false;
   signal_pipe = ends[1];
-  Handle(OnSignal);
   return absl::WrapUnique(new StopSignals(ends[0], ends[1], std::move(thread)));
 }
 
 StopSignals::StopSignals(int read_end, int write_end, std::thread thread)
-    : read_end_(read_end), write_end_(write_end), thread_(std::move(thread)) {}
+    : read_end_(read_end), write_end_(write_end), thread_(std::move(thread)) {
+  for (std::size_t i = 0; i < kSignals.size(); ++i) {
+    before_[i] = Handle(kSignals[i]);
+  }
+}
 
 StopSignals::~StopSignals() {
-  Handle(SIG_DFL);
+  for (std::size_t i = 0; i < kSignals.size(); ++i) {
+    sigaction(kSignals[i], &before_[i], nullptr);
+  }
   WriteByte(write_end_, kEnd);
   thread_.join();
   signal_pipe = -1;

@@ -1,16 +1,25 @@
-// Ctrl-C, twice: the first SIGINT or SIGTERM asks, the second ends the process
-// at once with exit code 130.
+// The signals that ask a run to stop: SIGINT (Ctrl-C), SIGTERM, SIGHUP (a
+// closed terminal) and SIGPIPE (nobody reads what is printed).
 //
-//   TROUPE_ASSIGN_OR_RETURN(auto signals, StopSignals::Start([&] {
+//   TROUPE_ASSIGN_OR_RETURN(auto signals, StopSignals::Start([&](int signal) {
 //     job->RequestStop();
 //   }));
 //
-// The function runs in a thread of its own, once. One object at a time: what a
-// signal handler may reach is global to the process.
+// The function runs in a thread of its own, once, with the first signal. After
+// that a SIGINT ends the process at once (kExitAtOnce), and the others do
+// nothing: they often come twice. `timeout` signals its child and the child's
+// group; shell and kernel both tell of a closed terminal. Whoever insists has
+// SIGKILL.
+//
+// A SIGHUP that was ignored before (nohup) stays ignored. One object at a time:
+// what a signal handler may reach is global to the process.
 
 #ifndef TOOLS_TRAINER_STOP_SIGNALS_H_
 #define TOOLS_TRAINER_STOP_SIGNALS_H_
 
+#include <signal.h>
+
+#include <array>
 #include <functional>
 #include <memory>
 #include <thread>
@@ -23,17 +32,20 @@ class StopSignals {
  public:
   //   kResourceExhausted: the system refuses the thread or its pipe.
   static absl::StatusOr<std::unique_ptr<StopSignals>> Start(
-      std::function<void()> on_first);
-  // Gives the signals back to the system. `on_first` is not running any more.
+      std::function<void(int signal)> on_first);
+  // Handles the signals as before Start(). `on_first` is not running any more.
   ~StopSignals();
   StopSignals(const StopSignals&) = delete;
   StopSignals& operator=(const StopSignals&) = delete;
 
  private:
+  static constexpr std::array kSignals = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
+
   StopSignals(int read_end, int write_end, std::thread thread);
 
   const int read_end_, write_end_;
   std::thread thread_;
+  std::array<struct sigaction, kSignals.size()> before_;  // as kSignals
 };
 
 }  // namespace troupe::tools

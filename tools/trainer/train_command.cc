@@ -1,6 +1,9 @@
 #include "tools/trainer/train_command.h"
 
+#include <signal.h>
+
 #include <algorithm>
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -133,6 +136,7 @@ class Run {
     display_.End();
     TROUPE_RETURN_IF_ERROR(result.status());
     TROUPE_RETURN_IF_ERROR(observer_->status());
+    stopped_ = result->stopped;
     if (trace_) {
       TROUPE_RETURN_IF_ERROR(
           trace_->WriteFile(files_, loaded_.config.trace.file));
@@ -142,6 +146,8 @@ class Run {
   }
 
   Stopper& stopper() { return stopper_; }
+  // Whether the job ended before all of its steps were done. Of Finish().
+  bool stopped() const { return stopped_; }
 
  private:
   void PrintSummary(const actors::JobResult& result) {
@@ -183,6 +189,7 @@ class Run {
   std::optional<JsonLog> log_;
   std::optional<actors::ChromeTrace> trace_;
   Stopper stopper_;
+  bool stopped_ = false;
   std::unique_ptr<RunObserver> observer_;
   std::unique_ptr<actors::Job> job_;
 };
@@ -194,25 +201,34 @@ TrainOutcome Train(const LoadedConfig& loaded, base::FileSystem& files,
   auto owned = std::make_unique<Run>(loaded, files, display);
   // Valid to the end for the thread of the signals, also when nobody owns it.
   Run* const run = owned.get();
-  const auto signals = StopSignals::Start([&display, run] {
-    display.Print("stopping after this step; Ctrl-C again exits at once");
+  std::atomic<int> first_signal{0};
+  const auto signals = StopSignals::Start([&](int signal) {
+    first_signal = signal;
+    display.Print(absl::StrCat("stopping after this step; Ctrl-C ",
+                               signal == SIGINT ? "again " : "",
+                               "exits at once"));
     run->stopper().Stop();
   });
-  if (!signals.ok()) return {signals.status(), /*config_error=*/false};
+  TrainOutcome outcome;
+  outcome.status = signals.status();
+  if (!outcome.status.ok()) return outcome;
   for (auto part : {&Run::OpenData, &Run::Prepare, &Run::Start}) {
     if (run->stopper().stopped()) {
       display.Print("stopped before the first step");
-      return {absl::OkStatus(), /*config_error=*/false};
+      outcome.stopped_by = first_signal;
+      return outcome;
     }
-    const absl::Status status = (run->*part)();
-    if (status.ok()) continue;
-    return {status, /*config_error=*/absl::IsInvalidArgument(status)};
+    outcome.status = (run->*part)();
+    if (outcome.status.ok()) continue;
+    outcome.config_error = absl::IsInvalidArgument(outcome.status);
+    return outcome;
   }
-  const absl::Status status = run->Finish();
+  outcome.status = run->Finish();
+  if (run->stopped()) outcome.stopped_by = first_signal;
   // A strand of a failed job may be stuck in a call that never returns (a read
   // of a dead disk, say). Nobody waits for it: main() ends the process.
-  static_cast<void>(status.ok() ? nullptr : owned.release());
-  return {status, /*config_error=*/false};
+  if (!outcome.status.ok()) static_cast<void>(owned.release());
+  return outcome;
 }
 
 }  // namespace troupe::tools

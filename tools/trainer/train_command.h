@@ -14,10 +14,11 @@ struct TrainOutcome {
   absl::Status status;
   // The failure is of the configuration: nothing has been trained.
   bool config_error = false;
+  // The signal that stopped the run before its end, with an ok status; else 0.
+  int stopped_by = 0;
 };
 
-// Trains, and shows it on `display`. SIGINT and SIGTERM stop it
-// (stop_signals.h) with an ok status.
+// Trains, and shows it on `display`. Signals stop it (stop_signals.h).
 TrainOutcome Train(const LoadedConfig& loaded, base::FileSystem& files,
                    Display& display);
 
