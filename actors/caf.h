@@ -1,6 +1,6 @@
-// The actor framework as Troupe uses it. Only this header, status_error.cc and
-// job.cc's configuration know that it is CAF 0.17; docs/caf.md says what
-// changes with 0.18 and later.
+// The actor framework as Troupe uses it. Only this header, status_error.cc,
+// strand_scheduler.h and job.cc's configuration know that it is CAF 0.17;
+// docs/caf.md says what changes with 0.18 and later.
 //
 //   auto loader = SpawnStrand(system, LoaderBehavior, loader_args...);
 //
@@ -15,10 +15,13 @@
 #include <exception>
 #include <functional>
 #include <string>
+#include <type_traits>
 #include <utility>
 
+#include "actors/strand_scheduler.h"
 #include "caf/abstract_actor.hpp"
 #include "caf/actor_cast.hpp"
+#include "caf/actor_config.hpp"
 #include "caf/actor_ostream.hpp"
 #include "caf/actor_system.hpp"
 #include "caf/actor_system_config.hpp"
@@ -45,10 +48,9 @@ inline bool IsSimulated(caf::actor_system& system) {
 // Spawns an actor with a thread of its own; without one when simulated.
 template <typename F, typename... Args>
 auto SpawnStrand(caf::actor_system& system, F behavior, Args&&... args) {
-  return IsSimulated(system)
-             ? system.spawn(behavior, std::forward<Args>(args)...)
-             : system.spawn<caf::detached>(behavior,
-                                           std::forward<Args>(args)...);
+  caf::actor_config config(StrandHostOf(system));
+  return system.spawn_functor(std::true_type(), config, behavior,
+                              std::forward<Args>(args)...);
 }
 
 }  // namespace troupe::actors

@@ -30,34 +30,58 @@ std::shared_ptr<StageLink> LinkStages(
   return std::make_shared<LocalStageLink>(std::move(stages));
 }
 
+// The actors so far: where an exception (out of memory, say) ends the spawning,
+// they end too.
+class Spawned {
+ public:
+  ~Spawned() {
+    for (const caf::strong_actor_ptr& actor : actors_) {
+      caf::anon_send_exit(actor, caf::exit_reason::kill);
+    }
+  }
+  template <typename Handle>
+  Handle Keep(Handle actor) {
+    actors_.push_back(caf::actor_cast<caf::strong_actor_ptr>(actor));
+    return actor;
+  }
+  void Release() { actors_.clear(); }
+
+ private:
+  std::vector<caf::strong_actor_ptr> actors_;
+};
+
 }  // namespace
 
 SupervisorActor SpawnCrew(caf::actor_system& system,
                           const ProcessContextPtr& process) {
+  Spawned spawned;
   auto crew = std::make_shared<Crew>();
   SupervisorActor supervisor =
-      SpawnStrand(system, SupervisorBehavior, process, crew);
-  crew->reporter = SpawnStrand(system, ReporterBehavior, process, supervisor);
+      spawned.Keep(SpawnStrand(system, SupervisorBehavior, process, crew));
+  crew->reporter =
+      spawned.Keep(SpawnStrand(system, ReporterBehavior, process, supervisor));
   const int writers = process->hooks == nullptr
                           ? 1
                           : std::max(1, process->hooks->checkpointers);
   for (int i = 0; i < writers; ++i) {
-    crew->checkpointers.push_back(
-        SpawnStrand(system, CheckpointerBehavior, process, supervisor));
+    crew->checkpointers.push_back(spawned.Keep(
+        SpawnStrand(system, CheckpointerBehavior, process, supervisor)));
   }
   std::vector<ComputeActor> computes;
   std::vector<CommActor> comms;
   for (const RankContextPtr& context : process->ranks) {
     RankStrands strands;
-    strands.loader = SpawnStrand(system, LoaderBehavior, context, supervisor);
-    strands.compute = SpawnStrand(system, ComputeBehavior, context, supervisor);
-    strands.comm =
-        SpawnStrand(system, CommBehavior, context, supervisor, strands.compute);
+    strands.loader =
+        spawned.Keep(SpawnStrand(system, LoaderBehavior, context, supervisor));
+    strands.compute =
+        spawned.Keep(SpawnStrand(system, ComputeBehavior, context, supervisor));
+    strands.comm = spawned.Keep(SpawnStrand(system, CommBehavior, context,
+                                            supervisor, strands.compute));
     strands.checkpointer = crew->checkpointers[context->rank % writers];
     computes.push_back(strands.compute);
     comms.push_back(strands.comm);
-    crew->ranks.push_back(
-        system.spawn(RankBehavior, context, supervisor, std::move(strands)));
+    crew->ranks.push_back(spawned.Keep(
+        system.spawn(RankBehavior, context, supervisor, std::move(strands))));
   }
   for (std::size_t i = 0; i < computes.size(); ++i) {
     auto peers = std::make_shared<ComputePeers>();
@@ -69,6 +93,7 @@ SupervisorActor SpawnCrew(caf::actor_system& system,
   }
   // The crew is complete before the supervisor reads it.
   caf::anon_send(supervisor, begin_atom::value);
+  spawned.Release();
   return supervisor;
 }
 

@@ -5,6 +5,7 @@
 
 #include "actors/crew.h"
 #include "actors/job_setup.h"
+#include "actors/strand_scheduler.h"
 #include "actors/thread_supply.h"
 #include "base/check.h"
 #include "base/exception_text.h"
@@ -13,19 +14,19 @@ namespace troupe::actors {
 namespace {
 
 struct SystemConfig : caf::actor_system_config {
-  SystemConfig() {
+  explicit SystemConfig(ThreadSupply& threads) {
     add_message_types<caf::id_block::troupe>();
-    // Sharing, few threads: work stealing sleeps in polls, and every strand
-    // has a thread of its own anyway (docs/caf.md).
-    set("scheduler.policy", caf::atom("sharing"));
-    set("scheduler.max-threads", std::size_t{1});
+    RunOnThreads(threads, *this);
   }
 };
 
 class LocalJob : public Job {
  public:
-  explicit LocalJob(ProcessContextPtr process)
-      : process_(std::move(process)), system_(config_) {
+  LocalJob(ProcessContextPtr process, std::unique_ptr<ThreadSupply> threads)
+      : process_(std::move(process)),
+        threads_(std::move(threads)),
+        config_(*threads_),
+        system_(config_) {
     supervisor_ = SpawnCrew(system_, process_);
   }
   ~LocalJob() override {
@@ -47,6 +48,7 @@ class LocalJob : public Job {
 
  private:
   ProcessContextPtr process_;
+  std::unique_ptr<ThreadSupply> threads_;
   SystemConfig config_;
   caf::actor_system system_;
   SupervisorActor supervisor_;
@@ -55,8 +57,9 @@ class LocalJob : public Job {
 absl::StatusOr<std::unique_ptr<Job>> StartLocalJob(const JobSpec& spec,
                                                    JobObserver* observer) {
   TROUPE_ASSIGN_OR_RETURN(ProcessContextPtr process, SetUpJob(spec, observer));
-  TROUPE_RETURN_IF_ERROR(
-      CheckThreadSupply(static_cast<int>(process->ranks.size())));
+  TROUPE_ASSIGN_OR_RETURN(
+      std::unique_ptr<ThreadSupply> threads,
+      ThreadSupply::Start(JobThreads(static_cast<int>(process->ranks.size()))));
   if (observer != nullptr) {
     JobInfo info;
     info.plan = *process->plan;
@@ -69,7 +72,7 @@ absl::StatusOr<std::unique_ptr<Job>> StartLocalJob(const JobSpec& spec,
     info.plan_changes = process->plan_changes;
     observer->OnStart(info);
   }
-  return std::make_unique<LocalJob>(std::move(process));
+  return std::make_unique<LocalJob>(std::move(process), std::move(threads));
 }
 
 }  // namespace

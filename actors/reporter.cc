@@ -35,6 +35,13 @@ absl::Status Deliver(JobObserver* observer,
 
 }  // namespace
 
+// The reporter has thrown, or nobody is left who could send it the result.
+ReporterState::~ReporterState() {
+  if (process == nullptr || process->outcome.HasBeenSet()) return;
+  process->outcome.Set(absl::InternalError(
+      "the job ended without a result; one of its actors has thrown"));
+}
+
 ReporterActor::behavior_type ReporterBehavior(
     ReporterActor::stateful_pointer<ReporterState> self,
     ProcessContextPtr process, SupervisorActor supervisor) {

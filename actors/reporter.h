@@ -7,6 +7,8 @@
 //        one; the outcome, when everything is reported
 // Fails  with the text of what the observer throws, as a Failure. Later reports
 //        are then dropped, and the outcome is the first failure of the job.
+//
+// Whatever ends it, the outcome is set then.
 
 #ifndef ACTORS_REPORTER_H_
 #define ACTORS_REPORTER_H_
@@ -19,6 +21,9 @@ namespace troupe::actors {
 
 struct ReporterState {
   static inline const char* name = "observer";
+
+  ~ReporterState();
+
   ProcessContextPtr process;
   absl::Status status;  // the observer's first failure
 };

@@ -385,6 +385,15 @@ void SupervisorState::OnFailure(const Failure& failure) {
   End(absl::Status(code, absl::StrCat(who, ": ", failure.message)));
 }
 
+void SupervisorState::OnException(const absl::Status& status) {
+  if (doing_ == Doing::kEnded) {
+    // The end itself has failed: nobody else tells.
+    process_->outcome.Set(status);
+  } else {
+    Fail(/*rank=*/-1, "supervisor", status);
+  }
+}
+
 void SupervisorState::End(absl::StatusOr<JobResult> result) {
   if (doing_ == Doing::kEnded) return;
   doing_ = Doing::kEnded;
@@ -413,7 +422,7 @@ SupervisorActor::behavior_type SupervisorBehavior(SupervisorState::Self self,
       [=](caf::scheduled_actor*, std::exception_ptr& exception) -> caf::error {
         const absl::Status status =
             absl::InternalError(base::ExceptionText(exception));
-        self->state.Fail(/*rank=*/-1, "supervisor", status);
+        self->state.OnException(status);
         return ToError(status);
       });
   return {

@@ -77,6 +77,8 @@ class SupervisorState {
   void OnHalt();
   void OnWatch();
   void OnDown(const caf::down_msg& down);
+  // A handler of the supervisor's own has thrown.
+  void OnException(const absl::Status& status);
 
  private:
   using TimePoint = std::chrono::steady_clock::time_point;

@@ -1,16 +1,26 @@
-// Asks for a job's threads before its actors do. A limit on processes (ulimit
-// -u, a container's pids limit) that is met in the middle of a spawn would end
-// the process, or leave actors behind that wait for others.
+// The threads of a job: all started before its first actor, and kept until each
+// has run what it is for. A limit on processes (ulimit -u, a container's pids
+// limit) or on memory is met here, or not at all: in the middle of a spawn it
+// would leave actors behind that wait for others.
 //
-//   TROUPE_RETURN_IF_ERROR(CheckThreadSupply(process.ranks.size()));
+//   TROUPE_ASSIGN_OR_RETURN(std::unique_ptr<ThreadSupply> threads,
+//                           ThreadSupply::Start(JobThreads(ranks)));
+//   threads->Run([&] { lane.Run(); });
+//   threads->Join();
+//
+// Threads: any may call Run(); one calls Join(), when no more Run() comes.
 
 #ifndef ACTORS_THREAD_SUPPLY_H_
 #define ACTORS_THREAD_SUPPLY_H_
 
 #include <functional>
+#include <memory>
 #include <thread>
+#include <vector>
 
-#include "absl/status/status.h"
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
 
 namespace troupe::actors {
 
@@ -22,10 +32,39 @@ int JobThreads(int ranks);
 // is none to be had.
 using ThreadStarter = std::function<std::thread(std::function<void()>)>;
 
-// Starts as many threads as a job needs, all at once, and ends them.
-//   kResourceExhausted: one was refused; says which, and what to do.
-absl::Status CheckThreadSupply(int ranks);
-absl::Status CheckThreadSupply(int ranks, const ThreadStarter& start);
+class ThreadSupply {
+ public:
+  // Starts `count` threads, which wait for what they shall run.
+  //   kResourceExhausted: one was refused; says which, and what to do.
+  static absl::StatusOr<std::unique_ptr<ThreadSupply>> Start(int count);
+  static absl::StatusOr<std::unique_ptr<ThreadSupply>> Start(
+      int count, const ThreadStarter& start);
+
+  ~ThreadSupply() { Join(); }
+  ThreadSupply(const ThreadSupply&) = delete;
+  ThreadSupply& operator=(const ThreadSupply&) = delete;
+
+  // Runs `task` in a thread that has run none. There must be one.
+  void Run(std::function<void()> task) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Waits until every task has returned; threads without one end.
+  void Join() ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  ThreadSupply() = default;
+
+  absl::Status StartThreads(int count, const ThreadStarter& start);
+  // What each thread runs.
+  void RunOneTask() ABSL_LOCKS_EXCLUDED(mutex_);
+  bool HasTaskOrIsClosed() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return closed_ || !tasks_.empty();
+  }
+
+  absl::Mutex mutex_;
+  std::vector<std::function<void()>> tasks_ ABSL_GUARDED_BY(mutex_);
+  std::size_t left_ ABSL_GUARDED_BY(mutex_) = 0;  // threads without a task
+  bool closed_ ABSL_GUARDED_BY(mutex_) = false;
+  std::vector<std::thread> threads_;
+};
 
 }  // namespace troupe::actors
 

@@ -11,6 +11,7 @@
 #define BASE_EXCEPTION_TEXT_H_
 
 #include <exception>
+#include <new>
 #include <string>
 
 namespace troupe::base {
@@ -18,6 +19,9 @@ namespace troupe::base {
 inline std::string ExceptionText(const std::exception_ptr& exception) {
   try {
     std::rethrow_exception(exception);
+  } catch (const std::bad_alloc&) {
+    return "the process has no memory left (std::bad_alloc); raise its limit "
+           "(ulimit -v), or use fewer ranks";
   } catch (const std::exception& e) {
     return e.what();
   } catch (...) {

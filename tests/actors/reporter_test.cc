@@ -13,9 +13,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
+#include "actors/job_setup.h"
 #include "actors/report_queue.h"
 #include "base/file_system.h"
 #include "gtest/gtest.h"
+#include "tests/actors/simulated_system.h"
 #include "tests/actors/test_job.h"
 
 namespace troupe::actors {
@@ -127,6 +129,21 @@ TEST(ReporterTest, AnObserverThatThrowsAtTheEndIsTheJobsError) {
   ThrowsAtTheEnd observer;
   const absl::Status status = RunJob(TinyCnnJob(1, 3), &observer).status();
   EXPECT_EQ(status, absl::InternalError("observer: the screen is full"));
+}
+
+// Its supervisor threw, say, and dropped it.
+TEST(ReporterTest, OneThatNobodyCanReachAnyMoreSetsTheOutcome) {
+  const ProcessContextPtr process =
+      SetUpJob(TinyCnnJob(1, 3), /*observer=*/nullptr).value();
+  SimulatedSystem system;
+  ReporterActor reporter =
+      SpawnStrand(system.get(), ReporterBehavior, process, SupervisorActor());
+  system.RunAll();
+  EXPECT_FALSE(process->outcome.HasBeenSet());
+  reporter = nullptr;
+  EXPECT_TRUE(process->outcome.HasBeenSet());
+  EXPECT_EQ(process->outcome.Wait().status().message(),
+            "the job ended without a result; one of its actors has thrown");
 }
 
 }  // namespace

@@ -6,25 +6,48 @@
 #include <system_error>
 #include <utility>
 
+#include "absl/synchronization/notification.h"
 #include "gtest/gtest.h"
 #include "tests/actors/test_job.h"
 
 namespace troupe::actors {
 namespace {
 
-TEST(ThreadSupply, StartsAllThreadsOfAJobAtOnceAndEndsThem) {
-  std::atomic<int> started{0}, running{0};
+TEST(ThreadSupply, RunsEachTaskInAThreadOfItsOwnThatIsThereBefore) {
+  std::atomic<int> started{0}, ended{0};
   const auto start = [&](std::function<void()> run) {
     ++started;
-    return std::thread([&running, run = std::move(run)] {
-      ++running;
+    return std::thread([&ended, run = std::move(run)] {
       run();
-      --running;
+      ++ended;
     });
   };
-  EXPECT_TRUE(CheckThreadSupply(2, start).ok());
-  EXPECT_EQ(started, JobThreads(2));
-  EXPECT_EQ(running, 0);
+  auto threads = ThreadSupply::Start(3, start);
+  ASSERT_TRUE(threads.ok()) << threads.status();
+  EXPECT_EQ(started, 3);
+  // Each waits for the other.
+  absl::Notification first, second;
+  (*threads)->Run([&] {
+    first.Notify();
+    second.WaitForNotification();
+  });
+  (*threads)->Run([&] {
+    first.WaitForNotification();
+    second.Notify();
+  });
+  (*threads)->Join();
+  EXPECT_EQ(ended, 3) << "with the one that had no task";
+  EXPECT_EQ(started, 3);
+}
+
+TEST(ThreadSupplyDeathTest, HasOneThreadForATask) {
+  EXPECT_DEATH(
+      {
+        auto threads = ThreadSupply::Start(1).value();
+        threads->Run([] {});
+        threads->Run([] {});
+      },
+      "a thread is left for each task");
 }
 
 int ThreadsOfThisProcess() {
@@ -51,19 +74,24 @@ TEST(ThreadSupply, AsksForAsManyThreadsAsAJobHas) {
 
 TEST(ThreadSupply, ARefusedThreadIsAnErrorThatSaysWhatToDo) {
   int started = 0;
+  std::atomic<int> ended{0};
   const auto start = [&](std::function<void()> run) {
     if (++started == 7) {
       throw std::system_error(
           std::make_error_code(std::errc::resource_unavailable_try_again));
     }
-    return std::thread(std::move(run));
+    return std::thread([&ended, run = std::move(run)] {
+      run();
+      ++ended;
+    });
   };
-  const absl::Status status = CheckThreadSupply(2, start);
+  const absl::Status status = ThreadSupply::Start(11, start).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(status.message(),
-            "the system refuses thread 7 of the 12 of a job of 2 ranks: "
-            "Resource temporarily unavailable; raise its limit (ulimit -u, or "
+            "the system refuses thread 7 of the 11 of the job: Resource "
+            "temporarily unavailable; raise its limits (ulimit -u and -v, or "
             "the pids limit of the container), or use fewer ranks");
+  EXPECT_EQ(ended, 6) << "none is left behind";
 }
 
 }  // namespace

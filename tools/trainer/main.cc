@@ -18,6 +18,7 @@
 #include "tools/trainer/display.h"
 #include "tools/trainer/exit_codes.h"
 #include "tools/trainer/help.h"
+#include "tools/trainer/last_words.h"
 #include "tools/trainer/train_command.h"
 
 namespace troupe::tools {
@@ -104,6 +105,7 @@ int Main(const std::vector<std::string>& arguments) {
 }  // namespace troupe::tools
 
 int main(int argc, char** argv) {
+  troupe::tools::SayLastWords();
   const int code =
       troupe::tools::Main(std::vector<std::string>(argv + 1, argv + argc));
   if (code == troupe::tools::kExitFailed) {

@@ -1,0 +1,93 @@
+// A job that the system does not let start: whatever is refused, a thread or
+// memory, Job::Start returns an error or a job that runs, and leaves nothing
+// behind.
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <limits>
+#include <memory>
+#include <new>
+
+#include "actors/crew.h"
+#include "actors/job.h"
+#include "actors/job_setup.h"
+#include "actors/strand_scheduler.h"
+#include "actors/thread_supply.h"
+#include "gtest/gtest.h"
+#include "tests/actors/test_job.h"
+
+namespace {
+
+constexpr int kNever = std::numeric_limits<int>::max();
+std::atomic<int> threads_left{kNever};
+thread_local int allocations_left = kNever;
+
+}  // namespace
+
+extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attr,
+                              void* (*run)(void*), void* arg) noexcept {
+  using Create =
+      int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
+  static const auto create =
+      reinterpret_cast<Create>(dlsym(RTLD_NEXT, "pthread_create"));
+  if (threads_left.fetch_sub(1) <= 0) return EAGAIN;
+  return create(thread, attr, run, arg);
+}
+
+void* operator new(std::size_t size) {
+  if (allocations_left-- == 0) throw std::bad_alloc();
+  if (void* memory = std::malloc(size)) return memory;
+  throw std::bad_alloc();
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+
+namespace troupe::actors {
+namespace {
+
+// From no thread at all to as many as the job asks for. Helpers that are
+// refused afterwards are done without.
+TEST(RefusedStart, AThreadThatIsRefusedIsAnErrorOrNotNeeded) {
+  const int needed = JobThreads(2);
+  for (int granted = 0; granted <= needed; ++granted) {
+    threads_left = granted;
+    const absl::Status status = RunJob(TinyCnnJob(2, 3)).status();
+    threads_left = kNever;
+    EXPECT_EQ(status.code(), granted < needed
+                                 ? absl::StatusCode::kResourceExhausted
+                                 : absl::StatusCode::kOk)
+        << granted << " threads: " << status;
+  }
+}
+
+// Whichever allocation is refused while the actors are spawned, those that are
+// there end, and the system with them.
+TEST(RefusedStart, ACrewThatIsNotWholeEnds) {
+  bool refused = true;
+  int failed = 0;
+  for (int granted = 0; refused; ++granted) {
+    const ProcessContextPtr process =
+        SetUpJob(TinyCnnJob(2, 3), /*observer=*/nullptr).value();
+    const auto threads = ThreadSupply::Start(JobThreads(2)).value();
+    caf::actor_system_config config;
+    config.add_message_types<caf::id_block::troupe>();
+    RunOnThreads(*threads, config);
+    caf::actor_system system(config);
+    allocations_left = granted;
+    try {
+      SpawnCrew(system, process);
+    } catch (const std::bad_alloc&) {
+      ++failed;
+    }
+    refused = allocations_left < 0;
+    allocations_left = kNever;
+  }
+  EXPECT_GT(failed, 0);
+}
+
+}  // namespace
+}  // namespace troupe::actors
