@@ -210,9 +210,12 @@ absl::StatusOr<std::shared_ptr<const pipeline::Plan>> MakeJobPlan(
     return absl::InvalidArgumentError("JobSpec: optimizer made none");
   }
   if (optimizer->MaySkipSteps() && options.mesh.pp() > 1) {
-    return absl::UnimplementedError(
-        "an optimizer that may skip steps needs mesh.pp 1: stages do not tell "
-        "one another yet");
+    const std::string stages = pipeline::AxisFieldName("pp");
+    return base::WithFields(
+        absl::UnimplementedError(
+            absl::StrCat("an optimizer that may skip steps needs ", stages,
+                         " = 1: stages do not tell one another yet")),
+        {stages});
   }
   options.reductions.update_needs_all_buckets = optimizer->NeedsAllBuckets();
   options.fuse_updates = options.fuse_updates && optimizer->IsElementwise();

@@ -1,13 +1,26 @@
 #include "actors/loss_reader.h"
 
 #include <cmath>
+#include <string>
 
 #include "absl/strings/str_cat.h"
+#include "actors/job_spec.h"
 #include "base/check.h"
+#include "base/field_error.h"
 #include "nn/kernels/device_queues.h"
 #include "nn/ops/loss.h"
 
 namespace troupe::actors {
+
+namespace {
+
+// What to do about a loss that is no number.
+std::string ToGoOn() {
+  return absl::StrCat("set ", base::FieldName<&JobSpec::stop_on_nan>(),
+                      " = false to go on");
+}
+
+}  // namespace
 
 absl::Status CheckFinite(std::int64_t step, int micro_batch,
                          const double* stats) {
@@ -15,7 +28,16 @@ absl::Status CheckFinite(std::int64_t step, int micro_batch,
   return absl::FailedPreconditionError(absl::StrCat(
       "the loss of step ", step + 1, ", micro-batch ", micro_batch, " is ",
       stats[nn::ops::kLossSum] / stats[nn::ops::kLossCount],
-      "; lower optimizer.lr, or set train.stop_on_nan=false to go on"));
+      "; lower the learning rate, or ", ToGoOn()));
+}
+
+absl::Status CheckCounted(std::int64_t step, const nn::StepScalars& scalars) {
+  if (scalars.loss_count > 0) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "the loss of step ", step + 1,
+      " is nan: no target of its global batch counts; change the targets that "
+      "the loss ignores, or ",
+      ToGoOn()));
 }
 
 LossBits LossIn(const nn::StepScalars& scalars) {
@@ -69,7 +91,11 @@ absl::StatusOr<std::optional<LossBits>> LossReader::Take() {
           CheckFinite(step.step, micro_batch, stats.host.data<double>()));
     }
   }
-  return LossIn(nn::ScalarsIn(step.scalars.host));
+  const nn::StepScalars& scalars = nn::ScalarsIn(step.scalars.host);
+  if (step.kind == StepKind::kTrain && stop_on_nan_) {
+    TROUPE_RETURN_IF_ERROR(CheckCounted(step.step, scalars));
+  }
+  return LossIn(scalars);
 }
 
 }  // namespace troupe::actors

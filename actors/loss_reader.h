@@ -36,6 +36,10 @@ namespace troupe::actors {
 absl::Status CheckFinite(std::int64_t step, int micro_batch,
                          const double* stats);
 
+// kFailedPrecondition where no target of a whole step counts, so that its loss
+// is no number; names the step.
+absl::Status CheckCounted(std::int64_t step, const nn::StepScalars& scalars);
+
 // The loss in a step's scalars.
 LossBits LossIn(const nn::StepScalars& scalars);
 

@@ -58,7 +58,11 @@ comm::Collective StepLoss::Sum() const {
 
 absl::Status StepLoss::EndStep() {
   if (reader_ != nullptr) return reader_->EndStep(kind_, step_, scalars_);
-  ended_ = LossIn(nn::ScalarsIn(scalars_));
+  const nn::StepScalars& scalars = nn::ScalarsIn(scalars_);
+  if (kind_ == StepKind::kTrain && options_.stop_on_nan) {
+    TROUPE_RETURN_IF_ERROR(CheckCounted(step_, scalars));
+  }
+  ended_ = LossIn(scalars);
   return absl::OkStatus();
 }
 

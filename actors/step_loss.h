@@ -60,10 +60,12 @@ class StepLoss {
   const nn::Tensor& scalars() const { return scalars_; }
 
   // All work that the step gives the device is enqueued.
+  //   kFailedPrecondition: no target of a training step counts, and the job
+  //   stops at that. Where the host does not see it yet, Take() says so.
   absl::Status EndStep();
   // The losses of the first step that ended and was not taken yet; none where
   // they are not there.
-  //   kFailedPrecondition: as Add(). Or what work of the device failed with.
+  //   kFailedPrecondition: as Add() and EndStep(). Or what work of the device failed with.
   absl::StatusOr<std::optional<LossBits>> Take();
 
  private:

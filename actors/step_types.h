@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -40,8 +41,17 @@ struct LossBits {
   std::uint64_t correct = 0;
   std::uint64_t skipped = 0;  // 1: gradients were not finite, nothing updated
 
-  double mean() const { return FromBits(sum) / FromBits(count); }
-  double accuracy() const { return FromBits(correct) / FromBits(count); }
+  // NaN where nothing was counted.
+  double mean() const { return PerTarget(sum); }
+  double accuracy() const { return PerTarget(correct); }
+
+ private:
+  // Not 0 / 0, whose sign is the processor's choice.
+  double PerTarget(std::uint64_t bits) const {
+    const double targets = FromBits(count);
+    return targets == 0 ? std::numeric_limits<double>::quiet_NaN()
+                        : FromBits(bits) / targets;
+  }
 };
 
 // An activation (forward) or its gradient, for stage `stage` from the stage

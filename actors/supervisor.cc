@@ -210,8 +210,9 @@ void SupervisorState::OnEvaluated(const Evaluated& evaluated) {
   }
   EvaluationReport report;
   report.step = evaluated.step;
-  report.loss = sum / count;
-  report.accuracy = correct / count;
+  const LossBits all = {Bits(sum), Bits(count), Bits(correct)};
+  report.loss = all.mean();
+  report.accuracy = all.accuracy();
   report.count = static_cast<std::int64_t>(count);
   result_.evaluation = report;
   evaluated_at_ = report.step;

@@ -18,6 +18,7 @@
 #include "gtest/gtest.h"
 #include "nn/kernels/cpu/cpu_kernels.h"
 #include "nn/models/models.h"
+#include "nn/ops/loss.h"
 #include "nn/optim/sgd.h"
 #include "tests/actors/test_job.h"
 
@@ -32,7 +33,7 @@ constexpr absl::Duration kDeadline = absl::Seconds(10);
 // Fails at the `fail_at`-th gather of any loader.
 class FailingDataset : public data::Dataset {
  public:
-  enum class How { kThrow, kStatus, kNan };
+  enum class How { kThrow, kStatus, kNan, kIgnored };
 
   FailingDataset(data::DatasetPtr good, int fail_at, How how)
       : data::Dataset(good->size(), good->spec()),
@@ -56,6 +57,11 @@ class FailingDataset : public data::Dataset {
         return absl::DataLossError("images.idx: offset 16: truncated");
       case How::kNan:
         inputs.data<float>()[0] = std::numeric_limits<float>::quiet_NaN();
+        return absl::OkStatus();
+      case How::kIgnored:
+        for (std::int64_t i = 0; i < targets.numel(); ++i) {
+          targets.data<std::int64_t>()[i] = nn::ops::kIgnoreIndex;
+        }
         return absl::OkStatus();
     }
     return status;
@@ -136,6 +142,20 @@ TEST(FailureTest, AStrandThatHangsDoesNotHoldTheOutcomeUp) {
   dataset->released.Notify();  // the job's destructor waits for its threads
 }
 
+// One rank's targets may all be ignored, not those of a whole step.
+TEST(FailureTest, AStepOfWhichNoTargetCounts) {
+  const Failing one_rank = FailingJob(FailingDataset::How::kIgnored, 0);
+  JobSpec short_job = one_rank.spec;
+  short_job.steps = 3;
+  EXPECT_TRUE(RunJob(short_job).ok());
+  EXPECT_TRUE(one_rank.dataset->failed());
+  Failing all = FailingJob(FailingDataset::How::kIgnored, 7);
+  all.spec.plan.mesh = pipeline::Mesh(/*dp=*/1);
+  EXPECT_THAT(std::string(RunBadly(all.spec).message()),
+              testing::StartsWith("rank 0, compute: the loss of step 8 is nan: "
+                                  "no target of its global batch counts"));
+}
+
 TEST(FailureTest, ALossThatIsNanNamesRankAndStep) {
   Failing job = FailingJob(FailingDataset::How::kNan, 7);
   const absl::Status status = RunBadly(job.spec);
@@ -143,7 +163,7 @@ TEST(FailureTest, ALossThatIsNanNamesRankAndStep) {
   EXPECT_THAT(std::string(status.message()),
               testing::MatchesRegex(
                   "rank [01], compute: the loss of step [0-9]+, micro-batch "
-                  "0 is -?nan; .*stop_on_nan=false.*"));
+                  "0 is nan; .*set JobSpec.stop_on_nan = false.*"));
 }
 
 TEST(FailureTest, ANanIsNoFailureWhereItIsAllowed) {

@@ -396,8 +396,14 @@ TEST(Config, EveryFieldLeadsBackToItsKey) {
   }
 }
 
-TEST(Config, ErrorsThatBlameNoKeyStayAsTheyAre) {
-  const LoadedConfig loaded;
+TEST(Config, ErrorsThatBlameNoKeyHaveNoPlace) {
+  LoadedConfig loaded;
+  loaded.origins["train.stop_on_nan"] = "run.toml:3";
+  // An actor's: the fields that it blamed have not come through the messages.
+  EXPECT_EQ(AtKeys(loaded, absl::FailedPreconditionError(
+                               "rank 0: nan; set JobSpec.stop_on_nan = false")),
+            absl::FailedPreconditionError(
+                "rank 0: nan; set train.stop_on_nan = false"));
   const absl::Status unknown = base::WithFields(
       absl::InvalidArgumentError("Wheel.spokes = -1"), {"Wheel.spokes"});
   EXPECT_EQ(AtKeys(loaded, unknown), unknown);

@@ -49,9 +49,12 @@ absl::Status AtKeys(const LoadedConfig& loaded, const absl::Status& status) {
       if (name == field) keys.push_back(key);
     }
   }
-  if (keys.empty()) return status;
-  const std::string place = PlaceOf(loaded, keys);
   const std::string message = absl::StrReplaceAll(status.message(), known);
+  if (keys.empty()) {
+    return message == status.message() ? status
+                                       : absl::Status(status.code(), message);
+  }
+  const std::string place = PlaceOf(loaded, keys);
   absl::string_view what = message;
   // "--set data.path: data.path: ..." says it twice.
   for (const std::string& key : keys) {

@@ -30,9 +30,8 @@ absl::Status ErrorAt(const LoadedConfig& loaded,
                      const std::vector<std::string>& keys,
                      absl::string_view what);
 
-// `status` with the place of the keys that it blames in front, and with the
-// names of keys instead of those of their fields. One that blames none stays as
-// it is.
+// `status` with the names of keys instead of those of their fields, and with
+// the place of the keys that it blames, if any, in front.
 absl::Status AtKeys(const LoadedConfig& loaded, const absl::Status& status);
 
 }  // namespace troupe::tools

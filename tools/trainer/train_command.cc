@@ -134,7 +134,7 @@ class Run {
     const absl::StatusOr<actors::JobResult> result = job_->Wait();
     stopper_.Attach(nullptr);
     display_.End();
-    TROUPE_RETURN_IF_ERROR(result.status());
+    TROUPE_RETURN_IF_ERROR(AtKeys(loaded_, result.status()));
     TROUPE_RETURN_IF_ERROR(observer_->status());
     stopped_ = result->stopped;
     if (trace_) {

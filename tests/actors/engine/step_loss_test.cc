@@ -57,21 +57,28 @@ TEST_F(StepLossTest, AddsMicroBatchesAndBeginsAnew) {
   EXPECT_EQ(bits.skipped, 0u);
   EXPECT_FALSE(loss.Take().value().has_value()) << "taken";
   ASSERT_TRUE(loss.BeginStep(StepKind::kTrain, 5, /*lr=*/0.5).ok());
-  EXPECT_EQ(FromBits(Ended(loss).count), 0);
+  ASSERT_TRUE(loss.Add(0, Stats(1, 2, 0)).ok());
+  EXPECT_EQ(FromBits(Ended(loss).count), 2);
 }
 
 TEST_F(StepLossTest, SaysThatAStepWasSkipped) {
   StepLoss loss = MakeLoss();
   ASSERT_TRUE(loss.BeginStep(StepKind::kTrain, 0, /*lr=*/0.5).ok());
+  ASSERT_TRUE(loss.Add(0, Stats(1, 1, 0)).ok());
   nn::ScalarsIn(loss.scalars()).non_finite = 2;
   EXPECT_EQ(Ended(loss).skipped, 1u);
   ASSERT_TRUE(loss.BeginStep(StepKind::kTrain, 1, /*lr=*/0.5).ok());
+  ASSERT_TRUE(loss.Add(0, Stats(1, 1, 0)).ok());
   EXPECT_EQ(Ended(loss).skipped, 0u);
 }
 
 constexpr char kNaN[] =
-    "the loss of step 5, micro-batch 1 is nan; lower optimizer.lr, or set "
-    "train.stop_on_nan=false to go on";
+    "the loss of step 5, micro-batch 1 is nan; lower the learning rate, or "
+    "set JobSpec.stop_on_nan = false to go on";
+constexpr char kUncounted[] =
+    "the loss of step 5 is nan: no target of its global batch counts; change "
+    "the targets that the loss ignores, or set JobSpec.stop_on_nan = false to "
+    "go on";
 
 TEST_F(StepLossTest, StopsAtALossThatIsNoNumber) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
@@ -83,6 +90,41 @@ TEST_F(StepLossTest, StopsAtALossThatIsNoNumber) {
   StepLoss tolerant = MakeLoss(/*stop_on_nan=*/false);
   ASSERT_TRUE(tolerant.BeginStep(StepKind::kTrain, 4, /*lr=*/0.5).ok());
   EXPECT_TRUE(tolerant.Add(0, Stats(nan, 4, 0)).ok());
+}
+
+TEST_F(StepLossTest, StopsAtAStepOfWhichNoTargetCounts) {
+  StepLoss loss = MakeLoss();
+  ASSERT_TRUE(loss.BeginStep(StepKind::kTrain, 4, /*lr=*/0.5).ok());
+  ASSERT_TRUE(loss.Add(0, Stats(0, 0, 0)).ok()) << "another one may count";
+  ASSERT_TRUE(loss.Add(1, Stats(0, 0, 0)).ok());
+  EXPECT_EQ(loss.EndStep(), absl::FailedPreconditionError(kUncounted));
+  ASSERT_TRUE(loss.BeginStep(StepKind::kTrain, 5, /*lr=*/0.5).ok());
+  ASSERT_TRUE(loss.Add(0, Stats(0, 0, 0)).ok());
+  ASSERT_TRUE(loss.Add(1, Stats(2, 1, 1)).ok());
+  EXPECT_EQ(Ended(loss).mean(), 2);
+  ASSERT_TRUE(loss.BeginStep(StepKind::kEvaluate, 0, 0).ok());
+  EXPECT_TRUE(std::isnan(Ended(loss).mean()));
+  StepLoss tolerant = MakeLoss(/*stop_on_nan=*/false);
+  ASSERT_TRUE(tolerant.BeginStep(StepKind::kTrain, 4, /*lr=*/0.5).ok());
+  const LossBits none = Ended(tolerant);
+  EXPECT_TRUE(std::isnan(none.mean()) && !std::signbit(none.mean()));
+  EXPECT_TRUE(std::isnan(none.accuracy()) && !std::signbit(none.accuracy()));
+}
+
+TEST_F(StepLossTest, OnADeviceAStepOfWhichNoTargetCountsIsSeenLater) {
+  auto kernels = nn::CreateQueuedKernels(
+      nn::CreateReferenceKernels(),
+      std::make_shared<nn::GuardedMemory>(std::size_t{1} << 20), /*seed=*/0);
+  StepLoss loss = *StepLoss::Create(*kernels, {});
+  ASSERT_TRUE(loss.BeginStep(StepKind::kTrain, 4, /*lr=*/0.5).ok());
+  nn::Tensor stats = *nn::Tensor::Create({nn::ops::kNumLossStats},
+                                         nn::DType::kF64, kernels->allocator());
+  ASSERT_TRUE(kernels->Fill(0, stats).ok());
+  ASSERT_TRUE(loss.Add(0, stats).ok());
+  ASSERT_TRUE(loss.EndStep().ok());
+  while (kernels->queues()->Progress()) {
+  }
+  EXPECT_EQ(loss.Take().status(), absl::FailedPreconditionError(kUncounted));
 }
 
 TEST_F(StepLossTest, RanksAddUp) {
