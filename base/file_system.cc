@@ -187,6 +187,11 @@ std::string ParentOf(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
+absl::Status NotAFile(const std::string& path) {
+  return absl::FailedPreconditionError(
+      absl::StrCat("cannot read ", path, ": it is not a file; check the path"));
+}
+
 // `Contents` is a container of bytes.
 template <typename Contents>
 absl::StatusOr<Contents> ReadAll(FileSystem& files, const std::string& path,
@@ -240,11 +245,28 @@ absl::StatusOr<std::unique_ptr<ReadableFile>> PosixFileSystem::Open(
   auto file = std::make_unique<PosixReadableFile>(
       fd, path, known ? std::int64_t{status.st_size} : 0);
   if (!known) return FileError(errno, "read", path);
-  if (!S_ISREG(status.st_mode)) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "cannot read ", path, ": it is not a file; check the path"));
-  }
+  if (!S_ISREG(status.st_mode)) return NotAFile(path);
   return file;
+}
+
+absl::StatusOr<std::string> PosixFileSystem::ReadToEnd(const std::string& path,
+                                                       std::int64_t bytes_max) {
+  const int fd = OpenRetrying(path, O_RDONLY);
+  if (fd < 0) return FileError(errno, "read", path);
+  const OpenFile file(fd, path);
+  std::string contents;
+  while (static_cast<std::int64_t>(contents.size()) <= bytes_max) {
+    char bytes[4096];
+    const ssize_t n = read(file.fd(), bytes, sizeof(bytes));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0 && errno == EISDIR) return NotAFile(path);
+    if (n < 0) return FileError(errno, "read", path);
+    if (n == 0) return contents;
+    contents.append(bytes, static_cast<std::size_t>(n));
+  }
+  return absl::ResourceExhaustedError(
+      absl::StrCat("cannot read ", path, ": it has more than the ", bytes_max,
+                   " bytes that are expected; check the path"));
 }
 
 absl::Status PosixFileSystem::CreateFolder(const std::string& path) {

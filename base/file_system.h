@@ -69,6 +69,11 @@ class FileSystem {
   // A regular file for reading.
   virtual absl::StatusOr<std::unique_ptr<ReadableFile>> Open(
       const std::string& path) = 0;
+  // What a file, a pipe or a terminal gives until its end; waits for whoever
+  // writes to a pipe.
+  //   kResourceExhausted: it is more than `bytes_max` bytes.
+  virtual absl::StatusOr<std::string> ReadToEnd(const std::string& path,
+                                                std::int64_t bytes_max) = 0;
 
   // Makes the folder and those above it; ok where it is there already.
   virtual absl::Status CreateFolder(const std::string& path) = 0;
@@ -106,6 +111,8 @@ class PosixFileSystem : public FileSystem {
       const std::string& path) override;
   absl::StatusOr<std::unique_ptr<ReadableFile>> Open(
       const std::string& path) override;
+  absl::StatusOr<std::string> ReadToEnd(const std::string& path,
+                                        std::int64_t bytes_max) override;
   absl::Status CreateFolder(const std::string& path) override;
   absl::Status SyncFolder(const std::string& path) override;
   absl::StatusOr<std::vector<std::string>> List(

@@ -11,7 +11,7 @@
 // SyncFolder, Rename, Exchange, RemoveAll, Lock. A failing Append writes the
 // first half, as a full disk does. Syncs are counted but do not wait for the
 // disk.
-// Reads are counted apart: Open, ReadAt, List.
+// Reads are counted apart: Open, ReadAt, ReadToEnd, List.
 
 #ifndef TESTS_BASE_FAULTY_FILE_SYSTEM_H_
 #define TESTS_BASE_FAULTY_FILE_SYSTEM_H_
@@ -72,6 +72,11 @@ class FaultyFileSystem : public FileSystem {
     TROUPE_ASSIGN_OR_RETURN(std::unique_ptr<ReadableFile> file,
                             real_.Open(path));
     return std::make_unique<FaultyReadableFile>(*this, path, std::move(file));
+  }
+  absl::StatusOr<std::string> ReadToEnd(const std::string& path,
+                                        std::int64_t bytes_max) override {
+    TROUPE_RETURN_IF_ERROR(Read(path));
+    return real_.ReadToEnd(path, bytes_max);
   }
   absl::Status CreateFolder(const std::string& path) override {
     TROUPE_RETURN_IF_ERROR(Change("create folder", path));

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -213,6 +214,26 @@ TEST_F(FileSystemTest, ANewFolderIsOnTheDisk) {
   EXPECT_EQ(logged.log(),
             (Names{"create folder " + folder, "sync folder " + root_ + "/a",
                    "create folder " + folder}));
+}
+
+TEST_F(FileSystemTest, ReadsToTheEndOfAFileOrAPipe) {
+  Write("file", "text");
+  EXPECT_EQ(*files_.ReadToEnd(root_ + "/file", 4), "text");
+  EXPECT_EQ(files_.ReadToEnd(root_ + "/file", 3).status(),
+            absl::ResourceExhaustedError(
+                "cannot read " + root_ +
+                "/file: it has more than the 3 bytes that are expected; check "
+                "the path"));
+  EXPECT_EQ(files_.ReadToEnd(root_, 4).status().message(),
+            "cannot read " + root_ + ": it is not a file; check the path");
+  EXPECT_EQ(files_.ReadToEnd(root_ + "/none", 4).status().code(),
+            absl::StatusCode::kNotFound);
+  const std::string pipe = root_ + "/pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  const std::string long_text(100000, 'x');  // more than a pipe holds
+  std::thread writer([&] { Write("pipe", long_text); });
+  EXPECT_EQ(*files_.ReadToEnd(pipe, 100000), long_text);
+  writer.join();
 }
 
 TEST(JoinPathTest, TakesNoFolderAndATrailingSlash) {

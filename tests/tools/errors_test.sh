@@ -19,6 +19,12 @@ fails_with 2 'trainer: --ranks: train.global_batch_size = 16 is not a multiple o
   train --config=tiny.toml --ranks=3
 [[ ! -e saved ]] || die "a folder was made for a run that never began"
 
+# A configuration may come through a pipe.
+quietly train --config=<(cat tiny.toml) --set checkpoint.dir=
+quietly train --config=/dev/stdin --set checkpoint.dir= < <(cat tiny.toml)
+fails_with 2 'trainer: cannot read /dev/zero: it has more than the 1048576 bytes that are expected; check the path' \
+  train --config=/dev/zero
+
 # Data that cannot be read.
 fails_with 1 'trainer: --set data.path: cannot read none/t10k-images-idx3-ubyte.gz: No such file or directory; check the path' \
   train --config=tiny.toml --set data.kind=mnist --set data.path=none

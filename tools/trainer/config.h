@@ -91,7 +91,7 @@ struct LoadedConfig {
   }
 };
 
-// Reads `path`, applies `settings` in order and checks the whole. Every error
+// Reads `path`, a file or a pipe, applies `settings` in order and checks the whole. Every error
 // is one line that begins with the place, "glyphs.toml:12: " or
 // "--set train.steps: ", and says what to write instead.
 absl::StatusOr<LoadedConfig> LoadConfig(base::FileSystem& files,

@@ -226,7 +226,7 @@ absl::StatusOr<LoadedConfig> LoadConfig(base::FileSystem& files,
                                         const std::string& path,
                                         absl::Span<const Setting> settings) {
   TROUPE_ASSIGN_OR_RETURN(const std::string text,
-                          base::ReadWholeFile(files, path, kFileBytesMax));
+                          files.ReadToEnd(path, kFileBytesMax));
   return ParseConfig(text, path, settings);
 }
 

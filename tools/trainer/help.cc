@@ -39,7 +39,8 @@ anything starts.
 
 Options:
   --config=FILE            The configuration; relative paths in it start from
-                           the folder the trainer is started in.
+                           the folder the trainer is started in. /dev/stdin is
+                           what a pipe gives.
   --set section.key=value  Sets a key, over the file. May be repeated.
   --ranks=N                So many ranks: sets mesh.dp to N / mesh.pp.
   --resume                 Goes on from the newest checkpoint in checkpoint.dir,
