@@ -19,6 +19,18 @@ std::vector<std::string> FilesOf(Cifar10Part part) {
           "data_batch_4.bin", "data_batch_5.bin"};
 }
 
+// The files of `part`, with the folder that they are in.
+std::vector<std::string> PathsOf(base::FileSystem& files,
+                                 const std::string& folder, Cifar10Part part) {
+  const std::string below = base::JoinPath(folder, kSubfolder);
+  const std::string& where = files.Exists(below) ? below : folder;
+  std::vector<std::string> paths;
+  for (const std::string& file : FilesOf(part)) {
+    paths.push_back(base::JoinPath(where, file));
+  }
+  return paths;
+}
+
 absl::Status CheckRecords(absl::Span<const std::uint8_t> bytes,
                           absl::string_view name) {
   const std::int64_t size = static_cast<std::int64_t>(bytes.size());
@@ -65,14 +77,19 @@ absl::Status ParseCifar10(absl::Span<const std::uint8_t> bytes,
   return absl::OkStatus();
 }
 
+bool HasCifar10(base::FileSystem& files, const std::string& folder,
+                Cifar10Part part) {
+  for (const std::string& path : PathsOf(files, folder, part)) {
+    if (files.Exists(path)) return true;
+  }
+  return false;
+}
+
 absl::StatusOr<ByteImages> ReadCifar10(base::FileSystem& files,
                                        const std::string& folder,
                                        Cifar10Part part) {
-  const std::string below = base::JoinPath(folder, kSubfolder);
-  const std::string& where = files.Exists(below) ? below : folder;
   ByteImages images;
-  for (const std::string& file : FilesOf(part)) {
-    const std::string path = base::JoinPath(where, file);
+  for (const std::string& path : PathsOf(files, folder, part)) {
     TROUPE_ASSIGN_OR_RETURN(const std::vector<std::uint8_t> bytes,
                             base::ReadBytes(files, path, kCifar10BytesMax));
     TROUPE_RETURN_IF_ERROR(ParseCifar10(bytes, path, images));

@@ -51,6 +51,10 @@ enum class Cifar10Part {
 absl::Status ParseCifar10(absl::Span<const std::uint8_t> bytes,
                           absl::string_view name, ByteImages& images);
 
+// Whether `folder` has a file of `part`.
+bool HasCifar10(base::FileSystem& files, const std::string& folder,
+                Cifar10Part part);
+
 absl::StatusOr<ByteImages> ReadCifar10(base::FileSystem& files,
                                        const std::string& folder,
                                        Cifar10Part part);

@@ -69,6 +69,15 @@ absl::StatusOr<DatasetPtr> Generated(absl::StatusOr<DatasetPtr> made) {
       absl::StrCat(base::FieldName<kCount>(), ": ", made.status().message())));
 }
 
+// The test split of files, of which there may be none: null then.
+absl::StatusOr<DatasetPtr> TakeTest(const DatasetOptions& options,
+                                    const ByteImages& images,
+                                    std::int64_t begin, Transforms transforms) {
+  const auto end = static_cast<std::int64_t>(images.labels.size());
+  if (end == 0 && options.test_count == 0) return nullptr;
+  return Take<kTestCount>(options, images, begin, end, std::move(transforms));
+}
+
 absl::StatusOr<DataSplits> OpenGlyphs(const DatasetOptions& options) {
   GlyphOptions glyphs;
   glyphs.seed = options.seed;
@@ -87,13 +96,16 @@ absl::StatusOr<DataSplits> OpenGlyphs(const DatasetOptions& options) {
 absl::StatusOr<DataSplits> OpenMnist(const DatasetOptions& options) {
   const Transforms transforms =
       PixelTransforms(options, {kMnistMean}, {kMnistStddev});
-  TROUPE_ASSIGN_OR_RETURN(
-      const ByteImages test,
-      ReadMnist(*options.files, options.path, MnistPart::kTest));
-  const std::int64_t count = static_cast<std::int64_t>(test.labels.size());
+  const bool has_train =
+      HasMnist(*options.files, options.path, MnistPart::kTrain);
+  ByteImages test;
+  if (!has_train || HasMnist(*options.files, options.path, MnistPart::kTest)) {
+    TROUPE_ASSIGN_OR_RETURN(
+        test, ReadMnist(*options.files, options.path, MnistPart::kTest));
+  }
   DataSplits splits;
   std::int64_t test_begin = 0;
-  if (HasMnist(*options.files, options.path, MnistPart::kTrain)) {
+  if (has_train) {
     TROUPE_ASSIGN_OR_RETURN(
         const ByteImages train,
         ReadMnist(*options.files, options.path, MnistPart::kTrain));
@@ -103,14 +115,14 @@ absl::StatusOr<DataSplits> OpenMnist(const DatasetOptions& options) {
                           static_cast<std::int64_t>(train.labels.size()),
                           transforms));
   } else {
-    test_begin = count * kTrainTenths / 10;
+    test_begin =
+        static_cast<std::int64_t>(test.labels.size()) * kTrainTenths / 10;
     TROUPE_ASSIGN_OR_RETURN(
         splits.train,
         Take<kTrainCount>(options, test, 0, test_begin, transforms));
   }
-  TROUPE_ASSIGN_OR_RETURN(
-      splits.test,
-      Take<kTestCount>(options, test, test_begin, count, transforms));
+  TROUPE_ASSIGN_OR_RETURN(splits.test,
+                          TakeTest(options, test, test_begin, transforms));
   return splits;
 }
 
@@ -126,20 +138,19 @@ absl::StatusOr<DataSplits> OpenCifar10(const DatasetOptions& options) {
   TROUPE_ASSIGN_OR_RETURN(
       const ByteImages train,
       ReadCifar10(*options.files, options.path, Cifar10Part::kTrain));
-  TROUPE_ASSIGN_OR_RETURN(
-      const ByteImages test,
-      ReadCifar10(*options.files, options.path, Cifar10Part::kTest));
+  ByteImages test;
+  if (HasCifar10(*options.files, options.path, Cifar10Part::kTest)) {
+    TROUPE_ASSIGN_OR_RETURN(
+        test, ReadCifar10(*options.files, options.path, Cifar10Part::kTest));
+  }
   DataSplits splits;
   TROUPE_ASSIGN_OR_RETURN(
       splits.train,
       Take<kTrainCount>(options, train, 0,
                         static_cast<std::int64_t>(train.labels.size()),
                         augmented));
-  TROUPE_ASSIGN_OR_RETURN(
-      splits.test,
-      Take<kTestCount>(options, test, 0,
-                       static_cast<std::int64_t>(test.labels.size()),
-                       transforms));
+  TROUPE_ASSIGN_OR_RETURN(splits.test,
+                          TakeTest(options, test, /*begin=*/0, transforms));
   return splits;
 }
 
@@ -195,15 +206,15 @@ absl::Status CheckCount(const DatasetOptions& options) {
                    ": must be at least 0, which means all"));
 }
 
-// Files of one folder may still be of two data sets.
+// Files may hold nothing, and those of one folder may be of two data sets.
 absl::Status CheckSplits(const char* kind, const DataSplits& splits) {
   const Dataset& train = *splits.train;
-  const Dataset& test = *splits.test;
-  if (train.size() < 1 || test.size() < 1) {
-    return base::FieldError<&DatasetOptions::path>(absl::StrCat(
-        "dataset \"", kind, "\" has ", train.size(), " training and ",
-        test.size(), " test samples here; it needs at least one of each"));
+  if (train.size() < 1) {
+    return base::FieldError<&DatasetOptions::path>(
+        absl::StrCat("dataset \"", kind, "\" has no training samples here"));
   }
+  if (splits.test == nullptr) return absl::OkStatus();
+  const Dataset& test = *splits.test;
   if (!(train.spec() == test.spec())) {
     return base::FieldError<&DatasetOptions::path>(absl::StrCat(
         "dataset \"", kind, "\" has training samples ", train.spec().ToString(),

@@ -13,7 +13,8 @@
 // "synthetic"  -               1024, 256                input_shape
 //
 // "mnist" with only the t10k files in the folder splits those: the first 8,000
-// to train, the last 2,000 to test. Images become f32 in [0, 1], then, with
+// to train, the last 2,000 to test. A folder without test files gives training
+// samples alone. Images become f32 in [0, 1], then, with
 // `normalize`, mean 0 and variance 1 per channel by fixed numbers.
 
 #ifndef DATA_REGISTRY_H_
@@ -55,7 +56,7 @@ struct DatasetOptions {
 
 struct DataSplits {
   DatasetPtr train;
-  DatasetPtr test;
+  DatasetPtr test;  // null: the files have training samples only
 };
 
 // The kinds above, for messages and --help.

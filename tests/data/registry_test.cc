@@ -90,6 +90,35 @@ TEST(RegistryTest, UsesBothPartsOfMnist) {
             "the files have for it");
 }
 
+TEST(RegistryTest, FilesWithoutATestPartGiveTrainingSamplesAlone) {
+  DatasetOptions options = Kind("mnist");
+  options.path = WriteMnist(MakeTempFolder(), "train", 50);
+  auto splits = OpenDataset(options);
+  ASSERT_TRUE(splits.ok()) << splits.status();
+  EXPECT_EQ(splits->train->size(), 50);
+  EXPECT_EQ(splits->test, nullptr);
+  options.test_count = 5;
+  EXPECT_EQ(OpenDataset(options).status().message(),
+            "DatasetOptions.test_count = 5 is more than the 0 samples that the "
+            "files have for it");
+  // Half a test part is a mistake.
+  WriteFile(options.path, "t10k-images-idx3-ubyte", MakeIdx({1, 1, 1}, {0}));
+  EXPECT_EQ(OpenDataset(options).status().code(), absl::StatusCode::kNotFound);
+
+  options = Kind("cifar10");
+  options.path = MakeTempFolder();
+  for (const char* name : {"data_batch_1.bin", "data_batch_2.bin",
+                           "data_batch_3.bin", "data_batch_4.bin"}) {
+    WriteFile(options.path, name, Bytes(3073, 5));
+  }
+  EXPECT_EQ(OpenDataset(options).status().code(), absl::StatusCode::kNotFound);
+  WriteFile(options.path, "data_batch_5.bin", Bytes(3073, 5));
+  splits = OpenDataset(options);
+  ASSERT_TRUE(splits.ok()) << splits.status();
+  EXPECT_EQ(splits->train->size(), 5);
+  EXPECT_EQ(splits->test, nullptr);
+}
+
 TEST(RegistryTest, OpensCifar10) {
   DatasetOptions options = Kind("cifar10");
   options.path = MakeTempFolder();
@@ -130,8 +159,7 @@ TEST(RegistryTest, RefusesSplitsThatDoNotGoTogether) {
   DatasetOptions options = Kind("mnist");
   options.path = WriteMnist(MakeTempFolder(), "t10k", 1);
   EXPECT_EQ(OpenDataset(options).status().message(),
-            "dataset \"mnist\" has 0 training and 1 test samples here; it "
-            "needs at least one of each");
+            "dataset \"mnist\" has no training samples here");
   const Bytes digits(4);
   WriteFile(options.path, "train-images-idx3-ubyte",
             MakeIdx({2, 2, 1}, digits));

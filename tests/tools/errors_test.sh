@@ -34,6 +34,23 @@ echo 'this is no label' >broken/t10k-labels-idx1-ubyte
 fails_with 1 'trainer: --set data.path: broken/t10k-*' \
   train --config=tiny.toml --set data.kind=mnist --set data.path=broken
 
+# Files without a test part train, and that is said: 64 images of 28 x 28.
+mkdir train_only
+{
+  printf '\0\0\10\3\0\0\0\100\0\0\0\34\0\0\0\34'
+  head -c $((64 * 28 * 28)) /dev/zero
+} >train_only/train-images-idx3-ubyte
+{
+  printf '\0\0\10\1\0\0\0\100'
+  head -c 64 /dev/zero
+} >train_only/train-labels-idx1-ubyte
+quietly train --config=tiny.toml --set data.kind=mnist \
+  --set data.path=train_only --set data.train_count=0 \
+  --set data.test_count=0 --set checkpoint.dir=
+grep -qx 'no test samples in train_only: nothing is evaluated' out.txt ||
+  die "$(cat out.txt)"
+! grep -q '^after step\|^test accuracy' out.txt || die "$(cat out.txt)"
+
 # A number of samples is blamed where it was set.
 fails_with 2 'trainer: --set data.test_count: glyphs come in sets of 1 to 16777216 samples, not 1000000000' \
   train --config=tiny.toml --set data.kind=glyphs --set data.test_count=1000000000

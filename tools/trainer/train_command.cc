@@ -81,6 +81,10 @@ class Run {
     absl::StatusOr<data::DataSplits> splits = data::OpenDataset(options);
     if (!splits.ok()) return AtKeys(loaded_, splits.status());
     TROUPE_ASSIGN_OR_RETURN(spec_, BuildSpec(loaded_, *splits, files_));
+    if (spec_.test == nullptr) {
+      display_.Print(absl::StrCat("no test samples in ", options.path,
+                                  ": nothing is evaluated"));
+    }
     return absl::OkStatus();
   }
 
