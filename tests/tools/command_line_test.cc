@@ -61,15 +61,18 @@ TEST(CommandLine, TheSameAgain) {
               "--resume", "--set", "data.path=it's here", "--trace=t.json",
               "--set=checkpoint.replace=true", "--set=model.widths=[8, 4]",
               "--ranks=2"});
-  EXPECT_EQ(FormatCommand(command.config, command.settings),
+  EXPECT_EQ(FormatCommand("trainer", command.config, command.settings),
             "trainer train '--config=my runs/a.toml' --set train.steps=30 "
             "--set 'data.path=it'\\''s here' --set 'model.widths=[8, 4]' "
             "--ranks=2");
   EXPECT_EQ(
-      FormatCommand(command.config, command.settings, "train.epochs=8"),
-      "trainer train '--config=my runs/a.toml' --set 'data.path=it'\\''s here' "
-      "--set 'model.widths=[8, 4]' --ranks=2 --set train.epochs=8");
-  EXPECT_EQ(FormatCommand("a.toml", {}), "trainer train --config=a.toml");
+      FormatCommand("bazel-bin/tools/trainer", command.config, command.settings,
+                    "train.epochs=8"),
+      "bazel-bin/tools/trainer train '--config=my runs/a.toml' --set "
+      "'data.path=it'\\''s here' --set 'model.widths=[8, 4]' --ranks=2 --set "
+      "train.epochs=8");
+  EXPECT_EQ(FormatCommand("./my trainer", "a.toml", {}),
+            "'./my trainer' train --config=a.toml");
 }
 
 TEST(CommandLine, Errors) {

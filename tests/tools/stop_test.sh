@@ -12,7 +12,7 @@ for signal in INT TERM HUP; do
   again=$([[ $signal == INT ]] && echo ' again' || true)
   read_until "stopping after this step; Ctrl-C$again exits at once"
   read_until 'stopped: *'
-  read_until "to go on: trainer train --config=tiny.toml --set checkpoint.dir=$signal --set train.steps=1000000000 --resume"
+  read_until "to go on: $TRAINER train --config=tiny.toml --set checkpoint.dir=$signal --set train.steps=1000000000 --resume"
   ends_with 3
   [[ ! -s err.txt ]] || die "$(cat err.txt)"
 

@@ -138,17 +138,19 @@ std::string Quoted(const std::string& word) {
   constexpr char kPlain[] =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
       "_@%+=:,./-";
-  if (word.find_first_not_of(kPlain) == std::string::npos) return word;
+  if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) {
+    return word;
+  }
   return absl::StrCat("'", absl::StrReplaceAll(word, {{"'", "'\\''"}}), "'");
 }
 
 }  // namespace
 
-std::string FormatCommand(const std::string& config,
+std::string FormatCommand(const std::string& program, const std::string& config,
                           absl::Span<const Setting> settings,
                           const std::string& length) {
-  std::string text =
-      absl::StrCat("trainer train ", Quoted(absl::StrCat("--config=", config)));
+  std::string text = absl::StrCat(Quoted(program), " train ",
+                                  Quoted(absl::StrCat("--config=", config)));
   for (const Setting& s : settings) {
     if (s.origin == "--trace" || s.key == "checkpoint.resume" ||
         s.key == "checkpoint.replace") {

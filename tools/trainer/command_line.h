@@ -36,11 +36,11 @@ struct Command {
 absl::StatusOr<Command> ParseCommandLine(
     const std::vector<std::string>& arguments);
 
-// The command that asks for the same again, quoted for the shell: settings of
-// the command line, less what is of one run only (resume, replace, --trace).
-// `length`, where not empty, is written in place of the run's length:
-// "train.epochs=8".
-std::string FormatCommand(const std::string& config,
+// The command that asks for the same again, quoted for the shell. `program` is
+// what it was called by; of the settings of the command line it leaves out what
+// is of one run only (resume, replace, --trace). `length`, where not empty, is
+// written in place of the run's length: "train.epochs=8".
+std::string FormatCommand(const std::string& program, const std::string& config,
                           absl::Span<const Setting> settings,
                           const std::string& length = "");
 

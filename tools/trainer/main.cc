@@ -4,6 +4,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -54,9 +55,10 @@ Display::Options DisplayOptions(const LogConfig& config) {
   return options;
 }
 
-int RunTrain(const LoadedConfig& loaded, base::FileSystem& files) {
+int RunTrain(const LoadedConfig& loaded, const std::string& program,
+             base::FileSystem& files) {
   Display display(DisplayOptions(loaded.config.log), WriteOut);
-  const TrainOutcome outcome = Train(loaded, files, display);
+  const TrainOutcome outcome = Train(loaded, program, files, display);
   if (!outcome.status.ok()) {
     return Fail(outcome.status,
                 outcome.config_error ? kExitUsage : kExitFailed);
@@ -69,7 +71,8 @@ int RunTrain(const LoadedConfig& loaded, base::FileSystem& files) {
               kExitStopped);
 }
 
-int Main(const std::vector<std::string>& arguments) {
+int Main(const std::string& program,
+         const std::vector<std::string>& arguments) {
   // A limit on file sizes, and a pipe without a reader, are errors of the write
   // then, not the end.
   signal(SIGXFSZ, SIG_IGN);
@@ -98,7 +101,7 @@ int Main(const std::vector<std::string>& arguments) {
     WriteOut(PrintConfig(*loaded));
     return kExitOk;
   }
-  return RunTrain(*loaded, files);
+  return RunTrain(*loaded, program, files);
 }
 
 }  // namespace
@@ -106,8 +109,9 @@ int Main(const std::vector<std::string>& arguments) {
 
 int main(int argc, char** argv) {
   troupe::tools::SayLastWords();
-  const int code =
-      troupe::tools::Main(std::vector<std::string>(argv + 1, argv + argc));
+  const std::string program = argc > 0 ? argv[0] : "trainer";
+  const int code = troupe::tools::Main(
+      program, std::vector<std::string>(argv + std::min(argc, 1), argv + argc));
   if (code == troupe::tools::kExitFailed) {
     std::fflush(nullptr);
     std::_Exit(code);  // threads of a failed job may still be there

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -71,8 +72,9 @@ absl::StatusOr<std::vector<std::string>> FindReplaced(
 // One run: what it needs, in the order in which it is made.
 class Run {
  public:
-  Run(const LoadedConfig& loaded, base::FileSystem& files, Display& display)
-      : loaded_(loaded), files_(files), display_(display) {}
+  Run(const LoadedConfig& loaded, const std::string& program,
+      base::FileSystem& files, Display& display)
+      : loaded_(loaded), program_(program), files_(files), display_(display) {}
 
   // The next three in this order: all that can fail before the first step.
   absl::Status OpenData() {
@@ -179,14 +181,16 @@ class Run {
                   2 * std::max(job.epochs, observer_->EpochOf(result.steps)))
             : absl::StrCat("train.steps=",
                            2 * std::max(job.steps, result.steps));
-    summary.again = FormatCommand(loaded_.file, loaded_.settings);
-    summary.longer = FormatCommand(loaded_.file, loaded_.settings, more);
+    summary.again = FormatCommand(program_, loaded_.file, loaded_.settings);
+    summary.longer =
+        FormatCommand(program_, loaded_.file, loaded_.settings, more);
     std::string text = FormatSummary(summary);
     text.pop_back();  // Print() ends the last line
     display_.Print(text);
   }
 
   const LoadedConfig& loaded_;
+  const std::string& program_;
   base::FileSystem& files_;
   Display& display_;
   actors::JobSpec spec_;
@@ -200,9 +204,9 @@ class Run {
 
 }  // namespace
 
-TrainOutcome Train(const LoadedConfig& loaded, base::FileSystem& files,
-                   Display& display) {
-  auto owned = std::make_unique<Run>(loaded, files, display);
+TrainOutcome Train(const LoadedConfig& loaded, const std::string& program,
+                   base::FileSystem& files, Display& display) {
+  auto owned = std::make_unique<Run>(loaded, program, files, display);
   // Valid to the end for the thread of the signals, also when nobody owns it.
   Run* const run = owned.get();
   std::atomic<int> first_signal{0};

@@ -3,6 +3,8 @@
 #ifndef TOOLS_TRAINER_TRAIN_COMMAND_H_
 #define TOOLS_TRAINER_TRAIN_COMMAND_H_
 
+#include <string>
+
 #include "absl/status/status.h"
 #include "base/file_system.h"
 #include "tools/trainer/config.h"
@@ -19,8 +21,9 @@ struct TrainOutcome {
 };
 
 // Trains, and shows it on `display`. Signals stop it (stop_signals.h).
-TrainOutcome Train(const LoadedConfig& loaded, base::FileSystem& files,
-                   Display& display);
+// `program`: what the trainer was called by, for commands to type next.
+TrainOutcome Train(const LoadedConfig& loaded, const std::string& program,
+                   base::FileSystem& files, Display& display);
 
 }  // namespace troupe::tools
 
