@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tools/trainer/display.h"
 
@@ -84,6 +85,7 @@ TEST(FormatSummary, Done) {
   s.samples = 81920;
   s.seconds = 12.34;
   s.evaluated = true;
+  s.evaluated_at = 1280;
   s.test_loss = 0.0712;
   s.test_accuracy = 0.979;
   s.checkpoint = "checkpoints/a/step-00001280";
@@ -120,6 +122,25 @@ TEST(FormatSummary, StoppedWithoutCheckpoint) {
             "add --set trace.first_step=1\n"
             "checkpoint: c/step-00000110\n"
             "to go on: trainer train --config=a.toml --ranks=2 --resume\n");
+}
+
+TEST(FormatSummary, AnEvaluationBeforeTheEndSaysWhenItWas) {
+  Summary s;
+  s.steps = 12345;
+  s.stopped = s.evaluated = true;
+  s.evaluated_at = 12000;
+  s.test_loss = 0.0712;
+  s.checkpoint = "c/step-00012345";
+  s.again = "trainer train --config=a.toml";
+  EXPECT_EQ(FormatSummary(s),
+            "stopped: 12,345 steps in 0.0 s\n"
+            "test loss after step 12,000: 0.0712\n"
+            "checkpoint: c/step-00012345\n"
+            "to go on: trainer train --config=a.toml --resume\n");
+  s.test_accuracy = 0.979;
+  EXPECT_THAT(FormatSummary(s),
+              testing::HasSubstr(
+                  "\ntest accuracy after step 12,000: 97.90% (loss 0.0712)\n"));
 }
 
 TEST(FormatSummary, NothingToDo) {

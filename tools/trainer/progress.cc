@@ -34,6 +34,22 @@ std::string RateAndTime(const Progress& p, const char* gap, const char* unit) {
                       unit, gap, "ETA ", FormatDuration(p.left_s));
 }
 
+// Of the last evaluation, which says when it was if training went on after it.
+std::string EvaluationLine(const Summary& s) {
+  if (!s.evaluated) return "";
+  const std::string after =
+      s.evaluated_at == s.steps
+          ? ""
+          : absl::StrCat(" after step ", FormatCount(s.evaluated_at));
+  if (!s.test_accuracy) {
+    return absl::StrCat("test loss", after, ": ", FormatLoss(s.test_loss),
+                        "\n");
+  }
+  return absl::StrCat("test accuracy", after, ": ",
+                      FormatPercent(*s.test_accuracy), " (loss ",
+                      FormatLoss(s.test_loss), ")\n");
+}
+
 std::string TraceLine(const Summary& s) {
   if (s.trace.empty()) return "";
   return absl::StrCat("trace: ", s.trace,
@@ -142,15 +158,8 @@ std::string FormatSummary(const Summary& s) {
         " samples/s)");
   }
   text += "\n";
-  if (s.evaluated) {
-    if (s.test_accuracy) {
-      absl::StrAppend(&text, "test accuracy: ", FormatPercent(*s.test_accuracy),
-                      " (loss ", FormatLoss(s.test_loss), ")\n");
-    } else {
-      absl::StrAppend(&text, "test loss: ", FormatLoss(s.test_loss), "\n");
-    }
-  }
-  return absl::StrCat(text, TraceLine(s), CheckpointLines(s));
+  return absl::StrCat(text, EvaluationLine(s), TraceLine(s),
+                      CheckpointLines(s));
 }
 
 void RateMeter::Add(double seconds, std::int64_t samples) {

@@ -47,6 +47,7 @@ struct Summary {
   double seconds = 0;
   bool stopped = false;  // before all steps were done
   bool evaluated = false;
+  std::int64_t evaluated_at = 0;  // steps; fewer than `steps` after a stop
   double test_loss = 0;
   std::optional<double> test_accuracy;
   bool has_folder = false;   // for checkpoints

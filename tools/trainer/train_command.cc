@@ -164,6 +164,7 @@ class Run {
     summary.seconds = result.seconds;
     summary.stopped = result.stopped;
     summary.evaluated = result.evaluation.count > 0;
+    summary.evaluated_at = result.evaluation.step;
     summary.test_loss = result.evaluation.loss;
     if (spec_.train->spec().is_classification()) {
       summary.test_accuracy = result.evaluation.accuracy;
