@@ -242,6 +242,9 @@ TEST_F(DisplayTest, ABarIsDrawnOverAndOver) {
   columns = 60;
   display.ShowStep(p, 0.22);
   EXPECT_EQ(Shown(), "\r\x1b[K" + FormatBar(p, 59)) << "the window shrank";
+  columns = 40;
+  display.Print("after that");
+  EXPECT_EQ(Shown(), "\r\x1b[Kafter that\n" + FormatBar(p, 39));
   columns = 80;
   display.ShowStep(p, 0.33);
   EXPECT_EQ(Shown(), "\r\x1b[K" + bar);

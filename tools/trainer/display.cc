@@ -13,8 +13,13 @@ constexpr char kClearLine[] = "\r\x1b[K";
 
 void Display::Print(const std::string& text) {
   absl::MutexLock lock(&mutex_);
-  write_(bar_.empty() ? absl::StrCat(text, "\n")
-                      : absl::StrCat(kClearLine, text, "\n", bar_));
+  write_(shown_ ? absl::StrCat(kClearLine, text, "\n", Bar())
+                : absl::StrCat(text, "\n"));
+}
+
+std::string Display::Bar() const {
+  // The last column stays free: some terminals wrap when it is filled.
+  return FormatBar(*shown_, options_.columns() - 1);
 }
 
 void Display::ShowStep(const Progress& progress, double seconds) {
@@ -28,15 +33,14 @@ void Display::ShowStep(const Progress& progress, double seconds) {
   }
   if (!last && drawn_at_ >= 0 && seconds - drawn_at_ < kRedrawSeconds) return;
   drawn_at_ = seconds;
-  // The last column stays free: some terminals wrap when it is filled.
-  bar_ = FormatBar(progress, options_.columns() - 1);
-  write_(absl::StrCat(kClearLine, bar_));
+  shown_ = progress;
+  write_(absl::StrCat(kClearLine, Bar()));
 }
 
 void Display::End() {
   absl::MutexLock lock(&mutex_);
-  if (!bar_.empty()) write_("\n");
-  bar_.clear();
+  if (shown_) write_("\n");
+  shown_.reset();
 }
 
 }  // namespace troupe::tools

@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -27,7 +28,8 @@ class Display {
  public:
   struct Options {
     bool bar = false;
-    // Width of the terminal, asked each time the bar is drawn: windows change.
+    // Width of the terminal, asked each time the bar is written: windows
+    // change.
     std::function<int()> columns = [] { return 80; };
     std::int64_t log_every = 100;  // steps; without a bar
   };
@@ -45,10 +47,13 @@ class Display {
   void End() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
+  std::string Bar() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
   const Options options_;
   const Write write_;
   absl::Mutex mutex_;
-  std::string bar_ ABSL_GUARDED_BY(mutex_);  // on the screen now
+  // What the bar on the screen shows; none: there is no bar.
+  std::optional<Progress> shown_ ABSL_GUARDED_BY(mutex_);
   double drawn_at_ ABSL_GUARDED_BY(mutex_) = -1;
 };
 
