@@ -73,6 +73,8 @@ TEST(CommandLine, TheSameAgain) {
       "train.epochs=8");
   EXPECT_EQ(FormatCommand("./my trainer", "a.toml", {}),
             "'./my trainer' train --config=a.toml");
+  EXPECT_EQ(FormatCommand("trainer", /*config=*/"", {}, "train.steps=3"),
+            "trainer train --set train.steps=3");
 }
 
 TEST(CommandLine, Errors) {
@@ -80,9 +82,6 @@ TEST(CommandLine, Errors) {
             "unknown command trian; \"trainer help\" shows what there is");
   EXPECT_EQ(ErrorOf({"help", "me"}),
             "no help on me; there is \"trainer help train\"");
-  EXPECT_EQ(ErrorOf({"train"}),
-            "--config=FILE is missing; begin with trainer train "
-            "--config=examples/glyphs/glyphs.toml");
   EXPECT_EQ(ErrorOf({"train", "run.toml"}),
             "unexpected argument run.toml; the file is given as "
             "--config=run.toml");

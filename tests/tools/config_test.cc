@@ -6,10 +6,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/field_error.h"
+#include "base/file_system.h"
 #include "gtest/gtest.h"
-#include "tools/trainer/config_blame.h"
-#include "tools/trainer/config_keys.h"
 
 namespace troupe::tools {
 namespace {
@@ -378,40 +376,6 @@ TEST(Config, ALearningRateFollowsItsSchedule) {
             "run.toml:4: optimizer.schedule_steps = 0: must be at least 1");
 }
 
-// Every field that a key sets is found by the name that errors have for it.
-TEST(Config, EveryFieldLeadsBackToItsKey) {
-  LoadedConfig loaded;
-  loaded.file = "run.toml";
-  int line = 0;
-  for (const ConfigKey& key : ConfigKeys()) {
-    loaded.origins[key.name] = absl::StrCat("run.toml:", ++line);
-  }
-  for (const ConfigKey& key : ConfigKeys()) {
-    const absl::Status error = base::WithFields(
-        absl::NotFoundError(key.field.name() + " is not right"),
-        {key.field.name()});
-    EXPECT_EQ(AtKeys(loaded, error),
-              absl::NotFoundError(absl::StrCat(loaded.Where(key.name), ": ",
-                                               key.name, " is not right")));
-  }
-}
-
-TEST(Config, ErrorsThatBlameNoKeyHaveNoPlace) {
-  LoadedConfig loaded;
-  loaded.origins["train.stop_on_nan"] = "run.toml:3";
-  // An actor's: the fields that it blamed have not come through the messages.
-  EXPECT_EQ(AtKeys(loaded, absl::FailedPreconditionError(
-                               "rank 0: nan; set JobSpec.stop_on_nan = false")),
-            absl::FailedPreconditionError(
-                "rank 0: nan; set train.stop_on_nan = false"));
-  const absl::Status unknown = base::WithFields(
-      absl::InvalidArgumentError("Wheel.spokes = -1"), {"Wheel.spokes"});
-  EXPECT_EQ(AtKeys(loaded, unknown), unknown);
-  EXPECT_EQ(AtKeys(loaded, absl::InternalError("a bug")),
-            absl::InternalError("a bug"));
-  EXPECT_TRUE(AtKeys(loaded, absl::OkStatus()).ok());
-}
-
 TEST(Config, Optimizer) {
   EXPECT_EQ(ErrorOf(kShort, {Set("optimizer.nesterov", "true")}),
             "--set optimizer.nesterov: optimizer.nesterov = true needs "
@@ -440,6 +404,18 @@ TEST(Config, CheckpointsByTimeAreInMinutes) {
   EXPECT_EQ(Parsed(kShort, {Set("checkpoint.every_minutes", "0.5")})
                 .job.checkpoint.every_time,
             absl::Seconds(30));
+}
+
+TEST(Config, TheCommandLineMaySayItAll) {
+  base::PosixFileSystem files;
+  const auto loaded = LoadConfig(files, "", {Set("train.steps", "7")});
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  EXPECT_EQ(loaded->config.job.steps, 7);
+  EXPECT_EQ(loaded->Where("data.kind"), "command line");
+  EXPECT_EQ(LoadConfig(files, "", {}).status().message(),
+            "command line: neither train.steps nor train.epochs is set; add "
+            "one, such as --set train.epochs=5, or a file: "
+            "--config=examples/glyphs/glyphs.toml");
 }
 
 TEST(Config, FilesThatCannotBeRead) {

@@ -71,6 +71,15 @@ run less 50 --resume --set checkpoint.allow_missing=true
 grep -q '^missing from it, with initial values: 1.bias.momentum_buffer, ' \
   out.txt || die "$(cat out.txt)"
 
+# No file is needed where the options say enough, now or to go on.
+options=(--set data.kind=synthetic --set model.kind=linear)
+options+=(--set checkpoint.dir=bare)
+quietly train "${options[@]}" --set train.steps=3
+want="to go on: $TRAINER train ${options[*]} --set train.steps=6 --resume"
+grep -qxF -e "$want" out.txt || die "$(cat out.txt)"
+bash -c "${want#to go on: }" >out.txt || die "${want#to go on: } failed"
+grep -q 'going on from bare/step-00000003' out.txt || die "$(cat out.txt)"
+
 # A trace counts from the run's first step, and says when it has nothing.
 run one_rank/whole 92 --resume --trace=trace.json
 grep -qx 'trace: trace.json (open it at ui.perfetto.dev)' out.txt ||

@@ -63,13 +63,6 @@ class TrainParser {
     while (!arguments_.Done()) {
       TROUPE_RETURN_IF_ERROR(ParseOne(arguments_.Next()));
     }
-    const bool runs = command_.kind == CommandKind::kTrain ||
-                      command_.kind == CommandKind::kPrintConfig;
-    if (runs && command_.config.empty()) {
-      return Usage(
-          "--config=FILE is missing; begin with trainer train "
-          "--config=examples/glyphs/glyphs.toml");
-    }
     // It divides by mesh.pp, which any other setting may change.
     if (ranks_) command_.settings.push_back(*ranks_);
     return command_;
@@ -149,8 +142,10 @@ std::string Quoted(const std::string& word) {
 std::string FormatCommand(const std::string& program, const std::string& config,
                           absl::Span<const Setting> settings,
                           const std::string& length) {
-  std::string text = absl::StrCat(Quoted(program), " train ",
-                                  Quoted(absl::StrCat("--config=", config)));
+  std::string text = absl::StrCat(Quoted(program), " train");
+  if (!config.empty()) {
+    absl::StrAppend(&text, " ", Quoted(absl::StrCat("--config=", config)));
+  }
   for (const Setting& s : settings) {
     if (s.origin == "--trace" || s.key == "checkpoint.resume" ||
         s.key == "checkpoint.replace") {

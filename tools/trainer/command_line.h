@@ -28,7 +28,7 @@ enum class CommandKind {
 
 struct Command {
   CommandKind kind = CommandKind::kHelp;
-  std::string config;  // path; of kPrintConfig and kTrain
+  std::string config;  // path; empty: none
   std::vector<Setting> settings;
 };
 

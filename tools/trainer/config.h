@@ -78,20 +78,22 @@ struct Setting {
 
 struct LoadedConfig {
   TrainerConfig config;
-  std::string file;
+  std::string file;  // empty: the command line has said it all
   // For each key that was set: "glyphs.toml:12" or "--set train.steps".
   std::map<std::string, std::string> origins;
   std::vector<Setting> settings;  // of the command line, as given
 
   bool IsSet(const std::string& key) const { return origins.count(key) > 0; }
-  // Where a message about `key` points; the file itself for a default.
-  const std::string& Where(const std::string& key) const {
+  // Where a message about `key` points; for a default, at all that was said.
+  std::string Where(const std::string& key) const {
     const auto found = origins.find(key);
-    return found == origins.end() ? file : found->second;
+    return found == origins.end() ? Whole() : found->second;
   }
+  // Where a message about no key points: "glyphs.toml" or "command line".
+  std::string Whole() const { return file.empty() ? "command line" : file; }
 };
 
-// Reads `path`, a file or a pipe, applies `settings` in order and checks the whole. Every error
+// Reads `path`, a file or a pipe (empty: neither), applies `settings` in order and checks the whole. Every error
 // is one line that begins with the place, "glyphs.toml:12: " or
 // "--set train.steps: ", and says what to write instead.
 absl::StatusOr<LoadedConfig> LoadConfig(base::FileSystem& files,

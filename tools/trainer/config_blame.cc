@@ -31,7 +31,7 @@ std::string PlaceOf(const LoadedConfig& loaded,
     if (absl::StartsWith(loaded.Where(key), "--")) return loaded.Where(key);
     if (first == nullptr && loaded.IsSet(key)) first = &key;
   }
-  return first == nullptr ? loaded.file : loaded.Where(*first);
+  return first == nullptr ? loaded.Whole() : loaded.Where(*first);
 }
 
 absl::Status ErrorAt(const LoadedConfig& loaded,

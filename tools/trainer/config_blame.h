@@ -21,7 +21,7 @@ namespace troupe::tools {
 
 // Where to point when the values of `keys` do not go together: at the first
 // that the command line set, which is the newest; else at the first that the
-// file sets; else at the file as a whole.
+// file sets; else at all that was said.
 std::string PlaceOf(const LoadedConfig& loaded,
                     const std::vector<std::string>& keys);
 

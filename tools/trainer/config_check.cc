@@ -3,6 +3,7 @@
 // the trainer asks for.
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -25,10 +26,12 @@ constexpr double kLayerWeightsMax = 1e10;
 absl::Status CheckLength(const LoadedConfig& loaded) {
   const actors::JobSpec& job = loaded.config.job;
   if (job.steps != 0 || job.epochs != 0) return absl::OkStatus();
-  return ErrorAt(
-      loaded, {},
-      "neither train.steps nor train.epochs is set; write one, such as "
-      "train.epochs = 5");
+  const std::string what = "neither train.steps nor train.epochs is set; ";
+  return ErrorAt(loaded, {},
+                 what + (loaded.file.empty()
+                             ? "add one, such as --set train.epochs=5, or a "
+                               "file: --config=examples/glyphs/glyphs.toml"
+                             : "write one, such as train.epochs = 5"));
 }
 
 // The models take vectors and images.

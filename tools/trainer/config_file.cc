@@ -225,6 +225,7 @@ absl::StatusOr<LoadedConfig> ParseConfig(absl::string_view text,
 absl::StatusOr<LoadedConfig> LoadConfig(base::FileSystem& files,
                                         const std::string& path,
                                         absl::Span<const Setting> settings) {
+  if (path.empty()) return ParseConfig("", path, settings);
   TROUPE_ASSIGN_OR_RETURN(const std::string text,
                           files.ReadToEnd(path, kFileBytesMax));
   return ParseConfig(text, path, settings);

@@ -15,7 +15,7 @@ constexpr std::size_t kColumns = 80;
 constexpr char kGeneralHelp[] =
     R"(trainer trains neural networks on several ranks at once.
 
-  trainer train --config=FILE [options]   train as the file says
+  trainer train [--config=FILE] [options] train, as file and options say
   trainer help train                      every option and configuration key
   trainer help                            this text
 
@@ -32,10 +32,10 @@ The same with other values, and then going on from its last checkpoint:
 )";
 
 constexpr char kTrainOptions[] =
-    R"(trainer train --config=FILE [options]
+    R"(trainer train [--config=FILE] [options]
 
-Trains as FILE, a TOML file, says. The whole configuration is checked before
-anything starts.
+Trains as FILE, a TOML file, and the options say. The whole configuration is
+checked before anything starts.
 
 Options:
   --config=FILE            The configuration; relative paths in it start from
@@ -57,7 +57,7 @@ constexpr char kMarkdownIntro[] =
     R"(# Configuration
 
 `trainer train` reads one TOML file; `--set section.key=value` on the command
-line goes over it. Unknown keys, wrong types and sizes that do not fit together
+line goes over it, and may say all there is to say. Unknown keys, wrong types and sizes that do not fit together
 are errors, with file and line, before anything starts. All keys have defaults,
 except that one of `train.steps` and `train.epochs` must be set.
 
