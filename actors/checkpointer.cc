@@ -30,9 +30,39 @@ absl::StatusOr<CheckpointOpened> Open(CheckpointerState& state,
   return CheckpointOpened{order.generation, order.step, state.unfinished};
 }
 
+// In a trace: a part of saving the `step` first steps, from here to the end of
+// the block.
+class SavingScope {
+ public:
+  SavingScope(const ProcessContext& process, int rank, std::int64_t step,
+              const char* name)
+      // Where nothing has been trained, there is no step to show it at.
+      : sink_(step > process.span->first_step ? process.spec->trace : nullptr) {
+    event_.rank = rank;
+    event_.track = TraceTrack::kCheckpointer;
+    event_.kind = TraceKind::kCheckpoint;
+    event_.phase = TracePhase::kBegin;
+    event_.step = step - 1;
+    event_.name = name;
+    Note(sink_, event_);
+  }
+  ~SavingScope() {
+    event_.phase = TracePhase::kEnd;
+    Note(sink_, event_);
+  }
+  SavingScope(const SavingScope&) = delete;
+  SavingScope& operator=(const SavingScope&) = delete;
+
+ private:
+  TraceSink* const sink_;
+  TraceEvent event_;
+};
+
 absl::StatusOr<ShardSaved> Write(const CheckpointerState& state,
                                  const WriteShard& shard) {
   const SaveShard& order = shard.order;
+  const SavingScope scope(*state.process, shard.snapshot->rank, order.step,
+                          "write");
   TROUPE_ASSIGN_OR_RETURN(
       ShardSummary summary,
       WriteCheckpointShard(*state.process->files, order.folder, shard.shard,
@@ -44,6 +74,7 @@ absl::StatusOr<CheckpointSaved> Commit(CheckpointerState& state,
                                        const CommitCheckpoint& order) {
   const ProcessContext& process = *state.process;
   const CheckpointOptions& options = process.spec->checkpoint;
+  const SavingScope scope(process, /*rank=*/0, order.step, "commit");
   TROUPE_RETURN_IF_ERROR(
       WritePlanFile(*process.files, order.folder, *process.plan));
   state.unfinished.clear();  // it has a name now, or is gone

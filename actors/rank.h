@@ -70,6 +70,9 @@ class RankState {
   void Dispatch();
   void OnBatchesEvaluated(const StepsDone& done);
   void EndEvaluationIfDone();
+  // For a trace: what the rank does after `step` steps.
+  void Note(TraceKind kind, TracePhase phase, std::int64_t step,
+            const char* name);
   void EndStrands(const absl::Status& status);
   void Fail(const std::string& actor, const absl::Status& status);
 

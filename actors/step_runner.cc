@@ -58,8 +58,8 @@ StepRunner::StepRunner(const Setup& setup, Host* host, StrandWait* wait)
     : setup_(setup),
       host_(host),
       wait_(wait),
-      trace_(setup.spec->trace, setup.rank,
-             static_cast<int>(setup.plan->StagesOf(setup.rank).size())),
+      trace_(setup.spec->trace, setup.rank, setup.plan->StagesOf(setup.rank),
+             setup.plan->mesh.CoordsOf(setup.rank).dp),
       reducer_({setup.world, setup.dp,
                 setup.plan->RankPlanOf(setup.rank).reduce_inline},
                host, wait),
@@ -161,14 +161,8 @@ absl::Status StepRunner::Run(int id) {
       TROUPE_RETURN_IF_ERROR(RunBackward(action));
       break;
     case ActionKind::kSendActivation:
-      host_->Send(ChunkOf(action).stage() + 1, /*forward=*/true, action.index,
-                  ChunkOf(action).output(action.index),
-                  nn::Record(*kernels_, nn::Queue::kCompute));
-      break;
     case ActionKind::kSendGradient:
-      host_->Send(ChunkOf(action).stage() - 1, /*forward=*/false, action.index,
-                  ChunkOf(action).TakeInputGradient(action.index),
-                  nn::Record(*kernels_, nn::Queue::kCompute));
+      Send(action);
       break;
     case ActionKind::kReduceLoss:
     case ActionKind::kReduceBucket:
@@ -183,6 +177,16 @@ absl::Status StepRunner::Run(int id) {
   }
   cursor_->Finish(id);
   return absl::OkStatus();
+}
+
+void StepRunner::Send(const pipeline::Action& action) {
+  const TraceScope scope(trace_, action);
+  Chunk& chunk = ChunkOf(action);
+  const bool forward = action.kind == ActionKind::kSendActivation;
+  host_->Send(chunk.stage() + (forward ? 1 : -1), forward, action.index,
+              forward ? chunk.output(action.index)
+                      : chunk.TakeInputGradient(action.index),
+              nn::Record(*kernels_, nn::Queue::kCompute));
 }
 
 absl::Status StepRunner::RunForward(const pipeline::Action& action) {
@@ -333,6 +337,7 @@ absl::Status StepRunner::Deliver(const Transfer& transfer) {
         m, " for stage ", transfer.stage,
         again ? " a second time" : ", which its table does not receive"));
   }
+  const TraceScope scope(trace_, ActionOf(receive));
   TROUPE_ASSIGN_OR_RETURN(const nn::Tensor here, Here(transfer));
   transfer.forward ? (*chunk)->ReceiveActivation(m, here)
                    : (*chunk)->ReceiveGradient(m, here);

@@ -136,6 +136,7 @@ class StepRunner : private Chunk::Listener {
   }
   absl::Status MakeChunks();
   absl::Status Run(int id);
+  void Send(const pipeline::Action& action);
   absl::Status RunForward(const pipeline::Action& action);
   absl::Status RunBackward(const pipeline::Action& action);
   absl::Status Reduce(int id);

@@ -15,6 +15,11 @@ TraceKind KindOf(ActionKind action) {
       return TraceKind::kCollective;
     case ActionKind::kUpdateBucket:
       return TraceKind::kUpdate;
+    case ActionKind::kSendActivation:
+    case ActionKind::kRecvActivation:
+    case ActionKind::kSendGradient:
+    case ActionKind::kRecvGradient:
+      return TraceKind::kTransfer;
     default:
       return TraceKind::kAction;
   }
@@ -32,6 +37,12 @@ int BucketOf(const pipeline::Action& action) {
   }
 }
 
+// Whether what crosses does so between `stage` and the one before it.
+bool IsBefore(ActionKind action) {
+  return action == ActionKind::kRecvActivation ||
+         action == ActionKind::kSendGradient;
+}
+
 }  // namespace
 
 void StepTrace::Note(const pipeline::Action& action, TracePhase phase) {
@@ -45,7 +56,12 @@ void StepTrace::Note(const pipeline::Action& action, TracePhase phase) {
   event.action = action.kind;
   event.chunk = action.chunk;
   event.bucket = BucketOf(action);
-  event.name = action.ToString(chunks_);
+  if (event.kind == TraceKind::kTransfer) {
+    event.micro_batch = action.index;
+    event.boundary = stages_[action.chunk] - (IsBefore(action.kind) ? 1 : 0);
+    event.replica = replica_;
+  }
+  event.name = action.ToString(static_cast<int>(stages_.size()));
   sink_->Record(event);
 }
 

@@ -1,7 +1,7 @@
 // What one rank notes of its steps in a trace: nothing in steps that the sink
 // does not want, and then it costs a comparison.
 //
-//   StepTrace trace(spec.trace, rank);
+//   StepTrace trace(spec.trace, rank, plan.StagesOf(rank), /*replica=*/0);
 //   trace.BeginStep(StepKind::kTrain, step);
 //   {
 //     TraceScope scope(trace, action);     // "F0" begins
@@ -16,6 +16,8 @@
 #define ACTORS_STEP_TRACE_H_
 
 #include <cstdint>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/string_view.h"
 #include "actors/step_types.h"
@@ -26,10 +28,14 @@ namespace troupe::actors {
 
 class StepTrace {
  public:
-  // `sink` null: nothing is noted. `chunks`: of the rank; names say which one
-  // where there are several.
-  StepTrace(TraceSink* sink, int rank, int chunks = 1)
-      : sink_(sink), rank_(rank), chunks_(chunks) {}
+  // `sink` null: nothing is noted. `stages`: of the rank's chunks, by chunk;
+  // names say which one where there are several. `replica`: the rank's.
+  StepTrace(TraceSink* sink, int rank, std::vector<int> stages = {0},
+            int replica = 0)
+      : sink_(sink),
+        rank_(rank),
+        stages_(std::move(stages)),
+        replica_(replica) {}
 
   // Only training steps are traced.
   void BeginStep(StepKind kind, std::int64_t step) {
@@ -57,7 +63,8 @@ class StepTrace {
 
   TraceSink* const sink_;
   const int rank_;
-  const int chunks_;
+  const std::vector<int> stages_;
+  const int replica_;
   std::int64_t step_ = 0;
   bool on_ = false;
 };

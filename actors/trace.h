@@ -1,5 +1,6 @@
 // What happened when on which rank: actions of the compute strand, collectives
-// of the communication strand, buckets that became ready.
+// of the communication strand, buckets that became ready, transfers between
+// stages, loading, evaluations and checkpoints.
 //
 //   ChromeTrace trace({/*first_step=*/10, /*steps=*/2});  // of this run
 //   spec.trace = &trace;
@@ -28,7 +29,7 @@
 
 namespace troupe::actors {
 
-enum class TraceTrack { kCompute, kComm, kLoader };
+enum class TraceTrack { kCompute, kComm, kLoader, kRank, kCheckpointer };
 
 enum class TraceKind {
   kAction,            // begins and ends; name is the action's, "B1"
@@ -36,7 +37,10 @@ enum class TraceKind {
   kGradientComplete,  // instant; name is the parameter's
   kBucketReady,       // instant
   kUpdate,            // begins and ends
+  kTransfer,          // begins and ends: a stage sends, or takes what came
   kLoad,              // begins and ends: a loader makes a step's batches
+  kEvaluation,        // begins and ends; `step` is the last one trained
+  kCheckpoint,        // begins and ends: a part of saving `step`, the last one
 };
 
 enum class TracePhase { kBegin, kEnd, kInstant };
@@ -47,10 +51,15 @@ struct TraceEvent {
   TraceKind kind = TraceKind::kAction;
   TracePhase phase = TracePhase::kInstant;
   std::int64_t step = 0;
-  // What runs, where `kind` is an action, a collective or an update.
+  // What runs, where `kind` is an action, a collective, an update or a transfer.
   pipeline::ActionKind action = pipeline::ActionKind::kForward;
   int chunk = 0;    // of the rank, where it has several
   int bucket = -1;  // of the chunk, where it concerns one
+  // Of a transfer: which micro-batch, and the stages `boundary` and
+  // `boundary` + 1 of which replica.
+  int micro_batch = -1;
+  int boundary = -1;
+  int replica = 0;
   std::string name;
 };
 
@@ -63,10 +72,18 @@ class TraceSink {
   virtual void Record(const TraceEvent& event) = 0;
 };
 
-// Chrome's trace event format, as Perfetto reads it: a process per rank, a
-// track per strand, and a flow arrow from each bucket's readiness to its
-// reduction. The events' "step" is 1 after the first, as in reports and logs.
-// For one run.
+// Records `event` where there is a sink that wants its step.
+inline void Note(TraceSink* sink, const TraceEvent& event) {
+  if (sink != nullptr && sink->Wants(event.step)) sink->Record(event);
+}
+
+struct StampedEvent {
+  TraceEvent event;
+  double micros = 0;
+};
+
+// Chrome's trace event format, as Perfetto reads it (trace_json.h). The events'
+// "step" is 1 after the first, as in reports and logs. For one run.
 class ChromeTrace : public TraceSink {
  public:
   struct Options {
@@ -89,16 +106,11 @@ class ChromeTrace : public TraceSink {
                          const std::string& path) const;
 
  private:
-  struct Stamped {
-    TraceEvent event;
-    double micros = 0;
-  };
-
   const Options options_;
   const absl::Time start_;
   mutable std::atomic<std::int64_t> run_start_{-1};  // its first step, from 0
   mutable absl::Mutex mutex_;
-  std::vector<Stamped> events_ ABSL_GUARDED_BY(mutex_);
+  std::vector<StampedEvent> events_ ABSL_GUARDED_BY(mutex_);
   std::int64_t dropped_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 

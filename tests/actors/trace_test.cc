@@ -8,12 +8,17 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "actors/job.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 #include "nn/models/models.h"
 #include "tests/actors/test_job.h"
+#include "tests/actors/trace_importer.h"
 #include "tests/base/faulty_file_system.h"
 
 namespace troupe::actors {
@@ -33,31 +38,26 @@ TEST(ChromeTraceTest, ShowsReductionsDuringBackward) {
   const std::string path = FreshFolder("trace") + "/trace.json";
   base::PosixFileSystem files;
   ASSERT_TRUE(trace.WriteFile(files, path).ok());
-  const Json events = Json::parse(FileBytes(path))["traceEvents"];
+  const ImportedTrace imported = ImportTrace(FileBytes(path));
+  EXPECT_EQ(imported.problems, "");
 
   // Backward's end, by (rank, step); and what was launched before it.
-  std::map<std::pair<int, int>, double> end;
-  for (const Json& event : events) {
-    if (event.value("name", "") == "B0" && event.value("ph", "") == "E") {
-      end[{event["pid"], event["args"]["step"]}] = event["ts"];
-    }
+  std::map<std::pair<char, std::int64_t>, double> end;
+  for (const ImportedSlice& slice : imported.slices) {
+    if (!absl::EndsWith(slice.where, "/compute/B0")) continue;
+    end[{slice.where[0], slice.step}] = slice.end;
   }
   EXPECT_EQ(end.size(), 4u);  // two ranks, two steps
-  int launched_during_backward = 0, flows = 0;
-  for (const Json& event : events) {
-    const std::string phase = event.value("ph", "");
-    flows += phase == "s";
-    if (event.value("cat", "") != "collective" || phase != "b") continue;
-    if (!event["args"].contains("bucket")) continue;
-    const double ends = end[{event["pid"], event["args"]["step"]}];
-    launched_during_backward += event["ts"].get<double>() < ends;
+  int launched_during_backward = 0;
+  for (const ImportedSlice& slice : imported.slices) {
+    if (!absl::StrContains(slice.where, "/AR")) continue;
+    launched_during_backward += slice.begin < end[{slice.where[0], slice.step}];
   }
   EXPECT_GE(launched_during_backward, 4);
-  EXPECT_GT(flows, 0);
 }
 
 // Handed over, reduced inline, and inline with the update in one pass.
-TEST(ChromeTraceTest, EveryArrowEnds) {
+TEST(ChromeTraceTest, ArrowsLeadFromBucketsToTheirUpdates) {
   for (const std::int64_t inline_bytes : {0, 1 << 30}) {
     for (const bool fuse : {false, true}) {
       JobSpec spec = TinyCnnJob(2, 3);
@@ -66,16 +66,64 @@ TEST(ChromeTraceTest, EveryArrowEnds) {
       ChromeTrace trace({/*first_step=*/1, /*steps=*/2});
       spec.trace = &trace;
       ASSERT_TRUE(RunJob(spec).ok());
-      std::map<std::string, int> begins, ends;
-      const Json document = Json::parse(trace.ToJson());
-      for (const Json& event : document["traceEvents"]) {
-        if (event["ph"] == "s") ++begins[event["id"].get<std::string>()];
-        if (event["ph"] == "f") ++ends[event["id"].get<std::string>()];
-      }
-      EXPECT_EQ(begins.size(), 4u);  // two ranks, two steps, one bucket
-      EXPECT_EQ(begins, ends) << inline_bytes << ", fused " << fuse;
+      const ImportedTrace imported = ImportTrace(trace.ToJson());
+      EXPECT_EQ(imported.problems, "");
+      using Arrows = std::map<std::pair<std::string, std::string>, int>;
+      // Two ranks, two steps, one bucket.
+      const Arrows in_two = {{{"0/compute/B0", "0/comm/AR0"}, 2},
+                             {{"0/comm/AR0", "0/compute/UP0"}, 2},
+                             {{"1/compute/B0", "1/comm/AR0"}, 2},
+                             {{"1/comm/AR0", "1/compute/UP0"}, 2}};
+      const Arrows in_one = {{{"0/compute/B0", "0/comm/RU0"}, 2},
+                             {{"1/compute/B0", "1/comm/RU0"}, 2}};
+      EXPECT_EQ(imported.arrows, inline_bytes > 0 && fuse ? in_one : in_two)
+          << inline_bytes << ", fused " << fuse;
     }
   }
+}
+
+TEST(ChromeTraceTest, ArrowsLeadFromStageToStage) {
+  JobSpec spec = TinyCnnJob(/*dp=*/1, /*steps=*/3);
+  spec.plan.mesh = pipeline::Mesh(/*dp=*/1, /*pp=*/2);
+  spec.plan.cuts = {6};
+  spec.plan.micro_batch_size = 16;
+  ChromeTrace trace({/*first_step=*/2, /*steps=*/2});
+  spec.trace = &trace;
+  ASSERT_TRUE(RunJob(spec).ok());
+  const ImportedTrace imported = ImportTrace(trace.ToJson());
+  EXPECT_EQ(imported.problems, "");
+  for (const char* m : {"0", "1"}) {
+    const auto count = [&](const std::string& from, const std::string& to) {
+      const auto found = imported.arrows.find({from + m, to + m});
+      return found == imported.arrows.end() ? 0 : found->second;
+    };
+    EXPECT_EQ(count("0/compute/SA", "1/compute/RA"), 2) << m;
+    EXPECT_EQ(count("1/compute/SG", "0/compute/RG"), 2) << m;
+  }
+}
+
+TEST(ChromeTraceTest, ShowsEvaluationsAndCheckpoints) {
+  JobSpec spec = TinyCnnJob(2, 6);
+  spec.checkpoint.dir = FreshFolder("saved");
+  spec.checkpoint.every = 2;
+  spec.eval_every = 3;
+  ChromeTrace trace({/*first_step=*/3, /*steps=*/2});
+  spec.trace = &trace;
+  ASSERT_TRUE(RunJob(spec).ok());
+  const ImportedTrace imported = ImportTrace(trace.ToJson());
+  EXPECT_EQ(imported.problems, "");
+  // The ones after the steps that are traced: an evaluation after step 3, and a
+  // checkpoint of step 4, which rank 0 holds.
+  std::vector<std::string> seen;
+  for (const ImportedSlice& slice : imported.slices) {
+    const bool of_run = absl::StrContains(slice.where, "/rank/") ||
+                        absl::StrContains(slice.where, "/checkpointer/");
+    if (of_run) seen.push_back(absl::StrCat(slice.where, " ", slice.step));
+  }
+  EXPECT_THAT(seen,
+              testing::UnorderedElementsAre(
+                  "0/rank/evaluate 3", "1/rank/evaluate 3", "0/rank/copy 4",
+                  "0/checkpointer/write 4", "0/checkpointer/commit 4"));
 }
 
 TEST(ChromeTraceTest, KeepsOnlyItsSteps) {

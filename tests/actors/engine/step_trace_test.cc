@@ -61,6 +61,27 @@ TEST(StepTraceTest, KnowsCollectivesAndUpdatesByTheirKind) {
   EXPECT_EQ(sink.events[2].track, TraceTrack::kCompute);
 }
 
+TEST(StepTraceTest, KnowsWhichStagesATransferIsBetween) {
+  Sink sink;
+  StepTrace trace(&sink, /*rank=*/3, /*stages=*/{1, 3}, /*replica=*/2);
+  trace.BeginStep(StepKind::kTrain, 7);
+  const auto boundary = [&](ActionKind kind, int chunk) {
+    Action action = {kind, /*index=*/5, {}};
+    action.chunk = chunk;
+    trace.Begin(action);
+    EXPECT_EQ(sink.events.back().kind, TraceKind::kTransfer);
+    EXPECT_EQ(sink.events.back().micro_batch, 5);
+    EXPECT_EQ(sink.events.back().replica, 2);
+    return sink.events.back().boundary;
+  };
+  EXPECT_EQ(boundary(ActionKind::kRecvActivation, 0), 0);
+  EXPECT_EQ(boundary(ActionKind::kSendActivation, 0), 1);
+  EXPECT_EQ(boundary(ActionKind::kRecvGradient, 0), 1);
+  EXPECT_EQ(boundary(ActionKind::kSendGradient, 0), 0);
+  EXPECT_EQ(boundary(ActionKind::kSendActivation, 1), 3);
+  EXPECT_EQ(boundary(ActionKind::kSendGradient, 1), 2);
+}
+
 TEST(StepTraceTest, IsSilentWhereNobodyWantsIt) {
   Sink sink;
   StepTrace trace(&sink, /*rank=*/0);
