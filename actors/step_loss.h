@@ -65,7 +65,8 @@ class StepLoss {
   absl::Status EndStep();
   // The losses of the first step that ended and was not taken yet; none where
   // they are not there.
-  //   kFailedPrecondition: as Add() and EndStep(). Or what work of the device failed with.
+  //   kFailedPrecondition: as Add() and EndStep(). Or what work of the device
+  //   failed with.
   absl::StatusOr<std::optional<LossBits>> Take();
 
  private:

@@ -51,7 +51,8 @@ struct TraceEvent {
   TraceKind kind = TraceKind::kAction;
   TracePhase phase = TracePhase::kInstant;
   std::int64_t step = 0;
-  // What runs, where `kind` is an action, a collective, an update or a transfer.
+  // What runs, where `kind` is an action, a collective, an update or a
+  // transfer.
   pipeline::ActionKind action = pipeline::ActionKind::kForward;
   int chunk = 0;    // of the rank, where it has several
   int bucket = -1;  // of the chunk, where it concerns one

@@ -93,9 +93,9 @@ struct LoadedConfig {
   std::string Whole() const { return file.empty() ? "command line" : file; }
 };
 
-// Reads `path`, a file or a pipe (empty: neither), applies `settings` in order and checks the whole. Every error
-// is one line that begins with the place, "glyphs.toml:12: " or
-// "--set train.steps: ", and says what to write instead.
+// Reads `path`, a file or a pipe (empty: neither), applies `settings` in order
+// and checks the whole. Every error is one line that begins with the place,
+// "glyphs.toml:12: " or "--set train.steps: ", and says what to write instead.
 absl::StatusOr<LoadedConfig> LoadConfig(base::FileSystem& files,
                                         const std::string& path,
                                         absl::Span<const Setting> settings);

@@ -57,9 +57,10 @@ constexpr char kMarkdownIntro[] =
     R"(# Configuration
 
 `trainer train` reads one TOML file; `--set section.key=value` on the command
-line goes over it, and may say all there is to say. Unknown keys, wrong types and sizes that do not fit together
-are errors, with file and line, before anything starts. All keys have defaults,
-except that one of `train.steps` and `train.epochs` must be set.
+line goes over it, and may say all there is to say. Unknown keys, wrong types and
+sizes that do not fit together are errors, with file and line, before anything
+starts. All keys have defaults, except that one of `train.steps` and
+`train.epochs` must be set.
 
 ```toml
 [data]
