@@ -1,10 +1,14 @@
-"""Counts test cases in a Bazel event file; a helper of tools/test.
+"""Counts test cases in Bazel's event files; a helper of tools/test.
 
-    count_tests.py EVENTS.json BAZEL_EXIT_CODE
+    count_tests.py EVENTS.json BAZEL_EXIT_CODE CASES     # after each run
+    count_tests.py --total CASES
 
-Prints "PASSED FAILED SKIPPED" on stdout and, for each target that failed, the
-end of its log and a line on stderr. A case is a test case of GoogleTest, or a whole script. A target that
-does not build, crashes or runs out of time counts as one failure.
+The first adds what ran to the file CASES, a line for each execution of a case;
+the second prints how many executions there were, and on a last line the
+distinct cases: one that fails under any configuration has failed, one that
+passes under any other has passed. A case is a test case of GoogleTest, or a
+whole script. A target that does not build, crashes or runs out of time counts
+as one failure; the end of its log goes to stderr, with a line that names it.
 """
 
 import json
@@ -18,19 +22,26 @@ LOG_LINES_MAX = 200
 NO_FAILURE = (0, 4)
 
 
-def count_cases(path):
-    """Returns (passed, failed, skipped) of one test.xml."""
-    passed = failed = skipped = 0
-    for case in xml.etree.ElementTree.parse(path).iter("testcase"):
-        if case.find("failure") is not None or case.find("error") is not None:
-            failed += 1
-        elif (case.find("skipped") is not None
-              or case.get("result") in ("skipped", "suppressed")
-              or case.get("status") == "notrun"):
-            skipped += 1
-        else:
-            passed += 1
-    return passed, failed, skipped
+def outcome_of(case):
+    if case.find("failure") is not None or case.find("error") is not None:
+        return "failed"
+    if (case.find("skipped") is not None
+            or case.get("result") in ("skipped", "suppressed")
+            or case.get("status") == "notrun"):
+        return "skipped"
+    return "passed"
+
+
+def outcomes(path):
+    """Returns [(case, outcome)] of one test.xml."""
+    return [("%s.%s" % (case.get("classname", ""), case.get("name")),
+             outcome_of(case))
+            for case in xml.etree.ElementTree.parse(path).iter("testcase")]
+
+
+def was_cached(result):
+    return (result.get("cachedLocally", False)
+            or result.get("executionInfo", {}).get("cachedRemotely", False))
 
 
 def local_path(uri):
@@ -38,7 +49,7 @@ def local_path(uri):
 
 
 def read_events(path):
-    """Returns ({target: success}, {target: {run: (status, its files)}})."""
+    """Returns ({target: success}, {target: {run: (status, files, cached)}})."""
     built, runs = {}, {}
     with open(path, encoding="utf-8") as lines:
         for line in lines:
@@ -58,7 +69,7 @@ def read_events(path):
                 run = (which.get("run", 1), which.get("shard", 1))
                 # A later attempt replaces an earlier one.
                 runs.setdefault(which["label"], {})[run] = (
-                    result.get("status"), files)
+                    result.get("status"), files, was_cached(result))
     return built, runs
 
 
@@ -69,29 +80,64 @@ def print_log(files):
             sys.stderr.writelines(log.readlines()[-LOG_LINES_MAX:])
 
 
-def main():
-    events, exit_code = sys.argv[1], int(sys.argv[2])
+def add(events, exit_code, out):
+    """Writes a line to `out` for each execution of a case."""
+    failed = False
+
+    def note(target, case, outcome, cached=False):
+        nonlocal failed
+        failed = failed or outcome == "failed"
+        out.write(json.dumps([target, case, outcome, cached]) + "\n")
+
     built, runs = read_events(events)
-    total = [0, 0, 0]
     for label, success in sorted(built.items()):
         if not success and label not in runs:
-            total[1] += 1
+            note(label, "builds", "failed")
             print("did not build: " + label, file=sys.stderr)
     for label, results in sorted(runs.items()):
-        for status, files in results.values():
-            counts = [0, 0, 0]
+        for status, files, cached in results.values():
+            cases = []
             if "test.xml" in files:
-                counts = list(count_cases(local_path(files["test.xml"])))
-            if status != "PASSED" and counts[1] == 0:
-                counts[1] = 1
-            if counts[1]:
+                cases = outcomes(local_path(files["test.xml"]))
+            bad = any(outcome == "failed" for _, outcome in cases)
+            if status != "PASSED" and not bad:
+                cases.append(("ends", "failed"))
+                bad = True
+            for case, outcome in cases:
+                note(label, case, outcome, cached)
+            if bad:
                 print_log(files)
                 print("failed: %s (%s)" % (label, status), file=sys.stderr)
-            total = [t + c for t, c in zip(total, counts)]
-    if exit_code not in NO_FAILURE and total[1] == 0:
-        total[1] = 1
+    if exit_code not in NO_FAILURE and not failed:
+        note("bazel", "ends", "failed")
         print("bazel ended with code %d" % exit_code, file=sys.stderr)
-    print(*total)
+
+
+def total(path):
+    executions = cached = 0
+    seen = {}
+    with open(path, encoding="utf-8") as lines:
+        for line in lines:
+            target, case, outcome, was_there = json.loads(line)
+            seen.setdefault((target, case), set()).add(outcome)
+            if outcome == "passed":
+                executions += 1
+                cached += was_there
+    failed = sum("failed" in all_of for all_of in seen.values())
+    passed = sum("passed" in all_of and "failed" not in all_of
+                 for all_of in seen.values())
+    print("%d executions passed in all configurations, %d of them cached"
+          % (executions, cached))
+    print("%d passed, %d failed, %d skipped"
+          % (passed, failed, len(seen) - passed - failed))
+
+
+def main():
+    if sys.argv[1] == "--total":
+        total(sys.argv[2])
+        return
+    with open(sys.argv[3], "a", encoding="utf-8") as out:
+        add(sys.argv[1], int(sys.argv[2]), out)
 
 
 main()
