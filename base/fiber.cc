@@ -87,7 +87,10 @@ class Fiber::Impl : public Fiber::Yielder {
           static_cast<char*>(made.sp) - made.size + guard, made.size - guard);
       return made;
     }
-    void deallocate(context::stack_context& made) { stack.deallocate(made); }
+    void deallocate(context::stack_context& made) {
+      impl->sanitizers_.DropStack();
+      stack.deallocate(made);
+    }
   };
 
   // The first frame of the fiber's stack. Returns whom to go on with.

@@ -13,6 +13,7 @@
 #include <cstddef>
 
 #if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
 
@@ -36,6 +37,9 @@ class FiberSanitizers {
     bottom_ = bottom;
     bytes_ = bytes;
   }
+  // What its last frames have poisoned stays so when the memory goes, and
+  // whoever is given these addresses next would be accused.
+  void DropStack() { __asan_unpoison_memory_region(bottom_, bytes_); }
   void Enter() {
     __sanitizer_start_switch_fiber(&resumer_fake_, bottom_, bytes_);
   }
@@ -70,6 +74,7 @@ class FiberSanitizers {
   ~FiberSanitizers() { __tsan_destroy_fiber(fiber_); }
 
   void SetStack(const void*, std::size_t) {}
+  void DropStack() {}
   void Enter() {
     resumer_ = __tsan_get_current_fiber();
     __tsan_switch_to_fiber(fiber_, 0);
@@ -88,6 +93,7 @@ class FiberSanitizers {
 class FiberSanitizers {
  public:
   void SetStack(const void*, std::size_t) {}
+  void DropStack() {}
   void Enter() {}
   void Arrive() {}
   void Leave(bool) {}

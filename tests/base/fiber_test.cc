@@ -1,5 +1,8 @@
 #include "base/fiber.h"
 
+#include <sys/mman.h>
+
+#include <cstdint>
 #include <cstring>
 #include <functional>
 #include <memory>
@@ -122,6 +125,28 @@ TEST(FiberTest, OneThatWaitsIsUnwound) {
   }
   EXPECT_EQ(kept.use_count(), 1);
   EXPECT_FALSE(went_on);
+}
+
+// AddressSanitizer would accuse whoever is given the addresses next, had the
+// stack left its marks on them.
+TEST(FiberTest, ItsStackLeavesNoMarksBehind) {
+  constexpr std::uintptr_t kPage = 4096;
+  std::uintptr_t page = 0;
+  {
+    Fiber fiber([&](Fiber::Yielder& yielder) {
+      volatile char array[3 * kPage];
+      array[0] = 1;
+      page = (reinterpret_cast<std::uintptr_t>(&array) + kPage) / kPage * kPage;
+      yielder.Yield();
+    });
+    fiber.Resume();
+  }
+  void* const there =
+      mmap(reinterpret_cast<void*>(page), kPage, PROT_READ | PROT_WRITE,
+           MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+  ASSERT_EQ(there, reinterpret_cast<void*>(page)) << "the stack is gone";
+  std::memset(there, 1, kPage);
+  munmap(there, kPage);
 }
 
 // The runtime's list of caught exceptions is the fiber's own.
