@@ -152,6 +152,19 @@ def include_guard(file):
         yield max(1, len(file.lines)), "last line; make it '%s'" % end
 
 
+def own_header_first(tree):
+    """So every header with a source is compiled before anything else is."""
+    for file in tree.files:
+        stem, ending = os.path.splitext(file.path)
+        if ending not in (".cc", ".cu") or stem + ".h" not in tree.paths:
+            continue
+        include = '#include "%s.h"' % stem
+        first = next((n for n, line in file.numbered()
+                      if line.startswith("#include")), None)
+        if first is None or file.lines[first - 1] != include:
+            yield file.path, first or 1, "own header; begin with '%s'" % include
+
+
 def layering(file):
     """Includes go downwards only."""
     folder = file.path.split("/")[0]
@@ -284,7 +297,7 @@ def dead_files(tree):
 
 FILE_RULES = [banned_calls, sleeping_scripts, include_guard, layering, length,
               width, header_comment, usage_lines, unfinished, machine_paths]
-TREE_RULES = [links, readmes, dead_files]
+TREE_RULES = [own_header_first, links, readmes, dead_files]
 
 
 def read_exceptions(tree):

@@ -20,11 +20,13 @@ int Add(int a, int b);
 #endif  // NN_ADD_H_
 """
 
+OWN = '#include "nn/add.h"\n'
+
 CLEAN = {
     "nn/BUILD": 'cc_library(srcs = ["add.cc"], hdrs = ["add.h"])\n',
     "nn/README.md": "Numbers. See [the header](add.h).\n",
     "nn/add.h": CLEAN_HEADER,
-    "nn/add.cc": '#include "nn/add.h"\n',
+    "nn/add.cc": OWN,
 }
 
 
@@ -89,7 +91,7 @@ class CheckStyleTest(unittest.TestCase):
             "system_clock::now (clock); take the clock through the constructor")
 
     def test_words_in_comments_and_strings_are_fine(self):
-        self.expect({"nn/add.cc": '// never calls sleep_for(\n'
+        self.expect({"nn/add.cc": OWN + '// never calls sleep_for(\n'
                                   'const char* s = "std::shuffle";\n'})
 
     def test_caf(self):
@@ -116,6 +118,11 @@ class CheckStyleTest(unittest.TestCase):
             "nn/add.h:1: include guard; add '#define NN_ADD_H_'",
             "nn/add.h:1: include guard; add '#ifndef NN_ADD_H_'")
 
+    def test_own_header_first(self):
+        self.expect(
+            {"nn/add.cc": '#include <vector>\n\n#include "nn/add.h"\n'},
+            "nn/add.cc:1: own header; begin with '#include \"nn/add.h\"'")
+
     def test_layering(self):
         self.expect_in_source('#include "comm/group.h"',
                               "nn/ may not include comm/group.h; it may use "
@@ -129,7 +136,7 @@ class CheckStyleTest(unittest.TestCase):
             "may use data/, nn/tensor/, nn/random/, base/")
 
     def test_length(self):
-        long = "int x;\n" * 460
+        long = OWN + "int x;\n" * 459
         self.expect({"nn/add.cc": long},
                     "nn/add.cc:460: 460 lines; at most 450: split the file")
         listed = "length nn/add.cc %d the table is one thing\n"
@@ -145,14 +152,15 @@ class CheckStyleTest(unittest.TestCase):
         name = "tests/style/exceptions.txt"
         listed = "# Why.\nbanned_calls nn/add.cc it is the clock\n"
         others = {"tests/README.md": "", name: listed}
-        self.expect({**others, "nn/add.cc": "system_clock::now();\n"})
+        self.expect({**others, "nn/add.cc": OWN + "system_clock::now();\n"})
         self.expect(others, name + ":2: nn/add.cc no longer breaks the rule "
                     "banned_calls; delete the line")
 
     def test_width(self):
         self.expect_in_source("x" * 81, "81 columns; at most 80")
-        self.expect({"nn/add.cc": "// https://example.org/" + "x" * 80 + "\n"})
-        self.expect({"nn/add.cc": 'auto s = R"(\n%s\n)";\n' % ("x" * 100)})
+        self.expect(
+            {"nn/add.cc": OWN + "// https://example.org/" + "x" * 80 + "\n"})
+        self.expect({"nn/add.cc": OWN + 'auto s = R"(\n%s\n)";\n' % ("x" * 100)})
 
     def test_header_comment(self):
         self.expect(

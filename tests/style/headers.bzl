@@ -1,6 +1,9 @@
 """Every header compiles alone: an aspect, so that each header is one cached
 action that sees only what its target declares.
 
+A header with a source of its own name is left out: the source begins with it
+(check_style.py), so that the ordinary build has compiled it alone.
+
     bazel build --config=headers //...
 
 A target tagged "not_self_contained" must fail: //tests/style/planted keeps one,
@@ -12,12 +15,19 @@ load("@bazel_tools//tools/cpp:toolchain_utils.bzl", "find_cpp_toolchain")
 _ACTION = "c++-compile"
 
 def _headers_of(ctx):
-    return [
+    files = [
         file
         for attribute in ["hdrs", "srcs"]
         for target in getattr(ctx.rule.attr, attribute, [])
         for file in target.files.to_list()
-        if file.extension == "h" and file.is_source
+        if file.is_source
+    ]
+    sources = [file.short_path for file in files if file.extension == "cc"]
+    return [
+        file
+        for file in files
+        if file.extension == "h" and
+           file.short_path[:-len(".h")] + ".cc" not in sources
     ]
 
 def _flags(ctx, cc_toolchain, features, compilation_context):

@@ -1,7 +1,8 @@
+#include "nn/kernels/cuda/sgd_update.h"
+
 #include <algorithm>
 
 #include "nn/kernels/cuda/cuda_status.h"
-#include "nn/kernels/cuda/sgd_update.h"
 
 namespace troupe::nn {
 namespace {
