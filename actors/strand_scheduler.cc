@@ -41,13 +41,15 @@ void StrandScheduler::start() {
 // All actors have ended but a few of CAF's own.
 void StrandScheduler::stop() {
   caf::anon_send_exit(utility_actors_[printer_id], caf::exit_reason::kill);
-  utility_actors_[printer_id] = nullptr;
   clock_.cancel_dispatch_loop();
   shared_.Close();
   for (Lane* lane : Strands()) lane->Close();
   threads_.Join();
   for (Lane* lane : Strands()) lane->CleanUp();
   shared_.CleanUp();
+  // Not before: an actor counts as ended a moment before it is, and what it
+  // does last may be a word to the printer.
+  utility_actors_[printer_id] = nullptr;
 }
 
 std::vector<StrandScheduler::Lane*> StrandScheduler::Strands() {
