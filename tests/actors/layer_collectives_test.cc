@@ -16,8 +16,8 @@
 #include "nn/modules/linear.h"
 #include "nn/modules/relu.h"
 #include "nn/modules/sequential.h"
-#include "tests/actors/sim/small_job.h"
 #include "tests/actors/engine/synced_center.h"
+#include "tests/actors/sim/small_job.h"
 
 namespace troupe::actors {
 namespace {
