@@ -17,15 +17,12 @@ namespace {
 absl::StatusOr<nn::Tensor> HostCopy(const nn::Tensor& tensor,
                                     const std::string& name,
                                     nn::Kernels& kernels) {
-  absl::StatusOr<nn::Tensor> copy = nn::Tensor::Create(
-      tensor.shape(), tensor.dtype(), nn::HostAllocator(kernels));
-  if (!copy.ok()) {
-    return absl::Status(copy.status().code(),
-                        absl::StrCat("a copy of ", name, " for a checkpoint: ",
-                                     copy.status().message()));
-  }
-  nn::CopyBytes(kernels, nn::Queue::kCopy, tensor, *copy);
-  return copy;
+  absl::StatusOr<nn::Tensor> copy =
+      nn::CopyToHost(kernels, nn::Queue::kCopy, tensor);
+  if (copy.ok()) return copy;
+  return absl::Status(copy.status().code(),
+                      absl::StrCat("a copy of ", name, " for a checkpoint: ",
+                                   copy.status().message()));
 }
 
 }  // namespace

@@ -49,20 +49,14 @@ absl::Status ComputeState::OnLaunched(const Launched& launched) {
                         launched.message);
   }
   runner_->CollectiveDone(launched.action, launched.done);
-  if (queues_ != nullptr) {
-    launched.done.OnReady(
-        [notify = notify_](const absl::Status&) { notify(); });
-  }
+  DriveAfter(launched.done);
   return Go();
 }
 
 absl::Status ComputeState::OnTransfer(const Transfer& transfer) {
   if (transfer.generation != context_->generation) return absl::OkStatus();
   TROUPE_RETURN_IF_ERROR(runner_->Deliver(transfer));
-  if (queues_ != nullptr) {
-    transfer.ready.OnReady(
-        [notify = notify_](const absl::Status&) { notify(); });
-  }
+  DriveAfter(transfer.ready);
   return Go();
 }
 
@@ -91,6 +85,11 @@ void ComputeState::DriveLater() {
   if (driving_) return;
   driving_ = true;
   self_->send(self_, drive_atom::value);
+}
+
+void ComputeState::DriveAfter(const base::Event& event) {
+  if (queues_ == nullptr) return;
+  event.OnReady([notify = notify_](const absl::Status&) { notify(); });
 }
 
 absl::Status ComputeState::Go() {

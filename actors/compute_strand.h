@@ -6,17 +6,17 @@
 // Takes  ComputePeers                      first of all
 //        RunSteps {kind, first, batches}   from its rank
 //        Launched {step, action, status}   from its communication strand
-//        drive                             its device, or a collective that the
-//                                          fiber waits for, has come on
 //        Transfer                          from a neighbouring stage
 //        resume                            from itself: go on after a look
+//        drive                             its device, or a collective that the
+//                                          fiber waits for, has come on
 //        (snapshot, step)                  -> SnapshotPtr
 // Gives  StepsDone to its rank; Launch to its communication strand;
 //        Transfer to its neighbours, through a StageLink
+// Fails  with the runner's status, as a Failure
 //
 // A device that works later than it is told (nn/kernels/device_queues.h) is
 // driven by messages of the strand to itself, one for each piece of its work.
-// Fails  with the runner's status, as a Failure
 
 #ifndef ACTORS_COMPUTE_STRAND_H_
 #define ACTORS_COMPUTE_STRAND_H_
@@ -71,8 +71,9 @@ class ComputeState : public StepRunner::Host {
   absl::Status Go();
   // Resumes the fiber, unless it waits for a look into the mailbox.
   absl::Status Resume();
-  // Sees to it that the device is driven.
+  // Sees to it that the device is driven, at once and when `event` is done.
   void DriveLater();
+  void DriveAfter(const base::Event& event);
   // Sends what has come from the device.
   absl::Status SendWhatIsThere();
   // The fiber's function: runs what is in the queue, for ever.

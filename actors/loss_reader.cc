@@ -11,7 +11,6 @@
 #include "nn/ops/loss.h"
 
 namespace troupe::actors {
-
 namespace {
 
 // What to do about a loss that is no number.
@@ -50,16 +49,13 @@ LossBits LossIn(const nn::StepScalars& scalars) {
 }
 
 absl::StatusOr<LossReader::Copy> LossReader::ToHost(const nn::Tensor& device) {
-  Copy copy = {device, nn::Tensor()};
-  TROUPE_ASSIGN_OR_RETURN(copy.host,
-                          nn::Tensor::Create(device.shape(), device.dtype(),
-                                             nn::HostAllocator(kernels_)));
-  nn::CopyBytes(kernels_, nn::Queue::kCopy, copy.device, copy.host);
-  return copy;
+  TROUPE_ASSIGN_OR_RETURN(nn::Tensor host,
+                          nn::CopyToHost(kernels_, nn::Queue::kCopy, device));
+  return Copy{device, std::move(host)};
 }
 
-absl::Status LossReader::EndStep(StepKind kind, std::int64_t step,
-                                 const nn::Tensor& scalars) {
+absl::Status LossReader::EndStep(std::int64_t step, const nn::Tensor& scalars,
+                                 bool check) {
   TROUPE_ASSIGN_OR_RETURN(nn::Tensor still,
                           nn::Tensor::Create(scalars.shape(), scalars.dtype(),
                                              kernels_.allocator()));
@@ -67,8 +63,8 @@ absl::Status LossReader::EndStep(StepKind kind, std::int64_t step,
   nn::Wait(kernels_, nn::Queue::kCopy,
            nn::Record(kernels_, nn::Queue::kCompute));
   Step ended;
-  ended.kind = kind;
   ended.step = step;
+  ended.check = check;
   TROUPE_ASSIGN_OR_RETURN(ended.scalars, ToHost(still));
   for (const auto& [micro_batch, stats] : kept_) {
     TROUPE_ASSIGN_OR_RETURN(Copy copy, ToHost(stats));
@@ -85,16 +81,12 @@ absl::StatusOr<std::optional<LossBits>> LossReader::Take() {
   const Step step = std::move(steps_.front());
   steps_.pop_front();
   TROUPE_RETURN_IF_ERROR(step.copied.status());
-  if (step.kind == StepKind::kTrain && stop_on_nan_) {
-    for (const auto& [micro_batch, stats] : step.stats) {
-      TROUPE_RETURN_IF_ERROR(
-          CheckFinite(step.step, micro_batch, stats.host.data<double>()));
-    }
+  for (const auto& [micro_batch, stats] : step.stats) {
+    TROUPE_RETURN_IF_ERROR(
+        CheckFinite(step.step, micro_batch, stats.host.data<double>()));
   }
   const nn::StepScalars& scalars = nn::ScalarsIn(step.scalars.host);
-  if (step.kind == StepKind::kTrain && stop_on_nan_) {
-    TROUPE_RETURN_IF_ERROR(CheckCounted(step.step, scalars));
-  }
+  if (step.check) TROUPE_RETURN_IF_ERROR(CheckCounted(step.step, scalars));
   return LossIn(scalars);
 }
 

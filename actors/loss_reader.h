@@ -1,9 +1,9 @@
 // Brings the losses of steps to the host, where the device works later than it
 // is told: the host goes on, and learns of a loss when it is there.
 //
-//   LossReader reader(kernels, /*stop_on_nan=*/true);
-//   reader.Keep(/*micro_batch=*/0, stats);
-//   reader.EndStep(StepKind::kTrain, step, scalars);
+//   LossReader reader(kernels);
+//   reader.Check(/*micro_batch=*/0, stats);
+//   reader.EndStep(step, scalars, /*check=*/true);
 //   ... later, when the device has come on ...
 //   TROUPE_ASSIGN_OR_RETURN(std::optional<LossBits> bits, reader.Take());
 //
@@ -46,16 +46,16 @@ LossBits LossIn(const nn::StepScalars& scalars);
 class LossReader {
  public:
   // `kernels` has queues, and outlives it.
-  LossReader(nn::Kernels& kernels, bool stop_on_nan)
-      : kernels_(kernels), stop_on_nan_(stop_on_nan) {}
+  explicit LossReader(nn::Kernels& kernels) : kernels_(kernels) {}
 
-  // Statistics of this step's loss that are to be looked at.
-  void Keep(int micro_batch, const nn::Tensor& stats) {
+  // Take() is to look at these statistics of the step's loss.
+  void Check(int micro_batch, const nn::Tensor& stats) {
     kept_.emplace_back(micro_batch, stats);
   }
+  // `check`: Take() is to look whether any target counts.
   //   kResourceExhausted: there is no memory for the copies.
-  absl::Status EndStep(StepKind kind, std::int64_t step,
-                       const nn::Tensor& scalars);
+  absl::Status EndStep(std::int64_t step, const nn::Tensor& scalars,
+                       bool check);
   // As StepLoss::Take().
   absl::StatusOr<std::optional<LossBits>> Take();
 
@@ -65,8 +65,8 @@ class LossReader {
     nn::Tensor device, host;
   };
   struct Step {
-    StepKind kind;
     std::int64_t step;
+    bool check;
     Copy scalars;
     std::vector<std::pair<int, Copy>> stats;  // by micro-batch
     base::Event copied;
@@ -75,7 +75,6 @@ class LossReader {
   absl::StatusOr<Copy> ToHost(const nn::Tensor& device);
 
   nn::Kernels& kernels_;
-  const bool stop_on_nan_;
   std::vector<std::pair<int, nn::Tensor>> kept_;
   std::deque<Step> steps_;
 };

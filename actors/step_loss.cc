@@ -15,7 +15,7 @@ StepLoss::StepLoss(nn::Kernels& kernels, const Options& options,
       scalars_(std::move(scalars)),
       stats_(scalars_.FlatView(nn::kLossScalars, {nn::ops::kNumLossStats})) {
   if (kernels.queues() != nullptr) {
-    reader_ = std::make_unique<LossReader>(kernels, options.stop_on_nan);
+    reader_ = std::make_unique<LossReader>(kernels);
   }
 }
 
@@ -29,8 +29,8 @@ absl::StatusOr<StepLoss> StepLoss::Create(nn::Kernels& kernels,
 }
 
 absl::Status StepLoss::BeginStep(StepKind kind, std::int64_t step, double lr) {
-  kind_ = kind;
   step_ = step;
+  check_ = kind == StepKind::kTrain && options_.stop_on_nan;
   nn::StepScalars values;
   values.lr = lr;
   values.step = static_cast<double>(step);
@@ -41,9 +41,9 @@ absl::Status StepLoss::BeginStep(StepKind kind, std::int64_t step, double lr) {
 }
 
 absl::Status StepLoss::Add(int micro_batch, const nn::Tensor& stats) {
-  if (reader_ != nullptr) {
-    reader_->Keep(micro_batch, stats);
-  } else if (kind_ == StepKind::kTrain && options_.stop_on_nan) {
+  if (check_ && reader_ != nullptr) {
+    reader_->Check(micro_batch, stats);
+  } else if (check_) {
     TROUPE_RETURN_IF_ERROR(
         CheckFinite(step_, micro_batch, stats.data<double>()));
   }
@@ -57,11 +57,9 @@ comm::Collective StepLoss::Sum() const {
 }
 
 absl::Status StepLoss::EndStep() {
-  if (reader_ != nullptr) return reader_->EndStep(kind_, step_, scalars_);
+  if (reader_ != nullptr) return reader_->EndStep(step_, scalars_, check_);
   const nn::StepScalars& scalars = nn::ScalarsIn(scalars_);
-  if (kind_ == StepKind::kTrain && options_.stop_on_nan) {
-    TROUPE_RETURN_IF_ERROR(CheckCounted(step_, scalars));
-  }
+  if (check_) TROUPE_RETURN_IF_ERROR(CheckCounted(step_, scalars));
   ended_ = LossIn(scalars);
   return absl::OkStatus();
 }

@@ -75,8 +75,8 @@ class StepLoss {
   nn::Kernels* kernels_;
   Options options_;
   nn::Tensor scalars_, stats_;  // stats_: the loss's part of scalars_
-  StepKind kind_ = StepKind::kTrain;
   std::int64_t step_ = 0;
+  bool check_ = false;  // whether the job stops at a loss that is no number
   base::Event ready_;
   std::optional<LossBits> ended_;
   // Where the device works later than it is told.

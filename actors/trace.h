@@ -56,8 +56,8 @@ struct TraceEvent {
   pipeline::ActionKind action = pipeline::ActionKind::kForward;
   int chunk = 0;    // of the rank, where it has several
   int bucket = -1;  // of the chunk, where it concerns one
-  // Of a transfer: which micro-batch, and the stages `boundary` and
-  // `boundary` + 1 of which replica.
+  // A transfer is of this micro-batch, between the stages `boundary` and
+  // `boundary` + 1 of this replica.
   int micro_batch = -1;
   int boundary = -1;
   int replica = 0;

@@ -55,6 +55,7 @@ absl::StatusOr<std::shared_ptr<base::FileLock>> ClaimCheckpoints(
   TROUPE_RETURN_IF_ERROR(base::CreateFolderOnDisk(files, dir));
   absl::StatusOr<std::unique_ptr<base::FileLock>> lock =
       files.Lock(absl::StrCat(dir, "/", kLockName), ThisProcess());
+  // The disk has no locks: nobody is kept out (docs/checkpoints.md).
   if (absl::IsUnimplemented(lock.status())) return nullptr;
   if (absl::IsUnavailable(lock.status())) {
     return absl::UnavailableError(

@@ -34,6 +34,15 @@ Allocator& HostAllocator(Kernels& kernels) {
   return queues == nullptr ? kernels.allocator() : queues->host_allocator();
 }
 
+absl::StatusOr<Tensor> CopyToHost(Kernels& kernels, Queue queue,
+                                  const Tensor& tensor) {
+  TROUPE_ASSIGN_OR_RETURN(
+      Tensor copy,
+      Tensor::Create(tensor.shape(), tensor.dtype(), HostAllocator(kernels)));
+  CopyBytes(kernels, queue, tensor, copy);
+  return copy;
+}
+
 absl::Status Synchronize(Kernels& kernels, const base::Event& event) {
   DeviceQueues* const queues = kernels.queues();
   while (!event.ready()) {

@@ -27,6 +27,7 @@
 #define NN_KERNELS_DEVICE_QUEUES_H_
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "base/event.h"
 #include "nn/tensor/tensor.h"
 
@@ -64,6 +65,11 @@ void Wait(Kernels& kernels, Queue queue, const base::Event& event);
 // Memory of the host for what comes from the device, or goes there; the set's
 // own where the host may touch that.
 Allocator& HostAllocator(Kernels& kernels);
+// A copy of `tensor` in that memory, there when what `queue` has been given is
+// done; until then `tensor` keeps its memory.
+//   kResourceExhausted: there is none left.
+absl::StatusOr<Tensor> CopyToHost(Kernels& kernels, Queue queue,
+                                  const Tensor& tensor);
 // Returns the event's status when it is done; drives the device meanwhile.
 absl::Status Synchronize(Kernels& kernels, const base::Event& event);
 

@@ -34,7 +34,7 @@ std::string RateAndTime(const Progress& p, const char* gap, const char* unit) {
                       unit, gap, "ETA ", FormatDuration(p.left_s));
 }
 
-// Of the last evaluation, which says when it was if training went on after it.
+// The last evaluation's line; it says when that was, if training went on after.
 std::string EvaluationLine(const Summary& s) {
   if (!s.evaluated) return "";
   const std::string after =
