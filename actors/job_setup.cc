@@ -62,14 +62,12 @@ absl::Status CheckBuckets(const pipeline::Plan& plan) {
       base::FieldName<&pipeline::BucketOptions::bucket_bytes>(), " larger"));
 }
 
-using Group = std::vector<std::unique_ptr<comm::Communicator>>;
+using comm::Group;
 
 Group MakeGroup(const comm::LocalGroupOptions& options,
                 const TestHooks* hooks) {
-  Group group = comm::MakeLocalGroup(options);
-  if (hooks == nullptr || !hooks->wrap_group) return group;
-  for (auto& rank : group) rank = hooks->wrap_group(std::move(rank));
-  return group;
+  return hooks != nullptr && hooks->make_group ? hooks->make_group(options)
+                                               : comm::MakeLocalGroup(options);
 }
 
 // The layers' own groups of all ranks, by rank: one for each axis that has

@@ -8,7 +8,7 @@
 //
 // A hook that is not set does nothing.
 //
-// Threads: edit_table and wrap_group in the caller of SetUpJob(); the others on
+// Threads: edit_table and make_group in the caller of SetUpJob(); the others on
 // each rank's compute strand, so on several at once unless the job is
 // simulated.
 
@@ -17,9 +17,8 @@
 
 #include <cstdint>
 #include <functional>
-#include <memory>
 
-#include "comm/communicator.h"
+#include "comm/local/local_group.h"
 #include "nn/arena/parameter_arena.h"
 #include "pipeline/schedule.h"
 
@@ -28,10 +27,8 @@ namespace troupe::actors {
 struct TestHooks {
   // Bends a rank's table for training, to plant bugs.
   std::function<void(int rank, pipeline::StepTable& table)> edit_table;
-  // Takes the place of each rank's part of each group.
-  std::function<std::unique_ptr<comm::Communicator>(
-      std::unique_ptr<comm::Communicator> comm)>
-      wrap_group;
+  // Makes the groups of ranks, or wraps them; null: comm::MakeLocalGroup.
+  comm::GroupFactory make_group;
   // Called after each training step of each rank, once for each chunk.
   std::function<void(int rank, std::int64_t step,
                      const nn::ParameterArena& arena)>

@@ -21,7 +21,9 @@
 //
 // Threads: one at a time. Code that keeps pointers to thread-local data across
 // a Yield() needs all Resume() calls in one thread, so a strand's fiber stays
-// with its strand. No lock is held across a Yield(). A fiber may resume others.
+// with its strand. No lock is held across a Yield(). A fiber may resume others,
+// and yield from within them: all of them wait then, and go on together; until
+// then none of them may be destroyed.
 //
 // Limits: the stack has kStackBytes, mapped page by page as it is touched, and
 // an unmapped page below it, so that too deep a call ends the program there.

@@ -34,14 +34,14 @@ namespace troupe::base {
 class FiberSanitizers {
  public:
   void SetStack(const void* bottom, std::size_t bytes) {
-    bottom_ = bottom;
-    bytes_ = bytes;
+    bottom_ = at_bottom_ = bottom;
+    bytes_ = at_bytes_ = bytes;
   }
   // What its last frames have poisoned stays so when the memory goes, and
   // whoever is given these addresses next would be accused.
   void DropStack() { __asan_unpoison_memory_region(bottom_, bytes_); }
   void Enter() {
-    __sanitizer_start_switch_fiber(&resumer_fake_, bottom_, bytes_);
+    __sanitizer_start_switch_fiber(&resumer_fake_, at_bottom_, at_bytes_);
   }
   void Arrive() {
     __sanitizer_finish_switch_fiber(fake_, &resumer_bottom_, &resumer_bytes_);
@@ -52,12 +52,15 @@ class FiberSanitizers {
                                    resumer_bytes_);
   }
   void Return() {
-    __sanitizer_finish_switch_fiber(resumer_fake_, nullptr, nullptr);
+    __sanitizer_finish_switch_fiber(resumer_fake_, &at_bottom_, &at_bytes_);
   }
 
  private:
   const void* bottom_ = nullptr;
   std::size_t bytes_ = 0;
+  // The stack that it waits on: its own, or that of a fiber it has resumed.
+  const void* at_bottom_ = nullptr;
+  std::size_t at_bytes_ = 0;
   void* fake_ = nullptr;
   const void* resumer_bottom_ = nullptr;
   std::size_t resumer_bytes_ = 0;
@@ -68,7 +71,7 @@ class FiberSanitizers {
 
 class FiberSanitizers {
  public:
-  FiberSanitizers() : fiber_(__tsan_create_fiber(0)) {}
+  FiberSanitizers() : fiber_(__tsan_create_fiber(0)), at_(fiber_) {}
   FiberSanitizers(const FiberSanitizers&) = delete;
   FiberSanitizers& operator=(const FiberSanitizers&) = delete;
   ~FiberSanitizers() { __tsan_destroy_fiber(fiber_); }
@@ -77,14 +80,18 @@ class FiberSanitizers {
   void DropStack() {}
   void Enter() {
     resumer_ = __tsan_get_current_fiber();
-    __tsan_switch_to_fiber(fiber_, 0);
+    __tsan_switch_to_fiber(at_, 0);
   }
   void Arrive() {}
-  void Leave(bool) { __tsan_switch_to_fiber(resumer_, 0); }
+  void Leave(bool) {
+    at_ = __tsan_get_current_fiber();
+    __tsan_switch_to_fiber(resumer_, 0);
+  }
   void Return() {}
 
  private:
   void* const fiber_;
+  void* at_;  // where it waits: itself, or a fiber that it has resumed
   void* resumer_ = nullptr;
 };
 

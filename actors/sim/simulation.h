@@ -4,17 +4,21 @@
 //
 //   Simulation simulation(spec, {/*seed=*/42});
 //   absl::StatusOr<JobResult> result = simulation.Run();
+//   absl::Status status = simulation.Check();   // invariants; equal ranks
 //   simulation.trace_hash();      // equal for equal seed, spec and build
 //   simulation.recorder();        // every action, launch and gradient
 //
-// What the seed chooses: which actor runs its next message; how eager each
-// actor is (some are starved for long stretches, so that ranks drift apart);
-// and how large windows of granted steps are. A step yields after every action
-// and every piece of a backward, a reduction after every chunk.
+// What the seed chooses: which actor runs its next message; where a handler is
+// left standing while others run, at its sends, its reads of samples, its
+// operations on files and its calls of the observer; how eager each actor is
+// (some are starved for long stretches, so that ranks drift apart); and how
+// large windows of granted steps are. A step yields after every action and
+// every piece of a backward, a reduction after every chunk.
 //
-// Time is virtual: it stands still while anything can run, and then jumps to
-// the next timer. So a job that hangs meets its deadline at once, and fails
-// with the supervisor's account of who stands where.
+// Time is virtual: it stands still while anything can run, unless
+// `message_time_max` is set, and then jumps to the next timer. So a job that
+// hangs meets its deadline at once, and fails with the supervisor's account of
+// who stands where.
 //
 // Threads: one. Cost: about 2 us per message, so thousands of seeds a minute.
 // Sources: TigerBeetle's VOPR, FoundationDB's simulator (Zhou et al. 2021,
@@ -25,12 +29,13 @@
 
 #include <cstdint>
 #include <functional>
-#include <memory>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "actors/job.h"
+#include "actors/sim/parameter_log.h"
 #include "actors/sim/recorder.h"
-#include "comm/communicator.h"
+#include "comm/local/local_group.h"
 #include "nn/arena/parameter_arena.h"
 #include "pipeline/plan.h"
 #include "pipeline/schedule.h"
@@ -39,14 +44,17 @@ namespace troupe::actors {
 
 struct SimulationOptions {
   std::uint64_t seed = 0;
+  // A message takes a time below this, which the seed draws; zero: time stands
+  // still. Where it comes near the job's time-out, answers and time-outs race.
+  absl::Duration message_time_max = absl::ZeroDuration();
+  // A stop is requested after so many messages; below 0: never.
+  std::int64_t stop_after_messages = -1;
   // A job that sends more messages than this has failed to come to an end.
   std::int64_t messages_max = 10'000'000;
   // Bends the table of a rank before the job starts: how tests plant bugs.
   std::function<void(int rank, pipeline::StepTable& table)> edit_table;
-  // As TestHooks::wrap_group.
-  std::function<std::unique_ptr<comm::Communicator>(
-      std::unique_ptr<comm::Communicator> comm)>
-      wrap_group;
+  // Makes the groups of ranks, or wraps them; null: comm::MakeLocalGroup.
+  comm::GroupFactory make_group;
   // Called after each training step of each rank with its flat arena.
   std::function<void(int rank, std::int64_t step,
                      const nn::ParameterArena& arena)>
@@ -60,17 +68,30 @@ class Simulation {
   // Runs the job to its end. Once.
   absl::StatusOr<JobResult> Run(JobObserver* observer = nullptr);
 
-  // Over (actor, message) in the order in which they ran.
+  // Whether what must hold of a run whatever the seed held of this one: it came
+  // to its end, nothing in recorder.h was broken, and the ranks that hold the
+  // same parameters had the same, to the bit, after each step.
+  //   kFailedPrecondition: names what is broken, where and when.
+  //   otherwise the job's error.
+  absl::Status Check() const;
+
+  // Over (actor, message) in the order in which they ran, and all parameters
+  // after each step.
   std::uint64_t trace_hash() const { return trace_hash_; }
   std::int64_t messages() const { return messages_; }
   const Recorder& recorder() const { return recorder_; }
+  // Compare() tells whether two runs had the same parameters.
+  const ParameterLog& parameters() const { return parameters_; }
   const pipeline::Plan& plan() const { return plan_; }
 
  private:
   JobSpec spec_;
   const SimulationOptions options_;
   Recorder recorder_;
+  ParameterLog parameters_;
   pipeline::Plan plan_;
+  std::int64_t first_step_ = 0;
+  absl::StatusOr<JobResult> result_ = absl::UnknownError("not run");
   std::uint64_t trace_hash_ = 0;
   std::int64_t messages_ = 0;
 };

@@ -22,6 +22,7 @@ constexpr std::uint64_t kNextMask = (std::uint64_t{1} << 20) - 1;
 
 static_assert(kLocalGroupSizeMax <= kReductionSourcesMax,
               "a group is one tree");
+static_assert(kLocalGroupSizeMax <= kRootsMax, "a signature holds any root");
 
 std::string Ranks(const std::vector<int>& ranks) {
   return absl::StrCat(ranks.size() == 1 ? "rank " : "ranks ",

@@ -224,8 +224,7 @@ class LocalCommunicator : public Communicator {
 
 }  // namespace
 
-std::vector<std::unique_ptr<Communicator>> MakeLocalGroup(
-    const LocalGroupOptions& options) {
+Group MakeLocalGroup(const LocalGroupOptions& options) {
   TROUPE_CHECK(options.size >= 1 && options.size <= kLocalGroupSizeMax,
                "a local group has 1 to 256 ranks");
   TROUPE_CHECK(options.chunk_bytes >= 1, "a chunk has a byte");

@@ -24,6 +24,7 @@
 #define COMM_LOCAL_LOCAL_GROUP_H_
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -45,9 +46,14 @@ struct LocalGroupOptions {
 inline constexpr int kLocalGroupSizeMax = 256;
 inline constexpr int kLocalGroupInFlightMax = 65536;
 
+// One communicator for each rank, in order.
+using Group = std::vector<std::unique_ptr<Communicator>>;
+
 // CHECK-fails on options outside these limits.
-std::vector<std::unique_ptr<Communicator>> MakeLocalGroup(
-    const LocalGroupOptions& options);
+Group MakeLocalGroup(const LocalGroupOptions& options);
+
+// Whatever makes groups: MakeLocalGroup, or a function that wraps its ranks.
+using GroupFactory = std::function<Group(const LocalGroupOptions& options)>;
 
 }  // namespace troupe::comm
 

@@ -19,36 +19,52 @@
 namespace troupe::comm::internal {
 
 // Elements of a range must be fewer.
-inline constexpr std::int64_t kCountMax = std::int64_t{1} << 40;
+inline constexpr int kCountBits = 40;
+inline constexpr std::int64_t kCountMax = std::int64_t{1} << kCountBits;
 
-// Count in bits 0-39, root from 40, dtype from 56, op from 59, kind from 62.
+// Where the other fields begin, above the count.
+inline constexpr int kRootAt = kCountBits, kDTypeAt = 50, kOpAt = 54,
+                     kKindAt = 58, kEnd = 64;
+// Roots must be fewer.
+inline constexpr int kRootsMax = 1 << (kDTypeAt - kRootAt);
+
+// A field that outgrows its bits would make unlike collectives look alike.
+static_assert(static_cast<int>(CollectiveKind::kReduceUpdate) <
+              1 << (kEnd - kKindAt));
+static_assert(static_cast<int>(ReduceOp::kProduct) < 1 << (kKindAt - kOpAt));
+static_assert(static_cast<int>(nn::DType::kU8) < 1 << (kOpAt - kDTypeAt));
+
 inline std::uint64_t Pack(const Collective& collective) {
-  const auto kind = static_cast<std::uint64_t>(collective.kind) << 62;
+  const auto at = [](auto field, int bit) {
+    return static_cast<std::uint64_t>(field) << bit;
+  };
+  const std::uint64_t kind = at(collective.kind, kKindAt);
   if (collective.kind == CollectiveKind::kBarrier) return kind;
-  const nn::Tensor& range = collective.range;
-  const auto dtype = static_cast<std::uint64_t>(range.dtype()) << 56;
-  const auto count = static_cast<std::uint64_t>(range.numel());
-  const std::uint64_t choice =
-      collective.kind == CollectiveKind::kBroadcast
-          ? static_cast<std::uint64_t>(collective.root) << 40
-          : static_cast<std::uint64_t>(collective.op) << 59;
-  return kind | choice | dtype | count;
+  const std::uint64_t choice = collective.kind == CollectiveKind::kBroadcast
+                                   ? at(collective.root, kRootAt)
+                                   : at(collective.op, kOpAt);
+  return kind | choice | at(collective.range.dtype(), kDTypeAt) |
+         at(collective.range.numel(), 0);
 }
 
+// The bits from `begin` up to, but without, `end`.
+constexpr std::uint64_t FieldOf(std::uint64_t signature, int begin, int end) {
+  return (signature >> begin) & ((std::uint64_t{1} << (end - begin)) - 1);
+}
 inline CollectiveKind KindOf(std::uint64_t signature) {
-  return static_cast<CollectiveKind>(signature >> 62);
+  return static_cast<CollectiveKind>(FieldOf(signature, kKindAt, kEnd));
 }
 inline ReduceOp OpOf(std::uint64_t signature) {
-  return static_cast<ReduceOp>((signature >> 59) & 7);
+  return static_cast<ReduceOp>(FieldOf(signature, kOpAt, kKindAt));
 }
 inline nn::DType DTypeOf(std::uint64_t signature) {
-  return static_cast<nn::DType>((signature >> 56) & 7);
+  return static_cast<nn::DType>(FieldOf(signature, kDTypeAt, kOpAt));
 }
 inline int RootOf(std::uint64_t signature) {
-  return static_cast<int>((signature >> 40) & 0xffff);
+  return static_cast<int>(FieldOf(signature, kRootAt, kDTypeAt));
 }
 inline std::int64_t CountOf(std::uint64_t signature) {
-  return static_cast<std::int64_t>(signature & (kCountMax - 1));
+  return static_cast<std::int64_t>(FieldOf(signature, 0, kCountBits));
 }
 
 // The collective on a meta tensor, for messages.

@@ -65,9 +65,13 @@ Outcome OnQueuedDevices(JobSpec spec, std::uint64_t seed,
   };
   SimulationOptions options;
   options.seed = seed;
-  options.wrap_group = [&](std::unique_ptr<comm::Communicator> comm) {
-    comm = std::make_unique<comm::GuardedCommunicator>(std::move(comm), memory);
-    return wrap ? wrap(std::move(comm)) : std::move(comm);
+  options.make_group = [&](const comm::LocalGroupOptions& group_options) {
+    comm::Group group =
+        comm::GuardGroup(comm::MakeLocalGroup(group_options), memory);
+    for (auto& rank : group) {
+      if (wrap) rank = wrap(std::move(rank));
+    }
+    return group;
   };
   Outcome outcome;
   outcome.status = Simulation(spec, options).Run(&outcome.reports).status();

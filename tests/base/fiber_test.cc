@@ -111,6 +111,48 @@ TEST(FiberTest, AFiberResumesAnother) {
   EXPECT_TRUE(outer.done());
 }
 
+TEST(FiberTest, YieldsFromWithinAnother) {
+  std::string seen;
+  Fiber::Yielder* whole = nullptr;
+  Fiber inner([&](Fiber::Yielder& yielder) {
+    std::vector<int> memory(1000, 1);
+    try {
+      throw std::runtime_error("i1");
+    } catch (const std::exception& error) {
+      whole->Yield();  // with an exception that is being caught
+      seen += error.what();
+    }
+    yielder.Yield();
+    seen += "i2";
+    whole->Yield();
+    throw std::runtime_error("i3");
+  });
+  Fiber outer([&](Fiber::Yielder& yielder) {
+    whole = &yielder;
+    while (!inner.done()) {
+      try {
+        inner.Resume();
+        seen += "o";
+      } catch (const std::exception& error) {
+        seen += error.what();
+      }
+    }
+  });
+  outer.Resume();
+  EXPECT_EQ(seen, "");
+  try {
+    throw std::runtime_error("main");
+  } catch (const std::exception& error) {
+    outer.Resume();
+    EXPECT_STREQ(error.what(), "main");
+  }
+  EXPECT_EQ(seen, "i1oi2");
+  EXPECT_FALSE(outer.done());
+  outer.Resume();
+  EXPECT_EQ(seen, "i1oi2i3");
+  EXPECT_TRUE(outer.done());
+}
+
 TEST(FiberTest, OneThatWaitsIsUnwound) {
   auto kept = std::make_shared<int>(1);
   bool went_on = false;

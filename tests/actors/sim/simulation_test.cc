@@ -5,69 +5,57 @@
 #include "actors/sim/simulation.h"
 
 #include <cmath>
-#include <cstdlib>
-#include <cstring>
 #include <map>
 #include <string>
 #include <vector>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "tests/actors/sim/simulated_run.h"
 #include "tests/actors/sim/small_job.h"
 
 namespace troupe::actors {
 namespace {
 
-using Values = std::vector<double>;
-
-Values ToDoubles(const nn::Tensor& flat) {
-  Values values(flat.numel());
-  for (std::int64_t i = 0; i < flat.numel(); ++i) {
-    values[i] = flat.dtype() == nn::DType::kF64 ? flat.data<double>()[i]
-                                                : flat.data<float>()[i];
-  }
-  return values;
-}
-
-// The parameters by name: arenas of different widths are padded differently.
-using Parameters = std::map<std::string, Values>;
+// Rank 0's parameters by name: arenas of different widths are padded
+// differently.
+using Parameters = std::map<std::string, std::vector<double>>;
 
 Parameters ParametersOf(const nn::ParameterArena& arena) {
   Parameters parameters;
   for (const nn::ArenaSlot& slot : arena.slots()) {
-    parameters[slot.parameter->name] = ToDoubles(slot.parameter->value);
+    const nn::Tensor& value = slot.parameter->value;
+    std::vector<double>& doubles = parameters[slot.parameter->name];
+    for (std::int64_t i = 0; i < value.numel(); ++i) {
+      doubles.push_back(value.dtype() == nn::DType::kF64
+                            ? value.data<double>()[i]
+                            : value.data<float>()[i]);
+    }
   }
   return parameters;
 }
 
-// Every rank's parameters after every step: [step][rank].
 struct Outcome {
-  absl::StatusOr<JobResult> result = absl::UnknownError("not run");
-  std::vector<std::vector<Parameters>> parameters;
-  std::uint64_t hash = 0;
-  absl::Status invariants;
+  SimulatedRun run;
+  std::vector<Parameters> values;  // by step
 };
 
-Outcome Simulate(const SmallJobOptions& job, SimulationOptions options) {
+Outcome SimulateWithValues(const SmallJobOptions& job, std::uint64_t seed) {
   Outcome outcome;
-  outcome.parameters.assign(job.steps, std::vector<Parameters>(job.ranks));
-  options.after_step = [&](int rank, std::int64_t step,
+  SimulationOptions options;
+  options.seed = seed;
+  options.after_step = [&](int rank, std::int64_t,
                            const nn::ParameterArena& arena) {
-    outcome.parameters[step][rank] = ParametersOf(arena);
+    if (rank == 0) outcome.values.push_back(ParametersOf(arena));
   };
-  Simulation simulation(SmallJob(job), options);
-  outcome.result = simulation.Run();
-  outcome.hash = simulation.trace_hash();
-  outcome.invariants =
-      CheckInvariants(simulation.recorder(), simulation.plan(), 0, job.steps);
+  outcome.run = Simulate(SmallJob(job), options);
   return outcome;
 }
 
 double LargestDifference(const Parameters& a, const Parameters& b) {
   double largest = 0;
   for (const auto& [name, values] : a) {
-    const Values& others = b.at(name);
+    const std::vector<double>& others = b.at(name);
     for (std::size_t i = 0; i < values.size(); ++i) {
       const double difference = std::abs(values[i] - others[i]);
       // A NaN differs from everything.
@@ -80,22 +68,16 @@ double LargestDifference(const Parameters& a, const Parameters& b) {
 // What is wrong with a run, compared with one rank; empty: nothing.
 std::string Verdict(const SmallJobOptions& job, const Outcome& outcome,
                     const Outcome& one_rank) {
-  if (!outcome.result.ok()) return outcome.result.status().ToString();
-  if (!outcome.invariants.ok()) return outcome.invariants.ToString();
+  if (job.numbers == Numbers::kExact) {
+    return Difference(outcome.run, one_rank.run);
+  }
+  if (!outcome.run.check.ok()) return outcome.run.check.ToString();
   for (std::int64_t step = 0; step < job.steps; ++step) {
-    const std::vector<Parameters>& ranks = outcome.parameters[step];
-    for (int rank = 1; rank < job.ranks; ++rank) {
-      if (ranks[rank] == ranks[0]) continue;
-      return absl::StrCat("ranks 0 and ", rank, " differ after step ",
-                          step + 1);
-    }
     const double difference =
-        LargestDifference(ranks[0], one_rank.parameters[step][0]);
-    const double allowed = job.numbers == Numbers::kExact ? 0 : 1e-5;
-    if (!(difference <= allowed)) {
-      return absl::StrCat("differs from one rank by ", difference,
-                          " after step ", step + 1);
-    }
+        LargestDifference(outcome.values[step], one_rank.values[step]);
+    if (difference <= 1e-5) continue;
+    return absl::StrCat("differs from one rank by ", difference, " after step ",
+                        step + 1);
   }
   return "";
 }
@@ -103,28 +85,8 @@ std::string Verdict(const SmallJobOptions& job, const Outcome& outcome,
 const Outcome& OneRank(Numbers numbers, std::int64_t steps) {
   static auto* const outcomes = new std::map<Numbers, Outcome>();
   auto [found, fresh] = outcomes->try_emplace(numbers);
-  if (fresh) found->second = Simulate({1, numbers, steps}, {});
+  if (fresh) found->second = SimulateWithValues({1, numbers, steps}, 0);
   return found->second;
-}
-
-std::string ReplayCommand(std::uint64_t seed) {
-  const testing::TestInfo* test =
-      testing::UnitTest::GetInstance()->current_test_info();
-  return absl::StrCat(
-      "\nreplay: bazel test //tests/actors/sim:simulation_test "
-      "--test_filter='",
-      test->test_suite_name(), ".", test->name(),
-      "' --test_env=TROUPE_SIM_SEED=", seed);
-}
-
-// The seeds to run: one, where TROUPE_SIM_SEED names it.
-std::vector<std::uint64_t> Seeds(std::uint64_t count) {
-  std::uint64_t seed;
-  const char* only = std::getenv("TROUPE_SIM_SEED");
-  if (only != nullptr && absl::SimpleAtoi(only, &seed)) return {seed};
-  std::vector<std::uint64_t> seeds(count);
-  for (std::uint64_t i = 0; i < count; ++i) seeds[i] = i;
-  return seeds;
 }
 
 class SimulationTest : public testing::TestWithParam<int> {
@@ -132,9 +94,7 @@ class SimulationTest : public testing::TestWithParam<int> {
   static void ExpectSound(const SmallJobOptions& job) {
     const Outcome& one_rank = OneRank(job.numbers, job.steps);
     for (std::uint64_t seed : Seeds(1000)) {
-      SimulationOptions options;
-      options.seed = seed;
-      const Outcome outcome = Simulate(job, options);
+      const Outcome outcome = SimulateWithValues(job, seed);
       ASSERT_EQ(Verdict(job, outcome, one_rank), "") << ReplayCommand(seed);
     }
   }
@@ -161,28 +121,25 @@ INSTANTIATE_TEST_SUITE_P(Ranks, SimulationTest, testing::Values(2, 3, 4, 8),
 
 TEST(SimulationTest, OneRankLearnsAndIsNotTrivial) {
   const Outcome& outcome = OneRank(Numbers::kFloat, 3);
-  ASSERT_TRUE(outcome.result.ok()) << outcome.result.status();
-  EXPECT_GT(
-      LargestDifference(outcome.parameters[0][0], outcome.parameters[2][0]),
-      1e-4);
+  ASSERT_EQ(outcome.run.check, absl::OkStatus());
+  EXPECT_GT(LargestDifference(outcome.values[0], outcome.values[2]), 1e-4);
+}
+
+std::uint64_t HashOf(const SmallJobOptions& job, std::uint64_t seed) {
+  return SimulateWithValues(job, seed).run.hash;
 }
 
 TEST(SimulationTest, TheSameSeedGivesTheSameTrace) {
   for (std::uint64_t seed : {1, 17, 4711}) {
-    SimulationOptions options;
-    options.seed = seed;
     const SmallJobOptions job = {4, Numbers::kFloat, 3};
-    const std::uint64_t hash = Simulate(job, options).hash;
-    EXPECT_EQ(Simulate(job, options).hash, hash) << "seed " << seed;
+    EXPECT_EQ(HashOf(job, seed), HashOf(job, seed)) << "seed " << seed;
   }
 }
 
 TEST(SimulationTest, SeedsGiveDifferentTraces) {
   std::map<std::uint64_t, int> hashes;
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
-    SimulationOptions options;
-    options.seed = seed;
-    ++hashes[Simulate({2, Numbers::kFloat, 1}, options).hash];
+    ++hashes[HashOf({2, Numbers::kFloat, 1}, seed)];
   }
   EXPECT_EQ(hashes.size(), 50u);
 }

@@ -16,7 +16,7 @@
 namespace troupe::actors {
 namespace {
 
-constexpr std::int64_t kIn = 4, kHidden = 6, kOut = 2;
+constexpr std::int64_t kIn = 4, kOut = 2;
 constexpr std::int64_t kSamples = 3 * kSmallJobBatch;
 // Number of counted samples in a global batch of 24: those whose number is not
 // 2 modulo 3.
@@ -78,21 +78,22 @@ JobSpec SmallJob(const SmallJobOptions& options) {
   JobSpec spec;
   spec.dtype = exact ? nn::DType::kF64 : nn::DType::kF32;
   const nn::Linear::Options linear = {/*bias=*/true, spec.dtype};
-  spec.model = [linear, exact] {
+  spec.model = [linear, exact, width = options.width] {
     auto model = std::make_unique<nn::Sequential>();
-    model->Append<SmallLinear>(kIn, kHidden, linear, exact);
+    model->Append<SmallLinear>(kIn, width, linear, exact);
     model->Append<nn::ReLU>();
-    model->Append<SmallLinear>(kHidden, kHidden, linear, exact);
+    model->Append<SmallLinear>(width, width, linear, exact);
     model->Append<nn::ReLU>();
-    model->Append<SmallLinear>(kHidden, kOut, linear, exact);
+    model->Append<SmallLinear>(width, kOut, linear, exact);
     return model;
   };
   spec.loss = CountedLoss;
   // 2^-6 per counted sample when exact.
   const double lr = exact ? kCounted / 64 : 0.05;
-  spec.optimizer = [lr] {
+  spec.optimizer = [lr, momentum = options.momentum] {
     nn::SgdOptions sgd;
     sgd.lr = lr;
+    sgd.momentum = momentum;
     return std::make_unique<nn::Sgd>(sgd);
   };
   if (exact) {

@@ -26,6 +26,9 @@ struct SmallJobOptions {
   std::int64_t steps = 2;  // at most 2 are exact
   // Tables as of ranks that reduce inline: reduce and update in one pass.
   bool fused = false;
+  double momentum = 0;
+  // Of the hidden layers: with 48 floats their gradients make several chunks.
+  std::int64_t width = 6;
 };
 
 inline constexpr std::int64_t kSmallJobBatch = 24;

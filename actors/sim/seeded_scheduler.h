@@ -1,0 +1,89 @@
+// The one thread of a simulation: runs the actors of a system message by
+// message, in an order that a seed chooses, under a clock that stands still
+// while anybody can run.
+//
+//   caf::actor_system system(config);        // scheduler.policy: testing
+//   SeededScheduler scheduler(system, {/*seed=*/42});
+//   ... spawn ...
+//   while (!ended() && scheduler.Step()) {
+//   }
+//
+// Each handler runs on a fiber. Where it has woken another actor by a send, and
+// at every Preempt(), the seed may leave it standing there and let others run:
+// two messages of one handler arrive with others between them, and what
+// computes or writes for long does so beside the rest of the system.
+//
+// Actors differ in how eager they are, drawn once for each: a lazy one is
+// passed over for long stretches, so that ranks drift apart.
+//
+// Threads: one. Lifetime: it is gone before the system.
+
+#ifndef ACTORS_SIM_SEEDED_SCHEDULER_H_
+#define ACTORS_SIM_SEEDED_SCHEDULER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "caf/actor_system.hpp"
+#include "caf/resumable.hpp"
+#include "caf/scheduler/test_coordinator.hpp"
+#include "nn/random/philox.h"
+
+namespace troupe::actors {
+
+class SeededScheduler {
+ public:
+  struct Options {
+    std::uint64_t seed = 0;
+    // A message takes a time below this, on the virtual clock.
+    absl::Duration message_time_max = absl::ZeroDuration();
+  };
+
+  SeededScheduler(caf::actor_system& system, const Options& options);
+  ~SeededScheduler();
+
+  // Lets one actor go on: with its next message, or with the handler that it
+  // was left standing in. Moves time to the next timer where there is none.
+  // False: nothing is left that could ever happen.
+  bool Step();
+  // Whether no actor has a message or stands in a handler.
+  bool idle() const { return coordinator_.jobs.empty() && standing_.empty(); }
+
+  // In a handler: others may run here. Elsewhere it does nothing.
+  void Preempt();
+
+  // For what the seed chooses beside the order.
+  nn::RandomStream& draws() { return draws_; }
+  // Over the order in which actors ran which messages, and what was mixed in.
+  std::uint64_t hash() const { return hash_; }
+  void Mix(std::uint64_t value) {
+    hash_ = (hash_ ^ value) * 1099511628211u;  // FNV-1a, by words
+  }
+
+ private:
+  class Hand;
+
+  std::size_t Pick();
+  void PassTime();
+  void MixNext(caf::resumable* job);
+  std::uint32_t EagernessOf(const caf::resumable* job);
+  std::unique_ptr<Hand> FreeHand();
+  void Run(std::unique_ptr<Hand> hand);
+
+  caf::actor_system& system_;
+  caf::scheduler::test_coordinator& coordinator_;
+  const Options options_;
+  const nn::RandomKey key_;
+  nn::RandomStream draws_;
+  std::uint64_t hash_ = 14695981039346656037u;
+  std::vector<std::uint32_t> weights_, eagerness_;
+  Hand* running_ = nullptr;
+  std::vector<std::unique_ptr<Hand>> standing_, free_;
+};
+
+}  // namespace troupe::actors
+
+#endif  // ACTORS_SIM_SEEDED_SCHEDULER_H_

@@ -1,0 +1,80 @@
+// A file system that asks before each operation on another one: where tests
+// and simulations look on, wait, or fail.
+//
+//   class Counting : public base::InterceptedFileSystem {
+//    public:
+//     using InterceptedFileSystem::InterceptedFileSystem;
+//     int changes = 0;
+//
+//    private:
+//     absl::Status BeforeChange(const char*, const std::string&) override {
+//       ++changes;
+//       return absl::OkStatus();
+//     }
+//   };
+//   PosixFileSystem disk;
+//   Counting files(disk);
+//
+// An error takes the place of the operation; an Append that fails in this way
+// writes the first half, as a full disk does.
+//
+// Threads: as the other one, if the hooks are.
+
+#ifndef BASE_INTERCEPTED_FILE_SYSTEM_H_
+#define BASE_INTERCEPTED_FILE_SYSTEM_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/file_system.h"
+
+namespace troupe::base {
+
+class InterceptedFileSystem : public FileSystem {
+ public:
+  // `inner` outlives it. `syncs`: whether Sync and SyncFolder, once asked for,
+  // wait for the disk.
+  explicit InterceptedFileSystem(FileSystem& inner, bool syncs = true)
+      : inner_(inner), syncs_(syncs) {}
+
+  absl::StatusOr<std::unique_ptr<WritableFile>> Create(
+      const std::string& path) override;
+  absl::StatusOr<std::unique_ptr<WritableFile>> OpenToAppend(
+      const std::string& path) override;
+  absl::StatusOr<std::unique_ptr<ReadableFile>> Open(
+      const std::string& path) override;
+  absl::StatusOr<std::string> ReadToEnd(const std::string& path,
+                                        std::int64_t bytes_max) override;
+  absl::Status CreateFolder(const std::string& path) override;
+  absl::Status SyncFolder(const std::string& path) override;
+  absl::StatusOr<std::vector<std::string>> List(
+      const std::string& path) override;
+  bool Exists(const std::string& path) override { return inner_.Exists(path); }
+  absl::Status Rename(const std::string& from, const std::string& to) override;
+  absl::Status Exchange(const std::string& a, const std::string& b) override;
+  absl::Status RemoveAll(const std::string& path) override;
+  absl::StatusOr<std::unique_ptr<FileLock>> Lock(
+      const std::string& path, absl::string_view holder) override;
+
+ protected:
+  // Create, Append, Sync, Close, CreateFolder, SyncFolder, Rename, Exchange,
+  // RemoveAll and Lock; `verb` as in "cannot <verb> <path>".
+  virtual absl::Status BeforeChange(const char* verb,
+                                    const std::string& path) = 0;
+  // Open, ReadAt, ReadToEnd and List.
+  virtual absl::Status BeforeRead(const std::string& /*path*/) {
+    return absl::OkStatus();
+  }
+
+ private:
+  class Written;
+  class Read;
+
+  FileSystem& inner_;
+  const bool syncs_;
+};
+
+}  // namespace troupe::base
+
+#endif  // BASE_INTERCEPTED_FILE_SYSTEM_H_

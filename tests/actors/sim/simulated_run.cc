@@ -1,0 +1,73 @@
+#include "tests/actors/sim/simulated_run.h"
+
+#include <cstdlib>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+
+namespace troupe::actors {
+namespace {
+
+// Where losses or evaluations of `run` are others; empty: nowhere.
+std::string ReportDifference(const Reports& run, const Reports& want) {
+  // A run that went on, or was stopped, has some of the steps.
+  for (const StepReport& step : run.steps) {
+    for (const StepReport& other : want.steps) {
+      if (step.step != other.step || step.loss == other.loss) continue;
+      return absl::StrCat("the loss of step ", step.step, " is ", step.loss,
+                          ", not ", other.loss);
+    }
+  }
+  for (const EvaluationReport& evaluation : run.evaluations) {
+    for (const EvaluationReport& other : want.evaluations) {
+      if (evaluation.step != other.step || evaluation.loss == other.loss) {
+        continue;
+      }
+      return absl::StrCat("the evaluation after step ", evaluation.step, " is ",
+                          evaluation.loss, ", not ", other.loss);
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
+SimulatedRun Simulate(const JobSpec& spec, const SimulationOptions& options) {
+  SimulatedRun run;
+  Simulation simulation(spec, options);
+  run.result = simulation.Run(&run.reports);
+  run.check = simulation.Check();
+  run.parameters = simulation.parameters();
+  run.hash = simulation.trace_hash();
+  run.messages = simulation.messages();
+  return run;
+}
+
+std::string Difference(const SimulatedRun& run, const SimulatedRun& want) {
+  if (!run.check.ok()) return run.check.ToString();
+  const absl::Status same = Compare(run.parameters, want.parameters);
+  if (!same.ok()) return same.ToString();
+  return ReportDifference(run.reports, want.reports);
+}
+
+std::vector<std::uint64_t> Seeds(std::uint64_t count) {
+  std::uint64_t seed;
+  const char* only = std::getenv("TROUPE_SIM_SEED");
+  if (only != nullptr && absl::SimpleAtoi(only, &seed)) return {seed};
+  std::vector<std::uint64_t> seeds(count);
+  for (std::uint64_t i = 0; i < count; ++i) seeds[i] = i;
+  return seeds;
+}
+
+std::string ReplayCommand(std::uint64_t seed) {
+  const testing::TestInfo* test =
+      testing::UnitTest::GetInstance()->current_test_info();
+  const char* target = std::getenv("TEST_TARGET");
+  return absl::StrCat("\nreplay: bazel test ",
+                      target == nullptr ? "//tests/actors/sim/..." : target,
+                      " --test_filter='", test->test_suite_name(), ".",
+                      test->name(), "' --test_env=TROUPE_SIM_SEED=", seed);
+}
+
+}  // namespace troupe::actors
