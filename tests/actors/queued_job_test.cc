@@ -13,6 +13,7 @@
 #include "nn/kernels/queued/queued_kernels.h"
 #include "tests/actors/test_job.h"
 #include "tests/comm/guarded_group.h"
+#include "tests/comm/wrapped_communicator.h"
 
 namespace troupe::actors {
 namespace {
@@ -110,24 +111,13 @@ TEST(QueuedJobTest, StagesHaveTheBitsOfTheCpu) {
 }
 
 // Reductions that do not wait for the gradients that they add up.
-class TooEarly : public comm::Communicator {
+class TooEarly : public comm::WrappedCommunicator {
  public:
-  explicit TooEarly(std::unique_ptr<comm::Communicator> inner)
-      : inner_(std::move(inner)) {}
-  int rank() const override { return inner_->rank(); }
-  int size() const override { return inner_->size(); }
+  using WrappedCommunicator::WrappedCommunicator;
   absl::StatusOr<comm::Event> Start(const comm::Collective& collective,
                                     comm::Event) override {
-    return inner_->Start(collective, comm::Event());
+    return inner().Start(collective, comm::Event());
   }
-  bool Progress() override { return inner_->Progress(); }
-  void SetWakeup(std::function<void()> wakeup) override {
-    inner_->SetWakeup(std::move(wakeup));
-  }
-  void Abort(absl::Status status) override { inner_->Abort(std::move(status)); }
-
- private:
-  const std::unique_ptr<comm::Communicator> inner_;
 };
 
 // Reductions that say that they are done when they are not.

@@ -11,7 +11,6 @@
 #ifndef TESTS_COMM_GUARDED_GROUP_H_
 #define TESTS_COMM_GUARDED_GROUP_H_
 
-#include <functional>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -19,35 +18,29 @@
 #include "comm/communicator.h"
 #include "nn/kernels/queued/guarded_memory.h"
 #include "nn/kernels/queued/queued_kernels.h"
+#include "tests/comm/wrapped_communicator.h"
 
 namespace troupe::comm {
 
-class GuardedCommunicator final : public Communicator {
+class GuardedCommunicator final : public WrappedCommunicator {
  public:
   GuardedCommunicator(std::unique_ptr<Communicator> inner,
                       std::shared_ptr<nn::GuardedMemory> memory)
-      : memory_(std::move(memory)), inner_(std::move(inner)) {}
+      : WrappedCommunicator(std::move(inner)), memory_(std::move(memory)) {}
 
-  int rank() const override { return inner_->rank(); }
-  int size() const override { return inner_->size(); }
   absl::StatusOr<Event> Start(const Collective& collective,
                               Event after) override {
     Collective seen = collective;
     seen.range = nn::HostView(collective.range);
-    return inner_->Start(seen, std::move(after));
+    return inner().Start(seen, std::move(after));
   }
   bool Progress() override {
     const nn::GuardedMemory::Opened opened(*memory_);
-    return inner_->Progress();
+    return inner().Progress();
   }
-  void SetWakeup(std::function<void()> wakeup) override {
-    inner_->SetWakeup(std::move(wakeup));
-  }
-  void Abort(absl::Status status) override { inner_->Abort(std::move(status)); }
 
  private:
   const std::shared_ptr<nn::GuardedMemory> memory_;
-  const std::unique_ptr<Communicator> inner_;
 };
 
 inline std::vector<std::unique_ptr<Communicator>> GuardGroup(

@@ -4,6 +4,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "gtest/gtest.h"
 
 namespace troupe::actors {
@@ -15,8 +16,8 @@ std::string ReportDifference(const Reports& run, const Reports& want) {
   for (const StepReport& step : run.steps) {
     for (const StepReport& other : want.steps) {
       if (step.step != other.step || step.loss == other.loss) continue;
-      return absl::StrCat("the loss of step ", step.step, " is ", step.loss,
-                          ", not ", other.loss);
+      return absl::StrFormat("the loss of step %d is %.17g, not %.17g",
+                             step.step, step.loss, other.loss);
     }
   }
   for (const EvaluationReport& evaluation : run.evaluations) {
@@ -24,8 +25,8 @@ std::string ReportDifference(const Reports& run, const Reports& want) {
       if (evaluation.step != other.step || evaluation.loss == other.loss) {
         continue;
       }
-      return absl::StrCat("the evaluation after step ", evaluation.step, " is ",
-                          evaluation.loss, ", not ", other.loss);
+      return absl::StrFormat("the evaluation after step %d is %.17g, not %.17g",
+                             evaluation.step, evaluation.loss, other.loss);
     }
   }
   return "";

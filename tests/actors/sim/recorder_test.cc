@@ -1,0 +1,154 @@
+// Each invariant of the recorder, broken by one event too few, too many or in
+// the wrong place.
+
+#include "actors/sim/recorder.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "actors/sim/simulation.h"
+#include "gtest/gtest.h"
+#include "tests/actors/sim/small_job.h"
+
+namespace troupe::actors {
+namespace {
+
+using Events = std::vector<TraceEvent>;
+
+// A sound run of two ranks and two steps, to be broken.
+class RecorderTest : public testing::Test {
+ protected:
+  RecorderTest() : simulation_(SmallJob({/*ranks=*/2}), {}) {
+    EXPECT_TRUE(simulation_.Run().ok());
+    events_ = simulation_.recorder().events();
+  }
+
+  // The first such event of rank 1 in step 1.
+  Events::iterator Find(TraceKind kind, TracePhase phase, int bucket) {
+    const auto found =
+        std::find_if(events_.begin(), events_.end(), [&](const TraceEvent& e) {
+          return e.rank == 1 && e.step == 1 && e.kind == kind &&
+                 e.phase == phase && e.bucket == bucket;
+        });
+    EXPECT_NE(found, events_.end());
+    return found;
+  }
+  Events::iterator Gradient(int bucket) {
+    return Find(TraceKind::kGradientComplete, TracePhase::kInstant, bucket);
+  }
+  Events::iterator Ready(int bucket) {
+    return Find(TraceKind::kBucketReady, TracePhase::kInstant, bucket);
+  }
+  Events::iterator Launched(int bucket) {
+    return Find(TraceKind::kCollective, TracePhase::kBegin, bucket);
+  }
+  Events::iterator Reduced(int bucket) {
+    return Find(TraceKind::kCollective, TracePhase::kEnd, bucket);
+  }
+  Events::iterator Updated(int bucket) {
+    return Find(TraceKind::kUpdate, TracePhase::kBegin, bucket);
+  }
+
+  // The event `what` happens just before the one that it came after.
+  void MoveBefore(Events::iterator where, Events::iterator what) {
+    ASSERT_LT(where, what);
+    std::rotate(where, what, what + 1);
+  }
+
+  std::string Verdict() const {
+    Recorder recorder;
+    for (const TraceEvent& event : events_) recorder.Record(event);
+    return std::string(
+        CheckInvariants(recorder, simulation_.plan(), 0, 2).message());
+  }
+  void ExpectBroken(const std::string& what) const {
+    EXPECT_TRUE(absl::StrContains(Verdict(), "invariant broken: rank 1"))
+        << Verdict();
+    EXPECT_TRUE(absl::StrContains(Verdict(), what)) << Verdict();
+  }
+
+  Simulation simulation_;
+  Events events_;
+};
+
+TEST_F(RecorderTest, ASoundRunIsSound) { EXPECT_EQ(Verdict(), ""); }
+
+TEST_F(RecorderTest, AGradientThatNeverComes) {
+  events_.erase(Gradient(0));
+  ExpectBroken("step 2, ");
+  ExpectBroken("ready before all its gradients are complete");
+}
+
+TEST_F(RecorderTest, AGradientThatComesTwice) {
+  const TraceEvent again = *Gradient(0);
+  events_.insert(Gradient(0), again);
+  ExpectBroken("its gradient is complete twice");
+}
+
+TEST_F(RecorderTest, AGradientInAnotherBucket) {
+  Gradient(0)->bucket = 1;
+  ExpectBroken("its gradient is in another bucket than planned");
+}
+
+TEST_F(RecorderTest, ABucketThatIsReadyTooEarly) {
+  MoveBefore(Gradient(0), Ready(0));
+  ExpectBroken("ready before all its gradients are complete");
+}
+
+TEST_F(RecorderTest, ABucketLaunchedBeforeItIsReady) {
+  MoveBefore(Ready(0), Launched(0));
+  ExpectBroken("launched before it was ready");
+}
+
+TEST_F(RecorderTest, ABucketThatIsNotLaunched) {
+  events_.erase(Launched(0));
+  ExpectBroken("not launched exactly once");
+}
+
+TEST_F(RecorderTest, ABucketThatIsLaunchedTwice) {
+  const TraceEvent again = *Launched(0);
+  events_.insert(Launched(0), again);
+  ExpectBroken("not launched exactly once");
+}
+
+TEST_F(RecorderTest, ABucketUpdatedBeforeItsReduction) {
+  MoveBefore(Reduced(0), Updated(0));
+  ExpectBroken("updated before its reduction was there");
+}
+
+TEST_F(RecorderTest, ABucketThatIsNotUpdated) {
+  events_.erase(Updated(0));
+  ExpectBroken("not updated exactly once");
+}
+
+TEST_F(RecorderTest, ABucketThatIsUpdatedTwice) {
+  const TraceEvent again = *Updated(0);
+  events_.insert(Updated(0), again);
+  ExpectBroken("not updated exactly once");
+}
+
+TEST_F(RecorderTest, AnotherOrderOfLaunches) {
+  const std::string first = Launched(0)->name;
+  Launched(0)->name = Launched(1)->name;
+  Launched(1)->name = first;
+  ExpectBroken("launched [");
+}
+
+TEST_F(RecorderTest, AStepThatNobodyRan) {
+  Recorder recorder;
+  for (const TraceEvent& event : events_) recorder.Record(event);
+  const absl::Status status =
+      CheckInvariants(recorder, simulation_.plan(), 0, /*steps=*/3);
+  EXPECT_TRUE(absl::StrContains(status.message(), "step 3, chunk 0 bucket 0"))
+      << status;
+}
+
+TEST_F(RecorderTest, AJobThatWasNotPlanned) {
+  EXPECT_EQ(CheckInvariants(Recorder(), pipeline::Plan(), 0, 1).message(),
+            "the job was not even planned");
+}
+
+}  // namespace
+}  // namespace troupe::actors

@@ -1,0 +1,48 @@
+// A rank of a group in whose way a test stands: hands every call on to another
+// communicator, so that a class derived from it changes only some.
+//
+//   class Late : public comm::WrappedCommunicator {
+//    public:
+//     using WrappedCommunicator::WrappedCommunicator;
+//     bool Progress() override { return late_ && inner().Progress(); }
+//     ...
+//   };
+
+#ifndef TESTS_COMM_WRAPPED_COMMUNICATOR_H_
+#define TESTS_COMM_WRAPPED_COMMUNICATOR_H_
+
+#include <functional>
+#include <memory>
+#include <utility>
+
+#include "comm/communicator.h"
+
+namespace troupe::comm {
+
+class WrappedCommunicator : public Communicator {
+ public:
+  explicit WrappedCommunicator(std::unique_ptr<Communicator> inner)
+      : inner_(std::move(inner)) {}
+
+  int rank() const override { return inner_->rank(); }
+  int size() const override { return inner_->size(); }
+  absl::StatusOr<Event> Start(const Collective& collective,
+                              Event after) override {
+    return inner_->Start(collective, std::move(after));
+  }
+  bool Progress() override { return inner_->Progress(); }
+  void SetWakeup(std::function<void()> wakeup) override {
+    inner_->SetWakeup(std::move(wakeup));
+  }
+  void Abort(absl::Status status) override { inner_->Abort(std::move(status)); }
+
+ protected:
+  Communicator& inner() { return *inner_; }
+
+ private:
+  const std::unique_ptr<Communicator> inner_;
+};
+
+}  // namespace troupe::comm
+
+#endif  // TESTS_COMM_WRAPPED_COMMUNICATOR_H_
