@@ -79,6 +79,11 @@ class SeededScheduler::Hand : public caf::execution_unit {
   base::Fiber fiber_;
 };
 
+SimulatedConfig::SimulatedConfig() {
+  set("scheduler.policy", caf::atom("testing"));
+  set("logger.inline-output", true);
+}
+
 SeededScheduler::SeededScheduler(caf::actor_system& system,
                                  const Options& options)
     : system_(system),

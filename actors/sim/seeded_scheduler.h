@@ -2,7 +2,8 @@
 // message, in an order that a seed chooses, under a clock that stands still
 // while anybody can run.
 //
-//   caf::actor_system system(config);        // scheduler.policy: testing
+//   SimulatedConfig config;
+//   caf::actor_system system(config);
 //   SeededScheduler scheduler(system, {/*seed=*/42});
 //   ... spawn ...
 //   while (!ended() && scheduler.Step()) {
@@ -28,11 +29,17 @@
 
 #include "absl/time/time.h"
 #include "caf/actor_system.hpp"
+#include "caf/actor_system_config.hpp"
 #include "caf/resumable.hpp"
 #include "caf/scheduler/test_coordinator.hpp"
 #include "nn/random/philox.h"
 
 namespace troupe::actors {
+
+// Of a system that has no thread of its own.
+struct SimulatedConfig : caf::actor_system_config {
+  SimulatedConfig();
+};
 
 class SeededScheduler {
  public:

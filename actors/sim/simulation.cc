@@ -13,14 +13,6 @@
 namespace troupe::actors {
 namespace {
 
-struct SimulatedConfig : caf::actor_system_config {
-  SimulatedConfig() {
-    add_message_types<caf::id_block::troupe>();
-    set("scheduler.policy", caf::atom("testing"));
-    set("logger.inline-output", true);
-  }
-};
-
 // As fine as groups can be cut, so that small reductions have several chunks.
 constexpr std::size_t kChunkBytes = 1;
 
@@ -56,6 +48,7 @@ Simulation::Simulation(const JobSpec& spec, SimulationOptions options)
 
 absl::StatusOr<JobResult> Simulation::Run(JobObserver* observer) {
   SimulatedConfig config;
+  config.add_message_types<caf::id_block::troupe>();
   caf::actor_system system(config);
   SeededScheduler scheduler(system, {options_.seed, options_.message_time_max});
   PreemptionPoints points(scheduler);
