@@ -139,10 +139,10 @@ bool SupervisorState::AtEnd() const {
 
 bool SupervisorState::EvaluationDue() const {
   const std::int64_t step = Committed();
-  if (process_->spec->test == nullptr || evaluated_at_ == step || halted_) {
-    return false;
-  }
-  return AtEnd() || milestones_->EvaluationAt(step);
+  if (process_->spec->test == nullptr || evaluated_at_ == step) return false;
+  // A stop puts off what is due, but not for a job whose steps are all done.
+  if (step >= process_->span->steps) return true;
+  return !halted_ && milestones_->EvaluationAt(step);
 }
 
 bool SupervisorState::SavingIsOverdue() const {

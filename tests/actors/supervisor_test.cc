@@ -172,6 +172,33 @@ TEST_F(SupervisorTest, OldEvaluationsAreDropped) {
   EXPECT_EQ(process_->outcome.Wait()->evaluation.count, 70);
 }
 
+// A stop that comes when the last step is done changes nothing any more.
+TEST_F(SupervisorTest, AStopAtTheLastStepStillEvaluates) {
+  Begin(TinyCnnJob(2, 1));
+  Heard();
+  Send(StepsOf(kNow, 0, 0, 1));
+  Send(halt_atom::value);
+  EXPECT_EQ(Heard(), "");
+  Send(StepsOf(kNow, 1, 0, 1));
+  EXPECT_EQ(Heard(), "rank 0: eval 1, rank 1: eval 1");
+  const LossBits half = {Bits(1), Bits(35), Bits(7)};
+  for (int rank : {0, 1}) Send(Evaluated{kNow, rank, 1, half});
+  ASSERT_TRUE(ended());
+  EXPECT_FALSE(process_->outcome.Wait()->stopped);
+}
+
+TEST_F(SupervisorTest, AStopBeforeTheLastStepEvaluatesNothing) {
+  JobSpec spec = TinyCnnJob(2, 100);
+  spec.eval_every = 2;
+  Begin(spec);
+  EXPECT_EQ(Heard(), "rank 0: grant 2, rank 1: grant 2");
+  Send(halt_atom::value);
+  for (int rank : {0, 1}) Send(StepsOf(kNow, rank, 0, 2));
+  EXPECT_EQ(Heard(), "rank 0: end, rank 1: end");
+  ASSERT_TRUE(ended());
+  EXPECT_TRUE(process_->outcome.Wait()->stopped);
+}
+
 TEST_F(SupervisorTest, SilenceIsNoticedOneTimeOutAfterTheLastSignOfLife) {
   JobSpec spec = Plain(100);
   spec.timeout = absl::Seconds(60);

@@ -3,6 +3,9 @@
 #include <signal.h>
 #include <sys/resource.h>
 
+#include <atomic>
+#include <cstdint>
+
 #include "absl/synchronization/notification.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -26,6 +29,10 @@ class LimitOf {
   const __rlimit_resource resource_;
   rlimit before_;
 };
+
+// A clock that stands still unless a test moves it.
+std::atomic<std::int64_t> now_ms{1'000};
+std::int64_t TestClock() { return now_ms; }
 
 void ExpectRefused(const absl::Status& status, const char* why) {
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
@@ -78,12 +85,35 @@ TEST(StopSignalsDeathTest, CtrlCAfterAnySignalEndsTheProcess) {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) {
     EXPECT_EXIT(
         {
-          auto signals = StopSignals::Start([](int) {});
+          auto signals = StopSignals::Start([](int) {}, TestClock);
           raise(signal);
+          now_ms += StopSignals::kTogetherMs + 1;
           raise(SIGINT);
         },
         testing::ExitedWithCode(kExitAtOnce), "");
   }
+}
+
+// As `timeout -s INT` sends it: to its child, and to the child's group.
+TEST(StopSignals, CtrlCTwiceAtOnceIsOne) {
+  for (const int signal : {SIGINT, SIGTERM}) {
+    absl::Notification called;
+    auto signals = StopSignals::Start([&](int) { called.Notify(); }, TestClock);
+    ASSERT_TRUE(signals.ok()) << signals.status();
+    raise(signal);
+    raise(SIGINT);
+    now_ms += StopSignals::kTogetherMs;
+    raise(SIGINT);
+    called.WaitForNotification();
+  }
+}
+
+TEST(StopSignals, TheSteadyClockGoesOn) {
+  const std::int64_t start_ms = SteadyMilliseconds();
+  EXPECT_GT(start_ms, 0);
+  while (SteadyMilliseconds() < start_ms + 2) {
+  }
+  EXPECT_LT(SteadyMilliseconds(), start_ms + 3'600'000);
 }
 
 TEST(StopSignals, WithoutASignalNothingIsCalled) {

@@ -1,6 +1,7 @@
 #!/bin/bash
 # A signal finishes the step, saves and exits with 3; a second Ctrl-C exits at
-# once. Nothing is timed: each signal follows a line that the program printed.
+# once. Nothing is timed: each signal follows a line that the program printed,
+# or is sent until it is heeded.
 set -euo pipefail
 . tests/tools/trainer_lib.sh
 
@@ -36,6 +37,16 @@ kill -TERM "$pid"
 kill -TERM "$pid"
 kill -HUP "$pid"
 read_until 'checkpoint: twice/step-*'
+ends_with 3
+
+# So is a Ctrl-C that comes twice at once: `timeout` signals its child and the
+# child's group.
+start train --config=tiny.toml --set checkpoint.dir=both \
+  --set train.steps=1000000000
+read_until 'step *'
+kill -INT "$pid"
+kill -INT "$pid"
+read_until 'checkpoint: both/step-*'
 ends_with 3
 
 # Nobody reads the output any more.
@@ -76,5 +87,5 @@ start train --config=tiny.toml --set train.device=reference:0 \
 read_until 'training *'
 kill -INT "$pid"
 read_until 'stopping after this step; *'
-kill -INT "$pid"
+while kill -INT "$pid" 2>/dev/null; do :; done
 ends_with 130

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -21,7 +22,10 @@ namespace {
 constexpr char kEnd = 0;
 
 std::atomic<int> signal_pipe{-1};
-std::atomic<bool> stop_asked{false};
+std::atomic<std::int64_t (*)()> signal_clock_ms{nullptr};
+// When the first signal came, or kNotAsked.
+constexpr std::int64_t kNotAsked = -1;
+std::atomic<std::int64_t> stop_asked_ms{kNotAsked};
 
 void WriteByte(int fd, char byte) {
   // An empty pipe takes the two bytes that are ever written to it.
@@ -30,9 +34,13 @@ void WriteByte(int fd, char byte) {
 
 void OnSignal(int signal) {
   const int error = errno;
-  const bool is_first = !stop_asked.exchange(true);
-  if (!is_first && signal == SIGINT) _exit(kExitAtOnce);
-  if (is_first) WriteByte(signal_pipe.load(), static_cast<char>(signal));
+  const std::int64_t now_ms = signal_clock_ms.load()();
+  std::int64_t first_ms = kNotAsked;
+  if (stop_asked_ms.compare_exchange_strong(first_ms, now_ms)) {
+    WriteByte(signal_pipe.load(), static_cast<char>(signal));
+  } else if (signal == SIGINT && now_ms - first_ms > StopSignals::kTogetherMs) {
+    _exit(kExitAtOnce);
+  }
   errno = error;
 }
 
@@ -67,8 +75,14 @@ absl::Status Refused(const std::string& why) {
 
 }  // namespace
 
+std::int64_t SteadyMilliseconds() {
+  timespec now = {};
+  clock_gettime(CLOCK_MONOTONIC, &now);  // signal handlers may call it
+  return std::int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000;
+}
+
 absl::StatusOr<std::unique_ptr<StopSignals>> StopSignals::Start(
-    std::function<void(int)> on_first) {
+    std::function<void(int)> on_first, std::int64_t (*clock_ms)()) {
   TROUPE_CHECK(signal_pipe.load() == -1, "one StopSignals at a time");
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) {
@@ -82,7 +96,8 @@ absl::StatusOr<std::unique_ptr<StopSignals>> StopSignals::Start(
     close(ends[1]);
     return Refused(error.code().message());
   }
-  stop_asked = false;
+  stop_asked_ms = kNotAsked;
+  signal_clock_ms = clock_ms;
   signal_pipe = ends[1];
   return absl::WrapUnique(new StopSignals(ends[0], ends[1], std::move(thread)));
 }

@@ -8,8 +8,9 @@
 // The function runs in a thread of its own, once, with the first signal. After
 // that a SIGINT ends the process at once (kExitAtOnce), and the others do
 // nothing: they often come twice. `timeout` signals its child and the child's
-// group; shell and kernel both tell of a closed terminal. Whoever insists has
-// SIGKILL.
+// group; shell and kernel both tell of a closed terminal. For the same reason a
+// SIGINT within kTogetherMs of the first signal does nothing either. Whoever
+// insists has SIGKILL.
 //
 // A SIGHUP that was ignored before (nohup) stays ignored. One object at a time:
 // what a signal handler may reach is global to the process.
@@ -20,6 +21,7 @@
 #include <signal.h>
 
 #include <array>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <thread>
@@ -28,11 +30,20 @@
 
 namespace troupe::tools {
 
+// Milliseconds of some steady clock.
+std::int64_t SteadyMilliseconds();
+
 class StopSignals {
  public:
+  // Milliseconds from the first signal in which a SIGINT counts as the same.
+  // Nobody presses Ctrl-C, reads the answer and presses again within them.
+  static constexpr std::int64_t kTogetherMs = 200;
+
+  // `clock_ms` is called in signal handlers.
   //   kResourceExhausted: the system refuses the thread or its pipe.
   static absl::StatusOr<std::unique_ptr<StopSignals>> Start(
-      std::function<void(int signal)> on_first);
+      std::function<void(int signal)> on_first,
+      std::int64_t (*clock_ms)() = SteadyMilliseconds);
   // Handles the signals as before Start(). `on_first` is not running any more.
   ~StopSignals();
   StopSignals(const StopSignals&) = delete;
