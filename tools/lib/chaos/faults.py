@@ -1,0 +1,164 @@
+"""What happens to a run, and which ends of it are right then.
+
+Each fault is a function of a Strike. It starts the run, does what it does at a
+random moment and returns the runs that it made, by then ended or about to end;
+`outcome()` says how one ended, or raises Wrong.
+"""
+
+import re
+import resource
+import signal
+
+# How the trainer ends (tools/trainer/exit_codes.h).
+OK, FAILED, STOPPED, AT_ONCE = 0, 1, 3, 130
+
+NO_SPACE = r"No space left on device; free space there"
+TOO_LARGE = r"File too large; raise the limit on file sizes"
+NO_THREADS = r"Resource temporarily unavailable.*; raise (its|the system's) limits"
+NO_MEMORY = (r"has no memory for|bad_alloc|Cannot allocate memory|"
+             r"std::length_error|" + NO_THREADS)
+IN_USE = r"another run writes checkpoints into .*: it is held by"
+
+
+class Wrong(Exception):
+    """What a run did is not right."""
+
+
+class Strike:
+    """What a fault has to work with: the round's generator of random numbers,
+    its job and disk, and how long an undisturbed run takes: until its first
+    step, and from there."""
+
+    def __init__(self, rng, start, job, machine, seconds, disk):
+        self.rng, self.start, self.job, self.machine = rng, start, job, machine
+        self.disk = disk
+        self._start_s, self._train_s = seconds
+
+    def wait(self, run):
+        """A random moment of the run: sometimes before its first step, mostly
+        in what is left of its steps, and often while it saves."""
+        seconds = self.rng.random() * self._start_s
+        if self.rng.random() < 0.9:
+            left = 1 - max(self.disk.steps(), default=0) / self.job.steps
+            seconds = self._start_s + (
+                self.rng.random() * 0.9 * self._train_s * left)
+        run.wait(seconds)
+        if self.rng.random() < 0.5:
+            run.wait_until(self.disk.is_being_written, self.disk.deadline_s)
+            run.wait(self.rng.random() ** 4 * 0.02)
+        self.disk.note()
+
+
+def outcome(run, code, right, errors=()):
+    """How `run` ended, in a word; `right` are the exit codes that may be,
+    `errors` patterns of what it then says."""
+    if code < 0 and code not in right:
+        # Before its handlers are there, signals do what they always do.
+        if -code in right and not run.out():
+            return "before the start"
+        raise Wrong("ended by signal %d" % -code)
+    if code not in right:
+        raise Wrong("exit code %d" % code)
+    said = run.err()
+    if code == FAILED:
+        line = re.fullmatch(r"trainer: (.*)\n", said)
+        if not line:
+            raise Wrong("exit code 1 without one line that says why")
+        if not any(re.search(error, line.group(1)) for error in errors):
+            raise Wrong("it fails with another error")
+        return "failed, and said why"
+    if said:
+        raise Wrong("it complains, with exit code %d" % code)
+    if code == OK and "test accuracy:" not in run.out():
+        raise Wrong("complete, but not evaluated at its end")
+    if code == STOPPED and "stopped" not in run.out():
+        raise Wrong("exit code 3, and it does not say that it stopped")
+    return {OK: "complete", STOPPED: "stopped and saved",
+            AT_ONCE: "ended at once", -signal.SIGKILL: "killed"}[code]
+
+
+def _signal(*numbers):
+    def fault(strike):
+        run = strike.start()
+        strike.wait(run)
+        run.signal(numbers[0])
+        for number in numbers[1:]:
+            run.wait(strike.rng.random() * 0.5)
+            run.signal(number)
+        return [run]
+    return fault
+
+
+def _pause(strike):
+    run = strike.start()
+    strike.wait(run)
+    run.signal(signal.SIGSTOP)
+    run.wait(strike.rng.random() * 0.5)
+    run.signal(signal.SIGCONT)
+    return [run]
+
+
+def _full_disk(strike):
+    run = strike.start()
+    strike.wait(run)
+    strike.disk.fill(strike.rng)
+    return [run]
+
+
+def _file_size(strike):
+    run = strike.start()
+    strike.wait(run)
+    run.limit(resource.RLIMIT_FSIZE,
+              int(strike.rng.random() * strike.job.checkpoint_bytes() / 2))
+    return [run]
+
+
+def _threads(strike):
+    threads = strike.machine.threads()
+    # A job of R ranks has 3 R + 5, and those before it begins.
+    most = 4 * strike.job.ranks + 10
+    limits = {resource.RLIMIT_NPROC: threads + strike.rng.randint(1, most)}
+    strike.disk.note()
+    return [strike.start(limits)]
+
+
+def _memory_at_start(strike):
+    # From what the libraries need to what any of these jobs does.
+    size = int((1 << 26) * 2 ** (strike.rng.random() * 5))
+    strike.disk.note()
+    return [strike.start({resource.RLIMIT_AS: size})]
+
+
+def _memory_later(strike):
+    run = strike.start()
+    strike.wait(run)
+    run.limit(resource.RLIMIT_AS, int(strike.rng.random() * (1 << 29)))
+    return [run]
+
+
+def _two_runs(strike):
+    first = strike.start()
+    if strike.rng.random() < 0.7:
+        strike.wait(first)
+    else:
+        strike.disk.note()
+    return [first, strike.start()]
+
+
+# Name: (what it does, exit codes that are right, errors that are). For a signal
+# number among the codes see outcome().
+FAULTS = {
+    "kill -9": (_signal(signal.SIGKILL), (OK, -signal.SIGKILL), ()),
+    "SIGTERM": (_signal(signal.SIGTERM), (OK, STOPPED, signal.SIGTERM), ()),
+    "SIGHUP": (_signal(signal.SIGHUP), (OK, STOPPED, signal.SIGHUP), ()),
+    "SIGINT": (_signal(signal.SIGINT), (OK, STOPPED, signal.SIGINT), ()),
+    "SIGINT twice": (_signal(signal.SIGINT, signal.SIGINT),
+                     (OK, STOPPED, AT_ONCE, signal.SIGINT), ()),
+    "SIGSTOP, SIGCONT": (_pause, (OK,), ()),
+    "full disk": (_full_disk, (OK, FAILED), (NO_SPACE,)),
+    "file size limit": (_file_size, (OK, FAILED), (TOO_LARGE,)),
+    "thread limit": (_threads, (OK, FAILED), (NO_THREADS,)),
+    "memory limit": (_memory_at_start, (OK, FAILED), (NO_MEMORY,)),
+    "memory limit later": (_memory_later, (OK, FAILED), (NO_MEMORY,)),
+    "two runs": (_two_runs, (OK, FAILED), (IN_USE,)),
+}

@@ -1,0 +1,150 @@
+"""One run of the trainer, with what it prints in files.
+
+    run = Program([trainer, "train", "--config=..."], folder, limits=limits)
+    run.wait(0.3)                       # False: it is still running
+    os.kill(run.pid, signal.SIGTERM)
+    code = run.end(deadline_s=60)       # its exit code; Hang where it hangs
+    run.out(), run.err()                # what it printed
+"""
+
+import os
+import resource
+import select
+import shutil
+import subprocess
+import time
+
+# Limit on what a look at the stacks of a hanging process may take.
+STACKS_S_MAX = 60
+
+
+def become(uid):
+    """Makes this process that user's; for good."""
+    if uid is not None:
+        os.setgroups([])
+        os.setresgid(uid, uid, uid)
+        os.setresuid(uid, uid, uid)
+
+
+def done_as(uid, what):
+    """Whether a child of ours could become that user and do `what()`."""
+    child = os.fork()
+    if child == 0:
+        try:
+            become(uid)
+            what()
+            os._exit(0)
+        except OSError:
+            os._exit(1)
+    return os.waitpid(child, 0)[1] == 0
+
+
+class Hang(Exception):
+    """A program that did not end in time; the text has its stacks."""
+
+
+class Program:
+    """A child process. `limits` are resource limits {RLIMIT_...: value}, `uid`
+    is whom root runs it as."""
+
+    count = 0
+
+    def __init__(self, command, folder, limits=None, uid=None):
+        Program.count += 1
+        self.command, self._uid = command, uid
+        stem = os.path.join(folder, "run-%03d." % Program.count)
+        self._out, self._err = stem + "out", stem + "err"
+
+        def prepare():
+            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+            become(uid)
+            for limit, value in (limits or {}).items():
+                resource.setrlimit(limit, (value, value))
+
+        with open(self._out, "wb") as out, open(self._err, "wb") as err:
+            self._process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=out, stderr=err,
+                cwd=folder, preexec_fn=prepare, start_new_session=True)
+        self.pid = self._process.pid
+        self._ended = os.pidfd_open(self.pid)
+
+    def wait(self, seconds):
+        """Whether it has ended, after waiting for so long at most."""
+        return bool(select.select([self._ended], [], [], seconds)[0])
+
+    def wait_until(self, condition, deadline_s):
+        """Whether `condition()` came true before it ended. Asks all the time:
+        what is waited for may last for microseconds."""
+        deadline = time.monotonic() + deadline_s
+        while not condition():
+            if self.wait(0):
+                return False
+            if time.monotonic() > deadline:
+                self._hang(deadline_s)
+        return True
+
+    def signal(self, number):
+        if not self.wait(0):
+            self._process.send_signal(number)
+
+    def limit(self, which, value):
+        """Lowers a limit of the program, where it still runs."""
+        # Root needs a capability for another's limits, the user itself none.
+        done_as(self._uid,
+                lambda: resource.prlimit(self.pid, which, (value, value)))
+
+    def end(self, deadline_s):
+        """Its exit code, as subprocess has it: negative for a signal."""
+        if not self.wait(deadline_s):
+            self._hang(deadline_s)
+        return self._process.wait()
+
+    def out(self):
+        return self._text(self._out)
+
+    def err(self):
+        return self._text(self._err)
+
+    def close(self):
+        """Ends what is left of it."""
+        if not self.wait(0):
+            self._process.kill()
+        self._process.wait()
+        os.close(self._ended)
+
+    @staticmethod
+    def _text(path):
+        with open(path, encoding="utf-8", errors="replace") as text:
+            return text.read()
+
+    def _hang(self, deadline_s):
+        stacks = stacks_of(self.pid)
+        raise Hang("hangs for %d s: %s\n%s%s%s" % (
+            deadline_s, " ".join(self.command), self.out(), self.err(),
+            stacks))
+
+
+def stacks_of(pid):
+    """The stacks of all threads, as well as this machine shows them."""
+    if shutil.which("gdb"):
+        try:
+            done = subprocess.run(
+                ["gdb", "-p", str(pid), "-batch", "-ex",
+                 "thread apply all backtrace"],
+                stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                timeout=STACKS_S_MAX, check=False)
+            if "Thread " in done.stdout:
+                return done.stdout
+        except subprocess.TimeoutExpired:
+            pass
+    lines = []
+    for task in sorted(os.listdir("/proc/%d/task" % pid), key=int):
+        for name in ("comm", "wchan", "syscall", "stack"):
+            try:
+                with open("/proc/%d/task/%s/%s" % (pid, task, name),
+                          encoding="utf-8") as file:
+                    lines.append("%s %s: %s" % (
+                        task, name, file.read().strip()))
+            except OSError:
+                pass
+    return "\n".join(lines) + "\n"
