@@ -2,7 +2,8 @@
 //
 //   auto update = std::make_shared<BucketUpdate>(kernels, optimizer, arena,
 //                                                /*bucket=*/0, scalars);
-//   comm.RunInline(comm::ReduceUpdate(op, arena->BucketGrads(0), update), ...);
+//   comm->RunInline(comm::ReduceUpdate(op, arena->BucketGrads(0), update),
+//                   timeout);
 //
 // It updates the bucket's values and the arena's states, so the optimizer must
 // be elementwise (nn/optim/optimizer.h) and keep nothing elsewhere. It shares

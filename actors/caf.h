@@ -2,7 +2,7 @@
 // strand_scheduler.h and job.cc's configuration know that it is CAF 0.17;
 // docs/caf.md says what changes with 0.18 and later.
 //
-//   auto loader = SpawnStrand(system, LoaderBehavior, loader_args...);
+//   auto loader = SpawnStrand(system, LoaderBehavior, context, supervisor);
 //
 // Execution is a run-time choice: a *strand* is an actor with a thread of its
 // own, where kernels, collectives and blocking calls run; under the seeded

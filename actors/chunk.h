@@ -8,7 +8,7 @@
 //   chunk->BeginBackward(0, nn::BackwardPass::Mode::kWhole);
 //   while (*chunk->NextPiece()) {          // the listener hears of buckets
 //   }
-//   ... reduce chunk->arena().BucketGrads(k) over the replicas ...
+//   Reduce(chunk->arena().BucketGrads(k));  // over the replicas
 //   TROUPE_RETURN_IF_ERROR(chunk->Update(k));
 //
 // What comes from a neighbouring chunk is given by ReceiveActivation and

@@ -5,8 +5,8 @@
 //   TROUPE_ASSIGN_OR_RETURN(auto parameters,
 //                           ChunkParameters::Create(setup, *module));
 //   parameters->BeginStep();
-//   ... forward, backward, parameters->HoldGrads(k) ...
-//   comm.RunInline(parameters->Reduce(k), timeout);
+//   parameters->HoldGrads(k);        // before the backward that fills them
+//   comm->RunInline(parameters->Reduce(k), timeout);
 //   TROUPE_RETURN_IF_ERROR(parameters->Update(k));
 //
 // The module outlives it, and works on its memory. Threads: one at a time.

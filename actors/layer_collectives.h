@@ -1,6 +1,6 @@
 // The collectives of a layer (nn/collectives.h), run on the compute strand.
 //
-//   LayerCollectives dp(context.layer_groups[0].comm.get(), &fiber);
+//   LayerCollectives dp(context.layer_groups[0].comm.get(), &kernels, &fiber);
 //   chunk.axes = {{"dp", &dp}};
 //
 // Their communicators are the layers' own: in the group that reduces buckets,

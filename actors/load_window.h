@@ -3,7 +3,7 @@
 //
 //   LoadWindow window({StepKind::kTrain, /*first=*/0, /*end=*/1000});
 //   while (auto request = window.NextRequest()) Send(loader, *request);
-//   window.OnLoaded(std::move(loaded), request.count);      // an answer
+//   window.OnLoaded(std::move(loaded), /*asked=*/request.count);  // an answer
 //   while (auto run = window.NextRun(/*until=*/granted)) Send(compute, *run);
 //   window.finished();                      // everything was handed out
 //

@@ -4,7 +4,7 @@
 //   LossReader reader(kernels);
 //   reader.Check(/*micro_batch=*/0, stats);
 //   reader.EndStep(step, scalars, /*check=*/true);
-//   ... later, when the device has come on ...
+//   // Later, when the device has come on:
 //   TROUPE_ASSIGN_OR_RETURN(std::optional<LossBits> bits, reader.Take());
 //
 // What is copied lies still until it is: a step's statistics are its own

@@ -4,7 +4,7 @@
 //   ReportQueue queue;
 //   queue.AddSteps(reports);
 //   queue.Add(evaluation);
-//   if (queue.full()) ...;                    // grant no more steps
+//   if (queue.full()) HoldGrants();           // until reports are delivered
 //   std::vector<Report> batch = queue.Take();
 //
 // Nothing is dropped: the bound is a question that the owner asks.

@@ -3,7 +3,7 @@
 //
 //   TROUPE_ASSIGN_OR_RETURN(Resume resume, OpenResume(spec, files));
 //   TROUPE_RETURN_IF_ERROR(MatchKeys(spec, resume));
-//   if (resume.checkpoint == nullptr) ... nothing to go on from: from step 0
+//   if (resume.checkpoint == nullptr) BeginAt(/*step=*/0);  // there was none
 //
 // A checkpoint is loaded strictly, as by PyTorch's load_state_dict(): what only
 // one of the two has is an error that lists it by name, unless

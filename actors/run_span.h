@@ -1,7 +1,7 @@
 // From where to where a run goes: its steps, and its place in the data at each
 // of them. Equal in all processes of the job, and constant.
 //
-//   RunSpan span = ...;                     // SetUpJob() makes it
+//   const RunSpan& span = process.span;             // SetUpJob() makes it
 //   span.sampler.BatchAt(step - span.first_step);
 //   state.sampler = span.SamplerStateAt(step);      // into a checkpoint
 //

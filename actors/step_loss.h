@@ -5,8 +5,8 @@
 //   TROUPE_ASSIGN_OR_RETURN(StepLoss loss, StepLoss::Create(kernels, options));
 //   loss.BeginStep(StepKind::kTrain, step, optimizer.LearningRate(step));
 //   loss.Add(/*micro_batch=*/0, stats);
-//   comm.RunInline(loss.Sum(), timeout);
-//   ... updates that read loss.scalars() ...
+//   comm->RunInline(loss.Sum(), timeout);
+//   Update(loss.scalars());
 //   loss.EndStep();
 //   TROUPE_ASSIGN_OR_RETURN(std::optional<LossBits> bits, loss.Take());
 //

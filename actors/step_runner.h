@@ -2,7 +2,6 @@
 // knows tensors and tables, and no actors: whoever owns it carries collectives
 // and transfers.
 //
-//   StepRunner::Setup setup = ...;
 //   TROUPE_ASSIGN_OR_RETURN(auto runner,
 //                           StepRunner::Create(setup, &host, &wait));
 //   for (StepBatches& batches : steps) {

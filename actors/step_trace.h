@@ -5,10 +5,10 @@
 //   trace.BeginStep(StepKind::kTrain, step);
 //   {
 //     TraceScope scope(trace, action);     // "F0" begins
-//     ...
+//     Run(action);
 //   }                                      // and ends, also on an error
 //   trace.Begin(reduction);                // one that ends elsewhere
-//   ... when its result is there: trace.End(reduction);
+//   trace.End(reduction);                  // when its result is there
 //
 // Threads: one at a time; the sink takes any.
 

@@ -1,12 +1,12 @@
 // The fiber on which a compute strand runs its steps: code that waits returns
 // to the strand's message loop, and goes on when the strand resumes it.
 //
-//   StrandFiber fiber(options, [&] { ... steps, with fiber.AwaitNews() ... });
+//   StrandFiber fiber(options, [&] { RunSteps(); });  // and fiber.AwaitNews()
 //   // For each message of the strand:
 //   switch (fiber.Resume()) {
-//     case StrandFiber::State::kWaiting:  ... until the next message ...
-//     case StrandFiber::State::kLooking:  ... after those that are there ...
-//     case StrandFiber::State::kDone:     ...
+//     case StrandFiber::State::kWaiting: break;   // until the next message
+//     case StrandFiber::State::kLooking: break;   // after those that are there
+//     case StrandFiber::State::kDone: End();
 //   }
 //
 // Strands with a thread each spin in RunInline(), and look into their mailbox

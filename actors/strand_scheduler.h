@@ -4,9 +4,8 @@
 // threads as they go, and where one is refused, the actor system neither works
 // nor ends: its destructor waits for an actor that never ran.
 //
-//   std::unique_ptr<ThreadSupply> threads = ...;   // outlives the system
 //   caf::actor_system_config config;
-//   RunOnThreads(*threads, config);
+//   RunOnThreads(*threads, config);                // they outlive the system
 //   caf::actor_system system(config);
 //   auto loader = SpawnStrand(system, LoaderBehavior, context, supervisor);
 //

@@ -4,7 +4,7 @@
 //
 //   ChromeTrace trace({/*first_step=*/10, /*steps=*/2});  // of this run
 //   spec.trace = &trace;
-//   ... run the job ...
+//   RunJob(spec);
 //   absl::Status status = trace.WriteFile(files, "trace.json");
 //
 // A sink stamps events itself, so that those who report need no clock; the

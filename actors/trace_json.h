@@ -1,7 +1,7 @@
 // Events as Chrome's trace event format, the way Perfetto's importer reads it:
 // a process per rank and a track per strand.
 //
-//   std::vector<StampedEvent> events = {{event, /*micros=*/12.5}, ...};
+//   std::vector<StampedEvent> events = {{event, /*micros=*/12.5}};
 //   std::string json = TraceJson(events, /*dropped=*/0);
 //
 // Arrows lead from a bucket's readiness to its reduction and on to its update,

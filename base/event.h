@@ -2,8 +2,8 @@
 // fail, once. Shared by copying.
 //
 //   Event done = Event::Make();
-//   done.OnReady([](const absl::Status& status) { ... });   // runs once
-//   done.Complete(absl::OkStatus());                         // or an error
+//   done.OnReady([](const absl::Status& status) { Show(status); });   // once
+//   done.Complete(absl::OkStatus());                          // or an error
 //   done.ready(); done.status();
 //
 // A default-constructed Event is already done and ok: "after nothing".

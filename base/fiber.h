@@ -8,7 +8,7 @@
 //   });
 //   while (!fiber.done()) {
 //     fiber.Resume();                        // runs it to its next Yield()
-//     ...
+//     Listen();                              // between its turns
 //   }
 //
 // Errors: an exception that leaves the function leaves through the Resume()

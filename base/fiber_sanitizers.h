@@ -2,8 +2,8 @@
 // stack is, and each switch to and from it. Without a sanitizer all of it is
 // empty. For base/fiber.cc.
 //
-//   resumer:  Enter(); ... switch ...              Return();
-//   fiber:                        Arrive(); ... Leave(last); ... switch ...
+//     resumer:  Enter(); ... switch ...              Return();
+//     fiber:                        Arrive(); ... Leave(last); ... switch ...
 //
 // Threads: as the fiber.
 

@@ -7,8 +7,8 @@
 //         absl::StrCat(base::FieldName<&SgdOptions::lr>(), " = ", lr,
 //                      ": must be at least 0"));
 //   }
-//   base::FieldsOf(status);        // {"SgdOptions.lr"}
-//   std::string(status.message())  // "SgdOptions.lr = -1: must be at least 0"
+//   base::FieldsOf(status);         // {"SgdOptions.lr"}
+//   std::string(status.message());  // "SgdOptions.lr = -1: must be at least 0"
 //
 // A field is named by a pointer to it: a name that is not there does not
 // compile. Messages write names as FieldName() does, so that a front can put

@@ -3,7 +3,7 @@
 // rank's strands (docs/threads.md).
 //
 //   ParallelFor(/*threads=*/4, /*count=*/100, [&](std::int64_t i) {
-//     ... the i-th piece: touches nothing that another does ...
+//     results[i] = Work(i);        // touches nothing that another one does
 //   });
 //
 // Returns when all is done. The caller's thread is one of them; with one

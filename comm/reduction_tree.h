@@ -3,7 +3,7 @@
 //
 //   const void* sources[3] = {a, b, c};         // 1000 floats each
 //   void* results[3] = {a, b, c};               // in place, all of them
-//   Reduction sum{ReduceOp::kSum, DType::kF32, /*ranks=*/3};
+//   Reduction sum{ReduceOp::kSum, nn::DType::kF32, /*ranks=*/3};
 //   ReduceTree(sum, sources, results, 1000);    // (a + b) + c
 //
 // The tree over n elements in rank order splits at the largest power of two

@@ -5,9 +5,14 @@
 //   class Descent : public ReplicaUpdate {
 //     absl::Span<const nn::Tensor> replicas() const override { return all_; }
 //     absl::Status Apply(std::int64_t begin, const nn::Tensor& sum) override {
-//       ... all_[0][begin + i] -= lr * sum[i], for each element of sum ...
+//       float* param = all_[0].data<float>() + begin;
+//       const float* grad = sum.data<float>();
+//       for (int i = 0; i < sum.numel(); ++i) param[i] -= 0.1f * grad[i];
+//       return absl::OkStatus();
 //     }
+//     std::vector<nn::Tensor> all_;         // the parameters, by rank
 //   };
+//   auto descent = std::make_shared<Descent>();
 //   comm.RunInline(ReduceUpdate(ReduceOp::kSum, gradients, descent), timeout);
 //
 // Why: n ranks that sum and then update read and write each gradient and each

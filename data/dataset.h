@@ -1,10 +1,10 @@
 // Samples by number: what a loader gathers into batches.
 //
-//   DatasetPtr train = ...;                            // registry.h, glyphs.h
-//   const SampleSpec& spec = train->spec();
-//   Tensor x = *Tensor::Create(spec.InputShape(32), spec.input_dtype, memory);
-//   Tensor y = *Tensor::Create(spec.TargetShape(32), spec.target_dtype,
-//                            allocator);
+//   const SampleSpec& spec = train->spec();            // registry.h, glyphs.h
+//   nn::Tensor x = *nn::Tensor::Create(spec.InputShape(32), spec.input_dtype,
+//                                      allocator);
+//   nn::Tensor y = *nn::Tensor::Create(spec.TargetShape(32), spec.target_dtype,
+//                                      allocator);
 //   absl::Status s = train->Fill(indices, /*epoch=*/0, x, y);  // 32 indices
 //
 // Letters: B samples in the batch; H, W, C height, width and channels of an

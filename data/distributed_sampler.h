@@ -6,7 +6,7 @@
 //                           DistributedSampler::Create(options));
 //   for (int64_t epoch = 0; epoch < epochs; ++epoch) {
 //     sampler.SetEpoch(epoch);                // or every epoch looks alike
-//     for (int64_t index : sampler.Indices()) ...
+//     for (int64_t index : sampler.Indices()) Use(index);
 //   }
 //
 // As torch.utils.data.DistributedSampler: the epoch's order is padded with its

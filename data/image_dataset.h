@@ -2,8 +2,8 @@
 //
 //   ByteImages images;
 //   images.shape = {28, 28, 1};              // H, W, C
-//   images.pixels = ...;                     // [N, H, W, C]
-//   images.labels = ...;                     // [N], 0..num_classes-1
+//   images.pixels = pixels;                  // [N, H, W, C]
+//   images.labels = labels;                  // [N], 0..num_classes-1
 //   images.num_classes = 10;
 //   Transforms transforms = {ToFloat(), Normalize({0.13f}, {0.3f})};
 //   TROUPE_ASSIGN_OR_RETURN(

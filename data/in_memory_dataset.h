@@ -1,7 +1,7 @@
 // A dataset that is two tensors: all inputs and all targets.
 //
-//   Tensor x = ...;                            // [N, 10] f32
-//   Tensor y = ...;                            // [N] i64
+//   const nn::Tensor& x = inputs;              // [N, 10] f32
+//   const nn::Tensor& y = targets;             // [N] i64
 //   TROUPE_ASSIGN_OR_RETURN(DatasetPtr d,
 //                           MakeInMemoryDataset(x, y, /*num_classes=*/2));
 //

@@ -4,8 +4,8 @@
 //   options.input_shape = {10};
 //   options.num_classes = 0;                  // regression
 //   options.target_dim = 2;
-//   TROUPE_ASSIGN_OR_RETURN(DatasetPtr d, MakeSyntheticDataset(options,
-//   "train"));
+//   TROUPE_ASSIGN_OR_RETURN(DatasetPtr d,
+//                           MakeSyntheticDataset(options, "train"));
 //
 // Inputs are standard normal. Targets follow from them through a fixed random
 // linear map of (at most) the first 64 inputs, drawn from the seed: scaled to

@@ -3,9 +3,8 @@
 //   Transforms train = {RandomShift(/*pixels_max=*/4, seed),
 //                       RandomMirror(seed), ToFloat(),
 //                       Normalize({0.49f}, {0.25f})};
-//   TROUPE_ASSIGN_OR_RETURN(DatasetPtr d,
-//                           MakeTransformedDataset(raw, {Normalize({5},
-//                           {2})}));
+//   TROUPE_ASSIGN_OR_RETURN(
+//       DatasetPtr d, MakeTransformedDataset(raw, {Normalize({5}, {2})}));
 //
 // Images are [H, W, C] f32, changed in place, in list order. A transform keeps
 // the shape. Pointwise ones (ToFloat, Normalize) see one value and its channel;

@@ -7,13 +7,13 @@
 //   table.ToString();            // "F0 B0 F1 LR B1 AR0 UP0 AR1 UP1"
 //
 // Actions (m: micro-batch, k: bucket):
-//   Fm  forward             Bm  backward, whole
-//   Im  input gradients     Wm  weight gradients  (a backward split in two)
-//   RAm receive activation  SAm send activation
-//   RGm receive gradient    SGm send gradient
-//   LR  all-reduce of the loss statistics
-//   ARk all-reduce of bucket k            UPk update of bucket k
-//   RUk both in one pass over memory (comm/replica_update.h)
+//     Fm  forward             Bm  backward, whole
+//     Im  input gradients     Wm  weight gradients  (a backward split in two)
+//     RAm receive activation  SAm send activation
+//     RGm receive gradient    SGm send gradient
+//     LR  all-reduce of the loss statistics
+//     ARk all-reduce of bucket k            UPk update of bucket k
+//     RUk both in one pass over memory (comm/replica_update.h)
 //
 // A rank may hold several chunks of the model. Where a table has several, each
 // word but LR begins with the number of its chunk: "0F0 1F0 1B0 0B0".

@@ -5,9 +5,12 @@
 //   cursor.Begin();
 //   while (!cursor.complete()) {
 //     int next = cursor.NextRunnable(/*busy=*/false);
-//     if (next < 0) { ... wait for a signal ...; continue; }
+//     if (next < 0) {
+//       AwaitSignal();
+//       continue;
+//     }
 //     cursor.Start(next);
-//     ... run it ...
+//     Run(table.actions[next]);
 //     cursor.Finish(next);
 //   }
 //

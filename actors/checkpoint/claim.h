@@ -3,7 +3,7 @@
 //
 //   TROUPE_ASSIGN_OR_RETURN(std::shared_ptr<base::FileLock> lock,
 //                           ClaimCheckpoints(files, "checkpoints"));
-//   ... write checkpoints ...
+//   WriteCheckpoints();
 //   lock = nullptr;                         // another run may write there
 //
 // The claim is a lock on the file ".lock" in the folder, which stays there. The

@@ -1,7 +1,7 @@
 // The plan of the run that wrote a checkpoint, plan.json in its folder.
 //
 //   TROUPE_RETURN_IF_ERROR(WritePlanFile(files, folder, plan));
-//   ...
+//
 //   absl::StatusOr<std::optional<pipeline::Plan>> plan =
 //       ReadPlanFile(files, checkpoint.path());
 //

@@ -4,11 +4,11 @@
 //   absl::Status status = CheckInvariants(recorder, plan, first_step, steps);
 //
 // The invariants, for every training step:
-//   - each parameter's gradient is complete exactly once on each rank, and in
-//     the bucket that the plan says;
-//   - each bucket is launched exactly once on each rank, after its gradients
-//     are complete, and updated exactly once, after its reduction;
-//   - the ranks of a group launch the same collectives in the same order.
+//     - each parameter's gradient is complete exactly once on each rank, and in
+//       the bucket that the plan says;
+//     - each bucket is launched exactly once on each rank, after its gradients
+//       are complete, and updated exactly once, after its reduction;
+//     - the ranks of a group launch the same collectives in the same order.
 
 #ifndef ACTORS_SIM_RECORDER_H_
 #define ACTORS_SIM_RECORDER_H_

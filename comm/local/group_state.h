@@ -3,7 +3,8 @@
 //
 //   GroupState::Effects effects;
 //   if (!state.Enter(rank)) return state.abort_status();
-//   state.Join(rank, seq, collective, event, /*armed=*/true, &effects);
+//   state.Join(rank, seq, collective, event, /*with_event=*/true);
+//   state.Arm(rank, seq, /*with_event=*/true, &effects);
 //   while (state.WorkOn(rank, seq, &effects)) {
 //   }
 //   state.Leave(rank);

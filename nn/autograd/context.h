@@ -13,7 +13,7 @@
 //   Tensor y = ctx.Empty("relu", x.shape(), x.dtype());
 //   ctx.Note("relu", y, flops);
 //   if (!ctx.computes()) return y;            // shape-only, or no memory left
-//   ... call the kernel ...
+//   status = kernels.ReluForward(x, y);
 //
 // A *shape-only* forward (ShapeRecord) runs the same code on meta tensors: it
 // allocates nothing, checks every shape, and records the order in which

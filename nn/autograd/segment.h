@@ -1,6 +1,6 @@
 // A part of a forward that keeps no activations: backward runs it again.
 //
-//   class Block : public Segment { ... };          // ops/recompute.h has one
+//   auto block = std::make_unique<Block>();        // ops/recompute.h has one
 //   tape.RecordSegment(std::move(block), x, parameters, y);
 //
 // On the tape a segment is one step. When backward reaches it, Run() records

@@ -16,10 +16,10 @@ namespace troupe::nn {
 
 // A step of SGD as PyTorch defines it (torch.optim.SGD), with lr, step, count
 // and scale as the step's scalars have them:
-//   g = grad / (count * scale) + weight_decay * p
-//   buf = step == 0 ? g : momentum * buf + (1 - dampening) * g
-//   g = nesterov ? g + momentum * buf : buf        (momentum != 0)
-//   p = p - lr * lr_factor * g
+//     g = grad / (count * scale) + weight_decay * p
+//     buf = step == 0 ? g : momentum * buf + (1 - dampening) * g
+//     g = nesterov ? g + momentum * buf : buf        (momentum != 0)
+//     p = p - lr * lr_factor * g
 struct SgdRule {
   double lr_factor = 1;
   double momentum = 0;

@@ -9,7 +9,7 @@
 //   StepScalars values;
 //   values.lr = 0.1;
 //   status = kernels.SetStepScalars(values, scalars);
-//   ... losses add to the last three, ranks add these up, updates read all ...
+//   // Losses add to the last three, ranks add these up, updates read all.
 //
 // In host memory the tensor is this struct.
 

@@ -1,7 +1,7 @@
 // Ready-made models, as Sequentials so that they can be cut into stages.
 //
 //   std::unique_ptr<Sequential> model = MakeMlp({784, 512, 512, 10}, {});
-//   std::unique_ptr<Sequential> cnn = MakeLeNet({28, 28, 1}, 10, {});
+//   std::unique_ptr<Sequential> cnn = *MakeLeNet({28, 28, 1}, 10, {});
 
 #ifndef NN_MODELS_MODELS_H_
 #define NN_MODELS_MODELS_H_

@@ -2,8 +2,7 @@
 // second time (Chen et al. 2016, arXiv:1604.06174; torch.utils.checkpoint).
 //
 //   Tensor y = ops::Recompute(
-//       ctx, [this](Context& ctx, const Tensor& x) { return block_(ctx, x); },
-//       x);
+//       ctx, [&](Context& ctx, const Tensor& x) { return block(ctx, x); }, x);
 //
 // `part` is called in forward and once more in backward, with the same draws of
 // random numbers, and must compute the same; in the second run

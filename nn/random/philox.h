@@ -5,7 +5,8 @@
 //   RandomStream draws(init, {0, 0, HashName("0.weight")});
 //   float u = draws.UniformF32();             // [0, 1)
 //   std::uint64_t k = draws.Below(10);        // 0..9, unbiased
-//   std::vector<int> order = ...; draws.Shuffle(order.begin(), order.end());
+//   std::vector<int> order = {0, 1, 2};
+//   draws.Shuffle(order.begin(), order.end());
 //
 // Philox4x32-10 of Random123 (Salmon et al. 2011, "Parallel random numbers: as
 // easy as 1, 2, 3", sec. 4.3). key = (seed mixed with purpose); counter =

@@ -2,7 +2,7 @@
 // `first` with position + i, element `e` of it has draw e. The same numbers
 // whichever rank holds the sample and however the batch was cut.
 //
-//   const SampleDraws draws = ...;              // Context::Random()
+//   const SampleDraws draws = *ctx.Random(Purpose::kDropout);
 //   RandomStream stream(draws.key, draws.At(/*sample=*/3));
 
 #ifndef NN_RANDOM_SAMPLE_DRAWS_H_

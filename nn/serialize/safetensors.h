@@ -12,9 +12,9 @@
 //
 // The format (huggingface/safetensors, "Format"): 8 bytes, the length of the
 // header, little-endian; the header, a JSON object
-//   {"__metadata__": {"format": "pt"},
-//    "fc.weight": {"dtype": "F32", "shape": [10, 84],
-//                  "data_offsets": [begin, end]}, ...}
+//     {"__metadata__": {"format": "pt"},
+//      "fc.weight": {"dtype": "F32", "shape": [10, 84],
+//                    "data_offsets": [begin, end]}, ...}
 // padded with spaces; then the data, little-endian, in C order, without gaps.
 //
 // The writer orders tensors by dtype, largest elements first, then by name, and

@@ -279,11 +279,13 @@ def dead_files(tree):
     named = {}
     for file in tree.files:
         if os.path.basename(file.path) == "BUILD":
-            # In a list comprehension, "%s" and "a" + x + "b" stand for any.
+            # In a list comprehension, "%s" and "a" + x + "b" stand for any, in
+            # a glob "*".
             build = re.sub(r'" \+ \w+ \+ "', "%s", "\n".join(file.lines))
             names = re.findall(r'"([^"]+)"', build)
-            named[os.path.dirname(file.path)] = re.compile(
-                "|".join(re.escape(n).replace("%s", ".*") for n in names))
+            named[os.path.dirname(file.path)] = re.compile("|".join(
+                re.escape(n).replace("%s", ".*").replace(r"\*", "[^/]*")
+                for n in names))
     for file in tree.files:
         if not file.is_cpp:
             continue

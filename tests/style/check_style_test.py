@@ -200,6 +200,14 @@ class CheckStyleTest(unittest.TestCase):
         self.expect({"nn/sub.cc": ""},
                     "nn/sub.cc:1: in no BUILD file; add it to one or delete it")
 
+    def test_a_glob_names_files(self):
+        header = CLEAN_HEADER.replace("NN_ADD_H_", "NN_SUB_SUB_H_")
+        build = CLEAN["nn/BUILD"] + 'glob(["%s"])\n'
+        self.expect({"nn/sub/sub.h": header, "nn/BUILD": build % "sub/*.h"})
+        self.expect({"nn/sub/sub.h": header, "nn/BUILD": build % "*.h"},
+                    "nn/sub/sub.h:1: in no BUILD file; add it to one or delete "
+                    "it")
+
     def test_folders_that_are_not_ours(self):
         for folder in ("peer", "checkpoints", "bazel-main"):
             self.expect({folder + "/lib/a.md": "[nothing](b.md)\n"})

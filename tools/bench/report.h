@@ -4,8 +4,7 @@
 //   Report report("all_reduce", Report::Form::kTable);
 //   report.Add({"4 KB", /*ranks=*/2, "us", Median(ours), Median(theirs)});
 //   report.Add({"toy MLP", 1, "steps/s", 490000, {}, Better::kHigher});
-//   report.End();                    // the peer was missing: says how to get
-//   it
+//   report.End();             // where the peer was missing, says how to get it
 //
 // A ratio above 1 means better than the peer, whatever the unit. One never
 // knows which CPU the next run gets: only figures of one run compare, so ours

@@ -4,11 +4,11 @@
 //   absl::Status s = log.Write(FormatStepJson(entry));
 //
 // A line of training:
-//   {"kind":"train","step":100,"epoch":2,"loss":0.5,"accuracy":0.9,
-//    "samples_per_s":1234.5,"lr":0.1,"time":"2026-01-02T03:04:05.678Z"}
+//     {"kind":"train","step":100,"epoch":2,"loss":0.5,"accuracy":0.9,
+//      "samples_per_s":1234.5,"lr":0.1,"time":"2026-01-02T03:04:05.678Z"}
 // of an evaluation:
-//   {"kind":"evaluation","step":100,"loss":0.5,"accuracy":0.9,"count":2048,
-//    "time":"..."}
+//     {"kind":"evaluation","step":100,"loss":0.5,"accuracy":0.9,"count":2048,
+//      "time":"..."}
 // JSON has no NaN and no infinity: such a loss is null, with "loss_text"
 // beside it ("nan", "inf", "-inf"). A regression has no "accuracy".
 //

@@ -1,10 +1,10 @@
 // How a run looks: pure functions from numbers to text.
 //
-//   FormatBar(progress, /*columns=*/80)
-//     epoch 2/5 [=====>    ] 640/1280 loss 0.1234 acc 96.5% 12,345/s ETA 0:42
-//   FormatLine(progress)
-//     step 640/1280  epoch 2  loss 0.1234  accuracy 96.52%  12,345 samples/s
-//     ETA 0:42                                          (all on one line)
+//   std::string bar = FormatBar(progress, /*columns=*/80);
+//   // epoch 2/5 [=====>    ] 640/1280 loss 0.1234 acc 96.5% 12,345/s ETA 0:42
+//   std::string line = FormatLine(progress);
+//   // step 640/1280  epoch 2  loss 0.1234  accuracy 96.52%  12,345 samples/s
+//   // ETA 0:42                                         (all on one line)
 
 #ifndef TOOLS_TRAINER_PROGRESS_H_
 #define TOOLS_TRAINER_PROGRESS_H_

@@ -1,8 +1,9 @@
 // Follows a job: shows it and writes its metrics.
 //
-//   RunObserver observer(loaded.config, display, log, now);
+//   RunObserver observer(loaded.config, /*classification=*/true, display, &log,
+//                        now);
 //   observer.OnFailure([&] { job->RequestStop(); });
-//   absl::StatusOr<actors::JobResult> result = RunJob(spec, &observer);
+//   absl::StatusOr<actors::JobResult> result = actors::RunJob(spec, &observer);
 //   observer.status();              // whether its own work succeeded
 //
 // Called from one thread at a time, the supervisor's.

@@ -4,10 +4,10 @@
 // run of S C floats, and the next output pixel's run begins stride C later. So
 // with R segments of depth S C
 //
-//   forward          pixels of a row x O  =  runs of x    *  w as [R][S C][O]
-//   backward input   runs of dx x rows    += dy           *  w as [O][R][S C]
-//   backward weight  O x runs             += dy^T         *  runs of x
-//                    (or runs x O, whichever fills vectors better)
+//     forward          pixels of a row x O  =  runs of x   *  w as [R][S C][O]
+//     backward input   runs of dx x rows    += dy          *  w as [O][R][S C]
+//     backward weight  O x runs             += dy^T        *  runs of x
+//                      (or runs x O, whichever fills vectors better)
 //
 // are products of strided matrices. With few output channels the forward pass
 // goes planar instead: O x pixels of a row, vectors along the row.

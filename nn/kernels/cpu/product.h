@@ -1,7 +1,7 @@
 // Matrix products of any size, cut into the register tiles of tile.h.
 //
 //   Product p;
-//   p.rows = n; p.cols = m; p.depth = k; ...
+//   p.rows = n, p.cols = m, p.depth = k;
 //   Multiply</*kPacked=*/false>(p);
 
 #ifndef NN_KERNELS_CPU_PRODUCT_H_

@@ -1,7 +1,7 @@
 // The register tile of every matrix product: a few rows times a few vectors of
 // C, held in registers while the sum runs.
 //
-//   C[MR, NV * kLanes] = sum over p < depth of A(i, p) B(p, j)
+//     C[MR, NV * kLanes] = sum over p < depth of A(i, p) B(p, j)
 //
 // and, for convolutions, over several such segments (the rows of a filter).
 // A is read one element at a time, B and C by vectors; the last vector may be

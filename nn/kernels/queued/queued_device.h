@@ -4,7 +4,7 @@
 // computes other bits under some seed, as it would some day on a GPU.
 //
 //   auto device = QueuedDevice::Create(memory, /*seed=*/7);
-//   device->Enqueue(Queue::kCompute, [] { ... return absl::OkStatus(); });
+//   device->Enqueue(Queue::kCompute, [] { return Work(); });
 //   base::Event done = device->Record(Queue::kCompute);
 //   while (!done.ready()) device->Progress();       // one piece of work
 //

@@ -1,12 +1,12 @@
 // A measured op or whole training step, named by a line that the PyTorch peer
 // (torch_ops.py) reads as well:
 //
-//   linear f|bd|bw N K M
-//   conv   f|bd|bw N H C O kernel stride pad
-//   pool   f|bd N H C            2x2 windows
-//   relu f|bd, sgd, momentum, mse, add  n
-//   xent N C        cross entropy, forward and backward
-//   step toy_mlp | toy_cnn | mnist_mlp | mlp_25m
+//     linear f|bd|bw N K M
+//     conv   f|bd|bw N H C O kernel stride pad
+//     pool   f|bd N H C            2x2 windows
+//     relu f|bd, sgd, momentum, mse, add  n
+//     xent N C        cross entropy, forward and backward
+//     step toy_mlp | toy_cnn | mnist_mlp | mlp_25m
 //
 // f: forward; bd, bw: backward to data (input) and to weights (and bias).
 

@@ -1,0 +1,159 @@
+"""Small headers with planted mistakes: a compiler must find each of them in
+what usage.py makes of the header, and nothing in what is right."""
+
+import os
+import subprocess
+import tempfile
+import unittest
+
+import usage
+
+HEADER = """\
+// Adds numbers.
+//
+%s
+//
+// Threads: any number.
+
+#ifndef NN_ADD_H_
+#define NN_ADD_H_
+
+namespace troupe::nn {
+
+//   kInvalidArgument: none of this is code.
+int Add(int a, int b);
+
+%s
+class Adder {
+ public:
+  virtual ~Adder() = default;
+  virtual int Add(int a, int b) = 0;
+};
+
+}  // namespace troupe::nn
+
+#endif  // NN_ADD_H_
+"""
+WORDS = """\
+namespace troupe::nn::usage::add_h {
+extern const int apples;
+}
+"""
+
+
+def header(top="int three = Add(1, 2);", over_class=""):
+    """A header with these lines of code in its comments."""
+    def code(text):
+        return "\n".join(("//   " + line).rstrip() for line in text.split("\n"))
+    return HEADER % (code(top), "// Adds.\n//\n" + code(over_class))
+
+
+class ExtractorTest(unittest.TestCase):
+
+    def errors(self, text):
+        """What a compiler says about the usage in nn/add.h."""
+        with tempfile.TemporaryDirectory() as root:
+            os.mkdir(os.path.join(root, "nn"))
+            for path, content in (("nn/add.h", text), ("words.h", WORDS)):
+                with open(os.path.join(root, path), "w") as file:
+                    file.write(content)
+            source = usage.source_of({"nn/add.h": text.splitlines()},
+                                     ["words.h"])
+            with open(os.path.join(root, "usage.cc"), "w") as file:
+                file.write(source)
+            return subprocess.run(
+                ["g++", "-std=c++17", "-fsyntax-only", "-w", "-I.", "usage.cc"],
+                cwd=root, stderr=subprocess.PIPE, text=True).stderr
+
+    def test_what_is_right_compiles(self):
+        for top in (
+            "int three = Add(1, 2);",
+            "int sum = Add(apples, 2);          // a word of the reader's",
+            "if (Add(1, 2) != 3) return 3;\nreturn \"three\";",
+            "int a = 1;\n\nint b = Add(a, 2);",
+            "class Sum : public Adder {\n"
+            " public:\n"
+            "  int Add(int a, int b) override { return a + b; }\n"
+            "  template <typename T> T Twice(T a) { return a + a; }\n"
+            "};\n"
+            "Sum sum;\n"
+            "sum.Add(1, 2);",
+            "int Twice(int a, int b) {\n"
+            "  return Add(a, b) + Add(a, b);\n"
+            "}\n"
+            "Twice(1, 2);",
+            "auto add = [](int a) {\n"
+            "  return Add(a, 1);\n"
+            "};\n"
+            "add(1);",
+        ):
+            self.assertEqual(self.errors(header(top)), "", top)
+
+    def test_what_is_wrong_does_not(self):
+        for top in (
+            "int three = Ad(1, 2);",                  # no such function
+            "int three = Add(1);",                    # an argument is missing
+            "int sum = Add(pears, 2);",               # nobody's word
+            "int three = Add(1, 2)",                  # half a statement
+            "int three = Add(1,\n2);  // one and\ntwo",    # wrapped
+            "... add numbers ...",                    # prose
+            "int a = ...;",
+            "class Sum : public Adder {};\nSum sum;",    # abstract
+        ):
+            self.assertIn("nn/add.h:3:", self.errors(header(top))
+                          .replace("nn/add.h:4:", "nn/add.h:3:")
+                          .replace("nn/add.h:5:", "nn/add.h:3:"), top)
+
+    def test_comments_over_classes_are_read(self):
+        self.assertEqual(self.errors(header(over_class="Add(1, 2);")), "")
+        self.assertIn("nn/add.h:17:",
+                      self.errors(header(over_class="Ad(1, 2);")))
+
+    def test_a_picture_is_no_code(self):
+        picture = "  F0 B0 F1 B1\n  ^  a forward"
+        self.assertEqual(usage.blocks_of(header(picture).splitlines()), [])
+        self.assertEqual(self.errors(header(picture)), "")
+
+    def test_text_between_ends_a_block(self):
+        text = header("int a = 1;").replace(
+            "// Threads: any number.", "// And:\n//\n//   int a = 2;")
+        blocks = usage.blocks_of(text.splitlines())
+        self.assertEqual([(b.number, b.lines) for b in blocks],
+                         [(3, ["int a = 1;"]), (7, ["int a = 2;"])])
+        self.assertEqual(self.errors(text), "")
+
+    def test_a_header_may_be_included_by_its_usage(self):
+        text = header('#define NAME Sum\n#include "nn/add.h"')
+        source = usage.source_of({"nn/add.h": text.splitlines()}, [])
+        self.assertEqual(source.count('#include "nn/add.h"'), 1)
+        self.assertEqual(self.errors(text), "")
+
+
+class MissingTest(unittest.TestCase):
+
+    def missing(self, compiled, excused=()):
+        with tempfile.TemporaryDirectory() as root:
+            for path, text in (("nn/add.h", header()),
+                               ("nn/plain.h", "// Shows nothing.\n"),
+                               ("tests/nn/util.h", header())):
+                os.makedirs(os.path.join(root, os.path.dirname(path)),
+                            exist_ok=True)
+                with open(os.path.join(root, path), "w") as file:
+                    file.write(text)
+            return usage.missing(root, compiled, excused)
+
+    def test_a_forgotten_header_is_named(self):
+        self.assertEqual(self.missing(["nn/add.h", "nn/plain.h"]), [])
+        self.assertEqual(self.missing([], ["nn/add.h"]), [])
+        self.assertEqual([line.split(":")[0] for line in self.missing([])],
+                         ["nn/add.h"])
+
+    def test_the_list_of_others_only_shrinks(self):
+        for listed in ("nn/plain.h", "nn/gone.h"):
+            self.assertEqual(
+                [line.split(":")[0]
+                 for line in self.missing(["nn/add.h"], [listed])], [listed])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,134 @@
+"""Compiles the usage that headers show: see usage.py for what that is.
+
+    cc_usage(
+        name = "usage",
+        words = glob(["words/*.h"]),
+        deps = ["//tools:trainer"],
+    )
+
+Takes the headers of all that `deps` depends on, those of tests/ left out, and
+makes one source for each folder of headers. So a new header is compiled without
+being named here; usage_test.sh says where one is out of reach. What the sources
+include, their folder and that of the words may choose freely among `deps`.
+"""
+
+load("@bazel_tools//tools/cpp:toolchain_utils.bzl", "find_cpp_toolchain")
+
+_UsageInfo = provider(fields = ["cc_info", "headers"])
+
+def _aspect_impl(target, ctx):
+    if CcInfo not in target and not hasattr(ctx.rule.attr, "deps"):
+        return [_UsageInfo(cc_info = CcInfo(), headers = depset())]
+    below = [
+        dep[_UsageInfo]
+        for dep in getattr(ctx.rule.attr, "deps", [])
+        if _UsageInfo in dep
+    ]
+    own = [
+        file
+        for attribute in ["hdrs", "srcs"]
+        for source in getattr(ctx.rule.attr, attribute, [])
+        for file in source.files.to_list()
+        if file.is_source and file.extension == "h" and
+           not file.owner.workspace_name and
+           not file.short_path.startswith("tests/")
+    ]
+    infos = [info.cc_info for info in below]
+    if CcInfo in target:
+        infos.append(target[CcInfo])
+    return [_UsageInfo(
+        cc_info = cc_common.merge_cc_infos(cc_infos = infos),
+        headers = depset(own, transitive = [info.headers for info in below]),
+    )]
+
+_usage_aspect = aspect(implementation = _aspect_impl, attr_aspects = ["deps"])
+
+def _source(ctx, folder, headers, words):
+    """Declares the action that writes the source of a folder's usage."""
+    source = ctx.actions.declare_file(
+        "%s/%s.cc" % (ctx.label.name, folder.replace("/", "_")),
+    )
+    arguments = ["--words=" + file.short_path for file in words]
+    arguments += [file.path for file in headers]
+    ctx.actions.run_shell(
+        command = 'python3 "$@" >' + source.path,
+        arguments = [ctx.file._generator.path, "source"] + arguments,
+        inputs = headers + [ctx.file._generator],
+        outputs = [source],
+        mnemonic = "Usage",
+        progress_message = "Reading the usage in " + folder,
+    )
+    return source
+
+def _impl(ctx):
+    cc_toolchain = find_cpp_toolchain(ctx)
+    features = cc_common.configure_features(
+        ctx = ctx,
+        cc_toolchain = cc_toolchain,
+        requested_features = ctx.features,
+        unsupported_features = ctx.disabled_features,
+    )
+    cc_info = cc_common.merge_cc_infos(
+        cc_infos = [dep[_UsageInfo].cc_info for dep in ctx.attr.deps],
+    )
+    folders = {}
+    headers = depset(
+        transitive = [dep[_UsageInfo].headers for dep in ctx.attr.deps],
+    ).to_list()
+    for file in headers:
+        folder = file.dirname
+        if not ctx.attr.folders or folder in ctx.attr.folders:
+            folders.setdefault(folder, []).append(file)
+
+    objects = []
+    for folder, files in sorted(folders.items()):
+        name = folder.replace("/", "_")
+        words = [file for file in ctx.files.words if file.basename == name + ".h"]
+        _, outputs = cc_common.compile(
+            name = name,
+            actions = ctx.actions,
+            feature_configuration = features,
+            cc_toolchain = cc_toolchain,
+            srcs = [_source(ctx, folder, files, words)],
+            private_hdrs = headers + words,
+            compilation_contexts = [cc_info.compilation_context],
+            # No warnings, least of all of what is not used; nobody runs it.
+            user_compile_flags = ["-w", "-O0", "-g0"],
+            disallow_pic_outputs = True,
+        )
+        objects += outputs.objects
+
+    compiled = ctx.actions.declare_file(ctx.label.name + ".txt")
+    ctx.actions.write(compiled, "".join(sorted([
+        file.short_path + "\n"
+        for files in folders.values()
+        for file in files
+    ])))
+    return [
+        # Whoever needs the list waits for the objects.
+        DefaultInfo(
+            files = depset([compiled] + objects),
+            runfiles = ctx.runfiles(files = [compiled] + objects),
+        ),
+    ]
+
+cc_usage = rule(
+    implementation = _impl,
+    attrs = {
+        "deps": attr.label_list(aspects = [_usage_aspect]),
+        # The folders whose headers are compiled; none: all.
+        "folders": attr.string_list(),
+        # What usage leaves to its reader, one header for each folder.
+        "words": attr.label_list(allow_files = [".h"]),
+        "_cc_toolchain": attr.label(
+            default = "@bazel_tools//tools/cpp:current_cc_toolchain",
+        ),
+        "_generator": attr.label(
+            default = "//tests/usage:usage.py",
+            allow_single_file = True,
+        ),
+    },
+    fragments = ["cpp"],
+    toolchains = ["@bazel_tools//tools/cpp:toolchain_type"],
+    incompatible_use_toolchain_transition = True,
+)

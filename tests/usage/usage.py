@@ -1,0 +1,223 @@
+"""Usage in the comments of headers, as sources that a compiler can read.
+
+    usage.py source [--words=WORDS.h] HEADER...      prints one source
+    usage.py missing ROOT LIST.txt... [HEADER...]    says which were forgotten
+
+The lists are of headers whose usage is compiled; HEADER... are others under ROOT,
+with which it is in order that theirs is not.
+
+In the comment at the top of a header, and in one that stands over a class, what
+is indented by three columns is code, and what is indented by five or more is a
+picture, a table or a list. A block of code ends where text comes between. Each
+becomes the body of a function, except the classes and functions that it
+defines: they stand before it. All of it lives in a namespace of its own within
+that of the header,
+
+    troupe::nn::usage::tape_h       for nn/autograd/tape.h
+
+which is where WORDS.h declares what a block leaves to its reader; names for all
+headers of the folder are in troupe::nn::usage.
+"""
+
+import os
+import re
+import sys
+
+# A folder whose headers no user includes.
+PRIVATE = ("tests/",)
+
+CLASS = re.compile(r"(template <[^;{]*>\s)?(class|struct)\b")
+
+# What a block returns, whatever that is.
+PREAMBLE = """\
+namespace {
+struct UsageResult {
+  UsageResult() = default;
+  template <typename T>
+  UsageResult(T&&) {}
+};
+}  // namespace
+"""
+
+
+class Block:
+    """Lines of code, and the number of the first one in its header."""
+
+    def __init__(self, number, lines):
+        self.number = number
+        self.lines = lines
+
+
+def comments_of(lines):
+    """Yields (number of the first line, lines) of comments that show usage."""
+    begin = None
+    for index, line in enumerate(lines + [""]):
+        if line.startswith("//"):
+            begin = index if begin is None else begin
+            continue
+        if begin is not None and (begin == 0 or CLASS.match(
+                "\n".join(lines[index:index + 3]))):
+            yield begin + 1, lines[begin:index]
+        begin = None
+
+
+def runs_of(first, comment):
+    """Yields (number, lines) of what is indented, empty lines included."""
+    run, number = [], None
+    for offset, line in enumerate(comment + ["// end"]):
+        if re.match(r"//   ", line):
+            number = first + offset if number is None else number
+            run.append(line[2:])
+        elif line == "//" and run:
+            run.append("")
+        else:
+            while run and not run[-1]:
+                run.pop()
+            if run:
+                yield number, run
+            run, number = [], None
+
+
+def blocks_of(lines):
+    """The blocks of code of a header."""
+    return [
+        Block(number, [line[3:] for line in run])
+        for first, comment in comments_of(lines)
+        for number, run in runs_of(first, comment)
+        if re.match(r"   \S", run[0])
+    ]
+
+
+def begins_definition(line):
+    """Whether a class or a function is defined from this line on."""
+    if re.match(r"(class|struct|template|enum)\b", line):
+        return True
+    # Type, name, parameters: no call, no control flow, no lambda.
+    return bool(
+        re.match(r"(?!else|return)[\w:<>,&* ]+ [&*]*[\w:]+\([^\[;]*\)"
+                 r"( const)?( override)? \{$", line))
+
+
+def split(block):
+    """Returns (definitions, statements), each a list of (number, line)."""
+    definitions, statements = [], []
+    in_definition = False
+    for number, line in enumerate(block.lines, start=block.number):
+        directive = line.startswith("#")
+        in_definition = in_definition or begins_definition(line)
+        where = definitions if in_definition or directive else statements
+        where.append((number, line))
+        if re.match(r"\}|.*;( *//.*)?$", line) and not line.startswith(" "):
+            in_definition = False
+    return definitions, statements
+
+
+def numbered(lines, path):
+    """The lines, with the places that a compiler is to name."""
+    text, last = [], None
+    for number, line in lines:
+        if last is None or number != last + 1:
+            text.append('#line %d "%s"' % (number, path))
+        text.append(line)
+        last = number
+    return text
+
+
+def namespace_of(lines):
+    """The widest namespace of a header that it opens at once."""
+    for line in lines:
+        found = re.match(r"namespace (troupe[\w:]*) \{", line)
+        if found:
+            return found.group(1)
+    return "troupe"
+
+
+def includes_itself(block, path):
+    return '#include "%s"' % path in block.lines
+
+
+def usage_of(path, lines):
+    """The source of one header's blocks, without its includes."""
+    stem = os.path.splitext(os.path.basename(path))[0]
+    text = []
+    for block in blocks_of(lines):
+        definitions, statements = split(block)
+        if includes_itself(block, path):
+            text += numbered(definitions, path)
+            continue
+        text.append("namespace %s::usage::%s_h {" % (namespace_of(lines), stem))
+        text += numbered(definitions, path)
+        text.append("UsageResult Line%d() {" % block.number)
+        text += numbered(statements, path)
+        text += ["return {};", "}", "}"]
+    return text
+
+
+def source_of(headers, words):
+    """Returns the source for headers, {path: lines}; `words`: also included."""
+    text = []
+    for path, lines in headers.items():
+        if not any(includes_itself(b, path) for b in blocks_of(lines)):
+            text.append('#include "%s"' % path)
+    text += ['#include "%s"' % path for path in words]
+    text.append(PREAMBLE)
+    for path, lines in headers.items():
+        text += usage_of(path, lines)
+    return "\n".join(text) + "\n"
+
+
+def read_lines(path):
+    with open(path, encoding="utf-8") as file:
+        return file.read().splitlines()
+
+
+def headers_under(root):
+    """The headers of a workspace that show usage, by path."""
+    for folder, folders, names in os.walk(root):
+        folders[:] = [
+            f for f in folders
+            if not f.startswith((".", "bazel-"))
+            and not os.path.islink(os.path.join(folder, f))
+        ]
+        for name in names:
+            path = os.path.relpath(os.path.join(folder, name), root)
+            if path.endswith(".h") and not path.startswith(PRIVATE):
+                if blocks_of(read_lines(os.path.join(root, path))):
+                    yield path
+
+
+def missing(root, compiled, excused=()):
+    """What to say about headers whose usage is not compiled."""
+    shown = set(headers_under(root))
+    report = [
+        "%s: its usage is not compiled; no target of tests/usage/BUILD depends "
+        "on its library" % path
+        for path in sorted(shown - set(compiled) - set(excused))
+    ]
+    report += [
+        "%s: named in tests/usage/BUILD, but shows no usage; delete the line"
+        % path for path in excused if path not in shown
+    ]
+    return report
+
+
+def main(arguments):
+    command, *rest = arguments
+    if command == "source":
+        words = [a[len("--words="):] for a in rest if a.startswith("--words=")]
+        paths = [a for a in rest if not a.startswith("--")]
+        headers = {path: read_lines(path) for path in paths}
+        sys.stdout.write(source_of(headers, words))
+        return 0
+    root, *paths = rest
+    compiled = [header for path in paths if path.endswith(".txt")
+                for header in read_lines(path)]
+    report = missing(root, compiled,
+                     [path for path in paths if path.endswith(".h")])
+    for line in report:
+        print(line)
+    return 1 if report else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

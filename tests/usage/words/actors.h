@@ -1,0 +1,226 @@
+// What usage in actors/ leaves to its reader.
+
+#ifndef TESTS_USAGE_WORDS_ACTORS_H_
+#define TESTS_USAGE_WORDS_ACTORS_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "actors/caf.h"
+#include "actors/checkpoint/trainer_state.h"
+#include "actors/checkpoint/writer.h"
+#include "actors/chunk.h"
+#include "actors/crew.h"
+#include "actors/job.h"
+#include "actors/job_spec.h"
+#include "actors/loader.h"
+#include "actors/messages.h"
+#include "actors/process_context.h"
+#include "actors/rank_context.h"
+#include "actors/report_queue.h"
+#include "actors/run_span.h"
+#include "actors/stage_link.h"
+#include "actors/step_loss.h"
+#include "actors/step_runner.h"
+#include "actors/strand_fiber.h"
+#include "actors/supervisor.h"
+#include "actors/thread_supply.h"
+#include "actors/trace.h"
+#include "base/cpu_cores.h"
+#include "base/file_system.h"
+#include "comm/communicator.h"
+#include "data/registry.h"
+#include "nn/arena/parameter_arena.h"
+#include "nn/kernels/kernels.h"
+#include "nn/models/models.h"
+#include "nn/optim/sgd.h"
+#include "pipeline/plan.h"
+#include "pipeline/table_cursor.h"
+
+namespace troupe::actors::usage {
+
+extern JobSpec spec;
+extern const pipeline::Plan plan;
+extern base::FileSystem& files;
+extern comm::Communicator* comm;
+extern const comm::Collective collective;
+extern std::shared_ptr<nn::ParameterArena> arena;
+extern const nn::Tensor scalars, stats;
+extern const absl::Duration timeout;
+extern StrandWait& wait;
+extern const int k, rank, ranks;
+extern std::int64_t step;
+extern const pipeline::Action action;
+extern JobObserver* observer;
+extern JobResult result;
+extern absl::Status status;
+
+// Of actors.
+extern caf::actor_system& system;
+extern LoaderActor::stateful_pointer<LoaderState> self;
+extern const RankContextPtr context;
+extern const ProcessContextPtr process;
+extern const SupervisorActor supervisor;
+extern ThreadSupply* threads;
+
+namespace actor_timeout_h {
+extern const SupervisorState::Self self;
+}
+
+namespace bucket_update_h {
+extern const std::shared_ptr<nn::Kernels> kernels;
+extern const std::shared_ptr<nn::Optimizer> optimizer;
+extern const comm::ReduceOp op;
+}  // namespace bucket_update_h
+
+namespace calibrate_h {
+extern pipeline::PlanOptions options;
+extern const int ranks_here;
+}  // namespace calibrate_h
+
+namespace chunk_h {
+extern const Chunk::Setup setup;
+extern Chunk::Listener& listener;
+extern const StepBatches batches;
+void Reduce(const nn::Tensor& gradients);
+}  // namespace chunk_h
+
+namespace chunk_parameters_h {
+extern const ChunkParameters::Setup setup;
+extern nn::Module* module;
+}  // namespace chunk_parameters_h
+
+namespace job_h {
+extern JobObserver& observer;
+}
+
+namespace job_spec_h {
+extern const nn::SgdOptions sgd_options;
+extern const data::DataSplits splits;
+}  // namespace job_spec_h
+
+namespace layer_collectives_h {
+extern const RankContext context;
+extern nn::Kernels& kernels;
+extern StrandFiber fiber;
+extern Chunk::Setup chunk;
+}  // namespace layer_collectives_h
+
+namespace load_window_h {
+extern const LoaderActor loader;
+extern const ComputeActor compute;
+extern Loaded loaded;
+extern const LoadRequest request;
+extern const std::int64_t granted;
+template <typename Actor, typename Message>
+void Send(const Actor& to, Message message);
+}  // namespace load_window_h
+
+namespace loss_reader_h {
+extern nn::Kernels& kernels;
+}
+
+namespace milestones_h {
+extern const std::shared_ptr<const JobSpec> spec;
+extern const std::shared_ptr<const RunSpan> span;
+}  // namespace milestones_h
+
+namespace rank_context_h {
+extern const ProcessContext process;
+}
+
+namespace reducer_h {
+using pipeline::GroupId;
+extern comm::Communicator *world, *dp;
+extern Reducer::Launcher& launcher;
+extern const int action;
+extern const comm::Event ready;
+}  // namespace reducer_h
+
+namespace report_queue_h {
+extern const std::vector<StepReport> reports;
+extern const EvaluationReport evaluation;
+void HoldGrants();
+}  // namespace report_queue_h
+
+namespace resume_h {
+void BeginAt(std::int64_t step);
+}
+
+namespace run_span_h {
+struct Process {
+  RunSpan span;
+};
+extern const Process process;
+extern TrainerState state;
+}  // namespace run_span_h
+
+namespace save_round_h {
+extern const ShardSummary summary_of_0, summary_of_1;
+}
+
+namespace stage_link_h {
+extern StageLink& link;
+extern Transfer transfer;
+}  // namespace stage_link_h
+
+namespace status_error_h {
+extern const caf::error error;
+}
+
+namespace step_loss_h {
+extern nn::Kernels& kernels;
+extern nn::Optimizer& optimizer;
+extern const StepLoss::Options options;
+void Update(const nn::Tensor& scalars);
+}  // namespace step_loss_h
+
+namespace step_runner_h {
+extern const StepRunner::Setup setup;
+extern StepRunner::Host& host;
+extern std::vector<StepBatches> steps;
+}  // namespace step_runner_h
+
+namespace step_trace_h {
+extern const pipeline::Action reduction;
+void Run(const pipeline::Action& action);
+}  // namespace step_trace_h
+
+namespace strand_fiber_h {
+extern const StrandFiber::Options options;
+void RunSteps();
+void End();
+}  // namespace strand_fiber_h
+
+namespace strand_guard_h {
+extern const std::int32_t generation;
+}
+
+namespace strand_wait_h {
+extern pipeline::TableCursor& cursor;
+bool RunWhatMay();
+}  // namespace strand_wait_h
+
+namespace test_hooks_h {
+extern std::map<int, nn::Tensor> seen;
+nn::Tensor CopyOf(const nn::Tensor& values);
+}  // namespace test_hooks_h
+
+namespace thread_supply_h {
+struct Lane {
+  void Run();
+};
+extern Lane& lane;
+}  // namespace thread_supply_h
+
+namespace trace_json_h {
+extern const TraceEvent event;
+}
+
+}  // namespace troupe::actors::usage
+
+#endif  // TESTS_USAGE_WORDS_ACTORS_H_

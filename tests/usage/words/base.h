@@ -1,0 +1,78 @@
+// What usage in base/ leaves to its reader.
+
+#ifndef TESTS_USAGE_WORDS_BASE_H_
+#define TESTS_USAGE_WORDS_BASE_H_
+
+#include <cstddef>
+#include <string>
+#include <typeinfo>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "base/cpu_isa.h"
+#include "base/field_error.h"
+
+namespace troupe::usage::check_h {
+extern const int begin, end;
+}  // namespace troupe::usage::check_h
+
+namespace troupe::base::usage {
+
+namespace cpu_cores_h {
+extern const int ranks_here;
+}
+
+namespace cpu_isa_h {
+struct Loops;
+extern const Loops* loops;
+const Loops& Avx2Loops();
+}  // namespace cpu_isa_h
+
+namespace event_h {
+void Show(const absl::Status& status);
+}
+
+namespace exception_text_h {
+struct Update {
+  absl::Status Apply(int begin, const float* sum);
+};
+extern Update update;
+extern const int begin;
+extern const float* sum;
+}  // namespace exception_text_h
+
+namespace fiber_h {
+extern std::vector<int> mail;
+void Handle(std::vector<int>& mail);
+void Listen();
+}  // namespace fiber_h
+
+namespace field_error_h {
+struct SgdOptions {
+  double lr;
+  absl::Status Validate() const;
+};
+extern const absl::Status status;
+}  // namespace field_error_h
+
+namespace file_system_h {
+extern const absl::string_view bytes;
+}
+
+namespace parallel_for_h {
+extern std::vector<int> results;
+int Work(std::int64_t i);
+}  // namespace parallel_for_h
+
+namespace type_name_h {
+struct Module {
+  virtual ~Module();
+};
+extern const Module& module;
+}  // namespace type_name_h
+
+}  // namespace troupe::base::usage
+
+#endif  // TESTS_USAGE_WORDS_BASE_H_

@@ -1,0 +1,37 @@
+// What usage in comm/local/ leaves to its reader.
+
+#ifndef TESTS_USAGE_WORDS_COMM_LOCAL_H_
+#define TESTS_USAGE_WORDS_COMM_LOCAL_H_
+
+#include <cstdint>
+
+#include "comm/communicator.h"
+#include "comm/local/group_state.h"
+#include "nn/tensor/tensor.h"
+
+namespace troupe::comm::internal::usage {
+
+extern const int rank;
+
+namespace group_state_h {
+extern GroupState& state;
+extern const std::int64_t seq;
+extern const Collective collective;
+extern const Event event;
+}  // namespace group_state_h
+
+namespace signature_h {
+extern const nn::Tensor range;
+extern const std::uint64_t theirs;
+template <typename Signature>
+void Complain(const Signature& mine, const Signature& theirs);
+}  // namespace signature_h
+
+}  // namespace troupe::comm::internal::usage
+
+namespace troupe::comm::usage::local_group_h {
+extern const int rank;
+extern const nn::Tensor gradients;
+}  // namespace troupe::comm::usage::local_group_h
+
+#endif  // TESTS_USAGE_WORDS_COMM_LOCAL_H_

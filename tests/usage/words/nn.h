@@ -1,0 +1,8 @@
+// What usage in nn/ leaves to its reader.
+
+#ifndef TESTS_USAGE_WORDS_NN_H_
+#define TESTS_USAGE_WORDS_NN_H_
+
+#include "nn/autograd/context.h"
+
+#endif  // TESTS_USAGE_WORDS_NN_H_

@@ -1,0 +1,29 @@
+// What usage in nn/arena/ leaves to its reader.
+
+#ifndef TESTS_USAGE_WORDS_NN_ARENA_H_
+#define TESTS_USAGE_WORDS_NN_ARENA_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "nn/autograd/parameter.h"
+#include "nn/tensor/allocator.h"
+#include "nn/tensor/tensor.h"
+
+namespace troupe::nn::usage {
+
+extern const std::uint64_t seed;
+
+namespace first_fill_h {
+extern const std::vector<const Parameter*> parameters;
+extern const Tensor momentum;
+}  // namespace first_fill_h
+
+namespace parameter_arena_h {
+extern const std::vector<std::vector<Parameter*>> buckets;
+extern Allocator& allocator;
+}  // namespace parameter_arena_h
+
+}  // namespace troupe::nn::usage
+
+#endif  // TESTS_USAGE_WORDS_NN_ARENA_H_

@@ -1,0 +1,71 @@
+// What usage in nn/autograd/ leaves to its reader.
+
+#ifndef TESTS_USAGE_WORDS_NN_AUTOGRAD_H_
+#define TESTS_USAGE_WORDS_NN_AUTOGRAD_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "data/batch.h"
+#include "nn/autograd/buffer.h"
+#include "nn/autograd/context.h"
+#include "nn/autograd/parameter.h"
+#include "nn/autograd/segment.h"
+#include "nn/autograd/tape.h"
+#include "nn/kernels/kernels.h"
+#include "nn/modules/sequential.h"
+#include "nn/ops/loss.h"
+
+namespace troupe::nn::usage {
+
+extern Kernels& kernels;
+extern Sequential& model;
+extern Tape tape;
+extern Context& ctx;
+extern Tensor x, y;
+extern absl::Status status;
+
+namespace buffer_h {
+extern const std::int64_t channels;
+extern const Tensor delta;
+// Of Module.
+Buffer& DeclareBuffer(const std::string& name, const Shape& shape,
+                      double initial);
+}  // namespace buffer_h
+
+namespace context_h {
+extern const double flops;
+extern const std::uint64_t seed;
+extern const std::int64_t step;
+struct Batch {
+  std::int64_t position;
+};
+extern const Batch batch;
+}  // namespace context_h
+
+namespace parameter_h {
+extern const std::int64_t in, out;
+extern const double bound;
+// Of Module.
+Parameter& Declare(const std::string& name, const Shape& shape,
+                   const Initializer& initializer);
+}  // namespace parameter_h
+
+namespace segment_h {
+class Block : public Segment {
+ public:
+  absl::StatusOr<Tensor> Run(Kernels& kernels, Tape& tape, Tensor& x) override;
+};
+extern const std::vector<Parameter*> parameters;
+}  // namespace segment_h
+
+namespace tape_h {
+extern const Tensor targets;
+extern GradientSink& sink;
+}  // namespace tape_h
+
+}  // namespace troupe::nn::usage
+
+#endif  // TESTS_USAGE_WORDS_NN_AUTOGRAD_H_

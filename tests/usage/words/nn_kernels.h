@@ -1,0 +1,60 @@
+// What usage in nn/kernels/ leaves to its reader.
+
+#ifndef TESTS_USAGE_WORDS_NN_KERNELS_H_
+#define TESTS_USAGE_WORDS_NN_KERNELS_H_
+
+#include <memory>
+
+#include "absl/status/status.h"
+#include "comm/communicator.h"
+#include "nn/kernels/cpu/cpu_kernels.h"
+#include "nn/kernels/dropout.h"
+#include "nn/kernels/kernels.h"
+#include "nn/kernels/step_scalars.h"
+#include "nn/kernels/window2d.h"
+#include "nn/tensor/tensor.h"
+
+namespace troupe::nn::usage {
+
+extern Kernels& kernels;
+extern absl::Status status;
+extern Tensor x, w, b, y;
+extern const Window2d window;
+
+namespace device_queues_h {
+extern comm::Communicator& comm;
+extern const comm::Collective collective;
+extern Tensor host_y;
+}  // namespace device_queues_h
+
+namespace dropout_h {
+extern const DropoutMask mask;
+}
+
+namespace embedding_h {
+extern const Tensor rows, table;
+}
+
+namespace loss_h {
+extern const Tensor prediction, target;
+extern Tensor stats, dprediction;
+}  // namespace loss_h
+
+namespace op_h {
+struct MyDevice;
+absl::Status Forward(MyDevice& device, In x, In w, In b, Tensor& y);
+extern MyDevice& device;
+}  // namespace op_h
+
+namespace optimizer_h {
+extern const StepScalars values;
+extern Tensor scalars, grad, param, momentum;
+}  // namespace optimizer_h
+
+namespace pool2d_h {
+extern Tensor argmax;
+}
+
+}  // namespace troupe::nn::usage
+
+#endif  // TESTS_USAGE_WORDS_NN_KERNELS_H_

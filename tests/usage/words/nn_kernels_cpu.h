@@ -1,0 +1,55 @@
+// What usage in nn/kernels/cpu/ leaves to its reader.
+
+#ifndef TESTS_USAGE_WORDS_NN_KERNELS_CPU_H_
+#define TESTS_USAGE_WORDS_NN_KERNELS_CPU_H_
+
+#include "absl/status/status.h"
+#include "nn/kernels/cpu/cpu_device.h"
+#include "nn/kernels/cpu/window_shape.h"
+#include "nn/kernels/kernels.h"
+#include "nn/kernels/window2d.h"
+#include "nn/tensor/allocator.h"
+#include "nn/tensor/tensor.h"
+
+namespace troupe::nn::cpu::usage {
+
+namespace linear_h {
+extern CpuDevice& cpu;
+extern Tensor pixels_NK, weights_MK, bias_M, result_NM;
+}  // namespace linear_h
+
+namespace loops_h {
+extern const int n;
+extern float *x, *y;
+}  // namespace loops_h
+
+namespace onednn_h {
+extern Allocator& allocator;
+extern const ImageShape shape;
+extern float *x, *w, *y;
+}  // namespace onednn_h
+
+namespace product_h {
+extern const int n, m, k;
+}
+
+namespace simd_h {
+extern const float* x;
+extern const int i, n;
+extern const Vec a;
+}  // namespace simd_h
+
+namespace widening_h {
+absl::Status ReluForward(CpuDevice& cpu, In x, Tensor& y);
+extern CpuDevice& cpu;
+extern Kernels& ops;
+}  // namespace widening_h
+
+namespace window_shape_h {
+extern const Window2d window;
+extern const Tensor x, y;
+}  // namespace window_shape_h
+
+}  // namespace troupe::nn::cpu::usage
+
+#endif  // TESTS_USAGE_WORDS_NN_KERNELS_CPU_H_

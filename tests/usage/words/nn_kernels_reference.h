@@ -1,0 +1,21 @@
+// What usage in nn/kernels/reference/ leaves to its reader.
+
+#ifndef TESTS_USAGE_WORDS_NN_KERNELS_REFERENCE_H_
+#define TESTS_USAGE_WORDS_NN_KERNELS_REFERENCE_H_
+
+#include "nn/kernels/kernels.h"
+#include "nn/tensor/tensor.h"
+
+namespace troupe::nn::reference::usage {
+
+namespace element_h {
+extern Tensor a, b, y;
+}
+
+namespace reference_ops_h {
+extern Kernels& ops;
+}
+
+}  // namespace troupe::nn::reference::usage
+
+#endif  // TESTS_USAGE_WORDS_NN_KERNELS_REFERENCE_H_

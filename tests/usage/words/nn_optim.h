@@ -1,0 +1,18 @@
+// What usage in nn/optim/ leaves to its reader.
+
+#ifndef TESTS_USAGE_WORDS_NN_OPTIM_H_
+#define TESTS_USAGE_WORDS_NN_OPTIM_H_
+
+#include "nn/arena/parameter_arena.h"
+#include "nn/kernels/kernels.h"
+#include "nn/kernels/step_scalars.h"
+#include "nn/optim/sgd.h"
+#include "nn/tensor/tensor.h"
+
+namespace troupe::nn::usage::optimizer_h {
+extern ParameterArena& arena;
+extern Kernels& kernels;
+extern Tensor scalars;
+}  // namespace troupe::nn::usage::optimizer_h
+
+#endif  // TESTS_USAGE_WORDS_NN_OPTIM_H_

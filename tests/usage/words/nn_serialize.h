@@ -1,0 +1,27 @@
+// What usage in nn/serialize/ leaves to its reader.
+
+#ifndef TESTS_USAGE_WORDS_NN_SERIALIZE_H_
+#define TESTS_USAGE_WORDS_NN_SERIALIZE_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "base/file_system.h"
+#include "nn/tensor/tensor.h"
+
+namespace troupe::nn::usage {
+
+namespace safetensors_h {
+extern Tensor w, b;
+void Show(const std::string& name, const Shape& shape);
+}  // namespace safetensors_h
+
+namespace safetensors_header_h {
+extern const absl::string_view json;
+extern const std::int64_t file_size, n;
+}  // namespace safetensors_header_h
+
+}  // namespace troupe::nn::usage
+
+#endif  // TESTS_USAGE_WORDS_NN_SERIALIZE_H_

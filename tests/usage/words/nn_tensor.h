@@ -1,0 +1,14 @@
+// What usage in nn/tensor/ leaves to its reader.
+
+#ifndef TESTS_USAGE_WORDS_NN_TENSOR_H_
+#define TESTS_USAGE_WORDS_NN_TENSOR_H_
+
+#include "nn/kernels/kernels.h"
+#include "nn/tensor/allocator.h"
+
+namespace troupe::nn::usage {
+extern Kernels& kernels;
+extern Allocator& allocator;
+}  // namespace troupe::nn::usage
+
+#endif  // TESTS_USAGE_WORDS_NN_TENSOR_H_

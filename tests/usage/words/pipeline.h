@@ -1,0 +1,50 @@
+// What usage in pipeline/ leaves to its reader.
+
+#ifndef TESTS_USAGE_WORDS_PIPELINE_H_
+#define TESTS_USAGE_WORDS_PIPELINE_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "nn/modules/module.h"
+#include "nn/tensor/device.h"
+#include "nn/tensor/dtype.h"
+#include "pipeline/mesh.h"
+#include "pipeline/plan.h"
+#include "pipeline/schedule.h"
+
+namespace troupe::pipeline::usage {
+
+extern StepTable table;
+extern const nn::ModelFactory factory;
+
+namespace buckets_h {
+extern const std::vector<std::int64_t> bytes_in_forward_order;
+}
+
+namespace group_id_h {
+extern const Mesh mesh;
+extern const int rank;
+}  // namespace group_id_h
+
+namespace plan_h {
+extern const nn::DType dtype;
+extern const nn::Device device;
+}  // namespace plan_h
+
+namespace plan_diff_h {
+extern const Plan a, b;
+}
+
+namespace plan_json_h {
+extern const Plan plan;
+}
+
+namespace table_cursor_h {
+void AwaitSignal();
+void Run(const Action& action);
+}  // namespace table_cursor_h
+
+}  // namespace troupe::pipeline::usage
+
+#endif  // TESTS_USAGE_WORDS_PIPELINE_H_

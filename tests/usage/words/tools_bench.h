@@ -1,0 +1,23 @@
+// What usage in tools/bench/ leaves to its reader.
+
+#ifndef TESTS_USAGE_WORDS_TOOLS_BENCH_H_
+#define TESTS_USAGE_WORDS_TOOLS_BENCH_H_
+
+#include <iostream>
+#include <string>
+#include <vector>
+
+namespace troupe::bench::usage {
+
+namespace peer_h {
+extern const std::string python;
+extern char** argv;
+}  // namespace peer_h
+
+namespace report_h {
+extern const std::vector<double> ours, theirs;
+}
+
+}  // namespace troupe::bench::usage
+
+#endif  // TESTS_USAGE_WORDS_TOOLS_BENCH_H_
