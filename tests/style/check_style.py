@@ -14,6 +14,8 @@ import os
 import re
 import sys
 
+import public_targets
+
 CPP = (".h", ".cc", ".cu", ".cuh")
 TEXT = CPP + (".bzl", ".md", ".proto", ".py", ".sh", ".toml", ".txt", ".tpl")
 LINES_MAX = 450
@@ -297,9 +299,13 @@ def dead_files(tree):
             yield file.path, 1, "in no BUILD file; add it to one or delete it"
 
 
+def visibility(tree):
+    return public_targets.public_targets(tree, LAYERS)
+
+
 FILE_RULES = [banned_calls, sleeping_scripts, include_guard, layering, length,
               width, header_comment, usage_lines, unfinished, machine_paths]
-TREE_RULES = [own_header_first, links, readmes, dead_files]
+TREE_RULES = [own_header_first, links, readmes, dead_files, visibility]
 
 
 def read_exceptions(tree):

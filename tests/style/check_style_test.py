@@ -30,22 +30,23 @@ CLEAN = {
 }
 
 
+def in_a_tree(files, act):
+    """act(root) where `root` holds files, {path: text}."""
+    with tempfile.TemporaryDirectory() as root:
+        for path, text in files.items():
+            full = os.path.join(root, path)
+            os.makedirs(os.path.dirname(full), exist_ok=True)
+            with open(full, "w", encoding="utf-8") as out:
+                out.write(text)
+        return act(root)
+
+
 class CheckStyleTest(unittest.TestCase):
 
-    def check(self, **changed):
-        """The report on the clean tree with files changed or added."""
-        files = dict(CLEAN)
-        files.update(changed.pop("files", {}))
-        with tempfile.TemporaryDirectory() as root:
-            for path, text in files.items():
-                full = os.path.join(root, path)
-                os.makedirs(os.path.dirname(full), exist_ok=True)
-                with open(full, "w", encoding="utf-8") as out:
-                    out.write(text)
-            return check_style.check(root)
-
     def expect(self, files, *report):
-        self.assertEqual(self.check(files=files), list(report))
+        """The report on the clean tree with files changed or added."""
+        self.assertEqual(in_a_tree({**CLEAN, **files}, check_style.check),
+                         list(report))
 
     def expect_in_source(self, line, finding, path="nn/add.cc"):
         """`line`, added to nn/add.cc, gives `finding` there."""
@@ -193,9 +194,11 @@ class CheckStyleTest(unittest.TestCase):
                     "comm/README.md:1: missing; say what lives in here")
 
     def test_dead_files(self):
-        self.expect({"nn/BUILD": '"add.h", ["%s.cc" % n for n in names]\n',
+        listed = 'cc_library(hdrs = ["add.h"], srcs = %s)\n'
+        self.expect({"nn/BUILD": listed % '["%s.cc" % n for n in ["add"]]',
                      "nn/sub.cc": ""})
-        self.expect({"nn/BUILD": '"add.h", "a" + n + ".cc", "sub.cc"\n',
+        self.expect({"nn/BUILD": "n = 1\n" + listed %
+                                 '["a" + n + ".cc" for n in ["dd"]] + ["sub.cc"]',
                      "nn/sub.cc": ""})
         self.expect({"nn/sub.cc": ""},
                     "nn/sub.cc:1: in no BUILD file; add it to one or delete it")

@@ -1,0 +1,2 @@
+#!/bin/bash
+exec python3 tests/style/public_targets_test.py
