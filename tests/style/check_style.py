@@ -39,6 +39,9 @@ LAYERS = {
 # Folders whose files may include CAF.
 CAF_FOLDERS = ("actors/", "tests/actors/")
 
+# Workspaces of their own, checked as such.
+WORKSPACES = ("examples/outside",)
+
 # (name, pattern, folders where it is fine, what to do instead)
 BANNED = [
     ("sleep",
@@ -95,6 +98,8 @@ class Tree:
                 if f not in self.SKIPPED and not f.startswith("bazel-")
                 and (not f.startswith(".") or f == ".ci")
                 and not os.path.islink(os.path.join(folder, f))
+                and os.path.relpath(os.path.join(folder, f), self.root)
+                not in WORKSPACES
             ]
             for name in names:
                 path = os.path.relpath(os.path.join(folder, name), self.root)
@@ -360,7 +365,11 @@ def check(root):
 
 
 def main():
-    report = check(sys.argv[1])
+    root = sys.argv[1]
+    report = check(root)
+    for workspace in WORKSPACES:
+        report += [workspace + "/" + line
+                   for line in check(os.path.join(root, workspace))]
     for line in report:
         print(line)
     return 1 if report else 0
