@@ -4,13 +4,11 @@
 //   class Counting : public base::InterceptedFileSystem {
 //    public:
 //     using InterceptedFileSystem::InterceptedFileSystem;
-//     int changes = 0;
-//
-//    private:
 //     absl::Status BeforeChange(const char*, const std::string&) override {
 //       ++changes;
 //       return absl::OkStatus();
 //     }
+//     int changes = 0;
 //   };
 //   PosixFileSystem disk;
 //   Counting files(disk);

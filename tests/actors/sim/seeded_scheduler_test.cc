@@ -10,7 +10,8 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "caf/all.hpp"
+#include "caf/event_based_actor.hpp"
+#include "caf/send.hpp"
 #include "gtest/gtest.h"
 
 namespace troupe::actors {
