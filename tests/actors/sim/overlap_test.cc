@@ -1,0 +1,83 @@
+// Backward and reductions overlap, from the very first step on: by the record
+// of a simulated job, so that it holds on any machine, however many cores it
+// has free.
+
+#include <cstdint>
+#include <map>
+
+#include "actors/sim/simulation.h"
+#include "gtest/gtest.h"
+#include "tests/actors/sim/simulated_run.h"
+#include "tests/actors/sim/small_job.h"
+
+namespace troupe::actors {
+namespace {
+
+constexpr int kRanks = 2;
+
+// What happened on one rank in one step.
+struct Step {
+  int buckets = 0;
+  int launched_during_backward = 0, reduced_during_backward = 0;
+  bool in_backward = false;
+};
+
+// By rank, of step `step`. With one micro-batch a backward is all there is.
+std::map<int, Step> StepsOf(const Recorder& recorder, std::int64_t step) {
+  std::map<int, Step> steps;
+  for (const TraceEvent& event : recorder.events()) {
+    if (event.step != step) continue;
+    Step& of_rank = steps[event.rank];
+    const bool begins = event.phase == TracePhase::kBegin;
+    if (event.kind == TraceKind::kAction &&
+        event.action == pipeline::ActionKind::kBackward) {
+      of_rank.in_backward = begins;
+    }
+    if (event.kind != TraceKind::kCollective || event.bucket < 0) continue;
+    if (begins) {
+      ++of_rank.buckets;
+      of_rank.launched_during_backward += of_rank.in_backward;
+    } else {
+      of_rank.reduced_during_backward += of_rank.in_backward;
+    }
+  }
+  return steps;
+}
+
+TEST(OverlapTest, BucketsAreLaunchedAndReducedDuringTheFirstBackward) {
+  JobSpec spec = SmallJob({kRanks, Numbers::kFloat, /*steps=*/1});
+  spec.plan.micro_batch_size = kSmallJobBatch / kRanks;
+  spec.plan.buckets.bucket_bytes = 1;  // one for each parameter
+  int runs = 0, reduced_in_time = 0;
+  for (std::uint64_t seed : Seeds(200)) {
+    SimulationOptions options;
+    options.seed = seed;
+    Simulation simulation(spec, options);
+    ASSERT_TRUE(simulation.Run().ok());
+    for (const auto& [rank, step] : StepsOf(simulation.recorder(), 0)) {
+      ASSERT_EQ(step.buckets, 6);
+      // All but those whose gradients are the last of the backward.
+      ASSERT_GE(step.launched_during_backward, 4) << ReplayCommand(seed);
+      ++runs;
+      reduced_in_time += step.reduced_during_backward > 0;
+    }
+  }
+  // A peer that is far behind holds up every reduction of a run.
+  EXPECT_GT(reduced_in_time, runs / 2);
+}
+
+// The check is one that can fail.
+TEST(OverlapTest, WithOneBucketThereIsNone) {
+  JobSpec spec = SmallJob({kRanks, Numbers::kFloat, /*steps=*/1});
+  spec.plan.micro_batch_size = kSmallJobBatch / kRanks;
+  spec.plan.buckets.first_bucket_bytes = 1 << 20;
+  Simulation simulation(spec, {});
+  ASSERT_TRUE(simulation.Run().ok());
+  for (const auto& [rank, step] : StepsOf(simulation.recorder(), 0)) {
+    EXPECT_EQ(step.buckets, 1) << rank;
+    EXPECT_EQ(step.reduced_during_backward, 0) << rank;
+  }
+}
+
+}  // namespace
+}  // namespace troupe::actors
