@@ -29,11 +29,9 @@ void SupervisorState::Init(Self self, ProcessContextPtr process, CrewPtr crew) {
   if (process_->hooks != nullptr && process_->hooks->window_max > 0) {
     window_max_ = process_->hooks->window_max;
   }
-  saved_at_ = start_;
   done_.assign(process_->plan->mesh.size(), process_->span->first_step);
   granted_ = window_step_ = process_->span->first_step;
-  // What a resumed job starts from is saved already.
-  if (!process_->resume.path.empty()) snapshot_at_ = process_->span->first_step;
+  saving_.Init(self, process_, crew_);
 }
 
 double SupervisorState::Seconds() const {
@@ -88,7 +86,7 @@ void SupervisorState::OnProgress(const Progress& progress) {
   Pace(committed);
   if (doing_ != Doing::kSteps) return;
   // No rank goes beyond what is granted: there all of them save.
-  if (SavingIsOverdue()) boundary_ = granted_;
+  if (saving_.IsOverdue()) boundary_ = granted_;
   if (committed == (halted_ ? granted_ : boundary_)) {
     AtBoundary();
   } else {
@@ -145,26 +143,23 @@ bool SupervisorState::EvaluationDue() const {
   return !halted_ && milestones_->EvaluationAt(step);
 }
 
-bool SupervisorState::SavingIsOverdue() const {
-  const CheckpointOptions& options = process_->spec->checkpoint;
-  return !options.dir.empty() && options.every_time > absl::ZeroDuration() &&
-         !saving_.active() &&
-         self_->clock().now() - saved_at_ >= ActorTimeout(options.every_time);
-}
-
 bool SupervisorState::CheckpointDue() const {
   const std::int64_t step = Committed();
-  if (process_->spec->checkpoint.dir.empty() || snapshot_at_ == step) {
+  if (process_->spec->checkpoint.dir.empty() ||
+      saving_.snapshot_step() == step) {
     return false;
   }
-  return AtEnd() || milestones_->CheckpointAt(step) || SavingIsOverdue();
+  return AtEnd() || milestones_->CheckpointAt(step) || saving_.IsOverdue();
 }
 
 void SupervisorState::AtBoundary() {
+  const TestHooks* const hooks = process_->hooks;
+  if (hooks != nullptr && hooks->at_boundary) hooks->at_boundary(Committed());
   doing_ = Doing::kSteps;
   if (CheckpointDue()) {
     doing_ = Doing::kSaving;
-    if (!saving_.active()) Save();  // else when the one before is written
+    if (!saving_.active())
+      saving_.Begin(Committed());  // else when the one before is written
   } else if (EvaluationDue()) {
     BeginEvaluation();
   } else if (AtEnd() && saving_.active()) {
@@ -221,74 +216,25 @@ void SupervisorState::OnEvaluated(const Evaluated& evaluated) {
   AtBoundary();
 }
 
-void SupervisorState::Save() {
-  const pipeline::Mesh& mesh = process_->plan->mesh;
-  saving_.Begin(Committed(), mesh.pp());
-  last_saving_sign_ = self_->clock().now();
-  self_->send(crew_->checkpointers.front(),
-              OpenCheckpoint{process_->generation, saving_.step()});
-  for (int stage = 0; stage < mesh.pp(); ++stage) {
-    self_->send(crew_->ranks[mesh.RankOf({/*dp=*/0, stage})],
-                TakeSnapshot{process_->generation, saving_.step()});
-  }
-}
-
 void SupervisorState::OnSnapshotTaken(const SnapshotTaken& taken) {
   if (!IsCurrent(taken.generation)) return;
-  const int stage = process_->plan->mesh.CoordsOf(taken.rank).pp;
-  if (!saving_.SnapshotTaken(taken.step, stage)) return;
-  last_sign_ = last_saving_sign_ = self_->clock().now();
-  if (!saving_.HasSnapshots()) return;
-  snapshot_at_ = taken.step;
-  saved_at_ = self_->clock().now();
-  WriteShardsIfReady();
-  AtBoundary();  // training goes on while the disks are busy
+  last_sign_ = self_->clock().now();
+  if (saving_.OnSnapshotTaken(taken)) {
+    AtBoundary();  // training goes on while the disks are busy
+  }
 }
 
 void SupervisorState::OnCheckpointOpened(const CheckpointOpened& opened) {
-  if (!IsCurrent(opened.generation) ||
-      !saving_.Opened(opened.step, opened.folder)) {
-    return;
-  }
-  last_saving_sign_ = self_->clock().now();
-  WriteShardsIfReady();
-}
-
-void SupervisorState::WriteShardsIfReady() {
-  if (!saving_.CanWrite()) return;
-  const pipeline::Mesh& mesh = process_->plan->mesh;
-  for (int stage = 0; stage < mesh.pp(); ++stage) {
-    SaveShard save;
-    save.generation = process_->generation;
-    save.step = saving_.step();
-    save.shards = saving_.shards();
-    save.folder = saving_.folder();
-    self_->send(crew_->ranks[mesh.RankOf({/*dp=*/0, stage})], std::move(save));
-  }
+  if (IsCurrent(opened.generation)) saving_.OnCheckpointOpened(opened);
 }
 
 void SupervisorState::OnShardSaved(const ShardSaved& saved) {
-  if (!IsCurrent(saved.generation) ||
-      !saving_.ShardSaved(saved.step, saved.summary)) {
-    return;
-  }
-  last_saving_sign_ = self_->clock().now();
-  if (!saving_.CanCommit()) return;
-  CommitCheckpoint commit;
-  commit.generation = process_->generation;
-  commit.step = saving_.step();
-  commit.folder = saving_.folder();
-  commit.shards = saving_.summaries();
-  self_->send(crew_->checkpointers.front(), std::move(commit));
+  if (IsCurrent(saved.generation)) saving_.OnShardSaved(saved);
 }
 
 void SupervisorState::OnCheckpointSaved(const CheckpointSaved& saved) {
-  if (!IsCurrent(saved.generation) || !saving_.active() ||
-      saved.step != saving_.step()) {
-    return;
-  }
+  if (!IsCurrent(saved.generation) || !saving_.OnCheckpointSaved(saved)) return;
   last_sign_ = self_->clock().now();
-  saving_.End();
   result_.checkpoint = saved.path;
   reports_.Add(CheckpointReport{saved.step, saved.path});
   SendReports();
@@ -319,7 +265,7 @@ void SupervisorState::OnHalt() {
 
 void SupervisorState::Watch() {
   const TimePoint since =
-      saving_.active() ? std::min(last_sign_, last_saving_sign_) : last_sign_;
+      saving_.active() ? std::min(last_sign_, saving_.last_sign()) : last_sign_;
   const auto left =
       since + ActorTimeout(process_->spec->timeout) - self_->clock().now();
   self_->delayed_send(self_, std::max(left, TimePoint::duration(1)),
@@ -344,7 +290,7 @@ void SupervisorState::OnWatch() {
   if (reports_.full() || (doing_ == Doing::kSaving && saving_.HasSnapshots())) {
     last_sign_ = now;
   }
-  if (saving_.active() && now - last_saving_sign_ >= timeout) {
+  if (saving_.active() && now - saving_.last_sign() >= timeout) {
     Fail(-1, "checkpointer",
          absl::DeadlineExceededError(absl::StrCat(
              "no progress for ", how_long, " (", saving_.ToString(), ")")));

@@ -44,7 +44,7 @@
 #include "actors/milestones.h"
 #include "actors/process_context.h"
 #include "actors/report_queue.h"
-#include "actors/save_round.h"
+#include "actors/saving.h"
 
 namespace troupe::actors {
 
@@ -96,15 +96,12 @@ class SupervisorState {
   // All ranks stand at a boundary: does what is due, else goes on.
   void AtBoundary();
   void BeginEvaluation();
-  void Save();
-  void WriteShardsIfReady();
   void Watch();
   std::string WhereRanksStand() const;
   void SendReports();
   void Fail(const Failure& failure);
   void End(absl::StatusOr<JobResult> result);
   bool CheckpointDue() const;
-  bool SavingIsOverdue() const;  // by time
   bool EvaluationDue() const;
   bool AtEnd() const;
 
@@ -114,9 +111,7 @@ class SupervisorState {
   std::optional<Milestones> milestones_;
   Doing doing_ = Doing::kSteps;
   TimePoint start_;
-  TimePoint last_sign_;         // of life, by any rank
-  TimePoint last_saving_sign_;  // by a writer of the checkpoint in progress
-  TimePoint saved_at_;          // the last copies, or the start
+  TimePoint last_sign_;  // of life, by any rank
 
   std::vector<std::int64_t> done_;  // by rank: steps committed
   std::int64_t granted_ = 0;
@@ -130,10 +125,10 @@ class SupervisorState {
   bool begun_ = false;
   std::optional<Failure> early_failure_;
   bool halted_ = false;
-  std::int64_t evaluated_at_ = -1, snapshot_at_ = -1;
+  std::int64_t evaluated_at_ = -1;
 
   std::vector<Evaluated> evaluations_;
-  SaveRound saving_;
+  Saving saving_;
   ReportQueue reports_;
   bool reporting_ = false;  // the reporter has a batch, and so the credit
   JobResult result_;

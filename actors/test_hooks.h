@@ -8,9 +8,9 @@
 //
 // A hook that is not set does nothing.
 //
-// Threads: edit_table and make_group in the caller of SetUpJob(); the others on
-// each rank's compute strand, so on several at once unless the job is
-// simulated.
+// Threads: edit_table and make_group in the caller of SetUpJob(), at_boundary
+// on the supervisor's strand, the others on each rank's compute strand, so on
+// several at once unless the job is simulated.
 
 #ifndef ACTORS_TEST_HOOKS_H_
 #define ACTORS_TEST_HOOKS_H_
@@ -33,6 +33,8 @@ struct TestHooks {
   std::function<void(int rank, std::int64_t step,
                      const nn::ParameterArena& arena)>
       after_step;
+  // Called whenever all ranks stand at a boundary: they have done `step` steps.
+  std::function<void(std::int64_t step)> at_boundary;
   // How often a yielding strand looks into its mailbox before it goes on.
   std::function<int()> mailbox_rounds;
   // Limit on the steps granted ahead of the slowest rank; 0: production's.

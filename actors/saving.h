@@ -1,0 +1,74 @@
+// The supervisor's part in checkpoints: asks for the copies of a step, for a
+// folder, for each shard and for the name, each when what it needs is there.
+//
+//   Saving saving;
+//   saving.Init(self, process, crew);
+//   if (saving.IsOverdue()) saving.Begin(step);
+//   if (saving.OnSnapshotTaken(taken)) ...;    // the ranks may go on
+//   saving.OnCheckpointOpened(opened), saving.OnShardSaved(saved);
+//   if (saving.OnCheckpointSaved(saved)) ...;  // it is whole: saved.path
+//
+// News of another step are refused with false. Messages of another generation
+// never come here.
+//
+// Threads: the supervisor's strand.
+
+#ifndef ACTORS_SAVING_H_
+#define ACTORS_SAVING_H_
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "actors/messages.h"
+#include "actors/process_context.h"
+#include "actors/save_round.h"
+
+namespace troupe::actors {
+
+struct Crew;
+
+class Saving {
+ public:
+  using Self = SupervisorActor::pointer;
+  using TimePoint = std::chrono::steady_clock::time_point;
+
+  void Init(Self self, ProcessContextPtr process, std::shared_ptr<Crew> crew);
+
+  // One checkpoint at a time: from Begin() until it is saved.
+  bool active() const { return round_.active(); }
+  bool HasSnapshots() const { return round_.HasSnapshots(); }
+  // Whether the time since the last copies, or the start, asks for another.
+  bool IsOverdue() const;
+  // The step of the last copies, or -1.
+  std::int64_t snapshot_step() const { return snapshot_step_; }
+  // The last sign of a writer, or of Begin().
+  TimePoint last_sign() const { return last_sign_; }
+  // SaveRound::ToString()
+  std::string ToString() const { return round_.ToString(); }
+
+  void Begin(std::int64_t step);
+  // True once, when all copies are there.
+  bool OnSnapshotTaken(const SnapshotTaken& taken);
+  void OnCheckpointOpened(const CheckpointOpened& opened);
+  void OnShardSaved(const ShardSaved& saved);
+  // Whether it was the checkpoint in progress.
+  bool OnCheckpointSaved(const CheckpointSaved& saved);
+
+ private:
+  TimePoint Now() const { return self_->clock().now(); }
+  void WriteShardsIfReady();
+
+  Self self_ = nullptr;
+  ProcessContextPtr process_;
+  std::shared_ptr<Crew> crew_;
+  SaveRound round_;
+  TimePoint last_sign_;
+  TimePoint saved_at_;  // the last copies, or the start
+  std::int64_t snapshot_step_ = -1;
+};
+
+}  // namespace troupe::actors
+
+#endif  // ACTORS_SAVING_H_
