@@ -1,5 +1,6 @@
 #include "actors/chunk.h"
 
+#include <exception>
 #include <string>
 #include <utility>
 
@@ -106,15 +107,29 @@ absl::StatusOr<nn::Tensor> Chunk::Input(int m) {
 nn::Tensor Chunk::Loss(nn::Context& ctx, int m, const nn::Tensor& output) {
   const absl::StatusOr<nn::Tensor> target = AsModelType(batches_[m].targets);
   if (!target.ok()) return ctx.Fail(target.status());
-  nn::Tensor stats = setup_.spec->loss(ctx, output, *target);
-  if (!ctx.ok() || nn::ops::IsLoss(stats)) return stats;
+  nn::Tensor stats;
+  try {
+    stats = setup_.spec->loss(ctx, output, *target);
+  } catch (const std::exception&) {
+    return ctx.FailThrown();
+  }
+  if (!ctx.ok() || (nn::ops::IsLoss(stats) && !stats.is_meta())) return stats;
   return ctx.Fail(absl::InvalidArgumentError(
       absl::StrCat("the loss function returned ",
                    stats.defined() ? stats.ToString() : "an undefined tensor",
                    ", not the statistics of a loss (nn/ops/loss.h)")));
 }
 
-absl::Status Chunk::Forward(int m) {
+absl::Status Chunk::InStep(int m, const absl::Status& status) const {
+  if (status.ok()) return status;
+  return absl::Status(
+      status.code(), absl::StrCat("step ", step_ + 1, ", micro-batch ", m, ": ",
+                                  status.message()));
+}
+
+absl::Status Chunk::Forward(int m) { return InStep(m, RunForward(m)); }
+
+absl::Status Chunk::RunForward(int m) {
   MicroBatch& micro = micro_batches_[m];
   const bool train = kind_ == StepKind::kTrain;
   if (train) micro.tape.Reset();
@@ -124,11 +139,8 @@ absl::Status Chunk::Forward(int m) {
   ctx.set_collectives(setup_.axes);
   TROUPE_ASSIGN_OR_RETURN(const nn::Tensor input, Input(m));
   micro.output = (*module_)(ctx, input);
-  if (last_) micro.output = Loss(ctx, m, micro.output);
-  if (ctx.ok()) return absl::OkStatus();
-  return absl::Status(ctx.status().code(),
-                      absl::StrCat("step ", step_ + 1, ", micro-batch ", m,
-                                   ": ", ctx.status().message()));
+  if (last_ && ctx.ok()) micro.output = Loss(ctx, m, micro.output);
+  return ctx.status();
 }
 
 const nn::Tensor& Chunk::output(int m) const {
@@ -173,6 +185,13 @@ void Chunk::BeginBackward(int m, Mode mode) {
 }
 
 absl::StatusOr<bool> Chunk::NextPiece() {
+  const int m = backward_->micro_batch;
+  absl::StatusOr<bool> more = RunPiece();
+  if (more.ok()) return more;
+  return InStep(m, more.status());
+}
+
+absl::StatusOr<bool> Chunk::RunPiece() {
   TROUPE_ASSIGN_OR_RETURN(const bool more, backward_->pass.Next());
   TROUPE_RETURN_IF_ERROR(bucket_status_);
   if (more) return true;

@@ -146,6 +146,11 @@ class Chunk : private nn::GradientSink {
   void GradientComplete(nn::Parameter& parameter) override;
   void LastReaderDone(nn::Parameter& parameter) override;
 
+  absl::Status RunForward(int micro_batch);
+  absl::StatusOr<bool> RunPiece();
+  // An error, with step and micro-batch in front.
+  absl::Status InStep(int micro_batch, const absl::Status& status) const;
+
   absl::StatusOr<nn::Tensor> Input(int micro_batch);
   nn::Tensor Loss(nn::Context& ctx, int micro_batch, const nn::Tensor& output);
   // `loaded`, copied to the memory of a device that has its own.

@@ -1,6 +1,7 @@
 #include "actors/chunk_parameters.h"
 
 #include <algorithm>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "base/field_error.h"
 #include "nn/kernels/device_queues.h"
 
 namespace troupe::actors {
@@ -25,6 +27,45 @@ absl::StatusOr<nn::Tensor> HostCopy(const nn::Tensor& tensor,
                                    copy.status().message()));
 }
 
+using ByName = absl::flat_hash_map<std::string, nn::Parameter*>;
+
+absl::Status OtherModel(int stage, absl::string_view what) {
+  return absl::InvalidArgumentError(absl::StrCat(
+      base::FieldName<&JobSpec::model>(),
+      " made another model than the one that was planned: ", what, " in stage ",
+      stage, "; it must make the same model each time"));
+}
+
+// Whether the factory made what it made for the plan. A module that declares
+// parameters in its forward has none here yet.
+absl::Status CheckSameModel(const pipeline::StagePlan& stage, int number,
+                            const ByName& by_name) {
+  for (std::size_t i = 0; i < stage.parameters.size(); ++i) {
+    const std::string& name = stage.parameters[i];
+    const auto found = by_name.find(name);
+    if (found == by_name.end()) {
+      return OtherModel(number, absl::StrCat("there is no ", name));
+    }
+    const nn::Parameter& parameter = *found->second;
+    if (parameter.shape.numel() != stage.parameter_elems[i] ||
+        parameter.dtype != stage.parameter_dtypes[i]) {
+      return OtherModel(
+          number, absl::StrCat(name, " is ", nn::DTypeName(parameter.dtype),
+                               parameter.shape.ToString(), ", not ",
+                               stage.parameter_elems[i], " elements of ",
+                               nn::DTypeName(stage.parameter_dtypes[i])));
+    }
+  }
+  if (by_name.size() == stage.parameters.size()) return absl::OkStatus();
+  const std::set<std::string> planned(stage.parameters.begin(),
+                                      stage.parameters.end());
+  for (const auto& [name, parameter] : by_name) {
+    if (planned.count(name) > 0) continue;
+    return OtherModel(number, absl::StrCat("there is a ", name));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<ChunkParameters>> ChunkParameters::Create(
@@ -36,10 +77,11 @@ absl::StatusOr<std::unique_ptr<ChunkParameters>> ChunkParameters::Create(
 
 absl::Status ChunkParameters::Init(nn::Module& module) {
   const pipeline::StagePlan& stage = setup_.plan->stages[setup_.stage];
-  absl::flat_hash_map<std::string, nn::Parameter*> by_name;
+  ByName by_name;
   for (nn::Parameter* parameter : module.Parameters()) {
     by_name[parameter->name] = parameter;
   }
+  TROUPE_RETURN_IF_ERROR(CheckSameModel(stage, setup_.stage, by_name));
   // What each dtype has.
   std::vector<nn::DType> dtypes;
   std::vector<std::vector<std::vector<nn::Parameter*>>> buckets;
@@ -105,6 +147,10 @@ absl::Status ChunkParameters::AddPart(
   bucket_of_.resize(bucket_of_.size() + part.arena->slots().size(),
                     nn::kNoBucket);
   part.optimizer = setup_.spec->optimizer();
+  if (part.optimizer == nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(base::FieldName<&JobSpec::optimizer>(), " made none"));
+  }
   TROUPE_RETURN_IF_ERROR(part.optimizer->Attach(*part.arena));
   TROUPE_RETURN_IF_ERROR(part.optimizer->Begin(*setup_.kernels, *part.arena));
   for (int k = 0; k < part.arena->num_buckets(); ++k) {

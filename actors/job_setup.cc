@@ -205,7 +205,8 @@ absl::StatusOr<std::shared_ptr<const pipeline::Plan>> MakeJobPlan(
   pipeline::PlanOptions options = spec.plan;
   const std::unique_ptr<nn::Optimizer> optimizer = spec.optimizer();
   if (optimizer == nullptr) {
-    return absl::InvalidArgumentError("JobSpec: optimizer made none");
+    return absl::InvalidArgumentError(
+        absl::StrCat(base::FieldName<&JobSpec::optimizer>(), " made none"));
   }
   if (optimizer->MaySkipSteps() && options.mesh.pp() > 1) {
     const std::string stages = pipeline::AxisFieldName("pp");

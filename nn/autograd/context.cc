@@ -1,8 +1,11 @@
 #include "nn/autograd/context.h"
 
 #include <algorithm>
+#include <exception>
 
 #include "absl/strings/str_cat.h"
+#include "base/exception_text.h"
+#include "base/usage_error.h"
 
 namespace troupe::nn {
 
@@ -22,6 +25,29 @@ Tensor Context::Fail(const absl::Status& status) {
                                                        ": ", status.message()));
   }
   return Tensor();
+}
+
+Tensor Context::FailThrown() {
+  try {
+    throw;
+  } catch (const base::UsageError& error) {
+    return Fail(absl::InvalidArgumentError(error.what()));
+  } catch (const std::exception&) {
+    return Fail(
+        absl::InternalError(base::ExceptionText(std::current_exception())));
+  }
+}
+
+void Context::ThrowNoKernels() {
+  throw base::UsageError(
+      "a shape-only forward has no kernels: ask Context::computes() first");
+}
+
+Tensor Context::FailUnbound(const char* kind, const std::string& name) {
+  return Fail(absl::InvalidArgumentError(
+      absl::StrCat(kind, " ", name,
+                   " has no memory: it was declared after the model was made; "
+                   "declare it, and add its module, in the constructor")));
 }
 
 std::string Context::path() const {
@@ -56,8 +82,8 @@ Tensor Context::Use(Parameter& parameter) {
     }
     return Tensor::Meta(parameter.shape, parameter.dtype, device_);
   }
-  TROUPE_CHECK(!parameter.value.is_meta() && parameter.value.defined(),
-               "a ParameterArena was bound before the first real forward");
+  if (parameter.value.is_meta())
+    return FailUnbound("parameter", parameter.name);
   if (parameter.unused && tape_ != nullptr) {
     return Fail(absl::InvalidArgumentError(absl::StrCat(
         "parameter ", parameter.name,
@@ -80,8 +106,7 @@ Tensor Context::Use(Buffer& buffer) {
     }
     return Tensor::Meta(buffer.shape, buffer.dtype, device_);
   }
-  TROUPE_CHECK(!buffer.value.is_meta() && buffer.value.defined(),
-               "BindBuffers() was called before the first real forward");
+  if (buffer.value.is_meta()) return FailUnbound("buffer", buffer.name);
   return buffer.value.Detached();
 }
 

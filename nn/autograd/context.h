@@ -34,6 +34,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/base/optimization.h"
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
@@ -84,6 +85,9 @@ class Context {
   const absl::Status& status() const { return status_; }
   // Keeps the first error, with the module path in front. Returns undefined.
   Tensor Fail(const absl::Status& status);
+  // The same in a catch block, with what was caught: kInvalidArgument for a
+  // base::UsageError, kInternal for others.
+  Tensor FailThrown();
 
   bool shape_only() const { return record_ != nullptr; }
   // Whether there is something for a kernel to do: no error, and real memory.
@@ -97,7 +101,11 @@ class Context {
   }
   void set_recomputing(bool recomputing) { recomputing_ = recomputing; }
   bool recomputing() const { return recomputing_; }
-  Kernels& kernels() { return *kernels_; }
+  // Throws base::UsageError in a shape-only forward, which has none.
+  Kernels& kernels() {
+    if (ABSL_PREDICT_FALSE(kernels_ == nullptr)) ThrowNoKernels();
+    return *kernels_;
+  }
   Tape* tape() { return tape_; }
   void set_tape(Tape* tape) { tape_ = tape; }
   // Where trainable parameters are noted as they are used; null: nowhere.
@@ -112,9 +120,10 @@ class Context {
   // `axes` outlives the context.
   void set_collectives(absl::Span<const AxisCollectives> axes) { axes_ = axes; }
 
-  // A parameter's value, as a leaf of the tape.
+  // A parameter's value, as a leaf of the tape. Undefined, and the context has
+  // failed, where it has no memory.
   Tensor Use(Parameter& parameter);
-  // A buffer's value, a constant.
+  // A buffer's value, a constant; likewise.
   Tensor Use(Buffer& buffer);
 
   // Without it, layers that draw fail.
@@ -140,6 +149,9 @@ class Context {
   std::string path() const;
 
  private:
+  [[noreturn]] static void ThrowNoKernels();
+  Tensor FailUnbound(const char* kind, const std::string& name);
+
   Kernels* kernels_ = nullptr;
   Tape* tape_ = nullptr;
   ShapeRecord* record_ = nullptr;

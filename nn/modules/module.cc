@@ -40,7 +40,12 @@ TensorList Module::ForwardMany(Context& ctx, absl::Span<const Tensor> xs) {
 TensorList Module::CallMany(Context& ctx, absl::Span<const Tensor> xs) {
   if (!ctx.ok()) return {};
   ctx.Enter(name_);
-  TensorList ys = ForwardMany(ctx, xs);
+  TensorList ys;
+  try {
+    ys = ForwardMany(ctx, xs);
+  } catch (const std::exception&) {
+    ctx.FailThrown();
+  }
   for (const Tensor& y : ys) {
     if (!y.defined() && ctx.ok()) FailUndefined(ctx);
   }

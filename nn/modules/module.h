@@ -34,6 +34,7 @@
 #ifndef NN_MODULES_MODULE_H_
 #define NN_MODULES_MODULE_H_
 
+#include <exception>
 #include <functional>
 #include <memory>
 #include <string>
@@ -61,12 +62,18 @@ class Module {
   Module& operator=(const Module&) = delete;
 
   // What the module computes. Called through operator(), which keeps the path
-  // of modules for error messages. The default is ForwardMany() of one tensor.
+  // of modules for error messages; an exception becomes the context's error.
+  // The default is ForwardMany() of one tensor.
   virtual Tensor Forward(Context& ctx, const Tensor& x);
   Tensor operator()(Context& ctx, const Tensor& x) {
     if (!ctx.ok()) return Tensor();
     ctx.Enter(name_);
-    Tensor y = Forward(ctx, x);
+    Tensor y;
+    try {
+      y = Forward(ctx, x);
+    } catch (const std::exception&) {
+      ctx.FailThrown();
+    }
     if (!y.defined() && ctx.ok()) FailUndefined(ctx);
     ctx.Leave();
     return y;

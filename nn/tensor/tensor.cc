@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/utility/utility.h"
+#include "base/usage_error.h"
 
 namespace troupe::nn {
 namespace {
@@ -74,16 +75,22 @@ Tensor Tensor::Meta(const Shape& shape, DType dtype, Device device) {
 }
 
 Tensor Tensor::View(const Shape& shape) const {
-  TROUPE_CHECK(shape.numel() == numel(), "a view keeps the number of elements");
+  if (shape.numel() != numel()) {
+    throw base::UsageError(absl::StrCat(ToString(), " has no view ",
+                                        shape.ToString(),
+                                        ": that has another number of "
+                                        "elements"));
+  }
   Tensor t = *this;
   t.shape_ = shape;
   return t;
 }
 
 Tensor Tensor::Slice(std::int64_t begin, std::int64_t end) const {
-  TROUPE_CHECK(
-      shape_.rank() > 0 && 0 <= begin && begin <= end && end <= shape_[0],
-      "a slice lies inside the first axis");
+  if (shape_.rank() == 0 || begin < 0 || begin > end || end > shape_[0]) {
+    throw base::UsageError(absl::StrCat(ToString(), " has no rows [", begin,
+                                        ", ", end, ") of the first axis"));
+  }
   Tensor t = *this;
   const std::int64_t row = shape_[0] == 0 ? 0 : numel() / shape_[0];
   t.shape_.set(0, end - begin);
@@ -92,21 +99,30 @@ Tensor Tensor::Slice(std::int64_t begin, std::int64_t end) const {
 }
 
 Tensor Tensor::FlatView(std::int64_t begin, const Shape& shape) const {
-  TROUPE_CHECK(0 <= begin && begin + shape.numel() <= numel(),
-               "a flat view lies inside the tensor");
+  if (begin < 0 || begin + shape.numel() > numel()) {
+    throw base::UsageError(absl::StrCat(ToString(), " has no ",
+                                        shape.ToString(), " from element ",
+                                        begin, " on"));
+  }
   Tensor t = *this;
   t.shape_ = shape;
   t.offset_bytes_ += begin * SizeOf(dtype_);
   return t;
 }
 
-void Tensor::NoHostMemory() const {
-  const std::string why = absl::StrCat(
-      ToString(), is_meta() || !defined_
-                      ? " has no memory"
+void Tensor::ThrowNoHostMemory() const {
+  throw base::UsageError(absl::StrCat(
+      ToString(), !defined_ ? " has no memory"
+                  : is_meta()
+                      ? " has no memory: in a shape-only forward, ask "
+                        "Context::computes() before touching elements"
                       : " is not memory of the host; copy it there first "
-                        "(nn/kernels/device_queue.h)");
-  CheckFailed(__FILE__, __LINE__, "host_accessible()", why.c_str());
+                        "(nn/kernels/device_queues.h)"));
+}
+
+void Tensor::ThrowOtherType(DType asked) const {
+  throw base::UsageError(
+      absl::StrCat(ToString(), " has no elements of ", DTypeName(asked)));
 }
 
 std::string Tensor::ToString() const {

@@ -13,8 +13,9 @@
 //
 // Errors: Create() fails where the device has no memory left (allocator.h).
 // Empty(), Zeros() and Of() are for tests and small programs: they end the
-// process then. So do data() and raw() of a tensor whose memory the host may
-// not touch; that device's kernels use device_data().
+// process then. data() and raw() throw base::UsageError where the host may not
+// touch the memory (that device's kernels use device_data()) or there is none,
+// and for another element type; views do for what does not lie inside.
 //
 // Threads: as a pointer. One thread may write while no other reads.
 
@@ -92,13 +93,14 @@ class Tensor {
     return storage_ && storage_->host_accessible();
   }
   void* raw() const {
-    if (ABSL_PREDICT_FALSE(!host_accessible())) NoHostMemory();
+    if (ABSL_PREDICT_FALSE(!host_accessible())) ThrowNoHostMemory();
     return device_data();
   }
   template <typename T>
   T* data() const {
-    TROUPE_CHECK(DTypeOf<T>::value == dtype_,
-                 "the tensor has memory of this element type");
+    if (ABSL_PREDICT_FALSE(DTypeOf<T>::value != dtype_)) {
+      ThrowOtherType(DTypeOf<T>::value);
+    }
     return static_cast<T*>(raw());
   }
   template <typename T>
@@ -130,8 +132,9 @@ class Tensor {
   std::string ToString() const;
 
  private:
-  // Ends the process with this tensor's name.
-  [[noreturn]] void NoHostMemory() const;
+  // Throw base::UsageError with this tensor's name.
+  [[noreturn]] void ThrowNoHostMemory() const;
+  [[noreturn]] void ThrowOtherType(DType asked) const;
 
   StoragePtr storage_;
   std::size_t offset_bytes_ = 0;

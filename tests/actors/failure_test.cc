@@ -217,7 +217,8 @@ TEST(FailureTest, AModelThatThrowsEndsAllRanks) {
   };
   const absl::Status status = RunBadly(spec);
   EXPECT_THAT(std::string(status.message()),
-              HasSubstr("compute: a module of the user's threw"));
+              HasSubstr("compute: step 6, micro-batch 0: a module of the "
+                        "user's threw"));
 }
 
 // Throws at the so many-th update of all that share the count.
@@ -286,7 +287,7 @@ TEST(FailureTest, FactoriesThatFailBeforeAnythingStarts) {
   JobSpec spec = TinyCnnJob(2, 10);
   spec.optimizer = [] { return nullptr; };
   EXPECT_EQ(RunBadly(spec),
-            absl::InvalidArgumentError("JobSpec: optimizer made none"));
+            absl::InvalidArgumentError("JobSpec.optimizer made none"));
   spec.optimizer = []() -> std::unique_ptr<nn::Optimizer> {
     throw std::runtime_error("no optimizer today");
   };

@@ -2,8 +2,10 @@
 
 #include <limits>
 #include <memory>
+#include <string>
 
 #include "absl/status/status.h"
+#include "base/usage_error.h"
 #include "gtest/gtest.h"
 #include "tests/nn/testing/limited_memory.h"
 
@@ -91,15 +93,33 @@ TEST(BitEqual, ComparesBitsNotValues) {
   EXPECT_FALSE(BitEqual(a, a.View({2, 1})));
 }
 
-TEST(TensorDeathTest, WrongUseEndsTheProcessWithASentence) {
+// What it says when it throws.
+template <typename Use>
+std::string Refusal(const Use& use) {
+  try {
+    use();
+  } catch (const base::UsageError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Tensor, WrongUseThrowsASentence) {
   CachingAllocator allocator;
   Tensor t = Counting({4}, allocator);
-  EXPECT_DEATH(t.data<double>(), "memory of this element type");
-  EXPECT_DEATH(t.View({5}), "keeps the number of elements");
-  EXPECT_DEATH(t.Slice(2, 5), "inside the first axis");
-  EXPECT_DEATH(t.FlatView(2, {3}), "inside the tensor");
-  EXPECT_DEATH(Tensor::Meta({4}, DType::kF32, Device{}).data<float>(),
-               "has no memory");
+  EXPECT_EQ(Refusal([&] { t.data<double>(); }),
+            "f32[4] on cpu:0 has no elements of f64");
+  EXPECT_EQ(Refusal([&] { t.View({5}); }),
+            "f32[4] on cpu:0 has no view [5]: that has another number of "
+            "elements");
+  EXPECT_EQ(Refusal([&] { t.Slice(2, 5); }),
+            "f32[4] on cpu:0 has no rows [2, 5) of the first axis");
+  EXPECT_EQ(Refusal([&] { t.Slice(-1, 2); }),
+            "f32[4] on cpu:0 has no rows [-1, 2) of the first axis");
+  EXPECT_EQ(Refusal([&] { t.FlatView(2, {3}); }),
+            "f32[4] on cpu:0 has no [3] from element 2 on");
+  EXPECT_EQ(Refusal([&] { Tensor().data<float>(); }),
+            "undefined has no memory");
 }
 
 TEST(Tensor, CreateNamesWhatThereIsNoMemoryFor) {
@@ -118,18 +138,22 @@ class DeviceOnly : public LimitedMemory {
   bool host_accessible() const override { return false; }
 };
 
-TEST(TensorDeathTest, TheHostMayNotTouchADevicesMemory) {
+TEST(Tensor, TheHostMayNotTouchADevicesMemory) {
   CachingAllocator allocator({/*cached_bytes_max=*/0,
                               Device{DeviceType::kCuda, 1},
                               std::make_shared<DeviceOnly>()});
   const Tensor t = *Tensor::Create({2, 3}, DType::kF32, allocator);
   EXPECT_FALSE(t.host_accessible());
   EXPECT_NE(t.device_data(), nullptr);
-  EXPECT_DEATH(t.data<float>(),
-               "f32\\[2, 3\\] on cuda:1 is not memory of the host");
-  EXPECT_DEATH(t.Slice(0, 1).raw(), "f32\\[1, 3\\] on cuda:1 is not memory");
+  EXPECT_EQ(Refusal([&] { t.data<float>(); }),
+            "f32[2, 3] on cuda:1 is not memory of the host; copy it there "
+            "first (nn/kernels/device_queues.h)");
+  EXPECT_EQ(Refusal([&] { t.Slice(0, 1).raw(); }).substr(0, 33),
+            "f32[1, 3] on cuda:1 is not memory");
   const Tensor meta = Tensor::Meta({4}, DType::kF32, Device{});
-  EXPECT_DEATH(meta.raw(), "f32\\[4\\] on cpu:0 \\(meta\\) has no memory");
+  EXPECT_EQ(Refusal([&] { meta.raw(); }),
+            "f32[4] on cpu:0 (meta) has no memory: in a shape-only forward, "
+            "ask Context::computes() before touching elements");
 }
 
 }  // namespace

@@ -73,6 +73,10 @@ struct Module {
 extern const Module& module;
 }  // namespace type_name_h
 
+namespace usage_error_h {
+bool host_accessible();
+}
+
 }  // namespace troupe::base::usage
 
 #endif  // TESTS_USAGE_WORDS_BASE_H_

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "base/usage_error.h"
 #include "gtest/gtest.h"
 #include "nn/kernels/cpu/cpu_kernels.h"
 #include "nn/kernels/device_queues.h"
@@ -109,7 +110,7 @@ TEST(QueuedDevice, AnErrorOfAnOpComesWithLaterEvents) {
 TEST(QueuedDeviceDeathTest, TheHostIsCaughtByNameOrBySignal) {
   Made made(4);
   const Tensor x = *Tensor::Create({2}, DType::kF32, made.kernels->allocator());
-  EXPECT_DEATH(x.data<float>(), "f32\\[2\\] on queued:0 is not memory of the");
+  EXPECT_THROW(x.data<float>(), base::UsageError);
   auto* const address = static_cast<volatile float*>(x.device_data());
   EXPECT_DEATH(address[0] = 1, "");
 }
