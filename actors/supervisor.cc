@@ -158,8 +158,8 @@ void SupervisorState::AtBoundary() {
   doing_ = Doing::kSteps;
   if (CheckpointDue()) {
     doing_ = Doing::kSaving;
-    if (!saving_.active())
-      saving_.Begin(Committed());  // else when the one before is written
+    // Else when the one before is written.
+    if (!saving_.active()) saving_.Begin(Committed());
   } else if (EvaluationDue()) {
     BeginEvaluation();
   } else if (AtEnd() && saving_.active()) {

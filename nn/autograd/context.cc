@@ -82,8 +82,9 @@ Tensor Context::Use(Parameter& parameter) {
     }
     return Tensor::Meta(parameter.shape, parameter.dtype, device_);
   }
-  if (parameter.value.is_meta())
+  if (parameter.value.is_meta()) {
     return FailUnbound("parameter", parameter.name);
+  }
   if (parameter.unused && tape_ != nullptr) {
     return Fail(absl::InvalidArgumentError(absl::StrCat(
         "parameter ", parameter.name,
