@@ -77,7 +77,8 @@ absl::Status RemoveCheckpoint(base::FileSystem& files, const std::string& path);
 // A checkpoint opened for reading: every file is there and its header checked.
 class Checkpoint {
  public:
-  // The index may be Hugging Face's own, which does not count shards.
+  // The index may be Hugging Face's own, which does not count shards; a model
+  // in one file, model.safetensors, needs none.
   //   kNotFound: no such folder, or a file of it is missing.
   //   kDataLoss: a file is damaged; names it and says what is wrong.
   static absl::StatusOr<Checkpoint> Open(base::FileSystem& files,
@@ -112,6 +113,7 @@ class Checkpoint {
 
   Checkpoint() = default;
   absl::Status OpenShards(base::FileSystem& files);
+  absl::Status OpenSingle(base::FileSystem& files);
   absl::Status OpenFiles(base::FileSystem& files,
                          const std::vector<std::string>& names,
                          Files& to) const;

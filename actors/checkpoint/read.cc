@@ -136,6 +136,25 @@ absl::StatusOr<Checkpoint> Checkpoint::Open(base::FileSystem& files,
   return checkpoint;
 }
 
+// Without an index there is one file of the model, as save_pretrained() writes
+// a small one.
+absl::Status Checkpoint::OpenSingle(base::FileSystem& files) {
+  TROUPE_ASSIGN_OR_RETURN(const auto folder, files.List(path_));
+  const std::string single = ShardName("model", 0, 1);
+  const bool in_shards = absl::c_any_of(folder, [](const std::string& name) {
+    return ParseShardCount("model", name) > 1;
+  });
+  if (in_shards || !absl::c_linear_search(folder, single)) {
+    return absl::NotFoundError(absl::StrCat(
+        path_, " has no ", kIndexName, in_shards ? "" : ", nor a ",
+        in_shards ? "" : single,
+        in_shards ? ", without which shards of a model cannot be read" : "",
+        "; restore it from a copy or use an earlier checkpoint"));
+  }
+  TROUPE_RETURN_IF_ERROR(OpenFiles(files, {single}, model_));
+  return OpenFiles(files, FoundOptimizerFiles(folder), optimizer_);
+}
+
 absl::Status Checkpoint::OpenFiles(base::FileSystem& files,
                                    const std::vector<std::string>& names,
                                    Files& to) const {
@@ -151,6 +170,7 @@ absl::Status Checkpoint::OpenFiles(base::FileSystem& files,
 // Opens the files of all shards; what the index says of them must be so.
 absl::Status Checkpoint::OpenShards(base::FileSystem& files) {
   const std::string index_path = absl::StrCat(path_, "/", kIndexName);
+  if (!files.Exists(index_path)) return OpenSingle(files);
   TROUPE_ASSIGN_OR_RETURN(
       const std::string text,
       base::ReadWholeFile(files, index_path, kJsonBytesMax));

@@ -253,6 +253,43 @@ TEST_F(CheckpointFilesTest, AnIndexOfHuggingFace) {
           "file beside it; use an earlier checkpoint");
 }
 
+TEST_F(CheckpointFilesTest, AModelInOneFileNeedsNoIndex) {
+  const std::string one = Write(1, 1.5f, 3);
+  ASSERT_TRUE(files_.RemoveAll(one + "/model.safetensors.index.json").ok());
+  EXPECT_EQ(FillOf(one), 1.5f);
+  EXPECT_EQ(Checkpoint::Open(files_, one)->OptimizerNames().size(), 2u);
+  // Weights alone.
+  ASSERT_TRUE(files_.RemoveAll(one + "/optimizer.safetensors").ok());
+  EXPECT_EQ(Checkpoint::Open(files_, one)->ModelNames(),
+            (Names{"0.bias", "0.weight"}));
+  Replace(one + "/model.safetensors", "tiny");
+  EXPECT_EQ(
+      Checkpoint::Open(files_, one).status(),
+      absl::DataLossError(one + "/model.safetensors is not a whole safetensors "
+                                "file: it has only 4 bytes; restore it from a "
+                                "copy or use an earlier one"));
+  ASSERT_TRUE(files_.RemoveAll(one + "/model.safetensors").ok());
+  EXPECT_EQ(
+      Checkpoint::Open(files_, one).status(),
+      absl::NotFoundError(
+          one + " has no model.safetensors.index.json, nor a "
+                "model.safetensors; restore it from a copy or use an earlier "
+                "checkpoint"));
+}
+
+TEST_F(CheckpointFilesTest, ShardsOfAModelNeedTheirIndex) {
+  const std::string two =
+      *WriteCheckpoint(files_, dir_, StateAt(2),
+                       {Shard("0", 1.0f), Shard("3", 2.0f)}, /*keep=*/3);
+  ASSERT_TRUE(files_.RemoveAll(two + "/model.safetensors.index.json").ok());
+  EXPECT_EQ(
+      Checkpoint::Open(files_, two).status(),
+      absl::NotFoundError(
+          two + " has no model.safetensors.index.json, without which shards "
+                "of a model cannot be read; restore it from a copy or use an "
+                "earlier checkpoint"));
+}
+
 TEST(LayoutTest, NamesOfShards) {
   EXPECT_EQ(ParseShardCount("model", "model.safetensors"), 1);
   EXPECT_EQ(ParseShardCount("model", "model-00002-of-00012.safetensors"), 12);

@@ -141,6 +141,25 @@ TEST_P(StrictResumeTest, WhatTheCheckpointLacksIsMissing) {
   EXPECT_EQ(Newest().OptimizerNames().size(), 4u);
 }
 
+// A model in one file is as Hugging Face publishes small ones.
+TEST_P(StrictResumeTest, WithoutItsIndexAModelIsOneFile) {
+  Save({});
+  const std::string index = SavedPath() + "/model.safetensors.index.json";
+  ASSERT_TRUE(files_.RemoveAll(index).ok());
+  const absl::StatusOr<JobResult> result = RunJob(Job({}, /*steps=*/3));
+  if (GetParam() == 1) {
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_EQ(Newest().state().step, 3);
+  } else {
+    EXPECT_EQ(result.status(),
+              absl::NotFoundError(
+                  SavedPath() +
+                  " has no model.safetensors.index.json, without which shards "
+                  "of a model cannot be read; restore it from a copy or use an "
+                  "earlier checkpoint"));
+  }
+}
+
 TEST_P(StrictResumeTest, AnotherShapeIsRefusedInAnyCase) {
   Save(Variant());
   Variant other;
