@@ -11,7 +11,10 @@
 //
 // PlanFromJson takes a text that nobody vouches for: what it returns passes
 // Plan::Check, and an error (kInvalidArgument) names the field, as
-// "stages[1].buckets[0][3]". Every field must be there, and no other.
+// "stages[1].buckets[0][3]". Every field must be there, and no other. In a text
+// that lies beside a checkpoint, fields may be missing that the version which
+// wrote it did not know: they have the value that stands for how a job was
+// before there was the field.
 // Limits: kPlanBytesMax of text, kPlanDepthMax brackets within each other,
 // kPlanStagesMax stages, kPlanNameMax letters in a name. Linear in the text.
 // No threads, no state.
@@ -38,6 +41,7 @@ inline constexpr std::size_t kPlanNameMax = 1024;
 // `plan` passes Plan::Check.
 std::string PlanToJson(const Plan& plan);
 absl::StatusOr<Plan> PlanFromJson(absl::string_view text);
+absl::StatusOr<Plan> PlanFromEarlierJson(absl::string_view text);
 
 // FNV-1a, 64 bits, over the bytes of PlanToJson(plan): the same on every
 // machine. Equal plans have equal hashes; it is no protection against malice.

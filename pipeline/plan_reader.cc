@@ -69,12 +69,21 @@ absl::Status ReadText(const Json& json, const std::string& path,
   return Wrong(path, absl::StrCat("has more than ", size_max, " letters"));
 }
 
+// What wrote a text.
+enum class Version { kThis, kThisOrEarlier };
+
 // Takes the fields of an object one by one. The first error stays.
 class Object {
  public:
-  Object(const Json& json, std::string path)
-      : json_(json), path_(std::move(path)) {
+  Object(const Json& json, std::string path, Version version = Version::kThis)
+      : json_(json), path_(std::move(path)), version_(version) {
     if (!json.is_object()) Fail("", "is no object");
+  }
+
+  // Whether to read a field that the first version did not have; false where
+  // an earlier one wrote none.
+  bool HasLater(const char* name) const {
+    return version_ == Version::kThis || json_.contains(name);
   }
 
   template <typename Int>
@@ -184,6 +193,7 @@ class Object {
 
   const Json& json_;
   const std::string path_;
+  const Version version_;
   absl::Status status_;
   std::set<std::string> taken_;
 };
@@ -202,8 +212,8 @@ void ReadName(Object& object, const char* name, Parse parse, T& value) {
 }
 
 absl::Status ReadStage(const Json& json, const std::string& path,
-                       StagePlan& stage) {
-  Object object(json, path);
+                       Version version, StagePlan& stage) {
+  Object object(json, path, version);
   object.Integer("pp", 0, kMeshRanksMax, stage.place.pp);
   object.Integer("chunk", 0, kChunksMax - 1, stage.place.chunk);
   object.Shape("input", stage.input);
@@ -211,7 +221,9 @@ absl::Status ReadStage(const Json& json, const std::string& path,
   object.Shape("output", stage.output);
   ReadName(object, "output_dtype", nn::ParseDType, stage.output_dtype);
   object.Number("flops", stage.flops);
-  object.Texts("layer_axes", kMeshAxesMax, kAxisNameMax, stage.layer_axes);
+  if (object.HasLater("layer_axes")) {
+    object.Texts("layer_axes", kMeshAxesMax, kAxisNameMax, stage.layer_axes);
+  }
   object.List("parameters", kPlanBytesMax,
               [&](const Json& entry, const std::string& at) {
                 Object parameter(entry, at);
@@ -252,8 +264,20 @@ absl::Status ReadMesh(Object& object, Mesh& mesh) {
   return absl::OkStatus();
 }
 
-absl::Status ReadPlan(const Json& json, Plan& plan) {
-  Object object(json, "");
+// What the first version did not have.
+void ReadLater(Object& object, Plan& plan) {
+  if (object.HasLater("data_dtype")) {
+    ReadName(object, "data_dtype", nn::ParseDType, plan.data_dtype);
+  } else if (nn::IsFloating(plan.dtype)) {
+    plan.data_dtype = plan.dtype;
+  }
+  if (object.HasLater("loss_scale")) {
+    object.Number("loss_scale", plan.loss_scale);
+  }
+}
+
+absl::Status ReadPlan(const Json& json, Version version, Plan& plan) {
+  Object object(json, "", version);
   std::string format;
   object.Text("format", kPlanNameMax, format);
   if (format != kPlanFormat) {
@@ -276,15 +300,14 @@ absl::Status ReadPlan(const Json& json, Plan& plan) {
     return std::optional<nn::DType>(dtype);
   };
   ReadName(object, "grad_dtype", parse_grad_dtype, plan.grad_dtype);
-  ReadName(object, "data_dtype", nn::ParseDType, plan.data_dtype);
-  object.Number("loss_scale", plan.loss_scale);
+  ReadLater(object, plan);
   ReadName(object, "device", nn::Device::Parse, plan.device);
   object.Text("kernels", kPlanNameMax, plan.kernels);
   object.Text("reduction_order", kPlanNameMax, plan.reduction_order);
-  object.List("stages", kPlanStagesMax,
-              [&](const Json& entry, const std::string& at) {
-                return ReadStage(entry, at, plan.stages.emplace_back());
-              });
+  object.List(
+      "stages", kPlanStagesMax, [&](const Json& entry, const std::string& at) {
+        return ReadStage(entry, at, version, plan.stages.emplace_back());
+      });
   ReductionOptions options;
   options.update_needs_all_buckets = plan.update_needs_all_buckets;
   object.List("ranks", kPlanStagesMax,
@@ -299,9 +322,7 @@ absl::Status ReadPlan(const Json& json, Plan& plan) {
   return object.Finish();
 }
 
-}  // namespace
-
-absl::StatusOr<Plan> PlanFromJson(absl::string_view text) {
+absl::StatusOr<Plan> Parse(absl::string_view text, Version version) {
   if (text.size() > kPlanBytesMax) {
     return Wrong("the text",
                  absl::StrCat("has more than ", kPlanBytesMax, " bytes"));
@@ -311,9 +332,19 @@ absl::StatusOr<Plan> PlanFromJson(absl::string_view text) {
                                 /*allow_exceptions=*/false);
   if (json.is_discarded()) return Wrong("the text", "is not valid JSON");
   Plan plan;
-  TROUPE_RETURN_IF_ERROR(ReadPlan(json, plan));
+  TROUPE_RETURN_IF_ERROR(ReadPlan(json, version, plan));
   TROUPE_RETURN_IF_ERROR(plan.Check());
   return plan;
+}
+
+}  // namespace
+
+absl::StatusOr<Plan> PlanFromJson(absl::string_view text) {
+  return Parse(text, Version::kThis);
+}
+
+absl::StatusOr<Plan> PlanFromEarlierJson(absl::string_view text) {
+  return Parse(text, Version::kThisOrEarlier);
 }
 
 }  // namespace troupe::pipeline

@@ -27,7 +27,7 @@ absl::StatusOr<std::optional<pipeline::Plan>> ReadPlanFile(
   TROUPE_ASSIGN_OR_RETURN(
       const std::string text,
       base::ReadWholeFile(files, path, pipeline::kPlanBytesMax));
-  absl::StatusOr<pipeline::Plan> plan = pipeline::PlanFromJson(text);
+  absl::StatusOr<pipeline::Plan> plan = pipeline::PlanFromEarlierJson(text);
   if (plan.ok()) return std::optional<pipeline::Plan>(*std::move(plan));
   return absl::DataLossError(
       absl::StrCat(path, " cannot be used: ", plan.status().message()));

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_replace.h"
 #include "actors/job.h"
 #include "actors/job_setup.h"
 #include "base/file_system.h"
@@ -125,6 +126,21 @@ TEST_F(ResumeTest, AnOldCheckpointHasNoPlanAndIsNotMentioned) {
   RunUntil(1, /*dp=*/2);
   ASSERT_TRUE(files_.RemoveAll(newest_ + "/plan.json").ok());
   EXPECT_EQ(RunUntil(2, /*dp=*/1).plan_changes, Lines{});
+}
+
+TEST_F(ResumeTest, APlanOfAnEarlierVersionLacksFields) {
+  RunUntil(1, /*dp=*/2);
+  const std::string path = newest_ + "/plan.json";
+  std::string text = FileBytes(path);
+  for (const char* line :
+       {" \"data_dtype\": \"f32\",\n", " \"loss_scale\": 1.0,\n",
+        "   \"layer_axes\": [],\n"}) {
+    const std::string without = absl::StrReplaceAll(text, {{line, ""}});
+    EXPECT_NE(without, text) << line;
+    text = without;
+  }
+  ASSERT_TRUE(base::WriteWholeFile(files_, path, text).ok());
+  EXPECT_EQ(RunUntil(2, /*dp=*/2).plan_changes, Lines{});
 }
 
 TEST_F(ResumeTest, ADamagedPlanIsToldAndStopsNobody) {
