@@ -114,7 +114,7 @@ absl::StatusOr<std::vector<Place>> FindAll(const nn::Module& model,
     return absl::InvalidArgumentError(
         absl::StrCat("only a Sequential can be cut into stages, not a ",
                      base::TypeName(typeid(model)),
-                     "; make the model one, or set mesh.pp to 1"));
+                     "; make the model one, or leave it whole"));
   }
   std::vector<Place> places;
   for (const Cut& cut : cuts) {

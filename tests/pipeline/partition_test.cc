@@ -186,7 +186,7 @@ TEST(PartitionTest, OnlyASequentialIsCut) {
   EXPECT_EQ((*BuildStage(linear, {}, 0))->Parameters()[0]->name, "weight");
   const std::string error =
       "only a Sequential can be cut into stages, not a troupe::nn::Linear; "
-      "make the model one, or set mesh.pp to 1";
+      "make the model one, or leave it whole";
   EXPECT_EQ(Resolved(linear, {1}), error);
   EXPECT_EQ(BuildStage(linear, {"1"}, 0).status(),
             absl::InvalidArgumentError(error));

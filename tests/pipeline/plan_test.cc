@@ -334,8 +334,7 @@ TEST(PlanTest, CutsThatDoNotFit) {
   EXPECT_EQ(
       ErrorOf(options, [] { return std::make_unique<nn::Linear>(784, 10); }),
       "only a Sequential can be cut into stages, not a troupe::nn::Linear; "
-      "make "
-      "the model one, or set mesh.pp to 1");
+      "make the model one, or leave it whole");
 }
 
 TEST(PlanTest, AScheduleHasThePlansMicroBatches) {

@@ -210,6 +210,28 @@ def width(file):
             in_raw_string = False
 
 
+def config_words(tree):
+    """Libraries name fields; the trainer knows which key sets a field."""
+    keys = set()
+    for file in tree.files:
+        if file.path == "tools/trainer/config_keys.cc":
+            keys.update(re.findall(r'"([a-z_]+\.[a-z_]+)"', "\n".join(file.lines)))
+    if not keys:
+        return
+    pattern = re.compile(r'"[^"]*(?<![\w.])(%s)(?![\w(])' % "|".join(
+        re.escape(key) for key in sorted(keys)))
+    for file in tree.files:
+        if not file.is_cpp or file.path.startswith(
+                ("tools/", "tests/", "examples/")):
+            continue
+        for number, line in file.numbered():
+            found = pattern.search(line)
+            if found and not line.startswith(("//", "#include")):
+                yield file.path, number, (
+                    "%s is the trainer's word; name the field "
+                    "(base/field_error.h)" % found.group(1))
+
+
 def header_comment(file):
     if file.is_header and not (file.lines and file.lines[0].startswith("// ")):
         yield 1, ("no comment at the top; say what the header is for and show "
@@ -310,7 +332,8 @@ def visibility(tree):
 
 FILE_RULES = [banned_calls, sleeping_scripts, include_guard, layering, length,
               width, header_comment, usage_lines, unfinished, machine_paths]
-TREE_RULES = [own_header_first, links, readmes, dead_files, visibility]
+TREE_RULES = [own_header_first, config_words, links, readmes, dead_files,
+              visibility]
 
 
 def read_exceptions(tree):

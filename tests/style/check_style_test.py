@@ -203,6 +203,15 @@ class CheckStyleTest(unittest.TestCase):
         self.expect({"nn/sub.cc": ""},
                     "nn/sub.cc:1: in no BUILD file; add it to one or delete it")
 
+    def test_config_words(self):
+        keys = {"tools/README.md": "Programs.\n",
+                "tools/trainer/BUILD": '"config_keys.cc"\n',
+                "tools/trainer/config_keys.cc": '{"mesh.pp"}, {"log.file"}\n'}
+        self.expect(dict(keys, **{"nn/add.cc": OWN + 'f("mesh.ppp", a.mesh.pp());\n'}))
+        self.expect(dict(keys, **{"nn/add.cc": OWN + 'f("; set mesh.pp to 1");\n'}),
+                    "nn/add.cc:2: mesh.pp is the trainer's word; name the field "
+                    "(base/field_error.h)")
+
     def test_a_glob_names_files(self):
         header = CLEAN_HEADER.replace("NN_ADD_H_", "NN_SUB_SUB_H_")
         build = CLEAN["nn/BUILD"] + 'glob(["%s"])\n'
