@@ -4,9 +4,10 @@
 //   Saving saving;
 //   saving.Init(self, process, crew);
 //   if (saving.IsOverdue()) saving.Begin(step);
-//   if (saving.OnSnapshotTaken(taken)) ...;    // the ranks may go on
-//   saving.OnCheckpointOpened(opened), saving.OnShardSaved(saved);
-//   if (saving.OnCheckpointSaved(saved)) ...;  // it is whole: saved.path
+//   bool ranks_may_go_on = saving.OnSnapshotTaken(taken);
+//   saving.OnCheckpointOpened(opened);
+//   saving.OnShardSaved(shard);
+//   bool is_whole = saving.OnCheckpointSaved(saved);      // at saved.path
 //
 // News of another step are refused with false. Messages of another generation
 // never come here.

@@ -5,7 +5,7 @@
 //   SimulatedConfig config;
 //   caf::actor_system system(config);
 //   SeededScheduler scheduler(system, {/*seed=*/42});
-//   ... spawn ...
+//   SpawnActors(system);
 //   while (!ended() && scheduler.Step()) {
 //   }
 //

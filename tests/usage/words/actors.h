@@ -23,6 +23,7 @@
 #include "actors/rank_context.h"
 #include "actors/report_queue.h"
 #include "actors/run_span.h"
+#include "actors/saving.h"
 #include "actors/stage_link.h"
 #include "actors/step_loss.h"
 #include "actors/step_runner.h"
@@ -162,6 +163,16 @@ extern TrainerState state;
 namespace save_round_h {
 extern const ShardSummary summary_of_0, summary_of_1;
 }
+
+namespace saving_h {
+extern const Saving::Self self;
+extern const ProcessContextPtr process;
+extern const CrewPtr crew;
+extern const SnapshotTaken taken;
+extern const CheckpointOpened opened;
+extern const ShardSaved shard;
+extern const CheckpointSaved saved;
+}  // namespace saving_h
 
 namespace stage_link_h {
 extern StageLink& link;

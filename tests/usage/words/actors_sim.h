@@ -5,17 +5,39 @@
 
 #include <cstdint>
 
+#include "actors/job.h"
 #include "actors/job_spec.h"
+#include "actors/sim/parameter_log.h"
 #include "actors/sim/recorder.h"
+#include "actors/sim/seeded_scheduler.h"
+#include "nn/arena/parameter_arena.h"
 #include "pipeline/plan.h"
 
 namespace troupe::actors::usage {
+
+namespace parameter_log_h {
+extern const int rank;
+extern const std::int64_t step;
+extern const nn::ParameterArena arena;
+extern const ParameterLog other;
+}  // namespace parameter_log_h
+
+namespace preemption_points_h {
+extern SeededScheduler scheduler;
+extern JobSpec spec;
+extern JobObserver* observer;
+}  // namespace preemption_points_h
 
 namespace recorder_h {
 extern const Recorder recorder;
 extern const pipeline::Plan plan;
 extern const std::int64_t first_step, steps;
 }  // namespace recorder_h
+
+namespace seeded_scheduler_h {
+void SpawnActors(caf::actor_system& system);
+bool ended();
+}  // namespace seeded_scheduler_h
 
 namespace simulation_h {
 extern const JobSpec spec;
