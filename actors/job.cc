@@ -59,7 +59,7 @@ absl::StatusOr<std::unique_ptr<Job>> StartLocalJob(const JobSpec& spec,
   TROUPE_ASSIGN_OR_RETURN(ProcessContextPtr process, SetUpJob(spec, observer));
   TROUPE_ASSIGN_OR_RETURN(
       std::unique_ptr<ThreadSupply> threads,
-      ThreadSupply::Start(JobThreads(static_cast<int>(process->ranks.size()))));
+      StartActorThreads(JobThreads(static_cast<int>(process->ranks.size()))));
   if (observer != nullptr) {
     JobInfo info;
     info.plan = *process->plan;

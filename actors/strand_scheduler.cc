@@ -1,6 +1,7 @@
 #include "actors/strand_scheduler.h"
 
 #include <cstdio>
+#include <cstdlib>
 #include <limits>
 #include <string>
 #include <utility>
@@ -9,6 +10,7 @@
 #include "base/check.h"
 #include "caf/event_based_actor.hpp"
 #include "caf/exit_reason.hpp"
+#include "caf/logger.hpp"
 #include "caf/send.hpp"
 
 namespace troupe::actors {
@@ -22,7 +24,24 @@ caf::behavior PrinterBehavior(caf::event_based_actor* self, std::FILE* out) {
   }};
 }
 
+// CAF keeps a logger in each thread. Its first use has the C library register a
+// destructor, which ends the process where there is no memory for the few bytes
+// of that. So they are asked for here: as a block that is too large for
+// malloc()'s own cache, and thus is where calloc() finds it.
+bool PrepareForActors() {
+  constexpr std::size_t kBytes = 4096;
+  void* volatile const memory = std::malloc(kBytes);
+  if (memory == nullptr) return false;
+  std::free(memory);
+  caf::logger::set_current_actor_system(nullptr);
+  return true;
+}
+
 }  // namespace
+
+absl::StatusOr<std::unique_ptr<ThreadSupply>> StartActorThreads(int count) {
+  return ThreadSupply::Start(count, PrepareForActors);
+}
 
 StrandScheduler::StrandScheduler(caf::actor_system& system,
                                  ThreadSupply& threads)

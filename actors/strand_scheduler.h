@@ -4,6 +4,9 @@
 // threads as they go, and where one is refused, the actor system neither works
 // nor ends: its destructor waits for an actor that never ran.
 //
+//   const int count = JobThreads(/*ranks=*/2);
+//   TROUPE_ASSIGN_OR_RETURN(std::unique_ptr<ThreadSupply> threads,
+//                           StartActorThreads(count));
 //   caf::actor_system_config config;
 //   RunOnThreads(*threads, config);                // they outlive the system
 //   caf::actor_system system(config);
@@ -106,6 +109,12 @@ class StrandScheduler : public caf::scheduler::abstract_coordinator {
   std::vector<std::unique_ptr<Lane>> lanes_ ABSL_GUARDED_BY(mutex_);
   std::unordered_map<caf::resumable*, Lane*> lane_of_ ABSL_GUARDED_BY(mutex_);
 };
+
+// Starts the threads for an actor system. What CAF keeps in each thread that
+// runs actors has its memory then: without it, CAF's first use would end the
+// process.
+//   kResourceExhausted: a thread was refused, or its memory.
+absl::StatusOr<std::unique_ptr<ThreadSupply>> StartActorThreads(int count);
 
 // Gives the actor system of `config` this scheduler.
 void RunOnThreads(ThreadSupply& threads, caf::actor_system_config& config);

@@ -1,5 +1,8 @@
 #include "actors/thread_supply.h"
 
+#include <errno.h>
+
+#include <string>
 #include <system_error>
 #include <utility>
 
@@ -14,47 +17,65 @@ constexpr int kStrandsOfRank = 3;  // loader, compute, comm
 constexpr int kStrandsOfJob = 3;   // supervisor, checkpointer, reporter
 constexpr int kThreadsShared = 2;  // rank actors; the clock
 
+absl::Status Refused(const std::string& what, int count,
+                     const std::string& why) {
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "the system refuses ", what, " of the ", count, " of the job: ", why,
+      "; raise its limits (ulimit -u and -v, or the pids limit of the "
+      "container), or use fewer ranks"));
+}
+
 }  // namespace
 
 int JobThreads(int ranks) {
   return kStrandsOfRank * ranks + kStrandsOfJob + kThreadsShared;
 }
 
-absl::StatusOr<std::unique_ptr<ThreadSupply>> ThreadSupply::Start(int count) {
-  return Start(count, [](std::function<void()> run) {
+absl::StatusOr<std::unique_ptr<ThreadSupply>> ThreadSupply::Start(
+    int count, const ThreadPreparer& prepare) {
+  const auto start = [](std::function<void()> run) {
     return std::thread(std::move(run));
-  });
+  };
+  return Start(count, start, prepare);
 }
 
 absl::StatusOr<std::unique_ptr<ThreadSupply>> ThreadSupply::Start(
-    int count, const ThreadStarter& start) {
+    int count, const ThreadStarter& start, const ThreadPreparer& prepare) {
   auto supply = absl::WrapUnique(new ThreadSupply());
-  TROUPE_RETURN_IF_ERROR(supply->StartThreads(count, start));
+  TROUPE_RETURN_IF_ERROR(supply->StartThreads(count, start, prepare));
   return supply;
 }
 
-absl::Status ThreadSupply::StartThreads(int count, const ThreadStarter& start) {
+absl::Status ThreadSupply::StartThreads(int count, const ThreadStarter& start,
+                                        const ThreadPreparer& prepare) {
   threads_.reserve(count);
   try {
     for (int i = 0; i < count; ++i) {
-      threads_.push_back(start([this] { RunOneTask(); }));
+      threads_.push_back(start([this, prepare] { RunOneTask(prepare); }));
     }
   } catch (const std::system_error& error) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "the system refuses thread ", threads_.size() + 1, " of the ", count,
-        " of the job: ", error.code().message(),
-        "; raise its limits (ulimit -u and -v, or the pids limit of the "
-        "container), or use fewer ranks"));
+    return Refused(absl::StrCat("thread ", threads_.size() + 1), count,
+                   error.code().message());
   }
   absl::MutexLock lock(&mutex_);
+  const auto all_prepared = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return prepared_ == threads_.size();
+  };
+  mutex_.Await(absl::Condition(&all_prepared));
+  if (unprepared_) {
+    return Refused("memory for a thread", count,
+                   std::generic_category().message(ENOMEM));
+  }
   left_ = threads_.size();
   return absl::OkStatus();
 }
 
-void ThreadSupply::RunOneTask() {
+void ThreadSupply::RunOneTask(const ThreadPreparer& prepare) {
   std::function<void()> task;
   {
     absl::MutexLock lock(&mutex_);
+    if (prepare != nullptr && !prepare()) unprepared_ = true;
+    ++prepared_;
     mutex_.Await(absl::Condition(this, &ThreadSupply::HasTaskOrIsClosed));
     if (tasks_.empty()) return;
     task = std::move(tasks_.back());

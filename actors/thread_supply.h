@@ -32,13 +32,21 @@ int JobThreads(int ranks);
 // is none to be had.
 using ThreadStarter = std::function<std::thread(std::function<void()>)>;
 
+// What each thread does before it is part of the supply, one at a time. False:
+// it has no memory for that.
+using ThreadPreparer = std::function<bool()>;
+
 class ThreadSupply {
  public:
-  // Starts `count` threads, which wait for what they shall run.
-  //   kResourceExhausted: one was refused; says which, and what to do.
-  static absl::StatusOr<std::unique_ptr<ThreadSupply>> Start(int count);
+  // Starts `count` threads, which wait for what they shall run. `prepare` may
+  // be null.
+  //   kResourceExhausted: one was refused, or its memory; says which, and what
+  //     to do.
   static absl::StatusOr<std::unique_ptr<ThreadSupply>> Start(
-      int count, const ThreadStarter& start);
+      int count, const ThreadPreparer& prepare = nullptr);
+  static absl::StatusOr<std::unique_ptr<ThreadSupply>> Start(
+      int count, const ThreadStarter& start,
+      const ThreadPreparer& prepare = nullptr);
 
   ~ThreadSupply() { Join(); }
   ThreadSupply(const ThreadSupply&) = delete;
@@ -52,14 +60,18 @@ class ThreadSupply {
  private:
   ThreadSupply() = default;
 
-  absl::Status StartThreads(int count, const ThreadStarter& start);
+  absl::Status StartThreads(int count, const ThreadStarter& start,
+                            const ThreadPreparer& prepare);
   // What each thread runs.
-  void RunOneTask() ABSL_LOCKS_EXCLUDED(mutex_);
+  void RunOneTask(const ThreadPreparer& prepare) ABSL_LOCKS_EXCLUDED(mutex_);
   bool HasTaskOrIsClosed() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return closed_ || !tasks_.empty();
   }
 
   absl::Mutex mutex_;
+  std::size_t prepared_ ABSL_GUARDED_BY(mutex_) =
+      0;                                             // whether it worked or not
+  bool unprepared_ ABSL_GUARDED_BY(mutex_) = false;  // one of them
   std::vector<std::function<void()>> tasks_ ABSL_GUARDED_BY(mutex_);
   std::size_t left_ ABSL_GUARDED_BY(mutex_) = 0;  // threads without a task
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;

@@ -131,7 +131,7 @@ absl::Status RunWithHooks(const JobSpec& spec, JobObserver* observer,
                           const TestHooks& hooks) {
   const ProcessContextPtr process = SetUpJob(spec, observer, &hooks).value();
   const auto threads =
-      ThreadSupply::Start(JobThreads(static_cast<int>(process->ranks.size())))
+      StartActorThreads(JobThreads(static_cast<int>(process->ranks.size())))
           .value();
   caf::actor_system_config config;
   config.add_message_types<caf::id_block::troupe>();

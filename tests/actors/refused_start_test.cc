@@ -72,7 +72,7 @@ TEST(RefusedStart, ACrewThatIsNotWholeEnds) {
   for (int granted = 0; refused; ++granted) {
     const ProcessContextPtr process =
         SetUpJob(TinyCnnJob(2, 3), /*observer=*/nullptr).value();
-    const auto threads = ThreadSupply::Start(JobThreads(2)).value();
+    const auto threads = StartActorThreads(JobThreads(2)).value();
     caf::actor_system_config config;
     config.add_message_types<caf::id_block::troupe>();
     RunOnThreads(*threads, config);

@@ -94,5 +94,28 @@ TEST(ThreadSupply, ARefusedThreadIsAnErrorThatSaysWhatToDo) {
   EXPECT_EQ(ended, 6) << "none is left behind";
 }
 
+TEST(ThreadSupply, PreparesEachThreadBeforeItIsThere) {
+  int prepared = 0;  // one at a time
+  const auto threads = ThreadSupply::Start(5, [&] {
+    ++prepared;
+    return true;
+  });
+  ASSERT_TRUE(threads.ok()) << threads.status();
+  EXPECT_EQ(prepared, 5);
+}
+
+TEST(ThreadSupply, AThreadWithoutMemoryIsAnErrorThatSaysWhatToDo) {
+  int prepared = 0;
+  const absl::Status status =
+      ThreadSupply::Start(5, [&] { return ++prepared != 3; }).status();
+  EXPECT_EQ(prepared, 5);
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(
+      status.message(),
+      "the system refuses memory for a thread of the 5 of the job: Cannot "
+      "allocate memory; raise its limits (ulimit -u and -v, or the pids "
+      "limit of the container), or use fewer ranks");
+}
+
 }  // namespace
 }  // namespace troupe::actors
