@@ -114,8 +114,8 @@ class Communicator {
   // `wakeup` is called whenever Progress() of this rank may find work after it
   // had found none: from any thread, perhaps within this very call of a peer's.
   // It only leaves a note (sends a message, sets a flag): it neither blocks nor
-  // uses the communicator. None is running any more when SetWakeup() or the
-  // destructor returns.
+  // uses the communicator, but may set another wakeup. None is running any more
+  // when SetWakeup() or the destructor returns, save one that called it.
   virtual void SetWakeup(std::function<void()> wakeup) = 0;
 
   // The first status counts. When the call that brought it returns, no rank's

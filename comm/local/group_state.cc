@@ -338,15 +338,13 @@ absl::Status GroupState::abort_status() const {
 }
 
 void GroupState::SetWakeup(int rank, std::function<void()> wakeup) {
-  absl::MutexLock lock(&ranks_[rank].mutex);
-  ranks_[rank].wakeup = std::move(wakeup);
+  ranks_[rank].wakeup.Set(std::move(wakeup));
 }
 
 void GroupState::Wake(bool idle_only) {
   for (int r = 0; r < size_; ++r) {
     if (!ranks_[r].idle.exchange(false) && idle_only) continue;
-    absl::MutexLock lock(&ranks_[r].mutex);
-    if (ranks_[r].wakeup) ranks_[r].wakeup();
+    ranks_[r].wakeup.Call();
   }
 }
 

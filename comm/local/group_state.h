@@ -45,6 +45,7 @@
 #include "absl/synchronization/mutex.h"
 #include "comm/local/local_group.h"
 #include "comm/local/signature.h"
+#include "comm/local/wakeup.h"
 
 namespace troupe::comm::internal {
 
@@ -146,8 +147,7 @@ class GroupState {
     // Collectives that it joined before it went.
     std::atomic<std::uint64_t> departed_at{kStays};
     alignas(64) std::atomic<bool> idle{true};
-    absl::Mutex mutex;
-    std::function<void()> wakeup ABSL_GUARDED_BY(mutex);
+    Wakeup wakeup;
     // A chunk's sum, for an update; of the thread that is inside.
     nn::Tensor sum;
   };

@@ -92,6 +92,33 @@ TEST_P(CommunicatorSuite, AWakeupTellsOfWork) {
   ranks[0]->SetWakeup(nullptr);
 }
 
+// Its note may be the last that somebody lives for, who then takes it back.
+TEST_P(CommunicatorSuite, AWakeupMayUnsetItself) {
+  const Ranks ranks = Make(2);
+  int wakeups = 0;
+  ranks[0]->SetWakeup([&] {
+    ranks[0]->SetWakeup(nullptr);
+    ++wakeups;
+  });
+  ranks[1]->Abort(absl::CancelledError("over"));
+  EXPECT_EQ(wakeups, 1);
+}
+
+TEST_P(CommunicatorSuite, NoWakeupRunsAfterItWasUnset) {
+  const Ranks ranks = Make(2);
+  std::atomic<bool> entered{false}, returned{false};
+  ranks[0]->SetWakeup([&] {
+    entered = true;
+    for (int i = 0; i < 1000; ++i) std::this_thread::yield();
+    returned = true;
+  });
+  std::thread peer([&] { ranks[1]->Abort(absl::CancelledError("over")); });
+  while (!entered) std::this_thread::yield();
+  ranks[0]->SetWakeup(nullptr);
+  EXPECT_TRUE(returned);
+  peer.join();
+}
+
 // Each rank sleeps until its wakeup and is never woken in vain for ever: the
 // loop of an actor.
 TEST_P(CommunicatorSuite, WakeupsAloneDriveAGroup) {
