@@ -30,6 +30,10 @@ TEST(CommandLine, Help) {
             CommandKind::kTrainHelpMarkdown);
 }
 
+TEST(CommandLine, Version) {
+  EXPECT_EQ(Parsed({"--version"}).kind, CommandKind::kVersion);
+}
+
 TEST(CommandLine, TrainWithEverything) {
   const Command command = Parsed(
       {"train", "--ranks=4", "--config=run.toml", "--set", "train.steps=3",

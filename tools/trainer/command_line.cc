@@ -171,6 +171,10 @@ absl::StatusOr<Command> ParseCommandLine(
   if (first == "train") return TrainParser(left).Parse();
   Command command;
   if (first == "--help" || first == "-h") return command;
+  if (first == "--version") {
+    command.kind = CommandKind::kVersion;
+    return command;
+  }
   if (first != "help") {
     return Usage(absl::StrCat("unknown command ", first,
                               "; \"trainer help\" shows what there is"));

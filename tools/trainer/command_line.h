@@ -20,6 +20,7 @@ namespace troupe::tools {
 
 enum class CommandKind {
   kHelp,
+  kVersion,
   kTrainHelp,
   kTrainHelpMarkdown,
   kPrintConfig,

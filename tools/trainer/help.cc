@@ -18,6 +18,7 @@ constexpr char kGeneralHelp[] =
   trainer train [--config=FILE] [options] train, as file and options say
   trainer help train                      every option and configuration key
   trainer help                            this text
+  trainer --version                       the version of Troupe
 
 To begin, with drawn digits that need no download:
 

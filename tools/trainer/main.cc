@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
 #include "base/file_system.h"
@@ -21,6 +22,7 @@
 #include "tools/trainer/help.h"
 #include "tools/trainer/last_words.h"
 #include "tools/trainer/train_command.h"
+#include "tools/trainer/version.h"
 
 namespace troupe::tools {
 namespace {
@@ -82,6 +84,9 @@ int Main(const std::string& program,
   switch (command->kind) {
     case CommandKind::kHelp:
       WriteOut(GeneralHelp());
+      return kExitOk;
+    case CommandKind::kVersion:
+      WriteOut(absl::StrCat("trainer ", Version(), "\n"));
       return kExitOk;
     case CommandKind::kTrainHelp:
       WriteOut(TrainHelp());
