@@ -3,7 +3,7 @@
     for path, line, sentence in public_targets(tree): ...
 
 The list of public targets is in docs/using.md, for the user; the BUILD files
-must agree with it. A header of a public target includes only such headers, and
+must agree with it, and the library of tools/package is made of them. A header of a public target includes only such headers, and
 examples depend only on such targets. Since Bazel lets everybody use a public
 target, the layers are checked here on the labels too.
 """
@@ -18,6 +18,7 @@ import build_files
 
 PAGE = "docs/using.md"
 HEADING = "## Public targets"
+ARCHIVE = "//tools/lib:troupe"
 # Public for the build, not for users: stand-ins that are repositories of their
 # own, and what @debian refers to.
 OF_THE_BUILD = ("//third_party/abseil_tsan:if_tsan",
@@ -60,6 +61,18 @@ def list_agrees(targets, listed):
     for label, line in sorted(listed.items()):
         if label not in public:
             yield PAGE, line, "%s is not public; take it from the list" % label
+
+
+def archive_agrees(targets, listed):
+    """The library of tools/package is made of what the page lists."""
+    for target in targets:
+        if target.label == ARCHIVE:
+            has = set(target.labels("deps"))
+            for label in sorted(has.symmetric_difference(listed)):
+                yield target.build_file, target.line, (
+                    "deps of %s: %s %s, which %s %s"
+                    % (ARCHIVE, "drop" if label in has else "add", label, PAGE,
+                       "does not list" if label in has else "lists"))
 
 
 def headers_are_closed(tree, targets, listed):
@@ -114,5 +127,6 @@ def public_targets(tree, layers):
     if listed is None:
         return
     yield from list_agrees(targets, listed)
+    yield from archive_agrees(targets, listed)
     yield from headers_are_closed(tree, targets, listed)
     yield from examples_use_public(targets, listed)

@@ -78,6 +78,22 @@ class PublicTargetsTest(unittest.TestCase):
                     "docs/using.md:5: //nn:add is not public; take it from the "
                     "list")
 
+    def test_archive_has_what_is_listed(self):
+        archive = ('load("//tools/lib:static_archive.bzl", "static_archive")\n'
+                   'static_archive(name = "troupe", deps = %s)\n')
+        rule = "static_archive = rule(implementation = None)\n"
+        files = {"tools/README.md": "",
+                 "tools/lib/static_archive.bzl": rule,
+                 "tools/lib/BUILD": archive % '["//nn:add"]'}
+        self.expect(files)
+        self.expect({**files, "tools/lib/BUILD": archive % "[]"},
+                    "tools/lib/BUILD:2: deps of //tools/lib:troupe: add "
+                    "//nn:add, which docs/using.md lists")
+        self.expect({**files,
+                     "tools/lib/BUILD": archive % '["//nn:add", "//nn:b"]'},
+                    "tools/lib/BUILD:2: deps of //tools/lib:troupe: drop "
+                    "//nn:b, which docs/using.md does not list")
+
     def test_public_header_includes_a_private_one(self):
         self.expect(
             {"nn/add.h": header("nn/add.h", '#include "nn/sub/sub.h"\n'),
