@@ -8,7 +8,8 @@
 
 namespace troupe::actors {
 
-absl::Status ComputeState::Init(Self self, RankContextPtr context) {
+absl::Status ComputeState::Init(Self self, RankContextPtr context,
+                                const Checkpoint* checkpoint) {
   self_ = self;
   context_ = std::move(context);
   StepRunner::Setup setup;
@@ -32,7 +33,6 @@ absl::Status ComputeState::Init(Self self, RankContextPtr context) {
   fiber_.emplace(std::move(options), [this] { failure_ = RunQueue(); });
   TROUPE_ASSIGN_OR_RETURN(runner_, StepRunner::Create(setup, this, &*fiber_));
   queues_ = runner_->kernels().queues();
-  const auto checkpoint = std::exchange(context_->checkpoint, nullptr);
   return checkpoint == nullptr ? absl::OkStatus()
                                : runner_->Restore(*checkpoint);
 }
@@ -204,16 +204,16 @@ void ComputeState::Send(int stage, bool forward, int micro_batch,
   peers_->stages->Send(stage, std::move(transfer));
 }
 
-ComputeActor::behavior_type ComputeBehavior(ComputeState::Self self,
-                                            RankContextPtr context,
-                                            SupervisorActor supervisor) {
+ComputeActor::behavior_type ComputeBehavior(
+    ComputeState::Self self, RankContextPtr context, SupervisorActor supervisor,
+    std::shared_ptr<const Checkpoint> checkpoint) {
   const FailureSource source = {supervisor, context->generation, context->rank,
                                 "compute"};
   GuardStrand(self, source);
   const auto check = [=](const absl::Status& status) {
     if (!status.ok()) ReportFailure(self, source, status);
   };
-  check(self->state.Init(self, std::move(context)));
+  check(self->state.Init(self, std::move(context), checkpoint.get()));
   return {
       [=](const ComputePeersPtr& peers) { self->state.Wire(peers); },
       [=](const RunSteps& steps) { check(self->state.Enqueue(steps)); },

@@ -42,7 +42,8 @@ class ComputeState : public StepRunner::Host {
 
   ~ComputeState() override = default;
 
-  absl::Status Init(Self self, RankContextPtr context);
+  absl::Status Init(Self self, RankContextPtr context,
+                    const Checkpoint* checkpoint);
   void Wire(ComputePeersPtr peers) { peers_ = std::move(peers); }
 
   absl::Status Enqueue(const RunSteps& steps);
@@ -105,9 +106,10 @@ class ComputeState : public StepRunner::Host {
   std::optional<StrandFiber> fiber_;
 };
 
-ComputeActor::behavior_type ComputeBehavior(ComputeState::Self self,
-                                            RankContextPtr context,
-                                            SupervisorActor supervisor);
+// `checkpoint`: where the rank starts from, read at once and dropped; or null.
+ComputeActor::behavior_type ComputeBehavior(
+    ComputeState::Self self, RankContextPtr context, SupervisorActor supervisor,
+    std::shared_ptr<const Checkpoint> checkpoint);
 
 }  // namespace troupe::actors
 

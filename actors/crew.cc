@@ -53,7 +53,8 @@ class Spawned {
 }  // namespace
 
 SupervisorActor SpawnCrew(caf::actor_system& system,
-                          const ProcessContextPtr& process) {
+                          const ProcessContextPtr& process,
+                          std::shared_ptr<const Checkpoint> checkpoint) {
   Spawned spawned;
   auto crew = std::make_shared<Crew>();
   SupervisorActor supervisor =
@@ -73,8 +74,8 @@ SupervisorActor SpawnCrew(caf::actor_system& system,
     RankStrands strands;
     strands.loader =
         spawned.Keep(SpawnStrand(system, LoaderBehavior, context, supervisor));
-    strands.compute =
-        spawned.Keep(SpawnStrand(system, ComputeBehavior, context, supervisor));
+    strands.compute = spawned.Keep(
+        SpawnStrand(system, ComputeBehavior, context, supervisor, checkpoint));
     strands.comm = spawned.Keep(SpawnStrand(system, CommBehavior, context,
                                             supervisor, strands.compute));
     strands.checkpointer = crew->checkpointers[context->rank % writers];

@@ -22,12 +22,12 @@ struct SystemConfig : caf::actor_system_config {
 
 class LocalJob : public Job {
  public:
-  LocalJob(ProcessContextPtr process, std::unique_ptr<ThreadSupply> threads)
-      : process_(std::move(process)),
+  LocalJob(JobSetup setup, std::unique_ptr<ThreadSupply> threads)
+      : process_(std::move(setup.process)),
         threads_(std::move(threads)),
         config_(*threads_),
         system_(config_) {
-    supervisor_ = SpawnCrew(system_, process_);
+    supervisor_ = SpawnCrew(system_, process_, std::move(setup.checkpoint));
   }
   ~LocalJob() override {
     // A job that was not waited for ends as if it had been cancelled.
@@ -56,7 +56,8 @@ class LocalJob : public Job {
 
 absl::StatusOr<std::unique_ptr<Job>> StartLocalJob(const JobSpec& spec,
                                                    JobObserver* observer) {
-  TROUPE_ASSIGN_OR_RETURN(ProcessContextPtr process, SetUpJob(spec, observer));
+  TROUPE_ASSIGN_OR_RETURN(JobSetup setup, SetUpJob(spec, observer));
+  const ProcessContextPtr& process = setup.process;
   TROUPE_ASSIGN_OR_RETURN(
       std::unique_ptr<ThreadSupply> threads,
       StartActorThreads(JobThreads(static_cast<int>(process->ranks.size()))));
@@ -72,7 +73,7 @@ absl::StatusOr<std::unique_ptr<Job>> StartLocalJob(const JobSpec& spec,
     info.plan_changes = process->plan_changes;
     observer->OnStart(info);
   }
-  return std::make_unique<LocalJob>(std::move(process), std::move(threads));
+  return std::make_unique<LocalJob>(std::move(setup), std::move(threads));
 }
 
 }  // namespace

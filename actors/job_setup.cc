@@ -125,7 +125,6 @@ std::vector<RankContextPtr> MakeRanks(const ProcessContext& process) {
     context->spec = process.spec;
     context->plan = process.plan;
     context->span = process.span;
-    context->checkpoint = process.resume.checkpoint;
     context->train_table = plan.RankPlanOf(rank).train;
     context->world = std::move(world[rank]);
     context->dp = std::move(dp[rank]);
@@ -238,9 +237,8 @@ absl::StatusOr<std::shared_ptr<const pipeline::Plan>> MakeJobPlan(
 
 }  // namespace
 
-absl::StatusOr<ProcessContextPtr> SetUpJob(const JobSpec& spec,
-                                           JobObserver* observer,
-                                           const TestHooks* hooks) {
+absl::StatusOr<JobSetup> SetUpJob(const JobSpec& spec, JobObserver* observer,
+                                  const TestHooks* hooks) {
   TROUPE_RETURN_IF_ERROR(CheckSpec(spec));
   auto process = std::make_shared<ProcessContext>();
   process->spec = std::make_shared<const JobSpec>(spec);
@@ -269,8 +267,8 @@ absl::StatusOr<ProcessContextPtr> SetUpJob(const JobSpec& spec,
   process->observer = observer;
   process->hooks = hooks;
   process->ranks = MakeRanks(*process);
-  process->resume.checkpoint = nullptr;  // the ranks close its files
-  return process;
+  auto checkpoint = std::exchange(process->resume.checkpoint, nullptr);
+  return JobSetup{std::move(process), std::move(checkpoint)};
 }
 
 }  // namespace troupe::actors

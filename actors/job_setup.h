@@ -1,9 +1,9 @@
 // Everything of a job that is made before its first actor: the plan, the place
 // in the data, and the contexts of the process and of its ranks.
 //
-//   TROUPE_ASSIGN_OR_RETURN(ProcessContextPtr process,
-//                           SetUpJob(spec, observer));
-//   SupervisorActor supervisor = SpawnCrew(system, process);
+//   TROUPE_ASSIGN_OR_RETURN(JobSetup setup, SetUpJob(spec, observer));
+//   SupervisorActor supervisor =
+//       SpawnCrew(system, setup.process, std::move(setup.checkpoint));
 //
 // Errors: kInvalidArgument that names the field of the spec, or the sizes that
 // do not fit; the reader's error where a checkpoint to resume from cannot be
@@ -12,7 +12,10 @@
 #ifndef ACTORS_JOB_SETUP_H_
 #define ACTORS_JOB_SETUP_H_
 
+#include <memory>
+
 #include "absl/status/statusor.h"
+#include "actors/checkpoint/checkpoint.h"
 #include "actors/process_context.h"
 
 namespace troupe::actors {
@@ -20,11 +23,17 @@ namespace troupe::actors {
 // Written into checkpoints.
 inline constexpr char kTroupeVersion[] = "0.1";
 
+struct JobSetup {
+  ProcessContextPtr process;
+  // What a resumed job starts from; null: fresh. For SpawnCrew() alone: an open
+  // file takes space on the disk also when it has been removed.
+  std::shared_ptr<const Checkpoint> checkpoint;
+};
+
 // `observer` and `hooks` may be null; they outlive the job. All ranks of the
 // job live in this process.
-absl::StatusOr<ProcessContextPtr> SetUpJob(const JobSpec& spec,
-                                           JobObserver* observer,
-                                           const TestHooks* hooks = nullptr);
+absl::StatusOr<JobSetup> SetUpJob(const JobSpec& spec, JobObserver* observer,
+                                  const TestHooks* hooks = nullptr);
 
 }  // namespace troupe::actors
 

@@ -1,10 +1,9 @@
 // What the actors of one process share: the ranks that live in it, the machine
 // as it may use it, and the ways out of it (files, observer, outcome).
 //
-//   TROUPE_ASSIGN_OR_RETURN(ProcessContextPtr process,
-//                           SetUpJob(spec, observer));
-//   SpawnCrew(system, process);
-//   process->outcome.Wait();
+//   TROUPE_ASSIGN_OR_RETURN(JobSetup setup, SetUpJob(spec, observer));
+//   SpawnCrew(system, setup.process, std::move(setup.checkpoint));
+//   setup.process->outcome.Wait();
 //
 // Whatever counts ranks of a machine counts `ranks.size()`: those of this
 // process, on the cores that it may run on.

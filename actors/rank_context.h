@@ -7,10 +7,9 @@
 // `spec` and `plan` are shared by all ranks of the process, and equal in all
 // processes; the rest is the rank's own.
 //
-// Threads: constant, so any number may read, but for the checkpoint, which is
-// the compute strand's. Of what it points at, the communicators belong to the
-// rank's communication strand, or to its compute strand where it reduces inline
-// (comm/communicator.h).
+// Threads: constant, so any number may read. Of what it points at, the
+// communicators belong to the rank's communication strand, or to its compute
+// strand where it reduces inline (comm/communicator.h).
 
 #ifndef ACTORS_RANK_CONTEXT_H_
 #define ACTORS_RANK_CONTEXT_H_
@@ -19,7 +18,6 @@
 #include <memory>
 #include <vector>
 
-#include "actors/checkpoint/checkpoint.h"
 #include "actors/job_spec.h"
 #include "actors/layer_collectives.h"
 #include "actors/run_span.h"
@@ -37,10 +35,6 @@ struct RankContext {
   std::shared_ptr<const JobSpec> spec;
   std::shared_ptr<const pipeline::Plan> plan;
   std::shared_ptr<const RunSpan> span;
-  // What a resumed job starts from; null: fresh. The compute strand drops it
-  // when it has read its part, and the last rank's closes the files: an open
-  // one takes space on the disk also when it has been removed.
-  mutable std::shared_ptr<const Checkpoint> checkpoint;
 
   // The rank's table for training: the plan's, unless a test bends it.
   pipeline::StepTable train_table;

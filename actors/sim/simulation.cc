@@ -71,11 +71,13 @@ absl::StatusOr<JobResult> Simulation::Run(JobObserver* observer) {
     }
     if (options_.after_step) options_.after_step(rank, step, arena);
   };
-  TROUPE_ASSIGN_OR_RETURN(ProcessContextPtr process,
+  TROUPE_ASSIGN_OR_RETURN(JobSetup setup,
                           SetUpJob(spec, points.In(observer), &hooks));
+  const ProcessContextPtr& process = setup.process;
   plan_ = *process->plan;
   first_step_ = process->span->first_step;
-  SupervisorActor supervisor = SpawnCrew(system, process);
+  SupervisorActor supervisor =
+      SpawnCrew(system, process, std::move(setup.checkpoint));
   while (!process->outcome.HasBeenSet()) {
     if (messages_ == options_.stop_after_messages) {
       caf::anon_send(supervisor, halt_atom::value);

@@ -49,7 +49,8 @@ TEST(CommStrandTest, OldLaunchesAreDropped) {
   Log log;
   JobSpec spec = TinyCnnJob(1, 1);
   spec.plan.inline_bytes = 0;
-  const ProcessContextPtr process = *SetUpJob(spec, /*observer=*/nullptr);
+  const ProcessContextPtr process =
+      SetUpJob(spec, /*observer=*/nullptr)->process;
   CommActor comm = system.get().spawn(CommBehavior, process->ranks[0],
                                       system.get().spawn(NoSupervisor, &log),
                                       system.get().spawn(FakeCompute, &log));

@@ -129,7 +129,8 @@ void PrintTo(const Case& plan, std::ostream* out) { *out << plan.name; }
 // As Job does it, with hooks.
 absl::Status RunWithHooks(const JobSpec& spec, JobObserver* observer,
                           const TestHooks& hooks) {
-  const ProcessContextPtr process = SetUpJob(spec, observer, &hooks).value();
+  const ProcessContextPtr process =
+      SetUpJob(spec, observer, &hooks).value().process;
   const auto threads =
       StartActorThreads(JobThreads(static_cast<int>(process->ranks.size())))
           .value();
@@ -137,7 +138,7 @@ absl::Status RunWithHooks(const JobSpec& spec, JobObserver* observer,
   config.add_message_types<caf::id_block::troupe>();
   RunOnThreads(*threads, config);
   caf::actor_system system(config);
-  SpawnCrew(system, process);
+  SpawnCrew(system, process, /*checkpoint=*/nullptr);
   return process->outcome.Wait().status();
 }
 

@@ -24,9 +24,9 @@ namespace {
 using Lines = std::vector<std::string>;
 
 pipeline::Plan PlanOf(const JobSpec& spec) {
-  const auto process = SetUpJob(spec, /*observer=*/nullptr);
-  EXPECT_TRUE(process.ok()) << process.status();
-  return process.ok() ? *(*process)->plan : pipeline::Plan();
+  const absl::StatusOr<JobSetup> setup = SetUpJob(spec, /*observer=*/nullptr);
+  EXPECT_TRUE(setup.ok()) << setup.status();
+  return setup.ok() ? *setup->process->plan : pipeline::Plan();
 }
 
 TEST(JobPlanTest, NamesTheKernels) {

@@ -119,7 +119,7 @@ class RankTest : public testing::Test {
   void SetUp() override {
     JobSpec spec = TinyCnnJob(1, 100);
     spec.prefetch_steps = 4;
-    process_ = *SetUpJob(spec, /*observer=*/nullptr);
+    process_ = SetUpJob(spec, /*observer=*/nullptr)->process;
     auto& system = system_.get();
     RankStrands strands;
     strands.loader = system.spawn(FakeLoader, &seen_);

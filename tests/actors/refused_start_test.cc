@@ -71,7 +71,7 @@ TEST(RefusedStart, ACrewThatIsNotWholeEnds) {
   int failed = 0;
   for (int granted = 0; refused; ++granted) {
     const ProcessContextPtr process =
-        SetUpJob(TinyCnnJob(2, 3), /*observer=*/nullptr).value();
+        SetUpJob(TinyCnnJob(2, 3), /*observer=*/nullptr).value().process;
     const auto threads = StartActorThreads(JobThreads(2)).value();
     caf::actor_system_config config;
     config.add_message_types<caf::id_block::troupe>();
@@ -79,7 +79,7 @@ TEST(RefusedStart, ACrewThatIsNotWholeEnds) {
     caf::actor_system system(config);
     allocations_left = granted;
     try {
-      SpawnCrew(system, process);
+      SpawnCrew(system, process, /*checkpoint=*/nullptr);
     } catch (const std::bad_alloc&) {
       ++failed;
     }

@@ -134,7 +134,7 @@ TEST(ReporterTest, AnObserverThatThrowsAtTheEndIsTheJobsError) {
 // Its supervisor threw, say, and dropped it.
 TEST(ReporterTest, OneThatNobodyCanReachAnyMoreSetsTheOutcome) {
   const ProcessContextPtr process =
-      SetUpJob(TinyCnnJob(1, 3), /*observer=*/nullptr).value();
+      SetUpJob(TinyCnnJob(1, 3), /*observer=*/nullptr).value().process;
   SimulatedSystem system;
   ReporterActor reporter =
       SpawnStrand(system.get(), ReporterBehavior, process, SupervisorActor());

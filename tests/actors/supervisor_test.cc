@@ -60,7 +60,7 @@ class SupervisorTest : public testing::Test {
  protected:
   // Two ranks, or as many as `spec` has.
   void Begin(const JobSpec& spec) {
-    process_ = *SetUpJob(spec, /*observer=*/nullptr);
+    process_ = SetUpJob(spec, /*observer=*/nullptr)->process;
     auto crew = std::make_shared<Crew>();
     supervisor_ =
         SpawnStrand(system_.get(), SupervisorBehavior, process_, crew);

@@ -65,6 +65,7 @@ extern caf::actor_system& system;
 extern LoaderActor::stateful_pointer<LoaderState> self;
 extern const RankContextPtr context;
 extern const ProcessContextPtr process;
+extern std::shared_ptr<const Checkpoint> checkpoint;
 extern const SupervisorActor supervisor;
 extern ThreadSupply* threads;
 
@@ -77,6 +78,10 @@ extern const std::shared_ptr<nn::Kernels> kernels;
 extern const std::shared_ptr<nn::Optimizer> optimizer;
 extern const comm::ReduceOp op;
 }  // namespace bucket_update_h
+
+namespace boundary_trace_h {
+extern const RunSpan span;
+}
 
 namespace calibrate_h {
 extern pipeline::PlanOptions options;
