@@ -64,24 +64,12 @@ void Chunk::BeginStep(StepKind kind, std::int64_t step, StepBatches batches) {
   if (kind == StepKind::kTrain) parameters_->BeginStep();
 }
 
-absl::StatusOr<nn::Tensor> Chunk::OnDevice(const nn::Tensor& loaded) {
-  TROUPE_ASSIGN_OR_RETURN(
-      nn::Tensor here,
-      nn::Tensor::Create(loaded.shape(), loaded.dtype(), kernels_.allocator()));
-  // Its memory may have been another tensor's until just now.
-  nn::Wait(kernels_, nn::Queue::kCopy,
-           nn::Record(kernels_, nn::Queue::kCompute));
-  nn::CopyBytes(kernels_, nn::Queue::kCopy, loaded, here);
-  nn::Wait(kernels_, nn::Queue::kCompute,
-           nn::Record(kernels_, nn::Queue::kCopy));
-  return here;
-}
-
 absl::StatusOr<nn::Tensor> Chunk::AsModelType(const nn::Tensor& loaded) {
   const nn::DType dtype = setup_.plan->data_dtype;
   nn::Tensor here = loaded;
   if (kernels_.queues() != nullptr) {
-    TROUPE_ASSIGN_OR_RETURN(here, OnDevice(loaded));
+    TROUPE_ASSIGN_OR_RETURN(
+        here, nn::CopyToDevice(kernels_, nn::Queue::kCopy, loaded));
   }
   if (here.dtype() == dtype || !nn::IsFloating(here.dtype())) return here;
   TROUPE_ASSIGN_OR_RETURN(

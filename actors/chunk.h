@@ -153,8 +153,6 @@ class Chunk : private nn::GradientSink {
 
   absl::StatusOr<nn::Tensor> Input(int micro_batch);
   nn::Tensor Loss(nn::Context& ctx, int micro_batch, const nn::Tensor& output);
-  // `loaded`, copied to the memory of a device that has its own.
-  absl::StatusOr<nn::Tensor> OnDevice(const nn::Tensor& loaded);
   // `loaded`, where the kernels find it, in the model's dtype where it is
   // floating: tokens stay integers.
   absl::StatusOr<nn::Tensor> AsModelType(const nn::Tensor& loaded);

@@ -301,12 +301,10 @@ absl::StatusOr<nn::Tensor> StepRunner::Here(const Transfer& transfer) {
   if (kernels_->queues() == nullptr || !transfer.tensor.defined()) {
     return transfer.tensor;
   }
+  nn::Wait(*kernels_, nn::Queue::kCompute, transfer.ready);
   TROUPE_ASSIGN_OR_RETURN(
       nn::Tensor here,
-      nn::Tensor::Create(transfer.tensor.shape(), transfer.tensor.dtype(),
-                         kernels_->allocator()));
-  nn::Wait(*kernels_, nn::Queue::kCompute, transfer.ready);
-  nn::CopyBytes(*kernels_, nn::Queue::kCompute, transfer.tensor, here);
+      nn::CopyToDevice(*kernels_, nn::Queue::kCompute, transfer.tensor));
   // The other device may have the memory back when it is copied.
   nn::Record(*kernels_, nn::Queue::kCompute)
       .OnReady([kept = transfer.tensor](const absl::Status&) {});

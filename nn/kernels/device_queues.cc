@@ -43,6 +43,19 @@ absl::StatusOr<Tensor> CopyToHost(Kernels& kernels, Queue queue,
   return copy;
 }
 
+absl::StatusOr<Tensor> CopyToDevice(Kernels& kernels, Queue queue,
+                                    const Tensor& tensor) {
+  TROUPE_ASSIGN_OR_RETURN(
+      Tensor copy,
+      Tensor::Create(tensor.shape(), tensor.dtype(), kernels.allocator()));
+  const bool apart = queue != Queue::kCompute;
+  // Its memory may have been another tensor's until just now.
+  if (apart) Wait(kernels, queue, Record(kernels, Queue::kCompute));
+  CopyBytes(kernels, queue, tensor, copy);
+  if (apart) Wait(kernels, Queue::kCompute, Record(kernels, queue));
+  return copy;
+}
+
 absl::Status Synchronize(Kernels& kernels, const base::Event& event) {
   DeviceQueues* const queues = kernels.queues();
   while (!event.ready()) {

@@ -70,6 +70,11 @@ Allocator& HostAllocator(Kernels& kernels);
 //   kResourceExhausted: there is none left.
 absl::StatusOr<Tensor> CopyToHost(Kernels& kernels, Queue queue,
                                   const Tensor& tensor);
+// A copy of `tensor`, which is the host's or another device's, in memory of
+// this one: `queue` makes it, and kernels that come later find it there.
+//   kResourceExhausted: there is none left.
+absl::StatusOr<Tensor> CopyToDevice(Kernels& kernels, Queue queue,
+                                    const Tensor& tensor);
 // Returns the event's status when it is done; drives the device meanwhile.
 absl::Status Synchronize(Kernels& kernels, const base::Event& event);
 

@@ -75,6 +75,30 @@ TEST(QueuedDevice, CopiesComputesAndCopiesBack) {
   EXPECT_TRUE(BitEqual(to, Tensor::Of<float>({3}, {1, 0, 3}, made.host)));
 }
 
+// The copy queue waits for whoever had the memory before, and compute for it.
+TEST(QueuedDevice, ACopyToTheDeviceIsThereForKernels) {
+  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+    for (Queue queue : {Queue::kCopy, Queue::kCompute}) {
+      Made made(seed);
+      Tensor before =
+          *Tensor::Create({3}, DType::kF32, made.kernels->allocator());
+      ASSERT_TRUE(made.kernels->Fill(7.0, before).ok());
+      before = Tensor();  // its memory is free, its work is not done
+      const Tensor from = Tensor::Of<float>({3}, {1, -2, 3}, made.host);
+      const absl::StatusOr<Tensor> x = CopyToDevice(*made.kernels, queue, from);
+      ASSERT_TRUE(x.ok()) << x.status();
+      Tensor y = *Tensor::Create({3}, DType::kF32, made.kernels->allocator());
+      ASSERT_TRUE(made.kernels->ReluForward(*x, y).ok());
+      const Tensor to = *CopyToHost(*made.kernels, Queue::kCompute, y);
+      ASSERT_TRUE(
+          Synchronize(*made.kernels, Record(*made.kernels, Queue::kCompute))
+              .ok());
+      EXPECT_TRUE(BitEqual(to, Tensor::Of<float>({3}, {1, 0, 3}, made.host)))
+          << seed;
+    }
+  }
+}
+
 TEST(QueuedDevice, FillsWhatIsFreedWithNaNs) {
   Made made(2);
   Tensor x = *Tensor::Create({4}, DType::kF32, made.kernels->allocator());
