@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "actors/boundary_trace.h"
 #include "actors/checkpoint/plan_file.h"
 #include "actors/job_setup.h"
 #include "actors/strand_guard.h"
@@ -36,26 +37,22 @@ class SavingScope {
  public:
   SavingScope(const ProcessContext& process, int rank, std::int64_t step,
               const char* name)
-      // Where nothing has been trained, there is no step to show it at.
-      : sink_(step > process.span->first_step ? process.spec->trace : nullptr) {
-    event_.rank = rank;
-    event_.track = TraceTrack::kCheckpointer;
-    event_.kind = TraceKind::kCheckpoint;
-    event_.phase = TracePhase::kBegin;
-    event_.step = step - 1;
-    event_.name = name;
-    Note(sink_, event_);
+      : trace_(process.spec->trace, *process.span, rank,
+               TraceTrack::kCheckpointer),
+        step_(step),
+        name_(name) {
+    trace_.Note(TraceKind::kCheckpoint, TracePhase::kBegin, step_, name_);
   }
   ~SavingScope() {
-    event_.phase = TracePhase::kEnd;
-    Note(sink_, event_);
+    trace_.Note(TraceKind::kCheckpoint, TracePhase::kEnd, step_, name_);
   }
   SavingScope(const SavingScope&) = delete;
   SavingScope& operator=(const SavingScope&) = delete;
 
  private:
-  TraceSink* const sink_;
-  TraceEvent event_;
+  const BoundaryTrace trace_;
+  const std::int64_t step_;
+  const char* const name_;
 };
 
 absl::StatusOr<ShardSaved> Write(const CheckpointerState& state,

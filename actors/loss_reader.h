@@ -31,18 +31,6 @@
 
 namespace troupe::actors {
 
-// kFailedPrecondition where the statistics of a micro-batch's loss are not
-// finite; names step and micro-batch.
-absl::Status CheckFinite(std::int64_t step, int micro_batch,
-                         const double* stats);
-
-// kFailedPrecondition where no target of a whole step counts, so that its loss
-// is no number; names the step.
-absl::Status CheckCounted(std::int64_t step, const nn::StepScalars& scalars);
-
-// The loss in a step's scalars.
-LossBits LossIn(const nn::StepScalars& scalars);
-
 class LossReader {
  public:
   // `kernels` has queues, and outlives it.

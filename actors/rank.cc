@@ -14,6 +14,8 @@ void RankState::Init(Self self, RankContextPtr context,
                      SupervisorActor supervisor, RankStrands strands) {
   self_ = self;
   context_ = std::move(context);
+  trace_.emplace(context_->spec->trace, *context_->span, context_->rank,
+                 TraceTrack::kRank);
   supervisor_ = std::move(supervisor);
   strands_ = std::move(strands);
   self_->monitor(strands_.loader);
@@ -139,23 +141,10 @@ void RankState::OnStepsDone(const StepsDone& done) {
   Dispatch();
 }
 
-void RankState::Note(TraceKind kind, TracePhase phase, std::int64_t step,
-                     const char* name) {
-  // Nothing has been trained: there is no step to show it at.
-  if (step <= context_->span->first_step) return;
-  TraceEvent event;
-  event.rank = context_->rank;
-  event.track = TraceTrack::kRank;
-  event.kind = kind;
-  event.phase = phase;
-  event.step = step - 1;
-  event.name = name;
-  actors::Note(context_->spec->trace, event);
-}
-
 void RankState::OnEvaluate(const Evaluate& evaluate) {
   if (!IsCurrent(evaluate.generation)) return;
-  Note(TraceKind::kEvaluation, TracePhase::kBegin, evaluate.step, "evaluate");
+  trace_->Note(TraceKind::kEvaluation, TracePhase::kBegin, evaluate.step,
+               "evaluate");
   evaluation_step_ = evaluate.step;
   sum_ = count_ = correct_ = 0;
   LoadWindow::Options options;
@@ -179,7 +168,8 @@ void RankState::OnBatchesEvaluated(const StepsDone& done) {
 
 void RankState::EndEvaluationIfDone() {
   if (runs_ > 0 || !evaluation_->finished()) return;
-  Note(TraceKind::kEvaluation, TracePhase::kEnd, evaluation_step_, "evaluate");
+  trace_->Note(TraceKind::kEvaluation, TracePhase::kEnd, evaluation_step_,
+               "evaluate");
   evaluation_.reset();
   Evaluated evaluated;
   evaluated.generation = context_->generation;
@@ -191,14 +181,14 @@ void RankState::EndEvaluationIfDone() {
 
 void RankState::OnTakeSnapshot(const TakeSnapshot& take) {
   if (!IsCurrent(take.generation)) return;
-  Note(TraceKind::kCheckpoint, TracePhase::kBegin, take.step, "copy");
+  trace_->Note(TraceKind::kCheckpoint, TracePhase::kBegin, take.step, "copy");
   self_
       ->request(strands_.compute, ActorTimeout(context_->spec->timeout),
                 snapshot_atom::value, take.step)
       .then(
           [this](const SnapshotPtr& snapshot) {
-            Note(TraceKind::kCheckpoint, TracePhase::kEnd, snapshot->step,
-                 "copy");
+            trace_->Note(TraceKind::kCheckpoint, TracePhase::kEnd,
+                         snapshot->step, "copy");
             snapshot_ = snapshot;
             self_->send(supervisor_,
                         SnapshotTaken{context_->generation, context_->rank,

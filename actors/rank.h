@@ -27,6 +27,7 @@
 #include <optional>
 #include <string>
 
+#include "actors/boundary_trace.h"
 #include "actors/load_window.h"
 #include "actors/messages.h"
 #include "actors/rank_context.h"
@@ -70,9 +71,6 @@ class RankState {
   void Dispatch();
   void OnBatchesEvaluated(const StepsDone& done);
   void EndEvaluationIfDone();
-  // For a trace: what the rank does after `step` steps.
-  void Note(TraceKind kind, TracePhase phase, std::int64_t step,
-            const char* name);
   void EndStrands(const absl::Status& status);
   void Fail(const std::string& actor, const absl::Status& status);
 
@@ -80,6 +78,7 @@ class RankState {
 
   Self self_ = nullptr;
   RankContextPtr context_;
+  std::optional<BoundaryTrace> trace_;
   SupervisorActor supervisor_;
   RankStrands strands_;
   bool ended_ = false;

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "actors/loss_check.h"
 #include "base/check.h"
 #include "nn/kernels/device_queues.h"
 #include "nn/ops/loss.h"
