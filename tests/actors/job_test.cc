@@ -23,22 +23,15 @@
 namespace troupe::actors {
 namespace {
 
-Reports RunWell(const JobSpec& spec) {
-  Reports reports;
-  const absl::StatusOr<JobResult> result = RunJob(spec, &reports);
-  EXPECT_TRUE(result.ok()) << result.status();
-  return reports;
-}
-
 TEST(JobTest, EveryStepIsReportedOnceAndInOrder) {
-  const Reports reports = RunWell(TinyCnnJob(2, 50));
+  const Reports reports = ReportsOf(TinyCnnJob(2, 50));
   ASSERT_EQ(reports.steps.size(), 50u);
   for (int i = 0; i < 50; ++i) EXPECT_EQ(reports.steps[i].step, i + 1);
 }
 
 TEST(JobTest, TwiceTheSameIsBitEqual) {
   const JobSpec spec = TinyCnnJob(2, 30);
-  EXPECT_EQ(RunWell(spec).losses(), RunWell(spec).losses());
+  EXPECT_EQ(ReportsOf(spec).losses(), ReportsOf(spec).losses());
 }
 
 TEST(JobTest, InlineAndLaunchedReductionsGiveTheSameBits) {
@@ -47,11 +40,11 @@ TEST(JobTest, InlineAndLaunchedReductionsGiveTheSameBits) {
   spec.plan.buckets.first_bucket_bytes = 4 << 10;
   spec.plan.buckets.bucket_bytes = 32 << 10;
   spec.plan.inline_bytes = 0;
-  const Reports launched = RunWell(spec);
+  const Reports launched = ReportsOf(spec);
   EXPECT_FALSE(launched.info.plan.ranks[0].reduce_inline);
   EXPECT_GT(launched.info.plan.stages[0].buckets.size(), 2u);
   spec.plan.inline_bytes = 1 << 30;
-  const Reports inlined = RunWell(spec);
+  const Reports inlined = ReportsOf(spec);
   EXPECT_TRUE(inlined.info.plan.ranks[0].reduce_inline);
   EXPECT_EQ(launched.losses(), inlined.losses());
 }
@@ -63,11 +56,11 @@ TEST(JobTest, UpdatingWithTheReductionGivesTheSameBits) {
   spec.plan.buckets.bucket_bytes = 32 << 10;
   spec.plan.inline_bytes = 1 << 30;
   spec.checkpoint.dir = FreshFolder("fused");
-  const Reports fused = RunWell(spec);
+  const Reports fused = ReportsOf(spec);
   EXPECT_TRUE(absl::StrContains(fused.info.plan.ToString(), "RU0"));
   spec.plan.fuse_updates = false;
   spec.checkpoint.dir = FreshFolder("apart");
-  const Reports apart = RunWell(spec);
+  const Reports apart = ReportsOf(spec);
   EXPECT_FALSE(absl::StrContains(apart.info.plan.ToString(), "RU0"));
   EXPECT_EQ(fused.losses(), apart.losses());
   for (const char* file : {"model.safetensors", "optimizer.safetensors"}) {
@@ -88,7 +81,7 @@ TEST(JobTest, AnOptimizerThatIsNotElementwiseUpdatesWholeBuckets) {
   JobSpec spec = TinyCnnJob(2, 3);
   spec.plan.inline_bytes = 1 << 30;
   spec.optimizer = [] { return std::make_unique<PlainSgd>(nn::SgdOptions()); };
-  const Reports reports = RunWell(spec);
+  const Reports reports = ReportsOf(spec);
   EXPECT_TRUE(absl::StrContains(reports.info.plan.ToString(), "AR0 UP0"));
 }
 
@@ -120,31 +113,31 @@ TEST(JobTest, GradientsOfOneBucketHaveMemoryAtATime) {
   spec.optimizer = [&held_max] {
     return std::make_unique<CountingSgd>(&held_max);
   };
-  const Reports reports = RunWell(spec);
+  const Reports reports = ReportsOf(spec);
   EXPECT_EQ(reports.info.plan.stages[0].buckets.size(), 10u);
   // A layer's weight and bias are complete in the same piece of backward.
   EXPECT_EQ(held_max, 2);
   // What several micro-batches add up is kept until the last has added.
   spec.plan.micro_batch_size = spec.plan.global_batch_size / 2;
-  RunWell(spec);
+  ReportsOf(spec);
   EXPECT_EQ(held_max, 10);
 }
 
 TEST(JobTest, BucketSizesDoNotChangeTheBits) {
   JobSpec spec = TinyCnnJob(2, 20);
   spec.plan.inline_bytes = 0;
-  const Reports one = RunWell(spec);
+  const Reports one = ReportsOf(spec);
   EXPECT_EQ(one.info.plan.stages[0].buckets.size(), 1u);
   spec.plan.buckets.first_bucket_bytes = spec.plan.buckets.bucket_bytes = 1;
-  const Reports many = RunWell(spec);
+  const Reports many = ReportsOf(spec);
   EXPECT_EQ(many.info.plan.stages[0].buckets.size(), 10u);
   EXPECT_EQ(one.losses(), many.losses());
 }
 
 TEST(JobTest, WidthsAgreeWithinRounding) {
-  const std::vector<double> one = RunWell(TinyCnnJob(1, 20)).losses();
+  const std::vector<double> one = ReportsOf(TinyCnnJob(1, 20)).losses();
   for (int dp : {2, 4, 8}) {
-    const std::vector<double> wide = RunWell(TinyCnnJob(dp, 20)).losses();
+    const std::vector<double> wide = ReportsOf(TinyCnnJob(dp, 20)).losses();
     ASSERT_EQ(wide.size(), one.size());
     for (std::size_t i = 0; i < one.size(); ++i) {
       EXPECT_NEAR(wide[i], one[i], 1e-4 * one[i]) << dp << " ranks, step " << i;
@@ -154,9 +147,9 @@ TEST(JobTest, WidthsAgreeWithinRounding) {
 
 TEST(JobTest, AccumulationAgreesWithOneLargeBatch) {
   JobSpec spec = TinyCnnJob(2, 20);
-  const std::vector<double> whole = RunWell(spec).losses();
+  const std::vector<double> whole = ReportsOf(spec).losses();
   spec.plan.micro_batch_size = 4;
-  const std::vector<double> accumulated = RunWell(spec).losses();
+  const std::vector<double> accumulated = ReportsOf(spec).losses();
   for (std::size_t i = 0; i < whole.size(); ++i) {
     EXPECT_NEAR(accumulated[i], whole[i], 1e-4 * whole[i]) << "step " << i;
   }
@@ -166,7 +159,7 @@ TEST(JobTest, EvaluatesEverySampleOnceAtAnyWidth) {
   for (int dp : {1, 2, 4}) {
     JobSpec spec = TinyCnnJob(dp, 10);
     spec.eval_every = 4;
-    const Reports reports = RunWell(spec);
+    const Reports reports = ReportsOf(spec);
     ASSERT_EQ(reports.evaluations.size(), 3u);  // after 4, 8 and 10
     EXPECT_EQ(reports.evaluations[0].step, 4);
     EXPECT_EQ(reports.evaluations[2].step, 10);
@@ -187,7 +180,7 @@ TEST(JobTest, HundredsOfBuckets) {
   };
   spec.plan.inline_bytes = 0;
   spec.plan.buckets.first_bucket_bytes = spec.plan.buckets.bucket_bytes = 1;
-  const Reports reports = RunWell(spec);
+  const Reports reports = ReportsOf(spec);
   EXPECT_EQ(reports.info.plan.stages[0].buckets.size(), 298u);
   EXPECT_EQ(reports.steps.size(), 3u);
 }
@@ -229,7 +222,7 @@ TEST(JobTest, FrozenParametersStayAndIdleOnesHoldNothingUp) {
     spec.checkpoint.every = 1;
     spec.checkpoint.dir = FreshFolder(absl::StrCat("frozen", inline_bytes));
     spec.steps = 3;
-    const Reports reports = RunWell(spec);
+    const Reports reports = ReportsOf(spec);
     const auto tensor = [&](int checkpoint, const std::string& name,
                             const nn::Shape& shape) {
       base::PosixFileSystem files;
@@ -258,7 +251,7 @@ TEST(JobTest, AModelWithoutATrainedParameterRuns) {
     }
     return frozen;
   };
-  const Reports reports = RunWell(spec);
+  const Reports reports = ReportsOf(spec);
   EXPECT_EQ(reports.info.plan.stages[0].buckets.size(), 0u);
   EXPECT_EQ(reports.steps.size(), 3u);
 }
@@ -272,13 +265,13 @@ TEST_P(ResumeTest, IsBitEqualToGoingOn) {
   JobSpec spec = TinyCnnJob(2, 20);
   spec.plan.inline_bytes = GetParam();
   spec.checkpoint.dir = FreshFolder("straight");
-  const Reports straight = RunWell(spec);
+  const Reports straight = ReportsOf(spec);
   spec.checkpoint.dir = FreshFolder("halved");
   spec.steps = 9;
-  const Reports first = RunWell(spec);
+  const Reports first = ReportsOf(spec);
   spec.steps = 20;
   spec.checkpoint.resume = true;
-  const Reports second = RunWell(spec);
+  const Reports second = ReportsOf(spec);
   EXPECT_EQ(second.info.first_step, 9);
   EXPECT_FALSE(second.info.resumed_from.empty());
   std::vector<double> joined = first.losses();
@@ -304,13 +297,13 @@ TEST(JobTest, EpochsEndWhereTheDataDoWhateverTheBatch) {
     }
     return steps;
   };
-  EXPECT_EQ(steps_of_evaluations(RunWell(spec)),
+  EXPECT_EQ(steps_of_evaluations(ReportsOf(spec)),
             std::vector<std::int64_t>({8, 12}));
   spec.checkpoint.resume = true;
   spec.plan.global_batch_size = 64;
   spec.steps = 0;
   spec.epochs = 4;
-  const Reports second = RunWell(spec);
+  const Reports second = ReportsOf(spec);
   EXPECT_EQ(second.info.steps, 22);
   EXPECT_EQ(second.steps.back().step, 22);
   EXPECT_EQ(second.info.sampler->BatchAt(0).begin, 128);
@@ -332,9 +325,9 @@ TEST(JobTest, AJobHasStepsOrEpochs) {
 TEST(JobTest, ResumingAFinishedJobEvaluatesAndEnds) {
   JobSpec spec = TinyCnnJob(2, 5);
   spec.checkpoint.dir = FreshFolder("done");
-  RunWell(spec);
+  ReportsOf(spec);
   spec.checkpoint.resume = true;
-  const Reports again = RunWell(spec);
+  const Reports again = ReportsOf(spec);
   EXPECT_TRUE(again.steps.empty());
   EXPECT_EQ(again.evaluations.size(), 1u);
 }
@@ -358,7 +351,7 @@ TEST(JobTest, KeepsTheNewestCheckpoints) {
   spec.checkpoint.dir = FreshFolder("many");
   spec.checkpoint.every = 2;
   spec.checkpoint.keep = 2;
-  const Reports reports = RunWell(spec);
+  const Reports reports = ReportsOf(spec);
   EXPECT_EQ(reports.checkpoints.size(), 5u);
   base::PosixFileSystem files;
   const auto left = ListCheckpoints(files, spec.checkpoint.dir);
@@ -369,10 +362,10 @@ TEST(JobTest, KeepsTheNewestCheckpoints) {
 
 TEST(JobTest, SavesByTimeWithTheSameBits) {
   JobSpec spec = TinyCnnJob(2, 20);
-  const std::vector<double> losses = RunWell(spec).losses();
+  const std::vector<double> losses = ReportsOf(spec).losses();
   spec.checkpoint.dir = FreshFolder("by_time");
   spec.checkpoint.every_time = absl::Nanoseconds(1);  // always due
-  const Reports reports = RunWell(spec);
+  const Reports reports = ReportsOf(spec);
   EXPECT_GT(reports.checkpoints.size(), 1u);
   EXPECT_EQ(reports.losses(), losses);
 }

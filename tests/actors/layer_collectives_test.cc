@@ -11,13 +11,14 @@
 
 #include "absl/strings/match.h"
 #include "actors/job.h"
-#include "actors/sim/simulation.h"
 #include "gtest/gtest.h"
 #include "nn/modules/linear.h"
 #include "nn/modules/relu.h"
 #include "nn/modules/sequential.h"
 #include "tests/actors/engine/synced_center.h"
+#include "tests/actors/sim/simulated_run.h"
 #include "tests/actors/sim/small_job.h"
+#include "tests/actors/test_job.h"
 
 namespace troupe::actors {
 namespace {
@@ -44,76 +45,56 @@ JobSpec CenteredJob(int ranks,
   return spec;
 }
 
-// Rank 0's parameters after the last step, and the losses.
-struct Outcome {
-  absl::Status status;
-  std::map<std::string, std::vector<double>> parameters;
-  std::vector<double> losses;
-
-  friend bool operator==(const Outcome& a, const Outcome& b) {
-    return a.status == b.status && a.parameters == b.parameters &&
-           a.losses == b.losses;
-  }
-};
-
-class Losses : public JobObserver {
- public:
-  explicit Losses(Outcome* outcome) : outcome_(outcome) {}
-  void OnSteps(absl::Span<const StepReport> reports) override {
-    for (const StepReport& report : reports) {
-      outcome_->losses.push_back(report.loss);
-    }
-  }
-
- private:
-  Outcome* const outcome_;
-};
-
-Outcome Simulate(const JobSpec& spec, std::uint64_t seed) {
-  Outcome outcome;
+SimulatedRun RunWith(std::uint64_t seed, const JobSpec& spec) {
   SimulationOptions options;
   options.seed = seed;
-  options.after_step = [&](int, std::int64_t step,
-                           const nn::ParameterArena& arena) {
-    if (step + 1 != kSteps) return;
-    for (const nn::ArenaSlot& slot : arena.slots()) {
-      const auto values = slot.parameter->value.span<double>();
-      std::vector<double> now(values.begin(), values.end());
-      auto& kept = outcome.parameters[slot.parameter->name];
-      // Replicas are equal; the first tells.
-      EXPECT_TRUE(kept.empty() || kept == now) << slot.parameter->name;
-      kept = std::move(now);
-    }
-  };
-  Losses observer(&outcome);
-  Simulation simulation(spec, options);
-  outcome.status = simulation.Run(&observer).status();
-  return outcome;
+  return Simulate(spec, options);
 }
 
 TEST(LayerCollectivesTest, AThousandSeedsGiveTheSameBits) {
   const JobSpec spec = CenteredJob(kRanks);
-  const Outcome expected = Simulate(spec, /*seed=*/0);
-  ASSERT_TRUE(expected.status.ok()) << expected.status;
-  ASSERT_EQ(expected.losses.size(), static_cast<std::size_t>(kSteps));
-  for (std::uint64_t seed = 1; seed < 1000; ++seed) {
-    ASSERT_EQ(Simulate(spec, seed), expected) << "seed " << seed;
+  const SimulatedRun expected = RunWith(/*seed=*/0, spec);
+  ASSERT_TRUE(expected.result.ok()) << expected.result.status();
+  ASSERT_EQ(expected.reports.steps.size(), static_cast<std::size_t>(kSteps));
+  for (std::uint64_t seed : Seeds(1000)) {
+    ASSERT_EQ(Difference(RunWith(seed, spec), expected), "")
+        << ReplayCommand(seed);
   }
 }
 
 TEST(LayerCollectivesTest, BesideInlineReductionsToo) {
   JobSpec spec = CenteredJob(kRanks);
-  const Outcome expected = Simulate(spec, /*seed=*/0);
+  const SimulatedRun expected = RunWith(/*seed=*/0, spec);
   spec.plan.inline_bytes = 1 << 30;
-  for (std::uint64_t seed = 0; seed < 200; ++seed) {
-    ASSERT_EQ(Simulate(spec, seed), expected) << "seed " << seed;
+  for (std::uint64_t seed : Seeds(200)) {
+    ASSERT_EQ(Difference(RunWith(seed, spec), expected), "")
+        << ReplayCommand(seed);
   }
 }
 
+// Losses and parameters, the latter as they are after the last step.
+struct Values {
+  std::vector<double> losses;
+  std::map<std::string, std::vector<double>> parameters;
+};
+
+Values ValuesOf(const JobSpec& spec) {
+  Values values;
+  SimulationOptions options;
+  options.after_step = [&](int, std::int64_t, const nn::ParameterArena& arena) {
+    for (const nn::ArenaSlot& slot : arena.slots()) {
+      const auto span = slot.parameter->value.span<double>();
+      values.parameters[slot.parameter->name].assign(span.begin(), span.end());
+    }
+  };
+  values.losses = Simulate(spec, options).reports.losses();
+  return values;
+}
+
 TEST(LayerCollectivesTest, EqualsOneRankWithTheWholeBatch) {
-  const Outcome many = Simulate(CenteredJob(kRanks), /*seed=*/0);
-  const Outcome one = Simulate(CenteredJob(1), /*seed=*/0);
-  ASSERT_TRUE(one.status.ok()) << one.status;
+  const Values many = ValuesOf(CenteredJob(kRanks));
+  const Values one = ValuesOf(CenteredJob(1));
+  ASSERT_EQ(many.losses.size(), static_cast<std::size_t>(kSteps));
   ASSERT_EQ(many.losses.size(), one.losses.size());
   for (std::size_t i = 0; i < one.losses.size(); ++i) {
     EXPECT_NEAR(many.losses[i], one.losses[i], 1e-6 * one.losses[i]);
@@ -127,15 +108,12 @@ TEST(LayerCollectivesTest, EqualsOneRankWithTheWholeBatch) {
 }
 
 TEST(LayerCollectivesTest, ThreadsGiveTheBitsOfTheSimulation) {
-  const Outcome expected = Simulate(CenteredJob(kRanks), /*seed=*/0);
+  const SimulatedRun expected = RunWith(/*seed=*/0, CenteredJob(kRanks));
   for (std::int64_t inline_bytes : {0, 1 << 30}) {
     JobSpec spec = CenteredJob(kRanks);
     spec.plan.inline_bytes = inline_bytes;
-    Outcome outcome;
-    Losses observer(&outcome);
-    const absl::StatusOr<JobResult> result = RunJob(spec, &observer);
-    ASSERT_TRUE(result.ok()) << result.status();
-    EXPECT_EQ(outcome.losses, expected.losses) << inline_bytes;
+    EXPECT_EQ(ReportsOf(spec).losses(), expected.reports.losses())
+        << inline_bytes;
   }
 }
 
@@ -146,10 +124,11 @@ TEST(LayerCollectivesTest, StagesKeepTheOrderOfTheirReplicas) {
   spec.plan.mesh = pipeline::Mesh(/*dp=*/2, /*pp=*/2);
   spec.plan.cuts = {3};
   spec.plan.micro_batch_size = 3;
-  const Outcome expected = Simulate(spec, /*seed=*/0);
-  ASSERT_TRUE(expected.status.ok()) << expected.status;
-  for (std::uint64_t seed = 1; seed < 200; ++seed) {
-    ASSERT_EQ(Simulate(spec, seed), expected) << "seed " << seed;
+  const SimulatedRun expected = RunWith(/*seed=*/0, spec);
+  ASSERT_TRUE(expected.result.ok()) << expected.result.status();
+  for (std::uint64_t seed : Seeds(200)) {
+    ASSERT_EQ(Difference(RunWith(seed, spec), expected), "")
+        << ReplayCommand(seed);
   }
 }
 
@@ -163,10 +142,11 @@ TEST(LayerCollectivesTest, APeerThatDiesEndsTheWait) {
     };
   };
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
-    const Outcome outcome = Simulate(CenteredJob(kRanks, failing()), seed);
-    ASSERT_EQ(outcome.status.code(), absl::StatusCode::kDataLoss)
-        << "seed " << seed << ": " << outcome.status;
-    ASSERT_TRUE(absl::StrContains(outcome.status.message(), "planted"));
+    const absl::Status status =
+        RunWith(seed, CenteredJob(kRanks, failing())).result.status();
+    ASSERT_EQ(status.code(), absl::StatusCode::kDataLoss)
+        << "seed " << seed << ": " << status;
+    ASSERT_TRUE(absl::StrContains(status.message(), "planted"));
   }
   const absl::Status on_threads =
       RunJob(CenteredJob(kRanks, failing())).status();

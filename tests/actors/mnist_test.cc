@@ -48,11 +48,7 @@ class MnistTest : public testing::Test {
     }
   }
   Reports Run(int dp, int epochs) {
-    Reports reports;
-    const absl::StatusOr<JobResult> result =
-        RunJob(MnistJob(folder_, dp, epochs), &reports);
-    EXPECT_TRUE(result.ok()) << result.status();
-    return reports;
+    return ReportsOf(MnistJob(folder_, dp, epochs));
   }
   std::string folder_;
 };

@@ -48,13 +48,6 @@ JobSpec NetJob(const Cuts& cuts, std::int64_t steps) {
   return spec;
 }
 
-Reports ReportsOf(const JobSpec& spec) {
-  Reports reports;
-  const absl::StatusOr<JobResult> result = RunJob(spec, &reports);
-  EXPECT_TRUE(result.ok()) << result.status();
-  return reports;
-}
-
 TEST(NestedCutsJobTest, StagesEqualOneRankToTheBit) {
   const std::vector<double> one = ReportsOf(NetJob({}, 8)).losses();
   ASSERT_EQ(one.size(), 8u);

@@ -48,6 +48,13 @@ std::vector<double> Reports::losses() const {
   return losses;
 }
 
+Reports ReportsOf(const JobSpec& spec) {
+  Reports reports;
+  const absl::StatusOr<JobResult> result = RunJob(spec, &reports);
+  EXPECT_TRUE(result.ok()) << result.status();
+  return reports;
+}
+
 std::string FreshFolder(const std::string& name) {
   const std::string path = absl::StrCat(
       testing::TempDir(), "/",

@@ -36,6 +36,9 @@ class Reports : public JobObserver {
   std::vector<std::string> checkpoints;
 };
 
+// What a job reports that must end well.
+Reports ReportsOf(const JobSpec& spec);
+
 // A fresh folder below the test's own.
 std::string FreshFolder(const std::string& name);
 

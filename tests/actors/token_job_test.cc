@@ -71,13 +71,6 @@ JobSpec TokenJob(const pipeline::Mesh& mesh,
   return spec;
 }
 
-Reports ReportsOf(const JobSpec& spec) {
-  Reports reports;
-  const absl::StatusOr<JobResult> result = RunJob(spec, &reports);
-  EXPECT_TRUE(result.ok()) << result.status();
-  return reports;
-}
-
 TEST(TokenJobTest, LearnsWhichTokenFollows) {
   const Reports reports = ReportsOf(TokenJob(pipeline::Mesh(1), {}));
   ASSERT_EQ(reports.evaluations.size(), 1u);

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -147,27 +148,28 @@ TEST(PartitionTest, CutsThatDoNotFit) {
 }
 
 TEST(PartitionTest, PathsThatLeadNowhere) {
-  EXPECT_EQ(Resolved(MakeNet, {"feature"}),
-            "cut \"feature\": the model has no child \"feature\"; it has stem "
-            "features residual head");
-  EXPECT_EQ(Resolved(MakeNet, {""}),
-            "cut \"\": the model has no child \"\"; it has stem features "
-            "residual head");
-  EXPECT_EQ(Resolved(MakeNet, {"features.3"}),
-            "cut \"features.3\": module features has no child \"3\"; it has 0 "
-            "1 2");
-  EXPECT_EQ(Resolved(MakeNet, {"features."}),
-            "cut \"features.\": module features has no child \"\"; it has 0 1 "
-            "2");
-  EXPECT_EQ(Resolved(MakeNet, {"features.2.weight"}),
-            "cut \"features.2.weight\": module features.2 is a "
-            "troupe::nn::ReLU, and only a Sequential can be cut; cut before it "
-            "or behind it");
-  // The Sequential inside is one, what holds it is not.
-  EXPECT_EQ(Resolved(MakeNet, {"residual.body.1"}),
-            "cut \"residual.body.1\": module residual is a "
-            "troupe::pipeline::(anonymous namespace)::Residual, and only a "
-            "Sequential can be cut; cut before it or behind it");
+  constexpr char kOnlySequentials[] =
+      ", and only a Sequential can be cut; cut before it or behind it";
+  const std::vector<std::pair<std::string, std::string>> errors = {
+      {"feature",
+       "the model has no child \"feature\"; it has stem features residual "
+       "head"},
+      {"", "the model has no child \"\"; it has stem features residual head"},
+      {"features.3", "module features has no child \"3\"; it has 0 1 2"},
+      {"features.", "module features has no child \"\"; it has 0 1 2"},
+      {"features.2.weight",
+       absl::StrCat("module features.2 is a troupe::nn::ReLU",
+                    kOnlySequentials)},
+      // The Sequential inside is one, what holds it is not.
+      {"residual.body.1",
+       absl::StrCat("module residual is a troupe::pipeline::(anonymous "
+                    "namespace)::Residual",
+                    kOnlySequentials)},
+  };
+  for (const auto& [path, error] : errors) {
+    EXPECT_EQ(Resolved(MakeNet, {path}),
+              absl::StrCat("cut \"", path, "\": ", error));
+  }
   const nn::ModelFactory wide = [] {
     auto model = std::make_unique<nn::Sequential>();
     for (int i = 0; i < 100; ++i) model->Append<nn::ReLU>();

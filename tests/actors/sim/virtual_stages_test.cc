@@ -2,18 +2,17 @@
 // one chunk each, and of one rank with the same micro-batches.
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "actors/job.h"
-#include "actors/sim/simulation.h"
 #include "gtest/gtest.h"
 #include "nn/modules/linear.h"
 #include "nn/modules/relu.h"
 #include "nn/modules/sequential.h"
+#include "tests/actors/sim/simulated_run.h"
 #include "tests/actors/sim/small_job.h"
 #include "tests/actors/test_job.h"
 
@@ -41,59 +40,30 @@ JobSpec FourLayers(int dp, int pp, int chunks) {
   return spec;
 }
 
-struct Outcome {
-  absl::Status status;
-  absl::Status invariants;
-  std::vector<double> losses;
-  std::map<std::string, std::vector<double>> parameters;  // after the last step
-};
-
-Outcome Simulate(const JobSpec& spec, std::uint64_t seed) {
-  Outcome outcome;
+SimulatedRun RunWith(std::uint64_t seed, const JobSpec& spec) {
   SimulationOptions options;
   options.seed = seed;
-  options.after_step = [&](int, std::int64_t step,
-                           const nn::ParameterArena& arena) {
-    if (step + 1 != kSteps) return;
-    for (const nn::ArenaSlot& slot : arena.slots()) {
-      const auto values = slot.parameter->value.span<double>();
-      outcome.parameters[slot.parameter->name].assign(values.begin(),
-                                                      values.end());
-    }
-  };
-  Reports reports;
-  Simulation simulation(spec, options);
-  outcome.status = simulation.Run(&reports).status();
-  outcome.invariants =
-      CheckInvariants(simulation.recorder(), simulation.plan(), 0, kSteps);
-  outcome.losses = reports.losses();
-  return outcome;
+  return Simulate(spec, options);
 }
 
 TEST(VirtualStagesTest, TwoChunksARankGiveTheBitsOfOneUnderEverySeed) {
-  const Outcome one = Simulate(FourLayers(1, 1, 1), /*seed=*/0);
-  ASSERT_TRUE(one.status.ok()) << one.status;
-  ASSERT_EQ(one.parameters.size(), 8u);
+  const SimulatedRun one = RunWith(/*seed=*/0, FourLayers(1, 1, 1));
+  ASSERT_TRUE(one.result.ok()) << one.result.status();
   for (int chunks : {1, 2}) {
     const JobSpec spec = FourLayers(1, 4 / chunks, chunks);
-    for (std::uint64_t seed = 0; seed < 200; ++seed) {
-      const Outcome outcome = Simulate(spec, seed);
-      ASSERT_TRUE(outcome.status.ok()) << seed << ": " << outcome.status;
-      ASSERT_TRUE(outcome.invariants.ok()) << seed << outcome.invariants;
-      ASSERT_EQ(outcome.losses, one.losses) << seed;
-      ASSERT_EQ(outcome.parameters, one.parameters) << seed;
+    for (std::uint64_t seed : Seeds(200)) {
+      ASSERT_EQ(Difference(RunWith(seed, spec), one), "")
+          << ReplayCommand(seed);
     }
   }
 }
 
 TEST(VirtualStagesTest, WithReplicasToo) {
-  const Outcome flat = Simulate(FourLayers(2, 1, 1), /*seed=*/0);
+  const SimulatedRun flat = RunWith(/*seed=*/0, FourLayers(2, 1, 1));
+  ASSERT_TRUE(flat.result.ok()) << flat.result.status();
   const JobSpec spec = FourLayers(2, 2, 2);
-  for (std::uint64_t seed = 0; seed < 50; ++seed) {
-    const Outcome outcome = Simulate(spec, seed);
-    ASSERT_TRUE(outcome.status.ok()) << seed << ": " << outcome.status;
-    ASSERT_EQ(outcome.losses, flat.losses) << seed;
-    ASSERT_EQ(outcome.parameters, flat.parameters) << seed;
+  for (std::uint64_t seed : Seeds(50)) {
+    ASSERT_EQ(Difference(RunWith(seed, spec), flat), "") << ReplayCommand(seed);
   }
 }
 
