@@ -69,9 +69,9 @@ class ThreadSupply {
   }
 
   absl::Mutex mutex_;
-  std::size_t prepared_ ABSL_GUARDED_BY(mutex_) =
-      0;                                             // whether it worked or not
-  bool unprepared_ ABSL_GUARDED_BY(mutex_) = false;  // one of them
+  // Threads that prepare() was called for; whether one had no memory for it.
+  std::size_t prepared_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool unprepared_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<std::function<void()>> tasks_ ABSL_GUARDED_BY(mutex_);
   std::size_t left_ ABSL_GUARDED_BY(mutex_) = 0;  // threads without a task
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;

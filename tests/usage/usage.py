@@ -172,8 +172,12 @@ def read_lines(path):
 
 
 def headers_under(root):
-    """The headers of a workspace that show usage, by path."""
+    """The headers of a workspace that show usage, by path; without those of
+    other workspaces in it."""
     for folder, folders, names in os.walk(root):
+        if folder != root and "WORKSPACE" in names:
+            folders.clear()
+            continue
         folders[:] = [
             f for f in folders
             if not f.startswith((".", "bazel-"))

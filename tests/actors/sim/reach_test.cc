@@ -39,17 +39,9 @@ SimulationOptions Seed(std::uint64_t seed) {
   return options;
 }
 
-// The job on threads, as production runs it.
-Reports OnThreads(const JobSpec& spec) {
-  Reports reports;
-  const absl::StatusOr<JobResult> result = RunJob(spec, &reports);
-  EXPECT_TRUE(result.ok()) << result.status();
-  return reports;
-}
-
 void ExpectTheBitsOfThreads(const JobSpec& spec, std::uint64_t seeds) {
   const SimulatedRun want = Simulate(spec, Seed(0));
-  const Reports threads = OnThreads(spec);
+  const Reports threads = ReportsOf(spec);
   ASSERT_EQ(want.reports.losses(), threads.losses());
   ASSERT_EQ(want.reports.evaluations.size(), threads.evaluations.size());
   for (std::size_t i = 0; i < threads.evaluations.size(); ++i) {
