@@ -1,5 +1,8 @@
 #include "tools/trainer/last_words.h"
 
+#include <atomic>
+#include <cstdio>
+#include <exception>
 #include <new>
 #include <thread>
 
@@ -25,6 +28,30 @@ TEST(LastWordsDeathTest, AnExceptionThatNothingHandlesIsOneLineAndACode) {
         std::thread([] { throw 7; }).join();
       },
       testing::ExitedWithCode(kExitFailed), "not a std::exception");
+}
+
+// Says when its words are asked for, and waits a while for another to be asked.
+class Slow : public std::exception {
+ public:
+  const char* what() const noexcept override {
+    static std::atomic<int> asked{0};
+    std::fputs("asked\n", stderr);
+    ++asked;
+    for (int i = 0; i < 1000 && asked < 2; ++i) std::this_thread::yield();
+    return "slow";
+  }
+};
+
+TEST(LastWordsDeathTest, ThreadsThatFailTogetherSayOneLine) {
+  EXPECT_EXIT(
+      {
+        SayLastWords();
+        std::thread other([] { throw Slow(); });
+        std::thread([] { throw Slow(); }).join();
+        other.join();
+      },
+      testing::ExitedWithCode(kExitFailed),
+      "^asked\ntrainer: ended by an exception: slow; [^\n]*\n$");
 }
 
 }  // namespace

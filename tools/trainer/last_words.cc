@@ -1,8 +1,12 @@
 #include "tools/trainer/last_words.h"
 
+#include <unistd.h>
+
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <thread>
 
 #include "tools/trainer/exit_codes.h"
 
@@ -16,7 +20,19 @@ void Say(const char* what) {
                what);
 }
 
+// Returns in the first thread that comes, once. Where memory runs out, several
+// come together: the others wait for the end, so that one line is said.
+void BeTheFirst() {
+  static std::atomic<std::thread::id> first;
+  std::thread::id before;
+  if (first.compare_exchange_strong(before, std::this_thread::get_id())) return;
+  // The words themselves have failed.
+  if (before == std::this_thread::get_id()) std::_Exit(kExitFailed);
+  while (true) pause();
+}
+
 [[noreturn]] void OnTerminate() {
+  BeTheFirst();
   try {
     const std::exception_ptr exception = std::current_exception();
     if (exception != nullptr) std::rethrow_exception(exception);
