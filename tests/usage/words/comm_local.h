@@ -27,6 +27,10 @@ template <typename Signature>
 void Complain(const Signature& mine, const Signature& theirs);
 }  // namespace signature_h
 
+namespace wakeup_h {
+extern bool awake;
+}
+
 }  // namespace troupe::comm::internal::usage
 
 namespace troupe::comm::usage::local_group_h {
