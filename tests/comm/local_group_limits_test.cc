@@ -66,11 +66,13 @@ TEST(Cut, GivesEachRankAChunkOfASmallRangeAndCoversAll) {
 }
 
 TEST(Signature, KeepsEverythingThatRanksMustShare) {
-  const nn::Tensor range =
-      nn::Tensor::Meta({1000000}, nn::DType::kU8, nn::Device());
+  // The largest of each field.
+  const nn::Tensor range = nn::Tensor::Meta({internal::kCountMax - 1},
+                                            nn::DType::kU8, nn::Device());
   for (const Collective& collective :
-       {AllReduce(ReduceOp::kProduct, range), Broadcast(255, range), Barrier(),
-        ReduceUpdate(ReduceOp::kMax, range, nullptr)}) {
+       {AllReduce(ReduceOp::kProduct, range),
+        Broadcast(kLocalGroupSizeMax - 1, range), Barrier(),
+        ReduceUpdate(ReduceOp::kProduct, range, nullptr)}) {
     EXPECT_EQ(internal::Unpack(internal::Pack(collective)).ToString(),
               collective.ToString());
   }
