@@ -20,7 +20,7 @@ from chaos.program import Program  # pylint: disable=wrong-import-position
 SEED = 1
 RUNS = 10
 KILLS = 5  # of one run
-STEPS_MAX = 16  # the last moment of a run, about
+STEPS_MAX = 12  # the last moment of a run, about
 KEEP = 2
 DEADLINE_S = 120
 

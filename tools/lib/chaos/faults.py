@@ -41,7 +41,7 @@ class Strike:
         if self.rng.random() < 0.9:
             left = 1 - max(self.disk.steps(), default=0) / self.job.steps
             seconds = self._start_s + (
-                self.rng.random() * 0.9 * self._train_s * left)
+                self.rng.random() * 0.75 * self._train_s * left)
         run.wait(seconds)
         if self.rng.random() < 0.5:
             run.wait_until(self.disk.is_being_written, self.disk.deadline_s)
@@ -101,7 +101,9 @@ def _pause(strike):
 def _full_disk(strike):
     run = strike.start()
     strike.wait(run)
-    strike.disk.fill(strike.rng)
+    # Often nothing is left, else less than a checkpoint needs.
+    left = max(0, strike.rng.random() * 2 - 1)
+    strike.disk.fill(int(left * 2 * strike.job.tensor_bytes()))
     return [run]
 
 
@@ -109,7 +111,7 @@ def _file_size(strike):
     run = strike.start()
     strike.wait(run)
     run.limit(resource.RLIMIT_FSIZE,
-              int(strike.rng.random() * strike.job.checkpoint_bytes() / 2))
+              int(strike.rng.random() * strike.job.tensor_bytes()))
     return [run]
 
 

@@ -38,10 +38,14 @@ class Job:
                                self.width, self.data, self.steps, saving,
                                self.keep))
 
+    def tensor_bytes(self):
+        """Of the weights; the momentum has as many."""
+        return 4 * (self.width * (INPUTS[self.data] + self.width + 10)
+                    + 2 * self.width + 10)
+
     def checkpoint_bytes(self):
-        """At most: weights and momentum, and a few small files."""
-        weights = self.width * (INPUTS[self.data] + self.width + 10)
-        return 2 * 4 * (weights + 2 * self.width + 10) + 40_000
+        """At most, with a few small files."""
+        return 2 * self.tensor_bytes() + 40_000
 
     def options(self, checkpoint_dir):
         settings = {

@@ -1,4 +1,4 @@
-"""One run of the trainer, with what it prints in files.
+"""One run of the trainer, and what it prints.
 
     run = Program([trainer, "train", "--config=..."], folder, limits=limits)
     run.wait(0.3)                       # False: it is still running
@@ -12,6 +12,7 @@ import resource
 import select
 import shutil
 import subprocess
+import threading
 import time
 
 # Limit on what a look at the stacks of a hanging process may take.
@@ -43,17 +44,33 @@ class Hang(Exception):
     """A program that did not end in time; the text has its stacks."""
 
 
+class Reader:
+    """What comes through a pipe: a limit on file sizes does not cut it."""
+
+    def __init__(self, pipe):
+        self._bytes = bytearray()
+        self._thread = threading.Thread(target=self._read, args=(pipe,),
+                                        daemon=True)
+        self._thread.start()
+
+    def _read(self, pipe):
+        with pipe:
+            while some := os.read(pipe.fileno(), 65536):
+                self._bytes += some
+
+    def finish(self):
+        self._thread.join()
+
+    def text(self):
+        return bytes(self._bytes).decode("utf-8", "replace")
+
+
 class Program:
     """A child process. `limits` are resource limits {RLIMIT_...: value}, `uid`
     is whom root runs it as."""
 
-    count = 0
-
     def __init__(self, command, folder, limits=None, uid=None):
-        Program.count += 1
         self.command, self._uid = command, uid
-        stem = os.path.join(folder, "run-%03d." % Program.count)
-        self._out, self._err = stem + "out", stem + "err"
 
         def prepare():
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -61,10 +78,12 @@ class Program:
             for limit, value in (limits or {}).items():
                 resource.setrlimit(limit, (value, value))
 
-        with open(self._out, "wb") as out, open(self._err, "wb") as err:
-            self._process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=out, stderr=err,
-                cwd=folder, preexec_fn=prepare, start_new_session=True)
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, cwd=folder, preexec_fn=prepare,
+            start_new_session=True)
+        self._out = Reader(self._process.stdout)
+        self._err = Reader(self._process.stderr)
         self.pid = self._process.pid
         self._ended = os.pidfd_open(self.pid)
 
@@ -97,13 +116,15 @@ class Program:
         """Its exit code, as subprocess has it: negative for a signal."""
         if not self.wait(deadline_s):
             self._hang(deadline_s)
+        self._out.finish()
+        self._err.finish()
         return self._process.wait()
 
     def out(self):
-        return self._text(self._out)
+        return self._out.text()
 
     def err(self):
-        return self._text(self._err)
+        return self._err.text()
 
     def close(self):
         """Ends what is left of it."""
@@ -111,11 +132,6 @@ class Program:
             self._process.kill()
         self._process.wait()
         os.close(self._ended)
-
-    @staticmethod
-    def _text(path):
-        with open(path, encoding="utf-8", errors="replace") as text:
-            return text.read()
 
     def _hang(self, deadline_s):
         stacks = stacks_of(self.pid)

@@ -41,16 +41,14 @@ class Disk:
     def is_being_written(self):
         return bool(folder.unfinished(self.path))
 
-    def fill(self, rng):
-        """Leaves a random rest, often none."""
-        rest = int(max(0, rng.random() * 2 - 1) * 600_000)
+    def fill(self, rest):
+        """Leaves so many bytes."""
         stat = os.statvfs(self.root)
         with open(self._ballast, "wb", buffering=0) as file:
             with contextlib.suppress(OSError):
-                left = max(0, stat.f_bavail * stat.f_frsize - rest)
-                file.write(b"\0" * left)
+                file.write(bytes(max(0, stat.f_bavail * stat.f_frsize - rest)))
                 while not rest:  # whatever became free meanwhile
-                    file.write(b"\0" * 4096)
+                    file.write(bytes(4096))
 
     def make_room(self):
         with contextlib.suppress(FileNotFoundError):
@@ -92,13 +90,13 @@ class Trial:
         """Returns [(fault, outcome of a run)]."""
         with contextlib.ExitStack() as stack:
             stack.callback(self._close)
-            whole = self._whole_run()
             disk = Disk(os.path.join(self._root, "disk"), self.job.keep,
                         self._deadline_s)
             self._machine.make_folder(disk.root)
             if "full disk" in self.faults:
-                size = (self.job.keep + 3) * self.job.checkpoint_bytes()
+                size = (2 * self.job.keep + 4) * self.job.checkpoint_bytes()
                 stack.enter_context(self._machine.disk(disk.root, size))
+            whole = self._whole_run(os.path.join(disk.root, "whole"))
             outcomes = []
             for name in self.faults:
                 outcomes += self._strike(name, disk, whole)
@@ -130,12 +128,9 @@ class Trial:
         return (re.search(r"^test accuracy: .*$", run.out(), re.M).group(0),
                 float(seconds.group(1)) if seconds else 0)
 
-    def _whole_run(self):
-        """The run that nothing happens to: (evaluation, folder, (seconds until
-        the first step, seconds from there))."""
-        root = os.path.join(self._root, "whole")
-        self._machine.make_folder(root)
-        path = os.path.join(root, "saved")
+    def _whole_run(self, path):
+        """The run that nothing happens to, on the same disk: (evaluation,
+        folder, (seconds until the first step, seconds from there))."""
         start = time.monotonic()
         evaluation, train_s = self._complete(path)
         start_s = max(0, time.monotonic() - start - train_s)
