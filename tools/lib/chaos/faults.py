@@ -14,7 +14,8 @@ OK, FAILED, STOPPED, AT_ONCE = 0, 1, 3, 130
 
 NO_SPACE = r"No space left on device; free space there"
 TOO_LARGE = r"File too large; raise the limit on file sizes"
-NO_THREADS = r"Resource temporarily unavailable.*; raise (its|the system's) limits"
+NO_THREADS = (r"Resource temporarily unavailable.*; "
+              r"raise (its|the system's) limits")
 NO_MEMORY = (r"has no memory for|bad_alloc|Cannot allocate memory|"
              r"std::length_error|" + NO_THREADS)
 IN_USE = r"another run writes checkpoints into .*: it is held by"
