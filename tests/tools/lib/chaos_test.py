@@ -104,6 +104,10 @@ class ChaosTest(unittest.TestCase):
             "failed, and said why")
         self.assertEqual(self.outcome("echo stopped; exit 3", (3,)),
                          "stopped and saved")
+        # It has touched nothing, not even what another one left.
+        self.assertEqual(
+            self.outcome("echo stopped before the first step; exit 3", (3,)),
+            "before the start")
         self.assertEqual(self.outcome("kill -9 $$", (-signal.SIGKILL,)),
                          "killed")
         self.assertEqual(self.outcome("kill -TERM $$", (signal.SIGTERM,)),

@@ -74,6 +74,8 @@ def outcome(run, code, right, errors=()):
         raise Wrong("complete, but not evaluated at its end")
     if code == STOPPED and "stopped" not in run.out():
         raise Wrong("exit code 3, and it does not say that it stopped")
+    if "stopped before the first step" in run.out():
+        return "before the start"
     return {OK: "complete", STOPPED: "stopped and saved",
             AT_ONCE: "ended at once", -signal.SIGKILL: "killed"}[code]
 
