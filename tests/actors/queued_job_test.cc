@@ -11,6 +11,7 @@
 #include "gtest/gtest.h"
 #include "nn/kernels/cpu/cpu_kernels.h"
 #include "nn/kernels/queued/queued_kernels.h"
+#include "tests/actors/sim/simulated_run.h"
 #include "tests/actors/test_job.h"
 #include "tests/comm/guarded_group.h"
 #include "tests/comm/wrapped_communicator.h"
@@ -90,7 +91,7 @@ void ExpectTheBitsOfTheCpu(int dp, int pp, std::uint64_t seeds) {
   const Outcome want = OnTheCpu(spec);
   ASSERT_TRUE(want.status.ok()) << want.status;
   ASSERT_EQ(want.reports.steps.size(), std::size_t{kSteps});
-  for (std::uint64_t seed = 0; seed < seeds; ++seed) {
+  for (std::uint64_t seed : Seeds(seeds)) {
     const Outcome outcome = OnQueuedDevices(spec, seed);
     ASSERT_TRUE(outcome.status.ok())
         << "seed " << seed << ": " << outcome.status;

@@ -1,6 +1,8 @@
 #include "tests/actors/sim/simulated_run.h"
 
+#include <algorithm>
 #include <cstdlib>
+#include <optional>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -32,6 +34,13 @@ std::string ReportDifference(const Reports& run, const Reports& want) {
   return "";
 }
 
+std::optional<std::uint64_t> FromEnvironment(const char* name) {
+  std::uint64_t number;
+  const char* const text = std::getenv(name);
+  if (text == nullptr || !absl::SimpleAtoi(text, &number)) return std::nullopt;
+  return number;
+}
+
 }  // namespace
 
 SimulatedRun Simulate(const JobSpec& spec, const SimulationOptions& options) {
@@ -53,11 +62,13 @@ std::string Difference(const SimulatedRun& run, const SimulatedRun& want) {
 }
 
 std::vector<std::uint64_t> Seeds(std::uint64_t count) {
-  std::uint64_t seed;
-  const char* only = std::getenv("TROUPE_SIM_SEED");
-  if (only != nullptr && absl::SimpleAtoi(only, &seed)) return {seed};
-  std::vector<std::uint64_t> seeds(count);
-  for (std::uint64_t i = 0; i < count; ++i) seeds[i] = i;
+  if (const auto only = FromEnvironment("TROUPE_SIM_SEED")) return {*only};
+  const std::uint64_t one_in = std::max<std::uint64_t>(
+      FromEnvironment("TROUPE_SIM_ONE_IN").value_or(1), 1);
+  std::vector<std::uint64_t> seeds;
+  for (std::uint64_t seed = 0; seed < count; seed += one_in) {
+    seeds.push_back(seed);
+  }
   return seeds;
 }
 

@@ -9,7 +9,8 @@
 //   }
 //
 // Seeds() is the one seed of TROUPE_SIM_SEED, where that is set: the command
-// that ReplayCommand() prints sets it.
+// that ReplayCommand() prints sets it. Where TROUPE_SIM_ONE_IN is, as under
+// sanitizers (.bazelrc), it is one in so many.
 
 #ifndef TESTS_ACTORS_SIM_SIMULATED_RUN_H_
 #define TESTS_ACTORS_SIM_SIMULATED_RUN_H_
@@ -39,7 +40,7 @@ SimulatedRun Simulate(const JobSpec& spec, const SimulationOptions& options);
 // after each step, losses, evaluations. Empty: nothing.
 std::string Difference(const SimulatedRun& run, const SimulatedRun& want);
 
-// The seeds below `count`, or the one to replay.
+// The seeds below `count`, a part of them, or the one to replay.
 std::vector<std::uint64_t> Seeds(std::uint64_t count);
 
 // How to run the current test with this seed alone.
