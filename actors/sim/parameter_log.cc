@@ -1,43 +1,34 @@
 #include "actors/sim/parameter_log.h"
 
-#include <cstddef>
-#include <cstring>
-
 #include "absl/strings/str_cat.h"
+#include "base/fnv_hash.h"
 
 namespace troupe::actors {
 namespace {
 
-constexpr std::uint64_t kStart = 14695981039346656037u;
-
-std::uint64_t Mix(std::uint64_t hash, std::uint64_t value) {
-  return (hash ^ value) * 1099511628211u;  // FNV-1a
-}
-
 std::uint64_t HashOf(const nn::Tensor& tensor) {
-  std::uint64_t hash = kStart;
-  const auto* bytes = static_cast<const unsigned char*>(tensor.raw());
-  for (std::size_t i = 0; i < tensor.bytes(); ++i) hash = Mix(hash, bytes[i]);
-  return hash;
+  base::FnvHash hash;
+  hash.AddBytes(tensor.raw(), tensor.bytes());
+  return hash.value();
 }
 
 }  // namespace
 
 std::uint64_t ParameterLog::Note(int rank, std::int64_t step,
                                  const nn::ParameterArena& arena) {
-  std::uint64_t all = kStart;
+  base::FnvHash all;
   auto& parameters = steps_[step];
   for (const nn::ArenaSlot& slot : arena.slots()) {
     const std::string& name = slot.parameter->name;
     const std::uint64_t hash = HashOf(slot.parameter->value);
-    all = Mix(all, hash);
+    all.Add(hash);
     const auto [found, fresh] = parameters.try_emplace(name, Value{hash, rank});
     if (fresh || found->second.hash == hash || !status_.ok()) continue;
     status_ = absl::FailedPreconditionError(
         absl::StrCat("ranks ", found->second.rank, " and ", rank,
                      " differ after step ", step + 1, " in ", name));
   }
-  return all;
+  return all.value();
 }
 
 absl::Status Compare(const ParameterLog& a, const ParameterLog& b) {
@@ -46,6 +37,11 @@ absl::Status Compare(const ParameterLog& a, const ParameterLog& b) {
     const auto theirs = b.steps_.find(step);
     if (theirs == b.steps_.end()) continue;
     compared = true;
+    if (parameters.size() != theirs->second.size()) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "the runs have ", parameters.size(), " and ", theirs->second.size(),
+          " parameters after step ", step + 1));
+    }
     for (const auto& [name, value] : parameters) {
       const auto found = theirs->second.find(name);
       if (found != theirs->second.end() && found->second.hash == value.hash) {

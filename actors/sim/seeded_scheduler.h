@@ -28,6 +28,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "base/fnv_hash.h"
 #include "caf/actor_system.hpp"
 #include "caf/actor_system_config.hpp"
 #include "caf/resumable.hpp"
@@ -36,7 +37,7 @@
 
 namespace troupe::actors {
 
-// Of a system that has no thread of its own.
+// The configuration of an actor system that has no thread of its own.
 struct SimulatedConfig : caf::actor_system_config {
   SimulatedConfig();
 };
@@ -65,10 +66,8 @@ class SeededScheduler {
   // For what the seed chooses beside the order.
   nn::RandomStream& draws() { return draws_; }
   // Over the order in which actors ran which messages, and what was mixed in.
-  std::uint64_t hash() const { return hash_; }
-  void Mix(std::uint64_t value) {
-    hash_ = (hash_ ^ value) * 1099511628211u;  // FNV-1a, by words
-  }
+  std::uint64_t hash() const { return hash_.value(); }
+  void Mix(std::uint64_t value) { hash_.Add(value); }
 
  private:
   class Hand;
@@ -85,7 +84,7 @@ class SeededScheduler {
   const Options options_;
   const nn::RandomKey key_;
   nn::RandomStream draws_;
-  std::uint64_t hash_ = 14695981039346656037u;
+  base::FnvHash hash_;
   std::vector<std::uint32_t> weights_, eagerness_;
   Hand* running_ = nullptr;
   std::vector<std::unique_ptr<Hand>> standing_, free_;

@@ -25,6 +25,7 @@
 #include "actors/job.h"
 #include "base/cpu_isa.h"
 #include "base/file_system.h"
+#include "base/fnv_hash.h"
 #include "gtest/gtest.h"
 #include "nn/kernels/cpu/cpu_kernels.h"
 #include "nn/models/models.h"
@@ -38,13 +39,10 @@ constexpr char kGolden[] = "tests/golden/job_bits.txt";
 // A checkpoint of MlpJob() after 5 steps, written with the golden file.
 constexpr char kCheckpoint[] = "tests/golden/checkpoints/mlp";
 
-// FNV-1a over bytes.
 std::uint64_t HashOf(absl::string_view bytes) {
-  std::uint64_t hash = 14695981039346656037u;
-  for (const char byte : bytes) {
-    hash = (hash ^ static_cast<unsigned char>(byte)) * 1099511628211u;
-  }
-  return hash;
+  base::FnvHash hash;
+  hash.AddBytes(bytes.data(), bytes.size());
+  return hash.value();
 }
 
 std::string Hex(std::uint64_t value) { return absl::StrCat(absl::Hex(value)); }

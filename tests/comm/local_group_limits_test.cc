@@ -67,8 +67,8 @@ TEST(Cut, GivesEachRankAChunkOfASmallRangeAndCoversAll) {
 
 TEST(Signature, KeepsEverythingThatRanksMustShare) {
   // The largest of each field.
-  const nn::Tensor range = nn::Tensor::Meta({internal::kCountMax - 1},
-                                            nn::DType::kU8, nn::Device());
+  const nn::Tensor range =
+      nn::Tensor::Meta({internal::kCountMax - 1}, nn::DType::kU8, nn::Device());
   for (const Collective& collective :
        {AllReduce(ReduceOp::kProduct, range),
         Broadcast(kLocalGroupSizeMax - 1, range), Barrier(),

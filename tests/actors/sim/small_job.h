@@ -27,7 +27,8 @@ struct SmallJobOptions {
   // Tables as of ranks that reduce inline: reduce and update in one pass.
   bool fused = false;
   double momentum = 0;
-  // Of the hidden layers: with 48 floats their gradients make several chunks.
+  // The width of the hidden layers: with 48 floats, gradients make several
+  // chunks.
   std::int64_t width = 6;
 };
 

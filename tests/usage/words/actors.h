@@ -60,7 +60,7 @@ extern JobObserver* observer;
 extern JobResult result;
 extern absl::Status status;
 
-// Of actors.
+// What an actor and its spawner have at hand.
 extern caf::actor_system& system;
 extern LoaderActor::stateful_pointer<LoaderState> self;
 extern const RankContextPtr context;

@@ -30,7 +30,7 @@ extern absl::Status status;
 namespace buffer_h {
 extern const std::int64_t channels;
 extern const Tensor delta;
-// Of Module.
+// Module has this method.
 Buffer& DeclareBuffer(const std::string& name, const Shape& shape,
                       double initial);
 }  // namespace buffer_h
@@ -48,7 +48,7 @@ extern const Batch batch;
 namespace parameter_h {
 extern const std::int64_t in, out;
 extern const double bound;
-// Of Module.
+// Module has this method.
 Parameter& Declare(const std::string& name, const Shape& shape,
                    const Initializer& initializer);
 }  // namespace parameter_h

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/cpu_isa.h"
+#include "base/fnv_hash.h"
 #include "gtest/gtest.h"
 #include "nn/kernels/cpu/loops.h"
 
@@ -20,23 +21,13 @@ namespace {
 
 using Floats = std::vector<float>;
 
-// FNV-1a over bytes.
-class Hash {
+// Over the bytes of values.
+class Hash : public base::FnvHash {
  public:
   template <typename T>
   void Add(const std::vector<T>& values) {
     AddBytes(values.data(), values.size() * sizeof(T));
   }
-  void AddBytes(const void* data, std::size_t bytes) {
-    const auto* byte = static_cast<const unsigned char*>(data);
-    for (std::size_t i = 0; i < bytes; ++i) {
-      value_ = (value_ ^ byte[i]) * 1099511628211u;
-    }
-  }
-  std::uint64_t value() const { return value_; }
-
- private:
-  std::uint64_t value_ = 14695981039346656037u;
 };
 
 // Numbers in [-2, 2) of a linear congruential generator.

@@ -1,0 +1,34 @@
+// A hash that is the same on every machine and in every version: FNV-1a, 64
+// bits (draft-eastlake-fnv, sec. 2). For comparing runs, not for tables.
+//
+//   FnvHash hash;
+//   hash.Add(17);                     // a word at once
+//   hash.AddBytes("parameters", 10);  // byte by byte
+//   const std::uint64_t value = hash.value();
+//
+// Threads: one at a time.
+
+#ifndef BASE_FNV_HASH_H_
+#define BASE_FNV_HASH_H_
+
+#include <cstddef>
+#include <cstdint>
+
+namespace troupe::base {
+
+class FnvHash {
+ public:
+  void Add(std::uint64_t word) { value_ = (value_ ^ word) * 1099511628211u; }
+  void AddBytes(const void* bytes, std::size_t count) {
+    const auto* byte = static_cast<const unsigned char*>(bytes);
+    for (std::size_t i = 0; i < count; ++i) Add(byte[i]);
+  }
+  std::uint64_t value() const { return value_; }
+
+ private:
+  std::uint64_t value_ = 14695981039346656037u;
+};
+
+}  // namespace troupe::base
+
+#endif  // BASE_FNV_HASH_H_
