@@ -9,6 +9,7 @@
 #include "actors/sim/preemption_points.h"
 #include "actors/sim/seeded_scheduler.h"
 #include "base/check.h"
+#include "base/file_system.h"
 
 namespace troupe::actors {
 namespace {
@@ -55,7 +56,9 @@ absl::StatusOr<JobResult> Simulation::Run(JobObserver* observer) {
   JobSpec spec = spec_;
   spec.train = points.In(spec.train);
   spec.test = points.In(spec.test);
-  spec.checkpoint.files = points.In(spec.checkpoint.files);
+  base::PosixFileSystem disk;
+  spec.checkpoint.files = points.In(
+      spec.checkpoint.files == nullptr ? &disk : spec.checkpoint.files);
   TestHooks hooks;
   hooks.edit_table = options_.edit_table;
   hooks.make_group = InSmallChunks(options_.make_group);
