@@ -112,6 +112,9 @@ class ChaosTest(unittest.TestCase):
                          "killed")
         self.assertEqual(self.outcome("kill -TERM $$", (signal.SIGTERM,)),
                          "before the start")
+        self.assertEqual(
+            self.outcome("echo 'to go on: b'; kill -INT $$", (signal.SIGINT,)),
+            "after the end")
 
     def test_ends_that_are_wrong(self):
         for script, right, why in (

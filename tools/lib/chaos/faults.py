@@ -54,9 +54,12 @@ def outcome(run, code, right, errors=()):
     """How `run` ended, in a word; `right` are the exit codes that may be,
     `errors` patterns of what it then says."""
     if code < 0 and code not in right:
-        # Before its handlers are there, signals do what they always do.
+        # Before its handlers are there, and when they are gone, signals do what
+        # they always do.
         if -code in right and not run.out():
             return "before the start"
+        if -code in right and re.search(r"^to go on: ", run.out(), re.M):
+            return "after the end"
         raise Wrong("ended by signal %d" % -code)
     if code not in right:
         raise Wrong("exit code %d" % code)
