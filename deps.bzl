@@ -12,6 +12,7 @@ the same function. docs/using.md has the rest that a workspace needs.
 """
 
 load("//third_party/cuda:repo.bzl", "cuda_repository")
+load("//third_party/mpi:repo.bzl", "mpi_repository")
 
 def _folder_impl(rctx):
     folder = rctx.path(rctx.attr.build_file).dirname
@@ -59,3 +60,7 @@ def troupe_deps():
     # The CUDA toolkit, or an empty stand-in where there is none.
     if not native.existing_rule("local_cuda"):
         cuda_repository(name = "local_cuda")
+
+    # Open MPI, or an empty stand-in.
+    if not native.existing_rule("local_mpi"):
+        mpi_repository(name = "local_mpi")

@@ -83,11 +83,22 @@ absl::StatusOr<CheckpointSaved> Commit(CheckpointerState& state,
   return CheckpointSaved{order.generation, order.step, std::move(path)};
 }
 
+// Whether ranks of other processes write into the same folder.
+bool HasPeers(const CheckpointerState& state) {
+  const auto& roster = state.process->roster;
+  return roster != nullptr && roster->processes() > 1;
+}
+
+// The folder that this one made, if it did.
+void RemoveUnfinished(CheckpointerState& state) {
+  if (state.unfinished.empty()) return;
+  RemoveCheckpointFolder(*state.process->files, state.unfinished);
+  state.unfinished.clear();
+}
+
 }  // namespace
 
-CheckpointerState::~CheckpointerState() {
-  if (!unfinished.empty()) RemoveCheckpointFolder(*process->files, unfinished);
-}
+CheckpointerState::~CheckpointerState() { RemoveUnfinished(*this); }
 
 CheckpointerActor::behavior_type CheckpointerBehavior(
     CheckpointerActor::stateful_pointer<CheckpointerState> self,
@@ -109,13 +120,16 @@ CheckpointerActor::behavior_type CheckpointerBehavior(
           [=](const WriteShard& shard) {
             FailureSource of_rank = source;
             of_rank.rank = shard.snapshot->rank;
-            auto saved = Write(self->state, shard);
-            // Whoever made the folder: it will not be whole.
-            if (!saved.ok()) {
+            const auto saved = Write(self->state, shard);
+            const bool failed = !saved.ok();
+            // Before the job is told, and may end. Ranks of other processes
+            // would miss the folder, and be heard first: theirs goes later.
+            if (failed && !HasPeers(self->state)) {
               RemoveCheckpointFolder(*self->state.process->files,
                                      shard.order.folder);
             }
-            answer(std::move(saved), of_rank);
+            answer(saved, of_rank);
+            if (failed) RemoveUnfinished(self->state);
           },
           [=](const CommitCheckpoint& order) {
             answer(Commit(self->state, order), source);

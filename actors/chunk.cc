@@ -47,6 +47,7 @@ absl::Status Chunk::Init() {
   parameters.stage = setup_.stage;
   parameters.kernels = setup_.kernels;
   parameters.start_threads = setup_.start_threads;
+  parameters.grad_allocator = setup_.grad_allocator;
   parameters.scalars = setup_.scalars;
   TROUPE_ASSIGN_OR_RETURN(parameters_,
                           ChunkParameters::Create(parameters, *module_));
@@ -125,6 +126,7 @@ absl::Status Chunk::RunForward(int m) {
   ctx.set_training(train);
   ctx.set_random({setup_.spec->seed, step_, batches_[m].position});
   ctx.set_collectives(setup_.axes);
+  if (train && setup_.gated) ctx.set_gate(this);
   TROUPE_ASSIGN_OR_RETURN(const nn::Tensor input, Input(m));
   micro.output = (*module_)(ctx, input);
   if (last_ && ctx.ok()) micro.output = Loss(ctx, m, micro.output);
@@ -232,6 +234,10 @@ void Chunk::GradientComplete(nn::Parameter& parameter) {
   setup_.trace->GradientComplete(parameter.name, setup_.chunk, bucket);
   --buckets_[bucket].grads_left;
   TellIfDone(bucket);
+}
+
+absl::Status Chunk::AwaitValue(const nn::Parameter& parameter) {
+  return listener_->AwaitUpdate(setup_.chunk, parameters_->BucketOf(parameter));
 }
 
 void Chunk::LastReaderDone(nn::Parameter& parameter) {

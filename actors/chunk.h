@@ -37,6 +37,7 @@
 #include "actors/step_types.h"
 #include "comm/communicator.h"
 #include "nn/arena/parameter_arena.h"
+#include "nn/autograd/context.h"
 #include "nn/autograd/tape.h"
 #include "nn/collectives.h"
 #include "nn/kernels/kernels.h"
@@ -45,7 +46,7 @@
 
 namespace troupe::actors {
 
-class Chunk : private nn::GradientSink {
+class Chunk : private nn::GradientSink, private nn::ParameterGate {
  public:
   using Mode = nn::BackwardPass::Mode;
 
@@ -58,6 +59,11 @@ class Chunk : private nn::GradientSink {
     virtual void BucketReady(int chunk, int bucket) = 0;
     // Nothing in this step reads the bucket's parameters any more.
     virtual void BucketReleased(int chunk, int bucket) = 0;
+    // Asked in a training forward, where Setup::gated, before the bucket's
+    // parameters are read: returns when the step before has updated them.
+    virtual absl::Status AwaitUpdate(int /*chunk*/, int /*bucket*/) {
+      return absl::OkStatus();
+    }
   };
 
   struct Setup {
@@ -71,7 +77,12 @@ class Chunk : private nn::GradientSink {
     absl::Span<const nn::AxisCollectives> axes;
     // Number of threads that fill the parameters before the first step.
     int start_threads = 1;
-    nn::Tensor scalars;  // what updates read (nn/kernels/step_scalars.h)
+    // Where gradients live that are the host's; null: where all tensors do.
+    nn::Allocator* grad_allocator = nullptr;
+    // What updates read where none are given (nn/kernels/step_scalars.h).
+    nn::Tensor scalars;
+    // Forwards ask the listener before they read parameters.
+    bool gated = false;
   };
 
   // All pointers outlive the chunk.
@@ -107,7 +118,10 @@ class Chunk : private nn::GradientSink {
     return parameters_->ReduceUpdate(bucket);
   }
   absl::Status Inspect() { return parameters_->Inspect(); }
-  absl::Status Update(int bucket) { return parameters_->Update(bucket); }
+  absl::Status Update(int bucket) { return Update(bucket, setup_.scalars); }
+  absl::Status Update(int bucket, const nn::Tensor& scalars) {
+    return parameters_->Update(bucket, scalars);
+  }
   double LearningRate(std::int64_t step) const {
     return parameters_->LearningRate(step);
   }
@@ -145,6 +159,8 @@ class Chunk : private nn::GradientSink {
   absl::Status GradientNeeded(nn::Parameter& parameter) override;
   void GradientComplete(nn::Parameter& parameter) override;
   void LastReaderDone(nn::Parameter& parameter) override;
+  // ParameterGate:
+  absl::Status AwaitValue(const nn::Parameter& parameter) override;
 
   absl::Status RunForward(int micro_batch);
   absl::StatusOr<bool> RunPiece();

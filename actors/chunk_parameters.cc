@@ -135,14 +135,17 @@ absl::Status ChunkParameters::AddPart(
   options.threads = setup_.start_threads;
   options.kernels = setup_.kernels.get();
   options.grad_dtype = plan.grad_dtype;
+  nn::Allocator& memory = setup_.kernels->allocator();
+  if (&memory == &nn::HostAllocator(*setup_.kernels)) {
+    options.grad_allocator = setup_.grad_allocator;
+  }
   options.first_index = static_cast<int>(bucket_of_.size());
   // A bucket that one micro-batch completes is soon updated: the next one can
   // have the memory of its gradients. Several micro-batches add to all buckets.
   options.keep_grads = buckets.size() < 2 || plan.micro_batches > 1;
   Part part;
-  TROUPE_ASSIGN_OR_RETURN(
-      part.arena, nn::ParameterArena::Create(buckets, options,
-                                             setup_.kernels->allocator()));
+  TROUPE_ASSIGN_OR_RETURN(part.arena,
+                          nn::ParameterArena::Create(buckets, options, memory));
   TROUPE_RETURN_IF_ERROR(part.arena->Initialize(setup_.spec->seed));
   bucket_of_.resize(bucket_of_.size() + part.arena->slots().size(),
                     nn::kNoBucket);
@@ -187,11 +190,11 @@ absl::Status ChunkParameters::Inspect() {
   return absl::OkStatus();
 }
 
-absl::Status ChunkParameters::Update(int bucket) {
+absl::Status ChunkParameters::Update(int bucket, const nn::Tensor& scalars) {
   const Place& place = places_[bucket];
   Part& part = parts_[place.part];
-  TROUPE_RETURN_IF_ERROR(part.optimizer->Update(*setup_.kernels, setup_.scalars,
-                                                *part.arena, place.k));
+  TROUPE_RETURN_IF_ERROR(
+      part.optimizer->Update(*setup_.kernels, scalars, *part.arena, place.k));
   part.arena->ReleaseGrads(place.k);
   return absl::OkStatus();
 }

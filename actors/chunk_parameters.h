@@ -7,7 +7,7 @@
 //   parameters->BeginStep();
 //   parameters->HoldGrads(k);        // before the backward that fills them
 //   comm->RunInline(parameters->Reduce(k), timeout);
-//   TROUPE_RETURN_IF_ERROR(parameters->Update(k));
+//   TROUPE_RETURN_IF_ERROR(parameters->Update(k, scalars));
 //
 // The module outlives it, and works on its memory. Threads: one at a time.
 
@@ -41,6 +41,8 @@ class ChunkParameters {
     std::shared_ptr<nn::Kernels> kernels;
     int start_threads = 1;  // fill the parameters before the first step
     nn::Tensor scalars;     // what updates read (nn/kernels/step_scalars.h)
+    // Where gradients live that are the host's; null: where all tensors do.
+    nn::Allocator* grad_allocator = nullptr;
   };
 
   // Gives the parameters and buffers of `module` memory and initial values.
@@ -70,8 +72,8 @@ class ChunkParameters {
   comm::Collective ReduceUpdate(int bucket) const;
   // The optimizers look at the gradients as a whole (Optimizer::Inspect).
   absl::Status Inspect();
-  // Updates the bucket, and releases its gradients.
-  absl::Status Update(int bucket);
+  // Updates the bucket by these scalars, and releases its gradients.
+  absl::Status Update(int bucket, const nn::Tensor& scalars);
   // What StepScalars::lr is in step `step`.
   double LearningRate(std::int64_t step) const {
     return parts_[0].optimizer->LearningRate(step);

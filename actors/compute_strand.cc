@@ -21,6 +21,10 @@ absl::Status ComputeState::Init(Self self, RankContextPtr context,
   setup.dp = context_->dp.get();
   setup.layer_groups = context_->layer_groups;
   setup.start_threads = context_->start_threads;
+  setup.position = context_->position.get();
+  if (context_->shared_memory != nullptr) {
+    setup.grad_allocator = &context_->shared_memory->allocator();
+  }
   StrandFiber::Options options;
   options.shared_thread = IsSimulated(self->system());
   options.timeout = context_->spec->timeout;
@@ -45,10 +49,12 @@ absl::Status ComputeState::Enqueue(const RunSteps& steps) {
 absl::Status ComputeState::OnLaunched(const Launched& launched) {
   if (launched.generation != context_->generation) return absl::OkStatus();
   if (launched.code != 0) {
-    return absl::Status(static_cast<absl::StatusCode>(launched.code),
-                        launched.message);
+    return runner_->CollectiveFailed(
+        launched.step, launched.action,
+        absl::Status(static_cast<absl::StatusCode>(launched.code),
+                     launched.message));
   }
-  runner_->CollectiveDone(launched.action, launched.done);
+  runner_->CollectiveDone(launched.step, launched.action, launched.done);
   DriveAfter(launched.done);
   return Go();
 }
@@ -121,7 +127,10 @@ absl::Status ComputeState::Resume() {
 
 absl::Status ComputeState::RunQueue() {
   while (true) {
-    while (queue_.empty()) fiber_->AwaitNews();
+    while (queue_.empty()) {
+      TROUPE_ASSIGN_OR_RETURN(const bool ran, runner_->AdvanceTail());
+      if (!ran) fiber_->AwaitNews();
+    }
     running_ = true;
     TROUPE_RETURN_IF_ERROR(RunFront());
     running_ = false;
@@ -131,22 +140,24 @@ absl::Status ComputeState::RunQueue() {
 absl::Status ComputeState::RunFront() {
   RunSteps front = std::move(queue_.front());
   queue_.pop_front();
-  const TestHooks* const hooks = context_->hooks;
   runs_.push_back({{front.kind, front.first, {}}, front.steps.size()});
   std::int64_t step = front.first;
   for (StepBatches& batches : front.steps) {
     TROUPE_RETURN_IF_ERROR(
         runner_->RunStep(front.kind, step, std::move(batches)));
-    if (hooks != nullptr && hooks->after_step &&
-        front.kind == StepKind::kTrain) {
-      for (int chunk = 0; chunk < runner_->chunk_count(); ++chunk) {
-        hooks->after_step(context_->rank, step, runner_->arena(chunk));
-      }
-    }
-    TROUPE_RETURN_IF_ERROR(SendWhatIsThere());
     ++step;
   }
   return absl::OkStatus();
+}
+
+absl::Status ComputeState::StepDone(StepKind kind, std::int64_t step) {
+  const TestHooks* const hooks = context_->hooks;
+  if (hooks != nullptr && hooks->after_step && kind == StepKind::kTrain) {
+    for (int chunk = 0; chunk < runner_->chunk_count(); ++chunk) {
+      hooks->after_step(context_->rank, step, runner_->arena(chunk));
+    }
+  }
+  return SendWhatIsThere();
 }
 
 absl::Status ComputeState::SendWhatIsThere() {

@@ -87,6 +87,7 @@ class ComputeState : public StepRunner::Host {
               const comm::Event& after) override;
   void Send(int stage, bool forward, int micro_batch, const nn::Tensor& tensor,
             const base::Event& ready) override;
+  absl::Status StepDone(StepKind kind, std::int64_t step) override;
 
   Self self_ = nullptr;
   RankContextPtr context_;

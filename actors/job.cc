@@ -3,6 +3,7 @@
 #include <exception>
 #include <utility>
 
+#include "actors/cluster/cluster_job.h"
 #include "actors/crew.h"
 #include "actors/job_setup.h"
 #include "actors/strand_scheduler.h"
@@ -61,18 +62,7 @@ absl::StatusOr<std::unique_ptr<Job>> StartLocalJob(const JobSpec& spec,
   TROUPE_ASSIGN_OR_RETURN(
       std::unique_ptr<ThreadSupply> threads,
       StartActorThreads(JobThreads(static_cast<int>(process->ranks.size()))));
-  if (observer != nullptr) {
-    JobInfo info;
-    info.plan = *process->plan;
-    info.first_step = process->span->first_step;
-    info.steps = process->span->steps;
-    info.sampler = process->span->sampler;
-    info.resumed_from = process->resume.path;
-    info.missing = process->resume.keys.missing;
-    info.unexpected = process->resume.keys.unexpected;
-    info.plan_changes = process->plan_changes;
-    observer->OnStart(info);
-  }
+  AnnounceJob(*process, observer);
   return std::make_unique<LocalJob>(std::move(setup), std::move(threads));
 }
 
@@ -82,7 +72,8 @@ absl::StatusOr<std::unique_ptr<Job>> Job::Start(const JobSpec& spec,
                                                 JobObserver* observer) {
   // Factories and the observer are code of the user's.
   try {
-    return StartLocalJob(spec, observer);
+    return spec.cluster ? StartClusterJob(spec, observer)
+                        : StartLocalJob(spec, observer);
   } catch (...) {
     return absl::InternalError(base::ExceptionText(std::current_exception()));
   }

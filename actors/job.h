@@ -51,6 +51,9 @@ struct JobInfo {
   // (CheckpointOptions), the former begin with initial values, the latter are
   // left out.
   std::vector<std::string> missing, unexpected;
+  // How this process exchanges tensors with the job's others, as in "shm (1
+  // link), tcp (2 links)"; empty: there are none.
+  std::string transports;
 };
 
 // One committed step. Losses and accuracies are means over all counted targets

@@ -1,9 +1,7 @@
 #include "actors/job_setup.h"
 
-#include <algorithm>
 #include <cmath>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,11 +10,11 @@
 #include "actors/calibrate.h"
 #include "actors/checkpoint/claim.h"
 #include "actors/checkpoint/plan_file.h"
+#include "actors/rank_setup.h"
 #include "actors/resume.h"
 #include "base/check.h"
 #include "base/cpu_cores.h"
 #include "base/field_error.h"
-#include "comm/local/local_group.h"
 #include "pipeline/plan_diff.h"
 
 namespace troupe::actors {
@@ -38,105 +36,6 @@ absl::Status CheckSpec(const JobSpec& spec) {
                      spec.loss_scale, ", must be above 0"));
   }
   return CheckNumbers(spec);
-}
-
-// Collectives of one rank in flight: every bucket of its chunks, and the loss.
-int InFlightMax(const pipeline::Plan& plan) {
-  std::vector<std::size_t> at(plan.mesh.pp());
-  for (const pipeline::StagePlan& stage : plan.stages) {
-    at[stage.place.pp] += stage.buckets.size();
-  }
-  const std::size_t buckets = *std::max_element(at.begin(), at.end());
-  int in_flight = comm::LocalGroupOptions().in_flight_max;
-  while (in_flight < static_cast<int>(buckets) + 1) in_flight *= 2;
-  return in_flight;
-}
-
-absl::Status CheckBuckets(const pipeline::Plan& plan) {
-  if (InFlightMax(plan) <= comm::kLocalGroupInFlightMax) {
-    return absl::OkStatus();
-  }
-  return base::FieldError<&pipeline::BucketOptions::bucket_bytes>(absl::StrCat(
-      "a stage has more than ", comm::kLocalGroupInFlightMax - 1,
-      " gradient buckets; make ",
-      base::FieldName<&pipeline::BucketOptions::bucket_bytes>(), " larger"));
-}
-
-using comm::Group;
-
-Group MakeGroup(const comm::LocalGroupOptions& options,
-                const TestHooks* hooks) {
-  return hooks != nullptr && hooks->make_group ? hooks->make_group(options)
-                                               : comm::MakeLocalGroup(options);
-}
-
-// The layers' own groups of all ranks, by rank: one for each axis that has
-// peers and that layers ask for. One collective of a layer is in flight at a
-// time.
-std::vector<std::vector<AxisGroup>> MakeLayerGroups(const pipeline::Plan& plan,
-                                                    const TestHooks* hooks) {
-  const pipeline::Mesh& mesh = plan.mesh;
-  std::vector<std::vector<AxisGroup>> groups(mesh.size());
-  std::set<std::string> axes;
-  for (const pipeline::StagePlan& stage : plan.stages) {
-    axes.insert(stage.layer_axes.begin(), stage.layer_axes.end());
-  }
-  comm::LocalGroupOptions options;
-  options.in_flight_max = 2;
-  for (const std::string& axis : axes) {
-    options.size = mesh.SizeOf(axis);
-    if (options.size == 1) continue;
-    for (int rank = 0; rank < mesh.size(); ++rank) {
-      if (mesh.CoordOf(rank, axis) != 0) continue;
-      Group group = MakeGroup(options, hooks);
-      const std::vector<int> peers = mesh.Group(rank, axis);
-      for (std::size_t i = 0; i < peers.size(); ++i) {
-        groups[peers[i]].push_back({axis, std::move(group[i])});
-      }
-    }
-  }
-  return groups;
-}
-
-// The contexts of all ranks, with one group for the whole job and one for each
-// stage.
-std::vector<RankContextPtr> MakeRanks(const ProcessContext& process) {
-  const pipeline::Plan& plan = *process.plan;
-  const pipeline::Mesh& mesh = plan.mesh;
-  comm::LocalGroupOptions options;
-  options.in_flight_max = InFlightMax(plan);
-  options.size = mesh.size();
-  Group world = MakeGroup(options, process.hooks);
-  Group dp(mesh.size());
-  options.size = mesh.dp();
-  for (int stage = 0; stage < mesh.pp(); ++stage) {
-    Group group = MakeGroup(options, process.hooks);
-    for (int i = 0; i < mesh.dp(); ++i) {
-      dp[mesh.RankOf({i, stage})] = std::move(group[i]);
-    }
-  }
-  auto layer_groups = MakeLayerGroups(plan, process.hooks);
-  std::vector<RankContextPtr> ranks;
-  for (int rank = 0; rank < mesh.size(); ++rank) {
-    auto context = std::make_shared<RankContext>();
-    context->rank = rank;
-    context->coords = mesh.CoordsOf(rank);
-    context->generation = process.generation;
-    context->spec = process.spec;
-    context->plan = process.plan;
-    context->span = process.span;
-    context->train_table = plan.RankPlanOf(rank).train;
-    context->world = std::move(world[rank]);
-    context->dp = std::move(dp[rank]);
-    context->layer_groups = std::move(layer_groups[rank]);
-    context->start_threads = std::max(1, process.cores / mesh.size());
-    context->hooks = process.hooks;
-    if (process.hooks != nullptr && process.hooks->edit_table) {
-      process.hooks->edit_table(rank, context->train_table);
-    }
-    ranks.push_back(std::move(context));
-  }
-  return ranks;
 }
 
 data::SamplerOptions SamplerOptionsOf(const JobSpec& spec,
@@ -179,28 +78,22 @@ SavedPlan ReadSavedPlan(base::FileSystem& files, const Checkpoint* checkpoint) {
   return ReadPlanFile(files, checkpoint->path());
 }
 
-// For people only, so a file that is damaged is told, and no error.
-std::vector<std::string> PlanChanges(const SavedPlan& saved,
-                                     const pipeline::Plan& plan) {
-  if (!saved.ok()) return {std::string(saved.status().message())};
-  if (!saved->has_value()) return {};
-  return pipeline::Diff(**saved, plan);
-}
+// Where ranks live in several processes: what goes there and back in less time
+// than two strands take to wake each other.
+constexpr std::int64_t kSpanningInlineBytes = std::int64_t{64} << 10;
 
-// Measured, but once for a run and those that go on with it: what is measured
-// again comes out a little different, and would seem to be another plan.
-std::int64_t InlineBytes(const pipeline::PlanOptions& options, int cores,
-                         const SavedPlan& saved) {
-  if (options.inline_bytes >= 0) return options.inline_bytes;
-  if (saved.ok() && saved->has_value() && (*saved)->inline_bytes >= 0 &&
-      (*saved)->mesh == options.mesh && (*saved)->kernels == options.kernels) {
-    return (*saved)->inline_bytes;
-  }
-  return MeasureInlineBytes(options.mesh.size(), cores);
+// Chosen anew by each run, for where its ranks live: what suits one process
+// would keep several from overlapping, and the other way round. No bit depends
+// on it.
+std::int64_t InlineBytes(const JobSpec& spec, int cores) {
+  if (spec.plan.inline_bytes >= 0) return spec.plan.inline_bytes;
+  return spec.cluster && spec.cluster->processes > 1
+             ? kSpanningInlineBytes
+             : MeasureInlineBytes(spec.plan.mesh.size(), cores);
 }
 
 absl::StatusOr<std::shared_ptr<const pipeline::Plan>> MakeJobPlan(
-    const JobSpec& spec, int cores, const SavedPlan& saved) {
+    const JobSpec& spec, std::int64_t inline_bytes) {
   pipeline::PlanOptions options = spec.plan;
   const std::unique_ptr<nn::Optimizer> optimizer = spec.optimizer();
   if (optimizer == nullptr) {
@@ -218,10 +111,9 @@ absl::StatusOr<std::shared_ptr<const pipeline::Plan>> MakeJobPlan(
   options.reductions.update_needs_all_buckets = optimizer->NeedsAllBuckets();
   options.fuse_updates = options.fuse_updates && optimizer->IsElementwise();
   // Inline are reductions of what the very thread has computed.
-  if (!spec.device.is_host()) options.inline_bytes = 0;
+  options.inline_bytes = spec.device.is_host() ? inline_bytes : 0;
   TROUPE_ASSIGN_OR_RETURN(const auto kernels, OpenRankKernels(spec));
   options.kernels = kernels->Describe();
-  options.inline_bytes = InlineBytes(options, cores, saved);
   options.loss_scale = spec.loss_scale;
   options.data_dtype = spec.dtype;
   const data::SampleSpec& sample = spec.train->spec();
@@ -235,40 +127,95 @@ absl::StatusOr<std::shared_ptr<const pipeline::Plan>> MakeJobPlan(
   return std::make_shared<const pipeline::Plan>(std::move(plan));
 }
 
+// For people only, so a file that is damaged is told, and no error.
+absl::StatusOr<std::vector<std::string>> PlanChanges(
+    const JobSpec& spec, const SavedPlan& saved, const pipeline::Plan& plan) {
+  if (!saved.ok()) {
+    return std::vector<std::string>{std::string(saved.status().message())};
+  }
+  if (!saved->has_value()) return std::vector<std::string>();
+  const pipeline::Plan& old = **saved;
+  if (old.inline_bytes == plan.inline_bytes) return pipeline::Diff(old, plan);
+  // Where reductions run is no change of what is computed.
+  TROUPE_ASSIGN_OR_RETURN(const auto alike,
+                          MakeJobPlan(spec, old.inline_bytes));
+  return pipeline::Diff(old, *alike);
+}
+
+// Claims the folder of checkpoints; chooses what to go on from, and the plan.
+absl::Status Decide(ProcessContext& process) {
+  const JobSpec& spec = *process.spec;
+  if (process.claim == nullptr && !spec.checkpoint.dir.empty()) {
+    TROUPE_ASSIGN_OR_RETURN(
+        process.claim, ClaimCheckpoints(*process.files, spec.checkpoint.dir));
+  }
+  TROUPE_ASSIGN_OR_RETURN(process.resume, OpenResume(spec, *process.files));
+  const SavedPlan saved =
+      ReadSavedPlan(*process.files, process.resume.checkpoint.get());
+  TROUPE_ASSIGN_OR_RETURN(process.plan,
+                          MakeJobPlan(spec, InlineBytes(spec, process.cores)));
+  TROUPE_ASSIGN_OR_RETURN(process.plan_changes,
+                          PlanChanges(spec, saved, *process.plan));
+  return absl::OkStatus();
+}
+
 }  // namespace
 
-absl::StatusOr<JobSetup> SetUpJob(const JobSpec& spec, JobObserver* observer,
-                                  const TestHooks* hooks) {
+absl::StatusOr<JobSetup> PrepareJob(const JobSpec& spec, JobObserver* observer,
+                                    const TestHooks* hooks,
+                                    const Decision* decided) {
   TROUPE_RETURN_IF_ERROR(CheckSpec(spec));
   auto process = std::make_shared<ProcessContext>();
   process->spec = std::make_shared<const JobSpec>(spec);
   process->cores = base::AvailableCores();
   process->generation = 1;
+  process->observer = observer;
+  process->hooks = hooks;
   process->files = spec.checkpoint.files;
   if (process->files == nullptr) {
     process->own_files = std::make_unique<base::PosixFileSystem>();
     process->files = process->own_files.get();
   }
   process->claim = spec.checkpoint.claim;
-  if (process->claim == nullptr && !spec.checkpoint.dir.empty()) {
+  if (decided != nullptr) {
+    process->plan = decided->plan;
     TROUPE_ASSIGN_OR_RETURN(
-        process->claim, ClaimCheckpoints(*process->files, spec.checkpoint.dir));
+        process->resume,
+        OpenResumeAt(spec, *process->files, decided->resume_path));
+  } else {
+    TROUPE_RETURN_IF_ERROR(Decide(*process));
   }
-  TROUPE_ASSIGN_OR_RETURN(process->resume, OpenResume(spec, *process->files));
-  const SavedPlan saved =
-      ReadSavedPlan(*process->files, process->resume.checkpoint.get());
-  TROUPE_ASSIGN_OR_RETURN(process->plan,
-                          MakeJobPlan(spec, process->cores, saved));
-  process->plan_changes = PlanChanges(saved, *process->plan);
   TROUPE_ASSIGN_OR_RETURN(
       process->span,
       MakeSpan(spec, *process->plan, process->resume.checkpoint.get()));
   TROUPE_RETURN_IF_ERROR(MatchKeys(spec, process->resume));
-  process->observer = observer;
-  process->hooks = hooks;
-  process->ranks = MakeRanks(*process);
   auto checkpoint = std::exchange(process->resume.checkpoint, nullptr);
   return JobSetup{std::move(process), std::move(checkpoint)};
+}
+
+absl::StatusOr<JobSetup> SetUpJob(const JobSpec& spec, JobObserver* observer,
+                                  const TestHooks* hooks) {
+  TROUPE_ASSIGN_OR_RETURN(JobSetup setup, PrepareJob(spec, observer, hooks));
+  ProcessContext& process = *setup.process;
+  TROUPE_ASSIGN_OR_RETURN(
+      process.ranks,
+      MakeRanks(process, 0, process.plan->mesh.size(), LocalGroups(hooks)));
+  return setup;
+}
+
+void AnnounceJob(const ProcessContext& process, JobObserver* observer) {
+  if (observer == nullptr) return;
+  JobInfo info;
+  info.plan = *process.plan;
+  info.first_step = process.span->first_step;
+  info.steps = process.span->steps;
+  info.sampler = process.span->sampler;
+  info.resumed_from = process.resume.path;
+  info.missing = process.resume.keys.missing;
+  info.unexpected = process.resume.keys.unexpected;
+  info.plan_changes = process.plan_changes;
+  info.transports = process.transports;
+  observer->OnStart(info);
 }
 
 }  // namespace troupe::actors

@@ -19,11 +19,13 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "actors/cluster/cluster_options.h"
 #include "actors/trace.h"
 #include "base/file_system.h"
 #include "data/dataset.h"
@@ -89,6 +91,9 @@ struct JobSpec {
 
   // Mesh, batch sizes, buckets.
   pipeline::PlanOptions plan;
+
+  // Which of several processes this is; none: all ranks live in this one.
+  std::optional<ClusterOptions> cluster;
 
   // How long, resumed ones included: steps, or passes over `train`.
   std::int64_t steps = 0;

@@ -51,6 +51,8 @@ class LoadWindow {
   void OnLoaded(Loaded loaded, std::int64_t asked);
   // The next steps to run, all below `until`; their credits are free again.
   std::optional<RunSteps> NextRun(std::int64_t until);
+  // The first step that has not been handed out.
+  std::int64_t next_run() const { return next_run_; }
   // All steps have been handed out, and no answer is to come.
   bool finished() const { return next_run_ >= end_ && requests_ == 0; }
 

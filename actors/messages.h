@@ -20,6 +20,7 @@
 
 #include "actors/caf.h"
 #include "actors/checkpoint/writer.h"
+#include "actors/rank_waits.h"
 #include "actors/report_queue.h"
 #include "actors/step_types.h"
 #include "comm/communicator.h"
@@ -120,6 +121,13 @@ struct Failure {
   std::string actor;
   std::int32_t code = 0;
   std::string message;
+  std::int32_t process = -1;  // that is lost, or silent; -1: none is
+};
+
+// To a rank, in any state until EndRank: what do you wait for? Answered by
+// RankWaits, to whoever asks.
+struct AskWaits {
+  std::int32_t generation = 0;
 };
 
 // To a rank: the job is over. Where `code` is not ok, the rank aborts its
@@ -267,7 +275,21 @@ typename Inspector::result_type inspect(Inspector& f, CheckpointSaved& x) {
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, Failure& x) {
   return f(caf::meta::type_name("troupe.failure"), x.generation, x.rank,
-           x.actor, x.code, x.message);
+           x.actor, x.code, x.message, x.process);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, AskWaits& x) {
+  return f(caf::meta::type_name("troupe.ask_waits"), x.generation);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, RankWait& x) {
+  return f(caf::meta::type_name("troupe.rank_wait"), x.what, x.group,
+           x.collective, x.step, x.part, x.ranks, x.begun, x.nanos);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, RankWaits& x) {
+  return f(caf::meta::type_name("troupe.rank_waits"), x.generation, x.rank,
+           x.doing, x.busy, x.waits);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, EndRank& x) {
@@ -311,6 +333,9 @@ CAF_ADD_TYPE_ID(troupe, (troupe::actors::CommitCheckpoint))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::CheckpointSaved))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::Failure))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::EndRank))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::AskWaits))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::RankWait))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::RankWaits))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::LoadRequest))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::Loaded))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::RunSteps))
@@ -329,6 +354,7 @@ CAF_ADD_ATOM(troupe, troupe::actors, drive_atom, "drive")
 CAF_ADD_ATOM(troupe, troupe::actors, halt_atom, "halt")
 CAF_ADD_ATOM(troupe, troupe::actors, reported_atom, "reported")
 CAF_ADD_ATOM(troupe, troupe::actors, watch_atom, "watch")
+CAF_ADD_ATOM(troupe, troupe::actors, ask_atom, "ask")
 CAF_END_TYPE_ID_BLOCK(troupe)
 
 namespace troupe::actors {
@@ -358,6 +384,7 @@ using RankActor = caf::typed_actor<
     caf::reacts_to<Evaluate>,      // -> Evaluated
     caf::reacts_to<TakeSnapshot>,  // -> SnapshotTaken
     caf::reacts_to<SaveShard>,     // -> ShardSaved, by its checkpoint writer
+    caf::reacts_to<AskWaits>,      // -> RankWaits, to whoever asks
     caf::reacts_to<EndRank>>;
 
 // Whom a compute strand talks to; known once all actors of the job exist.
@@ -383,9 +410,11 @@ using SupervisorActor = caf::typed_actor<
     caf::reacts_to<Evaluated>, caf::reacts_to<SnapshotTaken>,
     caf::reacts_to<CheckpointOpened>, caf::reacts_to<ShardSaved>,
     caf::reacts_to<CheckpointSaved>, caf::reacts_to<Failure>,
+    caf::reacts_to<RankWaits>,      // of a rank that was asked
     caf::reacts_to<halt_atom>,      // a stop was requested
     caf::reacts_to<reported_atom>,  // from the reporter
-    caf::reacts_to<watch_atom>>;    // to itself: is there silence?
+    caf::reacts_to<watch_atom>,     // to itself: is there silence?
+    caf::reacts_to<ask_atom>>;      // to itself: ask those who compute again
 
 }  // namespace troupe::actors
 

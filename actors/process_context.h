@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "actors/cluster/roster.h"
 #include "actors/job.h"
 #include "actors/job_outcome.h"
 #include "actors/job_spec.h"
@@ -26,6 +27,8 @@
 #include "actors/run_span.h"
 #include "actors/test_hooks.h"
 #include "base/file_system.h"
+#include "comm/fabric.h"
+#include "comm/shm/shared_memory.h"
 #include "pipeline/plan.h"
 
 namespace troupe::actors {
@@ -41,7 +44,15 @@ struct ProcessContext {
 
   // The ranks that live here, by ascending rank.
   std::vector<RankContextPtr> ranks;
-  int cores = 1;  // that this process may run on
+  // The job's processes, and the way to them; null where this is the only one.
+  int number = 0;  // of this process
+  std::shared_ptr<const Roster> roster;
+  std::shared_ptr<comm::Fabric> fabric;
+  // What the ranks here reduce with others of the host lives there; null: there
+  // are none.
+  std::shared_ptr<comm::SharedMemory> shared_memory;
+  std::string transports;  // of JobInfo
+  int cores = 1;           // that this process may run on
 
   // Where checkpoints are: the spec's files, or the real disk.
   base::FileSystem* files = nullptr;

@@ -18,6 +18,7 @@ void RankState::Init(Self self, RankContextPtr context,
                  TraceTrack::kRank);
   supervisor_ = std::move(supervisor);
   strands_ = std::move(strands);
+  report_.emplace(*context_);
   self_->monitor(strands_.loader);
   self_->monitor(strands_.compute);
   self_->monitor(strands_.comm);
@@ -61,13 +62,15 @@ void RankState::OnEndRank(const EndRank& end) {
 }
 
 void RankState::Fail(const std::string& actor, const absl::Status& status) {
-  ReportFailure(
-      self_,
-      FailureSource{supervisor_, context_->generation, context_->rank, actor},
-      status);
+  if (std::exchange(failed_, true)) return;
+  self_->send(supervisor_,
+              MakeFailure(context_->generation, context_->rank, actor, status));
+  EndStrands(absl::CancelledError(
+      absl::StrCat("rank ", context_->rank, " has ended")));
 }
 
 void RankState::OnDown(const caf::down_msg& down) {
+  if (ended_) return;
   const absl::Status status = FromError(self_->system(), down.reason);
   const char* actor = down.source == strands_.loader    ? "loader"
                       : down.source == strands_.compute ? "compute"
@@ -213,6 +216,34 @@ void RankState::OnSaveShard(const SaveShard& save) {
   snapshot_ = nullptr;
 }
 
+void RankState::OnAskWaits(const AskWaits& ask) {
+  if (!IsCurrent(ask.generation) || self_->current_sender() == nullptr) return;
+  RankWaits answer = report_->Make(std::chrono::steady_clock::now());
+  if (answer.waits.empty() && (failed_ || !answer.busy)) DescribeRest(answer);
+  caf::anon_send(caf::actor_cast<caf::actor>(self_->current_sender()),
+                 std::move(answer));
+}
+
+void RankState::DescribeRest(RankWaits& answer) const {
+  answer.busy = false;
+  if (failed_) {
+    answer.doing = "stopped, since it has failed";
+  } else if (runs_ > 0) {
+    answer.doing = "about to compute";
+    answer.busy = true;
+  } else if (evaluation_ && !evaluation_->finished()) {
+    answer.doing = absl::StrCat("waiting for its loader, for batch ",
+                                evaluation_->next_run(), " of an evaluation");
+    answer.busy = true;
+  } else if (training_->next_run() < granted_) {
+    answer.doing = absl::StrCat("waiting for its loader, for step ",
+                                training_->next_run() + 1);
+    answer.busy = true;
+  } else {
+    answer.doing = "idle, all granted steps done";
+  }
+}
+
 RankActor::behavior_type RankBehavior(RankState::Self self,
                                       RankContextPtr context,
                                       SupervisorActor supervisor,
@@ -229,6 +260,7 @@ RankActor::behavior_type RankBehavior(RankState::Self self,
       [=](const Evaluate& evaluate) { self->state.OnEvaluate(evaluate); },
       [=](const TakeSnapshot& take) { self->state.OnTakeSnapshot(take); },
       [=](const SaveShard& save) { self->state.OnSaveShard(save); },
+      [=](const AskWaits& ask) { self->state.OnAskWaits(ask); },
       [=](const EndRank& end) { self->state.OnEndRank(end); },
   };
 }

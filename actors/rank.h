@@ -6,6 +6,7 @@
 //        Evaluate {step}            -> Evaluated to the supervisor
 //        TakeSnapshot {step}        -> SnapshotTaken to the supervisor
 //        SaveShard {step, folder}   -> WriteShard to its checkpoint writer
+//        AskWaits                   -> RankWaits to whoever asks
 //        EndRank                    from the supervisor: the job is over
 // Gives  Progress, Alive, Evaluated, SnapshotTaken to the supervisor;
 //        LoadRequest to its loader; RunSteps to its compute strand; WriteShard
@@ -17,8 +18,9 @@
 // at most prefetch_steps (or two chunks, if that is more) ahead, in training
 // and in evaluation alike.
 //
-// A rank that ends, for whatever reason, takes its strands and its side of the
-// groups with it.
+// A rank that fails, or ends, takes its strands and its side of the groups
+// with it. One that has failed stays until EndRank, and still says what it
+// waited for.
 
 #ifndef ACTORS_RANK_H_
 #define ACTORS_RANK_H_
@@ -32,6 +34,7 @@
 #include "actors/messages.h"
 #include "actors/rank_context.h"
 #include "actors/strand_guard.h"
+#include "actors/wait_report.h"
 
 namespace troupe::actors {
 
@@ -58,6 +61,7 @@ class RankState {
   void OnEvaluate(const Evaluate& evaluate);
   void OnTakeSnapshot(const TakeSnapshot& take);
   void OnSaveShard(const SaveShard& save);
+  void OnAskWaits(const AskWaits& ask);
   void OnEndRank(const EndRank& end);
   void OnDown(const caf::down_msg& down);
 
@@ -73,6 +77,9 @@ class RankState {
   void EndEvaluationIfDone();
   void EndStrands(const absl::Status& status);
   void Fail(const std::string& actor, const absl::Status& status);
+  // What it does where its compute strand has no step to run, and whether it
+  // may yet have one.
+  void DescribeRest(RankWaits& answer) const;
 
   static constexpr int kRunsMax = 2;
 
@@ -81,7 +88,9 @@ class RankState {
   std::optional<BoundaryTrace> trace_;
   SupervisorActor supervisor_;
   RankStrands strands_;
-  bool ended_ = false;
+  std::optional<WaitReport> report_;
+  bool ended_ = false;   // its strands
+  bool failed_ = false;  // and has said so
 
   std::int64_t granted_ = 0;  // may run steps below
   std::optional<LoadWindow> training_;

@@ -21,8 +21,10 @@
 #include "actors/job_spec.h"
 #include "actors/layer_collectives.h"
 #include "actors/run_span.h"
+#include "actors/step_position.h"
 #include "actors/test_hooks.h"
 #include "comm/communicator.h"
+#include "comm/shm/shared_memory.h"
 #include "pipeline/plan.h"
 
 namespace troupe::actors {
@@ -43,8 +45,14 @@ struct RankContext {
   std::unique_ptr<comm::Communicator> dp;
   // The rank in the groups of its layers: one for each axis that has peers.
   std::vector<AxisGroup> layer_groups;
+  // Where its compute strand stands. Constant in none of its parts, but safe in
+  // any thread.
+  std::shared_ptr<StepPosition> position;
   // Number of threads that fill the parameters before the first step.
   int start_threads = 1;
+  // Where gradients live that other processes of the host read; null: there are
+  // none.
+  std::shared_ptr<comm::SharedMemory> shared_memory;
 
   const TestHooks* hooks = nullptr;  // null in production
 };

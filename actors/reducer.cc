@@ -1,8 +1,16 @@
 #include "actors/reducer.h"
 
+#include "absl/strings/str_cat.h"
 #include "base/check.h"
 
 namespace troupe::actors {
+
+std::string PartOf(const pipeline::Action& collective, int chunks) {
+  if (collective.kind == pipeline::ActionKind::kReduceLoss) return "loss";
+  return absl::StrCat(
+      "bucket ", collective.index,
+      chunks == 1 ? "" : absl::StrCat(" of chunk ", collective.chunk));
+}
 
 absl::StatusOr<bool> Reducer::Start(int action, pipeline::GroupId group,
                                     const comm::Collective& collective,

@@ -16,13 +16,20 @@
 #ifndef ACTORS_REDUCER_H_
 #define ACTORS_REDUCER_H_
 
+#include <string>
+
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "actors/strand_wait.h"
 #include "comm/communicator.h"
 #include "pipeline/group_id.h"
+#include "pipeline/schedule.h"
 
 namespace troupe::actors {
+
+// What a collective of a step is about: "loss", "bucket 1", "bucket 1 of chunk
+// 0" where the table has several chunks.
+std::string PartOf(const pipeline::Action& collective, int chunks);
 
 class Reducer {
  public:

@@ -93,6 +93,19 @@ absl::Status CheckKeys(const std::string& path, const IncompatibleKeys& keys,
       fields);
 }
 
+absl::StatusOr<Resume> Open(const JobSpec& spec, base::FileSystem& files,
+                            const std::string& path) {
+  TROUPE_ASSIGN_OR_RETURN(Checkpoint checkpoint, Checkpoint::Open(files, path));
+  if (checkpoint.state().seed != spec.seed) {
+    return base::FieldError<&JobSpec::seed>(
+        absl::StrCat(path, " was written with seed ", checkpoint.state().seed,
+                     ", this job has ", spec.seed, "; set ",
+                     base::FieldName<&JobSpec::seed>(), " to go on with it"));
+  }
+  return Resume{
+      path, std::make_shared<const Checkpoint>(std::move(checkpoint)), {}};
+}
+
 }  // namespace
 
 absl::StatusOr<Resume> OpenResume(const JobSpec& spec,
@@ -103,16 +116,19 @@ absl::StatusOr<Resume> OpenResume(const JobSpec& spec,
       FindLatestCheckpoint(files, options.dir);
   if (absl::IsNotFound(latest.status())) return Resume();
   TROUPE_RETURN_IF_ERROR(latest.status());
-  TROUPE_ASSIGN_OR_RETURN(Checkpoint checkpoint,
-                          Checkpoint::Open(files, *latest));
-  if (checkpoint.state().seed != spec.seed) {
-    return base::FieldError<&JobSpec::seed>(absl::StrCat(
-        *latest, " was written with seed ", checkpoint.state().seed,
-        ", this job has ", spec.seed, "; set ",
-        base::FieldName<&JobSpec::seed>(), " to go on with it"));
-  }
-  return Resume{
-      *latest, std::make_shared<const Checkpoint>(std::move(checkpoint)), {}};
+  return Open(spec, files, *latest);
+}
+
+absl::StatusOr<Resume> OpenResumeAt(const JobSpec& spec,
+                                    base::FileSystem& files,
+                                    const std::string& path) {
+  if (path.empty()) return Resume();
+  absl::StatusOr<Resume> resume = Open(spec, files, path);
+  if (resume.ok()) return resume;
+  return absl::Status(resume.status().code(),
+                      absl::StrCat("process 0 goes on from ", path,
+                                   ", which must be there for every process: ",
+                                   resume.status().message()));
 }
 
 absl::Status MatchKeys(const JobSpec& spec, Resume& resume) {

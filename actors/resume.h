@@ -36,6 +36,11 @@ struct Resume {
 //   the reader's error: it cannot be read.
 absl::StatusOr<Resume> OpenResume(const JobSpec& spec, base::FileSystem& files);
 
+// The one at `path`, which process 0 has chosen; empty: fresh.
+absl::StatusOr<Resume> OpenResumeAt(const JobSpec& spec,
+                                    base::FileSystem& files,
+                                    const std::string& path);
+
 // Fills `resume.keys`.
 //   kInvalidArgument: the checkpoint is of another model or optimizer; lists
 //     what is missing, unexpected and mismatched, and blames the options.

@@ -56,6 +56,7 @@ absl::StatusOr<std::unique_ptr<StepRunner>> StepRunner::Create(
 
 StepRunner::StepRunner(const Setup& setup, Host* host, StrandWait* wait)
     : setup_(setup),
+      position_(setup.position == nullptr ? own_position_ : *setup.position),
       host_(host),
       wait_(wait),
       trace_(setup.spec->trace, setup.rank, setup.plan->StagesOf(setup.rank),
@@ -72,9 +73,16 @@ StepRunner::StepRunner(const Setup& setup, Host* host, StrandWait* wait)
 absl::Status StepRunner::Init() {
   const JobSpec& spec = *setup_.spec;
   TROUPE_ASSIGN_OR_RETURN(kernels_, OpenRankKernels(spec));
-  TROUPE_ASSIGN_OR_RETURN(
-      loss_,
-      StepLoss::Create(*kernels_, {spec.stop_on_nan, setup_.plan->loss_scale}));
+  if (OverlapsSteps()) {
+    tail_.emplace(pipeline::TableCursor(train_.cursor.table(),
+                                        BucketsOf(*setup_.plan, setup_.rank)));
+  }
+  for (int turn = 0; turn < (tail_ ? 2 : 1); ++turn) {
+    TROUPE_ASSIGN_OR_RETURN(
+        StepLoss loss, StepLoss::Create(*kernels_, {spec.stop_on_nan,
+                                                    setup_.plan->loss_scale}));
+    losses_.push_back(std::move(loss));
+  }
   for (const AxisGroup& group : setup_.layer_groups) {
     layer_collectives_.push_back(std::make_unique<LayerCollectives>(
         group.comm.get(), kernels_.get(), wait_));
@@ -94,7 +102,9 @@ absl::Status StepRunner::MakeChunks() {
     chunk.trace = &trace_;
     chunk.axes = axes_;
     chunk.start_threads = setup_.start_threads;
-    chunk.scalars = loss_->scalars();
+    chunk.grad_allocator = setup_.grad_allocator;
+    chunk.scalars = losses_[0].scalars();
+    chunk.gated = tail_.has_value();
     TROUPE_ASSIGN_OR_RETURN(std::unique_ptr<Chunk> made,
                             Chunk::Create(chunk, this));
     chunks_.push_back(std::move(made));
@@ -105,6 +115,11 @@ absl::Status StepRunner::MakeChunks() {
 
 absl::Status StepRunner::Begin(StepKind kind, std::int64_t step,
                                StepBatches batches) {
+  if (kind == StepKind::kTrain) {
+    turn_ = (turn_ + 1) % losses_.size();
+  } else {
+    TROUPE_RETURN_IF_ERROR(FinishTail());
+  }
   kind_ = kind;
   step_ = step;
   table_ = kind == StepKind::kTrain ? &train_ : &evaluate_;
@@ -113,10 +128,11 @@ absl::Status StepRunner::Begin(StepKind kind, std::int64_t step,
       static_cast<int>(batches.size()) == cursor_->table().micro_batches(),
       "a step has one batch per micro-batch");
   cursor_->Begin();
+  position_.BeginStep(kind, step);
   trace_.BeginStep(kind, step);
   inspected_ = false;
   TROUPE_RETURN_IF_ERROR(
-      loss_->BeginStep(kind, step, chunks_[0]->LearningRate(step)));
+      loss().BeginStep(kind, step, chunks_[0]->LearningRate(step)));
   for (std::size_t c = 0; c + 1 < chunks_.size(); ++c) {
     chunks_[c]->BeginStep(kind, step, batches);
   }
@@ -132,17 +148,44 @@ absl::Status StepRunner::Begin(StepKind kind, std::int64_t step,
 absl::Status StepRunner::RunStep(StepKind kind, std::int64_t step,
                                  StepBatches batches) {
   TROUPE_RETURN_IF_ERROR(Begin(kind, step, std::move(batches)));
-  while (!cursor_->complete()) {
-    TROUPE_ASSIGN_OR_RETURN(const bool ran, RunNext(/*busy=*/false));
-    if (!ran) wait_->AwaitNews();
+  const bool leaves_tail = kind == StepKind::kTrain && tail_.has_value();
+  while (leaves_tail ? !cursor_->draining() : !cursor_->complete()) {
+    TROUPE_ASSIGN_OR_RETURN(bool ran, RunNext(/*busy=*/false));
+    if (!ran) {
+      TROUPE_ASSIGN_OR_RETURN(ran, AdvanceTail());
+    }
+    if (ran) continue;
+    NoteWait();
+    wait_->AwaitNews();
   }
+  TROUPE_RETURN_IF_ERROR(FinishTail());  // of the step before
   AwaitResult(loss_done_);
-  return loss_->EndStep();
+  if (cursor_->complete()) return EndStep(loss(), kind, step);
+  tail_->Begin(step, trace_, &loss(), train_.cursor);
+  return absl::OkStatus();
+}
+
+// Receives come in the order of the table: the first that is missing is the
+// one that holds up the rest.
+void StepRunner::NoteWait() {
+  const std::vector<pipeline::Action>& actions = cursor_->table().actions;
+  for (int id = 0; id < static_cast<int>(actions.size()); ++id) {
+    const pipeline::Action& action = actions[id];
+    if (!pipeline::IsReceive(action.kind) ||
+        cursor_->Given({SignalKind::kDone, id})) {
+      continue;
+    }
+    position_.Await({action.kind == ActionKind::kRecvActivation, action.index,
+                     ChunkOf(action).stage()});
+    return;
+  }
+  position_.GoOn();
 }
 
 absl::StatusOr<bool> StepRunner::RunNext(bool busy) {
   const int next = cursor_->NextRunnable(busy);
   if (next < 0) return false;
+  position_.GoOn();
   TROUPE_RETURN_IF_ERROR(Run(next));
   wait_->TakeNews(/*expected=*/false);
   return true;
@@ -169,7 +212,7 @@ absl::Status StepRunner::Run(int id) {
     case ActionKind::kReduceUpdateBucket:
       return Reduce(id);  // finished by Reduced
     case ActionKind::kUpdateBucket:
-      TROUPE_RETURN_IF_ERROR(Update(action));
+      TROUPE_RETURN_IF_ERROR(Update(action, loss(), trace_));
       break;
     case ActionKind::kRecvActivation:
     case ActionKind::kRecvGradient:
@@ -194,10 +237,12 @@ absl::Status StepRunner::RunForward(const pipeline::Action& action) {
   Chunk& chunk = ChunkOf(action);
   TROUPE_RETURN_IF_ERROR(chunk.Forward(action.index));
   if (!chunk.is_last()) return absl::OkStatus();
-  return loss_->Add(action.index, chunk.output(action.index));
+  return loss().Add(action.index, chunk.output(action.index));
 }
 
 absl::Status StepRunner::RunBackward(const pipeline::Action& action) {
+  // Gradients of the step before are still on their way.
+  TROUPE_RETURN_IF_ERROR(FinishTail());
   const TraceScope scope(trace_, action);
   Chunk& chunk = ChunkOf(action);
   chunk.BeginBackward(action.index, ModeOf(action.kind));
@@ -230,57 +275,79 @@ comm::Collective StepRunner::CollectiveOf(const pipeline::Action& action) {
     case ActionKind::kReduceUpdateBucket:
       return ChunkOf(action).ReduceUpdate(action.index);
     default:
-      return loss_->Sum();
+      return loss().Sum();
   }
 }
 
 comm::Event StepRunner::ReadyOf(const pipeline::Action& action) const {
   return action.kind == ActionKind::kReduceLoss
-             ? loss_->ready()
+             ? losses_[turn_].ready()
              : buckets_[action.chunk][action.index].ready;
 }
 
 absl::Status StepRunner::Reduce(int id) {
   const pipeline::Action& action = ActionOf(id);
   trace_.Begin(action);
-  TROUPE_ASSIGN_OR_RETURN(
-      const bool done, reducer_.Start(id, pipeline::GroupOf(action.kind),
-                                      CollectiveOf(action), ReadyOf(action)));
-  if (done) Reduced(id, comm::Event());
+  comm::Collective collective = CollectiveOf(action);
+  // What the backward completes last, the next forward reads first.
+  if (tail_) collective.priority = id;
+  const absl::StatusOr<bool> done = reducer_.Start(
+      id, pipeline::GroupOf(action.kind), collective, ReadyOf(action));
+  if (!done.ok()) return CollectiveFailed(step_, id, done.status());
+  if (*done) Reduced(id, comm::Event(), *cursor_, trace_);
   return absl::OkStatus();
 }
 
-void StepRunner::CollectiveDone(int id, const comm::Event& done) {
-  reducer_.Finish();
-  Reduced(id, done);
+absl::Status StepRunner::CollectiveFailed(std::int64_t step, int id,
+                                          const absl::Status& why) const {
+  // Ranks that came with different collectives, or did not come.
+  if (!absl::IsFailedPrecondition(why) && !absl::IsDeadlineExceeded(why)) {
+    return why;
+  }
+  return absl::Status(
+      why.code(), absl::StrCat("step ", step + 1, ", ",
+                               PartOf(ActionOf(id), cursor_->table().chunks()),
+                               ": ", why.message()));
 }
 
-void StepRunner::Reduced(int id, const comm::Event& done) {
-  const pipeline::Action& action = ActionOf(id);
+void StepRunner::CollectiveDone(std::int64_t step, int id,
+                                const comm::Event& done) {
+  reducer_.Finish();
+  if (tail_ && tail_->IsOf(step)) {
+    Reduced(id, done, tail_->cursor(), tail_->trace());
+  } else {
+    Reduced(id, done, *cursor_, trace_);
+  }
+}
+
+void StepRunner::Reduced(int id, const comm::Event& done,
+                         pipeline::TableCursor& cursor, StepTrace& trace) {
+  const pipeline::Action& action = cursor.table().actions[id];
   if (kernels_->queues() != nullptr) {
     (action.kind == ActionKind::kReduceLoss
          ? loss_done_
          : buckets_[action.chunk][action.index].done) = done;
   }
-  cursor_->Finish(id);
+  cursor.Finish(id);
   if (action.kind == ActionKind::kReduceUpdateBucket) {
     ChunkOf(action).ReleaseGrads(action.index);
   }
-  cursor_->Give(action.kind == ActionKind::kReduceLoss
-                    ? pipeline::Signal{SignalKind::kLossReduced, 0}
-                    : pipeline::Signal{SignalKind::kBucketReduced, action.index,
-                                       action.chunk});
-  trace_.End(action);
+  cursor.Give(action.kind == ActionKind::kReduceLoss
+                  ? pipeline::Signal{SignalKind::kLossReduced, 0}
+                  : pipeline::Signal{SignalKind::kBucketReduced, action.index,
+                                     action.chunk});
+  trace.End(action);
 }
 
-absl::Status StepRunner::Update(const pipeline::Action& action) {
-  const TraceScope scope(trace_, action);
+absl::Status StepRunner::Update(const pipeline::Action& action,
+                                const StepLoss& loss, StepTrace& trace) {
+  const TraceScope scope(trace, action);
   if (setup_.plan->update_needs_all_buckets && !inspected_) {
     TROUPE_RETURN_IF_ERROR(Inspect());
   }
   AwaitResult(loss_done_);
   AwaitResult(buckets_[action.chunk][action.index].done);
-  return ChunkOf(action).Update(action.index);
+  return ChunkOf(action).Update(action.index, loss.scalars());
 }
 
 absl::Status StepRunner::Inspect() {
@@ -344,6 +411,7 @@ absl::Status StepRunner::Deliver(const Transfer& transfer) {
 }
 
 absl::StatusOr<PendingSnapshot> StepRunner::MakeSnapshot(std::int64_t step) {
+  TROUPE_CHECK(!tail_ || !tail_->active(), "a snapshot is of whole steps");
   auto snapshot = std::make_shared<Snapshot>();
   snapshot->step = step;
   snapshot->rank = setup_.rank;

@@ -16,11 +16,18 @@
 //
 // The parts: a Chunk computes (chunk.h), a Reducer runs collectives
 // (reducer.h), a StepLoss adds up losses (step_loss.h), a StepTrace notes what
-// happens (step_trace.h). The runner only knows what may come next.
+// happens (step_trace.h). The runner only knows what may come next;
+// step_tail.cc has its part of what follows.
 //
 // In a backward, the runner looks up after every piece (nn/autograd/tape.h):
 // buckets whose last gradient has landed are launched, buckets that are reduced
 // and read no more are updated, while the rest of the backward still runs.
+//
+// Across steps (Plan::cross_step): RunStep() returns when nothing is left of
+// the step but collectives under way and updates behind them. The next step's
+// forward begins with that tail (step_tail.h) still going on, and waits for a
+// bucket's update before it reads the bucket; its backward begins when the tail
+// has ended. A step's end is what Host::StepDone() tells of, then.
 //
 // Errors: the first one ends the runner; it names step, micro-batch and module.
 // Threads: one at a time; the owner's calls only while the step waits.
@@ -42,6 +49,8 @@
 #include "actors/layer_collectives.h"
 #include "actors/reducer.h"
 #include "actors/step_loss.h"
+#include "actors/step_position.h"
+#include "actors/step_tail.h"
 #include "actors/step_trace.h"
 #include "actors/step_types.h"
 #include "actors/strand_wait.h"
@@ -56,8 +65,8 @@ namespace troupe::actors {
 
 class StepRunner : private Chunk::Listener {
  public:
-  // What the runner asks of its owner. CollectiveDone(action) must follow each
-  // Launch(), later.
+  // What the runner asks of its owner. CollectiveDone(step, action), with the
+  // step() of the call, must follow each Launch(), later.
   class Host : public Reducer::Launcher {
    public:
     // To stage `stage` of this replica, which may be on this rank too. Forward:
@@ -65,6 +74,11 @@ class StepRunner : private Chunk::Listener {
     // It is there when `ready` is done.
     virtual void Send(int stage, bool forward, int micro_batch,
                       const nn::Tensor& tensor, const base::Event& ready) = 0;
+    // All of a step is done: its loss can be taken, and parameters are those
+    // behind it until this returns. An error ends the runner.
+    virtual absl::Status StepDone(StepKind /*kind*/, std::int64_t /*step*/) {
+      return absl::OkStatus();
+    }
   };
 
   struct Setup {
@@ -79,6 +93,10 @@ class StepRunner : private Chunk::Listener {
     absl::Span<const AxisGroup> layer_groups;
     // Number of threads that fill the parameters before the first step.
     int start_threads = 1;
+    // Where it notes where it stands; may be null.
+    StepPosition* position = nullptr;
+    // Where gradients live that are the host's; null: where all tensors do.
+    nn::Allocator* grad_allocator = nullptr;
   };
 
   // All pointers outlive the runner.
@@ -86,24 +104,36 @@ class StepRunner : private Chunk::Listener {
                                                             Host* host,
                                                             StrandWait* wait);
 
-  // Runs a step to its end. `batches`: one per micro-batch of the table.
+  // Runs a step to its end, or to where its tail begins. `batches`: one per
+  // micro-batch of the table.
   //   kInvalidArgument: a transfer that came early, as Deliver().
   absl::Status RunStep(StepKind kind, std::int64_t step, StepBatches batches);
+  // Runs something of a step's tail; false where nothing may run now. For who
+  // has no next step yet.
+  absl::StatusOr<bool> AdvanceTail() { return AdvanceTail(/*preferred=*/-1); }
+  // Runs all of it, and waits for what it needs.
+  absl::Status FinishTail();
   // `done`: when its result is there; a device that works later than it is
   // told waits for that by itself.
-  void CollectiveDone(int action, const comm::Event& done = {});
+  void CollectiveDone(std::int64_t step, int action,
+                      const comm::Event& done = {});
+  // `why` action `action` of a step has failed, where its group says so of its
+  // ranks: with step and bucket.
+  absl::Status CollectiveFailed(std::int64_t step, int action,
+                                const absl::Status& why) const;
   // One for a step that has not begun is kept until it does.
   //   kInvalidArgument: this rank's step receives no such tensor, or has it.
   absl::Status Deliver(const Transfer& transfer);
 
   // As StepLoss::Take(): losses of steps in their order, training's over all
   // ranks, evaluation's over this one.
-  absl::StatusOr<std::optional<LossBits>> TakeLoss() { return loss_->Take(); }
+  absl::StatusOr<std::optional<LossBits>> TakeLoss();
   std::int64_t step() const { return step_; }
   StepKind kind() const { return kind_; }
   // What is still to run, for a message about a step that stands still.
-  std::string Unfinished() const { return cursor_->Unfinished(); }
+  std::string Unfinished() const;
 
+  // A copy after a whole step: no tail is left.
   //   kResourceExhausted: there is no memory for the copy; names the tensor.
   absl::StatusOr<PendingSnapshot> MakeSnapshot(std::int64_t step);
   // Errors as Checkpoint::ReadModel: names the tensor that is missing or of
@@ -123,17 +153,25 @@ class StepRunner : private Chunk::Listener {
   // Chunk::Listener:
   void BucketReady(int chunk, int bucket) override;
   void BucketReleased(int chunk, int bucket) override;
+  absl::Status AwaitUpdate(int chunk, int bucket) override;
 
   const pipeline::Action& ActionOf(int id) const {
     return cursor_->table().actions[id];
   }
   absl::Status Begin(StepKind kind, std::int64_t step, StepBatches batches);
+  // Nothing may run: says which tensor it waits for, if it waits for one.
+  void NoteWait();
   // Runs the first action that may start; false where none may.
   absl::StatusOr<bool> RunNext(bool busy);
+  StepLoss& loss() { return losses_[turn_]; }
   Chunk& ChunkOf(const pipeline::Action& action) {
     return *chunks_[action.chunk];
   }
   absl::Status MakeChunks();
+  bool OverlapsSteps() const;
+  absl::Status EndStep(StepLoss& loss, StepKind kind, std::int64_t step);
+  // `preferred`: an update that goes before others; -1: none.
+  absl::StatusOr<bool> AdvanceTail(int preferred);
   absl::Status Run(int id);
   void Send(const pipeline::Action& action);
   absl::Status RunForward(const pipeline::Action& action);
@@ -141,16 +179,21 @@ class StepRunner : private Chunk::Listener {
   absl::Status Reduce(int id);
   comm::Collective CollectiveOf(const pipeline::Action& action);
   comm::Event ReadyOf(const pipeline::Action& action) const;
-  void Reduced(int id, const comm::Event& done);
+  // Collective `id` has ended, in the step that `cursor` and `trace` are of.
+  void Reduced(int id, const comm::Event& done, pipeline::TableCursor& cursor,
+               StepTrace& trace);
   // Lets the device's further work wait for a collective that was enqueued.
   // Not before something needs it: what waits holds up all that comes after.
   void AwaitResult(const comm::Event& done);
   absl::Status Inspect();
-  absl::Status Update(const pipeline::Action& action);
+  absl::Status Update(const pipeline::Action& action, const StepLoss& loss,
+                      StepTrace& trace);
   // A transferred tensor, where this rank's kernels may read it.
   absl::StatusOr<nn::Tensor> Here(const Transfer& transfer);
 
   const Setup setup_;
+  StepPosition own_position_;
+  StepPosition& position_;
   Host* const host_;
   StrandWait* const wait_;
   std::shared_ptr<nn::Kernels> kernels_;
@@ -158,7 +201,9 @@ class StepRunner : private Chunk::Listener {
   std::vector<std::unique_ptr<LayerCollectives>> layer_collectives_;
   std::vector<nn::AxisCollectives> axes_;
   std::vector<std::unique_ptr<Chunk>> chunks_;
-  std::optional<StepLoss> loss_;
+  // Two where steps overlap: they take turns.
+  std::vector<StepLoss> losses_;
+  std::size_t turn_ = 0;  // losses_[turn_] is the present step's
   Reducer reducer_;
 
   // A table and where the step stands in it.
@@ -169,6 +214,7 @@ class StepRunner : private Chunk::Listener {
     const pipeline::TableIndex index;  // finds receives
   };
   Table train_, evaluate_;
+  std::optional<StepTail> tail_;  // none where steps do not overlap
   Table* table_ = nullptr;
   pipeline::TableCursor* cursor_ = nullptr;  // that of *table_
   StepKind kind_ = StepKind::kTrain;

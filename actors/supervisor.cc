@@ -38,12 +38,16 @@ double SupervisorState::Seconds() const {
   return std::chrono::duration<double>(self_->clock().now() - start_).count();
 }
 
+bool SupervisorState::CrewIsComplete() const {
+  return std::count(crew_->ranks.begin(), crew_->ranks.end(), nullptr) == 0;
+}
+
 std::int64_t SupervisorState::Committed() const {
   return *std::min_element(done_.begin(), done_.end());
 }
 
 bool SupervisorState::IsCurrent(std::int32_t generation) const {
-  return generation == process_->generation && doing_ != Doing::kEnded;
+  return generation == process_->generation && doing_ < Doing::kFailing;
 }
 
 void SupervisorState::OnBegin() {
@@ -52,6 +56,8 @@ void SupervisorState::OnBegin() {
     OnFailure(*early_failure_);
     return;
   }
+  // The one who completes the crew says why he gave up.
+  if (!CrewIsComplete()) return;
   for (const RankActor& rank : crew_->ranks) self_->monitor(rank);
   for (const CheckpointerActor& each : crew_->checkpointers) {
     self_->monitor(each);
@@ -256,7 +262,7 @@ void SupervisorState::OnReported() {
 }
 
 void SupervisorState::OnHalt() {
-  if (halted_ || doing_ == Doing::kEnded) return;
+  if (halted_ || doing_ >= Doing::kFailing) return;
   halted_ = true;
   if (!begun_) return;
   // Every rank finishes what was granted; OnProgress then ends the job.
@@ -282,7 +288,7 @@ std::string SupervisorState::WhereRanksStand() const {
 }
 
 void SupervisorState::OnWatch() {
-  if (doing_ == Doing::kEnded) return;
+  if (doing_ >= Doing::kFailing) return;
   const TimePoint now = self_->clock().now();
   const auto timeout = ActorTimeout(process_->spec->timeout);
   const std::string how_long = absl::FormatDuration(process_->spec->timeout);
@@ -304,7 +310,15 @@ void SupervisorState::OnWatch() {
 }
 
 void SupervisorState::OnDown(const caf::down_msg& down) {
-  const absl::Status status = FromError(self_->system(), down.reason);
+  // A process is lost, or has left. The coordinator knows which, and why: a
+  // second witness would be faster, but not better.
+  if (process_->roster != nullptr &&
+      (!down.reason || down.reason == caf::exit_reason::user_shutdown ||
+       down.reason == caf::exit_reason::remote_link_unreachable)) {
+    return;
+  }
+  absl::Status status = FromError(self_->system(), down.reason);
+  if (status.ok()) status = absl::InternalError("ended before the job");
   for (std::size_t rank = 0; rank < crew_->ranks.size(); ++rank) {
     if (down.source != crew_->ranks[rank]) continue;
     Fail(static_cast<int>(rank), "rank", status);
@@ -320,16 +334,46 @@ void SupervisorState::Fail(int rank, const std::string& actor,
 }
 
 void SupervisorState::OnFailure(const Failure& failure) {
-  if (!IsCurrent(failure.generation)) return;
+  if (failure.generation != process_->generation) return;
+  if (doing_ == Doing::kFailing) {
+    verdict_->Add(failure);
+    EndIfRipe();
+  }
+  if (doing_ >= Doing::kFailing) return;
   if (!begun_) {
     if (!early_failure_) early_failure_ = failure;
     return;
   }
-  const auto code = static_cast<absl::StatusCode>(failure.code);
-  const std::string who = failure.rank < 0 ? failure.actor
-                                           : absl::StrCat("rank ", failure.rank,
-                                                          ", ", failure.actor);
-  End(absl::Status(code, absl::StrCat(who, ": ", failure.message)));
+  // Ranks that are yet to be made wait for nobody.
+  if (!CrewIsComplete() || !HeldVerdict::IsFor(failure)) {
+    End(StatusOf(failure));
+    return;
+  }
+  doing_ = Doing::kFailing;
+  verdict_.emplace(failure, static_cast<int>(crew_->ranks.size()),
+                   process_->roster.get(), self_->clock().now());
+  OnAsk();
+}
+
+void SupervisorState::OnAsk() {
+  EndIfRipe();
+  if (doing_ != Doing::kFailing) return;
+  for (int rank : verdict_->ToAsk()) {
+    self_->send(crew_->ranks[rank], AskWaits{process_->generation});
+  }
+  self_->delayed_send(self_, HeldVerdict::kAskEvery, ask_atom::value);
+}
+
+void SupervisorState::OnRankWaits(const RankWaits& answer) {
+  if (answer.generation != process_->generation) return;
+  if (doing_ != Doing::kFailing) return;
+  verdict_->Add(answer);
+  EndIfRipe();
+}
+
+void SupervisorState::EndIfRipe() {
+  if (doing_ != Doing::kFailing) return;
+  if (verdict_->ripe(self_->clock().now())) End(verdict_->ToStatus());
 }
 
 void SupervisorState::OnException(const absl::Status& status) {
@@ -337,6 +381,7 @@ void SupervisorState::OnException(const absl::Status& status) {
     // The end itself has failed: nobody else tells.
     process_->outcome.Set(status);
   } else {
+    doing_ = Doing::kSteps;  // a verdict that is held is not waited for
     Fail(/*rank=*/-1, "supervisor", status);
   }
 }
@@ -348,9 +393,14 @@ void SupervisorState::End(absl::StatusOr<JobResult> result) {
   end.generation = process_->generation;
   end.code = result.status().raw_code();
   end.message = std::string(result.status().message());
-  for (const RankActor& rank : crew_->ranks) self_->send(rank, end);
+  // A job that fails before it has begun may lack those of other processes.
+  for (const RankActor& rank : crew_->ranks) {
+    if (rank != nullptr) self_->send(rank, end);
+  }
   for (const CheckpointerActor& each : crew_->checkpointers) {
-    caf::anon_send_exit(each, caf::exit_reason::user_shutdown);
+    if (each != nullptr) {
+      caf::anon_send_exit(each, caf::exit_reason::user_shutdown);
+    }
   }
   // The reporter sets the outcome when all is reported.
   self_->send(crew_->reporter,
@@ -386,9 +436,11 @@ SupervisorActor::behavior_type SupervisorBehavior(SupervisorState::Self self,
         self->state.OnCheckpointSaved(saved);
       },
       [=](const Failure& failure) { self->state.OnFailure(failure); },
+      [=](const RankWaits& answer) { self->state.OnRankWaits(answer); },
       [=](halt_atom) { self->state.OnHalt(); },
       [=](reported_atom) { self->state.OnReported(); },
       [=](watch_atom) { self->state.OnWatch(); },
+      [=](ask_atom) { self->state.OnAsk(); },
   };
 }
 

@@ -6,8 +6,10 @@
 //        CheckpointOpened, ShardSaved, CheckpointSaved   from checkpointers
 //        reported                     from the reporter: a credit
 //        Failure                      from any actor of the job
+//        RankWaits                    from ranks that were asked
 //        halt                         a stop was requested
-// Gives  Grant, Evaluate, TakeSnapshot, SaveShard, EndRank to the ranks;
+// Gives  Grant, Evaluate, TakeSnapshot, SaveShard, AskWaits, EndRank to the
+//        ranks;
 //        OpenCheckpoint, CommitCheckpoint to the checkpointer; reports, and the
 //        result, to the reporter
 //
@@ -27,7 +29,9 @@
 // The first failure counts: it ends every rank, which aborts its collectives,
 // so that none waits for one that is gone; and it becomes the outcome. Silence
 // is a failure too: where no rank gives a sign of life for JobSpec::timeout,
-// the job says which rank stands where; so it is with a checkpoint.
+// the job says which rank stands where; so it is with a checkpoint. Where
+// somebody is lost, silent or late, the verdict is held for a moment, until the
+// ranks have said whom they wait for (held_verdict.h).
 //
 // The observer is called elsewhere (reporter.h). One that falls far behind
 // holds up the grants, and so the job, but loses nothing.
@@ -40,6 +44,7 @@
 #include <string>
 #include <vector>
 
+#include "actors/held_verdict.h"
 #include "actors/messages.h"
 #include "actors/milestones.h"
 #include "actors/process_context.h"
@@ -50,7 +55,8 @@ namespace troupe::actors {
 
 // Whom the supervisor talks to.
 struct Crew {
-  std::vector<RankActor> ranks;  // by rank
+  // By rank; null in a crew that never was complete.
+  std::vector<RankActor> ranks;
   // One for each process; the first makes folders and gives them their names.
   std::vector<CheckpointerActor> checkpointers;
   ReporterActor reporter;
@@ -73,6 +79,8 @@ class SupervisorState {
   void OnCheckpointSaved(const CheckpointSaved& saved);
   void OnReported();
   void OnFailure(const Failure& failure);
+  void OnRankWaits(const RankWaits& answer);
+  void OnAsk();
   void Fail(int rank, const std::string& actor, const absl::Status& status);
   void OnHalt();
   void OnWatch();
@@ -83,11 +91,12 @@ class SupervisorState {
  private:
   using TimePoint = std::chrono::steady_clock::time_point;
   // kSaving: the ranks stand still, for their copies or because an earlier
-  // checkpoint is still being written.
-  enum class Doing { kSteps, kEvaluating, kSaving, kEnded };
+  // checkpoint is still being written. kFailing: the verdict is held.
+  enum class Doing { kSteps, kEvaluating, kSaving, kFailing, kEnded };
 
-  // Whether a message is of this generation, and the job has not ended.
+  // Whether a message is of this generation, and the job goes on.
   bool IsCurrent(std::int32_t generation) const;
+  bool CrewIsComplete() const;
   std::int64_t Committed() const;  // by the slowest rank
   double Seconds() const;
   void GrantSteps();
@@ -99,7 +108,7 @@ class SupervisorState {
   void Watch();
   std::string WhereRanksStand() const;
   void SendReports();
-  void Fail(const Failure& failure);
+  void EndIfRipe();
   void End(absl::StatusOr<JobResult> result);
   bool CheckpointDue() const;
   bool EvaluationDue() const;
@@ -124,6 +133,7 @@ class SupervisorState {
   // arrives until then is kept.
   bool begun_ = false;
   std::optional<Failure> early_failure_;
+  std::optional<HeldVerdict> verdict_;  // where it fails
   bool halted_ = false;
   std::int64_t evaluated_at_ = -1;
 

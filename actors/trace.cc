@@ -1,5 +1,8 @@
 #include "actors/trace.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "absl/time/clock.h"
 #include "actors/trace_json.h"
 
@@ -31,6 +34,31 @@ void ChromeTrace::Record(const TraceEvent& event) {
     return;
   }
   events_.push_back({event, micros});
+}
+
+std::vector<StampedEvent> ChromeTrace::Take() {
+  absl::MutexLock lock(&mutex_);
+  const double start = absl::ToUnixMicros(start_);
+  for (StampedEvent& event : events_) event.micros += start;
+  return std::exchange(events_, {});
+}
+
+void ChromeTrace::Add(std::vector<StampedEvent> events) {
+  absl::MutexLock lock(&mutex_);
+  const double start = absl::ToUnixMicros(start_);
+  for (StampedEvent& event : events) {
+    if (static_cast<std::int64_t>(events_.size()) >= options_.events_max) {
+      ++dropped_;
+      continue;
+    }
+    event.micros -= start;
+    events_.push_back(std::move(event));
+  }
+  // Each process's are in order.
+  std::stable_sort(events_.begin(), events_.end(),
+                   [](const StampedEvent& a, const StampedEvent& b) {
+                     return a.micros < b.micros;
+                   });
 }
 
 std::string ChromeTrace::ToJson() const {

@@ -64,6 +64,11 @@ struct TraceEvent {
   std::string name;
 };
 
+struct StampedEvent {
+  TraceEvent event;
+  double micros = 0;  // in a sink: since it was made
+};
+
 class TraceSink {
  public:
   virtual ~TraceSink() = default;
@@ -71,17 +76,18 @@ class TraceSink {
   // otherwise. A run asks about its first step before any other.
   virtual bool Wants(std::int64_t step) const = 0;
   virtual void Record(const TraceEvent& event) = 0;
+
+  // In a job of several processes, those of the others give what they have to
+  // that of process 0; `micros` since 1970, by the clock of process 0. A sink
+  // that does neither shows the ranks of its own process.
+  virtual std::vector<StampedEvent> Take() { return {}; }
+  virtual void Add(std::vector<StampedEvent> /*events*/) {}
 };
 
 // Records `event` where there is a sink that wants its step.
 inline void Note(TraceSink* sink, const TraceEvent& event) {
   if (sink != nullptr && sink->Wants(event.step)) sink->Record(event);
 }
-
-struct StampedEvent {
-  TraceEvent event;
-  double micros = 0;
-};
 
 // Chrome's trace event format, as Perfetto reads it (trace_json.h). The events'
 // "step" is 1 after the first, as in reports and logs. For one run.
@@ -97,6 +103,8 @@ class ChromeTrace : public TraceSink {
 
   bool Wants(std::int64_t step) const override;
   void Record(const TraceEvent& event) override;
+  std::vector<StampedEvent> Take() override;
+  void Add(std::vector<StampedEvent> events) override;
 
   // Whether nothing was recorded: the run was over too soon, say.
   bool IsEmpty() const;

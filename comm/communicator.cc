@@ -2,123 +2,104 @@
 
 #include <sched.h>
 
+#include <atomic>
 #include <cstdint>
+#include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "base/check.h"
-#include "comm/reduction_tree.h"
 
 namespace troupe::comm {
 namespace {
 
-// How many idle looks at Progress() go by between two of the clock.
+// How many idle looks at Progress() go by before the core is given to others,
+// and between two of the clock.
+constexpr int kLooksBeforeYield = 64;
 constexpr int kLooksPerClock = 64;
 
-bool HasMemoryHere(const nn::Tensor& range) {
-  return range.defined() && (!range.is_meta() || range.numel() == 0) &&
-         range.device().type != nn::DeviceType::kCuda;
+// Await() of an event that `what()` describes.
+template <typename What>
+absl::Status AwaitNamed(Communicator& comm, const Event& event,
+                        absl::Duration timeout, const What& what) {
+  const absl::Time deadline = absl::Now() + timeout;
+  for (std::int64_t looks = 0; !event.ready(); ++looks) {
+    if (comm.Progress()) continue;
+    if (looks >= kLooksBeforeYield) sched_yield();
+    if (looks % kLooksPerClock != 0 || absl::Now() <= deadline) continue;
+    const absl::Status late = absl::DeadlineExceededError(
+        absl::StrCat("rank ", comm.rank(), " waited ",
+                     absl::FormatDuration(timeout), " for ", what()));
+    comm.Abort(late);
+    // An event of the group is ready now; another one may never be.
+    return event.ready() ? event.status() : late;
+  }
+  return event.status();
 }
 
-absl::Status CheckReplicas(const Collective& collective) {
-  if (collective.update == nullptr) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(collective.ToString(), ": there is no update"));
-  }
-  for (const nn::Tensor& replica : collective.update->replicas()) {
-    if (!HasMemoryHere(replica)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(collective.ToString(), ": a replica has no memory"));
+// The event of several others.
+class Joint {
+ public:
+  explicit Joint(std::size_t count) : left_(count) {}
+
+  const Event& event() const { return event_; }
+  void One(const absl::Status& status) {
+    {
+      absl::MutexLock lock(&mutex_);
+      status_.Update(status);
+      if (--left_ > 0) return;
     }
-    if (replica.numel() != collective.range.numel()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(collective.ToString(), ": a replica has ",
-                       replica.numel(), " elements"));
-    }
+    event_.Complete(status_);
   }
-  return absl::OkStatus();
-}
+
+ private:
+  const Event event_ = Event::Make();
+  absl::Mutex mutex_;
+  std::size_t left_;
+  absl::Status status_;
+};
 
 }  // namespace
 
-std::string Collective::ToString() const {
-  const std::string what =
-      range.defined()
-          ? absl::StrCat(nn::DTypeName(range.dtype()), " x ", range.numel())
-          : "nothing";
-  switch (kind) {
-    case CollectiveKind::kAllReduce:
-      return absl::StrCat("all_reduce(", ReduceOpName(op), ", ", what, ")");
-    case CollectiveKind::kReduceUpdate:
-      return absl::StrCat("reduce_update(", ReduceOpName(op), ", ", what, ")");
-    case CollectiveKind::kBroadcast:
-      return absl::StrCat("broadcast(root ", root, ", ", what, ")");
-    case CollectiveKind::kBarrier:
-      break;
-  }
-  return "barrier()";
-}
-
-Collective AllReduce(ReduceOp op, nn::Tensor range) {
-  Collective collective;
-  collective.kind = CollectiveKind::kAllReduce;
-  collective.op = op;
-  collective.range = std::move(range);
-  return collective;
-}
-
-Collective ReduceUpdate(ReduceOp op, nn::Tensor range,
-                        std::shared_ptr<ReplicaUpdate> update) {
-  Collective collective = AllReduce(op, std::move(range));
-  collective.kind = CollectiveKind::kReduceUpdate;
-  collective.update = std::move(update);
-  return collective;
-}
-
-Collective Broadcast(int root, nn::Tensor range) {
-  Collective collective;
-  collective.kind = CollectiveKind::kBroadcast;
-  collective.root = root;
-  collective.range = std::move(range);
-  return collective;
-}
-
-Collective Barrier() { return Collective(); }
-
-absl::Status CheckCollective(const Collective& collective, int size) {
-  if (collective.kind == CollectiveKind::kBarrier) return absl::OkStatus();
-  const nn::Tensor& range = collective.range;
-  if (!HasMemoryHere(range)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(collective.ToString(), ": the range has no memory here"));
-  }
-  if (collective.kind == CollectiveKind::kReduceUpdate) {
-    TROUPE_RETURN_IF_ERROR(CheckReplicas(collective));
-  }
-  if (collective.kind == CollectiveKind::kBroadcast) {
-    if (collective.root >= 0 && collective.root < size) return absl::OkStatus();
-    return absl::InvalidArgumentError(absl::StrCat(
-        collective.ToString(), ": the group has ranks 0 to ", size - 1));
-  }
-  return CheckReduction(collective.op, range.dtype());
-}
-
 absl::Status Communicator::RunInline(const Collective& collective,
                                      absl::Duration timeout) {
-  const absl::Time deadline = absl::Now() + timeout;
   absl::StatusOr<Event> event = Start(collective, Event());
   if (!event.ok()) return event.status();
-  for (std::int64_t looks = 0; !event->ready(); ++looks) {
-    if (Progress()) continue;
-    sched_yield();
-    if (looks % kLooksPerClock == 0 && absl::Now() > deadline) {
-      Abort(absl::DeadlineExceededError(absl::StrCat(
-          "rank ", rank(), " waited ", absl::FormatDuration(timeout), " for ",
-          collective.ToString())));
-    }
+  return AwaitNamed(*this, *event, timeout,
+                    [&] { return collective.ToString(); });
+}
+
+absl::Status Await(Communicator& comm, const Event& event,
+                   absl::Duration timeout) {
+  return AwaitNamed(comm, event, timeout, [] { return "an event"; });
+}
+
+absl::StatusOr<Event> StartCoalesced(Communicator& comm,
+                                     absl::Span<const Collective> collectives,
+                                     const Event& after) {
+  for (const Collective& collective : collectives) {
+    TROUPE_RETURN_IF_ERROR(
+        CheckCollective(collective, comm.rank(), comm.size()));
   }
-  return event->status();
+  if (collectives.empty()) return after;
+  const auto joint = std::make_shared<Joint>(collectives.size());
+  for (std::size_t i = 0; i < collectives.size(); ++i) {
+    const absl::StatusOr<Event> event = comm.Start(collectives[i], after);
+    if (!event.ok()) {
+      if (i == 0) return event.status();
+      absl::Status status(
+          event.status().code(),
+          absl::StrCat(
+              "rank ", comm.rank(), " started ", i, " of ", collectives.size(),
+              " coalesced collectives, then: ", event.status().message()));
+      comm.Abort(status);
+      return status;
+    }
+    event->OnReady([joint](const absl::Status& status) { joint->One(status); });
+  }
+  return joint->event();
 }
 
 }  // namespace troupe::comm

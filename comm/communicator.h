@@ -30,19 +30,25 @@
 // A group does not recover; make a new one.
 //
 // Threads: Start, Progress, RunInline and SetWakeup of one Communicator from
-// one thread at a time; different ranks' from different threads. Abort() from
-// any. An event's callback may use the Communicator of the thread it runs in.
+// one thread at a time; different ranks' from different threads. Abort() and
+// Waits() from any. An event's callback may use the Communicator of the thread
+// it runs in.
 
 #ifndef COMM_COMMUNICATOR_H_
 #define COMM_COMMUNICATOR_H_
 
+#include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "base/event.h"
 #include "comm/reduce_op.h"
 #include "comm/replica_update.h"
@@ -52,21 +58,58 @@ namespace troupe::comm {
 
 using Event = base::Event;
 
-enum class CollectiveKind { kAllReduce, kBroadcast, kBarrier, kReduceUpdate };
+enum class CollectiveKind {
+  kAllReduce,
+  kBroadcast,
+  kBarrier,
+  kReduceUpdate,
+  kReduce,
+  kAllGather,
+  kGather,
+  kScatter,
+  kReduceScatter,
+  kAllToAll,
+};
 
-// One collective as a rank asks for it. `range` is reduced or received in
-// place; it and `update` stay alive until the event is ready, and ranges of
-// different ranks do not overlap. Empty for a barrier.
+// "all_reduce", "reduce_scatter": as in flow.h; for errors and traces.
+absl::string_view CollectiveKindName(CollectiveKind kind);
+
+// One collective as a rank asks for it: what it gives and what it gets (shapes:
+// flow.h). Both, and `update`, stay alive until the event is ready; ranges of
+// different ranks do not overlap. Empty for a barrier. What a rank does not
+// need (the range of a gather, where it is not the root) is not looked at.
 struct Collective {
   CollectiveKind kind = CollectiveKind::kBarrier;
   ReduceOp op = ReduceOp::kSum;
-  int root = 0;  // of a broadcast, in the group
+  int root = 0;  // in the group
+  // What this rank gets; undefined where it gets nothing (not the root).
   nn::Tensor range;
+  // What it gives. Undefined: nothing (not the root), or, of all_reduce, reduce
+  // and broadcast, what `range` holds; of these, `range` itself says the same.
+  // May be this rank's own block of `range` (all_gather, gather), or hold
+  // `range` as its own block (reduce_scatter, scatter); otherwise the two do
+  // not overlap.
+  nn::Tensor input;
   std::shared_ptr<ReplicaUpdate> update;  // of a reduce_update
+  // Where a rank has several in flight in a group that spans processes, the one
+  // with the largest goes first on the wire, then the one that was started
+  // first. What a rank sends first is its own affair: the order of starts is
+  // still one on all ranks, and so are the bits.
+  int priority = 0;
+  // Elements for, and from, each rank, in an all_to_all with unequal parts.
+  std::vector<std::int64_t> send_counts, recv_counts;
 
-  // "all_reduce(sum, f32 x 1024)", "broadcast(root 0, bf16 x 8)", "barrier()";
-  // what errors and traces print.
+  // "all_reduce(sum, f32 x 1024)", "gather(root 0, bf16 x 8)", "barrier()",
+  // "all_to_all(f32, by counts)"; what errors and traces print.
   std::string ToString() const;
+
+  // An all_to_all with unequal parts.
+  bool by_counts() const {
+    return !send_counts.empty() || !recv_counts.empty();
+  }
+  // Whichever of the two is as long on every rank: the c elements of flow.h (of
+  // an all_to_all: n c). Signatures and texts count it.
+  const nn::Tensor& counted() const;
 };
 
 Collective AllReduce(ReduceOp op, nn::Tensor range);
@@ -76,11 +119,52 @@ Collective ReduceUpdate(ReduceOp op, nn::Tensor range,
                         std::shared_ptr<ReplicaUpdate> update);
 Collective Broadcast(int root, nn::Tensor range);
 Collective Barrier();
+Collective Reduce(ReduceOp op, int root, nn::Tensor input, nn::Tensor range);
+Collective AllGather(nn::Tensor input, nn::Tensor range);
+Collective Gather(int root, nn::Tensor input, nn::Tensor range);
+Collective Scatter(int root, nn::Tensor input, nn::Tensor range);
+Collective ReduceScatter(ReduceOp op, nn::Tensor input, nn::Tensor range);
+Collective AllToAll(nn::Tensor input, nn::Tensor range);
+Collective AllToAll(nn::Tensor input, std::vector<std::int64_t> send_counts,
+                    nn::Tensor range, std::vector<std::int64_t> recv_counts);
 
-// kInvalidArgument where no group of `size` ranks can run `collective`: an op
-// that its dtype lacks, a root outside the group, a range without memory or on
-// another device than the CPU, replicas that are not as long as the range.
-absl::Status CheckCollective(const Collective& collective, int size);
+// A source of StartRecv(): whichever rank sends first.
+inline constexpr int kAnySource = -1;
+
+// What StartRecv() received, readable when its event is ready.
+struct Arrival {
+  int source = kAnySource;
+  std::int64_t count = 0;  // elements
+};
+
+// What a rank has started and is not done (Communicator::Waits()).
+struct Waiting {
+  // "all_reduce(sum, f32 x 1024), collective 7 of the group",
+  // "recv(from 0, tag 5, f32 x 8)"
+  std::string what;
+  // Which collective of the group it is, as all ranks count; -1: a message.
+  std::int64_t collective = -1;
+  // Other ranks that it needs and that have not come, as far as is known here:
+  // of another process that has said nothing, all (some may have come; then
+  // they wait for the same `collective`). Empty: all are there, and the work is
+  // being done. Of a receive from any: all others.
+  std::vector<int> ranks;
+  // When it was started; of RunInline(), when spinning was in vain.
+  std::chrono::steady_clock::time_point since;
+};
+
+// kInvalidArgument where rank `rank` of a group of `size` cannot run
+// `collective`: an op that its dtype lacks, a root outside the group, input or
+// range that are missing, without memory, on another device than the CPU, of
+// other lengths than flow.h says or in each other's way, replicas that are not
+// as long as the range, counts that do not add up.
+absl::Status CheckCollective(const Collective& collective, int rank, int size);
+
+// kInvalidArgument where no rank of a group of `size` can send `data` to `to`,
+// or receive into `into` from `from` (perhaps kAnySource): no such rank, no
+// memory here.
+absl::Status CheckSend(int to, const nn::Tensor& data, int size);
+absl::Status CheckRecv(int from, const nn::Tensor& into, int size);
 
 class Communicator {
  public:
@@ -111,6 +195,25 @@ class Communicator {
   // Does at most one chunk of work. False when there is none now.
   virtual bool Progress() = 0;
 
+  // Sends `data` to rank `to` once `after` is ready; the event is ready when
+  // `data` may be reused. Sends to one rank arrive in the order of their
+  // starts; it takes them by tag.
+  // Rank `to` may be this one.
+  //   kInvalidArgument: see CheckSend(). Nothing was started.
+  //   the status of Abort(), once the group is aborted.
+  virtual absl::StatusOr<Event> StartSend(int to, std::uint32_t tag,
+                                          const nn::Tensor& data,
+                                          Event after) = 0;
+  // Receives what rank `from` (or kAnySource) sends under `tag`; the event is
+  // ready when it is in `into`. What is sent may be shorter, and says so in
+  // `arrival` (may be null; stays until then).
+  //   The event's status is kInvalidArgument where what comes is longer, or of
+  //   another dtype: names both sides, and aborts the group.
+  // Returns errors as StartSend(), by CheckRecv().
+  virtual absl::StatusOr<Event> StartRecv(int from, std::uint32_t tag,
+                                          const nn::Tensor& into,
+                                          Arrival* arrival) = 0;
+
   // `wakeup` is called whenever Progress() of this rank may find work after it
   // had found none: from any thread, perhaps within this very call of a peer's.
   // It only leaves a note (sends a message, sets a flag): it neither blocks nor
@@ -118,10 +221,31 @@ class Communicator {
   // when SetWakeup() or the destructor returns, save one that called it.
   virtual void SetWakeup(std::function<void()> wakeup) = 0;
 
+  // What this rank waits for, the oldest first: collectives, then messages.
+  // Any thread, also while another is in a call. Once the group is aborted:
+  // what the rank waited for then (and, between processes, the collective that
+  // it was refused first), for whoever asks why.
+  virtual std::vector<Waiting> Waits() const = 0;
+
   // The first status counts. When the call that brought it returns, no rank's
   // range is touched any more.
   virtual void Abort(absl::Status status) = 0;
 };
+
+// Drives `comm` in the caller's thread until `event` is ready: by spinning,
+// then by yielding. kDeadlineExceeded after `timeout`: aborts the group.
+absl::Status Await(Communicator& comm, const Event& event,
+                   absl::Duration timeout);
+
+// Starts all, in order, each once `after` is ready; the event is ready when all
+// are, with the first error there was.
+//   kInvalidArgument: see CheckCollective(). Nothing was started.
+//   otherwise as Start(). Where some had been started and another could not be,
+//     the group is aborted: those cannot be taken back, and the peers would
+//     wait for the rest.
+absl::StatusOr<Event> StartCoalesced(Communicator& comm,
+                                     absl::Span<const Collective> collectives,
+                                     const Event& after);
 
 }  // namespace troupe::comm
 

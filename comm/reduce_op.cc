@@ -13,9 +13,15 @@ absl::string_view ReduceOpName(ReduceOp op) {
     case ReduceOp::kMax:
       return "max";
     case ReduceOp::kProduct:
+      return "product";
+    case ReduceOp::kBand:
+      return "band";
+    case ReduceOp::kBor:
+      return "bor";
+    case ReduceOp::kBxor:
       break;
   }
-  return "product";
+  return "bxor";
 }
 
 }  // namespace troupe::comm

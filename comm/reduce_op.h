@@ -4,7 +4,8 @@
 //   ReduceOpName(op);                         // "avg"
 //
 // kAvg adds, and divides once, when all ranks' elements are in the sum.
-// kMin and kMax give NaN where any rank has one.
+// kMin and kMax give NaN where any rank has one. kBand, kBor and kBxor combine
+// the bits of integers.
 
 #ifndef COMM_REDUCE_OP_H_
 #define COMM_REDUCE_OP_H_
@@ -13,9 +14,9 @@
 
 namespace troupe::comm {
 
-enum class ReduceOp { kSum, kAvg, kMin, kMax, kProduct };
+enum class ReduceOp { kSum, kAvg, kMin, kMax, kProduct, kBand, kBor, kBxor };
 
-// "sum", "avg", "min", "max", "product".
+// "sum", "avg", "min", "max", "product", "band", "bor", "bxor".
 absl::string_view ReduceOpName(ReduceOp op);
 
 }  // namespace troupe::comm

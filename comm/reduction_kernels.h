@@ -18,7 +18,7 @@
 namespace troupe::comm::internal {
 
 inline constexpr int kKernelSourcesMax = 8;
-inline constexpr int kOps = 5;     // in the order of ReduceOp
+inline constexpr int kOps = 8;     // in the order of ReduceOp
 inline constexpr int kDTypes = 7;  // in the order of nn::DType
 
 using ReduceKernel = void (*)(const char* const* sources, int n,

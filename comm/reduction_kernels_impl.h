@@ -136,6 +136,26 @@ struct Max {
   }
 };
 
+// Of integers only.
+struct Band {
+  template <typename V>
+  static TROUPE_INLINE V Apply(V a, V b) {
+    return a & b;
+  }
+};
+struct Bor {
+  template <typename V>
+  static TROUPE_INLINE V Apply(V a, V b) {
+    return a | b;
+  }
+};
+struct Bxor {
+  template <typename V>
+  static TROUPE_INLINE V Apply(V a, V b) {
+    return a ^ b;
+  }
+};
+
 constexpr int Split(int n) {
   int p = 1;
   while (2 * p < n) p *= 2;
@@ -274,6 +294,12 @@ constexpr KernelTable kTable = {{
     {Kernel<F32, Product>, Kernel<F64, Product>, Kernel<BFloat16, Product>,
      Kernel<Float16, Product>, Kernel<I32, Product>, Kernel<I64, Product>,
      nullptr},
+    {nullptr, nullptr, nullptr, nullptr, Kernel<I32, Band>, Kernel<I64, Band>,
+     Kernel<U8, Band>},
+    {nullptr, nullptr, nullptr, nullptr, Kernel<I32, Bor>, Kernel<I64, Bor>,
+     Kernel<U8, Bor>},
+    {nullptr, nullptr, nullptr, nullptr, Kernel<I32, Bxor>, Kernel<I64, Bxor>,
+     Kernel<U8, Bxor>},
 }};
 
 }  // namespace

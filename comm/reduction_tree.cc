@@ -91,7 +91,8 @@ absl::Status CheckReduction(ReduceOp op, nn::DType dtype) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(absl::StrCat(
-      nn::DTypeName(dtype), " has no ", ReduceOpName(op), "; widen it first"));
+      nn::DTypeName(dtype), " has no ", ReduceOpName(op),
+      nn::IsFloating(dtype) ? "; integers have" : "; widen it first"));
 }
 
 int TreeSplit(int n) {

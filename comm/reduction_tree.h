@@ -14,7 +14,7 @@
 // of two NaNs an addition keeps depends on the instruction set.
 //
 // Integers wrap around; an average of them rounds towards zero. u8 has neither
-// avg nor product.
+// avg nor product; floating dtypes have no band, bor and bxor.
 //
 // Cost: one pass over memory for up to 8 sources; beyond, partial results stay
 // in 2 KB pieces in the first-level cache. Threads: no state; any.

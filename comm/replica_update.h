@@ -45,8 +45,10 @@ class ReplicaUpdate {
   virtual absl::Span<const nn::Tensor> replicas() const = 0;
 
   // Updates elements [begin, begin + sum.numel()) of this rank's replicas.
-  // Called in a thread that drives this rank, for some of the range: the other
-  // ranks do the rest, and write into these replicas from their threads. It
+  // Called in a thread that drives this rank (or, of a group that spans
+  // processes, its process), one call at a time, for some of the range: the
+  // other ranks do the rest, and write into these replicas from their threads.
+  // In each process each element is updated once. It
   // does not wait for anything: Abort() waits for it. An error, or an exception
   // (kInternal), aborts the group and leaves the replicas half updated.
   virtual absl::Status Apply(std::int64_t begin, const nn::Tensor& sum) = 0;

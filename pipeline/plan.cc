@@ -278,6 +278,7 @@ Plan PlanOfChoices(const PlanOptions& options, nn::DType dtype,
   plan.loss_scale = options.loss_scale;
   plan.inline_bytes = options.inline_bytes;
   plan.fuse_updates = options.fuse_updates;
+  plan.cross_step = options.cross_step;
   plan.update_needs_all_buckets = options.reductions.update_needs_all_buckets;
   plan.dtype = dtype;
   plan.device = device;

@@ -62,6 +62,12 @@ struct PlanOptions {
   // memory (RU): the same bits, sooner. A job switches it off where its
   // optimizer is not elementwise.
   bool fuse_updates = true;
+  // A step's forward begins on the buckets that are updated while others of the
+  // step before are on their way, and those that it reads first go first on
+  // the wire. The same bits. It changes nothing where reductions are inline,
+  // where an update needs all buckets, and on a device that works later than
+  // it is told.
+  bool cross_step = false;
   int threads_per_rank = 1;
   // Dtype of the gradients; unset: that of the parameters.
   std::optional<nn::DType> grad_dtype;
@@ -133,6 +139,7 @@ struct Plan {
   int threads_per_rank = 1;
   std::int64_t inline_bytes = -1;
   bool fuse_updates = true;
+  bool cross_step = false;
   bool update_needs_all_buckets = false;
   nn::DType dtype = nn::DType::kF32;       // of the first stage's input
   std::optional<nn::DType> grad_dtype;     // unset: that of the parameters

@@ -76,6 +76,7 @@ std::string PlanToJson(const Plan& plan) {
       {"grad_dtype", plan.grad_dtype ? NameOf(*plan.grad_dtype) : ""},
       {"data_dtype", NameOf(plan.data_dtype)},
       {"loss_scale", plan.loss_scale},
+      {"cross_step", plan.cross_step},
       {"device", plan.device.ToString()},
       {"kernels", plan.kernels},
       {"reduction_order", plan.reduction_order},

@@ -274,6 +274,9 @@ void ReadLater(Object& object, Plan& plan) {
   if (object.HasLater("loss_scale")) {
     object.Number("loss_scale", plan.loss_scale);
   }
+  if (object.HasLater("cross_step")) {
+    object.Bool("cross_step", plan.cross_step);
+  }
 }
 
 absl::Status ReadPlan(const Json& json, Version version, Plan& plan) {

@@ -71,6 +71,7 @@ std::string Plan::ToString() const {
                     ", kernels ", kernels, ", reduced in the order ",
                     reduction_order, ", inline up to ", inline_bytes, " bytes");
     if (loss_scale != 1) absl::StrAppend(&text, ", loss scale ", loss_scale);
+    if (cross_step) absl::StrAppend(&text, ", across steps");
     absl::StrAppend(&text, "\n");
   }
   for (std::size_t i = 0; i < stages.size(); ++i) {

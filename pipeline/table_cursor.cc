@@ -52,7 +52,9 @@ void TableCursor::FindRoles() {
   std::vector<int> last;  // per group: its last collective so far
   for (int i = 0; i < static_cast<int>(table_.actions.size()); ++i) {
     const ActionKind kind = table_.actions[i].kind;
-    roles_.push_back({IsCompute(kind), IsReceive(kind)});
+    roles_.push_back(
+        {IsCompute(kind), IsReceive(kind), kind == ActionKind::kUpdateBucket});
+    updates_ += roles_.back().update;
     if (!IsCollective(kind)) continue;
     const auto found = std::find(groups.begin(), groups.end(), GroupOf(kind));
     const int group = static_cast<int>(found - groups.begin());
@@ -136,6 +138,7 @@ void TableCursor::Begin() {
   std::copy(state_at_start_.begin(), state_at_start_.end(), state_.begin());
   left_ = static_cast<int>(table_.actions.size());
   reduced_ = 0;
+  busy_ = left_ - updates_;
 }
 
 void TableCursor::Offer(int action) {
@@ -159,6 +162,7 @@ void TableCursor::Start(int action) {
   const Role& role = roles_[action];
   ready_[role.compute].Erase(action);
   if (role.group < 0) return;
+  --busy_;
   TROUPE_CHECK(heads_[role.group] == action,
                "the collectives of a group start in table order");
   heads_[role.group] = role.following;
@@ -172,6 +176,8 @@ void TableCursor::Finish(int action) {
   TROUPE_CHECK(!given_[action], "an action finishes once a step");
   Raise(action);
   --left_;
+  const Role& role = roles_[action];
+  if (role.group < 0 && !role.update) --busy_;
 }
 
 void TableCursor::Give(Signal signal) {

@@ -83,6 +83,11 @@ class TableCursor {
   bool Given(Signal signal) const { return given_[SlotOf(signal)] != 0; }
 
   bool complete() const { return left_ == 0; }
+  // Whether all that is left are collectives that have started, and updates:
+  // nothing that the step computes or sends.
+  bool draining() const { return busy_ == 0; }
+  // Whether nothing holds up the start of `action`, which is no receive.
+  bool Runnable(int action) const { return missing_[action] == 0; }
   // The actions that are not done, for errors: "B1 AR0 UP0".
   std::string Unfinished() const;
 
@@ -91,6 +96,7 @@ class TableCursor {
   struct Role {
     bool compute = false;
     bool receive = false;
+    bool update = false;
     int group = -1;      // of a collective: number of its launch order
     int following = -1;  // of a collective: the next of its group, or -1
   };
@@ -109,6 +115,7 @@ class TableCursor {
   StepTable table_;
   std::vector<int> first_bucket_;  // by chunk: its number among all buckets
   int buckets_ = 0;                // of all chunks
+  int updates_ = 0;                // actions that update
   std::vector<Role> roles_;        // per action
   std::vector<int> first_heads_;   // per group: its first collective
   // The actions that wait for slot s: waiting_[first_waiting_[s]], up to, but
@@ -124,6 +131,7 @@ class TableCursor {
   int* heads_ = nullptr;           // per group: its next collective
   std::uint8_t* given_ = nullptr;  // per slot
   int left_ = 0;
+  int busy_ = 0;  // of those, what draining() waits for
   int reduced_ = 0;
 };
 

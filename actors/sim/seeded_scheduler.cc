@@ -19,13 +19,12 @@ constexpr std::uint32_t kEagerness[] = {32, 32, 8, 1};
 // A handler is left standing at one of so many points.
 constexpr std::uint32_t kPointsPerStand = 3;
 
-const caf::scheduled_actor* ActorOf(const caf::resumable* job) {
-  return dynamic_cast<const caf::scheduled_actor*>(job);
-}
-
 std::size_t IdOf(const caf::resumable* job) {
-  const caf::scheduled_actor* const actor = ActorOf(job);
-  return actor == nullptr ? 0 : actor->id();
+  if (const auto* actor = dynamic_cast<const caf::scheduled_actor*>(job)) {
+    return actor->id();
+  }
+  const auto* const task = dynamic_cast<const SeededScheduler::Task*>(job);
+  return task == nullptr ? 0 : task->id();
 }
 
 }  // namespace
@@ -101,7 +100,7 @@ SeededScheduler::~SeededScheduler() {
 }
 
 bool SeededScheduler::Step() {
-  if (idle()) return coordinator_.trigger_timeout();
+  if (!AnyMayRun()) return coordinator_.trigger_timeout();
   PassTime();
   const std::size_t pick = Pick();
   auto& jobs = coordinator_.jobs;
@@ -141,6 +140,26 @@ void SeededScheduler::Preempt() {
   running_->Stand();
 }
 
+void SeededScheduler::Stand() {
+  if (running_ != nullptr) running_->Stand();
+}
+
+bool SeededScheduler::AnyMayRun() const {
+  if (may_run_ == nullptr) return !idle();
+  const auto may_run = [this](const caf::resumable* job) {
+    return may_run_(IdOf(job));
+  };
+  return std::any_of(coordinator_.jobs.begin(), coordinator_.jobs.end(),
+                     may_run) ||
+         std::any_of(standing_.begin(), standing_.end(),
+                     [&](const auto& hand) { return may_run(hand->job()); });
+}
+
+std::uint32_t SeededScheduler::WeightOf(const caf::resumable* job) {
+  if (may_run_ != nullptr && !may_run_(IdOf(job))) return 0;
+  return EagernessOf(job);
+}
+
 void SeededScheduler::PassTime() {
   if (options_.message_time_max <= absl::ZeroDuration()) return;
   const absl::Duration time =
@@ -153,10 +172,10 @@ std::size_t SeededScheduler::Pick() {
   weights_.clear();
   std::uint32_t sum = 0;
   for (const caf::resumable* job : coordinator_.jobs) {
-    weights_.push_back(sum += EagernessOf(job));
+    weights_.push_back(sum += WeightOf(job));
   }
   for (const auto& hand : standing_) {
-    weights_.push_back(sum += EagernessOf(hand->job()));
+    weights_.push_back(sum += WeightOf(hand->job()));
   }
   if (weights_.size() == 1) return 0;
   const std::uint32_t draw = static_cast<std::uint32_t>(draws_.Bits32() % sum);
@@ -168,7 +187,10 @@ std::size_t SeededScheduler::Pick() {
 // types of its message. Atoms are values of one type, so theirs count too.
 void SeededScheduler::MixNext(caf::resumable* job) {
   auto* actor = dynamic_cast<caf::scheduled_actor*>(job);
-  if (actor == nullptr) return;
+  if (actor == nullptr) {
+    if (const std::size_t id = IdOf(job)) Mix(id);
+    return;
+  }
   Mix(actor->id());
   caf::mailbox_element* next = actor->peek_at_next_mailbox_element();
   if (next == nullptr) return;

@@ -24,11 +24,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "absl/time/time.h"
 #include "base/fnv_hash.h"
+#include "caf/actor_clock.hpp"
 #include "caf/actor_system.hpp"
 #include "caf/actor_system_config.hpp"
 #include "caf/resumable.hpp"
@@ -44,6 +47,19 @@ struct SimulatedConfig : caf::actor_system_config {
 
 class SeededScheduler {
  public:
+  // Something else than an actor that the seed may let go on. Its owner keeps
+  // it, and has a number for it that no actor has.
+  class Task : public caf::resumable {
+   public:
+    explicit Task(std::uint64_t id) : id_(id) {}
+    std::uint64_t id() const { return id_; }
+    void intrusive_ptr_add_ref_impl() override {}
+    void intrusive_ptr_release_impl() override {}
+
+   private:
+    const std::uint64_t id_;
+  };
+
   struct Options {
     std::uint64_t seed = 0;
     // A message takes a time below this, on the virtual clock.
@@ -62,6 +78,19 @@ class SeededScheduler {
 
   // In a handler: others may run here. Elsewhere it does nothing.
   void Preempt();
+  // The same, but they do.
+  void Stand();
+
+  // Actors of which this is false wait, messages or not. Null: none does.
+  void RunOnly(std::function<bool(std::uint64_t actor)> may_run) {
+    may_run_ = std::move(may_run);
+  }
+  // Once for each time that it is to go on.
+  void Enqueue(Task& task) { coordinator_.jobs.push_back(&task); }
+  // Virtual; of timers too.
+  caf::actor_clock::time_point now() const {
+    return coordinator_.clock().now();
+  }
 
   // For what the seed chooses beside the order.
   nn::RandomStream& draws() { return draws_; }
@@ -73,6 +102,8 @@ class SeededScheduler {
   class Hand;
 
   std::size_t Pick();
+  bool AnyMayRun() const;
+  std::uint32_t WeightOf(const caf::resumable* job);
   void PassTime();
   void MixNext(caf::resumable* job);
   std::uint32_t EagernessOf(const caf::resumable* job);
@@ -85,6 +116,7 @@ class SeededScheduler {
   const nn::RandomKey key_;
   nn::RandomStream draws_;
   base::FnvHash hash_;
+  std::function<bool(std::uint64_t actor)> may_run_;
   std::vector<std::uint32_t> weights_, eagerness_;
   Hand* running_ = nullptr;
   std::vector<std::unique_ptr<Hand>> standing_, free_;

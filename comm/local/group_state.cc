@@ -3,16 +3,12 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <cstring>
-#include <exception>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/check.h"
-#include "base/exception_text.h"
-#include "comm/reduction_tree.h"
 
 namespace troupe::comm::internal {
 namespace {
@@ -29,25 +25,17 @@ std::string Ranks(const std::vector<int>& ranks) {
                       absl::StrJoin(ranks, ", "));
 }
 
-// "f32 and f64 replicas"
-std::string Describe(absl::Span<const nn::Tensor> replicas) {
-  if (replicas.empty()) return "no replicas";
-  return absl::StrCat(
-      absl::StrJoin(replicas, " and ",
-                    [](std::string* out, const nn::Tensor& replica) {
-                      absl::StrAppend(out, nn::DTypeName(replica.dtype()));
-                    }),
-      " replicas");
+absl::Status CouldNotBegin(int rank, const std::string& what,
+                           const absl::Status& after) {
+  return absl::Status(
+      after.code(), absl::StrCat("rank ", rank, " could not begin ", what, ": ",
+                                 after.message()));
 }
 
-// Code of a user: what it throws must not pass the group by.
-absl::Status ApplyCaught(ReplicaUpdate& update, std::int64_t begin,
-                         const nn::Tensor& sum) {
-  try {
-    return update.Apply(begin, sum);
-  } catch (...) {
-    return absl::InternalError(base::ExceptionText(std::current_exception()));
-  }
+char* HostAddress(const nn::Tensor& tensor) {
+  return !tensor.defined() || tensor.is_meta() || tensor.numel() == 0
+             ? nullptr
+             : static_cast<char*>(tensor.raw());
 }
 
 }  // namespace
@@ -60,24 +48,37 @@ GroupState::GroupState(const LocalGroupOptions& options)
       operations_(new Operation[options.in_flight_max]),
       slots_(new Slot[static_cast<std::size_t>(options.in_flight_max) *
                       options.size]),
-      ranks_(new Rank[options.size]) {}
+      since_(new Since[static_cast<std::size_t>(options.in_flight_max) *
+                       options.size]),
+      counts_(new std::unique_ptr<const PairCounts>[static_cast<std::size_t>(
+                                                        options.in_flight_max) *
+                                                    options.size]),
+      ranks_(new Rank[options.size]),
+      messages_(options.size) {}
 
 void GroupState::Join(int rank, std::uint64_t seq, const Collective& collective,
                       const Event& event, bool with_event) {
   Slot& slot = slots(seq)[rank];
   const std::uint64_t signature = Pack(collective);
-  const Cut cut(signature, size_, chunk_bytes_);
-  const std::uint64_t block_chunks =
-      cut.BlockBegin(rank + 1) - cut.BlockBegin(rank);
-  slot.range = KindOf(signature) == CollectiveKind::kBarrier ||
-                       collective.range.numel() == 0
-                   ? nullptr
-                   : static_cast<char*>(collective.range.raw());
-  slot.update = collective.update.get();
+  slot.range = HostAddress(collective.range);
+  if (collective.kind == CollectiveKind::kReduceUpdate) {
+    slot.update = collective.update.get();
+  } else {
+    slot.input =
+        collective.input.defined() ? HostAddress(collective.input) : slot.range;
+  }
+  if (ByCounts(signature)) {
+    counts_[&slot - slots_.get()] =
+        std::make_unique<const PairCounts>(collective);
+  }
   if (with_event) slot.event = event;
-  slot.signature.store(signature, std::memory_order_relaxed);
+  slot.signature.store(signature, std::memory_order_release);
   slot.chunks_done.store(0, std::memory_order_relaxed);
-  slot.claim.store(generation(seq) << 40 | block_chunks << 20,
+  const Cut cut = CutOf(seq, rank, signature);
+  const std::uint64_t share_chunks =
+      ByCounts(signature) ? cut.chunks()
+                          : cut.ShareBegin(rank + 1) - cut.ShareBegin(rank);
+  slot.claim.store(generation(seq) << 40 | share_chunks << 20,
                    std::memory_order_relaxed);
   slot.stage.store(2 * (seq + 1), std::memory_order_release);
 }
@@ -86,6 +87,7 @@ void GroupState::Arm(int rank, std::uint64_t seq, bool with_event,
                      Effects* effects) {
   Operation& operation = this->operation(seq);
   slots(seq)[rank].stage.store(2 * (seq + 1) + 1, std::memory_order_release);
+  // Read before it counts itself in: the operation may be over afterwards.
   const std::uint64_t signature =
       slots(seq)[rank].signature.load(std::memory_order_relaxed);
   const std::uint64_t mine = with_event ? kOneEvent + 1 : 1;
@@ -97,21 +99,28 @@ void GroupState::Arm(int rank, std::uint64_t seq, bool with_event,
   }
   // Whoever armed before saw no peer yet, perhaps: the last one sees all.
   if (!Agree(rank, seq, effects)) return;
-  if (Cut(signature, size_, chunk_bytes_).chunks() == 0) {
+  const bool by_counts = ByCounts(signature);
+  if (!by_counts && CutOf(seq, rank, signature).chunks() == 0) {
     Finish(seq, effects);
-  } else if (armed >= kOneEvent) {
+    return;
+  }
+  if (armed >= kOneEvent) {
     runnable_version_.fetch_add(1);
     effects->wake = true;
+  }
+  // The operation waits for this comparison as for one more share.
+  if (by_counts && PairsAgree(seq, effects)) {
+    ShareDone(seq, SharesByCounts(seq), effects);
   }
 }
 
 bool GroupState::Claim(Slot* slot, std::uint64_t seq, std::uint64_t* chunk,
-                       std::uint64_t* block_chunks) const {
+                       std::uint64_t* share_chunks) const {
   std::uint64_t word = slot->claim.load(std::memory_order_relaxed);
   while (word >> 40 == generation(seq)) {
     *chunk = word & kNextMask;
-    *block_chunks = (word >> 20) & kNextMask;
-    if (*chunk == *block_chunks) return false;
+    *share_chunks = (word >> 20) & kNextMask;
+    if (*chunk == *share_chunks) return false;
     if (slot->claim.compare_exchange_weak(word, word + 1,
                                           std::memory_order_acq_rel,
                                           std::memory_order_relaxed)) {
@@ -125,33 +134,48 @@ bool GroupState::WorkOn(int rank, std::uint64_t seq, Effects* effects) {
   if (!effects->failure.ok()) return false;
   Slot* const all = slots(seq);
   for (int i = 0; i < size_; ++i) {
-    const int block = rank + i < size_ ? rank + i : rank + i - size_;
+    const int share = rank + i < size_ ? rank + i : rank + i - size_;
     std::uint64_t chunk;
-    std::uint64_t block_chunks;
-    if (!Claim(&all[block], seq, &chunk, &block_chunks)) continue;
+    std::uint64_t share_chunks;
+    if (!Claim(&all[share], seq, &chunk, &share_chunks)) continue;
     // The claim holds the operation: it cannot finish without this chunk.
+    if (!Agree(rank, seq, effects)) return false;
     const std::uint64_t signature =
         all[rank].signature.load(std::memory_order_relaxed);
-    const Cut cut(signature, size_, chunk_bytes_);
-    if (!Agree(rank, seq, effects)) return false;
-    char* ranges[kLocalGroupSizeMax];
-    Gather(seq, ranges);
-    effects->failure =
-        Compute(rank, seq, cut, cut.BlockBegin(block) + chunk, ranges);
+    const Cut cut = CutOf(seq, share, signature);
+    effects->failure = Compute(rank, seq, cut, share, chunk);
     if (!effects->failure.ok()) return false;
-    const bool block_done =
-        block_chunks == 1 ||
-        all[block].chunks_done.fetch_add(1, std::memory_order_acq_rel) + 1 ==
-            block_chunks;
-    if (block_done &&
-        operation(seq).blocks_done.fetch_add(1, std::memory_order_acq_rel) +
-                1 ==
-            cut.blocks_with_chunks()) {
-      Finish(seq, effects);
+    const bool share_done =
+        share_chunks == 1 ||
+        all[share].chunks_done.fetch_add(1, std::memory_order_acq_rel) + 1 ==
+            share_chunks;
+    // The operation may be over once this share is counted.
+    if (share_done) {
+      ShareDone(
+          seq,
+          ByCounts(signature) ? SharesByCounts(seq) : cut.shares_with_chunks(),
+          effects);
     }
     return true;
   }
   return false;
+}
+
+int GroupState::SharesByCounts(std::uint64_t seq) const {
+  const Slot* const all = slots(seq);
+  int shares = 1;  // PairsAgree(), in Arm()
+  for (int r = 0; r < size_; ++r) {
+    const std::uint64_t word = all[r].claim.load(std::memory_order_relaxed);
+    if (((word >> 20) & kNextMask) > 0) ++shares;
+  }
+  return shares;
+}
+
+void GroupState::ShareDone(std::uint64_t seq, int shares, Effects* effects) {
+  if (operation(seq).shares_done.fetch_add(1, std::memory_order_acq_rel) + 1 ==
+      shares) {
+    Finish(seq, effects);
+  }
 }
 
 bool GroupState::Agree(int rank, std::uint64_t seq, Effects* effects) const {
@@ -159,7 +183,9 @@ bool GroupState::Agree(int rank, std::uint64_t seq, Effects* effects) const {
   const std::uint64_t signature =
       all[rank].signature.load(std::memory_order_relaxed);
   for (int r = 0; r < size_; ++r) {
-    if (all[r].signature.load(std::memory_order_relaxed) != signature) {
+    if (all[r].signature.load(std::memory_order_acquire) != signature) {
+      // These may be the slots of a later operation by now.
+      if (operation(seq).finished.load(std::memory_order_acquire) > seq) break;
       effects->failure = Mismatch(seq, std::min(r, rank), std::max(r, rank));
       return false;
     }
@@ -167,100 +193,18 @@ bool GroupState::Agree(int rank, std::uint64_t seq, Effects* effects) const {
   return true;
 }
 
-void GroupState::Gather(std::uint64_t seq, char** ranges) const {
-  for (int r = 0; r < size_; ++r) ranges[r] = slots(seq)[r].range;
-}
-
-struct GroupState::Piece {
-  Reduction reduction;
-  std::int64_t begin = 0;
-  std::int64_t count = 0;
-
-  std::size_t BytesOf(nn::DType dtype) const {
-    return static_cast<std::size_t>(count) * nn::SizeOf(dtype);
-  }
-};
-
-absl::Status GroupState::Compute(int rank, std::uint64_t seq, const Cut& cut,
-                                 std::uint64_t chunk, char* const* ranges) {
-  const std::uint64_t signature =
-      slots(seq)[rank].signature.load(std::memory_order_relaxed);
-  const CollectiveKind kind = KindOf(signature);
-  Piece piece;
-  piece.reduction = {OpOf(signature), DTypeOf(signature), size_};
-  piece.begin = cut.ElementBegin(chunk);
-  piece.count = cut.ElementEnd(chunk) - piece.begin;
-  const std::size_t offset =
-      static_cast<std::size_t>(piece.begin) * nn::SizeOf(piece.reduction.dtype);
-  void* pieces[kLocalGroupSizeMax];
-  for (int r = 0; r < size_; ++r) pieces[r] = ranges[r] + offset;
-  if (kind == CollectiveKind::kBroadcast) {
-    const int root = RootOf(signature);
-    const std::size_t bytes = piece.BytesOf(piece.reduction.dtype);
-    for (int r = 0; r < size_; ++r) {
-      if (r != root) std::memcpy(pieces[r], pieces[root], bytes);
-    }
-    return absl::OkStatus();
-  }
-  const auto n = static_cast<std::size_t>(size_);
-  const absl::Span<const void* const> sources(pieces, n);
-  if (kind == CollectiveKind::kReduceUpdate) {
-    return UpdateReplicas(rank, seq, piece, sources);
-  }
-  ReduceTree(piece.reduction, sources, absl::Span<void* const>(pieces, n),
-             static_cast<std::size_t>(piece.count));
-  return absl::OkStatus();
-}
-
-absl::Status GroupState::UpdateReplicas(int rank, std::uint64_t seq,
-                                        const Piece& piece,
-                                        absl::Span<const void* const> sources) {
-  const nn::DType dtype = piece.reduction.dtype;
-  nn::Tensor& scratch = ranks_[rank].sum;
-  if (!scratch.defined() || scratch.dtype() != dtype ||
-      scratch.numel() < piece.count) {
-    TROUPE_ASSIGN_OR_RETURN(
-        scratch, nn::Tensor::Create({piece.count}, dtype, allocator_));
-  }
-  const nn::Tensor sum = scratch.FlatView(0, {piece.count});
-  void* const to = sum.raw();
-  ReduceTree(piece.reduction, sources, absl::Span<void* const>(&to, 1),
-             static_cast<std::size_t>(piece.count));
-  TROUPE_RETURN_IF_ERROR(CompareReplicas(rank, seq));
-  const Slot* const all = slots(seq);
-  ReplicaUpdate& mine = *all[rank].update;
-  TROUPE_RETURN_IF_ERROR(ApplyCaught(mine, piece.begin, sum));
-  const absl::Span<const nn::Tensor> updated = mine.replicas();
-  for (int r = 0; r < size_; ++r) {
-    if (r == rank) continue;
-    const absl::Span<const nn::Tensor> theirs = all[r].update->replicas();
-    for (std::size_t i = 0; i < updated.size(); ++i) {
-      const std::size_t bytes = piece.BytesOf(updated[i].dtype());
-      const std::size_t offset = static_cast<std::size_t>(piece.begin) *
-                                 nn::SizeOf(updated[i].dtype());
-      std::memcpy(static_cast<char*>(theirs[i].raw()) + offset,
-                  static_cast<const char*>(updated[i].raw()) + offset, bytes);
+bool GroupState::PairsAgree(std::uint64_t seq, Effects* effects) const {
+  for (int from = 0; from < size_; ++from) {
+    for (int to = 0; to < size_; ++to) {
+      const std::int64_t sent = counts(seq, from).sent[to];
+      const std::int64_t expected = counts(seq, to).expected[from];
+      if (sent == expected) continue;
+      effects->failure =
+          Differs(seq, UnequalCounts(from, sent, to, expected).message());
+      return false;
     }
   }
-  return absl::OkStatus();
-}
-
-absl::Status GroupState::CompareReplicas(int rank, std::uint64_t seq) const {
-  const Slot* const all = slots(seq);
-  const absl::Span<const nn::Tensor> mine = all[rank].update->replicas();
-  for (int r = 0; r < size_; ++r) {
-    const absl::Span<const nn::Tensor> theirs = all[r].update->replicas();
-    const bool alike =
-        std::equal(mine.begin(), mine.end(), theirs.begin(), theirs.end(),
-                   [](const nn::Tensor& a, const nn::Tensor& b) {
-                     return a.dtype() == b.dtype();
-                   });
-    if (alike) continue;
-    return absl::FailedPreconditionError(absl::StrCat(
-        "collective ", seq, " of the group differs: rank ", rank, " updates ",
-        Describe(mine), ", rank ", r, " updates ", Describe(theirs)));
-  }
-  return absl::OkStatus();
+  return true;
 }
 
 void GroupState::Finish(std::uint64_t seq, Effects* effects) {
@@ -271,7 +215,7 @@ void GroupState::Finish(std::uint64_t seq, Effects* effects) {
       effects->finished.push_back(std::exchange(all[r].event, Event()));
     }
   }
-  operation.blocks_done.store(0, std::memory_order_relaxed);
+  operation.shares_done.store(0, std::memory_order_relaxed);
   operation.armed.store(0, std::memory_order_relaxed);
   operation.finished.store(seq + 1, std::memory_order_release);
 }
@@ -296,10 +240,45 @@ void GroupState::ArmLater(int rank, std::uint64_t seq,
     } else {
       const std::uint64_t signature =
           slots(seq)[rank].signature.load(std::memory_order_relaxed);
-      effects.failure = absl::Status(
-          after.code(),
-          absl::StrCat("rank ", rank, " could not begin ",
-                       Unpack(signature).ToString(), ": ", after.message()));
+      effects.failure =
+          CouldNotBegin(rank, Unpack(signature).ToString(), after);
+    }
+  }
+  others_inside_.fetch_sub(1);
+  Apply(&effects);
+}
+
+void GroupState::Deliver(int to, Delivery delivery, Effects* effects) {
+  effects->failure = delivery.Check(to);
+  const Event after = delivery.offer.after;
+  const auto may_copy = [&] {
+    return effects->failure.ok() && after.ready() && after.status().ok();
+  };
+  if (!may_copy()) {
+    const std::uint64_t id = delivery.offer.id;
+    messages_.Hold(to, std::move(delivery));
+    // It may have become ready before this was held.
+    if (!may_copy()) return;
+    std::optional<Delivery> held = messages_.Release(id);
+    if (!held) return;
+    delivery = *std::move(held);
+  }
+  delivery.Copy();
+  effects->finished.push_back(std::move(delivery.offer.done));
+  effects->finished.push_back(std::move(delivery.receive.done));
+}
+
+void GroupState::DeliverLater(int rank, std::uint64_t id,
+                              const std::string& what,
+                              const absl::Status& after) {
+  Effects effects;
+  others_inside_.fetch_add(1);
+  if (!after.ok()) {
+    effects.failure = CouldNotBegin(rank, what, after);
+  } else if (!aborted()) {
+    if (const auto held = messages_.Release(id)) {
+      held->Copy();
+      effects.finished = {held->offer.done, held->receive.done};
     }
   }
   others_inside_.fetch_sub(1);
@@ -318,12 +297,14 @@ void GroupState::Abort(absl::Status status) {
     while (ranks_[r].inside.load()) sched_yield();
   }
   while (others_inside_.load() > 0) sched_yield();
+  for (int r = 0; r < size_; ++r) waits_at_abort_.push_back(WaitsNow(r));
   std::vector<Event> pending;
   for (std::uint64_t i = 0; i < in_flight_max_ * size_; ++i) {
     pending.push_back(std::exchange(slots_[i].event, Event()));
   }
   phase_.store(Phase::kAborted);
   for (const Event& event : pending) event.Complete(status);
+  messages_.Close(status);
   Wake(/*idle_only=*/false);
 }
 
@@ -356,6 +337,30 @@ void GroupState::Depart(int rank, std::uint64_t joined) {
   }
   // The others look at departed_first_ after they have armed.
   if (operation(joined).armed.load() != 0) Abort(Departed(joined));
+  for (int r = 0; r < size_; ++r) {
+    if (r == rank) continue;
+    for (int peer : {rank, kAnySource}) {
+      if (!messages_.Waits(r, peer)) continue;
+      const absl::Status gone = CheckPeerIsThere(r, peer);
+      if (!gone.ok()) Abort(gone);
+    }
+  }
+}
+
+absl::Status GroupState::CheckPeerIsThere(int waiting, int peer) const {
+  std::vector<int> gone;
+  for (int r = 0; r < size_; ++r) {
+    if (r != waiting && (peer == kAnySource || r == peer) &&
+        ranks_[r].departed_at.load() != kStays) {
+      gone.push_back(r);
+    }
+  }
+  // From any: one is enough. A rank without peers sends to itself.
+  const std::size_t needed = peer == kAnySource ? size_ - 1 : 1;
+  if (gone.empty() || gone.size() < needed) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat(
+      Ranks(gone), " left the group, and rank ", waiting,
+      " waits for a message of, or to, ", gone.size() == 1 ? "it" : "them"));
 }
 
 absl::Status GroupState::Departed(std::uint64_t seq) const {
@@ -372,8 +377,9 @@ void GroupState::CompareWithPeers(int rank, std::uint64_t seq,
   const Slot* const all = slots(seq);
   for (int r = 0; r < size_; ++r) {
     if (all[r].stage.load(std::memory_order_acquire) / 2 == seq + 1 &&
-        all[r].signature.load(std::memory_order_relaxed) !=
-            all[rank].signature.load(std::memory_order_relaxed)) {
+        all[r].signature.load(std::memory_order_acquire) !=
+            all[rank].signature.load(std::memory_order_relaxed) &&
+        operation(seq).finished.load(std::memory_order_acquire) <= seq) {
       effects->failure = Mismatch(seq, std::min(r, rank), std::max(r, rank));
     }
   }
@@ -381,37 +387,15 @@ void GroupState::CompareWithPeers(int rank, std::uint64_t seq,
 
 absl::Status GroupState::Mismatch(std::uint64_t seq, int a, int b) const {
   const Slot* const all = slots(seq);
-  return absl::FailedPreconditionError(absl::StrCat(
-      "collective ", seq, " of the group differs: rank ", a, " started ",
-      Unpack(all[a].signature.load()).ToString(), ", rank ", b, " started ",
-      Unpack(all[b].signature.load()).ToString()));
+  return Differs(seq, absl::StrCat("rank ", a, " started ",
+                                   Unpack(all[a].signature.load()).ToString(),
+                                   ", rank ", b, " started ",
+                                   Unpack(all[b].signature.load()).ToString()));
 }
 
-std::string GroupState::DescribeWait(int rank, std::uint64_t seq) const {
-  const Slot* const all = slots(seq);
-  std::vector<int> absent;
-  std::vector<int> unarmed;
-  for (int r = 0; r < size_; ++r) {
-    const std::uint64_t stage = all[r].stage.load(std::memory_order_acquire);
-    if (stage / 2 != seq + 1) {
-      absent.push_back(r);
-    } else if (stage % 2 == 0) {
-      unarmed.push_back(r);
-    }
-  }
-  std::string text = absl::StrCat(Unpack(all[rank].signature.load()).ToString(),
-                                  ", collective ", seq, " of the group:");
-  if (!absent.empty()) {
-    absl::StrAppend(&text, " not started by ", Ranks(absent));
-  }
-  if (!unarmed.empty()) {
-    absl::StrAppend(&text, absent.empty() ? " " : "; ", Ranks(unarmed),
-                    " started it after something that is not done");
-  }
-  if (absent.empty() && unarmed.empty()) {
-    absl::StrAppend(&text, " all ranks have started it, and work on it");
-  }
-  return text;
+absl::Status GroupState::Differs(std::uint64_t seq, absl::string_view how) {
+  return absl::FailedPreconditionError(
+      absl::StrCat("collective ", seq, " of the group differs: ", how));
 }
 
 }  // namespace troupe::comm::internal

@@ -1,66 +1,20 @@
 #include "comm/local/local_group.h"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <cstdint>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "base/check.h"
 #include "comm/local/group_state.h"
+#include "comm/local/waiter.h"
 
 namespace troupe::comm {
 namespace {
 
 using internal::GroupState;
-
-void Pause() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#endif
-}
-
-// The patience of RunInline: some microseconds of spinning, since a peer on
-// another core comes within that or not soon; then the core is given to others,
-// who may be the ranks waited for. Where spinning was in vain the last time
-// (ranks share a core), it is shorter the next.
-class Waiter {
- public:
-  Waiter(absl::Duration timeout, int* spins)
-      : timeout_(timeout), spins_(spins), spins_now_(*spins) {}
-  ~Waiter() {
-    *spins_ = waits_ > spins_now_ ? std::max(spins_now_ / 2, kSpinsMin)
-                                  : std::min(spins_now_ * 2, kSpinsMax);
-  }
-
-  static constexpr int kSpinsMin = 16;
-  static constexpr int kSpinsMax = 256;
-
-  // False when the time is over.
-  bool Wait() {
-    if (++waits_ <= spins_now_) {
-      Pause();
-      return true;
-    }
-    sched_yield();
-    if (waits_ % kWaitsPerClock != 0) return true;
-    const absl::Time now = absl::Now();
-    if (deadline_ == absl::InfinitePast()) deadline_ = now + timeout_;
-    return now < deadline_;
-  }
-  bool just_lost_patience() const { return waits_ == spins_now_; }
-
- private:
-  static constexpr int kWaitsPerClock = 16;
-
-  const absl::Duration timeout_;
-  int* const spins_;
-  const int spins_now_;
-  absl::Time deadline_ = absl::InfinitePast();
-  std::int64_t waits_ = 0;
-};
+using internal::Waiter;
 
 class LocalCommunicator : public Communicator {
  public:
@@ -70,12 +24,14 @@ class LocalCommunicator : public Communicator {
   ~LocalCommunicator() override {
     state_->SetWakeup(rank_, nullptr);
     AdvanceHead();
-    if (head_ == next_) {
+    const std::string pending = head_ == next_
+                                    ? state_->messages().pending(rank_).First()
+                                    : state_->DescribeWait(rank_, head_);
+    if (pending.empty()) {
       state_->Depart(rank_, next_);
     } else {
       Abort(absl::UnavailableError(
-          absl::StrCat("rank ", rank_, " left the group during ",
-                       state_->DescribeWait(rank_, head_))));
+          absl::StrCat("rank ", rank_, " left the group during ", pending)));
     }
   }
 
@@ -88,6 +44,7 @@ class LocalCommunicator : public Communicator {
     const std::uint64_t seq = next_++;
     const Event event = Event::Make();
     GroupState::Effects effects;
+    state_->SetSince(rank_, seq);
     state_->Join(rank_, seq, collective, event, /*with_event=*/true);
     state_->CompareWithPeers(rank_, seq, &effects);
     const bool armed = after.ready() && after.status().ok();
@@ -124,6 +81,7 @@ class LocalCommunicator : public Communicator {
       } else if (!worked) {
         if (!waiter.Wait()) return GiveUp(seq, timeout);
         if (waiter.just_lost_patience()) {
+          state_->SetSince(rank_, seq);
           state_->CompareWithPeers(rank_, seq, &effects);
         }
       }
@@ -150,18 +108,71 @@ class LocalCommunicator : public Communicator {
     }
   }
 
+  absl::StatusOr<Event> StartSend(int to, std::uint32_t tag,
+                                  const nn::Tensor& data,
+                                  Event after) override {
+    TROUPE_RETURN_IF_ERROR(CheckSend(to, data, size()));
+    const Event done = Event::Make();
+    const std::uint64_t id = static_cast<std::uint64_t>(rank_) << 48 | sent_++;
+    internal::Offer offer{rank_, tag, data.dtype(), data.numel(),
+                          data,  id,  after,        done};
+    const std::string what = offer.ToString(to);
+    if (!state_->Enter(rank_)) return state_->abort_status();
+    state_->messages().pending(rank_).Add(internal::Pending(offer, to));
+    GroupState::Effects effects;
+    auto delivery = state_->messages().mailbox(to).Offer(std::move(offer));
+    if (delivery) {
+      state_->Deliver(to, *std::move(delivery), &effects);
+    } else {
+      effects.failure = state_->CheckPeerIsThere(rank_, to);
+    }
+    state_->Leave(rank_);
+    if (!after.ready() || !after.status().ok()) {
+      after.OnReady(
+          [state = state_, rank = rank_, id, what](const absl::Status& status) {
+            state->DeliverLater(rank, id, what, status);
+          });
+    }
+    state_->Apply(&effects);
+    return done;
+  }
+
+  absl::StatusOr<Event> StartRecv(int from, std::uint32_t tag,
+                                  const nn::Tensor& into,
+                                  Arrival* arrival) override {
+    TROUPE_RETURN_IF_ERROR(CheckRecv(from, into, size()));
+    const Event done = Event::Make();
+    internal::Receive receive{from, tag, into, arrival, done};
+    if (!state_->Enter(rank_)) return state_->abort_status();
+    state_->messages().pending(rank_).Add(internal::Pending(receive));
+    GroupState::Effects effects;
+    auto delivery = state_->messages().mailbox(rank_).Post(std::move(receive));
+    if (delivery) {
+      state_->Deliver(rank_, *std::move(delivery), &effects);
+    } else {
+      effects.failure = state_->CheckPeerIsThere(rank_, from);
+    }
+    state_->Leave(rank_);
+    state_->Apply(&effects);
+    return done;
+  }
+
   void SetWakeup(std::function<void()> wakeup) override {
     state_->SetWakeup(rank_, std::move(wakeup));
   }
+
+  std::vector<Waiting> Waits() const override { return state_->Waits(rank_); }
 
   void Abort(absl::Status status) override { state_->Abort(std::move(status)); }
 
  private:
   // Enters the group where it is ok.
   absl::Status Admit(const Collective& collective) {
-    TROUPE_RETURN_IF_ERROR(CheckCollective(collective, size()));
-    if (collective.range.defined() &&
-        collective.range.numel() >= internal::kCountMax) {
+    TROUPE_RETURN_IF_ERROR(CheckCollective(collective, rank_, size()));
+    const auto too_long = [](const nn::Tensor& side) {
+      return side.defined() && side.numel() >= internal::kCountMax;
+    };
+    if (too_long(collective.range) || too_long(collective.input)) {
       return absl::InvalidArgumentError(absl::StrCat(
           collective.ToString(), ": a range is smaller than 2^40"));
     }
@@ -219,6 +230,7 @@ class LocalCommunicator : public Communicator {
   std::uint64_t next_ = 0;
   std::uint64_t head_ = 0;
   std::uint64_t seen_version_ = 0;
+  std::uint64_t sent_ = 0;  // messages
   int spins_ = Waiter::kSpinsMax;
 };
 

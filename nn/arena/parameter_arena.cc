@@ -97,6 +97,9 @@ absl::StatusOr<std::unique_ptr<ParameterArena>> ParameterArena::Create(
 ParameterArena::ParameterArena(Layout layout, const Options& options,
                                Allocator& allocator)
     : allocator_(allocator),
+      grad_allocator_(options.grad_allocator != nullptr
+                          ? *options.grad_allocator
+                          : allocator),
       options_(options),
       dtype_(layout.dtype),
       grad_dtype_(options.grad_dtype.value_or(layout.dtype)),
@@ -106,7 +109,8 @@ ParameterArena::ParameterArena(Layout layout, const Options& options,
       held_grads_(ranges_.size()) {}
 
 absl::Status ParameterArena::Init(std::int64_t elems) {
-  TROUPE_ASSIGN_OR_RETURN(values_, Take(elems, dtype_, "parameters"));
+  TROUPE_ASSIGN_OR_RETURN(values_,
+                          Take(elems, dtype_, "parameters", allocator_));
   for (int i = 0; i < static_cast<int>(slots_.size()); ++i) {
     Parameter& parameter = *slots_[i].parameter;
     parameter.value = View(values_, slots_[i]);
@@ -123,13 +127,14 @@ absl::Status ParameterArena::Init(std::int64_t elems) {
     // Most buckets of a large model are about as large as the largest.
     TROUPE_ASSIGN_OR_RETURN(
         Tensor block,
-        Zeros(largest, grad_dtype_, "gradients of the largest bucket"));
+        Zeros(largest, grad_dtype_, "gradients of the largest bucket",
+              grad_allocator_));
     free_grads_.push_back(std::move(block));
     return absl::OkStatus();
   }
   TROUPE_ASSIGN_OR_RETURN(
       grads_, Zeros(ranges_.empty() ? 0 : ranges_.back().end, grad_dtype_,
-                    "gradients"));
+                    "gradients", grad_allocator_));
   for (int bucket = 0; bucket < num_buckets(); ++bucket) {
     held_grads_[bucket] = View(grads_, bucket);
     BindGrads(bucket);
@@ -167,16 +172,18 @@ absl::Status ParameterArena::ZeroPadding(absl::Span<const ArenaSlot> slots,
 }
 
 absl::StatusOr<Tensor> ParameterArena::Take(std::int64_t elems, DType dtype,
-                                            absl::string_view what) const {
-  absl::StatusOr<Tensor> block = Tensor::Create({elems}, dtype, allocator_);
+                                            absl::string_view what,
+                                            Allocator& allocator) {
+  absl::StatusOr<Tensor> block = Tensor::Create({elems}, dtype, allocator);
   if (block.ok()) return block;
   return absl::Status(block.status().code(),
                       absl::StrCat(what, ": ", block.status().message()));
 }
 
 absl::StatusOr<Tensor> ParameterArena::Zeros(std::int64_t elems, DType dtype,
-                                             absl::string_view what) const {
-  TROUPE_ASSIGN_OR_RETURN(Tensor zeros, Take(elems, dtype, what));
+                                             absl::string_view what,
+                                             Allocator& allocator) const {
+  TROUPE_ASSIGN_OR_RETURN(Tensor zeros, Take(elems, dtype, what, allocator));
   if (zeros.host_accessible()) {
     FillZeros(options_.threads, zeros);
   } else {
@@ -212,7 +219,7 @@ absl::StatusOr<Tensor> ParameterArena::TakeGradBlock(int bucket) {
   }
   if (best == free_grads_.end()) {
     return Take(elems, grad_dtype_,
-                absl::StrCat("gradients of bucket ", bucket));
+                absl::StrCat("gradients of bucket ", bucket), grad_allocator_);
   }
   Tensor block = *best;
   free_grads_.erase(best);
@@ -272,8 +279,9 @@ absl::Status ParameterArena::ZeroUnwritten(int bucket) {
 
 absl::StatusOr<Tensor> ParameterArena::AddState(absl::string_view name,
                                                 std::optional<DType> dtype) {
-  TROUPE_ASSIGN_OR_RETURN(Tensor state,
-                          Zeros(values_.numel(), dtype.value_or(dtype_), name));
+  TROUPE_ASSIGN_OR_RETURN(
+      Tensor state,
+      Zeros(values_.numel(), dtype.value_or(dtype_), name, allocator_));
   states_.emplace_back(name, state);
   return state;
 }

@@ -82,6 +82,9 @@ class ParameterArena {
     // Dtype of the gradients; unset: that of the parameters. f32 gradients of
     // 16-bit parameters lose nothing over micro-batches and ranks.
     std::optional<DType> grad_dtype = std::nullopt;
+    // Where the gradients' memory comes from; null: where that of the
+    // parameters does. Outlives the arena.
+    Allocator* grad_allocator = nullptr;
   };
 
   static absl::StatusOr<std::unique_ptr<ParameterArena>> Create(
@@ -140,10 +143,12 @@ class ParameterArena {
 
   absl::Status Init(std::int64_t elems);
   // `what` names in an error what the elements are for.
-  absl::StatusOr<Tensor> Take(std::int64_t elems, DType dtype,
-                              absl::string_view what) const;
+  static absl::StatusOr<Tensor> Take(std::int64_t elems, DType dtype,
+                                     absl::string_view what,
+                                     Allocator& allocator);
   absl::StatusOr<Tensor> Zeros(std::int64_t elems, DType dtype,
-                               absl::string_view what) const;
+                               absl::string_view what,
+                               Allocator& allocator) const;
   // What lies between `slots` in `elems`, the elements of `range`.
   absl::Status ZeroPadding(absl::Span<const ArenaSlot> slots,
                            const ArenaRange& range, const Tensor& elems) const;
@@ -153,6 +158,7 @@ class ParameterArena {
   absl::StatusOr<Tensor> TakeGradBlock(int bucket);
 
   Allocator& allocator_;
+  Allocator& grad_allocator_;
   const Options options_;
   const DType dtype_, grad_dtype_;
   std::vector<ArenaSlot> slots_;  // the frozen ones last

@@ -91,6 +91,10 @@ Tensor Context::Use(Parameter& parameter) {
         " is used, but the shape-only forward did not use it: use it there "
         "too, or freeze it (requires_grad = false)")));
   }
+  if (gate_ != nullptr && parameter.requires_grad) {
+    const absl::Status status = gate_->AwaitValue(parameter);
+    if (!status.ok()) return Fail(status);
+  }
   if (uses_ != nullptr && parameter.requires_grad) {
     if (std::find(uses_->begin(), uses_->end(), &parameter) == uses_->end()) {
       uses_->push_back(&parameter);

@@ -72,6 +72,15 @@ struct StepPosition {
   std::int64_t sample = 0;  // number of its first sample in the global batch
 };
 
+// Holds a forward up where it comes to a parameter that an update of the step
+// before has not reached yet.
+class ParameterGate {
+ public:
+  virtual ~ParameterGate() = default;
+  // Returns when the parameter may be read. An error ends the forward.
+  virtual absl::Status AwaitValue(const Parameter& parameter) = 0;
+};
+
 class Context {
  public:
   // `tape` null: no gradients (evaluation).
@@ -111,6 +120,9 @@ class Context {
   // Where trainable parameters are noted as they are used; null: nowhere.
   void set_uses(std::vector<Parameter*>* uses) { uses_ = uses; }
   std::vector<Parameter*>* uses() { return uses_; }
+  // Asked before a trainable parameter is read; null: nobody. Outlives the
+  // context.
+  void set_gate(ParameterGate* gate) { gate_ = gate; }
   Device device() const { return shape_only() ? device_ : kernels_->device(); }
 
   // This rank's peers along an axis of the mesh. Null where it has none, in a
@@ -156,6 +168,7 @@ class Context {
   Tape* tape_ = nullptr;
   ShapeRecord* record_ = nullptr;
   std::vector<Parameter*>* uses_ = nullptr;
+  ParameterGate* gate_ = nullptr;
   Device device_;
   bool training_ = true;
   absl::Span<const AxisCollectives> axes_;

@@ -36,12 +36,20 @@ ComputeActor::behavior_type FakeCompute(ComputeActor::pointer, Log* log) {
 
 // CAF takes the address of the arguments, so there is one (docs/caf.md).
 SupervisorActor::behavior_type NoSupervisor(SupervisorActor::pointer, Log*) {
-  return {[](begin_atom) {},           [](const Progress&) {},
-          [](const Alive&) {},         [](const Evaluated&) {},
-          [](const SnapshotTaken&) {}, [](const CheckpointOpened&) {},
-          [](const ShardSaved&) {},    [](const CheckpointSaved&) {},
-          [](const Failure&) {},       [](halt_atom) {},
-          [](reported_atom) {},        [](watch_atom) {}};
+  return {[](begin_atom) {},
+          [](const Progress&) {},
+          [](const Alive&) {},
+          [](const Evaluated&) {},
+          [](const SnapshotTaken&) {},
+          [](const CheckpointOpened&) {},
+          [](const ShardSaved&) {},
+          [](const CheckpointSaved&) {},
+          [](const Failure&) {},
+          [](const RankWaits&) {},
+          [](halt_atom) {},
+          [](reported_atom) {},
+          [](watch_atom) {},
+          [](ask_atom) {}};
 }
 
 TEST(CommStrandTest, OldLaunchesAreDropped) {

@@ -151,13 +151,17 @@ TEST_F(ResumeTest, ADamagedPlanIsToldAndStopsNobody) {
             (Lines{path + " cannot be used: plan: format is missing"}));
 }
 
-TEST_F(ResumeTest, WhatWasMeasuredIsKeptUnderTheSameMesh) {
-  constexpr std::int64_t kAuto = -1, kNeverMeasured = 12345;
-  RunUntil(1, /*dp=*/2, kNeverMeasured);
-  const JobInfo same = RunUntil(2, /*dp=*/2, kAuto);
-  EXPECT_EQ(same.plan.inline_bytes, kNeverMeasured);
-  EXPECT_EQ(same.plan_changes, Lines{});
-  EXPECT_NE(RunUntil(3, /*dp=*/4, kAuto).plan.inline_bytes, kNeverMeasured);
+TEST_F(ResumeTest, WhereReductionsRunIsChosenAnewAndNotMentioned) {
+  constexpr std::int64_t kAuto = -1, kNever = 0, kAlways = 1 << 30;
+  const JobInfo never = RunUntil(1, /*dp=*/2, kNever);
+  const JobInfo always = RunUntil(2, /*dp=*/2, kAlways);
+  EXPECT_NE(never.plan.ranks[0].reduce_inline,
+            always.plan.ranks[0].reduce_inline);
+  EXPECT_EQ(always.plan.inline_bytes, kAlways);
+  EXPECT_EQ(always.plan_changes, Lines{});
+  const JobInfo chosen = RunUntil(3, /*dp=*/2, kAuto);
+  EXPECT_NE(chosen.plan.inline_bytes, kAlways);
+  EXPECT_EQ(chosen.plan_changes, Lines{});
 }
 
 }  // namespace

@@ -67,16 +67,46 @@ TEST_F(MessagesTest, GrantsFailuresAndEvaluationsTravel) {
   failure.actor = "loader";
   failure.code = 5;
   failure.message = "images.idx: offset 16";
+  failure.process = 7;
   const Failure back = ThereAndBack(failure);
   EXPECT_EQ(back.generation, 4);
   EXPECT_EQ(back.rank, 2);
   EXPECT_EQ(back.actor, "loader");
   EXPECT_EQ(back.code, 5);
   EXPECT_EQ(back.message, "images.idx: offset 16");
+  EXPECT_EQ(back.process, 7);
   Evaluated evaluated;
   evaluated.step = 9;
   evaluated.loss.count = Bits(2000);
   EXPECT_EQ(ThereAndBack(evaluated).loss.count, Bits(2000));
+}
+
+TEST_F(MessagesTest, WaitsTravel) {
+  EXPECT_EQ(ThereAndBack(AskWaits{3}).generation, 3);
+  RankWait wait;
+  wait.what = "barrier(), collective 7";
+  wait.group = "all ranks";
+  wait.collective = 7;
+  wait.step = std::int64_t{1} << 40;
+  wait.part = "loss";
+  wait.ranks = {1, 5};
+  wait.begun = true;
+  wait.nanos = 12345678901;
+  const RankWaits back =
+      ThereAndBack(RankWaits{3, 2, "computing", /*busy=*/true, {wait, {}}});
+  EXPECT_EQ(back.generation, 3);
+  EXPECT_EQ(back.rank, 2);
+  EXPECT_EQ(back.doing, "computing");
+  EXPECT_TRUE(back.busy);
+  ASSERT_EQ(back.waits.size(), 2u);
+  EXPECT_EQ(back.waits[0].what, wait.what);
+  EXPECT_EQ(back.waits[0].group, wait.group);
+  EXPECT_EQ(back.waits[0].collective, 7);
+  EXPECT_EQ(back.waits[0].step, wait.step);
+  EXPECT_EQ(back.waits[0].part, "loss");
+  EXPECT_EQ(back.waits[0].ranks, wait.ranks);
+  EXPECT_TRUE(back.waits[0].begun);
+  EXPECT_EQ(back.waits[0].nanos, wait.nanos);
 }
 
 TEST_F(MessagesTest, ShardsAndOrdersTravel) {

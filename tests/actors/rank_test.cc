@@ -26,6 +26,7 @@ struct Seen {
   std::int64_t loaded_train = 0, loaded_evaluate = 0;  // steps
   std::vector<RunSteps> runs;
   std::vector<std::string> told;  // to the supervisor
+  std::vector<RankWaits> answers;
   int copies = 0;
 };
 
@@ -104,6 +105,7 @@ SupervisorActor::behavior_type FakeSupervisor(SupervisorActor::pointer,
       [](const CheckpointOpened&) {},
       [](const ShardSaved&) {},
       [](const CheckpointSaved&) {},
+      [=](const RankWaits& answer) { seen->answers.push_back(answer); },
       [=](const Failure& failure) {
         tell(absl::StrCat(failure.actor, " of generation ", failure.generation,
                           ": ", failure.message));
@@ -111,6 +113,16 @@ SupervisorActor::behavior_type FakeSupervisor(SupervisorActor::pointer,
       [](halt_atom) {},
       [](reported_atom) {},
       [](watch_atom) {},
+      [](ask_atom) {},
+  };
+}
+
+// Asks `rank`, and notes its answer.
+caf::behavior Asker(caf::event_based_actor* self, const RankActor& rank,
+                    Seen* seen) {
+  return {
+      [=](const AskWaits& ask) { self->send(rank, ask); },
+      [=](const RankWaits& answer) { seen->answers.push_back(answer); },
   };
 }
 
@@ -128,6 +140,7 @@ class RankTest : public testing::Test {
     strands.checkpointer = system.spawn(FakeCheckpointer, &seen_);
     rank_ = system.spawn(RankBehavior, process_->ranks[0],
                          system.spawn(FakeSupervisor, &seen_), strands);
+    asker_ = system.spawn(Asker, rank_, &seen_);
     system_.RunAll();
   }
   void TearDown() override { Send(EndRank{1, 0, ""}); }
@@ -154,6 +167,7 @@ class RankTest : public testing::Test {
   ProcessContextPtr process_;
   ComputeActor compute_;
   RankActor rank_;
+  caf::actor asker_;
 };
 
 TEST_F(RankTest, LoadsAheadAndRunsWhatIsGranted) {
@@ -200,6 +214,32 @@ TEST_F(RankTest, OldMessagesAreDropped) {
   EXPECT_EQ(Told(), "");
   Send(Grant{1, 1});
   EXPECT_EQ(seen_.runs.size(), 1u) << "it is still there";
+}
+
+TEST_F(RankTest, SaysWhatItDoesWhereItWaitsForNobody) {
+  const auto ask = [&](std::int32_t generation) {
+    caf::anon_send(asker_, AskWaits{generation});
+    system_.RunAll();
+    return seen_.answers.empty() ? RankWaits() : seen_.answers.back();
+  };
+  EXPECT_EQ(ask(0).doing, "") << "of another generation";
+  EXPECT_EQ(ask(1).doing, "idle, all granted steps done");
+  EXPECT_FALSE(ask(1).busy);
+  Send(Grant{1, 1});
+  EXPECT_EQ(ask(1).doing, "about to compute");
+  EXPECT_TRUE(ask(1).busy);
+  StepPosition& position = *process_->ranks[0]->position;
+  position.BeginStep(StepKind::kTrain, 0);
+  EXPECT_EQ(ask(1).doing, "computing step 1");
+  EXPECT_TRUE(ask(1).busy);
+  position.EndStep();
+  EndRun();
+  EXPECT_EQ(ask(1).doing, "idle, all granted steps done");
+  // It is there until EndRank, whatever becomes of its strands.
+  caf::anon_send_exit(compute_, caf::exit_reason::kill);
+  system_.RunAll();
+  EXPECT_EQ(ask(1).doing, "stopped, since it has failed");
+  EXPECT_FALSE(ask(1).busy);
 }
 
 TEST_F(RankTest, KeepsItsCopyUntilItIsToldWhereTo) {

@@ -1,110 +1,13 @@
 // The supervisor among fakes: it knows ranks by their messages alone, drops
 // those of another generation, and notices silence after one time-out.
 
-#include "actors/supervisor.h"
-
-#include <memory>
 #include <string>
-#include <utility>
-#include <vector>
 
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-#include "actors/job_setup.h"
-#include "actors/reporter.h"
 #include "gtest/gtest.h"
-#include "tests/actors/simulated_system.h"
-#include "tests/actors/test_job.h"
+#include "tests/actors/supervisor_fixture.h"
 
 namespace troupe::actors {
 namespace {
-
-using Log = std::vector<std::string>;
-
-RankActor::behavior_type FakeRank(RankActor::pointer self, int rank, Log* log) {
-  const auto note = [=](const std::string& what) {
-    log->push_back(absl::StrCat("rank ", rank, ": ", what));
-  };
-  return {
-      [=](const Grant& grant) { note(absl::StrCat("grant ", grant.until)); },
-      [=](const StepsDone&) { note("steps done"); },
-      [=](const Evaluate& order) { note(absl::StrCat("eval ", order.step)); },
-      [=](const TakeSnapshot& order) {
-        note(absl::StrCat("copy ", order.step));
-      },
-      [=](const SaveShard& order) {
-        note(absl::StrCat("save ", order.step, " to ", order.folder));
-      },
-      [=](const EndRank& end) {
-        note(end.code == 0 ? "end" : absl::StrCat("end: ", end.message));
-        self->quit();
-      },
-  };
-}
-
-CheckpointerActor::behavior_type FakeCheckpointer(CheckpointerActor::pointer,
-                                                  Log* log) {
-  return {
-      [=](const OpenCheckpoint& order) {
-        log->push_back(absl::StrCat("open ", order.step));
-      },
-      [=](const WriteShard&) { log->push_back("write"); },
-      [=](const CommitCheckpoint& order) {
-        log->push_back(absl::StrCat("commit ", order.step, " of ",
-                                    order.shards.size(), " shards"));
-      },
-  };
-}
-
-class SupervisorTest : public testing::Test {
- protected:
-  // Two ranks, or as many as `spec` has.
-  void Begin(const JobSpec& spec) {
-    process_ = SetUpJob(spec, /*observer=*/nullptr)->process;
-    auto crew = std::make_shared<Crew>();
-    supervisor_ =
-        SpawnStrand(system_.get(), SupervisorBehavior, process_, crew);
-    crew->reporter =
-        SpawnStrand(system_.get(), ReporterBehavior, process_, supervisor_);
-    crew->checkpointers = {system_.get().spawn(FakeCheckpointer, &log_)};
-    for (int rank = 0; rank < process_->plan->mesh.size(); ++rank) {
-      crew->ranks.push_back(system_.get().spawn(FakeRank, rank, &log_));
-    }
-    Send(begin_atom::value);
-  }
-  // Actors that a failed check left behind end here.
-  void TearDown() override {
-    if (!ended()) Send(Failure{1, -1, "test", 10, "over"});
-  }
-  template <typename Message>
-  void Send(const Message& message) {
-    caf::anon_send(supervisor_, message);
-    system_.RunAll();
-  }
-  void FinishCheckpoint(std::int64_t step);
-  // What the fakes heard since the last call.
-  std::string Heard() { return absl::StrJoin(std::exchange(log_, {}), ", "); }
-  static Progress StepsOf(std::int32_t generation, int rank, std::int64_t first,
-                          int count) {
-    Progress progress{generation, rank, first, {}};
-    progress.losses.assign(count, LossBits{Bits(1), Bits(1), Bits(0)});
-    return progress;
-  }
-  bool ended() const { return process_->outcome.HasBeenSet(); }
-
-  SimulatedSystem system_;
-  ProcessContextPtr process_;
-  SupervisorActor supervisor_;
-  Log log_;
-};
-
-constexpr std::int32_t kNow = 1, kBefore = 0;
-
-JobSpec Plain(std::int64_t steps) {
-  JobSpec spec = TinyCnnJob(2, steps);
-  spec.test = nullptr;
-  return spec;
-}
 
 TEST_F(SupervisorTest, OldProgressAndFailuresAreDropped) {
   Begin(Plain(3));
@@ -207,12 +110,17 @@ TEST_F(SupervisorTest, SilenceIsNoticedOneTimeOutAfterTheLastSignOfLife) {
   Send(StepsOf(kNow, 0, 0, 1));
   system_.Advance(absl::Seconds(59));
   EXPECT_FALSE(ended()) << "118 s after the start, 59 s after a step";
+  Heard();
   system_.Advance(absl::Seconds(1));
+  EXPECT_EQ(Heard(), "rank 0: asked, rank 1: asked");
+  system_.Advance(HeldVerdictMax());
   ASSERT_TRUE(ended());
-  EXPECT_EQ(process_->outcome.Wait().status(),
+  EXPECT_EQ(verdict(),
             absl::DeadlineExceededError(
                 "supervisor: no progress for 1m (rank 0 has done 1, rank 1 has "
-                "done 0 of 2 granted steps)"));
+                "done 0 of 2 granted steps)\n"
+                "no rank waits for another\n"
+                "ranks 0, 1 are giving no answer"));
 }
 
 TEST_F(SupervisorTest, AWriterThatFallsSilentIsNamed) {
@@ -232,14 +140,6 @@ TEST_F(SupervisorTest, AWriterThatFallsSilentIsNamed) {
             absl::DeadlineExceededError(
                 "checkpointer: no progress for 1m (0 of 1 shards of step 2 are "
                 "written, not 0)"));
-}
-
-// One of a shard, from the ranks' copies to its name.
-void SupervisorTest::FinishCheckpoint(std::int64_t step) {
-  Send(SnapshotTaken{kNow, 0, step});
-  Send(CheckpointOpened{kNow, step, "folder"});
-  Send(ShardSaved{kNow, step, ShardSummary()});
-  Send(CheckpointSaved{kNow, step, "path"});
 }
 
 TEST_F(SupervisorTest, SavesByTimeWhereTheGrantsEnd) {

@@ -16,7 +16,6 @@ using nn::Tensor;
 
 constexpr int kSizes[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 16};
 constexpr std::int64_t kCounts[] = {0, 1, 3, 64, 1000};
-constexpr absl::Duration kTimeout = absl::Minutes(5);
 
 struct Case {
   ReduceOp op;

@@ -17,13 +17,6 @@ void CommunicatorSuite::InThreads(
   for (std::thread& thread : threads) thread.join();
 }
 
-absl::Status CommunicatorSuite::Await(Communicator& comm, const Event& event) {
-  while (!event.ready()) {
-    if (!comm.Progress()) std::this_thread::yield();
-  }
-  return event.status();
-}
-
 void CommunicatorSuite::Step(const Ranks& ranks, std::uint64_t seed,
                              const std::vector<Event>& events) {
   const auto pending = [](const Event& event) { return !event.ready(); };

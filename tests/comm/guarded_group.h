@@ -31,7 +31,8 @@ class GuardedCommunicator final : public WrappedCommunicator {
   absl::StatusOr<Event> Start(const Collective& collective,
                               Event after) override {
     Collective seen = collective;
-    seen.range = nn::HostView(collective.range);
+    seen.range = HostView(collective.range);
+    seen.input = HostView(collective.input);
     return inner().Start(seen, std::move(after));
   }
   bool Progress() override {
@@ -39,7 +40,30 @@ class GuardedCommunicator final : public WrappedCommunicator {
     return inner().Progress();
   }
 
+  // A message is copied by whoever completes the pair, perhaps within the call.
+  absl::StatusOr<Event> StartSend(int to, std::uint32_t tag,
+                                  const nn::Tensor& data,
+                                  Event after) override {
+    const nn::GuardedMemory::Opened opened(*memory_);
+    const Event ready = Event::Make();
+    after.OnReady([memory = memory_, ready](const absl::Status& status) {
+      const nn::GuardedMemory::Opened opened(*memory);
+      ready.Complete(status);
+    });
+    return inner().StartSend(to, tag, HostView(data), ready);
+  }
+  absl::StatusOr<Event> StartRecv(int from, std::uint32_t tag,
+                                  const nn::Tensor& into,
+                                  Arrival* arrival) override {
+    const nn::GuardedMemory::Opened opened(*memory_);
+    return inner().StartRecv(from, tag, HostView(into), arrival);
+  }
+
  private:
+  static nn::Tensor HostView(const nn::Tensor& tensor) {
+    return tensor.defined() ? nn::HostView(tensor) : tensor;
+  }
+
   const std::shared_ptr<nn::GuardedMemory> memory_;
 };
 

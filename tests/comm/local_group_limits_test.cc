@@ -2,8 +2,8 @@
 
 #include <vector>
 
+#include "comm/local/cut.h"
 #include "comm/local/local_group.h"
-#include "comm/local/signature.h"
 #include "gtest/gtest.h"
 
 namespace troupe::comm {
@@ -52,29 +52,14 @@ TEST(LocalGroup, ReusesItsRecordsMoreOftenThanThereAre) {
 TEST(Cut, GivesEachRankAChunkOfASmallRangeAndCoversAll) {
   for (int ranks : {2, 3, 5, 16, 256}) {
     for (std::int64_t count : {0, 1, 511, 1024, 4096, 100003, 1 << 24}) {
-      const std::uint64_t signature = internal::Pack(
-          AllReduce(ReduceOp::kSum,
-                    nn::Tensor::Meta({count}, nn::DType::kF32, nn::Device())));
-      const internal::Cut cut(signature, ranks, /*chunk_bytes=*/32 << 10);
-      EXPECT_EQ(cut.BlockBegin(ranks), cut.chunks());
+      const internal::Cut cut(count, /*element_bytes=*/4, ranks,
+                              /*chunk_bytes=*/32 << 10);
+      EXPECT_EQ(cut.ShareBegin(ranks), cut.chunks());
       if (count == 0) continue;
       EXPECT_LT(cut.ElementBegin(cut.chunks() - 1), count);
       EXPECT_EQ(cut.ElementEnd(cut.chunks() - 1), count);
       EXPECT_LE(cut.ElementEnd(0), 8192);
     }
-  }
-}
-
-TEST(Signature, KeepsEverythingThatRanksMustShare) {
-  // The largest of each field.
-  const nn::Tensor range =
-      nn::Tensor::Meta({internal::kCountMax - 1}, nn::DType::kU8, nn::Device());
-  for (const Collective& collective :
-       {AllReduce(ReduceOp::kProduct, range),
-        Broadcast(kLocalGroupSizeMax - 1, range), Barrier(),
-        ReduceUpdate(ReduceOp::kProduct, range, nullptr)}) {
-    EXPECT_EQ(internal::Unpack(internal::Pack(collective)).ToString(),
-              collective.ToString());
   }
 }
 

@@ -52,6 +52,9 @@ T NaiveNode(ReduceOp op, T left, T right) {
   if constexpr (std::is_integral_v<C>) {  // wraps around
     const auto x = static_cast<std::uint64_t>(a);
     const auto y = static_cast<std::uint64_t>(b);
+    if (op == ReduceOp::kBand) return static_cast<T>(x & y);
+    if (op == ReduceOp::kBor) return static_cast<T>(x | y);
+    if (op == ReduceOp::kBxor) return static_cast<T>(x ^ y);
     return static_cast<T>(product ? x * y : x + y);
   } else {
     return Narrow<T>(static_cast<C>(product ? a * b : a + b));

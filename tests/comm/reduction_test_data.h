@@ -18,9 +18,9 @@
 
 namespace troupe::comm {
 
-inline constexpr ReduceOp kAllOps[] = {ReduceOp::kSum, ReduceOp::kAvg,
-                                       ReduceOp::kMin, ReduceOp::kMax,
-                                       ReduceOp::kProduct};
+inline constexpr ReduceOp kAllOps[] = {
+    ReduceOp::kSum,     ReduceOp::kAvg,  ReduceOp::kMin, ReduceOp::kMax,
+    ReduceOp::kProduct, ReduceOp::kBand, ReduceOp::kBor, ReduceOp::kBxor};
 inline constexpr nn::DType kAllDTypes[] = {
     nn::DType::kF32, nn::DType::kF64, nn::DType::kBF16, nn::DType::kF16,
     nn::DType::kI32, nn::DType::kI64, nn::DType::kU8};

@@ -130,6 +130,16 @@ TEST(ReductionTree, DividesAnAverageOnceAtTheRoot) {
   EXPECT_EQ(Reduced<std::int32_t>(ReduceOp::kAvg, {-1, -2}), -1);
 }
 
+TEST(ReductionTree, CombinesTheBitsOfIntegers) {
+  using Bytes = std::vector<std::uint8_t>;
+  EXPECT_EQ(Reduced(ReduceOp::kBand, Bytes{0xff, 0x3c, 0xf4}), 0x34);
+  EXPECT_EQ(Reduced(ReduceOp::kBor, Bytes{0x01, 0x30, 0x80}), 0xb1);
+  EXPECT_EQ(Reduced(ReduceOp::kBxor, Bytes{0x0f, 0x3c, 0x01}), 0x32);
+  using Words = std::vector<std::int64_t>;
+  EXPECT_EQ(Reduced(ReduceOp::kBand, Words{-1, -2, 0x7000000000000001}),
+            0x7000000000000000);
+}
+
 TEST(ReductionTree, InnerNodesMakeUpTheRoot) {
   const float values[3] = {1.0f, 0x1p-24f, 3.0f};
   const void* left[2] = {&values[0], &values[1]};
@@ -157,6 +167,11 @@ TEST(ReductionTree, NamesWhatADTypeLacks) {
             "u8 has no avg; widen it first");
   EXPECT_EQ(CheckReduction(ReduceOp::kProduct, DType::kU8).message(),
             "u8 has no product; widen it first");
+  for (DType dtype : {DType::kF32, DType::kF64, DType::kBF16, DType::kF16}) {
+    EXPECT_EQ(
+        CheckReduction(ReduceOp::kBxor, dtype).message(),
+        absl::StrCat(nn::DTypeName(dtype), " has no bxor; integers have"));
+  }
 }
 
 }  // namespace

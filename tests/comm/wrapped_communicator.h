@@ -11,9 +11,11 @@
 #ifndef TESTS_COMM_WRAPPED_COMMUNICATOR_H_
 #define TESTS_COMM_WRAPPED_COMMUNICATOR_H_
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "comm/communicator.h"
 
@@ -31,9 +33,20 @@ class WrappedCommunicator : public Communicator {
     return inner_->Start(collective, std::move(after));
   }
   bool Progress() override { return inner_->Progress(); }
+  absl::StatusOr<Event> StartSend(int to, std::uint32_t tag,
+                                  const nn::Tensor& data,
+                                  Event after) override {
+    return inner_->StartSend(to, tag, data, std::move(after));
+  }
+  absl::StatusOr<Event> StartRecv(int from, std::uint32_t tag,
+                                  const nn::Tensor& into,
+                                  Arrival* arrival) override {
+    return inner_->StartRecv(from, tag, into, arrival);
+  }
   void SetWakeup(std::function<void()> wakeup) override {
     inner_->SetWakeup(std::move(wakeup));
   }
+  std::vector<Waiting> Waits() const override { return inner_->Waits(); }
   void Abort(absl::Status status) override { inner_->Abort(std::move(status)); }
 
  protected:

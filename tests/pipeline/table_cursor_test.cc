@@ -203,6 +203,38 @@ TEST(TableCursorTest, BeginForgetsTheLastStep) {
   }
 }
 
+// What is computed and sent, and the start of collectives, come before; their
+// ends and updates after.
+TEST(TableCursorTest, DrainsWhenOnlyResultsAndUpdatesAreLeft) {
+  NamedCursor cursor("RA0 F0 LR B0 SG0 AR0 UP0 AR1 UP1");
+  for (int step = 0; step < 2; ++step) {
+    cursor.Finish("RA0");
+    for (const char* name : {"F0", "B0", "SG0"}) cursor.Run(name);
+    for (int k : {0, 1}) cursor.Give(SignalKind::kBucketReady, k);
+    cursor.Start("LR");
+    cursor.Start("AR0");
+    EXPECT_FALSE((*cursor).draining());
+    cursor.Start("AR1");
+    EXPECT_TRUE((*cursor).draining());
+    EXPECT_FALSE((*cursor).complete());
+    for (const char* name : {"AR1", "LR", "AR0"}) cursor.Finish(name);
+    EXPECT_EQ((*cursor).Unfinished(), "UP0 UP1");
+    EXPECT_TRUE((*cursor).draining());
+    (*cursor).Begin();
+    EXPECT_FALSE((*cursor).draining());
+  }
+}
+
+TEST(TableCursorTest, SaysWhetherAnActionMayRun) {
+  NamedCursor cursor("F0 B0");
+  EXPECT_TRUE((*cursor).Runnable(0));
+  EXPECT_FALSE((*cursor).Runnable(1)) << "B0 needs F0";
+  cursor.Start("F0");
+  EXPECT_FALSE((*cursor).Runnable(0)) << "it runs";
+  cursor.Finish("F0");
+  EXPECT_TRUE((*cursor).Runnable(1));
+}
+
 TEST(TableCursorTest, AnEmptyTableIsComplete) {
   NamedCursor cursor("");
   EXPECT_TRUE((*cursor).complete());

@@ -26,6 +26,10 @@ TEST(CommandLine, Help) {
   EXPECT_EQ(Parsed({"--help"}).kind, CommandKind::kHelp);
   EXPECT_EQ(Parsed({"help", "train"}).kind, CommandKind::kTrainHelp);
   EXPECT_EQ(Parsed({"train", "--help"}).kind, CommandKind::kTrainHelp);
+  EXPECT_EQ(Parsed({"help", "launch"}).kind, CommandKind::kLaunchHelp);
+  EXPECT_EQ(Parsed({"launch", "--help"}).kind, CommandKind::kLaunchHelp);
+  EXPECT_EQ(Parsed({"help", "certs"}).kind, CommandKind::kCertsHelp);
+  EXPECT_EQ(Parsed({"certs", "-h"}).kind, CommandKind::kCertsHelp);
   EXPECT_EQ(Parsed({"train", "--help=markdown"}).kind,
             CommandKind::kTrainHelpMarkdown);
 }
@@ -65,27 +69,30 @@ TEST(CommandLine, TheSameAgain) {
               "--resume", "--set", "data.path=it's here", "--trace=t.json",
               "--set=checkpoint.replace=true", "--set=model.widths=[8, 4]",
               "--ranks=2"});
-  EXPECT_EQ(FormatCommand("trainer", command.config, command.settings),
-            "trainer train '--config=my runs/a.toml' --set train.steps=30 "
-            "--set 'data.path=it'\\''s here' --set 'model.widths=[8, 4]' "
-            "--ranks=2");
   EXPECT_EQ(
-      FormatCommand("bazel-bin/tools/trainer", command.config, command.settings,
-                    "train.epochs=8"),
-      "bazel-bin/tools/trainer train '--config=my runs/a.toml' --set "
+      FormatCommand({"trainer", "", ""}, command.config, command.settings),
+      "trainer train '--config=my runs/a.toml' --set train.steps=30 "
+      "--set 'data.path=it'\\''s here' --set 'model.widths=[8, 4]' "
+      "--ranks=2");
+  EXPECT_EQ(
+      FormatCommand({"mpirun -n 2 bin/trainer", " --certs=c", ""},
+                    command.config, command.settings, "train.epochs=8"),
+      "mpirun -n 2 bin/trainer train --certs=c '--config=my runs/a.toml' --set "
       "'data.path=it'\\''s here' --set 'model.widths=[8, 4]' --ranks=2 --set "
       "train.epochs=8");
-  EXPECT_EQ(FormatCommand("./my trainer", "a.toml", {}),
-            "'./my trainer' train --config=a.toml");
-  EXPECT_EQ(FormatCommand("trainer", /*config=*/"", {}, "train.steps=3"),
-            "trainer train --set train.steps=3");
+  EXPECT_EQ(FormatCommand({"trainer", "", ""}, "my a.toml", {}),
+            "trainer train '--config=my a.toml'");
+  EXPECT_EQ(
+      FormatCommand({"trainer", "", ""}, /*config=*/"", {}, "train.steps=3"),
+      "trainer train --set train.steps=3");
 }
 
 TEST(CommandLine, Errors) {
   EXPECT_EQ(ErrorOf({"trian"}),
             "unknown command trian; \"trainer help\" shows what there is");
   EXPECT_EQ(ErrorOf({"help", "me"}),
-            "no help on me; there is \"trainer help train\"");
+            "no help on me; there is \"trainer help train\", and the same of "
+            "launch, certs and doctor");
   EXPECT_EQ(ErrorOf({"train", "run.toml"}),
             "unexpected argument run.toml; the file is given as "
             "--config=run.toml");
@@ -96,6 +103,31 @@ TEST(CommandLine, Errors) {
   EXPECT_EQ(ErrorOf({"train", "--config=a", "--set", "train.steps"}),
             "--set train.steps: write --set section.key=value, such as --set "
             "train.steps=100");
+}
+
+TEST(CommandLine, OtherCommands) {
+  const Command launch =
+      Parsed({"launch", "--nproc-per-node=2", "--", "train", "--ranks=4"});
+  EXPECT_EQ(launch.kind, CommandKind::kLaunch);
+  EXPECT_EQ(launch.launch.processes_per_node, 2);
+  EXPECT_EQ(launch.launch.command,
+            (std::vector<std::string>{"train", "--ranks=4"}));
+  const Command certs = Parsed({"certs", "--dir=a"});
+  EXPECT_EQ(certs.kind, CommandKind::kCerts);
+  EXPECT_EQ(certs.certs.dir, "a");
+}
+
+TEST(CommandLine, WhichProcessThisIs) {
+  const Command command = Parsed({"train", "--process=1", "--processes", "2",
+                                  "--master=n1:29400", "--certs=certs"});
+  EXPECT_EQ(command.placement.Show("--process"), "--process=1");
+  EXPECT_EQ(command.placement.Show("--processes"), "--processes=2");
+  EXPECT_EQ(command.placement.Show("--master"), "--master=n1:29400");
+  EXPECT_EQ(command.placement.Show("--certs"), "--certs=certs");
+  EXPECT_EQ(command.start_options,
+            (Words{"--process=1", "--processes=2", "--master=n1:29400",
+                   "--certs=certs"}));
+  EXPECT_TRUE(command.settings.empty());
 }
 
 }  // namespace

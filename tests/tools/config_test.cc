@@ -64,6 +64,7 @@ bucket_bytes = "4MiB"
 first_bucket_bytes = 1000
 inline_bytes = "64 KiB"
 fuse_updates = false
+cross_step = true
 )");
   EXPECT_EQ(config.model.kind, "mlp");
   EXPECT_EQ(config.model.widths, (List{256, 128}));
@@ -74,6 +75,7 @@ fuse_updates = false
   EXPECT_EQ(config.job.plan.buckets.first_bucket_bytes, 1000);
   EXPECT_EQ(config.job.plan.inline_bytes, 64 << 10);
   EXPECT_FALSE(config.job.plan.fuse_updates);
+  EXPECT_TRUE(config.job.plan.cross_step);
 }
 
 TEST(Config, TheCommandLineGoesOverTheFile) {

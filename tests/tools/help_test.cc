@@ -5,7 +5,10 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
 #include "gtest/gtest.h"
+#include "tools/trainer/certs_command.h"
 #include "tools/trainer/config_keys.h"
+#include "tools/trainer/doctor_command.h"
+#include "tools/trainer/launch_command.h"
 
 namespace troupe::tools {
 namespace {
@@ -16,7 +19,9 @@ TEST(Help, NamesEveryKeyInLinesThatFitATerminal) {
     EXPECT_TRUE(absl::StrContains(help, std::string(key.key()) + " = "))
         << key.name;
   }
-  for (absl::string_view line : absl::StrSplit(help + GeneralHelp(), '\n')) {
+  for (absl::string_view line : absl::StrSplit(
+           help + GeneralHelp() + LaunchHelp() + CertsHelp() + DoctorHelp(),
+           '\n')) {
     EXPECT_LE(line.size(), 80u) << line;
   }
 }

@@ -13,9 +13,12 @@ import tempfile
 import unittest
 
 sys.path.insert(0, os.path.join("tools", "lib"))
+sys.path.insert(0, os.path.join("tests", "tools"))
 
-from chaos import folder  # pylint: disable=wrong-import-position
-from chaos.program import Program  # pylint: disable=wrong-import-position
+# pylint: disable=wrong-import-position
+from chaos import folder
+from chaos.program import Program
+from several_processes import TRAINER, options
 
 SEED = 1
 RUNS = 10
@@ -24,20 +27,12 @@ STEPS_MAX = 12  # the last moment of a run, about
 KEEP = 2
 DEADLINE_S = 120
 
-TRAINER = os.path.abspath("tools/trainer")
 LAYOUTS = (
     ["--ranks=1"],
     ["--ranks=2"],
     ["--set", "mesh.pp=2", "--set", "mesh.cuts=2",
      "--set", "train.micro_batch_size=4"],
 )
-
-
-def options(**settings):
-    sets = [("--set", "%s=%s" % (key.replace("__", "."), value))
-            for key, value in settings.items()]
-    return [word for pair in sets for word in pair]
-
 
 JOB = options(model__kind="mlp", model__widths=16, data__kind="synthetic",
               data__train_count=256, data__test_count=32,

@@ -122,6 +122,10 @@ TEST(FormatSummary, StoppedWithoutCheckpoint) {
             "add --set trace.first_step=1\n"
             "checkpoint: c/step-00000110\n"
             "to go on: trainer train --config=a.toml --ranks=2 --resume\n");
+  s.where = "on each node, as before";
+  EXPECT_THAT(FormatSummary(s),
+              testing::HasSubstr("\nto go on, on each node, as before: trainer "
+                                 "train --config=a.toml"));
 }
 
 TEST(FormatSummary, AnEvaluationBeforeTheEndSaysWhenItWas) {

@@ -23,6 +23,16 @@ TEST(FormatStart, SaysWhatRunsAndOnWhat) {
             "1,000 steps of 64 samples, cpu:0, avx2, 1 thread");
 }
 
+TEST(FormatStart, SaysHowTensorsTravel) {
+  actors::JobInfo info = Info();
+  const std::string alone = FormatStart(TrainerConfig(), info);
+  info.transports = "shm (1 link), tcp (2 links)";
+  EXPECT_EQ(FormatStart(TrainerConfig(), info),
+            alone +
+                "\nprocess 0 exchanges tensors with the others by shm (1 "
+                "link), tcp (2 links)");
+}
+
 TEST(FormatStart, SaysWhereItGoesOnAndWhatOfThePlanIsNew) {
   TrainerConfig config;
   config.job.checkpoint.resume = true;

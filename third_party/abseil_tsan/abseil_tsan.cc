@@ -20,6 +20,11 @@ void AnnotateIgnoreReadsBegin(const char* file, int line);
 void AnnotateIgnoreReadsEnd(const char* file, int line);
 void AnnotateIgnoreWritesBegin(const char* file, int line);
 void AnnotateIgnoreWritesEnd(const char* file, int line);
+
+// The table of error texts is made once, under a lock within Abseil.
+const char* __tsan_default_suppressions() {
+  return "race:absl::debian3::base_internal::StrError\n";
+}
 }
 
 namespace {
@@ -31,6 +36,13 @@ using absl::Duration;
 using absl::Mutex;
 using absl::Notification;
 using absl::Time;
+
+// Abseil's graph of which mutex is held while another is taken changes under
+// such a lock as well. The other builds look for deadlocks.
+[[maybe_unused]] const bool kNoGraph = [] {
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
+  return true;
+}();
 
 // Abseil evaluates the conditions of waiters while it locks and unlocks, under
 // a lock that the sanitizer does not see.

@@ -24,6 +24,13 @@ absl::StatusOr<std::unique_ptr<Peer>> Peer::Start(
       return absl::NotFoundError(absl::StrCat("there is no ", path));
     }
   }
+  std::vector<std::string> words = {python, script};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  return StartProgram(std::move(words));
+}
+
+absl::StatusOr<std::unique_ptr<Peer>> Peer::StartProgram(
+    std::vector<std::string> words) {
   int questions[2];
   int answers[2];
   if (pipe2(questions, O_CLOEXEC) != 0 || pipe2(answers, O_CLOEXEC) != 0) {
@@ -35,21 +42,19 @@ absl::StatusOr<std::unique_ptr<Peer>> Peer::Start(
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, questions[0], STDIN_FILENO);
   posix_spawn_file_actions_adddup2(&actions, answers[1], STDOUT_FILENO);
-  std::vector<std::string> words = {python, script};
-  words.insert(words.end(), arguments.begin(), arguments.end());
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
   pid_t pid = 0;
-  const int error = posix_spawn(&pid, python.c_str(), &actions,
-                                /*attrp=*/nullptr, argv.data(), environ);
+  const int error = posix_spawnp(&pid, argv[0], &actions, /*attrp=*/nullptr,
+                                 argv.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   close(questions[0]);
   close(answers[1]);
   if (error != 0) {
     close(questions[1]);
     close(answers[0]);
-    return absl::UnavailableError(absl::StrCat(python, " does not start"));
+    return absl::UnavailableError(absl::StrCat(words[0], " does not start"));
   }
   return std::unique_ptr<Peer>(
       new Peer(pid, fdopen(questions[1], "w"), fdopen(answers[0], "r")));

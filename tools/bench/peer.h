@@ -30,6 +30,9 @@ class Peer {
   static absl::StatusOr<std::unique_ptr<Peer>> Start(
       const std::string& python, const std::string& script,
       const std::vector<std::string>& arguments);
+  // Any other program, with its arguments; looked for in PATH.
+  static absl::StatusOr<std::unique_ptr<Peer>> StartProgram(
+      std::vector<std::string> words);
   ~Peer();
   Peer(const Peer&) = delete;
   Peer& operator=(const Peer&) = delete;

@@ -46,7 +46,7 @@ Report::Report(std::string bench, Form form)
     : bench_(std::move(bench)), form_(form), cpu_(CpuName()) {
   if (form_ == Form::kJson) return;
   absl::PrintF("%s on %s\n\n", bench_, DescribeCpu());
-  absl::PrintF("%-28s %5s %10s %10s %10s %8s\n", "case", "ranks", "unit",
+  absl::PrintF("%-34s %5s %10s %10s %10s %8s\n", "case", "ranks", "unit",
                "ours", "peer", "ratio");
 }
 
@@ -55,7 +55,7 @@ void Report::Add(const Row& row) {
   if (form_ == Form::kJson) {
     absl::PrintF("%s\n", ToJson(bench_, cpu_, row));
   } else {
-    absl::PrintF("%-28s %5d %10s %10s %10s %8s\n", row.name, row.ranks,
+    absl::PrintF("%-34s %5d %10s %10s %10s %8s\n", row.name, row.ranks,
                  row.unit, Short(row.ours), row.peer ? Short(*row.peer) : "-",
                  row.ratio() ? absl::StrFormat("%.2f", *row.ratio()) : "-");
   }

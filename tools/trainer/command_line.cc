@@ -1,13 +1,13 @@
 #include "tools/trainer/command_line.h"
 
 #include <optional>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
-#include "absl/strings/str_split.h"
 #include "base/check.h"
+#include "tools/trainer/arguments.h"
 
 namespace troupe::tools {
 namespace {
@@ -15,28 +15,6 @@ namespace {
 absl::Status Usage(absl::string_view what) {
   return absl::InvalidArgumentError(what);
 }
-
-// Arguments from left to right.
-class Arguments {
- public:
-  explicit Arguments(const std::vector<std::string>& all) : all_(all) {}
-
-  bool Done() const { return at_ == all_.size(); }
-  std::string Next() { return all_[at_++]; }
-
-  // The value of `option`: what follows its "=", or the next argument.
-  absl::StatusOr<std::string> Value(absl::string_view name,
-                                    const std::optional<std::string>& inline_,
-                                    absl::string_view example) {
-    if (inline_) return *inline_;
-    if (!Done()) return Next();
-    return Usage(absl::StrCat(name, " needs a value; write ", example));
-  }
-
- private:
-  const std::vector<std::string>& all_;
-  std::size_t at_ = 0;
-};
 
 absl::StatusOr<Setting> ParseSet(const std::string& text) {
   const std::size_t equals = text.find('=');
@@ -70,41 +48,56 @@ class TrainParser {
 
  private:
   absl::Status ParseOne(const std::string& argument) {
-    const std::vector<std::string> parts =
-        absl::StrSplit(argument, absl::MaxSplits('=', 1));
-    const std::string& name = parts[0];
-    std::optional<std::string> value;
-    if (parts.size() == 2) value = parts[1];
+    const Option option = ParseOption(argument);
+    const std::string& name = option.name;
     if (name == "--config") {
       TROUPE_ASSIGN_OR_RETURN(
           command_.config,
-          arguments_.Value(name, value,
-                           "--config=examples/glyphs/glyphs.toml"));
+          arguments_.Value(option, "--config=examples/glyphs/glyphs.toml"));
     } else if (name == "--set") {
       TROUPE_ASSIGN_OR_RETURN(
           const std::string text,
-          arguments_.Value(name, value, "--set train.steps=100"));
+          arguments_.Value(option, "--set train.steps=100"));
       TROUPE_ASSIGN_OR_RETURN(Setting setting, ParseSet(text));
       command_.settings.push_back(std::move(setting));
     } else if (name == "--ranks") {
       TROUPE_ASSIGN_OR_RETURN(const std::string ranks,
-                              arguments_.Value(name, value, "--ranks=2"));
+                              arguments_.Value(option, "--ranks=2"));
       ranks_ = Setting{kRanksSetting, ranks, name};
     } else if (name == "--trace") {
-      TROUPE_ASSIGN_OR_RETURN(
-          const std::string file,
-          arguments_.Value(name, value, "--trace=trace.json"));
+      TROUPE_ASSIGN_OR_RETURN(const std::string file,
+                              arguments_.Value(option, "--trace=trace.json"));
       command_.settings.push_back({"trace.file", file, name});
+    } else if (const char* example = PlacementExample(name)) {
+      TROUPE_ASSIGN_OR_RETURN(const std::string value,
+                              arguments_.Value(option, example));
+      command_.placement.Set(name, value);
+      command_.start_options.push_back(absl::StrCat(name, "=", value));
     } else {
       return ParseFlag(argument);
     }
     return absl::OkStatus();
   }
 
+  // Of an option that says which process this is; null: it says nothing of it.
+  static const char* PlacementExample(const std::string& name) {
+    for (const auto& [option, example] :
+         {std::pair("--process", "--process=0"),
+          std::pair("--processes", "--processes=2"),
+          std::pair("--master", "--master=n1:29400"),
+          std::pair("--certs", "--certs=certs")}) {
+      if (name == option) return example;
+    }
+    return nullptr;
+  }
+
   // Options without a value.
   absl::Status ParseFlag(const std::string& argument) {
     if (argument == "--resume") {
       command_.settings.push_back({"checkpoint.resume", "true", argument});
+    } else if (argument == "--insecure-network") {
+      command_.insecure_network = true;
+      command_.start_options.push_back(argument);
     } else if (argument == "--print-config") {
       command_.kind = CommandKind::kPrintConfig;
     } else if (argument == "--help" || argument == "-h") {
@@ -126,23 +119,12 @@ class TrainParser {
   std::optional<Setting> ranks_;
 };
 
-// A word as the shell reads it back.
-std::string Quoted(const std::string& word) {
-  constexpr char kPlain[] =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-      "_@%+=:,./-";
-  if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) {
-    return word;
-  }
-  return absl::StrCat("'", absl::StrReplaceAll(word, {{"'", "'\\''"}}), "'");
-}
-
 }  // namespace
 
-std::string FormatCommand(const std::string& program, const std::string& config,
+std::string FormatCommand(const StartWords& start, const std::string& config,
                           absl::Span<const Setting> settings,
                           const std::string& length) {
-  std::string text = absl::StrCat(Quoted(program), " train");
+  std::string text = absl::StrCat(start.before, " train", start.options);
   if (!config.empty()) {
     absl::StrAppend(&text, " ", Quoted(absl::StrCat("--config=", config)));
   }
@@ -164,11 +146,45 @@ std::string FormatCommand(const std::string& program, const std::string& config,
   return text;
 }
 
+namespace {
+
+absl::StatusOr<Command> ParseLaunchCommand(
+    const std::vector<std::string>& arguments) {
+  Command command;
+  TROUPE_ASSIGN_OR_RETURN(command.launch, ParseLaunch(arguments));
+  command.kind =
+      command.launch.help ? CommandKind::kLaunchHelp : CommandKind::kLaunch;
+  return command;
+}
+
+absl::StatusOr<Command> ParseCertsCommand(
+    const std::vector<std::string>& arguments) {
+  Command command;
+  TROUPE_ASSIGN_OR_RETURN(command.certs, ParseCerts(arguments));
+  command.kind =
+      command.certs.help ? CommandKind::kCertsHelp : CommandKind::kCerts;
+  return command;
+}
+
+absl::StatusOr<Command> ParseDoctorCommand(
+    const std::vector<std::string>& arguments) {
+  Command command;
+  TROUPE_ASSIGN_OR_RETURN(command.doctor, ParseDoctor(arguments));
+  command.kind =
+      command.doctor.help ? CommandKind::kDoctorHelp : CommandKind::kDoctor;
+  return command;
+}
+
+}  // namespace
+
 absl::StatusOr<Command> ParseCommandLine(
     const std::vector<std::string>& arguments) {
   Arguments left(arguments);
   const std::string first = left.Done() ? "help" : left.Next();
   if (first == "train") return TrainParser(left).Parse();
+  if (first == "launch") return ParseLaunchCommand(left.Rest());
+  if (first == "certs") return ParseCertsCommand(left.Rest());
+  if (first == "doctor") return ParseDoctorCommand(left.Rest());
   Command command;
   if (first == "--help" || first == "-h") return command;
   if (first == "--version") {
@@ -181,11 +197,19 @@ absl::StatusOr<Command> ParseCommandLine(
   }
   if (left.Done()) return command;
   const std::string topic = left.Next();
-  if (topic != "train") {
+  if (topic == "train") {
+    command.kind = CommandKind::kTrainHelp;
+  } else if (topic == "launch") {
+    command.kind = CommandKind::kLaunchHelp;
+  } else if (topic == "certs") {
+    command.kind = CommandKind::kCertsHelp;
+  } else if (topic == "doctor") {
+    command.kind = CommandKind::kDoctorHelp;
+  } else {
     return Usage(absl::StrCat("no help on ", topic,
-                              "; there is \"trainer help train\""));
+                              "; there is \"trainer help train\", and the same "
+                              "of launch, certs and doctor"));
   }
-  command.kind = CommandKind::kTrainHelp;
   return command;
 }
 

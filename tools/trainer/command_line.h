@@ -14,7 +14,12 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "tools/trainer/certs_command.h"
 #include "tools/trainer/config.h"
+#include "tools/trainer/doctor_command.h"
+#include "tools/trainer/launch_command.h"
+#include "tools/trainer/start_words.h"
+#include "tools/trainer/variables.h"
 
 namespace troupe::tools {
 
@@ -25,23 +30,36 @@ enum class CommandKind {
   kTrainHelpMarkdown,
   kPrintConfig,
   kTrain,
+  kLaunchHelp,
+  kLaunch,
+  kCertsHelp,
+  kCerts,
+  kDoctorHelp,
+  kDoctor,
 };
 
 struct Command {
   CommandKind kind = CommandKind::kHelp;
   std::string config;  // path; empty: none
   std::vector<Setting> settings;
+  Variables placement;  // options that say which process this is
+  bool insecure_network = false;
+  // These two, as they were written.
+  std::vector<std::string> start_options;
+  LaunchOptions launch;  // of kLaunch
+  CertsOptions certs;    // of kCerts
+  DoctorOptions doctor;  // of kDoctor
 };
 
 // kInvalidArgument: one line that says what was not understood, and what is.
 absl::StatusOr<Command> ParseCommandLine(
     const std::vector<std::string>& arguments);
 
-// The command that asks for the same again, quoted for the shell. `program` is
-// what it was called by; of the settings of the command line it leaves out what
-// is of one run only (resume, replace, --trace). `length`, where not empty, is
+// The command that asks for the same again, quoted for the shell. `start` is
+// how it was started; of the settings of the command line it leaves out what is
+// of one run only (resume, replace, --trace). `length`, where not empty, is
 // written in place of the run's length: "train.epochs=8".
-std::string FormatCommand(const std::string& program, const std::string& config,
+std::string FormatCommand(const StartWords& start, const std::string& config,
                           absl::Span<const Setting> settings,
                           const std::string& length = "");
 

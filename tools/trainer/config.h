@@ -51,6 +51,14 @@ struct TraceConfig {
   actors::ChromeTrace::Options options;
 };
 
+// How the processes of a job speak to each other.
+struct NetworkConfig {
+  std::string transport = "auto";
+  bool encrypt = false;
+  absl::Duration liveness_timeout = absl::Seconds(10);
+  absl::Duration join_timeout = absl::Minutes(5);
+};
+
 struct TrainerConfig {
   ModelConfig model;
   data::DatasetOptions data;
@@ -59,6 +67,7 @@ struct TrainerConfig {
   actors::JobSpec job;
   // Checkpoints of an earlier run in the same folder give way to this one's.
   bool replace_checkpoints = false;
+  NetworkConfig network;
   LogConfig log;
   TraceConfig trace;
 };

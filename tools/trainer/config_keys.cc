@@ -295,15 +295,44 @@ constexpr ConfigKey kKeys[] = {
      Bytes(0, KeyUnit::kBytesOrAuto),
      "Gradients of a rank up to this size are reduced by its compute thread, "
      "without overlap: handing over costs more. \"auto\" measures at the "
-     "start; a resumed run keeps what its checkpoint's plan has.",
+     "start, or takes 64KiB where ranks live in several processes. The "
+     "results are the same.",
      "\"64KiB\""},
     {"comm.fuse_updates",
      Field<&C::job, &JobSpec::plan, &PlanOptions::fuse_updates>(), kAny,
      "Where gradients are reduced by the compute thread: sum and update in one "
      "pass over memory. The results are the same.",
      "false"},
+    {"comm.cross_step",
+     Field<&C::job, &JobSpec::plan, &PlanOptions::cross_step>(), kAny,
+     "Lets a step begin on layers whose gradients are exchanged while those of "
+     "other layers are on their way, first layers first. The results are the "
+     "same. It changes nothing where gradients are reduced by the compute "
+     "thread, nor with optimizer.skip_nonfinite.",
+     "true"},
     {"comm.timeout_s", Field<&C::job, &JobSpec::timeout>(), KeyRule{0.001, 1e9},
      "Seconds without progress after which the run fails.", "60"},
+    {"comm.transport", Field<&C::network, &NetworkConfig::transport>(),
+     OneOf([] {
+       return Names{"auto", "shm", "tcp", "mpi"};
+     }),
+     "How ranks of several processes exchange tensors: through shared memory, "
+     "by TCP, or by the MPI of the mpirun that starts them; \"auto\" shares "
+     "memory on one host and takes TCP between hosts. The results are the "
+     "same.",
+     "\"tcp\""},
+    {"comm.encrypt", Field<&C::network, &NetworkConfig::encrypt>(), kAny,
+     "Encrypts tensors that go by TCP, too. What processes say to each other "
+     "beside them always is.",
+     "true"},
+    {"comm.liveness_s", Field<&C::network, &NetworkConfig::liveness_timeout>(),
+     KeyRule{0.1, 1e6},
+     "Seconds without a sign of life after which another process is taken for "
+     "dead.",
+     "30"},
+    {"comm.join_s", Field<&C::network, &NetworkConfig::join_timeout>(),
+     KeyRule{0.1, 1e6}, "Seconds until all processes must have come together.",
+     "60"},
 
     {"checkpoint.dir",
      Field<&C::job, &JobSpec::checkpoint, &CheckpointOptions::dir>(), kAny,

@@ -16,7 +16,13 @@ constexpr char kGeneralHelp[] =
     R"(trainer trains neural networks on several ranks at once.
 
   trainer train [--config=FILE] [options] train, as file and options say
+  trainer launch --nproc-per-node=K -- train ...
+                                          the same by K processes, on one node
+                                          or on several
+  trainer certs --dir=DIR [--hosts=A,B]   certificates for several nodes
+  trainer doctor [--hosts=A,B]            whether a job can run here
   trainer help train                      every option and configuration key
+  trainer help launch|certs|doctor        every option of these
   trainer help                            this text
   trainer --version                       the version of Troupe
 
@@ -47,6 +53,15 @@ Options:
   --resume                 Goes on from the newest checkpoint in checkpoint.dir,
                            or starts where there is none.
   --trace=FILE             Writes a timeline of a few steps (ui.perfetto.dev).
+  --certs=DIR              Certificates of this node; trainer certs makes them.
+  --insecure-network       Processes speak without TLS: whoever reaches their
+                           ports can end the job, or worse. Refused where
+                           process 0 has a public address.
+  --process=I --processes=N --master=HOST:PORT
+                           This is process I of N, which meet at that address of
+                           process 0. Launchers say this in the environment:
+                           trainer launch, torchrun, Slurm, Open MPI, Kubernetes
+                           (docs/launching.md).
   --print-config           Prints the whole configuration as TOML and stops.
   --help                   This text. --help=markdown: as docs/configuration.md.
 

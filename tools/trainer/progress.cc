@@ -59,6 +59,10 @@ std::string TraceLine(const Summary& s) {
                           : " (open it at ui.perfetto.dev)\n");
 }
 
+std::string Where(const Summary& s) {
+  return s.where.empty() ? "" : absl::StrCat(", ", s.where);
+}
+
 // What is saved, and the command that goes on from there.
 std::string CheckpointLines(const Summary& s) {
   if (!s.checkpoint.empty() || !s.resumed_from.empty()) {
@@ -66,13 +70,12 @@ std::string CheckpointLines(const Summary& s) {
         !s.checkpoint.empty()
             ? s.checkpoint
             : absl::StrCat(s.resumed_from, ", from before this run");
-    return absl::StrCat("checkpoint: ", saved,
-                        "\nto go on: ", s.stopped ? s.again : s.longer,
-                        " --resume\n");
+    return absl::StrCat("checkpoint: ", saved, "\nto go on", Where(s), ": ",
+                        s.stopped ? s.again : s.longer, " --resume\n");
   }
   if (s.has_folder) return "no checkpoint written: there was no step to save\n";
-  return absl::StrCat("no checkpoint written; to keep the model: ", s.again,
-                      " --set checkpoint.dir=checkpoints\n");
+  return absl::StrCat("no checkpoint written; to keep the model", Where(s),
+                      ": ", s.again, " --set checkpoint.dir=checkpoints\n");
 }
 
 }  // namespace

@@ -58,6 +58,7 @@ struct Summary {
   // Commands to type next (FormatCommand): for this run again, and for one
   // that trains longer.
   std::string again;
+  std::string where;  // they are to be typed (StartWords)
   std::string longer;
 };
 // The lines, the last one with its end.

@@ -37,6 +37,10 @@ std::string FormatStart(const TrainerConfig& config,
       config.data.kind, ": ", ranks, ranks == 1 ? " rank (" : " ranks (",
       info.plan.mesh.ToString(), "), ", FormatCount(info.steps), " steps of ",
       info.plan.global_batch_size, " samples, ", info.plan.kernels);
+  if (!info.transports.empty()) {
+    absl::StrAppend(&text, "\nprocess 0 exchanges tensors with the others by ",
+                    info.transports);
+  }
   if (!info.resumed_from.empty()) {
     absl::StrAppend(&text, "\ngoing on from ", info.resumed_from);
     if (info.first_step >= info.steps) {

@@ -13,6 +13,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "actors/checkpoint/checkpoint.h"
 #include "actors/checkpoint/claim.h"
@@ -34,23 +35,26 @@ class Stopper {
  public:
   void Stop() ABSL_LOCKS_EXCLUDED(mutex_) {
     absl::MutexLock lock(&mutex_);
-    stopped_ = true;
+    if (!given_up_->HasBeenNotified()) given_up_->Notify();
     if (job_ != nullptr) job_->RequestStop();
   }
+  // Notified by the first Stop().
+  std::shared_ptr<absl::Notification> given_up() const { return given_up_; }
   bool stopped() const ABSL_LOCKS_EXCLUDED(mutex_) {
     absl::MutexLock lock(&mutex_);
-    return stopped_;
+    return given_up_->HasBeenNotified();
   }
   void Attach(actors::Job* job) ABSL_LOCKS_EXCLUDED(mutex_) {
     absl::MutexLock lock(&mutex_);
     job_ = job;
-    if (job_ != nullptr && stopped_) job_->RequestStop();
+    if (job_ != nullptr && given_up_->HasBeenNotified()) job_->RequestStop();
   }
 
  private:
   mutable absl::Mutex mutex_;
   actors::Job* job_ ABSL_GUARDED_BY(mutex_) = nullptr;
-  bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
+  const std::shared_ptr<absl::Notification> given_up_ =
+      std::make_shared<absl::Notification>();
 };
 
 // The checkpoints that this run replaces; refuses those that it would mix with.
@@ -72,9 +76,9 @@ absl::StatusOr<std::vector<std::string>> FindReplaced(
 // One run: what it needs, in the order in which it is made.
 class Run {
  public:
-  Run(const LoadedConfig& loaded, const std::string& program,
+  Run(const LoadedConfig& loaded, const StartWords& start,
       base::FileSystem& files, Display& display)
-      : loaded_(loaded), program_(program), files_(files), display_(display) {}
+      : loaded_(loaded), start_(start), files_(files), display_(display) {}
 
   // The next three in this order: all that can fail before the first step.
   absl::Status OpenData() {
@@ -83,7 +87,8 @@ class Run {
     absl::StatusOr<data::DataSplits> splits = data::OpenDataset(options);
     if (!splits.ok()) return AtKeys(loaded_, splits.status());
     TROUPE_ASSIGN_OR_RETURN(spec_, BuildSpec(loaded_, *splits, files_));
-    if (spec_.test == nullptr) {
+    if (spec_.cluster) spec_.cluster->give_up = stopper_.given_up();
+    if (spec_.test == nullptr && decides()) {
       display_.Print(absl::StrCat("no test samples in ", options.path,
                                   ": nothing is evaluated"));
     }
@@ -92,6 +97,12 @@ class Run {
 
   absl::Status Prepare() {
     const TrainerConfig& config = loaded_.config;
+    if (!config.trace.file.empty()) {
+      trace_.emplace(config.trace.options);
+      spec_.trace = &*trace_;
+    }
+    // What is written and shown is process 0's.
+    if (!decides()) return absl::OkStatus();
     // First of all: another run's log and timeline stay as they are.
     if (!config.job.checkpoint.dir.empty()) {
       TROUPE_ASSIGN_OR_RETURN(
@@ -109,8 +120,6 @@ class Run {
       // An empty file first: a path that cannot be written fails here.
       TROUPE_RETURN_IF_ERROR(
           base::WriteWholeFile(files_, config.trace.file, ""));
-      trace_.emplace(config.trace.options);
-      spec_.trace = &*trace_;
     }
     observer_ = std::make_unique<RunObserver>(
         config, spec_.train->spec().is_classification(), display_,
@@ -141,8 +150,9 @@ class Run {
     stopper_.Attach(nullptr);
     display_.End();
     TROUPE_RETURN_IF_ERROR(AtKeys(loaded_, result.status()));
-    TROUPE_RETURN_IF_ERROR(observer_->status());
     stopped_ = result->stopped;
+    if (!decides()) return absl::OkStatus();
+    TROUPE_RETURN_IF_ERROR(observer_->status());
     if (trace_) {
       TROUPE_RETURN_IF_ERROR(
           trace_->WriteFile(files_, loaded_.config.trace.file));
@@ -152,6 +162,12 @@ class Run {
   }
 
   Stopper& stopper() { return stopper_; }
+  bool started() const { return job_ != nullptr; }
+  // Whether this is the job's only process, or process 0.
+  bool decides() const {
+    const auto& cluster = loaded_.config.job.cluster;
+    return !cluster || cluster->process == 0;
+  }
   // Whether the job ended before all of its steps were done. Of Finish().
   bool stopped() const { return stopped_; }
 
@@ -182,16 +198,17 @@ class Run {
                   2 * std::max(job.epochs, observer_->EpochOf(result.steps)))
             : absl::StrCat("train.steps=",
                            2 * std::max(job.steps, result.steps));
-    summary.again = FormatCommand(program_, loaded_.file, loaded_.settings);
+    summary.again = FormatCommand(start_, loaded_.file, loaded_.settings);
+    summary.where = start_.where;
     summary.longer =
-        FormatCommand(program_, loaded_.file, loaded_.settings, more);
+        FormatCommand(start_, loaded_.file, loaded_.settings, more);
     std::string text = FormatSummary(summary);
     text.pop_back();  // Print() ends the last line
     display_.Print(text);
   }
 
   const LoadedConfig& loaded_;
-  const std::string& program_;
+  const StartWords& start_;
   base::FileSystem& files_;
   Display& display_;
   actors::JobSpec spec_;
@@ -205,35 +222,44 @@ class Run {
 
 }  // namespace
 
-TrainOutcome Train(const LoadedConfig& loaded, const std::string& program,
+TrainOutcome Train(const LoadedConfig& loaded, const StartWords& start,
                    base::FileSystem& files, Display& display) {
-  auto owned = std::make_unique<Run>(loaded, program, files, display);
+  auto owned = std::make_unique<Run>(loaded, start, files, display);
   // Valid to the end for the thread of the signals, also when nobody owns it.
   Run* const run = owned.get();
   std::atomic<int> first_signal{0};
   const auto signals = StopSignals::Start([&](int signal) {
     first_signal = signal;
-    display.Print(absl::StrCat("stopping after this step; Ctrl-C ",
-                               signal == SIGINT ? "again " : "",
-                               "exits at once"));
+    if (run->decides()) {
+      display.Print(absl::StrCat("stopping after this step; Ctrl-C ",
+                                 signal == SIGINT ? "again " : "",
+                                 "exits at once"));
+    }
     run->stopper().Stop();
   });
   TrainOutcome outcome;
   outcome.status = signals.status();
   if (!outcome.status.ok()) return outcome;
   for (auto part : {&Run::OpenData, &Run::Prepare, &Run::Start}) {
-    if (run->stopper().stopped()) {
+    if (!run->stopper().stopped()) outcome.status = (run->*part)();
+    // It may be cancelled while it waits for other processes.
+    if (run->stopper().stopped() &&
+        (outcome.status.ok() || absl::IsCancelled(outcome.status)) &&
+        !run->started()) {
       display.Print("stopped before the first step");
+      outcome.status = absl::OkStatus();
       outcome.stopped_by = first_signal;
       return outcome;
     }
-    outcome.status = (run->*part)();
     if (outcome.status.ok()) continue;
     outcome.config_error = absl::IsInvalidArgument(outcome.status);
     return outcome;
   }
   outcome.status = run->Finish();
-  if (run->stopped()) outcome.stopped_by = first_signal;
+  if (run->stopped()) {
+    // A job may be stopped in any of its processes.
+    outcome.stopped_by = first_signal != 0 ? first_signal.load() : SIGTERM;
+  }
   // A strand of a failed job may be stuck in a call that never returns (a read
   // of a dead disk, say). Nobody waits for it: main() ends the process.
   if (!outcome.status.ok()) static_cast<void>(owned.release());

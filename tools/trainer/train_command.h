@@ -9,6 +9,7 @@
 #include "base/file_system.h"
 #include "tools/trainer/config.h"
 #include "tools/trainer/display.h"
+#include "tools/trainer/start_words.h"
 
 namespace troupe::tools {
 
@@ -21,8 +22,8 @@ struct TrainOutcome {
 };
 
 // Trains, and shows it on `display`. Signals stop it (stop_signals.h).
-// `program`: what the trainer was called by, for commands to type next.
-TrainOutcome Train(const LoadedConfig& loaded, const std::string& program,
+// `start`: how it was started, for commands to type next.
+TrainOutcome Train(const LoadedConfig& loaded, const StartWords& start,
                    base::FileSystem& files, Display& display);
 
 }  // namespace troupe::tools

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "gtest/gtest.h"
@@ -110,6 +111,29 @@ TEST(StepRunnerTest, LayersCommunicate) {
     }
     for (int rank : {1, 2, 3}) {
       EXPECT_EQ(ValuesOf(ranks.runner(rank).arena()), values) << rank;
+    }
+  }
+}
+
+// Where a step leaves a tail, its loss comes with the tail's end.
+TEST(StepRunnerTest, StepsThatOverlapGiveTheBitsOfOneRank) {
+  const ParameterValues expected = OneRank();
+  for (int count : {2, 4}) {
+    const EngineFixture many(
+        {count, Numbers::kExact, kSteps},
+        [](JobSpec& spec) { spec.plan.cross_step = true; });
+    ThreadRanks ranks(many);
+    ranks.Run(kSteps);
+    for (int rank = 0; rank < count; ++rank) {
+      StepRunner& runner = ranks.runner(rank);
+      EXPECT_EQ(ValuesOf(runner.arena()), expected) << rank;
+      for (int step = 0; step < kSteps; ++step) {
+        const auto loss = runner.TakeLoss();
+        ASSERT_TRUE(loss.ok() && loss->has_value());
+        EXPECT_EQ(FromBits((*loss)->count), 16);
+      }
+      EXPECT_EQ(runner.TakeLoss().value(), std::nullopt);
+      EXPECT_EQ(runner.Unfinished(), "");
     }
   }
 }

@@ -23,7 +23,7 @@ void ThreadHost::Launch(int action, pipeline::GroupId group,
       group == pipeline::GroupId::kWorld ? world_ : dp_;
   const absl::StatusOr<comm::Event> event = comm->Start(collective, after);
   ASSERT_TRUE(event.ok()) << event.status();
-  in_flight_.emplace_back(action, *event);
+  in_flight_.push_back({runner_->step(), action, *event});
 }
 
 void ThreadHost::Send(int stage, bool forward, int micro_batch,
@@ -48,13 +48,12 @@ bool ThreadHost::Deliver() {
   bool any = false;
   const auto done = std::stable_partition(
       in_flight_.begin(), in_flight_.end(),
-      [](const auto& launched) { return !launched.second.ready(); });
-  const std::vector<std::pair<int, comm::Event>> finished(done,
-                                                          in_flight_.end());
+      [](const auto& launched) { return !launched.done.ready(); });
+  const std::vector<Launched> finished(done, in_flight_.end());
   in_flight_.erase(done, in_flight_.end());
-  for (const auto& [action, event] : finished) {
-    EXPECT_TRUE(event.status().ok()) << event.status();
-    runner_->CollectiveDone(action);
+  for (const Launched& launched : finished) {
+    EXPECT_TRUE(launched.done.status().ok()) << launched.done.status();
+    runner_->CollectiveDone(launched.step, launched.action);
     any = true;
   }
   std::vector<Transfer> mail;
@@ -132,6 +131,8 @@ void ThreadRanks::Run(std::int64_t steps) {
             StepKind::kTrain, step, fixture_.Batches(rank, step));
         ASSERT_TRUE(ran.ok()) << "rank " << rank << ": " << ran;
       }
+      const absl::Status ended = runners_[rank]->FinishTail();
+      ASSERT_TRUE(ended.ok()) << "rank " << rank << ": " << ended;
     });
   }
   for (std::thread& thread : threads) thread.join();

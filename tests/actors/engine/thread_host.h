@@ -60,7 +60,12 @@ class ThreadHost : public StepRunner::Host, public ThreadWait {
   comm::Communicator* const dp_;
   StepRunner* runner_ = nullptr;
   std::vector<ThreadHost*> stages_;
-  std::vector<std::pair<int, comm::Event>> in_flight_;  // by action
+  struct Launched {
+    std::int64_t step;
+    int action;
+    comm::Event done;
+  };
+  std::vector<Launched> in_flight_;
   absl::Mutex mutex_;
   std::vector<Transfer> mail_ ABSL_GUARDED_BY(mutex_);
 };

@@ -26,6 +26,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/actors/test_job.h"
+#include "tests/comm/wrapped_communicator.h"
 
 namespace troupe::actors {
 namespace {
@@ -83,32 +84,27 @@ class ThrowingObserver : public JobObserver {
 };
 
 // Throws at a rank's so many-th start of a collective, or when it is driven.
-class ThrowingCommunicator : public comm::Communicator {
+class ThrowingCommunicator : public comm::WrappedCommunicator {
  public:
   ThrowingCommunicator(std::unique_ptr<comm::Communicator> inner, Bomb& bomb,
                        bool when_driven)
-      : inner_(std::move(inner)), bomb_(bomb), when_driven_(when_driven) {}
-  int rank() const override { return inner_->rank(); }
-  int size() const override { return inner_->size(); }
+      : WrappedCommunicator(std::move(inner)),
+        bomb_(bomb),
+        when_driven_(when_driven) {}
   absl::StatusOr<comm::Event> Start(const comm::Collective& collective,
                                     comm::Event after) override {
     ++starts_;
     if (!when_driven_ && starts_ > kStarts) bomb_.Throw();
-    return inner_->Start(collective, std::move(after));
+    return inner().Start(collective, std::move(after));
   }
   bool Progress() override {
     if (when_driven_ && starts_ > kStarts) bomb_.Throw();
-    return inner_->Progress();
+    return inner().Progress();
   }
-  void SetWakeup(std::function<void()> wakeup) override {
-    inner_->SetWakeup(std::move(wakeup));
-  }
-  void Abort(absl::Status status) override { inner_->Abort(std::move(status)); }
 
  private:
   static constexpr int kStarts = 9;
 
-  const std::unique_ptr<comm::Communicator> inner_;
   Bomb& bomb_;
   const bool when_driven_;
   int starts_ = 0;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "nn/arena/parameter_arena.h"
 #include "nn/collectives.h"
 #include "nn/kernels/reference/reference_kernels.h"
 #include "nn/models/models.h"
@@ -53,6 +54,44 @@ TEST(Context, TheFirstErrorSticksWithThePathOfItsModule) {
       "in module 1.inner.wrong: linear takes x[..., K] and w[M, K] of one "
       "dtype, got f32[2, 4] and f32[5, 7]");
   EXPECT_TRUE(outer.inner.reached_end);  // no plumbing: code runs on
+}
+
+// Lets so many parameters pass.
+class CountingGate : public ParameterGate {
+ public:
+  explicit CountingGate(int left) : left_(left) {}
+  absl::Status AwaitValue(const Parameter& parameter) override {
+    asked += parameter.name + " ";
+    return left_-- > 0 ? absl::OkStatus() : absl::CancelledError("enough");
+  }
+  std::string asked;
+
+ private:
+  int left_;
+};
+
+TEST(Context, AGateIsAskedBeforeEachParameterIsRead) {
+  auto kernels = CreateReferenceKernels();
+  CachingAllocator allocator;
+  Sequential model;
+  model.Append<Linear>(3, 4);
+  model.Append<Linear>(4, 2);
+  model.Parameters()[3]->requires_grad = false;
+  auto arena =
+      ParameterArena::Create({model.Parameters()}, {}, allocator).value();
+  ASSERT_TRUE(arena->Initialize(/*seed=*/1).ok());
+  const Tensor x = Tensor::Zeros({2, 3}, DType::kF32, allocator);
+  CountingGate open(/*left=*/100);
+  Context through(*kernels);
+  through.set_gate(&open);
+  EXPECT_TRUE(model(through, x).defined());
+  // What is not trained is not updated.
+  EXPECT_EQ(open.asked, "0.weight 0.bias 1.weight ");
+  CountingGate closed(/*left=*/2);
+  Context stopped(*kernels);
+  stopped.set_gate(&closed);
+  model(stopped, x);
+  EXPECT_EQ(stopped.status(), absl::CancelledError("in module 1: enough"));
 }
 
 TEST(Context, AfterAnErrorNothingRuns) {

@@ -13,7 +13,8 @@ import unittest
 
 sys.path.insert(0, os.path.join("tools", "lib"))
 
-from chaos import faults, folder  # pylint: disable=wrong-import-position
+from chaos import (  # pylint: disable=wrong-import-position
+    faults, folder, process_faults)
 from chaos.program import Hang, Program  # pylint: disable=wrong-import-position
 
 DEADLINE_S = 60
@@ -24,6 +25,60 @@ def tensors(values):
     header = json.dumps({"w": {"dtype": "F32", "shape": [len(values)],
                                "data_offsets": [0, len(data)]}}).encode()
     return struct.pack("<Q", len(header)) + header + data
+
+
+class FakeRun:
+    """A process of which only this is known."""
+
+    def __init__(self, pid, err=""):
+        self.pid, self._err = pid, err
+
+    def err(self):
+        return self._err
+
+    def out(self):
+        return ""
+
+
+class FakeStrike:
+    """Process 1 of two was struck."""
+
+    early = False
+    number = 1
+    name = process_faults.Strike.name
+
+    def __init__(self, said_by_0):
+        self.job = {0: FakeRun(10, said_by_0), 1: FakeRun(11)}
+        self.victim = self.job[1]
+
+
+class ProcessVerdictTest(unittest.TestCase):
+
+    def verdict(self, said, codes, fault="kill -9"):
+        return process_faults.verdict(FakeStrike(said), fault, codes)
+
+    def says(self, number, pid):
+        return "trainer: process %d (%s, pid %d, rank 1) is lost: why\n" % (
+            number, process_faults.HOST, pid)
+
+    def test_the_right_one_is_named(self):
+        self.assertEqual(self.verdict(self.says(1, 11), {0: 1, 1: -9}),
+                         "failed, and said why")
+
+    def test_another_is_named(self):
+        for said in (self.says(1, 12), self.says(0, 11), "",
+                     self.says(1, 11) * 2):
+            with self.subTest(said=said), self.assertRaises(faults.Wrong):
+                self.verdict(said, {0: 1, 1: -9})
+
+    def test_wrong_codes(self):
+        for codes in ({0: 3, 1: -9}, {0: -11, 1: -9}, {0: 1, 1: 139}):
+            with self.subTest(codes=codes), self.assertRaises(faults.Wrong):
+                self.verdict(self.says(1, 11), codes)
+
+    def test_a_short_stop_ends_nothing(self):
+        with self.assertRaises(faults.Wrong):
+            self.verdict(self.says(1, 11), {0: 1, 1: 1}, "short stop")
 
 
 class ChaosTest(unittest.TestCase):

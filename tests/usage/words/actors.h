@@ -15,12 +15,14 @@
 #include "actors/checkpoint/writer.h"
 #include "actors/chunk.h"
 #include "actors/crew.h"
+#include "actors/fabric_stage_link.h"
 #include "actors/job.h"
 #include "actors/job_spec.h"
 #include "actors/loader.h"
 #include "actors/messages.h"
 #include "actors/process_context.h"
 #include "actors/rank_context.h"
+#include "actors/rank_setup.h"
 #include "actors/report_queue.h"
 #include "actors/run_span.h"
 #include "actors/saving.h"
@@ -99,6 +101,15 @@ namespace chunk_parameters_h {
 extern const ChunkParameters::Setup setup;
 extern nn::Module* module;
 }  // namespace chunk_parameters_h
+
+namespace held_verdict_h {
+extern const Failure failure;
+extern const Roster* roster;
+extern const HeldVerdict::TimePoint now;
+extern const RankWaits answer;
+void Ask(int rank);
+absl::Status End(const absl::Status& status);
+}  // namespace held_verdict_h
 
 namespace job_h {
 extern JobObserver& observer;
@@ -201,6 +212,14 @@ extern StepRunner::Host& host;
 extern std::vector<StepBatches> steps;
 }  // namespace step_runner_h
 
+namespace step_tail_h {
+extern StepTail tail;
+extern const StepTrace trace;
+extern StepLoss loss;
+extern pipeline::TableCursor cursor;
+extern Chunk* chunk;
+}  // namespace step_tail_h
+
 namespace step_trace_h {
 extern const pipeline::Action reduction;
 void Run(const pipeline::Action& action);
@@ -235,6 +254,26 @@ extern Lane& lane;
 
 namespace trace_json_h {
 extern const TraceEvent event;
+}
+
+namespace fabric_stage_link_h {
+extern const ProcessContext& process;
+extern const std::vector<ComputeActor> computes;
+extern const std::vector<int> stage_ranks;
+extern const std::shared_ptr<StageLink> local;
+extern Transfer transfer;
+}  // namespace fabric_stage_link_h
+
+namespace rank_setup_h {
+extern const std::shared_ptr<ProcessContext> process;
+}
+
+namespace wait_graph_h {
+extern const std::vector<RankWaits> answers;
+}
+
+namespace wait_report_h {
+extern const RankContextPtr context;
 }
 
 }  // namespace troupe::actors::usage

@@ -10,6 +10,7 @@
 #include "actors/sim/parameter_log.h"
 #include "actors/sim/recorder.h"
 #include "actors/sim/seeded_scheduler.h"
+#include "actors/sim/simulated_network.h"
 #include "nn/arena/parameter_arena.h"
 #include "pipeline/plan.h"
 
@@ -38,6 +39,13 @@ namespace seeded_scheduler_h {
 void SpawnActors(caf::actor_system& system);
 bool ended();
 }  // namespace seeded_scheduler_h
+
+namespace simulated_network_h {
+extern caf::actor_system& system;
+extern SeededScheduler& scheduler;
+extern const SimulatedNetworkOptions options;
+caf::actor SpawnDesk(caf::actor_system& system);
+}  // namespace simulated_network_h
 
 namespace simulation_h {
 extern const JobSpec spec;

@@ -3,6 +3,8 @@
 #ifndef TESTS_USAGE_WORDS_BASE_H_
 #define TESTS_USAGE_WORDS_BASE_H_
 
+#include <fcntl.h>
+
 #include <cstddef>
 #include <string>
 #include <typeinfo>

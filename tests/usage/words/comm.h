@@ -4,12 +4,18 @@
 #define TESTS_USAGE_WORDS_COMM_H_
 
 #include <memory>
+#include <optional>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "base/check.h"
 #include "comm/communicator.h"
+#include "comm/link.h"
 #include "comm/local/local_group.h"
+#include "comm/mailbox.h"
 #include "comm/reduce_op.h"
+#include "comm/store.h"
 #include "nn/tensor/tensor.h"
 
 namespace troupe::comm::usage {
@@ -19,6 +25,31 @@ extern const nn::Tensor gradients;
 extern Communicator& comm;
 extern const absl::Duration timeout;
 
+namespace flow_h {
+extern const Collective reduce_scatter_of_rank_0;
+}
+
+namespace fabric_h {
+extern std::vector<std::unique_ptr<Link>> links;
+}
+
+namespace link_h {
+extern Link& link;
+extern const Frame frame;
+extern const char* const payload;
+void Print(int peer, int type, absl::string_view payload);
+void Show(const absl::Status& why);
+}  // namespace link_h
+
+namespace farewell_h {
+extern const Frame frame;
+extern const char* const payload;
+}  // namespace farewell_h
+
+namespace store_h {
+extern Store& store;
+}
+
 namespace reduction_tree_h {
 extern float *a, *b, *c;
 }
@@ -26,6 +57,22 @@ extern float *a, *b, *c;
 }  // namespace troupe::comm::usage
 
 namespace troupe::comm::internal::usage {
+
+extern const Receive receive;
+extern const Offer offer;
+
+namespace pending_messages_h {
+extern const Receive receive;
+extern const Offer offer;
+}  // namespace pending_messages_h
+
+namespace signature_h {
+extern const nn::Tensor range;
+extern const std::uint64_t theirs;
+template <typename Signature>
+void Complain(const Signature& mine, const Signature& theirs);
+}  // namespace signature_h
+
 namespace reduction_kernels_h {
 extern const ReduceOp op;
 extern const nn::DType dtype;

@@ -5,8 +5,10 @@
 
 #include <cstdint>
 
+#include "absl/time/time.h"
 #include "comm/communicator.h"
 #include "comm/local/group_state.h"
+#include "comm/mailbox.h"
 #include "nn/tensor/tensor.h"
 
 namespace troupe::comm::internal::usage {
@@ -20,12 +22,14 @@ extern const Collective collective;
 extern const Event event;
 }  // namespace group_state_h
 
-namespace signature_h {
-extern const nn::Tensor range;
-extern const std::uint64_t theirs;
-template <typename Signature>
-void Complain(const Signature& mine, const Signature& theirs);
-}  // namespace signature_h
+namespace messages_h {
+extern const Offer offer;
+}
+
+namespace waiter_h {
+extern const absl::Duration timeout;
+bool done();
+}  // namespace waiter_h
 
 namespace wakeup_h {
 extern bool awake;

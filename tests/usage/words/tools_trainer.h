@@ -3,6 +3,9 @@
 #ifndef TESTS_USAGE_WORDS_TOOLS_TRAINER_H_
 #define TESTS_USAGE_WORDS_TOOLS_TRAINER_H_
 
+#include <poll.h>
+#include <unistd.h>
+
 #include <functional>
 #include <iostream>
 #include <memory>
@@ -10,16 +13,24 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "actors/job.h"
 #include "actors/job_spec.h"
 #include "base/file_system.h"
+#include "base/tls/certificates.h"
+#include "comm/tcp/tls_stream.h"
+#include "tools/trainer/arguments.h"
 #include "tools/trainer/command_line.h"
 #include "tools/trainer/config.h"
 #include "tools/trainer/display.h"
+#include "tools/trainer/doctor_machine.h"
 #include "tools/trainer/help.h"
 #include "tools/trainer/json_log.h"
+#include "tools/trainer/launchers.h"
 #include "tools/trainer/progress.h"
+#include "tools/trainer/variables.h"
+#include "tools/trainer/version.h"
 
 namespace troupe::tools::usage {
 
@@ -35,6 +46,10 @@ extern int argc;
 extern char** argv;
 }  // namespace command_line_h
 
+namespace arguments_h {
+extern const std::vector<std::string> arguments;
+}
+
 namespace config_h {
 extern const std::vector<Setting> settings;
 }
@@ -43,13 +58,52 @@ namespace config_blame_h {
 extern const absl::Status status;
 }
 
+namespace core_shares_h {
+void Show(const std::vector<int>& cores);
+}
+
+namespace doctor_peer_h {
+extern const base::tls::CertificateFiles own;
+}
+
+namespace doctor_stream_h {
+extern const absl::Time deadline;
+extern const std::shared_ptr<comm::TlsContext> context;
+}  // namespace doctor_stream_h
+
+namespace start_words_h {
+extern const Placement placement;
+extern const Variables environment;
+}  // namespace start_words_h
+
+namespace options_reader_h {
+extern Arguments left;
+}
+
 namespace display_h {
 extern const std::function<int()> columns;
 extern const Display::Write write;
 }  // namespace display_h
 
+namespace foreign_launchers_h {
+extern const Variables environment;
+void Show(const std::string& name);
+}  // namespace foreign_launchers_h
+
 namespace json_log_h {
 extern const StepEntry entry;
+}
+
+namespace launch_command_h {
+extern const std::vector<std::string> arguments;
+}
+
+namespace process_group_h {
+extern const std::vector<std::string> command;
+}
+
+namespace reserved_port_h {
+void Show(int port);
 }
 
 namespace run_observer_h {
@@ -57,6 +111,15 @@ extern Display& display;
 extern JsonLog log;
 extern const std::function<absl::Time()> now;
 }  // namespace run_observer_h
+
+namespace signal_queue_h {
+void Handle(int signal);
+}
+
+namespace cluster_setup_h {
+extern const Placement placement;
+extern LoadedConfig loaded;
+}  // namespace cluster_setup_h
 
 }  // namespace troupe::tools::usage
 

@@ -3,11 +3,13 @@
     run = Program([trainer, "train", "--config=..."], folder, limits=limits)
     run.wait(0.3)                       # False: it is still running
     os.kill(run.pid, signal.SIGTERM)
+    run.wait_line(r"^step 3/", deadline_s=60)    # None: it ended without
     code = run.end(deadline_s=60)       # its exit code; Hang where it hangs
     run.out(), run.err()                # what it printed
 """
 
 import os
+import re
 import resource
 import select
 import shutil
@@ -49,6 +51,8 @@ class Reader:
 
     def __init__(self, pipe):
         self._bytes = bytearray()
+        self._ended = False
+        self._changed = threading.Condition()
         self._thread = threading.Thread(target=self._read, args=(pipe,),
                                         daemon=True)
         self._thread.start()
@@ -56,10 +60,31 @@ class Reader:
     def _read(self, pipe):
         with pipe:
             while some := os.read(pipe.fileno(), 65536):
-                self._bytes += some
+                with self._changed:
+                    self._bytes += some
+                    self._changed.notify_all()
+        with self._changed:
+            self._ended = True
+            self._changed.notify_all()
+
+    def wait_match(self, pattern, seconds):
+        """The first match of `pattern` so far or soon; None where the pipe ends
+        without one, and after so many seconds."""
+        found = None
+
+        def found_or_ended():
+            nonlocal found
+            found = re.search(pattern, self.text(), re.M)
+            return found or self._ended
+        with self._changed:
+            self._changed.wait_for(found_or_ended, seconds)
+        return found
 
     def finish(self):
         self._thread.join()
+
+    def has_ended(self):
+        return self._ended
 
     def text(self):
         return bytes(self._bytes).decode("utf-8", "replace")
@@ -101,6 +126,13 @@ class Program:
             if time.monotonic() > deadline:
                 self._hang(deadline_s)
         return True
+
+    def wait_line(self, pattern, deadline_s):
+        """The match of `pattern` in what it prints; None: it ended without."""
+        found = self._out.wait_match(pattern, deadline_s)
+        if not found and not self.wait(0) and not self._out.has_ended():
+            self._hang(deadline_s)
+        return found
 
     def signal(self, number):
         if not self.wait(0):

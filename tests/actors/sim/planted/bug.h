@@ -1,14 +1,14 @@
-// The bugs that plant.py plants into copies of the house's sources (bugs.txt),
-// and which of them is there now.
+// The bugs that plant.py plants into copies of the house's sources, by this
+// folder's bugs.txt.
 //
-//   PlantedBug() = Bug::kNeverIdle;
-//   ... no rank says now that it wants to be woken ...
-//   if (Planted(Bug::kNeverIdle)) return;        // in bugs.txt
+//   PlantedBug<Bug>() = Bug::kNeverIdle;        // planted_bug.h
 //
 // Threads: one.
 
 #ifndef TESTS_ACTORS_SIM_PLANTED_BUG_H_
 #define TESTS_ACTORS_SIM_PLANTED_BUG_H_
+
+#include "tests/actors/sim/planted/planted_bug.h"
 
 namespace troupe {
 
@@ -20,6 +20,9 @@ enum class Bug {
   kAnotherBucketIsReduced,
   kBucketIsReleasedWhenReady,
   kMicroBatchWithoutLoss,
+  // The tail of a step: actors/step_tail.cc.
+  kForwardDoesNotWait,
+  kTailTakesTheNextScalars,
   // The cursor: pipeline/table_cursor.cc.
   kReductionsCountedOverSteps,
   kOneNeedIsEnough,
@@ -30,7 +33,7 @@ enum class Bug {
   kGroupsMixedUp,
   kDoesNotDriveOn,
   kToldWhenStarted,
-  // The communicator: comm/local/group_state.cc, local_group.cc.
+  // The communicator: comm/local/group_state.cc, group_work.cc, local_group.cc.
   kDoneBeforeTheLastBlock,
   kLastElementIsNotReduced,
   kSumInOrderOfWhoIsFirst,
@@ -43,11 +46,8 @@ enum class Bug {
   kEnd,
 };
 
-inline Bug& PlantedBug() {
-  static Bug bug = Bug::kNone;
-  return bug;
-}
-inline bool Planted(Bug bug) { return PlantedBug() == bug; }
+// The rank for which this thread computes, of kSumInOrderOfWhoIsFirst.
+inline thread_local int who_is_first = 0;
 
 }  // namespace troupe
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Copies a source of the house, with bugs planted in it.
 
-  plant.py actors/reducer.cc < actors/reducer.cc > planted.cc
+  plant.py actors/reducer.cc FOLDER/bugs.txt < actors/reducer.cc > planted.cc
 
-Each bug of bugs.txt is a piece of text of one source and what stands there
-instead. The new text asks Planted(Bug::kName) (bug.h) whether the bug is
+Each bug of bugs.txt, in the folder of the test, is a piece of text of one source and what stands there
+instead. The new text asks Planted(Bug::kName) (FOLDER/bug.h) whether the bug is
 there now, so that one build holds all of them. A piece that is not in its
 source exactly once is an error: then the source has changed, and the bug has to
 be planted anew.
@@ -34,7 +34,7 @@ def read_bugs(lines):
 def main():
     source = sys.argv[1]
     text = sys.stdin.read()
-    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bugs.txt")
+    path = sys.argv[2]
     with open(path) as file:
         bugs = list(read_bugs(file.readlines()))
     for where, old, new in bugs:
@@ -45,7 +45,8 @@ def main():
             sys.exit("%s: %d places read\n%s\nplant that bug anew in %s" %
                      (source, text.count(old), old, path))
         text = text.replace(old, new)
-    sys.stdout.write('#include "tests/actors/sim/planted/bug.h"\n' + text)
+    header = os.path.dirname(path) + "/bug.h"
+    sys.stdout.write('#include "%s"\n' % header + text)
 
 
 if __name__ == "__main__":

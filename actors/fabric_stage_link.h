@@ -1,0 +1,67 @@
+// The way between stages of a replica that live in several processes: a tensor
+// travels as a parcel (comm/fabric.h), whose header says which one it is.
+//
+//   TakeTransfers(process, computes);             // before any is sent
+//   FabricStageLink link(process.fabric, process.roster, stage_ranks, local);
+//   link.Send(/*stage=*/1, std::move(transfer));
+//
+// A stage of this very process is handed the tensor itself, without a copy.
+//
+// Threads: as StageLink.
+
+#ifndef ACTORS_FABRIC_STAGE_LINK_H_
+#define ACTORS_FABRIC_STAGE_LINK_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "actors/cluster/roster.h"
+#include "actors/process_context.h"
+#include "actors/stage_link.h"
+#include "comm/fabric.h"
+
+namespace troupe::actors {
+
+class FabricStageLink : public StageLink {
+ public:
+  // `ranks`: who has each stage of the replica. `local`: the way to those of
+  // this process.
+  FabricStageLink(std::shared_ptr<comm::Fabric> fabric,
+                  std::shared_ptr<const Roster> roster, std::vector<int> ranks,
+                  std::shared_ptr<StageLink> local);
+  void Send(int stage, Transfer transfer) override;
+
+ private:
+  const std::shared_ptr<comm::Fabric> fabric_;
+  const std::shared_ptr<const Roster> roster_;
+  const std::vector<int> ranks_;  // by stage
+  const std::shared_ptr<StageLink> local_;
+};
+
+// From now on, what other processes send to a rank of this one is handed to its
+// compute strand; `computes` by rank, null for those that live elsewhere.
+void TakeTransfers(const ProcessContext& process,
+                   const std::vector<ComputeActor>& computes);
+// What comes later stays with the fabric.
+void RefuseTransfers(const ProcessContext& process);
+
+// The header of a parcel: all of a transfer but its tensor's elements, and the
+// rank that it is for.
+struct TransferHeader {
+  int rank = 0;
+  Transfer transfer;  // without tensor
+  // A loss that does not reach a stage's input sends it no gradient.
+  bool has_tensor = false;
+  nn::Shape shape;
+  nn::DType dtype = nn::DType::kF32;
+};
+std::string EncodeTransfer(int rank, const Transfer& transfer);
+// kInvalidArgument: no such header; names the field. It came over a wire.
+absl::StatusOr<TransferHeader> DecodeTransfer(absl::string_view header);
+
+}  // namespace troupe::actors
+
+#endif  // ACTORS_FABRIC_STAGE_LINK_H_

@@ -1,0 +1,155 @@
+#include "actors/rank_setup.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/field_error.h"
+#include "comm/local/local_group.h"
+
+namespace troupe::actors {
+namespace {
+
+using comm::FabricGroupOptions;
+using comm::Group;
+
+// Collectives of one rank in flight: every bucket of its chunks, and the loss.
+int InFlightMax(const pipeline::Plan& plan) {
+  std::vector<std::size_t> at(plan.mesh.pp());
+  for (const pipeline::StagePlan& stage : plan.stages) {
+    at[stage.place.pp] += stage.buckets.size();
+  }
+  const std::size_t buckets = *std::max_element(at.begin(), at.end());
+  int in_flight = FabricGroupOptions().in_flight_max;
+  while (in_flight < static_cast<int>(buckets) + 1) in_flight *= 2;
+  return in_flight;
+}
+
+// The communicators of all ranks of the job, by rank; null for those that live
+// elsewhere.
+struct Groups {
+  Group world;
+  Group dp;
+  std::vector<std::vector<AxisGroup>> layers;
+};
+
+// The layers' own groups: one for each axis that has peers and that layers ask
+// for. One collective of a layer is in flight at a time.
+absl::Status MakeLayerGroups(const pipeline::Plan& plan,
+                             const GroupMaker& make_group, Groups& groups) {
+  const pipeline::Mesh& mesh = plan.mesh;
+  groups.layers.resize(mesh.size());
+  std::set<std::string> axes;
+  for (const pipeline::StagePlan& stage : plan.stages) {
+    axes.insert(stage.layer_axes.begin(), stage.layer_axes.end());
+  }
+  for (const std::string& axis : axes) {
+    if (mesh.SizeOf(axis) == 1) continue;
+    for (int rank = 0; rank < mesh.size(); ++rank) {
+      if (mesh.CoordOf(rank, axis) != 0) continue;
+      FabricGroupOptions options;
+      options.name = LayerGroup(axis);
+      options.ranks = mesh.Group(rank, axis);
+      options.in_flight_max = 2;
+      TROUPE_ASSIGN_OR_RETURN(Group group, make_group(options));
+      for (std::size_t i = 0; i < group.size(); ++i) {
+        if (group[i] == nullptr) continue;
+        groups.layers[options.ranks[i]].push_back({axis, std::move(group[i])});
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Groups> MakeGroups(const pipeline::Plan& plan,
+                                  const GroupMaker& make_group) {
+  const pipeline::Mesh& mesh = plan.mesh;
+  Groups groups;
+  FabricGroupOptions options;
+  options.name = kWorldGroup;
+  options.in_flight_max = InFlightMax(plan);
+  for (int rank = 0; rank < mesh.size(); ++rank) options.ranks.push_back(rank);
+  TROUPE_ASSIGN_OR_RETURN(groups.world, make_group(options));
+  groups.dp.resize(mesh.size());
+  for (int stage = 0; stage < mesh.pp(); ++stage) {
+    options.name = ReplicaGroup(plan, stage);
+    options.ranks =
+        mesh.Group(mesh.RankOf({/*dp=*/0, stage}), pipeline::kDpAxis);
+    TROUPE_ASSIGN_OR_RETURN(Group group, make_group(options));
+    for (std::size_t i = 0; i < group.size(); ++i) {
+      groups.dp[options.ranks[i]] = std::move(group[i]);
+    }
+  }
+  TROUPE_RETURN_IF_ERROR(MakeLayerGroups(plan, make_group, groups));
+  return groups;
+}
+
+}  // namespace
+
+std::string ReplicaGroup(const pipeline::Plan& plan, int pp) {
+  return plan.mesh.pp() == 1 ? std::string("replicas")
+                             : absl::StrCat("replicas of stage ", pp);
+}
+
+std::string LayerGroup(const std::string& axis) {
+  return absl::StrCat("layers along ", axis);
+}
+
+GroupMaker LocalGroups(const TestHooks* hooks) {
+  return [hooks](const FabricGroupOptions& group) {
+    comm::LocalGroupOptions options;
+    options.size = static_cast<int>(group.ranks.size());
+    options.chunk_bytes = group.chunk_bytes;
+    options.in_flight_max = group.in_flight_max;
+    return hooks != nullptr && hooks->make_group
+               ? hooks->make_group(options)
+               : comm::MakeLocalGroup(options);
+  };
+}
+
+absl::Status CheckBuckets(const pipeline::Plan& plan) {
+  if (InFlightMax(plan) <= comm::kLocalGroupInFlightMax) {
+    return absl::OkStatus();
+  }
+  return base::FieldError<&pipeline::BucketOptions::bucket_bytes>(absl::StrCat(
+      "a stage has more than ", comm::kLocalGroupInFlightMax - 1,
+      " gradient buckets; make ",
+      base::FieldName<&pipeline::BucketOptions::bucket_bytes>(), " larger"));
+}
+
+absl::StatusOr<std::vector<RankContextPtr>> MakeRanks(
+    const ProcessContext& process, int first, int last,
+    const GroupMaker& make_group) {
+  const pipeline::Plan& plan = *process.plan;
+  TROUPE_ASSIGN_OR_RETURN(Groups groups, MakeGroups(plan, make_group));
+  std::vector<RankContextPtr> ranks;
+  for (int rank = first; rank < last; ++rank) {
+    auto context = std::make_shared<RankContext>();
+    context->rank = rank;
+    context->coords = plan.mesh.CoordsOf(rank);
+    context->generation = process.generation;
+    context->spec = process.spec;
+    context->plan = process.plan;
+    context->span = process.span;
+    context->train_table = plan.RankPlanOf(rank).train;
+    context->world = std::move(groups.world[rank]);
+    context->dp = std::move(groups.dp[rank]);
+    context->layer_groups = std::move(groups.layers[rank]);
+    context->position = std::make_shared<StepPosition>();
+    context->start_threads = std::max(1, process.cores / (last - first));
+    context->shared_memory = process.shared_memory;
+    context->hooks = process.hooks;
+    if (process.hooks != nullptr && process.hooks->edit_table) {
+      process.hooks->edit_table(rank, context->train_table);
+    }
+    ranks.push_back(std::move(context));
+  }
+  return ranks;
+}
+
+}  // namespace troupe::actors

@@ -1,0 +1,50 @@
+// The contexts of the ranks that live in a process, and the groups in which
+// they meet the others.
+//
+//   TROUPE_ASSIGN_OR_RETURN(process->ranks,
+//                           MakeRanks(*process, /*first=*/0, /*last=*/2,
+//                                     LocalGroups(/*hooks=*/nullptr)));
+//
+// Every process makes the same groups in the same order, whichever ranks it
+// has: the one of the whole job, one for each stage, and those of layers.
+
+#ifndef ACTORS_RANK_SETUP_H_
+#define ACTORS_RANK_SETUP_H_
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "actors/process_context.h"
+#include "comm/fabric.h"
+
+namespace troupe::actors {
+
+// Makes a group of `options.ranks`: a communicator for each rank that lives
+// here, null for the others.
+using GroupMaker = std::function<absl::StatusOr<comm::Group>(
+    const comm::FabricGroupOptions& options)>;
+
+// What errors call the groups of a rank: that of the whole job, that of its
+// stage's replicas, and that of its layers along an axis.
+inline constexpr char kWorldGroup[] = "all ranks";
+std::string ReplicaGroup(const pipeline::Plan& plan, int pp);
+std::string LayerGroup(const std::string& axis);
+
+// Groups of a job whose ranks all live in this process. `hooks` may be null.
+GroupMaker LocalGroups(const TestHooks* hooks);
+
+// The contexts of ranks [first, last) of the plan.
+absl::StatusOr<std::vector<RankContextPtr>> MakeRanks(
+    const ProcessContext& process, int first, int last,
+    const GroupMaker& make_group);
+
+// kInvalidArgument: the plan has more buckets than a group can have in flight;
+// blames the field.
+absl::Status CheckBuckets(const pipeline::Plan& plan);
+
+}  // namespace troupe::actors
+
+#endif  // ACTORS_RANK_SETUP_H_

@@ -1,0 +1,21 @@
+// What a node of mutual TLS is given: three paths (certificates.h).
+//
+//   const CertificateFiles files = {"certs/authority.pem", "certs/node.pem",
+//                                   "certs/node.key"};
+
+#ifndef BASE_TLS_CERTIFICATE_FILES_H_
+#define BASE_TLS_CERTIFICATE_FILES_H_
+
+#include <string>
+
+namespace troupe::base::tls {
+
+struct CertificateFiles {
+  std::string authority;    // whose certificates it accepts
+  std::string certificate;  // its own
+  std::string key;          // of its own certificate
+};
+
+}  // namespace troupe::base::tls
+
+#endif  // BASE_TLS_CERTIFICATE_FILES_H_

@@ -1,0 +1,18 @@
+// Bytes that nobody can guess: tokens, nonces, ids. Never for training, whose
+// numbers are the same on every machine (nn/random).
+//
+//   const std::string token = RandomBytes(32);
+
+#ifndef BASE_TLS_RANDOM_BYTES_H_
+#define BASE_TLS_RANDOM_BYTES_H_
+
+#include <string>
+
+namespace troupe::base::tls {
+
+// CHECK-fails where the system has none to give.
+std::string RandomBytes(int count);
+
+}  // namespace troupe::base::tls
+
+#endif  // BASE_TLS_RANDOM_BYTES_H_

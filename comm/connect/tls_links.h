@@ -1,0 +1,41 @@
+// Links by TCP with TLS, from connections whose ends know each other already.
+//
+//   TROUPE_ASSIGN_OR_RETURN(std::vector<std::unique_ptr<Link>> links,
+//                           MakeTlsLinks(context, std::move(connections),
+//                                        absl::Seconds(30)));
+//
+// All handshakes go on at the same time, so that no process waits for another's
+// turn.
+
+#ifndef COMM_CONNECT_TLS_LINKS_H_
+#define COMM_CONNECT_TLS_LINKS_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "base/owned_fd.h"
+#include "comm/link.h"
+#include "comm/tcp/tls_stream.h"
+
+namespace troupe::comm {
+
+struct Connection {
+  int peer = 0;
+  std::string address;  // for errors
+  base::OwnedFd socket;
+  bool accepted = false;  // by this end; connected by it otherwise
+};
+
+// In the order of `connections`. Blocks until `timeout` at most.
+//   kUnauthenticated: a certificate was not accepted, at this end.
+//   kDeadlineExceeded: names the first process that did not end its handshake.
+absl::StatusOr<std::vector<std::unique_ptr<Link>>> MakeTlsLinks(
+    const std::shared_ptr<TlsContext>& context,
+    std::vector<Connection> connections, absl::Duration timeout);
+
+}  // namespace troupe::comm
+
+#endif  // COMM_CONNECT_TLS_LINKS_H_

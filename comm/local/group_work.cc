@@ -1,0 +1,246 @@
+// What becomes of a chunk: read from the ranks' inputs, computed, written to
+// their ranges.
+//
+// Chunks run in any order, in any threads, at once. So none may write what
+// another one reads. A chunk writes elements of `range`; where these are no
+// rank's input, there is nothing to show. In place they are:
+// - all_reduce, reduce: the same elements of the same tree. Each of them is
+//   read by its own chunk only, before that writes it (ReduceTree).
+// - reduce_scatter: rank r's range is block r of its input, which is read by
+//   the chunks of block r only, each element by the one that writes it.
+// - broadcast, gather, all_gather, scatter: the rank's own block, from itself
+//   to itself. Nobody else writes there, and that copy is left out.
+// - all_to_all: there is no form in place.
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/check.h"
+#include "base/exception_text.h"
+#include "comm/local/group_state.h"
+
+namespace troupe::comm::internal {
+namespace {
+
+// "f32 and f64 replicas"
+std::string Describe(absl::Span<const nn::Tensor> replicas) {
+  if (replicas.empty()) return "no replicas";
+  return absl::StrCat(
+      absl::StrJoin(replicas, " and ",
+                    [](std::string* out, const nn::Tensor& replica) {
+                      absl::StrAppend(out, nn::DTypeName(replica.dtype()));
+                    }),
+      " replicas");
+}
+
+// Code of a user: what it throws must not pass the group by.
+absl::Status ApplyCaught(ReplicaUpdate& update, std::int64_t begin,
+                         const nn::Tensor& sum) {
+  try {
+    return update.Apply(begin, sum);
+  } catch (...) {
+    return absl::InternalError(base::ExceptionText(std::current_exception()));
+  }
+}
+
+EvenFlow FlowOf(std::uint64_t signature, int ranks) {
+  const CollectiveKind kind = KindOf(signature);
+  const std::int64_t count = CountOf(signature);
+  return EvenFlow(kind, RootOf(signature),
+                  kind == CollectiveKind::kAllToAll ? count / ranks : count,
+                  ranks);
+}
+
+// `counts` added up, from 0, one more than there are.
+std::vector<std::int64_t> Sums(const std::vector<std::int64_t>& counts) {
+  std::vector<std::int64_t> sums = {0};
+  for (std::int64_t count : counts) sums.push_back(sums.back() + count);
+  return sums;
+}
+
+}  // namespace
+
+GroupState::PairCounts::PairCounts(const Collective& collective)
+    : sent(collective.send_counts),
+      expected(collective.recv_counts),
+      sent_at(Sums(sent)),
+      expected_at(Sums(expected)) {}
+
+Cut GroupState::CutOf(std::uint64_t seq, int rank,
+                      std::uint64_t signature) const {
+  const std::size_t element_bytes = nn::SizeOf(DTypeOf(signature));
+  if (ByCounts(signature)) {
+    // What this rank sends, and all of it is its share.
+    return Cut(counts(seq, rank).sent_at.back(), element_bytes, /*ranks=*/1,
+               chunk_bytes_);
+  }
+  // One rank has nothing to reduce; it may have something to update or to copy.
+  if (size_ == 1 && KindOf(signature) != CollectiveKind::kReduceUpdate &&
+      slots(seq)[rank].input == slots(seq)[rank].range) {
+    return Cut();
+  }
+  const EvenFlow flow = FlowOf(signature, size_);
+  return Cut(flow.blocks() * flow.count(), element_bytes, size_, chunk_bytes_);
+}
+
+absl::Status GroupState::Compute(int rank, std::uint64_t seq, const Cut& cut,
+                                 int share, std::uint64_t chunk) {
+  const std::uint64_t signature =
+      slots(seq)[rank].signature.load(std::memory_order_relaxed);
+  if (ByCounts(signature)) {
+    return CopyByCounts(seq, share, cut.ElementBegin(chunk),
+                        cut.ElementEnd(chunk));
+  }
+  chunk += cut.ShareBegin(share);
+  const std::int64_t end = cut.ElementEnd(chunk);
+  const EvenFlow flow = FlowOf(signature, size_);
+  Piece piece;
+  piece.reduction = {OpOf(signature), DTypeOf(signature), size_};
+  for (std::int64_t begin = cut.ElementBegin(chunk); begin < end;
+       begin += piece.block.count) {
+    const std::int64_t i = flow.blocks() == 1 ? 0 : begin / flow.count();
+    const std::int64_t at = begin - i * flow.count();
+    piece.block = flow.At(i);
+    piece.block.from_at += at;
+    piece.block.to_at += at;
+    piece.block.count = std::min(end - begin, flow.count() - at);
+    if (KindOf(signature) == CollectiveKind::kReduceUpdate) {
+      TROUPE_RETURN_IF_ERROR(UpdateReplicas(rank, seq, piece));
+    } else if (piece.block.from == Block::kAll) {
+      Reduce(seq, piece);
+    } else {
+      Copy(seq, piece);
+    }
+  }
+  return absl::OkStatus();
+}
+
+void GroupState::Gather(std::uint64_t seq, std::size_t offset, bool update,
+                        const void** sources) const {
+  const Slot* const all = slots(seq);
+  for (int r = 0; r < size_; ++r) {
+    sources[r] = (update ? all[r].range : all[r].input) + offset;
+  }
+}
+
+void GroupState::Reduce(std::uint64_t seq, const Piece& piece) const {
+  const Slot* const all = slots(seq);
+  const Block& block = piece.block;
+  const std::size_t element_bytes = nn::SizeOf(piece.reduction.dtype);
+  const std::size_t from_at = block.from_at * element_bytes;
+  const std::size_t to_at = block.to_at * element_bytes;
+  const void* sources[kLocalGroupSizeMax];
+  void* destinations[kLocalGroupSizeMax];
+  Gather(seq, from_at, /*update=*/false, sources);
+  std::size_t ranges = 0;
+  if (block.to == Block::kAll) {
+    for (int r = 0; r < size_; ++r) destinations[r] = all[r].range + to_at;
+    ranges = size_;
+  } else {
+    destinations[ranges++] = all[block.to].range + to_at;
+  }
+  ReduceTree(piece.reduction,
+             absl::MakeConstSpan(sources, static_cast<std::size_t>(size_)),
+             absl::Span<void* const>(destinations, ranges),
+             static_cast<std::size_t>(block.count));
+}
+
+void GroupState::Copy(std::uint64_t seq, const Piece& piece) const {
+  const Slot* const all = slots(seq);
+  const Block& block = piece.block;
+  const std::size_t element_bytes = nn::SizeOf(piece.reduction.dtype);
+  const char* const from =
+      all[block.from].input + block.from_at * element_bytes;
+  const bool to_all = block.to == Block::kAll;
+  for (int r = to_all ? 0 : block.to; r < (to_all ? size_ : block.to + 1);
+       ++r) {
+    char* const to = all[r].range + block.to_at * element_bytes;
+    if (to != from) std::memcpy(to, from, block.count * element_bytes);
+  }
+}
+
+absl::Status GroupState::CopyByCounts(std::uint64_t seq, int from,
+                                      std::int64_t begin,
+                                      std::int64_t end) const {
+  const PairCounts& mine = counts(seq, from);
+  Piece piece;
+  piece.reduction.dtype =
+      DTypeOf(slots(seq)[from].signature.load(std::memory_order_relaxed));
+  for (int to = 0; to < size_; ++to) {
+    const std::int64_t first = std::max(begin, mine.sent_at[to]);
+    const std::int64_t last = std::min(end, mine.sent_at[to + 1]);
+    if (first >= last) continue;
+    const PairCounts& theirs = counts(seq, to);
+    // Arm() says so as well, but perhaps later.
+    if (mine.sent[to] != theirs.expected[from]) {
+      return Differs(
+          seq, UnequalCounts(from, mine.sent[to], to, theirs.expected[from])
+                   .message());
+    }
+    piece.block = {from, to, last - first, first,
+                   theirs.expected_at[from] + first - mine.sent_at[to]};
+    Copy(seq, piece);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status GroupState::UpdateReplicas(int rank, std::uint64_t seq,
+                                        const Piece& piece) {
+  const Slot* const all = slots(seq);
+  const nn::DType dtype = piece.reduction.dtype;
+  const std::int64_t begin = piece.block.from_at;
+  const std::int64_t count = piece.block.count;
+  nn::Tensor& scratch = ranks_[rank].sum;
+  if (!scratch.defined() || scratch.dtype() != dtype ||
+      scratch.numel() < count) {
+    TROUPE_ASSIGN_OR_RETURN(scratch,
+                            nn::Tensor::Create({count}, dtype, allocator_));
+  }
+  const nn::Tensor sum = scratch.FlatView(0, {count});
+  const void* sources[kLocalGroupSizeMax];
+  Gather(seq, begin * nn::SizeOf(dtype), /*update=*/true, sources);
+  void* const to = sum.raw();
+  ReduceTree(piece.reduction,
+             absl::MakeConstSpan(sources, static_cast<std::size_t>(size_)),
+             absl::Span<void* const>(&to, 1), static_cast<std::size_t>(count));
+  TROUPE_RETURN_IF_ERROR(CompareReplicas(rank, seq));
+  ReplicaUpdate& mine = *all[rank].update;
+  TROUPE_RETURN_IF_ERROR(ApplyCaught(mine, begin, sum));
+  const absl::Span<const nn::Tensor> updated = mine.replicas();
+  for (int r = 0; r < size_; ++r) {
+    if (r == rank) continue;
+    const absl::Span<const nn::Tensor> theirs = all[r].update->replicas();
+    for (std::size_t i = 0; i < updated.size(); ++i) {
+      const std::size_t element_bytes = nn::SizeOf(updated[i].dtype());
+      std::memcpy(
+          static_cast<char*>(theirs[i].raw()) + begin * element_bytes,
+          static_cast<const char*>(updated[i].raw()) + begin * element_bytes,
+          count * element_bytes);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status GroupState::CompareReplicas(int rank, std::uint64_t seq) const {
+  const Slot* const all = slots(seq);
+  const absl::Span<const nn::Tensor> mine = all[rank].update->replicas();
+  for (int r = 0; r < size_; ++r) {
+    const absl::Span<const nn::Tensor> theirs = all[r].update->replicas();
+    const bool alike =
+        std::equal(mine.begin(), mine.end(), theirs.begin(), theirs.end(),
+                   [](const nn::Tensor& a, const nn::Tensor& b) {
+                     return a.dtype() == b.dtype();
+                   });
+    if (alike) continue;
+    return Differs(
+        seq, absl::StrCat("rank ", rank, " updates ", Describe(mine), ", rank ",
+                          r, " updates ", Describe(theirs)));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace troupe::comm::internal

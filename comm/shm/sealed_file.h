@@ -1,0 +1,60 @@
+// An anonymous file of a size that nobody can change, and its mapping.
+//
+//   TROUPE_ASSIGN_OR_RETURN(SealedFile file, SealedFile::Create("demo", 4096));
+//   SendDescriptor(file.fd());  // by SCM_RIGHTS; then, at the other end:
+//   TROUPE_ASSIGN_OR_RETURN(SealedFile same,
+//                           SealedFile::Open(std::move(received)));
+//
+// It has no name anywhere, and is gone with the last process that has it open
+// or mapped. All of it is reserved at once: a machine without so much memory
+// says so here, not by a signal later. Threads: any.
+
+#ifndef COMM_SHM_SEALED_FILE_H_
+#define COMM_SHM_SEALED_FILE_H_
+
+#include <cstddef>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "base/owned_fd.h"
+
+namespace troupe::comm {
+
+class SealedFile {
+ public:
+  // All zero.
+  //   kResourceExhausted and others: there is no such memory.
+  static absl::StatusOr<SealedFile> Create(const char* name, std::size_t bytes);
+  // Maps what Create() made, in another process or this one.
+  //   kInvalidArgument: it is another kind of file, or its size is not sealed.
+  static absl::StatusOr<SealedFile> Open(base::OwnedFd file);
+
+  SealedFile() = default;
+  SealedFile(SealedFile&& other) noexcept { *this = std::move(other); }
+  SealedFile& operator=(SealedFile&& other) noexcept {
+    std::swap(file_, other.file_);
+    std::swap(data_, other.data_);
+    std::swap(bytes_, other.bytes_);
+    return *this;
+  }
+  ~SealedFile();
+
+  int fd() const { return file_.get(); }
+  // The mapping stays.
+  void CloseDescriptor() { file_.reset(); }
+  char* data() const { return data_; }
+  std::size_t bytes() const { return bytes_; }
+
+ private:
+  SealedFile(base::OwnedFd file, char* data, std::size_t bytes)
+      : file_(std::move(file)), data_(data), bytes_(bytes) {}
+  static absl::StatusOr<SealedFile> Map(base::OwnedFd file, std::size_t bytes);
+
+  base::OwnedFd file_;
+  char* data_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace troupe::comm
+
+#endif  // COMM_SHM_SEALED_FILE_H_

@@ -1,0 +1,225 @@
+#include "comm/shm/shared_memory.h"
+
+#include <sys/mman.h>
+
+#include <map>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "base/check.h"
+#include "comm/shm/sealed_file.h"
+#include "nn/tensor/caching_allocator.h"
+#include "nn/tensor/memory_source.h"
+
+namespace troupe::comm {
+namespace {
+
+// Blocks from this size on are files of their own; smaller ones share one.
+constexpr std::size_t kOwnFileBytes = std::size_t{1} << 20;
+constexpr std::size_t kCommonFileBytes = std::size_t{4} << 20;
+constexpr std::size_t kPageBytes = 4096;
+constexpr std::size_t kLineBytes = 64;
+
+std::size_t RoundUp(std::size_t value, std::size_t step) {
+  return (value + step - 1) / step * step;
+}
+
+}  // namespace
+
+class SharedMemory::Source final : public nn::MemorySource {
+ public:
+  explicit Source(Options options)
+      : options_(std::move(options)), ordinary_(nn::HostMemory()) {}
+
+  void* Allocate(std::size_t bytes) override ABSL_LOCKS_EXCLUDED(mutex_) {
+    absl::Status refused;
+    {
+      absl::MutexLock lock(&mutex_);
+      const absl::StatusOr<char*> block =
+          bytes >= kOwnFileBytes ? OwnFile(RoundUp(bytes, kPageBytes))
+                                 : CutBlock(RoundUp(bytes, kLineBytes));
+      if (block.ok()) return *block;
+      if (!std::exchange(refused_, true)) refused = block.status();
+    }
+    if (!refused.ok() && options_.on_refused) options_.on_refused(refused);
+    return ordinary_->Allocate(bytes);
+  }
+
+  void Free(void* block, std::size_t bytes) override
+      ABSL_LOCKS_EXCLUDED(mutex_) {
+    SealedFile gone;  // unmapped when the lock is free
+    absl::MutexLock lock(&mutex_);
+    const auto holder = HolderOf(static_cast<char*>(block), bytes);
+    if (holder == files_.end()) return ordinary_->Free(block, bytes);
+    if (--holder->second.blocks > 0) return;
+    if (holder->first == common_) {  // stays, empty
+      cut_bytes_ = 0;
+      return;
+    }
+    gone = Remove(holder);
+  }
+
+  // Cuts no more from the file that blocks were cut from.
+  void LeaveCommonFile() ABSL_LOCKS_EXCLUDED(mutex_) {
+    SealedFile gone;
+    absl::MutexLock lock(&mutex_);
+    const auto holder = files_.find(std::exchange(common_, nullptr));
+    if (holder != files_.end() && holder->second.blocks == 0) {
+      gone = Remove(holder);
+    }
+  }
+
+  std::optional<SharedRange> Find(const void* data, std::size_t bytes)
+      ABSL_LOCKS_EXCLUDED(mutex_) {
+    absl::MutexLock lock(&mutex_);
+    const auto holder = HolderOf(static_cast<const char*>(data), bytes);
+    if (holder == files_.end()) return std::nullopt;
+    const SealedFile& file = holder->second.file;
+    return SharedRange{holder->second.id, file.data(), file.bytes(), file.fd()};
+  }
+
+  void AddGone(std::size_t* cursor, std::vector<std::uint64_t>* ids)
+      ABSL_LOCKS_EXCLUDED(mutex_) {
+    absl::MutexLock lock(&mutex_);
+    ids->insert(ids->end(), gone_.begin() + *cursor, gone_.end());
+    *cursor = gone_.size();
+  }
+
+ private:
+  struct Holder {
+    std::uint64_t id = 0;
+    SealedFile file;
+    int blocks = 0;  // handed out
+  };
+  using Files = std::map<const char*, Holder>;  // by address
+
+  SealedFile Remove(Files::iterator holder)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    SealedFile file = std::move(holder->second.file);
+    held_bytes_ -= file.bytes();
+    gone_.push_back(holder->second.id);
+    files_.erase(holder);
+    return file;
+  }
+
+  absl::StatusOr<Files::iterator> AddFile(std::size_t bytes)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (bytes > options_.bytes_max - held_bytes_) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat(bytes, " bytes of shared memory beside ", held_bytes_,
+                       "; the limit is ", options_.bytes_max));
+    }
+    TROUPE_ASSIGN_OR_RETURN(SealedFile file,
+                            SealedFile::Create("troupe-tensors", bytes));
+    // Where the system has huge pages for shared memory at all.
+    (void)::madvise(file.data(), bytes, MADV_HUGEPAGE);
+    held_bytes_ += bytes;
+    const char* const at = file.data();
+    return files_.emplace(at, Holder{++last_id_, std::move(file), 0}).first;
+  }
+
+  absl::StatusOr<char*> OwnFile(std::size_t bytes)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    TROUPE_ASSIGN_OR_RETURN(const Files::iterator made, AddFile(bytes));
+    made->second.blocks = 1;
+    return made->second.file.data();
+  }
+
+  absl::StatusOr<char*> CutBlock(std::size_t bytes)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (common_ == nullptr || cut_bytes_ + bytes > kCommonFileBytes) {
+      // The old one goes with its last block.
+      TROUPE_ASSIGN_OR_RETURN(const Files::iterator made,
+                              AddFile(kCommonFileBytes));
+      common_ = made->first;
+      cut_bytes_ = 0;
+    }
+    Holder& holder = files_.find(common_)->second;
+    ++holder.blocks;
+    return holder.file.data() + std::exchange(cut_bytes_, cut_bytes_ + bytes);
+  }
+
+  // The file that holds all of these bytes.
+  Files::iterator HolderOf(const char* data, std::size_t bytes)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    auto behind = files_.upper_bound(data);
+    if (behind == files_.begin()) return files_.end();
+    const auto holder = --behind;
+    const auto offset = static_cast<std::size_t>(data - holder->first);
+    const std::size_t size = holder->second.file.bytes();
+    return offset <= size && bytes <= size - offset ? holder : files_.end();
+  }
+
+  const Options options_;
+  const std::shared_ptr<nn::MemorySource> ordinary_;
+  absl::Mutex mutex_;
+  Files files_ ABSL_GUARDED_BY(mutex_);
+  std::uint64_t last_id_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::size_t held_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  // The file that small blocks are cut from, and how far.
+  const char* common_ ABSL_GUARDED_BY(mutex_) = nullptr;
+  std::size_t cut_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::vector<std::uint64_t> gone_ ABSL_GUARDED_BY(mutex_);
+  bool refused_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+// A CachingAllocator, and after Spoil() another one: what the old one had
+// handed out goes back to the source when it is freed.
+class SharedMemory::Renewable final : public nn::Allocator {
+ public:
+  explicit Renewable(std::shared_ptr<Source> source)
+      : source_(std::move(source)), now_(Fresh()) {}
+
+  nn::Device device() const override { return nn::Device(); }
+  absl::StatusOr<nn::StoragePtr> Allocate(std::size_t bytes) override {
+    return now()->Allocate(bytes);
+  }
+  void ReleaseCached() override { now()->ReleaseCached(); }
+  Stats stats() const override { return now()->stats(); }
+
+  void Renew() ABSL_LOCKS_EXCLUDED(mutex_) {
+    source_->LeaveCommonFile();
+    std::shared_ptr<nn::CachingAllocator> old = Fresh();
+    absl::MutexLock lock(&mutex_);
+    now_.swap(old);
+  }
+
+ private:
+  std::shared_ptr<nn::CachingAllocator> Fresh() const {
+    return std::make_shared<nn::CachingAllocator>(nn::CachingAllocator::Options{
+        /*cached_bytes_max=*/std::size_t{1} << 30, nn::Device(), source_});
+  }
+  std::shared_ptr<nn::CachingAllocator> now() const
+      ABSL_LOCKS_EXCLUDED(mutex_) {
+    absl::MutexLock lock(&mutex_);
+    return now_;
+  }
+
+  const std::shared_ptr<Source> source_;
+  mutable absl::Mutex mutex_;
+  std::shared_ptr<nn::CachingAllocator> now_ ABSL_GUARDED_BY(mutex_);
+};
+
+SharedMemory::SharedMemory(Options options)
+    : source_(std::make_shared<Source>(std::move(options))),
+      allocator_(std::make_unique<Renewable>(source_)) {}
+
+SharedMemory::~SharedMemory() = default;
+
+nn::Allocator& SharedMemory::allocator() { return *allocator_; }
+
+std::optional<SharedRange> SharedMemory::Find(const void* data,
+                                              std::size_t bytes) const {
+  return source_->Find(data, bytes);
+}
+
+void SharedMemory::AddGone(std::size_t* cursor,
+                           std::vector<std::uint64_t>* ids) const {
+  source_->AddGone(cursor, ids);
+}
+
+void SharedMemory::Spoil() { allocator_->Renew(); }
+
+}  // namespace troupe::comm

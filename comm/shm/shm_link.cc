@@ -1,0 +1,423 @@
+#include "comm/shm/shm_link.h"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <deque>
+#include <memory>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/inlined_vector.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "comm/farewell.h"
+#include "comm/queued_link.h"
+#include "comm/shm/lent_ranges.h"
+#include "comm/tcp/frame_reader.h"
+
+namespace troupe::comm {
+namespace {
+
+// Bytes that one Progress() takes in, or a little more.
+constexpr std::size_t kReadBytesMax = 2 << 20;
+// The other end sees what moved after so many bytes, so that both ends copy at
+// the same time; and after every call.
+constexpr std::size_t kShowBytes = 64 << 10;
+// Calls that find nothing, for one look at the socket: it costs a system call.
+constexpr int kIdlePerLook = 256;
+
+// Descriptors that have come before the frames that they belong to.
+constexpr std::size_t kDescriptorsMax = 8;
+
+// What links say to each other of memory by reference, in words[1] of a frame
+// of theirs; words[2] is the range's number.
+enum RangeWord : std::uint64_t {
+  kNoRange = 0,
+  kOffered,  // over the socket, with a descriptor; and by the ring
+  kMapped,   // the rest by the ring alone
+  kNotMapped,
+  kTakenBack,
+};
+
+Frame RangeFrame(RangeWord word, std::uint64_t id) {
+  Frame frame;
+  frame.type = kReservedType;
+  frame.words[1] = word;
+  frame.words[2] = id;
+  return frame;
+}
+
+// Sends a small frame, and the descriptor where it is one; what does not fit in
+// at once is not sent.
+bool SendBySocket(int socket, const Frame& frame, int descriptor = -1) {
+  iovec bytes = {const_cast<Frame*>(&frame), sizeof(frame)};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  msghdr message{};
+  message.msg_iov = &bytes;
+  message.msg_iovlen = 1;
+  if (descriptor >= 0) {
+    message.msg_control = control;
+    message.msg_controllen = sizeof(control);
+    cmsghdr* const head = CMSG_FIRSTHDR(&message);
+    head->cmsg_level = SOL_SOCKET;
+    head->cmsg_type = SCM_RIGHTS;
+    head->cmsg_len = CMSG_LEN(sizeof(int));
+    std::memcpy(CMSG_DATA(head), &descriptor, sizeof(int));
+  }
+  return ::sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT) ==
+         static_cast<ssize_t>(sizeof(frame));
+}
+
+// As recv(2); the descriptors that came along are added to `descriptors`.
+ssize_t ReceiveFromSocket(int socket, iovec room,
+                          std::deque<base::OwnedFd>* descriptors) {
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * kDescriptorsMax)];
+  msghdr message{};
+  message.msg_iov = &room;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof(control);
+  const ssize_t got =
+      ::recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+  if (got < 0) return got;
+  for (cmsghdr* head = CMSG_FIRSTHDR(&message); head != nullptr;
+       head = CMSG_NXTHDR(&message, head)) {
+    if (head->cmsg_level != SOL_SOCKET || head->cmsg_type != SCM_RIGHTS) {
+      continue;
+    }
+    const std::size_t count = (head->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    for (std::size_t i = 0; i < count; ++i) {
+      int descriptor;
+      std::memcpy(&descriptor, CMSG_DATA(head) + i * sizeof(int), sizeof(int));
+      descriptors->emplace_back(descriptor);
+    }
+  }
+  return got;
+}
+
+// An address that no other living thread has.
+const void* ThisThread() {
+  static thread_local char mark = 0;
+  return &mark;
+}
+
+class ShmLink : public QueuedLink {
+ public:
+  ShmLink(std::shared_ptr<ShmSegment> segment, base::OwnedFd socket,
+          const ShmLinkOptions& options)
+      : QueuedLink(options.peer, "shm", options.address),
+        segment_(std::move(segment)),
+        socket_(std::move(socket)),
+        writer_(segment_->ring_head(options.side),
+                segment_->ring_data(options.side), segment_->ring_bytes()),
+        reader_(segment_->ring_head(1 - options.side),
+                segment_->ring_data(1 - options.side), segment_->ring_bytes()),
+        sleeps_here_(segment_->sleeps(options.side)),
+        sleeps_there_(segment_->sleeps(1 - options.side)),
+        given_up_here_(segment_->given_up(options.side)),
+        given_up_there_(segment_->given_up(1 - options.side)) {}
+  ~ShmLink() override { EndReading(); }
+
+  bool Arm(pollfd* entry, absl::Duration* patience) override;
+  bool Lend(const SharedRange& range) override;
+  void TakeBack(std::uint64_t id) override;
+  std::shared_ptr<char> Borrow(std::uint64_t id, std::uint64_t offset,
+                               std::size_t bytes) const override {
+    return borrowed_.Find(id, offset, bytes);
+  }
+  bool BorrowedHolds() const override {
+    // Behind all that was read.
+    std::atomic_thread_fence(std::memory_order_acquire);
+    return given_up_there_->load(std::memory_order_relaxed) == 0;
+  }
+
+ private:
+  Written Write(absl::Span<Outgoing* const> frames) override;
+  bool Read() override;
+  void SayFarewell(const absl::Status& why, const Outgoing* begun) override;
+  // What this end lent may serve something else from now on.
+  void EndReading() override {
+    given_up_here_->store(1, std::memory_order_seq_cst);
+  }
+
+  // Wakes up the other process, if it sleeps.
+  void Ring();
+  // Takes in frames. False: there are none.
+  bool ReadRing();
+  // Hears bells and the end. False: there was nothing.
+  bool ReadSocket();
+  // A frame of the links' own. False: there is no such.
+  bool HearInRing(const Frame& frame);
+  bool HearFromSocket(const Frame& frame);
+  bool Borrow(std::uint64_t id);
+  void HearBell() ABSL_LOCKS_EXCLUDED(asleep_mutex_);
+  // Strikes this thread off.
+  void WakeUp() ABSL_LOCKS_EXCLUDED(asleep_mutex_);
+  void LoseBroken();
+
+  const std::shared_ptr<ShmSegment> segment_;
+  const base::OwnedFd socket_;
+  RingWriter writer_;  // of the writer
+  RingReader reader_;  // of the reader
+  std::atomic<std::uint32_t>* const sleeps_here_;
+  std::atomic<std::uint32_t>* const sleeps_there_;
+  std::atomic<std::uint32_t>* const given_up_here_;
+  std::atomic<std::uint32_t>* const given_up_there_;
+  LentRanges lent_;
+  BorrowedRanges borrowed_;
+
+  // Threads that called Arm() and have not come back, marked by ThisThread().
+  absl::Mutex asleep_mutex_;
+  absl::InlinedVector<const void*, 8> asleep_ ABSL_GUARDED_BY(asleep_mutex_);
+  std::atomic<bool> any_asleep_{false};  // as asleep_ says
+  std::atomic<bool> look_at_socket_{false};
+  // Of the reader:
+  int idle_ = 0;
+  FrameReader words_;                      // what comes from the socket
+  std::deque<base::OwnedFd> descriptors_;  // likewise, of frames to come
+  absl::Status end_;  // not ok: comes when the ring is empty
+};
+
+ShmLink::Written ShmLink::Write(absl::Span<Outgoing* const> frames) {
+  Written written;
+  for (Outgoing* out : frames) {
+    const RingWriter::Result result = writer_.Put(out->frame, out->bytes());
+    if (result == RingWriter::Result::kBroken) {
+      LoseBroken();
+      break;
+    }
+    written.full = result == RingWriter::Result::kFull;
+    if (written.full) break;
+    ++written.frames;
+    if (writer_.unpublished_bytes() >= kShowBytes) {
+      writer_.Publish();
+      Ring();
+    }
+  }
+  if (writer_.unpublished_bytes() > 0) {
+    writer_.Publish();
+    Ring();
+  }
+  return written;
+}
+
+void ShmLink::Ring() {
+  if (sleeps_there_->load(std::memory_order_seq_cst) == 0) return;
+  if (sleeps_there_->exchange(0, std::memory_order_seq_cst) == 0) return;
+  // Where the socket is full, there are bells enough in it.
+  SendBySocket(socket_.get(), RangeFrame(kNoRange, 0));
+}
+
+bool ShmLink::Read() {
+  bool any = false;
+  if (any_asleep_.load(std::memory_order_relaxed)) WakeUp();
+  if (look_at_socket_.load(std::memory_order_relaxed) ||
+      idle_ >= kIdlePerLook) {
+    look_at_socket_.store(false, std::memory_order_relaxed);
+    idle_ = 0;
+    any = ReadSocket();
+  }
+  if (ReadRing()) {
+    idle_ = 0;
+    return true;
+  }
+  if (!end_.ok()) Lose(end_);
+  ++idle_;
+  return any;
+}
+
+bool ShmLink::ReadRing() {
+  bool any = false;
+  std::size_t bytes = 0;
+  while (bytes < kReadBytesMax && !lost()) {
+    const RingReader::Result result = reader_.Next();
+    if (result == RingReader::Result::kNothing) break;
+    const Frame& frame = reader_.frame();
+    const bool own =
+        result == RingReader::Result::kFrame && frame.type == kReservedType;
+    if (result == RingReader::Result::kBroken || (own && !HearInRing(frame))) {
+      LoseBroken();
+      break;
+    }
+    if (own) {
+      any = true;
+      reader_.Pop();
+      continue;
+    }
+    const char* payload = reader_.payload();
+    if (frame.bytes > 0) {
+      if (char* const place = Place(frame); place != nullptr) {
+        std::memcpy(place, payload, frame.bytes);
+        payload = place;
+      }
+    }
+    any = true;
+    bytes += RecordBytes(frame.bytes);
+    Take(frame, payload);
+    reader_.Pop();
+    if (reader_.unreleased_bytes() >= kShowBytes) {
+      reader_.Release();
+      Ring();
+    }
+  }
+  if (reader_.unreleased_bytes() > 0) {
+    reader_.Release();
+    Ring();
+  }
+  return any;
+}
+
+bool ShmLink::ReadSocket() {
+  if (!end_.ok()) return false;
+  iovec room[2];
+  words_.Room(room);
+  const ssize_t got = ReceiveFromSocket(socket_.get(), room[0], &descriptors_);
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return false;
+  if (got <= 0) {
+    end_ = absl::UnavailableError(
+        absl::StrCat(other_end(), got == 0 ? " closed the connection"
+                                           : " reset the connection"));
+    return true;
+  }
+  words_.Filled(got);
+  for (;;) {
+    const FrameReader::Got next =
+        words_.Next([](const Frame&) -> char* { return nullptr; });
+    if (next == FrameReader::Got::kMore) return true;
+    if (next == FrameReader::Got::kBad ||
+        words_.frame().type != kReservedType) {
+      LoseBroken();
+      return true;
+    }
+    if (words_.frame().words[0] != 0) {
+      end_ = ReadFarewell(words_.frame(), words_.payload());
+      return true;
+    }
+    if (!HearFromSocket(words_.frame())) {
+      LoseBroken();
+      return true;
+    }
+  }
+}
+
+bool ShmLink::HearFromSocket(const Frame& frame) {
+  if (descriptors_.size() > kDescriptorsMax) return false;
+  if (frame.words[1] == kOffered) return Borrow(frame.words[2]);
+  HearBell();
+  return frame.words[1] == kNoRange;
+}
+
+bool ShmLink::Borrow(std::uint64_t id) {
+  if (descriptors_.empty()) return false;
+  base::OwnedFd file = std::move(descriptors_.front());
+  descriptors_.pop_front();
+  const absl::Status added = borrowed_.Add(id, std::move(file));
+  if (absl::IsInvalidArgument(added)) return false;
+  SendOwn(RangeFrame(added.ok() ? kMapped : kNotMapped, id));
+  return true;
+}
+
+bool ShmLink::HearInRing(const Frame& frame) {
+  if (frame.bytes > 0) return false;
+  const std::uint64_t id = frame.words[2];
+  if (frame.words[1] == kOffered) {  // it waits in the socket
+    look_at_socket_.store(true, std::memory_order_relaxed);
+    return true;
+  }
+  if (frame.words[1] == kTakenBack) {
+    borrowed_.Remove(id);
+    return true;
+  }
+  if (frame.words[1] != kMapped && frame.words[1] != kNotMapped) return false;
+  const absl::StatusOr<bool> gone =
+      lent_.Answered(id, /*mapped=*/frame.words[1] == kMapped);
+  if (gone.ok() && *gone) SendOwn(RangeFrame(kTakenBack, id));
+  return gone.ok();
+}
+
+bool ShmLink::Lend(const SharedRange& range) {
+  if (lost()) return false;
+  const LentRanges::State state = lent_.Lend(range.id);
+  if (state == LentRanges::State::kOffer) {
+    if (SendBySocket(socket_.get(), RangeFrame(kOffered, range.id), range.fd)) {
+      SendOwn(RangeFrame(kOffered, range.id));
+    } else {
+      lent_.NotOffered(range.id);
+    }
+  }
+  return state == LentRanges::State::kReady;
+}
+
+void ShmLink::TakeBack(std::uint64_t id) {
+  if (lent_.TakeBack(id)) SendOwn(RangeFrame(kTakenBack, id));
+}
+
+void ShmLink::HearBell() {
+  // This thread took the bell away, perhaps before others that sleep could hear
+  // it. They want the next one.
+  if (!any_asleep_.load(std::memory_order_seq_cst)) return;
+  sleeps_here_->store(1, std::memory_order_seq_cst);
+  Flush();  // into room that came before the other end could see the flag
+}
+
+void ShmLink::WakeUp() {
+  absl::MutexLock lock(&asleep_mutex_);
+  const auto here = std::find(asleep_.begin(), asleep_.end(), ThisThread());
+  if (here != asleep_.end()) asleep_.erase(here);
+  any_asleep_.store(!asleep_.empty(), std::memory_order_seq_cst);
+}
+
+void ShmLink::LoseBroken() {
+  Close(absl::DataLossError(
+      absl::StrCat(other_end(), " wrote nonsense into the shared memory")));
+}
+
+void ShmLink::SayFarewell(const absl::Status& why, const Outgoing*) {
+  const std::string words = FarewellBytes(why);
+  ::send(socket_.get(), words.data(), words.size(),
+         MSG_NOSIGNAL | MSG_DONTWAIT);
+  // Also wakes up whoever sleeps here: OnLost() waits to be called.
+  ::shutdown(socket_.get(), SHUT_RDWR);
+}
+
+bool ShmLink::Arm(pollfd* entry, absl::Duration*) {
+  look_at_socket_.store(true, std::memory_order_relaxed);
+  {
+    absl::MutexLock lock(&asleep_mutex_);
+    if (std::find(asleep_.begin(), asleep_.end(), ThisThread()) ==
+        asleep_.end()) {
+      asleep_.push_back(ThisThread());
+    }
+    any_asleep_.store(true, std::memory_order_seq_cst);
+  }
+  sleeps_here_->store(1, std::memory_order_seq_cst);
+  // Looks at all there is after the flag is seen: what comes later rings.
+  std::size_t payload_bytes = 0;
+  const Work waiting = work(&payload_bytes);
+  if (waiting == Work::kNow) return false;
+  *entry = {lost() ? -1 : socket_.get(), POLLIN, 0};
+  if (lost()) return true;
+  if (reader_.HasFrame()) return false;
+  return waiting != Work::kWaitsFull || !writer_.HasRoom(payload_bytes);
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Link>> MakeShmLink(
+    std::shared_ptr<ShmSegment> segment, base::OwnedFd socket,
+    const ShmLinkOptions& options) {
+  const int flags = ::fcntl(socket.get(), F_GETFL);
+  if (flags < 0 || ::fcntl(socket.get(), F_SETFL, flags | O_NONBLOCK) != 0) {
+    return absl::ErrnoToStatus(errno, "fcntl");
+  }
+  return std::make_unique<ShmLink>(std::move(segment), std::move(socket),
+                                   options);
+}
+
+}  // namespace troupe::comm

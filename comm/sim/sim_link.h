@@ -1,0 +1,148 @@
+// Links between simulated processes of one thread: a seed chooses how long
+// every frame takes, and what goes before what; time is virtual.
+//
+//   SimNetwork network(/*processes=*/3, /*seed=*/7);
+//   options.links = network.LinksOf(0);         // of process 0
+//   while (network.Step()) {
+//   }
+//   network.Cut(0, 1); network.Heal(0, 1);      // what is on its way waits
+//   network.Pause(2); network.Resume(2);        // nothing comes to it
+//   network.Lose(1);                            // its links end, soon
+//   network.Reset(0, 2);                        // this one does
+//
+// Order is kept from one process to another; between different pairs anything
+// goes. A payload is read when it is delivered, not when it is sent, and
+// SendDone comes later still: whoever touches it too early is found out.
+// Place() and Take() of a frame are two events.
+//
+// Memory that is lent is there for the other end, where it lies: at once with
+// an even seed, after a seeded while with an odd one.
+//
+// A link's Progress() is a Step() of the whole network, so that whoever drives
+// a communicator drives the network. The same calls give the same events.
+//
+// Threads: any; one steps at a time. The network outlives its links.
+
+#ifndef COMM_SIM_SIM_LINK_H_
+#define COMM_SIM_SIM_LINK_H_
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "comm/link.h"
+
+namespace troupe::comm {
+
+class SimNetwork {
+ public:
+  SimNetwork(int processes, std::uint64_t seed);
+
+  // Once for each process.
+  std::vector<std::unique_ptr<Link>> LinksOf(int process);
+
+  // The next event. False: there is none, or another thread is at one.
+  bool Step();
+  // Microseconds.
+  std::uint64_t now() const;
+  // Frames that were delivered.
+  std::uint64_t delivered() const;
+
+  void Cut(int a, int b) { SetHeld(a, b, true); }
+  void Heal(int a, int b) { SetHeld(a, b, false); }
+  void Pause(int process);
+  void Resume(int process);
+  // As if the process had died.
+  void Lose(int process);
+  // As if the connection had been reset: both ends hear so. A link that one end
+  // has not made yet stays.
+  void Reset(int a, int b);
+
+ private:
+  class SimLink;
+  struct Packet {
+    Frame frame;
+    const char* payload = nullptr;
+    std::string copy;
+    SendDone* done = nullptr;
+    bool copied = false;
+  };
+  // From one process to another.
+  struct Lane {
+    SimLink* from = nullptr;
+    SimLink* to = nullptr;
+    std::deque<Packet> packets;
+    std::uint64_t due = 0;  // of the first
+    bool placed = false;    // of the first
+    char* place = nullptr;
+    bool held = false;
+  };
+  struct Later {
+    std::uint64_t due;
+    int from, to;
+    SendDone* done;
+  };
+  // Of one process, for another.
+  struct Loan {
+    SharedRange range;
+    std::uint64_t due = 0;  // when the other can
+  };
+  // One end of a link is to be told that it is lost.
+  struct Loss {
+    std::uint64_t due;
+    int at, peer;
+    absl::Status why;
+    bool after_frames;  // what is on its way comes first
+  };
+  struct Choice;
+
+  Lane& lane(int from, int to) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return lanes_[from * processes_ + to];
+  }
+  std::uint64_t Delay() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::uint64_t Bits() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Choice Choose() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Deliver(Lane* lane);
+  void Tell(const Loss& loss);
+  void SetHeld(int a, int b, bool held);
+  void Send(int from, int to, const Frame& frame, const char* payload,
+            SendDone* done, bool copy);
+  bool IsMade(int a, int b) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Break(int a, int b, const absl::Status& why, bool after_frames = false)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Remove(SimLink* link);
+  bool Lend(int from, int to, const SharedRange& range);
+  void TakeBack(int from, int to, std::uint64_t id);
+  std::shared_ptr<char> Borrow(int by, int from, std::uint64_t id,
+                               std::uint64_t offset, std::size_t bytes);
+  bool Holds(int by, int from) const;
+
+  const int processes_;
+  const bool lends_at_once_;
+  mutable absl::Mutex mutex_;
+  std::uint64_t state_ ABSL_GUARDED_BY(mutex_);
+  std::uint64_t now_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::uint64_t delivered_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool stepping_ ABSL_GUARDED_BY(mutex_) = false;
+  std::vector<Lane> lanes_ ABSL_GUARDED_BY(mutex_);
+  std::vector<bool> paused_ ABSL_GUARDED_BY(mutex_);
+  std::vector<bool> broken_ ABSL_GUARDED_BY(mutex_);  // pairs, both ways
+  std::vector<Later> later_ ABSL_GUARDED_BY(mutex_);
+  std::vector<Loss> losses_ ABSL_GUARDED_BY(mutex_);
+  // By the process that lends, the one that borrows, and the range.
+  std::map<std::tuple<int, int, std::uint64_t>, Loan> loans_
+      ABSL_GUARDED_BY(mutex_);
+  // Ends that have given up their link: by process and peer.
+  std::vector<bool> given_up_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace troupe::comm
+
+#endif  // COMM_SIM_SIM_LINK_H_

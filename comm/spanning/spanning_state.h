@@ -1,0 +1,259 @@
+// What the ranks of a spanning group that live in one process share: the
+// collectives in flight, from the first rank that joins to the last piece.
+//
+//   TROUPE_ASSIGN_OR_RETURN(auto op, state->Join(place, collective, event));
+//   state->Arm(place, op, /*after=*/absl::OkStatus());
+//   while (!op->done && !state->ended()) board->Progress();
+//
+// A rank *joins* a collective by Start() or RunInline() and *arms* it when what
+// it waits for is done. When all ranks here have armed, the process *announces*
+// it: a note to every other member. When all notes have come as well it
+// *begins*: parts of pieces go out, a window of them at a time, of the most
+// urgent collective that has some (Collective::priority); a piece whose
+// frames have all come, and whose own parts are no longer needed by a link, is
+// *run* (computed, copied, handed to an update), and forwarded where it has an
+// owner here. The last piece ends it.
+//
+// Abort: nothing new is begun; when the links and tasks have let go of all
+// memory (`busy_`), all events complete and the group has *ended*.
+//
+// Locks: one mutex; no link, user's code or arithmetic runs under it. What is
+// to be sent is collected under it, and sent behind it (Outbox).
+//
+// Files: spanning_state.cc has what ranks do, spanning_frames.cc what comes
+// from the wire, spanning_pieces.cc the pieces, spanning_direct.cc what goes by
+// reference, spanning_waits.cc who waits for whom.
+
+#ifndef COMM_SPANNING_SPANNING_STATE_H_
+#define COMM_SPANNING_SPANNING_STATE_H_
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "comm/local/wakeup.h"
+#include "comm/spanning/layout.h"
+#include "comm/spanning/messages.h"
+#include "comm/spanning/node_tree.h"
+#include "comm/spanning/operation.h"
+#include "comm/spanning/switchboard.h"
+
+namespace troupe::comm::internal {
+
+class SpanningState final : public Endpoint,
+                            public std::enable_shared_from_this<SpanningState> {
+ public:
+  using OpPtr = std::shared_ptr<Operation>;
+
+  SpanningState(std::shared_ptr<Switchboard> board,
+                std::shared_ptr<Courier> courier, std::uint32_t group,
+                FabricGroupOptions options);
+
+  const GroupLayout& layout() const { return layout_; }
+  Switchboard& board() { return *board_; }
+  SpanningMessages& messages() { return messages_; }
+
+  // The next collective of the rank at `place`.
+  absl::StatusOr<OpPtr> Join(int place, const Collective& collective,
+                             const Event& event);
+  // When `after` came to that status.
+  void Arm(int place, const OpPtr& op, const absl::Status& after);
+
+  void BeginAbort(const absl::Status& why) override;
+  // BeginAbort(), and drives the fabric until all memory is let go of.
+  void Abort(const absl::Status& why);
+  bool ended() const { return ended_.load(std::memory_order_acquire); }
+  absl::Status status() const ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // The rank is gone.
+  void Depart(int place);
+  // Aborts the group where a message waits for a rank that is gone.
+  void EndMessagesOfGone() ABSL_LOCKS_EXCLUDED(mutex_);
+  void SetWakeup(int place, std::function<void()> wakeup);
+
+  // What the rank at `place` waits for, or waited for when the group was
+  // aborted; and since when, of `op`.
+  std::vector<Waiting> Waits(int place) const ABSL_LOCKS_EXCLUDED(mutex_);
+  void SetSince(int place, const OpPtr& op) ABSL_LOCKS_EXCLUDED(mutex_);
+  // "barrier(), collective 7 of the group: not started by rank 1 in process 0;
+  // ..."
+  std::string DescribeWait(int place, const Operation& op) const
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Endpoint
+  char* Place(int peer, const Frame& frame) override;
+  absl::Status Take(int peer, const Frame& frame, const char* payload) override;
+  void OnLost(int peer, const absl::Status& why) override;
+
+ private:
+  friend class PieceSent;
+  struct Outgoing {
+    int member;
+    Frame frame;
+    const char* payload;
+    SendDone* done;
+  };
+  // What is to be done once the mutex is free.
+  struct Outbox {
+    std::vector<Outgoing> sends;
+    std::vector<int> small_pieces;
+    absl::Status failure;
+  };
+  // A frame of elements that was found to be in order.
+  struct Target {
+    OpPtr op;
+    int piece = -1;
+    int node = -1;  // -1: the value
+  };
+
+  // spanning_waits.cc
+  std::vector<int> AbsentAt(const Operation& op, int member) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::string FirstWait() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::string AbsentText(const Operation& op) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::string PendingOf(int place) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::vector<Waiting> WaitsNow(int place) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The group is being aborted.
+  void NoteWaits() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The group was aborted before the rank at `place` came to `collective`.
+  void NoteRefused(int place, const Collective& collective)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  // spanning_state.cc
+  absl::Status AdmitLocked(int place) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  OpPtr FindOrMake(std::uint64_t seq) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status CompareLocked(const Operation& op) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status Departed(const Operation& op) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Of the collectives that ranks here wait for.
+  absl::Status Missing() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // All of its ranks, after their last collectives.
+  bool HasDeparted(int member) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Announce(const OpPtr& op);
+  absl::string_view OnlyPart(const Operation& op, int member) const;
+  std::string NotePayload(const Operation& op, int member) const;
+  void ReduceNode(const Operation& op, int i, int node, void* to) const;
+  void SendToAll(const Frame& frame, absl::string_view text);
+  void EndIfLetGo() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void CloseHolders();
+  void Wake();
+
+  // spanning_frames.cc
+  absl::Status TakeNote(int member, const Frame& frame, const char* payload);
+  absl::Status TakeElements(int member, const Frame& frame);
+  absl::Status TakeCredit(int member, const Frame& frame);
+  absl::Status TakeAbort(const Frame& frame, const char* payload);
+  absl::Status TakeDepart(int member, const Frame& frame);
+  absl::Status Find(int member, const Frame& frame, Target* target)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void BeginIfAllHere(const OpPtr& op, Outbox* out)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status ReadNote(Operation* op, int member)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status ReadCounts(const Operation& op, int member,
+                          absl::string_view* payload) const;
+  absl::Status Broke(int member, absl::string_view rule) const;
+
+  // spanning_direct.cc
+  std::string References(const Operation& op);
+  bool Lendable(const Operation& op) const;
+  static bool SharedByAll(const Operation& op, int b);
+  absl::StatusOr<bool> BeginDirect(const OpPtr& op)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status BorrowFrom(Operation* op, int member)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void PostDirect(const OpPtr& op) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void DirectTask(const OpPtr& op);
+  absl::Status RunPart(Operation* op, const DirectWork::Part& part);
+  void EndDirect(const OpPtr& op, Outbox* out)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void LendAll(Operation* op) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void LetGoOf(Operation* op, int member) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void FinishIfLetGo(const OpPtr& op) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void HearOfLending() ABSL_LOCKS_EXCLUDED(mutex_);
+  void LetGoAllIfDue() ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status TakeLetGo(int member, const Frame& frame);
+  absl::Status TakeLetGoAll(int member);
+
+  // spanning_pieces.cc
+  void Begin(const OpPtr& op, Outbox* out)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Pump(Outbox* out) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void PumpTask();
+  // Whose next piece goes first; null where none may go.
+  OpPtr MostUrgent() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void PrepareTask(const OpPtr& op, int i);
+  void IssueParts(const OpPtr& op, int i, Outbox* out)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void GiveCredits(const OpPtr& op, int i, Outbox* out)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Forward(const OpPtr& op, int i, Outbox* out)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void AddSend(const OpPtr& op, int i, int member, FrameType type, int node,
+               const char* payload, Outbox* out)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void OnSent(const OpPtr& op, int i, int member);
+  void RunIfReady(const OpPtr& op, int i, Outbox* out)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Run(const OpPtr& op, int i);
+  absl::Status Compute(Operation* op, int i);
+  absl::Status Update(Operation* op, std::int64_t begin, std::int64_t count,
+                      std::int64_t turn, const char* sum);
+  void PieceDone(const OpPtr& op, int i) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Finish(const OpPtr& op) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // `op`: whose small pieces there may be.
+  void Flush(const OpPtr& op, Outbox* out) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  const std::shared_ptr<Switchboard> board_;
+  const std::uint32_t group_;
+  const FabricGroupOptions options_;
+  const TransferSettings settings_;
+  const GroupLayout layout_;
+  const NodeTree tree_;
+  const std::unique_ptr<Wakeup[]> wakeups_;  // by place
+  SpanningMessages messages_;
+
+  mutable absl::Mutex mutex_;
+  std::map<std::uint64_t, OpPtr> ops_ ABSL_GUARDED_BY(mutex_);
+  // Those that have begun and have pieces to send, the most urgent first.
+  std::map<std::pair<int, std::uint64_t>, OpPtr> to_send_
+      ABSL_GUARDED_BY(mutex_);
+  int sending_ ABSL_GUARDED_BY(mutex_) = 0;  // pieces, in their first step
+  // By place: collectives joined.
+  std::vector<std::uint64_t> next_ ABSL_GUARDED_BY(mutex_);
+  // By rank of the group: collectives that it joined before it went.
+  std::map<int, std::uint64_t> departed_ ABSL_GUARDED_BY(mutex_);
+  absl::Status status_ ABSL_GUARDED_BY(mutex_);
+  // By place; empty until then.
+  std::vector<std::vector<Waiting>> waits_at_abort_ ABSL_GUARDED_BY(mutex_);
+  // Links and tasks that use memory of the group; of those, links, by member,
+  // and frames on their way in.
+  int busy_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::vector<int> sending_to_ ABSL_GUARDED_BY(mutex_);
+  std::vector<int> placed_from_ ABSL_GUARDED_BY(mutex_);
+  // Of busy_, by member: collectives in which it may touch memory here.
+  std::vector<int> lent_to_ ABSL_GUARDED_BY(mutex_);
+  // By member: it touches nothing any more, for ever.
+  std::vector<bool> let_go_all_ ABSL_GUARDED_BY(mutex_);
+  // Tasks that touch other processes' memory; whether those have been told that
+  // none will, and would want to know.
+  int reaching_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool said_let_go_ ABSL_GUARDED_BY(mutex_) = false;
+  bool lends_ ABSL_GUARDED_BY(mutex_) = false;
+  bool ending_ ABSL_GUARDED_BY(mutex_) = false;
+  std::atomic<bool> ended_{false};
+};
+
+}  // namespace troupe::comm::internal
+
+#endif  // COMM_SPANNING_SPANNING_STATE_H_

@@ -1,0 +1,182 @@
+// The links of a process and what is at their ends: hands every frame to the
+// endpoint that it is for, and keeps the work that frames have made possible.
+//
+//   auto board = std::make_shared<Switchboard>(std::move(options));
+//   board->Add(/*group=*/1, endpoint);
+//   board->Send(peer, frame, payload, done);
+//   while (board->Progress()) {
+//   }
+//
+// Frames for an endpoint that is not there yet (this process is later in making
+// it) are held, bounded, and handed over by Add(). A frame that breaks a rule
+// closes its link, with words.
+//
+// Locks: none is held while an endpoint, a link or a task runs.
+// Threads: any.
+
+#ifndef COMM_SPANNING_SWITCHBOARD_H_
+#define COMM_SPANNING_SWITCHBOARD_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/types/span.h"
+#include "comm/fabric.h"
+#include "comm/link.h"
+#include "comm/spanning/staging.h"
+#include "comm/spanning/wire.h"
+
+namespace troupe::comm::internal {
+
+class Endpoint {
+ public:
+  virtual ~Endpoint() = default;
+  // As FrameSink's.
+  virtual char* Place(int peer, const Frame& frame) = 0;
+  // An error: the peer broke a rule.
+  virtual absl::Status Take(int peer, const Frame& frame,
+                            const char* payload) = 0;
+  // `why` names the peer. Comes again for one that was lost before Add().
+  virtual void OnLost(int peer, const absl::Status& why) = 0;
+  // Ends all work, waits for nothing.
+  virtual void BeginAbort(const absl::Status& why) = 0;
+};
+
+class Switchboard final : public FrameSink {
+ public:
+  using Task = std::function<void()>;
+
+  explicit Switchboard(FabricOptions options);
+  ~Switchboard() override;
+
+  const FabricOptions& options() const { return options_; }
+  int process() const { return options_.process; }
+  int processes() const { return static_cast<int>(options_.links.size()); }
+  // "process 1 (host a, pid 4711)"
+  std::string NameOf(int process) const;
+  StagingPool& staging() { return staging_; }
+
+  // Makes `endpoint` that of `group`, for ever.
+  void Add(std::uint32_t group, std::shared_ptr<Endpoint> endpoint);
+
+  // As Link's; drops what is for a peer that is lost.
+  void Send(int peer, const Frame& frame, const char* payload, SendDone* done,
+            bool copy = false);
+  // Where `bytes` at `data` lie in memory that all of `peers` have mapped;
+  // nothing where they do not, or not yet.
+  std::optional<Reference> Lend(const void* data, std::size_t bytes,
+                                absl::Span<const int> peers);
+  // What `peer` lends so; null where it does not.
+  std::shared_ptr<char> Borrow(int peer, const Reference& reference,
+                               std::size_t bytes);
+  // As Link's: whether what was read there so far was what `peer` meant.
+  bool BorrowedHolds(int peer);
+  // Collectives that went by reference.
+  void CountByReference() { by_reference_.fetch_add(1); }
+  std::int64_t by_reference() const { return by_reference_.load(); }
+  // `task` runs in a thread that calls Progress().
+  void Post(Task task);
+  bool Progress();
+  // Ends the link to `peer`, which broke a rule or holds memory too long.
+  void Close(int peer, const absl::Status& why);
+  void AbortAll(const absl::Status& why);
+  // Lets nobody in any more, and ends all links.
+  void ShutDown();
+
+  // A thread that drives the links until it has what it waits for.
+  class Driver {
+   public:
+    explicit Driver(Switchboard& board) : board_(board) {
+      board_.drivers_.fetch_add(1);
+    }
+    ~Driver() {
+      if (board_.drivers_.fetch_sub(1) > 1) return;
+      if (board_.alarm_ && board_.has_tasks()) board_.alarm_();
+    }
+    Driver(const Driver&) = delete;
+    Driver& operator=(const Driver&) = delete;
+
+   private:
+    Switchboard& board_;
+  };
+  bool driven() const { return drivers_.load() > 0; }
+
+  // Called when there is work for Progress() that no link shows to those who
+  // sleep; from any thread. Once, before the board is used.
+  void SetAlarm(std::function<void()> alarm) { alarm_ = std::move(alarm); }
+  bool has_tasks() const { return tasks_waiting_.load() > 0; }
+  const std::vector<std::unique_ptr<Link>>& links() const {
+    return options_.links;
+  }
+  bool lost(int peer) const { return peers_[peer].lost.load(); }
+
+  // FrameSink
+  char* Place(int peer, const Frame& frame) override;
+  void Take(int peer, const Frame& frame, const char* payload) override;
+  void OnLost(int peer, const absl::Status& why) override;
+
+ private:
+  struct Held {
+    int peer;
+    Frame frame;
+    std::string payload;
+  };
+  struct Entry {
+    std::shared_ptr<Endpoint> endpoint;
+    bool live = false;  // all that was held has been handed over
+    std::deque<Held> held;
+  };
+  struct Peer {
+    std::atomic<bool> lost{false};
+    std::size_t held_bytes = 0;  // guarded by mutex_
+    absl::Status why;            // guarded by mutex_
+  };
+
+  // Lets the links forget what is gone.
+  void TakeBackGone() ABSL_LOCKS_EXCLUDED(gone_mutex_);
+  bool Enter();
+  void Leave() { inside_.fetch_sub(1); }
+  bool RunTask();
+  std::shared_ptr<Endpoint> Find(std::uint32_t group) const;
+  absl::Status Hold(int peer, const Frame& frame, const char* payload,
+                    std::shared_ptr<Endpoint>* endpoint);
+  std::vector<std::shared_ptr<Endpoint>> Endpoints() const;
+
+  FabricOptions options_;
+  StagingPool staging_;
+  std::function<void()> alarm_;
+  const std::unique_ptr<Peer[]> peers_;
+
+  mutable absl::Mutex mutex_;
+  absl::flat_hash_map<std::uint32_t, Entry> entries_ ABSL_GUARDED_BY(mutex_);
+
+  absl::Mutex task_mutex_;
+  std::deque<Task> tasks_ ABSL_GUARDED_BY(task_mutex_);
+  std::atomic<int> tasks_waiting_{0};
+
+  absl::Mutex gone_mutex_;
+  // As far as links know which ranges of the shared memory are gone.
+  std::size_t gone_cursor_ ABSL_GUARDED_BY(gone_mutex_) = 0;
+
+  std::atomic<bool> lent_{false};  // at any time
+  std::atomic<std::int64_t> by_reference_{0};
+  std::atomic<int> drivers_{0};
+  // Threads that use links.
+  std::atomic<int> inside_{0};
+  std::atomic<bool> down_{false};
+};
+
+}  // namespace troupe::comm::internal
+
+#endif  // COMM_SPANNING_SWITCHBOARD_H_

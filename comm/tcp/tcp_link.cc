@@ -1,0 +1,253 @@
+#include "comm/tcp/tcp_link.h"
+
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "comm/farewell.h"
+#include "comm/queued_link.h"
+#include "comm/tcp/frame_reader.h"
+
+namespace troupe::comm {
+namespace {
+
+// Bytes that one Progress() takes in, or a little more.
+constexpr std::size_t kReadBytesMax = 2 << 20;
+
+class TcpLink : public QueuedLink {
+ public:
+  TcpLink(base::OwnedFd socket, std::unique_ptr<ByteStream> stream,
+          base::OwnedFd epoll, const TcpLinkOptions& options)
+      : QueuedLink(options.peer, options.transport, options.address),
+        socket_(std::move(socket)),
+        stream_(std::move(stream)),
+        epoll_(std::move(epoll)) {}
+
+  bool Arm(pollfd* entry, absl::Duration* patience) override;
+
+ private:
+  Written Write(absl::Span<Outgoing* const> frames) override;
+  bool Read() override;
+  void SayFarewell(const absl::Status& why, const Outgoing* begun) override;
+  bool FlushFarewell() override;
+
+  // Whether the descriptor to sleep on tells of room, too.
+  void WatchRoom(bool watch);
+  // Takes in what is in the reader, until the link is lost.
+  void TakeAll();
+  // `result` of the stream: 0: its end, or an error.
+  void LoseReading(ssize_t result);
+  absl::Status ConnectionError(ssize_t result);
+
+  const base::OwnedFd socket_;
+  const std::unique_ptr<ByteStream> stream_;
+  // To sleep on in place of the socket: it can be told to look out for room
+  // while another thread sleeps there already.
+  const base::OwnedFd epoll_;
+  bool watches_room_ = false;  // of the writer
+  std::string last_words_;     // what is left of them; of the writer
+  std::atomic<bool> has_last_words_{false};  // for Arm()
+  FrameReader reader_;                       // of the reader
+};
+
+TcpLink::Written TcpLink::Write(absl::Span<Outgoing* const> frames) {
+  constexpr int kPiecesMax = 64;
+  iovec pieces[kPiecesMax];
+  int count = 0;
+  std::size_t total = 0;
+  for (Outgoing* out : frames) {
+    if (count + 2 > kPiecesMax) break;
+    const std::size_t whole = sizeof(Frame) + out->frame.bytes;
+    if (out->sent < sizeof(Frame)) {
+      pieces[count++] = {reinterpret_cast<char*>(&out->frame) + out->sent,
+                         sizeof(Frame) - out->sent};
+    }
+    if (out->frame.bytes > 0) {
+      const std::size_t at = std::max(out->sent, sizeof(Frame)) - sizeof(Frame);
+      pieces[count++] = {const_cast<char*>(out->bytes()) + at,
+                         out->frame.bytes - at};
+    }
+    total += whole - out->sent;
+  }
+  const ssize_t sent = stream_->Write(pieces, count);
+  Written written;
+  if (sent < 0) {
+    if (sent == -EINTR) return written;
+    written.full = sent == -EAGAIN;
+    if (!written.full) {
+      LoseWriting(ConnectionError(sent));
+      return written;
+    }
+  }
+  std::size_t rest = std::max<ssize_t>(sent, 0);
+  written.full = rest < total || stream_->HasOutput();
+  for (Outgoing* out : frames) {
+    const std::size_t here =
+        std::min(rest, sizeof(Frame) + out->frame.bytes - out->sent);
+    out->sent += here;
+    rest -= here;
+    if (out->sent < sizeof(Frame) + out->frame.bytes) break;
+    ++written.frames;
+  }
+  WatchRoom(written.full);
+  return written;
+}
+
+void TcpLink::WatchRoom(bool watch) {
+  if (watch == watches_room_) return;
+  watches_room_ = watch;
+  epoll_event event{};
+  event.events = EPOLLIN;
+  if (watch) event.events |= EPOLLOUT;
+  const int error =
+      ::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, socket_.get(), &event);
+  TROUPE_CHECK(error == 0, "the socket is in its epoll instance");
+}
+
+bool TcpLink::Read() {
+  std::size_t taken = 0;
+  while (!lost() && taken < kReadBytesMax) {
+    iovec room[2];
+    const int pieces = reader_.Room(room);
+    std::size_t wanted = 0;
+    for (int i = 0; i < pieces; ++i) wanted += room[i].iov_len;
+    const ssize_t got = stream_->Read(room, pieces);
+    if (got <= 0) {
+      if (got == -EINTR) continue;
+      if (got == -EAGAIN) {
+        const absl::Status error = write_error();
+        if (!error.ok()) Lose(error);
+        break;
+      }
+      LoseReading(got);
+      break;
+    }
+    taken += got;
+    reader_.Filled(got);
+    TakeAll();
+    if (static_cast<std::size_t>(got) < wanted) break;  // that was all
+  }
+  return taken > 0;
+}
+
+void TcpLink::TakeAll() {
+  const auto place = [this](const Frame& frame) -> char* {
+    return frame.type == kReservedType ? nullptr : Place(frame);
+  };
+  while (!lost()) {
+    const FrameReader::Got got = reader_.Next(place);
+    const Frame& frame = reader_.frame();
+    if (got == FrameReader::Got::kMore) return;
+    if (got == FrameReader::Got::kBad) {
+      Close(absl::DataLossError(
+          absl::StrCat(other_end(), " sent a frame of ", frame.bytes,
+                       " bytes; the limit is ", kFrameBytesMax)));
+    } else if (frame.type == kReservedType) {
+      Lose(ReadFarewell(frame, reader_.payload()));
+    } else {
+      Take(frame, reader_.payload());
+    }
+  }
+}
+
+void TcpLink::LoseReading(ssize_t result) {
+  Lose(result == 0 ? absl::UnavailableError(
+                         absl::StrCat(other_end(), " closed the connection"))
+                   : ConnectionError(result));
+}
+
+absl::Status TcpLink::ConnectionError(ssize_t result) {
+  const std::string what =
+      absl::StrCat("the connection to ", other_end(), " is lost");
+  if (result == -EPROTO) {
+    return absl::UnavailableError(
+        absl::StrCat(what, ": TLS: ", stream_->protocol_error()));
+  }
+  return absl::UnavailableError(
+      absl::ErrnoToStatus(static_cast<int>(-result), what).message());
+}
+
+void TcpLink::SayFarewell(const absl::Status& why, const Outgoing* begun) {
+  // Wakes up whoever sleeps: OnLost() waits to be called.
+  ::shutdown(socket_.get(), SHUT_RD);
+  if (!write_error().ok()) return;
+  last_words_.clear();
+  if (begun != nullptr) {
+    const Outgoing& out = *begun;
+    last_words_.append(reinterpret_cast<const char*>(&out.frame),
+                       sizeof(Frame));
+    if (out.frame.bytes > 0) last_words_.append(out.bytes(), out.frame.bytes);
+    last_words_.erase(0, out.sent);
+  }
+  last_words_ += FarewellBytes(why);
+  FlushFarewell();
+}
+
+bool TcpLink::FlushFarewell() {
+  if (last_words_.empty() && !stream_->HasOutput()) return false;
+  iovec piece = {last_words_.data(), last_words_.size()};
+  const ssize_t sent = stream_->Write(&piece, 1);
+  const bool failed = sent < 0 && sent != -EAGAIN && sent != -EINTR;
+  if (failed) last_words_.clear();
+  if (sent > 0) last_words_.erase(0, sent);
+  const bool rest = !failed && (!last_words_.empty() || stream_->HasOutput());
+  if (!rest) ::shutdown(socket_.get(), SHUT_WR);
+  has_last_words_.store(rest, std::memory_order_release);
+  return sent > 0;
+}
+
+bool TcpLink::Arm(pollfd* entry, absl::Duration* patience) {
+  std::size_t payload_bytes = 0;
+  if (work(&payload_bytes) == Work::kNow) return false;
+  if (!lost() && stream_->HasInput()) return false;
+  *entry = {epoll_.get(), POLLIN, 0};
+  if (lost()) {
+    // The socket would wake us up for ever.
+    entry->fd = -1;
+    if (has_last_words_.load(std::memory_order_acquire)) {
+      *patience = std::min(*patience, absl::Milliseconds(10));
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Link>> MakeTcpLink(
+    base::OwnedFd socket, const TcpLinkOptions& options) {
+  auto plain = MakePlainStream(socket.get());
+  return MakeStreamLink(std::move(socket), std::move(plain), options);
+}
+
+absl::StatusOr<std::unique_ptr<Link>> MakeStreamLink(
+    base::OwnedFd socket, std::unique_ptr<ByteStream> stream,
+    const TcpLinkOptions& options) {
+  const int flags = ::fcntl(socket.get(), F_GETFL);
+  if (flags < 0 || ::fcntl(socket.get(), F_SETFL, flags | O_NONBLOCK) != 0) {
+    return absl::ErrnoToStatus(errno, "fcntl");
+  }
+  // A Unix socket has no such option, and does not wait either.
+  const int on = 1;
+  ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+  base::OwnedFd epoll(::epoll_create1(EPOLL_CLOEXEC));
+  if (!epoll.valid()) return absl::ErrnoToStatus(errno, "epoll_create1");
+  epoll_event event{};
+  event.events = EPOLLIN;
+  if (::epoll_ctl(epoll.get(), EPOLL_CTL_ADD, socket.get(), &event) != 0) {
+    return absl::ErrnoToStatus(errno, "epoll_ctl");
+  }
+  return std::make_unique<TcpLink>(std::move(socket), std::move(stream),
+                                   std::move(epoll), options);
+}
+
+}  // namespace troupe::comm

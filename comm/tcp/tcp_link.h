@@ -1,0 +1,50 @@
+// Frames over a connected stream socket: TCP, or a Unix stream socket.
+//
+//   TcpLinkOptions options;
+//   options.peer = 3;
+//   options.address = "10.0.0.7:40112";
+//   absl::StatusOr<std::unique_ptr<Link>> link =
+//       MakeTcpLink(std::move(socket), options);
+//
+// On the wire: 48 bytes of Frame, then its payload. Both go from the caller's
+// memory in one system call, several frames at once where several wait. What
+// comes goes where FrameSink::Place() says: by the kernel itself, but for the
+// part that came along with the head. Small frames come many in one call.
+//
+// What comes is not trusted: a payload above kFrameBytesMax ends the link.
+//
+// Cost: two descriptors, 64 KiB of memory, and up to
+// kFrameBytesMax more where large payloads are not placed.
+
+#ifndef COMM_TCP_TCP_LINK_H_
+#define COMM_TCP_TCP_LINK_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "base/owned_fd.h"
+#include "comm/link.h"
+#include "comm/tcp/byte_stream.h"
+
+namespace troupe::comm {
+
+struct TcpLinkOptions {
+  int peer = 0;                   // the number of the process at the other end
+  std::string address;            // "10.0.0.7:40112", for errors
+  std::string transport = "tcp";  // for ToString()
+};
+
+// `socket` is connected, and both ends know whom they talk to (comm/connect).
+//   kResourceExhausted and others: what epoll(7) or fcntl(2) say.
+absl::StatusOr<std::unique_ptr<Link>> MakeTcpLink(
+    base::OwnedFd socket, const TcpLinkOptions& options);
+
+// The same over `stream`, TLS for one, which uses `socket`.
+absl::StatusOr<std::unique_ptr<Link>> MakeStreamLink(
+    base::OwnedFd socket, std::unique_ptr<ByteStream> stream,
+    const TcpLinkOptions& options);
+
+}  // namespace troupe::comm
+
+#endif  // COMM_TCP_TCP_LINK_H_

@@ -1,0 +1,175 @@
+// A job over two to five simulated nodes, under thousands of seeds: joining,
+// signs of life, the store, the crew, training, checkpoints, stop and end, with
+// nodes and links that fail at any message. docs/simulation.md has a table.
+
+#include <cstdio>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "actors/checkpoint/checkpoint.h"
+#include "base/file_system.h"
+#include "gtest/gtest.h"
+#include "tests/actors/cluster/cluster_judge.h"
+#include "tests/actors/cluster/cluster_scenario.h"
+#include "tests/actors/cluster/simulated_cluster.h"
+#include "tests/actors/sim/simulated_run.h"
+
+namespace troupe::actors {
+namespace {
+
+std::string Replay(const ClusterScenario& scenario, std::uint64_t seed) {
+  return absl::StrCat("\n", ToString(scenario), ReplayCommand(seed));
+}
+
+// How many runs reached what: seeds that reach nothing prove nothing.
+class Census {
+ public:
+  void Count(const ClusterScenario& scenario, const ClusterRun& run) {
+    for (const std::string& what : Situations(scenario, run)) ++counts_[what];
+    ++runs_;
+    for (const NodeRun& node : run.nodes) {
+      if (node.verdict &&
+          absl::StrContains(node.verdict->status().message(), "of the wait ")) {
+        ++counts_["who waits for whom"];
+        break;
+      }
+    }
+  }
+  void Print() const {
+    std::printf("  of %d runs\n", runs_);
+    for (const auto& [what, count] : counts_) {
+      std::printf("  %s: %d\n", what.c_str(), count);
+    }
+  }
+  // At least one run in `one_in` has reached each of these.
+  void ExpectEach(const std::vector<std::string>& all, int one_in) const {
+    if (runs_ < 50) return;  // seeds to replay
+    for (const std::string& what : all) {
+      const auto found = counts_.find(what);
+      const int count = found == counts_.end() ? 0 : found->second;
+      EXPECT_GE(count * one_in, runs_) << what;
+    }
+  }
+
+ private:
+  std::map<std::string, int> counts_;
+  int runs_ = 0;
+};
+
+TEST(ClusterSimTest, OneVerdictThatNamesTheCulprit) {
+  Census census;
+  const std::vector<std::uint64_t> seeds = Seeds(10'000);
+  for (const std::uint64_t seed : seeds) {
+    const ClusterScenario scenario = DrawScenario(seed);
+    const ClusterRun run = SimulateCluster(scenario, seed);
+    ASSERT_EQ(Judge(scenario, run), "") << Replay(scenario, seed);
+    census.Count(scenario, run);
+  }
+  census.Print();
+  census.ExpectEach({"2 nodes",
+                     "3 nodes",
+                     "4 nodes",
+                     "5 nodes",
+                     "2 stages: done",
+                     "2 stages: ended",
+                     "3 stages: done",
+                     "3 stages: ended",
+                     "inline: done",
+                     "inline: ended",
+                     "a number that is taken: ended",
+                     "another configuration: ended",
+                     "another size: ended",
+                     "another version: ended",
+                     "late: done",
+                     "late: ended",
+                     "no ranks: ended",
+                     "slow: done",
+                     "slow: ended",
+                     "stop: done",
+                     "stopped early",
+                     "stranger: done",
+                     "unfit: ended",
+                     "cut while joining: ended",
+                     "cut while training: ended",
+                     "death while joining: ended",
+                     "death while training: ended",
+                     "pause while joining: ended",
+                     "pause while training: ended",
+                     "reset while joining: ended",
+                     "reset while training: ended",
+                     "cut (harmless) while training: done",
+                     "pause (harmless) while training: done",
+                     "stale (harmless) while training: done",
+                     "side cut (harmless) while training: done"},
+                    /*one_in=*/250);
+  census.ExpectEach({"side reset while training: ended"}, /*one_in=*/1000);
+  census.ExpectEach({"who waits for whom"}, /*one_in=*/100);
+}
+
+TEST(ClusterSimTest, NoCheckpointThatCannotBeRead) {
+  base::PosixFileSystem files;
+  const std::string dir = testing::TempDir() + "/cluster_sim";
+  Census census;
+  const std::vector<std::uint64_t> seeds = Seeds(400);
+  for (const std::uint64_t seed : seeds) {
+    const ClusterScenario scenario = DrawScenario(seed, dir);
+    ASSERT_EQ(files.RemoveAll(dir), absl::OkStatus());
+    const ClusterRun run = SimulateCluster(scenario, seed);
+    ASSERT_EQ(Judge(scenario, run), "") << Replay(scenario, seed);
+    census.Count(scenario, run);
+  }
+  census.Print();
+  census.ExpectEach({"checkpoints: done", "checkpoints: ended",
+                     "full disk: done", "full disk: ended"},
+                    /*one_in=*/50);
+  EXPECT_EQ(files.RemoveAll(dir), absl::OkStatus());
+}
+
+// Of a process that writes a shard, or of the one that gives the checkpoint its
+// name: at the message that says that all is there, or soon after it.
+TEST(ClusterSimTest, DeathBetweenTheLastShardAndTheName) {
+  base::PosixFileSystem files;
+  const std::string dir = testing::TempDir() + "/cluster_sim_death";
+  int named = 0, unnamed = 0;
+  for (const std::uint64_t seed : Seeds(800)) {
+    ClusterScenario scenario = DrawScenario(seed, dir);
+    if (scenario.stages == 1) continue;
+    scenario.oddity = Oddity::kNone;
+    scenario.plan.faults.clear();
+    scenario.steps = 1;
+    ASSERT_EQ(files.RemoveAll(dir), absl::OkStatus());
+    const ClusterRun whole = SimulateCluster(scenario, seed);
+    ASSERT_EQ(Judge(scenario, whole), "") << Replay(scenario, seed);
+    if (whole.last_shard_at == 0) continue;  // node 0 has them all
+    Fault death;
+    death.node = seed % 2 == 0 ? 0 : scenario.nodes() - 1;
+    death.heard = seed % 3 == 0;
+    death.at = whole.last_shard_at + static_cast<std::int64_t>(seed % 5);
+    scenario.plan.faults = {death};
+    ASSERT_EQ(files.RemoveAll(dir), absl::OkStatus());
+    const ClusterRun run = SimulateCluster(scenario, seed);
+    ASSERT_EQ(Judge(scenario, run), "") << Replay(scenario, seed);
+    const auto there = ListCheckpoints(files, dir);
+    ASSERT_TRUE(there.ok()) << there.status();
+    (there->empty() ? unnamed : named) += run.nodes[death.node].gone;
+  }
+  std::printf("  after a death: %d checkpoints with a name, %d without\n",
+              named, unnamed);
+  EXPECT_TRUE(named + unnamed < 20 || (named > 0 && unnamed > 0));
+  EXPECT_EQ(files.RemoveAll(dir), absl::OkStatus());
+}
+
+TEST(ClusterSimTest, TheSameSeedGivesTheSameRun) {
+  for (const std::uint64_t seed : Seeds(50)) {
+    const ClusterScenario scenario = DrawScenario(seed);
+    EXPECT_EQ(SimulateCluster(scenario, seed).hash,
+              SimulateCluster(scenario, seed).hash)
+        << Replay(scenario, seed);
+  }
+}
+
+}  // namespace
+}  // namespace troupe::actors

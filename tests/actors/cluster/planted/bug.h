@@ -1,0 +1,53 @@
+// The bugs that plant.py plants into copies of the house's sources, by this
+// folder's bugs.txt.
+//
+//   PlantedBug<Bug>() = Bug::kFarewellIsLost;        // planted_bug.h
+//
+// Threads: one.
+
+#ifndef TESTS_ACTORS_CLUSTER_PLANTED_BUG_H_
+#define TESTS_ACTORS_CLUSTER_PLANTED_BUG_H_
+
+#include "tests/actors/sim/planted/planted_bug.h"
+
+namespace troupe {
+
+enum class Bug {
+  kNone,
+  // In process 0: actors/cluster/coordinator.cc.
+  kStaleCrewIsTaken,
+  kStaleFailureIsTaken,
+  kHeartbeatByAnotherClock,
+  kOwnPauseBlamesOthers,
+  kBlamesWhoHasLeft,
+  kBeginsWithHoles,
+  kLateJoinerIsNotRefused,
+  kEarlyAskerIsForgotten,
+  kEarlySupervisorIsForgotten,
+  kNoEndWithoutCrew,
+  kDownIsNotHeard,
+  kRefusalToOneOnly,
+  kStrangerEndsTheJob,
+  kSlowIsNotMissed,
+  kPunctualIsBlamed,
+  // In each other process: actors/cluster/agent.cc.
+  kFarewellIsLost,
+  kStaleEndIsTaken,
+  kAgentBlamesProcess0,
+  kLateCrewLivesOn,
+  // In the supervisor: actors/supervisor.cc, actors/saving.cc.
+  kWhoeverLeavesHasFailed,
+  kVerdictIsNotHeld,
+  kAsksOnce,
+  kCommitsBeforeTheLastShard,
+  // In the writers of checkpoints, and between stages: actors/checkpointer.cc,
+  // actors/fabric_stage_link.cc.
+  kShardFailureIsKept,
+  kUnfinishedIsLeft,
+  kFirstMicroBatchOnly,
+  kEnd,
+};
+
+}  // namespace troupe
+
+#endif  // TESTS_ACTORS_CLUSTER_PLANTED_BUG_H_

@@ -1,0 +1,46 @@
+"""Tests against production's sources with bugs planted in them.
+
+    planted_bugs_test(
+        name = "cluster_bugs_test",
+        srcs = [
+            "bug.h",
+            "cluster_bugs_test.cc",
+        ],
+        planted = ["//actors/cluster:agent.cc"],
+        deps = ["//actors/cluster:control"],
+    )
+
+The folder has bugs.txt, which says what plant.py changes in which source, and
+bug.h, which names the bugs. One build holds all of them (planted_bug.h).
+"""
+
+_PLANT = "//tests/actors/sim/planted:plant.py"
+
+def _plant(source):
+    """A copy of `source` with this folder's bugs in it."""
+    name = source.split(":")[1]
+    native.genrule(
+        name = "plant_" + name,
+        srcs = [
+            source,
+            "bugs.txt",
+        ],
+        outs = ["planted_" + name],
+        cmd = "python3 $(location {plant}) {path} $(location bugs.txt) < $(location {source}) > $@".format(
+            path = source[2:].replace(":", "/"),
+            plant = _PLANT,
+            source = source,
+        ),
+        tools = [_PLANT],
+    )
+    return "planted_" + name
+
+def planted_bugs_test(name, srcs, planted, deps):
+    """The linker takes the copies instead of the sources in the libraries."""
+    native.cc_test(
+        name = name,
+        srcs = srcs + [_plant(source) for source in planted],
+        linkstatic = True,  # a shared library would use its own sources
+        tags = ["no_asan"],  # which would name some of the bugs before they do harm
+        deps = deps + ["//tests/actors/sim/planted:hunt"],
+    )

@@ -1,0 +1,65 @@
+// The suite on groups whose processes have met as those of a job do, on one
+// host and on several.
+
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "comm/memory_store.h"
+#include "gtest/gtest.h"
+#include "tests/comm/communicator_suite.h"
+#include "tests/comm/links/linked_group.h"
+#include "tests/comm/links/meeting.h"
+#include "tools/network/network_hosts.h"
+
+namespace troupe::comm {
+namespace {
+
+// Two ranks in each process; every process meets the others in a thread.
+template <int kMeeting>
+Ranks MakeRanks(int size) {
+  std::vector<int> process_of;
+  for (int r = 0; r < size; ++r) process_of.push_back(PairOf(r));
+  MemoryStore store;
+  AllLinks links(size == 0 ? 0 : 1 + PairOf(size - 1));
+  std::vector<std::thread> threads;
+  for (std::size_t process = 0; process < links.size(); ++process) {
+    threads.emplace_back([&links, &store, process] {
+      links[process] = Meet(kMeetings[kMeeting], static_cast<int>(process),
+                            static_cast<int>(links.size()), store);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  return MakeGroupOver(std::move(links), process_of);
+}
+
+// Without those that this machine has no hosts for.
+std::vector<Backend> Backends() {
+  const std::vector<Ranks (*)(int)> makers = {
+      MakeRanks<0>, MakeRanks<1>, MakeRanks<2>, MakeRanks<3>, MakeRanks<4>};
+  std::vector<Backend> backends;
+  for (std::size_t i = 0; i < makers.size(); ++i) {
+    if (!Prepare(kMeetings[i]).ok()) continue;
+    backends.push_back({kMeetings[i].name, makers[i], /*immediate=*/false,
+                        [](int size) { return 1 + PairOf(size - 1); }});
+  }
+  return backends;
+}
+
+INSTANTIATE_TEST_SUITE_P(Connected, CommunicatorSuite,
+                         testing::ValuesIn(Backends()),
+                         [](const auto& info) { return info.param.name; });
+
+TEST(ConnectedGroup, HasAllMeetings) {
+  for (const Meeting& meeting : kMeetings) {
+    const absl::Status prepared = Prepare(meeting);
+    if (network::NetworkHosts::CannotBeHere(prepared)) {
+      GTEST_SKIP() << "skipped: " << meeting.name << ": " << prepared.message();
+    }
+    EXPECT_TRUE(prepared.ok()) << prepared;
+  }
+}
+
+}  // namespace
+}  // namespace troupe::comm

@@ -1,0 +1,42 @@
+// MPI that others have begun, or ended, in this process.
+
+#include "comm/mpi/mpi_context.h"
+
+#include <cstdlib>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/strings/match.h"
+#include "comm/mpi/mpi_library.h"
+#include "comm/mpi/mpi_process.h"
+#include "gtest/gtest.h"
+
+namespace troupe::comm::internal {
+namespace {
+
+// MPI begins and ends once in a process, so all of it is one test.
+TEST(MpiContext, RefusesMpiWithoutThreadsAndMpiThatHasEnded) {
+  // A process of its own: it needs no daemon, and no network.
+  ::setenv("OMPI_MCA_ess_singleton_isolated", "1", /*overwrite=*/1);
+  ::setenv("OMPI_MCA_btl", "self", /*overwrite=*/1);
+  const absl::StatusOr<MpiLibrary> mpi = MpiLibrary::Load();
+  if (!mpi.ok()) GTEST_SKIP() << "skipped: " << mpi.status().message();
+  EXPECT_TRUE(absl::StartsWith(MpiProcess::Version().value(), "Open MPI v4."))
+      << *MpiProcess::Version();
+
+  int level = -1;
+  ASSERT_EQ(mpi->Init_thread(nullptr, nullptr, MPI_THREAD_SINGLE, &level),
+            MPI_SUCCESS);
+  ASSERT_EQ(level, MPI_THREAD_SINGLE);
+  EXPECT_EQ(MpiProcess::Start().status(),
+            absl::FailedPreconditionError(
+                "MPI began without threads: links need MPI_THREAD_SERIALIZED"));
+
+  ASSERT_EQ(mpi->Finalize(), MPI_SUCCESS);
+  EXPECT_EQ(MpiProcess::Start().status(),
+            absl::FailedPreconditionError(
+                "MPI has ended in this process, and begins only once"));
+}
+
+}  // namespace
+}  // namespace troupe::comm::internal

@@ -1,0 +1,74 @@
+#include "tools/trainer/options_reader.h"
+
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+
+namespace troupe::tools {
+namespace {
+
+using Words = std::vector<std::string>;
+
+class OptionsReaderTest : public ::testing::Test {
+ protected:
+  OptionsReaderTest() {
+    reader_.Text("--dir=certs", &dir_);
+    reader_.List("--hosts=n1,n2", &hosts_);
+    reader_.Number("--days=365", /*min=*/1, /*max=*/400, &days_);
+    reader_.Flag("--listen", &listen_);
+  }
+
+  // "help", "read", or the error; `left` is what was not read.
+  std::string Read(const Words& words, Words* left = nullptr) {
+    Arguments arguments(words);
+    const absl::StatusOr<bool> help = reader_.Read(arguments);
+    if (!help.ok()) return std::string(help.status().message());
+    if (left != nullptr) *left = arguments.Rest();
+    return *help ? "help" : "read";
+  }
+
+  OptionsReader reader_{"do"};
+  std::string dir_ = "as it was";
+  Words hosts_;
+  int days_ = 7;
+  bool listen_ = false;
+};
+
+TEST_F(OptionsReaderTest, ValuesGoToTheirPlaces) {
+  EXPECT_EQ(Read({"--hosts=a,,b", "--days", "30", "--listen"}), "read");
+  EXPECT_EQ(hosts_, Words({"a", "b"}));
+  EXPECT_EQ(days_, 30);
+  EXPECT_TRUE(listen_);
+  EXPECT_EQ(dir_, "as it was");
+}
+
+TEST_F(OptionsReaderTest, HelpEndsIt) {
+  Words left;
+  EXPECT_EQ(Read({"--days=2", "-h", "--nonsense"}, &left), "help");
+  EXPECT_EQ(left, Words({"--nonsense"}));
+}
+
+TEST_F(OptionsReaderTest, WhatIsWrongIsNamed) {
+  EXPECT_EQ(Read({"--dir"}), "--dir needs a value; write --dir=certs");
+  EXPECT_EQ(Read({"--days=401"}), "--days=401: must be a number from 1 to 400");
+  EXPECT_EQ(Read({"--days=1x"}), "--days=1x: must be a number from 1 to 400");
+  EXPECT_EQ(Read({"--listen=1"}), "--listen=1: it takes no value");
+  EXPECT_EQ(Read({"--foo"}),
+            "unknown option --foo; \"trainer do --help\" lists all");
+  EXPECT_EQ(Read({"--"}), "unknown option --; \"trainer do --help\" lists all");
+  EXPECT_EQ(days_, 7);
+}
+
+TEST_F(OptionsReaderTest, WhatStandsBehindTwoDashesIsLeft) {
+  reader_.EndAtTwoDashes(", and more");
+  Words left;
+  EXPECT_EQ(Read({"--days=2", "--", "--days=3"}, &left), "read");
+  EXPECT_EQ(days_, 2);
+  EXPECT_EQ(left, Words({"--days=3"}));
+  EXPECT_EQ(Read({"--foo"}),
+            "unknown option --foo; \"trainer do --help\" lists all, and more");
+}
+
+}  // namespace
+}  // namespace troupe::tools

@@ -1,0 +1,101 @@
+"""Ranks leave the same checkpoint, bit for bit, wherever they live: as threads,
+as processes, as hosts, whatever carries what they say."""
+
+import os
+import sys
+
+sys.path.insert(0, os.path.join("tests", "tools"))
+
+# pylint: disable=wrong-import-position
+import several_processes
+from several_processes import TRAINER, TrainingTest, options
+
+
+def launch(processes, ranks_per_process=None):
+    words = [TRAINER, "launch", "--nproc-per-node=%d" % processes]
+    if ranks_per_process:
+        words.append("--ranks-per-process=%d" % ranks_per_process)
+    return words + ["--", "train"]
+
+
+class SameBitsTest(TrainingTest):
+
+    def one_process(self, *more):
+        return self.train([TRAINER, "train"], more)
+
+    def two_ranks(self):
+        return self.one_process("--ranks=2")
+
+    def test_two_processes_by_each_transport(self):
+        want = self.two_ranks()
+        for more in (options(comm__transport="shm"),
+                     options(comm__transport="tcp"),
+                     options(comm__transport="tcp", comm__encrypt="true")):
+            with self.subTest(more):
+                self.assert_same_bits(self.train(launch(2), more), want)
+
+    def test_two_processes_of_mpirun(self):
+        self.assert_same_bits(
+            self.train(self.mpirun(2),
+                       says="launched by Open MPI: process 1 of 2"),
+            self.two_ranks())
+
+    def test_processes_of_mpirun_by_mpi(self):
+        mpi = options(comm__transport="mpi")
+        says = "process 0 exchanges tensors with the others by mpi (%d link"
+        self.assert_same_bits(
+            self.train(self.mpirun(2), mpi, says % 1), self.two_ranks())
+        self.assert_same_bits(
+            self.train(self.mpirun(3), mpi, says % 2),
+            self.one_process("--ranks=3"))
+
+    def test_two_hosts(self):
+        self.assert_same_bits(self.train_on_hosts(2), self.two_ranks())
+
+    def test_two_hosts_encrypted(self):
+        self.assert_same_bits(
+            self.train_on_hosts(2, options(comm__encrypt="true")),
+            self.two_ranks())
+
+    def test_four_ranks_in_four_two_and_one_processes(self):
+        want = self.one_process("--ranks=4")
+        self.assert_same_bits(self.train(launch(4)), want)
+        self.assert_same_bits(
+            self.train(launch(2, ranks_per_process=2)), want)
+        self.assert_same_bits(
+            self.train(launch(1, ranks_per_process=4)), want)
+
+    def test_three_ranks_in_three_two_and_one_processes(self):
+        want = self.one_process("--ranks=3")
+        self.assert_same_bits(self.train(launch(3)), want)
+        self.assert_same_bits(
+            self.train(launch(2), ["--ranks=3"],
+                       says="process 1 of 2"), want)
+
+    def test_three_hosts(self):
+        self.assert_same_bits(self.train_on_hosts(3, options(mesh__dp=3)),
+                              self.one_process("--ranks=3"))
+
+    def test_a_pipeline_in_one_and_two_processes(self):
+        stages = options(mesh__dp=1, mesh__pp=2, mesh__cuts=7,
+                         train__micro_batch_size=12)
+        want = self.one_process(*stages)
+        starts = {"shm": launch(2), "tcp": launch(2)}
+        if several_processes.mpirun_words():
+            starts["mpi"] = self.mpirun(2)
+        for transport, start in starts.items():
+            with self.subTest(transport):
+                self.assert_same_bits(
+                    self.train(start, [
+                        *stages, *options(comm__transport=transport)]), want)
+
+    def test_a_pipeline_with_replicas_in_two_processes(self):
+        stages = options(mesh__dp=2, mesh__pp=2, mesh__cuts=7,
+                         train__micro_batch_size=12)
+        self.assert_same_bits(
+            self.train(launch(2, ranks_per_process=2), stages),
+            self.one_process(*stages))
+
+
+if __name__ == "__main__":
+    several_processes.main()

@@ -1,0 +1,69 @@
+// What usage in actors/cluster/ leaves to its reader.
+
+#ifndef TESTS_USAGE_WORDS_ACTORS_CLUSTER_H_
+#define TESTS_USAGE_WORDS_ACTORS_CLUSTER_H_
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "actors/cluster/agent.h"
+#include "actors/cluster/cluster_messages.h"
+#include "actors/cluster/cluster_options.h"
+#include "actors/cluster/control_client.h"
+#include "actors/cluster/control_plane.h"
+#include "actors/cluster/coordinator.h"
+#include "actors/cluster/join_round.h"
+#include "actors/cluster/liveness.h"
+#include "actors/cluster/roster.h"
+#include "actors/job.h"
+#include "base/check.h"
+#include "comm/link.h"
+
+namespace troupe::actors::usage {
+
+extern JobSpec spec;
+extern JobObserver* observer;
+extern const ClusterOptions options;
+extern caf::actor_system& system;
+extern const CoordinatorActor coordinator;
+extern const absl::Time deadline;
+extern const absl::Duration timeout;
+
+namespace roster_h {
+extern const std::vector<Member> members;
+}
+
+namespace join_round_h {
+extern const Join join_of_0, join_of_1;
+void WelcomeAll(const std::vector<Member>& members);
+}  // namespace join_round_h
+
+namespace liveness_h {
+extern const Liveness::TimePoint now;
+void Blame(int peer, Liveness::Duration duration);
+}  // namespace liveness_h
+
+namespace control_client_h {
+extern const actors::Join join;
+extern ControlClient client;
+extern const std::int32_t generation;
+}  // namespace control_client_h
+
+namespace peer_links_h {
+extern const Welcome welcome;
+extern comm::Store& client;
+}  // namespace peer_links_h
+
+namespace trace_share_h {
+extern const std::vector<StampedEvent> events;
+extern const std::string part;
+void Send(std::string part);
+}  // namespace trace_share_h
+
+}  // namespace troupe::actors::usage
+
+#endif  // TESTS_USAGE_WORDS_ACTORS_CLUSTER_H_

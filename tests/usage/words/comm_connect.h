@@ -1,0 +1,49 @@
+// What usage in comm/connect/ leaves to its reader.
+
+#ifndef TESTS_USAGE_WORDS_COMM_CONNECT_H_
+#define TESTS_USAGE_WORDS_COMM_CONNECT_H_
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/check.h"
+#include "base/owned_fd.h"
+#include "comm/connect/connect_options.h"
+#include "comm/connect/handshake.h"
+#include "comm/connect/tls_links.h"
+#include "comm/link.h"
+#include "comm/store.h"
+
+namespace troupe::comm::usage {
+namespace connect_links_h {
+extern const JobToken token;
+extern Store& store;
+extern const Frame frame;
+extern const char* const payload;
+}  // namespace connect_links_h
+
+namespace handshake_h {
+extern base::OwnedFd socket;
+extern const HandshakeParty me;
+void Wait(int fd, short events);
+}  // namespace handshake_h
+
+namespace tls_links_h {
+extern const std::shared_ptr<TlsContext> context;
+extern std::vector<Connection> connections;
+}  // namespace tls_links_h
+
+namespace host_key_h {
+extern const std::string theirs;
+void UseSharedMemory();
+}  // namespace host_key_h
+
+namespace transport_h {
+extern ConnectOptions options;
+}
+
+}  // namespace troupe::comm::usage
+
+#endif  // TESTS_USAGE_WORDS_COMM_CONNECT_H_

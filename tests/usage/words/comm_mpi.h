@@ -1,0 +1,26 @@
+// What usage in comm/mpi/ leaves to its reader.
+
+#ifndef TESTS_USAGE_WORDS_COMM_MPI_H_
+#define TESTS_USAGE_WORDS_COMM_MPI_H_
+
+#include <memory>
+
+#include "base/check.h"
+#include "comm/link.h"
+
+namespace troupe::comm::usage::mpi_process_h {
+extern const Frame frame;
+extern const char* const payload;
+}  // namespace troupe::comm::usage::mpi_process_h
+
+namespace troupe::comm::internal {
+class MpiContext;
+namespace usage::bounded_call_h {
+void EndMpi();
+}
+namespace usage::mpi_link_h {
+extern const std::shared_ptr<MpiContext> context;
+}
+}  // namespace troupe::comm::internal
+
+#endif  // TESTS_USAGE_WORDS_COMM_MPI_H_

@@ -1,0 +1,54 @@
+// What usage in comm/shm/ leaves to its reader.
+
+#ifndef TESTS_USAGE_WORDS_COMM_SHM_H_
+#define TESTS_USAGE_WORDS_COMM_SHM_H_
+
+#include <memory>
+#include <utility>
+
+#include "base/check.h"
+#include "base/owned_fd.h"
+#include "comm/fabric.h"
+#include "comm/shm/lent_ranges.h"
+#include "comm/shm/sealed_file.h"
+#include "comm/shm/shm_segment.h"
+
+namespace troupe::comm::usage {
+namespace ring_h {
+extern RingHead head;
+extern char* const data;
+extern const std::size_t ring_bytes;
+extern const Frame frame;
+extern const char* const payload;
+void Show(const Frame& frame, const char* payload);
+}  // namespace ring_h
+
+namespace sealed_file_h {
+extern base::OwnedFd received;
+void SendDescriptor(int fd);
+}  // namespace sealed_file_h
+
+namespace shared_memory_h {
+extern FabricOptions options;
+}
+
+namespace lent_ranges_h {
+extern const SharedRange range;
+extern base::OwnedFd received;
+extern const std::uint64_t id, offset;
+extern const std::size_t count;
+}  // namespace lent_ranges_h
+
+namespace shm_segment_h {
+extern base::OwnedFd received;
+void SendDescriptor(int fd);
+}  // namespace shm_segment_h
+
+namespace shm_link_h {
+extern const std::shared_ptr<ShmSegment> segment;
+extern base::OwnedFd socket;
+}  // namespace shm_link_h
+
+}  // namespace troupe::comm::usage
+
+#endif  // TESTS_USAGE_WORDS_COMM_SHM_H_

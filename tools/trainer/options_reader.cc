@@ -1,0 +1,78 @@
+#include "tools/trainer/options_reader.h"
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "base/check.h"
+
+namespace troupe::tools {
+
+void OptionsReader::Text(const std::string& example, std::string* into) {
+  known_[ParseOption(example).name] = {example, [into](const std::string& v) {
+                                         *into = v;
+                                         return absl::OkStatus();
+                                       }};
+}
+
+void OptionsReader::List(const std::string& example,
+                         std::vector<std::string>* into) {
+  known_[ParseOption(example).name] = {
+      example, [into](const std::string& value) {
+        *into = absl::StrSplit(value, ',', absl::SkipEmpty());
+        return absl::OkStatus();
+      }};
+}
+
+void OptionsReader::Number(const std::string& example, int min, int max,
+                           int* into) {
+  const std::string name = ParseOption(example).name;
+  known_[name] = {
+      example, [=](const std::string& value) {
+        int number = 0;
+        if (absl::SimpleAtoi(value, &number) && number >= min &&
+            number <= max) {
+          *into = number;
+          return absl::OkStatus();
+        }
+        return absl::InvalidArgumentError(absl::StrCat(
+            name, "=", value, ": must be a number from ", min, " to ", max));
+      }};
+}
+
+void OptionsReader::Flag(const std::string& name, bool* into) {
+  flags_[name] = into;
+}
+
+absl::StatusOr<bool> OptionsReader::Read(Arguments& left) {
+  while (!left.Done()) {
+    const std::string argument = left.Next();
+    if (argument == "--" && rest_) return false;
+    if (argument == "--help" || argument == "-h") return true;
+    TROUPE_RETURN_IF_ERROR(ReadOne(ParseOption(argument), left));
+  }
+  return false;
+}
+
+absl::Status OptionsReader::ReadOne(const Option& option,
+                                    Arguments& left) const {
+  const auto flag = flags_.find(option.name);
+  if (flag != flags_.end() && !option.value) {
+    *flag->second = true;
+    return absl::OkStatus();
+  }
+  const auto known = known_.find(option.name);
+  if (known != known_.end()) {
+    TROUPE_ASSIGN_OR_RETURN(const std::string value,
+                            left.Value(option, known->second.example));
+    return known->second.take(value);
+  }
+  if (flag != flags_.end()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(option.name, "=", *option.value, ": it takes no value"));
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("unknown option ", option.name, "; \"trainer ", command_,
+                   " --help\" lists all", rest_.value_or("")));
+}
+
+}  // namespace troupe::tools
