@@ -12,8 +12,9 @@
 //
 // A field is named by a pointer to it: a name that is not there does not
 // compile. Messages write names as FieldName() does, so that a front can put
-// its own in their place (tools/trainer/config_blame.h). The fields travel as a
-// payload of the Status; one made anew from code and message loses them.
+// its own in their place (tools/trainer/config/config_blame.h). The fields
+// travel as a payload of the Status; one made anew from code and message loses
+// them.
 
 #ifndef BASE_FIELD_ERROR_H_
 #define BASE_FIELD_ERROR_H_

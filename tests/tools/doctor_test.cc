@@ -17,11 +17,11 @@
 #include "base/tls/certificates.h"
 #include "gtest/gtest.h"
 #include "tools/trainer/certs_command.h"
-#include "tools/trainer/doctor_checks.h"
-#include "tools/trainer/doctor_command.h"
-#include "tools/trainer/doctor_findings.h"
-#include "tools/trainer/doctor_machine.h"
-#include "tools/trainer/doctor_peer.h"
+#include "tools/trainer/doctor/doctor_checks.h"
+#include "tools/trainer/doctor/doctor_command.h"
+#include "tools/trainer/doctor/doctor_findings.h"
+#include "tools/trainer/doctor/doctor_machine.h"
+#include "tools/trainer/doctor/doctor_peer.h"
 
 namespace troupe::tools {
 namespace {

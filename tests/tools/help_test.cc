@@ -6,9 +6,9 @@
 #include "absl/strings/str_split.h"
 #include "gtest/gtest.h"
 #include "tools/trainer/certs_command.h"
-#include "tools/trainer/config_keys.h"
-#include "tools/trainer/doctor_command.h"
-#include "tools/trainer/launch_command.h"
+#include "tools/trainer/config/config_keys.h"
+#include "tools/trainer/doctor/doctor_command.h"
+#include "tools/trainer/launch/launch_command.h"
 
 namespace troupe::tools {
 namespace {

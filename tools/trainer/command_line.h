@@ -15,11 +15,11 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "tools/trainer/certs_command.h"
-#include "tools/trainer/config.h"
-#include "tools/trainer/doctor_command.h"
-#include "tools/trainer/launch_command.h"
-#include "tools/trainer/start_words.h"
-#include "tools/trainer/variables.h"
+#include "tools/trainer/config/config.h"
+#include "tools/trainer/doctor/doctor_command.h"
+#include "tools/trainer/launch/launch_command.h"
+#include "tools/trainer/launch/start_words.h"
+#include "tools/trainer/launch/variables.h"
 
 namespace troupe::tools {
 

@@ -4,7 +4,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
-#include "tools/trainer/config_keys.h"
+#include "tools/trainer/config/config_keys.h"
 #include "tools/trainer/exit_codes.h"
 
 namespace troupe::tools {

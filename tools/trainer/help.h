@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "tools/trainer/config.h"
+#include "tools/trainer/config/config.h"
 
 namespace troupe::tools {
 

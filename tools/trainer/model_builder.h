@@ -15,7 +15,7 @@
 #include "data/dataset.h"
 #include "data/registry.h"
 #include "nn/modules/sequential.h"
-#include "tools/trainer/config.h"
+#include "tools/trainer/config/config.h"
 
 namespace troupe::tools {
 

@@ -22,7 +22,7 @@
 #include "absl/types/span.h"
 #include "actors/job.h"
 #include "data/sampler.h"
-#include "tools/trainer/config.h"
+#include "tools/trainer/config/config.h"
 #include "tools/trainer/display.h"
 #include "tools/trainer/json_log.h"
 #include "tools/trainer/progress.h"

@@ -7,7 +7,7 @@
 #include "data/sampler.h"
 #include "nn/ops/loss.h"
 #include "nn/optim/sgd.h"
-#include "tools/trainer/config_blame.h"
+#include "tools/trainer/config/config_blame.h"
 #include "tools/trainer/model_builder.h"
 
 namespace troupe::tools {

@@ -12,7 +12,7 @@
 #include "actors/job_spec.h"
 #include "base/file_system.h"
 #include "data/registry.h"
-#include "tools/trainer/config.h"
+#include "tools/trainer/config/config.h"
 
 namespace troupe::tools {
 

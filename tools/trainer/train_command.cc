@@ -21,7 +21,7 @@
 #include "actors/trace.h"
 #include "base/check.h"
 #include "tools/trainer/command_line.h"
-#include "tools/trainer/config_blame.h"
+#include "tools/trainer/config/config_blame.h"
 #include "tools/trainer/model_builder.h"
 #include "tools/trainer/run_observer.h"
 #include "tools/trainer/spec_builder.h"

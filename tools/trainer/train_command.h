@@ -7,9 +7,9 @@
 
 #include "absl/status/status.h"
 #include "base/file_system.h"
-#include "tools/trainer/config.h"
+#include "tools/trainer/config/config.h"
 #include "tools/trainer/display.h"
-#include "tools/trainer/start_words.h"
+#include "tools/trainer/launch/start_words.h"
 
 namespace troupe::tools {
 

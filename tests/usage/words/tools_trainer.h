@@ -22,14 +22,14 @@
 #include "comm/tcp/tls_stream.h"
 #include "tools/trainer/arguments.h"
 #include "tools/trainer/command_line.h"
-#include "tools/trainer/config.h"
+#include "tools/trainer/config/config.h"
 #include "tools/trainer/display.h"
-#include "tools/trainer/doctor_machine.h"
+#include "tools/trainer/doctor/doctor_machine.h"
 #include "tools/trainer/help.h"
 #include "tools/trainer/json_log.h"
-#include "tools/trainer/launchers.h"
+#include "tools/trainer/launch/launchers.h"
+#include "tools/trainer/launch/variables.h"
 #include "tools/trainer/progress.h"
-#include "tools/trainer/variables.h"
 #include "tools/trainer/version.h"
 
 namespace troupe::tools::usage {

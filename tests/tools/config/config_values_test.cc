@@ -1,0 +1,129 @@
+#include <set>
+#include <string>
+
+#include "gtest/gtest.h"
+#include "tools/trainer/config/config_keys.h"
+
+namespace troupe::tools {
+namespace {
+
+std::string Formatted(const char* name, const std::string& text) {
+  TrainerConfig config;
+  const ConfigKey* key = FindKey(name);
+  const absl::Status status = SetFromText(*key, text, config);
+  return status.ok() ? FormatValue(*key, config)
+                     : std::string(status.message());
+}
+
+TEST(ConfigKeys, NamesAreUniqueAndInTheirSections) {
+  std::set<std::string> names;
+  for (const ConfigKey& key : ConfigKeys()) {
+    EXPECT_TRUE(names.insert(key.name).second) << key.name;
+    EXPECT_EQ(FindKey(key.name), &key);
+    bool known = false;
+    for (const ConfigSection& s : ConfigSections()) {
+      known |= key.section() == s.name;
+    }
+    EXPECT_TRUE(known) << key.name;
+  }
+  EXPECT_EQ(FindKey("train.nothing"), nullptr);
+}
+
+// Each default and each example is a value that the key takes.
+TEST(ConfigKeys, DefaultsAndExamplesAreValid) {
+  for (const ConfigKey& key : ConfigKeys()) {
+    TrainerConfig config;
+    const std::string fresh = FormatValue(key, TrainerConfig());
+    const absl::Status as_default = SetFromText(key, fresh, config);
+    EXPECT_TRUE(as_default.ok()) << key.name << ": " << as_default;
+    EXPECT_EQ(FormatValue(key, config), fresh) << key.name;
+    const absl::Status status = SetFromText(key, key.example, config);
+    EXPECT_TRUE(status.ok()) << key.name << ": " << status;
+    EXPECT_STRNE(key.help, "");
+  }
+}
+
+// A slip in the path to a field would set another key's.
+TEST(ConfigKeys, EachSetsAFieldOfItsOwn) {
+  for (const ConfigKey& key : ConfigKeys()) {
+    TrainerConfig config;
+    ASSERT_TRUE(SetFromText(key, key.example, config).ok()) << key.name;
+    for (const ConfigKey& other : ConfigKeys()) {
+      if (&other == &key) continue;
+      EXPECT_EQ(FormatValue(other, config), FormatValue(other, TrainerConfig()))
+          << key.name << " sets " << other.name;
+    }
+  }
+}
+
+TEST(ConfigKeys, FieldsHaveTheNamesThatErrorsUse) {
+  EXPECT_EQ(FindKey("train.steps")->field.name(), "JobSpec.steps");
+  EXPECT_EQ(FindKey("comm.bucket_bytes")->field.name(),
+            "BucketOptions.bucket_bytes");
+  EXPECT_EQ(FindKey("optimizer.lr")->field.name(), "SgdOptions.lr");
+}
+
+TEST(ConfigValues, ReadBackAsWritten) {
+  EXPECT_EQ(Formatted("data.path", "a\"b\\c\td"), "\"a\\\"b\\\\c\\u0009d\"");
+  EXPECT_EQ(Formatted("data.path", "\"quoted\""), "\"quoted\"");
+  EXPECT_EQ(Formatted("optimizer.lr", "0.1"), "0.1");
+  EXPECT_EQ(Formatted("optimizer.lr", "1e-7"), "1e-07");
+  EXPECT_EQ(Formatted("optimizer.lr", "0.30000000000000004"),
+            "0.30000000000000004");
+  EXPECT_EQ(Formatted("model.bias", "false"), "false");
+  EXPECT_EQ(Formatted("model.widths", "[120, 84]"), "[120, 84]");
+  EXPECT_EQ(Formatted("model.widths", "7"), "[7]");
+  EXPECT_EQ(Formatted("mesh.cuts", "[]"), "[]");
+  EXPECT_EQ(Formatted("mesh.cuts", "3"), "[3]");
+  EXPECT_EQ(Formatted("mesh.cuts", "3, features.4"), "[3, \"features.4\"]");
+  EXPECT_EQ(Formatted("mesh.cuts", "[\"3\", 1.2]"), "[\"3\", \"1.2\"]");
+  EXPECT_EQ(Formatted("mesh.cuts", "[fc1, 0]"),
+            "mesh.cuts = [\"fc1\", 0]: must be at least 1, such as [3, \"7\"]");
+  EXPECT_EQ(Formatted("mesh.cuts", "3,,5"),
+            "mesh.cuts = \"3,,5\": must be a list of whole numbers and texts, "
+            "such as [3, \"7\"]");
+  EXPECT_EQ(Formatted("train.seed", "9007199254740993"),
+            "train.seed = 9007199254740993: must be at most 1e+15, such as 42");
+}
+
+TEST(ConfigValues, Sizes) {
+  EXPECT_EQ(Formatted("comm.bucket_bytes", "1048576"), "\"1MiB\"");
+  EXPECT_EQ(Formatted("comm.bucket_bytes", "1536KiB"), "\"1536KiB\"");
+  EXPECT_EQ(Formatted("comm.bucket_bytes", "2GiB"), "\"2GiB\"");
+  EXPECT_EQ(Formatted("comm.bucket_bytes", "3MB"), "3000000");
+  EXPECT_EQ(Formatted("comm.bucket_bytes", "5 kB"), "5000");
+  EXPECT_EQ(Formatted("comm.bucket_bytes", "9B"), "9");
+  EXPECT_EQ(Formatted("comm.inline_bytes", "auto"), "\"auto\"");
+  EXPECT_EQ(Formatted("comm.inline_bytes", "0"), "0");
+  EXPECT_EQ(Formatted("comm.bucket_bytes", "auto"),
+            "comm.bucket_bytes = \"auto\": must be a size in bytes, such as "
+            "\"4MiB\"");
+  EXPECT_EQ(Formatted("comm.bucket_bytes", "99999999999GiB"),
+            "comm.bucket_bytes = \"99999999999GiB\": must be a size in bytes, "
+            "such as \"4MiB\"");
+  EXPECT_EQ(Formatted("comm.bucket_bytes", "-1"),
+            "comm.bucket_bytes = -1: must be at least 1, such as \"4MiB\"");
+  EXPECT_EQ(Formatted("comm.inline_bytes", "-1"),
+            "comm.inline_bytes = -1: must be at least 0, such as \"64KiB\"");
+}
+
+TEST(ConfigValues, AfterAnErrorTheFieldIsAsBefore) {
+  TrainerConfig config;
+  config.job.seed = 5;
+  EXPECT_FALSE(SetFromText(*FindKey("train.seed"), "-1", config).ok());
+  EXPECT_EQ(config.job.seed, 5);
+}
+
+TEST(NearestKey, WhatPeopleWrite) {
+  EXPECT_EQ(NearestKey("train.global_batch"), "train.global_batch_size");
+  EXPECT_EQ(NearestKey("train.epoch"), "train.epochs");
+  EXPECT_EQ(NearestKey("model.lr"), "optimizer.lr");
+  EXPECT_EQ(NearestKey("optim.momentun"), "optimizer.momentum");
+  EXPECT_EQ(NearestKey("checkpoint.directory"), "");
+  EXPECT_EQ(NearestKey("x"), "");
+  EXPECT_EQ(NearestSection("optim"), "");
+  EXPECT_EQ(NearestSection("Train"), "train");
+}
+
+}  // namespace
+}  // namespace troupe::tools

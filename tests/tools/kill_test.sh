@@ -1,2 +1,0 @@
-#!/bin/bash
-exec python3 tests/tools/kill_test.py

@@ -1,0 +1,174 @@
+#include "tools/trainer/launch/launch_command.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
+#include "base/file_system.h"
+#include "gtest/gtest.h"
+#include "tools/trainer/certs_command.h"
+
+namespace troupe::tools {
+namespace {
+
+// The program that is launched is a shell script.
+class LaunchCommandTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    root_ = ::testing::TempDir() + "/" +
+            ::testing::UnitTest::GetInstance()->current_test_info()->name();
+    ASSERT_TRUE(files_.RemoveAll(root_).ok());
+    ASSERT_TRUE(files_.CreateFolder(root_).ok());
+    context_.program = root_ + "/program";
+    context_.now = absl::Now();
+    context_.group.out =
+        open((root_ + "/out").c_str(), O_RDWR | O_CREAT | O_APPEND, 0600);
+  }
+  void TearDown() override { close(context_.group.out); }
+
+  // What went wrong, or the lines that were written, sorted.
+  std::string Run(const std::string& script,
+                  const std::vector<std::string>& arguments,
+                  std::vector<const char*> environment = {}) {
+    const std::string text = absl::StrCat("#!/bin/sh\n", script, "\n");
+    EXPECT_TRUE(base::WriteWholeFile(files_, context_.program, text).ok());
+    EXPECT_EQ(chmod(context_.program.c_str(), 0700), 0);
+    const absl::StatusOr<LaunchOptions> options = ParseLaunch(arguments);
+    if (!options.ok()) return std::string(options.status().message());
+    environment.push_back("PATH=/usr/bin:/bin");
+    environment.push_back(nullptr);
+    context_.environment = environment.data();
+    const absl::StatusOr<GroupEnd> end = Launch(*options, context_);
+    if (!end.ok()) return std::string(end.status().message());
+    EXPECT_EQ(end->exit_code, 0) << end->words;
+    std::vector<std::string> lines =
+        absl::StrSplit(*base::ReadWholeFile(files_, root_ + "/out", 10000),
+                       '\n', absl::SkipEmpty());
+    std::sort(lines.begin(), lines.end());
+    return absl::StrJoin(lines, "\n");
+  }
+
+  base::PosixFileSystem files_;
+  std::string root_;
+  LaunchContext context_;
+};
+
+constexpr char kSay[] =
+    "echo $TROUPE_PROCESS/$TROUPE_PROCESSES "
+    "local $TROUPE_LOCAL_PROCESS/$TROUPE_LOCAL_PROCESSES "
+    "node $TROUPE_NODE/$TROUPE_NODES ranks $TROUPE_RANKS_PER_PROCESS "
+    "certs $TROUPE_CERTS $@";
+
+TEST_F(LaunchCommandTest, OneNode) {
+  EXPECT_EQ(Run(kSay, {"--nproc-per-node=2", "--", "train", "--ranks=4"}),
+            "0/2 local 0/2 node 0/1 ranks certs train --ranks=4\n"
+            "[1] 1/2 local 1/2 node 0/1 ranks certs train --ranks=4");
+}
+
+TEST_F(LaunchCommandTest, SeveralNodes) {
+  CertsOptions certs;
+  certs.dir = root_ + "/certs";
+  ASSERT_TRUE(MakeCerts(certs, context_.now).ok());
+  const std::string node = certs.dir + "/node";
+  EXPECT_EQ(Run(absl::StrCat(kSay, " at $TROUPE_MASTER"),
+                {"--nproc-per-node", "2", "--nnodes=2", "--node-rank=1",
+                 "--master=n1:29400", "--ranks-per-process=3",
+                 "--certs=" + node, "--", "train"}),
+            absl::StrCat("[2] 2/4 local 0/2 node 1/2 ranks 3 certs ", node,
+                         " train at n1:29400\n"
+                         "[3] 3/4 local 1/2 node 1/2 ranks 3 certs ",
+                         node, " train at n1:29400"));
+}
+
+TEST_F(LaunchCommandTest, NodesOfAnotherLauncher) {
+  const std::vector<const char*> slurm = {"SLURM_JOB_ID=7",
+                                          "SLURM_STEP_ID=0",
+                                          "SLURM_PROCID=1",
+                                          "SLURM_NTASKS=2",
+                                          "SLURM_NODEID=1",
+                                          "SLURM_NNODES=2",
+                                          "SLURM_LOCALID=0",
+                                          "SLURM_STEP_NODELIST=n[1-2]",
+                                          "SLURM_STEP_RESV_PORTS=17003",
+                                          "SLURM_STEP_TASKS_PER_NODE=1(x2)"};
+  const std::vector<std::string> arguments = {"--nproc-per-node=1", "--",
+                                              "train", "--insecure-network"};
+  EXPECT_EQ(Run("echo $TROUPE_PROCESS/$TROUPE_PROCESSES $TROUPE_MASTER",
+                arguments, slurm),
+            "[1] 1/2 n1:17003");
+  std::vector<const char*> two_on_a_node = slurm;
+  two_on_a_node.back() = "SLURM_STEP_TASKS_PER_NODE=2(x2)";
+  EXPECT_EQ(Run(kSay, arguments, two_on_a_node),
+            "launched by Slurm: process 1 of 2 on node 1 of 2, and there are 2 "
+            "on this node: start \"trainer launch\" once on each node, or "
+            "\"trainer train\" as often");
+}
+
+TEST_F(LaunchCommandTest, CertificatesAreThereAndOnNoDisk) {
+  EXPECT_EQ(Run("IFS=,; for f in $TROUPE_CERT_FDS; do "
+                "head -n1 /proc/self/fd/$f; stat -Lc %a /proc/self/fd/$f; done",
+                {"--nproc-per-node=1", "--", "train"}),
+            "-----BEGIN CERTIFICATE-----\n-----BEGIN CERTIFICATE-----\n"
+            "-----BEGIN PRIVATE KEY-----\n600\n600\n600");
+  EXPECT_EQ(files_.List(root_)->size(), 2u);  // the program and its output
+}
+
+TEST_F(LaunchCommandTest, OutputInFiles) {
+  EXPECT_EQ(Run("echo I am $TROUPE_PROCESS",
+                {"--nproc-per-node=2", "--output-dir=" + root_ + "/a/logs",
+                 "--bind=none", "--", "train"}),
+            "");
+  EXPECT_EQ(*base::ReadWholeFile(files_, root_ + "/a/logs/process-1.log", 100),
+            "I am 1\n");
+}
+
+TEST_F(LaunchCommandTest, RefusesWhatDoesNotFit) {
+  struct Case {
+    std::vector<std::string> arguments;
+    std::string said;
+  };
+  const std::string n = "--nproc-per-node=2";
+  for (const Case& c : std::vector<Case>{
+           {{"--", "train"},
+            "how many processes is not said; write --nproc-per-node=2"},
+           {{n},
+            "what to start is not said; write -- train and its options "
+            "last"},
+           {{n, "--", "ls"}, "-- ls: only train can be launched"},
+           {{n, "--config=a"},
+            "unknown option --config; \"trainer launch --help\" "
+            "lists all, and options of train come after \"-- train\""},
+           {{"--nproc-per-node=0", "--", "train"},
+            "--nproc-per-node=0: must be a number from 1 to 4096"},
+           {{n, "--bind=all", "--", "train"},
+            "--bind=all: must be cores or none"},
+           {{n, "--nnodes=2", "--node-rank=2", "--", "train"},
+            "--node-rank=2 contradicts --nnodes=2: numbers begin with 0"},
+           {{n, "--nnodes=2", "--", "train"},
+            "--nnodes=2 is set, but not which of them this is; add "
+            "--node-rank=I, or let a launcher start it"},
+           {{n, "--nnodes=2", "--node-rank=0", "--", "train"},
+            "2 nodes, and no address where they meet; add --master=host:port "
+            "with the host of process 0"},
+           {{n, "--nnodes=2", "--node-rank=0", "--master=n1:7", "--", "train"},
+            "several nodes need certificates: make them by \"trainer certs\", "
+            "copy them to each node and add --certs=DIR"},
+       }) {
+    EXPECT_EQ(Run("exit 0", c.arguments), c.said);
+  }
+  EXPECT_EQ(Run("exit 0", {n, "--", "train"}, {"TROUPE_PROCESS=1"}),
+            "TROUPE_PROCESS=1 is set: this is a process of a job already; "
+            "start \"trainer train\" here");
+}
+
+}  // namespace
+}  // namespace troupe::tools

@@ -1,0 +1,334 @@
+#include "tools/trainer/launch/process_group.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "base/file_system.h"
+#include "gtest/gtest.h"
+#include "tools/trainer/exit_codes.h"
+
+namespace troupe::tools {
+namespace {
+
+// Children are shell scripts, each with a pipe with a name of its own as file
+// 7, in which nothing ever comes unless another writes to it.
+class ProcessGroupTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    root_ = ::testing::TempDir() + "/" +
+            ::testing::UnitTest::GetInstance()->current_test_info()->name();
+    ASSERT_TRUE(files_.RemoveAll(root_).ok());
+    ASSERT_TRUE(files_.CreateFolder(root_).ok());
+    for (int i = 0; i < 2; ++i) ASSERT_EQ(mkfifo(Fifo(i).c_str(), 0600), 0);
+    options_.out = open((root_ + "/out").c_str(), O_RDWR | O_CREAT, 0600);
+    options_.err = open((root_ + "/err").c_str(), O_RDWR | O_CREAT, 0600);
+  }
+  void TearDown() override {
+    close(options_.out);
+    close(options_.err);
+  }
+
+  std::string Fifo(int number) const {
+    return absl::StrCat(root_, "/fifo", number);
+  }
+
+  void Add(const std::string& script) {
+    JobProcess process;
+    process.number = static_cast<int>(processes_.size());
+    // To read, and never to see the end: both ends are open.
+    process.child.command = {
+        "/bin/sh", "-c",
+        absl::StrCat("exec 7<>", Fifo(process.number), "; ", script)};
+    process.child.environment = {"PATH=/usr/bin:/bin"};
+    processes_.push_back(process);
+  }
+  // "code: words", with "PID" for the number of a process.
+  std::string Run() {
+    const absl::StatusOr<GroupEnd> end = RunProcesses(processes_, options_);
+    if (!end.ok()) return std::string(end.status().message());
+    std::string words = end->words;
+    const std::size_t pid = words.find("(pid ");
+    if (pid != std::string::npos) {
+      words.replace(pid + 5, words.find(')', pid) - pid - 5, "PID");
+    }
+    return absl::StrCat(end->exit_code, ": ", words);
+  }
+  std::string Out() { return *ReadWholeFile(files_, root_ + "/out", 1 << 20); }
+  std::string Err() { return *ReadWholeFile(files_, root_ + "/err", 1 << 20); }
+
+  base::PosixFileSystem files_;
+  std::string root_;
+  std::vector<JobProcess> processes_;
+  GroupOptions options_;
+};
+
+// Waits, and hears of signals.
+constexpr char kWait[] = "while :; do read line <&7; done";
+
+TEST_F(ProcessGroupTest, AllIsWell) {
+  Add("exit 0");
+  Add("exit 0");
+  EXPECT_EQ(Run(), "0: ");
+  EXPECT_EQ(Out(), "");
+}
+
+TEST_F(ProcessGroupTest, ProcessesRunAtTheSameTime) {
+  Add("read line <&7; echo $line");
+  Add(absl::StrCat("echo hello >", Fifo(0)));
+  EXPECT_EQ(Run(), "0: ");
+  EXPECT_EQ(Out(), "hello\n");
+}
+
+TEST_F(ProcessGroupTest, LinesAreMarked) {
+  Add("echo zero; echo oops >&2");
+  Add("printf 'one\\n\\ntwo'; echo oh >&2");
+  EXPECT_EQ(Run(), "0: ");
+  const std::string out = Out();
+  EXPECT_TRUE(absl::StrContains(out, "[1] one\n[1] \n[1] two\n")) << out;
+  EXPECT_EQ(absl::StrReplaceAll(out, {{"[1] one\n[1] \n[1] two\n", ""}}),
+            "zero\n");
+  const std::string err = Err();
+  EXPECT_TRUE(err == "oops\n[1] oh\n" || err == "[1] oh\noops\n") << err;
+}
+
+TEST_F(ProcessGroupTest, LinesOfATerminalClearTheBarBefore) {
+  options_.on_terminal = options_.colored = true;
+  Add("exit 0");
+  Add("echo one");
+  EXPECT_EQ(Run(), "0: ");
+  EXPECT_EQ(Out(), "\r\x1b[K\x1b[32m[1]\x1b[0m one\n");
+}
+
+TEST_F(ProcessGroupTest, MuchOutputOfOneThatEndsAtOnce) {
+  Add("exit 0");
+  Add("i=0; while [ $i -lt 5000 ]; do echo $i; i=$((i+1)); done");
+  EXPECT_EQ(Run(), "0: ");
+  std::string all;
+  for (int i = 0; i < 5000; ++i) absl::StrAppend(&all, "[1] ", i, "\n");
+  EXPECT_EQ(Out(), all);
+}
+
+TEST_F(ProcessGroupTest, NobodyReads) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  close(ends[0]);
+  signal(SIGPIPE, SIG_IGN);  // as main() has it
+  const int out = options_.out;
+  options_.out = ends[1];
+  Add("exit 0");
+  Add("i=0; while [ $i -lt 5000 ]; do echo $i; i=$((i+1)); done");
+  EXPECT_EQ(Run(), "0: ");
+  close(ends[1]);
+  options_.out = out;
+}
+
+TEST_F(ProcessGroupTest, OutputInFiles) {
+  Add("echo zero; echo oops >&2");
+  Add("echo one; echo trainer: it broke >&2; exit 1");
+  for (JobProcess& process : processes_) {
+    process.output_file = absl::StrCat(root_, "/", process.number, ".log");
+  }
+  EXPECT_EQ(Run(),
+            "1: process 1 (pid PID) failed first, with code 1: it broke");
+  EXPECT_EQ(*ReadWholeFile(files_, root_ + "/0.log", 100), "zero\noops\n");
+  EXPECT_EQ(Out() + Err(), "");
+}
+
+TEST_F(ProcessGroupTest, AFileThatCannotBe) {
+  Add("exit 0");
+  Add("exit 0");
+  processes_[1].output_file = root_ + "/none/1.log";
+  EXPECT_EQ(Run(), absl::StrCat("cannot create ", root_,
+                                "/none/1.log: No such file or directory; check "
+                                "the path"));
+}
+
+TEST_F(ProcessGroupTest, AProgramThatIsNotThere) {
+  Add(kWait);
+  Add("");
+  processes_[1].child.command = {root_ + "/none"};
+  EXPECT_EQ(Run(), absl::StrCat("cannot start ", root_,
+                                "/none: No such file or directory; check the "
+                                "path"));
+  // The first has been killed and waited for.
+  EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1);
+}
+
+TEST_F(ProcessGroupTest, TheFirstFailureCounts) {
+  options_.patience = absl::Hours(1);
+  Add(absl::StrCat("read line <&7; echo the other is gone >&2; exit 1"));
+  Add(absl::StrCat("echo trainer: disk full >&2; echo go >", Fifo(0),
+                   "; exit 4"));
+  // Which of both is found first is open, unless they end far apart.
+  const std::string end = Run();
+  EXPECT_TRUE(
+      end == "4: process 1 (pid PID) failed first, with code 4: disk full" ||
+      end ==
+          "1: process 0 (pid PID) failed first, with code 1: the other is "
+          "gone")
+      << end;
+}
+
+TEST_F(ProcessGroupTest, ASignalComesBeforeWhatFollowsFromIt) {
+  options_.patience = absl::Hours(1);
+  Add("read line <&7; exit 1");
+  // Gone by the signal, and the other told, before either is found.
+  Add(absl::StrCat("kill -STOP $PPID; echo go >", Fifo(0), "; kill -KILL $$"));
+  // The test itself goes on when both have ended.
+  const pid_t waker = fork();
+  if (waker == 0) {
+    const pid_t parent = getppid();
+    int status = 0;
+    do {
+      char path[64];
+      snprintf(path, sizeof(path), "/proc/%d/stat", parent);
+      FILE* stat = fopen(path, "r");
+      char letter = '?';
+      status = fscanf(stat, "%*d %*s %c", &letter);
+      fclose(stat);
+      if (letter == 'T') break;
+    } while (status == 1);
+    kill(parent, SIGCONT);
+    _exit(0);
+  }
+  const std::string end = Run();
+  EXPECT_TRUE(absl::StartsWith(end,
+                               "137: process 1 (pid PID) was killed by "
+                               "SIGKILL"))
+      << end;
+  waitpid(waker, nullptr, 0);
+}
+
+TEST_F(ProcessGroupTest, ASignalCameFirstThoughItIsFoundLater) {
+  options_.patience = absl::Hours(1);
+  Add("read line <&7; exit 1");
+  // Ends when the other has been found and is no more.
+  Add(absl::StrCat("other=$(cut -d' ' -f1 /proc/$PPID/task/$PPID/children); ",
+                   "echo go >", Fifo(0), "; while kill -0 $other; do :; done ",
+                   "2>/dev/null; kill -KILL $$"));
+  const std::string end = Run();
+  EXPECT_TRUE(absl::StartsWith(end,
+                               "137: process 1 (pid PID) was killed by "
+                               "SIGKILL"))
+      << end;
+}
+
+TEST_F(ProcessGroupTest, TheOthersAreStopped) {
+  options_.patience = absl::ZeroDuration();
+  options_.last_patience = absl::Hours(1);
+  Add(absl::StrCat("trap 'echo told; exit 3' TERM; echo >", Fifo(1), "; ",
+                   kWait));
+  Add("read line <&7; exit 1");
+  EXPECT_EQ(Run(), "1: process 1 (pid PID) failed first, with code 1");
+  EXPECT_EQ(Out(), "told\n");
+}
+
+TEST_F(ProcessGroupTest, OneThatStandsStillGoesOnToHearIt) {
+  options_.patience = absl::ZeroDuration();
+  options_.last_patience = absl::Hours(1);
+  Add(absl::StrCat("trap 'echo told; exit 3' TERM; echo >", Fifo(1), "; ",
+                   "kill -STOP $$; ", kWait));
+  // Fails when the other stands.
+  Add(absl::StrCat("read line <&7; until grep -q 'State:.T' /proc/$(cut -d' ' ",
+                   "-f1 /proc/$PPID/task/$PPID/children)/status; do :; done; ",
+                   "exit 1"));
+  EXPECT_EQ(Run(), "1: process 1 (pid PID) failed first, with code 1");
+  EXPECT_EQ(Out(), "told\n");
+}
+
+TEST_F(ProcessGroupTest, TheDeafAreKilled) {
+  options_.patience = options_.last_patience = absl::Milliseconds(1);
+  Add(absl::StrCat("trap '' TERM; echo >", Fifo(1), "; ", kWait));
+  Add("read line <&7; exit 1");
+  EXPECT_EQ(Run(), "1: process 1 (pid PID) failed first, with code 1");
+}
+
+TEST_F(ProcessGroupTest, ThoseThatStoppedHaveNotFailed) {
+  Add("exit 3");
+  Add("exit 0");
+  EXPECT_EQ(Run(), "3: ");
+}
+
+TEST_F(ProcessGroupTest, ASignalIsHandedOnOnce) {
+  // Were there a second SIGINT, it would be there before SIGTERM.
+  const std::string script = absl::StrCat(
+      "trap 'echo int; [ -n \"$first\" ] && kill -TERM $PPID' INT; "
+      "trap 'exit 3' TERM; ");
+  Add(absl::StrCat(script, "read line <&7; first=1; kill -INT $PPID; ", kWait));
+  Add(absl::StrCat(script, "echo >", Fifo(0), "; ", kWait));
+  EXPECT_EQ(Run(), "3: ");
+  EXPECT_TRUE(Out() == "int\n[1] int\n" || Out() == "[1] int\nint\n") << Out();
+}
+
+TEST_F(ProcessGroupTest, WhoDiesOfItSaysNothing) {
+  Add("kill -INT $PPID; read line <&7");
+  EXPECT_EQ(Run(), "130: ");
+}
+
+TEST_F(ProcessGroupTest, ChildrenAreNotInOurProcessGroup) {
+  Add("set -- $(cat /proc/$$/stat); echo $5 $$");
+  EXPECT_EQ(Run(), "0: ");
+  const std::string out = Out();
+  const std::size_t space = out.find(' ');
+  EXPECT_EQ(out.substr(0, space) + "\n", out.substr(space + 1));
+}
+
+TEST_F(ProcessGroupTest, NoOrphanWhenTheLauncherIsKilled) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  for (int i = 0; i < 2; ++i) {
+    Add(absl::StrCat("trap '' TERM INT HUP; echo here >&", ends[1], "; ",
+                     kWait));
+    processes_.back().child.kept_files = {ends[1]};
+  }
+  const pid_t launcher = fork();
+  if (launcher == 0) {
+    static_cast<void>(RunProcesses(processes_, options_));
+    _exit(0);
+  }
+  close(ends[1]);
+  std::string here(10, ' ');
+  for (std::size_t at = 0; at < here.size();) {
+    const ssize_t n = read(ends[0], &here[at], here.size() - at);
+    ASSERT_GT(n, 0);
+    at += static_cast<std::size_t>(n);
+  }
+  EXPECT_EQ(here, "here\nhere\n");
+  kill(launcher, SIGKILL);
+  // The end of the pipe: nobody is left that has it.
+  EXPECT_EQ(read(ends[0], &here[0], 1), 0);
+  waitpid(launcher, nullptr, 0);
+  close(ends[0]);
+}
+
+TEST_F(ProcessGroupTest, CoresAreTheChildsOwn) {
+  Add("grep Cpus_allowed_list /proc/$$/status");
+  processes_[0].child.cores = {0};
+  EXPECT_EQ(Run(), "0: ");
+  EXPECT_EQ(Out(), "Cpus_allowed_list:\t0\n");
+}
+
+TEST_F(ProcessGroupTest, OtherFilesAreNotTheChilds) {
+  const int ours = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  const int kept = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+  Add(absl::StrCat("for f in ", ours, " ", kept,
+                   "; do readlink /proc/$$/fd/$f || echo none; done"));
+  processes_[0].child.kept_files = {kept};
+  EXPECT_EQ(Run(), "0: ");
+  EXPECT_EQ(Out(), "none\n/dev/zero\n");
+  close(ours);
+  close(kept);
+}
+
+}  // namespace
+}  // namespace troupe::tools

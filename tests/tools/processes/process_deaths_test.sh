@@ -1,0 +1,2 @@
+#!/bin/bash
+exec python3 tests/tools/processes/process_deaths_test.py

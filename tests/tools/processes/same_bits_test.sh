@@ -1,0 +1,2 @@
+#!/bin/bash
+exec python3 tests/tools/processes/same_bits_test.py

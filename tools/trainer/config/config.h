@@ -1,0 +1,123 @@
+// The trainer's configuration as plain data: the options of what it sets up
+// (data set, optimizer, job), and a few of the trainer's own. A key's name,
+// field, meaning and limits are one entry of the table in config_keys.cc; its
+// default is the field's in a TrainerConfig that nobody has touched.
+//
+//   TROUPE_ASSIGN_OR_RETURN(LoadedConfig loaded,
+//                           LoadConfig(files, "glyphs.toml", settings));
+//   loaded.config.job.plan.global_batch_size;
+//   loaded.Where("train.global_batch_size");      // "glyphs.toml:12"
+
+#ifndef TOOLS_TRAINER_CONFIG_CONFIG_H_
+#define TOOLS_TRAINER_CONFIG_CONFIG_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "actors/job_spec.h"
+#include "actors/trace.h"
+#include "base/file_system.h"
+#include "data/registry.h"
+#include "nn/models/models.h"
+#include "nn/optim/sgd.h"
+
+namespace troupe::tools {
+
+struct ModelConfig {
+  std::string kind = "lenet";
+  std::vector<std::int64_t> widths = {512, 512};  // hidden layers of "mlp"
+  nn::ModelOptions options;
+};
+
+struct OptimizerConfig {
+  std::string kind = "sgd";
+  nn::SgdOptions sgd;
+};
+
+struct LogConfig {
+  std::int64_t every = 100;  // steps
+  std::string file;          // empty: none
+  std::string progress = "auto";
+};
+
+struct TraceConfig {
+  std::string file;  // empty: none
+  actors::ChromeTrace::Options options;
+};
+
+// How the processes of a job speak to each other.
+struct NetworkConfig {
+  std::string transport = "auto";
+  bool encrypt = false;
+  absl::Duration liveness_timeout = absl::Seconds(10);
+  absl::Duration join_timeout = absl::Minutes(5);
+};
+
+struct TrainerConfig {
+  ModelConfig model;
+  data::DatasetOptions data;
+  OptimizerConfig optimizer;
+  // Numbers and names only. BuildSpec() adds model, loss, optimizer and data.
+  actors::JobSpec job;
+  // Checkpoints of an earlier run in the same folder give way to this one's.
+  bool replace_checkpoints = false;
+  NetworkConfig network;
+  LogConfig log;
+  TraceConfig trace;
+};
+
+// The setting of --ranks, which is no key of the file: it sets mesh.dp to its
+// value / mesh.pp and comes last.
+inline constexpr char kRanksSetting[] = "ranks";
+
+// One assignment of the command line: "--set train.steps=10" is
+// {"train.steps", "10", "--set train.steps"}, "--ranks=2" is
+// {kRanksSetting, "2", "--ranks"}.
+struct Setting {
+  std::string key;
+  std::string value;
+  std::string origin;
+};
+
+struct LoadedConfig {
+  TrainerConfig config;
+  std::string file;  // empty: the command line has said it all
+  // For each key that was set: "glyphs.toml:12" or "--set train.steps".
+  std::map<std::string, std::string> origins;
+  std::vector<Setting> settings;  // of the command line, as given
+
+  bool IsSet(const std::string& key) const { return origins.count(key) > 0; }
+  // Where a message about `key` points; for a default, at all that was said.
+  std::string Where(const std::string& key) const {
+    const auto found = origins.find(key);
+    return found == origins.end() ? Whole() : found->second;
+  }
+  // Where a message about no key points: "glyphs.toml" or "command line".
+  std::string Whole() const { return file.empty() ? "command line" : file; }
+};
+
+// Reads `path`, a file or a pipe (empty: neither), applies `settings` in order
+// and checks the whole. Every error is one line that begins with the place,
+// "glyphs.toml:12: " or "--set train.steps: ", and says what to write instead.
+absl::StatusOr<LoadedConfig> LoadConfig(base::FileSystem& files,
+                                        const std::string& path,
+                                        absl::Span<const Setting> settings);
+
+// The same for a text that is there already.
+absl::StatusOr<LoadedConfig> ParseConfig(absl::string_view toml,
+                                         const std::string& file,
+                                         absl::Span<const Setting> settings);
+
+// Checks what no key can say alone: sizes that must divide each other, cuts
+// that must fit the mesh and the model. Part of the two above.
+absl::Status CheckConfig(const LoadedConfig& loaded);
+
+}  // namespace troupe::tools
+
+#endif  // TOOLS_TRAINER_CONFIG_CONFIG_H_

@@ -1,0 +1,66 @@
+#include "tools/trainer/config/config_blame.h"
+
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/strip.h"
+#include "base/field_error.h"
+#include "tools/trainer/config/config_keys.h"
+
+namespace troupe::tools {
+namespace {
+
+// Each field that errors may name, with its key.
+std::vector<std::pair<std::string, std::string>> KeysOfFields() {
+  std::vector<std::pair<std::string, std::string>> pairs;
+  for (const ConfigKey& key : ConfigKeys()) {
+    pairs.emplace_back(key.field.name(), key.name);
+    if (key.copied_to != nullptr) pairs.emplace_back(key.copied_to(), key.name);
+  }
+  return pairs;
+}
+
+}  // namespace
+
+std::string PlaceOf(const LoadedConfig& loaded,
+                    const std::vector<std::string>& keys) {
+  const std::string* first = nullptr;
+  for (const std::string& key : keys) {
+    if (absl::StartsWith(loaded.Where(key), "--")) return loaded.Where(key);
+    if (first == nullptr && loaded.IsSet(key)) first = &key;
+  }
+  return first == nullptr ? loaded.Whole() : loaded.Where(*first);
+}
+
+absl::Status ErrorAt(const LoadedConfig& loaded,
+                     const std::vector<std::string>& keys,
+                     absl::string_view what) {
+  return absl::InvalidArgumentError(
+      absl::StrCat(PlaceOf(loaded, keys), ": ", what));
+}
+
+absl::Status AtKeys(const LoadedConfig& loaded, const absl::Status& status) {
+  const std::vector<std::pair<std::string, std::string>> known = KeysOfFields();
+  std::vector<std::string> keys;
+  for (const std::string& field : base::FieldsOf(status)) {
+    for (const auto& [name, key] : known) {
+      if (name == field) keys.push_back(key);
+    }
+  }
+  const std::string message = absl::StrReplaceAll(status.message(), known);
+  if (keys.empty()) {
+    return message == status.message() ? status
+                                       : absl::Status(status.code(), message);
+  }
+  const std::string place = PlaceOf(loaded, keys);
+  absl::string_view what = message;
+  // "--set data.path: data.path: ..." says it twice.
+  for (const std::string& key : keys) {
+    if (absl::EndsWith(place, key)) absl::ConsumePrefix(&what, key + ": ");
+  }
+  return absl::Status(status.code(), absl::StrCat(place, ": ", what));
+}
+
+}  // namespace troupe::tools

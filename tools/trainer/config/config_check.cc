@@ -1,0 +1,151 @@
+// The checks of a whole configuration, before anything is opened or started.
+// Most are made by those who will use the values; what stands here is what only
+// the trainer asks for.
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/field_error.h"
+#include "data/sampler.h"
+#include "nn/modules/sequential.h"
+#include "pipeline/plan.h"
+#include "tools/trainer/config/config.h"
+#include "tools/trainer/config/config_blame.h"
+#include "tools/trainer/model_builder.h"
+
+namespace troupe::tools {
+namespace {
+
+// Limit on the weights of one layer. More is a slip of the pen, or would need
+// the memory of many machines.
+constexpr double kLayerWeightsMax = 1e10;
+
+absl::Status CheckLength(const LoadedConfig& loaded) {
+  const actors::JobSpec& job = loaded.config.job;
+  if (job.steps != 0 || job.epochs != 0) return absl::OkStatus();
+  const std::string what = "neither train.steps nor train.epochs is set; ";
+  return ErrorAt(loaded, {},
+                 what + (loaded.file.empty()
+                             ? "add one, such as --set train.epochs=5, or a "
+                               "file: --config=examples/glyphs/glyphs.toml"
+                             : "write one, such as train.epochs = 5"));
+}
+
+// The models take vectors and images.
+absl::Status CheckSample(const LoadedConfig& loaded) {
+  const int axes = loaded.config.data.input_shape.rank();
+  if (axes == 1 || axes == 3) return absl::OkStatus();
+  return ErrorAt(
+      loaded, {"data.input_shape"},
+      absl::StrCat("data.input_shape has ", axes,
+                   " numbers; it takes one (length) or three (height, width, "
+                   "channels)"));
+}
+
+// The layers' weights, before any layer is made.
+absl::Status CheckWidths(const LoadedConfig& loaded) {
+  const TrainerConfig& config = loaded.config;
+  if (config.model.kind == "lenet") return absl::OkStatus();
+  const data::SampleSpec sample = SampleSpecOf(config.data);
+  std::vector<std::int64_t> widths = {sample.input_shape.numel()};
+  if (config.model.kind == "mlp") {
+    widths.insert(widths.end(), config.model.widths.begin(),
+                  config.model.widths.end());
+  }
+  widths.push_back(sample.is_classification() ? sample.num_classes
+                                              : sample.target_shape.numel());
+  for (std::size_t i = 1; i < widths.size(); ++i) {
+    // In double, which no product of two overflows.
+    const double weights = double(widths[i - 1]) * double(widths[i]);
+    if (weights <= kLayerWeightsMax) continue;
+    return ErrorAt(
+        loaded,
+        {"model.widths", "data.input_shape", "data.num_classes",
+         "data.target_dim"},
+        absl::StrCat("a layer from ", widths[i - 1], " to ", widths[i], " has ",
+                     weights, " weights, at most ", kLayerWeightsMax,
+                     "; make model.widths or the samples smaller"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckModel(const LoadedConfig& loaded) {
+  const auto model = MakeModel(loaded.config);
+  if (model.ok()) return absl::OkStatus();
+  return ErrorAt(loaded, {"model.kind", "data.kind", "data.input_shape"},
+                 model.status().message());
+}
+
+// Where the number of samples is known already.
+absl::Status CheckEpoch(const TrainerConfig& config) {
+  if (config.data.train_count == 0) return absl::OkStatus();
+  data::SamplerOptions sampler;
+  sampler.dataset_size = config.data.train_count;
+  sampler.global_batch_size = config.job.plan.global_batch_size;
+  return sampler.Validate();
+}
+
+// Makes the plan of shapes alone, as the job will: sizes, cuts and the shapes
+// of every layer.
+absl::Status CheckPlan(const LoadedConfig& loaded) {
+  const TrainerConfig& config = loaded.config;
+  const absl::Status status =
+      pipeline::MakePlan(
+          config.job.plan, [&config] { return MakeModel(config).value(); },
+          SampleSpecOf(config.data).input_shape, config.job.dtype,
+          config.job.device)
+          .status();
+  const absl::Status at_keys = AtKeys(loaded, status);
+  // Whoever has to write more cuts, or fewer, wants to know the layers.
+  const std::vector<std::string> of_count = {
+      base::FieldName<&pipeline::PlanOptions::cuts>(),
+      pipeline::AxisFieldName("pp")};
+  if (base::FieldsOf(status) != of_count) return at_keys;
+  const int layers = MakeModel(config).value()->size();
+  return absl::InvalidArgumentError(absl::StrCat(
+      at_keys.message(), "; the model has layers 0 to ", layers - 1));
+}
+
+absl::Status CheckFolders(const LoadedConfig& loaded) {
+  const actors::CheckpointOptions& checkpoint = loaded.config.job.checkpoint;
+  const bool replace = loaded.config.replace_checkpoints;
+  if (checkpoint.dir.empty()) {
+    const char* needs = checkpoint.resume      ? "checkpoint.resume"
+                        : checkpoint.every > 0 ? "checkpoint.every"
+                        : replace              ? "checkpoint.replace"
+                                               : nullptr;
+    if (needs == nullptr) return absl::OkStatus();
+    return ErrorAt(loaded, {needs},
+                   absl::StrCat(needs,
+                                " is set but checkpoint.dir is not; write "
+                                "checkpoint.dir = \"checkpoints\", say"));
+  }
+  if (!checkpoint.resume || !replace) return absl::OkStatus();
+  // A file that starts anew may still be resumed from the command line.
+  if (loaded.Where("checkpoint.resume") == "--resume") return absl::OkStatus();
+  return ErrorAt(
+      loaded, {"checkpoint.replace", "checkpoint.resume"},
+      "checkpoint.replace and checkpoint.resume are both true; set one to "
+      "false");
+}
+
+}  // namespace
+
+absl::Status CheckConfig(const LoadedConfig& loaded) {
+  const TrainerConfig& config = loaded.config;
+  TROUPE_RETURN_IF_ERROR(CheckLength(loaded));
+  TROUPE_RETURN_IF_ERROR(AtKeys(loaded, actors::CheckNumbers(config.job)));
+  TROUPE_RETURN_IF_ERROR(AtKeys(loaded, config.data.Validate()));
+  TROUPE_RETURN_IF_ERROR(CheckSample(loaded));
+  TROUPE_RETURN_IF_ERROR(CheckWidths(loaded));
+  TROUPE_RETURN_IF_ERROR(CheckModel(loaded));
+  TROUPE_RETURN_IF_ERROR(AtKeys(loaded, config.optimizer.sgd.Validate()));
+  TROUPE_RETURN_IF_ERROR(CheckPlan(loaded));
+  TROUPE_RETURN_IF_ERROR(AtKeys(loaded, CheckEpoch(config)));
+  return CheckFolders(loaded);
+}
+
+}  // namespace troupe::tools

@@ -1,0 +1,234 @@
+// The only file that sees toml++.
+
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "base/check.h"
+#include "tools/trainer/config/config.h"
+#include "tools/trainer/config/config_keys.h"
+
+#define TOML_EXCEPTIONS 0
+#include "toml++/toml.h"
+
+namespace troupe::tools {
+namespace {
+
+constexpr std::int64_t kFileBytesMax = 1 << 20;
+
+absl::Status At(absl::string_view place, absl::string_view what) {
+  return absl::InvalidArgumentError(absl::StrCat(place, ": ", what));
+}
+
+// A known key, or the error that helps the most. A bare "batch_size" is asked
+// back: both meanings are common, and the wrong one trains, only worse.
+absl::StatusOr<const ConfigKey*> Lookup(const std::string& name,
+                                        const std::string& place) {
+  const ConfigKey* key = FindKey(name);
+  if (key != nullptr) return key;
+  const std::vector<std::string> parts =
+      absl::StrSplit(name, absl::MaxSplits('.', 1));
+  if (parts.back() == "batch_size") {
+    return At(place,
+              "\"batch_size\" can mean two things: train.micro_batch_size is "
+              "what one forward of one stage takes, per rank; "
+              "train.global_batch_size is what one optimizer step consumes "
+              "over all replicas; write the one you mean");
+  }
+  const std::string nearest = NearestKey(name);
+  return At(place,
+            absl::StrCat("unknown key ", name, "; ",
+                         nearest.empty()
+                             ? "\"trainer train --help\" lists all keys"
+                             : absl::StrCat("did you mean ", nearest, "?")));
+}
+
+// A list of integers, or of integers and texts.
+std::optional<KeyValue> ListOf(const toml::array& array) {
+  std::vector<std::int64_t> integers;
+  MixedList mixed;
+  for (const toml::node& item : array) {
+    if (const auto* v = item.as_integer()) {
+      integers.push_back(v->get());
+      mixed.emplace_back(v->get());
+    } else if (const auto* v = item.as_string()) {
+      mixed.emplace_back(v->get());
+    } else {
+      return std::nullopt;
+    }
+  }
+  if (integers.size() == mixed.size()) return KeyValue(std::move(integers));
+  return KeyValue(std::move(mixed));
+}
+
+// How a value on one line stands in the file; empty where it has several.
+absl::string_view Written(absl::string_view toml, const toml::node& node) {
+  const toml::source_region& region = node.source();
+  if (region.begin.line != region.end.line) return "";
+  const std::vector<absl::string_view> lines = absl::StrSplit(toml, '\n');
+  if (region.begin.line > lines.size()) return "";
+  const absl::string_view line = lines[region.begin.line - 1];
+  if (region.begin.column > line.size()) return "";
+  return absl::StripAsciiWhitespace(line.substr(
+      region.begin.column - 1, region.end.column - region.begin.column));
+}
+
+// Nothing for what no key takes: dates, tables, lists of anything else.
+std::optional<KeyValue> ValueOf(const toml::node& node) {
+  if (const auto* v = node.as_string()) return KeyValue(v->get());
+  if (const auto* v = node.as_integer()) return KeyValue(v->get());
+  if (const auto* v = node.as_floating_point()) return KeyValue(v->get());
+  if (const auto* v = node.as_boolean()) return KeyValue(v->get());
+  const toml::array* array = node.as_array();
+  return array == nullptr ? std::nullopt : ListOf(*array);
+}
+
+absl::Status ReadKey(const std::string& name, const toml::node& node,
+                     absl::string_view written, const std::string& place,
+                     LoadedConfig& loaded) {
+  TROUPE_ASSIGN_OR_RETURN(const ConfigKey* key, Lookup(name, place));
+  const std::optional<KeyValue> value = ValueOf(node);
+  if (!value) {
+    return At(place, absl::StrCat(name, " takes a value of the type ",
+                                  key->type(), ", such as ", key->example));
+  }
+  const absl::Status status = SetValue(*key, *value, loaded.config, written);
+  if (!status.ok()) return At(place, status.message());
+  loaded.origins[name] = place;
+  return absl::OkStatus();
+}
+
+absl::Status UnknownSection(const std::string& name, bool is_section,
+                            const std::string& place) {
+  if (!is_section) {
+    // A key outside any section.
+    if (name == "batch_size") return Lookup(name, place).status();
+    const std::string key = NearestKey(name);
+    return At(
+        place,
+        absl::StrCat("key ", name, " stands in no section; ",
+                     key.empty() ? "\"trainer train --help\" lists all"
+                                 : absl::StrCat("did you mean ", key, "?")));
+  }
+  const std::string nearest = NearestSection(name);
+  std::vector<absl::string_view> known;
+  for (const ConfigSection& s : ConfigSections()) known.push_back(s.name);
+  return At(place,
+            absl::StrCat("unknown section [", name, "]; ",
+                         nearest.empty()
+                             ? "there are [" + absl::StrJoin(known, "] [") + "]"
+                             : absl::StrCat("did you mean [", nearest, "]?")));
+}
+
+absl::Status ReadTables(const toml::table& root, absl::string_view toml,
+                        LoadedConfig& loaded) {
+  auto place = [&](const toml::key& key) {
+    return absl::StrCat(loaded.file, ":", key.source().begin.line);
+  };
+  std::set<std::string> known;
+  for (const ConfigSection& s : ConfigSections()) known.insert(s.name);
+  for (auto&& [section, node] : root) {
+    const std::string name(section.str());
+    const toml::table* table = node.as_table();
+    if (table == nullptr || known.count(name) == 0) {
+      return UnknownSection(name, table != nullptr, place(section));
+    }
+    for (auto&& [key, value] : *table) {
+      TROUPE_RETURN_IF_ERROR(
+          ReadKey(absl::StrCat(name, ".", std::string(key.str())), value,
+                  Written(toml, value), place(key), loaded));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// A length given on the command line goes over either one of the file.
+void ReplaceOther(const Setting& setting, LoadedConfig& loaded) {
+  actors::JobSpec& job = loaded.config.job;
+  const bool is_steps = setting.key == "train.steps" && job.steps > 0;
+  const bool is_epochs = setting.key == "train.epochs" && job.epochs > 0;
+  if (!is_steps && !is_epochs) return;
+  const std::string other = is_steps ? "train.epochs" : "train.steps";
+  const auto found = loaded.origins.find(other);
+  if (found == loaded.origins.end() ||
+      !absl::StartsWith(found->second, absl::StrCat(loaded.file, ":"))) {
+    return;
+  }
+  (is_steps ? job.epochs : job.steps) = 0;
+  loaded.origins.erase(found);
+}
+
+absl::Status Apply(const Setting& setting, LoadedConfig& loaded);
+
+// --ranks=N, in replicas of mesh.pp ranks each.
+absl::Status ApplyRanks(const Setting& setting, LoadedConfig& loaded) {
+  std::int64_t ranks = 0;
+  const std::int64_t pp = loaded.config.job.plan.mesh.pp();
+  if (!absl::SimpleAtoi(setting.value, &ranks) || ranks < 1) {
+    return At(setting.origin, absl::StrCat("\"", setting.value,
+                                           "\" is not a number of ranks; "
+                                           "write --ranks=2, say"));
+  }
+  if (ranks % pp != 0) {
+    return At(setting.origin,
+              absl::StrCat(ranks,
+                           " ranks do not make whole replicas of "
+                           "mesh.pp = ",
+                           pp, " stages; use ", (ranks / pp + 1) * pp));
+  }
+  Setting dp = setting;
+  dp.key = "mesh.dp";
+  dp.value = absl::StrCat(ranks / pp);
+  return Apply(dp, loaded);
+}
+
+absl::Status Apply(const Setting& setting, LoadedConfig& loaded) {
+  if (setting.key == kRanksSetting) return ApplyRanks(setting, loaded);
+  TROUPE_ASSIGN_OR_RETURN(const ConfigKey* key,
+                          Lookup(setting.key, setting.origin));
+  const absl::Status status = SetFromText(*key, setting.value, loaded.config);
+  if (!status.ok()) return At(setting.origin, status.message());
+  loaded.origins[setting.key] = setting.origin;
+  ReplaceOther(setting, loaded);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<LoadedConfig> ParseConfig(absl::string_view text,
+                                         const std::string& file,
+                                         absl::Span<const Setting> settings) {
+  LoadedConfig loaded;
+  loaded.file = file;
+  const toml::parse_result parsed =
+      toml::parse(std::string_view(text.data(), text.size()), file);
+  if (!parsed) {
+    const toml::parse_error& error = parsed.error();
+    return At(absl::StrCat(file, ":", error.source().begin.line),
+              absl::StrCat("not TOML: ", std::string(error.description())));
+  }
+  TROUPE_RETURN_IF_ERROR(ReadTables(parsed.table(), text, loaded));
+  loaded.settings.assign(settings.begin(), settings.end());
+  for (const Setting& setting : settings) {
+    TROUPE_RETURN_IF_ERROR(Apply(setting, loaded));
+  }
+  TROUPE_RETURN_IF_ERROR(CheckConfig(loaded));
+  return loaded;
+}
+
+absl::StatusOr<LoadedConfig> LoadConfig(base::FileSystem& files,
+                                        const std::string& path,
+                                        absl::Span<const Setting> settings) {
+  if (path.empty()) return ParseConfig("", path, settings);
+  TROUPE_ASSIGN_OR_RETURN(const std::string text,
+                          files.ReadToEnd(path, kFileBytesMax));
+  return ParseConfig(text, path, settings);
+}
+
+}  // namespace troupe::tools

@@ -1,0 +1,68 @@
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_split.h"
+#include "tools/trainer/config/config_keys.h"
+
+namespace troupe::tools {
+namespace {
+
+// Levenshtein's distance.
+int EditDistance(absl::string_view a, absl::string_view b) {
+  std::vector<int> row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = static_cast<int>(j);
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    int diagonal = row[0];
+    row[0] = static_cast<int>(i) + 1;
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      const int replaced = diagonal + (a[i] == b[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({row[j] + 1, row[j + 1] + 1, replaced});
+    }
+  }
+  return row[b.size()];
+}
+
+// How far `name` is from `key`, both "section.key". A key of the same name in
+// another section is near, and so is one that contains the name.
+int KeyDistance(absl::string_view name, const ConfigKey& key) {
+  const std::vector<absl::string_view> parts =
+      absl::StrSplit(name, absl::MaxSplits('.', 1));
+  const absl::string_view bare = parts.back();
+  const int section = parts.size() == 2 && parts[0] == key.section() ? 0 : 1;
+  int distance = EditDistance(bare, key.key());
+  if (bare.size() >= 3 && absl::StrContains(key.key(), bare)) {
+    distance = std::min(distance, 1);
+  }
+  return 2 * distance + section;
+}
+
+}  // namespace
+
+std::string NearestKey(absl::string_view name) {
+  const ConfigKey* nearest = nullptr;
+  int best = 0;
+  for (const ConfigKey& key : ConfigKeys()) {
+    const int distance = KeyDistance(name, key);
+    if (nearest == nullptr || distance < best) {
+      nearest = &key;
+      best = distance;
+    }
+  }
+  const int letters = static_cast<int>(nearest->key().size());
+  const int limit = std::min(std::max(2, letters / 3), letters - 1);
+  return best <= 2 * limit + 1 ? nearest->name : "";
+}
+
+std::string NearestSection(absl::string_view name) {
+  const ConfigSection* nearest = std::min_element(
+      ConfigSections().begin(), ConfigSections().end(),
+      [&](const ConfigSection& a, const ConfigSection& b) {
+        return EditDistance(name, a.name) < EditDistance(name, b.name);
+      });
+  return EditDistance(name, nearest->name) <= 3 ? nearest->name : "";
+}
+
+}  // namespace troupe::tools

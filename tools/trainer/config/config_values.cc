@@ -1,0 +1,289 @@
+#include <charconv>
+#include <cmath>
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "tools/trainer/config/config_keys.h"
+
+namespace troupe::tools {
+namespace {
+
+using List = std::vector<std::int64_t>;
+
+// What "auto" sets where a value below 0 means that.
+constexpr std::int64_t kAutoBytes = -1;
+
+struct Suffix {
+  const char* text;
+  std::int64_t bytes;
+};
+// The longest come first, since "MiB" ends in "B".
+constexpr Suffix kSuffixes[] = {
+    {"GiB", std::int64_t{1} << 30},
+    {"MiB", std::int64_t{1} << 20},
+    {"KiB", std::int64_t{1} << 10},
+    {"GB", 1'000'000'000},
+    {"MB", 1'000'000},
+    {"kB", 1'000},
+    {"B", 1},
+};
+
+// The shortest text that reads back as `value`.
+std::string FormatDouble(double value) {
+  char text[32];
+  const auto end = std::to_chars(text, text + sizeof(text), value);
+  return std::string(text, end.ptr);
+}
+
+std::string Quoted(absl::string_view text) {
+  std::string quoted = "\"";
+  for (char c : text) {
+    if (c == '"' || c == '\\') quoted += '\\';
+    if (static_cast<unsigned char>(c) < 0x20) {
+      absl::StrAppend(&quoted, "\\u00", absl::Hex(c, absl::kZeroPad2));
+      continue;
+    }
+    quoted += c;
+  }
+  return quoted + "\"";
+}
+
+std::string FormatBytes(std::int64_t bytes) {
+  if (bytes < 0) return "\"auto\"";
+  for (const Suffix& s : kSuffixes) {
+    if (s.text[1] == 'i' && bytes >= s.bytes && bytes % s.bytes == 0) {
+      return absl::StrCat("\"", bytes / s.bytes, s.text, "\"");
+    }
+  }
+  return absl::StrCat(bytes);
+}
+
+std::string Shown(const KeyValue& value) {
+  struct Visitor {
+    std::string operator()(const std::string& v) const { return Quoted(v); }
+    std::string operator()(std::int64_t v) const { return absl::StrCat(v); }
+    std::string operator()(double v) const { return FormatDouble(v); }
+    std::string operator()(bool v) const { return v ? "true" : "false"; }
+    std::string operator()(const List& v) const {
+      return absl::StrCat("[", absl::StrJoin(v, ", "), "]");
+    }
+    std::string operator()(const MixedList& v) const {
+      std::vector<std::string> shown;
+      for (const auto& entry : v) shown.push_back(std::visit(*this, entry));
+      return absl::StrCat("[", absl::StrJoin(shown, ", "), "]");
+    }
+  };
+  return std::visit(Visitor{}, value);
+}
+
+absl::Status Wrong(const ConfigKey& key, absl::string_view shown,
+                   absl::string_view wanted) {
+  return absl::InvalidArgumentError(absl::StrCat(
+      key.name, " = ", shown, ": ", wanted, ", such as ", key.example));
+}
+
+absl::string_view Wanted(const ConfigKey& key, const KeyValue& value) {
+  if (key.rule.unit == KeyUnit::kBytesOrAuto) {
+    return "must be \"auto\" or a size in bytes";
+  }
+  if (key.rule.unit == KeyUnit::kBytes) return "must be a size in bytes";
+  const bool is_number = std::holds_alternative<double>(value);
+  if (key.field.type == KeyType::kInteger && is_number) {
+    return "must be a whole number, without fraction or exponent";
+  }
+  constexpr absl::string_view kWanted[] = {
+      "must be a text",
+      "must be a whole number",
+      "must be a number",
+      "must be true or false",
+      "must be a list of whole numbers",
+      "must be a list of whole numbers and texts"};
+  return kWanted[static_cast<int>(key.field.type)];
+}
+
+// "25MiB", or plain digits.
+bool ParseBytes(absl::string_view text, std::int64_t& bytes) {
+  std::int64_t unit = 1;
+  for (const Suffix& s : kSuffixes) {
+    if (absl::ConsumeSuffix(&text, s.text)) {
+      unit = s.bytes;
+      break;
+    }
+  }
+  text = absl::StripAsciiWhitespace(text);
+  return absl::SimpleAtoi(text, &bytes) && bytes >= 0 &&
+         !__builtin_mul_overflow(bytes, unit, &bytes);
+}
+
+// `value` as the type of the key: whole numbers are numbers too, some texts are
+// sizes, and a mixed list may be all numbers. False where the types do not go
+// together.
+bool Convert(const ConfigKey& key, KeyValue& value) {
+  const auto* text = std::get_if<std::string>(&value);
+  if (text != nullptr && key.rule.unit != KeyUnit::kPlain) {
+    std::int64_t bytes = 0;
+    if (!ParseBytes(*text, bytes)) return false;
+    value = bytes;
+  }
+  const auto* integer = std::get_if<std::int64_t>(&value);
+  if (integer != nullptr && key.field.type == KeyType::kNumber) {
+    value = static_cast<double>(*integer);
+  }
+  const auto* list = std::get_if<List>(&value);
+  if (list != nullptr && key.field.type == KeyType::kMixedList) {
+    value = MixedList(list->begin(), list->end());
+  }
+  return value.index() == static_cast<std::size_t>(key.field.type);
+}
+
+// What is wrong with a value of the right type; empty where nothing is.
+struct RuleOf {
+  const KeyRule& rule;
+
+  std::string operator()(const std::string& value) const {
+    if (rule.choices == nullptr) return "";
+    const std::vector<std::string> known = rule.choices();
+    if (absl::c_linear_search(known, value)) return "";
+    return absl::StrCat("must be one of \"", absl::StrJoin(known, "\", \""),
+                        "\"");
+  }
+  std::string operator()(bool) const { return ""; }
+  std::string operator()(double value) const {
+    // A NaN is outside of all limits that there are.
+    if (!std::isinf(rule.min) && !(value >= rule.min)) {
+      return absl::StrCat("must be at least ", rule.min);
+    }
+    if (!std::isinf(rule.max) && !(value <= rule.max)) {
+      return absl::StrCat("must be at most ", rule.max);
+    }
+    return "";
+  }
+  std::string operator()(std::int64_t value) const {
+    return (*this)(static_cast<double>(value));
+  }
+  std::string operator()(const List& values) const {
+    for (std::int64_t value : values) {
+      const std::string wrong = (*this)(value);
+      if (!wrong.empty()) return wrong;
+    }
+    return "";
+  }
+  std::string operator()(const MixedList& values) const {
+    for (const auto& value : values) {
+      const std::string wrong = std::visit(*this, value);
+      if (!wrong.empty()) return wrong;
+    }
+    return "";
+  }
+};
+
+// `text` without the quotes around it, if it has them.
+absl::string_view Unquoted(absl::string_view text) {
+  const bool quoted =
+      text.size() >= 2 && text.front() == '"' && text.back() == '"';
+  return quoted ? text.substr(1, text.size() - 2) : text;
+}
+
+// The entries of a list, in brackets or not. False where a bracket is missing.
+bool SplitList(absl::string_view text, std::vector<absl::string_view>& parts) {
+  text = absl::StripAsciiWhitespace(text);
+  if (absl::ConsumePrefix(&text, "[") && !absl::ConsumeSuffix(&text, "]")) {
+    return false;
+  }
+  text = absl::StripAsciiWhitespace(text);
+  if (text.empty()) return true;
+  for (absl::string_view part : absl::StrSplit(text, ',')) {
+    parts.push_back(absl::StripAsciiWhitespace(part));
+  }
+  return true;
+}
+
+bool ParseList(absl::string_view text, List& list) {
+  std::vector<absl::string_view> parts;
+  if (!SplitList(text, parts)) return false;
+  for (absl::string_view part : parts) {
+    std::int64_t value = 0;
+    if (!absl::SimpleAtoi(part, &value)) return false;
+    list.push_back(value);
+  }
+  return true;
+}
+
+// What is no integer, or stands in quotes, is a text.
+bool ParseMixedList(absl::string_view text, MixedList& list) {
+  std::vector<absl::string_view> parts;
+  if (!SplitList(text, parts)) return false;
+  for (absl::string_view part : parts) {
+    std::int64_t value = 0;
+    if (part.empty()) return false;
+    if (absl::SimpleAtoi(part, &value)) {
+      list.emplace_back(value);
+    } else {
+      list.emplace_back(std::string(Unquoted(part)));
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+absl::Status SetValue(const ConfigKey& key, const KeyValue& value,
+                      TrainerConfig& config, absl::string_view written) {
+  const auto* text = std::get_if<std::string>(&value);
+  const bool has_auto = key.rule.unit == KeyUnit::kBytesOrAuto;
+  if (has_auto && text != nullptr && *text == "auto") {
+    return key.field.set(kAutoBytes, config);
+  }
+  const bool is_number = std::holds_alternative<std::int64_t>(value) ||
+                         std::holds_alternative<double>(value);
+  const std::string shown =
+      is_number && !written.empty() ? std::string(written) : Shown(value);
+  KeyValue converted = value;
+  if (!Convert(key, converted)) return Wrong(key, shown, Wanted(key, value));
+  const std::string wrong = std::visit(RuleOf{key.rule}, converted);
+  if (!wrong.empty()) {
+    if (key.rule.choices == nullptr) return Wrong(key, shown, wrong);
+    return absl::InvalidArgumentError(
+        absl::StrCat(key.name, " = ", shown, ": ", wrong));
+  }
+  const absl::Status status = key.field.set(converted, config);
+  if (status.ok()) return status;
+  return Wrong(key, shown, status.message());
+}
+
+absl::Status SetFromText(const ConfigKey& key, absl::string_view text,
+                         TrainerConfig& config) {
+  KeyValue value = std::string(Unquoted(text));
+  std::int64_t integer = 0;
+  double number = 0;
+  List list;
+  MixedList mixed;
+  if (key.field.type == KeyType::kText) return SetValue(key, value, config);
+  if (text == "true" || text == "false") {
+    value = text == "true";
+  } else if (absl::SimpleAtoi(text, &integer)) {
+    value = integer;
+  } else if (absl::SimpleAtod(text, &number)) {
+    value = number;
+  }
+  // One number is a list of one.
+  if (key.field.type == KeyType::kList && ParseList(text, list)) value = list;
+  if (key.field.type == KeyType::kMixedList && ParseMixedList(text, mixed)) {
+    value = mixed;
+  }
+  return SetValue(key, value, config, text);
+}
+
+std::string FormatValue(const ConfigKey& key, const TrainerConfig& config) {
+  const KeyValue value = key.field.get(config);
+  if (key.rule.unit == KeyUnit::kPlain) return Shown(value);
+  return FormatBytes(std::get<std::int64_t>(value));
+}
+
+}  // namespace troupe::tools

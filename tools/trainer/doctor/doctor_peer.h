@@ -1,0 +1,113 @@
+// Doctors on several hosts: each answers the questions of others, so that one
+// of them learns of all hosts, and of the way between every two.
+//
+//   TROUPE_ASSIGN_OR_RETURN(base::OwnedFd socket, ListenAt(29400));
+//   TROUPE_ASSIGN_OR_RETURN(
+//       const std::unique_ptr<DoctorDesk> desk,
+//       DoctorDesk::Open(std::move(socket), own, Version()));
+//
+//   TROUPE_ASSIGN_OR_RETURN(
+//       const std::unique_ptr<DoctorPeer> peer,
+//       DoctorPeer::Call(HostPort{"n2", 29400}, own, absl::Seconds(10)));
+//   absl::StatusOr<PeerFacts> here_to_n2 = peer->Measure();
+//   absl::StatusOr<PeerFacts> n2_to_n3 =
+//       peer->MeasureTo(HostPort{"n3", 29400});
+//
+// By TLS with the certificates of both. A stranger has two seconds to show his,
+// and nothing is read from him before; a question has fifteen.
+//
+//     question: kind, bytes         ->       kAbout: version and time
+//     (kBandwidth: so many bytes)            kEcho, kBandwidth: one byte
+//     (kMachine)                             a text: its findings
+//     (kMeasure: a text, host:port)          facts, or a status and a text
+//
+// Threads: each call blocks its own; one at a time for a peer.
+
+#ifndef TOOLS_TRAINER_DOCTOR_DOCTOR_PEER_H_
+#define TOOLS_TRAINER_DOCTOR_DOCTOR_PEER_H_
+
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "base/owned_fd.h"
+#include "base/tls/certificates.h"
+#include "tools/trainer/doctor/doctor_checks.h"
+#include "tools/trainer/doctor/doctor_stream.h"
+#include "tools/trainer/launch/host_port.h"
+
+namespace troupe::tools {
+
+// A doctor on another host.
+class DoctorPeer {
+ public:
+  // `timeout` is that of the call, and of each question after it.
+  //   kFailedPrecondition: the host is there, and nobody listens.
+  //   kUnavailable: no way there. kUnauthenticated: TLS failed.
+  //   kDeadlineExceeded.
+  static absl::StatusOr<std::unique_ptr<DoctorPeer>> Call(
+      const HostPort& peer, const base::tls::CertificateFiles& own,
+      absl::Duration timeout);
+
+  // Its version and clock, and the way from here to it.
+  absl::StatusOr<PeerFacts> Measure();
+  // What it finds of its machine.
+  absl::StatusOr<std::vector<Finding>> Machine();
+  // The same as Measure(), from that doctor to `other`, under the name that is
+  // meant there.
+  absl::StatusOr<PeerFacts> MeasureTo(const HostPort& other);
+
+ private:
+  DoctorPeer(std::string name, absl::Duration timeout,
+             std::unique_ptr<DoctorStream> stream)
+      : name_(std::move(name)), timeout_(timeout), stream_(std::move(stream)) {}
+
+  absl::StatusOr<PeerFacts> TryMeasure();
+  absl::StatusOr<PeerFacts> TryMeasureTo(const HostPort& other);
+
+  const std::string name_;
+  const absl::Duration timeout_;
+  const std::unique_ptr<DoctorStream> stream_;
+};
+
+// Calls, and measures once.
+absl::StatusOr<PeerFacts> AskDoctor(const HostPort& peer,
+                                    const base::tls::CertificateFiles& own,
+                                    absl::Duration timeout);
+
+// Where others ask this one.
+class DoctorDesk {
+ public:
+  // Begins to answer those that come to `listener`, a socket that listens.
+  //   kInvalidArgument: the certificates cannot be used.
+  static absl::StatusOr<std::unique_ptr<DoctorDesk>> Open(
+      base::OwnedFd listener, const base::tls::CertificateFiles& own,
+      const std::string& version);
+  // Breaks off what is being answered.
+  ~DoctorDesk();
+
+ private:
+  DoctorDesk(base::OwnedFd listener, base::OwnedFd stop,
+             const base::tls::CertificateFiles& own, std::string version,
+             std::shared_ptr<comm::TlsContext> context);
+
+  // What each thread does.
+  void AnswerAll();
+  absl::Status AnswerOne(DoctorStream& stream);
+  absl::Status AnswerMeasure(DoctorStream& stream);
+
+  const base::OwnedFd listener_;
+  const base::OwnedFd stop_;
+  const base::tls::CertificateFiles own_;
+  const std::string version_;
+  const std::shared_ptr<comm::TlsContext> context_;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace troupe::tools
+
+#endif  // TOOLS_TRAINER_DOCTOR_DOCTOR_PEER_H_

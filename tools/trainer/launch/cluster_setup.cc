@@ -1,0 +1,147 @@
+#include "tools/trainer/launch/cluster_setup.h"
+
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "actors/cluster/host_address.h"
+#include "base/check.h"
+#include "comm/mpi/mpi_process.h"
+#include "tools/trainer/config/config_keys.h"
+#include "tools/trainer/launch/torchrun_store.h"
+#include "tools/trainer/version.h"
+
+namespace troupe::tools {
+namespace {
+
+// Files of one host: they may lie elsewhere on another.
+bool IsOfThisHost(absl::string_view key) {
+  return key == "data.path" || absl::StartsWith(key, "log.") ||
+         absl::StartsWith(key, "trace.");
+}
+
+int RanksOf(int ranks, int processes, int process) {
+  return ranks / processes + (process < ranks % processes ? 1 : 0);
+}
+
+absl::Status CheckCertificatesNamed(const Placement& placement, bool insecure) {
+  if (insecure || !placement.certificates.certificate.empty()) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      "processes speak to each other by TLS, and this one has no certificate: "
+      "make some by \"trainer certs --dir=certs\" and say --certs=certs in "
+      "each process; or trust the network, by --insecure-network");
+}
+
+absl::StatusOr<actors::Transport> TransportOf(const Placement& placement,
+                                              const NetworkConfig& network) {
+  using actors::Transport;
+  if (network.transport == "tcp") return Transport::kTcp;
+  if (network.transport == "shm") return Transport::kShm;
+  if (network.transport != "mpi") return Transport::kAuto;
+  if (!placement.by_mpirun) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "comm.transport = \"mpi\", but this process was launched by ",
+        placement.found_by, "; write \"mpirun -n ", placement.processes,
+        " trainer train ...\", or set comm.transport = \"auto\""));
+  }
+  if (network.encrypt) {
+    return absl::InvalidArgumentError(
+        "comm.encrypt = true, but with comm.transport = \"mpi\" tensors go as "
+        "MPI sends them; take one of them away");
+  }
+  const absl::Status has = comm::MpiProcess::Version().status();
+  if (has.ok()) return Transport::kMpi;
+  return absl::Status(
+      has.code(), absl::StrCat("comm.transport = \"mpi\": ", has.message()));
+}
+
+// Process 0 listens anywhere and says where in torchrun's store; the others
+// look there.
+absl::Status MeetByStore(const Placement& placement,
+                         actors::ClusterOptions* cluster) {
+  TorchrunStore store;
+  store.address = placement.master;
+  store.key = placement.store_key;
+  if (placement.process > 0) {
+    TROUPE_ASSIGN_OR_RETURN(const HostPort master, WaitAddress(store));
+    cluster->master_host = master.host;
+    cluster->master_port = master.port;
+    return absl::OkStatus();
+  }
+  TROUPE_ASSIGN_OR_RETURN(
+      cluster->master_host,
+      actors::LocalAddressTo(store.address.host, store.address.port));
+  cluster->master_port = 0;
+  cluster->on_listening = [store, host = cluster->master_host](int port) {
+    return PublishAddress(store, HostPort{host, port});
+  };
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<Setting>> RankSettings(const Placement& placement,
+                                                  const LoadedConfig& loaded) {
+  const int ranks = loaded.config.job.plan.mesh.size();
+  int wanted = ranks;
+  if (placement.ranks_per_process > 0) {
+    wanted = placement.ranks_per_process * placement.processes;
+  } else if (ranks < placement.processes) {
+    wanted = placement.processes;
+  }
+  if (wanted == ranks) return std::vector<Setting>();
+  for (const Setting& setting : loaded.settings) {
+    if (setting.key != kRanksSetting) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--ranks=", setting.value, " contradicts ", placement.processes,
+        " processes with ", wanted / placement.processes, " ranks each"));
+  }
+  return std::vector<Setting>{
+      {kRanksSetting, absl::StrCat(wanted),
+       absl::StrCat(wanted, " ranks in ", placement.processes, " processes")}};
+}
+
+absl::StatusOr<std::optional<actors::ClusterOptions>> ClusterOf(
+    const Placement& placement, const LoadedConfig& loaded, bool insecure) {
+  if (placement.processes == 1) return std::optional<actors::ClusterOptions>();
+  const int ranks = loaded.config.job.plan.mesh.size();
+  if (ranks < placement.processes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("mesh ", loaded.config.job.plan.mesh.ToString(), " has ",
+                     ranks, " ranks, fewer than the ", placement.processes,
+                     " processes; start fewer, or set mesh.dp"));
+  }
+  TROUPE_RETURN_IF_ERROR(CheckCertificatesNamed(placement, insecure));
+  const NetworkConfig& network = loaded.config.network;
+  actors::ClusterOptions cluster;
+  cluster.process = placement.process;
+  cluster.processes = placement.processes;
+  cluster.ranks = RanksOf(ranks, placement.processes, placement.process);
+  cluster.master_host = placement.master.host;
+  cluster.master_port = placement.master.port;
+  cluster.certificates = placement.certificates;
+  cluster.insecure = insecure;
+  TROUPE_ASSIGN_OR_RETURN(cluster.transport, TransportOf(placement, network));
+  cluster.encrypt_data = network.encrypt;
+  cluster.liveness_timeout = network.liveness_timeout;
+  cluster.join_timeout = network.join_timeout;
+  cluster.agreement = AgreementOf(loaded);
+  if (placement.meeting == Meeting::kTorchrunStore) {
+    TROUPE_RETURN_IF_ERROR(MeetByStore(placement, &cluster));
+  }
+  return std::optional<actors::ClusterOptions>(std::move(cluster));
+}
+
+std::string AgreementOf(const LoadedConfig& loaded) {
+  std::string lines = absl::StrCat("the trainer's version = ", Version(), "\n");
+  for (const ConfigKey& key : ConfigKeys()) {
+    if (IsOfThisHost(key.name)) continue;
+    absl::StrAppend(&lines, key.name, " = ", FormatValue(key, loaded.config),
+                    "\n");
+  }
+  return lines;
+}
+
+}  // namespace troupe::tools

@@ -1,0 +1,136 @@
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "tools/trainer/arguments.h"
+#include "tools/trainer/launch/host_port.h"
+#include "tools/trainer/launch/launch_command.h"
+#include "tools/trainer/options_reader.h"
+
+namespace troupe::tools {
+namespace {
+
+constexpr int kCountMax = 4096;
+
+constexpr char kHelp[] =
+    R"(trainer launch --nproc-per-node=K [options] -- train [options of train]
+
+Starts K processes on this node, which train one job together, and ends when the
+last of them has. Each is this program with what stands after "--".
+
+Options:
+  --nproc-per-node=K       So many processes on this node.
+  --ranks-per-process=R    So many ranks in each.
+  --nnodes=N               The job has N nodes; start the same on each of them.
+  --node-rank=I            Which of them this is, 0 to N-1.
+  --master=HOST:PORT       Where process 0 listens: a host of node 0 that the
+                           others reach, and a free port of it.
+  --certs=DIR              authority.pem, node.pem and node.key of this node;
+                           `trainer certs` makes them. On one node they are made
+                           for the job, and no disk holds them.
+  --output-dir=DIR         What process I writes goes to DIR/process-I.log, not
+                           to the terminal.
+  --bind=cores|none        Whether each process gets its share of the cores, or
+                           may run on all. Default: cores.
+  --help                   This text.
+
+Two processes on this machine:
+
+  trainer launch --nproc-per-node=2 -- \
+      train --config=examples/glyphs/glyphs.toml
+
+Two machines, n1 and n2, with the certificates of `trainer certs` in certs/:
+
+  n1$ trainer launch --nnodes=2 --node-rank=0 --master=n1:29400 \
+          --nproc-per-node=1 --certs=certs -- train --config=FILE
+  n2$ trainer launch --nnodes=2 --node-rank=1 --master=n1:29400 \
+          --nproc-per-node=1 --certs=certs -- train --config=FILE
+
+Under Slurm (srun, one `trainer launch` on each node) and in an indexed job of
+Kubernetes, nodes and address come from there; `trainer train` alone understands
+them too, and torchrun and mpirun (docs/launching.md).
+
+Lines of process I begin with "[I]", those of process 0 are as they are. Ctrl-C
+stops all processes as it stops one. When one fails, the others have 5 s to end
+by themselves; then they get SIGTERM, and SIGKILL 5 s later. What failed first
+is said last, and gives the exit code: its own, or 128 and the number of the
+signal that killed it. No process outlives this one, however it ends.
+)";
+
+class LaunchParser {
+ public:
+  absl::StatusOr<LaunchOptions> Parse(
+      const std::vector<std::string>& arguments) {
+    Arguments left(arguments);
+    OptionsReader reader("launch");
+    reader.EndAtTwoDashes(", and options of train come after \"-- train\"");
+    reader.Number("--nproc-per-node=2", 1, kCountMax,
+                  &options_.processes_per_node);
+    reader.Number("--ranks-per-process=2", 1, kCountMax,
+                  &options_.ranks_per_process);
+    reader.Number("--nnodes=2", 1, kCountMax, &options_.nodes);
+    reader.Number("--node-rank=0", 0, kCountMax, &options_.node);
+    reader.Text("--master=n1:29400", &options_.master);
+    reader.Text("--output-dir=logs", &options_.output_dir);
+    reader.Text("--certs=certs", &options_.certs);
+    reader.Text("--bind=cores", &bind_);
+    TROUPE_ASSIGN_OR_RETURN(options_.help, reader.Read(left));
+    if (options_.help) return options_;
+    options_.command = left.Rest();
+    options_.words.assign(arguments.begin(),
+                          arguments.end() - options_.command.size());
+    TROUPE_RETURN_IF_ERROR(Check());
+    return options_;
+  }
+
+ private:
+  absl::Status Check() {
+    if (options_.processes_per_node == 0) {
+      return absl::InvalidArgumentError(
+          "how many processes is not said; write --nproc-per-node=2");
+    }
+    if (options_.command.empty()) {
+      return absl::InvalidArgumentError(
+          "what to start is not said; write -- train and its options last");
+    }
+    if (options_.command[0] != "train") {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "-- ", options_.command[0], ": only train can be launched"));
+    }
+    if (bind_ != "cores" && bind_ != "none") {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--bind=", bind_, ": must be cores or none"));
+    }
+    options_.bind = bind_ == "cores";
+    if (!options_.master.empty()) {
+      const absl::StatusOr<HostPort> master = ParseHostPort(options_.master);
+      if (!master.ok()) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            "--master=", options_.master, ": ", master.status().message()));
+      }
+    }
+    return CheckNodes();
+  }
+
+  absl::Status CheckNodes() const {
+    if (options_.nodes > 0 && options_.node >= options_.nodes) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--node-rank=", options_.node,
+          " contradicts --nnodes=", options_.nodes, ": numbers begin with 0"));
+    }
+    return absl::OkStatus();
+  }
+
+  LaunchOptions options_;
+  std::string bind_ = "cores";
+};
+
+}  // namespace
+
+std::string LaunchHelp() { return kHelp; }
+
+absl::StatusOr<LaunchOptions> ParseLaunch(
+    const std::vector<std::string>& arguments) {
+  return LaunchParser().Parse(arguments);
+}
+
+}  // namespace troupe::tools

@@ -1,0 +1,236 @@
+#include "tools/trainer/launch/launchers.h"
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "base/check.h"
+#include "tools/trainer/launch/foreign_launchers.h"
+
+namespace troupe::tools {
+namespace {
+
+constexpr char kOwnLauncher[] = "trainer launch";
+
+// What options and our own variables say, under the options' names.
+class Said {
+ public:
+  static absl::StatusOr<Said> Of(const Variables& environment,
+                                 const Variables& options) {
+    Said said;
+    for (const auto& [option, variable] :
+         {std::pair("--process", kProcessVariable),
+          std::pair("--processes", kProcessesVariable),
+          std::pair("--master", kMasterVariable),
+          std::pair("--certs", kCertsVariable)}) {
+      const bool by_option = options.Has(option);
+      if (by_option && environment.Has(variable) &&
+          options.Text(option) != environment.Text(variable)) {
+        return Contradiction(options.Show(option), environment.Show(variable));
+      }
+      said.values_.Set(option, by_option ? options.Text(option)
+                                         : environment.Text(variable));
+      said.names_.Set(option, by_option ? option : variable);
+    }
+    return said;
+  }
+
+  static absl::Status Contradiction(const std::string& a,
+                                    const std::string& b) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(a, " contradicts ", b, "; take one of them away"));
+  }
+
+  bool Has(const std::string& option) const { return values_.Has(option); }
+  std::string Text(const std::string& option) const {
+    return values_.Text(option);
+  }
+  // As it was said.
+  std::string Show(const std::string& option) const {
+    return absl::StrCat(names_.Text(option), "=", Text(option));
+  }
+
+  // Into `number`, which `from` ("RANK=2") has said already, where not empty.
+  absl::Status Read(const std::string& option, const std::string& from,
+                    int& number) const {
+    if (!Has(option)) return absl::OkStatus();
+    Variables named;
+    named.Set(names_.Text(option), Text(option));
+    TROUPE_ASSIGN_OR_RETURN(const int said, named.Number(names_.Text(option)));
+    if (!from.empty() && said != number) {
+      return Contradiction(Show(option), from);
+    }
+    number = said;
+    return absl::OkStatus();
+  }
+
+ private:
+  Variables values_;
+  Variables names_;
+};
+
+absl::Status ReadMaster(const Said& said, const std::string& from,
+                        Placement& placement) {
+  if (!said.Has("--master")) return absl::OkStatus();
+  const absl::StatusOr<HostPort> master = ParseHostPort(said.Text("--master"));
+  if (!master.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(said.Show("--master"), ": ", master.status().message()));
+  }
+  if (!from.empty() && master->ToString() != placement.master.ToString()) {
+    return Said::Contradiction(said.Show("--master"), from);
+  }
+  placement.meeting = Meeting::kAddress;
+  placement.master = *master;
+  return absl::OkStatus();
+}
+
+// "5,6,7": authority, certificate and key, open.
+absl::Status ReadCertificateFiles(const Variables& environment,
+                                  Placement& placement) {
+  const std::vector<std::string> files =
+      absl::StrSplit(environment.Text(kCertFilesVariable), ',');
+  std::vector<std::string> paths;
+  for (const std::string& file : files) {
+    int number = 0;
+    if (absl::SimpleAtoi(file, &number) && number >= 0) {
+      paths.push_back(absl::StrCat("/proc/self/fd/", number));
+    }
+  }
+  if (files.size() != 3 || paths.size() != 3) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(environment.Show(kCertFilesVariable),
+                     ": must be three numbers of open files"));
+  }
+  placement.certificates = {paths[0], paths[1], paths[2]};
+  return absl::OkStatus();
+}
+
+// What `trainer launch` sets besides.
+absl::Status ReadOwnLauncher(const Variables& environment,
+                             Placement& placement) {
+  placement.found_by = kOwnLauncher;
+  for (const auto& [name, number] :
+       {std::pair(kLocalProcessVariable, &placement.local_process),
+        std::pair(kLocalProcessesVariable, &placement.local_processes),
+        std::pair(kNodeVariable, &placement.node),
+        std::pair(kNodesVariable, &placement.nodes)}) {
+    TROUPE_ASSIGN_OR_RETURN(*number, environment.Number(name));
+  }
+  return environment.Has(kCertFilesVariable)
+             ? ReadCertificateFiles(environment, placement)
+             : absl::OkStatus();
+}
+
+// Of `process` and `processes` one was said, and not the other.
+absl::Status Missing(const Said& said, const ForeignPlacement& found) {
+  if (!said.Has("--process") && found.process_from.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(said.Show("--processes"),
+                     " is set, but not which of them this is; add --process=I, "
+                     "or let a launcher start it"));
+  }
+  const bool foreign = !found.process_from.empty();
+  return absl::InvalidArgumentError(
+      absl::StrCat(foreign ? found.process_from : said.Show("--process"),
+                   " is set, but not how many processes there are; set ",
+                   kProcessesVariable, " or add --processes=N",
+                   foreign ? " (1: each process trains by itself)" : ""));
+}
+
+// Process and processes, over what a launcher has said of them.
+absl::Status ReadNumbers(const Said& said, ForeignPlacement& found) {
+  Placement& placement = found.placement;
+  TROUPE_RETURN_IF_ERROR(
+      said.Read("--process", found.process_from, placement.process));
+  TROUPE_RETURN_IF_ERROR(
+      said.Read("--processes", found.processes_from, placement.processes));
+  const bool has_process = said.Has("--process") || !found.process_from.empty();
+  const bool has_processes =
+      said.Has("--processes") || !found.processes_from.empty();
+  if (has_process != has_processes) return Missing(said, found);
+  if (placement.processes < 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(said.Show("--processes"), ": must be at least 1"));
+  }
+  if (placement.process >= placement.processes) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        said.Has("--process") ? said.Show("--process") : found.process_from,
+        " contradicts ", said.Show("--processes"), ": numbers begin with 0"));
+  }
+  if (!has_process || placement.found_by == kOwnLauncher ||
+      !found.processes_from.empty()) {
+    return absl::OkStatus();
+  }
+  // By hand, or as pods: each on a node of its own, for all that is known.
+  if (placement.found_by.empty()) placement.found_by = "hand";
+  placement.node = placement.process;
+  placement.nodes = placement.processes;
+  return absl::OkStatus();
+}
+
+std::string HintOf(const Variables& environment) {
+  if (!environment.Has("SLURM_JOB_ID") || environment.Has("SLURM_STEP_ID")) {
+    return "";
+  }
+  const std::string tasks = environment.Text("SLURM_NTASKS");
+  if (tasks.empty() || tasks == "1") return "";
+  return absl::StrCat(
+      "this is a Slurm job's script, which is no task: one process trains; "
+      "\"srun trainer train ...\" starts all ",
+      tasks);
+}
+
+}  // namespace
+
+std::string Placement::ToString() const {
+  if (found_by.empty()) return "one process, not launched by anything known";
+  std::string text = absl::StrCat("launched by ", found_by, ": process ",
+                                  process, " of ", processes);
+  if (!node_name.empty()) {
+    absl::StrAppend(&text, " on node ", node_name);
+  } else if (nodes > 1) {
+    absl::StrAppend(&text, " on node ", node, " of ", nodes);
+  }
+  return text;
+}
+
+absl::StatusOr<Placement> FindPlacement(const Variables& environment,
+                                        const Variables& options) {
+  TROUPE_ASSIGN_OR_RETURN(const Said said, Said::Of(environment, options));
+  ForeignPlacement found;
+  Placement& placement = found.placement;
+  if (environment.Has(kProcessVariable)) {
+    TROUPE_RETURN_IF_ERROR(ReadOwnLauncher(environment, placement));
+  } else {
+    TROUPE_ASSIGN_OR_RETURN(std::optional<ForeignPlacement> foreign,
+                            FindForeignLauncher(environment));
+    if (foreign) found = *std::move(foreign);
+  }
+  TROUPE_RETURN_IF_ERROR(ReadNumbers(said, found));
+  TROUPE_RETURN_IF_ERROR(ReadMaster(said, found.master_from, placement));
+  if (said.Has("--certs")) {
+    placement.certificates = base::tls::CertificatesIn(said.Text("--certs"));
+  }
+  if (environment.Has(kRanksPerProcessVariable)) {
+    TROUPE_ASSIGN_OR_RETURN(placement.ranks_per_process,
+                            environment.Number(kRanksPerProcessVariable));
+  }
+  if (placement.processes == 1) {
+    placement.meeting = Meeting::kNone;
+    if (placement.hint.empty()) placement.hint = HintOf(environment);
+  } else if (placement.meeting == Meeting::kNone) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        placement.processes, " processes, and no address where they meet; ",
+        found.no_master.empty()
+            ? "add --master=host:port with the host of process 0"
+            : found.no_master));
+  }
+  return placement;
+}
+
+}  // namespace troupe::tools

@@ -1,0 +1,385 @@
+#include "tools/trainer/launch/process_group.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "base/check.h"
+#include "base/file_system.h"
+#include "tools/trainer/exit_codes.h"
+#include "tools/trainer/launch/line_relay.h"
+#include "tools/trainer/launch/signal_queue.h"
+
+namespace troupe::tools {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Pipes are not read while more than this waits to be written.
+constexpr std::size_t kWaitingBytesMax = 1 << 20;
+constexpr std::size_t kReadBytes = 64 << 10;
+// What a pipe may hold when its writer has ended; those that are left hold it
+// open, and may write without end.
+constexpr std::size_t kLeftBytesMax = 1 << 20;
+
+class File {
+ public:
+  File() = default;
+  explicit File(int fd) : fd_(fd) {}
+  ~File() { Close(); }
+  File(File&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  File& operator=(File&& other) noexcept {
+    Close();
+    fd_ = std::exchange(other.fd_, -1);
+    return *this;
+  }
+  int fd() const { return fd_; }
+  bool is_open() const { return fd_ >= 0; }
+  void Close() {
+    if (fd_ >= 0) close(fd_);
+    fd_ = -1;
+  }
+
+ private:
+  int fd_ = -1;
+};
+
+// One output of one process.
+struct Stream {
+  File pipe;
+  LineRelay relay;
+};
+
+struct Running {
+  const JobProcess* process = nullptr;
+  pid_t pid = -1;
+  bool ended = false;
+  int status = 0;               // as waitpid() has it
+  std::vector<Stream> streams;  // the error output is the last
+};
+
+bool HasFailed(int status) {
+  return !WIFEXITED(status) || (WEXITSTATUS(status) != kExitOk &&
+                                WEXITSTATUS(status) != kExitStopped);
+}
+
+int ExitCodeOf(int status) {
+  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+std::string SignalName(int signal) {
+  const char* name = sigabbrev_np(signal);
+  return name == nullptr ? absl::StrCat("signal ", signal)
+                         : absl::StrCat("SIG", name);
+}
+
+// The last line that is not blank, of the last 4 KB.
+std::string LastLineOf(const std::string& path) {
+  constexpr off_t kTailBytes = 4096;
+  const File file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const off_t size = lseek(file.fd(), 0, SEEK_END);
+  if (size <= 0) return "";
+  std::string tail(static_cast<std::size_t>(std::min(size, kTailBytes)), '\0');
+  const ssize_t got = pread(file.fd(), &tail[0], tail.size(),
+                            std::max<off_t>(0, size - kTailBytes));
+  tail.resize(static_cast<std::size_t>(std::max<ssize_t>(0, got)));
+  absl::StripTrailingAsciiWhitespace(&tail);
+  return tail.substr(tail.find_last_of('\n') + 1);
+}
+
+class Group {
+ public:
+  Group(const GroupOptions& options, SignalQueue* signals)
+      : options_(options),
+        signals_(*signals),
+        out_(options.out),
+        err_(options.err) {}
+
+  // What was started and not waited for is no more.
+  ~Group() {
+    KillAll(SIGKILL);
+    for (Running& child : children_) {
+      if (!child.ended) waitpid(child.pid, nullptr, 0);
+    }
+  }
+
+  absl::Status Start(const JobProcess& process) {
+    Running child;
+    child.process = &process;
+    ChildSpec spec = process.child;
+    std::vector<File> theirs;
+    if (process.output_file.empty()) {
+      TROUPE_RETURN_IF_ERROR(OpenPipes(process, child, spec, theirs));
+    } else {
+      theirs.emplace_back(
+          open(process.output_file.c_str(),
+               O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666));
+      if (!theirs[0].is_open()) {
+        return base::FileError(errno, "create", process.output_file);
+      }
+      spec.out = spec.err = theirs[0].fd();
+    }
+    TROUPE_ASSIGN_OR_RETURN(child.pid, StartChild(spec));
+    children_.push_back(std::move(child));
+    return absl::OkStatus();
+  }
+
+  // Until all have ended and what they wrote has been handed on.
+  void Run() {
+    while (AnyAlive() || out_.waiting() + err_.waiting() > 0) {
+      WaitForMore();
+      for (int signal : signals_.Take()) OnSignal(signal);
+      for (Running& child : children_) ReadSome(child);
+      CheckPatience();
+    }
+  }
+
+  GroupEnd End() const {
+    GroupEnd end;
+    for (const Running& child : children_) {
+      if (ExitCodeOf(child.status) == kExitStopped) {
+        end.exit_code = kExitStopped;
+      }
+    }
+    if (first_failure_ < 0) return end;
+    const Running& failed = FirstFailure();
+    end.exit_code = ExitCodeOf(failed.status);
+    const bool as_told = WIFSIGNALED(failed.status) && !WasStruck(failed);
+    if (!as_told) end.words = WordsOf(failed);
+    return end;
+  }
+
+ private:
+  // Process 0 writes to our output itself; all else comes by pipes.
+  absl::Status OpenPipes(const JobProcess& process, Running& child,
+                         ChildSpec& spec, std::vector<File>& theirs) {
+    const bool is_first = process.number == 0;
+    LineRelay::Style style;
+    style.clears_line = options_.on_terminal;
+    if (!is_first) style.mark = MarkOf(process.number, options_.colored);
+    spec.out = options_.out;
+    for (bool is_err : {false, true}) {
+      if (!is_err && is_first) continue;
+      int ends[2];
+      if (pipe2(ends, O_CLOEXEC) != 0) {
+        return base::FileError(errno, "start", spec.command[0]);
+      }
+      child.streams.push_back(
+          {File(ends[0]), LineRelay(style, is_err ? &err_ : &out_)});
+      fcntl(ends[0], F_SETFL, O_NONBLOCK);
+      theirs.emplace_back(ends[1]);
+      (is_err ? spec.err : spec.out) = ends[1];
+    }
+    return absl::OkStatus();
+  }
+
+  bool AnyAlive() const {
+    return std::any_of(children_.begin(), children_.end(),
+                       [](const Running& child) { return !child.ended; });
+  }
+
+  void WaitForMore() {
+    std::vector<pollfd> entries = {{signals_.fd(), POLLIN, 0}};
+    for (OutputQueue* queue : {&out_, &err_}) {
+      if (queue->waiting() > 0) entries.push_back({queue->fd(), POLLOUT, 0});
+    }
+    if (HasRoom()) {
+      for (const Running& child : children_) {
+        for (const Stream& stream : child.streams) {
+          if (stream.pipe.is_open()) {
+            entries.push_back({stream.pipe.fd(), POLLIN, 0});
+          }
+        }
+      }
+    }
+    poll(entries.data(), entries.size(), MillisecondsLeft());
+    for (const pollfd& entry : entries) {
+      for (OutputQueue* queue : {&out_, &err_}) {
+        if (entry.fd == queue->fd() && entry.revents != 0) queue->Flush();
+      }
+    }
+  }
+
+  bool HasRoom() const {
+    return out_.waiting() + err_.waiting() < kWaitingBytesMax;
+  }
+
+  int MillisecondsLeft() const {
+    if (!deadline_) return -1;
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(*deadline_ - Clock::now());
+    return static_cast<int>(
+        std::clamp<std::int64_t>(left.count(), 0, 1'000'000));
+  }
+
+  void OnSignal(int signal) {
+    if (signal == SIGCHLD) {
+      ReapAll();
+    } else if (signal == SIGTSTP) {
+      KillAll(SIGSTOP);
+      raise(SIGSTOP);  // returns when somebody lets us go on
+      KillAll(SIGCONT);
+    } else {
+      handed_on_.insert(signal);
+      KillAll(signal);
+      // Nobody is left to tell: then this ends, whoever still reads or not.
+      if (!AnyAlive()) {
+        out_.Drop();
+        err_.Drop();
+      }
+    }
+  }
+
+  // Those that have ended. One that a signal ended came first, though another
+  // may be found before: peers see its connections close while the kernel still
+  // takes it apart. Whom this has told to stop is not the cause of anything.
+  void ReapAll() {
+    const bool first = first_failure_ < 0;
+    for (std::size_t i = 0; i < children_.size(); ++i) {
+      if (!Reap(children_[i]) || !HasFailed(children_[i].status)) continue;
+      if (first_failure_ < 0 || (!told_to_stop_ && WasStruck(children_[i]) &&
+                                 !WasStruck(FirstFailure()))) {
+        first_failure_ = static_cast<int>(i);
+      }
+    }
+    if (first && first_failure_ >= 0) SetDeadline(options_.patience);
+  }
+
+  // By a signal that was not handed on.
+  bool WasStruck(const Running& child) const {
+    return WIFSIGNALED(child.status) &&
+           handed_on_.count(WTERMSIG(child.status)) == 0;
+  }
+
+  // Whether it has ended, and had not before.
+  bool Reap(Running& child) {
+    if (child.ended ||
+        waitpid(child.pid, &child.status, WNOHANG) != child.pid) {
+      return false;
+    }
+    child.ended = true;
+    for (Stream& stream : child.streams) {
+      for (std::size_t got = 0; stream.pipe.is_open() && got < kLeftBytesMax;) {
+        const std::size_t n = Read(stream);
+        if (n == 0) break;
+        got += n;
+      }
+      stream.pipe.Close();
+      stream.relay.End();
+    }
+    return true;
+  }
+
+  const Running& FirstFailure() const {
+    return children_[static_cast<std::size_t>(first_failure_)];
+  }
+
+  // Bytes read; 0: none are there now.
+  std::size_t Read(Stream& stream) {
+    char bytes[kReadBytes];
+    const ssize_t n = read(stream.pipe.fd(), bytes, sizeof(bytes));
+    if (n > 0) {
+      stream.relay.Add(absl::string_view(bytes, static_cast<std::size_t>(n)));
+      return static_cast<std::size_t>(n);
+    }
+    if (n == 0) stream.pipe.Close();
+    return 0;
+  }
+
+  void ReadSome(Running& child) {
+    for (Stream& stream : child.streams) {
+      if (stream.pipe.is_open() && HasRoom()) Read(stream);
+    }
+  }
+
+  void SetDeadline(absl::Duration patience) {
+    deadline_ = Clock::now() + absl::ToChronoNanoseconds(patience);
+  }
+
+  // After a failure: SIGTERM to those that do not end, then SIGKILL.
+  void CheckPatience() {
+    if (!deadline_ || Clock::now() < *deadline_) return;
+    deadline_.reset();
+    if (!AnyAlive()) return;
+    if (told_to_stop_) {
+      KillAll(SIGKILL);
+      return;
+    }
+    // One that stands still (SIGSTOP) hears nothing until it goes on.
+    KillAll(SIGTERM);
+    KillAll(SIGCONT);
+    SetDeadline(options_.last_patience);
+    told_to_stop_ = true;
+  }
+
+  // With what it has started in turn.
+  void KillAll(int signal) {
+    for (const Running& child : children_) {
+      if (!child.ended) kill(-child.pid, signal);
+    }
+  }
+
+  std::string WordsOf(const Running& child) const {
+    const std::string who = absl::StrCat("process ", child.process->number,
+                                         " (pid ", child.pid, ")");
+    if (WIFSIGNALED(child.status)) {
+      const int signal = WTERMSIG(child.status);
+      return absl::StrCat(who, " was killed by ", SignalName(signal),
+                          signal == SIGKILL
+                              ? "; where memory ran out, the kernel's log says "
+                                "so (dmesg)"
+                              : "");
+    }
+    const std::string said =
+        child.process->output_file.empty()
+            ? (child.streams.empty() ? ""
+                                     : child.streams.back().relay.last_line())
+            : LastLineOf(child.process->output_file);
+    return absl::StrCat(who, " failed first, with code ",
+                        WEXITSTATUS(child.status), said.empty() ? "" : ": ",
+                        absl::StripPrefix(said, "trainer: "));
+  }
+
+  const GroupOptions options_;
+  SignalQueue& signals_;
+  OutputQueue out_;
+  OutputQueue err_;
+  std::vector<Running> children_;
+  std::set<int> handed_on_;  // signals
+  int first_failure_ = -1;   // an index; -1: none
+  std::optional<Clock::time_point> deadline_;
+  bool told_to_stop_ = false;
+};
+
+}  // namespace
+
+absl::StatusOr<GroupEnd> RunProcesses(const std::vector<JobProcess>& processes,
+                                      const GroupOptions& options) {
+  TROUPE_ASSIGN_OR_RETURN(
+      const std::unique_ptr<SignalQueue> signals,
+      SignalQueue::Start({SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGTSTP}));
+  Group group(options, signals.get());
+  for (const JobProcess& process : processes) {
+    TROUPE_RETURN_IF_ERROR(group.Start(process));
+  }
+  group.Run();
+  return group.End();
+}
+
+}  // namespace troupe::tools

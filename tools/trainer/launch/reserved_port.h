@@ -1,0 +1,40 @@
+// A port of this host that nobody else gets by chance, for a process that will
+// be started.
+//
+//   TROUPE_ASSIGN_OR_RETURN(ReservedPort port, ReservedPort::OnLoopback());
+//   Show(port.number());
+//
+// It stays bound, without listening, until this is destroyed: the system gives
+// it to nobody who asks for any. Whoever wants it itself binds with
+// SO_REUSEADDR. Threads: any.
+
+#ifndef TOOLS_TRAINER_LAUNCH_RESERVED_PORT_H_
+#define TOOLS_TRAINER_LAUNCH_RESERVED_PORT_H_
+
+#include <utility>
+
+#include "absl/status/statusor.h"
+
+namespace troupe::tools {
+
+class ReservedPort {
+ public:
+  // Of 127.0.0.1.
+  static absl::StatusOr<ReservedPort> OnLoopback();
+  ~ReservedPort();
+  ReservedPort(ReservedPort&& other) noexcept
+      : fd_(std::exchange(other.fd_, -1)), number_(other.number_) {}
+  ReservedPort& operator=(ReservedPort&&) = delete;
+
+  int number() const { return number_; }
+
+ private:
+  ReservedPort(int fd, int number) : fd_(fd), number_(number) {}
+
+  int fd_;
+  int number_;
+};
+
+}  // namespace troupe::tools
+
+#endif  // TOOLS_TRAINER_LAUNCH_RESERVED_PORT_H_

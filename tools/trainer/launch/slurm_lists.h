@@ -1,0 +1,26 @@
+// How Slurm writes lists of hosts and of numbers.
+//
+//   FirstHost("n[01-04,9],m3");    // "n01"
+//   TasksOnNode("2(x3),1", 3);     // 1
+
+#ifndef TOOLS_TRAINER_LAUNCH_SLURM_LISTS_H_
+#define TOOLS_TRAINER_LAUNCH_SLURM_LISTS_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace troupe::tools {
+
+// The first name that a list such as "rack[0-1]n[01-04],m3" stands for.
+//   kInvalidArgument: it is no such list.
+absl::StatusOr<std::string> FirstHost(absl::string_view hosts);
+
+// Entry `node` (0 ...) of a list of counts such as "2(x3),1".
+//   kInvalidArgument: it is no such list, or too short.
+absl::StatusOr<int> TasksOnNode(absl::string_view counts, int node);
+
+}  // namespace troupe::tools
+
+#endif  // TOOLS_TRAINER_LAUNCH_SLURM_LISTS_H_
