@@ -14,6 +14,7 @@
 
 #include "gtest/gtest.h"
 #include "tests/base/faulty_file_system.h"
+#include "tests/base/fresh_path.h"
 
 namespace troupe::base {
 namespace {
@@ -23,9 +24,7 @@ using Names = std::vector<std::string>;
 class FileSystemTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    root_ = ::testing::TempDir() + "/" +
-            ::testing::UnitTest::GetInstance()->current_test_info()->name();
-    ASSERT_TRUE(files_.RemoveAll(root_).ok());
+    root_ = FreshPath();
     ASSERT_TRUE(files_.CreateFolder(root_).ok());
   }
   void Write(const std::string& name, const std::string& text) {

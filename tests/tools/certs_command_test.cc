@@ -11,17 +11,14 @@
 #include "base/tls/certificate_check.h"
 #include "base/tls/certificates.h"
 #include "gtest/gtest.h"
+#include "tests/base/fresh_path.h"
 
 namespace troupe::tools {
 namespace {
 
 class CertsCommandTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    root_ = ::testing::TempDir() + "/" +
-            ::testing::UnitTest::GetInstance()->current_test_info()->name();
-    ASSERT_TRUE(files_.RemoveAll(root_).ok());
-  }
+  void SetUp() override { root_ = base::FreshPath(); }
   // What is said to the user.
   std::string Make(const std::vector<std::string>& arguments) {
     std::vector<std::string> all = {"--dir=" + root_};

@@ -17,16 +17,13 @@
 #include "gtest/gtest.h"
 #include "nn/tensor/tensor.h"
 #include "tests/base/faulty_file_system.h"
+#include "tests/base/fresh_path.h"
 
 namespace troupe::actors {
 
 class CheckpointTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    dir_ = ::testing::TempDir() + "/" +
-           ::testing::UnitTest::GetInstance()->current_test_info()->name();
-    ASSERT_TRUE(files_.RemoveAll(dir_).ok());
-  }
+  void SetUp() override { dir_ = base::FreshPath(); }
 
   static TrainerState StateAt(std::int64_t step) {
     TrainerState state;

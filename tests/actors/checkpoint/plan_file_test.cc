@@ -8,6 +8,7 @@
 #include "gtest/gtest.h"
 #include "pipeline/plan_json.h"
 #include "tests/base/faulty_file_system.h"
+#include "tests/base/fresh_path.h"
 #include "tests/pipeline/plan_fixture.h"
 
 namespace troupe::actors {
@@ -16,10 +17,7 @@ namespace {
 class PlanFileTest : public testing::Test {
  protected:
   void SetUp() override {
-    folder_ = absl::StrCat(
-        testing::TempDir(), "/",
-        testing::UnitTest::GetInstance()->current_test_info()->name());
-    ASSERT_TRUE(files_.RemoveAll(folder_).ok());
+    folder_ = base::FreshPath();
     ASSERT_TRUE(files_.CreateFolder(folder_).ok());
   }
   absl::Status Put(const std::string& text) {

@@ -26,6 +26,7 @@
 #include "base/file_system.h"
 #include "base/tls/certificates.h"
 #include "gtest/gtest.h"
+#include "tests/base/fresh_path.h"
 
 namespace troupe::actors {
 namespace {
@@ -161,11 +162,7 @@ class RawClient {
 class ControlPlaneTest : public testing::Test {
  protected:
   void SetUp() override {
-    folder_ = absl::StrCat(
-        testing::TempDir(), "/",
-        testing::UnitTest::GetInstance()->current_test_info()->name());
-    base::PosixFileSystem files;
-    ASSERT_EQ(files.RemoveAll(folder_), absl::OkStatus());
+    folder_ = base::FreshPath();
     certificates_ = MakeCertificates("ours");
     options_.processes = 2;
     options_.certificates = certificates_;

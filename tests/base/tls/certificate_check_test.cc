@@ -10,6 +10,7 @@
 #include "base/file_system.h"
 #include "base/tls/certificates.h"
 #include "gtest/gtest.h"
+#include "tests/base/fresh_path.h"
 
 namespace troupe::base::tls {
 namespace {
@@ -17,9 +18,7 @@ namespace {
 class CertificateCheckTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    root_ = ::testing::TempDir() + "/" +
-            ::testing::UnitTest::GetInstance()->current_test_info()->name();
-    ASSERT_TRUE(disk_.RemoveAll(root_).ok());
+    root_ = FreshPath();
     options_.now = absl::FromUnixSeconds(1'800'000'000);  // 2027-01-15 08:00
     files_ = MakeAll("a");
   }

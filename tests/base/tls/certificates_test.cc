@@ -15,6 +15,7 @@
 #include "base/file_system.h"
 #include "base/tls/certificate_check.h"
 #include "gtest/gtest.h"
+#include "tests/base/fresh_path.h"
 
 namespace troupe::base::tls {
 namespace {
@@ -76,9 +77,7 @@ std::string Shake(const Context& server, const Context& client) {
 class CertificatesTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    root_ = ::testing::TempDir() + "/" +
-            ::testing::UnitTest::GetInstance()->current_test_info()->name();
-    ASSERT_TRUE(files_.RemoveAll(root_).ok());
+    root_ = FreshPath();
     options_.now = absl::Now();
   }
 

@@ -15,6 +15,7 @@
 #include "absl/time/clock.h"
 #include "base/file_system.h"
 #include "gtest/gtest.h"
+#include "tests/base/fresh_path.h"
 #include "tools/trainer/certs_command.h"
 
 namespace troupe::tools {
@@ -24,9 +25,7 @@ namespace {
 class LaunchCommandTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    root_ = ::testing::TempDir() + "/" +
-            ::testing::UnitTest::GetInstance()->current_test_info()->name();
-    ASSERT_TRUE(files_.RemoveAll(root_).ok());
+    root_ = base::FreshPath();
     ASSERT_TRUE(files_.CreateFolder(root_).ok());
     context_.program = root_ + "/program";
     context_.now = absl::Now();

@@ -15,6 +15,7 @@
 #include "absl/strings/str_replace.h"
 #include "base/file_system.h"
 #include "gtest/gtest.h"
+#include "tests/base/fresh_path.h"
 #include "tools/trainer/exit_codes.h"
 
 namespace troupe::tools {
@@ -25,9 +26,7 @@ namespace {
 class ProcessGroupTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    root_ = ::testing::TempDir() + "/" +
-            ::testing::UnitTest::GetInstance()->current_test_info()->name();
-    ASSERT_TRUE(files_.RemoveAll(root_).ok());
+    root_ = base::FreshPath();
     ASSERT_TRUE(files_.CreateFolder(root_).ok());
     for (int i = 0; i < 2; ++i) ASSERT_EQ(mkfifo(Fifo(i).c_str(), 0600), 0);
     options_.out = open((root_ + "/out").c_str(), O_RDWR | O_CREAT, 0600);

@@ -5,7 +5,7 @@ import os
 import re
 import sys
 
-sys.path.insert(0, os.path.join("tests", "tools"))
+sys.path.insert(0, os.path.join("tests", "tools", "processes"))
 
 import several_processes  # pylint: disable=wrong-import-position
 from several_processes import (  # pylint: disable=wrong-import-position

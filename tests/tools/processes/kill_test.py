@@ -13,7 +13,7 @@ import tempfile
 import unittest
 
 sys.path.insert(0, os.path.join("tools", "lib"))
-sys.path.insert(0, os.path.join("tests", "tools"))
+sys.path.insert(0, os.path.join("tests", "tools", "processes"))
 
 # pylint: disable=wrong-import-position
 from chaos import folder

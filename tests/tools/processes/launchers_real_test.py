@@ -7,7 +7,7 @@ import pwd
 import socket
 import sys
 
-sys.path.insert(0, os.path.join("tests", "tools"))
+sys.path.insert(0, os.path.join("tests", "tools", "processes"))
 
 # pylint: disable=wrong-import-position
 import several_processes

@@ -6,7 +6,7 @@ import re
 import signal
 import sys
 
-sys.path.insert(0, os.path.join("tests", "tools"))
+sys.path.insert(0, os.path.join("tests", "tools", "processes"))
 
 # pylint: disable=wrong-import-position
 import several_processes
@@ -36,12 +36,12 @@ class MpiProcessesTest(ProcessCase):
             print("skipped: no mpirun here", flush=True)
             self.skipTest("no mpirun here")
 
-    def start(self, count, **settings):
+    def start(self, count, *mpirun_options, **settings):
         """mpirun, in mid-training, and the pid of each process."""
         settings = {key.replace("__", "."): value
                     for key, value in settings.items()}
         run = Program([
-            *self.mpirun, "-n", str(count),
+            *self.mpirun, *mpirun_options, "-n", str(count),
             *self.words(10**9, dict(layout(count, False), **MPI, **settings)),
             "--certs=" + self.certs], self.root)
         self.addCleanup(run.close)
@@ -68,15 +68,29 @@ class MpiProcessesTest(ProcessCase):
         self.same_bits("stopped", layout(2, False), folder.steps(path)[-1],
                        path)
 
+    def kill(self, count, victim, *mpirun_options):
+        """The run, and what survivors say of the victim."""
+        run, pids = self.start(count, *mpirun_options)
+        os.kill(pids[victim], signal.SIGKILL)
+        return run, (r"^trainer: .*process %d \(.* pid %d\b.* is (lost|gone): "
+                     % (victim, pids[victim]))
+
     def test_one_is_killed(self):
+        for count, victim in ((2, 0), (3, 2)):
+            with self.subTest(processes=count, victim=victim):
+                run, words = self.kill(count, victim)
+                # mpirun's code is that of whoever it hears of first. It kills
+                # the others, who may not have said anything by then; it has.
+                self.ends(run, (128 + signal.SIGKILL, 1),
+                          r"%s|process rank %d with .* exited on signal %d\b"
+                          % (words, victim, signal.SIGKILL))
+
+    def test_survivors_name_who_was_killed(self):
         for count, victim in ((2, 0), (2, 1), (3, 2)):
             with self.subTest(processes=count, victim=victim):
-                run, pids = self.start(count)
-                os.kill(pids[victim], signal.SIGKILL)
-                # mpirun's is that of whoever it hears of first.
-                self.ends(run, (128 + signal.SIGKILL, 1),
-                          r"^trainer: .*process %d \(.* pid %d\b.* is "
-                          r"(lost|gone): " % (victim, pids[victim]))
+                # It leaves the others alone, and finds nothing wrong at the end.
+                run, words = self.kill(count, victim, "--enable-recovery")
+                self.ends(run, (0,), words)
 
     def test_one_stands_still(self):
         for victim in (0, 1):

@@ -9,7 +9,7 @@ import sys
 import time
 import unittest
 
-sys.path.insert(0, os.path.join("tests", "tools"))
+sys.path.insert(0, os.path.join("tests", "tools", "processes"))
 
 from process_case import (  # pylint: disable=wrong-import-position
     END_S, ProcessCase, TRAINER, layout)

@@ -8,7 +8,7 @@ import signal
 import sys
 import unittest
 
-sys.path.insert(0, os.path.join("tests", "tools"))
+sys.path.insert(0, os.path.join("tests", "tools", "processes"))
 
 from process_case import (  # pylint: disable=wrong-import-position
     END_S, HOST, ProcessCase, TRAINER, layout)

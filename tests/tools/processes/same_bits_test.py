@@ -4,7 +4,7 @@ as processes, as hosts, whatever carries what they say."""
 import os
 import sys
 
-sys.path.insert(0, os.path.join("tests", "tools"))
+sys.path.insert(0, os.path.join("tests", "tools", "processes"))
 
 # pylint: disable=wrong-import-position
 import several_processes

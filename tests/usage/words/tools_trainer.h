@@ -50,32 +50,6 @@ namespace arguments_h {
 extern const std::vector<std::string> arguments;
 }
 
-namespace config_h {
-extern const std::vector<Setting> settings;
-}
-
-namespace config_blame_h {
-extern const absl::Status status;
-}
-
-namespace core_shares_h {
-void Show(const std::vector<int>& cores);
-}
-
-namespace doctor_peer_h {
-extern const base::tls::CertificateFiles own;
-}
-
-namespace doctor_stream_h {
-extern const absl::Time deadline;
-extern const std::shared_ptr<comm::TlsContext> context;
-}  // namespace doctor_stream_h
-
-namespace start_words_h {
-extern const Placement placement;
-extern const Variables environment;
-}  // namespace start_words_h
-
 namespace options_reader_h {
 extern Arguments left;
 }
@@ -85,25 +59,8 @@ extern const std::function<int()> columns;
 extern const Display::Write write;
 }  // namespace display_h
 
-namespace foreign_launchers_h {
-extern const Variables environment;
-void Show(const std::string& name);
-}  // namespace foreign_launchers_h
-
 namespace json_log_h {
 extern const StepEntry entry;
-}
-
-namespace launch_command_h {
-extern const std::vector<std::string> arguments;
-}
-
-namespace process_group_h {
-extern const std::vector<std::string> command;
-}
-
-namespace reserved_port_h {
-void Show(int port);
 }
 
 namespace run_observer_h {
@@ -111,15 +68,6 @@ extern Display& display;
 extern JsonLog log;
 extern const std::function<absl::Time()> now;
 }  // namespace run_observer_h
-
-namespace signal_queue_h {
-void Handle(int signal);
-}
-
-namespace cluster_setup_h {
-extern const Placement placement;
-extern LoadedConfig loaded;
-}  // namespace cluster_setup_h
 
 }  // namespace troupe::tools::usage
 

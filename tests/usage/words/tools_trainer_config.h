@@ -1,0 +1,34 @@
+// What usage in tools/trainer/config/ leaves to its reader.
+
+#ifndef TESTS_USAGE_WORDS_TOOLS_TRAINER_CONFIG_H_
+#define TESTS_USAGE_WORDS_TOOLS_TRAINER_CONFIG_H_
+
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "actors/job.h"
+#include "actors/job_spec.h"
+#include "base/file_system.h"
+#include "tools/trainer/config/config.h"
+
+namespace troupe::tools::usage {
+
+extern base::FileSystem& files;
+extern const LoadedConfig loaded;
+extern TrainerConfig config;
+extern const actors::JobSpec spec;
+extern const std::unique_ptr<actors::Job> job;
+
+namespace config_h {
+extern const std::vector<Setting> settings;
+}
+
+namespace config_blame_h {
+extern const absl::Status status;
+}
+
+}  // namespace troupe::tools::usage
+
+#endif  // TESTS_USAGE_WORDS_TOOLS_TRAINER_CONFIG_H_

@@ -1,0 +1,33 @@
+// What usage in tools/trainer/doctor/ leaves to its reader.
+
+#ifndef TESTS_USAGE_WORDS_TOOLS_TRAINER_DOCTOR_H_
+#define TESTS_USAGE_WORDS_TOOLS_TRAINER_DOCTOR_H_
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <memory>
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "base/check.h"
+#include "base/tls/certificates.h"
+#include "comm/tcp/tls_stream.h"
+#include "tools/trainer/doctor/doctor_machine.h"
+#include "tools/trainer/version.h"
+
+namespace troupe::tools::usage {
+
+namespace doctor_peer_h {
+extern const base::tls::CertificateFiles own;
+}
+
+namespace doctor_stream_h {
+extern const absl::Time deadline;
+extern const std::shared_ptr<comm::TlsContext> context;
+}  // namespace doctor_stream_h
+
+}  // namespace troupe::tools::usage
+
+#endif  // TESTS_USAGE_WORDS_TOOLS_TRAINER_DOCTOR_H_

@@ -1,0 +1,52 @@
+// What usage in tools/trainer/launch/ leaves to its reader.
+
+#ifndef TESTS_USAGE_WORDS_TOOLS_TRAINER_LAUNCH_H_
+#define TESTS_USAGE_WORDS_TOOLS_TRAINER_LAUNCH_H_
+
+#include <string>
+#include <vector>
+
+#include "tools/trainer/config/config.h"
+#include "tools/trainer/launch/launchers.h"
+#include "tools/trainer/launch/variables.h"
+
+namespace troupe::tools::usage {
+
+namespace core_shares_h {
+void Show(const std::vector<int>& cores);
+}
+
+namespace start_words_h {
+extern const Placement placement;
+extern const Variables environment;
+}  // namespace start_words_h
+
+namespace foreign_launchers_h {
+extern const Variables environment;
+void Show(const std::string& name);
+}  // namespace foreign_launchers_h
+
+namespace launch_command_h {
+extern const std::vector<std::string> arguments;
+}
+
+namespace process_group_h {
+extern const std::vector<std::string> command;
+}
+
+namespace reserved_port_h {
+void Show(int port);
+}
+
+namespace signal_queue_h {
+void Handle(int signal);
+}
+
+namespace cluster_setup_h {
+extern const Placement placement;
+extern LoadedConfig loaded;
+}  // namespace cluster_setup_h
+
+}  // namespace troupe::tools::usage
+
+#endif  // TESTS_USAGE_WORDS_TOOLS_TRAINER_LAUNCH_H_
