@@ -16,7 +16,7 @@ namespace {
 
 struct SystemConfig : caf::actor_system_config {
   explicit SystemConfig(ThreadSupply& threads) {
-    add_message_types<caf::id_block::troupe>();
+    AddMessageTypes(*this);
     RunOnThreads(threads, *this);
   }
 };

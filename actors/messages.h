@@ -359,6 +359,10 @@ CAF_END_TYPE_ID_BLOCK(troupe)
 
 namespace troupe::actors {
 
+// What a system must know before it carries any of these. Compiled once: it
+// takes the compiler seconds.
+void AddMessageTypes(caf::actor_system_config& config);
+
 using LoaderActor =
     caf::typed_actor<caf::replies_to<LoadRequest>::with<Loaded>>;
 

@@ -97,8 +97,11 @@ void WaitReport::AddReceive(const StepPosition::Place& place, TimePoint now,
   wait.part = place.kind == StepKind::kTrain
                   ? absl::StrCat("micro-batch ", receive.micro_batch)
                   : absl::StrCat("batch ", place.step, " of an evaluation");
-  wait.ranks = {plan.mesh.Group(context_.rank,
-                                pipeline::kPpAxis)[plan.stages[from].place.pp]};
+  // A table may ask for what no stage sends: nobody is waited for, then.
+  if (from >= 0 && from < static_cast<int>(plan.stages.size())) {
+    const int pp = plan.stages[from].place.pp;
+    wait.ranks = {plan.mesh.Group(context_.rank, pipeline::kPpAxis)[pp]};
+  }
   wait.nanos = Nanos(receive.since, now);
   report.waits.push_back(std::move(wait));
 }

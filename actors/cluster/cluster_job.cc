@@ -48,8 +48,7 @@ std::uint64_t MakeNonce() {
 
 struct NetworkedConfig : caf::actor_system_config {
   explicit NetworkedConfig(ThreadSupply& threads) {
-    add_message_types<caf::id_block::troupe>();
-    add_message_types<caf::id_block::troupe_cluster>();
+    AddClusterMessageTypes(*this);
     RunOnThreads(threads, *this);
   }
 };

@@ -205,6 +205,9 @@ CAF_END_TYPE_ID_BLOCK(troupe_cluster)
 
 namespace troupe::actors {
 
+// AddMessageTypes() with these, too.
+void AddClusterMessageTypes(caf::actor_system_config& config);
+
 // Answers come as messages of their own: whoever waits for one hears of a lost
 // process, and of the end, in the same mailbox.
 using AgentActor =

@@ -49,7 +49,7 @@ Simulation::Simulation(const JobSpec& spec, SimulationOptions options)
 
 absl::StatusOr<JobResult> Simulation::Run(JobObserver* observer) {
   SimulatedConfig config;
-  config.add_message_types<caf::id_block::troupe>();
+  AddMessageTypes(config);
   caf::actor_system system(config);
   SeededScheduler scheduler(system, {options_.seed, options_.message_time_max});
   PreemptionPoints points(scheduler);

@@ -15,7 +15,7 @@ namespace troupe::actors {
 namespace {
 
 struct Config : caf::actor_system_config {
-  Config() { add_message_types<caf::id_block::troupe>(); }
+  Config() { AddMessageTypes(*this); }
 };
 
 class MessagesTest : public testing::Test {

@@ -41,7 +41,7 @@ class SimulatedSystem {
  private:
   struct Config : caf::actor_system_config {
     Config() {
-      add_message_types<caf::id_block::troupe>();
+      AddMessageTypes(*this);
       set("scheduler.policy", caf::atom("testing"));
     }
   };

@@ -88,6 +88,12 @@ TEST(WaitReportTest, ATensorComesFromTheRankOfAStage) {
   EXPECT_EQ(report.waits[0].step, 6);
   EXPECT_EQ(report.waits[0].collective, -1);
   EXPECT_EQ(report.waits[0].ranks, std::vector<int>{1});
+  // A table may ask for what no stage sends.
+  position.Await({/*forward=*/false, /*micro_batch=*/4, /*stage=*/1});
+  const RankWaits hopeless = ReportOf(mine);
+  ASSERT_EQ(hopeless.waits.size(), 1u);
+  EXPECT_EQ(hopeless.waits[0].what, "the gradient of stage 2 for stage 1");
+  EXPECT_TRUE(hopeless.waits[0].ranks.empty());
   position.GoOn();
   EXPECT_TRUE(ReportOf(mine).waits.empty());
   position.EndStep();

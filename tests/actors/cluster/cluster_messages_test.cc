@@ -15,10 +15,7 @@ namespace troupe::actors {
 namespace {
 
 struct Config : caf::actor_system_config {
-  Config() {
-    add_message_types<caf::id_block::troupe>();
-    add_message_types<caf::id_block::troupe_cluster>();
-  }
+  Config() { AddClusterMessageTypes(*this); }
 };
 
 caf::behavior Silence(caf::event_based_actor*, int) {

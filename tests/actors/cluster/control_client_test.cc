@@ -18,8 +18,7 @@ constexpr absl::Duration kShort = absl::Milliseconds(50);
 
 struct Config : caf::actor_system_config {
   Config() {
-    add_message_types<caf::id_block::troupe>();
-    add_message_types<caf::id_block::troupe_cluster>();
+    AddClusterMessageTypes(*this);
     set("scheduler.max-threads", 2u);
   }
 };

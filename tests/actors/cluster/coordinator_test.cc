@@ -19,10 +19,7 @@ namespace troupe::actors {
 namespace {
 
 struct Config : SimulatedConfig {
-  Config() {
-    add_message_types<caf::id_block::troupe>();
-    add_message_types<caf::id_block::troupe_cluster>();
-  }
+  Config() { AddClusterMessageTypes(*this); }
 };
 
 class Traced : public TraceSink {

@@ -16,8 +16,7 @@ namespace {
 
 struct Config : caf::actor_system_config {
   Config() {
-    add_message_types<caf::id_block::troupe>();
-    add_message_types<caf::id_block::troupe_cluster>();
+    AddClusterMessageTypes(*this);
     set("scheduler.policy", caf::atom("testing"));
   }
 };

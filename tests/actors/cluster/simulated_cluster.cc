@@ -19,10 +19,7 @@ constexpr absl::Duration kTimeMax = absl::Minutes(30);
 constexpr int kMicroBatches = 2;
 
 struct ClusterConfig : SimulatedConfig {
-  ClusterConfig() {
-    add_message_types<caf::id_block::troupe>();
-    add_message_types<caf::id_block::troupe_cluster>();
-  }
+  ClusterConfig() { AddClusterMessageTypes(*this); }
 };
 
 void MapActors(caf::message& message,

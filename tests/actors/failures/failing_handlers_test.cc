@@ -131,7 +131,7 @@ absl::Status RunWithHooks(const JobSpec& spec, JobObserver* observer,
       StartActorThreads(JobThreads(static_cast<int>(process->ranks.size())))
           .value();
   caf::actor_system_config config;
-  config.add_message_types<caf::id_block::troupe>();
+  AddMessageTypes(config);
   RunOnThreads(*threads, config);
   caf::actor_system system(config);
   SpawnCrew(system, process, /*checkpoint=*/nullptr);

@@ -74,7 +74,7 @@ TEST(RefusedStart, ACrewThatIsNotWholeEnds) {
         SetUpJob(TinyCnnJob(2, 3), /*observer=*/nullptr).value().process;
     const auto threads = StartActorThreads(JobThreads(2)).value();
     caf::actor_system_config config;
-    config.add_message_types<caf::id_block::troupe>();
+    AddMessageTypes(config);
     RunOnThreads(*threads, config);
     caf::actor_system system(config);
     allocations_left = granted;
