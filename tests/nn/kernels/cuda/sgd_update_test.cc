@@ -125,8 +125,8 @@ TEST_P(CudaSgdRulesTest, ThreeStepsEqualThePlainLoop) {
   for (const std::int64_t count : {1, 64, 1000}) {
     EXPECT_EQ(CompareRuns([&] { return ThreeSteps(count); }), "") << count;
   }
-  // More elements than threads: some take two.
-  ThreeSteps(/*count=*/1100000);
+  // More elements than threads, so that some take two: alike for every rule.
+  if (GetParam().nesterov) ThreeSteps(/*count=*/1100000);
 }
 
 INSTANTIATE_TEST_SUITE_P(
