@@ -26,9 +26,8 @@
 #ifndef NN_KERNELS_CUDA_CHOICE_CACHE_H_
 #define NN_KERNELS_CUDA_CHOICE_CACHE_H_
 
-#include <cstdint>
+#include <cstddef>
 #include <string>
-#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
@@ -88,14 +87,6 @@ absl::Status LoadChoices(base::FileSystem& files, const std::string& path,
 // reader finds the old file or the new one.
 absl::Status SaveChoices(base::FileSystem& files, const std::string& path,
                          ChoiceCache& choices);
-
-// The quicker half of a measured choice: which of `milliseconds`, one list of
-// repeats for each candidate, is best. Compares the least of each list, which
-// other work on the machine disturbs least, and prefers an earlier candidate,
-// as the library ranked them, to one that is less than 2% quicker. Candidates
-// without times have failed.
-//   Returns -1 where all have.
-int FastestCandidate(const std::vector<std::vector<float>>& milliseconds);
 
 }  // namespace troupe::nn::cuda
 

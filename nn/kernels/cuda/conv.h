@@ -30,15 +30,6 @@
 
 namespace troupe::nn::cuda {
 
-// Device memory, aligned to kOperandAlignmentBytes; ConvSpec's way says which
-// is written, and the other two are read. No two overlap.
-struct ConvOperands {
-  void* image = nullptr;       // x or dx[N, H, W, C]
-  void* weight = nullptr;      // w or dw[O, R, S, C]
-  void* output = nullptr;      // y or dy[N, P, Q, O]
-  const void* bias = nullptr;  // [O], where the plan adds it
-};
-
 class ConvPlan {
  public:
   virtual ~ConvPlan() = default;
@@ -88,11 +79,6 @@ class ConvPlans {
 // For the device that is current in the calling thread.
 absl::StatusOr<std::unique_ptr<ConvPlans>> OpenConvPlans(
     const LibraryOptions& options);
-
-// kInvalidArgument where an operand is missing or not aligned; what every Run()
-// begins with. `adds_bias`: the plan's.
-absl::Status CheckOperands(const ConvSpec& spec, const ConvOperands& operands,
-                           bool adds_bias);
 
 }  // namespace troupe::nn::cuda
 

@@ -61,6 +61,20 @@ struct ConvSpec {
   std::string Key() const;
 };
 
+// Device memory, aligned to kOperandAlignmentBytes; ConvSpec's way says which
+// is written, and the other two are read. No two overlap.
+struct ConvOperands {
+  void* image = nullptr;       // x or dx[N, H, W, C]
+  void* weight = nullptr;      // w or dw[O, R, S, C]
+  void* output = nullptr;      // y or dy[N, P, Q, O]
+  const void* bias = nullptr;  // [O], where the plan adds it
+};
+
+// kInvalidArgument where an operand is missing or not aligned; what every Run()
+// begins with. `adds_bias`: the plan's.
+absl::Status CheckOperands(const ConvSpec& spec, const ConvOperands& operands,
+                           bool adds_bias);
+
 }  // namespace troupe::nn::cuda
 
 #endif  // NN_KERNELS_CUDA_CONV_SPEC_H_

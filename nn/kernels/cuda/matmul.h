@@ -44,17 +44,6 @@
 
 namespace troupe::nn::cuda {
 
-// Device memory, aligned to kOperandAlignmentBytes. Null where the epilogue
-// has no such operand. No output overlaps an operand.
-struct MatmulOperands {
-  const void* a = nullptr;
-  const void* b = nullptr;
-  void* c = nullptr;           // read too where the product accumulates
-  const void* bias = nullptr;  // [cols]
-  void* aux = nullptr;         // [rows, cols]; written by kGeluBias only
-  void* row_sums = nullptr;    // [rows], written
-};
-
 class MatmulPlan {
  public:
   virtual ~MatmulPlan() = default;
@@ -110,11 +99,6 @@ class MatmulPlans {
 // For the device that is current in the calling thread.
 absl::StatusOr<std::unique_ptr<MatmulPlans>> OpenMatmulPlans(
     const LibraryOptions& options);
-
-// kInvalidArgument where an operand of `spec` is missing or not aligned; what
-// every Run() begins with.
-absl::Status CheckOperands(const MatmulSpec& spec,
-                           const MatmulOperands& operands);
 
 }  // namespace troupe::nn::cuda
 

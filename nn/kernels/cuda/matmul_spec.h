@@ -27,12 +27,13 @@
 namespace troupe::nn::cuda {
 
 // GELU is the one with tanh: 0.5 s (1 + tanh(sqrt(2/pi) (s + 0.044715 s^3))).
-// Vectors and aux have the result's dtype.
+// Vectors and aux have the result's dtype. cols is a multiple of 8 where there
+// is an aux.
 enum class Epilogue : std::uint8_t {
   kNone,          // c = s, or c + s
   kBias,          // c = s + bias[cols]
   kReluBias,      // c = max(s + bias[cols], 0)
-  kGeluBias,      // aux[rows, cols] = s + bias[cols]; c = gelu(aux)
+  kGeluBias,      // aux[rows, cols] = s + bias[cols]; c = gelu of that
   kGeluBackward,  // c = s gelu'(aux[rows, cols])
   kRowSums,       // c = s, or c + s; row_sums[rows] = sums of a over depth:
                   // a bias gradient where a is dy^T
@@ -66,9 +67,25 @@ struct MatmulSpec {
   std::string Key() const;
 };
 
-// Every operand, c and aux begin at a multiple of this many bytes, and so do
-// workspaces: what the libraries' fast kernels read at once.
+// Every operand and workspace begins at a multiple of this many bytes: what the
+// libraries' fast kernels read at once.
 inline constexpr std::int64_t kOperandAlignmentBytes = 16;
+
+// Device memory, aligned to kOperandAlignmentBytes. Null where the epilogue
+// has no such operand. No output overlaps an operand.
+struct MatmulOperands {
+  const void* a = nullptr;
+  const void* b = nullptr;
+  void* c = nullptr;           // read too where the product accumulates
+  const void* bias = nullptr;  // [cols]
+  void* aux = nullptr;         // [rows, cols]; written by kGeluBias only
+  void* row_sums = nullptr;    // [rows], written
+};
+
+// kInvalidArgument where an operand of `spec` is missing or not aligned; what
+// every Run() begins with.
+absl::Status CheckOperands(const MatmulSpec& spec,
+                           const MatmulOperands& operands);
 
 }  // namespace troupe::nn::cuda
 
