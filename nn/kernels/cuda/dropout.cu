@@ -21,8 +21,8 @@ struct Mask {
     return draw >= drop_below ? value * scale : 0.0f;
   }
   // Drops among the numbers of draws 4 * block .. 4 * block + 3.
-  __device__ __forceinline__ void Apply(std::int64_t sample,
-                                        std::int64_t block, float* v) const {
+  __device__ __forceinline__ void Apply(std::int64_t sample, std::int64_t block,
+                                        float* v) const {
     const uint4 words = draws.Block(sample, block);
     v[0] = Of(words.x, v[0]);
     v[1] = Of(words.y, v[1]);
@@ -80,16 +80,15 @@ struct Dropout {
                     static_cast<float>(mask.scale)};
     constexpr int kVector = kVectorOf<T>;
     static_assert(kVector % kDrawsOfBlock == 0, "a vector has whole blocks");
-    const bool vectors = IsAligned(Data<T>(x)) && IsAligned(Data<T>(y)) &&
-                         elems % kVector == 0;
+    const bool vectors =
+        IsAligned(Data<T>(x)) && IsAligned(Data<T>(y)) && elems % kVector == 0;
     const int at_once = vectors ? kVector : kDrawsOfBlock;
     base::LaunchShape shape = GridOf((elems + at_once - 1) / at_once);
-    shape.grid.y = static_cast<unsigned>(
-        std::min<std::int64_t>(samples, kGridYMax));
-    return base::Launch("Dropout",
-                        vectors ? DropVectorsKernel<kVector, T> : DropKernel<T>,
-                        shape, cuda.stream, samples, elems, drop, Data<T>(x),
-                        Data<T>(y));
+    shape.grid.y =
+        static_cast<unsigned>(std::min<std::int64_t>(samples, kGridYMax));
+    return base::Launch(
+        "Dropout", vectors ? DropVectorsKernel<kVector, T> : DropKernel<T>,
+        shape, cuda.stream, samples, elems, drop, Data<T>(x), Data<T>(y));
   }
 };
 

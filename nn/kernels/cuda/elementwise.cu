@@ -168,8 +168,8 @@ struct CountNonFinite {
     const std::int64_t n = x.numel();
     if (n == 0) return absl::OkStatus();
     const T* from = Data<T>(x);
-    const std::int64_t blocks = std::min(
-        kCountBlocksMax, (n + kCountedAtOnce - 1) / kCountedAtOnce);
+    const std::int64_t blocks =
+        std::min(kCountBlocksMax, (n + kCountedAtOnce - 1) / kCountedAtOnce);
     Tensor of_block;
     if (blocks > 1) {
       TROUPE_ASSIGN_OR_RETURN(
@@ -180,8 +180,8 @@ struct CountNonFinite {
     base::LaunchShape shape;
     shape.grid = dim3(static_cast<unsigned>(blocks));
     shape.block = dim3(kCountThreads);
-    const auto kernel = IsAligned(from) ? CountKernel<kVectorOf<T>, T>
-                                        : CountKernel<1, T>;
+    const auto kernel =
+        IsAligned(from) ? CountKernel<kVectorOf<T>, T> : CountKernel<1, T>;
     TROUPE_RETURN_IF_ERROR(base::Launch("CountNonFinite", kernel, shape,
                                         cuda.stream, n, from, counts,
                                         Data<double>(count)));

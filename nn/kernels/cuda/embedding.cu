@@ -52,8 +52,8 @@ __global__ void __launch_bounds__(kThreads)
   const int lane = static_cast<int>(threadIdx.x) % kWarpThreads;
   const int warp = static_cast<int>(threadIdx.x) / kWarpThreads;
   const std::int64_t warps = static_cast<std::int64_t>(gridDim.x - 1) * kWarps;
-  for (std::int64_t r = static_cast<std::int64_t>(blockIdx.x - 1) * kWarps +
-                        warp;
+  for (std::int64_t r =
+           static_cast<std::int64_t>(blockIdx.x - 1) * kWarps + warp;
        r < R; r += warps) {
     const std::int64_t row = rows[r];
     const bool inside = row >= 0 && row < V;
@@ -76,18 +76,18 @@ absl::Status CopyRows(const CudaOps& cuda, In rows, In table, Tensor& y) {
   shape.grid = dim3(static_cast<unsigned>(
       1 + std::min(kElementBlocksMax, (R + kWarps - 1) / kWarps)));
   shape.block = dim3(kThreads);
-  return base::Launch("EmbeddingForward",
-                      vectors ? CopyRowsKernel<kVectorOf<Word>, Word>
-                              : CopyRowsKernel<1, Word>,
-                      shape, cuda.stream, R, V, D, Data<std::int64_t>(rows),
-                      from, to, cuda.error);
+  return base::Launch(
+      "EmbeddingForward",
+      vectors ? CopyRowsKernel<kVectorOf<Word>, Word> : CopyRowsKernel<1, Word>,
+      shape, cuda.stream, R, V, D, Data<std::int64_t>(rows), from, to,
+      cuda.error);
 }
 
 struct EmbeddingForward {
   template <typename T>
   static absl::Status Run(const CudaOps& cuda, In rows, In table, Tensor& y) {
-    using Word = std::conditional_t<sizeof(T) == 2, std::uint16_t,
-                                    std::uint32_t>;
+    using Word =
+        std::conditional_t<sizeof(T) == 2, std::uint16_t, std::uint32_t>;
     if (rows.numel() == 0) return absl::OkStatus();
     return CopyRows<Word>(cuda, rows, table, y);
   }
@@ -245,16 +245,16 @@ struct EmbeddingBackward {
     const std::int64_t width = kWarpThreads * (vectors ? kVectorOf<T> : 1);
     const std::int64_t warps = (parts.rows_of_one + kWarps - 1) / kWarps;
     base::LaunchShape shape;
-    shape.grid = dim3(
-        static_cast<unsigned>(parts.count),
-        static_cast<unsigned>((D + width - 1) / width),
-        static_cast<unsigned>(std::min(kElementBlocksMax, warps)));
+    shape.grid =
+        dim3(static_cast<unsigned>(parts.count),
+             static_cast<unsigned>((D + width - 1) / width),
+             static_cast<unsigned>(std::min(kElementBlocksMax, warps)));
     shape.block = dim3(kThreads);
-    return base::Launch("EmbeddingBackward",
-                        vectors ? SumRowsKernel<kVectorOf<T>, T>
-                                : SumRowsKernel<1, T>,
-                        shape, cuda.stream, parts, R, V, D,
-                        Data<std::int64_t>(rows), from, accumulate, to);
+    return base::Launch(
+        "EmbeddingBackward",
+        vectors ? SumRowsKernel<kVectorOf<T>, T> : SumRowsKernel<1, T>, shape,
+        cuda.stream, parts, R, V, D, Data<std::int64_t>(rows), from, accumulate,
+        to);
   }
 };
 

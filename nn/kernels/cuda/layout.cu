@@ -14,19 +14,17 @@ absl::Status TransposeImages(base::KernelName name, const CudaOps& cuda,
                              std::int64_t batch, std::int64_t rows,
                              std::int64_t cols, In x, Tensor& y) {
   if (x.numel() == 0) return absl::OkStatus();
-  using Word =
-      std::conditional_t<sizeof(T) == 2, std::uint16_t, std::uint32_t>;
-  return TransposeBatch<KeepWord>(
-      name, cuda.stream, batch, rows, cols,
-      static_cast<const Word*>(x.device_data()),
-      static_cast<Word*>(y.device_data()));
+  using Word = std::conditional_t<sizeof(T) == 2, std::uint16_t, std::uint32_t>;
+  return TransposeBatch<KeepWord>(name, cuda.stream, batch, rows, cols,
+                                  static_cast<const Word*>(x.device_data()),
+                                  static_cast<Word*>(y.device_data()));
 }
 
 struct NhwcToNchw {
   template <typename T>
   static absl::Status Run(const CudaOps& cuda, In x, Tensor& y) {
-    return TransposeImages<T>("NhwcToNchw", cuda, x.dim(0),
-                              x.dim(1) * x.dim(2), x.dim(3), x, y);
+    return TransposeImages<T>("NhwcToNchw", cuda, x.dim(0), x.dim(1) * x.dim(2),
+                              x.dim(3), x, y);
   }
 };
 

@@ -17,6 +17,16 @@ namespace {
 constexpr int kThreads = 256;
 constexpr std::int64_t kBlocksMax = 1024;
 
+__global__ void __launch_bounds__(kThreads)
+    FinishLossKernel(int blocks, LossOut out) {
+  LossPart part = NoLoss();
+  for (int i = static_cast<int>(threadIdx.x); i < blocks; i += kThreads) {
+    part = MergeLosses()(part, out.of_block[i]);
+  }
+  part = MergeBlock<kThreads>(part, MergeLosses());
+  if (threadIdx.x == 0) WriteLoss(part, out);
+}
+
 // The grid of a loss, and memory for its blocks' parts.
 struct LossLaunch {
   base::LaunchShape shape;
@@ -43,7 +53,7 @@ absl::Status EndLoss(const CudaOps& cuda, const LossLaunch& launch) {
   const int blocks = static_cast<int>(launch.shape.grid.x);
   if (blocks == 1) return absl::OkStatus();
   base::LaunchShape shape;
-  shape.block = dim3(kFinishThreads);
+  shape.block = dim3(kThreads);
   return base::Launch("FinishLoss", FinishLossKernel, shape, cuda.stream,
                       blocks, launch.out);
 }
@@ -71,15 +81,15 @@ __device__ __forceinline__ void CrossEntropyRow(const CrossEntropy& loss,
                                                 const T* logits, T* dlogits,
                                                 LossPart& part) {
   const std::int64_t target = loss.targets[n];
-  const bool counted =
-      target != loss.ignored && target >= 0 && target < loss.C;
+  const bool counted = target != loss.ignored && target >= 0 && target < loss.C;
   T* d_row = dlogits != nullptr ? dlogits + n * loss.C : nullptr;
   if (!counted) {
     if (target != loss.ignored && thread == 0 && part.wrong_row == kNoRow) {
       part.wrong_row = n;
       part.wrong_target = target;
     }
-    if (d_row != nullptr) FillZeros<kVector, kRowThreads>(loss.C, thread, d_row);
+    if (d_row != nullptr)
+      FillZeros<kVector, kRowThreads>(loss.C, thread, d_row);
     return;
   }
   const T* row = logits + n * loss.C;
@@ -92,8 +102,8 @@ __device__ __forceinline__ void CrossEntropyRow(const CrossEntropy& loss,
     part.hits += all.index == target ? 1 : 0;
   }
   if (d_row != nullptr) {
-    SoftmaxGradient<kVector, kRowThreads>(
-        loss.C, thread, all, static_cast<int>(target), row, d_row);
+    SoftmaxGradient<kVector, kRowThreads>(loss.C, thread, all,
+                                          static_cast<int>(target), row, d_row);
   }
 }
 
@@ -212,12 +222,13 @@ struct MeanSquaredError {
                                 n > 0 ? Data<T>(target) : nullptr,
                                 n > 0 ? DataOrNull<T>(dprediction) : nullptr,
                                 launch.out};
-    const bool aligned = IsAligned(loss.prediction) &&
-                         IsAligned(loss.target) && IsAligned(loss.dprediction);
-    TROUPE_RETURN_IF_ERROR(base::Launch(
-        "MeanSquaredError",
-        aligned ? SquaredErrorKernel<kVectorOf<T>, T> : SquaredErrorKernel<1, T>,
-        launch.shape, cuda.stream, loss));
+    const bool aligned = IsAligned(loss.prediction) && IsAligned(loss.target) &&
+                         IsAligned(loss.dprediction);
+    TROUPE_RETURN_IF_ERROR(
+        base::Launch("MeanSquaredError",
+                     aligned ? SquaredErrorKernel<kVectorOf<T>, T>
+                             : SquaredErrorKernel<1, T>,
+                     launch.shape, cuda.stream, loss));
     return EndLoss(cuda, launch);
   }
 };

@@ -3,10 +3,9 @@
 //   LossPart part = NoLoss();
 //   part.sum += loss_of_row, part.count += 1;
 //   FinishBlock<kThreads>(part, out);          // the end of the kernel
-//   status = FinishLoss(cuda, blocks, out);    // after its launch
 //
-// A block writes its part; where there are several, a further kernel of one
-// block merges them, each thread every kFinishThreads-th.
+// A block writes its part. Where there are several, a further kernel of one
+// block merges them; where there is one, its part is the loss (WriteLoss()).
 
 #ifndef NN_KERNELS_CUDA_LOSS_PART_H_
 #define NN_KERNELS_CUDA_LOSS_PART_H_
@@ -69,18 +68,6 @@ __device__ __forceinline__ void FinishBlock(LossPart part, const LossOut& out) {
   } else {
     out.of_block[blockIdx.x] = part;
   }
-}
-
-inline constexpr int kFinishThreads = 256;
-
-inline __global__ void __launch_bounds__(kFinishThreads)
-    FinishLossKernel(int blocks, LossOut out) {
-  LossPart part = NoLoss();
-  for (int i = static_cast<int>(threadIdx.x); i < blocks; i += kFinishThreads) {
-    part = MergeLosses()(part, out.of_block[i]);
-  }
-  part = MergeBlock<kFinishThreads>(part, MergeLosses());
-  if (threadIdx.x == 0) WriteLoss(part, out);
 }
 
 }  // namespace troupe::nn::cuda

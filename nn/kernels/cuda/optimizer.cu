@@ -107,13 +107,13 @@ struct SgdCall {
 template <typename T, bool kMomentum, bool kNesterov, bool kWeightDecay>
 absl::Status LaunchSgd(const SgdCall& call) {
   using Body = SgdBody<T, kMomentum, kNesterov, kWeightDecay>;
-  const Body body{RoundedOnce(call.rule),
-                  reinterpret_cast<const StepScalars*>(
-                      Data<double>(call.scalars)),
-                  Data<T>(call.grad), Data<T>(call.param),
-                  kMomentum ? Data<T>(call.momentum) : nullptr};
-  const bool aligned = IsAligned(body.grad) && IsAligned(body.param) &&
-                       IsAligned(body.momentum);
+  const Body body{
+      RoundedOnce(call.rule),
+      reinterpret_cast<const StepScalars*>(Data<double>(call.scalars)),
+      Data<T>(call.grad), Data<T>(call.param),
+      kMomentum ? Data<T>(call.momentum) : nullptr};
+  const bool aligned =
+      IsAligned(body.grad) && IsAligned(body.param) && IsAligned(body.momentum);
   return ForEachElement<kVectorOf<T>>("SgdUpdate", call.cuda.stream,
                                       call.param.numel(), aligned, body);
 }

@@ -44,10 +44,9 @@ class DeviceDraws {
                                                 unsigned key1) {
     const std::uint64_t a = std::uint64_t{x.x} * 0xD2511F53u;
     const std::uint64_t b = std::uint64_t{x.z} * 0xCD9E8D57u;
-    return make_uint4(static_cast<unsigned>(b >> 32) ^ x.y ^ key0,
-                      static_cast<unsigned>(b),
-                      static_cast<unsigned>(a >> 32) ^ x.w ^ key1,
-                      static_cast<unsigned>(a));
+    return make_uint4(
+        static_cast<unsigned>(b >> 32) ^ x.y ^ key0, static_cast<unsigned>(b),
+        static_cast<unsigned>(a >> 32) ^ x.w ^ key1, static_cast<unsigned>(a));
   }
 
   unsigned key0_, key1_;

@@ -41,10 +41,10 @@ __device__ __forceinline__ double SumFrom(const SoftmaxOfRow& s,
 }
 
 struct MergeSoftmax {
-  __device__ __forceinline__ SoftmaxOfRow operator()(
-      const SoftmaxOfRow& a, const SoftmaxOfRow& b) const {
-    const bool equal = !IsLarger(a.largest, b.largest) &&
-                       !IsLarger(b.largest, a.largest);
+  __device__ __forceinline__ SoftmaxOfRow
+  operator()(const SoftmaxOfRow& a, const SoftmaxOfRow& b) const {
+    const bool equal =
+        !IsLarger(a.largest, b.largest) && !IsLarger(b.largest, a.largest);
     const bool take_b =
         equal ? b.index < a.index : IsLarger(b.largest, a.largest);
     const SoftmaxOfRow& winner = take_b ? b : a;
