@@ -1,6 +1,6 @@
 // The op suite on the kernels of a GPU: on the emulation in every build, and on
-// a GPU where one is (ops_gpu_test). Then the same cases under every schedule of
-// the emulation, with fresh memory full of different poison: the same bits.
+// a GPU where one is (ops_gpu_test). Then the same cases under every schedule
+// of the emulation, with fresh memory full of different poison: the same bits.
 
 #include <cmath>
 #include <cstdint>

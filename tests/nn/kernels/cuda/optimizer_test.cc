@@ -1,5 +1,5 @@
-// SGD on a GPU against a plain loop, bit for bit: on the emulation, and on a GPU
-// where one is (optimizer_gpu_test).
+// SGD on a GPU against a plain loop, bit for bit: on the emulation, and on a
+// GPU where one is (optimizer_gpu_test).
 
 #include <cmath>
 #include <cstdint>
