@@ -51,13 +51,19 @@ class PlanCache {
       : library_(library), options_(options) {}
 
   absl::StatusOr<Plan*> Get(const Spec& spec, cudaStream_t stream) {
-    if (const auto found = plans_.find(spec); found != plans_.end()) {
-      return found->second.get();
+    auto found = plans_.find(spec);
+    if (found == plans_.end()) {
+      TROUPE_RETURN_IF_ERROR(spec.Check());
+      absl::StatusOr<std::unique_ptr<Plan>> plan =
+          Choose(spec, spec.Key(), stream);
+      // That there is none is an answer to remember; lack of memory is not.
+      if (!plan.ok() && !absl::IsUnimplemented(plan.status())) {
+        return plan.status();
+      }
+      found = plans_.emplace(spec, std::move(plan)).first;
     }
-    TROUPE_RETURN_IF_ERROR(spec.Check());
-    TROUPE_ASSIGN_OR_RETURN(std::unique_ptr<Plan> plan,
-                            Choose(spec, spec.Key(), stream));
-    return plans_.emplace(spec, std::move(plan)).first->second.get();
+    if (!found->second.ok()) return found->second.status();
+    return found->second->get();
   }
 
  private:
@@ -118,7 +124,7 @@ class PlanCache {
 
   Library& library_;
   const LibraryOptions options_;
-  absl::flat_hash_map<Spec, std::unique_ptr<Plan>> plans_;
+  absl::flat_hash_map<Spec, absl::StatusOr<std::unique_ptr<Plan>>> plans_;
 };
 
 }  // namespace troupe::nn::cuda
