@@ -10,8 +10,8 @@
 //     using Plan = MatmulPlan;
 //     using Operands = MatmulOperands;
 //     // The algorithm of a record, or why it cannot be.
-//     absl::StatusOr<std::unique_ptr<Plan>> FromChoice(const Spec& spec,
-//                                                      const std::string& choice);
+//     absl::StatusOr<std::unique_ptr<Plan>> FromChoice(
+//         const Spec& spec, const std::string& choice);
 //     // Its guesses, best first, at most as many as the options say.
 //     absl::StatusOr<std::vector<std::unique_ptr<Plan>>> Candidates(
 //         const Spec& spec);
@@ -56,17 +56,27 @@ class PlanCache {
       TROUPE_RETURN_IF_ERROR(spec.Check());
       absl::StatusOr<std::unique_ptr<Plan>> plan =
           Choose(spec, spec.Key(), stream);
-      // That there is none is an answer to remember; lack of memory is not.
-      if (!plan.ok() && !absl::IsUnimplemented(plan.status())) {
+      Entry entry;
+      if (plan.ok()) {
+        entry.plan = *std::move(plan);
+      } else if (absl::IsUnimplemented(plan.status())) {
+        entry.why_none = plan.status();
+      } else {
         return plan.status();
       }
-      found = plans_.emplace(spec, std::move(plan)).first;
+      found = plans_.emplace(spec, std::move(entry)).first;
     }
-    if (!found->second.ok()) return found->second.status();
-    return found->second->get();
+    if (found->second.plan == nullptr) return found->second.why_none;
+    return found->second.plan.get();
   }
 
  private:
+  // That the library has no algorithm is an answer to remember, too.
+  struct Entry {
+    std::unique_ptr<Plan> plan;
+    absl::Status why_none;
+  };
+
   absl::StatusOr<std::unique_ptr<Plan>> Choose(const Spec& spec,
                                                const std::string& key,
                                                cudaStream_t stream) {
@@ -124,7 +134,7 @@ class PlanCache {
 
   Library& library_;
   const LibraryOptions options_;
-  absl::flat_hash_map<Spec, absl::StatusOr<std::unique_ptr<Plan>>> plans_;
+  absl::flat_hash_map<Spec, Entry> plans_;
 };
 
 }  // namespace troupe::nn::cuda
