@@ -1,47 +1,21 @@
-// The fused kernel against a plain loop, bit for bit. Skips itself where there
-// is no GPU.
-
-#include "nn/kernels/cuda/sgd_update.h"
+// SGD on a GPU against a plain loop, bit for bit: on the emulation, and on a
+// GPU where one is (optimizer_gpu_test).
 
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "gtest/gtest.h"
-#include "nn/kernels/cuda/device_info.h"
+#include "nn/kernels/kernels.h"
+#include "tests/nn/kernels/cuda/test_kernels.h"
+#include "tests/third_party/emulated_cuda/test_device.h"
 
 namespace troupe::nn {
 namespace {
-
-// Device memory for [count] values, freed at the end of the test.
-template <typename T>
-class DeviceArray {
- public:
-  explicit DeviceArray(const std::vector<T>& values)
-      : bytes_(values.size() * sizeof(T)) {
-    EXPECT_EQ(cudaMalloc(&data_, bytes_ + 1), cudaSuccess);
-    EXPECT_EQ(cudaMemcpy(data_, values.data(), bytes_, cudaMemcpyHostToDevice),
-              cudaSuccess);
-  }
-  DeviceArray(const DeviceArray&) = delete;
-  DeviceArray& operator=(const DeviceArray&) = delete;
-  ~DeviceArray() { cudaFree(data_); }
-
-  T* get() { return static_cast<T*>(data_); }
-  std::vector<T> ToHost() const {
-    std::vector<T> values(bytes_ / sizeof(T));
-    EXPECT_EQ(cudaMemcpy(values.data(), data_, bytes_, cudaMemcpyDeviceToHost),
-              cudaSuccess);
-    return values;
-  }
-
- private:
-  const std::size_t bytes_;
-  void* data_ = nullptr;
-};
 
 // Numbers of both signs and many exponents, the same in every run.
 std::vector<float> Numbers(std::int64_t count, std::uint32_t seed) {
@@ -88,6 +62,10 @@ void ExpectSameBits(const std::vector<float>& got,
   }
 }
 
+std::vector<float> ToHost(const Tensor& t) {
+  return {t.data<float>(), t.data<float>() + t.numel()};
+}
+
 struct Case {
   std::string name;
   double momentum = 0, dampening = 0, weight_decay = 0;
@@ -98,10 +76,17 @@ struct Case {
 class CudaSgdUpdateTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    const auto devices = ListCudaDevices();
-    if (!devices.ok()) GTEST_SKIP() << devices.status();
-    if (devices->empty()) GTEST_SKIP() << "the driver sees no GPU";
+    const std::string why_not = emulated_cuda_test::WhyNoDevice();
+    if (!why_not.empty()) GTEST_SKIP() << why_not;
+    kernels_ = CreateTestKernels();
   }
+
+  Tensor OnDevice(const std::vector<float>& values) {
+    return Tensor::Of<float>({static_cast<std::int64_t>(values.size())}, values,
+                             kernels_->allocator());
+  }
+
+  std::unique_ptr<Kernels> kernels_;
 };
 
 class CudaSgdRulesTest : public CudaSgdUpdateTest,
@@ -118,27 +103,23 @@ TEST_P(CudaSgdRulesTest, ThreeStepsEqualThePlainLoop) {
   scalars.lr = 0.2;
   scalars.loss_scale = 4;
   scalars.loss_count = GetParam().loss_count;
-  for (const std::int64_t count : {1, 64, 1000, 5000000}) {
+  Tensor on_device = HostScalars(scalars, kernels_->allocator());
+  for (const std::int64_t count : {1, 64, 1001, 100000}) {
     std::vector<float> param = Numbers(count, /*seed=*/1);
     std::vector<float> momentum = Numbers(count, /*seed=*/2);
-    DeviceArray device_param(param), device_momentum(momentum);
+    Tensor params = OnDevice(param), momentums = OnDevice(momentum), none;
     for (int i = 0; i < 3; ++i) {
       scalars.step = i;
       const std::vector<float> grad = Numbers(count, /*seed=*/3 + i);
-      DeviceArray device_grad(grad);
-      DeviceArray<StepScalars> device_scalars({scalars});
-      CudaSgdRange range;
-      range.count_elems = count;
-      range.scalars = device_scalars.get();
-      range.grad = device_grad.get();
-      range.param = device_param.get();
-      range.momentum = device_momentum.get();
-      ASSERT_TRUE(CudaSgdUpdate(rule, range, /*stream=*/nullptr).ok());
-      ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+      ASSERT_TRUE(kernels_->SetStepScalars(scalars, on_device).ok());
+      ASSERT_TRUE(kernels_
+                      ->SgdUpdate(rule, on_device, OnDevice(grad), params,
+                                  rule.momentum != 0 ? momentums : none)
+                      .ok());
       PlainSgd(rule, scalars, grad, param, momentum);
     }
-    ExpectSameBits(device_param.ToHost(), param, "param");
-    ExpectSameBits(device_momentum.ToHost(), momentum, "momentum");
+    ExpectSameBits(ToHost(params), param, "param");
+    ExpectSameBits(ToHost(momentums), momentum, "momentum");
   }
 }
 
@@ -156,35 +137,25 @@ TEST_F(CudaSgdUpdateTest, AStepThatIsSkippedChangesNothing) {
   scalars.lr = 0.1;
   scalars.loss_count = 48;
   scalars.non_finite = 1;
-  DeviceArray device_param(param), device_grad(param);
-  DeviceArray<StepScalars> device_scalars({scalars});
-  CudaSgdRange range;
-  range.count_elems = 1000;
-  range.scalars = device_scalars.get();
-  range.grad = device_grad.get();
-  range.param = device_param.get();
-  ASSERT_TRUE(CudaSgdUpdate(SgdRule(), range, /*stream=*/nullptr).ok());
-  ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
-  ExpectSameBits(device_param.ToHost(), param, "param");
+  Tensor on_device = HostScalars(scalars, kernels_->allocator());
+  SgdRule rule;
+  rule.momentum = 0.9;
+  Tensor params = OnDevice(param), momentum = OnDevice(param);
+  ASSERT_TRUE(
+      kernels_->SgdUpdate(rule, on_device, OnDevice(param), params, momentum)
+          .ok());
+  ExpectSameBits(ToHost(params), param, "param");
+  ExpectSameBits(ToHost(momentum), param, "momentum");
 }
 
-// The checks come before the device is touched: they need no GPU.
-TEST(CudaSgdUpdateArgumentsTest, RefusesWhatItCannotDo) {
-  float value = 0;
-  StepScalars scalars;
+TEST_F(CudaSgdUpdateTest, MomentumWithoutABufferIsRefused) {
   SgdRule rule;
-  CudaSgdRange range;
-  EXPECT_TRUE(CudaSgdUpdate(rule, range, nullptr).ok()) << "nothing to do";
-
-  range.count_elems = 1;
-  range.scalars = &scalars;
-  range.grad = &value;
-  EXPECT_EQ(CudaSgdUpdate(rule, range, nullptr).code(),
-            absl::StatusCode::kInvalidArgument);
-  range.param = &value;
   rule.momentum = 0.9;
-  EXPECT_EQ(CudaSgdUpdate(rule, range, nullptr).code(),
-            absl::StatusCode::kInvalidArgument);
+  Tensor scalars = HostScalars(StepScalars(), kernels_->allocator());
+  Tensor param = OnDevice({1, 2}), none;
+  EXPECT_EQ(
+      kernels_->SgdUpdate(rule, scalars, OnDevice({1, 2}), param, none).code(),
+      absl::StatusCode::kInvalidArgument);
 }
 
 }  // namespace
