@@ -19,11 +19,13 @@
 #define NN_KERNELS_CUDA_CALL_MEMORY_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "nn/kernels/cuda/library_ops.h"
+#include "nn/kernels/cuda/matrix_kernels.h"
 #include "nn/tensor/tensor.h"
 
 namespace troupe::nn::cuda {
@@ -45,12 +47,12 @@ class CallMemory {
 
  private:
   struct Result {
-    void* to;
+    Tensor to;
     const void* from;
-    std::size_t bytes;
   };
 
-  absl::Status Copy(void* to, const void* from, std::size_t bytes);
+  absl::Status Copy(const Elements& to, const ConstElements& from,
+                    std::int64_t count);
 
   const LibraryOps& gpu_;
   std::vector<StoragePtr> blocks_;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "nn/kernels/cuda/cuda_ops.h"
+#include "nn/kernels/cuda/library_ops.h"
 #include "tests/third_party/emulated_cuda/test_device.h"
 
 namespace troupe::nn {
@@ -63,6 +64,17 @@ struct Enqueued : Kernels {
     cuda::BindLayout(*this, &ops);
     cuda::BindLoss(*this, &ops);
     cuda::BindOptimizer(*this, &ops);
+    cuda::LibraryOptions options;
+    options.allocator = &memory;
+    // Two kernel sets of a test shall give the same bits.
+    options.measure = false;
+    matmuls = cuda::OpenMatmulPlans(options).value();
+    convs = cuda::OpenConvPlans(options).value();
+    library.allocator = &memory;
+    library.matmuls = matmuls.get();
+    library.convs = convs.get();
+    cuda::BindLinear(*this, &library);
+    cuda::BindConv2d(*this, &library);
   }
 
   CachingAllocator& allocator() override { return memory; }
@@ -78,6 +90,9 @@ struct Enqueued : Kernels {
   CachingAllocator memory;
   StoragePtr error_block;
   cuda::CudaOps ops;
+  std::unique_ptr<cuda::MatmulPlans> matmuls;
+  std::unique_ptr<cuda::ConvPlans> convs;
+  cuda::LibraryOps library;
 };
 
 class TestKernels final : public Kernels {
