@@ -5,8 +5,8 @@
 //   TROUPE_ASSIGN_OR_RETURN(const void* from, memory.Read(x));
 //   TROUPE_ASSIGN_OR_RETURN(void* to, memory.Write(y, /*read_too=*/false));
 //   TROUPE_ASSIGN_OR_RETURN(void* workspace, memory.Bytes(1 << 20));
-//   ...                            // enqueue what reads `from` and writes `to`
-//   return memory.Finish();        // y has its numbers
+//   TROUPE_RETURN_IF_ERROR(Enqueue(from, to, workspace));
+//   return memory.Finish();                        // y has its numbers
 //
 // Libraries want operands at multiples of kOperandAlignmentBytes. Tensors lie
 // there but for slices at odd rows; those are copied, on `gpu.stream`, so that

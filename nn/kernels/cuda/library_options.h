@@ -1,10 +1,10 @@
-// What a device gives the libraries of its products and convolutions.
+// What a device gives the libraries of its products and convolutions, for
+// OpenMatmulPlans() and OpenConvPlans().
 //
 //   LibraryOptions options;
 //   options.allocator = &allocator;
 //   options.choices = &choices;
-//   auto matmuls = OpenMatmulPlans(options);
-//   auto convs = OpenConvPlans(options);
+//   options.warn = [](absl::string_view line) { std::cerr << line << "\n"; };
 //
 // Lifetime: what it points to outlives the plans.
 

@@ -1,9 +1,6 @@
 // The plans of a library, one for each spec, chosen as matmul.h says.
 //
-//   PlanCache<CublasLt> plans(library, options);
-//   TROUPE_ASSIGN_OR_RETURN(MatmulPlan* plan, plans.Get(spec, stream));
-//
-// A library says what it can do:
+// A library says what it can do, and the cache what it does:
 //
 //   struct CublasLt {
 //     using Spec = MatmulSpec;
@@ -18,6 +15,8 @@
 //     // Operands to measure with.
 //     absl::StatusOr<Operands> Sample(const Spec& spec, SampleMemory& memory);
 //   };
+//   PlanCache<CublasLt> plans(library, options);
+//   TROUPE_ASSIGN_OR_RETURN(MatmulPlan* plan, plans.Get(spec, stream));
 //
 // Threads: the device's strand.
 
