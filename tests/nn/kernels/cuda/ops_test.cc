@@ -41,6 +41,9 @@ INSTANTIATE_TEST_SUITE_P(Cuda, ElementWiseSuite,
                          testing::ValuesIn(ElementWiseOpTests(Backends())),
                          OpName);
 
+INSTANTIATE_TEST_SUITE_P(Cuda, BackendSuite, testing::ValuesIn(Backends()),
+                         BackendName);
+
 class ScheduleSuite : public testing::TestWithParam<OpTest> {};
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(ScheduleSuite);
 

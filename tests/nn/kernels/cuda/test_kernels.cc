@@ -57,6 +57,16 @@ struct Enqueued : Kernels {
     ops.error = static_cast<cuda::DataError*>(error_block->data());
     *ops.error = cuda::DataError();
     ops.allocator = &memory;
+    cuda::LibraryOptions options;
+    options.allocator = &memory;
+    options.measure = false;  // one choice in all objects: the same bits
+    matmuls = *cuda::OpenMatmulPlans(options);
+    convs = *cuda::OpenConvPlans(options);
+    libraries.allocator = &memory;
+    libraries.matmuls = matmuls.get();
+    libraries.convs = convs.get();
+    cuda::BindLinear(*this, &libraries);
+    cuda::BindConv2d(*this, &libraries);
     cuda::BindPool2d(*this, &ops);
     cuda::BindElementwise(*this, &ops);
     cuda::BindDropout(*this, &ops);
@@ -64,17 +74,6 @@ struct Enqueued : Kernels {
     cuda::BindLayout(*this, &ops);
     cuda::BindLoss(*this, &ops);
     cuda::BindOptimizer(*this, &ops);
-    cuda::LibraryOptions options;
-    options.allocator = &memory;
-    // Two kernel sets of a test shall give the same bits.
-    options.measure = false;
-    matmuls = cuda::OpenMatmulPlans(options).value();
-    convs = cuda::OpenConvPlans(options).value();
-    library.allocator = &memory;
-    library.matmuls = matmuls.get();
-    library.convs = convs.get();
-    cuda::BindLinear(*this, &library);
-    cuda::BindConv2d(*this, &library);
   }
 
   CachingAllocator& allocator() override { return memory; }
@@ -92,7 +91,7 @@ struct Enqueued : Kernels {
   cuda::CudaOps ops;
   std::unique_ptr<cuda::MatmulPlans> matmuls;
   std::unique_ptr<cuda::ConvPlans> convs;
-  cuda::LibraryOps library;
+  cuda::LibraryOps libraries;
 };
 
 class TestKernels final : public Kernels {
