@@ -46,7 +46,7 @@ class ChoiceCache {
   static constexpr std::size_t kEntriesMax = 16384;
   static constexpr std::size_t kContextBytesMax = 256;
   static constexpr std::size_t kKeyBytesMax = 256;
-  static constexpr std::size_t kChoiceBytesMax = 1024;
+  static constexpr std::size_t kChoiceBytesMax = 2048;
 
   // `context`: a line of at most kContextBytesMax printing characters.
   explicit ChoiceCache(std::string context);

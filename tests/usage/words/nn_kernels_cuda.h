@@ -200,13 +200,15 @@ absl::Status Run(int candidate, void* x);
 }  // namespace troupe::nn::cuda::usage::measure_h
 #endif
 
-#if defined(NN_KERNELS_CUDA_PLAN_CACHE_H_) && defined(NN_KERNELS_CUDA_MATMUL_H_)
+#ifdef NN_KERNELS_CUDA_PLAN_CACHE_H_
 namespace troupe::nn::cuda::usage::plan_cache_h {
+using cudaStream_t = void*;
+struct MatmulPlan;
 struct CublasLt;
 extern CublasLt library;
 extern const LibraryOptions options;
 extern const MatmulSpec spec;
-extern const cudaStream_t stream;
+extern void* const stream;
 }  // namespace troupe::nn::cuda::usage::plan_cache_h
 #endif
 
