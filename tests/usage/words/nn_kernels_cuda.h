@@ -203,7 +203,9 @@ absl::Status Run(int candidate, void* x);
 #ifdef NN_KERNELS_CUDA_PLAN_CACHE_H_
 namespace troupe::nn::cuda::usage::plan_cache_h {
 using cudaStream_t = void*;
-struct MatmulPlan;
+struct MatmulPlan {
+  const std::string& choice() const;
+};
 struct CublasLt;
 extern CublasLt library;
 extern const LibraryOptions options;
