@@ -78,6 +78,7 @@ class ConvPlans {
 };
 
 // For the device that is current in the calling thread.
+//   kUnavailable: no driver, or no device.
 absl::StatusOr<std::unique_ptr<ConvPlans>> OpenConvPlans(
     const LibraryOptions& options);
 

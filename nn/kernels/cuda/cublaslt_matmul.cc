@@ -28,6 +28,8 @@ absl::Status LtStatus(cublasStatus_t status, absl::string_view key,
       return absl::UnimplementedError(message);
     case CUBLAS_STATUS_ALLOC_FAILED:
       return absl::ResourceExhaustedError(message);
+    case CUBLAS_STATUS_NOT_INITIALIZED:
+      return absl::UnavailableError(message);  // no driver, or no device
     default:
       return absl::InternalError(message);
   }

@@ -86,6 +86,7 @@ class MatmulPlans {
 };
 
 // For the device that is current in the calling thread.
+//   kUnavailable: no driver, or no device.
 absl::StatusOr<std::unique_ptr<MatmulPlans>> OpenMatmulPlans(
     const LibraryOptions& options);
 
