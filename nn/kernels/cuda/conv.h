@@ -40,8 +40,8 @@ class ConvPlan {
   const std::string& choice() const { return choice_; }
   // Of device memory, which only Run()'s work on its stream uses.
   std::size_t workspace_bytes() const { return workspace_bytes_; }
-  // False where the spec has a bias that the library does not add: whoever
-  // runs the plan adds it to the output afterwards.
+  // False where the spec has no bias, and where it has one that the library
+  // does not add: whoever runs the plan adds it to the output afterwards.
   bool adds_bias() const { return adds_bias_; }
 
   //   kInvalidArgument: an operand is missing or not aligned.
@@ -55,7 +55,7 @@ class ConvPlan {
       : spec_(spec),
         choice_(std::move(choice)),
         workspace_bytes_(workspace_bytes),
-        adds_bias_(adds_bias) {}
+        adds_bias_(spec.bias && adds_bias) {}
 
  private:
   const ConvSpec spec_;
