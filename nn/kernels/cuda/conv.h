@@ -40,8 +40,8 @@ class ConvPlan {
   const std::string& choice() const { return choice_; }
   // Of device memory, which only Run()'s work on its stream uses.
   std::size_t workspace_bytes() const { return workspace_bytes_; }
-  // False where the spec has a bias that the library does not add: whoever
-  // runs the plan adds it to the output afterwards.
+  // False where the spec has no bias, and where it has one that the library
+  // does not add: whoever runs the plan adds it to the output afterwards.
   bool adds_bias() const { return adds_bias_; }
 
   //   kInvalidArgument: an operand is missing or not aligned.
@@ -55,7 +55,7 @@ class ConvPlan {
       : spec_(spec),
         choice_(std::move(choice)),
         workspace_bytes_(workspace_bytes),
-        adds_bias_(adds_bias) {}
+        adds_bias_(spec.bias && adds_bias) {}
 
  private:
   const ConvSpec spec_;
@@ -70,7 +70,7 @@ class ConvPlans {
 
   //   kInvalidArgument: the spec's Check().
   //   kUnimplemented:   the library has no algorithm for it.
-  //   kResourceExhausted: no memory to measure in.
+  //   kInternal:        the library or the device failed.
   virtual absl::StatusOr<ConvPlan*> Get(const ConvSpec& spec,
                                         cudaStream_t stream) = 0;
   // "cuDNN 9.19.0", "emulated convolutions": whose choices these are.
@@ -78,6 +78,7 @@ class ConvPlans {
 };
 
 // For the device that is current in the calling thread.
+//   kUnavailable: no driver, or no device.
 absl::StatusOr<std::unique_ptr<ConvPlans>> OpenConvPlans(
     const LibraryOptions& options);
 
