@@ -194,8 +194,8 @@ TEST(GraphTest, BranchesRunInEveryOrderAndLaunchesInTheirs) {
                                            "axbzaxbz"}));
 }
 
-// What a graph keeps: the scalar of a kernel and the pointer of a copy, not what
-// the variable or the memory holds later.
+// What a graph keeps: the scalar of a kernel and the pointer of a copy, not
+// what the variable or the memory holds later.
 TEST(GraphTest, ScalarsAreFrozenAndPointersRead) {
   NewWorld(1);
   const cudaStream_t stream = NewStream();

@@ -1,7 +1,7 @@
-// ThreadSanitizer names a wait that is missing, between two streams or between a
-// stream and the host, with the places that enqueued both operations, and says
-// nothing of right code. Each case runs in a process of its own, since a race is
-// told once in each.
+// ThreadSanitizer names a wait that is missing, between two streams or between
+// a stream and the host, with the places that enqueued both operations, and
+// says nothing of right code. Each case runs in a process of its own, since a
+// race is told once in each.
 
 #include <cuda_runtime_api.h>
 

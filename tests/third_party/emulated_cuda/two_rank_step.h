@@ -1,6 +1,6 @@
 // A small data-parallel training loop as a trainer's host code has it: CUDA and
-// NCCL calls of one host thread, two ranks, a compute and a communication stream
-// each. It knows nothing of the emulation, and can be given a bug.
+// NCCL calls of one host thread, two ranks, a compute and a communication
+// stream each. It knows nothing of the emulation, and can be given a bug.
 //
 //   StepOptions options;
 //   options.graph = true;

@@ -1,5 +1,5 @@
-// A right two-rank training step gives the plain loop's bits in every order, and
-// a planted bug does not with some seed.
+// A right two-rank training step gives the plain loop's bits in every order,
+// and a planted bug does not with some seed.
 
 #include <cstdint>
 #include <set>
@@ -54,7 +54,8 @@ struct Planted {
   bool graph;
   bool nonblocking;
   friend std::ostream& operator<<(std::ostream& out, const Planted& planted) {
-    return out << NameOf(planted.bug) << (planted.graph ? ", graph" : ", eager");
+    return out << NameOf(planted.bug)
+               << (planted.graph ? ", graph" : ", eager");
   }
 };
 
