@@ -46,7 +46,9 @@ const char* NameOf(Op op) {
 }
 
 std::string TextOf(CodeSite site) {
-  return std::string(site.file) + ":" + std::to_string(site.line);
+  const bool from_root = site.file[0] == '.' && site.file[1] == '/';
+  return std::string(site.file + (from_root ? 2 : 0)) + ":" +
+         std::to_string(site.line);
 }
 
 std::string TextOf(dim3 size) {

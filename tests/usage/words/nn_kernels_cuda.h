@@ -3,14 +3,8 @@
 #ifndef TESTS_USAGE_WORDS_NN_KERNELS_CUDA_H_
 #define TESTS_USAGE_WORDS_NN_KERNELS_CUDA_H_
 
-#include <cstddef>
 #include <cstdint>
 #include <iostream>
-
-namespace troupe::nn::usage::cuda_status_h {
-extern void* p;
-extern const std::size_t bytes;
-}  // namespace troupe::nn::usage::cuda_status_h
 
 // Where the CUDA toolkit is there.
 #ifdef NN_KERNELS_CUDA_SGD_UPDATE_H_

@@ -1,5 +1,5 @@
-// The fused kernel against a plain loop, bit for bit. Skips itself where there
-// is no GPU.
+// The fused kernel against a plain loop, bit for bit: on the emulation, and on
+// a GPU where there is one.
 
 #include "nn/kernels/cuda/sgd_update.h"
 
@@ -11,41 +11,19 @@
 
 #include "absl/status/status.h"
 #include "gtest/gtest.h"
-#include "nn/kernels/cuda/device_info.h"
+#include "tests/third_party/emulated_cuda/test_device.h"
 
 namespace troupe::nn {
 namespace {
 
-// Device memory for [count] values, freed at the end of the test.
-template <typename T>
-class DeviceArray {
- public:
-  explicit DeviceArray(const std::vector<T>& values)
-      : bytes_(values.size() * sizeof(T)) {
-    EXPECT_EQ(cudaMalloc(&data_, bytes_ + 1), cudaSuccess);
-    EXPECT_EQ(cudaMemcpy(data_, values.data(), bytes_, cudaMemcpyHostToDevice),
-              cudaSuccess);
-  }
-  DeviceArray(const DeviceArray&) = delete;
-  DeviceArray& operator=(const DeviceArray&) = delete;
-  ~DeviceArray() { cudaFree(data_); }
-
-  T* get() { return static_cast<T*>(data_); }
-  std::vector<T> ToHost() const {
-    std::vector<T> values(bytes_ / sizeof(T));
-    EXPECT_EQ(cudaMemcpy(values.data(), data_, bytes_, cudaMemcpyDeviceToHost),
-              cudaSuccess);
-    return values;
-  }
-
- private:
-  const std::size_t bytes_;
-  void* data_ = nullptr;
-};
+using emulated_cuda_test::CompareRuns;
+using emulated_cuda_test::DeviceVector;
+using emulated_cuda_test::WaitFor;
+using emulated_cuda_test::WhyNoDevice;
 
 // Numbers of both signs and many exponents, the same in every run.
-std::vector<float> Numbers(std::int64_t count, std::uint32_t seed) {
-  std::vector<float> values(static_cast<std::size_t>(count));
+DeviceVector<float> Numbers(std::int64_t count, std::uint32_t seed) {
+  DeviceVector<float> values(static_cast<std::size_t>(count));
   std::uint32_t state = seed;
   for (float& value : values) {
     state = state * 1664525u + 1013904223u;
@@ -59,8 +37,8 @@ std::vector<float> Numbers(std::int64_t count, std::uint32_t seed) {
 // The formula of SgdRule, rounded to f32 after each operation; this file is
 // compiled with -ffp-contract=off.
 void PlainSgd(const SgdRule& rule, const StepScalars& scalars,
-              const std::vector<float>& grad, std::vector<float>& param,
-              std::vector<float>& momentum) {
+              const DeviceVector<float>& grad, DeviceVector<float>& param,
+              DeviceVector<float>& momentum) {
   const float inv_divisor = static_cast<float>(scalars.InverseDivisor());
   const float minus_lr = static_cast<float>(-(scalars.lr * rule.lr_factor));
   const float weight_decay = static_cast<float>(rule.weight_decay);
@@ -79,8 +57,8 @@ void PlainSgd(const SgdRule& rule, const StepScalars& scalars,
 }
 
 // Equal bits, so that -0 and NaN count too.
-void ExpectSameBits(const std::vector<float>& got,
-                    const std::vector<float>& want, const std::string& what) {
+void ExpectSameBits(const DeviceVector<float>& got,
+                    const DeviceVector<float>& want, const std::string& what) {
   ASSERT_EQ(got.size(), want.size());
   for (std::size_t i = 0; i < got.size(); ++i) {
     ASSERT_EQ(std::memcmp(&got[i], &want[i], sizeof(float)), 0)
@@ -98,48 +76,57 @@ struct Case {
 class CudaSgdUpdateTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    const auto devices = ListCudaDevices();
-    if (!devices.ok()) GTEST_SKIP() << devices.status();
-    if (devices->empty()) GTEST_SKIP() << "the driver sees no GPU";
+    if (!WhyNoDevice().empty()) GTEST_SKIP() << WhyNoDevice();
   }
 };
 
 class CudaSgdRulesTest : public CudaSgdUpdateTest,
-                         public ::testing::WithParamInterface<Case> {};
+                         public ::testing::WithParamInterface<Case> {
+ protected:
+  // Returns the parameters after three steps on `count` elements.
+  DeviceVector<float> ThreeSteps(std::int64_t count) const;
+};
 
-TEST_P(CudaSgdRulesTest, ThreeStepsEqualThePlainLoop) {
+DeviceVector<float> CudaSgdRulesTest::ThreeSteps(std::int64_t count) const {
   SgdRule rule;
   rule.lr_factor = 0.5;
   rule.momentum = GetParam().momentum;
   rule.dampening = GetParam().dampening;
   rule.weight_decay = GetParam().weight_decay;
   rule.nesterov = GetParam().nesterov;
-  StepScalars scalars;
-  scalars.lr = 0.2;
-  scalars.loss_scale = 4;
-  scalars.loss_count = GetParam().loss_count;
-  for (const std::int64_t count : {1, 64, 1000, 5000000}) {
-    std::vector<float> param = Numbers(count, /*seed=*/1);
-    std::vector<float> momentum = Numbers(count, /*seed=*/2);
-    DeviceArray device_param(param), device_momentum(momentum);
-    for (int i = 0; i < 3; ++i) {
-      scalars.step = i;
-      const std::vector<float> grad = Numbers(count, /*seed=*/3 + i);
-      DeviceArray device_grad(grad);
-      DeviceArray<StepScalars> device_scalars({scalars});
-      CudaSgdRange range;
-      range.count_elems = count;
-      range.scalars = device_scalars.get();
-      range.grad = device_grad.get();
-      range.param = device_param.get();
-      range.momentum = device_momentum.get();
-      ASSERT_TRUE(CudaSgdUpdate(rule, range, /*stream=*/nullptr).ok());
-      ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
-      PlainSgd(rule, scalars, grad, param, momentum);
-    }
-    ExpectSameBits(device_param.ToHost(), param, "param");
-    ExpectSameBits(device_momentum.ToHost(), momentum, "momentum");
+  DeviceVector<StepScalars> scalars(1);
+  scalars[0].lr = 0.2;
+  scalars[0].loss_scale = 4;
+  scalars[0].loss_count = GetParam().loss_count;
+  DeviceVector<float> param = Numbers(count, /*seed=*/1);
+  DeviceVector<float> momentum = Numbers(count, /*seed=*/2);
+  DeviceVector<float> want_param = param, want_momentum = momentum;
+  for (int i = 0; i < 3; ++i) {
+    scalars[0].step = i;
+    const DeviceVector<float> grad =
+        Numbers(count, /*seed=*/3 + static_cast<std::uint32_t>(i));
+    CudaSgdRange range;
+    range.count_elems = count;
+    range.scalars = scalars.data();
+    range.grad = grad.data();
+    range.param = param.data();
+    range.momentum = momentum.data();
+    const absl::Status status =
+        WaitFor(CudaSgdUpdate(rule, range, /*stream=*/nullptr));
+    EXPECT_TRUE(status.ok()) << status;
+    PlainSgd(rule, scalars[0], grad, want_param, want_momentum);
   }
+  ExpectSameBits(param, want_param, "param");
+  ExpectSameBits(momentum, want_momentum, "momentum");
+  return param;
+}
+
+TEST_P(CudaSgdRulesTest, ThreeStepsEqualThePlainLoop) {
+  for (const std::int64_t count : {1, 64, 1000}) {
+    EXPECT_EQ(CompareRuns([&] { return ThreeSteps(count); }), "") << count;
+  }
+  // More elements than threads, so that some take two: alike for every rule.
+  if (GetParam().nesterov) ThreeSteps(/*count=*/1100000);
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -151,21 +138,20 @@ INSTANTIATE_TEST_SUITE_P(
     [](const ::testing::TestParamInfo<Case>& info) { return info.param.name; });
 
 TEST_F(CudaSgdUpdateTest, AStepThatIsSkippedChangesNothing) {
-  const std::vector<float> param = Numbers(1000, /*seed=*/1);
-  StepScalars scalars;
-  scalars.lr = 0.1;
-  scalars.loss_count = 48;
-  scalars.non_finite = 1;
-  DeviceArray device_param(param), device_grad(param);
-  DeviceArray<StepScalars> device_scalars({scalars});
+  const DeviceVector<float> before = Numbers(1000, /*seed=*/1);
+  DeviceVector<float> param = before;
+  DeviceVector<StepScalars> scalars(1);
+  scalars[0].lr = 0.1;
+  scalars[0].loss_count = 48;
+  scalars[0].non_finite = 1;
   CudaSgdRange range;
   range.count_elems = 1000;
-  range.scalars = device_scalars.get();
-  range.grad = device_grad.get();
-  range.param = device_param.get();
-  ASSERT_TRUE(CudaSgdUpdate(SgdRule(), range, /*stream=*/nullptr).ok());
-  ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
-  ExpectSameBits(device_param.ToHost(), param, "param");
+  range.scalars = scalars.data();
+  range.grad = before.data();
+  range.param = param.data();
+  EXPECT_TRUE(
+      WaitFor(CudaSgdUpdate(SgdRule(), range, /*stream=*/nullptr)).ok());
+  ExpectSameBits(param, before, "param");
 }
 
 // The checks come before the device is touched: they need no GPU.
