@@ -12,17 +12,17 @@
 //   }
 //
 // A stream is a queue: nothing runs when it is enqueued. Host calls that wait
-// or ask, and with some seeds any call, run operations, one at a time, in one of
-// the orders that streams and events permit. Device memory is closed
+// or ask, and with some seeds any call, run operations, one at a time, in one
+// of the orders that streams and events permit. Device memory is closed
 // (PROT_NONE) while host code runs; a stray access ends the program with a
 // message. Fresh and freed memory is poison. Under ThreadSanitizer a stream is
 // a thread of its own, ordered with others and with the host by nothing but
 // events, waits and collectives: a wait that is missing is reported, with the
 // lines that enqueued both operations.
 //
-// Stricter than a GPU on purpose: cudaFree() never waits; memory freed in stream
-// order comes back never, to the same stream, or to any stream with the edge
-// that a driver would insert, as the seed decides.
+// Stricter than a GPU on purpose: cudaFree() never waits; memory freed in
+// stream order comes back never, to the same stream, or to any stream with the
+// edge that a driver would insert, as the seed decides.
 //
 // Not there: nodes of memory in graphs, managed memory, IPC, textures, streams
 // per thread. A call that is missing does not link.
@@ -79,13 +79,13 @@ struct Options {
 // begins a new one. Without it the first call begins a world of defaults.
 void Reset(const Options& options);
 
-// What hardware would answer with garbage, a hang or a crash, one sentence each.
-// Empty for right host code.
+// What hardware would answer with garbage, a hang or a crash, one sentence
+// each. Empty for right host code.
 std::vector<std::string> Problems();
 
-// Problems(), and what is found at the end: writes beyond an allocation or after
-// its free, leaks, operations that never ran. Leaks are not counted once a
-// device is broken.
+// Problems(), and what is found at the end: writes beyond an allocation or
+// after its free, leaks, operations that never ran. Leaks are not counted once
+// a device is broken.
 std::vector<std::string> Finish();
 
 // From now on `device` answers `error` to every call, as after an illegal

@@ -4,15 +4,15 @@
 //
 //   emulated_cuda::FailComm(comm, ncclRemoteError);
 //   ncclResult_t state;
-//   ncclCommGetAsyncError(comm, &state);  // ncclRemoteError, until it is aborted
+//   ncclCommGetAsyncError(comm, &state);  // ncclRemoteError until its abort
 //
 // A collective is one step, taken when all ranks' operations have come to the
 // head of their streams; a rank that does not come leaves the others pending.
 // Ranks that disagree in kind, count, type, operator or root are reported, and
 // stay pending. Sums are made in rank order and rounded after each term; an
-// average multiplies each term by 1/ranks first, as NCCL does. With blocking = 0
-// calls answer ncclInProgress as the seed decides, and what they began is not on
-// its stream before ncclCommGetAsyncError() says ncclSuccess.
+// average multiplies each term by 1/ranks first, as NCCL does. With blocking =
+// 0 calls answer ncclInProgress as the seed decides, and what they began is not
+// on its stream before ncclCommGetAsyncError() says ncclSuccess.
 //
 // Not there: windows, shrinking, revoking, FP8 types, several processes.
 

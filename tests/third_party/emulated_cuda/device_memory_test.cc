@@ -150,8 +150,8 @@ TEST(DeviceMemoryTest, WrongFreesAreErrors) {
   EXPECT_EQ(cudaFreeHost(&local), cudaErrorInvalidValue);
 }
 
-// Where memory freed in stream order comes back: nowhere, on the same stream, on
-// any; whatever comes, it is safe.
+// Where memory freed in stream order comes back: nowhere, on the same stream,
+// on any; whatever comes, it is safe.
 TEST(DeviceMemoryTest, StreamOrderedMemoryComesBackInOrder) {
   std::set<std::string> outcomes;
   for (std::uint64_t seed : Seeds(300)) {

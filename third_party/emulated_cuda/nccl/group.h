@@ -24,7 +24,8 @@ bool InGroup();
 ncclResult_t Submit(const std::shared_ptr<Comm>& comm, Stream& stream,
                     const WorkCall& call, const CallSite& site);
 
-// A communicator that was just made: waited for now, or at the end of the group.
+// A communicator that was just made: waited for now, or at the end of the
+// group.
 ncclResult_t SubmitNew(const std::shared_ptr<Comm>& comm, const CallSite& site);
 
 }  // namespace emulated_cuda

@@ -6,10 +6,10 @@
 //     return cudaSuccess;
 //   }
 //
-// The macro declares `call`: it takes the runtime's lock and hides the runtime's
-// own accesses from ThreadSanitizer; at its end a few operations may run, by the
-// seed. It returns an error at once inside an operation, for a call that is to
-// fail (FailingCall), and when the current device is broken.
+// The macro declares `call`: it takes the runtime's lock and hides the
+// runtime's own accesses from ThreadSanitizer; at its end a few operations may
+// run, by the seed. It returns an error at once inside an operation, for a call
+// that is to fail (FailingCall), and when the current device is broken.
 
 #ifndef THIRD_PARTY_EMULATED_CUDA_RUNTIME_API_CALL_H_
 #define THIRD_PARTY_EMULATED_CUDA_RUNTIME_API_CALL_H_

@@ -2,8 +2,8 @@
 //
 //   if (RefuseUnsafeCall()) return Fail(cudaErrorStreamCaptureUnsupported);
 //
-// A capture begins on one stream, its origin; another joins it by waiting for an
-// event recorded on a stream that takes part, and must be waited for in turn
+// A capture begins on one stream, its origin; another joins it by waiting for
+// an event recorded on a stream that takes part, and must be waited for in turn
 // before the origin ends it.
 //
 // Threads: under the runtime's lock.

@@ -20,7 +20,7 @@ std::size_t RoundUp(std::size_t bytes) {
   return std::max(kAlign, (bytes + kAlign - 1) / kAlign * kAlign);
 }
 
-std::string Text(const Block& block) {
+std::string Text(const MemoryBlock& block) {
   return std::to_string(block.bytes) + " bytes of device memory allocated in " +
          block.allocated_at.ToString();
 }
@@ -82,7 +82,7 @@ void DeviceMemory::PoisonAndForbid(void* p, std::size_t bytes) {
 }
 
 void* DeviceMemory::Allocate(const Request& request, Reuse reuse,
-                             Random& random, OperationPtr* after) {
+                             SeededRandom& random, OperationPtr* after) {
   after->reset();
   if (request.bytes > bytes_free()) return nullptr;
   void* p = Recycle(request, reuse, random, after);
@@ -96,7 +96,7 @@ void* DeviceMemory::Allocate(const Request& request, Reuse reuse,
 // A block freed in stream order comes back to the stream that freed it, or to
 // another with the edge that a driver would see or insert; and to a call out of
 // stream order once it is free in fact.
-bool DeviceMemory::MayRecycle(const Block& block, const Request& request,
+bool DeviceMemory::MayRecycle(const MemoryBlock& block, const Request& request,
                               Reuse reuse) const {
   if (block.is_live || block.room != RoundUp(request.bytes)) return false;
   const bool is_free = block.freed_by == nullptr || block.freed_by->done;
@@ -105,7 +105,7 @@ bool DeviceMemory::MayRecycle(const Block& block, const Request& request,
          block.freed_on == request.stream->id;
 }
 
-void* DeviceMemory::Recycle(const Request& request, Reuse reuse, Random& random,
+void* DeviceMemory::Recycle(const Request& request, Reuse reuse, SeededRandom& random,
                             OperationPtr* after) {
   if (reuse == Reuse::kNever || random.OneIn(4)) return nullptr;
   std::vector<std::size_t> fitting;
@@ -114,10 +114,10 @@ void* DeviceMemory::Recycle(const Request& request, Reuse reuse, Random& random,
   }
   if (fitting.empty()) return nullptr;
   const std::size_t offset = fitting[random.Below(fitting.size())];
-  Block& block = blocks_[offset];
+  MemoryBlock& block = blocks_[offset];
   *after = block.freed_by;
   if (!block.freed_by || block.freed_by->done) CheckFreed(offset, block);
-  block = Block{request.bytes, block.room, /*is_live=*/true,
+  block = MemoryBlock{request.bytes, block.room, /*is_live=*/true,
                 nullptr,       -1,         request.site};
   return base_ + offset;
 }
@@ -129,11 +129,11 @@ void* DeviceMemory::Fresh(const Request& request) {
   end_ += room + kGapBytes;
   Grow(end_);
   blocks_[offset] =
-      Block{request.bytes, room, /*is_live=*/true, nullptr, -1, request.site};
+      MemoryBlock{request.bytes, room, /*is_live=*/true, nullptr, -1, request.site};
   return base_ + offset;
 }
 
-Block* DeviceMemory::Find(const void* p) {
+MemoryBlock* DeviceMemory::Find(const void* p) {
   if (!Contains(p)) return nullptr;
   const auto found = blocks_.find(OffsetOf(p));
   if (found == blocks_.end() || !found->second.is_live) return nullptr;
@@ -141,7 +141,7 @@ Block* DeviceMemory::Find(const void* p) {
 }
 
 void DeviceMemory::Free(const void* p, OperationPtr freed_by, int freed_on) {
-  Block& block = blocks_[OffsetOf(p)];
+  MemoryBlock& block = blocks_[OffsetOf(p)];
   block.is_live = false;
   block.freed_by = std::move(freed_by);
   block.freed_on = freed_on;
@@ -171,7 +171,7 @@ bool DeviceMemory::IsPoison(std::size_t begin, std::size_t bytes) const {
   return true;
 }
 
-void DeviceMemory::CheckFreed(std::size_t offset, const Block& block) {
+void DeviceMemory::CheckFreed(std::size_t offset, const MemoryBlock& block) {
   const OpenMemory open(DeviceBit(device_));
   if (IsPoison(offset, block.room)) return;
   Problem("device memory was written after it was freed: " + Text(block));
@@ -180,7 +180,7 @@ void DeviceMemory::CheckFreed(std::size_t offset, const Block& block) {
 void DeviceMemory::CheckEnd(const void* p) {
   const OpenMemory open(DeviceBit(device_));
   const std::size_t offset = OffsetOf(p);
-  const Block& block = blocks_[offset];
+  const MemoryBlock& block = blocks_[offset];
   if (IsPoison(offset + block.bytes, block.room - block.bytes + kGapBytes)) {
     return;
   }

@@ -1,5 +1,5 @@
-// The memory of one emulated device: a range of addresses that host code may not
-// touch, filled with poison wherever nothing lives.
+// The memory of one emulated device: a range of addresses that host code may
+// not touch, filled with poison wherever nothing lives.
 //
 //   OperationPtr after;  // what the memory's new owner waits for
 //   void* p = memory.Allocate({bytes, stream, site}, reuse, random, &after);
@@ -26,7 +26,7 @@
 
 namespace emulated_cuda {
 
-struct Block {
+struct MemoryBlock {
   std::size_t bytes = 0;  // as asked for
   std::size_t room = 0;   // bytes, rounded up
   bool is_live = false;
@@ -57,11 +57,11 @@ class DeviceMemory {
   };
   // The memory for `request`, still poison, or null when there is none. Whoever
   // uses it waits for `*after` first, unless that is null.
-  void* Allocate(const Request& request, Reuse reuse, Random& random,
+  void* Allocate(const Request& request, Reuse reuse, SeededRandom& random,
                  OperationPtr* after);
 
   // The live block that begins at `p`; null if there is none.
-  Block* Find(const void* p);
+  MemoryBlock* Find(const void* p);
   // Marks the block as free; the caller poisons it, now or in stream order.
   void Free(const void* p, OperationPtr freed_by, int freed_on);
 
@@ -84,14 +84,14 @@ class DeviceMemory {
   void Protect(int protection);
 
  private:
-  void* Recycle(const Request& request, Reuse reuse, Random& random,
+  void* Recycle(const Request& request, Reuse reuse, SeededRandom& random,
                 OperationPtr* after);
   void* Fresh(const Request& request);
-  bool MayRecycle(const Block& block, const Request& request,
+  bool MayRecycle(const MemoryBlock& block, const Request& request,
                   Reuse reuse) const;
   void Grow(std::size_t end);
   bool IsPoison(std::size_t begin, std::size_t bytes) const;
-  void CheckFreed(std::size_t offset, const Block& block);
+  void CheckFreed(std::size_t offset, const MemoryBlock& block);
   std::size_t OffsetOf(const void* p) const {
     return static_cast<std::size_t>(static_cast<const char*>(p) - base_);
   }
@@ -102,7 +102,7 @@ class DeviceMemory {
   char* base_;
   std::size_t bytes_live_ = 0;
   std::size_t end_ = kGapBytes;          // of what was handed out
-  std::map<std::size_t, Block> blocks_;  // by offset
+  std::map<std::size_t, MemoryBlock> blocks_;  // by offset
 };
 
 // Opens the memory of some devices to this process, until CloseMemory(), which

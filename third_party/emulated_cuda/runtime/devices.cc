@@ -1,5 +1,5 @@
-// Devices: how many there are, what they can do, and who may touch whose memory.
-// They say of themselves what a small Hopper would.
+// Devices: how many there are, what they can do, and who may touch whose
+// memory. They say of themselves what a small Hopper would.
 
 #include <algorithm>
 #include <cstdio>

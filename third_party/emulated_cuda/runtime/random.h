@@ -1,7 +1,7 @@
-// The seed's numbers: SplitMix64 (Steele et al. 2014, doi:10.1145/2660193.2660195),
-// the same on every machine.
+// The seed's numbers: SplitMix64 (Steele et al. 2014,
+// doi:10.1145/2660193.2660195), the same on every machine.
 //
-//   Random random(/*seed=*/7);
+//   SeededRandom random(/*seed=*/7);
 //   std::uint64_t which = random.Below(3);  // 0, 1 or 2
 //
 // Threads: one at a time.
@@ -13,9 +13,9 @@
 
 namespace emulated_cuda {
 
-class Random {
+class SeededRandom {
  public:
-  explicit Random(std::uint64_t seed)
+  explicit SeededRandom(std::uint64_t seed)
       : state_(seed * 0xD1342543DE82EF95u + 1) {}
 
   // In [0, bound); `bound` is small, so that the remainder is fair enough.

@@ -1,7 +1,7 @@
-// What the emulation tells the sanitizers. It is itself compiled without them in
-// every build, and finds at run time, by weak symbols, which one is linked.
+// What the emulation tells the sanitizers. It is itself compiled without them
+// in every build, and finds at run time, by weak symbols, which one is linked.
 //
-//   NotRecorded quiet;              // this scope's accesses are the runtime's own
+//   NotRecorded quiet;              // accesses here are the runtime's own
 //   std::vector<int> queue = {1};
 //   { Recorded seen; NoteWrite(bytes.data(), bytes.size()); }  // but not these
 //   Release(edge);                  // here, and ...

@@ -6,10 +6,10 @@
 //   thread->CallOnOwnStack(site, [&] { kernel(); });
 //   StreamThread::GiveBack(std::move(thread));
 //
-// Nothing runs at the same time: Call() returns when the function has. Switching
-// orders nothing; Acquire() and Release() within the function do. The user's
-// code needs the stack, since on the caller's the sanitizer would see the stream
-// and the host write to the same addresses.
+// Nothing runs at the same time: Call() returns when the function has.
+// Switching orders nothing; Acquire() and Release() within the function do. The
+// user's code needs the stack, since on the caller's the sanitizer would see
+// the stream and the host write to the same addresses.
 //
 // Threads: under the runtime's lock. Costs: 0.1 us a call on the own stack.
 

@@ -16,7 +16,7 @@ std::uint64_t world_number = 0;
 // From everything that one world's streams did to the next world.
 Edge between_worlds;
 
-Habits Choose(Random& random) {
+Habits Choose(SeededRandom& random) {
   constexpr std::uint64_t kRedraw[] = {1, 4, 32, 256};
   constexpr int kEagerness[] = {0, 0, 1, 2};
   constexpr Reuse kReuse[] = {Reuse::kNever, Reuse::kBySameStream,

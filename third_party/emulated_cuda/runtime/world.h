@@ -1,5 +1,5 @@
-// All state of the emulated runtime, and the lock around it. The CUDA API has no
-// object to hold it, so it is one global, replaced by Reset().
+// All state of the emulated runtime, and the lock around it. The CUDA API has
+// no object to hold it, so it is one global, replaced by Reset().
 //
 //   World& world = TheWorld();
 //   if (world.random.OneIn(8)) Problem("bad luck");
@@ -88,7 +88,7 @@ struct World {
   ~World();
 
   Options options;
-  Random random;
+  SeededRandom random;
   Habits habits;
   std::vector<Device> devices;
   std::vector<std::unique_ptr<Stream>> streams;
