@@ -1,17 +1,29 @@
-"""Rules for GPU code: cuda_library, if_cuda and CUDA_ONLY.
+"""Rules for GPU code: cuda_library, cuda_cc_library, if_cuda and CUDA_ONLY.
 
-    load("//third_party/cuda:defs.bzl", "cuda_library")
+    load("//third_party/cuda:defs.bzl", "cuda_cc_library", "cuda_library")
 
     cuda_library(
         name = "sgd_update",
         srcs = ["sgd_update.cu"],
         hdrs = ["sgd_update.h"],
+        cuda_deps = ["//base/cuda:launch"],
+        deps = ["@debian//:absl"],
+    )
+
+    cuda_cc_library(
+        name = "cuda_device",
+        srcs = ["cuda_device.cc"],
+        hdrs = ["cuda_device.h"],
+        cuda_deps = [":sgd_update"],
     )
 
     cc_library(name = "user", deps = if_cuda([":sgd_update"]))
 
+Each of the two makes two targets. NAME is for the GPU, under --config=cuda only:
 cuda_library compiles .cu files with nvcc and hands on a CcInfo, so that cc_*
-targets depend on it like on a cc_library.
+targets depend on it like on a cc_library. NAME_emulated is for tests, in every
+build for which the toolkit's headers are there: the same sources, compiled by the
+host's compiler against //third_party/emulated_cuda.
 """
 
 load("@bazel_tools//tools/cpp:toolchain_utils.bzl", "find_cpp_toolchain")
@@ -27,6 +39,18 @@ CUDA_ONLY = select({
     "//third_party/cuda:enabled": [],
     "//conditions:default": ["@platforms//:incompatible"],
 })
+
+# target_compatible_with of what is compiled against the toolkit's headers alone:
+# `//...` then skips it where there is no toolkit.
+CUDA_HEADERS = ["@platforms//:incompatible"] if CUDA_MISSING else []
+
+# Kernels look at float4 views of arrays, and at #pragma unroll; the assembler
+# remarks on the section of __shared__ variables in templates.
+_EMULATED_COPTS = [
+    "-fno-strict-aliasing",
+    "-Wno-unknown-pragmas",
+    "-Wa,--no-warn",
+]
 
 def if_cuda(then, otherwise = []):
     """Returns `then` under --config=cuda, `otherwise` without it."""
@@ -187,17 +211,110 @@ _cuda_library = rule(
     incompatible_use_toolchain_transition = True,
 )
 
-def cuda_library(name, gencode = GENCODE_DEFAULT, **kwargs):
-    """Compiles .cu files; see the top of this file.
+def _emulated_label(label):
+    """//a/b becomes //a/b:b_emulated, and :c becomes :c_emulated."""
+    if ":" not in label:
+        label += ":" + label.split("/")[-1]
+    return label + "_emulated"
+
+def _emulated_library(name, cuda_deps, deps, **kwargs):
+    native.cc_library(
+        name = name + "_emulated",
+        testonly = True,
+        target_compatible_with = CUDA_HEADERS,
+        deps = deps + [_emulated_label(label) for label in cuda_deps] + [
+            "//third_party/emulated_cuda:executor",
+            "@local_cuda//:headers",
+        ],
+        **kwargs
+    )
+
+def cuda_library(
+        name,
+        srcs,
+        hdrs = [],
+        deps = [],
+        cuda_deps = [],
+        gencode = GENCODE_DEFAULT,
+        **kwargs):
+    """Compiles .cu files, by nvcc and for the CPU; see the top of this file.
 
     Args:
-      name: the target.
+      name: the target for the GPU; NAME_emulated is the one for tests.
+      srcs: .cu files.
+      hdrs: headers of both.
+      deps: libraries of both that know no CUDA.
+      cuda_deps: libraries made by these macros; the emulated target depends on
+        their emulated ones.
       gencode: nvcc's -gencode values, one per architecture.
-      **kwargs: srcs, hdrs, deps, copts, local_defines, visibility, ...
+      **kwargs: visibility, copts and local_defines of nvcc, ...
     """
     _cuda_library(
         name = name,
+        srcs = srcs,
+        hdrs = hdrs,
+        deps = deps + cuda_deps + ["@local_cuda//:cudart_static"],
         gencode = gencode,
         target_compatible_with = CUDA_ONLY,
+        **kwargs
+    )
+
+    # The host's compiler takes no .cu: a source of one line includes it.
+    sources = []
+    for src in srcs:
+        source = src.replace(".cu", "_emulated.cc")
+        native.genrule(
+            name = "%s_emulated_%s" % (name, source.replace(".", "_")),
+            outs = [source],
+            cmd = "echo '#include \"%s/%s\"' > $@" % (
+                native.package_name(),
+                src,
+            ),
+        )
+        sources.append(source)
+    _emulated_library(
+        name,
+        cuda_deps,
+        deps,
+        srcs = sources,
+        hdrs = hdrs,
+        textual_hdrs = srcs,
+        copts = _EMULATED_COPTS,
+        local_defines = kwargs.get("local_defines", []),
+        visibility = kwargs.get("visibility"),
+    )
+
+def cuda_cc_library(
+        name,
+        srcs = [],
+        hdrs = [],
+        deps = [],
+        cuda_deps = [],
+        **kwargs):
+    """A cc_library that calls CUDA's runtime; see the top of this file.
+
+    Args:
+      name: the target for the GPU; NAME_emulated is the one for tests.
+      srcs: .cc files and headers.
+      hdrs: headers.
+      deps: libraries of both that know no CUDA.
+      cuda_deps: libraries made by these macros; the emulated target depends on
+        their emulated ones.
+      **kwargs: visibility, copts, local_defines, ... of both.
+    """
+    native.cc_library(
+        name = name,
+        srcs = srcs,
+        hdrs = hdrs,
+        deps = deps + cuda_deps + ["@local_cuda//:cudart_static"],
+        target_compatible_with = CUDA_ONLY,
+        **kwargs
+    )
+    _emulated_library(
+        name,
+        cuda_deps,
+        deps,
+        srcs = srcs,
+        hdrs = hdrs,
         **kwargs
     )

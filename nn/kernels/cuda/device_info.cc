@@ -8,10 +8,12 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "nn/kernels/cuda/cuda_status.h"
+#include "base/cuda/cuda_status.h"
 
 namespace troupe::nn {
 namespace {
+
+using base::CudaStatus;
 
 // 13000 is CUDA 13.0.
 std::string CudaVersion(int version) {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "nn/kernels/cuda/cuda_status.h"
+#include "base/cuda/launch.h"
 
 namespace troupe::nn {
 namespace {
@@ -87,9 +87,11 @@ absl::Status CudaSgdUpdate(const SgdRule& rule, const CudaSgdRange& range,
   const std::int64_t blocks =
       std::min(kBlocksMax,
                (range.count_elems + kThreadsPerBlock - 1) / kThreadsPerBlock);
-  ChooseKernel(rule)<<<static_cast<unsigned>(blocks), kThreadsPerBlock,
-                       /*shared_bytes=*/0, stream>>>(s, range);
-  return CudaStatus(cudaGetLastError(), "CudaSgdUpdate");
+  base::LaunchShape shape;
+  shape.grid = dim3(static_cast<unsigned>(blocks));
+  shape.block = dim3(kThreadsPerBlock);
+  return base::Launch("CudaSgdUpdate", ChooseKernel(rule), shape, stream, s,
+                      range);
 }
 
 }  // namespace troupe::nn

@@ -3,8 +3,8 @@
 //
 //   absl::Status s = CudaStatus(cudaMalloc(&p, bytes), "cudaMalloc");
 
-#ifndef NN_KERNELS_CUDA_CUDA_STATUS_H_
-#define NN_KERNELS_CUDA_CUDA_STATUS_H_
+#ifndef BASE_CUDA_CUDA_STATUS_H_
+#define BASE_CUDA_CUDA_STATUS_H_
 
 #include <cuda_runtime_api.h>
 
@@ -14,7 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 
-namespace troupe::nn {
+namespace troupe::base {
 
 // "what: cudaErrorMemoryAllocation: out of memory".
 //   kResourceExhausted: device memory has run out; the context lives on.
@@ -37,6 +37,6 @@ inline absl::Status CudaStatus(cudaError_t error, absl::string_view what) {
   }
 }
 
-}  // namespace troupe::nn
+}  // namespace troupe::base
 
-#endif  // NN_KERNELS_CUDA_CUDA_STATUS_H_
+#endif  // BASE_CUDA_CUDA_STATUS_H_

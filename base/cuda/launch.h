@@ -1,0 +1,136 @@
+// Launches a CUDA kernel. Every .cu file includes this header and no other of
+// CUDA's, since it is compiled twice: by nvcc for the GPU, and by the host's
+// compiler for tests, which run it on third_party/emulated_cuda.
+//
+//   __global__ void Scale(std::int64_t count, float factor, float* x) {
+//     const std::int64_t i = std::int64_t{blockIdx.x} * 256 + threadIdx.x;
+//     if (i < count) x[i] *= factor;
+//   }
+//
+//   absl::Status ScaleOnDevice(std::int64_t count, float factor, float* x,
+//                              cudaStream_t stream) {
+//     base::LaunchShape shape;
+//     shape.grid = dim3(static_cast<unsigned>((count + 255) / 256));
+//     shape.block = dim3(256);
+//     return base::Launch("Scale", Scale, shape, stream, count, factor, x);
+//   }
+//
+// The rules that keep a kernel compilable on both sides are those of
+// third_party/emulated_cuda/README.md; first of all, no <<<>>>, no inline PTX,
+// and DynamicShared<T>() instead of `extern __shared__`.
+//
+// Errors: kInternal, naming the kernel, where the launch failed: a shape that
+// the device does not take, or an earlier operation that left the device
+// unusable. What the kernel itself does wrong comes with a later operation.
+//
+// Asynchronous: returns when the kernel is queued on `stream`; the arguments
+// are copied by then. Threads: those of the stream, one at a time. Cost: that
+// of a launch, about 3 us of the CPU's time.
+
+#ifndef BASE_CUDA_LAUNCH_H_
+#define BASE_CUDA_LAUNCH_H_
+
+#if defined(__CUDACC__)
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+
+#include "base/cuda/cuda_status.h"
+#else
+#include "third_party/emulated_cuda/device_code.h"
+#include "third_party/emulated_cuda/enqueue.h"
+#include "third_party/emulated_cuda/executor.h"
+#endif
+
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+
+namespace troupe::base {
+
+// The name of a kernel in errors and traces, and where it is launched: a string
+// literal becomes one at the call.
+struct KernelName {
+  // NOLINTNEXTLINE(runtime/explicit)
+  KernelName(const char* name, const char* file = __builtin_FILE(),
+             int line = __builtin_LINE())
+      : name(name), file(file), line(line) {}
+
+  const char* name;
+  const char* file;
+  int line;
+};
+
+struct LaunchShape {
+  dim3 grid = dim3(1);           // blocks
+  dim3 block = dim3(1);          // threads of a block, 1024 at most
+  std::size_t shared_bytes = 0;  // of DynamicShared(), 227 KiB at most
+};
+
+#if defined(__CUDACC__)
+
+// The dynamic shared memory of the block, as an array of T; 16 bytes of
+// alignment are promised. Device code only.
+template <typename T>
+__device__ __forceinline__ T* DynamicShared() {
+  extern __shared__ __align__(16) unsigned char troupe_dynamic_shared[];
+  return reinterpret_cast<T*>(troupe_dynamic_shared);
+}
+
+// Queues `kernel` on `stream`. The arguments convert to its own parameters.
+template <typename... Parameters, typename... Arguments>
+absl::Status Launch(KernelName name, void (*kernel)(Parameters...),
+                    const LaunchShape& shape, cudaStream_t stream,
+                    Arguments&&... arguments) {
+  // What every kernel may have without asking.
+  constexpr std::size_t kSharedBytesGranted = 48 << 10;
+  if (shape.shared_bytes > kSharedBytesGranted) {
+    const cudaError_t granted =
+        cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel),
+                             cudaFuncAttributeMaxDynamicSharedMemorySize,
+                             static_cast<int>(shape.shared_bytes));
+    if (granted != cudaSuccess) return CudaStatus(granted, name.name);
+  }
+  kernel<<<shape.grid, shape.block, shape.shared_bytes, stream>>>(
+      std::forward<Arguments>(arguments)...);
+  return CudaStatus(cudaGetLastError(), name.name);
+}
+
+#else
+
+template <typename T>
+T* DynamicShared() {
+  return static_cast<T*>(emulated_cuda::DynamicSharedMemory());
+}
+
+template <typename... Parameters, typename... Arguments>
+absl::Status Launch(KernelName name, void (*kernel)(Parameters...),
+                    const LaunchShape& shape, cudaStream_t stream,
+                    Arguments&&... arguments) {
+  const emulated_cuda::LaunchSite site{name.name, name.file, name.line};
+  const emulated_cuda::Grid grid{site, shape.grid, shape.block,
+                                 shape.shared_bytes};
+  if (std::string wrong = emulated_cuda::WhatIsWrong(grid); !wrong.empty()) {
+    return absl::InternalError(
+        absl::StrCat(name.name, ": cudaErrorInvalidConfiguration: ", wrong));
+  }
+  emulated_cuda::EnqueueKernel(
+      stream, site,
+      [grid, kernel,
+       values =
+           std::tuple<Parameters...>(std::forward<Arguments>(arguments)...)] {
+        emulated_cuda::RunGrid(grid, [&] { std::apply(kernel, values); });
+      });
+  return absl::OkStatus();
+}
+
+#endif
+
+}  // namespace troupe::base
+
+#endif  // BASE_CUDA_LAUNCH_H_

@@ -1,0 +1,1 @@
+#include "third_party/emulated_cuda/executor.h"

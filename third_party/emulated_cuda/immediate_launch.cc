@@ -1,0 +1,19 @@
+// Work runs when it is enqueued, whatever its stream: for tests of kernels,
+// which need no streams. An Error of a kernel leaves through base::Launch().
+
+#include <functional>
+
+#include "third_party/emulated_cuda/enqueue.h"
+
+namespace emulated_cuda {
+
+void EnqueueKernel(cudaStream_t, const LaunchSite&, std::function<void()> run) {
+  run();
+}
+
+void EnqueueHostWork(cudaStream_t, const LaunchSite&,
+                     std::function<void()> run) {
+  run();
+}
+
+}  // namespace emulated_cuda
