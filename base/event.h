@@ -41,6 +41,9 @@ namespace troupe::base {
 class EventOrigin {
  public:
   virtual ~EventOrigin() = default;
+  // Blocks until the device has done it: for those who give up, and must not
+  // leave memory behind that is still written to.
+  virtual void Block() const {}
 };
 
 class Event {
