@@ -50,6 +50,7 @@ _EMULATED_COPTS = [
     "-fno-strict-aliasing",
     "-Wno-unknown-pragmas",
     "-Wa,--no-warn",
+    "-g1",  # races and sanitizers name the lines of kernels
 ]
 
 def if_cuda(then, otherwise = []):
