@@ -1,0 +1,31 @@
+// Knobs of the emulated NCCL, for tests. It defines the functions of <nccl.h>
+// for ranks of one process, on the emulated streams; emulated_cuda.h has the
+// seed and the rest.
+//
+//   emulated_cuda::FailComm(comm, ncclRemoteError);
+//   ncclResult_t state;
+//   ncclCommGetAsyncError(comm, &state);  // ncclRemoteError, until it is aborted
+//
+// A collective is one step, taken when all ranks' operations have come to the
+// head of their streams; a rank that does not come leaves the others pending.
+// Ranks that disagree in kind, count, type, operator or root are reported, and
+// stay pending. Sums are made in rank order and rounded after each term; an
+// average multiplies each term by 1/ranks first, as NCCL does. With blocking = 0
+// calls answer ncclInProgress as the seed decides, and what they began is not on
+// its stream before ncclCommGetAsyncError() says ncclSuccess.
+//
+// Not there: windows, shrinking, revoking, FP8 types, several processes.
+
+#ifndef THIRD_PARTY_EMULATED_CUDA_EMULATED_NCCL_H_
+#define THIRD_PARTY_EMULATED_CUDA_EMULATED_NCCL_H_
+
+#include <nccl.h>
+
+namespace emulated_cuda {
+
+// From now on `comm` answers `error`, as after the death of a peer.
+void FailComm(ncclComm_t comm, ncclResult_t error);
+
+}  // namespace emulated_cuda
+
+#endif  // THIRD_PARTY_EMULATED_CUDA_EMULATED_NCCL_H_

@@ -1,0 +1,142 @@
+// Communicators of the emulated NCCL, and what their ranks share.
+//
+//   const std::shared_ptr<Comm> comm = FindComm(handle);
+//   if (!comm) return Refuse(ncclInvalidArgument, "no such communicator");
+//   if (!Poll(*comm)) return ncclInProgress;
+//
+// Threads: all of it under the runtime's lock.
+
+#ifndef THIRD_PARTY_EMULATED_CUDA_NCCL_COMMUNICATOR_H_
+#define THIRD_PARTY_EMULATED_CUDA_NCCL_COMMUNICATOR_H_
+
+#include <nccl.h>
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "third_party/emulated_cuda/runtime/api_call.h"
+#include "third_party/emulated_cuda/runtime/operation.h"
+#include "third_party/emulated_cuda/runtime/world.h"
+
+namespace emulated_cuda {
+
+class Collective;
+struct Comm;
+struct Transfer;
+
+// A call of ncclCommSplit() by all ranks.
+struct Split {
+  struct Child {
+    int color = 0;
+    int key = 0;
+    int parent_rank = 0;
+    std::shared_ptr<Comm> comm;  // null: NCCL_SPLIT_NOCOLOR
+  };
+  std::vector<Child> children;
+};
+
+// What the ranks of a communicator share.
+struct Clique {
+  int ranks = 0;
+  int joined = 0;
+  // The ranks disagreed: hardware would hang.
+  bool is_broken = false;
+  // Begun by some ranks: by their number, in order of the calls.
+  std::map<std::uint64_t, std::shared_ptr<Collective>> collectives;
+  std::map<std::uint64_t, Split> splits;
+  // Sends and receives that wait for their counterpart, by (from, to).
+  struct Channel {
+    std::deque<std::shared_ptr<Transfer>> sends;
+    std::deque<std::shared_ptr<Transfer>> receives;
+  };
+  std::map<std::pair<int, int>, Channel> channels;
+};
+
+// Work that a non-blocking call has not put on its stream yet.
+struct Deferred {
+  Stream* stream = nullptr;
+  Work work;
+};
+
+struct Comm {
+  std::shared_ptr<Clique> clique;  // null: a split that others have not joined
+  int rank = 0;
+  int device = 0;
+  bool is_blocking = true;
+  bool is_ready = false;
+  bool is_finalizing = false;
+  bool is_aborted = false;
+  ncclResult_t error = ncclSuccess;  // of FailComm()
+  std::uint64_t next_collective = 0;
+  std::uint64_t next_split = 0;
+  // Questions to be answered ncclInProgress before the next step.
+  std::uint64_t polls_left = 0;
+  std::vector<Deferred> deferred;
+  // This rank's operations that wait for peers.
+  std::vector<std::weak_ptr<Operation>> started;
+  std::set<const void*> registered;
+  // Of ncclRedOpCreatePreMulSum().
+  struct PreMul {
+    ncclDataType_t type = ncclFloat32;
+    const void* on_device = nullptr;
+    std::vector<char> value;  // empty: on_device
+  };
+  std::map<int, PreMul> operators;
+  int next_operator = ncclNumOps;
+};
+
+struct Nccl : Extension {
+  std::vector<std::string> Leaks() const override;
+
+  std::map<std::uint64_t, std::shared_ptr<Clique>> cliques;
+  std::map<const void*, std::shared_ptr<Comm>> comms;
+  std::uint64_t next_id = 1;
+  std::string last_error;
+};
+
+Nccl& TheNccl();
+std::shared_ptr<Comm> FindComm(ncclComm_t handle);
+ncclComm_t HandleOf(const std::shared_ptr<Comm>& comm);
+
+// One look at what a communicator does in the background. True: nothing is left
+// to do.
+bool Poll(Comm& comm);
+
+// Remembers the text for ncclGetLastError() and returns the error.
+ncclResult_t Refuse(ncclResult_t error, const std::string& text);
+
+// Whether `comm` may be used now; else why not.
+ncclResult_t CheckUsable(const Comm& comm);
+
+// The end of a call that began something for `comm`: waits, or answers
+// ncclInProgress, as the communicator is configured.
+ncclResult_t Conclude(const std::shared_ptr<Comm>& comm, const CallSite& site);
+
+// Operations of `comm` that are not complete.
+bool HasPending(const Comm& comm);
+
+ncclResult_t ResultOf(cudaError_t error);
+
+#define EMULATED_NCCL_CALL()                                            \
+  ::emulated_cuda::ApiCall call(__func__, __builtin_frame_address(0));  \
+  if (call.refused() != cudaSuccess) {                                  \
+    return ::emulated_cuda::ResultOf(call.refused());                   \
+  }
+
+// For calls that a broken device does not keep from working.
+#define EMULATED_NCCL_CALL_ANYWAY()                                     \
+  ::emulated_cuda::ApiCall call(__func__, __builtin_frame_address(0),   \
+                                ::emulated_cuda::OnBroken::kWorks);     \
+  if (call.refused() != cudaSuccess) {                                  \
+    return ::emulated_cuda::ResultOf(call.refused());                   \
+  }
+
+}  // namespace emulated_cuda
+
+#endif  // THIRD_PARTY_EMULATED_CUDA_NCCL_COMMUNICATOR_H_

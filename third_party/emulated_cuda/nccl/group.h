@@ -1,0 +1,32 @@
+// ncclGroupStart() to ncclGroupEnd(): calls are kept, and begin together.
+//
+//   if (InGroup()) return AddToGroup(comm, stream, call, site);
+//   return Start(comm, *stream, std::move(work), site);
+//
+// Threads: a group belongs to its thread; under the runtime's lock.
+
+#ifndef THIRD_PARTY_EMULATED_CUDA_NCCL_GROUP_H_
+#define THIRD_PARTY_EMULATED_CUDA_NCCL_GROUP_H_
+
+#include <nccl.h>
+
+#include <memory>
+
+#include "third_party/emulated_cuda/nccl/communicator.h"
+#include "third_party/emulated_cuda/nccl/exchanges.h"
+
+namespace emulated_cuda {
+
+bool InGroup();
+
+// A call of a collective, a send or a receive: begun now, or at the end of the
+// group.
+ncclResult_t Submit(const std::shared_ptr<Comm>& comm, Stream& stream,
+                    const WorkCall& call, const CallSite& site);
+
+// A communicator that was just made: waited for now, or at the end of the group.
+ncclResult_t SubmitNew(const std::shared_ptr<Comm>& comm, const CallSite& site);
+
+}  // namespace emulated_cuda
+
+#endif  // THIRD_PARTY_EMULATED_CUDA_NCCL_GROUP_H_
