@@ -1,0 +1,93 @@
+// Which algorithm computes which product or convolution, as text: a library
+// offers several, they differ in speed and in last bits, and what was chosen
+// once, by measuring, is what later runs take too.
+//
+//   ChoiceCache choices(ChoiceContext("NVIDIA H200", /*cublas_lt=*/"13.0.2",
+//                                     /*cudnn=*/"9.19.0"));
+//   absl::Status read = LoadChoices(files, "cache/choices.txt", choices);
+//   choices.Put("matmul:f32:f32:8.16.32:nt:bias", "lt.0123456789abcdef");
+//   if (choices.changed()) {
+//     TROUPE_RETURN_IF_ERROR(SaveChoices(files, "cache/choices.txt", choices));
+//   }
+//
+// The text is a plan's and a file's alike (N lines, then their count and hash):
+//
+//   troupe choices 1
+//   of NVIDIA H200, cuBLASLt 13.0.2, cuDNN 9.19.0
+//   matmul:f32:f32:8.16.32:nt:bias lt.0123456789abcdef
+//   end 1 8c3a29c1b6d0f7e4
+//
+// A choice means something to the library version and the device that it was
+// made with; text of another context is refused. So is text that is damaged in
+// any place, whole: what is cached can be measured again.
+//
+// Threads: one at a time per object. Cost: a look-up in a hash table.
+
+#ifndef NN_KERNELS_CUDA_CHOICE_CACHE_H_
+#define NN_KERNELS_CUDA_CHOICE_CACHE_H_
+
+#include <cstddef>
+#include <string>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "base/file_system.h"
+
+namespace troupe::nn::cuda {
+
+// "NVIDIA H200, cuBLASLt 13.0.2, cuDNN 9.19.0": the context of choices.
+std::string ChoiceContext(absl::string_view device_name,
+                          absl::string_view cublas_lt, absl::string_view cudnn);
+
+class ChoiceCache {
+ public:
+  static constexpr std::size_t kTextBytesMax = std::size_t{4} << 20;
+  static constexpr std::size_t kEntriesMax = 16384;
+  static constexpr std::size_t kContextBytesMax = 256;
+  static constexpr std::size_t kKeyBytesMax = 256;
+  static constexpr std::size_t kChoiceBytesMax = 1024;
+
+  // `context`: a line of at most kContextBytesMax printing characters.
+  explicit ChoiceCache(std::string context);
+
+  const std::string& context() const { return context_; }
+  std::size_t size() const { return choices_.size(); }
+
+  // Null: nothing was chosen. Valid until the next call that is not const.
+  const std::string* Find(absl::string_view key) const;
+  // Both are words: printing characters without spaces, within the limits. A
+  // full cache forgets nothing and takes nothing more.
+  void Put(absl::string_view key, absl::string_view choice);
+
+  // Sorted by key, so that equal choices are equal text.
+  std::string ToText() const;
+  // Takes over what `text` has; what is here already stays as it is. After an
+  // error nothing has changed.
+  //   kFailedPrecondition: other device or library; says which.
+  //   kInvalidArgument:    this is no such text; says where and why.
+  absl::Status AddText(absl::string_view text);
+
+  // Whether Put() has added anything since the last SaveChoices().
+  bool changed() const { return changed_; }
+  void set_saved() { changed_ = false; }
+
+ private:
+  const std::string context_;
+  absl::flat_hash_map<std::string, std::string> choices_;
+  bool changed_ = false;
+};
+
+// Adds what the file has. A file that is not there is no error.
+//   Errors: AddText()'s and reading's, with the path; the cache is unchanged
+//   and works. A caller says it in a log and goes on.
+absl::Status LoadChoices(base::FileSystem& files, const std::string& path,
+                         ChoiceCache& choices);
+// Replaces the file by the cache, with what others wrote there meanwhile. A
+// reader finds the old file or the new one.
+absl::Status SaveChoices(base::FileSystem& files, const std::string& path,
+                         ChoiceCache& choices);
+
+}  // namespace troupe::nn::cuda
+
+#endif  // NN_KERNELS_CUDA_CHOICE_CACHE_H_

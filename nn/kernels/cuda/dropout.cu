@@ -1,0 +1,101 @@
+#include <algorithm>
+#include <cstdint>
+
+#include "nn/kernels/cuda/cuda_ops.h"
+#include "nn/kernels/cuda/dispatch.h"
+#include "nn/kernels/cuda/element_grid.h"
+#include "nn/kernels/cuda/elements.h"
+#include "nn/kernels/cuda/philox_words.h"
+
+namespace troupe::nn::cuda {
+namespace {
+
+constexpr int kDrawsOfBlock = 4;
+
+struct Mask {
+  DeviceDraws draws;
+  unsigned drop_below;
+  float scale;
+
+  __device__ __forceinline__ float Of(unsigned draw, float value) const {
+    return draw >= drop_below ? value * scale : 0.0f;
+  }
+  // Drops among the numbers of draws 4 * block .. 4 * block + 3.
+  __device__ __forceinline__ void Apply(std::int64_t sample, std::int64_t block,
+                                        float* v) const {
+    const uint4 words = draws.Block(sample, block);
+    v[0] = Of(words.x, v[0]);
+    v[1] = Of(words.y, v[1]);
+    v[2] = Of(words.z, v[2]);
+    v[3] = Of(words.w, v[3]);
+  }
+};
+
+// kVector elements at a time, of which a sample has a multiple.
+template <int kVector, typename T>
+__global__ void __launch_bounds__(kElementThreads)
+    DropVectorsKernel(std::int64_t samples, std::int64_t elems, Mask mask,
+                      const T* x, T* y) {
+  for (std::int64_t n = blockIdx.y; n < samples; n += gridDim.y) {
+    for (std::int64_t v = ThreadOfGrid(); v < elems / kVector;
+         v += ThreadsOfGrid()) {
+      const std::int64_t at = n * elems + v * kVector;
+      Numbers<float, kVector> numbers = Load<kVector>(x + at);
+#pragma unroll
+      for (int k = 0; k < kVector; k += kDrawsOfBlock) {
+        mask.Apply(n, (v * kVector + k) / kDrawsOfBlock, numbers.at + k);
+      }
+      Store(numbers, y + at);
+    }
+  }
+}
+
+// Any shape: a thread has the elements of one block of draws.
+template <typename T>
+__global__ void __launch_bounds__(kElementThreads)
+    DropKernel(std::int64_t samples, std::int64_t elems, Mask mask, const T* x,
+               T* y) {
+  for (std::int64_t n = blockIdx.y; n < samples; n += gridDim.y) {
+    for (std::int64_t b = ThreadOfGrid(); b * kDrawsOfBlock < elems;
+         b += ThreadsOfGrid()) {
+      const std::int64_t first = b * kDrawsOfBlock;
+      const std::int64_t at = n * elems + first;
+      const int count = static_cast<int>(
+          elems - first < kDrawsOfBlock ? elems - first : kDrawsOfBlock);
+      float v[kDrawsOfBlock] = {};
+      for (int k = 0; k < count; ++k) v[k] = Widen(x[at + k]);
+      mask.Apply(n, b, v);
+      for (int k = 0; k < count; ++k) Round(v[k], y[at + k]);
+    }
+  }
+}
+
+struct Dropout {
+  template <typename T>
+  static absl::Status Run(const CudaOps& cuda, const DropoutMask& mask, In x,
+                          Tensor& y) {
+    if (x.numel() == 0) return absl::OkStatus();
+    const std::int64_t samples = x.dim(0), elems = x.numel() / samples;
+    const Mask drop{DeviceDraws(mask.draws), mask.drop_below,
+                    static_cast<float>(mask.scale)};
+    constexpr int kVector = kVectorOf<T>;
+    static_assert(kVector % kDrawsOfBlock == 0, "a vector has whole blocks");
+    const bool vectors =
+        IsAligned(Data<T>(x)) && IsAligned(Data<T>(y)) && elems % kVector == 0;
+    const int at_once = vectors ? kVector : kDrawsOfBlock;
+    base::LaunchShape shape = GridOf((elems + at_once - 1) / at_once);
+    shape.grid.y =
+        static_cast<unsigned>(std::min<std::int64_t>(samples, kGridYMax));
+    return base::Launch(
+        "Dropout", vectors ? DropVectorsKernel<kVector, T> : DropKernel<T>,
+        shape, cuda.stream, samples, elems, drop, Data<T>(x), Data<T>(y));
+  }
+};
+
+}  // namespace
+
+void BindDropout(DropoutKernels& ops, CudaOps* state) {
+  BindFloating<Dropout>(ops.Dropout, state);
+}
+
+}  // namespace troupe::nn::cuda

@@ -1,0 +1,268 @@
+#include <algorithm>
+#include <cstdint>
+
+#include "nn/kernels/cuda/cuda_ops.h"
+#include "nn/kernels/cuda/dispatch.h"
+#include "nn/kernels/cuda/element_grid.h"
+#include "nn/kernels/cuda/elements.h"
+#include "nn/kernels/cuda/reduce.h"
+
+// Letters: R rows looked up, V rows of the table, D elements of a row.
+
+namespace troupe::nn::cuda {
+namespace {
+
+// --- Forward: the first block looks for wrong rows, a warp copies a row ---
+
+constexpr int kThreads = 256;
+constexpr int kWarps = kThreads / kWarpThreads;
+constexpr long long kNoRow = 0x7fffffffffffffff;
+
+struct Smaller {
+  __device__ long long operator()(long long a, long long b) const {
+    return a < b ? a : b;
+  }
+};
+
+// Records the first row that is not in the table, if there is one.
+__device__ void CheckRows(std::int64_t R, std::int64_t V,
+                          const std::int64_t* rows, DataError* error) {
+  long long wrong = kNoRow;
+  for (std::int64_t r = threadIdx.x; r < R && wrong == kNoRow; r += kThreads) {
+    if (rows[r] < 0 || rows[r] >= V) wrong = r;
+  }
+  wrong = MergeBlock<kThreads>(wrong, Smaller());
+  if (threadIdx.x != 0 || wrong == kNoRow || error->op != kNoDataError) return;
+  error->op = kEmbeddingRow;
+  error->row = wrong;
+  error->value = rows[wrong];
+  error->limit = V;
+}
+
+// A row that is not in the table is copied as zeros.
+template <int kVector, typename Word>
+__global__ void __launch_bounds__(kThreads)
+    CopyRowsKernel(std::int64_t R, std::int64_t V, std::int64_t D,
+                   const std::int64_t* rows, const Word* table, Word* y,
+                   DataError* error) {
+  if (blockIdx.x == 0) {
+    CheckRows(R, V, rows, error);
+    return;
+  }
+  const int lane = static_cast<int>(threadIdx.x) % kWarpThreads;
+  const int warp = static_cast<int>(threadIdx.x) / kWarpThreads;
+  const std::int64_t warps = static_cast<std::int64_t>(gridDim.x - 1) * kWarps;
+  for (std::int64_t r =
+           static_cast<std::int64_t>(blockIdx.x - 1) * kWarps + warp;
+       r < R; r += warps) {
+    const std::int64_t row = rows[r];
+    const bool inside = row >= 0 && row < V;
+    for (std::int64_t d = lane * kVector; d < D; d += kWarpThreads * kVector) {
+      Pack<Word, kVector> pack{};
+      if (inside) pack = LoadPack<kVector>(table + row * D + d);
+      StorePack(pack, y + r * D + d);
+    }
+  }
+}
+
+template <typename Word>
+absl::Status CopyRows(const CudaOps& cuda, In rows, In table, Tensor& y) {
+  const std::int64_t R = rows.numel(), V = table.dim(0), D = table.dim(1);
+  const auto* from = static_cast<const Word*>(table.device_data());
+  auto* to = static_cast<Word*>(y.device_data());
+  const bool vectors =
+      IsAligned(from) && IsAligned(to) && D % kVectorOf<Word> == 0;
+  base::LaunchShape shape;
+  shape.grid = dim3(static_cast<unsigned>(
+      1 + std::min(kElementBlocksMax, (R + kWarps - 1) / kWarps)));
+  shape.block = dim3(kThreads);
+  return base::Launch(
+      "EmbeddingForward",
+      vectors ? CopyRowsKernel<kVectorOf<Word>, Word> : CopyRowsKernel<1, Word>,
+      shape, cuda.stream, R, V, D, Data<std::int64_t>(rows), from, to,
+      cuda.error);
+}
+
+struct EmbeddingForward {
+  template <typename T>
+  static absl::Status Run(const CudaOps& cuda, In rows, In table, Tensor& y) {
+    using Word =
+        std::conditional_t<sizeof(T) == 2, std::uint16_t, std::uint32_t>;
+    if (rows.numel() == 0) return absl::OkStatus();
+    return CopyRows<Word>(cuda, rows, table, y);
+  }
+};
+
+// --- Backward: parts of the table, each with a list of its lookups ---
+//
+// The table is cut into parts of consecutive rows. For each part, one block
+// lists the lookups that fall into it, in ascending order; then a warp for each
+// row of the table adds those of the list that are its own. So sums are in
+// ascending order of R, without atomics. A table with few lookups is one part,
+// whose list is all of them and is not written.
+
+constexpr std::int64_t kPartsMax = 1024;
+// Lookups that every row of the table may look through.
+constexpr std::int64_t kUnlistedRowsMax = 1024;
+
+struct Parts {
+  std::int64_t count;        // of parts
+  std::int64_t rows_of_one;  // consecutive rows of the table in each
+  std::int64_t* sizes;       // [count]: lookups in each part
+  std::int64_t* lists;       // [R]: the parts' lists, one behind the other
+};
+
+// Calls visit(r, found) for each lookup r, in chunks of kThreads: `found` tells
+// whether rows[r] lies in the block's part; every thread takes part in each
+// chunk.
+template <typename Visit>
+__device__ __forceinline__ void VisitPart(const Parts& parts, std::int64_t R,
+                                          const std::int64_t* rows,
+                                          Visit visit) {
+  const std::int64_t begin = blockIdx.x * parts.rows_of_one;
+  const std::int64_t end = begin + parts.rows_of_one;
+  for (std::int64_t chunk = 0; chunk < R; chunk += kThreads) {
+    const std::int64_t r = chunk + threadIdx.x;
+    visit(r, r < R && rows[r] >= begin && rows[r] < end);
+  }
+}
+
+__global__ void __launch_bounds__(kThreads)
+    CountPartsKernel(Parts parts, std::int64_t R, const std::int64_t* rows) {
+  long long mine = 0;
+  VisitPart(parts, R, rows, [&](std::int64_t, bool found) { mine += found; });
+  mine = MergeBlock<kThreads>(mine, AddValues());
+  if (threadIdx.x == 0) parts.sizes[blockIdx.x] = mine;
+}
+
+// Where the block's list begins.
+__device__ std::int64_t ListBegin(const Parts& parts, std::int64_t part) {
+  long long before = 0;
+  for (std::int64_t i = threadIdx.x; i < part; i += kThreads) {
+    before += parts.sizes[i];
+  }
+  return MergeBlock<kThreads>(before, AddValues());
+}
+
+__global__ void __launch_bounds__(kThreads)
+    ListPartsKernel(Parts parts, std::int64_t R, const std::int64_t* rows) {
+  __shared__ int of_warp[kWarps];
+  const int lane = static_cast<int>(threadIdx.x) % kWarpThreads;
+  const int warp = static_cast<int>(threadIdx.x) / kWarpThreads;
+  std::int64_t next = ListBegin(parts, blockIdx.x);
+  VisitPart(parts, R, rows, [&](std::int64_t r, bool found) {
+    const unsigned lanes = __ballot_sync(kWholeWarp, found);
+    if (lane == 0) of_warp[warp] = __popc(lanes);
+    __syncthreads();
+    int before = __popc(lanes & ((1u << lane) - 1)), all = 0;
+    for (int w = 0; w < kWarps; ++w) {
+      if (w < warp) before += of_warp[w];
+      all += of_warp[w];
+    }
+    if (found) parts.lists[next + before] = r;
+    next += all;
+    __syncthreads();  // of_warp is read; the next chunk overwrites it
+  });
+}
+
+// dtable[v] (+)= the sum over the lookups of v. `lists` null: one part, whose
+// list is 0, 1, ... R - 1.
+template <int kVector, typename T>
+__global__ void __launch_bounds__(kThreads)
+    SumRowsKernel(Parts parts, std::int64_t R, std::int64_t V, std::int64_t D,
+                  const std::int64_t* rows, const T* dy, bool accumulate,
+                  T* dtable) {
+  const int lane = static_cast<int>(threadIdx.x) % kWarpThreads;
+  const int warp = static_cast<int>(threadIdx.x) / kWarpThreads;
+  const std::int64_t part = blockIdx.x;
+  const bool listed = parts.lists != nullptr;
+  const std::int64_t* list =
+      listed ? parts.lists + ListBegin(parts, part) : nullptr;
+  const std::int64_t size = listed ? parts.sizes[part] : R;
+  const std::int64_t begin = part * parts.rows_of_one;
+  const std::int64_t end =
+      begin + parts.rows_of_one < V ? begin + parts.rows_of_one : V;
+  const std::int64_t d =
+      (static_cast<std::int64_t>(blockIdx.y) * kWarpThreads + lane) * kVector;
+  // blockIdx.z and the warp choose among the part's rows.
+  const std::int64_t step = static_cast<std::int64_t>(gridDim.z) * kWarps;
+  for (std::int64_t v = begin + blockIdx.z * kWarps + warp; v < end;
+       v += step) {
+    Numbers<float, kVector> sums{};
+    if (accumulate && d < D) sums = Load<kVector>(dtable + v * D + d);
+    for (std::int64_t chunk = 0; chunk < size; chunk += kWarpThreads) {
+      const std::int64_t i = chunk + lane;
+      const std::int64_t r = i >= size ? 0 : listed ? list[i] : i;
+      unsigned own = __ballot_sync(kWholeWarp, i < size && rows[r] == v);
+      for (; own != 0; own &= own - 1) {
+        const std::int64_t from =
+            __shfl_sync(kWholeWarp, r, __ffs(static_cast<int>(own)) - 1);
+        if (d >= D) continue;
+        const Numbers<float, kVector> add = Load<kVector>(dy + from * D + d);
+        for (int k = 0; k < kVector; ++k) sums.at[k] += add.at[k];
+      }
+    }
+    if (d < D) Store(sums, dtable + v * D + d);
+  }
+}
+
+// Lists the lookups of each part in `memory` i64[kPartsMax + R].
+absl::Status ListParts(const CudaOps& cuda, In rows, std::int64_t V,
+                       const Tensor& memory, Parts* parts) {
+  const std::int64_t R = rows.numel();
+  parts->rows_of_one = (V + kPartsMax - 1) / kPartsMax;
+  parts->count = (V + parts->rows_of_one - 1) / parts->rows_of_one;
+  parts->sizes = Data<std::int64_t>(memory);
+  parts->lists = parts->sizes + kPartsMax;
+  base::LaunchShape shape;
+  shape.grid = dim3(static_cast<unsigned>(parts->count));
+  shape.block = dim3(kThreads);
+  TROUPE_RETURN_IF_ERROR(base::Launch("EmbeddingBackward.Count",
+                                      CountPartsKernel, shape, cuda.stream,
+                                      *parts, R, Data<std::int64_t>(rows)));
+  return base::Launch("EmbeddingBackward.List", ListPartsKernel, shape,
+                      cuda.stream, *parts, R, Data<std::int64_t>(rows));
+}
+
+struct EmbeddingBackward {
+  template <typename T>
+  static absl::Status Run(const CudaOps& cuda, In rows, In dy, bool accumulate,
+                          Tensor& dtable) {
+    const std::int64_t R = rows.numel(), V = dtable.dim(0), D = dtable.dim(1);
+    if (V * D == 0 || (R == 0 && accumulate)) return absl::OkStatus();
+    Parts parts{1, V, nullptr, nullptr};
+    Tensor memory;
+    if (R > kUnlistedRowsMax) {
+      TROUPE_ASSIGN_OR_RETURN(
+          memory,
+          Tensor::Create({kPartsMax + R}, DType::kI64, *cuda.allocator));
+      TROUPE_RETURN_IF_ERROR(ListParts(cuda, rows, V, memory, &parts));
+    }
+    const T* from = R > 0 ? Data<T>(dy) : nullptr;
+    T* to = Data<T>(dtable);
+    const bool vectors =
+        IsAligned(from) && IsAligned(to) && D % kVectorOf<T> == 0;
+    const std::int64_t width = kWarpThreads * (vectors ? kVectorOf<T> : 1);
+    const std::int64_t warps = (parts.rows_of_one + kWarps - 1) / kWarps;
+    base::LaunchShape shape;
+    shape.grid =
+        dim3(static_cast<unsigned>(parts.count),
+             static_cast<unsigned>((D + width - 1) / width),
+             static_cast<unsigned>(std::min(kElementBlocksMax, warps)));
+    shape.block = dim3(kThreads);
+    return base::Launch(
+        "EmbeddingBackward",
+        vectors ? SumRowsKernel<kVectorOf<T>, T> : SumRowsKernel<1, T>, shape,
+        cuda.stream, parts, R, V, D, Data<std::int64_t>(rows), from, accumulate,
+        to);
+  }
+};
+
+}  // namespace
+
+void BindEmbedding(EmbeddingKernels& ops, CudaOps* state) {
+  BindFloating<EmbeddingForward>(ops.EmbeddingForward, state);
+  BindFloating<EmbeddingBackward>(ops.EmbeddingBackward, state);
+}
+
+}  // namespace troupe::nn::cuda

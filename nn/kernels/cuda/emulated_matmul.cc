@@ -1,0 +1,147 @@
+// Products by plain loops on the CPU, behind the seam of matmul.h: what tests
+// that emulate CUDA link instead of cuBLASLt. Computed in f64, rounded once.
+
+#include <cmath>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/check.h"
+#include "nn/kernels/cuda/emulated_elements.h"
+#include "nn/kernels/cuda/matmul.h"
+#include "third_party/emulated_cuda/enqueue.h"
+
+namespace troupe::nn::cuda {
+namespace {
+
+using Values = std::vector<double>;
+
+// The transpose of x[rows, cols].
+Values Transposed(const Values& x, std::int64_t rows, std::int64_t cols) {
+  Values y(x.size());
+  for (std::int64_t i = 0; i < rows; ++i) {
+    for (std::int64_t j = 0; j < cols; ++j) y[j * rows + i] = x[i * cols + j];
+  }
+  return y;
+}
+
+// s[rows, cols] = a[rows, depth] b[depth, cols], added to what it holds.
+void AddProduct(const MatmulSpec& spec, const Values& a, const Values& b,
+                Values& s) {
+  for (std::int64_t i = 0; i < spec.rows; ++i) {
+    double* row = s.data() + i * spec.cols;
+    for (std::int64_t k = 0; k < spec.depth; ++k) {
+      const double factor = a[i * spec.depth + k];
+      const double* from = b.data() + k * spec.cols;
+      for (std::int64_t j = 0; j < spec.cols; ++j) row[j] += factor * from[j];
+    }
+  }
+}
+
+// sqrt(2/pi) (x + 0.044715 x^3), and its derivative.
+double GeluArgument(double x) {
+  return 0.7978845608028654 * (x + 0.044715 * x * x * x);
+}
+double GeluArgumentSlope(double x) {
+  return 0.7978845608028654 * (1 + 3 * 0.044715 * x * x);
+}
+
+double Gelu(double x) { return 0.5 * x * (1 + std::tanh(GeluArgument(x))); }
+
+double GeluSlope(double x) {
+  const double t = std::tanh(GeluArgument(x));
+  return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * GeluArgumentSlope(x);
+}
+
+void AddBias(const MatmulSpec& spec, const void* bias, Values& s) {
+  const Values added = WidenAll(bias, spec.out_dtype, spec.cols);
+  for (std::size_t i = 0; i < s.size(); ++i) s[i] += added[i % spec.cols];
+}
+
+void WriteRowSums(const MatmulSpec& spec, const Values& a, void* row_sums) {
+  Values sums(static_cast<std::size_t>(spec.rows), 0.0);
+  for (std::size_t i = 0; i < a.size(); ++i) sums[i / spec.depth] += a[i];
+  RoundAll(sums, spec.out_dtype, row_sums);
+}
+
+// Turns the product `s` into what c holds afterwards; writes aux.
+void ApplyEpilogue(const MatmulSpec& spec, const MatmulOperands& operands,
+                   Values& s) {
+  if (spec.has_bias()) AddBias(spec, operands.bias, s);
+  switch (spec.epilogue) {
+    case Epilogue::kReluBias:
+      for (double& value : s) value = value <= 0 ? 0 : value;  // NaN stays
+      break;
+    case Epilogue::kGeluBias:
+      RoundAll(s, spec.out_dtype, operands.aux);
+      for (double& value : s) value = Gelu(value);
+      break;
+    case Epilogue::kGeluBackward: {
+      const Values x = WidenAll(operands.aux, spec.out_dtype,
+                                static_cast<std::int64_t>(s.size()));
+      for (std::size_t i = 0; i < s.size(); ++i) s[i] *= GeluSlope(x[i]);
+      break;
+    }
+    default:
+      break;
+  }
+}
+
+void Multiply(const MatmulSpec& spec, const MatmulOperands& operands) {
+  Values a = WidenAll(operands.a, spec.dtype, spec.rows * spec.depth);
+  Values b = WidenAll(operands.b, spec.dtype, spec.depth * spec.cols);
+  if (spec.transpose_a) a = Transposed(a, spec.depth, spec.rows);
+  if (spec.transpose_b) b = Transposed(b, spec.cols, spec.depth);
+  const std::int64_t count = spec.rows * spec.cols;
+  Values s = spec.accumulate ? WidenAll(operands.c, spec.out_dtype, count)
+                             : Values(static_cast<std::size_t>(count), 0.0);
+  AddProduct(spec, a, b, s);
+  ApplyEpilogue(spec, operands, s);
+  if (spec.epilogue == Epilogue::kRowSums) {
+    WriteRowSums(spec, a, operands.row_sums);
+  }
+  RoundAll(s, spec.out_dtype, operands.c);
+}
+
+class EmulatedPlan final : public MatmulPlan {
+ public:
+  explicit EmulatedPlan(const MatmulSpec& spec)
+      : MatmulPlan(spec, "loops", kEmulatedWorkspaceBytes) {}
+
+  absl::Status Run(const MatmulOperands& operands, void* workspace,
+                   cudaStream_t stream) override {
+    TROUPE_RETURN_IF_ERROR(CheckOperands(spec(), operands));
+    emulated_cuda::EnqueueHostWork(stream, {"Matmul", __FILE__, __LINE__},
+                                   [spec = spec(), operands, workspace] {
+                                     PoisonWorkspace(workspace);
+                                     Multiply(spec, operands);
+                                   });
+    return absl::OkStatus();
+  }
+};
+
+class EmulatedPlans final : public MatmulPlans {
+ public:
+  absl::StatusOr<MatmulPlan*> Get(const MatmulSpec& spec,
+                                  cudaStream_t) override {
+    TROUPE_RETURN_IF_ERROR(spec.Check());
+    std::unique_ptr<EmulatedPlan>& plan = plans_[spec.Key()];
+    if (plan == nullptr) plan = std::make_unique<EmulatedPlan>(spec);
+    return plan.get();
+  }
+  std::string Describe() const override { return "emulated products"; }
+
+ private:
+  std::map<std::string, std::unique_ptr<EmulatedPlan>> plans_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<MatmulPlans>> OpenMatmulPlans(
+    const LibraryOptions&) {
+  return std::make_unique<EmulatedPlans>();
+}
+
+}  // namespace troupe::nn::cuda

@@ -1,0 +1,121 @@
+// The softmax of one row of logits by a warp or a block: largest logit and sum
+// of exponentials in one pass over the row (Milakov and Gimelshein 2018,
+// "Online normalizer calculation for softmax"), the gradient of cross entropy
+// in a second, which finds the row in the cache.
+//
+//   const SoftmaxOfRow all = SoftmaxSums<kVector, kRowThreads>(C, thread, row);
+//   SoftmaxGradient<kVector, kRowThreads>(C, thread, all, target, row, d_row);
+//
+// Letter: C classes, a multiple of kVector. All kRowThreads threads of the row
+// take part: 32 (a warp) or those of the block.
+
+#ifndef NN_KERNELS_CUDA_SOFTMAX_ROW_H_
+#define NN_KERNELS_CUDA_SOFTMAX_ROW_H_
+
+#include <cmath>
+
+#include "base/cuda/launch.h"
+#include "nn/kernels/cuda/elements.h"
+#include "nn/kernels/cuda/reduce.h"
+
+namespace troupe::nn::cuda {
+
+struct SoftmaxOfRow {
+  double sum;     // of e^(logit - largest)
+  float largest;  // a NaN counts as larger than all numbers
+  int index;      // of the first that is as large
+};
+
+inline constexpr int kNoClass = 0x7fffffff;
+
+__device__ __forceinline__ bool IsLarger(float a, float b) {
+  return !(a <= b) && b == b;
+}
+
+// `s.sum` where exponents begin at `largest`. A sum of 0 stays one: it may be of
+// logits that are all minus infinity.
+__device__ __forceinline__ double SumFrom(const SoftmaxOfRow& s,
+                                          float largest) {
+  if (s.sum == 0) return 0;
+  return s.sum * static_cast<double>(expf(s.largest - largest));
+}
+
+struct MergeSoftmax {
+  __device__ __forceinline__ SoftmaxOfRow
+  operator()(const SoftmaxOfRow& a, const SoftmaxOfRow& b) const {
+    const bool equal =
+        !IsLarger(a.largest, b.largest) && !IsLarger(b.largest, a.largest);
+    const bool take_b =
+        equal ? b.index < a.index : IsLarger(b.largest, a.largest);
+    const SoftmaxOfRow& winner = take_b ? b : a;
+    return {SumFrom(a, winner.largest) + SumFrom(b, winner.largest),
+            winner.largest, winner.index};
+  }
+};
+
+// Takes logits c, c + 1, ... into `s`.
+template <int kVector>
+__device__ __forceinline__ void AddLogits(const Numbers<float, kVector>& v,
+                                          int c, SoftmaxOfRow& s) {
+  int at = 0;
+  float largest = v.at[0];
+#pragma unroll
+  for (int k = 1; k < kVector; ++k) {
+    if (!IsLarger(v.at[k], largest)) continue;
+    largest = v.at[k];
+    at = k;
+  }
+  if (s.index == kNoClass || IsLarger(largest, s.largest)) {
+    s.sum = SumFrom(s, largest);
+    s.largest = largest;
+    s.index = c + at;
+  }
+  if (s.largest == -INFINITY) return;  // all are, and add nothing
+#pragma unroll
+  for (int k = 0; k < kVector; ++k) {
+    s.sum += static_cast<double>(expf(v.at[k] - s.largest));
+  }
+}
+
+template <int kVector, int kRowThreads, typename T>
+__device__ __forceinline__ SoftmaxOfRow SoftmaxSums(int C, int thread,
+                                                    const T* row) {
+  SoftmaxOfRow s = {0, -INFINITY, kNoClass};
+  for (int c = thread * kVector; c < C; c += kRowThreads * kVector) {
+    AddLogits(Load<kVector>(row + c), c, s);
+  }
+  if constexpr (kRowThreads == kWarpThreads) {
+    return MergeWarp(s, MergeSoftmax());
+  } else {
+    return MergeBlock<kRowThreads>(s, MergeSoftmax());
+  }
+}
+
+// d_row = softmax(row) - onehot(target)
+template <int kVector, int kRowThreads, typename T>
+__device__ __forceinline__ void SoftmaxGradient(int C, int thread,
+                                                const SoftmaxOfRow& all,
+                                                int target, const T* row,
+                                                T* d_row) {
+  const float inverse = static_cast<float>(1 / all.sum);
+  for (int c = thread * kVector; c < C; c += kRowThreads * kVector) {
+    Numbers<float, kVector> v = Load<kVector>(row + c);
+#pragma unroll
+    for (int k = 0; k < kVector; ++k) {
+      v.at[k] = expf(v.at[k] - all.largest) * inverse;
+      if (c + k == target) v.at[k] -= 1;
+    }
+    Store(v, d_row + c);
+  }
+}
+
+template <int kVector, int kRowThreads, typename T>
+__device__ __forceinline__ void FillZeros(int C, int thread, T* d_row) {
+  for (int c = thread * kVector; c < C; c += kRowThreads * kVector) {
+    Store(Numbers<float, kVector>{}, d_row + c);
+  }
+}
+
+}  // namespace troupe::nn::cuda
+
+#endif  // NN_KERNELS_CUDA_SOFTMAX_ROW_H_
