@@ -22,11 +22,12 @@
 #include <cstddef>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "nn/kernels/cuda/conv_spec.h"
-#include "nn/kernels/cuda/matmul.h"
+#include "nn/kernels/cuda/library_options.h"
 
 namespace troupe::nn::cuda {
 

@@ -2,7 +2,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
-#include "nn/kernels/cuda/operand_checks.h"
 
 namespace troupe::nn::cuda {
 namespace {

@@ -21,8 +21,11 @@
 
 #include <cstdint>
 #include <string>
+#include <tuple>
+#include <utility>
 
 #include "absl/status/status.h"
+#include "nn/kernels/cuda/operand_checks.h"
 #include "nn/kernels/window2d.h"
 #include "nn/tensor/dtype.h"
 
@@ -40,7 +43,7 @@ struct ConvSpec {
   Window2d window;
   DType dtype = DType::kF32;      // of what is read: f32, bf16, f16
   DType out_dtype = DType::kF32;  // f32, or that of what is read
-  bool bias = false;              // with kForward
+  bool bias = false;  // with kForward; it has the dtype of what is read
   // Whether f32 operands may be rounded to TF32 (10 bits); sums stay in f32.
   bool allow_tf32 = false;
 
@@ -52,6 +55,20 @@ struct ConvSpec {
     return O * window.kernel_h * window.kernel_w * C;
   }
   std::int64_t output_elems() const { return N * P() * Q() * O; }
+
+  // All members, in order.
+  auto Fields() const {
+    return std::make_tuple(way, N, H, W, C, O, window.kernel_h, window.kernel_w,
+                           window.stride_h, window.stride_w, window.pad_h,
+                           window.pad_w, dtype, out_dtype, bias, allow_tf32);
+  }
+  friend bool operator==(const ConvSpec& a, const ConvSpec& b) {
+    return a.Fields() == b.Fields();
+  }
+  template <typename Hash>
+  friend Hash AbslHashValue(Hash hash, const ConvSpec& spec) {
+    return Hash::combine(std::move(hash), spec.Fields());
+  }
 
   //   kInvalidArgument: extents, window, dtypes or bias do not go together;
   //     says what.

@@ -35,12 +35,12 @@
 #include <cstddef>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "nn/kernels/cuda/choice_cache.h"
+#include "nn/kernels/cuda/library_options.h"
 #include "nn/kernels/cuda/matmul_spec.h"
-#include "nn/tensor/allocator.h"
 
 namespace troupe::nn::cuda {
 
@@ -70,17 +70,6 @@ class MatmulPlan {
   const MatmulSpec spec_;
   const std::string choice_;
   const std::size_t workspace_bytes_;
-};
-
-struct LibraryOptions {
-  Allocator* allocator = nullptr;  // of the device, for what measuring needs
-  // On record before, and what is chosen now; null: forgotten with the object.
-  ChoiceCache* choices = nullptr;
-  bool measure = true;  // false: the library's first guess
-  int candidates_max = 8;
-  // No candidate needs more. 32 MiB is what cuBLAS advises on Hopper.
-  std::size_t matmul_workspace_bytes_max = std::size_t{32} << 20;
-  std::size_t conv_workspace_bytes_max = std::size_t{256} << 20;
 };
 
 class MatmulPlans {

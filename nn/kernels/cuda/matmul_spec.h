@@ -20,8 +20,11 @@
 
 #include <cstdint>
 #include <string>
+#include <tuple>
+#include <utility>
 
 #include "absl/status/status.h"
+#include "nn/kernels/cuda/operand_checks.h"
 #include "nn/tensor/dtype.h"
 
 namespace troupe::nn::cuda {
@@ -59,6 +62,19 @@ struct MatmulSpec {
            epilogue == Epilogue::kGeluBackward;
   }
 
+  // All members, in order.
+  auto Fields() const {
+    return std::make_tuple(rows, cols, depth, transpose_a, transpose_b, dtype,
+                           out_dtype, epilogue, accumulate, allow_tf32);
+  }
+  friend bool operator==(const MatmulSpec& a, const MatmulSpec& b) {
+    return a.Fields() == b.Fields();
+  }
+  template <typename H>
+  friend H AbslHashValue(H h, const MatmulSpec& spec) {
+    return H::combine(std::move(h), spec.Fields());
+  }
+
   //   kInvalidArgument: extents, dtypes or epilogue do not go together; says
   //     what.
   absl::Status Check() const;
@@ -66,10 +82,6 @@ struct MatmulSpec {
   // "matmul:bf16:f32:768.3072.8192:tn:row_sums+acc".
   std::string Key() const;
 };
-
-// Every operand and workspace begins at a multiple of this many bytes: what the
-// libraries' fast kernels read at once.
-inline constexpr std::int64_t kOperandAlignmentBytes = 16;
 
 // Device memory, aligned to kOperandAlignmentBytes. Null where the epilogue
 // has no such operand. No output overlaps an operand.

@@ -1,4 +1,4 @@
-// What matmul_spec.cc and conv_spec.cc check alike.
+// What products and convolutions ask of extents, dtypes and pointers alike.
 //
 //   TROUPE_RETURN_IF_ERROR(CheckDTypes(Key(), dtype, out_dtype));
 //   return CheckPointers(Key(), {{"a", operands.a, /*needed=*/true}});
@@ -14,10 +14,13 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "nn/kernels/cuda/matmul_spec.h"
 #include "nn/tensor/dtype.h"
 
 namespace troupe::nn::cuda {
+
+// Every operand and workspace begins at a multiple of this many bytes: what the
+// libraries' fast kernels read at once.
+inline constexpr std::int64_t kOperandAlignmentBytes = 16;
 
 // Libraries count extents of matrices in 32 bits.
 inline constexpr std::int64_t kExtentMax = (std::int64_t{1} << 31) - 1;

@@ -1,0 +1,171 @@
+#include "base/check.h"
+#include "nn/kernels/cuda/call_memory.h"
+#include "nn/kernels/cuda/linear.h"
+#include "nn/kernels/cuda/matrix_kernels.h"
+
+namespace troupe::nn::cuda {
+namespace {
+
+ConvSpec SpecOf(const LibraryOps& gpu, ConvWay way, const Window2d& window,
+                In x_NHWC, In y_NPQO) {
+  ConvSpec spec;
+  spec.way = way;
+  spec.N = x_NHWC.dim(0), spec.H = x_NHWC.dim(1), spec.W = x_NHWC.dim(2);
+  spec.C = x_NHWC.dim(3), spec.O = y_NPQO.dim(3);
+  spec.window = window;
+  spec.dtype = spec.out_dtype = x_NHWC.dtype();
+  spec.allow_tf32 = gpu.allow_tf32 && spec.dtype == DType::kF32;
+  return spec;
+}
+
+std::int64_t Taps(const ConvSpec& s) {
+  return s.window.kernel_h * s.window.kernel_w;
+}
+
+// A 1x1 window over every pixel is a linear layer of the pixels.
+bool IsPointwise(const Window2d& w) {
+  return w.kernel_h == 1 && w.kernel_w == 1 && w.stride_h == 1 &&
+         w.stride_w == 1 && w.pad_h == 0 && w.pad_w == 0;
+}
+
+// Images [N, H, W, C] as [pixels, C].
+Tensor Pixels(const Tensor& t) {
+  return t.View({t.dim(0) * t.dim(1) * t.dim(2), t.dim(3)});
+}
+
+// Weights [O, C, 1, 1] as [O, C].
+Tensor Weights(const Tensor& w) { return w.View({w.dim(0), w.dim(1)}); }
+
+// Whether [O, C, R, S] and [O, R, S, C] are the same bytes.
+bool SameLayout(const ConvSpec& spec) { return spec.C == 1 || Taps(spec) == 1; }
+
+// w[O, C, R, S] as [O, R, S, C].
+absl::StatusOr<void*> Packed(LibraryOps& gpu, const ConvSpec& spec, In w_OCRS,
+                             CallMemory& memory) {
+  if (SameLayout(spec)) {
+    TROUPE_ASSIGN_OR_RETURN(const void* const w, memory.Read(w_OCRS));
+    return const_cast<void*>(w);  // which forward and backward only read
+  }
+  TROUPE_ASSIGN_OR_RETURN(void* const w_ORSC, memory.Bytes(w_OCRS.bytes()));
+  TROUPE_RETURN_IF_ERROR(TransposeEach(
+      spec.O, {spec.C, Taps(spec)}, {w_OCRS.dtype(), w_OCRS.device_data()},
+      /*accumulate=*/false, {w_OCRS.dtype(), w_ORSC}, gpu.stream));
+  return w_ORSC;
+}
+
+absl::Status RunPlan(LibraryOps& gpu, ConvPlan& plan,
+                     const ConvOperands& operands, CallMemory& memory) {
+  TROUPE_ASSIGN_OR_RETURN(void* const workspace,
+                          memory.Bytes(plan.workspace_bytes()));
+  TROUPE_RETURN_IF_ERROR(plan.Run(operands, workspace, gpu.stream));
+  return memory.Finish();
+}
+
+// Where an operand that a plan only reads lies; ConvOperands has one type for
+// what is read and what is written.
+absl::StatusOr<void*> Read(const Tensor& t, CallMemory& memory) {
+  TROUPE_ASSIGN_OR_RETURN(const void* const data, memory.Read(t));
+  return const_cast<void*>(data);
+}
+
+absl::Status Conv2dForward(LibraryOps& gpu, const Window2d& window, In x, In w,
+                           In b, Tensor& y) {
+  if (x.dim(0) == 0) return absl::OkStatus();
+  if (IsPointwise(window)) {
+    Tensor pixels = Pixels(y);
+    return LinearForward(gpu, Pixels(x), Weights(w), b, pixels);
+  }
+  ConvSpec spec = SpecOf(gpu, ConvWay::kForward, window, x, y);
+  spec.bias = b.defined();
+  TROUPE_ASSIGN_OR_RETURN(ConvPlan* const plan,
+                          gpu.convs->Get(spec, gpu.stream));
+  CallMemory memory(gpu);
+  ConvOperands operands;
+  TROUPE_ASSIGN_OR_RETURN(operands.image, Read(x, memory));
+  TROUPE_ASSIGN_OR_RETURN(operands.weight, Packed(gpu, spec, w, memory));
+  TROUPE_ASSIGN_OR_RETURN(operands.output, memory.Write(y, false));
+  if (plan->adds_bias()) {
+    TROUPE_ASSIGN_OR_RETURN(operands.bias, memory.Read(b));
+  }
+  TROUPE_RETURN_IF_ERROR(RunPlan(gpu, *plan, operands, memory));
+  if (!spec.bias || plan->adds_bias()) return absl::OkStatus();
+  return AddRowVector({spec.N * spec.P() * spec.Q(), spec.O},
+                      {b.dtype(), b.device_data()},
+                      {y.dtype(), y.device_data()}, gpu.stream);
+}
+
+absl::Status Conv2dBackwardInput(LibraryOps& gpu, const Window2d& window, In dy,
+                                 In w, Tensor& dx) {
+  if (dy.dim(0) == 0) return absl::OkStatus();
+  if (IsPointwise(window)) {
+    Tensor pixels = Pixels(dx);
+    return LinearBackwardInput(gpu, Pixels(dy), Weights(w), pixels);
+  }
+  const ConvSpec spec = SpecOf(gpu, ConvWay::kBackwardInput, window, dx, dy);
+  TROUPE_ASSIGN_OR_RETURN(ConvPlan* const plan,
+                          gpu.convs->Get(spec, gpu.stream));
+  CallMemory memory(gpu);
+  ConvOperands operands;
+  TROUPE_ASSIGN_OR_RETURN(operands.image, memory.Write(dx, false));
+  TROUPE_ASSIGN_OR_RETURN(operands.weight, Packed(gpu, spec, w, memory));
+  TROUPE_ASSIGN_OR_RETURN(operands.output, Read(dy, memory));
+  return RunPlan(gpu, *plan, operands, memory);
+}
+
+// A plan for dw in f32, which loses nothing on the way to a sum; where the
+// library has none, in the dtype of the images.
+absl::StatusOr<ConvPlan*> PlanOfWeights(LibraryOps& gpu, ConvSpec spec) {
+  spec.out_dtype = DType::kF32;
+  absl::StatusOr<ConvPlan*> plan = gpu.convs->Get(spec, gpu.stream);
+  if (!absl::IsUnimplemented(plan.status())) return plan;
+  spec.out_dtype = spec.dtype;
+  return gpu.convs->Get(spec, gpu.stream);
+}
+
+// dw[O, C, R, S] (+)= ..., by way of [O, R, S, C].
+absl::Status WeightsOnly(LibraryOps& gpu, const ConvSpec& spec, In x, In dy,
+                         bool accumulate, Tensor& dw) {
+  TROUPE_ASSIGN_OR_RETURN(ConvPlan* const plan, PlanOfWeights(gpu, spec));
+  CallMemory memory(gpu);
+  const DType dtype = plan->spec().out_dtype;
+  const bool direct = SameLayout(spec) && !accumulate && dtype == dw.dtype();
+  ConvOperands operands;
+  TROUPE_ASSIGN_OR_RETURN(operands.image, Read(x, memory));
+  TROUPE_ASSIGN_OR_RETURN(operands.output, Read(dy, memory));
+  TROUPE_ASSIGN_OR_RETURN(
+      operands.weight,
+      direct ? memory.Write(dw, false)
+             : memory.Bytes(static_cast<std::size_t>(spec.weight_elems()) *
+                            SizeOf(dtype)));
+  TROUPE_RETURN_IF_ERROR(RunPlan(gpu, *plan, operands, memory));
+  if (direct) return absl::OkStatus();
+  return TransposeEach(spec.O, {Taps(spec), spec.C}, {dtype, operands.weight},
+                       accumulate, {dw.dtype(), dw.device_data()}, gpu.stream);
+}
+
+absl::Status Conv2dBackwardWeight(LibraryOps& gpu, const Window2d& window, In x,
+                                  In dy, bool accumulate, Tensor& dw,
+                                  Tensor& db) {
+  if (x.dim(0) == 0) {
+    TROUPE_RETURN_IF_ERROR(AddNothing(gpu, accumulate, dw));
+    return AddNothing(gpu, accumulate, db);
+  }
+  if (IsPointwise(window)) {
+    Tensor weights = Weights(dw);
+    return LinearBackwardWeight(gpu, Pixels(x), Pixels(dy), accumulate, weights,
+                                db);
+  }
+  const ConvSpec spec = SpecOf(gpu, ConvWay::kBackwardWeight, window, x, dy);
+  TROUPE_RETURN_IF_ERROR(WeightsOnly(gpu, spec, x, dy, accumulate, dw));
+  return BiasGradient(gpu, dy, accumulate, db);
+}
+
+}  // namespace
+
+void BindConv2d(Conv2dKernels& ops, LibraryOps* state) {
+  BindLibrary<Conv2dForward>(state, ops.Conv2dForward);
+  BindLibrary<Conv2dBackwardInput>(state, ops.Conv2dBackwardInput);
+  BindLibrary<Conv2dBackwardWeight>(state, ops.Conv2dBackwardWeight);
+}
+
+}  // namespace troupe::nn::cuda

@@ -1,0 +1,38 @@
+// What a device gives the libraries of its products and convolutions.
+//
+//   LibraryOptions options;
+//   options.allocator = &allocator;
+//   options.choices = &choices;
+//   auto matmuls = OpenMatmulPlans(options);
+//   auto convs = OpenConvPlans(options);
+//
+// Lifetime: what it points to outlives the plans.
+
+#ifndef NN_KERNELS_CUDA_LIBRARY_OPTIONS_H_
+#define NN_KERNELS_CUDA_LIBRARY_OPTIONS_H_
+
+#include <cstddef>
+#include <functional>
+
+#include "absl/strings/string_view.h"
+#include "nn/kernels/cuda/choice_cache.h"
+#include "nn/tensor/allocator.h"
+
+namespace troupe::nn::cuda {
+
+struct LibraryOptions {
+  Allocator* allocator = nullptr;  // of the device, for what measuring needs
+  // On record before, and what is measured now; null: forgotten with the plans.
+  ChoiceCache* choices = nullptr;
+  bool measure = true;  // false: the library's first guess
+  int candidates_max = 8;
+  // No candidate needs more. 32 MiB is what cuBLAS advises on Hopper.
+  std::size_t matmul_workspace_bytes_max = std::size_t{32} << 20;
+  std::size_t conv_workspace_bytes_max = std::size_t{256} << 20;
+  // Takes a line for the log: a choice on record that the library refuses.
+  std::function<void(absl::string_view line)> warn = [](absl::string_view) {};
+};
+
+}  // namespace troupe::nn::cuda
+
+#endif  // NN_KERNELS_CUDA_LIBRARY_OPTIONS_H_
