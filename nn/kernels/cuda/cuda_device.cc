@@ -243,19 +243,24 @@ absl::StatusOr<bool> CudaDevice::ReadNote() {
   return true;
 }
 
+absl::StatusOr<bool> CudaDevice::CompleteOldest(StreamQueue& queue) {
+  TROUPE_ASSIGN_OR_RETURN(const bool done, queue.OldestIsDone());
+  if (!done) return false;
+  // What it stands for may have left a note, and has run by now.
+  TROUPE_ASSIGN_OR_RETURN(const bool read, ReadNote());
+  if (!read) return false;
+  queue.TakeOldest()->Finish(status_);  // may come back here
+  return true;
+}
+
 bool CudaDevice::CompleteWhatIsDone() {
   bool any = false;
   for (Queue queue : kQueues) {
     while (!broken_) {
-      StreamQueue::Ended ended;
-      absl::StatusOr<bool> done = ReadNote();
-      if (done.ok() && *done) {
-        done = Of(queue).TakeDone(/*all=*/false, &ended);
-      }
-      Check(done.status()).IgnoreError();
-      if (!done.ok() || !*done) break;
+      const absl::StatusOr<bool> completed = CompleteOldest(Of(queue));
+      Check(completed.status()).IgnoreError();
+      if (!completed.ok() || !*completed) break;
       any = true;
-      ended.Finish(status_);  // may come back here
     }
   }
   return any;
@@ -263,10 +268,7 @@ bool CudaDevice::CompleteWhatIsDone() {
 
 void CudaDevice::CompleteAll() {
   for (Queue queue : kQueues) {
-    StreamQueue::Ended ended;
-    while (*Of(queue).TakeDone(/*all=*/true, &ended)) {
-      std::exchange(ended, {}).Finish(status_);
-    }
+    while (auto ended = Of(queue).TakeOldest()) ended->Finish(status_);
   }
   DropHeld(status_);
 }

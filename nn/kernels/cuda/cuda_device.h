@@ -122,6 +122,8 @@ class CudaDevice final : public DeviceQueues {
   absl::StatusOr<Tensor> Stage(const Tensor& like);
   // Lets this GPU reach the memory of another one.
   absl::Status ReachPeer(int ordinal);
+  // Completes the oldest recording, where it is done.
+  absl::StatusOr<bool> CompleteOldest(StreamQueue& queue);
   // Completes what is done; tells whether there was any.
   bool CompleteWhatIsDone();
   // False while a note of wrong data is being written.

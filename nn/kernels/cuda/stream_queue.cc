@@ -99,21 +99,24 @@ absl::Status StreamQueue::RecordForKept() {
   return RecordNow(base::Event());
 }
 
-absl::StatusOr<bool> StreamQueue::TakeDone(bool all, Ended* ended) {
-  if (!all) TROUPE_RETURN_IF_ERROR(RecordForKept());
+absl::StatusOr<bool> StreamQueue::OldestIsDone() {
+  TROUPE_RETURN_IF_ERROR(RecordForKept());
   if (running_.empty()) return false;
-  if (!all) {
-    const cudaError_t state = cudaEventQuery(running_.front().mark->event());
-    if (state == cudaErrorNotReady) {
-      cudaGetLastError();  // no error: the next launch must not find it
-      return false;
-    }
-    TROUPE_RETURN_IF_ERROR(CudaStatus(state, "cudaEventQuery"));
+  const cudaError_t state = cudaEventQuery(running_.front().mark->event());
+  if (state == cudaErrorNotReady) {
+    cudaGetLastError();  // no error: the next launch must not find it
+    return false;
   }
-  *ended = std::move(running_.front());
+  TROUPE_RETURN_IF_ERROR(CudaStatus(state, "cudaEventQuery"));
+  return true;
+}
+
+std::optional<StreamQueue::Ended> StreamQueue::TakeOldest() {
+  if (running_.empty()) return std::nullopt;
+  std::optional<Ended> ended = std::move(running_.front());
   running_.pop_front();
   done_ = ended->given;
-  return true;
+  return ended;
 }
 
 std::vector<base::Event> StreamQueue::DropHeld() {

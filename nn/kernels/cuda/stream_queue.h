@@ -6,7 +6,7 @@
 //   queue.Wait(other_event);
 //   queue.Record(event);
 //   queue.Advance();                         // what was held and may go now
-//   while (queue.TakeDone(/*all=*/false, &done)) done.Finish(status);
+//   while (*queue.OldestIsDone()) queue.TakeOldest()->Finish(status);
 //
 // A wait for an event of CUDA's is the stream's own (cudaStreamWaitEvent). Any
 // other wait *holds* the queue: what comes after it lies here, as closures,
@@ -27,6 +27,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -84,10 +85,11 @@ class StreamQueue {
 
   // Runs what was held and may go now; tells whether there was any.
   absl::StatusOr<bool> Advance();
-  // Takes the oldest recording, where it is done, or where `all` is set. False:
-  // there is none, or it is not done.
-  absl::StatusOr<bool> TakeDone(bool all, Ended* ended);
-  // The oldest recording; null where nothing runs.
+  // Whether the oldest recording is done; false where there is none.
+  absl::StatusOr<bool> OldestIsDone();
+  // Takes the oldest recording, done or not.
+  std::optional<Ended> TakeOldest();
+  // Its mark; null where nothing runs.
   std::shared_ptr<const EventMark> Oldest() const {
     return running_.empty() ? nullptr : running_.front().mark;
   }
