@@ -2,17 +2,16 @@
 // CUDA's, since it is compiled twice: by nvcc for the GPU, and by the host's
 // compiler for tests, which run it on third_party/emulated_cuda.
 //
-//   __global__ void Scale(std::int64_t count, float factor, float* x) {
-//     const std::int64_t i = std::int64_t{blockIdx.x} * 256 + threadIdx.x;
+//   __global__ void Scale(int count, float factor, float* x) {
+//     const int i = static_cast<int>(blockIdx.x * 256 + threadIdx.x);
 //     if (i < count) x[i] *= factor;
 //   }
 //
-//   absl::Status ScaleOnDevice(std::int64_t count, float factor, float* x,
-//                              cudaStream_t stream) {
+//   absl::Status Halve(int count, float* x, cudaStream_t stream) {
 //     base::LaunchShape shape;
-//     shape.grid = dim3(static_cast<unsigned>((count + 255) / 256));
+//     shape.grid = dim3(static_cast<unsigned>(count + 255) / 256);
 //     shape.block = dim3(256);
-//     return base::Launch("Scale", Scale, shape, stream, count, factor, x);
+//     return base::Launch("Scale", Scale, shape, stream, count, 0.5f, x);
 //   }
 //
 // The rules that keep a kernel compilable on both sides are those of

@@ -77,6 +77,8 @@ def _impl(ctx):
     ).to_list()
     for file in headers:
         folder = file.dirname
+        if folder in ctx.attr.but_folders:
+            continue
         if not ctx.attr.folders or folder in ctx.attr.folders:
             folders.setdefault(folder, []).append(file)
 
@@ -118,6 +120,8 @@ cc_usage = rule(
         "deps": attr.label_list(aspects = [_usage_aspect]),
         # The folders whose headers are compiled; none: all.
         "folders": attr.string_list(),
+        # Folders that are left out.
+        "but_folders": attr.string_list(),
         # What usage leaves to its reader, one header for each folder.
         "words": attr.label_list(allow_files = [".h"]),
         "_cc_toolchain": attr.label(

@@ -4,7 +4,7 @@
     usage.py missing ROOT LIST.txt... [HEADER...]    says which were forgotten
 
 The lists are of headers whose usage is compiled; HEADER... are others under ROOT,
-with which it is in order that theirs is not.
+with which it is in order that theirs is not; FOLDER/ stands for all of its headers.
 
 In the comment at the top of a header, and in one that stands over a class, what
 is indented by three columns is code, and what is indented by five or more is a
@@ -192,7 +192,9 @@ def headers_under(root):
 
 def missing(root, compiled, excused=()):
     """What to say about headers whose usage is not compiled."""
-    shown = set(headers_under(root))
+    excused_folders = tuple(e for e in excused if e.endswith("/"))
+    shown = {path for path in headers_under(root)
+             if not path.startswith(excused_folders)}
     report = [
         "%s: its usage is not compiled; no target of tests/usage/BUILD depends "
         "on its library" % path

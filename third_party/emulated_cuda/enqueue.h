@@ -1,11 +1,9 @@
 // Where the emulation's operations go: base::Launch() and host functions that
 // stand in for library calls hand their work to a stream here.
 //
-//   void EnqueueProduct(cudaStream_t stream, const float* a, const float* b,
-//                       int count, float* sums) {
-//     emulated_cuda::EnqueueHostWork(
-//         stream, {"Product", __FILE__, __LINE__},
-//         [=] { MultiplyAll(a, b, count, sums); });
+//   void EnqueueProduct(cudaStream_t stream, Product product) {
+//     emulated_cuda::EnqueueHostWork(stream, {"Product", __FILE__, __LINE__},
+//                                    [product] { MultiplyAll(product); });
 //   }
 //
 // Two libraries define the functions, and a program links one of them:

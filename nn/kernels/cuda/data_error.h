@@ -3,13 +3,13 @@
 // ends the process, so the first finding is kept in a record, which the host
 // reads when it next looks, and which becomes the status of what comes after.
 //
-//   DataError* error = ...;            // zeros, where kernels may write
-//   ... kernels run ...
-//   DataError found = ...;             // a copy of it in the host's memory
+//   state.error = error;               // zeros, where kernels may write
+//   // ... kernels run; `found` is a copy of the record in the host's memory:
 //   absl::Status status = StatusOf(found);
 //
-// A kernel that meets wrong data counts it for nothing, touches no memory beyond
-// its operands, and goes on. Of several wrong rows in a call, the first is kept.
+// A kernel that meets wrong data counts it for nothing, touches no memory
+// beyond its operands, and goes on. Of several wrong rows in a call, the first
+// is kept.
 //
 // Threads: kernels of one stream write it. The host reads a copy of it that was
 // made on that stream, or the record itself when that stream is idle.

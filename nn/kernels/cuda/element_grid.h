@@ -5,7 +5,6 @@
 //   struct Relu {
 //     const T* x;
 //     T* y;
-//
 //     template <int kCount>
 //     __device__ void At(std::int64_t i) const {
 //       auto v = Load<kCount>(x + i);
@@ -13,9 +12,9 @@
 //       Store(v, y + i);
 //     }
 //   };
-//   status = ForEachElement<16 / sizeof(T)>("ReluForward", stream, n,
-//                                           IsAligned(x) && IsAligned(y),
-//                                           Relu<T>{x, y});
+//   status = ForEachElement<kVectorOf<float>>(
+//       "ReluForward", stream, n, IsAligned(x) && IsAligned(y),
+//       Relu<float>{x, y});
 //
 // An element gets the same bits whichever way it is reached: each body computes
 // its elements one by one.

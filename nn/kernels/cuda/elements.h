@@ -2,7 +2,7 @@
 // type that they compute in, rounded once when they are stored.
 //
 //   template <int kCount>
-//   __device__ void At(std::int64_t i) const {
+//   __device__ void At(std::int64_t i) {
 //     Numbers<float, kCount> v = Load<kCount>(x + i);
 //     for (int k = 0; k < kCount; ++k) v.at[k] *= factor;
 //     Store(v, y + i);

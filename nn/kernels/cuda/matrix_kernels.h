@@ -1,8 +1,9 @@
 // Small kernels on matrices that stand around a library's products and
 // convolutions: bias gradients, biases, transposed copies.
 //
-//   status = ColumnSums({rows, cols}, {DType::kBF16, dy}, /*accumulate=*/true,
-//                       {DType::kF32, db}, scratch, stream);
+//   status = ColumnSums({rows, cols}, {DType::kBF16, dy},
+//                       /*accumulate=*/true, {DType::kF32, db}, scratch,
+//                       stream);
 //   status = AddRowVector({rows, cols}, {DType::kBF16, bias},
 //                         {DType::kBF16, y}, stream);
 //   status = TransposeEach(O, {C, R * S}, {DType::kF32, w_OCRS},
@@ -12,8 +13,8 @@
 // bf16 or f16, each operand its own. Empty ones are fine. Sums are in f32, in
 // an order that follows from the shape alone, and are rounded once.
 //
-// Asynchronous: they return when the kernel is queued on `stream`.
-//   kInternal: the launch failed; names the kernel.
+// Asynchronous: they return when the kernel is queued on `stream`. Errors:
+// kInternal where the launch failed; names the kernel.
 
 #ifndef NN_KERNELS_CUDA_MATRIX_KERNELS_H_
 #define NN_KERNELS_CUDA_MATRIX_KERNELS_H_

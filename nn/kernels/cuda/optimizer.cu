@@ -6,12 +6,12 @@
 #include "nn/kernels/cuda/element_grid.h"
 #include "nn/kernels/cuda/elements.h"
 
-// Rounding is part of the contract of updates: each product and sum of SgdRule's
-// formula is rounded to f32 on its own, with no fused multiply-add, and the
-// scalars are rounded to f32 once. So f32 parameters equal those of a plain loop
-// on the CPU compiled with -ffp-contract=off, bit for bit, wherever a range
-// begins. 16-bit parameters and buffers are computed in f32, too, and rounded
-// when they are stored.
+// Rounding is part of the contract of updates: each product and sum of
+// SgdRule's formula is rounded to f32 on its own, with no fused multiply-add,
+// and the scalars are rounded to f32 once. So f32 parameters equal those of a
+// plain loop on the CPU compiled with -ffp-contract=off, bit for bit, wherever
+// a range begins. 16-bit parameters and buffers are computed in f32, too, and
+// rounded when they are stored.
 
 namespace troupe::nn::cuda {
 namespace {

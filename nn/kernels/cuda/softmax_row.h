@@ -32,8 +32,8 @@ __device__ __forceinline__ bool IsLarger(float a, float b) {
   return !(a <= b) && b == b;
 }
 
-// `s.sum` where exponents begin at `largest`. A sum of 0 stays one: it may be of
-// logits that are all minus infinity.
+// `s.sum` where exponents begin at `largest`. A sum of 0 stays one: it may be
+// of logits that are all minus infinity.
 __device__ __forceinline__ double SumFrom(const SoftmaxOfRow& s,
                                           float largest) {
   if (s.sum == 0) return 0;

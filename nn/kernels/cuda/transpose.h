@@ -1,7 +1,8 @@
 // Transposes matrices by tiles in shared memory, so that reading and writing
 // both run along rows.
 //
-//   status = TransposeBatch<KeepWord>("NhwcToNchw", stream, N, rows, cols, x, y);
+//   status = TransposeBatch<KeepWord>("NhwcToNchw", stream, N, rows, cols, x,
+//                                     y);
 //
 // y[n][cols, rows] from x[n][rows, cols]; `Put` says what becomes of an element
 // (to(from, y)). They do not overlap.

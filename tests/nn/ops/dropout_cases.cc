@@ -23,6 +23,7 @@ void AddDropoutCases(std::vector<OpCase>& all) {
   AddDropout({0, 5}, all);
   AddDropout({3, 7}, all);
   AddDropout({2, 33, 70}, all);
+  AddDropout({3, 4096}, all);
 }
 
 }  // namespace troupe::nn

@@ -80,7 +80,9 @@ void AddCopy(DType to, std::vector<OpCase>& all) {
 }  // namespace
 
 void AddElementwiseCases(std::vector<OpCase>& all) {
-  for (std::int64_t n : {0, 1, 7, 16, 64, 1000}) AddElementWise(n, all);
+  for (std::int64_t n : {0, 1, 7, 16, 64, 1000, 40003}) {
+    AddElementWise(n, all);
+  }
   for (DType to : {DType::kF32, DType::kF64, DType::kBF16, DType::kF16}) {
     AddCopy(to, all);
   }

@@ -31,6 +31,8 @@ void AddEmbeddingCases(std::vector<OpCase>& all) {
   AddEmbedding(0, 3, 4, all);
   AddEmbedding(1, 1, 1, all);
   AddEmbedding(40, 17, 33, all);
+  AddEmbedding(1500, 41, 24, all);
+  AddEmbedding(1100, 3000, 9, all);
 }
 
 }  // namespace troupe::nn

@@ -30,6 +30,7 @@ void AddLayoutCases(std::vector<OpCase>& all) {
   AddTransposes({0, 5, 5, 16}, all);
   AddTransposes({2, 5, 5, 16}, all);
   AddTransposes({3, 4, 7, 5}, all);
+  AddTransposes({2, 9, 11, 70}, all);
 }
 
 }  // namespace troupe::nn

@@ -65,6 +65,9 @@ void AddLossCases(std::vector<OpCase>& all) {
   AddLosses(1, 2, all);
   AddLosses(32, 10, all);
   AddLosses(13, 1000, all);
+  AddLosses(201, 17, all);
+  AddLosses(3, 4096, all);
+  AddLosses(2, 2999, all);
   AddCombinedLosses(all);
 }
 

@@ -69,15 +69,6 @@ double Tolerance(const OpTest& test, const Tensor& output) {
   return OpTolerance(test.dtype == DType::kF64 ? DType::kF64 : DType::kF32);
 }
 
-// Runs the case on fresh operands.
-std::vector<Tensor> RunCase(const OpTest& test, Kernels& kernels) {
-  Operands operands = MakeOperands(test.op, test.dtype, kernels);
-  const absl::Status status =
-      test.op.run(kernels, operands.in, absl::MakeSpan(operands.out));
-  EXPECT_TRUE(status.ok()) << status;
-  return operands.out;
-}
-
 std::vector<Tensor> SliceAll(const std::vector<Tensor>& tensors,
                              std::int64_t begin, std::int64_t end) {
   std::vector<Tensor> slices;
@@ -88,6 +79,14 @@ std::vector<Tensor> SliceAll(const std::vector<Tensor>& tensors,
 }
 
 }  // namespace
+
+std::vector<Tensor> RunCase(const OpTest& test, Kernels& kernels) {
+  Operands operands = MakeOperands(test.op, test.dtype, kernels);
+  const absl::Status status =
+      test.op.run(kernels, operands.in, absl::MakeSpan(operands.out));
+  EXPECT_TRUE(status.ok()) << status;
+  return operands.out;
+}
 
 double OpTolerance(DType dtype) {
   switch (dtype) {

@@ -41,6 +41,9 @@ struct OpTest {
   DType dtype;
 };
 
+// Runs the case on fresh operands and returns its outputs.
+std::vector<Tensor> RunCase(const OpTest& test, Kernels& kernels);
+
 // What an element type may differ by, of the largest element and of the norm.
 double OpTolerance(DType dtype);
 

@@ -38,6 +38,7 @@ void AddPool2dCases(std::vector<OpCase>& all) {
   AddPool2d({"2x2", {3, 24, 24, 6}, 0, {2, 2, 2, 2}}, all);
   AddPool2d({"2x2_odd", {2, 7, 5, 3}, 0, {2, 2, 2, 2}}, all);
   AddPool2d({"3x3_overlap", {2, 9, 8, 17}, 0, {3, 3, 2, 2, 1, 1}}, all);
+  AddPool2d({"3x3_channels", {2, 7, 9, 32}, 0, {3, 3, 1, 1, 1, 1}}, all);
   AddPool2d({"tall", {1, 9, 4, 5}, 0, {3, 2, 1, 2, 1, 0}}, all);
   AddPool2d({"empty_batch", {0, 24, 24, 6}, 0, {2, 2, 2, 2}}, all);
   AddPool2d({"empty_batch_overlap", {0, 9, 8, 17}, 0, {3, 3, 2, 2, 1, 1}}, all);

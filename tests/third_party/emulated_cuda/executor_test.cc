@@ -166,13 +166,12 @@ TEST(ExecutorTest, SharedMemoryIsPoisonedBeforeEachBlock) {
   }
 }
 
-// All 1024 threads wait at once, many times over: the ring of those that can
-// run is as long as a block.
-__global__ void FullBlock(int* sums) {
+// 0 + 1 + ... over the threads of a block, which all wait at once and often.
+__global__ void SumIds(int* sums) {
   __shared__ int values[1024];
   const int t = static_cast<int>(threadIdx.x);
   values[t] = t;
-  for (int step = 512; step > 0; step /= 2) {
+  for (int step = static_cast<int>(blockDim.x) / 2; step > 0; step /= 2) {
     __syncthreads();
     if (t < step) values[t] += values[t + step];
     __syncwarp();
@@ -184,9 +183,9 @@ TEST(ExecutorTest, ABlockOfTheLargestSize) {
   const emulated_cuda::Stats before = emulated_cuda::TotalStats();
   EXPECT_EQ(emulated_cuda::CompareSchedules([] {
               std::vector<int> sums = emulated_cuda::Poisoned<int>(2);
-              EXPECT_TRUE(Launch("FullBlock", FullBlock, Shape(2, 1024),
-                                 nullptr, sums.data())
-                              .ok());
+              EXPECT_TRUE(
+                  Launch("SumIds", SumIds, Shape(2, 1024), nullptr, sums.data())
+                      .ok());
               EXPECT_THAT(sums, ElementsAre(1023 * 512, 1023 * 512));
               return sums;
             }),
@@ -204,10 +203,10 @@ TEST(ExecutorTest, GoesOnAfterAnError) {
                 }),
                 HasSubstr("__trap"));
     int sums[1] = {};
-    ASSERT_TRUE(Launch("FullBlock", FullBlock, Shape(1, 1024), nullptr,
-                       static_cast<int*>(sums))
-                    .ok());
-    EXPECT_EQ(sums[0], 1023 * 512);
+    ASSERT_TRUE(
+        Launch("SumIds", SumIds, Shape(1, 64), nullptr, static_cast<int*>(sums))
+            .ok());
+    EXPECT_EQ(sums[0], 63 * 32);
   }
 }
 
@@ -217,14 +216,12 @@ TEST(ExecutorTest, ThreadsOfTheHostTakeTurns) {
   for (int& sum : sums) {
     threads.emplace_back([&sum] {
       for (int i = 0; i < 5; ++i) {
-        EXPECT_TRUE(
-            Launch("FullBlock", FullBlock, Shape(1, 1024), nullptr, &sum).ok());
+        EXPECT_TRUE(Launch("SumIds", SumIds, Shape(1, 64), nullptr, &sum).ok());
       }
     });
   }
   for (std::thread& thread : threads) thread.join();
-  EXPECT_THAT(sums,
-              ElementsAre(1023 * 512, 1023 * 512, 1023 * 512, 1023 * 512));
+  EXPECT_THAT(sums, ElementsAre(63 * 32, 63 * 32, 63 * 32, 63 * 32));
 }
 
 // With its arguments as they were at the launch.

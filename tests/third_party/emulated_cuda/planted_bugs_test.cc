@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -221,6 +222,41 @@ TEST(PlantedBugsTest, NoSyncwarp) {
 TEST(PlantedBugsTest, ASyncwarpWhereTheBlockMustMeet) {
   ExpectRace([] { return RunWarpExchange(Bug::kSyncwarpAcrossWarps); });
 }
+
+// What several streams' grids are compared by.
+
+class RaceScopeTest : public ::testing::Test {
+ protected:
+  RaceScopeTest() {
+    emulated_cuda::SetRaceScope(emulated_cuda::RaceScope::kStreams);
+  }
+  ~RaceScopeTest() override {
+    emulated_cuda::SetRaceScope(emulated_cuda::RaceScope::kThreads);
+  }
+};
+
+TEST_F(RaceScopeTest, ThreadsOfAGridAreNotCompared) {
+  EXPECT_EQ(RunShift(Bug::kNoSync).size(), 512u);
+  EXPECT_EQ(CompareSchedules([] { return RunRowSums(Bug::kNone); }), "");
+}
+
+#if defined(__SANITIZE_THREAD__)
+TEST_F(RaceScopeTest, GridsOfTwoThreadsAreNotOrderedByTheExecutor) {
+  const Values in = Numbers(64);
+  Values out(64);
+  const auto two_streams = [&](float* first, float* second) {
+    std::thread other(
+        [&] { WarpExchange(Bug::kNone, in.data(), first).IgnoreError(); });
+    WarpExchange(Bug::kNone, in.data(), second).IgnoreError();
+    other.join();
+  };
+  EXPECT_DEATH(two_streams(out.data(), out.data()),
+               "data race.*WarpExchangeKernel");
+  Values own(64);
+  two_streams(out.data(), own.data());
+  EXPECT_EQ(out, own);
+}
+#endif
 
 // Out of bounds: AddressSanitizer, and for arrays of known size
 // UndefinedBehaviorSanitizer.

@@ -3,24 +3,103 @@
 #ifndef TESTS_USAGE_WORDS_NN_KERNELS_CUDA_H_
 #define TESTS_USAGE_WORDS_NN_KERNELS_CUDA_H_
 
-#include <cstddef>
 #include <cstdint>
 #include <iostream>
 
-namespace troupe::nn::usage::cuda_status_h {
-extern void* p;
-extern const std::size_t bytes;
-}  // namespace troupe::nn::usage::cuda_status_h
-
 // Where the CUDA toolkit is there.
-#ifdef NN_KERNELS_CUDA_SGD_UPDATE_H_
-namespace troupe::nn::usage::sgd_update_h {
-extern const SgdRule rule;
+#ifdef NN_KERNELS_CUDA_CUDA_OPS_H_
+namespace troupe::nn::cuda::usage {
+extern absl::Status status;
+extern const cudaStream_t stream;
+extern const std::int64_t n, N, rows, cols;
+extern const float* x;
+extern float* y;
+}  // namespace troupe::nn::cuda::usage
+
+namespace troupe::nn::cuda::usage::cuda_ops_h {
+extern CachingAllocator allocator;
+extern DataError* error;
+struct Bound : ElementwiseKernels, LossKernels {};
+extern Bound kernels;
+}  // namespace troupe::nn::cuda::usage::cuda_ops_h
+
+namespace troupe::nn::cuda::usage::data_error_h {
+extern CudaOps state;
+extern DataError* error;
+extern const DataError found;
+}  // namespace troupe::nn::cuda::usage::data_error_h
+#endif
+
+#ifdef NN_KERNELS_CUDA_DISPATCH_H_
+namespace troupe::nn::cuda::usage::dispatch_h {
+struct Add {
+  template <typename T>
+  static absl::Status Run(const CudaOps& cuda, In a, In b, Tensor& y);
+};
+extern ElementwiseKernels ops;
+extern CudaOps* state;
+}  // namespace troupe::nn::cuda::usage::dispatch_h
+#endif
+
+#ifdef NN_KERNELS_CUDA_ELEMENTS_H_
+namespace troupe::nn::cuda::usage::elements_h {
+extern const float factor;
+}  // namespace troupe::nn::cuda::usage::elements_h
+#endif
+
+#ifdef NN_KERNELS_CUDA_REDUCE_H_
+namespace troupe::nn::cuda::usage::reduce_h {
+extern const double mine;
+}  // namespace troupe::nn::cuda::usage::reduce_h
+#endif
+
+#ifdef NN_KERNELS_CUDA_PHILOX_WORDS_H_
+namespace troupe::nn::cuda::usage::philox_words_h {
+extern const DropoutMask mask;
+extern const std::int64_t sample, block;
+}  // namespace troupe::nn::cuda::usage::philox_words_h
+#endif
+
+#ifdef NN_KERNELS_CUDA_LOSS_PART_H_
+namespace troupe::nn::cuda::usage::loss_part_h {
+constexpr int kThreads = 256;
+extern const LossOut out;
+extern const double loss_of_row;
+}  // namespace troupe::nn::cuda::usage::loss_part_h
+#endif
+
+#ifdef NN_KERNELS_CUDA_SOFTMAX_ROW_H_
+namespace troupe::nn::cuda::usage::softmax_row_h {
+constexpr int kVector = 4, kRowThreads = 32;
+extern const int C, thread, target;
+extern const float* row;
+extern float* d_row;
+}  // namespace troupe::nn::cuda::usage::softmax_row_h
+#endif
+
+#ifdef NN_KERNELS_CUDA_MATRIX_KERNELS_H_
+namespace troupe::nn::cuda::usage::matrix_kernels_h {
+extern absl::Status status;
+extern const cudaStream_t stream;
+extern const std::int64_t rows, cols, C, O, R, S;
+extern void *dy, *db, *scratch, *bias, *y, *w_OCRS, *w_ORSC;
+}  // namespace troupe::nn::cuda::usage::matrix_kernels_h
+#endif
+
+#ifdef NN_KERNELS_CUDA_EMULATED_ELEMENTS_H_
+namespace troupe::nn::cuda::usage::emulated_elements_h {
+struct Products {
+  const void* a;
+  void* c;
+};
+extern const Products operands;
+struct DTypes {
+  DType dtype, out_dtype;
+};
+extern const DTypes spec;
 extern const std::int64_t count;
-extern const StepScalars* scalars;
-extern float *grad, *param, *momentum;
-extern cudaStream_t stream;
-}  // namespace troupe::nn::usage::sgd_update_h
+extern const std::vector<double> sums;
+}  // namespace troupe::nn::cuda::usage::emulated_elements_h
 #endif
 
 #endif  // TESTS_USAGE_WORDS_NN_KERNELS_CUDA_H_

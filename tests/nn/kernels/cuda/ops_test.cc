@@ -1,0 +1,238 @@
+// The op suite on the kernels of a GPU: on the emulation in every build, and on
+// a GPU where one is (ops_gpu_test). Then the same cases under every schedule
+// of the emulation, with fresh memory full of different poison: the same bits.
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "nn/kernels/cuda/cuda_ops.h"
+#include "tests/nn/kernels/cuda/test_kernels.h"
+#include "tests/nn/ops/op_suite.h"
+#include "tests/nn/testing/tensor_values.h"
+#include "tests/third_party/emulated_cuda/test_device.h"
+
+namespace troupe::nn {
+namespace {
+
+using ::testing::HasSubstr;
+
+bool HasDevice() { return emulated_cuda_test::WhyNoDevice().empty(); }
+
+std::vector<Backend> Backends() {
+  if (!HasDevice()) return {};
+  return {{"cuda",
+           [] { return CreateTestKernels(); },
+           {DType::kF32, DType::kBF16, DType::kF16}}};
+}
+
+// Products and convolutions are those of libraries (library_ops.h).
+std::vector<OpTest> Own(std::vector<OpTest> tests) {
+  std::vector<OpTest> own;
+  for (OpTest& test : tests) {
+    if (absl::StartsWith(test.op.name, "linear")) continue;
+    if (absl::StartsWith(test.op.name, "conv2d")) continue;
+    own.push_back(std::move(test));
+  }
+  return own;
+}
+
+INSTANTIATE_TEST_SUITE_P(Cuda, OpSuite,
+                         testing::ValuesIn(Own(OpTests(Backends()))), OpName);
+INSTANTIATE_TEST_SUITE_P(Cuda, AgreementSuite,
+                         testing::ValuesIn(Own(OpTests(Backends()))), OpName);
+INSTANTIATE_TEST_SUITE_P(Cuda, ElementWiseSuite,
+                         testing::ValuesIn(Own(ElementWiseOpTests(Backends()))),
+                         OpName);
+
+class ScheduleSuite : public testing::TestWithParam<OpTest> {};
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(ScheduleSuite);
+
+// The bytes of all outputs.
+std::vector<std::uint8_t> OutputsOf(const OpTest& test) {
+  const auto kernels = test.backend.create();
+  std::vector<std::uint8_t> bytes(1);  // never empty
+  for (const Tensor& output : RunCase(test, *kernels)) {
+    const auto* begin = static_cast<const std::uint8_t*>(output.raw());
+    bytes.insert(bytes.end(), begin, begin + output.bytes());
+  }
+  return bytes;
+}
+
+TEST_P(ScheduleSuite, GivesTheSameBitsInAnyOrderOfThreads) {
+  EXPECT_EQ(
+      emulated_cuda_test::CompareRuns([] { return OutputsOf(GetParam()); }),
+      "");
+}
+
+INSTANTIATE_TEST_SUITE_P(Cuda, ScheduleSuite,
+                         testing::ValuesIn(Own(OpTests(Backends()))), OpName);
+
+class CudaOpsTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!HasDevice()) GTEST_SKIP() << emulated_cuda_test::WhyNoDevice();
+    kernels_ = CreateTestKernels();
+  }
+
+  Allocator& memory() { return kernels_->allocator(); }
+  Tensor Poisoned(const Shape& shape, DType dtype) {
+    return Tensor::Empty(shape, dtype, memory());
+  }
+
+  std::unique_ptr<Kernels> kernels_;
+};
+
+TEST_F(CudaOpsTest, TheFirstWrongTargetIsNamedAndCountsNothing) {
+  const std::int64_t N = 300, C = 10;
+  Tensor logits = Tensor::Zeros({N, C}, DType::kF32, memory());
+  for (std::int64_t wrong : {std::int64_t{10}, std::int64_t{-1},
+                             std::numeric_limits<std::int64_t>::max()}) {
+    std::vector<std::int64_t> targets(N, 3);
+    targets[77] = targets[290] = wrong;
+    targets[78] = -5;
+    targets[5] = kIgnoredLabel;
+    Tensor labels = Tensor::Of<std::int64_t>({N}, targets, memory());
+    Tensor stats = Poisoned({3}, DType::kF64);
+    Tensor dlogits = Poisoned({N, C}, DType::kF32);
+    const absl::Status status = kernels_->SoftmaxCrossEntropy(
+        logits, labels, kIgnoredLabel, stats, dlogits);
+    EXPECT_EQ(status.code(), absl::StatusCode::kOutOfRange);
+    EXPECT_THAT(std::string(status.message()),
+                HasSubstr(absl::StrCat("row 77 has target ", wrong)));
+    EXPECT_EQ(stats.data<double>()[1], N - 4);
+    EXPECT_EQ(ValuesOf(dlogits.Slice(77, 79)), std::vector<double>(2 * C, 0.0));
+    EXPECT_EQ(dlogits.data<float>()[79 * C + 3], 0.1f - 1);
+  }
+}
+
+TEST_F(CudaOpsTest, TheFirstRowOutsideATableIsNamedAndReadsNothing) {
+  const std::int64_t R = 700, V = 6, D = 5;
+  Tensor table = MakeTensor({V, D}, DType::kBF16,
+                            std::vector<double>(V * D, 2.0), memory());
+  for (std::int64_t wrong : {std::int64_t{6}, std::int64_t{-1},
+                             std::numeric_limits<std::int64_t>::min()}) {
+    std::vector<std::int64_t> rows(R, 5);
+    rows[600] = wrong;
+    rows[650] = 99;
+    Tensor indices = Tensor::Of<std::int64_t>({R}, rows, memory());
+    Tensor y = Poisoned({R, D}, DType::kBF16);
+    const absl::Status status = kernels_->EmbeddingForward(indices, table, y);
+    EXPECT_EQ(status.code(), absl::StatusCode::kOutOfRange);
+    EXPECT_THAT(std::string(status.message()),
+                HasSubstr(absl::StrCat("index 600 is ", wrong)));
+    EXPECT_EQ(ValuesOf(y.Slice(599, 600)), std::vector<double>(D, 2.0));
+    EXPECT_EQ(ValuesOf(y.Slice(600, 601)), std::vector<double>(D, 0.0));
+    EXPECT_EQ(ValuesOf(y.Slice(601, 602)), std::vector<double>(D, 2.0));
+  }
+}
+
+// What forward reported, backward passes over.
+TEST_F(CudaOpsTest, AGradientOfARowOutsideTheTableGoesNowhere) {
+  for (std::int64_t R : {40, 1500}) {  // without lists of lookups and with them
+    std::vector<std::int64_t> rows(R, 1);
+    rows[3] = 4, rows[5] = -1, rows[7] = 3;
+    Tensor indices = Tensor::Of<std::int64_t>({R}, rows, memory());
+    Tensor dy = MakeTensor({R, 2}, DType::kF32, std::vector<double>(2 * R, 1.0),
+                           memory());
+    Tensor dtable = Poisoned({4, 2}, DType::kF32);
+    ASSERT_TRUE(kernels_->EmbeddingBackward(indices, dy, false, dtable).ok());
+    const double ones = static_cast<double>(R) - 3;
+    EXPECT_EQ(ValuesOf(dtable),
+              (std::vector<double>{0, 0, ones, ones, 0, 0, 1, 1}));
+  }
+}
+
+TEST_F(CudaOpsTest, OfSeveralCallsTheFirstErrorStays) {
+  const StoragePtr block = *memory().Allocate(sizeof(cuda::DataError));
+  cuda::CudaOps state;
+  state.allocator = &memory();
+  state.error = static_cast<cuda::DataError*>(block->data());
+  *state.error = cuda::DataError();
+  EmbeddingKernels ops;
+  cuda::BindEmbedding(ops, &state);
+  Tensor table = Tensor::Zeros({3, 2}, DType::kF32, memory());
+  Tensor y = Poisoned({2, 2}, DType::kF32);
+  for (std::int64_t wrong : {7, 8}) {
+    Tensor rows = Tensor::Of<std::int64_t>({2}, {0, wrong}, memory());
+    ASSERT_TRUE(
+        emulated_cuda_test::WaitFor(ops.EmbeddingForward(rows, table, y)).ok());
+  }
+  EXPECT_EQ(StatusOf(*state.error).message(),
+            "Embedding: index 1 is 7, but the table has 3 rows");
+  state.error->op = 77;
+  EXPECT_EQ(StatusOf(*state.error).code(), absl::StatusCode::kInternal);
+}
+
+TEST_F(CudaOpsTest, NaNsAndInfinitiesOfLogitsGoTheirWay) {
+  const double inf = std::numeric_limits<double>::infinity();
+  const double nan = std::nan("");
+  const auto oracle_hits = [&](const std::vector<double>& row,
+                               std::int64_t target) {
+    const std::int64_t C = static_cast<std::int64_t>(row.size());
+    Tensor logits = MakeTensor({1, C}, DType::kF32, row, memory());
+    Tensor labels = Tensor::Of<std::int64_t>({1}, {target}, memory());
+    Tensor stats = Poisoned({3}, DType::kF64);
+    Tensor dlogits = Poisoned({1, C}, DType::kF32);
+    EXPECT_TRUE(
+        kernels_
+            ->SoftmaxCrossEntropy(logits, labels, kIgnoredLabel, stats, dlogits)
+            .ok());
+    std::vector<double> got = ValuesOf(stats);
+    got.push_back(dlogits.data<float>()[0]);
+    return got;
+  };
+  // {loss, counted, hits, first gradient}
+  EXPECT_EQ(oracle_hits({-inf, 0, -inf, -inf}, 1),
+            (std::vector<double>{0, 1, 1, 0}));
+  EXPECT_EQ(oracle_hits({-inf, 0, -inf, -inf}, 0),
+            (std::vector<double>{inf, 1, 0, -1}));
+  for (const std::vector<double>& row : {std::vector<double>{0, nan, 5, 7},
+                                         {-inf, -inf, -inf, -inf},
+                                         {inf, 0, 1, 2}}) {
+    const std::vector<double> got = oracle_hits(row, 1);
+    EXPECT_TRUE(std::isnan(got[0]));
+    EXPECT_TRUE(std::isnan(got[3]));
+    EXPECT_EQ(got[2], std::isnan(row[1]) ? 1 : 0) << "NaN is the largest";
+  }
+}
+
+TEST_F(CudaOpsTest, IntegersAreFilledAndCopied) {
+  for (DType dtype : {DType::kI32, DType::kI64, DType::kU8}) {
+    Tensor x = Poisoned({77}, dtype), y = Poisoned({77}, dtype);
+    ASSERT_TRUE(kernels_->Fill(200, x).ok());
+    ASSERT_TRUE(kernels_->Copy(x, y).ok());
+    EXPECT_EQ(ValuesOf(y), std::vector<double>(77, 200.0));
+    EXPECT_EQ(kernels_->Fill(0.5, x).code(), absl::StatusCode::kUnimplemented);
+    EXPECT_EQ(kernels_->Fill(1e30, x).code(), absl::StatusCode::kUnimplemented);
+  }
+}
+
+TEST_F(CudaOpsTest, StatisticsAreAddedAndScaledInF64) {
+  const std::vector<double> third(5, 1.0 / 3), tenth(5, 0.1);
+  Tensor a = MakeTensor({5}, DType::kF64, third, memory());
+  Tensor b = MakeTensor({5}, DType::kF64, tenth, memory());
+  ASSERT_TRUE(kernels_->Add(a, b, a).ok());
+  EXPECT_EQ(ValuesOf(a), std::vector<double>(5, 1.0 / 3 + 0.1));
+  Tensor y = Poisoned({5}, DType::kF64);
+  ASSERT_TRUE(kernels_->Scale(a, b, y).ok());
+  EXPECT_EQ(ValuesOf(y), std::vector<double>(5, (1.0 / 3 + 0.1) * 0.1));
+}
+
+TEST_F(CudaOpsTest, OperandsOfTwoDTypesAreRefusedInWords) {
+  Tensor x = Poisoned({4}, DType::kF32), y = Poisoned({4}, DType::kBF16);
+  const absl::Status status = kernels_->ReluForward(x, y);
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("f32 and bf16"));
+}
+
+}  // namespace
+}  // namespace troupe::nn

@@ -1,0 +1,14 @@
+// What usage in base/cuda/ leaves to its reader.
+
+#ifndef TESTS_USAGE_WORDS_BASE_CUDA_H_
+#define TESTS_USAGE_WORDS_BASE_CUDA_H_
+
+#include <cstddef>
+#include <cstdint>
+
+namespace troupe::base::usage::cuda_status_h {
+extern void* p;
+extern const std::size_t bytes;
+}  // namespace troupe::base::usage::cuda_status_h
+
+#endif  // TESTS_USAGE_WORDS_BASE_CUDA_H_
