@@ -118,14 +118,15 @@ absl::Status Launch(KernelName name, void (*kernel)(Parameters...),
     return absl::InternalError(
         absl::StrCat(name.name, ": cudaErrorInvalidConfiguration: ", wrong));
   }
-  emulated_cuda::EnqueueKernel(
+  const char* const error = emulated_cuda::EnqueueKernel(
       stream, site,
       [grid, kernel,
        values =
            std::tuple<Parameters...>(std::forward<Arguments>(arguments)...)] {
         emulated_cuda::RunGrid(grid, [&] { std::apply(kernel, values); });
       });
-  return absl::OkStatus();
+  if (error == nullptr) return absl::OkStatus();
+  return absl::InternalError(absl::StrCat(name.name, ": ", error));
 }
 
 #endif

@@ -10,6 +10,9 @@
 // :immediate_launch runs the work at once, for tests of kernels; the runtime
 // queues it on the stream, for tests of code that has several.
 //
+// Both answer null, or the name of the error for which nothing was queued, such
+// as "cudaErrorInvalidResourceHandle".
+//
 // `run` may be called any number of times (a graph is replayed), later and by
 // another thread; so it holds copies, and pointers to device memory only.
 
@@ -31,12 +34,12 @@ struct LaunchSite {
 
 // `run` runs the whole grid: RunGrid() of executor.h. It throws Error where the
 // kernel does what hardware would answer with a hang or garbage.
-void EnqueueKernel(cudaStream_t stream, const LaunchSite& site,
-                   std::function<void()> run);
+const char* EnqueueKernel(cudaStream_t stream, const LaunchSite& site,
+                          std::function<void()> run);
 
 // `run` reads and writes device memory as a kernel would, in plain host code.
-void EnqueueHostWork(cudaStream_t stream, const LaunchSite& site,
-                     std::function<void()> run);
+const char* EnqueueHostWork(cudaStream_t stream, const LaunchSite& site,
+                            std::function<void()> run);
 
 }  // namespace emulated_cuda
 

@@ -7,13 +7,16 @@
 
 namespace emulated_cuda {
 
-void EnqueueKernel(cudaStream_t, const LaunchSite&, std::function<void()> run) {
+const char* EnqueueKernel(cudaStream_t, const LaunchSite&,
+                          std::function<void()> run) {
   run();
+  return nullptr;
 }
 
-void EnqueueHostWork(cudaStream_t, const LaunchSite&,
-                     std::function<void()> run) {
+const char* EnqueueHostWork(cudaStream_t, const LaunchSite&,
+                            std::function<void()> run) {
   run();
+  return nullptr;
 }
 
 }  // namespace emulated_cuda

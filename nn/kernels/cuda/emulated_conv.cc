@@ -115,13 +115,14 @@ class EmulatedPlan final : public ConvPlan {
   absl::Status Run(const ConvOperands& operands, void* workspace,
                    cudaStream_t stream) override {
     TROUPE_RETURN_IF_ERROR(CheckOperands(spec(), operands, adds_bias()));
-    emulated_cuda::EnqueueHostWork(
-        stream, {"Convolution", __FILE__, __LINE__},
-        [spec = spec(), operands, adds_bias = adds_bias(), workspace] {
-          PoisonWorkspace(workspace);
-          cuda::Run(spec, operands, adds_bias);
-        });
-    return absl::OkStatus();
+    return EnqueuedStatus(
+        "Convolution",
+        emulated_cuda::EnqueueHostWork(
+            stream, {"Convolution", __FILE__, __LINE__},
+            [spec = spec(), operands, adds_bias = adds_bias(), workspace] {
+              PoisonWorkspace(workspace);
+              cuda::Run(spec, operands, adds_bias);
+            }));
   }
 };
 

@@ -15,6 +15,8 @@
 #include <cstring>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "nn/tensor/dtype.h"
 
@@ -60,6 +62,12 @@ inline void RoundAll(const std::vector<double>& values, DType dtype, void* to) {
 // A workspace that nothing needs, so that a wrong one is found out: Run()'s
 // work overwrites it with NaNs.
 inline constexpr std::size_t kEmulatedWorkspaceBytes = 256;
+
+// What EnqueueHostWork() answered: null, or the name of an error.
+inline absl::Status EnqueuedStatus(const char* what, const char* error) {
+  if (error == nullptr) return absl::OkStatus();
+  return absl::InternalError(absl::StrCat(what, ": ", error));
+}
 
 inline void PoisonWorkspace(void* workspace) {
   std::memset(workspace, 0xFF, kEmulatedWorkspaceBytes);

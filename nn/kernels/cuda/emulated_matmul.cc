@@ -113,12 +113,12 @@ class EmulatedPlan final : public MatmulPlan {
   absl::Status Run(const MatmulOperands& operands, void* workspace,
                    cudaStream_t stream) override {
     TROUPE_RETURN_IF_ERROR(CheckOperands(spec(), operands));
-    emulated_cuda::EnqueueHostWork(stream, {"Matmul", __FILE__, __LINE__},
-                                   [spec = spec(), operands, workspace] {
-                                     PoisonWorkspace(workspace);
-                                     Multiply(spec, operands);
-                                   });
-    return absl::OkStatus();
+    return EnqueuedStatus("Matmul", emulated_cuda::EnqueueHostWork(
+                                        stream, {"Matmul", __FILE__, __LINE__},
+                                        [spec = spec(), operands, workspace] {
+                                          PoisonWorkspace(workspace);
+                                          Multiply(spec, operands);
+                                        }));
   }
 };
 

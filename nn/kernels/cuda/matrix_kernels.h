@@ -7,7 +7,8 @@
 //   status = AddRowVector({rows, cols}, {DType::kBF16, bias},
 //                         {DType::kBF16, y}, stream);
 //   status = TransposeEach(O, {C, R * S}, {DType::kF32, w_OCRS},
-//                          /*accumulate=*/false, {DType::kF32, w_ORSC}, stream);
+//                          /*accumulate=*/false, {DType::kF32, w_ORSC},
+//                          stream);
 //
 // Matrices are row-major, dense, and lie anywhere that their dtype may: f32,
 // bf16 or f16, each operand its own. Empty ones are fine. Sums are in f32, in

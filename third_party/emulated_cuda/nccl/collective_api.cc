@@ -103,8 +103,8 @@ ncclResult_t ncclReduce(const void* send, void* recv, std::size_t count,
                         ncclDataType_t type, ncclRedOp_t op, int root,
                         ncclComm_t comm, cudaStream_t stream) {
   EMULATED_NCCL_CALL();
-  WorkCall work = emulated_cuda::MakeCall(Kind::kReduce, __func__, send, recv,
-                                          count, type);
+  WorkCall work =
+      emulated_cuda::MakeCall(Kind::kReduce, __func__, send, recv, count, type);
   work.op = op;
   work.root = root;
   return emulated_cuda::Begin(call, comm, stream, work);
@@ -129,9 +129,10 @@ ncclResult_t ncclAllGather(const void* send, void* recv, std::size_t count,
                            ncclDataType_t type, ncclComm_t comm,
                            cudaStream_t stream) {
   EMULATED_NCCL_CALL();
-  return emulated_cuda::Begin(call, comm, stream,
-               emulated_cuda::MakeCall(Kind::kAllGather, __func__, send, recv,
-                                       count, type));
+  return emulated_cuda::Begin(
+      call, comm, stream,
+      emulated_cuda::MakeCall(Kind::kAllGather, __func__, send, recv, count,
+                              type));
 }
 
 ncclResult_t ncclReduceScatter(const void* send, void* recv, std::size_t count,

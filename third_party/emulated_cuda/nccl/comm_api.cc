@@ -88,9 +88,8 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
   return ncclSuccess;
 }
 
-ncclResult_t ncclCommInitRankConfig(ncclComm_t* out, int ranks,
-                                    ncclUniqueId id, int rank,
-                                    ncclConfig_t* config) {
+ncclResult_t ncclCommInitRankConfig(ncclComm_t* out, int ranks, ncclUniqueId id,
+                                    int rank, ncclConfig_t* config) {
   EMULATED_NCCL_CALL();
   *out = nullptr;
   std::uint64_t number = 0;

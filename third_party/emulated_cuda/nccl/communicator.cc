@@ -9,8 +9,7 @@ namespace emulated_cuda {
 
 std::vector<std::string> Nccl::Leaks() const {
   if (comms.empty()) return {};
-  return {std::to_string(comms.size()) +
-          " communicators were never destroyed"};
+  return {std::to_string(comms.size()) + " communicators were never destroyed"};
 }
 
 Nccl& TheNccl() {
@@ -80,9 +79,11 @@ ncclResult_t Conclude(const std::shared_ptr<Comm>& comm, const CallSite& site) {
     comm->polls_left = TheWorld().random.Below(4);
     return ncclInProgress;
   }
-  const bool is_done = WaitUntil([&] { return Poll(*comm); }, [&] {
-    return "the other ranks of a communicator, in " + site.ToString();
-  });
+  const bool is_done = WaitUntil(
+      [&] { return Poll(*comm); },
+      [&] {
+        return "the other ranks of a communicator, in " + site.ToString();
+      });
   if (comm->is_aborted) return ncclInternalError;
   return is_done ? ncclSuccess
                  : Refuse(ncclInternalError, "the other ranks never came");

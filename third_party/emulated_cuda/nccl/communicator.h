@@ -123,18 +123,18 @@ bool HasPending(const Comm& comm);
 
 ncclResult_t ResultOf(cudaError_t error);
 
-#define EMULATED_NCCL_CALL()                                            \
-  ::emulated_cuda::ApiCall call(__func__, __builtin_frame_address(0));  \
-  if (call.refused() != cudaSuccess) {                                  \
-    return ::emulated_cuda::ResultOf(call.refused());                   \
+#define EMULATED_NCCL_CALL()                                           \
+  ::emulated_cuda::ApiCall call(__func__, __builtin_frame_address(0)); \
+  if (call.refused() != cudaSuccess) {                                 \
+    return ::emulated_cuda::ResultOf(call.refused());                  \
   }
 
 // For calls that a broken device does not keep from working.
-#define EMULATED_NCCL_CALL_ANYWAY()                                     \
-  ::emulated_cuda::ApiCall call(__func__, __builtin_frame_address(0),   \
-                                ::emulated_cuda::OnBroken::kWorks);     \
-  if (call.refused() != cudaSuccess) {                                  \
-    return ::emulated_cuda::ResultOf(call.refused());                   \
+#define EMULATED_NCCL_CALL_ANYWAY()                                   \
+  ::emulated_cuda::ApiCall call(__func__, __builtin_frame_address(0), \
+                                ::emulated_cuda::OnBroken::kWorks);   \
+  if (call.refused() != cudaSuccess) {                                \
+    return ::emulated_cuda::ResultOf(call.refused());                 \
   }
 
 }  // namespace emulated_cuda

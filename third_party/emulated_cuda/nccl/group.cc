@@ -68,9 +68,8 @@ ncclResult_t StartCall(std::vector<Submitted>& others, const Submitted& next) {
     return Start(*next.comm, *next.stream,
                  CollectiveWork(next.comm, next.call, next.site));
   }
-  return Start(
-      *next.comm, *next.stream,
-      TransferWork(next.comm, TakeTransfers(others, next), next.site));
+  return Start(*next.comm, *next.stream,
+               TransferWork(next.comm, TakeTransfers(others, next), next.site));
 }
 
 // The worst of several results.

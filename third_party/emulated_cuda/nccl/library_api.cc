@@ -108,8 +108,7 @@ ncclResult_t ncclRedOpDestroy(ncclRedOp_t op, ncclComm_t handle) {
   EMULATED_NCCL_CALL();
   const auto comm = FindComm(handle);
   const bool known = comm && comm->operators.erase(op) != 0;
-  return known ? ncclSuccess
-               : Refuse(ncclInvalidArgument, "no such operator");
+  return known ? ncclSuccess : Refuse(ncclInvalidArgument, "no such operator");
 }
 
 }  // extern "C"

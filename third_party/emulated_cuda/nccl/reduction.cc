@@ -86,8 +86,8 @@ void ApplyTo(const Reduction& reduction, const std::vector<const char*>& terms,
   const bool divides_terms =
       reduction.op == ncclAvg && std::is_floating_point_v<Wide>;
   const bool divides_sum = reduction.op == ncclAvg && !divides_terms;
-  const Wide part = divides_terms ? E::Widen(E::Narrow(Wide{1} / ranks))
-                                  : Wide{1};
+  const Wide part =
+      divides_terms ? E::Widen(E::Narrow(Wide{1} / ranks)) : Wide{1};
   for (std::size_t i = 0; i < count; ++i) {
     Wide sum{};
     for (std::size_t r = 0; r < terms.size(); ++r) {
@@ -97,8 +97,8 @@ void ApplyTo(const Reduction& reduction, const std::vector<const char*>& terms,
         const Wide factor = E::Widen(Load<T>(reduction.factors[r].data(), 0));
         term = E::Widen(E::Narrow(Multiply(term, factor)));
       }
-      sum = r == 0 ? term
-                   : E::Widen(E::Narrow(Combine(reduction.op, sum, term)));
+      sum =
+          r == 0 ? term : E::Widen(E::Narrow(Combine(reduction.op, sum, term)));
     }
     if (divides_sum) sum = static_cast<Wide>(sum / ranks);
     const T rounded = E::Narrow(sum);

@@ -146,7 +146,8 @@ class Aborted : public Exchange {
 Work TransferWork(const std::shared_ptr<Comm>& comm,
                   const std::vector<WorkCall>& calls, const CallSite& site) {
   Work work;
-  work.name = calls.size() == 1 ? calls[0].name : "a group of ncclSend, ncclRecv";
+  work.name =
+      calls.size() == 1 ? calls[0].name : "a group of ncclSend, ncclRecv";
   work.site = site;
   work.devices = DeviceBit(comm->device);
   work.join = [weak = std::weak_ptr<Comm>(comm),

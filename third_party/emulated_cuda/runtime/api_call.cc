@@ -23,10 +23,7 @@ void Unlock() { locked.clear(std::memory_order_release); }
 
 WorldLock::WorldLock() {
   Lock();
-  if (!HasWorld()) {
-    const Options defaults;
-    ReplaceWorld(&defaults);
-  }
+  if (!HasWorld()) ReplaceWorld(Options());
 }
 
 WorldLock::~WorldLock() {

@@ -61,14 +61,14 @@ class ApiCall {
   CallSite site_;
 };
 
-#define EMULATED_CUDA_CALL()                                            \
-  ::emulated_cuda::ApiCall call(__func__, __builtin_frame_address(0));  \
+#define EMULATED_CUDA_CALL()                                           \
+  ::emulated_cuda::ApiCall call(__func__, __builtin_frame_address(0)); \
   if (call.refused() != cudaSuccess) return call.refused()
 
 // For calls that a broken device does not keep from working.
-#define EMULATED_CUDA_CALL_ANYWAY()                                     \
-  ::emulated_cuda::ApiCall call(__func__, __builtin_frame_address(0),   \
-                                ::emulated_cuda::OnBroken::kWorks);     \
+#define EMULATED_CUDA_CALL_ANYWAY()                                   \
+  ::emulated_cuda::ApiCall call(__func__, __builtin_frame_address(0), \
+                                ::emulated_cuda::OnBroken::kWorks);   \
   if (call.refused() != cudaSuccess) return call.refused()
 
 }  // namespace emulated_cuda

@@ -63,10 +63,10 @@ bool RefuseUnsafeCall() {
   bool refused = false;
   for (auto& [id, capture] : TheWorld().captures) {
     const bool is_mine = pthread_equal(capture.thread, pthread_self()) != 0;
-    const bool forbids =
-        is_mine ? capture.mode != cudaStreamCaptureModeRelaxed
-                : capture.mode == cudaStreamCaptureModeGlobal &&
-                      mine == cudaStreamCaptureModeGlobal;
+    const bool forbids = is_mine
+                             ? capture.mode != cudaStreamCaptureModeRelaxed
+                             : capture.mode == cudaStreamCaptureModeGlobal &&
+                                   mine == cudaStreamCaptureModeGlobal;
     if (!forbids) continue;
     capture.is_invalid = true;
     refused = true;
@@ -131,7 +131,7 @@ cudaError_t cudaStreamIsCapturing(cudaStream_t handle,
   const Stream* const stream = Lookup(handle);
   if (stream == nullptr) return Fail(cudaErrorInvalidResourceHandle);
   const Capture* const capture = CaptureOf(stream->capture);
-  *status = capture == nullptr     ? cudaStreamCaptureStatusNone
+  *status = capture == nullptr    ? cudaStreamCaptureStatusNone
             : capture->is_invalid ? cudaStreamCaptureStatusInvalidated
                                   : cudaStreamCaptureStatusActive;
   return cudaSuccess;

@@ -81,8 +81,8 @@ cudaError_t EnqueueCopy(const Copy& copy, Stream& stream, const char* name,
   }
   if (const auto error = Enqueue(stream, std::move(work))) return error;
   if (to.device >= 0 || to.is_pinned || stream.capture != 0) return cudaSuccess;
-  return WaitFor(stream.last, "a copy to pageable memory, in " +
-                                  site.ToString());
+  return WaitFor(stream.last,
+                 "a copy to pageable memory, in " + site.ToString());
 }
 
 cudaError_t EnqueueFill(void* p, int value, std::size_t bytes, Stream& stream,
@@ -124,7 +124,7 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes,
   Stream* const stream = Lookup(handle);
   if (stream == nullptr) return Fail(cudaErrorInvalidResourceHandle);
   return emulated_cuda::EnqueueCopy({to, from, bytes, kind}, *stream, __func__,
-                                call.site());
+                                    call.site());
 }
 
 cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes,
@@ -134,9 +134,8 @@ cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes,
   if (emulated_cuda::RefuseUnsafeCall()) {
     return Fail(cudaErrorStreamCaptureImplicit);
   }
-  if (const auto error = emulated_cuda::EnqueueCopy({to, from, bytes, kind},
-                                                *stream, __func__,
-                                                call.site())) {
+  if (const auto error = emulated_cuda::EnqueueCopy(
+          {to, from, bytes, kind}, *stream, __func__, call.site())) {
     return error;
   }
   return emulated_cuda::WaitForNullStream(*stream, call.site());
@@ -153,7 +152,7 @@ cudaError_t cudaMemcpyPeerAsync(void* to, int to_device, const void* from,
     return Fail(cudaErrorInvalidValue);
   }
   return emulated_cuda::EnqueueCopy({to, from, bytes, cudaMemcpyDeviceToDevice},
-                                *stream, __func__, call.site());
+                                    *stream, __func__, call.site());
 }
 
 cudaError_t cudaMemsetAsync(void* p, int value, std::size_t bytes,

@@ -117,8 +117,8 @@ void* DeviceMemory::Recycle(const Request& request, Reuse reuse, Random& random,
   Block& block = blocks_[offset];
   *after = block.freed_by;
   if (!block.freed_by || block.freed_by->done) CheckFreed(offset, block);
-  block = Block{request.bytes, block.room, /*is_live=*/true, nullptr, -1,
-                request.site};
+  block = Block{request.bytes, block.room, /*is_live=*/true,
+                nullptr,       -1,         request.site};
   return base_ + offset;
 }
 
@@ -128,8 +128,8 @@ void* DeviceMemory::Fresh(const Request& request) {
   const std::size_t offset = end_;
   end_ += room + kGapBytes;
   Grow(end_);
-  blocks_[offset] = Block{request.bytes, room, /*is_live=*/true, nullptr, -1,
-                          request.site};
+  blocks_[offset] =
+      Block{request.bytes, room, /*is_live=*/true, nullptr, -1, request.site};
   return base_ + offset;
 }
 

@@ -21,8 +21,7 @@ constexpr int kBusBase = 16;  // bus of device 0
 constexpr int kMajor = 9;
 
 bool Exists(int device) {
-  return device >= 0 &&
-         device < static_cast<int>(TheWorld().devices.size());
+  return device >= 0 && device < static_cast<int>(TheWorld().devices.size());
 }
 
 Device& At(int device) {
@@ -88,7 +87,8 @@ cudaDeviceProp PropertiesOf(int device) {
   cudaDeviceProp made;
   std::memset(&made, 0, sizeof made);
   std::snprintf(made.name, sizeof made.name, "Emulated GPU");
-  std::snprintf(made.uuid.bytes, sizeof made.uuid.bytes, "emulated-%d", device);
+  std::memcpy(made.uuid.bytes, "emulated", 8);
+  made.uuid.bytes[8] = static_cast<char>(device);
   made.totalGlobalMem = At(device).memory.bytes_max();
   made.sharedMemPerBlock = kSharedBytes;
   made.sharedMemPerBlockOptin = kSharedBytesOptIn;
@@ -224,9 +224,8 @@ cudaError_t cudaDeviceDisablePeerAccess(int peer) {
 cudaError_t cudaFuncSetAttribute(const void*, cudaFuncAttribute attribute,
                                  int value) {
   EMULATED_CUDA_CALL();
-  const bool fits =
-      attribute != cudaFuncAttributeMaxDynamicSharedMemorySize ||
-      value <= emulated_cuda::kSharedBytesOptIn;
+  const bool fits = attribute != cudaFuncAttributeMaxDynamicSharedMemorySize ||
+                    value <= emulated_cuda::kSharedBytesOptIn;
   return Fail(fits ? cudaSuccess : cudaErrorInvalidValue);
 }
 

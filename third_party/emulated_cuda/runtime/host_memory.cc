@@ -29,8 +29,7 @@ Pinned In(const std::map<const char*, std::size_t>& ranges, const char* p,
 Pinned PinnedAt(const void* p, std::size_t bytes) {
   const auto* const begin = static_cast<const char*>(p);
   const Pinned ours = In(TheWorld().pinned, begin, bytes);
-  return ours != Pinned::kNot ? ours
-                              : In(TheWorld().registered, begin, bytes);
+  return ours != Pinned::kNot ? ours : In(TheWorld().registered, begin, bytes);
 }
 
 }  // namespace emulated_cuda
@@ -64,8 +63,8 @@ cudaError_t cudaMallocHost(void** out, std::size_t bytes) {
 }
 
 cudaError_t cudaHostAlloc(void** out, std::size_t bytes, unsigned flags) {
-  constexpr unsigned kKnown = cudaHostAllocPortable | cudaHostAllocMapped |
-                              cudaHostAllocWriteCombined;
+  constexpr unsigned kKnown =
+      cudaHostAllocPortable | cudaHostAllocMapped | cudaHostAllocWriteCombined;
   if ((flags & ~kKnown) != 0) return cudaErrorInvalidValue;
   return cudaMallocHost(out, bytes);
 }

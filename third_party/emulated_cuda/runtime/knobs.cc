@@ -40,7 +40,7 @@ void ReportHandles(const World& world) {
 void Reset(const Options& options) {
   const WorldLock lock;
   CloseMemory();
-  ReplaceWorld(&options);
+  ReplaceWorld(options);
 }
 
 std::vector<std::string> Problems() {

@@ -38,8 +38,8 @@ using emulated_cuda::OperationPtr;
 using emulated_cuda::Reuse;
 using emulated_cuda::Stream;
 using emulated_cuda::TheWorld;
-using emulated_cuda::World;
 using emulated_cuda::Work;
+using emulated_cuda::World;
 
 extern "C" {
 

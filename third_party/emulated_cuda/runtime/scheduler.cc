@@ -199,8 +199,8 @@ bool WaitUntil(const std::function<bool()>& done,
 }
 
 cudaError_t WaitFor(const OperationPtr& op, const std::string& what) {
-  const bool is_done = WaitUntil([&] { return !op || op->done; },
-                                 [&] { return what; });
+  const bool is_done =
+      WaitUntil([&] { return !op || op->done; }, [&] { return what; });
   if (!is_done) return Fail(cudaErrorLaunchTimeout);
   Hear(op);
   return cudaSuccess;

@@ -37,6 +37,13 @@ cudaError_t EnqueueUsers(const ApiCall& call, cudaStream_t handle,
   return Enqueue(*stream, std::move(work));
 }
 
+// The launch hands the error on, as cudaGetLastError() would.
+const char* NameIfError(cudaError_t error) {
+  if (error == cudaSuccess) return nullptr;
+  ThisThread().last_error = cudaSuccess;
+  return cudaGetErrorName(error);
+}
+
 // Whether a wait or a question about `stream` is allowed now.
 cudaError_t CheckAsking(const Stream& stream) {
   if (!RefuseUnsafeCall() && stream.capture == 0) return cudaSuccess;
@@ -50,16 +57,16 @@ cudaError_t BrokenOf(const Stream& stream) {
 
 }  // namespace
 
-void EnqueueKernel(cudaStream_t stream, const LaunchSite& site,
-                   std::function<void()> run) {
+const char* EnqueueKernel(cudaStream_t stream, const LaunchSite& site,
+                          std::function<void()> run) {
   const ApiCall call("cudaLaunchKernel", __builtin_frame_address(0));
-  EnqueueUsers(call, stream, site, std::move(run));
+  return NameIfError(EnqueueUsers(call, stream, site, std::move(run)));
 }
 
-void EnqueueHostWork(cudaStream_t stream, const LaunchSite& site,
-                     std::function<void()> run) {
+const char* EnqueueHostWork(cudaStream_t stream, const LaunchSite& site,
+                            std::function<void()> run) {
   const ApiCall call("EnqueueHostWork", __builtin_frame_address(0));
-  EnqueueUsers(call, stream, site, std::move(run));
+  return NameIfError(EnqueueUsers(call, stream, site, std::move(run)));
 }
 
 }  // namespace emulated_cuda
@@ -127,7 +134,8 @@ cudaError_t cudaStreamGetFlags(cudaStream_t handle, unsigned* flags) {
 cudaError_t cudaStreamDestroy(cudaStream_t handle) {
   EMULATED_CUDA_CALL();
   Stream* const stream = Lookup(handle);
-  if (stream == nullptr || stream == emulated_cuda::CurrentDevice().null_stream) {
+  if (stream == nullptr ||
+      stream == emulated_cuda::CurrentDevice().null_stream) {
     return Fail(cudaErrorInvalidResourceHandle);
   }
   emulated_cuda::Invalidate(*stream);

@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <utility>
 
-#include "third_party/emulated_cuda/runtime/scheduler.h"
+#include "third_party/emulated_cuda/executor.h"
 
 namespace emulated_cuda {
 namespace {
@@ -27,6 +27,19 @@ Habits Choose(Random& random) {
   habits.is_strict = random.OneIn(8);
   habits.reuse = kReuse[random.Below(3)];
   return habits;
+}
+
+// Kernels: their threads in an order that the seed chooses; races within a grid
+// are for the tests of kernels.
+void ScheduleKernels(World& world) {
+  constexpr Order kOrders[] = {Order::kForward, Order::kReverse,
+                               Order::kRandom};
+  Schedule schedule;
+  schedule.order = kOrders[world.random.Below(3)];
+  schedule.seed = world.options.seed;
+  schedule.poison = world.options.poison;
+  SetSchedule(schedule);
+  SetRaceScope(RaceScope::kStreams);
 }
 
 // Gives the thread of a stream that has ended to the next one.
@@ -53,8 +66,7 @@ World::World(const Options& chosen)
     : options(chosen), random(chosen.seed), habits(Choose(random)) {
   if (options.devices < 0 || options.devices > kDevicesMax) std::abort();
   for (int d = 0; d < options.devices; ++d) {
-    devices.push_back(
-        {DeviceMemory(d, options.device_bytes, options.poison)});
+    devices.push_back({DeviceMemory(d, options.device_bytes, options.poison)});
   }
 }
 
@@ -72,12 +84,13 @@ World::~World() {
 World& TheWorld() { return *the_world; }
 bool HasWorld() { return the_world != nullptr; }
 
-void ReplaceWorld(const Options* options) {
+void ReplaceWorld(const Options& options) {
   WatchForStrayAccesses();
   delete std::exchange(the_world, nullptr);
   Acquire(between_worlds);
   ++world_number;
-  if (options != nullptr) the_world = new World(*options);
+  the_world = new World(options);
+  ScheduleKernels(*the_world);
 }
 
 HostThread& ThisThread() {

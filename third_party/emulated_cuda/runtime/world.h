@@ -113,8 +113,8 @@ struct World {
 };
 
 World& TheWorld();
-// Replaces it; for Reset(). `options` null: ends it only.
-void ReplaceWorld(const Options* options);
+// Ends it, if there is one, and begins another.
+void ReplaceWorld(const Options& options);
 bool HasWorld();
 
 // What this host thread's calls mean.

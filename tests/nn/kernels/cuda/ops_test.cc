@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -34,24 +33,16 @@ std::vector<Backend> Backends() {
            {DType::kF32, DType::kBF16, DType::kF16}}};
 }
 
-// Products and convolutions are those of libraries (library_ops.h).
-std::vector<OpTest> Own(std::vector<OpTest> tests) {
-  std::vector<OpTest> own;
-  for (OpTest& test : tests) {
-    if (absl::StartsWith(test.op.name, "linear")) continue;
-    if (absl::StartsWith(test.op.name, "conv2d")) continue;
-    own.push_back(std::move(test));
-  }
-  return own;
-}
-
-INSTANTIATE_TEST_SUITE_P(Cuda, OpSuite,
-                         testing::ValuesIn(Own(OpTests(Backends()))), OpName);
-INSTANTIATE_TEST_SUITE_P(Cuda, AgreementSuite,
-                         testing::ValuesIn(Own(OpTests(Backends()))), OpName);
-INSTANTIATE_TEST_SUITE_P(Cuda, ElementWiseSuite,
-                         testing::ValuesIn(Own(ElementWiseOpTests(Backends()))),
+INSTANTIATE_TEST_SUITE_P(Cuda, OpSuite, testing::ValuesIn(OpTests(Backends())),
                          OpName);
+INSTANTIATE_TEST_SUITE_P(Cuda, AgreementSuite,
+                         testing::ValuesIn(OpTests(Backends())), OpName);
+INSTANTIATE_TEST_SUITE_P(Cuda, ElementWiseSuite,
+                         testing::ValuesIn(ElementWiseOpTests(Backends())),
+                         OpName);
+
+INSTANTIATE_TEST_SUITE_P(Cuda, BackendSuite, testing::ValuesIn(Backends()),
+                         BackendName);
 
 class ScheduleSuite : public testing::TestWithParam<OpTest> {};
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(ScheduleSuite);
@@ -74,7 +65,7 @@ TEST_P(ScheduleSuite, GivesTheSameBitsInAnyOrderOfThreads) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Cuda, ScheduleSuite,
-                         testing::ValuesIn(Own(OpTests(Backends()))), OpName);
+                         testing::ValuesIn(OpTests(Backends())), OpName);
 
 class CudaOpsTest : public testing::Test {
  protected:

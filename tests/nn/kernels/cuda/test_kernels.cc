@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "nn/kernels/cuda/cuda_ops.h"
+#include "nn/kernels/cuda/library_ops.h"
 #include "tests/third_party/emulated_cuda/test_device.h"
 
 namespace troupe::nn {
@@ -56,6 +57,16 @@ struct Enqueued : Kernels {
     ops.error = static_cast<cuda::DataError*>(error_block->data());
     *ops.error = cuda::DataError();
     ops.allocator = &memory;
+    cuda::LibraryOptions options;
+    options.allocator = &memory;
+    options.measure = false;  // one choice in all objects: the same bits
+    matmuls = *cuda::OpenMatmulPlans(options);
+    convs = *cuda::OpenConvPlans(options);
+    libraries.allocator = &memory;
+    libraries.matmuls = matmuls.get();
+    libraries.convs = convs.get();
+    cuda::BindLinear(*this, &libraries);
+    cuda::BindConv2d(*this, &libraries);
     cuda::BindPool2d(*this, &ops);
     cuda::BindElementwise(*this, &ops);
     cuda::BindDropout(*this, &ops);
@@ -78,6 +89,9 @@ struct Enqueued : Kernels {
   CachingAllocator memory;
   StoragePtr error_block;
   cuda::CudaOps ops;
+  std::unique_ptr<cuda::MatmulPlans> matmuls;
+  std::unique_ptr<cuda::ConvPlans> convs;
+  cuda::LibraryOps libraries;
 };
 
 class TestKernels final : public Kernels {
