@@ -25,7 +25,7 @@
 // the link of one, and is meant for a few.
 //
 // Bits: those of the local group (reduction_tree.h). All kinds of collectives
-// but reduce_update; no messages. Progress() and SetWakeup() have nothing to do.
+// but reduce_update; no messages. Progress() and SetWakeup() do nothing.
 //
 // Abort() completes what was not given to a device, and blocks until what was
 // is done. Threads: as Communicator says; UseDevice() and Start() of a rank in
@@ -38,8 +38,8 @@
 
 namespace troupe::comm {
 
-// `options.chunk_bytes` plays no part; `in_flight_max` is how many collectives a
-// rank may be ahead of its peers.
+// `options.chunk_bytes` plays no part; `in_flight_max` is the number of
+// collectives that a rank may be ahead of its peers.
 Group MakeDeviceGroup(const LocalGroupOptions& options);
 
 }  // namespace troupe::comm

@@ -1,7 +1,7 @@
 // What the ranks of a device group (device_group.h) share: the collectives that
 // some of them have started and others not.
 //
-//   absl::StatusOr<Joined> joined = state.Join(rank, collective, after);
+//   auto joined = state.Join(rank, collective, after);
 //   if (joined->meeting) {                            // this rank was the last
 //     status = Carry(*joined->meeting, work);
 //   }

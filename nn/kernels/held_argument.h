@@ -1,9 +1,9 @@
-// An argument of an op as it is kept until the op's turn comes, for devices that
-// work later than they are told: tensors stay tensors, whatever their role, and
-// everything else is copied.
+// An argument of an op as it is kept until the op's turn comes, for devices
+// that work later than they are told: tensors stay tensors, whatever their
+// role, and everything else is copied.
 //
-//   std::tuple<HeldArgument<Args>...> held(Hold<Args>(args)...);
-//   std::apply([&](auto&... each) { return op(each...); }, held);
+//     std::tuple<HeldArgument<Args>...> held(args...);
+//     std::apply([&](auto&... each) { return op(each...); }, held);
 
 #ifndef NN_KERNELS_HELD_ARGUMENT_H_
 #define NN_KERNELS_HELD_ARGUMENT_H_

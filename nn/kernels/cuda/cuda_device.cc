@@ -28,8 +28,8 @@ CachingAllocator::Options Of(Device device,
   return options;
 }
 
-// The kernel that writes the note may run meanwhile: what is read here only says
-// whether to look closer.
+// The kernel that writes the note may run meanwhile: what is read here only
+// says whether to look closer.
 __attribute__((no_sanitize("thread"))) bool HasDataError(
     const volatile DataError& error) {
   return error.op != kNoDataError;

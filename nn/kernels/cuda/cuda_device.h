@@ -68,7 +68,7 @@ class CudaDevice final : public DeviceQueues {
   CudaDevice(const CudaDevice&) = delete;
   CudaDevice& operator=(const CudaDevice&) = delete;
 
-  // What others gave it to refer to is not used any more. It takes no more work.
+  // What its work refers to may go then. It takes no more work.
   void Close();
 
   int ordinal() const { return streams_->ordinal(); }

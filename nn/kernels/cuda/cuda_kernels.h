@@ -1,9 +1,9 @@
 // The kernel set "cuda" of one GPU: our own kernels (cuda_ops.h), products and
-// convolutions by libraries (library_ops.h), streams and memory (cuda_device.h).
+// convolutions by libraries (library_ops.h), on a CudaDevice.
 //
 //   TROUPE_ASSIGN_OR_RETURN(std::unique_ptr<Kernels> kernels,
 //                           OpenCudaKernels(/*ordinal=*/0));
-//   kernels->Describe();     // "cuda:0, NVIDIA H200, compute 9.0, CUDA 13.0, .."
+//   kernels->Describe();     // "cuda:0, NVIDIA H200, compute 9.0, .."
 //
 // A call enqueues in kCompute and returns. Its status is that of the launch;
 // what the GPU finds later comes with events.

@@ -5,8 +5,8 @@
 //   TROUPE_ASSIGN_OR_RETURN(std::shared_ptr<const EventMark> mark,
 //                           EventPool::Record(pool, stream));
 //   event.SetOrigin(mark);
-//   if (const EventMark* mark = EventMark::Of(other)) {
-//     cudaStreamWaitEvent(stream, mark->event());
+//   if (auto other_mark = EventMark::Of(other)) {
+//     cudaStreamWaitEvent(stream, other_mark->event(), /*flags=*/0);
 //   }
 //
 // A mark is one recording of one event. The event goes back to the pool when

@@ -1,12 +1,12 @@
 // What one queue of a CUDA device has been given and is not done: what the host
 // holds back, what runs on the stream, and what is to happen when it has run.
 //
-//   StreamQueue queue("compute", stream, pool);
+//   StreamQueue queue("compute", stream, pool, &device_status);
 //   status = queue.Give("ReluForward", [=] { return LaunchRelu(stream); });
-//   queue.Wait(other_event);
-//   queue.Record(event);
-//   queue.Advance();                         // what was held and may go now
-//   while (*queue.OldestIsDone()) queue.TakeOldest()->Finish(status);
+//   status = queue.Wait(other_event, [] { HoldOn(); });
+//   status = queue.Record(event);
+//   TROUPE_RETURN_IF_ERROR(queue.Advance().status());  // what may go now
+//   while (*queue.OldestIsDone()) queue.TakeOldest()->Finish(device_status);
 //
 // A wait for an event of CUDA's is the stream's own (cudaStreamWaitEvent). Any
 // other wait *holds* the queue: what comes after it lies here, as closures,
