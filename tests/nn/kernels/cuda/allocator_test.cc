@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -73,27 +75,29 @@ TEST(CudaAllocatorTest, AsksNothingOfTheDriverInSteadyState) {
 
 TEST(CudaAllocatorTest, GivesBackWhatIsCachedWhenMemoryHasRunOut) {
   for (std::uint64_t seed : Seeds(20)) {
-    const EmulatedWorld world(seed);
+    emulated_cuda::Options options = EmulatedWorld::OptionsOf(seed);
+    options.device_bytes = std::size_t{1} << 20;
+    const EmulatedWorld world(options);
     auto device = *CudaDevice::Open(0);
-    constexpr std::int64_t kLarge = 10 << 20;  // elements: 40 of 64 MiB
+    constexpr std::int64_t kLarge = 150 << 10;  // elements: 600 of 1024 KiB
     {
-      Tensor large = Tensor::Empty({kLarge}, DType::kF32, device->allocator());
+      const Tensor large =
+          Tensor::Empty({kLarge}, DType::kF32, device->allocator());
+      const Tensor some = large.FlatView(0, {64});
       // It is in use when it goes back.
-      ASSERT_TRUE(device
-                      ->Reduce(Queue::kCompute, {ReduceOp::kSum,
-                                                 {large.FlatView(0, {64}),
-                                                  large.FlatView(0, {64})},
-                                                 {large.FlatView(0, {64})}})
-                      .ok());
+      ASSERT_TRUE(
+          device
+              ->Reduce(Queue::kCompute, {ReduceOp::kSum, {some, some}, {some}})
+              .ok());
     }
     const auto other =
-        Tensor::Create({kLarge + (1 << 16)}, DType::kF32, device->allocator());
+        Tensor::Create({kLarge + (50 << 10)}, DType::kF32, device->allocator());
     ASSERT_TRUE(other.ok()) << other.status();
     const auto third =
         Tensor::Create({kLarge}, DType::kF32, device->allocator());
     EXPECT_EQ(third.status().code(), absl::StatusCode::kResourceExhausted);
     EXPECT_THAT(std::string(third.status().message()),
-                HasSubstr("cuda:0 has no memory for 40 MiB"));
+                HasSubstr("cuda:0 has no memory for 600 KiB"));
   }
 }
 
