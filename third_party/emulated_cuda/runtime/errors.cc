@@ -172,6 +172,8 @@ const char* ErrorText(cudaError_t error) {
       return "no CUDA-capable device is detected";
     case cudaErrorInvalidDevice:
       return "invalid device ordinal";
+    case cudaErrorECCUncorrectable:
+      return "uncorrectable ECC error encountered";
     case cudaErrorPeerAccessUnsupported:
       return "peer access is not supported between these two devices";
     case cudaErrorInvalidResourceHandle:
