@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/check.h"
-#include "base/cuda/cuda_status.h"
+#include "nn/kernels/cuda/matrix_kernels.h"
 
 namespace troupe::nn::cuda {
 namespace {
@@ -26,7 +26,8 @@ absl::StatusOr<const void*> CallMemory::Read(const Tensor& t) {
   if (!t.defined()) return nullptr;
   if (IsAligned(t.device_data())) return t.device_data();
   TROUPE_ASSIGN_OR_RETURN(void* const copy, Bytes(t.bytes()));
-  TROUPE_RETURN_IF_ERROR(Copy(copy, t.device_data(), t.bytes()));
+  TROUPE_RETURN_IF_ERROR(
+      Copy({t.dtype(), copy}, {t.dtype(), t.device_data()}, t.numel()));
   return copy;
 }
 
@@ -34,24 +35,28 @@ absl::StatusOr<void*> CallMemory::Write(Tensor& t, bool read_too) {
   if (IsAligned(t.device_data())) return t.device_data();
   TROUPE_ASSIGN_OR_RETURN(void* const copy, Bytes(t.bytes()));
   if (read_too) {
-    TROUPE_RETURN_IF_ERROR(Copy(copy, t.device_data(), t.bytes()));
+    TROUPE_RETURN_IF_ERROR(
+        Copy({t.dtype(), copy}, {t.dtype(), t.device_data()}, t.numel()));
   }
-  results_.push_back({t.device_data(), copy, t.bytes()});
+  results_.push_back({t, copy});
   return copy;
 }
 
 absl::Status CallMemory::Finish() {
   for (const Result& result : results_) {
-    TROUPE_RETURN_IF_ERROR(Copy(result.to, result.from, result.bytes));
+    const Tensor& to = result.to;
+    TROUPE_RETURN_IF_ERROR(Copy({to.dtype(), to.device_data()},
+                                {to.dtype(), result.from}, to.numel()));
   }
   results_.clear();
   return absl::OkStatus();
 }
 
-absl::Status CallMemory::Copy(void* to, const void* from, std::size_t bytes) {
-  return base::CudaStatus(
-      cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, gpu_.stream),
-      "copying an operand that is not aligned");
+absl::Status CallMemory::Copy(const Elements& to, const ConstElements& from,
+                              std::int64_t count) {
+  // The transpose of one row is a copy.
+  return TransposeEach(/*batch=*/1, {1, count}, from, /*accumulate=*/false, to,
+                       gpu_.stream);
 }
 
 }  // namespace troupe::nn::cuda

@@ -5,8 +5,8 @@
 //   TROUPE_ASSIGN_OR_RETURN(const void* from, memory.Read(x));
 //   TROUPE_ASSIGN_OR_RETURN(void* to, memory.Write(y, /*read_too=*/false));
 //   TROUPE_ASSIGN_OR_RETURN(void* workspace, memory.Bytes(1 << 20));
-//   ...                            // enqueue what reads `from` and writes `to`
-//   return memory.Finish();        // y has its numbers
+//   TROUPE_RETURN_IF_ERROR(Enqueue(from, to, workspace));
+//   return memory.Finish();                        // y has its numbers
 //
 // Libraries want operands at multiples of kOperandAlignmentBytes. Tensors lie
 // there but for slices at odd rows; those are copied, on `gpu.stream`, so that
@@ -19,11 +19,13 @@
 #define NN_KERNELS_CUDA_CALL_MEMORY_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "nn/kernels/cuda/library_ops.h"
+#include "nn/kernels/cuda/matrix_kernels.h"
 #include "nn/tensor/tensor.h"
 
 namespace troupe::nn::cuda {
@@ -45,12 +47,12 @@ class CallMemory {
 
  private:
   struct Result {
-    void* to;
+    Tensor to;
     const void* from;
-    std::size_t bytes;
   };
 
-  absl::Status Copy(void* to, const void* from, std::size_t bytes);
+  absl::Status Copy(const Elements& to, const ConstElements& from,
+                    std::int64_t count);
 
   const LibraryOps& gpu_;
   std::vector<StoragePtr> blocks_;

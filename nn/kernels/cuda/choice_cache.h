@@ -12,10 +12,10 @@
 //
 // The text is a plan's and a file's alike (N lines, then their count and hash):
 //
-//   troupe choices 1
-//   of NVIDIA H200, cuBLASLt 13.0.2, cuDNN 9.19.0
-//   matmul:f32:f32:8.16.32:nt:bias lt.0123456789abcdef
-//   end 1 8c3a29c1b6d0f7e4
+//     troupe choices 1
+//     of NVIDIA H200, cuBLASLt 13.0.2, cuDNN 9.19.0
+//     matmul:f32:f32:8.16.32:nt:bias lt.0123456789abcdef
+//     end 1 8c3a29c1b6d0f7e4
 //
 // A choice means something to the library version and the device that it was
 // made with; text of another context is refused. So is text that is damaged in
@@ -46,7 +46,7 @@ class ChoiceCache {
   static constexpr std::size_t kEntriesMax = 16384;
   static constexpr std::size_t kContextBytesMax = 256;
   static constexpr std::size_t kKeyBytesMax = 256;
-  static constexpr std::size_t kChoiceBytesMax = 1024;
+  static constexpr std::size_t kChoiceBytesMax = 2048;
 
   // `context`: a line of at most kContextBytesMax printing characters.
   explicit ChoiceCache(std::string context);

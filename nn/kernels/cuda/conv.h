@@ -70,7 +70,7 @@ class ConvPlans {
 
   //   kInvalidArgument: the spec's Check().
   //   kUnimplemented:   the library has no algorithm for it.
-  //   kResourceExhausted: no memory to measure in.
+  //   kInternal:        the library or the device failed.
   virtual absl::StatusOr<ConvPlan*> Get(const ConvSpec& spec,
                                         cudaStream_t stream) = 0;
   // "cuDNN 9.19.0", "emulated convolutions": whose choices these are.
@@ -78,6 +78,7 @@ class ConvPlans {
 };
 
 // For the device that is current in the calling thread.
+//   kUnavailable: no driver, or no device.
 absl::StatusOr<std::unique_ptr<ConvPlans>> OpenConvPlans(
     const LibraryOptions& options);
 

@@ -2,8 +2,8 @@
 //
 //   ConvSpec spec;
 //   spec.way = ConvWay::kForward;
-//   spec.N = n, spec.H = h, spec.W = w, spec.C = c, spec.O = o;
-//   spec.window = window;
+//   spec.N = 32, spec.H = spec.W = 56, spec.C = 64, spec.O = 128;
+//   spec.window = window;                   // 3x3
 //   spec.dtype = spec.out_dtype = DType::kBF16;
 //   TROUPE_RETURN_IF_ERROR(spec.Check());
 //   const std::string key = spec.Key();    // names it in a choice cache

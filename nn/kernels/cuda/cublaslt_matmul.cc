@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "nn/kernels/cuda/choice_text.h"
 #include "nn/kernels/cuda/matmul.h"
+#include "nn/kernels/cuda/measure.h"
 #include "nn/kernels/cuda/plan_cache.h"
 
 namespace troupe::nn::cuda {
@@ -27,6 +28,8 @@ absl::Status LtStatus(cublasStatus_t status, absl::string_view key,
       return absl::UnimplementedError(message);
     case CUBLAS_STATUS_ALLOC_FAILED:
       return absl::ResourceExhaustedError(message);
+    case CUBLAS_STATUS_NOT_INITIALIZED:
+      return absl::UnavailableError(message);  // no driver, or no device
     default:
       return absl::InternalError(message);
   }
@@ -249,7 +252,8 @@ class CublasLt {
  public:
   using Spec = MatmulSpec;
   using Plan = MatmulPlan;
-  using Operands = MatmulOperands;
+  using Plans = std::vector<std::unique_ptr<Plan>>;
+  using Stream = cudaStream_t;
 
   CublasLt(Library library, const LibraryOptions& options)
       : library_(std::move(library)), options_(options) {}
@@ -280,8 +284,7 @@ class CublasLt {
                                     algorithm, checked.workspaceSize);
   }
 
-  absl::StatusOr<std::vector<std::unique_ptr<Plan>>> Candidates(
-      const Spec& spec) {
+  absl::StatusOr<Plans> Candidates(const Spec& spec) {
     const std::string key = spec.Key();
     TROUPE_ASSIGN_OR_RETURN(const Problem problem, MakeProblem(spec));
     TROUPE_ASSIGN_OR_RETURN(
@@ -300,7 +303,7 @@ class CublasLt {
       TROUPE_RETURN_IF_ERROR(
           LtStatus(status, key, "cublasLtMatmulAlgoGetHeuristic"));
     }
-    std::vector<std::unique_ptr<Plan>> plans;
+    Plans plans;
     for (int i = 0; i < found; ++i) {
       if (results[i].state != CUBLAS_STATUS_SUCCESS) continue;
       TROUPE_ASSIGN_OR_RETURN(Problem own, MakeProblem(spec));
@@ -311,8 +314,23 @@ class CublasLt {
     return plans;
   }
 
-  absl::StatusOr<Operands> Sample(const Spec& spec, SampleMemory& memory) {
-    Operands operands;
+  absl::StatusOr<bool> IsCapturing(Stream stream) {
+    return cuda::IsCapturing(stream);
+  }
+
+  absl::StatusOr<std::vector<CandidateTimes>> Time(const Spec& spec,
+                                                   const Plans& candidates,
+                                                   Stream stream) {
+    SampleMemory memory(*options_.allocator, stream);
+    TROUPE_ASSIGN_OR_RETURN(const MatmulOperands operands,
+                            Sample(spec, memory));
+    return TimePlans(candidates, operands, memory, stream);
+  }
+
+ private:
+  absl::StatusOr<MatmulOperands> Sample(const Spec& spec,
+                                        SampleMemory& memory) {
+    MatmulOperands operands;
     TROUPE_ASSIGN_OR_RETURN(operands.a,
                             memory.Numbers(spec.dtype, spec.rows * spec.depth));
     TROUPE_ASSIGN_OR_RETURN(operands.b,
@@ -334,7 +352,6 @@ class CublasLt {
     return operands;
   }
 
- private:
   const Library library_;
   const LibraryOptions options_;
 };

@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "nn/kernels/cuda/conv.h"
 #include "nn/kernels/cuda/cudnn_graph.h"
+#include "nn/kernels/cuda/measure.h"
 #include "nn/kernels/cuda/plan_cache.h"
 
 namespace troupe::nn::cuda {
@@ -265,7 +266,7 @@ class CudnnLibrary {
  public:
   using Spec = ConvSpec;
   using Plan = ConvPlan;
-  using Operands = ConvOperands;
+  using Stream = cudaStream_t;
   using Plans = std::vector<std::unique_ptr<Plan>>;
 
   CudnnLibrary(OwnedHandle handle, const LibraryOptions& options)
@@ -299,8 +300,21 @@ class CudnnLibrary {
     return PlansOf(spec, /*fused=*/false);
   }
 
-  absl::StatusOr<Operands> Sample(const Spec& spec, SampleMemory& memory) {
-    Operands operands;
+  absl::StatusOr<bool> IsCapturing(Stream stream) {
+    return cuda::IsCapturing(stream);
+  }
+
+  absl::StatusOr<std::vector<CandidateTimes>> Time(const Spec& spec,
+                                                   const Plans& candidates,
+                                                   Stream stream) {
+    SampleMemory memory(*options_.allocator, stream);
+    TROUPE_ASSIGN_OR_RETURN(const ConvOperands operands, Sample(spec, memory));
+    return TimePlans(candidates, operands, memory, stream);
+  }
+
+ private:
+  absl::StatusOr<ConvOperands> Sample(const Spec& spec, SampleMemory& memory) {
+    ConvOperands operands;
     const auto numbers = [&](ConvWay written, std::int64_t elems) {
       return memory.Numbers(spec.way == written ? spec.out_dtype : spec.dtype,
                             elems);
@@ -315,7 +329,6 @@ class CudnnLibrary {
     return operands;
   }
 
- private:
   // Null where the engine is not one to take.
   absl::StatusOr<std::unique_ptr<Plan>> PlanOf(const Spec& spec,
                                                const Descriptor& config,

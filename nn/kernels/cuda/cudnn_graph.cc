@@ -21,6 +21,9 @@ absl::Status CudnnStatus(cudnnStatus_t status, absl::string_view what) {
       status == CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED) {
     return absl::ResourceExhaustedError(message);
   }
+  if (status == CUDNN_STATUS_NOT_INITIALIZED) {
+    return absl::UnavailableError(message);  // no driver, or no device
+  }
   return absl::InternalError(message);
 }
 

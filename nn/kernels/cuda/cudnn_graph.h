@@ -36,7 +36,7 @@ namespace troupe::nn::cuda {
 
 // "what: CUDNN_STATUS_BAD_PARAM: the library's own words".
 //   kUnimplemented: not supported.  kResourceExhausted: memory.
-//   kInternal:      all else.
+//   kUnavailable:   no device.      kInternal: all else.
 absl::Status CudnnStatus(cudnnStatus_t status, absl::string_view what);
 
 class Descriptor {

@@ -1,10 +1,10 @@
-// What a device gives the libraries of its products and convolutions.
+// What a device gives the libraries of its products and convolutions, for
+// OpenMatmulPlans() and OpenConvPlans().
 //
 //   LibraryOptions options;
 //   options.allocator = &allocator;
 //   options.choices = &choices;
-//   auto matmuls = OpenMatmulPlans(options);
-//   auto convs = OpenConvPlans(options);
+//   options.warn = [](absl::string_view line) { std::cerr << line << "\n"; };
 //
 // Lifetime: what it points to outlives the plans.
 
@@ -29,7 +29,8 @@ struct LibraryOptions {
   // No candidate needs more. 32 MiB is what cuBLAS advises on Hopper.
   std::size_t matmul_workspace_bytes_max = std::size_t{32} << 20;
   std::size_t conv_workspace_bytes_max = std::size_t{256} << 20;
-  // Takes a line for the log: a choice on record that the library refuses.
+  // Takes a line for the log: a choice on record that the library refuses, or
+  // that there is no memory to measure in.
   std::function<void(absl::string_view line)> warn = [](absl::string_view) {};
 };
 

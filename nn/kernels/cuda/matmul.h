@@ -78,7 +78,7 @@ class MatmulPlans {
 
   //   kInvalidArgument: the spec's Check().
   //   kUnimplemented:   the library has no algorithm for it.
-  //   kResourceExhausted: no memory to measure in.
+  //   kInternal:        the library or the device failed.
   virtual absl::StatusOr<MatmulPlan*> Get(const MatmulSpec& spec,
                                           cudaStream_t stream) = 0;
   // "cuBLASLt 13.0.2", "emulated products": whose choices these are.
@@ -86,6 +86,7 @@ class MatmulPlans {
 };
 
 // For the device that is current in the calling thread.
+//   kUnavailable: no driver, or no device.
 absl::StatusOr<std::unique_ptr<MatmulPlans>> OpenMatmulPlans(
     const LibraryOptions& options);
 

@@ -11,7 +11,7 @@
 //
 // All matrices are row-major and dense:
 //
-//   c[rows, cols] = Epilogue(a[rows, depth] b[depth, cols])
+//     c[rows, cols] = Epilogue(a[rows, depth] b[depth, cols])
 //
 // No CUDA in here, so that it is tested everywhere. Threads: plain data.
 

@@ -17,13 +17,16 @@
 
 #include <cuda_runtime_api.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/check.h"
 #include "nn/kernels/cuda/candidates.h"
 #include "nn/tensor/allocator.h"
 #include "nn/tensor/dtype.h"
@@ -54,6 +57,22 @@ class SampleMemory {
 absl::StatusOr<std::vector<CandidateTimes>> TimeCandidates(
     int count, const std::function<absl::Status(int)>& run,
     cudaStream_t stream);
+
+// The same for plans, all with these operands and one workspace in `memory`.
+template <typename Plan, typename Operands>
+absl::StatusOr<std::vector<CandidateTimes>> TimePlans(
+    const std::vector<std::unique_ptr<Plan>>& plans, const Operands& operands,
+    SampleMemory& memory, cudaStream_t stream) {
+  std::size_t workspace_bytes = 0;
+  for (const auto& plan : plans) {
+    workspace_bytes = std::max(workspace_bytes, plan->workspace_bytes());
+  }
+  TROUPE_ASSIGN_OR_RETURN(void* const workspace, memory.Bytes(workspace_bytes));
+  return TimeCandidates(
+      static_cast<int>(plans.size()),
+      [&](int i) { return plans[i]->Run(operands, workspace, stream); },
+      stream);
+}
 
 absl::StatusOr<bool> IsCapturing(cudaStream_t stream);
 

@@ -1,7 +1,7 @@
 // What products and convolutions ask of extents, dtypes and pointers alike.
 //
-//   TROUPE_RETURN_IF_ERROR(CheckDTypes(Key(), dtype, out_dtype));
-//   return CheckPointers(Key(), {{"a", operands.a, /*needed=*/true}});
+//   TROUPE_RETURN_IF_ERROR(CheckDTypes(key, dtype, out_dtype));
+//   return CheckPointers(key, {{"a", operands.a, /*needed=*/true}});
 //
 // Errors are kInvalidArgument and begin with the key of what was asked for.
 

@@ -1,31 +1,31 @@
 // The plans of a library, one for each spec, chosen as matmul.h says.
 //
-//   PlanCache<CublasLt> plans(library, options);
-//   TROUPE_ASSIGN_OR_RETURN(MatmulPlan* plan, plans.Get(spec, stream));
-//
-// A library says what it can do:
+// A library says what it can do, and the cache what it does:
 //
 //   struct CublasLt {
 //     using Spec = MatmulSpec;
 //     using Plan = MatmulPlan;
-//     using Operands = MatmulOperands;
+//     using Stream = cudaStream_t;
+//     using Plans = std::vector<std::unique_ptr<Plan>>;
 //     // The algorithm of a record, or why it cannot be.
-//     absl::StatusOr<std::unique_ptr<Plan>> FromChoice(const Spec& spec,
-//                                                      const std::string& choice);
+//     absl::StatusOr<std::unique_ptr<Plan>> FromChoice(
+//         const Spec& spec, const std::string& choice);
 //     // Its guesses, best first, at most as many as the options say.
-//     absl::StatusOr<std::vector<std::unique_ptr<Plan>>> Candidates(
-//         const Spec& spec);
-//     // Operands to measure with.
-//     absl::StatusOr<Operands> Sample(const Spec& spec, SampleMemory& memory);
+//     absl::StatusOr<Plans> Candidates(const Spec& spec);
+//     absl::StatusOr<bool> IsCapturing(Stream stream);
+//     // Runs each on memory of its own; kResourceExhausted: there is none.
+//     absl::StatusOr<std::vector<CandidateTimes>> Time(
+//         const Spec& spec, const Plans& candidates, Stream stream);
 //   };
+//   PlanCache<CublasLt> plans(library, options);
+//   TROUPE_ASSIGN_OR_RETURN(MatmulPlan* plan, plans.Get(spec, stream));
 //
-// Threads: the device's strand.
+// No CUDA in here, so that it is tested everywhere. Threads: the device's
+// strand.
 
 #ifndef NN_KERNELS_CUDA_PLAN_CACHE_H_
 #define NN_KERNELS_CUDA_PLAN_CACHE_H_
 
-#include <algorithm>
-#include <cstddef>
 #include <memory>
 #include <string>
 #include <utility>
@@ -36,8 +36,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "nn/kernels/cuda/candidates.h"
 #include "nn/kernels/cuda/library_options.h"
-#include "nn/kernels/cuda/measure.h"
 
 namespace troupe::nn::cuda {
 
@@ -46,30 +46,41 @@ class PlanCache {
  public:
   using Spec = typename Library::Spec;
   using Plan = typename Library::Plan;
+  using Stream = typename Library::Stream;
 
   PlanCache(Library& library, const LibraryOptions& options)
       : library_(library), options_(options) {}
 
-  absl::StatusOr<Plan*> Get(const Spec& spec, cudaStream_t stream) {
+  absl::StatusOr<Plan*> Get(const Spec& spec, Stream stream) {
     auto found = plans_.find(spec);
     if (found == plans_.end()) {
       TROUPE_RETURN_IF_ERROR(spec.Check());
       absl::StatusOr<std::unique_ptr<Plan>> plan =
           Choose(spec, spec.Key(), stream);
-      // That there is none is an answer to remember; lack of memory is not.
-      if (!plan.ok() && !absl::IsUnimplemented(plan.status())) {
+      Entry entry;
+      if (plan.ok()) {
+        entry.plan = *std::move(plan);
+      } else if (absl::IsUnimplemented(plan.status())) {
+        entry.why_none = plan.status();
+      } else {
         return plan.status();
       }
-      found = plans_.emplace(spec, std::move(plan)).first;
+      found = plans_.emplace(spec, std::move(entry)).first;
     }
-    if (!found->second.ok()) return found->second.status();
-    return found->second->get();
+    if (found->second.plan == nullptr) return found->second.why_none;
+    return found->second.plan.get();
   }
 
  private:
+  // That the library has no algorithm is an answer to remember, too.
+  struct Entry {
+    std::unique_ptr<Plan> plan;
+    absl::Status why_none;
+  };
+
   absl::StatusOr<std::unique_ptr<Plan>> Choose(const Spec& spec,
                                                const std::string& key,
-                                               cudaStream_t stream) {
+                                               Stream stream) {
     const std::string* recorded =
         options_.choices == nullptr ? nullptr : options_.choices->Find(key);
     if (recorded != nullptr) {
@@ -86,9 +97,18 @@ class PlanCache {
       return absl::UnimplementedError(
           absl::StrCat(key, ": the library has no algorithm for it"));
     }
-    TROUPE_ASSIGN_OR_RETURN(const bool capturing, IsCapturing(stream));
+    TROUPE_ASSIGN_OR_RETURN(const bool capturing, library_.IsCapturing(stream));
     if (capturing || !options_.measure) return std::move(candidates[0]);
-    TROUPE_ASSIGN_OR_RETURN(const int best, Measure(spec, candidates, stream));
+    const absl::StatusOr<std::vector<CandidateTimes>> times =
+        library_.Time(spec, candidates, stream);
+    if (absl::IsResourceExhausted(times.status())) {
+      options_.warn(absl::StrCat(
+          key, " is not measured, and may be slower than need be: ",
+          times.status().message()));
+      return std::move(candidates[0]);
+    }
+    TROUPE_RETURN_IF_ERROR(times.status());
+    const int best = FastestCandidate(*times);
     if (best < 0) {
       return absl::UnimplementedError(
           absl::StrCat(key, ": every algorithm of the library failed"));
@@ -99,32 +119,9 @@ class PlanCache {
     return std::move(candidates[best]);
   }
 
-  // The fastest, or -1.
-  absl::StatusOr<int> Measure(
-      const Spec& spec, const std::vector<std::unique_ptr<Plan>>& candidates,
-      cudaStream_t stream) {
-    SampleMemory memory(*options_.allocator, stream);
-    TROUPE_ASSIGN_OR_RETURN(const auto operands, library_.Sample(spec, memory));
-    std::size_t workspace_bytes = 0;
-    for (const auto& plan : candidates) {
-      workspace_bytes = std::max(workspace_bytes, plan->workspace_bytes());
-    }
-    TROUPE_ASSIGN_OR_RETURN(void* const workspace,
-                            memory.Bytes(workspace_bytes));
-    TROUPE_ASSIGN_OR_RETURN(const std::vector<CandidateTimes> times,
-                            TimeCandidates(
-                                static_cast<int>(candidates.size()),
-                                [&](int i) {
-                                  return candidates[i]->Run(operands, workspace,
-                                                            stream);
-                                },
-                                stream));
-    return FastestCandidate(times);
-  }
-
   Library& library_;
   const LibraryOptions options_;
-  absl::flat_hash_map<Spec, absl::StatusOr<std::unique_ptr<Plan>>> plans_;
+  absl::flat_hash_map<Spec, Entry> plans_;
 };
 
 }  // namespace troupe::nn::cuda

@@ -5,6 +5,12 @@
 
 #include <cstdint>
 #include <iostream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/check.h"
+#include "nn/tensor/caching_allocator.h"
 
 // Where the CUDA toolkit is there.
 #ifdef NN_KERNELS_CUDA_CUDA_OPS_H_
@@ -134,6 +140,124 @@ namespace reduce_tree_h {
 extern const Tensor a, b, c;
 }
 }  // namespace troupe::nn::cuda::usage
+#endif
+
+#ifdef NN_KERNELS_CUDA_CHOICE_CACHE_H_
+namespace troupe::nn::cuda::usage::choice_cache_h {
+extern base::FileSystem& files;
+}  // namespace troupe::nn::cuda::usage::choice_cache_h
+#endif
+
+#ifdef NN_KERNELS_CUDA_CHOICE_TEXT_H_
+namespace troupe::nn::cuda::usage::choice_text_h {
+void Refuse(const std::string& text);
+}  // namespace troupe::nn::cuda::usage::choice_text_h
+#endif
+
+#ifdef NN_KERNELS_CUDA_MATMUL_SPEC_H_
+namespace troupe::nn::cuda::usage::matmul_spec_h {
+extern const std::int64_t n, k, m;
+}  // namespace troupe::nn::cuda::usage::matmul_spec_h
+namespace troupe::nn::cuda::usage::operand_checks_h {
+extern const std::string key;
+extern const DType dtype, out_dtype;
+extern const MatmulOperands operands;
+}  // namespace troupe::nn::cuda::usage::operand_checks_h
+#endif
+
+#ifdef NN_KERNELS_CUDA_CONV_SPEC_H_
+namespace troupe::nn::cuda::usage::conv_spec_h {
+extern const Window2d window;
+}  // namespace troupe::nn::cuda::usage::conv_spec_h
+#endif
+
+#ifdef NN_KERNELS_CUDA_LIBRARY_OPTIONS_H_
+namespace troupe::nn::cuda::usage::library_options_h {
+extern CachingAllocator allocator;
+extern ChoiceCache choices;
+}  // namespace troupe::nn::cuda::usage::library_options_h
+#endif
+
+#ifdef NN_KERNELS_CUDA_MATMUL_H_
+namespace troupe::nn::cuda::usage::matmul_h {
+extern absl::Status status;
+extern const cudaStream_t stream;
+extern const LibraryOptions options;
+extern const MatmulSpec spec;
+extern const void *x, *w, *b;
+extern void* y;
+}  // namespace troupe::nn::cuda::usage::matmul_h
+#endif
+
+#ifdef NN_KERNELS_CUDA_CONV_H_
+namespace troupe::nn::cuda::usage::conv_h {
+extern absl::Status status;
+extern const cudaStream_t stream;
+extern const LibraryOptions options;
+extern const ConvSpec spec;
+extern void *x, *w_ORSC, *y;
+}  // namespace troupe::nn::cuda::usage::conv_h
+#endif
+
+#ifdef NN_KERNELS_CUDA_LIBRARY_OPS_H_
+namespace troupe::nn::cuda::usage::library_ops_h {
+extern const cudaStream_t stream;
+extern CachingAllocator allocator;
+extern std::unique_ptr<MatmulPlans> matmuls;
+extern std::unique_ptr<ConvPlans> convs;
+struct Bound : LinearKernels, Conv2dKernels {};
+extern Bound kernels;
+}  // namespace troupe::nn::cuda::usage::library_ops_h
+#endif
+
+#ifdef NN_KERNELS_CUDA_CALL_MEMORY_H_
+namespace troupe::nn::cuda::usage::call_memory_h {
+extern const LibraryOps gpu;
+extern Tensor x, y;
+absl::Status Enqueue(const void* from, void* to, void* workspace);
+}  // namespace troupe::nn::cuda::usage::call_memory_h
+#endif
+
+#ifdef NN_KERNELS_CUDA_LINEAR_H_
+namespace troupe::nn::cuda::usage::linear_h {
+extern absl::Status status;
+extern LibraryOps gpu;
+extern Tensor x_NK, w_MK, b_M, y_NM;
+}  // namespace troupe::nn::cuda::usage::linear_h
+#endif
+
+#ifdef NN_KERNELS_CUDA_MEASURE_H_
+namespace troupe::nn::cuda::usage::measure_h {
+extern CachingAllocator allocator;
+extern const cudaStream_t stream;
+absl::Status Run(int candidate, void* x);
+}  // namespace troupe::nn::cuda::usage::measure_h
+#endif
+
+#ifdef NN_KERNELS_CUDA_PLAN_CACHE_H_
+namespace troupe::nn::cuda::usage::plan_cache_h {
+using cudaStream_t = void*;
+struct MatmulPlan {
+  const std::string& choice() const;
+};
+struct CublasLt;
+extern CublasLt library;
+extern const LibraryOptions options;
+extern const MatmulSpec spec;
+extern void* const stream;
+}  // namespace troupe::nn::cuda::usage::plan_cache_h
+#endif
+
+#ifdef NN_KERNELS_CUDA_CUDNN_GRAPH_H_
+namespace troupe::nn::cuda::usage::cudnn_graph_h {
+extern absl::Status status;
+extern const std::int64_t uid;
+extern const std::vector<std::int64_t> dims, uids;
+extern const cudnnHandle_t handle;
+extern const std::vector<Descriptor> operations;
+extern const std::vector<void*> pointers;
+extern void* workspace;
+}  // namespace troupe::nn::cuda::usage::cudnn_graph_h
 #endif
 
 #endif  // TESTS_USAGE_WORDS_NN_KERNELS_CUDA_H_

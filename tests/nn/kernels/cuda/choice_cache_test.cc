@@ -91,7 +91,7 @@ TEST(ChoiceCache, SignedNonsenseIsRefusedWithItsLine) {
       {"troupe choices 2\n", "line 1 "},
       {"troupe choices 1", "too early"},
       {"troupe choices 1\n", "too early"},
-      {head, "count and hash"},
+      {head, "too early"},
       {Signed(head, 1), "count and hash"},
       {Signed(head, 0) + "\n", "count and hash"},
       {Signed("troupe choices 1\nfor x\n", 0), "line 2 "},
@@ -190,7 +190,9 @@ TEST(ChoiceCache, DamagedTextIsRefusedOrMeansWhatItSays) {
     }
   }
   // The deeper checks were reached, and passed by some.
-  if (Seeds(20000).size() > 1000) EXPECT_GT(accepted, 10);
+  if (Seeds(20000).size() > 1000) {
+    EXPECT_GT(accepted, 10);
+  }
 }
 
 class ChoiceFile : public ::testing::Test {
