@@ -61,9 +61,7 @@ struct SgdBody {
   T* momentum;
 
   template <int kCount>
-  __device__ void At(std::int64_t i) const {
-    if (scalars->non_finite != 0) return;
-    const Step step = StepOf(*scalars, rule);
+  __device__ void At(const Step& step, std::int64_t i) const {
     const Numbers<float, kCount> g = Load<kCount>(grad + i);
     Numbers<float, kCount> p = Load<kCount>(param + i);
     Numbers<float, kCount> buf{};
@@ -94,6 +92,23 @@ struct SgdBody {
   }
 };
 
+// The scalars are read once by each thread, not for every vector: they hold a
+// division in f64.
+template <int kVector, typename Body>
+__global__ void __launch_bounds__(kElementThreads)
+    SgdKernel(std::int64_t count, Body body) {
+  if (body.scalars->non_finite != 0) return;
+  const Step step = StepOf(*body.scalars, body.rule);
+  const std::int64_t vectors = count / kVector;
+  for (std::int64_t v = ThreadOfGrid(); v < vectors; v += ThreadsOfGrid()) {
+    body.template At<kVector>(step, v * kVector);
+  }
+  if constexpr (kVector > 1) {
+    const std::int64_t i = vectors * kVector + ThreadOfGrid();
+    if (i < count) body.template At<1>(step, i);
+  }
+}
+
 // The operands of one update.
 struct SgdCall {
   const CudaOps& cuda;
@@ -114,8 +129,11 @@ absl::Status LaunchSgd(const SgdCall& call) {
       kMomentum ? Data<T>(call.momentum) : nullptr};
   const bool aligned =
       IsAligned(body.grad) && IsAligned(body.param) && IsAligned(body.momentum);
-  return ForEachElement<kVectorOf<T>>("SgdUpdate", call.cuda.stream,
-                                      call.param.numel(), aligned, body);
+  const std::int64_t count = call.param.numel();
+  constexpr int kVector = kVectorOf<T>;
+  return base::Launch(
+      "SgdUpdate", aligned ? SgdKernel<kVector, Body> : SgdKernel<1, Body>,
+      GridOf(aligned ? count / kVector : count), call.cuda.stream, count, body);
 }
 
 template <typename T, bool kMomentum, bool kNesterov>
