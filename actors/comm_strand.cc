@@ -13,27 +13,14 @@ using pipeline::GroupId;
 // for further collectives to start.
 constexpr int kChunksPerDrive = 64;
 
-comm::Communicator& GroupOf(CommState& state, GroupId group) {
-  return group == GroupId::kWorld ? *state.context->world : *state.context->dp;
-}
-
-Launched Done(const Launch& launch, const absl::Status& status) {
-  Launched done;
-  done.generation = launch.generation;
-  done.step = launch.step;
-  done.action = launch.action;
-  done.code = status.raw_code();
-  done.message = std::string(status.message());
-  return done;
-}
-
 void Start(CommState& state, const Launch& launch) {
   if (launch.generation != state.context->generation) return;
   absl::StatusOr<comm::Event> event =
-      GroupOf(state, launch.group).Start(launch.collective, launch.after);
+      GroupOf(*state.context, launch.group)
+          .Start(launch.collective, launch.after);
   const ComputeActor compute = state.compute;
   if (!event.ok() || launch.answer_at_once) {
-    Launched answer = Done(launch, event.status());
+    Launched answer = AnswerTo(launch, event.status());
     if (event.ok()) answer.done = *event;
     caf::anon_send(compute, std::move(answer));
     return;
@@ -44,18 +31,32 @@ void Start(CommState& state, const Launch& launch) {
                      const absl::Status& status) {
     if (auto strong = weak.lock()) {
       caf::anon_send(caf::actor_cast<ComputeActor>(strong),
-                     Done(launch, status));
+                     AnswerTo(launch, status));
     }
   });
 }
 
 // One chunk of any group; false when there is no work now.
 bool Drive(CommState& state) {
-  return GroupOf(state, GroupId::kWorld).Progress() ||
-         GroupOf(state, GroupId::kDp).Progress();
+  return GroupOf(*state.context, GroupId::kWorld).Progress() ||
+         GroupOf(*state.context, GroupId::kDp).Progress();
 }
 
 }  // namespace
+
+comm::Communicator& GroupOf(const RankContext& context, GroupId group) {
+  return group == GroupId::kWorld ? *context.world : *context.dp;
+}
+
+Launched AnswerTo(const Launch& launch, const absl::Status& status) {
+  Launched done;
+  done.generation = launch.generation;
+  done.step = launch.step;
+  done.action = launch.action;
+  done.code = status.raw_code();
+  done.message = std::string(status.message());
+  return done;
+}
 
 CommState::~CommState() {
   if (!woken) return;

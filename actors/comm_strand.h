@@ -33,6 +33,12 @@ struct CommState {
   ~CommState();
 };
 
+// The group of a rank in which `launch` is, and the word that it has come to
+// `status`.
+comm::Communicator& GroupOf(const RankContext& context,
+                            pipeline::GroupId group);
+Launched AnswerTo(const Launch& launch, const absl::Status& status);
+
 CommActor::behavior_type CommBehavior(
     CommActor::stateful_pointer<CommState> self, RankContextPtr context,
     SupervisorActor supervisor, ComputeActor compute);

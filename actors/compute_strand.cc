@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "actors/comm_strand.h"
 #include "actors/stage_link.h"
 #include "actors/strand_guard.h"
 #include "base/check.h"
@@ -14,6 +15,7 @@ absl::Status ComputeState::Init(Self self, RankContextPtr context,
   context_ = std::move(context);
   StepRunner::Setup setup;
   setup.rank = context_->rank;
+  setup.local_rank = context_->local_rank;
   setup.spec = context_->spec.get();
   setup.plan = context_->plan.get();
   setup.train_table = context_->train_table;
@@ -37,6 +39,10 @@ absl::Status ComputeState::Init(Self self, RankContextPtr context,
   fiber_.emplace(std::move(options), [this] { failure_ = RunQueue(); });
   TROUPE_ASSIGN_OR_RETURN(runner_, StepRunner::Create(setup, this, &*fiber_));
   queues_ = runner_->kernels().queues();
+  if (queues_ != nullptr) {
+    TROUPE_RETURN_IF_ERROR(
+        queues_->SetWakeup(notify_, /*watch=*/!IsSimulated(self->system())));
+  }
   return checkpoint == nullptr ? absl::OkStatus()
                                : runner_->Restore(*checkpoint);
 }
@@ -198,7 +204,15 @@ void ComputeState::Launch(int action, pipeline::GroupId group,
   launch.collective = collective;
   launch.after = after;
   launch.answer_at_once = queues_ != nullptr;
-  self_->send(peers_->comm, std::move(launch));
+  if (!runner_->reduces_on_device()) {
+    return self_->send(peers_->comm, std::move(launch));
+  }
+  // Work for this strand's device: nobody else calls that.
+  const absl::StatusOr<comm::Event> done =
+      GroupOf(*context_, group).Start(collective, after);
+  Launched launched = AnswerTo(launch, done.status());
+  if (done.ok()) launched.done = *done;
+  self_->send(self_, std::move(launched));
 }
 
 void ComputeState::Send(int stage, bool forward, int micro_batch,

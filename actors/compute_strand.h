@@ -11,12 +11,14 @@
 //        drive                             its device, or a collective that the
 //                                          fiber waits for, has come on
 //        (snapshot, step)                  -> SnapshotPtr
-// Gives  StepsDone to its rank; Launch to its communication strand;
+// Gives  StepsDone to its rank; Launch to its communication strand, but for
+//        collectives that are work of devices (comm/device): it starts these;
 //        Transfer to its neighbours, through a StageLink
 // Fails  with the runner's status, as a Failure
 //
 // A device that works later than it is told (nn/kernels/device_queues.h) is
-// driven by messages of the strand to itself, one for each piece of its work.
+// driven by messages of the strand to itself, as long as that finds anything
+// done; a GPU's watcher sends one when there is more.
 
 #ifndef ACTORS_COMPUTE_STRAND_H_
 #define ACTORS_COMPUTE_STRAND_H_

@@ -35,7 +35,14 @@ absl::Status CheckSpec(const JobSpec& spec) {
         absl::StrCat(base::FieldName<&JobSpec::loss_scale>(), " is ",
                      spec.loss_scale, ", must be above 0"));
   }
-  return CheckNumbers(spec);
+  TROUPE_RETURN_IF_ERROR(CheckNumbers(spec));
+  if (!spec.device.is_host() && spec.cluster && spec.cluster->processes > 1) {
+    return base::FieldError<&JobSpec::device>(
+        absl::StrCat(base::FieldName<&JobSpec::device>(), " = ",
+                     spec.device.ToString(), " with ", spec.cluster->processes,
+                     " processes: ranks on GPUs live in one process so far"));
+  }
+  return absl::OkStatus();
 }
 
 data::SamplerOptions SamplerOptionsOf(const JobSpec& spec,
@@ -112,7 +119,8 @@ absl::StatusOr<std::shared_ptr<const pipeline::Plan>> MakeJobPlan(
   options.fuse_updates = options.fuse_updates && optimizer->IsElementwise();
   // Inline are reductions of what the very thread has computed.
   options.inline_bytes = spec.device.is_host() ? inline_bytes : 0;
-  TROUPE_ASSIGN_OR_RETURN(const auto kernels, OpenRankKernels(spec));
+  TROUPE_ASSIGN_OR_RETURN(const auto kernels,
+                          OpenRankKernels(spec, /*local_rank=*/0));
   options.kernels = kernels->Describe();
   options.loss_scale = spec.loss_scale;
   options.data_dtype = spec.dtype;
@@ -197,9 +205,9 @@ absl::StatusOr<JobSetup> SetUpJob(const JobSpec& spec, JobObserver* observer,
                                   const TestHooks* hooks) {
   TROUPE_ASSIGN_OR_RETURN(JobSetup setup, PrepareJob(spec, observer, hooks));
   ProcessContext& process = *setup.process;
-  TROUPE_ASSIGN_OR_RETURN(
-      process.ranks,
-      MakeRanks(process, 0, process.plan->mesh.size(), LocalGroups(hooks)));
+  TROUPE_ASSIGN_OR_RETURN(process.ranks,
+                          MakeRanks(process, 0, process.plan->mesh.size(),
+                                    LocalGroups(spec.device, hooks)));
   return setup;
 }
 

@@ -64,9 +64,10 @@ absl::Status CheckNumbers(const JobSpec& spec) {
 }
 
 absl::StatusOr<std::unique_ptr<nn::Kernels>> OpenRankKernels(
-    const JobSpec& spec) {
+    const JobSpec& spec, int local_rank) {
   if (spec.kernels) return spec.kernels();
-  return nn::OpenKernels(spec.device, {spec.plan.threads_per_rank});
+  return nn::OpenKernels(spec.device.ForRank(local_rank),
+                         {spec.plan.threads_per_rank});
 }
 
 }  // namespace troupe::actors

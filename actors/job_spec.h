@@ -74,6 +74,7 @@ struct JobSpec {
   // All gradients are multiplied by it until the update divides it out, so that
   // small ones are not lost in 16 bits; a power of two changes no other bit.
   double loss_scale = 1;
+  // "cuda" without a number: a GPU for each rank of a process.
   nn::Device device;
   // Opens a rank's kernels; null: those of `device`. Simulations and tests
   // choose another set here.
@@ -117,9 +118,9 @@ struct JobSpec {
 // Job::Start() makes them first. Errors blame the field (base/field_error.h).
 absl::Status CheckNumbers(const JobSpec& spec);
 
-// Opens the kernel set of one rank.
+// Opens the kernel set of the rank that is number `local_rank` of its process.
 absl::StatusOr<std::unique_ptr<nn::Kernels>> OpenRankKernels(
-    const JobSpec& spec);
+    const JobSpec& spec, int local_rank);
 
 }  // namespace troupe::actors
 

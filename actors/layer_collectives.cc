@@ -25,8 +25,15 @@ comm::ReduceOp OpOf(nn::ReduceOp op) {
 
 absl::Status LayerCollectives::AllReduce(nn::ReduceOp op,
                                          const nn::Tensor& range) {
-  // The host's threads move the data: they need it to be there.
   const base::Event ready = nn::Record(*kernels_, nn::Queue::kCompute);
+  if (on_device_) {
+    TROUPE_ASSIGN_OR_RETURN(
+        const base::Event done,
+        comm_->Start(comm::AllReduce(OpOf(op), range), ready));
+    nn::Wait(*kernels_, nn::Queue::kCompute, done);
+    return absl::OkStatus();
+  }
+  // The host's threads move the data: they need it to be there.
   while (!ready.ready()) wait_->AwaitNews();
   TROUPE_RETURN_IF_ERROR(ready.status());
   return wait_->RunInline(*comm_, comm::AllReduce(OpOf(op), range));

@@ -1,13 +1,17 @@
 // The collectives of a layer (nn/collectives.h), run on the compute strand.
 //
-//   LayerCollectives dp(context.layer_groups[0].comm.get(), &kernels, &fiber);
+//   LayerCollectives dp(context.layer_groups[0].comm.get(), &kernels, &fiber,
+//                       /*on_device=*/false);
 //   chunk.axes = {{"dp", &dp}};
 //
 // Their communicators are the layers' own: in the group that reduces buckets,
 // the ranks pair collectives by order, and there the order of buckets would
 // depend on when each rank's layer comes to its call.
 //
-// Errors: those of Communicator::RunInline().
+// In a group of devices (comm/device) the collective is enqueued, and what the
+// compute queue is given later waits for it; otherwise the fiber waits.
+//
+// Errors: those of Communicator::RunInline(), or Start().
 // Threads: the compute strand's.
 
 #ifndef ACTORS_LAYER_COLLECTIVES_H_
@@ -32,10 +36,10 @@ struct AxisGroup {
 
 class LayerCollectives : public nn::Collectives {
  public:
-  // All outlive it.
+  // All outlive it. `on_device`: what Communicator::UseDevice() said.
   LayerCollectives(comm::Communicator* comm, nn::Kernels* kernels,
-                   StrandWait* wait)
-      : comm_(comm), kernels_(kernels), wait_(wait) {}
+                   StrandWait* wait, bool on_device)
+      : comm_(comm), kernels_(kernels), wait_(wait), on_device_(on_device) {}
 
   int rank() const override { return comm_->rank(); }
   int size() const override { return comm_->size(); }
@@ -45,6 +49,7 @@ class LayerCollectives : public nn::Collectives {
   comm::Communicator* const comm_;
   nn::Kernels* const kernels_;
   StrandWait* const wait_;
+  const bool on_device_;
 };
 
 }  // namespace troupe::actors

@@ -10,7 +10,9 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/field_error.h"
+#include "comm/device/device_group.h"
 #include "comm/local/local_group.h"
+#include "nn/kernels/open_kernels.h"
 
 namespace troupe::actors {
 namespace {
@@ -100,15 +102,20 @@ std::string LayerGroup(const std::string& axis) {
   return absl::StrCat("layers along ", axis);
 }
 
-GroupMaker LocalGroups(const TestHooks* hooks) {
-  return [hooks](const FabricGroupOptions& group) {
+comm::GroupFactory GroupsOn(nn::Device device) {
+  return device.type == nn::DeviceType::kCuda ? comm::MakeDeviceGroup
+                                              : comm::MakeLocalGroup;
+}
+
+GroupMaker LocalGroups(nn::Device device, const TestHooks* hooks) {
+  return [hooks,
+          make_group = GroupsOn(device)](const FabricGroupOptions& group) {
     comm::LocalGroupOptions options;
     options.size = static_cast<int>(group.ranks.size());
     options.chunk_bytes = group.chunk_bytes;
     options.in_flight_max = group.in_flight_max;
-    return hooks != nullptr && hooks->make_group
-               ? hooks->make_group(options)
-               : comm::MakeLocalGroup(options);
+    return hooks != nullptr && hooks->make_group ? hooks->make_group(options)
+                                                 : make_group(options);
   };
 }
 
@@ -126,11 +133,16 @@ absl::StatusOr<std::vector<RankContextPtr>> MakeRanks(
     const ProcessContext& process, int first, int last,
     const GroupMaker& make_group) {
   const pipeline::Plan& plan = *process.plan;
+  if (!process.spec->kernels) {
+    TROUPE_RETURN_IF_ERROR(
+        nn::CheckDevices(process.spec->device, last - first));
+  }
   TROUPE_ASSIGN_OR_RETURN(Groups groups, MakeGroups(plan, make_group));
   std::vector<RankContextPtr> ranks;
   for (int rank = first; rank < last; ++rank) {
     auto context = std::make_shared<RankContext>();
     context->rank = rank;
+    context->local_rank = rank - first;
     context->coords = plan.mesh.CoordsOf(rank);
     context->generation = process.generation;
     context->spec = process.spec;

@@ -3,7 +3,7 @@
 //
 //   TROUPE_ASSIGN_OR_RETURN(process->ranks,
 //                           MakeRanks(*process, /*first=*/0, /*last=*/2,
-//                                     LocalGroups(/*hooks=*/nullptr)));
+//                                     LocalGroups(device, /*hooks=*/nullptr)));
 //
 // Every process makes the same groups in the same order, whichever ranks it
 // has: the one of the whole job, one for each stage, and those of layers.
@@ -33,10 +33,15 @@ inline constexpr char kWorldGroup[] = "all ranks";
 std::string ReplicaGroup(const pipeline::Plan& plan, int pp);
 std::string LayerGroup(const std::string& axis);
 
+// Makes groups of ranks that live in one process and compute on `device`: in
+// the host's memory, or of devices.
+comm::GroupFactory GroupsOn(nn::Device device);
+
 // Groups of a job whose ranks all live in this process. `hooks` may be null.
-GroupMaker LocalGroups(const TestHooks* hooks);
+GroupMaker LocalGroups(nn::Device device, const TestHooks* hooks);
 
 // The contexts of ranks [first, last) of the plan.
+//   kUnavailable: they need more devices than there are.
 absl::StatusOr<std::vector<RankContextPtr>> MakeRanks(
     const ProcessContext& process, int first, int last,
     const GroupMaker& make_group);

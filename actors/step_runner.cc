@@ -72,7 +72,8 @@ StepRunner::StepRunner(const Setup& setup, Host* host, StrandWait* wait)
 
 absl::Status StepRunner::Init() {
   const JobSpec& spec = *setup_.spec;
-  TROUPE_ASSIGN_OR_RETURN(kernels_, OpenRankKernels(spec));
+  TROUPE_ASSIGN_OR_RETURN(kernels_, OpenRankKernels(spec, setup_.local_rank));
+  JoinGroups();
   if (OverlapsSteps()) {
     tail_.emplace(pipeline::TableCursor(train_.cursor.table(),
                                         BucketsOf(*setup_.plan, setup_.rank)));
@@ -83,12 +84,21 @@ absl::Status StepRunner::Init() {
                                                     setup_.plan->loss_scale}));
     losses_.push_back(std::move(loss));
   }
+  return MakeChunks();
+}
+
+void StepRunner::JoinGroups() {
+  if (kernels_->queues() != nullptr) {
+    work_.emplace(*kernels_);
+    reduces_on_device_ = setup_.world->UseDevice(&*work_);
+    setup_.dp->UseDevice(&*work_);
+  }
   for (const AxisGroup& group : setup_.layer_groups) {
+    const bool on_device = work_ && group.comm->UseDevice(&*work_);
     layer_collectives_.push_back(std::make_unique<LayerCollectives>(
-        group.comm.get(), kernels_.get(), wait_));
+        group.comm.get(), kernels_.get(), wait_, on_device));
     axes_.push_back({group.axis, layer_collectives_.back().get()});
   }
-  return MakeChunks();
 }
 
 absl::Status StepRunner::MakeChunks() {

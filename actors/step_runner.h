@@ -47,6 +47,7 @@
 #include "actors/chunk.h"
 #include "actors/job_spec.h"
 #include "actors/layer_collectives.h"
+#include "actors/queue_work.h"
 #include "actors/reducer.h"
 #include "actors/step_loss.h"
 #include "actors/step_position.h"
@@ -83,6 +84,7 @@ class StepRunner : private Chunk::Listener {
 
   struct Setup {
     int rank = 0;
+    int local_rank = 0;  // among those of its process
     const JobSpec* spec = nullptr;
     const pipeline::Plan* plan = nullptr;
     // The rank's own table for training; the plan's, unless a test bends it.
@@ -145,6 +147,9 @@ class StepRunner : private Chunk::Listener {
     return chunks_[chunk]->arena();
   }
   nn::Kernels& kernels() { return *kernels_; }
+  // Whether its collectives are work of devices, which whoever starts them
+  // gives to this rank's device: in the thread of the runner.
+  bool reduces_on_device() const { return reduces_on_device_; }
 
  private:
   StepRunner(const Setup& setup, Host* host, StrandWait* wait);
@@ -167,6 +172,8 @@ class StepRunner : private Chunk::Listener {
   Chunk& ChunkOf(const pipeline::Action& action) {
     return *chunks_[action.chunk];
   }
+  // Tells the rank's groups of its device.
+  void JoinGroups();
   absl::Status MakeChunks();
   bool OverlapsSteps() const;
   absl::Status EndStep(StepLoss& loss, StepKind kind, std::int64_t step);
@@ -197,6 +204,8 @@ class StepRunner : private Chunk::Listener {
   Host* const host_;
   StrandWait* const wait_;
   std::shared_ptr<nn::Kernels> kernels_;
+  std::optional<QueueWork> work_;  // of a device with queues
+  bool reduces_on_device_ = false;
   StepTrace trace_;
   std::vector<std::unique_ptr<LayerCollectives>> layer_collectives_;
   std::vector<nn::AxisCollectives> axes_;

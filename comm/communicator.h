@@ -166,12 +166,20 @@ absl::Status CheckCollective(const Collective& collective, int rank, int size);
 absl::Status CheckSend(int to, const nn::Tensor& data, int size);
 absl::Status CheckRecv(int from, const nn::Tensor& into, int size);
 
+class DeviceWork;
+
 class Communicator {
  public:
   virtual ~Communicator() = default;
 
   virtual int rank() const = 0;
   virtual int size() const = 0;
+
+  // Tells the device that this rank's ranges lie on, before the first Start().
+  // True: its collectives are work of devices (device/device_group.h), which
+  // Start() gives them; it is called in the device's thread, and `work`
+  // outlives the last call. False: they move data in memory of the host.
+  virtual bool UseDevice(DeviceWork* /*work*/) { return false; }
 
   // Starts `collective` once `after` is ready; the event is ready when this
   // rank's range holds the result and may be reused. An `after` that fails

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "actors/crew.h"
 #include "actors/job_setup.h"
+#include "actors/rank_setup.h"
 #include "actors/sim/preemption_points.h"
 #include "actors/sim/seeded_scheduler.h"
 #include "base/check.h"
@@ -17,8 +18,9 @@ namespace {
 // As fine as groups can be cut, so that small reductions have several chunks.
 constexpr std::size_t kChunkBytes = 1;
 
-comm::GroupFactory InSmallChunks(comm::GroupFactory make_group) {
-  if (make_group == nullptr) make_group = comm::MakeLocalGroup;
+comm::GroupFactory InSmallChunks(comm::GroupFactory make_group,
+                                 nn::Device device) {
+  if (make_group == nullptr) make_group = GroupsOn(device);
   return [make_group](comm::LocalGroupOptions options) {
     options.chunk_bytes = kChunkBytes;
     return make_group(options);
@@ -61,7 +63,7 @@ absl::StatusOr<JobResult> Simulation::Run(JobObserver* observer) {
       spec.checkpoint.files == nullptr ? &disk : spec.checkpoint.files);
   TestHooks hooks;
   hooks.edit_table = options_.edit_table;
-  hooks.make_group = InSmallChunks(options_.make_group);
+  hooks.make_group = InSmallChunks(options_.make_group, spec_.device);
   hooks.window_max = 1 + scheduler.draws().Bits32() % 4;
   hooks.checkpointers = 1 + scheduler.draws().Bits32() % 3;
   hooks.mailbox_rounds = [&scheduler] {

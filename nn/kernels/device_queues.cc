@@ -9,6 +9,14 @@
 
 namespace troupe::nn {
 
+absl::Status DeviceQueues::Reduce(Queue, const TreeReduction&) {
+  return absl::UnimplementedError("this device does not reduce over ranks");
+}
+
+absl::Status DeviceQueues::SetWakeup(std::function<void()>, bool) {
+  return absl::OkStatus();
+}
+
 base::Event Record(Kernels& kernels, Queue queue) {
   DeviceQueues* const queues = kernels.queues();
   return queues == nullptr ? base::Event() : queues->Record(queue);

@@ -16,19 +16,27 @@
 // still uses is kept, or kCompute waits for that use first; and another queue
 // that writes to fresh memory waits first for what kCompute was given so far.
 //
+// The queues of one kind of device know each other's events (base/event.h): a
+// wait for one of these is the device's own. What waits for any other event is
+// held back by the host until that is done, without a thread that waits.
+//
 // A device that works at once (the CPU) has no queues: Kernels::queues() is
 // null, every event is done, and all of this costs a branch.
 //
 // Errors: work that fails makes every later event of its device complete with
 // that status. Threads: as the kernel set's; events complete in the thread that
-// is in Progress() or, where the device has one, in the driver's.
+// is in Progress().
 
 #ifndef NN_KERNELS_DEVICE_QUEUES_H_
 #define NN_KERNELS_DEVICE_QUEUES_H_
 
+#include <functional>
+#include <vector>
+
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/event.h"
+#include "nn/collectives.h"
 #include "nn/tensor/tensor.h"
 
 namespace troupe::nn {
@@ -37,6 +45,16 @@ class Kernels;
 
 enum class Queue { kCompute, kCopy, kComm };
 inline constexpr int kNumQueues = 3;
+
+// A reduction over the memory of several ranks, by one device that reaches them
+// all: tree and roundings are those of comm/reduction_tree.h.
+struct TreeReduction {
+  ReduceOp op = ReduceOp::kSum;
+  // By rank; each as long as the others, of one dtype.
+  std::vector<Tensor> sources;
+  // Which get the result; one of the sources, or apart from all.
+  std::vector<Tensor> destinations;
+};
 
 class DeviceQueues {
  public:
@@ -49,10 +67,20 @@ class DeviceQueues {
   // The bytes of `from` into `to`, which has as many. Keeps a handle of the
   // host's side until the copy is done, and none of the device's.
   virtual void CopyBytes(Queue queue, const Tensor& from, const Tensor& to) = 0;
+  //   kUnimplemented: the device lacks it, or the dtype.
+  virtual absl::Status Reduce(Queue queue, const TreeReduction& reduction);
   // Memory of the host that the device copies from and to.
   virtual Allocator& host_allocator() = 0;
   // Brings completions to the host. False where there is nothing to be done.
   virtual bool Progress() = 0;
+
+  // `wakeup` is called when Progress() may find something after it found
+  // nothing: from any thread; it leaves a note and does not block. With `watch`
+  // a thread of the device's own looks for completions meanwhile; without it,
+  // Progress() is true as long as the device has work. None is running any more
+  // when SetWakeup() or the destructor returns.
+  //   kResourceExhausted: that thread was refused.
+  virtual absl::Status SetWakeup(std::function<void()> wakeup, bool watch);
 };
 
 // The same for any kernel set; one without queues works at once.

@@ -31,6 +31,9 @@ absl::StatusOr<Device> Device::Parse(absl::string_view text) {
     for (const auto& [type, name] : kNames) {
       if (name == parts.first) {
         device.type = type;
+        if (!has_index && type == DeviceType::kCuda) {
+          device.index = kOneForEach;
+        }
         return device;
       }
     }
@@ -41,7 +44,9 @@ absl::StatusOr<Device> Device::Parse(absl::string_view text) {
 }
 
 std::string Device::ToString() const {
-  return absl::StrCat(kNames[static_cast<int>(type)].second, ":", index);
+  const absl::string_view name = kNames[static_cast<int>(type)].second;
+  return index == kOneForEach ? std::string(name)
+                              : absl::StrCat(name, ":", index);
 }
 
 }  // namespace troupe::nn

@@ -2,6 +2,8 @@
 //
 //   Device device = *Device::Parse("cpu:0");
 //   device.ToString();                        // "cpu:0"
+//   Device each = *Device::Parse("cuda");     // a GPU for each rank
+//   each.ForRank(/*local_rank=*/2);           // cuda:2
 
 #ifndef NN_TENSOR_DEVICE_H_
 #define NN_TENSOR_DEVICE_H_
@@ -16,12 +18,20 @@ namespace troupe::nn {
 enum class DeviceType { kCpu, kReference, kCuda, kQueued };
 
 struct Device {
+  // The index of "cuda": each rank of a process has a GPU of its own.
+  static constexpr int kOneForEach = -1;
+
   DeviceType type = DeviceType::kCpu;
   int index = 0;
 
-  // "cpu" means "cpu:0". kInvalidArgument names the text and what is known.
+  // "cpu" means "cpu:0", "cuda" one for each rank. kInvalidArgument names the
+  // text and what is known.
   static absl::StatusOr<Device> Parse(absl::string_view text);
   std::string ToString() const;
+  // That of the rank which is number `local_rank` of its process.
+  Device ForRank(int local_rank) const {
+    return {type, index == kOneForEach ? local_rank : index};
+  }
   // Whether the host's threads compute, in the host's memory.
   bool is_host() const {
     return type == DeviceType::kCpu || type == DeviceType::kReference;

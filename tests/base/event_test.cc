@@ -1,5 +1,6 @@
 #include "base/event.h"
 
+#include <memory>
 #include <string>
 #include <thread>
 
@@ -52,6 +53,61 @@ TEST(Event, TakesCallbacksWhileItCompletes) {
     other.join();
     EXPECT_EQ(calls, 1);
   }
+}
+
+class Number : public EventOrigin {
+ public:
+  explicit Number(int value) : value(value) {}
+  const int value;
+};
+
+int NumberOf(const Event& event) {
+  const auto origin = event.origin();
+  return origin == nullptr ? 0
+                           : static_cast<const Number*>(origin.get())->value;
+}
+
+TEST(Event, IsKnownByItsOriginBeforeItIsReady) {
+  const Event event = Event::Make();
+  int known = 0;
+  event.OnKnown([&] { ++known; });
+  EXPECT_EQ(event.origin(), nullptr);
+  EXPECT_EQ(known, 0);
+  event.SetOrigin(std::make_shared<Number>(7));
+  event.SetOrigin(std::make_shared<Number>(8));
+  EXPECT_EQ(NumberOf(event), 7);
+  EXPECT_FALSE(event.ready());
+  EXPECT_EQ(known, 1);
+  event.OnKnown([&] { ++known; });
+  EXPECT_EQ(known, 2);
+  event.Complete(absl::OkStatus());
+  EXPECT_EQ(known, 2);
+}
+
+TEST(Event, IsKnownWhenTheHostCompletesIt) {
+  const Event event = Event::Make();
+  int known = 0;
+  event.OnKnown([&] { ++known; });
+  event.Complete(absl::CancelledError("x"));
+  EXPECT_EQ(known, 1);
+  EXPECT_EQ(event.origin(), nullptr);
+  Event().OnKnown([&] { ++known; });
+  EXPECT_EQ(known, 2);
+}
+
+TEST(Event, FollowsAnother) {
+  const Event first = Event::Make(), second = Event::Make();
+  second.Follow(first);
+  first.SetOrigin(std::make_shared<Number>(3));
+  EXPECT_EQ(NumberOf(second), 3);
+  EXPECT_FALSE(second.ready());
+  first.Complete(absl::CancelledError("x"));
+  EXPECT_EQ(second.status().code(), absl::StatusCode::kCancelled);
+
+  const Event late = Event::Make();
+  late.Follow(first);
+  EXPECT_EQ(NumberOf(late), 3);
+  EXPECT_TRUE(late.ready());
 }
 
 }  // namespace

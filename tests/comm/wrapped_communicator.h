@@ -28,6 +28,7 @@ class WrappedCommunicator : public Communicator {
 
   int rank() const override { return inner_->rank(); }
   int size() const override { return inner_->size(); }
+  bool UseDevice(DeviceWork* work) override { return inner_->UseDevice(work); }
   absl::StatusOr<Event> Start(const Collective& collective,
                               Event after) override {
     return inner_->Start(collective, std::move(after));

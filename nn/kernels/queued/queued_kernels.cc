@@ -7,23 +7,15 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "nn/kernels/held_argument.h"
 #include "nn/kernels/op.h"
 #include "nn/kernels/queued/queued_device.h"
 
 namespace troupe::nn {
 namespace {
 
-// Whether an argument of an op is a tensor, in whatever role.
 template <typename Arg>
-inline constexpr bool kIsTensor =
-    std::is_convertible_v<const Arg&, const Tensor&>;
-
-// How an argument is kept until its turn comes.
-template <typename Arg>
-using Held = std::conditional_t<kIsTensor<Arg>, Tensor, std::decay_t<Arg>>;
-
-template <typename Arg>
-Held<Arg> Hold(const std::remove_reference_t<Arg>& arg) {
+HeldArgument<Arg> Hold(const std::remove_reference_t<Arg>& arg) {
   if constexpr (kIsTensor<Arg>) {
     return HostView(arg);
   } else {
@@ -67,7 +59,7 @@ class QueuedKernels final : public Kernels {
           const auto& bound = op.template state<Bound<Args...>>();
           bound.device->Enqueue(
               Queue::kCompute, [kernels = bound.kernels, inner = bound.op,
-                                held = std::tuple<Held<Args>...>(
+                                held = std::tuple<HeldArgument<Args>...>(
                                     Hold<Args>(args)...)]() mutable {
                 return std::apply(
                     [inner](auto&... each) { return (*inner)(each...); }, held);

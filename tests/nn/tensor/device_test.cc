@@ -14,9 +14,14 @@ TEST(Device, ReadsWhatItPrints) {
   EXPECT_EQ(Device::Parse("cuda:12")->index, 12);
 }
 
-TEST(Device, MeansTheFirstWithoutANumber) {
+TEST(Device, MeansTheFirstOrOneForEachWithoutANumber) {
   EXPECT_EQ(Device::Parse("cpu")->ToString(), "cpu:0");
-  EXPECT_EQ(*Device::Parse("cuda"), (Device{DeviceType::kCuda, 0}));
+  EXPECT_EQ(*Device::Parse("cpu"), (Device{DeviceType::kCpu, 0}));
+  EXPECT_EQ(*Device::Parse("cuda"),
+            (Device{DeviceType::kCuda, Device::kOneForEach}));
+  EXPECT_EQ(Device::Parse("cuda")->ToString(), "cuda");
+  EXPECT_EQ(Device::Parse("cuda")->ForRank(2).ToString(), "cuda:2");
+  EXPECT_EQ(Device::Parse("cuda:1")->ForRank(2).ToString(), "cuda:1");
 }
 
 TEST(Device, RefusesOtherTextAndNamesIt) {

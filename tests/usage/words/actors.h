@@ -264,9 +264,16 @@ extern const std::shared_ptr<StageLink> local;
 extern Transfer transfer;
 }  // namespace fabric_stage_link_h
 
+namespace queue_work_h {
+extern nn::Kernels& kernels;
+extern comm::Communicator* world;
+extern bool on_device;
+}  // namespace queue_work_h
+
 namespace rank_setup_h {
 extern const std::shared_ptr<ProcessContext> process;
-}
+extern const nn::Device device;
+}  // namespace rank_setup_h
 
 namespace wait_graph_h {
 extern const std::vector<RankWaits> answers;

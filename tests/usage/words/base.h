@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "base/cpu_isa.h"
+#include "base/event.h"
 #include "base/field_error.h"
 
 namespace troupe::usage::check_h {
@@ -34,7 +35,9 @@ const Loops& Avx2Loops();
 
 namespace event_h {
 void Show(const absl::Status& status);
-}
+void GoOn();
+extern const Event done, mine;
+}  // namespace event_h
 
 namespace exception_text_h {
 struct Update {

@@ -21,6 +21,18 @@ extern absl::Status status;
 extern Tensor x, w, b, y;
 extern const Window2d window;
 
+namespace device_backends_h {
+absl::StatusOr<int> CountGpus();
+absl::StatusOr<std::unique_ptr<Kernels>> OpenGpu(Device device);
+extern const Device device;
+extern absl::StatusOr<std::unique_ptr<Kernels>> kernels;
+}  // namespace device_backends_h
+
+namespace open_kernels_h {
+extern const Device device;
+extern const int rank;
+}  // namespace open_kernels_h
+
 namespace device_queues_h {
 extern comm::Communicator& comm;
 extern const comm::Collective collective;

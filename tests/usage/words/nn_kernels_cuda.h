@@ -108,6 +108,40 @@ extern const std::vector<double> sums;
 }  // namespace troupe::nn::cuda::usage::emulated_elements_h
 #endif
 
+#ifdef NN_KERNELS_CUDA_CUDA_DEVICE_H_
+namespace troupe::nn::cuda::usage {
+namespace event_pool_h {
+extern const base::Event event, other;
+}
+
+namespace device_memory_h {
+extern const std::shared_ptr<const Streams> streams;
+}
+
+namespace watcher_h {
+void WakeTheStrand();
+extern const std::shared_ptr<const EventMark> mark;
+}  // namespace watcher_h
+
+namespace stream_queue_h {
+extern const std::shared_ptr<EventPool> pool;
+extern const base::Event event, other_event;
+extern absl::Status device_status;
+absl::Status LaunchRelu(cudaStream_t stream);
+void HoldOn();
+}  // namespace stream_queue_h
+
+namespace cuda_device_h {
+extern const Tensor host_x;
+absl::Status LaunchScale(cudaStream_t stream, const Tensor& x);
+}  // namespace cuda_device_h
+
+namespace reduce_tree_h {
+extern const Tensor a, b, c;
+}
+}  // namespace troupe::nn::cuda::usage
+#endif
+
 #ifdef NN_KERNELS_CUDA_CHOICE_CACHE_H_
 namespace troupe::nn::cuda::usage::choice_cache_h {
 extern base::FileSystem& files;

@@ -1,0 +1,54 @@
+#include "actors/queue_work.h"
+
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "nn/kernels/device_queues.h"
+
+namespace troupe::actors {
+namespace {
+
+std::optional<nn::ReduceOp> OpOf(comm::ReduceOp op) {
+  switch (op) {
+    case comm::ReduceOp::kSum:
+      return nn::ReduceOp::kSum;
+    case comm::ReduceOp::kAvg:
+      return nn::ReduceOp::kAvg;
+    case comm::ReduceOp::kMin:
+      return nn::ReduceOp::kMin;
+    case comm::ReduceOp::kMax:
+      return nn::ReduceOp::kMax;
+    default:
+      return std::nullopt;
+  }
+}
+
+}  // namespace
+
+void QueueWork::Wait(const base::Event& event) {
+  nn::Wait(kernels_, nn::Queue::kComm, event);
+}
+
+absl::Status QueueWork::Reduce(comm::ReduceOp op,
+                               std::vector<nn::Tensor> sources,
+                               std::vector<nn::Tensor> destinations) {
+  const std::optional<nn::ReduceOp> known = OpOf(op);
+  if (!known) {
+    return absl::UnimplementedError(absl::StrCat(kernels_.device().ToString(),
+                                                 " does not reduce by ",
+                                                 comm::ReduceOpName(op)));
+  }
+  return kernels_.queues()->Reduce(
+      nn::Queue::kComm, {*known, std::move(sources), std::move(destinations)});
+}
+
+void QueueWork::Copy(const nn::Tensor& from, const nn::Tensor& to) {
+  nn::CopyBytes(kernels_, nn::Queue::kComm, from, to);
+}
+
+base::Event QueueWork::Record() {
+  return nn::Record(kernels_, nn::Queue::kComm);
+}
+
+}  // namespace troupe::actors

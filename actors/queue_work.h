@@ -1,0 +1,37 @@
+// A device as a group of ranks needs it (comm/device/device_work.h): the
+// communication queue of the rank's kernel set.
+//
+//   QueueWork work(kernels);
+//   on_device = world->UseDevice(&work);
+//
+// Threads: the compute strand's.
+
+#ifndef ACTORS_QUEUE_WORK_H_
+#define ACTORS_QUEUE_WORK_H_
+
+#include <vector>
+
+#include "absl/status/status.h"
+#include "comm/device/device_work.h"
+#include "nn/kernels/kernels.h"
+
+namespace troupe::actors {
+
+class QueueWork final : public comm::DeviceWork {
+ public:
+  // `kernels` has queues, and outlives it.
+  explicit QueueWork(nn::Kernels& kernels) : kernels_(kernels) {}
+
+  void Wait(const base::Event& event) override;
+  absl::Status Reduce(comm::ReduceOp op, std::vector<nn::Tensor> sources,
+                      std::vector<nn::Tensor> destinations) override;
+  void Copy(const nn::Tensor& from, const nn::Tensor& to) override;
+  base::Event Record() override;
+
+ private:
+  nn::Kernels& kernels_;
+};
+
+}  // namespace troupe::actors
+
+#endif  // ACTORS_QUEUE_WORK_H_

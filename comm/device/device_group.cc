@@ -1,0 +1,116 @@
+#include "comm/device/device_group.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "comm/device/device_state.h"
+#include "comm/signature.h"
+
+namespace troupe::comm {
+namespace {
+
+using internal::DeviceState;
+
+absl::Status NoMessages() {
+  return absl::UnimplementedError("a device group has no messages");
+}
+
+// The same range as if it lay in the host's memory, for what looks at shapes.
+nn::Tensor HostView(const nn::Tensor& range) {
+  if (!range.defined() || range.is_meta()) return range;
+  return nn::Tensor::Borrow(range.device_data(), range.shape(), range.dtype(),
+                            nn::Device{});
+}
+
+absl::Status Check(const Collective& collective, int rank, int size) {
+  if (collective.kind == CollectiveKind::kReduceUpdate) {
+    return absl::UnimplementedError(absl::StrCat(
+        collective.ToString(), ": devices reduce, and update afterwards"));
+  }
+  Collective seen = collective;
+  seen.range = HostView(collective.range);
+  seen.input = HostView(collective.input);
+  TROUPE_RETURN_IF_ERROR(CheckCollective(seen, rank, size));
+  for (const nn::Tensor* side : {&collective.range, &collective.input}) {
+    if (!side->defined() || side->numel() < internal::kCountMax) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(collective.ToString(), ": a range is smaller than 2^40"));
+  }
+  return absl::OkStatus();
+}
+
+class DeviceCommunicator final : public Communicator {
+ public:
+  DeviceCommunicator(std::shared_ptr<DeviceState> state, int rank)
+      : state_(std::move(state)), rank_(rank) {}
+  ~DeviceCommunicator() override { state_->Leave(rank_); }
+
+  int rank() const override { return rank_; }
+  int size() const override { return state_->size(); }
+
+  bool UseDevice(DeviceWork* work) override {
+    work_ = work;
+    return true;
+  }
+
+  absl::StatusOr<Event> Start(const Collective& collective,
+                              Event after) override {
+    TROUPE_CHECK(work_ != nullptr, "UseDevice() comes before Start()");
+    TROUPE_RETURN_IF_ERROR(Check(collective, rank_, size()));
+    TROUPE_ASSIGN_OR_RETURN(DeviceState::Joined joined,
+                            state_->Join(rank_, collective, std::move(after)));
+    if (joined.meeting == nullptr) return std::move(joined.done);
+    const absl::Status carried = internal::Carry(*joined.meeting, *work_);
+    if (!carried.ok()) {
+      state_->Abort(carried);
+      joined.done.Complete(carried);
+      return carried;
+    }
+    joined.done.Follow(work_->Record());
+    state_->NoteLaunched(joined.done);
+    joined.done.OnReady([state = state_](const absl::Status& status) {
+      if (!status.ok()) state->Abort(status);
+    });
+    return std::move(joined.done);
+  }
+
+  absl::Status RunInline(const Collective& collective,
+                         absl::Duration) override {
+    return absl::UnimplementedError(absl::StrCat(
+        collective.ToString(), " in a device group is not run inline"));
+  }
+  bool Progress() override { return false; }
+  absl::StatusOr<Event> StartSend(int, std::uint32_t, const nn::Tensor&,
+                                  Event) override {
+    return NoMessages();
+  }
+  absl::StatusOr<Event> StartRecv(int, std::uint32_t, const nn::Tensor&,
+                                  Arrival*) override {
+    return NoMessages();
+  }
+  void SetWakeup(std::function<void()>) override {}
+  std::vector<Waiting> Waits() const override { return state_->Waits(rank_); }
+  void Abort(absl::Status status) override { state_->Abort(std::move(status)); }
+
+ private:
+  const std::shared_ptr<DeviceState> state_;
+  const int rank_;
+  DeviceWork* work_ = nullptr;
+};
+
+}  // namespace
+
+Group MakeDeviceGroup(const LocalGroupOptions& options) {
+  TROUPE_CHECK(options.size >= 1 && options.size <= kLocalGroupSizeMax,
+               "a group has 1 to 256 ranks");
+  TROUPE_CHECK(options.in_flight_max >= 1, "a rank may start a collective");
+  auto state = std::make_shared<DeviceState>(options);
+  Group ranks;
+  for (int r = 0; r < options.size; ++r) {
+    ranks.push_back(std::make_unique<DeviceCommunicator>(state, r));
+  }
+  return ranks;
+}
+
+}  // namespace troupe::comm

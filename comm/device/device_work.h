@@ -1,0 +1,41 @@
+// What a group of ranks on devices needs of the device of one rank: a queue
+// that does one thing after the other, later than it is told.
+//
+//   work.Wait(gradients_ready);                      // of any rank
+//   TROUPE_RETURN_IF_ERROR(work.Reduce(ReduceOp::kSum, ranges, ranges));
+//   Event done = work.Record();
+//
+// Above nn, which has the devices, it is implemented over their queues
+// (actors/queue_work.h). Threads: those of the device, one at a time.
+
+#ifndef COMM_DEVICE_DEVICE_WORK_H_
+#define COMM_DEVICE_DEVICE_WORK_H_
+
+#include <vector>
+
+#include "absl/status/status.h"
+#include "base/event.h"
+#include "comm/reduce_op.h"
+#include "nn/tensor/tensor.h"
+
+namespace troupe::comm {
+
+class DeviceWork {
+ public:
+  virtual ~DeviceWork() = default;
+
+  // What it is given from now on begins when `event` is done.
+  virtual void Wait(const base::Event& event) = 0;
+  // The tree over `sources`, in rank order (reduction_tree.h), into each of
+  // `destinations`.
+  //   kUnimplemented: the device lacks the op, or the dtype.
+  virtual absl::Status Reduce(ReduceOp op, std::vector<nn::Tensor> sources,
+                              std::vector<nn::Tensor> destinations) = 0;
+  virtual void Copy(const nn::Tensor& from, const nn::Tensor& to) = 0;
+  // Done when all that it was given so far is.
+  virtual base::Event Record() = 0;
+};
+
+}  // namespace troupe::comm
+
+#endif  // COMM_DEVICE_DEVICE_WORK_H_

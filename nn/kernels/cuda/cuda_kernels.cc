@@ -1,0 +1,171 @@
+#include "nn/kernels/cuda/cuda_kernels.h"
+
+#include <cuda_runtime_api.h>
+
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/cuda/cuda_status.h"
+#include "nn/kernels/cuda/choice_cache.h"
+#include "nn/kernels/cuda/cuda_device.h"
+#include "nn/kernels/cuda/cuda_ops.h"
+#include "nn/kernels/cuda/library_ops.h"
+#include "nn/kernels/held_argument.h"
+#include "nn/kernels/op.h"
+
+namespace troupe::nn::cuda {
+namespace {
+
+using base::CudaStatus;
+
+// "NVIDIA H200, compute 9.0, CUDA 13.0": what a choice of algorithms is for.
+absl::StatusOr<std::string> DescribeGpu(int ordinal) {
+  cudaDeviceProp properties;
+  TROUPE_RETURN_IF_ERROR(
+      CudaStatus(cudaGetDeviceProperties(&properties, ordinal),
+                 "cudaGetDeviceProperties"));
+  int runtime = 0;  // 13000 is 13.0
+  TROUPE_RETURN_IF_ERROR(
+      CudaStatus(cudaRuntimeGetVersion(&runtime), "cudaRuntimeGetVersion"));
+  return absl::StrCat(properties.name, ", compute ", properties.major, ".",
+                      properties.minor, ", CUDA ", runtime / 1000, ".",
+                      runtime % 1000 / 10);
+}
+
+// The ops as they enqueue to the compute stream, at once.
+class StreamOps final : public Kernels {
+ public:
+  static absl::StatusOr<std::unique_ptr<StreamOps>> Open(
+      CudaDevice& device, const std::string& gpu) {
+    std::unique_ptr<StreamOps> ops(new StreamOps(device, gpu));
+    LibraryOptions options;
+    options.allocator = &device.allocator();
+    options.choices = &ops->choices_;
+    TROUPE_ASSIGN_OR_RETURN(ops->matmuls_, OpenMatmulPlans(options));
+    TROUPE_ASSIGN_OR_RETURN(ops->convs_, OpenConvPlans(options));
+    ops->Bind();
+    return ops;
+  }
+
+  Allocator& allocator() override { return allocator_; }
+  std::string Describe() const override { return matmuls_->Describe(); }
+
+ private:
+  StreamOps(CudaDevice& device, const std::string& gpu)
+      : Kernels({DeviceType::kCuda, device.ordinal()}),
+        allocator_(device.allocator()),
+        choices_(gpu) {
+    own_.stream = device.stream(Queue::kCompute);
+    own_.allocator = &allocator_;
+    own_.error = device.data_error();
+    library_.stream = own_.stream;
+    library_.allocator = &allocator_;
+  }
+
+  void Bind() {
+    library_.matmuls = matmuls_.get();
+    library_.convs = convs_.get();
+    BindLinear(*this, &library_);
+    BindConv2d(*this, &library_);
+    BindPool2d(*this, &own_);
+    BindElementwise(*this, &own_);
+    BindDropout(*this, &own_);
+    BindEmbedding(*this, &own_);
+    BindLayout(*this, &own_);
+    BindLoss(*this, &own_);
+    BindOptimizer(*this, &own_);
+  }
+
+  Allocator& allocator_;
+  ChoiceCache choices_;
+  std::unique_ptr<MatmulPlans> matmuls_;
+  std::unique_ptr<ConvPlans> convs_;
+  CudaOps own_;
+  LibraryOps library_;
+};
+
+class CudaKernels final : public Kernels {
+ public:
+  CudaKernels(std::string gpu, std::unique_ptr<CudaDevice> device,
+              std::unique_ptr<StreamOps> ops)
+      : Kernels({DeviceType::kCuda, device->ordinal()}),
+        gpu_(std::move(gpu)),
+        device_(std::move(device)),
+        ops_(std::move(ops)) {
+    ForEachOp([this](auto op) { Route(this->*op, (*ops_).*op); });
+  }
+
+  // What runs, and what is held, refers to the ops.
+  ~CudaKernels() override { device_->Close(); }
+
+  Allocator& allocator() override { return device_->allocator(); }
+  DeviceQueues* queues() override { return device_.get(); }
+  std::string Describe() const override {
+    return absl::StrCat(device().ToString(), ", ", gpu_, ", ",
+                        ops_->Describe());
+  }
+
+ private:
+  template <typename... Args>
+  struct Bound {
+    CudaDevice* device;
+    const Op<absl::Status(Args...)>* op;
+  };
+
+  // A call of `outer` enqueues by `inner`: now, or when the compute queue is no
+  // longer held; its operands are kept until then.
+  template <typename... Args>
+  void Route(Op<absl::Status(Args...)>& outer,
+             const Op<absl::Status(Args...)>& inner) {
+    using ThisOp = Op<absl::Status(Args...)>;
+    auto bound =
+        std::make_shared<Bound<Args...>>(Bound<Args...>{device_.get(), &inner});
+    outer.BindFunction(
+        [](const ThisOp& op, Args... args) -> absl::Status {
+          const auto& bound = op.template state<Bound<Args...>>();
+          if (bound.device->TakesNow(Queue::kCompute, op.name())) {
+            return (*bound.op)(args...);
+          }
+          return bound.device->Give(
+              Queue::kCompute, op.name(),
+              [inner = bound.op,
+               held = std::tuple<HeldArgument<Args>...>(args...)]() mutable {
+                return std::apply(
+                    [inner](auto&... each) { return (*inner)(each...); }, held);
+              });
+        },
+        bound.get());
+    bound_.push_back(std::move(bound));
+  }
+
+  const std::string gpu_;
+  const std::unique_ptr<CudaDevice> device_;
+  const std::unique_ptr<StreamOps> ops_;
+  std::vector<std::shared_ptr<void>> bound_;
+};
+
+}  // namespace
+
+absl::StatusOr<int> CountGpus() {
+  int count = 0;
+  const cudaError_t counted = cudaGetDeviceCount(&count);
+  if (counted == cudaErrorNoDevice) return 0;
+  TROUPE_RETURN_IF_ERROR(CudaStatus(counted, "cudaGetDeviceCount"));
+  return count;
+}
+
+absl::StatusOr<std::unique_ptr<Kernels>> OpenCudaKernels(int ordinal) {
+  TROUPE_ASSIGN_OR_RETURN(std::unique_ptr<CudaDevice> device,
+                          CudaDevice::Open(ordinal));
+  TROUPE_ASSIGN_OR_RETURN(std::string gpu, DescribeGpu(ordinal));
+  TROUPE_ASSIGN_OR_RETURN(std::unique_ptr<StreamOps> ops,
+                          StreamOps::Open(*device, gpu));
+  return std::make_unique<CudaKernels>(std::move(gpu), std::move(device),
+                                       std::move(ops));
+}
+
+}  // namespace troupe::nn::cuda

@@ -1,0 +1,33 @@
+// The kernel set "cuda" of one GPU: our own kernels (cuda_ops.h), products and
+// convolutions by libraries (library_ops.h), on a CudaDevice.
+//
+//   TROUPE_ASSIGN_OR_RETURN(std::unique_ptr<Kernels> kernels,
+//                           OpenCudaKernels(/*ordinal=*/0));
+//   kernels->Describe();     // "cuda:0, NVIDIA H200, compute 9.0, .."
+//
+// A call enqueues in kCompute and returns. Its status is that of the launch;
+// what the GPU finds later comes with events.
+//
+// Threads: as CudaDevice's. In the same process any number of sets may use one
+// GPU, each with its own streams.
+
+#ifndef NN_KERNELS_CUDA_CUDA_KERNELS_H_
+#define NN_KERNELS_CUDA_CUDA_KERNELS_H_
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "nn/kernels/kernels.h"
+
+namespace troupe::nn::cuda {
+
+// The GPUs that CUDA_VISIBLE_DEVICES leaves visible.
+//   kUnavailable: no driver.
+absl::StatusOr<int> CountGpus();
+
+//   kUnavailable: no driver, or no such GPU.
+absl::StatusOr<std::unique_ptr<Kernels>> OpenCudaKernels(int ordinal);
+
+}  // namespace troupe::nn::cuda
+
+#endif  // NN_KERNELS_CUDA_CUDA_KERNELS_H_

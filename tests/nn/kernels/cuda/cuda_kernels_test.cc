@@ -1,0 +1,114 @@
+// The kernel set as a whole, on the emulation: what each op computes is in
+// ops_test.cc.
+
+#include "nn/kernels/cuda/cuda_kernels.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "nn/kernels/device_queues.h"
+#include "tests/base/seeds.h"
+#include "tests/nn/kernels/cuda/emulated_device_fixture.h"
+
+namespace troupe::nn::cuda {
+namespace {
+
+using testing::ElementsAre;
+using testing::StartsWith;
+
+Tensor There(Kernels& kernels, const std::vector<float>& values) {
+  return *CopyToDevice(kernels, Queue::kCopy, HostNumbers(values));
+}
+
+std::vector<float> Back(Kernels& kernels, const Tensor& tensor) {
+  const Tensor host = *CopyToHost(kernels, Queue::kCompute, tensor);
+  const absl::Status status =
+      Synchronize(kernels, Record(kernels, Queue::kCompute));
+  EXPECT_TRUE(status.ok()) << status;
+  const absl::Span<float> span = host.span<float>();
+  return std::vector<float>(span.begin(), span.end());
+}
+
+// relu(x w^T + b), w (2, 2): products by the library, the rest by our kernels.
+Tensor Layer(Kernels& kernels, const Tensor& x, const Tensor& w,
+             const Tensor& b) {
+  Tensor y = Tensor::Empty({1, 2}, DType::kF32, kernels.allocator());
+  Tensor z = Tensor::Empty({1, 2}, DType::kF32, kernels.allocator());
+  absl::Status status = kernels.LinearForward(x, w, b, y);
+  EXPECT_TRUE(status.ok()) << status;
+  status = kernels.ReluForward(y, z);
+  EXPECT_TRUE(status.ok()) << status;
+  return z;
+}
+
+TEST(CudaKernelsTest, SaysWhatItIs) {
+  const EmulatedWorld world(1);
+  EXPECT_EQ(*CountGpus(), 2);
+  const auto kernels = *OpenCudaKernels(1);
+  EXPECT_EQ(kernels->device().ToString(), "cuda:1");
+  EXPECT_THAT(kernels->Describe(), StartsWith("cuda:1, "));
+}
+
+TEST(CudaKernelsTest, ComputesInTheOrderOfItsQueues) {
+  for (std::uint64_t seed : Seeds(50)) {
+    const EmulatedWorld world(seed);
+    const auto kernels = *OpenCudaKernels(0);
+    const Tensor x = There(*kernels, {1, -2}).View({1, 2});
+    const Tensor w = There(*kernels, {1, 2, 3, 1}).View({2, 2});
+    const Tensor b = There(*kernels, {0.5f, 0.25f});
+    EXPECT_THAT(Back(*kernels, Layer(*kernels, x, w, b)), ElementsAre(0, 1.25f))
+        << ReplayCommand(seed);
+  }
+}
+
+// Operands whose handles are gone when the ops' turn comes.
+TEST(CudaKernelsTest, HeldOpsKeepTheirOperands) {
+  for (std::uint64_t seed : Seeds(50)) {
+    const EmulatedWorld world(seed);
+    const auto kernels = *OpenCudaKernels(0);
+    const base::Event host = base::Event::Make();
+    Tensor z;
+    {
+      const Tensor x = There(*kernels, {1, -2}).View({1, 2});
+      const Tensor w = There(*kernels, {1, 2, 3, 1}).View({2, 2});
+      const Tensor b = There(*kernels, {0.5f, 0.25f});
+      Wait(*kernels, Queue::kCompute, host);
+      z = Layer(*kernels, x, w, b);
+    }
+    Tensor other = Tensor::Empty({2}, DType::kF32, kernels->allocator());
+    ASSERT_TRUE(kernels->Fill(7.0, other).ok());
+    const Tensor copy = *CopyToHost(*kernels, Queue::kCompute, z);
+    const base::Event done = Record(*kernels, Queue::kCompute);
+    while (kernels->queues()->Progress()) {
+    }
+    EXPECT_FALSE(done.ready());
+    host.Complete(absl::OkStatus());
+    ASSERT_TRUE(Synchronize(*kernels, done).ok());
+    EXPECT_THAT(copy.span<float>(), ElementsAre(0, 1.25f))
+        << ReplayCommand(seed);
+  }
+}
+
+TEST(CudaKernelsTest, WrongDataComesWithALaterEvent) {
+  for (std::uint64_t seed : Seeds(20)) {
+    const EmulatedWorld world(seed);
+    const auto kernels = *OpenCudaKernels(0);
+    const Tensor table = There(*kernels, {1, 2, 3, 4}).View({2, 2});
+    CachingAllocator host;
+    const Tensor rows = *CopyToDevice(*kernels, Queue::kCopy,
+                                      Tensor::Of<std::int64_t>({1}, {5}, host));
+    Tensor y = Tensor::Empty({1, 2}, DType::kF32, kernels->allocator());
+    ASSERT_TRUE(kernels->EmbeddingForward(rows, table, y).ok());
+    const absl::Status status =
+        Synchronize(*kernels, Record(*kernels, Queue::kCompute));
+    EXPECT_EQ(status.code(), absl::StatusCode::kOutOfRange) << status;
+    EXPECT_EQ(status.message(),
+              "Embedding: index 0 is 5, but the table has 2 rows");
+  }
+}
+
+}  // namespace
+}  // namespace troupe::nn::cuda
