@@ -192,17 +192,18 @@ def headers_under(root):
 
 def missing(root, compiled, excused=()):
     """What to say about headers whose usage is not compiled."""
-    excused_folders = tuple(e for e in excused if e.endswith("/"))
-    shown = {path for path in headers_under(root)
-             if not path.startswith(excused_folders)}
+    shown = set(headers_under(root))
+    folders = tuple(e for e in excused if e.endswith("/"))
+    excused_here = {path for path in shown if path.startswith(folders)}
     report = [
         "%s: its usage is not compiled; no target of tests/usage/BUILD depends "
         "on its library" % path
-        for path in sorted(shown - set(compiled) - set(excused))
+        for path in sorted(
+            shown - set(compiled) - set(excused) - excused_here)
     ]
     report += [
         "%s: named in tests/usage/BUILD, but shows no usage; delete the line"
-        % path for path in excused if path not in shown
+        % path for path in excused if path not in shown | set(folders)
     ]
     return report
 
@@ -219,7 +220,7 @@ def main(arguments):
     compiled = [header for path in paths if path.endswith(".txt")
                 for header in read_lines(path)]
     report = missing(root, compiled,
-                     [path for path in paths if path.endswith(".h")])
+                     [path for path in paths if not path.endswith(".txt")])
     for line in report:
         print(line)
     return 1 if report else 0
