@@ -87,7 +87,8 @@ def _impl(ctx):
         name = folder.replace("/", "_")
         words = [file for file in ctx.files.words if file.basename == name + ".h"]
         _, outputs = cc_common.compile(
-            name = name,
+            # Two targets may have headers of one folder.
+            name = ctx.label.name + "_" + name,
             actions = ctx.actions,
             feature_configuration = features,
             cc_toolchain = cc_toolchain,
