@@ -110,7 +110,7 @@ class EmulatedPlan final : public ConvPlan {
   // and both ways of who runs the plan are tested.
   explicit EmulatedPlan(const ConvSpec& spec)
       : ConvPlan(spec, "loops", kEmulatedWorkspaceBytes,
-                 /*adds_bias=*/spec.O % 2 == 1) {}
+                 /*adds_bias=*/spec.bias && spec.O % 2 == 1) {}
 
   absl::Status Run(const ConvOperands& operands, void* workspace,
                    cudaStream_t stream) override {

@@ -1,0 +1,31 @@
+// The calls of the CUDA runtime that ops make beside launches, done at once:
+// for tests of kernels, which run them when they are launched
+// (//third_party/emulated_cuda:immediate_launch) and have no streams.
+
+#include <cuda_runtime_api.h>
+
+#include <cstring>
+
+extern "C" {
+
+cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes,
+                            cudaMemcpyKind, cudaStream_t) {
+  if (bytes > 0) std::memcpy(to, from, bytes);
+  return cudaSuccess;
+}
+
+cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes,
+                            cudaStream_t) {
+  if (bytes > 0) std::memset(to, value, bytes);
+  return cudaSuccess;
+}
+
+const char* cudaGetErrorName(cudaError_t error) {
+  return error == cudaSuccess ? "cudaSuccess" : "an error of CUDA";
+}
+
+const char* cudaGetErrorString(cudaError_t error) {
+  return cudaGetErrorName(error);
+}
+
+}  // extern "C"
