@@ -99,8 +99,7 @@ TEST_F(CaptureTest, OnlyItsOwnThreadAndStreamEndIt) {
   Begin();
   cudaEventRecord(event_, a_);
   cudaStreamWaitEvent(b_, event_, 0);
-  EXPECT_EQ(cudaStreamEndCapture(b_, &graph_),
-            cudaErrorStreamCaptureUnmatched);
+  EXPECT_EQ(cudaStreamEndCapture(b_, &graph_), cudaErrorStreamCaptureUnmatched);
   cudaError_t error = cudaSuccess;
   std::thread([&] { error = End(); }).join();
   EXPECT_EQ(error, cudaErrorStreamCaptureWrongThread);

@@ -63,9 +63,8 @@ TEST(DeviceErrorsTest, AnyCallCanBeMadeToFail) {
     emulated_cuda::Reset(options);
     outcomes.insert(program());
   }
-  EXPECT_THAT(outcomes,
-              testing::ElementsAre("free ", "malloc memset ", "memset ", "set ",
-                                   "wait "));
+  EXPECT_THAT(outcomes, testing::ElementsAre("free ", "malloc memset ",
+                                             "memset ", "set ", "wait "));
 }
 
 TEST(DeviceErrorsTest, TheNthCallOfOneFunction) {

@@ -1,6 +1,8 @@
 // A right two-rank training step gives the plain loop's bits in every order,
 // and a planted bug does not with some seed.
 
+#include "tests/third_party/emulated_cuda/two_rank_step.h"
+
 #include <cstdint>
 #include <set>
 #include <string>
@@ -8,7 +10,6 @@
 #include "gtest/gtest.h"
 #include "tests/base/seeds.h"
 #include "tests/third_party/emulated_cuda/runtime_test_util.h"
-#include "tests/third_party/emulated_cuda/two_rank_step.h"
 
 namespace emulated_cuda_test {
 namespace {
@@ -87,10 +88,11 @@ TEST_P(PlantedBugsTest, IsFoundByASeed) {
     problems += !result.has_failed && has_problems;
     bits += !result.has_failed && !has_problems && !(result == expected);
   }
-  std::printf("%-40s %-5s of %d seeds: %2d other bits, %2d reports, %2d "
-              "errors of calls\n",
-              NameOf(options.bug), options.graph ? "graph" : "eager",
-              static_cast<int>(kSeeds), bits, problems, errors);
+  std::printf(
+      "%-40s %-5s of %d seeds: %2d other bits, %2d reports, %2d "
+      "errors of calls\n",
+      NameOf(options.bug), options.graph ? "graph" : "eager",
+      static_cast<int>(kSeeds), bits, problems, errors);
   EXPECT_GT(bits + errors + problems, 0);
 }
 

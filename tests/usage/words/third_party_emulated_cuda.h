@@ -4,12 +4,15 @@
 #define TESTS_USAGE_WORDS_THIRD_PARTY_EMULATED_CUDA_H_
 
 #include <cuda_runtime_api.h>
+#include <nccl.h>
 
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/base/seeds.h"
 #include "third_party/emulated_cuda/thread_ops.h"
 
 namespace troupe::usage {
@@ -33,6 +36,15 @@ namespace device_math_h {
 extern const float a, b, x;
 extern int counter;
 }  // namespace device_math_h
+
+namespace emulated_cuda_h {
+int TrainOneStep();
+extern const int expected;
+}  // namespace emulated_cuda_h
+
+namespace emulated_nccl_h {
+extern const ncclComm_t comm;
+}
 
 namespace enqueue_h {
 struct Product {

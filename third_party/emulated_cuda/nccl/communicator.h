@@ -1,8 +1,8 @@
 // Communicators of the emulated NCCL, and what their ranks share.
 //
-//   const std::shared_ptr<Comm> comm = FindComm(handle);
-//   if (!comm) return Refuse(ncclInvalidArgument, "no such communicator");
-//   if (!Poll(*comm)) return ncclInProgress;
+//     const std::shared_ptr<Comm> comm = FindComm(handle);
+//     if (!comm) return Refuse(ncclInvalidArgument, "no such communicator");
+//     if (!Poll(*comm)) return ncclInProgress;
 //
 // Threads: all of it under the runtime's lock.
 

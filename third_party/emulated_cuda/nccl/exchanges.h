@@ -1,10 +1,10 @@
 // What the ranks of a communicator do together on their streams: collectives,
 // and sends with their receives.
 //
-//   WorkCall all_reduce;
-//   all_reduce.kind = Kind::kAllReduce;
-//   all_reduce.count = 1024;
-//   Work work = CollectiveWork(comm, all_reduce, site);
+//     WorkCall all_reduce;
+//     all_reduce.kind = Kind::kAllReduce;
+//     all_reduce.count = 1024;
+//     Work work = CollectiveWork(comm, all_reduce, site);
 //
 // Threads: all of it under the runtime's lock.
 

@@ -1,7 +1,7 @@
 // ncclGroupStart() to ncclGroupEnd(): calls are kept, and begin together.
 //
-//   if (InGroup()) return AddToGroup(comm, stream, call, site);
-//   return Start(comm, *stream, std::move(work), site);
+//     if (const auto error = CheckUsable(*comm)) return error;
+//     return Submit(comm, *stream, call, site);
 //
 // Threads: a group belongs to its thread; under the runtime's lock.
 

@@ -1,8 +1,8 @@
 // The arithmetic of collectives, in NCCL's types: sums in rank order, rounded
 // to the type after each term.
 //
-//   Reduction sum{ncclBfloat16, ncclSum, {}};
-//   sum.Apply({of_rank_0, of_rank_1}, count, result);
+//     Reduction sum{ncclBfloat16, ncclSum, {}};
+//     sum.Apply({of_rank_0, of_rank_1}, count, result);
 //
 // Threads: any.
 

@@ -1,8 +1,8 @@
 // The addresses of the emulated devices: reserved once in a process, and closed
 // unless an operation runs.
 //
-//   AddressRange& range = AddressesOf(/*device=*/0);
-//   bool open = IsOpen(/*device=*/0);
+//     AddressRange& range = AddressesOf(/*device=*/0);
+//     bool open = IsOpen(/*device=*/0);
 //
 // Threads: under the runtime's lock; the fault handler reads without it.
 

@@ -1,10 +1,10 @@
 // What every function of the API begins with.
 //
-//   cudaError_t cudaStreamCreate(cudaStream_t* stream) {
-//     EMULATED_CUDA_CALL();
-//     ...
-//     return cudaSuccess;
-//   }
+//     cudaError_t cudaStreamCreate(cudaStream_t* stream) {
+//       EMULATED_CUDA_CALL();
+//       ...
+//       return cudaSuccess;
+//     }
 //
 // The macro declares `call`: it takes the runtime's lock and hides the
 // runtime's own accesses from ThreadSanitizer; at its end a few operations may

@@ -1,8 +1,8 @@
 // Who called the API: return addresses, for texts and for ThreadSanitizer's
 // reports, which show where an operation was enqueued.
 //
-//   CallSite site = CallSite::Above(__builtin_frame_address(0));
-//   std::string text = site.ToString();  // "Train < main"
+//     CallSite site = CallSite::Above(__builtin_frame_address(0));
+//     std::string text = site.ToString();  // "Train < main"
 //
 // Only the innermost caller is known in builds without frame pointers, so the
 // others are looked for under sanitizers only, whose builds have them.

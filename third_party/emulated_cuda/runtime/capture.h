@@ -1,6 +1,6 @@
 // Streams whose operations are recorded into a graph instead of queued.
 //
-//   if (RefuseUnsafeCall()) return Fail(cudaErrorStreamCaptureUnsupported);
+//     if (RefuseUnsafeCall()) return Fail(cudaErrorStreamCaptureUnsupported);
 //
 // A capture begins on one stream, its origin; another joins it by waiting for
 // an event recorded on a stream that takes part, and must be waited for in turn

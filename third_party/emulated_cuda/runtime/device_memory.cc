@@ -105,8 +105,8 @@ bool DeviceMemory::MayRecycle(const MemoryBlock& block, const Request& request,
          block.freed_on == request.stream->id;
 }
 
-void* DeviceMemory::Recycle(const Request& request, Reuse reuse, SeededRandom& random,
-                            OperationPtr* after) {
+void* DeviceMemory::Recycle(const Request& request, Reuse reuse,
+                            SeededRandom& random, OperationPtr* after) {
   if (reuse == Reuse::kNever || random.OneIn(4)) return nullptr;
   std::vector<std::size_t> fitting;
   for (const auto& [offset, block] : blocks_) {
@@ -118,7 +118,7 @@ void* DeviceMemory::Recycle(const Request& request, Reuse reuse, SeededRandom& r
   *after = block.freed_by;
   if (!block.freed_by || block.freed_by->done) CheckFreed(offset, block);
   block = MemoryBlock{request.bytes, block.room, /*is_live=*/true,
-                nullptr,       -1,         request.site};
+                      nullptr,       -1,         request.site};
   return base_ + offset;
 }
 
@@ -128,8 +128,8 @@ void* DeviceMemory::Fresh(const Request& request) {
   const std::size_t offset = end_;
   end_ += room + kGapBytes;
   Grow(end_);
-  blocks_[offset] =
-      MemoryBlock{request.bytes, room, /*is_live=*/true, nullptr, -1, request.site};
+  blocks_[offset] = MemoryBlock{request.bytes, room, /*is_live=*/true,
+                                nullptr,       -1,   request.site};
   return base_ + offset;
 }
 

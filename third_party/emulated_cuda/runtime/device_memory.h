@@ -1,10 +1,10 @@
 // The memory of one emulated device: a range of addresses that host code may
 // not touch, filled with poison wherever nothing lives.
 //
-//   OperationPtr after;  // what the memory's new owner waits for
-//   void* p = memory.Allocate({bytes, stream, site}, reuse, random, &after);
-//   const OpenMemory open(DeviceBit(0));
-//   memory.Poison(p, bytes);
+//     OperationPtr after;  // what the memory's new owner waits for
+//     void* p = memory.Allocate({bytes, stream, site}, reuse, random, &after);
+//     const OpenMemory open(DeviceBit(0));
+//     memory.Poison(p, bytes);
 //
 // Between allocations lie kGapBytes of poison; a block keeps its place and its
 // rounded size for ever, and writes beyond its end or after its free are found

@@ -1,6 +1,6 @@
 // Pinned host memory: what asynchronous copies read and write in place.
 //
-//   switch (PinnedAt(p, bytes)) { ... }
+//     switch (PinnedAt(p, bytes)) { ... }
 //
 // Threads: under the runtime's lock.
 

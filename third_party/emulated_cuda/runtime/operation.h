@@ -1,11 +1,11 @@
 // What stands in a stream's queue.
 //
-//   Work work;
-//   work.name = "cudaMemsetAsync";
-//   work.site = call.site();
-//   work.devices = DeviceBit(stream.device);
-//   work.run = [=] { std::memset(to, value, bytes); };
-//   return Enqueue(stream, std::move(work));  // scheduler.h
+//     Work work;
+//     work.name = "cudaMemsetAsync";
+//     work.site = call.site();
+//     work.devices = DeviceBit(stream.device);
+//     work.run = [=] { std::memset(to, value, bytes); };
+//     return Enqueue(stream, std::move(work));  // scheduler.h
 //
 // Threads: all of it under the runtime's lock.
 

@@ -1,8 +1,8 @@
 // The seed's numbers: SplitMix64 (Steele et al. 2014,
 // doi:10.1145/2660193.2660195), the same on every machine.
 //
-//   SeededRandom random(/*seed=*/7);
-//   std::uint64_t which = random.Below(3);  // 0, 1 or 2
+//     SeededRandom random(/*seed=*/7);
+//     std::uint64_t which = random.Below(3);  // 0, 1 or 2
 //
 // Threads: one at a time.
 

@@ -1,11 +1,11 @@
 // What the emulation tells the sanitizers. It is itself compiled without them
 // in every build, and finds at run time, by weak symbols, which one is linked.
 //
-//   NotRecorded quiet;              // accesses here are the runtime's own
-//   std::vector<int> queue = {1};
-//   { Recorded seen; NoteWrite(bytes.data(), bytes.size()); }  // but not these
-//   Release(edge);                  // here, and ...
-//   Acquire(edge);                  // ... there: a happens-before edge
+//     NotRecorded quiet;              // accesses here are the runtime's own
+//     std::vector<int> queue = {1};
+//     { Recorded seen; NoteWrite(to, bytes); }  // but not these
+//     Release(edge);                  // here, and ...
+//     Acquire(edge);                  // ... there: a happens-before edge
 //
 // Without a sanitizer all of it does nothing.
 

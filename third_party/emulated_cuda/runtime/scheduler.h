@@ -1,8 +1,8 @@
 // Chooses, by the seed, which operation runs next, and runs it.
 //
-//   Enqueue(stream, std::move(work));
-//   WaitUntil([&] { return op->done; }, [] { return "an event"; });
-//   Hear(op);
+//     Enqueue(stream, std::move(work));
+//     WaitUntil([&] { return op->done; }, [] { return "an event"; });
+//     Hear(op);
 //
 // Threads: under the runtime's lock, which WaitUntil() lets others have.
 

@@ -1,10 +1,10 @@
 // The thread that a stream is for ThreadSanitizer: a fiber of the sanitizer's,
 // with a clock of its own, and a stack for the user's code that runs on it.
 //
-//   std::unique_ptr<StreamThread> thread = StreamThread::Take("stream 1");
-//   thread->Call(site, [&] { std::memcpy(to, from, bytes); });
-//   thread->CallOnOwnStack(site, [&] { kernel(); });
-//   StreamThread::GiveBack(std::move(thread));
+//     std::unique_ptr<StreamThread> thread = StreamThread::Take("stream 1");
+//     thread->Call(site, [&] { std::memcpy(to, from, bytes); });
+//     thread->CallOnOwnStack(site, [&] { kernel(); });
+//     StreamThread::GiveBack(std::move(thread));
 //
 // Nothing runs at the same time: Call() returns when the function has.
 // Switching orders nothing; Acquire() and Release() within the function do. The

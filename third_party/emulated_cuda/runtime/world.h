@@ -1,8 +1,8 @@
 // All state of the emulated runtime, and the lock around it. The CUDA API has
 // no object to hold it, so it is one global, replaced by Reset().
 //
-//   World& world = TheWorld();
-//   if (world.random.OneIn(8)) Problem("bad luck");
+//     World& world = TheWorld();
+//     if (world.random.OneIn(8)) Problem("bad luck");
 //
 // Threads: whoever holds an ApiCall or a WorldLock (api_call.h).
 
