@@ -46,30 +46,49 @@ __device__ __forceinline__ C Combine(C left, C right) {
   }
 }
 
-__device__ __forceinline__ float QuietNan(float) {
-  return __int_as_float(0x7fc00000);
+// The one NaN of a sum: a GPU's conversions to 16 bits have another.
+template <typename T, typename Bits>
+__device__ __forceinline__ void SetBits(Bits bits, T& element) {
+  static_assert(sizeof(T) == sizeof(Bits), "all bits");
+  memcpy(&element, &bits, sizeof(T));
 }
-__device__ __forceinline__ double QuietNan(double) {
-  return __longlong_as_double(0x7ff8000000000000);
+__device__ __forceinline__ void SetNan(float& element) {
+  SetBits(0x7fc00000u, element);
+}
+__device__ __forceinline__ void SetNan(double& element) {
+  SetBits(0x7ff8000000000000ull, element);
+}
+__device__ __forceinline__ void SetNan(__nv_bfloat16& element) {
+  SetBits(static_cast<unsigned short>(0x7fc0), element);
+}
+__device__ __forceinline__ void SetNan(__half& element) {
+  SetBits(static_cast<unsigned short>(0x7e00), element);
 }
 
 // What the root does. A division by a power of two is a product, which is
 // exact.
 template <ReduceOp kOp, typename T, typename C>
-__device__ __forceinline__ C Root(C value, int ranks) {
+__device__ __forceinline__ T Root(C value, int ranks) {
   if constexpr (kOp == ReduceOp::kAvg) {
     const C divisor = static_cast<C>(ranks);
     const bool exact = (ranks & (ranks - 1)) == 0;
     value = AtPrecision<T>(exact ? value * (static_cast<C>(1) / divisor)
                                  : value / divisor);
   }
-  return value == value ? value : QuietNan(value);
+  T element;
+  if (value == value) {
+    Round(value, element);
+  } else {
+    SetNan(element);
+  }
+  return element;
 }
 
 // The tree over n ranks splits at the largest power of two below n: so the sums
 // that wait, from the left, have the sizes of the bits of how many have come.
 template <typename T, ReduceOp kOp, int kCount>
-__device__ __forceinline__ auto TreeAt(const Ranges& ranges, std::int64_t i) {
+__device__ __forceinline__ Pack<T, kCount> TreeAt(const Ranges& ranges,
+                                                  std::int64_t i) {
   using Vector = decltype(Load<kCount>(static_cast<const T*>(nullptr)));
   Vector waiting[kWaitingMax];
   int depth = 0;
@@ -88,11 +107,12 @@ __device__ __forceinline__ auto TreeAt(const Ranges& ranges, std::int64_t i) {
   }
   Vector all = waiting[--depth];
   while (depth > 0) combine(waiting[--depth], all);
+  Pack<T, kCount> pack;
 #pragma unroll
   for (int k = 0; k < kCount; ++k) {
-    all.at[k] = Root<kOp, T>(all.at[k], ranges.source_count);
+    pack.at[k] = Root<kOp, T>(all.at[k], ranges.source_count);
   }
-  return all;
+  return pack;
 }
 
 template <typename T, ReduceOp kOp>
@@ -101,9 +121,9 @@ struct Reduction {
 
   template <int kCount>
   __device__ void At(std::int64_t i) const {
-    const auto all = TreeAt<T, kOp, kCount>(ranges, i);
+    const Pack<T, kCount> all = TreeAt<T, kOp, kCount>(ranges, i);
     for (int d = 0; d < ranges.destination_count; ++d) {
-      Store(all, static_cast<T*>(ranges.destinations[d]) + i);
+      StorePack(all, static_cast<T*>(ranges.destinations[d]) + i);
     }
   }
 };

@@ -83,12 +83,13 @@ class Both {
   void Expect(std::int64_t input_elems, std::int64_t range_elems,
               const MakeCollective& make) {
     const int size = static_cast<int>(works.size());
-    std::vector<nn::Tensor> got, want;
+    std::vector<nn::Tensor> got, want, inputs;
     std::vector<Event> events;
     for (const bool on_device : {true, false}) {
       for (int r = 0; r < size; ++r) {
         const nn::Tensor input = Numbers(r, input_elems);
         const nn::Tensor range = Numbers(r + 100, range_elems);
+        inputs.push_back(input);
         (on_device ? got : want).push_back(range);
         Communicator& comm = *(on_device ? devices : hosts)[r];
         const auto event = comm.Start(make(r, input, range), Event());
