@@ -3,6 +3,8 @@
 #ifndef TESTS_USAGE_WORDS_TOOLS_TRAINER_LAUNCH_H_
 #define TESTS_USAGE_WORDS_TOOLS_TRAINER_LAUNCH_H_
 
+#include <poll.h>
+
 #include <string>
 #include <vector>
 
