@@ -60,10 +60,10 @@ cudaError_t BrokenOf(const Stream& stream) {
 const char* EnqueueKernel(cudaStream_t stream, const LaunchSite& site,
                           std::function<void()> run) {
   const ApiCall call("cudaLaunchKernel", __builtin_frame_address(0));
-  EnqueueUsers(call, stream, site, std::move(run));
+  const cudaError_t error = EnqueueUsers(call, stream, site, std::move(run));
   // A launch on a GPU is followed by cudaGetLastError(), which finds an error
   // that nobody asked for, too.
-  return NameIfError(ThisThread().last_error);
+  return NameIfError(error != cudaSuccess ? error : ThisThread().last_error);
 }
 
 const char* EnqueueHostWork(cudaStream_t stream, const LaunchSite& site,
