@@ -162,8 +162,18 @@ TEST(DeviceErrorsTest, WrongHandlesAreErrors) {
   cudaSetDevice(1);
   EXPECT_STREQ(emulated_cuda::EnqueueKernel(other, {"K", "", 0}, [] {}),
                "cudaErrorInvalidResourceHandle");
-  EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidResourceHandle)
-      << "of the event; the launch told its own";
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess) << "the launch asked";
+}
+
+// A launch asks for the last error, so it finds those that nobody asked for.
+TEST(DeviceErrorsTest, ALaunchReportsAnEarlierError) {
+  NewWorld(1);
+  EXPECT_EQ(cudaSetDevice(7), cudaErrorInvalidDevice);
+  EXPECT_STREQ(emulated_cuda::EnqueueKernel(nullptr, {"K", "", 0}, [] {}),
+               "cudaErrorInvalidDevice");
+  EXPECT_EQ(emulated_cuda::EnqueueKernel(nullptr, {"K", "", 0}, [] {}),
+            nullptr);
+  EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
 }
 
 TEST(DeviceErrorsTest, NoDevices) {

@@ -37,7 +37,7 @@ cudaError_t EnqueueUsers(const ApiCall& call, cudaStream_t handle,
   return Enqueue(*stream, std::move(work));
 }
 
-// The launch hands the error on, as cudaGetLastError() would.
+// The error is handed on, and forgotten.
 const char* NameIfError(cudaError_t error) {
   if (error == cudaSuccess) return nullptr;
   ThisThread().last_error = cudaSuccess;
@@ -60,7 +60,10 @@ cudaError_t BrokenOf(const Stream& stream) {
 const char* EnqueueKernel(cudaStream_t stream, const LaunchSite& site,
                           std::function<void()> run) {
   const ApiCall call("cudaLaunchKernel", __builtin_frame_address(0));
-  return NameIfError(EnqueueUsers(call, stream, site, std::move(run)));
+  const cudaError_t error = EnqueueUsers(call, stream, site, std::move(run));
+  // A launch on a GPU is followed by cudaGetLastError(), which finds an error
+  // that nobody asked for, too.
+  return NameIfError(error != cudaSuccess ? error : ThisThread().last_error);
 }
 
 const char* EnqueueHostWork(cudaStream_t stream, const LaunchSite& site,
