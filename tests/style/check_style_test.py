@@ -205,7 +205,7 @@ class CheckStyleTest(unittest.TestCase):
 
     def test_config_words(self):
         keys = {"tools/README.md": "Programs.\n",
-                "tools/trainer/BUILD": '"config_keys.cc"\n',
+                "tools/trainer/BUILD": '"config/config_keys.cc"\n',
                 "tools/trainer/config/config_keys.cc": '{"mesh.pp"}, {"log.file"}\n'}
         self.expect(dict(keys, **{"nn/add.cc": OWN + 'f("mesh.ppp", a.mesh.pp());\n'}))
         self.expect(dict(keys, **{"nn/add.cc": OWN + 'f("; set mesh.pp to 1");\n'}),

@@ -50,7 +50,7 @@ __device__ __forceinline__ C Combine(C left, C right) {
 template <typename T, typename Bits>
 __device__ __forceinline__ void SetBits(Bits bits, T& element) {
   static_assert(sizeof(T) == sizeof(Bits), "all bits");
-  memcpy(&element, &bits, sizeof(T));
+  memcpy(static_cast<void*>(&element), &bits, sizeof(T));
 }
 __device__ __forceinline__ void SetNan(float& element) {
   SetBits(0x7fc00000u, element);
