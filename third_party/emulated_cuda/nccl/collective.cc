@@ -238,9 +238,12 @@ Work CollectiveWork(const std::shared_ptr<Comm>& comm, const WorkCall& call,
     }
     Clique& clique = *comm->clique;
     const std::uint64_t number = comm->next_collective++;
-    std::shared_ptr<Collective>& at = clique.collectives[number];
-    if (!at) at = std::make_shared<Collective>(comm->clique);
-    const std::shared_ptr<Collective> collective = at;
+    std::weak_ptr<Collective>& at = clique.collectives[number];
+    std::shared_ptr<Collective> collective = at.lock();
+    if (!collective) {
+      collective = std::make_shared<Collective>(comm->clique);
+      at = collective;
+    }
     collective->Join(comm->rank, op, call);
     if (collective->IsFull()) clique.collectives.erase(number);
     NoteStarted(*comm, op);

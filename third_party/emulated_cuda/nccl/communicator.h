@@ -47,8 +47,9 @@ struct Clique {
   int joined = 0;
   // The ranks disagreed: hardware would hang.
   bool is_broken = false;
-  // Begun by some ranks: by their number, in order of the calls.
-  std::map<std::uint64_t, std::shared_ptr<Collective>> collectives;
+  // Begun by some ranks, whose operations hold them: by their number, in order
+  // of the calls.
+  std::map<std::uint64_t, std::weak_ptr<Collective>> collectives;
   std::map<std::uint64_t, Split> splits;
   // Sends and receives that wait for their counterpart, by (from, to).
   struct Channel {
