@@ -33,6 +33,11 @@ std::vector<Backend> Backends() {
            {DType::kF32, DType::kBF16, DType::kF16}}};
 }
 
+// Without a GPU there is nothing to try.
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(OpSuite);
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(ElementWiseSuite);
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(BackendSuite);
+
 INSTANTIATE_TEST_SUITE_P(Cuda, OpSuite, testing::ValuesIn(OpTests(Backends())),
                          OpName);
 INSTANTIATE_TEST_SUITE_P(Cuda, AgreementSuite,
