@@ -46,7 +46,7 @@ class PendingMessages {
   void Add(Pending message);
   // The oldest, as text; empty: none.
   std::string First() const;
-  // Of rank `rank` of a group of `size`.
+  // What rank `rank` of a group of `size` waits for.
   std::vector<Waiting> Waits(int rank, int size) const;
 
  private:

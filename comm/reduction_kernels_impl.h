@@ -136,7 +136,7 @@ struct Max {
   }
 };
 
-// Of integers only.
+// Bitwise operations are for integers only.
 struct Band {
   template <typename V>
   static TROUPE_INLINE V Apply(V a, V b) {

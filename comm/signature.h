@@ -34,7 +34,7 @@ static_assert(static_cast<int>(CollectiveKind::kAllToAll) <
 static_assert(static_cast<int>(ReduceOp::kBxor) < 1 << (kKindAt - kOpAt));
 static_assert(static_cast<int>(nn::DType::kU8) < 1 << (kOpAt - kDTypeAt));
 
-// Of a collective that passed CheckCollective(), of fewer than kCountMax
+// `collective` has passed CheckCollective(), and has fewer than kCountMax
 // elements, in a group of at most kRootsMax ranks.
 inline std::uint64_t Pack(const Collective& collective) {
   const auto at = [](auto field, int bit) {

@@ -72,12 +72,12 @@ class MpiLink : public QueuedLink {
   bool FlushFarewell() override { return context_->TestAbandoned() && false; }
   void EndReading() override;
 
-  // Of the writer. Each loses the link where MPI fails.
+  // The writer calls these. Each loses the link where MPI fails.
   bool IsFree(Sending* sending);
   void Begin(const Outgoing& out, Sending* sending);
   void SendLastWords(const absl::Status& why, std::uint64_t destroyed);
 
-  // Of the reader.
+  // The reader calls these.
   void Listen(Receiving* receiving);
   bool Test(MPI_Request* request, int* count);
   void TakeHead(Receiving* receiving, int count);
@@ -93,7 +93,7 @@ class MpiLink : public QueuedLink {
   std::array<Sending, kSends> sends_;  // a ring, of the writer
   std::size_t next_send_ = 0;
 
-  // Of the reader.
+  // The reader alone touches these.
   std::array<Receiving, kReceives> receives_;  // a ring
   std::size_t next_receive_ = 0;
   bool listens_ = true;

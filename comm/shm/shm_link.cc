@@ -177,7 +177,7 @@ class ShmLink : public QueuedLink {
   absl::InlinedVector<const void*, 8> asleep_ ABSL_GUARDED_BY(asleep_mutex_);
   std::atomic<bool> any_asleep_{false};  // as asleep_ says
   std::atomic<bool> look_at_socket_{false};
-  // Of the reader:
+  // The reader's own:
   int idle_ = 0;
   FrameReader words_;                      // what comes from the socket
   std::deque<base::OwnedFd> descriptors_;  // likewise, of frames to come

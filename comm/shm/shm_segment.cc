@@ -9,7 +9,7 @@
 namespace troupe::comm {
 namespace {
 
-// Of the head; the rings begin behind it, at a page.
+// The size of the head; the rings begin behind it, at a page.
 constexpr std::size_t kHeadBytes = 4096;
 
 bool IsRingSize(std::size_t bytes) {

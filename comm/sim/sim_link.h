@@ -89,7 +89,7 @@ class SimNetwork {
     int from, to;
     SendDone* done;
   };
-  // Of one process, for another.
+  // What one process lends to another.
   struct Loan {
     SharedRange range;
     std::uint64_t due = 0;  // when the other can

@@ -91,7 +91,7 @@ class SpanningMessages {
   absl::Mutex mutex_;
   std::map<std::uint64_t, Delivery> met_ ABSL_GUARDED_BY(mutex_);
   std::uint64_t next_met_ ABSL_GUARDED_BY(mutex_) = 0;
-  // Of offers that nobody has asked for.
+  // The size of offers that nobody has asked for.
   std::atomic<std::size_t> held_bytes_{0};
   std::atomic<bool> closed_{false};
 };

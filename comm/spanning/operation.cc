@@ -12,7 +12,7 @@
 namespace troupe::comm::internal {
 namespace {
 
-// Of PackReplicas(): 8 bits of count, then 4 bits for each dtype.
+// PackReplicas() has 8 bits for the count, then 4 for each dtype.
 constexpr int kReplicasMax = 14;
 // What is computed at once, by whoever finds that it can be.
 constexpr std::size_t kSmallBytes = std::size_t{64} << 10;

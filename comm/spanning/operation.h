@@ -96,7 +96,7 @@ struct Operation {
   }
   bool updates() const { return first().kind == CollectiveKind::kReduceUpdate; }
 
-  // Of piece i: rank r's input and output, and the ranks here that get it.
+  // Rank r's input and output of piece i, and the ranks here that get it.
   const char* Input(int i, int rank) const;
   char* Output(int i, int rank) const;
   // The same of a block, at its element `at`.

@@ -88,7 +88,7 @@ struct Stats {
   std::uint64_t waits = 0;  // one thread at one barrier or warp operation
 };
 
-// Of all grids so far.
+// What all grids so far have cost.
 Stats TotalStats();
 
 // False when the program was linked without shared_memory.ld: then the static

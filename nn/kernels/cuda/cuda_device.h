@@ -90,7 +90,7 @@ class CudaDevice final : public DeviceQueues {
   DataError* data_error() const {
     return static_cast<DataError*>(data_error_->data());
   }
-  // Of the first failure.
+  // The first failure's.
   const absl::Status& status() const { return status_; }
 
   base::Event Record(Queue queue) override;
@@ -128,7 +128,7 @@ class CudaDevice final : public DeviceQueues {
   bool CompleteWhatIsDone();
   // False while a note of wrong data is being written.
   absl::StatusOr<bool> ReadNote();
-  // Of an error after which nothing is done any more.
+  // After an error nothing is done any more: what was asked for ends with it.
   void CompleteAll();
   void DropHeld(const absl::Status& status);
 
