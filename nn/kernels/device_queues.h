@@ -31,12 +31,14 @@
 #define NN_KERNELS_DEVICE_QUEUES_H_
 
 #include <functional>
+#include <memory>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/event.h"
 #include "nn/collectives.h"
+#include "nn/kernels/device_graph.h"
 #include "nn/tensor/tensor.h"
 
 namespace troupe::nn {
@@ -81,6 +83,27 @@ class DeviceQueues {
   // when SetWakeup() or the destructor returns.
   //   kResourceExhausted: that thread was refused.
   virtual absl::Status SetWakeup(std::function<void()> wakeup, bool watch);
+
+  // From here to EndCapture() kCompute and the communication queues record
+  // what they are given and run nothing of it. Events recorded meanwhile order
+  // the work within; outside they mean nothing: the end of the capture
+  // completes them. What the host would have to do or wait for cannot be
+  // recorded: copies of its memory, kCopy, an event from elsewhere. Such a call
+  // makes the capture fail, and what comes after it fails at once.
+  //   kUnimplemented: the device records nothing.
+  //   kFailedPrecondition: a queue is held; another time it may not be.
+  virtual absl::Status BeginCapture();
+  // The first failure since BeginCapture(), with nothing recorded, or the
+  // graph. The device goes on as before either way.
+  virtual absl::StatusOr<std::unique_ptr<DeviceGraph>> EndCapture();
+  virtual bool capturing() const { return false; }
+  // Makes the capture that is going on fail.
+  virtual void FailCapture(const absl::Status& /*why*/) {}
+
+  // Where `queue` is now, for measuring; null where that is not to be known.
+  virtual std::unique_ptr<DeviceMoment> Mark(Queue /*queue*/) {
+    return nullptr;
+  }
 };
 
 // The same for any kernel set; one without queues works at once.
@@ -104,6 +127,7 @@ absl::StatusOr<Tensor> CopyToHost(Kernels& kernels, Queue queue,
 absl::StatusOr<Tensor> CopyToDevice(Kernels& kernels, Queue queue,
                                     const Tensor& tensor);
 // Returns the event's status when it is done; drives the device meanwhile.
+//   kFailedPrecondition: a capture is going on; it fails by this.
 absl::Status Synchronize(Kernels& kernels, const base::Event& event);
 
 }  // namespace troupe::nn

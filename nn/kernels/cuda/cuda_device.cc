@@ -65,8 +65,9 @@ CudaDevice::CudaDevice(std::shared_ptr<const Streams> streams)
     : streams_(std::move(streams)),
       events_(std::make_shared<EventPool>(streams_->ordinal())),
       pinned_(std::make_shared<PinnedMemory>(streams_->ordinal())),
+      source_(std::make_shared<DeviceMemory>(streams_)),
       allocator_(nn::cuda::Of({DeviceType::kCuda, streams_->ordinal()},
-                              std::make_shared<DeviceMemory>(streams_))),
+                              source_)),
       host_(nn::cuda::Of(Device{}, pinned_)),
       queues_{{"compute", streams_->Of(Queue::kCompute), events_, &status_},
               {"copy", streams_->Of(Queue::kCopy), events_, &status_},
@@ -82,6 +83,7 @@ CudaDevice::~CudaDevice() { Close(); }
 
 void CudaDevice::Close() {
   SetWakeup(nullptr, /*watch=*/false).IgnoreError();
+  if (capturing()) EndCapture().IgnoreError();
   streams_->Finish();
   noted_ = nullptr;
   CompleteWhatIsDone();
@@ -93,6 +95,10 @@ void CudaDevice::Close() {
 }
 
 absl::Status CudaDevice::Check(const absl::Status& status) {
+  if (capturing() && !status.ok()) {
+    capture_->Fail(status);
+    return status;
+  }
   if (status.ok() || broken_) return status_;
   broken_ = true;
   std::vector<std::string> in_flight;
@@ -117,7 +123,7 @@ bool CudaDevice::TakesNow(Queue queue, const char* name) {
   StreamQueue& given = Of(queue);
   if (broken_ || given.held()) return false;
   MakeCurrent();
-  if (broken_) return false;
+  if (broken_ || !MayRecord(queue).ok()) return false;
   given.Note(name);
   return true;
 }
@@ -126,10 +132,12 @@ absl::Status CudaDevice::Give(Queue queue, const char* name,
                               StreamQueue::Work work) {
   MakeCurrent();
   if (broken_) return status_;
+  TROUPE_RETURN_IF_ERROR(MayRecord(queue));
   return Of(queue).Give(name, std::move(work));
 }
 
 base::Event CudaDevice::Record(Queue queue) {
+  if (capturing()) return capture_->Record(queue);
   const base::Event done = base::Event::Make();
   if (!broken_) Check(Of(queue).Record(done)).IgnoreError();
   if (broken_) done.Complete(status_);
@@ -138,6 +146,7 @@ base::Event CudaDevice::Record(Queue queue) {
 
 void CudaDevice::Wait(Queue queue, const base::Event& event) {
   if (broken_) return;
+  if (capturing()) return capture_->Wait(queue, event);
   const auto hold = [&] {
     event.OnKnown([wakeup = wakeup_] { wakeup->Call(); });
   };
@@ -154,6 +163,10 @@ absl::StatusOr<Tensor> CudaDevice::Stage(const Tensor& like) {
 
 void CudaDevice::CopyBytes(Queue queue, const Tensor& from, const Tensor& to) {
   if (from.bytes() == 0) return;
+  if (capturing() && (from.host_accessible() || to.host_accessible())) {
+    return FailCapture(absl::FailedPreconditionError(
+        "a copy from or to the host's memory is not recorded"));
+  }
   Tensor source = from, target = to;
   for (Tensor* side : {&source, &target}) {
     if (!IsPageable(*side)) continue;
@@ -282,6 +295,7 @@ void CudaDevice::DropHeld(const absl::Status& status) {
 }
 
 bool CudaDevice::Progress() {
+  if (capturing()) return false;  // CUDA answers no questions meanwhile
   bool moved = false;
   MakeCurrent();
   for (Queue queue : kQueues) {

@@ -20,6 +20,7 @@
 //     a copy from or to memory that   goes by way of pinned memory; what is
 //       is not pinned                 copied to the GPU is read in the call
 //     memory                          cached, in the compute stream's order
+//     a step that comes again         recorded once, launched (cuda_graph.h)
 //
 // In steady state, when all sizes have been seen, it takes no memory from the
 // driver and creates no events.
@@ -49,9 +50,11 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "nn/kernels/cuda/cuda_graph.h"
 #include "nn/kernels/cuda/data_error.h"
 #include "nn/kernels/cuda/device_memory.h"
 #include "nn/kernels/cuda/event_pool.h"
+#include "nn/kernels/cuda/pool_switch.h"
 #include "nn/kernels/cuda/stream_queue.h"
 #include "nn/kernels/cuda/streams.h"
 #include "nn/kernels/cuda/watcher.h"
@@ -73,7 +76,7 @@ class CudaDevice final : public DeviceQueues {
 
   int ordinal() const { return streams_->ordinal(); }
   cudaStream_t stream(Queue queue) const { return streams_->Of(queue); }
-  Allocator& allocator() { return allocator_; }
+  Allocator& allocator() { return memory_; }
   const EventPool& events() const { return *events_; }
 
   // Whether work may be enqueued to the queue's stream right now, in this
@@ -101,7 +104,15 @@ class CudaDevice final : public DeviceQueues {
   bool Progress() override;
   absl::Status SetWakeup(std::function<void()> wakeup, bool watch) override;
 
+  // Graphs, in device_capture.cc.
+  absl::Status BeginCapture() override;
+  absl::StatusOr<std::unique_ptr<DeviceGraph>> EndCapture() override;
+  bool capturing() const override { return capture_ != nullptr; }
+  void FailCapture(const absl::Status& why) override;
+  std::unique_ptr<DeviceMoment> Mark(Queue queue) override;
+
  private:
+  class Graph;
   // Called by whoever makes an event known that holds a queue; outlives the
   // device with such an event.
   struct Wakeup {
@@ -115,6 +126,8 @@ class CudaDevice final : public DeviceQueues {
   absl::Status Init();
 
   void MakeCurrent();
+  // Why a capture that is going on takes no work for `queue`.
+  absl::Status MayRecord(Queue queue);
   StreamQueue& Of(Queue queue) { return queues_[static_cast<int>(queue)]; }
   // A copy of which neither side is pageable.
   absl::Status Copy(Queue queue, const Tensor& from, const Tensor& to);
@@ -126,6 +139,10 @@ class CudaDevice final : public DeviceQueues {
   absl::StatusOr<bool> CompleteOldest(StreamQueue& queue);
   // Completes what is done; tells whether there was any.
   bool CompleteWhatIsDone();
+  absl::Status Launch(const std::shared_ptr<GraphExecutable>& graph);
+  // What was given to the communication queues and not yet joined comes before
+  // what kCompute is given from now on.
+  void JoinQueues();
   // False while a note of wrong data is being written.
   absl::StatusOr<bool> ReadNote();
   // After an error nothing is done any more: what was asked for ends with it.
@@ -135,12 +152,16 @@ class CudaDevice final : public DeviceQueues {
   const std::shared_ptr<const Streams> streams_;
   const std::shared_ptr<EventPool> events_;
   const std::shared_ptr<PinnedMemory> pinned_;
+  const std::shared_ptr<DeviceMemory> source_;
   CachingAllocator allocator_;
+  PoolSwitch memory_{&allocator_};
   CachingAllocator host_;
   absl::Status status_;
   bool broken_ = false;  // by a CUDA call
   StreamQueue queues_[kNumQueues];
-  std::vector<int> reached_;  // other GPUs
+  std::unique_ptr<GraphCapture> capture_;  // null: none is going on
+  std::uint64_t joined_[kNumQueues] = {};  // StreamQueue::given()
+  std::vector<int> reached_;               // other GPUs
   StoragePtr data_error_;
   // Where the note of a data error is complete; null: none was seen.
   std::shared_ptr<const EventMark> noted_;
