@@ -61,6 +61,10 @@ void Chunk::BeginStep(StepKind kind, std::int64_t step, StepBatches batches) {
   step_ = step;
   batches_ = std::move(batches);
   counting_ = false;
+  draws_ = nn::Tensor();
+  // One that was given up may have left a backward.
+  backward_.reset();
+  bucket_status_ = absl::OkStatus();
   for (Bucket& bucket : buckets_) bucket = {};
   if (kind == StepKind::kTrain) parameters_->BeginStep();
 }
@@ -68,7 +72,7 @@ void Chunk::BeginStep(StepKind kind, std::int64_t step, StepBatches batches) {
 absl::StatusOr<nn::Tensor> Chunk::AsModelType(const nn::Tensor& loaded) {
   const nn::DType dtype = setup_.plan->data_dtype;
   nn::Tensor here = loaded;
-  if (kernels_.queues() != nullptr) {
+  if (kernels_.queues() != nullptr && loaded.device() != kernels_.device()) {
     TROUPE_ASSIGN_OR_RETURN(
         here, nn::CopyToDevice(kernels_, nn::Queue::kCopy, loaded));
   }
@@ -125,6 +129,9 @@ absl::Status Chunk::RunForward(int m) {
   nn::Context ctx(kernels_, train ? &micro.tape : nullptr);
   ctx.set_training(train);
   ctx.set_random({setup_.spec->seed, step_, batches_[m].position});
+  if (draws_.defined()) {
+    ctx.set_random_place(draws_.FlatView(std::int64_t{2} * m, {2}));
+  }
   ctx.set_collectives(setup_.axes);
   if (train && setup_.gated) ctx.set_gate(this);
   TROUPE_ASSIGN_OR_RETURN(const nn::Tensor input, Input(m));

@@ -96,6 +96,9 @@ class Chunk : private nn::GradientSink, private nn::ParameterGate {
 
   // Starts a step. `batches`: one per micro-batch.
   void BeginStep(StepKind kind, std::int64_t step, StepBatches batches);
+  // The step is recorded: its layers draw where these say when they run, i32[2]
+  // for each micro-batch (DropoutMask::place). After BeginStep().
+  void DrawAt(const nn::Tensor& draws) { draws_ = draws; }
 
   absl::Status Forward(int micro_batch);
   // The activation, or the loss's statistics (nn/ops/loss.h) on the last chunk.
@@ -187,6 +190,7 @@ class Chunk : private nn::GradientSink, private nn::ParameterGate {
   StepKind kind_ = StepKind::kTrain;
   std::int64_t step_ = -1;
   StepBatches batches_;
+  nn::Tensor draws_;  // undefined: the step is not recorded
   std::vector<MicroBatch> micro_batches_;
   std::optional<Backward> backward_;
   // Only what the last micro-batch adds completes a gradient.

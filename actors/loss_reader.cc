@@ -34,6 +34,11 @@ absl::Status LossReader::EndStep(std::int64_t step, const nn::Tensor& scalars,
   return absl::OkStatus();
 }
 
+void LossReader::AwaitCopied() {
+  if (steps_.empty()) return;
+  nn::Wait(kernels_, nn::Queue::kCompute, steps_.back().copied);
+}
+
 absl::StatusOr<std::optional<LossBits>> LossReader::Take() {
   if (steps_.empty() || !steps_.front().copied.ready()) return std::nullopt;
   const Step step = std::move(steps_.front());

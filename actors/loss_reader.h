@@ -40,6 +40,12 @@ class LossReader {
   void Check(int micro_batch, const nn::Tensor& stats) {
     kept_.emplace_back(micro_batch, stats);
   }
+  // What Check() was given since the step before; not looked at then.
+  std::vector<std::pair<int, nn::Tensor>> TakeChecked() {
+    return std::exchange(kept_, {});
+  }
+  // kCompute waits until what EndStep() copies was copied.
+  void AwaitCopied();
   // `check`: Take() is to look whether any target counts.
   //   kResourceExhausted: there is no memory for the copies.
   absl::Status EndStep(std::int64_t step, const nn::Tensor& scalars,

@@ -36,6 +36,7 @@ absl::Status StepLoss::BeginStep(StepKind kind, std::int64_t step, double lr) {
   values.lr = lr;
   values.step = static_cast<double>(step);
   values.loss_scale = options_.loss_scale;
+  if (reader_ != nullptr) reader_->TakeChecked();  // of a step given up
   TROUPE_RETURN_IF_ERROR(kernels_->SetStepScalars(values, scalars_));
   ready_ = nn::Record(*kernels_, nn::Queue::kCompute);
   return absl::OkStatus();
@@ -52,6 +53,18 @@ absl::Status StepLoss::Add(int micro_batch, const nn::Tensor& stats) {
   ready_ = nn::Record(*kernels_, nn::Queue::kCompute);
   return absl::OkStatus();
 }
+
+std::vector<std::pair<int, nn::Tensor>> StepLoss::TakeChecked() {
+  return reader_->TakeChecked();
+}
+
+void StepLoss::Check(const std::vector<std::pair<int, nn::Tensor>>& stats) {
+  for (const auto& [micro_batch, each] : stats) {
+    reader_->Check(micro_batch, each);
+  }
+}
+
+void StepLoss::AwaitCopied() { reader_->AwaitCopied(); }
 
 comm::Collective StepLoss::Sum() const {
   return comm::AllReduce(comm::ReduceOp::kSum, stats_);

@@ -21,6 +21,8 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -50,6 +52,12 @@ class StepLoss {
   //   kFailedPrecondition: a training loss is no finite number, and the job
   //   stops at that. Where the host does not see it yet, Take() says so.
   absl::Status Add(int micro_batch, const nn::Tensor& stats);
+  // Add() of a recorded step is a part of what is launched. The statistics that
+  // it was given, by micro-batch, with which each launch calls Check().
+  std::vector<std::pair<int, nn::Tensor>> TakeChecked();
+  void Check(const std::vector<std::pair<int, nn::Tensor>>& stats);
+  // What the device is given next may write to the statistics of before.
+  void AwaitCopied();
   // The all-reduce over all ranks of the job, in place; its range is ready when
   // ready() is done, which waits for nothing that came later.
   comm::Collective Sum() const;

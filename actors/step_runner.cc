@@ -57,12 +57,13 @@ StepRunner::StepRunner(const Setup& setup, Host* host, StrandWait* wait)
     : setup_(setup),
       position_(setup.position == nullptr ? own_position_ : *setup.position),
       host_(host),
-      wait_(wait),
+      quiet_wait_(wait),
+      wait_(&quiet_wait_),
       trace_(setup.spec->trace, setup.rank, setup.plan->StagesOf(setup.rank),
              setup.plan->mesh.CoordsOf(setup.rank).dp),
       reducer_({setup.world, setup.dp,
                 setup.plan->RankPlanOf(setup.rank).reduce_inline},
-               host, wait),
+               host, wait_),
       train_(TrainTableOf(setup), BucketsOf(*setup.plan, setup.rank)),
       evaluate_(setup.plan->RankPlanOf(setup.rank).evaluate,
                 BucketsOf(*setup.plan, setup.rank)),
@@ -84,7 +85,9 @@ absl::Status StepRunner::Init() {
                                                     setup_.plan->loss_scale}));
     losses_.push_back(std::move(loss));
   }
-  return MakeChunks();
+  TROUPE_RETURN_IF_ERROR(MakeChunks());
+  MakeGraphs();
+  return absl::OkStatus();
 }
 
 void StepRunner::JoinGroups() {
@@ -158,17 +161,33 @@ absl::Status StepRunner::Begin(StepKind kind, std::int64_t step,
 
 absl::Status StepRunner::RunStep(StepKind kind, std::int64_t step,
                                  StepBatches batches) {
-  TROUPE_RETURN_IF_ERROR(Begin(kind, step, std::move(batches)));
-  const bool leaves_tail = kind == StepKind::kTrain && tail_.has_value();
+  return graphs_ && kind == StepKind::kTrain
+             ? RunTrainStep(step, std::move(batches))
+             : RunEagerly(kind, step, std::move(batches));
+}
+
+absl::Status StepRunner::Walk() {
+  const bool leaves_tail = kind_ == StepKind::kTrain && tail_.has_value();
   while (leaves_tail ? !cursor_->draining() : !cursor_->complete()) {
     TROUPE_ASSIGN_OR_RETURN(bool ran, RunNext(/*busy=*/false));
     if (!ran) {
       TROUPE_ASSIGN_OR_RETURN(ran, AdvanceTail());
     }
     if (ran) continue;
+    if (quiet_wait_.quiet()) {
+      return absl::FailedPreconditionError(
+          "the step waits for other strands of the host");
+    }
     NoteWait();
     wait_->AwaitNews();
   }
+  return absl::OkStatus();
+}
+
+absl::Status StepRunner::RunEagerly(StepKind kind, std::int64_t step,
+                                    StepBatches batches) {
+  TROUPE_RETURN_IF_ERROR(Begin(kind, step, std::move(batches)));
+  TROUPE_RETURN_IF_ERROR(Walk());
   TROUPE_RETURN_IF_ERROR(FinishTail());  // of the step before
   events_->AwaitLossReduced();
   if (cursor_->complete()) return EndStep(loss(), kind, step);

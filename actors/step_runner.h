@@ -31,6 +31,9 @@
 // bucket's update before it reads the bucket; its backward begins when the tail
 // has ended. A step's end is what Host::StepDone() tells of, then.
 //
+// Where the device records graphs, a training step may be recorded once and
+// launched from then on: step_graph.h chooses, and has the runner's part.
+//
 // Errors: the first one ends the runner; it names step, micro-batch and module.
 // Threads: one at a time; the owner's calls only while the step waits.
 
@@ -51,7 +54,9 @@
 #include "actors/job_spec.h"
 #include "actors/layer_collectives.h"
 #include "actors/queue_work.h"
+#include "actors/quiet_wait.h"
 #include "actors/reducer.h"
+#include "actors/step_graph.h"
 #include "actors/step_loss.h"
 #include "actors/step_position.h"
 #include "actors/step_tail.h"
@@ -167,6 +172,20 @@ class StepRunner : private Chunk::Listener {
     return cursor_->table().actions[id];
   }
   absl::Status Begin(StepKind kind, std::int64_t step, StepBatches batches);
+  absl::Status RunEagerly(StepKind kind, std::int64_t step,
+                          StepBatches batches);
+  // The table, to its end or to where the tail begins.
+  absl::Status Walk();
+  // Whether this rank's training steps can be recorded.
+  bool RecordsSteps() const;
+  void MakeGraphs();
+  absl::Status RunTrainStep(std::int64_t step, StepBatches batches);
+  // False where nothing was recorded: the step has still to run.
+  absl::StatusOr<bool> CaptureStep(std::int64_t step,
+                                   const StepBatches& batches);
+  // `begun`: by CaptureStep().
+  absl::Status LaunchStep(std::int64_t step, const StepBatches& batches,
+                          bool begun);
   // Nothing may run: says which tensor it waits for, if it waits for one.
   void NoteWait();
   // Runs the first action that may start; false where none may.
@@ -202,6 +221,7 @@ class StepRunner : private Chunk::Listener {
   StepPosition own_position_;
   StepPosition& position_;
   Host* const host_;
+  QuietWait quiet_wait_;
   StrandWait* const wait_;
   std::shared_ptr<nn::Kernels> kernels_;
   std::optional<QueueWork> work_;  // of a device with queues
@@ -231,7 +251,8 @@ class StepRunner : private Chunk::Listener {
   bool inspected_ = false;  // the gradients of this step, as a whole
   // A device that works later than it is told waits for them.
   std::optional<BucketEvents> events_;
-  std::vector<Transfer> early_;  // arrived before their step began
+  std::optional<StepGraphs> graphs_;  // none where steps are not recorded
+  std::vector<Transfer> early_;       // arrived before their step began
 };
 
 }  // namespace troupe::actors

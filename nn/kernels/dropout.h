@@ -29,8 +29,10 @@ struct DropoutMask {
 inline SampleDraws DrawsOf(const DropoutMask& mask) {
   SampleDraws draws = mask.draws;
   if (!mask.place.defined()) return draws;
-  draws.first.step = static_cast<std::uint32_t>(mask.place.span<std::int32_t>()[0]);
-  draws.first.position = static_cast<std::uint32_t>(mask.place.span<std::int32_t>()[1]);
+  draws.first.step =
+      static_cast<std::uint32_t>(mask.place.span<std::int32_t>()[0]);
+  draws.first.position =
+      static_cast<std::uint32_t>(mask.place.span<std::int32_t>()[1]);
   return draws;
 }
 

@@ -21,8 +21,7 @@ absl::Status Dropout(CpuDevice&, const DropoutMask& mask, In x, Tensor& y) {
   for (std::int64_t n = 0; n < samples; ++n) {
     for (std::int64_t e = 0; e < elems; e += kDrawsAtOnce) {
       const std::int64_t count = std::min(kDrawsAtOnce, elems - e);
-      FillBits32(at.key, at.At(n),
-                 static_cast<std::uint32_t>(e / 4),
+      FillBits32(at.key, at.At(n), static_cast<std::uint32_t>(e / 4),
                  absl::MakeSpan(draws).first(count));
       for (std::int64_t i = 0; i < count; ++i) {
         to[i] = draws[i] >= mask.drop_below ? from[i] * scale : 0.0f;

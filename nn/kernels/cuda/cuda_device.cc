@@ -66,8 +66,8 @@ CudaDevice::CudaDevice(std::shared_ptr<const Streams> streams)
       events_(std::make_shared<EventPool>(streams_->ordinal())),
       pinned_(std::make_shared<PinnedMemory>(streams_->ordinal())),
       source_(std::make_shared<DeviceMemory>(streams_)),
-      allocator_(nn::cuda::Of({DeviceType::kCuda, streams_->ordinal()},
-                              source_)),
+      allocator_(
+          nn::cuda::Of({DeviceType::kCuda, streams_->ordinal()}, source_)),
       host_(nn::cuda::Of(Device{}, pinned_)),
       queues_{{"compute", streams_->Of(Queue::kCompute), events_, &status_},
               {"copy", streams_->Of(Queue::kCopy), events_, &status_},

@@ -104,15 +104,13 @@ absl::Status GraphCapture::Chain(cudaStream_t from, cudaStream_t to) {
 }
 
 absl::Status GraphCapture::Fork() {
-  return ForEachFork([this](Queue queue) {
-    return Chain(Of(Queue::kCompute), Of(queue));
-  });
+  return ForEachFork(
+      [this](Queue queue) { return Chain(Of(Queue::kCompute), Of(queue)); });
 }
 
 absl::Status GraphCapture::Join() {
-  return ForEachFork([this](Queue queue) {
-    return Chain(Of(queue), Of(Queue::kCompute));
-  });
+  return ForEachFork(
+      [this](Queue queue) { return Chain(Of(queue), Of(Queue::kCompute)); });
 }
 
 void GraphCapture::NoteWork(Queue queue) {
@@ -194,8 +192,8 @@ absl::StatusOr<std::shared_ptr<GraphExecutable>> GraphCapture::End() {
     event.Complete(absl::OkStatus());
   }
   // Also frees the memory of a capture that failed.
-  auto executable = std::make_shared<GraphExecutable>(exec, used_, memory_,
-                                                      std::move(pool_));
+  auto executable =
+      std::make_shared<GraphExecutable>(exec, used_, memory_, std::move(pool_));
   if (!status_.ok()) return status_;
   return executable;
 }
