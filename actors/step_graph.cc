@@ -57,6 +57,7 @@ bool StepGraphs::Capture(const std::function<absl::Status()>& walk) {
     return false;
   }
   now_->graph = *std::move(graph);
+  if (!options_.measure) Tell("steps run as a graph");
   return true;
 }
 

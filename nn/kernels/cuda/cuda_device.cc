@@ -133,7 +133,9 @@ absl::Status CudaDevice::Give(Queue queue, const char* name,
   MakeCurrent();
   if (broken_) return status_;
   TROUPE_RETURN_IF_ERROR(MayRecord(queue));
-  return Of(queue).Give(name, std::move(work));
+  const absl::Status given = Of(queue).Give(name, std::move(work));
+  if (!given.ok()) FailCapture(given);
+  return given;
 }
 
 base::Event CudaDevice::Record(Queue queue) {

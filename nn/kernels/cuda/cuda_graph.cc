@@ -83,10 +83,14 @@ GraphCapture::GraphCapture(Setup setup)
 
 absl::StatusOr<std::unique_ptr<GraphCapture>> GraphCapture::Begin(Setup setup) {
   std::unique_ptr<GraphCapture> capture(new GraphCapture(std::move(setup)));
-  TROUPE_RETURN_IF_ERROR(
+  const absl::Status begun =
       CudaStatus(cudaStreamBeginCapture(capture->Of(Queue::kCompute),
                                         cudaStreamCaptureModeThreadLocal),
-                 "cudaStreamBeginCapture"));
+                 "cudaStreamBeginCapture");
+  if (!begun.ok()) {
+    cudaGetLastError();  // the next launch must not find it
+    return begun;
+  }
   capture->open_ = true;
   TROUPE_RETURN_IF_ERROR(capture->Fork());
   return capture;

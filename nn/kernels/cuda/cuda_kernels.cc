@@ -128,7 +128,9 @@ class CudaKernels final : public Kernels {
         [](const ThisOp& op, Args... args) -> absl::Status {
           const auto& bound = op.template state<Bound<Args...>>();
           if (bound.device->TakesNow(Queue::kCompute, op.name())) {
-            return (*bound.op)(args...);
+            const absl::Status status = (*bound.op)(args...);
+            if (!status.ok()) bound.device->FailCapture(status);
+            return status;
           }
           return bound.device->Give(
               Queue::kCompute, op.name(),
