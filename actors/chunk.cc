@@ -49,6 +49,7 @@ absl::Status Chunk::Init() {
   parameters.start_threads = setup_.start_threads;
   parameters.grad_allocator = setup_.grad_allocator;
   parameters.scalars = setup_.scalars;
+  parameters.update_queue = setup_.update_queue;
   TROUPE_ASSIGN_OR_RETURN(parameters_,
                           ChunkParameters::Create(parameters, *module_));
   buckets_.resize(parameters_->num_buckets());
@@ -219,6 +220,10 @@ void Chunk::TellWhatIsDone() {
 void Chunk::TellIfDone(int k) {
   Bucket& bucket = buckets_[k];
   if (bucket.grads_left == 0 && weights_begun_ && !bucket.ready) {
+    // This step may have read nothing of the bucket.
+    if (setup_.gated) {
+      bucket_status_.Update(listener_->AwaitUpdate(setup_.chunk, k));
+    }
     bucket_status_.Update(parameters_->ZeroUnwritten(k));
     if (!bucket_status_.ok()) return;  // NextPiece() returns it
     bucket.ready = true;

@@ -155,10 +155,11 @@ absl::StatusOr<bool> StepRunner::CaptureStep(std::int64_t step,
   TROUPE_RETURN_IF_ERROR(Begin(StepKind::kTrain, step, *std::move(placed)));
   for (const auto& chunk : chunks_) chunk->DrawAt(graphs_->draws());
   trace_.Mute();
+  events_->AwaitAllUpdates();  // of before
   const QuietWait::Scope quiet(quiet_wait_);
   const bool captured = graphs_->Capture([this]() -> absl::Status {
     TROUPE_RETURN_IF_ERROR(Walk());
-    events_->AwaitLossReduced();
+    events_->AwaitAllUpdates();
     return absl::OkStatus();
   });
   if (captured) graphs_->KeepLosses(loss().TakeChecked());

@@ -31,6 +31,11 @@
 // bucket's update before it reads the bucket; its backward begins when the tail
 // has ended. A step's end is what Host::StepDone() tells of, then.
 //
+// On a device with queues RunStep() returns when the step's work is enqueued. A
+// rank with peers gives its updates to the queue of the reductions, and the
+// next step's forward waits for them there, bucket by bucket (bucket_events.h);
+// an evaluation and a snapshot wait for all.
+//
 // Where the device records graphs, a training step may be recorded once and
 // launched from then on: step_graph.h chooses, and has the runner's part.
 //
@@ -194,8 +199,14 @@ class StepRunner : private Chunk::Listener {
   Chunk& ChunkOf(const pipeline::Action& action) {
     return *chunks_[action.chunk];
   }
+  // Updates run behind reductions, on their queue. A rank that has no peers
+  // has nothing to wait for, and keeps them in the compute queue.
+  nn::Queue UpdateQueue() const;
   // Tells the rank's groups of its device.
   void JoinGroups();
+  // Adds the queue for communication along axis number `axis`; null where the
+  // device has none.
+  QueueWork* AddWork(int axis);
   absl::Status MakeChunks();
   bool OverlapsSteps() const;
   absl::Status EndStep(StepLoss& loss, StepKind kind, std::int64_t step);
@@ -211,8 +222,8 @@ class StepRunner : private Chunk::Listener {
   // Collective `id` has ended, in the step that `cursor` and `trace` are of.
   void Reduced(int id, const comm::Event& done, pipeline::TableCursor& cursor,
                StepTrace& trace);
-  absl::Status Inspect();
-  absl::Status Update(const pipeline::Action& action, const StepLoss& loss,
+  absl::Status Inspect(const StepLoss& loss);
+  absl::Status Update(const pipeline::Action& action, StepLoss& loss,
                       StepTrace& trace);
   // A transferred tensor, where this rank's kernels may read it.
   absl::StatusOr<nn::Tensor> Here(const Transfer& transfer);
@@ -224,7 +235,7 @@ class StepRunner : private Chunk::Listener {
   QuietWait quiet_wait_;
   StrandWait* const wait_;
   std::shared_ptr<nn::Kernels> kernels_;
-  std::optional<QueueWork> work_;  // of a device with queues
+  std::vector<std::unique_ptr<QueueWork>> works_;  // of a device with queues
   bool reduces_on_device_ = false;
   StepTrace trace_;
   std::vector<std::unique_ptr<LayerCollectives>> layer_collectives_;

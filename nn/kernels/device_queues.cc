@@ -25,6 +25,15 @@ absl::StatusOr<std::unique_ptr<DeviceGraph>> DeviceQueues::EndCapture() {
   return absl::UnimplementedError("this device records no graphs");
 }
 
+QueueScope::QueueScope(Kernels& kernels, Queue queue)
+    : queues_(kernels.queues()) {
+  if (queues_ != nullptr) before_ = queues_->SetKernelQueue(queue);
+}
+
+QueueScope::~QueueScope() {
+  if (queues_ != nullptr) queues_->SetKernelQueue(before_);
+}
+
 base::Event Record(Kernels& kernels, Queue queue) {
   DeviceQueues* const queues = kernels.queues();
   return queues == nullptr ? base::Event() : queues->Record(queue);

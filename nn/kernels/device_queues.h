@@ -16,6 +16,18 @@
 // still uses is kept, or kCompute waits for that use first; and another queue
 // that writes to fresh memory waits first for what kCompute was given so far.
 //
+// An optimizer runs behind a reduction, on its queue:
+//
+//   Wait(kernels, Queue::kComm, last_reader);
+//   {
+//     QueueScope scope(kernels, Queue::kComm);
+//     status = kernels.SgdUpdate(rule, scalars, grad, param, momentum);
+//   }
+//   base::Event updated = Record(kernels, Queue::kComm);
+//
+// In a scope, kernels go to its queue, and memory that is allocated is in the
+// order of that queue: for what begins and ends there.
+//
 // The queues of one kind of device know each other's events (base/event.h): a
 // wait for one of these is the device's own. What waits for any other event is
 // held back by the host until that is done, without a thread that waits.
@@ -45,8 +57,19 @@ namespace troupe::nn {
 
 class Kernels;
 
+// kComm is the first of kCommQueuesMax queues for communication: collectives
+// of one queue follow each other, those of several run side by side.
 enum class Queue { kCompute, kCopy, kComm };
-inline constexpr int kNumQueues = 3;
+inline constexpr int kCommQueuesMax = 4;
+inline constexpr int kNumQueues = 2 + kCommQueuesMax;
+
+// That of an axis of the mesh; CommQueue(0) is kComm. Axes beyond the last
+// queue share that one.
+constexpr Queue CommQueue(int axis) {
+  const int last = kCommQueuesMax - 1;
+  return static_cast<Queue>(static_cast<int>(Queue::kComm) +
+                            (axis < last ? axis : last));
+}
 
 // A reduction over the memory of several ranks, by one device that reaches them
 // all: tree and roundings are those of comm/reduction_tree.h.
@@ -73,6 +96,9 @@ class DeviceQueues {
   virtual absl::Status Reduce(Queue queue, const TreeReduction& reduction);
   // Memory of the host that the device copies from and to.
   virtual Allocator& host_allocator() = 0;
+  // Where calls of kernels go from now on, and in which order the memory is
+  // that Kernels::allocator() gives; returns where they went. See QueueScope.
+  virtual Queue SetKernelQueue(Queue queue) = 0;
   // Brings completions to the host. False where there is nothing to be done.
   virtual bool Progress() = 0;
 
@@ -104,6 +130,19 @@ class DeviceQueues {
   virtual std::unique_ptr<DeviceMoment> Mark(Queue /*queue*/) {
     return nullptr;
   }
+};
+
+// While it lives, calls of the set's kernels go to `queue`. Scopes nest.
+class QueueScope {
+ public:
+  QueueScope(Kernels& kernels, Queue queue);
+  ~QueueScope();
+  QueueScope(const QueueScope&) = delete;
+  QueueScope& operator=(const QueueScope&) = delete;
+
+ private:
+  DeviceQueues* const queues_;  // null: the device works at once
+  Queue before_ = Queue::kCompute;
 };
 
 // The same for any kernel set; one without queues works at once.

@@ -20,17 +20,6 @@ CachingAllocator::Options PoolOver(int ordinal,
   return options;
 }
 
-// Calls fn(queue) for each communication queue.
-template <typename Fn>
-absl::Status ForEachFork(Fn fn) {
-  for (int i = 0; i < kNumQueues; ++i) {
-    const auto queue = static_cast<Queue>(i);
-    if (queue == Queue::kCompute || !GraphCapture::Records(queue)) continue;
-    TROUPE_RETURN_IF_ERROR(fn(queue));
-  }
-  return absl::OkStatus();
-}
-
 }  // namespace
 
 void* GraphMemory::Allocate(std::size_t bytes) {
@@ -77,9 +66,14 @@ class GraphCapture::Mark final : public base::EventOrigin {
 
 GraphCapture::GraphCapture(Setup setup)
     : setup_(std::move(setup)),
-      memory_(std::make_shared<GraphMemory>(setup_.memory)),
-      pool_(std::make_unique<CachingAllocator>(
-          PoolOver(setup_.streams->ordinal(), memory_))) {}
+      memory_(std::make_shared<GraphMemory>(setup_.memory)) {
+  std::vector<Queue> recorded = setup_.forks;
+  recorded.push_back(Queue::kCompute);
+  for (Queue queue : recorded) {
+    pools_[static_cast<int>(queue)] = std::make_unique<CachingAllocator>(
+        PoolOver(setup_.streams->ordinal(), memory_));
+  }
+}
 
 absl::StatusOr<std::unique_ptr<GraphCapture>> GraphCapture::Begin(Setup setup) {
   std::unique_ptr<GraphCapture> capture(new GraphCapture(std::move(setup)));
@@ -108,20 +102,25 @@ absl::Status GraphCapture::Chain(cudaStream_t from, cudaStream_t to) {
 }
 
 absl::Status GraphCapture::Fork() {
-  return ForEachFork(
-      [this](Queue queue) { return Chain(Of(Queue::kCompute), Of(queue)); });
+  for (Queue queue : setup_.forks) {
+    TROUPE_RETURN_IF_ERROR(Chain(Of(Queue::kCompute), Of(queue)));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status GraphCapture::Join() {
-  return ForEachFork(
-      [this](Queue queue) { return Chain(Of(queue), Of(Queue::kCompute)); });
+  for (Queue queue : setup_.forks) {
+    TROUPE_RETURN_IF_ERROR(Chain(Of(queue), Of(Queue::kCompute)));
+  }
+  return absl::OkStatus();
 }
 
 void GraphCapture::NoteWork(Queue queue) {
   used_[static_cast<int>(queue)] = true;
   if (Records(queue)) return;
   Fail(absl::FailedPreconditionError(
-      "the queue of copies is given work, which is not recorded"));
+      "the queue of copies, or one that was never used before, is given work, "
+      "which is not recorded"));
 }
 
 base::Event GraphCapture::Record(Queue queue) {
@@ -142,14 +141,10 @@ base::Event GraphCapture::Record(Queue queue) {
 // before each launch. The stream of copies is the exception.
 absl::Status GraphCapture::CheckOutside(const base::Event& event) const {
   const std::shared_ptr<const EventMark> mark = EventMark::Of(event);
-  if (mark != nullptr && mark->stream() == Of(Queue::kCompute)) {
-    return absl::OkStatus();
-  }
-  bool known = false;
-  TROUPE_RETURN_IF_ERROR(ForEachFork([&](Queue queue) {
+  bool known = mark != nullptr && mark->stream() == Of(Queue::kCompute);
+  for (Queue queue : setup_.forks) {
     known = known || (mark != nullptr && mark->stream() == Of(queue));
-    return absl::OkStatus();
-  }));
+  }
   if (known) return absl::OkStatus();
   return absl::FailedPreconditionError(
       "a queue waits for an event from outside of what is recorded: of the "
@@ -196,8 +191,8 @@ absl::StatusOr<std::shared_ptr<GraphExecutable>> GraphCapture::End() {
     event.Complete(absl::OkStatus());
   }
   // Also frees the memory of a capture that failed.
-  auto executable =
-      std::make_shared<GraphExecutable>(exec, used_, memory_, std::move(pool_));
+  auto executable = std::make_shared<GraphExecutable>(exec, used_, memory_,
+                                                      std::move(pools_));
   if (!status_.ok()) return status_;
   return executable;
 }

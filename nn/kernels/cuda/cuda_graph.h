@@ -11,13 +11,13 @@
 //
 // A capture begins on the compute stream. All communication streams fork from
 // it at once and join it at the end, so that no work can slip by and run
-// while the rest is recorded. The copy stream takes no part: it brings the next
-// batch while a graph runs.
+// while the rest is recorded; one that was never used is not recorded. The copy
+// stream takes no part: it brings the next batch while a graph runs.
 //
 // Memory. What is allocated while a capture goes on comes from a pool of the
 // graph's own, over the device's source, and stays there until the graph goes:
-// nobody else is handed a block that a replay writes to. Within the pool blocks
-// are reused as they always are, in the order of the compute stream.
+// nobody else is handed a block that a replay writes to. It has a
+// part for each queue; blocks are reused in the order of that.
 //
 // The mode is thread-local: a call of this thread that CUDA cannot record ends
 // the capture with an error; other threads go on.
@@ -77,17 +77,18 @@ class GraphMemory final : public MemorySource {
 
 // Which of the queues besides kCompute had work in a capture.
 using QueueFlags = std::array<bool, kNumQueues>;
+// The memory of each queue that is recorded; null for the others.
+using GraphPools = std::array<std::unique_ptr<CachingAllocator>, kNumQueues>;
 
 // A recorded graph that can be launched, and its memory.
 class GraphExecutable {
  public:
   GraphExecutable(cudaGraphExec_t exec, const QueueFlags& used,
-                  std::shared_ptr<GraphMemory> memory,
-                  std::unique_ptr<CachingAllocator> pool)
+                  std::shared_ptr<GraphMemory> memory, GraphPools pools)
       : exec_(exec),
         used_(used),
         memory_(std::move(memory)),
-        pool_(std::move(pool)) {}
+        pools_(std::move(pools)) {}
   ~GraphExecutable();
   GraphExecutable(const GraphExecutable&) = delete;
   GraphExecutable& operator=(const GraphExecutable&) = delete;
@@ -99,7 +100,7 @@ class GraphExecutable {
   const cudaGraphExec_t exec_;
   const QueueFlags used_;
   const std::shared_ptr<GraphMemory> memory_;
-  std::unique_ptr<CachingAllocator> pool_;
+  GraphPools pools_;
 };
 
 class GraphCapture {
@@ -108,6 +109,7 @@ class GraphCapture {
     std::shared_ptr<const Streams> streams;
     std::shared_ptr<EventPool> events;
     std::shared_ptr<MemorySource> memory;  // of the device
+    std::vector<Queue> forks = {};         // that are open, but kCopy
   };
 
   // The device of the streams is the current one.
@@ -117,9 +119,10 @@ class GraphCapture {
   GraphCapture(const GraphCapture&) = delete;
   GraphCapture& operator=(const GraphCapture&) = delete;
 
-  Allocator& allocator() { return *pool_; }
-  // Whether work of `queue` is recorded.
-  static bool Records(Queue queue) { return queue != Queue::kCopy; }
+  // That of what is recorded of `queue`; null where nothing is.
+  Allocator* allocator(Queue queue) {
+    return pools_[static_cast<int>(queue)].get();
+  }
 
   // The first failure; no work is to come after one.
   const absl::Status& status() const { return status_; }
@@ -137,6 +140,9 @@ class GraphCapture {
   class Mark;
 
   explicit GraphCapture(Setup setup);
+  bool Records(Queue queue) const {
+    return pools_[static_cast<int>(queue)] != nullptr;
+  }
   absl::Status Fork();
   absl::Status Join();
   absl::StatusOr<cudaGraph_t> EndStreams();
@@ -149,7 +155,7 @@ class GraphCapture {
 
   const Setup setup_;
   const std::shared_ptr<GraphMemory> memory_;
-  std::unique_ptr<CachingAllocator> pool_;
+  GraphPools pools_;
   absl::Status status_;
   QueueFlags used_ = {};
   std::vector<base::Event> events_;  // recorded meanwhile

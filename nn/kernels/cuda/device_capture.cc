@@ -13,6 +13,11 @@ namespace {
 
 using base::CudaStatus;
 
+// A queue that forks from kCompute in a capture.
+bool IsFork(Queue queue) {
+  return queue != Queue::kCompute && queue != Queue::kCopy;
+}
+
 // A recording of an event that has a time.
 class CudaMoment final : public DeviceMoment {
  public:
@@ -65,16 +70,22 @@ absl::Status CudaDevice::BeginCapture() {
   TROUPE_CHECK(!capturing(), "one capture at a time");
   MakeCurrent();
   if (broken_) return status_;
-  for (const StreamQueue& queue : queues_) {
-    if (!queue.held()) continue;
-    return absl::FailedPreconditionError(
-        absl::StrCat("cuda:", ordinal(), " waits for the host's work"));
+  GraphCapture::Setup setup = {streams_, events_, source_, {}};
+  for (Queue queue : open_) {
+    if (Of(queue).held()) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("cuda:", ordinal(), " waits for the host's work"));
+    }
+    if (IsFork(queue)) setup.forks.push_back(queue);
   }
   // The graph has memory of its own for what steps have used so far.
-  allocator_.ReleaseCached();
-  TROUPE_ASSIGN_OR_RETURN(capture_,
-                          GraphCapture::Begin({streams_, events_, source_}));
-  memory_.UseInstead(&capture_->allocator());
+  memory_.own.ReleaseCached();
+  TROUPE_ASSIGN_OR_RETURN(capture_, GraphCapture::Begin(std::move(setup)));
+  for (Queue queue : open_) {
+    if (Allocator* pool = capture_->allocator(queue)) {
+      PoolOf(queue).memory.UseInstead(pool);
+    }
+  }
   return absl::OkStatus();
 }
 
@@ -83,7 +94,7 @@ absl::StatusOr<std::unique_ptr<DeviceGraph>> CudaDevice::EndCapture() {
     return absl::FailedPreconditionError("no capture is going on");
   }
   MakeCurrent();
-  memory_.UseInstead(nullptr);
+  for (Queue queue : open_) PoolOf(queue).memory.UseInstead(nullptr);
   // An event that completes may bring somebody back here.
   const std::unique_ptr<GraphCapture> capture = std::move(capture_);
   TROUPE_ASSIGN_OR_RETURN(std::shared_ptr<GraphExecutable> graph,
@@ -92,13 +103,12 @@ absl::StatusOr<std::unique_ptr<DeviceGraph>> CudaDevice::EndCapture() {
 }
 
 void CudaDevice::JoinQueues() {
-  for (int i = 0; i < kNumQueues; ++i) {
-    const auto queue = static_cast<Queue>(i);
-    if (queue == Queue::kCompute || !GraphCapture::Records(queue)) continue;
-    StreamQueue& other = Of(queue);
-    if (!other.held() && other.given() == joined_[i]) continue;
+  for (Queue queue : open_) {
+    if (!IsFork(queue)) continue;
+    std::uint64_t& joined = joined_[static_cast<int>(queue)];
+    if (!Of(queue).held() && Of(queue).given() == joined) continue;
     Wait(Queue::kCompute, Record(queue));
-    joined_[i] = other.given();
+    joined = Of(queue).given();
   }
 }
 
@@ -116,16 +126,15 @@ absl::Status CudaDevice::Launch(const std::shared_ptr<GraphExecutable>& graph) {
            });
   TROUPE_RETURN_IF_ERROR(Check(given));
   const base::Event done = Record(Queue::kCompute);
-  for (int i = 0; i < kNumQueues; ++i) {
-    const auto queue = static_cast<Queue>(i);
-    if (queue != Queue::kCompute && graph->uses(queue)) Wait(queue, done);
+  for (Queue queue : open_) {
+    if (IsFork(queue) && graph->uses(queue)) Wait(queue, done);
   }
   return status_;
 }
 
 std::unique_ptr<DeviceMoment> CudaDevice::Mark(Queue queue) {
   MakeCurrent();
-  if (broken_ || capturing() || Of(queue).held()) return nullptr;
+  if (capturing() || !Open(queue) || Of(queue).held()) return nullptr;
   cudaEvent_t event = nullptr;
   if (cudaEventCreate(&event) != cudaSuccess) {
     cudaGetLastError();
