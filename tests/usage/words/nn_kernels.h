@@ -10,6 +10,7 @@
 #include "nn/kernels/cpu/cpu_kernels.h"
 #include "nn/kernels/dropout.h"
 #include "nn/kernels/kernels.h"
+#include "nn/kernels/optimizer.h"
 #include "nn/kernels/step_scalars.h"
 #include "nn/kernels/window2d.h"
 #include "nn/tensor/tensor.h"
@@ -36,7 +37,9 @@ extern const int rank;
 namespace device_queues_h {
 extern comm::Communicator& comm;
 extern const comm::Collective collective;
-extern Tensor host_y;
+extern const base::Event last_reader;
+extern const SgdRule rule;
+extern Tensor host_y, scalars, grad, param, momentum;
 }  // namespace device_queues_h
 
 namespace dropout_h {
