@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/time/time.h"
 #include "base/check.h"
 #include "base/cuda/cuda_status.h"
 #include "nn/kernels/cuda/reduce_tree.h"
@@ -17,6 +18,9 @@ namespace {
 using base::CudaStatus;
 
 constexpr std::size_t kAllOfIt = std::numeric_limits<std::size_t>::max();
+// Between two looks of LookAfter(), and two calls of work that is not done.
+constexpr absl::Duration kLookPause = absl::Milliseconds(10);
+constexpr absl::Duration kAgainPause = absl::Microseconds(200);
 constexpr Queue kQueues[] = {Queue::kCompute, Queue::kCopy, Queue::kComm};
 
 CachingAllocator::Options Of(Device device,
@@ -84,6 +88,7 @@ void CudaDevice::Close() {
   SetWakeup(nullptr, /*watch=*/false).IgnoreError();
   streams_->Finish();
   noted_ = nullptr;
+  looks_.clear();
   CompleteWhatIsDone();
   const absl::Status closed = absl::CancelledError(
       absl::StrCat("cuda:", ordinal(), " was closed before this was done"));
@@ -224,6 +229,36 @@ absl::Status CudaDevice::Reduce(Queue queue, const TreeReduction& reduction) {
   });
 }
 
+absl::Status CudaDevice::Enqueue(Queue queue, const char* name,
+                                 std::function<bool(void*)> work) {
+  MakeCurrent();
+  if (broken_) return status_;
+  return Of(queue).GiveUntilTrue(
+      name, [stream = stream(queue), work = std::move(work)] {
+        return work(stream);
+      });
+}
+
+void CudaDevice::LookAfter(std::function<bool()> look) {
+  looks_.push_back(std::move(look));
+}
+
+void CudaDevice::LookAround() {
+  // One of them may bring another.
+  std::vector<std::function<bool()>> looks;
+  looks.swap(looks_);
+  for (std::function<bool()>& look : looks) {
+    if (look()) looks_.push_back(std::move(look));
+  }
+}
+
+absl::Duration CudaDevice::PauseMax() const {
+  for (const StreamQueue& queue : queues_) {
+    if (queue.asks_again()) return kAgainPause;
+  }
+  return looks_.empty() ? absl::InfiniteDuration() : kLookPause;
+}
+
 absl::StatusOr<bool> CudaDevice::ReadNote() {
   if (!status_.ok() || !HasDataError(*data_error())) return true;
   // The kernel that writes it may be at it, and later than what is done now. It
@@ -284,6 +319,7 @@ void CudaDevice::DropHeld(const absl::Status& status) {
 bool CudaDevice::Progress() {
   bool moved = false;
   MakeCurrent();
+  LookAround();
   for (Queue queue : kQueues) {
     if (broken_) break;
     const absl::StatusOr<bool> advanced = Of(queue).Advance();
@@ -301,9 +337,10 @@ bool CudaDevice::Progress() {
   for (Queue queue : kQueues) {
     if (auto mark = Of(queue).Oldest()) oldest.push_back(std::move(mark));
   }
-  if (oldest.empty()) return false;
+  const absl::Duration pause = PauseMax();
+  if (oldest.empty() && pause == absl::InfiniteDuration()) return false;
   if (watcher_ == nullptr) return true;
-  watcher_->Watch(std::move(oldest));
+  watcher_->Watch(std::move(oldest), pause);
   return false;
 }
 

@@ -49,6 +49,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
 #include "nn/kernels/cuda/data_error.h"
 #include "nn/kernels/cuda/device_memory.h"
 #include "nn/kernels/cuda/event_pool.h"
@@ -97,6 +98,9 @@ class CudaDevice final : public DeviceQueues {
   void Wait(Queue queue, const base::Event& event) override;
   void CopyBytes(Queue queue, const Tensor& from, const Tensor& to) override;
   absl::Status Reduce(Queue queue, const TreeReduction& reduction) override;
+  absl::Status Enqueue(Queue queue, const char* name,
+                       std::function<bool(void* native_stream)> work) override;
+  void LookAfter(std::function<bool()> look) override;
   Allocator& host_allocator() override { return host_; }
   bool Progress() override;
   absl::Status SetWakeup(std::function<void()> wakeup, bool watch) override;
@@ -126,6 +130,10 @@ class CudaDevice final : public DeviceQueues {
   absl::StatusOr<bool> CompleteOldest(StreamQueue& queue);
   // Completes what is done; tells whether there was any.
   bool CompleteWhatIsDone();
+  // Calls what looks after something, and forgets what is content.
+  void LookAround();
+  // After how long Progress() is to be called, whatever completes.
+  absl::Duration PauseMax() const;
   // False while a note of wrong data is being written.
   absl::StatusOr<bool> ReadNote();
   // After an error nothing is done any more: what was asked for ends with it.
@@ -141,6 +149,7 @@ class CudaDevice final : public DeviceQueues {
   bool broken_ = false;  // by a CUDA call
   StreamQueue queues_[kNumQueues];
   std::vector<int> reached_;  // other GPUs
+  std::vector<std::function<bool()>> looks_;
   StoragePtr data_error_;
   // Where the note of a data error is complete; null: none was seen.
   std::shared_ptr<const EventMark> noted_;
