@@ -282,22 +282,21 @@ bool NcclRank::Look() {
 }
 
 void NcclRank::Abort(const absl::Status& status) {
+  const absl::Status why =
+      status.ok() ? absl::CancelledError("the group was aborted") : status;
   std::deque<Pending> pending;
   ncclComm_t comm = nullptr;
   {
     absl::MutexLock lock(&mutex_);
     if (!aborted_.ok()) return;
     waits_at_abort_ = WaitsNow();
-    aborted_ = status.ok() ? absl::CancelledError("the group was aborted")
-                           : status;
+    aborted_ = why;
     pending.swap(pending_);
     comm = std::exchange(comm_, nullptr);
   }
   // Before the kernels end, and their events with them: those would say that
   // all went well.
-  for (const Pending& each : pending) {
-    each.done.Complete(status.ok() ? absl::CancelledError("aborted") : status);
-  }
+  for (const Pending& each : pending) each.done.Complete(why);
   if (comm != nullptr) ncclCommAbort(comm);
 }
 
