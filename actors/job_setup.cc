@@ -15,6 +15,7 @@
 #include "base/check.h"
 #include "base/cpu_cores.h"
 #include "base/field_error.h"
+#include "comm/nccl/nccl_backend.h"
 #include "pipeline/plan_diff.h"
 
 namespace troupe::actors {
@@ -99,6 +100,41 @@ std::int64_t InlineBytes(const JobSpec& spec, int cores) {
              : MeasureInlineBytes(spec.plan.mesh.size(), cores);
 }
 
+int ProcessesOf(const JobSpec& spec) {
+  return spec.cluster ? spec.cluster->processes : 1;
+}
+
+// In which order the ranks' elements are added up.
+absl::StatusOr<std::string> ReductionOrderOf(const JobSpec& spec) {
+  const pipeline::PlanOptions& plan = spec.plan;
+  const bool on_gpus = spec.device.type == nn::DeviceType::kCuda;
+  const bool on_several =
+      on_gpus && plan.mesh.size() > 1 &&
+      (spec.device.index == nn::Device::kOneForEach || ProcessesOf(spec) > 1);
+  if (plan.reduction_order == pipeline::kAutoReduction) {
+    return on_several && comm::HasNccl() ? pipeline::kAnyReduction
+                                         : pipeline::kTreeReduction;
+  }
+  if (plan.reduction_order != pipeline::kAnyReduction) {
+    return plan.reduction_order;
+  }
+  const auto refuse = [](absl::string_view why) {
+    return base::FieldError<&pipeline::PlanOptions::reduction_order>(
+        absl::StrCat(base::FieldName<&pipeline::PlanOptions::reduction_order>(),
+                     " = \"any\" ", why));
+  };
+  if (!on_gpus) {
+    return refuse(absl::StrCat("is for GPUs, and the device is ",
+                               spec.device.ToString(), "; take \"tree\""));
+  }
+  if (!comm::HasNccl()) {
+    return refuse(
+        "needs NCCL, without which this program was built; build it with "
+        "--config=cuda, or take \"tree\"");
+  }
+  return plan.reduction_order;
+}
+
 absl::StatusOr<std::shared_ptr<const pipeline::Plan>> MakeJobPlan(
     const JobSpec& spec, std::int64_t inline_bytes) {
   pipeline::PlanOptions options = spec.plan;
@@ -115,6 +151,7 @@ absl::StatusOr<std::shared_ptr<const pipeline::Plan>> MakeJobPlan(
                          " = 1: stages do not tell one another yet")),
         {stages});
   }
+  TROUPE_ASSIGN_OR_RETURN(options.reduction_order, ReductionOrderOf(spec));
   options.reductions.update_needs_all_buckets = optimizer->NeedsAllBuckets();
   options.fuse_updates = options.fuse_updates && optimizer->IsElementwise();
   // Inline are reductions of what the very thread has computed.
@@ -207,7 +244,7 @@ absl::StatusOr<JobSetup> SetUpJob(const JobSpec& spec, JobObserver* observer,
   ProcessContext& process = *setup.process;
   TROUPE_ASSIGN_OR_RETURN(process.ranks,
                           MakeRanks(process, 0, process.plan->mesh.size(),
-                                    LocalGroups(spec.device, hooks)));
+                                    LocalGroups(process)));
   return setup;
 }
 

@@ -40,8 +40,13 @@ namespace troupe::pipeline {
 using ScheduleFn =
     std::function<StepTable(const Mesh& mesh, int pp, int micro_batches)>;
 
-// Name of the order in which comm/ adds up over ranks: one tree per element.
+// Names of the orders in which comm/ adds up over ranks: one tree per element,
+// whatever carries it (comm/reduction_tree.h); or one that a library chooses,
+// with the same result on all ranks (comm/nccl/nccl_group.h).
 inline constexpr char kTreeReduction[] = "tree";
+inline constexpr char kAnyReduction[] = "any";
+// Leaves the choice to the job; a plan of its own has the tree.
+inline constexpr char kAutoReduction[] = "auto";
 
 struct PlanOptions {
   Mesh mesh;
@@ -68,6 +73,7 @@ struct PlanOptions {
   // where an update needs all buckets, and on a device that works later than
   // it is told.
   bool cross_step = false;
+  std::string reduction_order = kAutoReduction;
   int threads_per_rank = 1;
   // Dtype of the gradients; unset: that of the parameters.
   std::optional<nn::DType> grad_dtype;

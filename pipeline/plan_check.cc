@@ -192,6 +192,9 @@ absl::Status Plan::Check() const {
   if (!std::isfinite(loss_scale) || loss_scale <= 0) {
     return Bad("loss_scale", "is not a number above 0");
   }
+  if (reduction_order != kTreeReduction && reduction_order != kAnyReduction) {
+    return Bad("reduction_order", "is neither \"tree\" nor \"any\"");
+  }
   if (cuts.size() + 1 != stages.size()) {
     return Bad("cuts", absl::StrCat("has ", cuts.size(), " entries for ",
                                     stages.size(), " stages"));

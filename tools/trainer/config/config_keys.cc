@@ -317,6 +317,15 @@ constexpr ConfigKey kKeys[] = {
      "same. It changes nothing where gradients are reduced by the compute "
      "thread, nor with optimizer.skip_nonfinite.",
      "true"},
+    {"comm.reduction_order",
+     Field<&C::job, &JobSpec::plan, &PlanOptions::reduction_order>(), OneOf([] {
+       return Names{"auto", "tree", "any"};
+     }),
+     "In which order ranks add up. \"tree\": always the same one, with the bits "
+     "of the CPU. \"any\": NCCL's, on GPUs alone and faster there; the bits "
+     "depend on the GPUs. \"auto\" takes \"any\" where ranks live on several "
+     "GPUs.",
+     "\"tree\""},
     {"comm.timeout_s", Field<&C::job, &JobSpec::timeout>(), KeyRule{0.001, 1e9},
      "Seconds without progress after which the run fails.", "60"},
     {"comm.transport", Field<&C::network, &NetworkConfig::transport>(),
