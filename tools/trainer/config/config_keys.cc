@@ -201,12 +201,18 @@ constexpr ConfigKey kKeys[] = {
      "Gradients are multiplied by it until the update; a power of two changes "
      "no bit that neither overflows nor underflows.",
      "1024"},
-    {"train.device", Field<&C::job, &JobSpec::device>(), OneOf([] {
-       return Names{"cpu:0", "reference:0"};
-     }),
-     "What computes: \"cpu:0\", or \"reference:0\", plain loops in double "
+    {"train.device", Field<&C::job, &JobSpec::device>(), kAny,
+     "What computes: \"cpu:0\"; \"cuda\", a GPU for each rank of a process, or "
+     "\"cuda:2\", that one for all of them, among those that "
+     "CUDA_VISIBLE_DEVICES leaves; or \"reference:0\", plain loops in double "
      "precision (slow; to compare with).",
-     "\"reference:0\""},
+     "\"cuda\""},
+    {"train.kernel_cache", Field<&C::kernel_cache>(), kAny,
+     "Folder where algorithms that were measured on a GPU are kept for later "
+     "runs; \"auto\" is $XDG_CACHE_HOME/troupe/kernels or "
+     "~/.cache/troupe/kernels, \"off\" keeps none. A run that is resumed takes "
+     "those of its checkpoint before all others.",
+     "\"off\""},
     {"train.threads_per_rank",
      Field<&C::job, &JobSpec::plan, &PlanOptions::threads_per_rank>(),
      KeyRule{1, 1024}, "Threads that the kernels of one rank may use.", "2"},

@@ -255,7 +255,7 @@ std::vector<Finding> CheckPeerMachine(
   }
   if (rows.empty()) {
     rows.push_back(
-        {what, Health::kOk, "limits, memory, transports, cores, clock", ""});
+        {what, Health::kOk, "limits, memory, transports, cores, clock, GPUs", ""});
   }
   return rows;
 }
