@@ -54,7 +54,8 @@ Json AlgorithmsJson(const nn::ChoicesByDevice& algorithms) {
   Json devices = Json::array();
   for (const auto& [device, choices] : algorithms) {
     Json lines = Json::array();
-    for (const auto& [key, choice] : choices) lines.push_back(key + " " + choice);
+    for (const auto& [key, choice] : choices)
+      lines.push_back(key + " " + choice);
     devices.push_back({{"device", device}, {"choices", std::move(lines)}});
   }
   return devices;

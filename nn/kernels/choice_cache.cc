@@ -81,7 +81,8 @@ absl::StatusOr<Entries> ParseEntries(absl::string_view context,
   Entries entries;
   for (std::size_t i = 2; i < last; ++i) {
     const std::size_t space = lines[i].find(' ');
-    if (space == absl::string_view::npos || !ChoiceCache::IsKey(lines[i].substr(0, space)) ||
+    if (space == absl::string_view::npos ||
+        !ChoiceCache::IsKey(lines[i].substr(0, space)) ||
         !ChoiceCache::IsChoice(lines[i].substr(space + 1))) {
       return Damaged(i + 1, "it is not a key and a choice");
     }

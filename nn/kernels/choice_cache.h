@@ -44,9 +44,9 @@ class ChoiceCache {
   static constexpr std::size_t kKeyBytesMax = 256;
   static constexpr std::size_t kChoiceBytesMax = 2048;
 
-  // Whether a text may be a context (a line of at most kContextBytesMax printing
-  // characters), a key or a choice (words: printing characters without spaces,
-  // within the limits).
+  // Whether a text may be a context (a line of at most kContextBytesMax
+  // printing characters), a key or a choice (words: printing characters
+  // without spaces, within the limits).
   static bool IsContext(absl::string_view text);
   static bool IsKey(absl::string_view text);
   static bool IsChoice(absl::string_view text);

@@ -4,7 +4,7 @@
 //   const DeviceBackend* backend = FindDeviceBackend(DeviceType::kCuda);
 //   if (backend == nullptr) return;                // built without CUDA
 //   const GpuReport report = backend->report();
-//   for (const GpuReport::Gpu& gpu : report.gpus) std::cout << gpu.name << "\n";
+//   for (const GpuReport::Gpu& gpu : report.gpus) std::cout << gpu.name;
 //
 // Plain data, no CUDA.
 
@@ -32,9 +32,9 @@ struct GpuReport {
     int compute_major = 0;  // compute capability 9.0: 9 and 0
     int compute_minor = 0;
     int multiprocessors = 0;
-    std::string pci;                // "0000:1b:00.0"
-    bool is_mig = false;            // a part of a GPU
-    std::vector<PeerPath> peers;    // to each GPU of the list
+    std::string pci;              // "0000:1b:00.0"
+    bool is_mig = false;          // a part of a GPU
+    std::vector<PeerPath> peers;  // to each GPU of the list
   };
 
   // The newest CUDA that the driver knows, and the one that the program is

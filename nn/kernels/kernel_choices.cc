@@ -128,10 +128,10 @@ DeviceChoices& KernelChoices::For(const std::string& context) {
     if (adopted != adopted_.end()) {
       device->Add(adopted->second, Origin::kPlan);
     } else if (!adopted_.empty()) {
-      words = absl::StrCat(
-          "the checkpoint's algorithms are for ", adopted_.begin()->first,
-          ", and this is ", context,
-          ": they are chosen anew, and may give other last bits");
+      words =
+          absl::StrCat("the checkpoint's algorithms are for ",
+                       adopted_.begin()->first, ", and this is ", context,
+                       ": they are chosen anew, and may give other last bits");
     }
     if (!options_.folder.empty()) {
       const std::string path =

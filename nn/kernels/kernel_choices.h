@@ -4,8 +4,8 @@
 //
 //   KernelChoices::Options options;
 //   options.files = &files;
-//   options.folder = "/home/ann/.cache/troupe/kernels";
-//   options.warn = [](const std::string& words) { std::cerr << words << "\n"; };
+//   options.folder = "cache/troupe/kernels";
+//   options.warn = [](const std::string& words) { std::cerr << words; };
 //   auto choices = std::make_shared<KernelChoices>(options);
 //   choices->Adopt(plan_of_the_checkpoint);           // goes before the disk
 //   DeviceChoices& device = choices->For("NVIDIA H200, cuDNN 9.19.0");

@@ -37,7 +37,7 @@ constexpr const char* kPieces[] = {"{",          "}",
                                    "UP0 ",       "RU0 ",
                                    "\"size\":",  "18446744073709551615",
                                    "\"0.1\",",   "\"cuts\":",
-                                   "\"conv:a y\","};
+                                   "\"a y\",",   "\"choices\":"};
 
 void Damage(nn::RandomStream& draws, std::string& text) {
   const std::size_t at = draws.Below(text.size());

@@ -137,9 +137,10 @@ TEST(DoctorGpus, SaysWhatIsMissing) {
   facts.report->gpus[1].compute_major = 8;
   EXPECT_EQ(Row(facts, "cuda:0").health, Health::kOk);
   EXPECT_EQ(Row(facts, "cuda:1").health, Health::kProblem);
-  EXPECT_EQ(Row(facts, "cuda:1").advice,
-            "this trainer has kernels for compute 9.0 alone: add compute 8.0 "
-            "to GENCODE_DEFAULT in third_party/cuda/defs.bzl and build it anew");
+  EXPECT_EQ(
+      Row(facts, "cuda:1").advice,
+      "this trainer has kernels for compute 9.0 alone: add compute 8.0 "
+      "to GENCODE_DEFAULT in third_party/cuda/defs.bzl and build it anew");
 }
 
 // Whatever this machine has.

@@ -23,8 +23,8 @@ namespace troupe::nn::cuda {
 
 // How an emulated algorithm adds up, and its name in choices.
 enum class EmulatedSums { kF64, kF32, kF32Reversed };
-inline constexpr const char* kEmulatedSumsNames[] = {
-    "loops.f64", "loops.f32", "loops.f32-reversed"};
+inline constexpr const char* kEmulatedSumsNames[] = {"loops.f64", "loops.f32",
+                                                     "loops.f32-reversed"};
 inline constexpr int kEmulatedAlgorithms = 3;
 
 inline std::atomic<int>& EmulatedFastest() {

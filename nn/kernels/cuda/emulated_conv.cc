@@ -130,22 +130,22 @@ class EmulatedPlan final : public ConvPlan {
   absl::Status Run(const ConvOperands& operands, void* workspace,
                    cudaStream_t stream) override {
     TROUPE_RETURN_IF_ERROR(CheckOperands(spec(), operands, adds_bias()));
-    return EnqueuedStatus(
-        "Convolution",
-        emulated_cuda::EnqueueHostWork(
-            stream, {"Convolution", __FILE__, __LINE__},
-            [spec = spec(), operands, adds_bias = adds_bias(), workspace,
-             sums = sums_] {
-              PoisonWorkspace(workspace);
-              cuda::Run(spec, operands, adds_bias, sums);
-            }));
+    return EnqueuedStatus("Convolution",
+                          emulated_cuda::EnqueueHostWork(
+                              stream, {"Convolution", __FILE__, __LINE__},
+                              [spec = spec(), operands, adds_bias = adds_bias(),
+                               workspace, sums = sums_] {
+                                PoisonWorkspace(workspace);
+                                cuda::Run(spec, operands, adds_bias, sums);
+                              }));
   }
 
  private:
   const EmulatedSums sums_;
 };
 
-using Emulated = EmulatedLibrary<ConvSpec, ConvPlan, EmulatedPlan, cudaStream_t>;
+using Emulated =
+    EmulatedLibrary<ConvSpec, ConvPlan, EmulatedPlan, cudaStream_t>;
 
 class EmulatedPlans final : public ConvPlans {
  public:

@@ -127,13 +127,13 @@ class EmulatedPlan final : public MatmulPlan {
   absl::Status Run(const MatmulOperands& operands, void* workspace,
                    cudaStream_t stream) override {
     TROUPE_RETURN_IF_ERROR(CheckOperands(spec(), operands));
-    return EnqueuedStatus("Matmul", emulated_cuda::EnqueueHostWork(
-                                        stream, {"Matmul", __FILE__, __LINE__},
-                                        [spec = spec(), operands, workspace,
-                                         sums = sums_] {
-                                          PoisonWorkspace(workspace);
-                                          Multiply(spec, operands, sums);
-                                        }));
+    return EnqueuedStatus(
+        "Matmul", emulated_cuda::EnqueueHostWork(
+                      stream, {"Matmul", __FILE__, __LINE__},
+                      [spec = spec(), operands, workspace, sums = sums_] {
+                        PoisonWorkspace(workspace);
+                        Multiply(spec, operands, sums);
+                      }));
   }
 
  private:

@@ -3,8 +3,8 @@
 //   const GpuReport report = ReportGpus();
 //   std::cout << report.gpus.size() << " GPUs\n";
 //
-// Threads: any. Cost: the first call opens the driver (about 0.1 s); it takes no
-// device memory.
+// Threads: any. Cost: the first call opens the driver (about 0.1 s); it takes
+// no device memory.
 
 #ifndef NN_KERNELS_CUDA_GPU_REPORT_H_
 #define NN_KERNELS_CUDA_GPU_REPORT_H_

@@ -67,10 +67,9 @@ TEST_F(KernelChoicesTest, AllRanksOfAProcessTakeTheSame) {
     ranks.emplace_back([&, rank] {
       DeviceChoices& device = choices.For(kHere);
       for (int key = 0; key < 200; ++key) {
-        absl::StrAppend(&taken[rank],
-                        device.Agree(absl::StrCat("k", key),
-                                     absl::StrCat("by", rank),
-                                     Origin::kMeasured));
+        absl::StrAppend(&taken[rank], device.Agree(absl::StrCat("k", key),
+                                                   absl::StrCat("by", rank),
+                                                   Origin::kMeasured));
       }
     });
   }
@@ -98,8 +97,8 @@ TEST_F(KernelChoicesTest, APlanGoesBeforeTheDisk) {
   choices.Save();
   ChoiceCache file(kHere);
   ASSERT_TRUE(LoadChoices(files_, PathOf(kHere), file).ok());
-  EXPECT_EQ(file.choices(), (std::map<std::string, std::string>{
-                                {"a", "disk"}, {"b", "disk"}}));
+  EXPECT_EQ(file.choices(),
+            (std::map<std::string, std::string>{{"a", "disk"}, {"b", "disk"}}));
   EXPECT_THAT(told_, IsEmpty());
 }
 
@@ -205,12 +204,12 @@ TEST_F(KernelChoicesTest, WhatProcessesWriteAtTheSameTimeIsMerged) {
 }
 
 TEST(KernelCacheFolderTest, IsWhereTheSystemSays) {
-  EXPECT_EQ(KernelCacheFolder("/var/cache/ann", "/home/ann"),
+  EXPECT_EQ(KernelCacheFolder("/var/cache/ann", "/users/ann"),
             "/var/cache/ann/troupe/kernels");
-  EXPECT_EQ(KernelCacheFolder("", "/home/ann"),
-            "/home/ann/.cache/troupe/kernels");
-  EXPECT_EQ(KernelCacheFolder("relative", "/home/ann"),
-            "/home/ann/.cache/troupe/kernels");
+  EXPECT_EQ(KernelCacheFolder("", "/users/ann"),
+            "/users/ann/.cache/troupe/kernels");
+  EXPECT_EQ(KernelCacheFolder("relative", "/users/ann"),
+            "/users/ann/.cache/troupe/kernels");
   EXPECT_EQ(KernelCacheFolder("", ""), "");
 }
 

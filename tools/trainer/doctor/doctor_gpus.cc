@@ -64,12 +64,12 @@ Finding CountGpus(const GpuFacts& facts) {
   const std::string visible = Visible(facts);
   if (!report.gpus.empty()) {
     return {"GPUs", Health::kOk,
-            absl::StrCat(report.gpus.size(),
-                         visible.empty() ? "" : ", of ", visible),
+            absl::StrCat(report.gpus.size(), visible.empty() ? "" : ", of ",
+                         visible),
             ""};
   }
-  const std::string why = absl::StrCat(
-      "none", report.problem.empty() ? "" : ": ", report.problem);
+  const std::string why =
+      absl::StrCat("none", report.problem.empty() ? "" : ": ", report.problem);
   if (visible.empty()) {
     return {"GPUs", Health::kWarning, why,
             "see whether nvidia-smi lists one; a container needs --gpus=all"};
@@ -140,10 +140,9 @@ Finding CheckNetwork(const GpuFacts& facts) {
   const bool off = IsOff(facts, "NCCL_IB_DISABLE");
   std::string found =
       facts.infiniband.empty() ? "sockets: no active InfiniBand device"
-      : off                    ? "sockets: InfiniBand is switched off"
-                               : absl::StrCat("InfiniBand: ",
-                                              absl::StrJoin(facts.infiniband,
-                                                            " "));
+      : off
+          ? "sockets: InfiniBand is switched off"
+          : absl::StrCat("InfiniBand: ", absl::StrJoin(facts.infiniband, " "));
   if (!facts.nccl_switches.empty()) {
     absl::StrAppend(&found, " (", absl::StrJoin(facts.nccl_switches, "=1, "),
                     "=1)");

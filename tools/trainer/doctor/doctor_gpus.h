@@ -23,8 +23,8 @@
 namespace troupe::tools {
 
 struct GpuFacts {
-  std::optional<nn::GpuReport> report;  // none: built without CUDA
-  bool driver_is_here = false;          // the kernel has NVIDIA's module
+  std::optional<nn::GpuReport> report;         // none: built without CUDA
+  bool driver_is_here = false;                 // the kernel has NVIDIA's module
   std::optional<std::string> visible_devices;  // CUDA_VISIBLE_DEVICES
   std::vector<std::string> infiniband;         // devices with an active port
   // Those of NCCL_P2P_DISABLE, NCCL_SHM_DISABLE and NCCL_IB_DISABLE that are

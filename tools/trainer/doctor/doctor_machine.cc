@@ -106,13 +106,13 @@ absl::StatusOr<base::OwnedFd> ListenAt(int port) {
 
 std::vector<Finding> CheckLimits() {
   std::vector<Finding> findings = {
-          CheckOpenFiles(LimitOf(RLIMIT_NOFILE)),
-          CheckProcesses(LimitOf(RLIMIT_NPROC)),
-          CheckLockedMemory(LimitOf(RLIMIT_MEMLOCK)),
-          CheckSharedMemory(TryMemoryFile(), FreeMemory(), FreeDevShm()),
-          CheckTransports(comm::MpiProcess::Version()),
-          CheckCores(ReadCores()),
-          CheckClock(ClockIsSynchronised())};
+      CheckOpenFiles(LimitOf(RLIMIT_NOFILE)),
+      CheckProcesses(LimitOf(RLIMIT_NPROC)),
+      CheckLockedMemory(LimitOf(RLIMIT_MEMLOCK)),
+      CheckSharedMemory(TryMemoryFile(), FreeMemory(), FreeDevShm()),
+      CheckTransports(comm::MpiProcess::Version()),
+      CheckCores(ReadCores()),
+      CheckClock(ClockIsSynchronised())};
   for (Finding& each : CheckGpus(ReadGpus())) {
     findings.push_back(std::move(each));
   }

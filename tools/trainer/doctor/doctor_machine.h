@@ -3,8 +3,8 @@
 //   TROUPE_ASSIGN_OR_RETURN(base::OwnedFd socket, ListenAt(29400));
 //   std::vector<Finding> findings = CheckLimits();
 //
-// Threads: any. Cost: milliseconds; a tenth of a second where the driver of GPUs
-// is opened.
+// Threads: any. Cost: milliseconds; a tenth of a second where the driver of
+// GPUs is opened.
 
 #ifndef TOOLS_TRAINER_DOCTOR_DOCTOR_MACHINE_H_
 #define TOOLS_TRAINER_DOCTOR_DOCTOR_MACHINE_H_
