@@ -168,8 +168,8 @@ absl::StatusOr<std::vector<RankContextPtr>> MakeRanks(
     const GroupMaker& make_group) {
   const pipeline::Plan& plan = *process.plan;
   if (!process.spec->kernels) {
-    TROUPE_RETURN_IF_ERROR(
-        nn::CheckDevices(process.spec->device, last - first));
+    TROUPE_RETURN_IF_ERROR(base::WithFields<&JobSpec::device>(
+        nn::CheckDevices(process.spec->device, last - first)));
   }
   TROUPE_ASSIGN_OR_RETURN(Groups groups, MakeGroups(plan, make_group));
   std::vector<RankContextPtr> ranks;
