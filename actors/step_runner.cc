@@ -1,6 +1,5 @@
 #include "actors/step_runner.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -73,6 +72,7 @@ StepRunner::StepRunner(const Setup& setup, Host* host, StrandWait* wait)
 absl::Status StepRunner::Init() {
   const JobSpec& spec = *setup_.spec;
   TROUPE_ASSIGN_OR_RETURN(kernels_, OpenRankKernels(spec, setup_.local_rank));
+  events_.emplace(*kernels_);
   JoinGroups();
   if (OverlapsSteps()) {
     tail_.emplace(pipeline::TableCursor(train_.cursor.table(),
@@ -118,7 +118,8 @@ absl::Status StepRunner::MakeChunks() {
     TROUPE_ASSIGN_OR_RETURN(std::unique_ptr<Chunk> made,
                             Chunk::Create(chunk, this));
     chunks_.push_back(std::move(made));
-    buckets_.emplace_back(setup_.plan->stages[stage].buckets.size());
+    events_->AddChunk(
+        static_cast<int>(setup_.plan->stages[stage].buckets.size()));
   }
   return absl::OkStatus();
 }
@@ -169,27 +170,10 @@ absl::Status StepRunner::RunStep(StepKind kind, std::int64_t step,
     wait_->AwaitNews();
   }
   TROUPE_RETURN_IF_ERROR(FinishTail());  // of the step before
-  AwaitResult(loss_done_);
+  events_->AwaitLossReduced();
   if (cursor_->complete()) return EndStep(loss(), kind, step);
   tail_->Begin(step, trace_, &loss(), train_.cursor);
   return absl::OkStatus();
-}
-
-// Receives come in the order of the table: the first that is missing is the
-// one that holds up the rest.
-void StepRunner::NoteWait() {
-  const std::vector<pipeline::Action>& actions = cursor_->table().actions;
-  for (int id = 0; id < static_cast<int>(actions.size()); ++id) {
-    const pipeline::Action& action = actions[id];
-    if (!pipeline::IsReceive(action.kind) ||
-        cursor_->Given({SignalKind::kDone, id})) {
-      continue;
-    }
-    position_.Await({action.kind == ActionKind::kRecvActivation, action.index,
-                     ChunkOf(action).stage()});
-    return;
-  }
-  position_.GoOn();
 }
 
 absl::StatusOr<bool> StepRunner::RunNext(bool busy) {
@@ -232,16 +216,6 @@ absl::Status StepRunner::Run(int id) {
   return absl::OkStatus();
 }
 
-void StepRunner::Send(const pipeline::Action& action) {
-  const TraceScope scope(trace_, action);
-  Chunk& chunk = ChunkOf(action);
-  const bool forward = action.kind == ActionKind::kSendActivation;
-  host_->Send(chunk.stage() + (forward ? 1 : -1), forward, action.index,
-              forward ? chunk.output(action.index)
-                      : chunk.TakeInputGradient(action.index),
-              nn::Record(*kernels_, nn::Queue::kCompute));
-}
-
 absl::Status StepRunner::RunForward(const pipeline::Action& action) {
   const TraceScope scope(trace_, action);
   Chunk& chunk = ChunkOf(action);
@@ -270,7 +244,7 @@ absl::Status StepRunner::RunBackward(const pipeline::Action& action) {
 void StepRunner::BucketReady(int chunk, int bucket) {
   // Here, and not when the reduction is launched: it must not wait for what is
   // enqueued in between, which may wait for the reduction's peers.
-  buckets_[chunk][bucket].ready = nn::Record(*kernels_, nn::Queue::kCompute);
+  events_->NoteReady(chunk, bucket);
   cursor_->Give({SignalKind::kBucketReady, bucket, chunk});
 }
 
@@ -292,7 +266,7 @@ comm::Collective StepRunner::CollectiveOf(const pipeline::Action& action) {
 comm::Event StepRunner::ReadyOf(const pipeline::Action& action) const {
   return action.kind == ActionKind::kReduceLoss
              ? losses_[turn_].ready()
-             : buckets_[action.chunk][action.index].ready;
+             : events_->Ready(action.chunk, action.index);
 }
 
 absl::Status StepRunner::Reduce(int id) {
@@ -333,10 +307,10 @@ void StepRunner::CollectiveDone(std::int64_t step, int id,
 void StepRunner::Reduced(int id, const comm::Event& done,
                          pipeline::TableCursor& cursor, StepTrace& trace) {
   const pipeline::Action& action = cursor.table().actions[id];
-  if (kernels_->queues() != nullptr) {
-    (action.kind == ActionKind::kReduceLoss
-         ? loss_done_
-         : buckets_[action.chunk][action.index].done) = done;
+  if (action.kind == ActionKind::kReduceLoss) {
+    events_->NoteLossReduced(done);
+  } else {
+    events_->NoteReduced(action.chunk, action.index, done);
   }
   cursor.Finish(id);
   if (action.kind == ActionKind::kReduceUpdateBucket) {
@@ -355,68 +329,15 @@ absl::Status StepRunner::Update(const pipeline::Action& action,
   if (setup_.plan->update_needs_all_buckets && !inspected_) {
     TROUPE_RETURN_IF_ERROR(Inspect());
   }
-  AwaitResult(loss_done_);
-  AwaitResult(buckets_[action.chunk][action.index].done);
+  events_->AwaitLossReduced();
+  events_->AwaitReduced(action.chunk, action.index);
   return ChunkOf(action).Update(action.index, loss.scalars());
 }
 
 absl::Status StepRunner::Inspect() {
   inspected_ = true;
-  for (const std::vector<BucketEvents>& chunk : buckets_) {
-    for (const BucketEvents& bucket : chunk) AwaitResult(bucket.done);
-  }
+  events_->AwaitAllReduced();
   for (const auto& chunk : chunks_) TROUPE_RETURN_IF_ERROR(chunk->Inspect());
-  return absl::OkStatus();
-}
-
-void StepRunner::AwaitResult(const comm::Event& done) {
-  nn::Wait(*kernels_, nn::Queue::kCompute, done);
-}
-
-absl::StatusOr<nn::Tensor> StepRunner::Here(const Transfer& transfer) {
-  // An evaluation's message back is a bare credit.
-  if (kernels_->queues() == nullptr || !transfer.tensor.defined()) {
-    return transfer.tensor;
-  }
-  nn::Wait(*kernels_, nn::Queue::kCompute, transfer.ready);
-  TROUPE_ASSIGN_OR_RETURN(
-      nn::Tensor here,
-      nn::CopyToDevice(*kernels_, nn::Queue::kCompute, transfer.tensor));
-  // The other device may have the memory back when it is copied.
-  nn::Record(*kernels_, nn::Queue::kCompute)
-      .OnReady([kept = transfer.tensor](const absl::Status&) {});
-  return here;
-}
-
-absl::Status StepRunner::Deliver(const Transfer& transfer) {
-  if (transfer.step != step_ || transfer.kind != kind_ || cursor_->complete()) {
-    early_.push_back(transfer);
-    return absl::OkStatus();
-  }
-  const auto chunk =
-      std::find_if(chunks_.begin(), chunks_.end(),
-                   [&](const auto& c) { return c->stage() == transfer.stage; });
-  const int m = transfer.micro_batch;
-  const int receive =
-      chunk == chunks_.end()
-          ? -1
-          : table_->index.Find(transfer.forward ? ActionKind::kRecvActivation
-                                                : ActionKind::kRecvGradient,
-                               m, static_cast<int>(chunk - chunks_.begin()));
-  const bool again =
-      receive >= 0 && cursor_->Given({SignalKind::kDone, receive});
-  if (receive < 0 || again) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "rank ", setup_.rank, ", step ", step_ + 1, ": got ",
-        transfer.forward ? "an activation" : "a gradient", " of micro-batch ",
-        m, " for stage ", transfer.stage,
-        again ? " a second time" : ", which its table does not receive"));
-  }
-  const TraceScope scope(trace_, ActionOf(receive));
-  TROUPE_ASSIGN_OR_RETURN(const nn::Tensor here, Here(transfer));
-  transfer.forward ? (*chunk)->ReceiveActivation(m, here)
-                   : (*chunk)->ReceiveGradient(m, here);
-  cursor_->Finish(receive);
   return absl::OkStatus();
 }
 

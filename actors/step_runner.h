@@ -16,8 +16,10 @@
 //
 // The parts: a Chunk computes (chunk.h), a Reducer runs collectives
 // (reducer.h), a StepLoss adds up losses (step_loss.h), a StepTrace notes what
-// happens (step_trace.h). The runner only knows what may come next;
-// step_tail.cc has its part of what follows.
+// happens (step_trace.h), and BucketEvents keep what a device with queues waits
+// for (bucket_events.h). The runner only knows what may come next; of it,
+// step_tail.cc has what follows a step, and step_transfers.cc what passes
+// between stages.
 //
 // In a backward, the runner looks up after every piece (nn/autograd/tape.h):
 // buckets whose last gradient has landed are launched, buckets that are reduced
@@ -44,6 +46,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "actors/bucket_events.h"
 #include "actors/chunk.h"
 #include "actors/job_spec.h"
 #include "actors/layer_collectives.h"
@@ -189,9 +192,6 @@ class StepRunner : private Chunk::Listener {
   // Collective `id` has ended, in the step that `cursor` and `trace` are of.
   void Reduced(int id, const comm::Event& done, pipeline::TableCursor& cursor,
                StepTrace& trace);
-  // Lets the device's further work wait for a collective that was enqueued.
-  // Not before something needs it: what waits holds up all that comes after.
-  void AwaitResult(const comm::Event& done);
   absl::Status Inspect();
   absl::Status Update(const pipeline::Action& action, const StepLoss& loss,
                       StepTrace& trace);
@@ -229,13 +229,8 @@ class StepRunner : private Chunk::Listener {
   StepKind kind_ = StepKind::kTrain;
   std::int64_t step_ = -1;
   bool inspected_ = false;  // the gradients of this step, as a whole
-  // A device that works later than it is told waits for them: the gradients of
-  // a bucket, for its reduction, and the results of that and of the loss's.
-  struct BucketEvents {
-    comm::Event ready, done;
-  };
-  std::vector<std::vector<BucketEvents>> buckets_;  // by chunk
-  comm::Event loss_done_;
+  // A device that works later than it is told waits for them.
+  std::optional<BucketEvents> events_;
   std::vector<Transfer> early_;  // arrived before their step began
 };
 
