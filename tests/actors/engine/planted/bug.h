@@ -37,7 +37,8 @@ enum class Bug {
   kLossReadTooEarly,
   kLossCopiedTooEarly,
   kScalarsOverwritten,
-  // The step engine: actors/step_runner.cc.
+  // The step engine: actors/bucket_events.cc, step_transfers.cc,
+  // step_runner.cc.
   kUpdateBesideReduction,
   kTransferReadTooEarly,
   kTransferMemoryUsedAgain,

@@ -143,7 +143,7 @@ constexpr char kDevice[] = "nn/kernels/cuda/cuda_device.cc";
 constexpr char kCopies[] = "nn/kernels/device_queues.cc";
 constexpr char kGroup[] = "comm/device/device_state.cc";
 constexpr char kLosses[] = "actors/loss_reader.cc";
-constexpr char kEngine[] = "actors/step_runner.cc";
+constexpr char kTransfers[] = "actors/step_transfers.cc";
 
 constexpr Case kCases[] = {
     TROUPE_CASE(EventNotWaitedFor, kQueue, TwoRanks, "", ""),
@@ -166,10 +166,12 @@ constexpr Case kCases[] = {
     TROUPE_CASE(LossReadTooEarly, kLosses, TwoRanks, "", ""),
     TROUPE_CASE(LossCopiedTooEarly, kLosses, TwoRanks, "", ""),
     TROUPE_CASE(ScalarsOverwritten, kLosses, TwoRanks, "", ""),
-    TROUPE_CASE(UpdateBesideReduction, kEngine, TwoRanks, "", ""),
-    TROUPE_CASE(TransferReadTooEarly, kEngine, TwoStages, "", ""),
-    TROUPE_CASE(TransferMemoryUsedAgain, kEngine, TwoStages, "", ""),
-    TROUPE_CASE(CheckpointBesideUpdate, kEngine, TwoRanks, "", ""),
+    TROUPE_CASE(UpdateBesideReduction, "actors/bucket_events.cc", TwoRanks, "",
+                ""),
+    TROUPE_CASE(TransferReadTooEarly, kTransfers, TwoStages, "", ""),
+    TROUPE_CASE(TransferMemoryUsedAgain, kTransfers, TwoStages, "", ""),
+    TROUPE_CASE(CheckpointBesideUpdate, "actors/step_runner.cc", TwoRanks, "",
+                ""),
 };
 
 Trial Right(const Case& c) {
