@@ -6,6 +6,7 @@
 //   bazel run //tests/actors/engine/planted:device_bugs_test -- --table
 //   bazel test --config=tsan //tests/actors/engine/planted:device_bugs_test
 
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -33,6 +34,8 @@ constexpr bool kUnderTsan = true;
 #else
 constexpr bool kUnderTsan = false;
 #endif
+
+constexpr std::size_t kReportShown = 8000;  // bytes of ThreadSanitizer's
 
 constexpr std::uint64_t kSeeds = 20;
 constexpr std::uint64_t kSeedsUnderTsan = 6;
@@ -210,6 +213,7 @@ TEST_P(DeviceBugsTest, AreNamedByThreadSanitizerIfTheyAreRaces) {
   if (!kUnderTsan) GTEST_SKIP() << "for ThreadSanitizer";
   const Case& c = GetParam();
   const std::string races = RacesOf(c, c.bug);
+  std::printf("%s\n", races.substr(0, kReportShown).c_str());
   if (c.first == nullptr) return;
   EXPECT_THAT(races, testing::HasSubstr("data race"));
   EXPECT_THAT(races, testing::HasSubstr(c.first));

@@ -6,6 +6,7 @@
 //   bazel run //tests/nn/kernels/cuda/planted:kernel_bugs_test -- --table
 //   bazel test --config=tsan //tests/nn/kernels/cuda/planted:kernel_bugs_test
 
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -33,6 +34,8 @@ constexpr bool kUnderTsan = true;
 #else
 constexpr bool kUnderTsan = false;
 #endif
+
+constexpr std::size_t kReportShown = 8000;  // bytes of ThreadSanitizer's
 
 // --- The programs: one op each; a line of what it wrote ---
 
@@ -197,6 +200,7 @@ TEST_P(KernelBugsTest, IsNamedByThreadSanitizerIfItIsARace) {
   if (!kUnderTsan) GTEST_SKIP() << "for ThreadSanitizer";
   const Case& c = GetParam();
   const std::string races = RacesOf(c, c.bug);
+  std::printf("%s\n", races.substr(0, kReportShown).c_str());
   if (c.named == nullptr) {
     EXPECT_EQ(races, "");
     return;
