@@ -263,8 +263,7 @@ void ComputeState::MoveToHost(Transfer& transfer) {
   }
   transfer.ready = nn::Record(kernels, nn::Queue::kCopy);
   // What is copied stays until then.
-  transfer.ready.OnReady(
-      [kept = transfer.tensor](const absl::Status&) {});
+  transfer.ready.OnReady([kept = transfer.tensor](const absl::Status&) {});
   transfer.tensor = *copy;
   DriveLater();
 }

@@ -236,9 +236,9 @@ absl::StatusOr<JobSetup> SetUpJob(const JobSpec& spec, JobObserver* observer,
                                   const TestHooks* hooks) {
   TROUPE_ASSIGN_OR_RETURN(JobSetup setup, PrepareJob(spec, observer, hooks));
   ProcessContext& process = *setup.process;
-  TROUPE_ASSIGN_OR_RETURN(process.ranks,
-                          MakeRanks(process, 0, process.plan->mesh.size(),
-                                    LocalGroups(process)));
+  TROUPE_ASSIGN_OR_RETURN(
+      process.ranks,
+      MakeRanks(process, 0, process.plan->mesh.size(), LocalGroups(process)));
   return setup;
 }
 

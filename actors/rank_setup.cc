@@ -118,9 +118,8 @@ bool MadeByHooks(const ProcessContext& process) {
 
 // By the hooks, or as GroupsOn() makes them.
 GroupMaker LocalGroupsOf(const ProcessContext& process) {
-  return [make_group = MadeByHooks(process)
-                           ? process.hooks->make_group
-                           : GroupsOn(process.spec->device)](
+  return [make_group = MadeByHooks(process) ? process.hooks->make_group
+                                            : GroupsOn(process.spec->device)](
              const FabricGroupOptions& group) {
     comm::LocalGroupOptions options;
     options.size = static_cast<int>(group.ranks.size());
@@ -139,8 +138,8 @@ GroupMaker LocalGroups(const ProcessContext& process) {
     return in_memory;
   }
   return GroupsByNccl(
-      process, std::make_shared<comm::MemoryStore>(),
-      [](int) { return true; }, std::move(in_memory));
+      process, std::make_shared<comm::MemoryStore>(), [](int) { return true; },
+      std::move(in_memory));
 }
 
 GroupMaker GroupsByNccl(const ProcessContext& process,
@@ -148,15 +147,16 @@ GroupMaker GroupsByNccl(const ProcessContext& process,
                         std::function<bool(int rank)> is_local,
                         GroupMaker make_lonely) {
   return [=, generation = static_cast<std::uint32_t>(process.generation),
-          timeout = process.spec->timeout](const FabricGroupOptions& group)
-             -> absl::StatusOr<Group> {
+          timeout = process.spec->timeout](
+             const FabricGroupOptions& group) -> absl::StatusOr<Group> {
     // A rank that has no peers needs no NCCL.
     if (group.ranks.size() == 1) return make_lonely(group);
     comm::NcclGroupOptions options;
     options.name = group.name;
     options.ranks = group.ranks;
     for (std::size_t i = 0; i < group.ranks.size(); ++i) {
-      if (is_local(group.ranks[i])) options.local.push_back(static_cast<int>(i));
+      if (is_local(group.ranks[i]))
+        options.local.push_back(static_cast<int>(i));
     }
     options.generation = generation;
     options.timeout = timeout;
@@ -174,9 +174,9 @@ GroupMaker StagedGroups(const ProcessContext& process, GroupMaker in_process) {
   return [fabric = process.fabric, roster = process.roster, in_process](
              const FabricGroupOptions& group) -> absl::StatusOr<Group> {
     const int first = roster->ProcessOf(group.ranks[0]);
-    const bool in_one = std::all_of(
-        group.ranks.begin(), group.ranks.end(),
-        [&](int rank) { return roster->ProcessOf(rank) == first; });
+    const bool in_one =
+        std::all_of(group.ranks.begin(), group.ranks.end(),
+                    [&](int rank) { return roster->ProcessOf(rank) == first; });
     if (in_one && first != fabric->process()) return Group(group.ranks.size());
     if (in_one) return in_process(group);
     TROUPE_ASSIGN_OR_RETURN(Group made, fabric->MakeGroup(group));

@@ -220,9 +220,9 @@ class ClusterJob : public Job {
     TROUPE_ASSIGN_OR_RETURN(process_->fabric,
                             comm::Fabric::Make(std::move(options)));
     const int first = roster.FirstRankOf(options_.process);
-    absl::StatusOr<std::vector<RankContextPtr>> ranks = MakeRanks(
-        *process_, first, first + options_.ranks,
-        SpanningGroups(*process_, *client_));
+    absl::StatusOr<std::vector<RankContextPtr>> ranks =
+        MakeRanks(*process_, first, first + options_.ranks,
+                  SpanningGroups(*process_, *client_));
     if (!ranks.ok()) return InThisProcess(ranks.status());
     process_->ranks = *std::move(ranks);
     return absl::OkStatus();

@@ -46,9 +46,7 @@ Reports Apart(const JobSpec& spec, std::vector<int> ranks) {
   Reports reports;
   ClusterRun run;
   run.ranks = std::move(ranks);
-  run.observer = [&](int process) {
-    return process == 0 ? &reports : nullptr;
-  };
+  run.observer = [&](int process) { return process == 0 ? &reports : nullptr; };
   for (const ProcessEnd& end : RunInThreads(spec, run)) {
     EXPECT_TRUE(end.result.ok()) << end.result.status();
   }

@@ -314,7 +314,8 @@ constexpr ConfigKey kKeys[] = {
      Field<&C::job, &JobSpec::plan, &PlanOptions::reduction_order>(), OneOf([] {
        return Names{"auto", "tree", "any"};
      }),
-     "In which order ranks add up. \"tree\": always the same one, with the bits "
+     "In which order ranks add up. \"tree\": always the same one, with the "
+     "bits "
      "of the CPU. \"any\": NCCL's, on GPUs alone and faster there; the bits "
      "depend on the GPUs. \"auto\" takes \"any\" where ranks live on several "
      "GPUs.",
