@@ -153,6 +153,7 @@ absl::StatusOr<std::shared_ptr<const pipeline::Plan>> MakeJobPlan(
   TROUPE_ASSIGN_OR_RETURN(const auto kernels,
                           OpenRankKernels(spec, /*local_rank=*/0));
   options.kernels = kernels->Describe();
+  options.algorithms = spec.kernel_choices->Known();
   options.loss_scale = spec.loss_scale;
   options.data_dtype = spec.dtype;
   const data::SampleSpec& sample = spec.train->spec();
@@ -173,7 +174,9 @@ absl::StatusOr<std::vector<std::string>> PlanChanges(
     return std::vector<std::string>{std::string(saved.status().message())};
   }
   if (!saved->has_value()) return std::vector<std::string>();
-  const pipeline::Plan& old = **saved;
+  // Algorithms are the same, or told when they are asked for.
+  pipeline::Plan old = **saved;
+  old.algorithms = plan.algorithms;
   if (old.inline_bytes == plan.inline_bytes) return pipeline::Diff(old, plan);
   // Where reductions run is no change of what is computed.
   TROUPE_ASSIGN_OR_RETURN(const auto alike,
@@ -191,11 +194,22 @@ absl::Status Decide(ProcessContext& process) {
   TROUPE_ASSIGN_OR_RETURN(process.resume, OpenResume(spec, *process.files));
   const SavedPlan saved =
       ReadSavedPlan(*process.files, process.resume.checkpoint.get());
+  if (saved.ok() && saved->has_value()) {
+    spec.kernel_choices->Adopt((*saved)->algorithms);
+  }
   TROUPE_ASSIGN_OR_RETURN(process.plan,
                           MakeJobPlan(spec, InlineBytes(spec, process.cores)));
   TROUPE_ASSIGN_OR_RETURN(process.plan_changes,
                           PlanChanges(spec, saved, *process.plan));
   return absl::OkStatus();
+}
+
+std::shared_ptr<const JobSpec> WithChoices(const JobSpec& spec) {
+  auto complete = std::make_shared<JobSpec>(spec);
+  if (complete->kernel_choices == nullptr) {
+    complete->kernel_choices = std::make_shared<nn::KernelChoices>();
+  }
+  return complete;
 }
 
 }  // namespace
@@ -205,7 +219,7 @@ absl::StatusOr<JobSetup> PrepareJob(const JobSpec& spec, JobObserver* observer,
                                     const Decision* decided) {
   TROUPE_RETURN_IF_ERROR(CheckSpec(spec));
   auto process = std::make_shared<ProcessContext>();
-  process->spec = std::make_shared<const JobSpec>(spec);
+  process->spec = WithChoices(spec);
   process->cores = base::AvailableCores();
   process->generation = 1;
   process->observer = observer;
@@ -218,6 +232,7 @@ absl::StatusOr<JobSetup> PrepareJob(const JobSpec& spec, JobObserver* observer,
   process->claim = spec.checkpoint.claim;
   if (decided != nullptr) {
     process->plan = decided->plan;
+    process->spec->kernel_choices->Adopt(decided->plan->algorithms);
     TROUPE_ASSIGN_OR_RETURN(
         process->resume,
         OpenResumeAt(spec, *process->files, decided->resume_path));

@@ -235,8 +235,8 @@ absl::StatusOr<std::vector<RankContextPtr>> MakeRanks(
                          ? 0
                          : RanksBefore(*process.roster, process.number);
   if (!process.spec->kernels) {
-    TROUPE_RETURN_IF_ERROR(
-        nn::CheckDevices(process.spec->device, before + last - first));
+    TROUPE_RETURN_IF_ERROR(base::WithFields<&JobSpec::device>(
+        nn::CheckDevices(process.spec->device, before + last - first)));
   }
   TROUPE_ASSIGN_OR_RETURN(Groups groups, MakeGroups(plan, make_group));
   std::vector<RankContextPtr> ranks;

@@ -297,6 +297,7 @@ Plan PlanOfChoices(const PlanOptions& options, nn::DType dtype,
   plan.dtype = dtype;
   plan.device = device;
   plan.kernels = options.kernels;
+  plan.algorithms = options.algorithms;
   return plan;
 }
 

@@ -25,6 +25,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "nn/kernels/kernel_choices.h"
 #include "nn/modules/module.h"
 #include "pipeline/buckets.h"
 #include "pipeline/mesh.h"
@@ -83,7 +84,7 @@ struct PlanOptions {
   int virtual_stages = 1;
   // Another placement than the looped one; it says the number of stages.
   Placement placement;
-  // A job fills in the next three itself, from its kernels and its spec.
+  // A job fills in the next four itself, from its kernels and its spec.
   // What the kernel set says of itself (nn::Kernels::Describe), since other
   // kernels may give other bits. "" where nobody has opened one.
   std::string kernels;
@@ -92,6 +93,8 @@ struct PlanOptions {
   // What loaded floats become, inputs and targets; unset: the input's dtype, or
   // f32 where that is an integer.
   std::optional<nn::DType> data_dtype;
+  // Algorithms that are chosen already (nn::KernelChoices::Known()).
+  nn::ChoicesByDevice algorithms;
 };
 
 // What errors call the size of an axis of PlanOptions::mesh:
@@ -154,6 +157,10 @@ struct Plan {
   nn::Device device;
   std::string kernels;
   std::string reduction_order = kTreeReduction;
+  // Which of a library's algorithms computes what, by kind of device, as far as
+  // it is known: the rest is measured at the first use of a shape, and is in
+  // the plan that lies beside the next checkpoint.
+  nn::ChoicesByDevice algorithms;
   std::vector<StagePlan> stages;  // in the order of the model
   std::vector<RankPlan> ranks;    // by coordinate along pp
 
