@@ -71,7 +71,7 @@ TEST(CudaKernelsTest, ComputesInTheOrderOfItsQueues) {
 std::vector<float> Products(Kernels& kernels) {
   std::vector<float> numbers(64);
   for (std::size_t i = 0; i < numbers.size(); ++i) {
-    numbers[i] = 1.0f / static_cast<float>(3 * i + 1);
+    numbers[i] = 1.0f / static_cast<float>(i + 7);
   }
   const Tensor x = There(kernels, numbers).View({1, 64});
   const Tensor w = There(kernels, numbers).View({1, 64});
