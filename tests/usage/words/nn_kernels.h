@@ -12,6 +12,7 @@
 #include "comm/communicator.h"
 #include "nn/kernels/cpu/cpu_kernels.h"
 #include "nn/kernels/device_backends.h"
+#include "nn/kernels/device_queues.h"
 #include "nn/kernels/dropout.h"
 #include "nn/kernels/kernel_options.h"
 #include "nn/kernels/kernels.h"
@@ -69,6 +70,11 @@ extern const base::Event last_reader;
 extern const SgdRule rule;
 extern Tensor host_y, scalars, grad, param, momentum;
 }  // namespace device_queues_h
+
+namespace device_graph_h {
+extern DeviceQueues* queues;
+extern const Tensor next_x;
+}  // namespace device_graph_h
 
 namespace dropout_h {
 extern const DropoutMask mask;
