@@ -71,7 +71,8 @@ std::string Train(std::uint64_t seed, const char* device, int dp, int pp) {
     spec.loss = nn::ops::MeanSquaredError;
     spec.plan.mesh = pipeline::Mesh(dp, pp);
     spec.plan.micro_batch_size = 4;
-    if (pp > 1) spec.plan.cuts = {2};
+    if (pp == 2) spec.plan.cuts = {2};
+    if (pp == 3) spec.plan.cuts = {2, 4};
   });
   return InWorld(OptionsOf(seed),
                  [&] { return DeviceRanks(fixture, seed).Train(kSteps); });
@@ -80,6 +81,10 @@ std::string Train(std::uint64_t seed, const char* device, int dp, int pp) {
 std::string TwoRanks(std::uint64_t seed) { return Train(seed, "cuda:0", 2, 1); }
 std::string TwoGpus(std::uint64_t seed) { return Train(seed, "cuda", 2, 1); }
 std::string TwoStages(std::uint64_t seed) { return Train(seed, "cuda", 1, 2); }
+// The one in the middle copies no batches, for which it would wait.
+std::string ThreeStages(std::uint64_t seed) {
+  return Train(seed, "cuda", 1, 3);
+}
 
 // A block of memory goes back to the driver while a kernel works on it.
 std::string MemoryRunsOut(std::uint64_t seed) {
@@ -173,8 +178,8 @@ constexpr Case kCases[] = {
                 ""),
     TROUPE_CASE(TransferReadTooEarly, kTransfers, TwoStages, "", ""),
     TROUPE_CASE(TransferMemoryUsedAgain, kTransfers, TwoStages, "", ""),
-    TROUPE_CASE(CheckpointBesideUpdate, "actors/step_runner.cc", TwoRanks, "",
-                ""),
+    TROUPE_CASE(CheckpointBesideUpdate, "actors/step_runner.cc", ThreeStages,
+                "", ""),
 };
 
 Trial Right(const Case& c) {
@@ -245,6 +250,7 @@ INSTANTIATE_TEST_SUITE_P(
     Programs, RightCodeTest,
     testing::Values(Program{"TwoRanks", TwoRanks}, Program{"TwoGpus", TwoGpus},
                     Program{"TwoStages", TwoStages},
+                    Program{"ThreeStages", ThreeStages},
                     Program{"MemoryRunsOut", MemoryRunsOut},
                     Program{"ReadsBack", ReadsBack}),
     [](const auto& info) { return std::string(info.param.name); });
