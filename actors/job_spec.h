@@ -80,6 +80,11 @@ struct JobSpec {
   // choose another set here.
   std::function<absl::StatusOr<std::unique_ptr<nn::Kernels>>()> kernels;
 
+  // Whether a rank's training step on a GPU is recorded once and launched as a
+  // whole from then on (docs/cuda.md): "on", "off", or "auto", which keeps what
+  // measures faster. The bits are the same.
+  std::string cuda_graphs = "auto";
+
   data::DatasetPtr train;
   data::DatasetPtr test;  // null: no evaluation
   // What the training samples are, as data::DescribeData() has it. Kept in
@@ -109,6 +114,11 @@ struct JobSpec {
 
   // A job that makes no progress for so long has failed.
   absl::Duration timeout = absl::Minutes(5);
+
+  // Told in a line what a rank of this process chose while it ran, such as
+  // whether its steps are recorded. Called in the ranks' threads, several at
+  // once; null: nobody is told.
+  std::function<void(const std::string& line)> note;
 
   // Where actions and collectives are noted; null: nowhere. Outlives the job.
   TraceSink* trace = nullptr;

@@ -1,7 +1,7 @@
-// A device as a group of ranks needs it (comm/device/device_work.h): the
-// communication queue of the rank's kernel set.
+// A device as a group of ranks needs it (comm/device/device_work.h): one of the
+// communication queues of the rank's kernel set.
 //
-//   QueueWork work(kernels);
+//   QueueWork work(kernels, nn::CommQueue(0));
 //   on_device = world->UseDevice(&work);
 //
 // Threads: the compute strand's.
@@ -13,6 +13,7 @@
 
 #include "absl/status/status.h"
 #include "comm/device/device_work.h"
+#include "nn/kernels/device_queues.h"
 #include "nn/kernels/kernels.h"
 
 namespace troupe::actors {
@@ -20,7 +21,8 @@ namespace troupe::actors {
 class QueueWork final : public comm::DeviceWork {
  public:
   // `kernels` has queues, and outlives it.
-  explicit QueueWork(nn::Kernels& kernels) : kernels_(kernels) {}
+  QueueWork(nn::Kernels& kernels, nn::Queue queue)
+      : kernels_(kernels), queue_(queue) {}
 
   void Wait(const base::Event& event) override;
   absl::Status Reduce(comm::ReduceOp op, std::vector<nn::Tensor> sources,
@@ -30,6 +32,7 @@ class QueueWork final : public comm::DeviceWork {
 
  private:
   nn::Kernels& kernels_;
+  const nn::Queue queue_;
 };
 
 }  // namespace troupe::actors

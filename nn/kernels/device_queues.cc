@@ -17,6 +17,23 @@ absl::Status DeviceQueues::SetWakeup(std::function<void()>, bool) {
   return absl::OkStatus();
 }
 
+absl::Status DeviceQueues::BeginCapture() {
+  return absl::UnimplementedError("this device records no graphs");
+}
+
+absl::StatusOr<std::unique_ptr<DeviceGraph>> DeviceQueues::EndCapture() {
+  return absl::UnimplementedError("this device records no graphs");
+}
+
+QueueScope::QueueScope(Kernels& kernels, Queue queue)
+    : queues_(kernels.queues()) {
+  if (queues_ != nullptr) before_ = queues_->SetKernelQueue(queue);
+}
+
+QueueScope::~QueueScope() {
+  if (queues_ != nullptr) queues_->SetKernelQueue(before_);
+}
+
 base::Event Record(Kernels& kernels, Queue queue) {
   DeviceQueues* const queues = kernels.queues();
   return queues == nullptr ? base::Event() : queues->Record(queue);
@@ -66,6 +83,12 @@ absl::StatusOr<Tensor> CopyToDevice(Kernels& kernels, Queue queue,
 
 absl::Status Synchronize(Kernels& kernels, const base::Event& event) {
   DeviceQueues* const queues = kernels.queues();
+  if (queues != nullptr && queues->capturing() && !event.ready()) {
+    const absl::Status status = absl::FailedPreconditionError(
+        "the host waits for the device within what is recorded");
+    queues->FailCapture(status);
+    return status;
+  }
   while (!event.ready()) {
     if (queues == nullptr || !queues->Progress()) sched_yield();
   }

@@ -103,6 +103,7 @@ class Run {
     }
     // What is written and shown is process 0's.
     if (!decides()) return absl::OkStatus();
+    spec_.note = [this](const std::string& line) { display_.Print(line); };
     // First of all: another run's log and timeline stay as they are.
     if (!config.job.checkpoint.dir.empty()) {
       TROUPE_ASSIGN_OR_RETURN(

@@ -36,14 +36,32 @@ absl::StatusOr<std::string> DescribeGpu(int ordinal) {
                       runtime % 1000 / 10);
 }
 
-// The ops as they enqueue to the compute stream, at once.
+// The memory of whichever queue ops are enqueued to.
+class QueueMemory final : public Allocator {
+ public:
+  explicit QueueMemory(Allocator& allocator) : allocator_(&allocator) {}
+
+  void Use(Allocator& allocator) { allocator_ = &allocator; }
+
+  Device device() const override { return allocator_->device(); }
+  absl::StatusOr<StoragePtr> Allocate(std::size_t bytes) override {
+    return allocator_->Allocate(bytes);
+  }
+  void ReleaseCached() override { allocator_->ReleaseCached(); }
+  Stats stats() const override { return allocator_->stats(); }
+
+ private:
+  Allocator* allocator_;
+};
+
+// The ops as they enqueue to a stream, at once.
 class StreamOps final : public Kernels {
  public:
   static absl::StatusOr<std::unique_ptr<StreamOps>> Open(
       CudaDevice& device, const std::string& gpu) {
     std::unique_ptr<StreamOps> ops(new StreamOps(device, gpu));
     LibraryOptions options;
-    options.allocator = &device.allocator();
+    options.allocator = &ops->memory_;
     options.choices = &ops->choices_;
     TROUPE_ASSIGN_OR_RETURN(ops->matmuls_, OpenMatmulPlans(options));
     TROUPE_ASSIGN_OR_RETURN(ops->convs_, OpenConvPlans(options));
@@ -51,19 +69,28 @@ class StreamOps final : public Kernels {
     return ops;
   }
 
-  Allocator& allocator() override { return allocator_; }
+  // What is called from now on enqueues to the stream of `queue`, which is
+  // open.
+  void Use(Queue queue) {
+    if (queue == queue_) return;
+    queue_ = queue;
+    own_.stream = library_.stream = device_.stream(queue);
+    own_.error = device_.data_error(queue);
+    memory_.Use(device_.allocator(queue));
+  }
+
+  Allocator& allocator() override { return memory_; }
   std::string Describe() const override { return matmuls_->Describe(); }
 
  private:
   StreamOps(CudaDevice& device, const std::string& gpu)
       : Kernels({DeviceType::kCuda, device.ordinal()}),
-        allocator_(device.allocator()),
+        device_(device),
+        memory_(device.allocator()),
         choices_(gpu) {
-    own_.stream = device.stream(Queue::kCompute);
-    own_.allocator = &allocator_;
-    own_.error = device.data_error();
-    library_.stream = own_.stream;
-    library_.allocator = &allocator_;
+    own_.stream = library_.stream = device.stream(queue_);
+    own_.allocator = library_.allocator = &memory_;
+    own_.error = device.data_error(queue_);
   }
 
   void Bind() {
@@ -80,7 +107,9 @@ class StreamOps final : public Kernels {
     BindOptimizer(*this, &own_);
   }
 
-  Allocator& allocator_;
+  CudaDevice& device_;
+  Queue queue_ = Queue::kCompute;
+  QueueMemory memory_;
   ChoiceCache choices_;
   std::unique_ptr<MatmulPlans> matmuls_;
   std::unique_ptr<ConvPlans> convs_;
@@ -102,7 +131,9 @@ class CudaKernels final : public Kernels {
   // What runs, and what is held, refers to the ops.
   ~CudaKernels() override { device_->Close(); }
 
-  Allocator& allocator() override { return device_->allocator(); }
+  Allocator& allocator() override {
+    return device_->allocator(device_->kernel_queue());
+  }
   DeviceQueues* queues() override { return device_.get(); }
   std::string Describe() const override {
     return absl::StrCat(device().ToString(), ", ", gpu_, ", ",
@@ -113,27 +144,33 @@ class CudaKernels final : public Kernels {
   template <typename... Args>
   struct Bound {
     CudaDevice* device;
+    StreamOps* ops;
     const Op<absl::Status(Args...)>* op;
   };
 
-  // A call of `outer` enqueues by `inner`: now, or when the compute queue is no
-  // longer held; its operands are kept until then.
+  // A call of `outer` enqueues by `inner`: now, or when the queue is no longer
+  // held; its operands are kept until then.
   template <typename... Args>
   void Route(Op<absl::Status(Args...)>& outer,
              const Op<absl::Status(Args...)>& inner) {
     using ThisOp = Op<absl::Status(Args...)>;
-    auto bound =
-        std::make_shared<Bound<Args...>>(Bound<Args...>{device_.get(), &inner});
+    auto bound = std::make_shared<Bound<Args...>>(
+        Bound<Args...>{device_.get(), ops_.get(), &inner});
     outer.BindFunction(
         [](const ThisOp& op, Args... args) -> absl::Status {
           const auto& bound = op.template state<Bound<Args...>>();
-          if (bound.device->TakesNow(Queue::kCompute, op.name())) {
-            return (*bound.op)(args...);
+          const Queue queue = bound.device->kernel_queue();
+          if (bound.device->TakesNow(queue, op.name())) {
+            bound.ops->Use(queue);
+            const absl::Status status = (*bound.op)(args...);
+            if (!status.ok()) bound.device->FailCapture(status);
+            return status;
           }
           return bound.device->Give(
-              Queue::kCompute, op.name(),
-              [inner = bound.op,
+              queue, op.name(),
+              [queue, ops = bound.ops, inner = bound.op,
                held = std::tuple<HeldArgument<Args>...>(args...)]() mutable {
+                ops->Use(queue);
                 return std::apply(
                     [inner](auto&... each) { return (*inner)(each...); }, held);
               });

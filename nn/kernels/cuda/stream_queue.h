@@ -65,6 +65,8 @@ class StreamQueue {
   cudaStream_t stream() const { return stream_; }
   // Whether work is held back: it must come as a closure then.
   bool held() const { return !held_.empty(); }
+  // Pieces of work that went to the stream so far.
+  std::uint64_t given() const { return given_; }
   // Notes work that goes to the stream at once. `name` is a literal.
   void Note(const char* name) { names_[given_++ % names_.size()] = name; }
 

@@ -8,8 +8,10 @@
 #include "absl/status/status.h"
 #include "comm/communicator.h"
 #include "nn/kernels/cpu/cpu_kernels.h"
+#include "nn/kernels/device_queues.h"
 #include "nn/kernels/dropout.h"
 #include "nn/kernels/kernels.h"
+#include "nn/kernels/optimizer.h"
 #include "nn/kernels/step_scalars.h"
 #include "nn/kernels/window2d.h"
 #include "nn/tensor/tensor.h"
@@ -36,8 +38,15 @@ extern const int rank;
 namespace device_queues_h {
 extern comm::Communicator& comm;
 extern const comm::Collective collective;
-extern Tensor host_y;
+extern const base::Event last_reader;
+extern const SgdRule rule;
+extern Tensor host_y, scalars, grad, param, momentum;
 }  // namespace device_queues_h
+
+namespace device_graph_h {
+extern DeviceQueues* queues;
+extern const Tensor next_x;
+}  // namespace device_graph_h
 
 namespace dropout_h {
 extern const DropoutMask mask;

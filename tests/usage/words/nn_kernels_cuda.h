@@ -62,6 +62,7 @@ extern const double mine;
 #ifdef NN_KERNELS_CUDA_PHILOX_WORDS_H_
 namespace troupe::nn::cuda::usage::philox_words_h {
 extern const DropoutMask mask;
+extern const std::int32_t* place;
 extern const std::int64_t sample, block;
 }  // namespace troupe::nn::cuda::usage::philox_words_h
 #endif
@@ -112,6 +113,17 @@ extern const std::vector<double> sums;
 namespace troupe::nn::cuda::usage {
 namespace event_pool_h {
 extern const base::Event event, other;
+}
+
+namespace cuda_graph_h {
+extern const std::shared_ptr<const Streams> streams;
+extern const std::shared_ptr<EventPool> events;
+extern const std::shared_ptr<MemorySource> memory;
+extern const cudaStream_t compute;
+}  // namespace cuda_graph_h
+
+namespace pool_switch_h {
+extern CachingAllocator pool, pool_of_graph;
 }
 
 namespace device_memory_h {

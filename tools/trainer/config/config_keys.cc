@@ -207,6 +207,13 @@ constexpr ConfigKey kKeys[] = {
      "What computes: \"cpu:0\", or \"reference:0\", plain loops in double "
      "precision (slow; to compare with).",
      "\"reference:0\""},
+    {"train.cuda_graphs", Field<&C::job, &JobSpec::cuda_graphs>(), OneOf([] {
+       return Names{"auto", "on", "off"};
+     }),
+     "Whether a step on a GPU is recorded once and launched as a whole from "
+     "then on; \"auto\" measures both ways and keeps the faster. The numbers "
+     "are the same.",
+     "\"off\""},
     {"train.threads_per_rank",
      Field<&C::job, &JobSpec::plan, &PlanOptions::threads_per_rank>(),
      KeyRule{1, 1024}, "Threads that the kernels of one rank may use.", "2"},
