@@ -43,7 +43,7 @@ if words == ["doctor"]:
     print("a finding"); sys.exit(1)
 settings = dict(w.split("=", 1) for w in words if "=" in w)
 if "--print-config" in words:
-    print("[train]\ncuda_graphs = false"); sys.exit(0)
+    print("[train]\ncuda_graphs = \"auto\""); sys.exit(0)
 ranks = int(settings.get("mesh.dp", 1))
 if ranks == %(failing_ranks)d:
     print("trainer: rank 3 fell over", file=sys.stderr); sys.exit(1)
