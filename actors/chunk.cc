@@ -49,6 +49,7 @@ absl::Status Chunk::Init() {
   parameters.start_threads = setup_.start_threads;
   parameters.grad_allocator = setup_.grad_allocator;
   parameters.scalars = setup_.scalars;
+  parameters.update_queue = setup_.update_queue;
   TROUPE_ASSIGN_OR_RETURN(parameters_,
                           ChunkParameters::Create(parameters, *module_));
   buckets_.resize(parameters_->num_buckets());
@@ -61,6 +62,10 @@ void Chunk::BeginStep(StepKind kind, std::int64_t step, StepBatches batches) {
   step_ = step;
   batches_ = std::move(batches);
   counting_ = false;
+  draws_ = nn::Tensor();
+  // One that was given up may have left a backward.
+  backward_.reset();
+  bucket_status_ = absl::OkStatus();
   for (Bucket& bucket : buckets_) bucket = {};
   if (kind == StepKind::kTrain) parameters_->BeginStep();
 }
@@ -68,7 +73,7 @@ void Chunk::BeginStep(StepKind kind, std::int64_t step, StepBatches batches) {
 absl::StatusOr<nn::Tensor> Chunk::AsModelType(const nn::Tensor& loaded) {
   const nn::DType dtype = setup_.plan->data_dtype;
   nn::Tensor here = loaded;
-  if (kernels_.queues() != nullptr) {
+  if (kernels_.queues() != nullptr && loaded.device() != kernels_.device()) {
     TROUPE_ASSIGN_OR_RETURN(
         here, nn::CopyToDevice(kernels_, nn::Queue::kCopy, loaded));
   }
@@ -125,6 +130,9 @@ absl::Status Chunk::RunForward(int m) {
   nn::Context ctx(kernels_, train ? &micro.tape : nullptr);
   ctx.set_training(train);
   ctx.set_random({setup_.spec->seed, step_, batches_[m].position});
+  if (draws_.defined()) {
+    ctx.set_random_place(draws_.FlatView(std::int64_t{2} * m, {2}));
+  }
   ctx.set_collectives(setup_.axes);
   if (train && setup_.gated) ctx.set_gate(this);
   TROUPE_ASSIGN_OR_RETURN(const nn::Tensor input, Input(m));
@@ -212,6 +220,10 @@ void Chunk::TellWhatIsDone() {
 void Chunk::TellIfDone(int k) {
   Bucket& bucket = buckets_[k];
   if (bucket.grads_left == 0 && weights_begun_ && !bucket.ready) {
+    // This step may have read nothing of the bucket.
+    if (setup_.gated) {
+      bucket_status_.Update(listener_->AwaitUpdate(setup_.chunk, k));
+    }
     bucket_status_.Update(parameters_->ZeroUnwritten(k));
     if (!bucket_status_.ok()) return;  // NextPiece() returns it
     bucket.ready = true;

@@ -40,6 +40,7 @@
 #include "nn/autograd/context.h"
 #include "nn/autograd/tape.h"
 #include "nn/collectives.h"
+#include "nn/kernels/device_queues.h"
 #include "nn/kernels/kernels.h"
 #include "nn/modules/module.h"
 #include "pipeline/plan.h"
@@ -59,8 +60,9 @@ class Chunk : private nn::GradientSink, private nn::ParameterGate {
     virtual void BucketReady(int chunk, int bucket) = 0;
     // Nothing in this step reads the bucket's parameters any more.
     virtual void BucketReleased(int chunk, int bucket) = 0;
-    // Asked in a training forward, where Setup::gated, before the bucket's
-    // parameters are read: returns when the step before has updated them.
+    // Asked in a training step, where Setup::gated, before the bucket's
+    // parameters are read or its gradients written: returns when the step
+    // before has updated them, or what reads and writes will wait for that.
     virtual absl::Status AwaitUpdate(int /*chunk*/, int /*bucket*/) {
       return absl::OkStatus();
     }
@@ -83,6 +85,8 @@ class Chunk : private nn::GradientSink, private nn::ParameterGate {
     nn::Tensor scalars;
     // Forwards ask the listener before they read parameters.
     bool gated = false;
+    // Where updates go on a device with queues (ChunkParameters::Setup).
+    nn::Queue update_queue = nn::Queue::kCompute;
   };
 
   // All pointers outlive the chunk.
@@ -96,6 +100,9 @@ class Chunk : private nn::GradientSink, private nn::ParameterGate {
 
   // Starts a step. `batches`: one per micro-batch.
   void BeginStep(StepKind kind, std::int64_t step, StepBatches batches);
+  // The step is recorded: its layers draw where these say when they run, i32[2]
+  // for each micro-batch (DropoutMask::place). After BeginStep().
+  void DrawAt(const nn::Tensor& draws) { draws_ = draws; }
 
   absl::Status Forward(int micro_batch);
   // The activation, or the loss's statistics (nn/ops/loss.h) on the last chunk.
@@ -117,7 +124,9 @@ class Chunk : private nn::GradientSink, private nn::ParameterGate {
   comm::Collective ReduceUpdate(int bucket) const {
     return parameters_->ReduceUpdate(bucket);
   }
-  absl::Status Inspect() { return parameters_->Inspect(); }
+  absl::Status Inspect(const nn::Tensor& scalars) {
+    return parameters_->Inspect(scalars);
+  }
   absl::Status Update(int bucket) { return Update(bucket, setup_.scalars); }
   absl::Status Update(int bucket, const nn::Tensor& scalars) {
     return parameters_->Update(bucket, scalars);
@@ -187,6 +196,7 @@ class Chunk : private nn::GradientSink, private nn::ParameterGate {
   StepKind kind_ = StepKind::kTrain;
   std::int64_t step_ = -1;
   StepBatches batches_;
+  nn::Tensor draws_;  // undefined: the step is not recorded
   std::vector<MicroBatch> micro_batches_;
   std::optional<Backward> backward_;
   // Only what the last micro-batch adds completes a gradient.

@@ -10,7 +10,6 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/field_error.h"
-#include "nn/kernels/device_queues.h"
 
 namespace troupe::actors {
 namespace {
@@ -142,7 +141,8 @@ absl::Status ChunkParameters::AddPart(
   options.first_index = static_cast<int>(bucket_of_.size());
   // A bucket that one micro-batch completes is soon updated: the next one can
   // have the memory of its gradients. Several micro-batches add to all buckets.
-  options.keep_grads = buckets.size() < 2 || plan.micro_batches > 1;
+  options.keep_grads = buckets.size() < 2 || plan.micro_batches > 1 ||
+                       setup_.update_queue != nn::Queue::kCompute;
   Part part;
   TROUPE_ASSIGN_OR_RETURN(part.arena,
                           nn::ParameterArena::Create(buckets, options, memory));
@@ -182,10 +182,11 @@ comm::Collective ChunkParameters::ReduceUpdate(int bucket) const {
                             part.updates[place.k]);
 }
 
-absl::Status ChunkParameters::Inspect() {
+absl::Status ChunkParameters::Inspect(const nn::Tensor& scalars) {
+  const nn::QueueScope scope(*setup_.kernels, setup_.update_queue);
   for (Part& part : parts_) {
     TROUPE_RETURN_IF_ERROR(
-        part.optimizer->Inspect(*setup_.kernels, setup_.scalars, *part.arena));
+        part.optimizer->Inspect(*setup_.kernels, scalars, *part.arena));
   }
   return absl::OkStatus();
 }
@@ -193,6 +194,7 @@ absl::Status ChunkParameters::Inspect() {
 absl::Status ChunkParameters::Update(int bucket, const nn::Tensor& scalars) {
   const Place& place = places_[bucket];
   Part& part = parts_[place.part];
+  const nn::QueueScope scope(*setup_.kernels, setup_.update_queue);
   TROUPE_RETURN_IF_ERROR(
       part.optimizer->Update(*setup_.kernels, scalars, *part.arena, place.k));
   part.arena->ReleaseGrads(place.k);

@@ -26,6 +26,7 @@
 #include "comm/communicator.h"
 #include "nn/arena/parameter_arena.h"
 #include "nn/autograd/buffer.h"
+#include "nn/kernels/device_queues.h"
 #include "nn/kernels/kernels.h"
 #include "nn/modules/module.h"
 #include "pipeline/plan.h"
@@ -43,6 +44,10 @@ class ChunkParameters {
     nn::Tensor scalars;     // what updates read (nn/kernels/step_scalars.h)
     // Where gradients live that are the host's; null: where all tensors do.
     nn::Allocator* grad_allocator = nullptr;
+    // Where updates go on a device with queues. Apart from kCompute, gradients
+    // have memory of their own, all the time: one bucket's backward would have
+    // to wait for another's update.
+    nn::Queue update_queue = nn::Queue::kCompute;
   };
 
   // Gives the parameters and buffers of `module` memory and initial values.
@@ -70,8 +75,9 @@ class ChunkParameters {
   comm::Collective Reduce(int bucket) const;
   // What reduces them and updates the parameters in one pass.
   comm::Collective ReduceUpdate(int bucket) const;
-  // The optimizers look at the gradients as a whole (Optimizer::Inspect).
-  absl::Status Inspect();
+  // The optimizers look at the gradients as a whole (Optimizer::Inspect), and
+  // note in these scalars what they find. Enqueued in update_queue, as Update.
+  absl::Status Inspect(const nn::Tensor& scalars);
   // Updates the bucket by these scalars, and releases its gradients.
   absl::Status Update(int bucket, const nn::Tensor& scalars);
   // What StepScalars::lr is in step `step`.

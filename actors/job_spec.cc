@@ -17,6 +17,13 @@ absl::Status AtLeast(std::int64_t least, const Options& options) {
                                                ": must be at least ", least));
 }
 
+absl::Status CheckGraphs(const std::string& mode) {
+  if (mode == "auto" || mode == "on" || mode == "off") return absl::OkStatus();
+  return base::FieldError<&JobSpec::cuda_graphs>(
+      absl::StrCat(base::FieldName<&JobSpec::cuda_graphs>(), " = \"", mode,
+                   "\": must be \"auto\", \"on\" or \"off\""));
+}
+
 absl::Status CheckLimits(const JobSpec& spec) {
   using Saving = CheckpointOptions;
   using Buckets = pipeline::BucketOptions;
@@ -48,6 +55,7 @@ absl::Status CheckNumbers(const JobSpec& spec) {
   TROUPE_RETURN_IF_ERROR(AtLeast<&JobSpec::epochs>(0, spec));
   TROUPE_RETURN_IF_ERROR(AtLeast<&JobSpec::eval_every>(0, spec));
   TROUPE_RETURN_IF_ERROR(CheckLimits(spec));
+  TROUPE_RETURN_IF_ERROR(CheckGraphs(spec.cuda_graphs));
   if (spec.steps > 0 && spec.epochs > 0) {
     return base::FieldError<&JobSpec::epochs, &JobSpec::steps>(absl::StrCat(
         base::FieldName<&JobSpec::steps>(), " and ",
@@ -66,8 +74,11 @@ absl::Status CheckNumbers(const JobSpec& spec) {
 absl::StatusOr<std::unique_ptr<nn::Kernels>> OpenRankKernels(
     const JobSpec& spec, int local_rank) {
   if (spec.kernels) return spec.kernels();
-  return nn::OpenKernels(spec.device.ForRank(local_rank),
-                         {spec.plan.threads_per_rank});
+  auto kernels =
+      nn::OpenKernels(spec.device.ForRank(local_rank),
+                      {spec.plan.threads_per_rank, spec.kernel_choices});
+  if (kernels.ok()) return kernels;
+  return base::WithFields<&JobSpec::device>(kernels.status());
 }
 
 }  // namespace troupe::actors

@@ -2,7 +2,6 @@
 
 #include "actors/loss_check.h"
 #include "base/check.h"
-#include "nn/kernels/device_queues.h"
 
 namespace troupe::actors {
 
@@ -12,14 +11,20 @@ absl::StatusOr<LossReader::Copy> LossReader::ToHost(const nn::Tensor& device) {
   return Copy{device, std::move(host)};
 }
 
-absl::Status LossReader::EndStep(std::int64_t step, const nn::Tensor& scalars,
-                                 bool check) {
-  TROUPE_ASSIGN_OR_RETURN(nn::Tensor still,
+absl::StatusOr<nn::Tensor> LossReader::CopyIn(nn::Queue queue,
+                                              const nn::Tensor& scalars) {
+  const nn::QueueScope scope(kernels_, queue);
+  TROUPE_ASSIGN_OR_RETURN(nn::Tensor copy,
                           nn::Tensor::Create(scalars.shape(), scalars.dtype(),
                                              kernels_.allocator()));
-  TROUPE_RETURN_IF_ERROR(kernels_.Copy(scalars, still));
-  nn::Wait(kernels_, nn::Queue::kCopy,
-           nn::Record(kernels_, nn::Queue::kCompute));
+  TROUPE_RETURN_IF_ERROR(kernels_.Copy(scalars, copy));
+  return copy;
+}
+
+absl::Status LossReader::EndStep(std::int64_t step, nn::Queue queue,
+                                 const nn::Tensor& scalars, bool check) {
+  TROUPE_ASSIGN_OR_RETURN(nn::Tensor still, CopyIn(queue, scalars));
+  nn::Wait(kernels_, nn::Queue::kCopy, nn::Record(kernels_, queue));
   Step ended;
   ended.step = step;
   ended.check = check;
@@ -32,6 +37,11 @@ absl::Status LossReader::EndStep(std::int64_t step, const nn::Tensor& scalars,
   ended.copied = nn::Record(kernels_, nn::Queue::kCopy);
   steps_.push_back(std::move(ended));
   return absl::OkStatus();
+}
+
+void LossReader::AwaitCopied() {
+  if (steps_.empty()) return;
+  nn::Wait(kernels_, nn::Queue::kCompute, steps_.back().copied);
 }
 
 absl::StatusOr<std::optional<LossBits>> LossReader::Take() {

@@ -3,7 +3,7 @@
 //
 //   LossReader reader(kernels);
 //   reader.Check(/*micro_batch=*/0, stats);
-//   reader.EndStep(step, scalars, /*check=*/true);
+//   reader.EndStep(step, nn::Queue::kCompute, scalars, /*check=*/true);
 //   // Later, when the device has come on:
 //   TROUPE_ASSIGN_OR_RETURN(std::optional<LossBits> bits, reader.Take());
 //
@@ -26,6 +26,7 @@
 #include "absl/status/statusor.h"
 #include "actors/step_types.h"
 #include "base/event.h"
+#include "nn/kernels/device_queues.h"
 #include "nn/kernels/kernels.h"
 #include "nn/tensor/tensor.h"
 
@@ -40,10 +41,18 @@ class LossReader {
   void Check(int micro_batch, const nn::Tensor& stats) {
     kept_.emplace_back(micro_batch, stats);
   }
-  // `check`: Take() is to look whether any target counts.
+  // What Check() was given since the step before; not looked at then.
+  std::vector<std::pair<int, nn::Tensor>> TakeChecked() {
+    return std::exchange(kept_, {});
+  }
+  // kCompute waits until what EndStep() copies was copied.
+  void AwaitCopied();
+  // `scalars` are in the order of `queue`, and what it has been given so far
+  // comes after all statistics. `check`: Take() is to look whether any target
+  // counts.
   //   kResourceExhausted: there is no memory for the copies.
-  absl::Status EndStep(std::int64_t step, const nn::Tensor& scalars,
-                       bool check);
+  absl::Status EndStep(std::int64_t step, nn::Queue queue,
+                       const nn::Tensor& scalars, bool check);
   // As StepLoss::Take().
   absl::StatusOr<std::optional<LossBits>> Take();
 
@@ -60,6 +69,8 @@ class LossReader {
     base::Event copied;
   };
 
+  // A copy of `scalars` that `queue` makes, in its memory.
+  absl::StatusOr<nn::Tensor> CopyIn(nn::Queue queue, const nn::Tensor& scalars);
   absl::StatusOr<Copy> ToHost(const nn::Tensor& device);
 
   nn::Kernels& kernels_;

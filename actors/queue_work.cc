@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "nn/kernels/device_queues.h"
 
 namespace troupe::actors {
 namespace {
@@ -27,7 +26,7 @@ std::optional<nn::ReduceOp> OpOf(comm::ReduceOp op) {
 }  // namespace
 
 void QueueWork::Wait(const base::Event& event) {
-  nn::Wait(kernels_, nn::Queue::kComm, event);
+  nn::Wait(kernels_, queue_, event);
 }
 
 absl::Status QueueWork::Reduce(comm::ReduceOp op,
@@ -40,15 +39,22 @@ absl::Status QueueWork::Reduce(comm::ReduceOp op,
                                                  comm::ReduceOpName(op)));
   }
   return kernels_.queues()->Reduce(
-      nn::Queue::kComm, {*known, std::move(sources), std::move(destinations)});
+      queue_, {*known, std::move(sources), std::move(destinations)});
 }
 
 void QueueWork::Copy(const nn::Tensor& from, const nn::Tensor& to) {
-  nn::CopyBytes(kernels_, nn::Queue::kComm, from, to);
+  nn::CopyBytes(kernels_, queue_, from, to);
 }
 
-base::Event QueueWork::Record() {
-  return nn::Record(kernels_, nn::Queue::kComm);
+absl::Status QueueWork::Enqueue(const char* name,
+                                std::function<bool(void*)> work) {
+  return kernels_.queues()->Enqueue(queue_, name, std::move(work));
 }
+
+void QueueWork::LookAfter(std::function<bool()> look) {
+  kernels_.queues()->LookAfter(std::move(look));
+}
+
+base::Event QueueWork::Record() { return nn::Record(kernels_, queue_); }
 
 }  // namespace troupe::actors

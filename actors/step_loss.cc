@@ -4,17 +4,17 @@
 
 #include "actors/loss_check.h"
 #include "base/check.h"
-#include "nn/kernels/device_queues.h"
 #include "nn/ops/loss.h"
 
 namespace troupe::actors {
 
-StepLoss::StepLoss(nn::Kernels& kernels, const Options& options,
+StepLoss::StepLoss(nn::Kernels& kernels, const Options& options, nn::Tensor own,
                    nn::Tensor scalars)
     : kernels_(&kernels),
       options_(options),
-      scalars_(std::move(scalars)),
-      stats_(scalars_.FlatView(nn::kLossScalars, {nn::ops::kNumLossStats})) {
+      own_(std::move(own)),
+      stats_(own_.FlatView(nn::kLossScalars, {nn::ops::kNumLossStats})),
+      scalars_(std::move(scalars)) {
   if (kernels.queues() != nullptr) {
     reader_ = std::make_unique<LossReader>(kernels);
   }
@@ -22,21 +22,30 @@ StepLoss::StepLoss(nn::Kernels& kernels, const Options& options,
 
 absl::StatusOr<StepLoss> StepLoss::Create(nn::Kernels& kernels,
                                           const Options& options) {
-  TROUPE_ASSIGN_OR_RETURN(
-      nn::Tensor scalars,
-      nn::Tensor::Create({nn::kNumStepScalars}, nn::DType::kF64,
-                         kernels.allocator()));
-  return StepLoss(kernels, options, std::move(scalars));
+  const auto create = [&] {
+    return nn::Tensor::Create({nn::kNumStepScalars}, nn::DType::kF64,
+                              kernels.allocator());
+  };
+  TROUPE_ASSIGN_OR_RETURN(nn::Tensor own, create());
+  nn::Tensor scalars = own;
+  if (options.update_queue != nn::Queue::kCompute) {
+    TROUPE_ASSIGN_OR_RETURN(scalars, create());
+  }
+  return StepLoss(kernels, options, std::move(own), std::move(scalars));
 }
 
 absl::Status StepLoss::BeginStep(StepKind kind, std::int64_t step, double lr) {
   step_ = step;
+  train_ = kind == StepKind::kTrain;
+  passed_ = false;
   check_ = kind == StepKind::kTrain && options_.stop_on_nan;
   nn::StepScalars values;
   values.lr = lr;
   values.step = static_cast<double>(step);
   values.loss_scale = options_.loss_scale;
-  TROUPE_RETURN_IF_ERROR(kernels_->SetStepScalars(values, scalars_));
+  if (reader_ != nullptr) reader_->TakeChecked();  // of a step given up
+  nn::Wait(*kernels_, nn::Queue::kCompute, copied_);
+  TROUPE_RETURN_IF_ERROR(kernels_->SetStepScalars(values, own_));
   ready_ = nn::Record(*kernels_, nn::Queue::kCompute);
   return absl::OkStatus();
 }
@@ -53,12 +62,41 @@ absl::Status StepLoss::Add(int micro_batch, const nn::Tensor& stats) {
   return absl::OkStatus();
 }
 
+std::vector<std::pair<int, nn::Tensor>> StepLoss::TakeChecked() {
+  return reader_->TakeChecked();
+}
+
+void StepLoss::Check(const std::vector<std::pair<int, nn::Tensor>>& stats) {
+  for (const auto& [micro_batch, each] : stats) {
+    reader_->Check(micro_batch, each);
+  }
+}
+
+void StepLoss::AwaitCopied() { reader_->AwaitCopied(); }
+
 comm::Collective StepLoss::Sum() const {
   return comm::AllReduce(comm::ReduceOp::kSum, stats_);
 }
 
+absl::Status StepLoss::PassToUpdates() {
+  if (passed_ || !apart()) return absl::OkStatus();
+  passed_ = true;
+  nn::Wait(*kernels_, options_.update_queue, reduced_);
+  const nn::QueueScope scope(*kernels_, options_.update_queue);
+  TROUPE_RETURN_IF_ERROR(kernels_->Copy(own_, scalars_));
+  copied_ = nn::Record(*kernels_, options_.update_queue);
+  return absl::OkStatus();
+}
+
 absl::Status StepLoss::EndStep() {
-  if (reader_ != nullptr) return reader_->EndStep(step_, scalars_, check_);
+  if (reader_ != nullptr && train_) {
+    TROUPE_RETURN_IF_ERROR(PassToUpdates());
+    return reader_->EndStep(step_, options_.update_queue, scalars_, check_);
+  }
+  // The sums of an evaluation are this rank's alone.
+  if (reader_ != nullptr) {
+    return reader_->EndStep(step_, nn::Queue::kCompute, own_, check_);
+  }
   const nn::StepScalars& scalars = nn::ScalarsIn(scalars_);
   if (check_) TROUPE_RETURN_IF_ERROR(CheckCounted(step_, scalars));
   ended_ = LossIn(scalars);

@@ -11,7 +11,10 @@
 //   TROUPE_ASSIGN_OR_RETURN(std::optional<LossBits> bits, loss.Take());
 //
 // No step waits for its own loss: on a device that works later than it is told,
-// the numbers come to the host when they are there (loss_reader.h).
+// the numbers come to the host when they are there (loss_reader.h). Where such
+// a device updates in another queue than kCompute, updates read a copy of the
+// scalars, which that queue makes behind the all-reduce: the next step may
+// write to its scalars before this one's updates have read them.
 //
 // Threads: one at a time.
 
@@ -21,12 +24,15 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "actors/loss_reader.h"
 #include "actors/step_types.h"
 #include "comm/communicator.h"
+#include "nn/kernels/device_queues.h"
 #include "nn/kernels/kernels.h"
 #include "nn/tensor/tensor.h"
 
@@ -37,6 +43,8 @@ class StepLoss {
   struct Options {
     bool stop_on_nan = true;
     double loss_scale = 1;  // what gradients are multiplied by
+    // Where updates go on a device with queues.
+    nn::Queue update_queue = nn::Queue::kCompute;
   };
 
   // `kernels` outlives it.
@@ -50,11 +58,22 @@ class StepLoss {
   //   kFailedPrecondition: a training loss is no finite number, and the job
   //   stops at that. Where the host does not see it yet, Take() says so.
   absl::Status Add(int micro_batch, const nn::Tensor& stats);
+  // Add() of a recorded step is a part of what is launched. The statistics that
+  // it was given, by micro-batch, with which each launch calls Check().
+  std::vector<std::pair<int, nn::Tensor>> TakeChecked();
+  void Check(const std::vector<std::pair<int, nn::Tensor>>& stats);
+  // What the device is given next may write to the statistics of before.
+  void AwaitCopied();
   // The all-reduce over all ranks of the job, in place; its range is ready when
   // ready() is done, which waits for nothing that came later.
   comm::Collective Sum() const;
   const base::Event& ready() const { return ready_; }
+  // `done`: when its result is there.
+  void NoteReduced(const base::Event& done) { reduced_ = done; }
 
+  // Before the first update of a step: what the queue of updates is given from
+  // here on finds the sums in scalars(). Nothing where that was done.
+  absl::Status PassToUpdates();
   // What updates read (nn/kernels/step_scalars.h): the count is that of the
   // ranks added up so far.
   const nn::Tensor& scalars() const { return scalars_; }
@@ -70,14 +89,20 @@ class StepLoss {
   absl::StatusOr<std::optional<LossBits>> Take();
 
  private:
-  StepLoss(nn::Kernels& kernels, const Options& options, nn::Tensor scalars);
+  StepLoss(nn::Kernels& kernels, const Options& options, nn::Tensor own,
+           nn::Tensor scalars);
+  bool apart() const { return options_.update_queue != nn::Queue::kCompute; }
 
   nn::Kernels* kernels_;
   Options options_;
-  nn::Tensor scalars_, stats_;  // stats_: the loss's part of scalars_
+  nn::Tensor own_, stats_;  // what kCompute writes; stats_: the loss's part
+  nn::Tensor scalars_;      // own_, or the copy for updates
   std::int64_t step_ = 0;
-  bool check_ = false;  // whether the job stops at a loss that is no number
-  base::Event ready_;
+  bool train_ = false;
+  bool check_ = false;   // whether the job stops at a loss that is no number
+  bool passed_ = false;  // scalars_ have the sums of this step
+  base::Event ready_, reduced_;
+  base::Event copied_;  // when own_ may be written again
   std::optional<LossBits> ended_;
   // Where the device works later than it is told.
   std::unique_ptr<LossReader> reader_;

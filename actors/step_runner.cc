@@ -1,6 +1,5 @@
 #include "actors/step_runner.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -58,12 +57,13 @@ StepRunner::StepRunner(const Setup& setup, Host* host, StrandWait* wait)
     : setup_(setup),
       position_(setup.position == nullptr ? own_position_ : *setup.position),
       host_(host),
-      wait_(wait),
+      quiet_wait_(wait),
+      wait_(&quiet_wait_),
       trace_(setup.spec->trace, setup.rank, setup.plan->StagesOf(setup.rank),
              setup.plan->mesh.CoordsOf(setup.rank).dp),
       reducer_({setup.world, setup.dp,
                 setup.plan->RankPlanOf(setup.rank).reduce_inline},
-               host, wait),
+               host, wait_),
       train_(TrainTableOf(setup), BucketsOf(*setup.plan, setup.rank)),
       evaluate_(setup.plan->RankPlanOf(setup.rank).evaluate,
                 BucketsOf(*setup.plan, setup.rank)),
@@ -74,27 +74,44 @@ absl::Status StepRunner::Init() {
   const JobSpec& spec = *setup_.spec;
   TROUPE_ASSIGN_OR_RETURN(kernels_, OpenRankKernels(spec, setup_.local_rank));
   JoinGroups();
+  events_.emplace(*kernels_, UpdateQueue());
   if (OverlapsSteps()) {
     tail_.emplace(pipeline::TableCursor(train_.cursor.table(),
                                         BucketsOf(*setup_.plan, setup_.rank)));
   }
   for (int turn = 0; turn < (tail_ ? 2 : 1); ++turn) {
     TROUPE_ASSIGN_OR_RETURN(
-        StepLoss loss, StepLoss::Create(*kernels_, {spec.stop_on_nan,
-                                                    setup_.plan->loss_scale}));
+        StepLoss loss,
+        StepLoss::Create(*kernels_, {spec.stop_on_nan, setup_.plan->loss_scale,
+                                     UpdateQueue()}));
     losses_.push_back(std::move(loss));
   }
-  return MakeChunks();
+  TROUPE_RETURN_IF_ERROR(MakeChunks());
+  MakeGraphs();
+  return absl::OkStatus();
+}
+
+nn::Queue StepRunner::UpdateQueue() const {
+  return kernels_->queues() != nullptr && setup_.world->size() > 1
+             ? nn::CommQueue(0)
+             : nn::Queue::kCompute;
+}
+
+QueueWork* StepRunner::AddWork(int axis) {
+  if (kernels_->queues() == nullptr) return nullptr;
+  works_.push_back(std::make_unique<QueueWork>(*kernels_, nn::CommQueue(axis)));
+  return works_.back().get();
 }
 
 void StepRunner::JoinGroups() {
-  if (kernels_->queues() != nullptr) {
-    work_.emplace(*kernels_);
-    reduces_on_device_ = setup_.world->UseDevice(&*work_);
-    setup_.dp->UseDevice(&*work_);
+  if (QueueWork* const work = AddWork(0)) {
+    reduces_on_device_ = setup_.world->UseDevice(work);
+    setup_.dp->UseDevice(work);
   }
+  int axis = 0;
   for (const AxisGroup& group : setup_.layer_groups) {
-    const bool on_device = work_ && group.comm->UseDevice(&*work_);
+    QueueWork* const work = AddWork(++axis);
+    const bool on_device = work != nullptr && group.comm->UseDevice(work);
     layer_collectives_.push_back(std::make_unique<LayerCollectives>(
         group.comm.get(), kernels_.get(), wait_, on_device));
     axes_.push_back({group.axis, layer_collectives_.back().get()});
@@ -114,11 +131,14 @@ absl::Status StepRunner::MakeChunks() {
     chunk.start_threads = setup_.start_threads;
     chunk.grad_allocator = setup_.grad_allocator;
     chunk.scalars = losses_[0].scalars();
-    chunk.gated = tail_.has_value();
+    chunk.update_queue = events_->update_queue();
+    chunk.gated =
+        tail_.has_value() || chunk.update_queue != nn::Queue::kCompute;
     TROUPE_ASSIGN_OR_RETURN(std::unique_ptr<Chunk> made,
                             Chunk::Create(chunk, this));
     chunks_.push_back(std::move(made));
-    buckets_.emplace_back(setup_.plan->stages[stage].buckets.size());
+    events_->AddChunk(
+        static_cast<int>(setup_.plan->stages[stage].buckets.size()));
   }
   return absl::OkStatus();
 }
@@ -129,6 +149,7 @@ absl::Status StepRunner::Begin(StepKind kind, std::int64_t step,
     turn_ = (turn_ + 1) % losses_.size();
   } else {
     TROUPE_RETURN_IF_ERROR(FinishTail());
+    events_->AwaitAllUpdates();
   }
   kind_ = kind;
   step_ = step;
@@ -157,39 +178,37 @@ absl::Status StepRunner::Begin(StepKind kind, std::int64_t step,
 
 absl::Status StepRunner::RunStep(StepKind kind, std::int64_t step,
                                  StepBatches batches) {
-  TROUPE_RETURN_IF_ERROR(Begin(kind, step, std::move(batches)));
-  const bool leaves_tail = kind == StepKind::kTrain && tail_.has_value();
+  return graphs_ && kind == StepKind::kTrain
+             ? RunTrainStep(step, std::move(batches))
+             : RunEagerly(kind, step, std::move(batches));
+}
+
+absl::Status StepRunner::Walk() {
+  const bool leaves_tail = kind_ == StepKind::kTrain && tail_.has_value();
   while (leaves_tail ? !cursor_->draining() : !cursor_->complete()) {
     TROUPE_ASSIGN_OR_RETURN(bool ran, RunNext(/*busy=*/false));
     if (!ran) {
       TROUPE_ASSIGN_OR_RETURN(ran, AdvanceTail());
     }
     if (ran) continue;
+    if (quiet_wait_.quiet()) {
+      return absl::FailedPreconditionError(
+          "the step waits for other strands of the host");
+    }
     NoteWait();
     wait_->AwaitNews();
   }
-  TROUPE_RETURN_IF_ERROR(FinishTail());  // of the step before
-  AwaitResult(loss_done_);
-  if (cursor_->complete()) return EndStep(loss(), kind, step);
-  tail_->Begin(step, trace_, &loss(), train_.cursor);
   return absl::OkStatus();
 }
 
-// Receives come in the order of the table: the first that is missing is the
-// one that holds up the rest.
-void StepRunner::NoteWait() {
-  const std::vector<pipeline::Action>& actions = cursor_->table().actions;
-  for (int id = 0; id < static_cast<int>(actions.size()); ++id) {
-    const pipeline::Action& action = actions[id];
-    if (!pipeline::IsReceive(action.kind) ||
-        cursor_->Given({SignalKind::kDone, id})) {
-      continue;
-    }
-    position_.Await({action.kind == ActionKind::kRecvActivation, action.index,
-                     ChunkOf(action).stage()});
-    return;
-  }
-  position_.GoOn();
+absl::Status StepRunner::RunEagerly(StepKind kind, std::int64_t step,
+                                    StepBatches batches) {
+  TROUPE_RETURN_IF_ERROR(Begin(kind, step, std::move(batches)));
+  TROUPE_RETURN_IF_ERROR(Walk());
+  TROUPE_RETURN_IF_ERROR(FinishTail());  // of the step before
+  if (cursor_->complete()) return EndStep(loss(), kind, step);
+  tail_->Begin(step, trace_, &loss(), train_.cursor);
+  return absl::OkStatus();
 }
 
 absl::StatusOr<bool> StepRunner::RunNext(bool busy) {
@@ -232,16 +251,6 @@ absl::Status StepRunner::Run(int id) {
   return absl::OkStatus();
 }
 
-void StepRunner::Send(const pipeline::Action& action) {
-  const TraceScope scope(trace_, action);
-  Chunk& chunk = ChunkOf(action);
-  const bool forward = action.kind == ActionKind::kSendActivation;
-  host_->Send(chunk.stage() + (forward ? 1 : -1), forward, action.index,
-              forward ? chunk.output(action.index)
-                      : chunk.TakeInputGradient(action.index),
-              nn::Record(*kernels_, nn::Queue::kCompute));
-}
-
 absl::Status StepRunner::RunForward(const pipeline::Action& action) {
   const TraceScope scope(trace_, action);
   Chunk& chunk = ChunkOf(action);
@@ -270,11 +279,12 @@ absl::Status StepRunner::RunBackward(const pipeline::Action& action) {
 void StepRunner::BucketReady(int chunk, int bucket) {
   // Here, and not when the reduction is launched: it must not wait for what is
   // enqueued in between, which may wait for the reduction's peers.
-  buckets_[chunk][bucket].ready = nn::Record(*kernels_, nn::Queue::kCompute);
+  events_->NoteReady(chunk, bucket);
   cursor_->Give({SignalKind::kBucketReady, bucket, chunk});
 }
 
 void StepRunner::BucketReleased(int chunk, int bucket) {
+  events_->NoteReleased(chunk, bucket);
   cursor_->Give({SignalKind::kBucketReleased, bucket, chunk});
 }
 
@@ -292,7 +302,7 @@ comm::Collective StepRunner::CollectiveOf(const pipeline::Action& action) {
 comm::Event StepRunner::ReadyOf(const pipeline::Action& action) const {
   return action.kind == ActionKind::kReduceLoss
              ? losses_[turn_].ready()
-             : buckets_[action.chunk][action.index].ready;
+             : events_->Ready(action.chunk, action.index);
 }
 
 absl::Status StepRunner::Reduce(int id) {
@@ -333,10 +343,10 @@ void StepRunner::CollectiveDone(std::int64_t step, int id,
 void StepRunner::Reduced(int id, const comm::Event& done,
                          pipeline::TableCursor& cursor, StepTrace& trace) {
   const pipeline::Action& action = cursor.table().actions[id];
-  if (kernels_->queues() != nullptr) {
-    (action.kind == ActionKind::kReduceLoss
-         ? loss_done_
-         : buckets_[action.chunk][action.index].done) = done;
+  if (action.kind == ActionKind::kReduceLoss) {
+    losses_[turn_].NoteReduced(done);
+  } else {
+    events_->NoteReduced(action.chunk, action.index, done);
   }
   cursor.Finish(id);
   if (action.kind == ActionKind::kReduceUpdateBucket) {
@@ -349,79 +359,31 @@ void StepRunner::Reduced(int id, const comm::Event& done,
   trace.End(action);
 }
 
-absl::Status StepRunner::Update(const pipeline::Action& action,
-                                const StepLoss& loss, StepTrace& trace) {
+absl::Status StepRunner::Update(const pipeline::Action& action, StepLoss& loss,
+                                StepTrace& trace) {
   const TraceScope scope(trace, action);
+  TROUPE_RETURN_IF_ERROR(loss.PassToUpdates());
   if (setup_.plan->update_needs_all_buckets && !inspected_) {
-    TROUPE_RETURN_IF_ERROR(Inspect());
+    TROUPE_RETURN_IF_ERROR(Inspect(loss));
   }
-  AwaitResult(loss_done_);
-  AwaitResult(buckets_[action.chunk][action.index].done);
-  return ChunkOf(action).Update(action.index, loss.scalars());
-}
-
-absl::Status StepRunner::Inspect() {
-  inspected_ = true;
-  for (const std::vector<BucketEvents>& chunk : buckets_) {
-    for (const BucketEvents& bucket : chunk) AwaitResult(bucket.done);
-  }
-  for (const auto& chunk : chunks_) TROUPE_RETURN_IF_ERROR(chunk->Inspect());
+  events_->BeginUpdate(action.chunk, action.index);
+  TROUPE_RETURN_IF_ERROR(ChunkOf(action).Update(action.index, loss.scalars()));
+  events_->EndUpdate(action.chunk, action.index);
   return absl::OkStatus();
 }
 
-void StepRunner::AwaitResult(const comm::Event& done) {
-  nn::Wait(*kernels_, nn::Queue::kCompute, done);
-}
-
-absl::StatusOr<nn::Tensor> StepRunner::Here(const Transfer& transfer) {
-  // An evaluation's message back is a bare credit.
-  if (kernels_->queues() == nullptr || !transfer.tensor.defined()) {
-    return transfer.tensor;
+absl::Status StepRunner::Inspect(const StepLoss& loss) {
+  inspected_ = true;
+  events_->AwaitAllGradients();
+  for (const auto& chunk : chunks_) {
+    TROUPE_RETURN_IF_ERROR(chunk->Inspect(loss.scalars()));
   }
-  nn::Wait(*kernels_, nn::Queue::kCompute, transfer.ready);
-  TROUPE_ASSIGN_OR_RETURN(
-      nn::Tensor here,
-      nn::CopyToDevice(*kernels_, nn::Queue::kCompute, transfer.tensor));
-  // The other device may have the memory back when it is copied.
-  nn::Record(*kernels_, nn::Queue::kCompute)
-      .OnReady([kept = transfer.tensor](const absl::Status&) {});
-  return here;
-}
-
-absl::Status StepRunner::Deliver(const Transfer& transfer) {
-  if (transfer.step != step_ || transfer.kind != kind_ || cursor_->complete()) {
-    early_.push_back(transfer);
-    return absl::OkStatus();
-  }
-  const auto chunk =
-      std::find_if(chunks_.begin(), chunks_.end(),
-                   [&](const auto& c) { return c->stage() == transfer.stage; });
-  const int m = transfer.micro_batch;
-  const int receive =
-      chunk == chunks_.end()
-          ? -1
-          : table_->index.Find(transfer.forward ? ActionKind::kRecvActivation
-                                                : ActionKind::kRecvGradient,
-                               m, static_cast<int>(chunk - chunks_.begin()));
-  const bool again =
-      receive >= 0 && cursor_->Given({SignalKind::kDone, receive});
-  if (receive < 0 || again) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "rank ", setup_.rank, ", step ", step_ + 1, ": got ",
-        transfer.forward ? "an activation" : "a gradient", " of micro-batch ",
-        m, " for stage ", transfer.stage,
-        again ? " a second time" : ", which its table does not receive"));
-  }
-  const TraceScope scope(trace_, ActionOf(receive));
-  TROUPE_ASSIGN_OR_RETURN(const nn::Tensor here, Here(transfer));
-  transfer.forward ? (*chunk)->ReceiveActivation(m, here)
-                   : (*chunk)->ReceiveGradient(m, here);
-  cursor_->Finish(receive);
   return absl::OkStatus();
 }
 
 absl::StatusOr<PendingSnapshot> StepRunner::MakeSnapshot(std::int64_t step) {
   TROUPE_CHECK(!tail_ || !tail_->active(), "a snapshot is of whole steps");
+  events_->AwaitAllUpdates();
   auto snapshot = std::make_shared<Snapshot>();
   snapshot->step = step;
   snapshot->rank = setup_.rank;
@@ -431,12 +393,13 @@ absl::StatusOr<PendingSnapshot> StepRunner::MakeSnapshot(std::int64_t step) {
     TROUPE_RETURN_IF_ERROR(chunk->CopyInto(snapshot->tensors));
   }
   base::Event ready = nn::Record(*kernels_, nn::Queue::kCopy);
-  // The next step's updates write to what is copied.
+  // The next step writes to what is copied; its updates are behind its work.
   nn::Wait(*kernels_, nn::Queue::kCompute, ready);
   return PendingSnapshot{std::move(snapshot), std::move(ready)};
 }
 
 absl::Status StepRunner::Restore(const Checkpoint& checkpoint) {
+  events_->AwaitAllUpdates();
   for (const auto& chunk : chunks_) {
     TROUPE_RETURN_IF_ERROR(chunk->Restore(checkpoint));
   }

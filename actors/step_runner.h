@@ -16,8 +16,10 @@
 //
 // The parts: a Chunk computes (chunk.h), a Reducer runs collectives
 // (reducer.h), a StepLoss adds up losses (step_loss.h), a StepTrace notes what
-// happens (step_trace.h). The runner only knows what may come next;
-// step_tail.cc has its part of what follows.
+// happens (step_trace.h), and BucketEvents keep what a device with queues waits
+// for (bucket_events.h). The runner only knows what may come next; of it,
+// step_tail.cc has what follows a step, and step_transfers.cc what passes
+// between stages.
 //
 // In a backward, the runner looks up after every piece (nn/autograd/tape.h):
 // buckets whose last gradient has landed are launched, buckets that are reduced
@@ -28,6 +30,14 @@
 // forward begins with that tail (step_tail.h) still going on, and waits for a
 // bucket's update before it reads the bucket; its backward begins when the tail
 // has ended. A step's end is what Host::StepDone() tells of, then.
+//
+// On a device with queues RunStep() returns when the step's work is enqueued. A
+// rank with peers gives its updates to the queue of the reductions, and the
+// next step's forward waits for them there, bucket by bucket (bucket_events.h);
+// an evaluation and a snapshot wait for all.
+//
+// Where the device records graphs, a training step may be recorded once and
+// launched from then on: step_graph.h chooses, and has the runner's part.
 //
 // Errors: the first one ends the runner; it names step, micro-batch and module.
 // Threads: one at a time; the owner's calls only while the step waits.
@@ -44,11 +54,14 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "actors/bucket_events.h"
 #include "actors/chunk.h"
 #include "actors/job_spec.h"
 #include "actors/layer_collectives.h"
 #include "actors/queue_work.h"
+#include "actors/quiet_wait.h"
 #include "actors/reducer.h"
+#include "actors/step_graph.h"
 #include "actors/step_loss.h"
 #include "actors/step_position.h"
 #include "actors/step_tail.h"
@@ -164,6 +177,20 @@ class StepRunner : private Chunk::Listener {
     return cursor_->table().actions[id];
   }
   absl::Status Begin(StepKind kind, std::int64_t step, StepBatches batches);
+  absl::Status RunEagerly(StepKind kind, std::int64_t step,
+                          StepBatches batches);
+  // The table, to its end or to where the tail begins.
+  absl::Status Walk();
+  // Whether this rank's training steps can be recorded.
+  bool RecordsSteps() const;
+  void MakeGraphs();
+  absl::Status RunTrainStep(std::int64_t step, StepBatches batches);
+  // False where nothing was recorded: the step has still to run.
+  absl::StatusOr<bool> CaptureStep(std::int64_t step,
+                                   const StepBatches& batches);
+  // `begun`: by CaptureStep().
+  absl::Status LaunchStep(std::int64_t step, const StepBatches& batches,
+                          bool begun);
   // Nothing may run: says which tensor it waits for, if it waits for one.
   void NoteWait();
   // Runs the first action that may start; false where none may.
@@ -172,8 +199,14 @@ class StepRunner : private Chunk::Listener {
   Chunk& ChunkOf(const pipeline::Action& action) {
     return *chunks_[action.chunk];
   }
+  // Updates run behind reductions, on their queue. A rank that has no peers
+  // has nothing to wait for, and keeps them in the compute queue.
+  nn::Queue UpdateQueue() const;
   // Tells the rank's groups of its device.
   void JoinGroups();
+  // Adds the queue for communication along axis number `axis`; null where the
+  // device has none.
+  QueueWork* AddWork(int axis);
   absl::Status MakeChunks();
   bool OverlapsSteps() const;
   absl::Status EndStep(StepLoss& loss, StepKind kind, std::int64_t step);
@@ -189,11 +222,8 @@ class StepRunner : private Chunk::Listener {
   // Collective `id` has ended, in the step that `cursor` and `trace` are of.
   void Reduced(int id, const comm::Event& done, pipeline::TableCursor& cursor,
                StepTrace& trace);
-  // Lets the device's further work wait for a collective that was enqueued.
-  // Not before something needs it: what waits holds up all that comes after.
-  void AwaitResult(const comm::Event& done);
-  absl::Status Inspect();
-  absl::Status Update(const pipeline::Action& action, const StepLoss& loss,
+  absl::Status Inspect(const StepLoss& loss);
+  absl::Status Update(const pipeline::Action& action, StepLoss& loss,
                       StepTrace& trace);
   // A transferred tensor, where this rank's kernels may read it.
   absl::StatusOr<nn::Tensor> Here(const Transfer& transfer);
@@ -202,9 +232,10 @@ class StepRunner : private Chunk::Listener {
   StepPosition own_position_;
   StepPosition& position_;
   Host* const host_;
+  QuietWait quiet_wait_;
   StrandWait* const wait_;
   std::shared_ptr<nn::Kernels> kernels_;
-  std::optional<QueueWork> work_;  // of a device with queues
+  std::vector<std::unique_ptr<QueueWork>> works_;  // of a device with queues
   bool reduces_on_device_ = false;
   StepTrace trace_;
   std::vector<std::unique_ptr<LayerCollectives>> layer_collectives_;
@@ -229,14 +260,10 @@ class StepRunner : private Chunk::Listener {
   StepKind kind_ = StepKind::kTrain;
   std::int64_t step_ = -1;
   bool inspected_ = false;  // the gradients of this step, as a whole
-  // A device that works later than it is told waits for them: the gradients of
-  // a bucket, for its reduction, and the results of that and of the loss's.
-  struct BucketEvents {
-    comm::Event ready, done;
-  };
-  std::vector<std::vector<BucketEvents>> buckets_;  // by chunk
-  comm::Event loss_done_;
-  std::vector<Transfer> early_;  // arrived before their step began
+  // A device that works later than it is told waits for them.
+  std::optional<BucketEvents> events_;
+  std::optional<StepGraphs> graphs_;  // none where steps are not recorded
+  std::vector<Transfer> early_;       // arrived before their step began
 };
 
 }  // namespace troupe::actors

@@ -74,7 +74,8 @@ absl::Status StepRunner::FinishTail() {
 }
 
 absl::Status StepRunner::AwaitUpdate(int chunk, int bucket) {
-  if (!tail_->active()) return absl::OkStatus();
+  events_->AwaitUpdate(chunk, bucket);
+  if (!tail_ || !tail_->active()) return absl::OkStatus();
   const int update =
       train_.index.Find(ActionKind::kUpdateBucket, bucket, chunk);
   while (tail_->active() &&

@@ -65,6 +65,16 @@ void StepTrace::Note(const pipeline::Action& action, TracePhase phase) {
   sink_->Record(event);
 }
 
+void StepTrace::NoteGraph(TracePhase phase) {
+  TraceEvent event;
+  event.rank = rank_;
+  event.kind = TraceKind::kGraph;
+  event.phase = phase;
+  event.step = step_;
+  event.name = "graph";
+  sink_->Record(event);
+}
+
 void StepTrace::NoteBucket(TraceKind kind, absl::string_view name, int chunk,
                            int bucket) {
   TraceEvent event;

@@ -40,7 +40,19 @@ class StepTrace {
   // Only training steps are traced.
   void BeginStep(StepKind kind, std::int64_t step) {
     step_ = step;
-    on_ = kind == StepKind::kTrain && sink_ != nullptr && sink_->Wants(step);
+    wanted_ =
+        kind == StepKind::kTrain && sink_ != nullptr && sink_->Wants(step);
+    on_ = wanted_;
+  }
+  // The parts of a step that is recorded are no events: BeginGraph() and
+  // EndGraph() enclose its launch.
+  void Mute() { on_ = false; }
+  void BeginGraph() {
+    Mute();
+    if (wanted_) NoteGraph(TracePhase::kBegin);
+  }
+  void EndGraph() {
+    if (wanted_) NoteGraph(TracePhase::kEnd);
   }
 
   void Begin(const pipeline::Action& action) {
@@ -58,6 +70,7 @@ class StepTrace {
 
  private:
   void Note(const pipeline::Action& action, TracePhase phase);
+  void NoteGraph(TracePhase phase);
   void NoteBucket(TraceKind kind, absl::string_view name, int chunk,
                   int bucket);
 
@@ -66,6 +79,7 @@ class StepTrace {
   const std::vector<int> stages_;
   const int replica_;
   std::int64_t step_ = 0;
+  bool wanted_ = false;  // the step, by the sink
   bool on_ = false;
 };
 

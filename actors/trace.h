@@ -37,6 +37,7 @@ enum class TraceKind {
   kGradientComplete,  // instant; name is the parameter's
   kBucketReady,       // instant
   kUpdate,            // begins and ends
+  kGraph,             // begins and ends: a recorded step is launched
   kTransfer,          // begins and ends: a stage sends, or takes what came
   kLoad,              // begins and ends: a loader makes a step's batches
   kEvaluation,        // begins and ends; `step` is the last one trained

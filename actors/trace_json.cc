@@ -63,6 +63,8 @@ const char* CategoryOf(TraceKind kind) {
       return "bucket";
     case TraceKind::kUpdate:
       return "update";
+    case TraceKind::kGraph:
+      return "graph";
     case TraceKind::kTransfer:
       return "transfer";
     case TraceKind::kLoad:

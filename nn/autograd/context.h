@@ -140,6 +140,10 @@ class Context {
 
   // Without it, layers that draw fail.
   void set_random(const StepPosition& position) { random_ = position; }
+  // Step and sample as kernels find them when they run, in a step that is
+  // recorded (DropoutMask::place); undefined: as set_random() has them.
+  void set_random_place(Tensor place) { random_place_ = std::move(place); }
+  const Tensor& random_place() const { return random_place_; }
   // The draws of the present module for `purpose`, keyed by seed, step, sample
   // and module path; when it asks again in the same forward, others. Nothing,
   // and a failed context, where set_random() was not called.
@@ -174,6 +178,7 @@ class Context {
   absl::Span<const AxisCollectives> axes_;
   bool recomputing_ = false;
   std::optional<StepPosition> random_;
+  Tensor random_place_;
   std::vector<std::uint32_t> drawn_;  // hashes of the paths that asked
   absl::Status status_;
   std::vector<const std::string*> path_;

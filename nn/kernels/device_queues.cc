@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "nn/kernels/kernels.h"
 
@@ -13,8 +14,35 @@ absl::Status DeviceQueues::Reduce(Queue, const TreeReduction&) {
   return absl::UnimplementedError("this device does not reduce over ranks");
 }
 
+absl::Status DeviceQueues::Enqueue(Queue, const char* name,
+                                   std::function<bool(void*)>) {
+  return absl::UnimplementedError(
+      absl::StrCat(name, ": this device has no streams of its own"));
+}
+
+void DeviceQueues::LookAfter(std::function<bool()>) {
+  TROUPE_CHECK(false, "only a device with streams has something to look after");
+}
+
 absl::Status DeviceQueues::SetWakeup(std::function<void()>, bool) {
   return absl::OkStatus();
+}
+
+absl::Status DeviceQueues::BeginCapture() {
+  return absl::UnimplementedError("this device records no graphs");
+}
+
+absl::StatusOr<std::unique_ptr<DeviceGraph>> DeviceQueues::EndCapture() {
+  return absl::UnimplementedError("this device records no graphs");
+}
+
+QueueScope::QueueScope(Kernels& kernels, Queue queue)
+    : queues_(kernels.queues()) {
+  if (queues_ != nullptr) before_ = queues_->SetKernelQueue(queue);
+}
+
+QueueScope::~QueueScope() {
+  if (queues_ != nullptr) queues_->SetKernelQueue(before_);
 }
 
 base::Event Record(Kernels& kernels, Queue queue) {
@@ -66,6 +94,12 @@ absl::StatusOr<Tensor> CopyToDevice(Kernels& kernels, Queue queue,
 
 absl::Status Synchronize(Kernels& kernels, const base::Event& event) {
   DeviceQueues* const queues = kernels.queues();
+  if (queues != nullptr && queues->capturing() && !event.ready()) {
+    const absl::Status status = absl::FailedPreconditionError(
+        "the host waits for the device within what is recorded");
+    queues->FailCapture(status);
+    return status;
+  }
   while (!event.ready()) {
     if (queues == nullptr || !queues->Progress()) sched_yield();
   }

@@ -16,6 +16,18 @@
 // still uses is kept, or kCompute waits for that use first; and another queue
 // that writes to fresh memory waits first for what kCompute was given so far.
 //
+// An optimizer runs behind a reduction, on its queue:
+//
+//   Wait(kernels, Queue::kComm, last_reader);
+//   {
+//     QueueScope scope(kernels, Queue::kComm);
+//     status = kernels.SgdUpdate(rule, scalars, grad, param, momentum);
+//   }
+//   base::Event updated = Record(kernels, Queue::kComm);
+//
+// In a scope, kernels go to its queue, and memory that is allocated is in the
+// order of that queue: for what begins and ends there.
+//
 // The queues of one kind of device know each other's events (base/event.h): a
 // wait for one of these is the device's own. What waits for any other event is
 // held back by the host until that is done, without a thread that waits.
@@ -31,20 +43,33 @@
 #define NN_KERNELS_DEVICE_QUEUES_H_
 
 #include <functional>
+#include <memory>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/event.h"
 #include "nn/collectives.h"
+#include "nn/kernels/device_graph.h"
 #include "nn/tensor/tensor.h"
 
 namespace troupe::nn {
 
 class Kernels;
 
+// kComm is the first of kCommQueuesMax queues for communication: collectives
+// of one queue follow each other, those of several run side by side.
 enum class Queue { kCompute, kCopy, kComm };
-inline constexpr int kNumQueues = 3;
+inline constexpr int kCommQueuesMax = 4;
+inline constexpr int kNumQueues = 2 + kCommQueuesMax;
+
+// That of an axis of the mesh; CommQueue(0) is kComm. Axes beyond the last
+// queue share that one.
+constexpr Queue CommQueue(int axis) {
+  const int last = kCommQueuesMax - 1;
+  return static_cast<Queue>(static_cast<int>(Queue::kComm) +
+                            (axis < last ? axis : last));
+}
 
 // A reduction over the memory of several ranks, by one device that reaches them
 // all: tree and roundings are those of comm/reduction_tree.h.
@@ -69,8 +94,23 @@ class DeviceQueues {
   virtual void CopyBytes(Queue queue, const Tensor& from, const Tensor& to) = 0;
   //   kUnimplemented: the device lacks it, or the dtype.
   virtual absl::Status Reduce(Queue queue, const TreeReduction& reduction);
+  // Work of a library that enqueues to a stream by itself, such as NCCL. When
+  // its turn comes, `work` is called in the device's thread, with the stream of
+  // `queue` (a cudaStream_t). Where it answers false it has not enqueued all:
+  // Progress() calls it again, and what the queue is given meanwhile comes
+  // after it. What it fails with is its own affair.
+  //   kUnimplemented: the device has no streams.
+  virtual absl::Status Enqueue(Queue queue, const char* name,
+                               std::function<bool(void* native_stream)> work);
+  // Every Progress() calls `look` until it answers false; a device that watches
+  // sees to it that this is every 10 ms at least. For what is neither work nor
+  // its completion: time-outs, errors of a library.
+  virtual void LookAfter(std::function<bool()> look);
   // Memory of the host that the device copies from and to.
   virtual Allocator& host_allocator() = 0;
+  // Where calls of kernels go from now on, and in which order the memory is
+  // that Kernels::allocator() gives; returns where they went. See QueueScope.
+  virtual Queue SetKernelQueue(Queue queue) = 0;
   // Brings completions to the host. False where there is nothing to be done.
   virtual bool Progress() = 0;
 
@@ -81,6 +121,40 @@ class DeviceQueues {
   // when SetWakeup() or the destructor returns.
   //   kResourceExhausted: that thread was refused.
   virtual absl::Status SetWakeup(std::function<void()> wakeup, bool watch);
+
+  // From here to EndCapture() kCompute and the communication queues record
+  // what they are given and run nothing of it. Events recorded meanwhile order
+  // the work within; outside they mean nothing: the end of the capture
+  // completes them. What the host would have to do or wait for cannot be
+  // recorded: copies of its memory, kCopy, an event from elsewhere. Such a call
+  // makes the capture fail, and what comes after it fails at once.
+  //   kUnimplemented: the device records nothing.
+  //   kFailedPrecondition: a queue is held; another time it may not be.
+  virtual absl::Status BeginCapture();
+  // The first failure since BeginCapture(), with nothing recorded, or the
+  // graph. The device goes on as before either way.
+  virtual absl::StatusOr<std::unique_ptr<DeviceGraph>> EndCapture();
+  virtual bool capturing() const { return false; }
+  // Makes the capture that is going on fail.
+  virtual void FailCapture(const absl::Status& /*why*/) {}
+
+  // Where `queue` is now, for measuring; null where that is not to be known.
+  virtual std::unique_ptr<DeviceMoment> Mark(Queue /*queue*/) {
+    return nullptr;
+  }
+};
+
+// While it lives, calls of the set's kernels go to `queue`. Scopes nest.
+class QueueScope {
+ public:
+  QueueScope(Kernels& kernels, Queue queue);
+  ~QueueScope();
+  QueueScope(const QueueScope&) = delete;
+  QueueScope& operator=(const QueueScope&) = delete;
+
+ private:
+  DeviceQueues* const queues_;  // null: the device works at once
+  Queue before_ = Queue::kCompute;
 };
 
 // The same for any kernel set; one without queues works at once.
@@ -104,6 +178,7 @@ absl::StatusOr<Tensor> CopyToHost(Kernels& kernels, Queue queue,
 absl::StatusOr<Tensor> CopyToDevice(Kernels& kernels, Queue queue,
                                     const Tensor& tensor);
 // Returns the event's status when it is done; drives the device meanwhile.
+//   kFailedPrecondition: a capture is going on; it fails by this.
 absl::Status Synchronize(Kernels& kernels, const base::Event& event);
 
 }  // namespace troupe::nn

@@ -9,6 +9,7 @@
 
 #include "nn/kernels/op.h"
 #include "nn/random/sample_draws.h"
+#include "nn/tensor/tensor.h"
 
 namespace troupe::nn {
 
@@ -18,7 +19,22 @@ struct DropoutMask {
   SampleDraws draws;
   std::uint32_t drop_below = 0;
   double scale = 1;
+  // i32[2] on the device: step and position of `draws.first`, read when the
+  // kernel runs, so that a recorded step draws anew (device_graph.h).
+  // Undefined: those in `draws`.
+  Tensor place = {};
 };
+
+// The draws of `mask`, where the host may touch `place`.
+inline SampleDraws DrawsOf(const DropoutMask& mask) {
+  SampleDraws draws = mask.draws;
+  if (!mask.place.defined()) return draws;
+  draws.first.step =
+      static_cast<std::uint32_t>(mask.place.span<std::int32_t>()[0]);
+  draws.first.position =
+      static_cast<std::uint32_t>(mask.place.span<std::int32_t>()[1]);
+  return draws;
+}
 
 struct DropoutKernels {
   // y = mask(x): forward and backward. x [N, ...]; y may be x.

@@ -47,8 +47,9 @@ Tensor Dropout(Context& ctx, const Tensor& x, double p) {
   }
   const std::optional<SampleDraws> draws = ctx.Random(Purpose::kDropout);
   if (!draws) return Tensor();
-  const DropoutMask mask = {
-      *draws, static_cast<std::uint32_t>(std::ldexp(p, 32)), 1 / (1 - p)};
+  const DropoutMask mask = {*draws,
+                            static_cast<std::uint32_t>(std::ldexp(p, 32)),
+                            1 / (1 - p), ctx.random_place()};
   const absl::Status status = ctx.kernels().Dropout(mask, x, y);
   return Finish(ctx, status, {x}, /*num_weights=*/0, y,
                 [&] { return std::make_unique<DropoutNode>(mask); });

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/time/time.h"
 #include "base/check.h"
 #include "base/cuda/cuda_status.h"
 #include "nn/kernels/cuda/reduce_tree.h"
@@ -17,7 +18,11 @@ namespace {
 using base::CudaStatus;
 
 constexpr std::size_t kAllOfIt = std::numeric_limits<std::size_t>::max();
-constexpr Queue kQueues[] = {Queue::kCompute, Queue::kCopy, Queue::kComm};
+constexpr const char* kQueueNames[kNumQueues] = {"compute", "copy",   "comm",
+                                                 "comm 1",  "comm 2", "comm 3"};
+// Between two looks of LookAfter(), and two calls of work that is not done.
+constexpr absl::Duration kLookPause = absl::Milliseconds(10);
+constexpr absl::Duration kAgainPause = absl::Microseconds(200);
 
 CachingAllocator::Options Of(Device device,
                              std::shared_ptr<MemorySource> source) {
@@ -54,36 +59,64 @@ absl::StatusOr<std::unique_ptr<CudaDevice>> CudaDevice::Open(int ordinal) {
                      count, count == 1 ? " GPU" : " GPUs",
                      "; CUDA_VISIBLE_DEVICES chooses which it sees"));
   }
-  TROUPE_ASSIGN_OR_RETURN(std::shared_ptr<const Streams> streams,
+  TROUPE_ASSIGN_OR_RETURN(std::shared_ptr<Streams> streams,
                           Streams::Create(ordinal));
   std::unique_ptr<CudaDevice> device(new CudaDevice(std::move(streams)));
   TROUPE_RETURN_IF_ERROR(device->Init());
   return device;
 }
 
-CudaDevice::CudaDevice(std::shared_ptr<const Streams> streams)
+CudaDevice::QueuePool::QueuePool(int ordinal,
+                                 std::shared_ptr<MemorySource> source)
+    : own(nn::cuda::Of({DeviceType::kCuda, ordinal}, std::move(source))) {}
+
+CudaDevice::CudaDevice(std::shared_ptr<Streams> streams)
     : streams_(std::move(streams)),
       events_(std::make_shared<EventPool>(streams_->ordinal())),
       pinned_(std::make_shared<PinnedMemory>(streams_->ordinal())),
-      allocator_(nn::cuda::Of({DeviceType::kCuda, streams_->ordinal()},
-                              std::make_shared<DeviceMemory>(streams_))),
-      host_(nn::cuda::Of(Device{}, pinned_)),
-      queues_{{"compute", streams_->Of(Queue::kCompute), events_, &status_},
-              {"copy", streams_->Of(Queue::kCopy), events_, &status_},
-              {"comm", streams_->Of(Queue::kComm), events_, &status_}} {}
+      source_(std::make_shared<DeviceMemory>(streams_)),
+      memory_(ordinal(), source_),
+      host_(nn::cuda::Of(Device{}, pinned_)) {
+  for (int i = 0; i < kCommQueuesMax; ++i) {
+    comm_memory_.push_back(std::make_unique<QueuePool>(ordinal(), source_));
+  }
+  open_.reserve(kNumQueues);
+  for (Queue queue : {Queue::kCompute, Queue::kCopy, Queue::kComm}) {
+    AddQueue(queue);
+  }
+}
 
 absl::Status CudaDevice::Init() {
-  TROUPE_ASSIGN_OR_RETURN(data_error_, host_.Allocate(sizeof(DataError)));
-  new (data_error_->data()) DataError();
+  TROUPE_ASSIGN_OR_RETURN(data_errors_,
+                          host_.Allocate(sizeof(DataError) * kNumQueues));
+  for (int i = 0; i < kNumQueues; ++i) {
+    new (data_error(static_cast<Queue>(i))) DataError();
+  }
   return absl::OkStatus();
+}
+
+void CudaDevice::AddQueue(Queue queue) {
+  const int i = static_cast<int>(queue);
+  queues_[i].emplace(kQueueNames[i], streams_->Of(queue), events_, &status_);
+  open_.push_back(queue);
+}
+
+bool CudaDevice::Open(Queue queue) {
+  if (broken_) return false;
+  if (queues_[static_cast<int>(queue)].has_value()) return true;
+  Check(streams_->Open(queue)).IgnoreError();
+  if (!broken_) AddQueue(queue);
+  return !broken_;
 }
 
 CudaDevice::~CudaDevice() { Close(); }
 
 void CudaDevice::Close() {
   SetWakeup(nullptr, /*watch=*/false).IgnoreError();
+  if (capturing()) EndCapture().IgnoreError();
   streams_->Finish();
-  noted_ = nullptr;
+  for (auto& noted : noted_) noted = nullptr;
+  looks_.clear();
   CompleteWhatIsDone();
   const absl::Status closed = absl::CancelledError(
       absl::StrCat("cuda:", ordinal(), " was closed before this was done"));
@@ -93,11 +126,15 @@ void CudaDevice::Close() {
 }
 
 absl::Status CudaDevice::Check(const absl::Status& status) {
+  if (capturing() && !status.ok()) {
+    capture_->Fail(status);
+    return status;
+  }
   if (status.ok() || broken_) return status_;
   broken_ = true;
   std::vector<std::string> in_flight;
-  for (const StreamQueue& queue : queues_) {
-    std::string text = queue.InFlight();
+  for (Queue queue : open_) {
+    std::string text = Of(queue).InFlight();
     if (!text.empty()) in_flight.push_back(std::move(text));
   }
   status_.Update(absl::Status(
@@ -114,30 +151,34 @@ void CudaDevice::MakeCurrent() {
 }
 
 bool CudaDevice::TakesNow(Queue queue, const char* name) {
-  StreamQueue& given = Of(queue);
-  if (broken_ || given.held()) return false;
+  if (!MayRecord(queue).ok() || !Open(queue) || Of(queue).held()) return false;
   MakeCurrent();
   if (broken_) return false;
-  given.Note(name);
+  Of(queue).Note(name);
   return true;
 }
 
 absl::Status CudaDevice::Give(Queue queue, const char* name,
                               StreamQueue::Work work) {
   MakeCurrent();
-  if (broken_) return status_;
-  return Of(queue).Give(name, std::move(work));
+  TROUPE_RETURN_IF_ERROR(MayRecord(queue));
+  if (!Open(queue)) return status_;
+  const absl::Status given = Of(queue).Give(name, std::move(work));
+  if (!given.ok()) FailCapture(given);
+  return given;
 }
 
 base::Event CudaDevice::Record(Queue queue) {
+  if (capturing()) return capture_->Record(queue);
   const base::Event done = base::Event::Make();
-  if (!broken_) Check(Of(queue).Record(done)).IgnoreError();
+  if (Open(queue)) Check(Of(queue).Record(done)).IgnoreError();
   if (broken_) done.Complete(status_);
   return done;
 }
 
 void CudaDevice::Wait(Queue queue, const base::Event& event) {
-  if (broken_) return;
+  if (capturing()) return capture_->Wait(queue, event);
+  if (!Open(queue)) return;
   const auto hold = [&] {
     event.OnKnown([wakeup = wakeup_] { wakeup->Call(); });
   };
@@ -154,6 +195,10 @@ absl::StatusOr<Tensor> CudaDevice::Stage(const Tensor& like) {
 
 void CudaDevice::CopyBytes(Queue queue, const Tensor& from, const Tensor& to) {
   if (from.bytes() == 0) return;
+  if (capturing() && (from.host_accessible() || to.host_accessible())) {
+    return FailCapture(absl::FailedPreconditionError(
+        "a copy from or to the host's memory is not recorded"));
+  }
   Tensor source = from, target = to;
   for (Tensor* side : {&source, &target}) {
     if (!IsPageable(*side)) continue;
@@ -219,27 +264,67 @@ absl::Status CudaDevice::Reduce(Queue queue, const TreeReduction& reduction) {
       TROUPE_RETURN_IF_ERROR(ReachPeer(tensor.device().index));
     }
   }
-  return Give(queue, "Reduce", [stream = stream(queue), reduction] {
-    return ReduceTree(reduction, stream);
+  return Give(queue, "Reduce", [this, queue, reduction] {
+    return ReduceTree(reduction, stream(queue));
   });
 }
 
-absl::StatusOr<bool> CudaDevice::ReadNote() {
-  if (!status_.ok() || !HasDataError(*data_error())) return true;
+absl::Status CudaDevice::Enqueue(Queue queue, const char* name,
+                                 std::function<bool(void*)> work) {
+  MakeCurrent();
+  TROUPE_RETURN_IF_ERROR(MayRecord(queue));
+  if (!Open(queue)) return status_;
+  if (capturing()) return EnqueueInCapture(queue, name, work);
+  return Of(queue).GiveUntilTrue(
+      name, [stream = stream(queue), work = std::move(work)] {
+        return work(stream);
+      });
+}
+
+void CudaDevice::LookAfter(std::function<bool()> look) {
+  looks_.push_back(std::move(look));
+}
+
+void CudaDevice::LookAround() {
+  // One of them may bring another.
+  std::vector<std::function<bool()>> looks;
+  looks.swap(looks_);
+  for (std::function<bool()>& look : looks) {
+    if (look()) looks_.push_back(std::move(look));
+  }
+}
+
+absl::Duration CudaDevice::PauseMax() const {
+  for (Queue queue : open_) {
+    if (queues_[static_cast<int>(queue)]->asks_again()) return kAgainPause;
+  }
+  return looks_.empty() ? absl::InfiniteDuration() : kLookPause;
+}
+
+absl::StatusOr<bool> CudaDevice::ReadNotes() {
+  for (Queue queue : open_) {
+    TROUPE_ASSIGN_OR_RETURN(const bool read, ReadNote(queue));
+    if (!read) return false;
+  }
+  return true;
+}
+
+absl::StatusOr<bool> CudaDevice::ReadNote(Queue queue) {
+  if (!status_.ok() || !HasDataError(*data_error(queue))) return true;
   // The kernel that writes it may be at it, and later than what is done now. It
   // has ended when all that its stream was given so far has.
-  if (noted_ == nullptr) {
-    TROUPE_ASSIGN_OR_RETURN(
-        noted_, EventPool::Record(events_, stream(Queue::kCompute)));
+  std::shared_ptr<const EventMark>& noted = noted_[static_cast<int>(queue)];
+  if (noted == nullptr) {
+    TROUPE_ASSIGN_OR_RETURN(noted, EventPool::Record(events_, stream(queue)));
   }
-  const cudaError_t state = cudaEventQuery(noted_->event());
+  const cudaError_t state = cudaEventQuery(noted->event());
   if (state == cudaErrorNotReady) {
     cudaGetLastError();  // no error: the next launch must not find it
     return false;
   }
   TROUPE_RETURN_IF_ERROR(CudaStatus(state, "cudaEventQuery"));
-  noted_ = nullptr;
-  status_ = StatusOf(*data_error());
+  noted = nullptr;
+  status_ = StatusOf(*data_error(queue));
   return true;
 }
 
@@ -247,7 +332,7 @@ absl::StatusOr<bool> CudaDevice::CompleteOldest(StreamQueue& queue) {
   TROUPE_ASSIGN_OR_RETURN(const bool done, queue.OldestIsDone());
   if (!done) return false;
   // What it stands for may have left a note, and has run by now.
-  TROUPE_ASSIGN_OR_RETURN(const bool read, ReadNote());
+  TROUPE_ASSIGN_OR_RETURN(const bool read, ReadNotes());
   if (!read) return false;
   queue.TakeOldest()->Finish(status_);  // may come back here
   return true;
@@ -255,7 +340,7 @@ absl::StatusOr<bool> CudaDevice::CompleteOldest(StreamQueue& queue) {
 
 bool CudaDevice::CompleteWhatIsDone() {
   bool any = false;
-  for (Queue queue : kQueues) {
+  for (Queue queue : open_) {
     while (!broken_) {
       const absl::StatusOr<bool> completed = CompleteOldest(Of(queue));
       Check(completed.status()).IgnoreError();
@@ -267,14 +352,14 @@ bool CudaDevice::CompleteWhatIsDone() {
 }
 
 void CudaDevice::CompleteAll() {
-  for (Queue queue : kQueues) {
+  for (Queue queue : open_) {
     while (auto ended = Of(queue).TakeOldest()) ended->Finish(status_);
   }
   DropHeld(status_);
 }
 
 void CudaDevice::DropHeld(const absl::Status& status) {
-  for (Queue queue : kQueues) {
+  for (Queue queue : open_) {
     for (const base::Event& event : Of(queue).DropHeld()) {
       event.Complete(status);
     }
@@ -282,9 +367,11 @@ void CudaDevice::DropHeld(const absl::Status& status) {
 }
 
 bool CudaDevice::Progress() {
+  if (capturing()) return false;  // CUDA answers no questions meanwhile
   bool moved = false;
   MakeCurrent();
-  for (Queue queue : kQueues) {
+  LookAround();
+  for (Queue queue : open_) {
     if (broken_) break;
     const absl::StatusOr<bool> advanced = Of(queue).Advance();
     Check(advanced.status()).IgnoreError();
@@ -297,13 +384,16 @@ bool CudaDevice::Progress() {
   }
   if (moved) return true;
   Watcher::Marks oldest;
-  if (noted_ != nullptr) oldest.push_back(noted_);
-  for (Queue queue : kQueues) {
+  for (const auto& noted : noted_) {
+    if (noted != nullptr) oldest.push_back(noted);
+  }
+  for (Queue queue : open_) {
     if (auto mark = Of(queue).Oldest()) oldest.push_back(std::move(mark));
   }
-  if (oldest.empty()) return false;
+  const absl::Duration pause = PauseMax();
+  if (oldest.empty() && pause == absl::InfiniteDuration()) return false;
   if (watcher_ == nullptr) return true;
-  watcher_->Watch(std::move(oldest));
+  watcher_->Watch(std::move(oldest), pause);
   return false;
 }
 

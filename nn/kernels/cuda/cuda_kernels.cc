@@ -10,11 +10,11 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/cuda/cuda_status.h"
-#include "nn/kernels/cuda/choice_cache.h"
 #include "nn/kernels/cuda/cuda_device.h"
 #include "nn/kernels/cuda/cuda_ops.h"
 #include "nn/kernels/cuda/library_ops.h"
 #include "nn/kernels/held_argument.h"
+#include "nn/kernels/kernel_choices.h"
 #include "nn/kernels/op.h"
 
 namespace troupe::nn::cuda {
@@ -22,48 +22,90 @@ namespace {
 
 using base::CudaStatus;
 
-// "NVIDIA H200, compute 9.0, CUDA 13.0": what a choice of algorithms is for.
+// 13000 is 13.0.
+std::string CudaVersion(int version) {
+  return absl::StrCat(version / 1000, ".", version % 1000 / 10);
+}
+
+// "NVIDIA H200, compute 9.0, driver 13.0, CUDA 13.0, cuBLASLt 13.0.2, cuDNN
+// 9.19.0": what a choice of algorithms is for.
 absl::StatusOr<std::string> DescribeGpu(int ordinal) {
   cudaDeviceProp properties;
   TROUPE_RETURN_IF_ERROR(
       CudaStatus(cudaGetDeviceProperties(&properties, ordinal),
                  "cudaGetDeviceProperties"));
-  int runtime = 0;  // 13000 is 13.0
+  int runtime = 0, driver = 0;
   TROUPE_RETURN_IF_ERROR(
       CudaStatus(cudaRuntimeGetVersion(&runtime), "cudaRuntimeGetVersion"));
+  TROUPE_RETURN_IF_ERROR(
+      CudaStatus(cudaDriverGetVersion(&driver), "cudaDriverGetVersion"));
   return absl::StrCat(properties.name, ", compute ", properties.major, ".",
-                      properties.minor, ", CUDA ", runtime / 1000, ".",
-                      runtime % 1000 / 10);
+                      properties.minor, ", driver ", CudaVersion(driver),
+                      ", CUDA ", CudaVersion(runtime), ", ",
+                      MatmulLibraryName(), ", ", ConvLibraryName());
 }
 
-// The ops as they enqueue to the compute stream, at once.
+// The memory of whichever queue ops are enqueued to.
+class QueueMemory final : public Allocator {
+ public:
+  explicit QueueMemory(Allocator& allocator) : allocator_(&allocator) {}
+
+  void Use(Allocator& allocator) { allocator_ = &allocator; }
+
+  Device device() const override { return allocator_->device(); }
+  absl::StatusOr<StoragePtr> Allocate(std::size_t bytes) override {
+    return allocator_->Allocate(bytes);
+  }
+  void ReleaseCached() override { allocator_->ReleaseCached(); }
+  Stats stats() const override { return allocator_->stats(); }
+
+ private:
+  Allocator* allocator_;
+};
+
+// The ops as they enqueue to a stream, at once.
 class StreamOps final : public Kernels {
  public:
   static absl::StatusOr<std::unique_ptr<StreamOps>> Open(
-      CudaDevice& device, const std::string& gpu) {
-    std::unique_ptr<StreamOps> ops(new StreamOps(device, gpu));
+      CudaDevice& device, const std::string& gpu,
+      const KernelOptions& kernel_options) {
+    std::unique_ptr<StreamOps> ops(new StreamOps(device, kernel_options));
     LibraryOptions options;
-    options.allocator = &device.allocator();
-    options.choices = &ops->choices_;
+    options.allocator = &ops->memory_;
+    options.choices = &ops->choices_->For(gpu);
+    options.warn = [choices = ops->choices_](absl::string_view words) {
+      choices->Warn(std::string(words));
+    };
     TROUPE_ASSIGN_OR_RETURN(ops->matmuls_, OpenMatmulPlans(options));
     TROUPE_ASSIGN_OR_RETURN(ops->convs_, OpenConvPlans(options));
     ops->Bind();
     return ops;
   }
 
-  Allocator& allocator() override { return allocator_; }
-  std::string Describe() const override { return matmuls_->Describe(); }
+  // What is called from now on enqueues to the stream of `queue`, which is
+  // open.
+  void Use(Queue queue) {
+    if (queue == queue_) return;
+    queue_ = queue;
+    own_.stream = library_.stream = device_.stream(queue);
+    own_.error = device_.data_error(queue);
+    memory_.Use(device_.allocator(queue));
+  }
+
+  Allocator& allocator() override { return memory_; }
+  std::string Describe() const override { return device().ToString(); }
 
  private:
-  StreamOps(CudaDevice& device, const std::string& gpu)
+  StreamOps(CudaDevice& device, const KernelOptions& options)
       : Kernels({DeviceType::kCuda, device.ordinal()}),
-        allocator_(device.allocator()),
-        choices_(gpu) {
-    own_.stream = device.stream(Queue::kCompute);
-    own_.allocator = &allocator_;
-    own_.error = device.data_error();
-    library_.stream = own_.stream;
-    library_.allocator = &allocator_;
+        device_(device),
+        memory_(device.allocator()),
+        choices_(options.choices != nullptr
+                     ? options.choices
+                     : std::make_shared<KernelChoices>()) {
+    own_.stream = library_.stream = device.stream(queue_);
+    own_.allocator = library_.allocator = &memory_;
+    own_.error = device.data_error(queue_);
   }
 
   void Bind() {
@@ -80,8 +122,10 @@ class StreamOps final : public Kernels {
     BindOptimizer(*this, &own_);
   }
 
-  Allocator& allocator_;
-  ChoiceCache choices_;
+  CudaDevice& device_;
+  Queue queue_ = Queue::kCompute;
+  QueueMemory memory_;
+  const std::shared_ptr<KernelChoices> choices_;  // outlives the plans
   std::unique_ptr<MatmulPlans> matmuls_;
   std::unique_ptr<ConvPlans> convs_;
   CudaOps own_;
@@ -102,38 +146,45 @@ class CudaKernels final : public Kernels {
   // What runs, and what is held, refers to the ops.
   ~CudaKernels() override { device_->Close(); }
 
-  Allocator& allocator() override { return device_->allocator(); }
+  Allocator& allocator() override {
+    return device_->allocator(device_->kernel_queue());
+  }
   DeviceQueues* queues() override { return device_.get(); }
   std::string Describe() const override {
-    return absl::StrCat(device().ToString(), ", ", gpu_, ", ",
-                        ops_->Describe());
+    return absl::StrCat(device().ToString(), ", ", gpu_);
   }
 
  private:
   template <typename... Args>
   struct Bound {
     CudaDevice* device;
+    StreamOps* ops;
     const Op<absl::Status(Args...)>* op;
   };
 
-  // A call of `outer` enqueues by `inner`: now, or when the compute queue is no
-  // longer held; its operands are kept until then.
+  // A call of `outer` enqueues by `inner`: now, or when the queue is no longer
+  // held; its operands are kept until then.
   template <typename... Args>
   void Route(Op<absl::Status(Args...)>& outer,
              const Op<absl::Status(Args...)>& inner) {
     using ThisOp = Op<absl::Status(Args...)>;
-    auto bound =
-        std::make_shared<Bound<Args...>>(Bound<Args...>{device_.get(), &inner});
+    auto bound = std::make_shared<Bound<Args...>>(
+        Bound<Args...>{device_.get(), ops_.get(), &inner});
     outer.BindFunction(
         [](const ThisOp& op, Args... args) -> absl::Status {
           const auto& bound = op.template state<Bound<Args...>>();
-          if (bound.device->TakesNow(Queue::kCompute, op.name())) {
-            return (*bound.op)(args...);
+          const Queue queue = bound.device->kernel_queue();
+          if (bound.device->TakesNow(queue, op.name())) {
+            bound.ops->Use(queue);
+            const absl::Status status = (*bound.op)(args...);
+            if (!status.ok()) bound.device->FailCapture(status);
+            return status;
           }
           return bound.device->Give(
-              Queue::kCompute, op.name(),
-              [inner = bound.op,
+              queue, op.name(),
+              [queue, ops = bound.ops, inner = bound.op,
                held = std::tuple<HeldArgument<Args>...>(args...)]() mutable {
+                ops->Use(queue);
                 return std::apply(
                     [inner](auto&... each) { return (*inner)(each...); }, held);
               });
@@ -158,12 +209,13 @@ absl::StatusOr<int> CountGpus() {
   return count;
 }
 
-absl::StatusOr<std::unique_ptr<Kernels>> OpenCudaKernels(int ordinal) {
+absl::StatusOr<std::unique_ptr<Kernels>> OpenCudaKernels(
+    int ordinal, const KernelOptions& options) {
   TROUPE_ASSIGN_OR_RETURN(std::unique_ptr<CudaDevice> device,
                           CudaDevice::Open(ordinal));
   TROUPE_ASSIGN_OR_RETURN(std::string gpu, DescribeGpu(ordinal));
   TROUPE_ASSIGN_OR_RETURN(std::unique_ptr<StreamOps> ops,
-                          StreamOps::Open(*device, gpu));
+                          StreamOps::Open(*device, gpu, options));
   return std::make_unique<CudaKernels>(std::move(gpu), std::move(device),
                                        std::move(ops));
 }

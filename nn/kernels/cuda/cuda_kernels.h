@@ -5,8 +5,8 @@
 //                           OpenCudaKernels(/*ordinal=*/0));
 //   kernels->Describe();     // "cuda:0, NVIDIA H200, compute 9.0, .."
 //
-// A call enqueues in kCompute and returns. Its status is that of the launch;
-// what the GPU finds later comes with events.
+// A call enqueues in kCompute, or where a QueueScope says, and returns. Its
+// status is that of the launch; what the GPU finds later comes with events.
 //
 // Threads: as CudaDevice's. In the same process any number of sets may use one
 // GPU, each with its own streams.
@@ -17,6 +17,7 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
+#include "nn/kernels/kernel_options.h"
 #include "nn/kernels/kernels.h"
 
 namespace troupe::nn::cuda {
@@ -26,7 +27,8 @@ namespace troupe::nn::cuda {
 absl::StatusOr<int> CountGpus();
 
 //   kUnavailable: no driver, or no such GPU.
-absl::StatusOr<std::unique_ptr<Kernels>> OpenCudaKernels(int ordinal);
+absl::StatusOr<std::unique_ptr<Kernels>> OpenCudaKernels(
+    int ordinal, const KernelOptions& options = {});
 
 }  // namespace troupe::nn::cuda
 

@@ -36,6 +36,7 @@ template <int kVector, typename T>
 __global__ void __launch_bounds__(kElementThreads)
     DropVectorsKernel(std::int64_t samples, std::int64_t elems, Mask mask,
                       const T* x, T* y) {
+  mask.draws = mask.draws.Now();
   for (std::int64_t n = blockIdx.y; n < samples; n += gridDim.y) {
     for (std::int64_t v = ThreadOfGrid(); v < elems / kVector;
          v += ThreadsOfGrid()) {
@@ -55,6 +56,7 @@ template <typename T>
 __global__ void __launch_bounds__(kElementThreads)
     DropKernel(std::int64_t samples, std::int64_t elems, Mask mask, const T* x,
                T* y) {
+  mask.draws = mask.draws.Now();
   for (std::int64_t n = blockIdx.y; n < samples; n += gridDim.y) {
     for (std::int64_t b = ThreadOfGrid(); b * kDrawsOfBlock < elems;
          b += ThreadsOfGrid()) {
@@ -76,8 +78,9 @@ struct Dropout {
                           Tensor& y) {
     if (x.numel() == 0) return absl::OkStatus();
     const std::int64_t samples = x.dim(0), elems = x.numel() / samples;
-    const Mask drop{DeviceDraws(mask.draws), mask.drop_below,
-                    static_cast<float>(mask.scale)};
+    const Mask drop{
+        DeviceDraws(mask.draws, DataOrNull<std::int32_t>(mask.place)),
+        mask.drop_below, static_cast<float>(mask.scale)};
     constexpr int kVector = kVectorOf<T>;
     static_assert(kVector % kDrawsOfBlock == 0, "a vector has whole blocks");
     const bool vectors =

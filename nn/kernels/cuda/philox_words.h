@@ -1,8 +1,8 @@
 // Random numbers on a GPU: the same draws as those of nn/random/philox.h.
 //
-//   const DeviceDraws draws(mask.draws);              // on the host
-//   const uint4 words = draws.Block(sample, block);   // in a kernel: draws
-//                                                     // 4 * block .. + 3
+//   const DeviceDraws draws(mask.draws, place);       // on the host
+//   const DeviceDraws now = draws.Now();              // in a kernel
+//   const uint4 words = now.Block(sample, block);     // draws 4 * block .. + 3
 //
 // Philox4x32-10 of Salmon et al. 2011, sec. 4.3.
 
@@ -18,10 +18,21 @@ namespace troupe::nn::cuda {
 
 class DeviceDraws {
  public:
-  explicit DeviceDraws(const SampleDraws& draws)
+  // `place` is DropoutMask::place, or null.
+  DeviceDraws(const SampleDraws& draws, const std::int32_t* place)
       : key0_(draws.key.words[0]),
         key1_(draws.key.words[1]),
-        first_(draws.first) {}
+        first_(draws.first),
+        place_(place) {}
+
+  // The draws with the place that is there when the kernel runs.
+  __device__ __forceinline__ DeviceDraws Now() const {
+    DeviceDraws now = *this;
+    if (place_ == nullptr) return now;
+    now.first_.step = static_cast<unsigned>(place_[0]);
+    now.first_.position = static_cast<unsigned>(place_[1]);
+    return now;
+  }
 
   // The four words that draw `4 * block` of the sample begins.
   __device__ __forceinline__ uint4 Block(std::int64_t sample,
@@ -51,6 +62,7 @@ class DeviceDraws {
 
   unsigned key0_, key1_;
   RandomPosition first_;
+  const std::int32_t* place_;
 };
 
 }  // namespace troupe::nn::cuda

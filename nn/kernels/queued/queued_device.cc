@@ -25,11 +25,28 @@ std::shared_ptr<QueuedDevice> QueuedDevice::Create(
       new QueuedDevice(std::move(memory), seed));
 }
 
-QueuedDevice::~QueuedDevice() { ReleaseCached(); }
+QueuedDevice::QueuedDevice(std::shared_ptr<GuardedMemory> memory,
+                           std::uint64_t seed)
+    : memory_(std::move(memory)), random_(seed) {
+  for (int i = 0; i < kNumQueues; ++i) {
+    pools_[i].device_ = this;
+    pools_[i].queue_ = static_cast<Queue>(i);
+  }
+}
+
+QueuedDevice::~QueuedDevice() {
+  for (Pool& pool : pools_) pool.ReleaseCached();
+}
 
 void QueuedDevice::Push(Queue queue, Item item) {
   absl::MutexLock lock(&mutex_);
-  queues_[static_cast<int>(queue)].push_back(std::move(item));
+  PushLocked(queue, std::move(item));
+}
+
+void QueuedDevice::PushLocked(Queue queue, Item item) {
+  const int i = static_cast<int>(queue);
+  queues_[i].push_back(std::move(item));
+  used_ = std::max(used_, i + 1);
 }
 
 void QueuedDevice::Enqueue(Queue queue, Work work) {
@@ -90,11 +107,13 @@ absl::Status QueuedDevice::Run(const Item& item) {
 }
 
 int QueuedDevice::Choose() {
-  if (Draw(kBurst) == 0) favourite_ = static_cast<int>(Draw(kNumQueues));
-  const int first =
-      Draw(2) == 0 ? favourite_ : static_cast<int>(Draw(kNumQueues));
-  for (int i = 0; i < kNumQueues; ++i) {
-    const int queue = (first + i) % kNumQueues;
+  const auto draw = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return static_cast<int>(Draw(static_cast<std::uint64_t>(used_)));
+  };
+  if (Draw(kBurst) == 0) favourite_ = draw();
+  const int first = Draw(2) == 0 ? favourite_ : draw();
+  for (int i = 0; i < used_; ++i) {
+    const int queue = (first + i) % used_;
     if (queues_[queue].empty()) continue;
     const Item& next = queues_[queue].front();
     if (next.waits_for.ready()) return queue;
@@ -111,10 +130,10 @@ std::uint64_t QueuedDevice::Draw(std::uint64_t below) {
   return (random_ * 0x2545f4914f6cdd1d >> 33) % below;
 }
 
-absl::StatusOr<StoragePtr> QueuedDevice::Allocate(std::size_t bytes) {
+absl::StatusOr<StoragePtr> QueuedDevice::Pool::Allocate(std::size_t bytes) {
   const std::size_t rounded =
       std::max(kLine, (bytes + kLine - 1) / kLine * kLine);
-  absl::MutexLock lock(&mutex_);
+  absl::MutexLock lock(&device_->mutex_);
   Storage* storage = nullptr;
   std::vector<Storage*>& same = free_[rounded];
   if (!same.empty()) {
@@ -122,7 +141,7 @@ absl::StatusOr<StoragePtr> QueuedDevice::Allocate(std::size_t bytes) {
     same.pop_back();
     stats_.bytes_cached -= rounded;
   } else {
-    void* const block = memory_->Allocate(rounded);
+    void* const block = device_->memory_->Allocate(rounded);
     if (block == nullptr) {
       return absl::ResourceExhaustedError(
           absl::StrCat(device().ToString(), " has no memory for ", bytes,
@@ -135,31 +154,30 @@ absl::StatusOr<StoragePtr> QueuedDevice::Allocate(std::size_t bytes) {
   stats_.bytes_in_use += rounded;
   stats_.bytes_in_use_peak =
       std::max(stats_.bytes_in_use_peak, stats_.bytes_in_use);
-  if (live_++ == 0) self_ = shared_from_this();
+  if (device_->live_++ == 0) device_->self_ = device_->shared_from_this();
   return StoragePtr(storage->HandOut(bytes));
 }
 
-void QueuedDevice::Recycle(Storage* storage) {
+void QueuedDevice::Pool::Recycle(Storage* storage) {
   const std::size_t bytes = storage->block_bytes();
   std::shared_ptr<QueuedDevice> last;
-  absl::MutexLock lock(&mutex_);
-  queues_[static_cast<int>(Queue::kCompute)].push_back(
-      {[block = storage->data(), bytes] {
-         std::memset(block, kPoison, bytes);
-         return absl::OkStatus();
-       },
-       base::Event(), base::Event()});
+  absl::MutexLock lock(&device_->mutex_);
+  device_->PushLocked(queue_, {[block = storage->data(), bytes] {
+                                 std::memset(block, kPoison, bytes);
+                                 return absl::OkStatus();
+                               },
+                               base::Event(), base::Event()});
   free_[bytes].push_back(storage);
   stats_.bytes_in_use -= bytes;
   stats_.bytes_cached += bytes;
-  if (--live_ == 0) last = std::move(self_);
+  if (--device_->live_ == 0) last = std::move(device_->self_);
 }
 
-void QueuedDevice::ReleaseCached() {
-  absl::MutexLock lock(&mutex_);
+void QueuedDevice::Pool::ReleaseCached() {
+  absl::MutexLock lock(&device_->mutex_);
   for (auto& [bytes, storages] : free_) {
     for (Storage* storage : storages) {
-      memory_->Free(storage->data(), bytes);
+      device_->memory_->Free(storage->data(), bytes);
       delete storage;
     }
     storages.clear();
@@ -167,8 +185,8 @@ void QueuedDevice::ReleaseCached() {
   stats_.bytes_cached = 0;
 }
 
-Allocator::Stats QueuedDevice::stats() const {
-  absl::MutexLock lock(&mutex_);
+Allocator::Stats QueuedDevice::Pool::stats() const {
+  absl::MutexLock lock(&device_->mutex_);
   return stats_;
 }
 

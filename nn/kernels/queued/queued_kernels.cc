@@ -33,7 +33,9 @@ class QueuedKernels final : public Kernels {
     ForEachOp([this](auto op) { EnqueueInstead(this->*op, (*inner_).*op); });
   }
 
-  Allocator& allocator() override { return *device_; }
+  Allocator& allocator() override {
+    return device_->allocator(device_->kernel_queue());
+  }
   DeviceQueues* queues() override { return device_.get(); }
   std::string Describe() const override {
     return absl::StrCat(device().ToString(), " of ", inner_->Describe());
@@ -58,9 +60,10 @@ class QueuedKernels final : public Kernels {
         [](const ThisOp& op, Args... args) -> absl::Status {
           const auto& bound = op.template state<Bound<Args...>>();
           bound.device->Enqueue(
-              Queue::kCompute, [kernels = bound.kernels, inner = bound.op,
-                                held = std::tuple<HeldArgument<Args>...>(
-                                    Hold<Args>(args)...)]() mutable {
+              bound.device->kernel_queue(),
+              [kernels = bound.kernels, inner = bound.op,
+               held = std::tuple<HeldArgument<Args>...>(
+                   Hold<Args>(args)...)]() mutable {
                 return std::apply(
                     [inner](auto&... each) { return (*inner)(each...); }, held);
               });

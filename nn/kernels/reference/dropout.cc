@@ -9,10 +9,11 @@ struct Dropout {
   static absl::Status Run(const DropoutMask& mask, In x, Tensor& y) {
     const std::int64_t N = x.dim(0);
     const std::int64_t elems = N == 0 ? 0 : x.numel() / N;
+    const SampleDraws first = DrawsOf(mask);
     const T* from = x.data<T>();
     T* to = y.data<T>();
     for (std::int64_t n = 0; n < N; ++n) {
-      RandomStream draws(mask.draws.key, mask.draws.At(n));
+      RandomStream draws(first.key, first.At(n));
       for (std::int64_t e = 0; e < elems; ++e) {
         const std::int64_t at = n * elems + e;
         const bool keep = draws.Bits32() >= mask.drop_below;

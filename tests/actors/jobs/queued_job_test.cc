@@ -2,89 +2,22 @@
 // is done later in an order that a seed chooses, in memory that the host may
 // not touch; and the bits are those of the CPU.
 
+#include "tests/actors/jobs/queued_job.h"
+
 #include <cstdint>
 #include <memory>
 #include <utility>
 
-#include "actors/job.h"
-#include "actors/sim/simulation.h"
+#include "actors/job_spec.h"
 #include "gtest/gtest.h"
-#include "nn/kernels/cpu/cpu_kernels.h"
-#include "nn/kernels/queued/queued_kernels.h"
 #include "tests/actors/sim/simulated_run.h"
 #include "tests/actors/test_job.h"
-#include "tests/comm/guarded_group.h"
 #include "tests/comm/wrapped_communicator.h"
 
 namespace troupe::actors {
 namespace {
 
-constexpr std::int64_t kSteps = 3;
-
-std::unique_ptr<nn::Kernels> InnerKernels() {
-  nn::CpuKernelOptions options;
-  options.onednn = false;
-  return nn::CreateCpuKernels(options);
-}
-
-// LeNet with momentum, an evaluation at its end.
-JobSpec LeNetJob(int dp, int pp) {
-  JobSpec spec = TinyCnnJob(dp, kSteps);
-  spec.kernels = InnerKernels;
-  spec.plan.global_batch_size = 4;
-  spec.plan.buckets.bucket_bytes = 20'000;
-  spec.plan.mesh = pipeline::Mesh(dp, pp);
-  if (pp > 1) {
-    spec.plan.cuts = {6};
-    spec.plan.micro_batch_size = 2 / dp;
-  }
-  return spec;
-}
-
-// What stands between a job and its groups.
-using Wrap = std::function<std::unique_ptr<comm::Communicator>(
-    std::unique_ptr<comm::Communicator> comm)>;
-
-struct Outcome {
-  absl::Status status;
-  Reports reports;
-
-  bool operator==(const Outcome& other) const {
-    return status == other.status &&
-           reports.losses() == other.reports.losses() &&
-           reports.evaluations.size() == other.reports.evaluations.size() &&
-           reports.evaluations.back().loss ==
-               other.reports.evaluations.back().loss;
-  }
-};
-
-Outcome OnQueuedDevices(JobSpec spec, std::uint64_t seed,
-                        const Wrap& wrap = nullptr) {
-  auto memory = std::make_shared<nn::GuardedMemory>(std::size_t{64} << 20);
-  spec.device = {nn::DeviceType::kQueued, 0};
-  spec.kernels = [memory, device = seed * 64]() mutable {
-    return nn::CreateQueuedKernels(InnerKernels(), memory, device++);
-  };
-  SimulationOptions options;
-  options.seed = seed;
-  options.make_group = [&](const comm::LocalGroupOptions& group_options) {
-    comm::Group group =
-        comm::GuardGroup(comm::MakeLocalGroup(group_options), memory);
-    for (auto& rank : group) {
-      if (wrap) rank = wrap(std::move(rank));
-    }
-    return group;
-  };
-  Outcome outcome;
-  outcome.status = Simulation(spec, options).Run(&outcome.reports).status();
-  return outcome;
-}
-
-Outcome OnTheCpu(const JobSpec& spec) {
-  Outcome outcome;
-  outcome.status = RunJob(spec, &outcome.reports).status();
-  return outcome;
-}
+constexpr std::int64_t kSteps = kQueuedSteps;
 
 void ExpectTheBitsOfTheCpu(int dp, int pp, std::uint64_t seeds) {
   const JobSpec spec = LeNetJob(dp, pp);

@@ -117,7 +117,7 @@ TEST_F(CaptureTest, EventsDoNotCrossItsBorder) {
   Begin();
   cudaEventRecord(event_, a_);
   EXPECT_EQ(cudaEventQuery(event_), cudaErrorCapturedEvent);
-  EXPECT_EQ(End(), cudaSuccess);
+  EXPECT_EQ(End(), cudaErrorStreamCaptureInvalidated);
   EXPECT_EQ(cudaEventSynchronize(event_), cudaErrorCapturedEvent);
   EXPECT_EQ(cudaStreamWaitEvent(b_, event_, 0), cudaErrorCapturedEvent);
 }
@@ -128,8 +128,9 @@ TEST_F(CaptureTest, TwoCapturesDoNotMerge) {
   ASSERT_EQ(cudaStreamBeginCapture(b_, kThreadLocal), cudaSuccess);
   EXPECT_EQ(cudaStreamWaitEvent(b_, event_, 0), cudaErrorStreamCaptureMerge);
   cudaGraph_t other = nullptr;
-  EXPECT_EQ(cudaStreamEndCapture(b_, &other), cudaSuccess);
-  EXPECT_EQ(End(), cudaSuccess);
+  EXPECT_EQ(cudaStreamEndCapture(b_, &other),
+            cudaErrorStreamCaptureInvalidated);
+  EXPECT_EQ(End(), cudaErrorStreamCaptureInvalidated);
 }
 
 TEST_F(CaptureTest, TheNullStreamIsNotCaptured) {

@@ -75,6 +75,11 @@ namespace actor_timeout_h {
 extern const SupervisorState::Self self;
 }
 
+namespace bucket_events_h {
+extern nn::Kernels& kernels;
+extern const comm::Collective sum;
+}  // namespace bucket_events_h
+
 namespace bucket_update_h {
 extern const std::shared_ptr<nn::Kernels> kernels;
 extern const std::shared_ptr<nn::Optimizer> optimizer;

@@ -57,6 +57,11 @@ void Invalidate(const Stream& stream) {
   if (capture != nullptr) capture->is_invalid = true;
 }
 
+void Invalidate(const Event& event) {
+  Capture* const capture = CaptureOf(event.capture);
+  if (capture != nullptr) capture->is_invalid = true;
+}
+
 bool RefuseUnsafeCall() {
   const cudaStreamCaptureMode mine = ThisThread().capture_mode;
   if (mine == cudaStreamCaptureModeRelaxed) return false;
@@ -77,6 +82,8 @@ bool RefuseUnsafeCall() {
 cudaError_t WaitInCapture(Stream& stream, const Event& event) {
   if (event.capture != 0 && CaptureOf(event.capture) != nullptr) {
     if (stream.capture != 0 && stream.capture != event.capture) {
+      Invalidate(stream);
+      Invalidate(event);
       return cudaErrorStreamCaptureMerge;
     }
     if (stream.capture == 0) stream.frontier.clear();  // the fork

@@ -25,6 +25,9 @@ cudaError_t Record(Stream& stream, Work work);
 // Makes the capture of `stream` end with an error; nothing if there is none.
 void Invalidate(const Stream& stream);
 
+// The same for the capture that `event` was recorded in.
+void Invalidate(const Event& event);
+
 // Whether a capture forbids this thread a "potentially unsafe" call, such as
 // cudaMalloc() or a wait; the capture is then invalid.
 bool RefuseUnsafeCall();

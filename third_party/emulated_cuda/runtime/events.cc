@@ -12,7 +12,10 @@ namespace emulated_cuda {
 namespace {
 
 cudaError_t CheckAsking(const Event& event) {
-  if (event.capture != 0) return cudaErrorCapturedEvent;
+  if (event.capture != 0) {
+    Invalidate(event);
+    return cudaErrorCapturedEvent;
+  }
   return RefuseUnsafeCall() ? cudaErrorStreamCaptureUnsupported : cudaSuccess;
 }
 

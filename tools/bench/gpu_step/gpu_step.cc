@@ -19,7 +19,6 @@
 #include <cstdio>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -32,6 +31,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "base/check.h"
+#include "nn/kernels/kernel_choices.h"
 #include "nn/kernels/open_kernels.h"
 #include "tools/bench/ddp_step/ddp_run.h"
 #include "tools/bench/gpu_step/gpu_step_case.h"
@@ -59,14 +59,14 @@ namespace {
 
 struct OwnMode {
   std::string name;
-  std::optional<bool> graphs;
+  std::string cuda_graphs;  // as train.cuda_graphs has it
 };
 
 std::vector<OwnMode> OwnModes() {
-  if (HasGraphsKey() && absl::StartsWith(absl::GetFlag(FLAGS_device), "cuda")) {
-    return {{"eager", false}, {"graphs", true}};
+  if (absl::StartsWith(absl::GetFlag(FLAGS_device), "cuda")) {
+    return {{"eager", "off"}, {"graphs", "on"}};
   }
-  return {{"eager", std::nullopt}};
+  return {{"eager", "auto"}};
 }
 
 std::vector<std::string> PeerModes(const std::string& dtype) {
@@ -103,7 +103,8 @@ class Bench {
       StepOptions options;
       options.device = absl::GetFlag(FLAGS_device);
       options.bf16 = dtype == "bf16";
-      options.graphs = mode.graphs;
+      options.cuda_graphs = mode.cuda_graphs;
+      options.choices = choices_;
       TROUPE_ASSIGN_OR_RETURN(const actors::JobSpec spec,
                               MakeStepJob(name, options));
       TROUPE_ASSIGN_OR_RETURN(
@@ -141,6 +142,8 @@ class Bench {
 
   const std::unique_ptr<Peer> peer_;
   Report& report_;
+  const std::shared_ptr<nn::KernelChoices> choices_ =
+      std::make_shared<nn::KernelChoices>();
   Times ours_, theirs_;
 };
 

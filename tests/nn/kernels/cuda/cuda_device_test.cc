@@ -197,8 +197,9 @@ TEST(CudaDeviceTest, WrongDataIsTheStatusOfLaterEvents) {
     auto device = Open();
     ASSERT_TRUE(Await(*device, device->Record(Queue::kCompute)).ok());
     // As a kernel leaves it.
-    const Tensor note = Tensor::Borrow(
-        device->data_error(), {sizeof(DataError)}, DType::kU8, Device{});
+    const Tensor note =
+        Tensor::Borrow(device->data_error(Queue::kCompute), {sizeof(DataError)},
+                       DType::kU8, Device{});
     const Tensor wrong =
         Tensor::Empty(note.shape(), note.dtype(), device->host_allocator());
     new (wrong.raw()) DataError{kEmbeddingRow, 3, 12, 10};

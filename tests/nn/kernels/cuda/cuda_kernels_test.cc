@@ -92,21 +92,90 @@ TEST(CudaKernelsTest, HeldOpsKeepTheirOperands) {
   }
 }
 
-TEST(CudaKernelsTest, WrongDataComesWithALaterEvent) {
-  for (std::uint64_t seed : Seeds(20)) {
+std::vector<float> BackBy(Queue queue, Kernels& kernels, const Tensor& tensor) {
+  const Tensor host = *CopyToHost(kernels, queue, tensor);
+  const absl::Status status = Synchronize(kernels, Record(kernels, queue));
+  EXPECT_TRUE(status.ok()) << status;
+  const absl::Span<float> span = host.span<float>();
+  return std::vector<float>(span.begin(), span.end());
+}
+
+// Layers over and over, each in memory that the one before gave back.
+Tensor Layers(Kernels& kernels, const Tensor& w, const Tensor& b) {
+  Tensor z = Tensor::Empty({1, 2}, DType::kF32, kernels.allocator());
+  EXPECT_TRUE(kernels.Fill(1.0, z).ok());
+  for (int i = 0; i < 3; ++i) z = Layer(kernels, z, w, b);
+  return z;
+}
+
+TEST(CudaKernelsTest, AScopeSendsKernelsToItsQueue) {
+  for (std::uint64_t seed : Seeds(50)) {
     const EmulatedWorld world(seed);
     const auto kernels = *OpenCudaKernels(0);
-    const Tensor table = There(*kernels, {1, 2, 3, 4}).View({2, 2});
-    CachingAllocator host;
-    const Tensor rows = *CopyToDevice(*kernels, Queue::kCopy,
-                                      Tensor::Of<std::int64_t>({1}, {5}, host));
-    Tensor y = Tensor::Empty({1, 2}, DType::kF32, kernels->allocator());
-    ASSERT_TRUE(kernels->EmbeddingForward(rows, table, y).ok());
-    const absl::Status status =
-        Synchronize(*kernels, Record(*kernels, Queue::kCompute));
-    EXPECT_EQ(status.code(), absl::StatusCode::kOutOfRange) << status;
-    EXPECT_EQ(status.message(),
-              "Embedding: index 0 is 5, but the table has 2 rows");
+    const Tensor w = There(*kernels, {1, 2, 3, 1}).View({2, 2});
+    const Tensor b = There(*kernels, {0.5f, 0.25f});
+    const base::Event ready = Record(*kernels, Queue::kCompute);
+    const base::Event host = base::Event::Make();
+    Wait(*kernels, Queue::kCompute, host);
+    const Tensor held = Layers(*kernels, w, b);
+    for (Queue queue : {Queue::kComm, CommQueue(3)}) {
+      Wait(*kernels, queue, ready);
+      const QueueScope scope(*kernels, queue);
+      const Tensor z = Layers(*kernels, w, b);
+      // The compute queue does not go on meanwhile.
+      EXPECT_THAT(BackBy(queue, *kernels, z), ElementsAre(43, 52.75f))
+          << ReplayCommand(seed);
+    }
+    host.Complete(absl::OkStatus());
+    EXPECT_THAT(Back(*kernels, held), ElementsAre(43, 52.75f))
+        << ReplayCommand(seed);
+  }
+}
+
+TEST(CudaKernelsTest, HeldOpsOfAScopeGoToItsQueue) {
+  for (std::uint64_t seed : Seeds(50)) {
+    const EmulatedWorld world(seed);
+    const auto kernels = *OpenCudaKernels(0);
+    const Tensor x = There(*kernels, {1, -2});
+    Wait(*kernels, Queue::kComm, Record(*kernels, Queue::kCompute));
+    const base::Event host = base::Event::Make();
+    Wait(*kernels, Queue::kComm, host);
+    Tensor y;
+    {
+      const QueueScope scope(*kernels, Queue::kComm);
+      y = Tensor::Empty({2}, DType::kF32, kernels->allocator());
+      ASSERT_TRUE(kernels->Add(x, x, y).ok());
+    }
+    Tensor z = Tensor::Empty({2}, DType::kF32, kernels->allocator());
+    ASSERT_TRUE(kernels->Add(x, x, z).ok());
+    EXPECT_THAT(Back(*kernels, z), ElementsAre(2, -4)) << "is not held";
+    host.Complete(absl::OkStatus());
+    EXPECT_THAT(BackBy(Queue::kComm, *kernels, y), ElementsAre(2, -4))
+        << ReplayCommand(seed);
+  }
+}
+
+void ExpectWrongRowIsTold(Queue queue, std::uint64_t seed) {
+  const EmulatedWorld world(seed);
+  const auto kernels = *OpenCudaKernels(0);
+  const Tensor table = There(*kernels, {1, 2, 3, 4}).View({2, 2});
+  CachingAllocator host;
+  const Tensor rows = *CopyToDevice(*kernels, Queue::kCopy,
+                                    Tensor::Of<std::int64_t>({1}, {5}, host));
+  Wait(*kernels, queue, Record(*kernels, Queue::kCompute));
+  const QueueScope scope(*kernels, queue);
+  Tensor y = Tensor::Empty({1, 2}, DType::kF32, kernels->allocator());
+  ASSERT_TRUE(kernels->EmbeddingForward(rows, table, y).ok());
+  const absl::Status status = Synchronize(*kernels, Record(*kernels, queue));
+  EXPECT_EQ(status.code(), absl::StatusCode::kOutOfRange) << status;
+  EXPECT_EQ(status.message(),
+            "Embedding: index 0 is 5, but the table has 2 rows");
+}
+
+TEST(CudaKernelsTest, WrongDataComesWithALaterEvent) {
+  for (std::uint64_t seed : Seeds(20)) {
+    ExpectWrongRowIsTold(Queue::kCompute, seed);
+    ExpectWrongRowIsTold(CommQueue(1), seed);
   }
 }
 

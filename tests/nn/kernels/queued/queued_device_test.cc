@@ -113,6 +113,29 @@ TEST(QueuedDevice, FillsWhatIsFreedWithNaNs) {
   for (float value : seen.span<float>()) EXPECT_TRUE(std::isnan(value));
 }
 
+TEST(QueuedDevice, AScopeHasItsQueueAndItsMemory) {
+  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+    Made made(seed);
+    // For half of the seeds, the compute queue stands still.
+    if (seed % 2 == 0) {
+      Wait(*made.kernels, Queue::kCompute, base::Event::Make());
+    }
+    const Tensor seen = Tensor::Zeros({4}, DType::kF32, made.host);
+    {
+      const QueueScope scope(*made.kernels, CommQueue(1));
+      Tensor x = *Tensor::Create({4}, DType::kF32, made.kernels->allocator());
+      ASSERT_TRUE(made.kernels->Fill(1.0, x).ok());
+      CopyBytes(*made.kernels, CommQueue(1), x, seen);
+    }
+    // Would have the memory of x, were it in the same order.
+    Tensor y = *Tensor::Create({4}, DType::kF32, made.kernels->allocator());
+    ASSERT_TRUE(made.kernels->Fill(2.0, y).ok());
+    const base::Event done = Record(*made.kernels, CommQueue(1));
+    ASSERT_TRUE(Synchronize(*made.kernels, done).ok());
+    for (float value : seen.span<float>()) EXPECT_EQ(value, 1) << seed;
+  }
+}
+
 TEST(QueuedDevice, AnErrorOfAnOpComesWithLaterEvents) {
   Made made(3);
   Tensor logits =

@@ -1,0 +1,166 @@
+// Where the step engine puts updates on a device with queues: behind their
+// reductions, so that the compute queue waits for none before its next reader.
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "actors/step_runner.h"
+#include "comm/local/local_group.h"
+#include "gtest/gtest.h"
+#include "nn/kernels/device_queues.h"
+#include "nn/kernels/queued/queued_kernels.h"
+#include "nn/kernels/reference/reference_kernels.h"
+#include "tests/actors/engine/engine_fixture.h"
+#include "tests/base/seeds.h"
+#include "tests/comm/wrapped_communicator.h"
+
+namespace troupe::actors {
+namespace {
+
+// A rank whose peers come to a collective when the test says so.
+class LatePeers : public comm::WrappedCommunicator {
+ public:
+  using WrappedCommunicator::WrappedCommunicator;
+  absl::StatusOr<comm::Event> Start(const comm::Collective&,
+                                    comm::Event) override {
+    started_.push_back(comm::Event::Make());
+    return started_.back();
+  }
+  int started() const { return static_cast<int>(started_.size()); }
+  void Come() {
+    for (const comm::Event& event : std::exchange(started_, {})) {
+      event.Complete(absl::OkStatus());
+    }
+  }
+
+ private:
+  std::vector<comm::Event> started_;
+};
+
+std::unique_ptr<LatePeers> MakeLatePeers() {
+  return std::make_unique<LatePeers>(
+      std::move(comm::MakeLocalGroup({/*size=*/2})[0]));
+}
+
+// One of two ranks, on a queued device.
+class Rank : private StepRunner::Host, private StrandWait {
+ public:
+  explicit Rank(std::uint64_t seed)
+      : fixture_({/*ranks=*/2, Numbers::kFloat}, [seed](JobSpec& spec) {
+          spec.device = {nn::DeviceType::kQueued, 0};
+          spec.kernels = [seed] {
+            return nn::CreateQueuedKernels(
+                nn::CreateReferenceKernels(),
+                std::make_shared<nn::GuardedMemory>(std::size_t{1} << 20),
+                seed);
+          };
+        }) {
+    StepRunner::Setup setup;
+    setup.spec = &fixture_.spec();
+    setup.plan = &fixture_.plan();
+    setup.train_table = fixture_.plan().RankPlanOf(0).train;
+    setup.world = world_.get();
+    setup.dp = dp_.get();
+    runner_ = StepRunner::Create(setup, this, this).value();
+  }
+
+  void Run(StepKind kind, std::int64_t step) {
+    const absl::Status ran =
+        runner_->RunStep(kind, step, fixture_.Batches(/*rank=*/0, step));
+    ASSERT_TRUE(ran.ok()) << ran;
+  }
+  PendingSnapshot Save() { return runner_->MakeSnapshot(/*step=*/1).value(); }
+  int reductions() const { return world_->started() + dp_->started(); }
+  int buckets() const { return runner_->arena().num_buckets(); }
+  void PeersCome() {
+    world_->Come();
+    dp_->Come();
+  }
+  // Whether the device comes to the end of what `queue` has been given.
+  bool ComesToTheEndOf(nn::Queue queue) {
+    const base::Event end = nn::Record(kernels(), queue);
+    while (kernels().queues()->Progress()) {
+    }
+    EXPECT_TRUE(end.status().ok()) << end.status();
+    return end.ready();
+  }
+
+ private:
+  nn::Kernels& kernels() { return runner_->kernels(); }
+
+  // Host:
+  void Launch(int action, pipeline::GroupId group,
+              const comm::Collective& collective,
+              const comm::Event& after) override {
+    LatePeers& comm = group == pipeline::GroupId::kWorld ? *world_ : *dp_;
+    launched_.emplace_back(action, comm.Start(collective, after).value());
+  }
+  void Send(int, bool, int, const nn::Tensor&, const base::Event&) override {}
+  // StrandWait: the step goes on at once, its device does not.
+  void AwaitNews() override {
+    for (const auto& [action, done] : std::exchange(launched_, {})) {
+      runner_->CollectiveDone(runner_->step(), action, done);
+    }
+  }
+  void TakeNews(bool) override { AwaitNews(); }
+  absl::Status RunInline(comm::Communicator&,
+                         const comm::Collective&) override {
+    return absl::UnimplementedError("reductions of devices are not inline");
+  }
+
+  const EngineFixture fixture_;
+  const std::unique_ptr<LatePeers> world_ = MakeLatePeers();
+  const std::unique_ptr<LatePeers> dp_ = MakeLatePeers();
+  std::vector<std::pair<int, comm::Event>> launched_;
+  std::unique_ptr<StepRunner> runner_;
+};
+
+// The first step, whose reductions are not done.
+void RunFirstStep(Rank& rank) {
+  rank.Run(StepKind::kTrain, 0);
+  ASSERT_EQ(rank.reductions(), rank.buckets() + 1);
+  EXPECT_TRUE(rank.ComesToTheEndOf(nn::Queue::kCompute))
+      << "the backward does not wait for the reductions";
+  EXPECT_FALSE(rank.ComesToTheEndOf(nn::Queue::kComm)) << "the updates do";
+}
+
+TEST(DeviceUpdatesTest, TheNextStepWaitsForReductionsAndNotThisOne) {
+  for (std::uint64_t seed : Seeds(10)) {
+    Rank rank(seed);
+    RunFirstStep(rank);
+    rank.Run(StepKind::kTrain, 1);
+    EXPECT_FALSE(rank.ComesToTheEndOf(nn::Queue::kCompute));
+    rank.PeersCome();
+    EXPECT_TRUE(rank.ComesToTheEndOf(nn::Queue::kCompute));
+    EXPECT_TRUE(rank.ComesToTheEndOf(nn::Queue::kComm));
+  }
+}
+
+TEST(DeviceUpdatesTest, AnEvaluationWaitsForUpdates) {
+  for (std::uint64_t seed : Seeds(10)) {
+    Rank rank(seed);
+    RunFirstStep(rank);
+    rank.Run(StepKind::kEvaluate, 1);
+    EXPECT_FALSE(rank.ComesToTheEndOf(nn::Queue::kCompute));
+    rank.PeersCome();
+    EXPECT_TRUE(rank.ComesToTheEndOf(nn::Queue::kCompute));
+  }
+}
+
+TEST(DeviceUpdatesTest, ASnapshotWaitsForUpdates) {
+  for (std::uint64_t seed : Seeds(10)) {
+    Rank rank(seed);
+    RunFirstStep(rank);
+    const PendingSnapshot saved = rank.Save();
+    EXPECT_FALSE(rank.ComesToTheEndOf(nn::Queue::kCopy));
+    EXPECT_FALSE(saved.ready.ready());
+    rank.PeersCome();
+    EXPECT_TRUE(rank.ComesToTheEndOf(nn::Queue::kCopy));
+    EXPECT_TRUE(saved.ready.ready());
+  }
+}
+
+}  // namespace
+}  // namespace troupe::actors

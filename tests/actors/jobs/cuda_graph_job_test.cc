@@ -1,0 +1,232 @@
+// Jobs whose training steps are recorded once and launched from then on, on
+// emulated GPUs: they have the bits of those that run one op after the other.
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "actors/graph_choice.h"
+#include "actors/job.h"
+#include "actors/sim/simulation.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "nn/kernels/device_queues.h"
+#include "nn/modules/dropout.h"
+#include "nn/modules/flatten.h"
+#include "nn/modules/linear.h"
+#include "nn/modules/sequential.h"
+#include "nn/optim/sgd.h"
+#include "tests/actors/test_job.h"
+#include "tests/base/seeds.h"
+#include "tests/nn/kernels/cuda/emulated_device_fixture.h"
+
+namespace troupe::actors {
+namespace {
+
+using nn::cuda::EmulatedWorld;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr std::int64_t kSteps = 6;  // 2 to warm up, the capture, 3 launches
+
+JobSpec LeNetJob() {
+  JobSpec spec = TinyCnnJob(/*dp=*/1, kSteps);
+  spec.device = *nn::Device::Parse("cuda");
+  spec.plan.global_batch_size = 4;
+  spec.plan.buckets.bucket_bytes = 20'000;
+  spec.eval_every = 4;  // between two launches
+  return spec;
+}
+
+// A job in which layers draw.
+JobSpec DropoutJob() {
+  JobSpec spec = LeNetJob();
+  spec.model = [] {
+    auto model = std::make_unique<nn::Sequential>();
+    model->Append<nn::Flatten>();
+    model->Append<nn::Linear>(784, 12);
+    model->Append<nn::Dropout>(0.5);
+    model->Append<nn::Linear>(12, 10);
+    return model;
+  };
+  return spec;
+}
+
+struct Outcome {
+  absl::Status status;
+  Reports reports;
+  std::vector<std::string> notes;
+
+  std::vector<double> evaluations() const {
+    std::vector<double> losses;
+    for (const EvaluationReport& report : reports.evaluations) {
+      losses.push_back(report.loss);
+    }
+    return losses;
+  }
+};
+
+Outcome Simulated(JobSpec spec, const std::string& graphs, std::uint64_t seed) {
+  const EmulatedWorld world(seed);
+  Outcome outcome;
+  spec.cuda_graphs = graphs;
+  spec.note = [&](const std::string& line) { outcome.notes.push_back(line); };
+  SimulationOptions options;
+  options.seed = seed;
+  Simulation simulation(spec, options);
+  outcome.status = simulation.Run(&outcome.reports).status();
+  if (outcome.status.ok()) outcome.status = simulation.Check();
+  return outcome;
+}
+
+// Over seeds, a job with graphs has the bits of one without.
+void ExpectTheSameBits(const JobSpec& spec, std::uint64_t seeds) {
+  const Outcome eager = Simulated(spec, "off", 0);
+  ASSERT_TRUE(eager.status.ok()) << eager.status;
+  EXPECT_THAT(eager.notes, IsEmpty());
+  for (std::uint64_t seed : Seeds(seeds)) {
+    const Outcome graph = Simulated(spec, "on", seed);
+    ASSERT_TRUE(graph.status.ok()) << graph.status << ReplayCommand(seed);
+    EXPECT_THAT(graph.notes, ElementsAre("rank 0: steps run as a graph"));
+    EXPECT_EQ(graph.reports.losses(), eager.reports.losses())
+        << ReplayCommand(seed);
+    EXPECT_EQ(graph.evaluations(), eager.evaluations()) << ReplayCommand(seed);
+  }
+}
+
+TEST(CudaGraphJobTest, LeNet) { ExpectTheSameBits(LeNetJob(), 8); }
+
+TEST(CudaGraphJobTest, SeveralMicroBatches) {
+  JobSpec spec = LeNetJob();
+  spec.plan.micro_batch_size = 2;
+  ExpectTheSameBits(spec, 5);
+}
+
+TEST(CudaGraphJobTest, LayersThatDraw) { ExpectTheSameBits(DropoutJob(), 10); }
+
+TEST(CudaGraphJobTest, LayersThatDrawInSeveralMicroBatches) {
+  JobSpec spec = DropoutJob();
+  spec.plan.micro_batch_size = 2;
+  ExpectTheSameBits(spec, 10);
+}
+
+TEST(CudaGraphJobTest, OnThreadsOfItsOwn) {
+  const Outcome want = Simulated(DropoutJob(), "off", 0);
+  for (std::uint64_t seed : Seeds(5)) {
+    emulated_cuda::Options options = EmulatedWorld::OptionsOf(seed);
+    options.stall_seconds = 20;  // another thread may be about to go on
+    const EmulatedWorld world(options);
+    JobSpec spec = DropoutJob();
+    spec.cuda_graphs = "on";
+    const Reports got = ReportsOf(spec);
+    EXPECT_EQ(got.losses(), want.reports.losses()) << seed;
+  }
+}
+
+TEST(CudaGraphJobTest, ResumesInTheMiddle) {
+  JobSpec longer = DropoutJob();
+  longer.steps = kSteps + 4;
+  const Outcome want = Simulated(longer, "off", 0);
+  ASSERT_TRUE(want.status.ok()) << want.status;
+  for (std::uint64_t seed : Seeds(5)) {
+    JobSpec first = DropoutJob();
+    first.checkpoint.dir = FreshFolder("checkpoints");
+    first.checkpoint.every = 4;
+    ASSERT_TRUE(Simulated(first, "on", seed).status.ok());
+    JobSpec second = longer;
+    second.checkpoint = first.checkpoint;
+    second.checkpoint.resume = true;
+    const Outcome resumed = Simulated(second, "on", seed + 1000);
+    ASSERT_TRUE(resumed.status.ok()) << resumed.status;
+    ASSERT_EQ(resumed.reports.steps.size(), 4u);
+    EXPECT_EQ(resumed.reports.losses().back(), want.reports.losses().back())
+        << seed;
+    EXPECT_EQ(resumed.evaluations().back(), want.evaluations().back());
+  }
+}
+
+// Whichever way was faster.
+TEST(CudaGraphJobTest, AutoChoosesAndSaysSo) {
+  JobSpec spec = DropoutJob();
+  spec.steps = GraphChoice::kWarmUpSteps + 2 * GraphChoice::kTimedSteps + 6;
+  const Outcome eager = Simulated(spec, "off", 0);
+  for (std::uint64_t seed : Seeds(5)) {
+    const Outcome chosen = Simulated(spec, "auto", seed);
+    ASSERT_TRUE(chosen.status.ok()) << chosen.status;
+    EXPECT_EQ(chosen.reports.losses(), eager.reports.losses());
+    ASSERT_EQ(chosen.notes.size(), 1u);
+    EXPECT_THAT(chosen.notes[0], HasSubstr("rank 0: steps run "));
+    EXPECT_THAT(chosen.notes[0], HasSubstr(" ms each, "));
+  }
+}
+
+// Hands on its input, by way of the host.
+class Peeks : public nn::Module {
+ public:
+  nn::Tensor Forward(nn::Context& ctx, const nn::Tensor& x) override {
+    if (!ctx.computes()) return x;
+    const auto host = nn::CopyToHost(ctx.kernels(), nn::Queue::kCompute, x);
+    if (!host.ok()) return ctx.Fail(host.status());
+    const absl::Status status = nn::Synchronize(
+        ctx.kernels(), nn::Record(ctx.kernels(), nn::Queue::kCompute));
+    return status.ok() ? x : ctx.Fail(status);
+  }
+};
+
+TEST(CudaGraphJobTest, AStepThatCannotBeRecordedRunsAsBefore) {
+  JobSpec spec = DropoutJob();
+  spec.model = [] {
+    auto model = std::make_unique<nn::Sequential>();
+    model->Append<nn::Flatten>();
+    model->Append<Peeks>();
+    model->Append<nn::Linear>(784, 10);
+    return model;
+  };
+  const Outcome eager = Simulated(spec, "off", 0);
+  for (std::uint64_t seed : Seeds(5)) {
+    const Outcome outcome = Simulated(spec, "on", seed);
+    ASSERT_TRUE(outcome.status.ok()) << outcome.status;
+    EXPECT_EQ(outcome.reports.losses(), eager.reports.losses());
+    EXPECT_THAT(outcome.notes,
+                ElementsAre(HasSubstr("not as a graph: a copy from or to the "
+                                      "host's memory is not recorded")));
+  }
+}
+
+TEST(CudaGraphJobTest, RanksThatMeetOnTheHostRunAsBefore) {
+  JobSpec spec = DropoutJob();
+  spec.plan.mesh = pipeline::Mesh(/*dp=*/2);
+  const Outcome eager = Simulated(spec, "off", 0);
+  const Outcome outcome = Simulated(spec, "on", 1);
+  ASSERT_TRUE(outcome.status.ok()) << outcome.status;
+  EXPECT_EQ(outcome.reports.losses(), eager.reports.losses());
+}
+
+TEST(CudaGraphJobTest, ALossThatIsNoNumberEndsTheJob) {
+  for (std::uint64_t seed : Seeds(5)) {
+    JobSpec spec = DropoutJob();
+    spec.optimizer = [] {
+      nn::SgdOptions sgd;
+      sgd.lr = 1e30;
+      return std::make_unique<nn::Sgd>(sgd);
+    };
+    EXPECT_EQ(Simulated(spec, "on", seed).status.message(),
+              Simulated(spec, "off", 0).status.message());
+  }
+}
+
+TEST(CudaGraphJobTest, OtherWordsAreRefused) {
+  JobSpec spec = LeNetJob();
+  spec.cuda_graphs = "yes";
+  const absl::Status status = RunJob(spec).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(status.message(),
+            "JobSpec.cuda_graphs = \"yes\": must be \"auto\", \"on\" or "
+            "\"off\"");
+}
+
+}  // namespace
+}  // namespace troupe::actors

@@ -1,0 +1,33 @@
+// The bugs that plant.py plants into copies of the house's sources, by this
+// folder's bugs.txt: waits between the queues of a device that are missing.
+//
+//   PlantedBug<Bug>() = Bug::kForwardBeforeUpdate;   // planted_bug.h
+//
+// Threads: one.
+
+#ifndef TESTS_ACTORS_JOBS_PLANTED_BUG_H_
+#define TESTS_ACTORS_JOBS_PLANTED_BUG_H_
+
+#include "tests/actors/sim/planted/planted_bug.h"
+
+namespace troupe {
+
+enum class Bug {
+  kNone,
+  // actors/bucket_events.cc.
+  kUpdateBesideItsReader,
+  kUpdateBeforeItsSum,
+  kForwardBeforeUpdate,
+  // actors/chunk_parameters.cc.
+  kGradientsReusedBeforeUpdate,
+  // actors/step_loss.cc.
+  kUpdateBeforeTheCount,
+  kScalarsWrittenTooEarly,
+  // actors/step_runner.cc.
+  kEvaluationBeforeUpdate,
+  kEnd,
+};
+
+}  // namespace troupe
+
+#endif  // TESTS_ACTORS_JOBS_PLANTED_BUG_H_

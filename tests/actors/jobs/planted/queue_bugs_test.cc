@@ -1,0 +1,62 @@
+// Deliberate bugs in what the queues of a device wait for: each must be found
+// by a job on queued devices within a thousand seeds, by other bits than the
+// CPU's.
+
+#include <cstdint>
+#include <string>
+
+#include "gtest/gtest.h"
+#include "tests/actors/jobs/planted/bug.h"
+#include "tests/actors/jobs/queued_job.h"
+#include "tests/actors/sim/planted/hunt.h"
+
+namespace troupe::actors {
+namespace {
+
+constexpr char kOtherBits[] = "other bits than the CPU's";
+
+struct Case {
+  Bug bug;
+  const char* name;
+  int dp = 2;
+  int pp = 1;
+};
+
+#define TROUPE_CASE(bug, ...) \
+  { Bug::k##bug, #bug, __VA_ARGS__ }
+
+constexpr Case kCases[] = {
+    // Where buckets are reduced, their sums are behind their last gradients.
+    TROUPE_CASE(UpdateBesideItsReader, /*dp=*/1, /*pp=*/2),
+    TROUPE_CASE(UpdateBeforeItsSum),
+    TROUPE_CASE(ForwardBeforeUpdate),
+    TROUPE_CASE(GradientsReusedBeforeUpdate),
+    TROUPE_CASE(UpdateBeforeTheCount),
+    TROUPE_CASE(ScalarsWrittenTooEarly),
+    TROUPE_CASE(EvaluationBeforeUpdate),
+};
+
+class QueueBugsTest : public testing::TestWithParam<Case> {};
+
+TEST_P(QueueBugsTest, IsFound) {
+  const Case& bug = GetParam();
+  const JobSpec spec = LeNetJob(bug.dp, bug.pp);
+  const Outcome want = OnTheCpu(spec);
+  const auto try_seed = [&](std::uint64_t seed) -> std::string {
+    return OnQueuedDevices(spec, seed) == want ? "" : kOtherBits;
+  };
+  for (std::uint64_t seed = 0; seed < 5; ++seed) {
+    ASSERT_EQ(try_seed(seed), "") << seed;
+  }
+  ExpectFound(bug.bug, bug.name, kOtherBits, try_seed);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, QueueBugsTest, testing::ValuesIn(kCases),
+                         [](const auto& info) {
+                           return std::string(info.param.name);
+                         });
+
+TEST(QueueBugs, EveryBugHasACase) { ExpectACaseForEach<Bug>(kCases); }
+
+}  // namespace
+}  // namespace troupe::actors
