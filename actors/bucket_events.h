@@ -14,11 +14,12 @@
 //   events.AwaitUpdate(0, 2);                       // the next step reads it
 //
 // So updates run behind reductions, on their queue, and the compute queue waits
-// for nothing before the next step's first reader:
+// for none before the next step's first reader:
 //
-//   compute   F B(bucket 2) . B(bucket 1) . B(bucket 0) .   | F (next step)
-//                           |ready       |released          |updated
-//   comm                    reduce 2 .... update 2 ... reduce 0  update 0
+//     compute   F .. B of bucket 0  a  B of bucket 1  b    (b') next F (a')
+//     comm                     (a) reduce 0, update 0  a'  (b) reduce 1 ..  b'
+//
+// a, b: ready and released; a', b': updated; in brackets: who waits.
 //
 // On a device that works at once all events are done, and this costs a branch.
 //
