@@ -2,13 +2,10 @@
 // graph: when to record one, and which way to keep.
 //
 //   GraphChoice choice(/*measure=*/true);
-//   switch (choice.Next()) {
-//     case GraphChoice::Way::kEager: ..
-//     case GraphChoice::Way::kCapture: ..        // once
-//     case GraphChoice::Way::kGraph: ..
-//   }
-//   choice.NoteStep(GraphChoice::Way::kEager);
-//   choice.NoteTime(GraphChoice::Way::kEager, /*seconds=*/0.01);
+//   const GraphChoice::Way way = choice.Next();     // kCapture comes once
+//   RunStep(way);
+//   choice.NoteStep(way);
+//   choice.NoteTime(way, /*seconds=*/0.01);
 //   if (auto verdict = choice.TakeVerdict()) Tell(verdict->ToString());
 //
 // Without measuring a step is recorded when it was run a few times, so that its

@@ -87,8 +87,8 @@ struct JobSpec {
   std::shared_ptr<nn::KernelChoices> kernel_choices;
 
   // Whether a rank's training step on a GPU is recorded once and launched as a
-  // whole from then on (docs/cuda.md): "on", "off", or "auto": where it measures
-  // faster. The bits are the same.
+  // whole from then on (docs/cuda.md): "on", "off", or "auto", which keeps what
+  // measures faster. The bits are the same.
   std::string cuda_graphs = "auto";
 
   data::DatasetPtr train;
@@ -121,9 +121,9 @@ struct JobSpec {
   // A job that makes no progress for so long has failed.
   absl::Duration timeout = absl::Minutes(5);
 
-  // Told in a line what a rank of this process chose while it ran, as whether
-  // its steps are recorded. Called in the ranks' threads, several at once; null:
-  // nobody is told.
+  // Told in a line what a rank of this process chose while it ran, such as
+  // whether its steps are recorded. Called in the ranks' threads, several at
+  // once; null: nobody is told.
   std::function<void(const std::string& line)> note;
 
   // Where actions and collectives are noted; null: nowhere. Outlives the job.

@@ -3,17 +3,11 @@
 // for every later step of that shape (nn/kernels/device_graph.h).
 //
 //   StepGraphs graphs(kernels, options);
-//   switch (graphs.Next(batches)) {
-//     case Way::kCapture:
-//       TROUPE_ASSIGN_OR_RETURN(placed, graphs.Place(step, batches));
-//       Begin(placed);                               // scalars: not recorded
-//       captured = graphs.Capture([&] { return Walk(); });
-//       break;
-//     case Way::kGraph:
-//       TROUPE_ASSIGN_OR_RETURN(placed, graphs.Place(step, batches));
-//       Begin(placed);
-//       status = graphs.Launch();
-//   }
+//   const StepGraphs::Way way = graphs.Next(batches);
+//   TROUPE_ASSIGN_OR_RETURN(StepBatches placed, graphs.Place(step, batches));
+//   Begin(placed);                            // sets scalars: not recorded
+//   if (way == StepGraphs::Way::kCapture) graphs.Capture(Walk);
+//   TROUPE_RETURN_IF_ERROR(graphs.Launch());
 //
 // What changes from step to step lies where the graph reads it: batches and
 // draws in GraphInputs, learning rate and step in the step's scalars. A step

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -142,6 +143,18 @@ template <typename Actor, typename Message>
 void Send(const Actor& to, Message message);
 }  // namespace load_window_h
 
+namespace graph_choice_h {
+void RunStep(GraphChoice::Way way);
+void Tell(const std::string& line);
+}  // namespace graph_choice_h
+
+namespace graph_inputs_h {
+extern nn::Kernels& kernels;
+extern const StepBatches batches;
+extern const std::int64_t step;
+void Forward(const nn::Tensor& inputs, const nn::Tensor& targets);
+}  // namespace graph_inputs_h
+
 namespace loss_reader_h {
 extern nn::Kernels& kernels;
 }
@@ -203,6 +216,19 @@ extern Transfer transfer;
 namespace status_error_h {
 extern const caf::error error;
 }
+
+namespace quiet_wait_h {
+extern StrandFiber fiber;
+}
+
+namespace step_graph_h {
+extern nn::Kernels& kernels;
+extern const StepGraphs::Options options;
+extern const StepBatches batches;
+extern const std::int64_t step;
+void Begin(const StepBatches& batches);
+absl::Status Walk();
+}  // namespace step_graph_h
 
 namespace step_loss_h {
 extern nn::Kernels& kernels;

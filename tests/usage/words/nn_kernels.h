@@ -3,6 +3,7 @@
 #ifndef TESTS_USAGE_WORDS_NN_KERNELS_H_
 #define TESTS_USAGE_WORDS_NN_KERNELS_H_
 
+#include <iostream>
 #include <memory>
 #include <string>
 
@@ -11,6 +12,7 @@
 #include "comm/communicator.h"
 #include "nn/kernels/cpu/cpu_kernels.h"
 #include "nn/kernels/device_backends.h"
+#include "nn/kernels/device_queues.h"
 #include "nn/kernels/dropout.h"
 #include "nn/kernels/kernel_options.h"
 #include "nn/kernels/kernels.h"
@@ -49,8 +51,12 @@ namespace kernel_choices_h {
 extern base::FileSystem& files;
 extern const ChoicesByDevice plan_of_the_checkpoint;
 extern const std::string key;
-void Use(const std::string& choice);
+int Use(const std::string& choice);
 }  // namespace kernel_choices_h
+
+namespace gpu_report_h {
+int SayThatThereIsNone();
+}
 
 namespace open_kernels_h {
 extern const Device device;
@@ -64,6 +70,11 @@ extern const base::Event last_reader;
 extern const SgdRule rule;
 extern Tensor host_y, scalars, grad, param, momentum;
 }  // namespace device_queues_h
+
+namespace device_graph_h {
+extern DeviceQueues* queues;
+extern const Tensor next_x;
+}  // namespace device_graph_h
 
 namespace dropout_h {
 extern const DropoutMask mask;

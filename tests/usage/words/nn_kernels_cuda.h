@@ -62,6 +62,7 @@ extern const double mine;
 #ifdef NN_KERNELS_CUDA_PHILOX_WORDS_H_
 namespace troupe::nn::cuda::usage::philox_words_h {
 extern const DropoutMask mask;
+extern const std::int32_t* place;
 extern const std::int64_t sample, block;
 }  // namespace troupe::nn::cuda::usage::philox_words_h
 #endif
@@ -114,6 +115,17 @@ namespace event_pool_h {
 extern const base::Event event, other;
 }
 
+namespace cuda_graph_h {
+extern const std::shared_ptr<const Streams> streams;
+extern const std::shared_ptr<EventPool> events;
+extern const std::shared_ptr<MemorySource> memory;
+extern const cudaStream_t compute;
+}  // namespace cuda_graph_h
+
+namespace pool_switch_h {
+extern CachingAllocator pool, pool_of_graph;
+}
+
 namespace device_memory_h {
 extern const std::shared_ptr<const Streams> streams;
 }
@@ -140,6 +152,12 @@ namespace reduce_tree_h {
 extern const Tensor a, b, c;
 }
 }  // namespace troupe::nn::cuda::usage
+#endif
+
+#ifdef NN_KERNELS_CUDA_EMULATED_CHOICE_H_
+namespace troupe::nn::cuda::usage::emulated_choice_h {
+void TrainAgain();
+}  // namespace troupe::nn::cuda::usage::emulated_choice_h
 #endif
 
 #ifdef NN_KERNELS_CUDA_CHOICE_TEXT_H_

@@ -181,8 +181,7 @@ TEST(CudaGraphTest, EachLaunchDrawsAnew) {
     const auto kernels = *OpenCudaKernels(0);
     const Tensor x = There(*kernels, Values(64, 1.0f)).View({4, 16});
     Tensor y = Like(*kernels, x);
-    DropoutMask mask;
-    mask.draws.key = RandomKey(/*seed=*/9, Purpose::kDropout);
+    DropoutMask mask = {{RandomKey(/*seed=*/9, Purpose::kTest), {}}};
     mask.draws.first.path = 77;
     mask.drop_below = 1u << 31;
     mask.scale = 2;
