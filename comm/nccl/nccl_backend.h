@@ -16,6 +16,7 @@
 #define COMM_NCCL_NCCL_BACKEND_H_
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,8 @@ struct NcclGroupOptions {
   std::uint32_t generation = 0;
   // Limit on what a rank waits for its peers: to begin, and in a collective.
   absl::Duration timeout = absl::Minutes(5);
+  // The clock of the timeout; null: the machine's.
+  std::function<absl::Time()> now;
   // Collectives that a rank may be ahead of the others of its process.
   int in_flight_max = 256;
 };

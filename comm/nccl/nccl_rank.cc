@@ -54,6 +54,10 @@ NcclRank::~NcclRank() {
   if (scratch_ != nullptr) cudaFree(scratch_);
 }
 
+absl::Time NcclRank::Now() const {
+  return options_.now ? options_.now() : absl::Now();
+}
+
 std::string NcclRank::Named(absl::string_view what) const {
   return absl::StrCat("group \"", options_.name, "\" (ranks ",
                       absl::StrJoin(options_.ranks, ", "),
@@ -75,7 +79,7 @@ std::string NcclRank::LateText(std::uint64_t number) const {
 
 void NcclRank::Use(DeviceWork* work) {
   work_ = work;
-  const absl::Time since = absl::Now();
+  const absl::Time since = Now();
   const auto init = [self = shared_from_this(), since,
                      begun = false](void* stream) mutable {
     const bool over = self->Advance(
@@ -85,7 +89,7 @@ void NcclRank::Use(DeviceWork* work) {
           return rank.Init();
         },
         &begun, stream);
-    if (over || absl::Now() < since + self->options_.timeout) return over;
+    if (over || self->Now() < since + self->options_.timeout) return over;
     self->abort_all_(absl::DeadlineExceededError(
         self->Named(absl::StrCat(kInit, " ", self->LateText(0)))));
     return true;
@@ -195,7 +199,7 @@ absl::StatusOr<Event> NcclRank::Start(absl::Span<const Collective> collectives,
           ? ""
           : absl::StrCat(", and ", collectives.size() - 1, " with it"));
   pending.done = Event::Make();
-  pending.since = absl::Now();
+  pending.since = Now();
   pending.started = std::chrono::steady_clock::now();
   const Event done = pending.done;
   const std::string what = pending.what;
@@ -261,7 +265,7 @@ absl::Status NcclRank::LookAtPending() {
   if (comm_ != nullptr) {
     TROUPE_RETURN_IF_ERROR(Ask(oldest.what, &over));
   }
-  if (absl::Now() < oldest.since + options_.timeout) return absl::OkStatus();
+  if (Now() < oldest.since + options_.timeout) return absl::OkStatus();
   return absl::DeadlineExceededError(
       Named(absl::StrCat(oldest.what, " ", LateText(oldest.number))));
 }

@@ -103,6 +103,7 @@ class NcclRank : public std::enable_shared_from_this<NcclRank> {
   // True: it is to be called again.
   bool Look() ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status LookAtPending() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Time Now() const;
   // "waited 5m for it; rank 1 has not started it".
   std::string LateText(std::uint64_t number) const;
   std::string Named(absl::string_view what) const;

@@ -108,7 +108,9 @@ TEST(NcclFailuresTest, ARankThatNeverStartsIsNamed) {
     const EmulatedWorld world(GpusOf(seed, 2));
     NcclRanks ranks(2);
     NcclGroupOptions options = ranks.options();
-    options.timeout = absl::Milliseconds(20);
+    absl::Time now = absl::UnixEpoch();
+    options.timeout = absl::Minutes(3);
+    options.now = [&now] { return now; };
     ranks.Join(*OpenNcclGroup(options, ranks.store));
     const Tensor value = ranks.On<float>(1, {1});
     const Event done = *ranks.group[1]->Start(AllReduce(ReduceOp::kSum, value),
@@ -118,11 +120,17 @@ TEST(NcclFailuresTest, ARankThatNeverStartsIsNamed) {
     EXPECT_EQ(waits[0].what,
               "all_reduce(sum, f32 x 1), collective 0 of the group");
     EXPECT_THAT(waits[0].ranks, ElementsAre(0));
+    // Both join, and then nothing happens.
+    for (int i = 0; i < 100; ++i) {
+      for (const auto& device : ranks.devices) device->Progress();
+    }
+    EXPECT_FALSE(done.ready());
+    now += absl::Minutes(3);
     const absl::Status status = ranks.Await({done});
     EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded) << status;
     EXPECT_EQ(status.message(),
               "group \"replicas\" (ranks 0, 1 of the job), rank 1: "
-              "all_reduce(sum, f32 x 1), collective 0 of the group waited 20ms "
+              "all_reduce(sum, f32 x 1), collective 0 of the group waited 3m "
               "for the other ranks; rank 0 has not started it, as far as this "
               "process knows");
     ExpectAnotherGroupWorks(ranks);
@@ -133,10 +141,15 @@ TEST(NcclFailuresTest, ARankThatNeverJoinsIsWaitedForNoLonger) {
   const EmulatedWorld world(GpusOf(3, 2));
   NcclRanks ranks(2);
   NcclGroupOptions options = ranks.options();
-  options.timeout = absl::Milliseconds(20);
+  absl::Time now = absl::UnixEpoch();
+  options.timeout = absl::Minutes(3);
+  options.now = [&now] { return now; };
   ranks.group = *OpenNcclGroup(options, ranks.store);
   ASSERT_TRUE(ranks.group[0]->UseDevice(&ranks.works[0]));
   const Event done = *ranks.group[0]->Start(Barrier(), Event());
+  for (int i = 0; i < 100; ++i) ranks.devices[0]->Progress();
+  EXPECT_FALSE(done.ready());
+  now += absl::Minutes(3);
   const absl::Status status = ranks.Await({done});
   EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("rank 1 has not"));
