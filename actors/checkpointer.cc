@@ -72,8 +72,11 @@ absl::StatusOr<CheckpointSaved> Commit(CheckpointerState& state,
   const ProcessContext& process = *state.process;
   const CheckpointOptions& options = process.spec->checkpoint;
   const SavingScope scope(process, /*rank=*/0, order.step, "commit");
-  TROUPE_RETURN_IF_ERROR(
-      WritePlanFile(*process.files, order.folder, *process.plan));
+  pipeline::Plan plan = *process.plan;
+  const auto& choices = process.spec->kernel_choices;
+  if (choices != nullptr) plan.algorithms = choices->InUse();
+  TROUPE_RETURN_IF_ERROR(WritePlanFile(*process.files, order.folder, plan));
+  if (choices != nullptr) choices->Save();
   state.unfinished.clear();  // it has a name now, or is gone
   TROUPE_ASSIGN_OR_RETURN(
       std::string path,

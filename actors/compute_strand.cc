@@ -62,6 +62,7 @@ absl::Status ComputeState::OnLaunched(const Launched& launched) {
   }
   runner_->CollectiveDone(launched.step, launched.action, launched.done);
   DriveAfter(launched.done);
+  TellFailure(launched);
   return Go();
 }
 
@@ -102,6 +103,22 @@ void ComputeState::DriveLater() {
 void ComputeState::DriveAfter(const base::Event& event) {
   if (queues_ == nullptr) return;
   event.OnReady([notify = notify_](const absl::Status&) { notify(); });
+}
+
+void ComputeState::TellFailure(const Launched& launched) {
+  if (launched.done.ready() && launched.done.status().ok()) return;
+  Launched failed = launched;
+  failed.done = base::Event();
+  launched.done.OnReady(
+      [failed, weak = caf::actor_cast<caf::weak_actor_ptr>(
+                   ComputeActor(self_))](const absl::Status& status) mutable {
+        if (status.ok()) return;
+        failed.code = status.raw_code();
+        failed.message = std::string(status.message());
+        if (auto strong = weak.lock()) {
+          caf::anon_send(caf::actor_cast<ComputeActor>(strong), failed);
+        }
+      });
 }
 
 absl::Status ComputeState::Go() {

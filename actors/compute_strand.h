@@ -77,6 +77,9 @@ class ComputeState : public StepRunner::Host {
   // Sees to it that the device is driven, at once and when `event` is done.
   void DriveLater();
   void DriveAfter(const base::Event& event);
+  // A collective that was given to a device may still fail: it is told as if
+  // it had not been started.
+  void TellFailure(const Launched& launched);
   // Sends what has come from the device.
   absl::Status SendWhatIsThere();
   // The fiber's function: runs what is in the queue, for ever.

@@ -15,6 +15,7 @@
 #include "base/check.h"
 #include "base/cpu_cores.h"
 #include "base/field_error.h"
+#include "comm/nccl/nccl_backend.h"
 #include "pipeline/plan_diff.h"
 
 namespace troupe::actors {
@@ -99,6 +100,41 @@ std::int64_t InlineBytes(const JobSpec& spec, int cores) {
              : MeasureInlineBytes(spec.plan.mesh.size(), cores);
 }
 
+int ProcessesOf(const JobSpec& spec) {
+  return spec.cluster ? spec.cluster->processes : 1;
+}
+
+// In which order the ranks' elements are added up.
+absl::StatusOr<std::string> ReductionOrderOf(const JobSpec& spec) {
+  const pipeline::PlanOptions& plan = spec.plan;
+  const bool on_gpus = spec.device.type == nn::DeviceType::kCuda;
+  const bool on_several =
+      on_gpus && plan.mesh.size() > 1 &&
+      (spec.device.index == nn::Device::kOneForEach || ProcessesOf(spec) > 1);
+  if (plan.reduction_order == pipeline::kAutoReduction) {
+    return on_several && comm::HasNccl() ? pipeline::kAnyReduction
+                                         : pipeline::kTreeReduction;
+  }
+  if (plan.reduction_order != pipeline::kAnyReduction) {
+    return plan.reduction_order;
+  }
+  const auto refuse = [](absl::string_view why) {
+    return base::FieldError<&pipeline::PlanOptions::reduction_order>(
+        absl::StrCat(base::FieldName<&pipeline::PlanOptions::reduction_order>(),
+                     " = \"any\" ", why));
+  };
+  if (!on_gpus) {
+    return refuse(absl::StrCat("is for GPUs, and the device is ",
+                               spec.device.ToString(), "; take \"tree\""));
+  }
+  if (!comm::HasNccl()) {
+    return refuse(
+        "needs NCCL, without which this program was built; build it with "
+        "--config=cuda, or take \"tree\"");
+  }
+  return plan.reduction_order;
+}
+
 absl::StatusOr<std::shared_ptr<const pipeline::Plan>> MakeJobPlan(
     const JobSpec& spec, std::int64_t inline_bytes) {
   pipeline::PlanOptions options = spec.plan;
@@ -115,6 +151,7 @@ absl::StatusOr<std::shared_ptr<const pipeline::Plan>> MakeJobPlan(
                          " = 1: stages do not tell one another yet")),
         {stages});
   }
+  TROUPE_ASSIGN_OR_RETURN(options.reduction_order, ReductionOrderOf(spec));
   options.reductions.update_needs_all_buckets = optimizer->NeedsAllBuckets();
   options.fuse_updates = options.fuse_updates && optimizer->IsElementwise();
   // Inline are reductions of what the very thread has computed.
@@ -122,6 +159,7 @@ absl::StatusOr<std::shared_ptr<const pipeline::Plan>> MakeJobPlan(
   TROUPE_ASSIGN_OR_RETURN(const auto kernels,
                           OpenRankKernels(spec, /*local_rank=*/0));
   options.kernels = kernels->Describe();
+  options.algorithms = spec.kernel_choices->Known();
   options.loss_scale = spec.loss_scale;
   options.data_dtype = spec.dtype;
   const data::SampleSpec& sample = spec.train->spec();
@@ -142,7 +180,9 @@ absl::StatusOr<std::vector<std::string>> PlanChanges(
     return std::vector<std::string>{std::string(saved.status().message())};
   }
   if (!saved->has_value()) return std::vector<std::string>();
-  const pipeline::Plan& old = **saved;
+  // Algorithms are the same, or told when they are asked for.
+  pipeline::Plan old = **saved;
+  old.algorithms = plan.algorithms;
   if (old.inline_bytes == plan.inline_bytes) return pipeline::Diff(old, plan);
   // Where reductions run is no change of what is computed.
   TROUPE_ASSIGN_OR_RETURN(const auto alike,
@@ -160,11 +200,22 @@ absl::Status Decide(ProcessContext& process) {
   TROUPE_ASSIGN_OR_RETURN(process.resume, OpenResume(spec, *process.files));
   const SavedPlan saved =
       ReadSavedPlan(*process.files, process.resume.checkpoint.get());
+  if (saved.ok() && saved->has_value()) {
+    spec.kernel_choices->Adopt((*saved)->algorithms);
+  }
   TROUPE_ASSIGN_OR_RETURN(process.plan,
                           MakeJobPlan(spec, InlineBytes(spec, process.cores)));
   TROUPE_ASSIGN_OR_RETURN(process.plan_changes,
                           PlanChanges(spec, saved, *process.plan));
   return absl::OkStatus();
+}
+
+std::shared_ptr<const JobSpec> WithChoices(const JobSpec& spec) {
+  auto complete = std::make_shared<JobSpec>(spec);
+  if (complete->kernel_choices == nullptr) {
+    complete->kernel_choices = std::make_shared<nn::KernelChoices>();
+  }
+  return complete;
 }
 
 }  // namespace
@@ -174,7 +225,7 @@ absl::StatusOr<JobSetup> PrepareJob(const JobSpec& spec, JobObserver* observer,
                                     const Decision* decided) {
   TROUPE_RETURN_IF_ERROR(CheckSpec(spec));
   auto process = std::make_shared<ProcessContext>();
-  process->spec = std::make_shared<const JobSpec>(spec);
+  process->spec = WithChoices(spec);
   process->cores = base::AvailableCores();
   process->generation = 1;
   process->observer = observer;
@@ -187,6 +238,7 @@ absl::StatusOr<JobSetup> PrepareJob(const JobSpec& spec, JobObserver* observer,
   process->claim = spec.checkpoint.claim;
   if (decided != nullptr) {
     process->plan = decided->plan;
+    process->spec->kernel_choices->Adopt(decided->plan->algorithms);
     TROUPE_ASSIGN_OR_RETURN(
         process->resume,
         OpenResumeAt(spec, *process->files, decided->resume_path));
@@ -207,7 +259,7 @@ absl::StatusOr<JobSetup> SetUpJob(const JobSpec& spec, JobObserver* observer,
   ProcessContext& process = *setup.process;
   TROUPE_ASSIGN_OR_RETURN(process.ranks,
                           MakeRanks(process, 0, process.plan->mesh.size(),
-                                    LocalGroups(spec.device, hooks)));
+                                    LocalGroups(process)));
   return setup;
 }
 

@@ -74,8 +74,11 @@ absl::Status CheckNumbers(const JobSpec& spec) {
 absl::StatusOr<std::unique_ptr<nn::Kernels>> OpenRankKernels(
     const JobSpec& spec, int local_rank) {
   if (spec.kernels) return spec.kernels();
-  return nn::OpenKernels(spec.device.ForRank(local_rank),
-                         {spec.plan.threads_per_rank});
+  auto kernels =
+      nn::OpenKernels(spec.device.ForRank(local_rank),
+                      {spec.plan.threads_per_rank, spec.kernel_choices});
+  if (kernels.ok()) return kernels;
+  return base::WithFields<&JobSpec::device>(kernels.status());
 }
 
 }  // namespace troupe::actors

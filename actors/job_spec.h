@@ -29,6 +29,7 @@
 #include "actors/trace.h"
 #include "base/file_system.h"
 #include "data/dataset.h"
+#include "nn/kernels/kernel_choices.h"
 #include "nn/kernels/kernels.h"
 #include "nn/modules/module.h"
 #include "nn/ops/loss.h"
@@ -79,6 +80,11 @@ struct JobSpec {
   // Opens a rank's kernels; null: those of `device`. Simulations and tests
   // choose another set here.
   std::function<absl::StatusOr<std::unique_ptr<nn::Kernels>>()> kernels;
+  // The algorithms that the ranks of this process share, and where they are
+  // kept; null: the job makes one, in memory, and they are kept in the plans of
+  // its checkpoints alone. Those of the checkpoint that a job goes on from go
+  // before all others.
+  std::shared_ptr<nn::KernelChoices> kernel_choices;
 
   // Whether a rank's training step on a GPU is recorded once and launched as a
   // whole from then on (docs/cuda.md): "on", "off", or "auto", which keeps what

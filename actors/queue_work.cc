@@ -46,6 +46,15 @@ void QueueWork::Copy(const nn::Tensor& from, const nn::Tensor& to) {
   nn::CopyBytes(kernels_, queue_, from, to);
 }
 
+absl::Status QueueWork::Enqueue(const char* name,
+                                std::function<bool(void*)> work) {
+  return kernels_.queues()->Enqueue(queue_, name, std::move(work));
+}
+
+void QueueWork::LookAfter(std::function<bool()> look) {
+  kernels_.queues()->LookAfter(std::move(look));
+}
+
 base::Event QueueWork::Record() { return nn::Record(kernels_, queue_); }
 
 }  // namespace troupe::actors

@@ -9,6 +9,7 @@
 #ifndef ACTORS_QUEUE_WORK_H_
 #define ACTORS_QUEUE_WORK_H_
 
+#include <functional>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -28,6 +29,9 @@ class QueueWork final : public comm::DeviceWork {
   absl::Status Reduce(comm::ReduceOp op, std::vector<nn::Tensor> sources,
                       std::vector<nn::Tensor> destinations) override;
   void Copy(const nn::Tensor& from, const nn::Tensor& to) override;
+  absl::Status Enqueue(const char* name,
+                       std::function<bool(void* native_stream)> work) override;
+  void LookAfter(std::function<bool()> look) override;
   base::Event Record() override;
 
  private:

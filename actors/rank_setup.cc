@@ -12,6 +12,8 @@
 #include "base/field_error.h"
 #include "comm/device/device_group.h"
 #include "comm/local/local_group.h"
+#include "comm/memory_store.h"
+#include "comm/nccl/nccl_backend.h"
 #include "nn/kernels/open_kernels.h"
 
 namespace troupe::actors {
@@ -107,15 +109,47 @@ comm::GroupFactory GroupsOn(nn::Device device) {
                                               : comm::MakeLocalGroup;
 }
 
-GroupMaker LocalGroups(nn::Device device, const TestHooks* hooks) {
-  return [hooks,
-          make_group = GroupsOn(device)](const FabricGroupOptions& group) {
+GroupMaker LocalGroups(const ProcessContext& process) {
+  const TestHooks* const hooks = process.hooks;
+  const bool by_hooks = hooks != nullptr && hooks->make_group;
+  GroupMaker in_memory = [make_group = by_hooks
+                                           ? hooks->make_group
+                                           : GroupsOn(process.spec->device)](
+                             const FabricGroupOptions& group) {
     comm::LocalGroupOptions options;
     options.size = static_cast<int>(group.ranks.size());
     options.chunk_bytes = group.chunk_bytes;
     options.in_flight_max = group.in_flight_max;
-    return hooks != nullptr && hooks->make_group ? hooks->make_group(options)
-                                                 : make_group(options);
+    return make_group(options);
+  };
+  if (by_hooks || process.plan->reduction_order != pipeline::kAnyReduction) {
+    return in_memory;
+  }
+  return GroupsByNccl(
+      process, std::make_shared<comm::MemoryStore>(),
+      [](int) { return true; }, std::move(in_memory));
+}
+
+GroupMaker GroupsByNccl(const ProcessContext& process,
+                        std::shared_ptr<comm::Store> store,
+                        std::function<bool(int rank)> is_local,
+                        GroupMaker make_lonely) {
+  return [=, generation = static_cast<std::uint32_t>(process.generation),
+          timeout = process.spec->timeout](const FabricGroupOptions& group)
+             -> absl::StatusOr<Group> {
+    // A rank that has no peers needs no NCCL.
+    if (group.ranks.size() == 1) return make_lonely(group);
+    comm::NcclGroupOptions options;
+    options.name = group.name;
+    options.ranks = group.ranks;
+    for (std::size_t i = 0; i < group.ranks.size(); ++i) {
+      if (is_local(group.ranks[i])) options.local.push_back(static_cast<int>(i));
+    }
+    options.generation = generation;
+    options.timeout = timeout;
+    options.in_flight_max = group.in_flight_max;
+    if (options.local.empty()) return Group(group.ranks.size());
+    return comm::MakeNcclGroup(options, *store);
   };
 }
 
@@ -134,8 +168,8 @@ absl::StatusOr<std::vector<RankContextPtr>> MakeRanks(
     const GroupMaker& make_group) {
   const pipeline::Plan& plan = *process.plan;
   if (!process.spec->kernels) {
-    TROUPE_RETURN_IF_ERROR(
-        nn::CheckDevices(process.spec->device, last - first));
+    TROUPE_RETURN_IF_ERROR(base::WithFields<&JobSpec::device>(
+        nn::CheckDevices(process.spec->device, last - first)));
   }
   TROUPE_ASSIGN_OR_RETURN(Groups groups, MakeGroups(plan, make_group));
   std::vector<RankContextPtr> ranks;

@@ -3,7 +3,7 @@
 //
 //   TROUPE_ASSIGN_OR_RETURN(process->ranks,
 //                           MakeRanks(*process, /*first=*/0, /*last=*/2,
-//                                     LocalGroups(device, /*hooks=*/nullptr)));
+//                                     LocalGroups(*process)));
 //
 // Every process makes the same groups in the same order, whichever ranks it
 // has: the one of the whole job, one for each stage, and those of layers.
@@ -12,6 +12,7 @@
 #define ACTORS_RANK_SETUP_H_
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,7 @@
 #include "absl/status/statusor.h"
 #include "actors/process_context.h"
 #include "comm/fabric.h"
+#include "comm/store.h"
 
 namespace troupe::actors {
 
@@ -37,8 +39,17 @@ std::string LayerGroup(const std::string& axis);
 // the host's memory, or of devices.
 comm::GroupFactory GroupsOn(nn::Device device);
 
-// Groups of a job whose ranks all live in this process. `hooks` may be null.
-GroupMaker LocalGroups(nn::Device device, const TestHooks* hooks);
+// Groups of a job whose ranks all live in this process: by its hooks where they
+// make groups, by NCCL where its plan leaves the order to that, or as
+// GroupsOn() makes them.
+GroupMaker LocalGroups(const ProcessContext& process);
+
+// Groups by NCCL, whose ids go by `store`; of the ranks of this process alone
+// are there communicators. Where a group has one rank it is of `make_lonely`.
+GroupMaker GroupsByNccl(const ProcessContext& process,
+                        std::shared_ptr<comm::Store> store,
+                        std::function<bool(int rank)> is_local,
+                        GroupMaker make_lonely);
 
 // The contexts of ranks [first, last) of the plan.
 //   kUnavailable: they need more devices than there are.

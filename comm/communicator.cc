@@ -76,30 +76,35 @@ absl::Status Await(Communicator& comm, const Event& event,
   return AwaitNamed(comm, event, timeout, [] { return "an event"; });
 }
 
-absl::StatusOr<Event> StartCoalesced(Communicator& comm,
-                                     absl::Span<const Collective> collectives,
-                                     const Event& after) {
+absl::StatusOr<Event> Communicator::StartTogether(
+    absl::Span<const Collective> collectives, const Event& after) {
   for (const Collective& collective : collectives) {
     TROUPE_RETURN_IF_ERROR(
-        CheckCollective(collective, comm.rank(), comm.size()));
+        CheckCollective(collective, rank(), size()));
   }
   if (collectives.empty()) return after;
   const auto joint = std::make_shared<Joint>(collectives.size());
   for (std::size_t i = 0; i < collectives.size(); ++i) {
-    const absl::StatusOr<Event> event = comm.Start(collectives[i], after);
+    const absl::StatusOr<Event> event = Start(collectives[i], after);
     if (!event.ok()) {
       if (i == 0) return event.status();
       absl::Status status(
           event.status().code(),
           absl::StrCat(
-              "rank ", comm.rank(), " started ", i, " of ", collectives.size(),
+              "rank ", rank(), " started ", i, " of ", collectives.size(),
               " coalesced collectives, then: ", event.status().message()));
-      comm.Abort(status);
+      Abort(status);
       return status;
     }
     event->OnReady([joint](const absl::Status& status) { joint->One(status); });
   }
   return joint->event();
+}
+
+absl::StatusOr<Event> StartCoalesced(Communicator& comm,
+                                     absl::Span<const Collective> collectives,
+                                     const Event& after) {
+  return comm.StartTogether(collectives, after);
 }
 
 }  // namespace troupe::comm

@@ -191,6 +191,11 @@ class Communicator {
   virtual absl::StatusOr<Event> Start(const Collective& collective,
                                       Event after) = 0;
 
+  // What StartCoalesced() does. A backend overrides it where it knows a way to
+  // begin them together.
+  virtual absl::StatusOr<Event> StartTogether(
+      absl::Span<const Collective> collectives, const Event& after);
+
   // Starts `collective` and works on it in the caller's thread until this
   // rank's range holds the result. Waits by spinning, then by yielding.
   //   kDeadlineExceeded: `timeout` is over. Names the ranks that did not come,

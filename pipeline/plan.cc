@@ -78,12 +78,23 @@ absl::Status CheckStages(const PlanOptions& options) {
                           {name, axis});
 }
 
+absl::Status CheckReductionOrder(const PlanOptions& options) {
+  for (const char* known : {kAutoReduction, kTreeReduction, kAnyReduction}) {
+    if (options.reduction_order == known) return absl::OkStatus();
+  }
+  return base::FieldError<&PlanOptions::reduction_order>(absl::StrCat(
+      base::FieldName<&PlanOptions::reduction_order>(), " = \"",
+      options.reduction_order, "\", must be \"", kAutoReduction, "\", \"",
+      kTreeReduction, "\" or \"", kAnyReduction, "\""));
+}
+
 absl::Status CheckSizes(const PlanOptions& options) {
   const Mesh& mesh = options.mesh;
   TROUPE_RETURN_IF_ERROR(WithAxisFields(mesh.Check(), mesh));
   TROUPE_RETURN_IF_ERROR(CheckStages(options));
   TROUPE_RETURN_IF_ERROR(AtLeast<&PlanOptions::global_batch_size>(1, options));
   TROUPE_RETURN_IF_ERROR(AtLeast<&PlanOptions::micro_batch_size>(0, options));
+  TROUPE_RETURN_IF_ERROR(CheckReductionOrder(options));
   return CheckBatches(options);
 }
 
@@ -279,10 +290,14 @@ Plan PlanOfChoices(const PlanOptions& options, nn::DType dtype,
   plan.inline_bytes = options.inline_bytes;
   plan.fuse_updates = options.fuse_updates;
   plan.cross_step = options.cross_step;
+  if (options.reduction_order != kAutoReduction) {
+    plan.reduction_order = options.reduction_order;
+  }
   plan.update_needs_all_buckets = options.reductions.update_needs_all_buckets;
   plan.dtype = dtype;
   plan.device = device;
   plan.kernels = options.kernels;
+  plan.algorithms = options.algorithms;
   return plan;
 }
 

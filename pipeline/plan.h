@@ -25,6 +25,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "nn/kernels/kernel_choices.h"
 #include "nn/modules/module.h"
 #include "pipeline/buckets.h"
 #include "pipeline/mesh.h"
@@ -40,8 +41,13 @@ namespace troupe::pipeline {
 using ScheduleFn =
     std::function<StepTable(const Mesh& mesh, int pp, int micro_batches)>;
 
-// Name of the order in which comm/ adds up over ranks: one tree per element.
+// Names of the orders in which comm/ adds up over ranks: one tree per element,
+// whatever carries it (comm/reduction_tree.h); or one that a library chooses,
+// with the same result on all ranks (comm/nccl/nccl_group.h).
 inline constexpr char kTreeReduction[] = "tree";
+inline constexpr char kAnyReduction[] = "any";
+// Leaves the choice to the job; a plan of its own has the tree.
+inline constexpr char kAutoReduction[] = "auto";
 
 struct PlanOptions {
   Mesh mesh;
@@ -68,6 +74,7 @@ struct PlanOptions {
   // where an update needs all buckets, and on a device that works later than
   // it is told.
   bool cross_step = false;
+  std::string reduction_order = kAutoReduction;
   int threads_per_rank = 1;
   // Dtype of the gradients; unset: that of the parameters.
   std::optional<nn::DType> grad_dtype;
@@ -77,7 +84,7 @@ struct PlanOptions {
   int virtual_stages = 1;
   // Another placement than the looped one; it says the number of stages.
   Placement placement;
-  // A job fills in the next three itself, from its kernels and its spec.
+  // A job fills in the next four itself, from its kernels and its spec.
   // What the kernel set says of itself (nn::Kernels::Describe), since other
   // kernels may give other bits. "" where nobody has opened one.
   std::string kernels;
@@ -86,6 +93,8 @@ struct PlanOptions {
   // What loaded floats become, inputs and targets; unset: the input's dtype, or
   // f32 where that is an integer.
   std::optional<nn::DType> data_dtype;
+  // Algorithms that are chosen already (nn::KernelChoices::Known()).
+  nn::ChoicesByDevice algorithms;
 };
 
 // What errors call the size of an axis of PlanOptions::mesh:
@@ -148,6 +157,10 @@ struct Plan {
   nn::Device device;
   std::string kernels;
   std::string reduction_order = kTreeReduction;
+  // Which of a library's algorithms computes what, by kind of device, as far as
+  // it is known: the rest is measured at the first use of a shape, and is in
+  // the plan that lies beside the next checkpoint.
+  nn::ChoicesByDevice algorithms;
   std::vector<StagePlan> stages;  // in the order of the model
   std::vector<RankPlan> ranks;    // by coordinate along pp
 

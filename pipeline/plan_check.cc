@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "nn/kernels/choice_cache.h"
 #include "pipeline/plan.h"
 #include "pipeline/table_index.h"
 
@@ -177,6 +178,22 @@ absl::Status CheckRank(const Plan& plan, int pp) {
       CheckTable(plan, pp, rank.evaluate, 1, std::vector<int>(buckets.size())));
 }
 
+absl::Status CheckAlgorithms(const nn::ChoicesByDevice& algorithms) {
+  for (const auto& [device, choices] : algorithms) {
+    if (!nn::ChoiceCache::IsContext(device)) {
+      return Bad("algorithms", "has a device that is no line of text");
+    }
+    for (const auto& [key, choice] : choices) {
+      if (nn::ChoiceCache::IsKey(key) && nn::ChoiceCache::IsChoice(choice)) {
+        continue;
+      }
+      return Bad("algorithms", absl::StrCat("has a choice for ", device,
+                                            " that is not two words"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status Plan::Check() const {
@@ -192,11 +209,15 @@ absl::Status Plan::Check() const {
   if (!std::isfinite(loss_scale) || loss_scale <= 0) {
     return Bad("loss_scale", "is not a number above 0");
   }
+  if (reduction_order != kTreeReduction && reduction_order != kAnyReduction) {
+    return Bad("reduction_order", "is neither \"tree\" nor \"any\"");
+  }
   if (cuts.size() + 1 != stages.size()) {
     return Bad("cuts", absl::StrCat("has ", cuts.size(), " entries for ",
                                     stages.size(), " stages"));
   }
   TROUPE_RETURN_IF_ERROR(CheckCuts(cuts));
+  TROUPE_RETURN_IF_ERROR(CheckAlgorithms(algorithms));
   for (std::size_t i = 0; i < stages.size(); ++i) {
     TROUPE_RETURN_IF_ERROR(CheckStage(*this, i));
   }

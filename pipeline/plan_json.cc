@@ -49,6 +49,18 @@ Json StageJson(const StagePlan& stage) {
   };
 }
 
+// Entries "key choice", both words.
+Json AlgorithmsJson(const nn::ChoicesByDevice& algorithms) {
+  Json devices = Json::array();
+  for (const auto& [device, choices] : algorithms) {
+    Json lines = Json::array();
+    for (const auto& [key, choice] : choices)
+      lines.push_back(key + " " + choice);
+    devices.push_back({{"device", device}, {"choices", std::move(lines)}});
+  }
+  return devices;
+}
+
 }  // namespace
 
 std::string PlanToJson(const Plan& plan) {
@@ -80,6 +92,7 @@ std::string PlanToJson(const Plan& plan) {
       {"device", plan.device.ToString()},
       {"kernels", plan.kernels},
       {"reduction_order", plan.reduction_order},
+      {"algorithms", AlgorithmsJson(plan.algorithms)},
       {"stages", std::move(stages)},
       {"ranks", std::move(ranks)},
   };

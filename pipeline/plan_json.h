@@ -37,6 +37,8 @@ inline constexpr std::size_t kPlanBytesMax = std::size_t{16} << 20;
 inline constexpr int kPlanDepthMax = 8;
 inline constexpr int kPlanStagesMax = 4096;
 inline constexpr std::size_t kPlanNameMax = 1024;
+// Kinds of devices that a plan has algorithms for.
+inline constexpr std::size_t kPlanAlgorithmDevicesMax = 16;
 
 // `plan` passes Plan::Check.
 std::string PlanToJson(const Plan& plan);

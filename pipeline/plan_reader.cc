@@ -8,8 +8,10 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "base/check.h"
 #include "nlohmann/json.hpp"
+#include "nn/kernels/choice_cache.h"
 #include "pipeline/plan_json.h"
 
 namespace troupe::pipeline {
@@ -264,6 +266,30 @@ absl::Status ReadMesh(Object& object, Mesh& mesh) {
   return absl::OkStatus();
 }
 
+// One kind of device, and its choices as "key choice".
+absl::Status ReadAlgorithms(const Json& entry, const std::string& at,
+                            nn::ChoicesByDevice& algorithms) {
+  using Cache = nn::ChoiceCache;
+  Object fields(entry, at);
+  std::string device;
+  fields.Text("device", Cache::kContextBytesMax, device);
+  std::vector<std::string> lines;
+  fields.Texts("choices", Cache::kEntriesMax,
+               Cache::kKeyBytesMax + 1 + Cache::kChoiceBytesMax, lines);
+  TROUPE_RETURN_IF_ERROR(fields.Finish());
+  const auto [chosen, is_new] = algorithms.try_emplace(device);
+  if (!is_new) return Wrong(at, "is of the device of another entry");
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const std::pair<std::string, std::string> words =
+        absl::StrSplit(lines[i], absl::MaxSplits(' ', 1));
+    if (!chosen->second.insert(words).second) {
+      return Wrong(absl::StrCat(at, ".choices[", i, "]"),
+                   "is of the key of another one");
+    }
+  }
+  return absl::OkStatus();
+}
+
 // What the first version did not have.
 void ReadLater(Object& object, Plan& plan) {
   if (object.HasLater("data_dtype")) {
@@ -276,6 +302,12 @@ void ReadLater(Object& object, Plan& plan) {
   }
   if (object.HasLater("cross_step")) {
     object.Bool("cross_step", plan.cross_step);
+  }
+  if (object.HasLater("algorithms")) {
+    object.List("algorithms", kPlanAlgorithmDevicesMax,
+                [&](const Json& entry, const std::string& at) {
+                  return ReadAlgorithms(entry, at, plan.algorithms);
+                });
   }
 }
 

@@ -74,6 +74,10 @@ std::string Plan::ToString() const {
     if (cross_step) absl::StrAppend(&text, ", across steps");
     absl::StrAppend(&text, "\n");
   }
+  for (const auto& [device, choices] : algorithms) {
+    absl::StrAppend(&text, choices.size(), " algorithm(s) chosen for ", device,
+                    "\n");
+  }
   for (std::size_t i = 0; i < stages.size(); ++i) {
     absl::StrAppend(&text, StageText(*this, i));
   }

@@ -63,7 +63,10 @@ absl::StatusOr<JobResult> Simulation::Run(JobObserver* observer) {
       spec.checkpoint.files == nullptr ? &disk : spec.checkpoint.files);
   TestHooks hooks;
   hooks.edit_table = options_.edit_table;
-  hooks.make_group = InSmallChunks(options_.make_group, spec_.device);
+  // Groups of GPUs have no chunks, and are made as the plan says.
+  if (options_.make_group || spec_.device.type != nn::DeviceType::kCuda) {
+    hooks.make_group = InSmallChunks(options_.make_group, spec_.device);
+  }
   hooks.window_max = 1 + scheduler.draws().Bits32() % 4;
   hooks.checkpointers = 1 + scheduler.draws().Bits32() % 3;
   hooks.mailbox_rounds = [&scheduler] {

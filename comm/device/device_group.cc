@@ -4,40 +4,17 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "comm/device/device_check.h"
 #include "comm/device/device_state.h"
-#include "comm/signature.h"
 
 namespace troupe::comm {
 namespace {
 
+using internal::CheckOnDevice;
 using internal::DeviceState;
 
 absl::Status NoMessages() {
   return absl::UnimplementedError("a device group has no messages");
-}
-
-// The same range as if it lay in the host's memory, for what looks at shapes.
-nn::Tensor HostView(const nn::Tensor& range) {
-  if (!range.defined() || range.is_meta()) return range;
-  return nn::Tensor::Borrow(range.device_data(), range.shape(), range.dtype(),
-                            nn::Device{});
-}
-
-absl::Status Check(const Collective& collective, int rank, int size) {
-  if (collective.kind == CollectiveKind::kReduceUpdate) {
-    return absl::UnimplementedError(absl::StrCat(
-        collective.ToString(), ": devices reduce, and update afterwards"));
-  }
-  Collective seen = collective;
-  seen.range = HostView(collective.range);
-  seen.input = HostView(collective.input);
-  TROUPE_RETURN_IF_ERROR(CheckCollective(seen, rank, size));
-  for (const nn::Tensor* side : {&collective.range, &collective.input}) {
-    if (!side->defined() || side->numel() < internal::kCountMax) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat(collective.ToString(), ": a range is smaller than 2^40"));
-  }
-  return absl::OkStatus();
 }
 
 class DeviceCommunicator final : public Communicator {
@@ -57,7 +34,7 @@ class DeviceCommunicator final : public Communicator {
   absl::StatusOr<Event> Start(const Collective& collective,
                               Event after) override {
     TROUPE_CHECK(work_ != nullptr, "UseDevice() comes before Start()");
-    TROUPE_RETURN_IF_ERROR(Check(collective, rank_, size()));
+    TROUPE_RETURN_IF_ERROR(CheckOnDevice(collective, rank_, size()));
     TROUPE_ASSIGN_OR_RETURN(DeviceState::Joined joined,
                             state_->Join(rank_, collective, std::move(after)));
     if (joined.meeting == nullptr) return std::move(joined.done);

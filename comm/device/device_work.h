@@ -11,6 +11,7 @@
 #ifndef COMM_DEVICE_DEVICE_WORK_H_
 #define COMM_DEVICE_DEVICE_WORK_H_
 
+#include <functional>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -32,6 +33,12 @@ class DeviceWork {
   virtual absl::Status Reduce(ReduceOp op, std::vector<nn::Tensor> sources,
                               std::vector<nn::Tensor> destinations) = 0;
   virtual void Copy(const nn::Tensor& from, const nn::Tensor& to) = 0;
+  // For libraries that enqueue to a stream by themselves, and for what is to be
+  // looked at meanwhile: see nn/kernels/device_queues.h.
+  //   kUnimplemented: the device has no streams.
+  virtual absl::Status Enqueue(const char* name,
+                               std::function<bool(void* native_stream)> work);
+  virtual void LookAfter(std::function<bool()> look);
   // Done when all that it was given so far is.
   virtual base::Event Record() = 0;
 };

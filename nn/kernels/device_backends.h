@@ -4,11 +4,11 @@
 // (nn/kernels/cuda:register, or :register_emulated).
 //
 //   const bool kRegistered = [] {
-//     SetDeviceBackend(DeviceType::kCuda, {&CountGpus, &OpenGpu});
+//     SetDeviceBackend(DeviceType::kCuda, {&CountGpus, &OpenGpu, &Report});
 //     return true;
 //   }();
 //   if (const DeviceBackend* backend = FindDeviceBackend(device.type)) {
-//     kernels = backend->open(device);
+//     kernels = backend->open(device, options);
 //   }
 //
 // Threads: SetDeviceBackend() before main(), the rest in any.
@@ -19,6 +19,8 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
+#include "nn/kernels/gpu_report.h"
+#include "nn/kernels/kernel_options.h"
 #include "nn/kernels/kernels.h"
 #include "nn/tensor/device.h"
 
@@ -28,7 +30,10 @@ struct DeviceBackend {
   // How many such devices this process sees.
   //   kUnavailable: no driver.
   absl::StatusOr<int> (*count)() = nullptr;
-  absl::StatusOr<std::unique_ptr<Kernels>> (*open)(Device device) = nullptr;
+  absl::StatusOr<std::unique_ptr<Kernels>> (*open)(
+      Device device, const KernelOptions& options) = nullptr;
+  // What the devices are, and the way to them; null: nobody says.
+  GpuReport (*report)() = nullptr;
 };
 
 // Once for each type.

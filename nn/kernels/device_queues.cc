@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "nn/kernels/kernels.h"
 
@@ -11,6 +12,16 @@ namespace troupe::nn {
 
 absl::Status DeviceQueues::Reduce(Queue, const TreeReduction&) {
   return absl::UnimplementedError("this device does not reduce over ranks");
+}
+
+absl::Status DeviceQueues::Enqueue(Queue, const char* name,
+                                   std::function<bool(void*)>) {
+  return absl::UnimplementedError(
+      absl::StrCat(name, ": this device has no streams of its own"));
+}
+
+void DeviceQueues::LookAfter(std::function<bool()>) {
+  TROUPE_CHECK(false, "only a device with streams has something to look after");
 }
 
 absl::Status DeviceQueues::SetWakeup(std::function<void()>, bool) {

@@ -94,6 +94,18 @@ class DeviceQueues {
   virtual void CopyBytes(Queue queue, const Tensor& from, const Tensor& to) = 0;
   //   kUnimplemented: the device lacks it, or the dtype.
   virtual absl::Status Reduce(Queue queue, const TreeReduction& reduction);
+  // Work of a library that enqueues to a stream by itself, such as NCCL. When
+  // its turn comes, `work` is called in the device's thread, with the stream of
+  // `queue` (a cudaStream_t). Where it answers false it has not enqueued all:
+  // Progress() calls it again, and what the queue is given meanwhile comes
+  // after it. What it fails with is its own affair.
+  //   kUnimplemented: the device has no streams.
+  virtual absl::Status Enqueue(Queue queue, const char* name,
+                               std::function<bool(void* native_stream)> work);
+  // Every Progress() calls `look` until it answers false; a device that watches
+  // sees to it that this is every 10 ms at least. For what is neither work nor
+  // its completion: time-outs, errors of a library.
+  virtual void LookAfter(std::function<bool()> look);
   // Memory of the host that the device copies from and to.
   virtual Allocator& host_allocator() = 0;
   // Where calls of kernels go from now on, and in which order the memory is

@@ -39,7 +39,7 @@ absl::StatusOr<std::unique_ptr<Kernels>> OpenKernels(
   const DeviceBackend* const backend = FindDeviceBackend(device.type);
   if (backend == nullptr) return NoKernels(device);
   TROUPE_RETURN_IF_ERROR(CheckDevices(device, /*ranks=*/1));
-  return backend->open(device);
+  return backend->open(device, options);
 }
 
 absl::Status CheckDevices(Device device, int ranks) {

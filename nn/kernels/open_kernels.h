@@ -10,15 +10,11 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
+#include "nn/kernels/kernel_options.h"
 #include "nn/kernels/kernels.h"
 #include "nn/tensor/device.h"
 
 namespace troupe::nn {
-
-struct KernelOptions {
-  // Threads that one call may use; part of the plan, since it can change bits.
-  int threads = 1;
-};
 
 // `device` names one: Device::ForRank() chooses, where each rank has its own.
 //   kUnimplemented: the device has no kernel set in this build.

@@ -24,6 +24,7 @@ std::vector<std::uint64_t> Seeds(std::uint64_t count) {
   if (const auto only = FromEnvironment("TROUPE_SIM_SEED")) return {*only};
   const std::uint64_t one_in = std::max<std::uint64_t>(
       FromEnvironment("TROUPE_SIM_ONE_IN").value_or(1), 1);
+  count *= FromEnvironment("TROUPE_SIM_TIMES").value_or(1);
   std::vector<std::uint64_t> seeds;
   for (std::uint64_t seed = 0; seed < count; seed += one_in) {
     seeds.push_back(seed);

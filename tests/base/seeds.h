@@ -6,7 +6,8 @@
 //
 // It is the one seed of TROUPE_SIM_SEED, where that is set: the command that
 // ReplayCommand() prints sets it. Where TROUPE_SIM_ONE_IN is, as under
-// sanitizers (.bazelrc), it is one in so many.
+// sanitizers (.bazelrc), it is one in so many; where TROUPE_SIM_TIMES is, for a
+// long run, it is so many times as many.
 
 #ifndef TESTS_BASE_SEEDS_H_
 #define TESTS_BASE_SEEDS_H_
@@ -17,7 +18,7 @@
 
 namespace troupe {
 
-// The seeds below `count`, a part of them, or the one to replay.
+// The seeds below `count`, a part of them, more, or the one to replay.
 std::vector<std::uint64_t> Seeds(std::uint64_t count);
 
 // How to run the current test with this seed alone.

@@ -36,7 +36,8 @@ constexpr const char* kPieces[] = {"{",          "}",
                                    "AR1048576 ", "1023F0 ",
                                    "UP0 ",       "RU0 ",
                                    "\"size\":",  "18446744073709551615",
-                                   "\"0.1\",",   "\"cuts\":"};
+                                   "\"0.1\",",   "\"cuts\":",
+                                   "\"a y\",",   "\"choices\":"};
 
 void Damage(nn::RandomStream& draws, std::string& text) {
   const std::size_t at = draws.Below(text.size());
@@ -84,8 +85,12 @@ bool Read(const std::string& text) {
 }
 
 TEST(PlanFuzz, DamagedTextsAreAnsweredInWords) {
+  PlanOptions chosen = SmallOptions();
+  chosen.algorithms = {{"GPU 1", {{"conv:a", "x:1"}, {"matmul:b", "lt.02"}}},
+                       {"GPU 2", {{"conv:a", "x:2"}}}};
   const std::string goods[] = {PlanToJson(SmallPlan()),
-                               PlanToJson(NestedPlan())};
+                               PlanToJson(NestedPlan()),
+                               PlanToJson(SmallPlan(chosen))};
   int plans = 0;
   for (std::uint32_t round = 0; round < kRounds; ++round) {
     SCOPED_TRACE(absl::StrCat("round ", round));

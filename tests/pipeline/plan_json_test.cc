@@ -45,7 +45,7 @@ TEST(PlanJsonTest, LooksLikeThis) {
       R"("dtype":"f32","grad_dtype":"","data_dtype":"f32","loss_scale":1.0,)"
       R"("cross_step":false,)"
       R"("device":"cpu:0","kernels":"cpu:0, avx512",)"
-      R"("reduction_order":"tree","stages":[)"
+      R"("reduction_order":"tree","algorithms":[],"stages":[)"
       R"({"pp":0,"chunk":0,"input":[2,3],"input_dtype":"f32",)"
       R"("output":[2,4],"output_dtype":"f32","flops":56.0,)"
       R"("layer_axes":[],)"
@@ -76,6 +76,8 @@ TEST(PlanJsonTest, ReadsWhatItWrites) {
   whole.loss_scale = 0.1;
   whole.cross_step = true;
   whole.data_dtype = nn::DType::kF64;
+  whole.algorithms = {{"GPU 1", {{"conv:a", "x:1"}, {"matmul:b", "lt.02"}}},
+                      {"GPU 2", {{"conv:a", "x:2"}}}};
   for (const PlanOptions& options : {SmallOptions(), chunks, whole}) {
     const Plan plan = SmallPlan(options);
     const absl::StatusOr<Plan> read = PlanFromJson(PlanToJson(plan));
@@ -190,6 +192,32 @@ TEST(PlanJsonTest, ErrorsNameTheField) {
             "plan: mesh[0].size is no integer from 1 to 1048576");
   EXPECT_EQ(ErrorOf(R"("name":"dp")", R"("name":"pp")"),
             "mesh: axis pp is there twice");
+}
+
+TEST(PlanJsonTest, AlgorithmsAreTwoWordsEach) {
+  const auto with = [](const std::string& entries) {
+    return ErrorOf(R"("algorithms":[])",
+                   absl::StrCat(R"("algorithms":[)", entries, "]"));
+  };
+  const auto chosen = [&](const std::string& choices) {
+    return with(absl::StrCat(R"({"device":"G","choices":[)", choices, "]}"));
+  };
+  const std::string no_words =
+      "plan: algorithms has a choice for G that is not two words";
+  EXPECT_EQ(chosen("\"conv\""), no_words);
+  EXPECT_EQ(chosen("\"conv \""), no_words);
+  EXPECT_EQ(chosen("\"a b c\""), no_words);
+  EXPECT_EQ(chosen("\"a \\n\""), no_words);
+  EXPECT_EQ(chosen("7"), "plan: algorithms[0].choices[0] is no text");
+  EXPECT_EQ(chosen(R"("a b","a c")"),
+            "plan: algorithms[0].choices[1] is of the key of another one");
+  EXPECT_EQ(chosen(absl::StrCat("\"a ", std::string(2400, 'b'), "\"")),
+            "plan: algorithms[0].choices[0] has more than 2305 letters");
+  EXPECT_EQ(with(R"({"device":"","choices":[]})"),
+            "plan: algorithms has a device that is no line of text");
+  const std::string twice = R"({"device":"G","choices":[]})";
+  EXPECT_EQ(with(absl::StrCat(twice, ",", twice)),
+            "plan: algorithms[1] is of the device of another entry");
 }
 
 TEST(PlanJsonTest, TextsThatAreNoPlans) {

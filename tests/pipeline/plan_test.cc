@@ -277,6 +277,11 @@ TEST(PlanTest, SaysWhichKernelsItIsFor) {
                       "order tree, inline up to 4096 bytes\n"),
             std::string::npos)
       << text;
+  options.algorithms["NVIDIA H200"] = {{"a", "b"}, {"c", "d"}};
+  EXPECT_NE(PlanOf(options, LeNet)
+                ->ToString()
+                .find("\n2 algorithm(s) chosen for NVIDIA H200\n"),
+            std::string::npos);
   options.loss_scale = 1024;
   EXPECT_NE(PlanOf(options, LeNet)
                 ->ToString()

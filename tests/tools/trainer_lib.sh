@@ -8,7 +8,7 @@
 # Leaves the test in an empty folder that holds tiny.toml: a job of 20 steps
 # that takes milliseconds.
 
-readonly TRAINER=$PWD/tools/trainer
+readonly TRAINER=${TRAINER:-$PWD/tools/trainer}
 cd "$(mktemp -d "$TEST_TMPDIR/XXXXXX")"
 
 cat >tiny.toml <<'TOML'

@@ -38,6 +38,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -58,8 +59,11 @@ struct FailingCall {
 
 struct Options {
   std::uint64_t seed = 1;
-  // At most 16.
+  // At most 16, in the machine.
   int devices = 2;
+  // Those that the process sees, and in which order, as CUDA_VISIBLE_DEVICES
+  // says it: "1,0"; the first number that is none ends the list. Unset: all.
+  std::optional<std::string> visible_devices;
   // Memory of each device.
   std::size_t device_bytes = std::size_t{256} << 20;
   // Whether cudaDeviceCanAccessPeer() says yes.

@@ -21,10 +21,21 @@
 
 #include <nccl.h>
 
+#include <cstdint>
+
 namespace emulated_cuda {
 
 // From now on `comm` answers `error`, as after the death of a peer.
 void FailComm(ncclComm_t comm, ncclResult_t error);
+
+// The same for the communicator of the `number`th collective, send or receive
+// that is called from now on, counted from 1 over all of them: that one says
+// ncclSuccess, and nothing comes of it. Until emulated_cuda::Reset().
+void FailCollective(std::uint64_t number, ncclResult_t error);
+
+// The `number`th communicator that ncclCommInitRank() or its like makes from now
+// on, counted from 1, is never ready, nor are its peers. Until Reset().
+void LoseComm(std::uint64_t number);
 
 }  // namespace emulated_cuda
 

@@ -27,7 +27,7 @@ std::optional<double> Row::ratio() const {
 }
 
 std::string ToJson(const std::string& bench, const std::string& cpu,
-                   const Row& row) {
+                   const Row& row, const std::string& gpu) {
   nlohmann::ordered_json json;
   json["bench"] = bench;
   json["case"] = row.name;
@@ -39,13 +39,19 @@ std::string ToJson(const std::string& bench, const std::string& cpu,
   if (row.peer) json["peer"] = *row.peer;
   if (row.ratio()) json["ratio"] = *row.ratio();
   json["cpu"] = cpu;
+  if (!gpu.empty()) json["gpu"] = gpu;
   return json.dump();
 }
 
-Report::Report(std::string bench, Form form)
-    : bench_(std::move(bench)), form_(form), cpu_(CpuName()) {
+Report::Report(std::string bench, Form form, std::string gpu)
+    : bench_(std::move(bench)),
+      form_(form),
+      cpu_(CpuName()),
+      gpu_(std::move(gpu)) {
   if (form_ == Form::kJson) return;
-  absl::PrintF("%s on %s\n\n", bench_, DescribeCpu());
+  absl::PrintF("%s on %s\n", bench_, DescribeCpu());
+  if (!gpu_.empty()) absl::PrintF("%s\n", gpu_);
+  absl::PrintF("\n");
   absl::PrintF("%-34s %5s %10s %10s %10s %8s\n", "case", "ranks", "unit",
                "ours", "peer", "ratio");
 }
@@ -53,7 +59,7 @@ Report::Report(std::string bench, Form form)
 void Report::Add(const Row& row) {
   if (!row.peer) peer_missing_ = true;
   if (form_ == Form::kJson) {
-    absl::PrintF("%s\n", ToJson(bench_, cpu_, row));
+    absl::PrintF("%s\n", ToJson(bench_, cpu_, row, gpu_));
   } else {
     absl::PrintF("%-34s %5d %10s %10s %10s %8s\n", row.name, row.ranks,
                  row.unit, Short(row.ours), row.peer ? Short(*row.peer) : "-",

@@ -35,15 +35,16 @@ struct Row {
 
 // {"bench":"all_reduce","case":"4 KB","ranks":2,"unit":"us","ours":0.6,
 //  "peer":280,"ratio":466.7,"cpu":"AMD EPYC"}; null where there is no peer.
+// Where a GPU computes, "gpu":"NVIDIA H200" comes last.
 std::string ToJson(const std::string& bench, const std::string& cpu,
-                   const Row& row);
+                   const Row& row, const std::string& gpu = "");
 
 class Report {
  public:
   enum class Form { kTable, kJson };
 
-  // Prints the CPU and the head of the table.
-  Report(std::string bench, Form form);
+  // Prints the CPU, the GPU where one computes, and the head of the table.
+  Report(std::string bench, Form form, std::string gpu = "");
   // Prints the row at once.
   void Add(const Row& row);
   // Says how to get a peer, if a row had none.
@@ -53,6 +54,7 @@ class Report {
   const std::string bench_;
   const Form form_;
   const std::string cpu_;
+  const std::string gpu_;
   bool peer_missing_ = false;
 };
 

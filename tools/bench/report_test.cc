@@ -22,6 +22,12 @@ TEST(Report, JsonHasNullsWhereThereIsNoPeer) {
             R"("peer":1.0,"ratio":2.0,"cpu":"X"})");
 }
 
+TEST(Report, JsonNamesTheGpuWhereOneComputes) {
+  EXPECT_EQ(ToJson("b", "X", Row{"c", 1, "us", 0.5, 1.0}, "NVIDIA H200"),
+            R"({"bench":"b","case":"c","ranks":1,"unit":"us","ours":0.5,)"
+            R"("peer":1.0,"ratio":2.0,"cpu":"X","gpu":"NVIDIA H200"})");
+}
+
 TEST(Report, MedianOfTheMiddle) {
   EXPECT_EQ(Median({3, 1, 2}), 2);
   EXPECT_EQ(Median({4, 1, 2, 3}), 2.5);

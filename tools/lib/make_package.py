@@ -10,17 +10,11 @@ import argparse
 import gzip
 import io
 import os
-import re
-import subprocess
 import tarfile
 
-# Shared libraries of the packages that every Debian 12 has: those of
-# `debootstrap --variant=minbase`, as far as anything here needs them.
-OF_DEBIAN = frozenset([
-    "ld-linux-x86-64.so.2", "libc.so.6", "libdl.so.2", "libgcc_s.so.1",
-    "libm.so.6", "libpthread.so.0", "librt.so.1", "libstdc++.so.6", "libz.so.1",
-])
-# Those of them that g++ links unasked.
+from elf_needs import bundled_libraries, needed_by, output_of
+
+# Shared libraries that g++ links unasked.
 OF_THE_COMPILER = frozenset([
     "ld-linux-x86-64.so.2", "libc.so.6", "libgcc_s.so.1", "libm.so.6",
     "libstdc++.so.6",
@@ -48,36 +42,6 @@ Libs: -L${libdir} -Wl,-rpath,${libdir},--disable-new-dtags -ltroupe %s -pthread
 def read(path):
     with open(path, "rb") as content:
         return content.read()
-
-
-def output_of(*command):
-    return subprocess.run(command, check=True, capture_output=True,
-                          text=True).stdout
-
-
-def needed_by(path):
-    """Names of the shared libraries that a program or library asks for."""
-    return re.findall(r"\(NEEDED\).*\[(.*)\]", output_of("readelf", "-d", path))
-
-
-def path_of(library):
-    """Where the compiler finds a shared library."""
-    path = os.path.realpath(
-        output_of("gcc", "-print-file-name=" + library).strip())
-    if not os.path.isabs(path) or not os.path.exists(path):
-        raise SystemExit("make_package.py: the compiler finds no " + library)
-    return path
-
-
-def bundled_libraries(program):
-    """{name: path} of what the program needs and Debian may lack."""
-    found, left = {}, needed_by(program)
-    while left:
-        name = left.pop()
-        if name not in OF_DEBIAN and name not in found:
-            found[name] = path_of(name)
-            left += needed_by(found[name])
-    return found
 
 
 def licence_of(package):

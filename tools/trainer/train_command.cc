@@ -20,6 +20,7 @@
 #include "actors/job.h"
 #include "actors/trace.h"
 #include "base/check.h"
+#include "nn/kernels/kernel_choices.h"
 #include "tools/trainer/command_line.h"
 #include "tools/trainer/config/config_blame.h"
 #include "tools/trainer/model_builder.h"
@@ -87,6 +88,7 @@ class Run {
     absl::StatusOr<data::DataSplits> splits = data::OpenDataset(options);
     if (!splits.ok()) return AtKeys(loaded_, splits.status());
     TROUPE_ASSIGN_OR_RETURN(spec_, BuildSpec(loaded_, *splits, files_));
+    spec_.kernel_choices = MakeKernelChoices();
     if (spec_.cluster) spec_.cluster->give_up = stopper_.given_up();
     if (spec_.test == nullptr && decides()) {
       display_.Print(absl::StrCat("no test samples in ", options.path,
@@ -173,6 +175,16 @@ class Run {
   bool stopped() const { return stopped_; }
 
  private:
+  std::shared_ptr<nn::KernelChoices> MakeKernelChoices() {
+    nn::KernelChoices::Options options;
+    options.files = &files_;
+    options.folder = loaded_.config.kernel_cache;
+    options.warn = [this](const std::string& words) {
+      display_.Print(absl::StrCat("warning: ", words));
+    };
+    return std::make_shared<nn::KernelChoices>(std::move(options));
+  }
+
   void PrintSummary(const actors::JobResult& result) {
     Summary summary;
     summary.first_step = observer_->first_step();

@@ -73,9 +73,10 @@ class ConvPlans {
   //   kInternal:        the library or the device failed.
   virtual absl::StatusOr<ConvPlan*> Get(const ConvSpec& spec,
                                         cudaStream_t stream) = 0;
-  // "cuDNN 9.19.0", "emulated convolutions": whose choices these are.
-  virtual std::string Describe() const = 0;
 };
+
+// "cuDNN 9.19.0", "emulated convolutions": whose choices are made.
+std::string ConvLibraryName();
 
 // For the device that is current in the calling thread.
 //   kUnavailable: no driver, or no device.

@@ -366,19 +366,19 @@ class LtPlans final : public MatmulPlans {
     return plans_.Get(spec, stream);
   }
 
-  // 130002 is 13.0.2.
-  std::string Describe() const override {
-    const std::size_t version = cublasLtGetVersion();
-    return absl::StrCat("cuBLASLt ", version / 10000, ".",
-                        version % 10000 / 100, ".", version % 100);
-  }
-
  private:
   CublasLt library_;
   PlanCache<CublasLt> plans_;
 };
 
 }  // namespace
+
+// 130002 is 13.0.2.
+std::string MatmulLibraryName() {
+  const std::size_t version = cublasLtGetVersion();
+  return absl::StrCat("cuBLASLt ", version / 10000, ".", version % 10000 / 100,
+                      ".", version % 100);
+}
 
 absl::StatusOr<std::unique_ptr<MatmulPlans>> OpenMatmulPlans(
     const LibraryOptions& options) {

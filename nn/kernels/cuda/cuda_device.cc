@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/time/time.h"
 #include "base/check.h"
 #include "base/cuda/cuda_status.h"
 #include "nn/kernels/cuda/reduce_tree.h"
@@ -19,6 +20,9 @@ using base::CudaStatus;
 constexpr std::size_t kAllOfIt = std::numeric_limits<std::size_t>::max();
 constexpr const char* kQueueNames[kNumQueues] = {"compute", "copy",   "comm",
                                                  "comm 1",  "comm 2", "comm 3"};
+// Between two looks of LookAfter(), and two calls of work that is not done.
+constexpr absl::Duration kLookPause = absl::Milliseconds(10);
+constexpr absl::Duration kAgainPause = absl::Microseconds(200);
 
 CachingAllocator::Options Of(Device device,
                              std::shared_ptr<MemorySource> source) {
@@ -112,6 +116,7 @@ void CudaDevice::Close() {
   if (capturing()) EndCapture().IgnoreError();
   streams_->Finish();
   for (auto& noted : noted_) noted = nullptr;
+  looks_.clear();
   CompleteWhatIsDone();
   const absl::Status closed = absl::CancelledError(
       absl::StrCat("cuda:", ordinal(), " was closed before this was done"));
@@ -264,6 +269,38 @@ absl::Status CudaDevice::Reduce(Queue queue, const TreeReduction& reduction) {
   });
 }
 
+absl::Status CudaDevice::Enqueue(Queue queue, const char* name,
+                                 std::function<bool(void*)> work) {
+  MakeCurrent();
+  TROUPE_RETURN_IF_ERROR(MayRecord(queue));
+  if (!Open(queue)) return status_;
+  if (capturing()) return EnqueueInCapture(queue, name, work);
+  return Of(queue).GiveUntilTrue(
+      name, [stream = stream(queue), work = std::move(work)] {
+        return work(stream);
+      });
+}
+
+void CudaDevice::LookAfter(std::function<bool()> look) {
+  looks_.push_back(std::move(look));
+}
+
+void CudaDevice::LookAround() {
+  // One of them may bring another.
+  std::vector<std::function<bool()>> looks;
+  looks.swap(looks_);
+  for (std::function<bool()>& look : looks) {
+    if (look()) looks_.push_back(std::move(look));
+  }
+}
+
+absl::Duration CudaDevice::PauseMax() const {
+  for (Queue queue : open_) {
+    if (queues_[static_cast<int>(queue)]->asks_again()) return kAgainPause;
+  }
+  return looks_.empty() ? absl::InfiniteDuration() : kLookPause;
+}
+
 absl::StatusOr<bool> CudaDevice::ReadNotes() {
   for (Queue queue : open_) {
     TROUPE_ASSIGN_OR_RETURN(const bool read, ReadNote(queue));
@@ -333,6 +370,7 @@ bool CudaDevice::Progress() {
   if (capturing()) return false;  // CUDA answers no questions meanwhile
   bool moved = false;
   MakeCurrent();
+  LookAround();
   for (Queue queue : open_) {
     if (broken_) break;
     const absl::StatusOr<bool> advanced = Of(queue).Advance();
@@ -352,9 +390,10 @@ bool CudaDevice::Progress() {
   for (Queue queue : open_) {
     if (auto mark = Of(queue).Oldest()) oldest.push_back(std::move(mark));
   }
-  if (oldest.empty()) return false;
+  const absl::Duration pause = PauseMax();
+  if (oldest.empty() && pause == absl::InfiniteDuration()) return false;
   if (watcher_ == nullptr) return true;
-  watcher_->Watch(std::move(oldest));
+  watcher_->Watch(std::move(oldest), pause);
   return false;
 }
 

@@ -54,6 +54,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
 #include "nn/kernels/cuda/cuda_graph.h"
 #include "nn/kernels/cuda/data_error.h"
 #include "nn/kernels/cuda/device_memory.h"
@@ -110,6 +111,9 @@ class CudaDevice final : public DeviceQueues {
   void Wait(Queue queue, const base::Event& event) override;
   void CopyBytes(Queue queue, const Tensor& from, const Tensor& to) override;
   absl::Status Reduce(Queue queue, const TreeReduction& reduction) override;
+  absl::Status Enqueue(Queue queue, const char* name,
+                       std::function<bool(void* native_stream)> work) override;
+  void LookAfter(std::function<bool()> look) override;
   Allocator& host_allocator() override { return host_; }
   Queue SetKernelQueue(Queue queue) override {
     return std::exchange(kernel_queue_, queue);
@@ -166,7 +170,14 @@ class CudaDevice final : public DeviceQueues {
   absl::StatusOr<bool> CompleteOldest(StreamQueue& queue);
   // Completes what is done; tells whether there was any.
   bool CompleteWhatIsDone();
+  // Calls what looks after something, and forgets what is content.
+  void LookAround();
+  // After how long Progress() is to be called, whatever completes.
+  absl::Duration PauseMax() const;
   absl::Status Launch(const std::shared_ptr<GraphExecutable>& graph);
+  // Nothing can be held in a capture: calls `work` until it is done.
+  absl::Status EnqueueInCapture(Queue queue, const char* name,
+                                const std::function<bool(void*)>& work);
   // What was given to the communication queues and not yet joined comes before
   // what kCompute is given from now on.
   void JoinQueues();
@@ -193,7 +204,8 @@ class CudaDevice final : public DeviceQueues {
   std::unique_ptr<GraphCapture> capture_;  // null: none is going on
   std::uint64_t joined_[kNumQueues] = {};  // StreamQueue::given()
   std::vector<int> reached_;               // other GPUs
-  StoragePtr data_errors_;                 // by queue
+  std::vector<std::function<bool()>> looks_;
+  StoragePtr data_errors_;  // by queue
   // Where a queue's note of a data error is complete; null: none was seen.
   std::shared_ptr<const EventMark> noted_[kNumQueues];
   const std::shared_ptr<Wakeup> wakeup_ = std::make_shared<Wakeup>();

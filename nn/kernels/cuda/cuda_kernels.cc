@@ -10,11 +10,11 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/cuda/cuda_status.h"
-#include "nn/kernels/cuda/choice_cache.h"
 #include "nn/kernels/cuda/cuda_device.h"
 #include "nn/kernels/cuda/cuda_ops.h"
 #include "nn/kernels/cuda/library_ops.h"
 #include "nn/kernels/held_argument.h"
+#include "nn/kernels/kernel_choices.h"
 #include "nn/kernels/op.h"
 
 namespace troupe::nn::cuda {
@@ -22,18 +22,27 @@ namespace {
 
 using base::CudaStatus;
 
-// "NVIDIA H200, compute 9.0, CUDA 13.0": what a choice of algorithms is for.
+// 13000 is 13.0.
+std::string CudaVersion(int version) {
+  return absl::StrCat(version / 1000, ".", version % 1000 / 10);
+}
+
+// "NVIDIA H200, compute 9.0, driver 13.0, CUDA 13.0, cuBLASLt 13.0.2, cuDNN
+// 9.19.0": what a choice of algorithms is for.
 absl::StatusOr<std::string> DescribeGpu(int ordinal) {
   cudaDeviceProp properties;
   TROUPE_RETURN_IF_ERROR(
       CudaStatus(cudaGetDeviceProperties(&properties, ordinal),
                  "cudaGetDeviceProperties"));
-  int runtime = 0;  // 13000 is 13.0
+  int runtime = 0, driver = 0;
   TROUPE_RETURN_IF_ERROR(
       CudaStatus(cudaRuntimeGetVersion(&runtime), "cudaRuntimeGetVersion"));
+  TROUPE_RETURN_IF_ERROR(
+      CudaStatus(cudaDriverGetVersion(&driver), "cudaDriverGetVersion"));
   return absl::StrCat(properties.name, ", compute ", properties.major, ".",
-                      properties.minor, ", CUDA ", runtime / 1000, ".",
-                      runtime % 1000 / 10);
+                      properties.minor, ", driver ", CudaVersion(driver),
+                      ", CUDA ", CudaVersion(runtime), ", ",
+                      MatmulLibraryName(), ", ", ConvLibraryName());
 }
 
 // The memory of whichever queue ops are enqueued to.
@@ -58,11 +67,15 @@ class QueueMemory final : public Allocator {
 class StreamOps final : public Kernels {
  public:
   static absl::StatusOr<std::unique_ptr<StreamOps>> Open(
-      CudaDevice& device, const std::string& gpu) {
-    std::unique_ptr<StreamOps> ops(new StreamOps(device, gpu));
+      CudaDevice& device, const std::string& gpu,
+      const KernelOptions& kernel_options) {
+    std::unique_ptr<StreamOps> ops(new StreamOps(device, kernel_options));
     LibraryOptions options;
     options.allocator = &ops->memory_;
-    options.choices = &ops->choices_;
+    options.choices = &ops->choices_->For(gpu);
+    options.warn = [choices = ops->choices_](absl::string_view words) {
+      choices->Warn(std::string(words));
+    };
     TROUPE_ASSIGN_OR_RETURN(ops->matmuls_, OpenMatmulPlans(options));
     TROUPE_ASSIGN_OR_RETURN(ops->convs_, OpenConvPlans(options));
     ops->Bind();
@@ -80,14 +93,16 @@ class StreamOps final : public Kernels {
   }
 
   Allocator& allocator() override { return memory_; }
-  std::string Describe() const override { return matmuls_->Describe(); }
+  std::string Describe() const override { return device().ToString(); }
 
  private:
-  StreamOps(CudaDevice& device, const std::string& gpu)
+  StreamOps(CudaDevice& device, const KernelOptions& options)
       : Kernels({DeviceType::kCuda, device.ordinal()}),
         device_(device),
         memory_(device.allocator()),
-        choices_(gpu) {
+        choices_(options.choices != nullptr
+                     ? options.choices
+                     : std::make_shared<KernelChoices>()) {
     own_.stream = library_.stream = device.stream(queue_);
     own_.allocator = library_.allocator = &memory_;
     own_.error = device.data_error(queue_);
@@ -110,7 +125,7 @@ class StreamOps final : public Kernels {
   CudaDevice& device_;
   Queue queue_ = Queue::kCompute;
   QueueMemory memory_;
-  ChoiceCache choices_;
+  const std::shared_ptr<KernelChoices> choices_;  // outlives the plans
   std::unique_ptr<MatmulPlans> matmuls_;
   std::unique_ptr<ConvPlans> convs_;
   CudaOps own_;
@@ -136,8 +151,7 @@ class CudaKernels final : public Kernels {
   }
   DeviceQueues* queues() override { return device_.get(); }
   std::string Describe() const override {
-    return absl::StrCat(device().ToString(), ", ", gpu_, ", ",
-                        ops_->Describe());
+    return absl::StrCat(device().ToString(), ", ", gpu_);
   }
 
  private:
@@ -195,12 +209,13 @@ absl::StatusOr<int> CountGpus() {
   return count;
 }
 
-absl::StatusOr<std::unique_ptr<Kernels>> OpenCudaKernels(int ordinal) {
+absl::StatusOr<std::unique_ptr<Kernels>> OpenCudaKernels(
+    int ordinal, const KernelOptions& options) {
   TROUPE_ASSIGN_OR_RETURN(std::unique_ptr<CudaDevice> device,
                           CudaDevice::Open(ordinal));
   TROUPE_ASSIGN_OR_RETURN(std::string gpu, DescribeGpu(ordinal));
   TROUPE_ASSIGN_OR_RETURN(std::unique_ptr<StreamOps> ops,
-                          StreamOps::Open(*device, gpu));
+                          StreamOps::Open(*device, gpu, options));
   return std::make_unique<CudaKernels>(std::move(gpu), std::move(device),
                                        std::move(ops));
 }

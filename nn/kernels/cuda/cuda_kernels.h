@@ -17,6 +17,7 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
+#include "nn/kernels/kernel_options.h"
 #include "nn/kernels/kernels.h"
 
 namespace troupe::nn::cuda {
@@ -26,7 +27,8 @@ namespace troupe::nn::cuda {
 absl::StatusOr<int> CountGpus();
 
 //   kUnavailable: no driver, or no such GPU.
-absl::StatusOr<std::unique_ptr<Kernels>> OpenCudaKernels(int ordinal);
+absl::StatusOr<std::unique_ptr<Kernels>> OpenCudaKernels(
+    int ordinal, const KernelOptions& options = {});
 
 }  // namespace troupe::nn::cuda
 

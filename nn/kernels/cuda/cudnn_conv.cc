@@ -387,19 +387,19 @@ class CudnnPlans final : public ConvPlans {
     return plans_.Get(spec, stream);
   }
 
-  // 91900 is 9.19.0.
-  std::string Describe() const override {
-    const std::size_t version = cudnnGetVersion();
-    return absl::StrCat("cuDNN ", version / 10000, ".", version % 10000 / 100,
-                        ".", version % 100);
-  }
-
  private:
   CudnnLibrary library_;
   PlanCache<CudnnLibrary> plans_;
 };
 
 }  // namespace
+
+// 91900 is 9.19.0.
+std::string ConvLibraryName() {
+  const std::size_t version = cudnnGetVersion();
+  return absl::StrCat("cuDNN ", version / 10000, ".", version % 10000 / 100,
+                      ".", version % 100);
+}
 
 absl::StatusOr<std::unique_ptr<ConvPlans>> OpenConvPlans(
     const LibraryOptions& options) {

@@ -1,5 +1,7 @@
 // What a CudaDevice does while a graph is captured, and with graphs.
 
+#include <functional>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -12,6 +14,10 @@ namespace troupe::nn::cuda {
 namespace {
 
 using base::CudaStatus;
+
+// A library that makes connections answers later; steps that were not recorded
+// have made them.
+constexpr int kCallsInCapture = 1'000'000;
 
 // A queue that forks from kCompute in a capture.
 bool IsFork(Queue queue) {
@@ -130,6 +136,18 @@ absl::Status CudaDevice::Launch(const std::shared_ptr<GraphExecutable>& graph) {
     if (IsFork(queue) && graph->uses(queue)) Wait(queue, done);
   }
   return status_;
+}
+
+absl::Status CudaDevice::EnqueueInCapture(
+    Queue queue, const char* name, const std::function<bool(void*)>& work) {
+  Of(queue).Note(name);
+  for (int call = 0; call < kCallsInCapture; ++call) {
+    if (work(stream(queue))) return absl::OkStatus();
+    std::this_thread::yield();
+  }
+  FailCapture(absl::DeadlineExceededError(
+      absl::StrCat(name, " does not come to its end")));
+  return capture_->status();
 }
 
 std::unique_ptr<DeviceMoment> CudaDevice::Mark(Queue queue) {

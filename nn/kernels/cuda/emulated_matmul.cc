@@ -1,16 +1,18 @@
 // Products by plain loops on the CPU, behind the seam of matmul.h: what tests
-// that emulate CUDA link instead of cuBLASLt. Computed in f64, rounded once.
+// that emulate CUDA link instead of cuBLASLt. Sums are in f64, or in f32 in one
+// of two orders (emulated_choice.h); the rest is computed in f64, rounded once.
 
 #include <cmath>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "base/check.h"
+#include "nn/kernels/cuda/emulated_choice.h"
 #include "nn/kernels/cuda/emulated_elements.h"
 #include "nn/kernels/cuda/matmul.h"
+#include "nn/kernels/cuda/plan_cache.h"
 #include "third_party/emulated_cuda/enqueue.h"
 
 namespace troupe::nn::cuda {
@@ -27,15 +29,20 @@ Values Transposed(const Values& x, std::int64_t rows, std::int64_t cols) {
   return y;
 }
 
-// s[rows, cols] = a[rows, depth] b[depth, cols], added to what it holds.
+// s[rows, cols] = a[rows, depth] b[depth, cols], added to what it holds, which
+// is rounded to `Sum` after each addition.
+template <typename Sum>
 void AddProduct(const MatmulSpec& spec, const Values& a, const Values& b,
-                Values& s) {
+                bool reversed, Values& s) {
   for (std::int64_t i = 0; i < spec.rows; ++i) {
     double* row = s.data() + i * spec.cols;
-    for (std::int64_t k = 0; k < spec.depth; ++k) {
+    for (std::int64_t n = 0; n < spec.depth; ++n) {
+      const std::int64_t k = reversed ? spec.depth - 1 - n : n;
       const double factor = a[i * spec.depth + k];
       const double* from = b.data() + k * spec.cols;
-      for (std::int64_t j = 0; j < spec.cols; ++j) row[j] += factor * from[j];
+      for (std::int64_t j = 0; j < spec.cols; ++j) {
+        row[j] = static_cast<Sum>(row[j] + factor * from[j]);
+      }
     }
   }
 }
@@ -89,7 +96,8 @@ void ApplyEpilogue(const MatmulSpec& spec, const MatmulOperands& operands,
   }
 }
 
-void Multiply(const MatmulSpec& spec, const MatmulOperands& operands) {
+void Multiply(const MatmulSpec& spec, const MatmulOperands& operands,
+              EmulatedSums sums) {
   Values a = WidenAll(operands.a, spec.dtype, spec.rows * spec.depth);
   Values b = WidenAll(operands.b, spec.dtype, spec.depth * spec.cols);
   if (spec.transpose_a) a = Transposed(a, spec.depth, spec.rows);
@@ -97,7 +105,11 @@ void Multiply(const MatmulSpec& spec, const MatmulOperands& operands) {
   const std::int64_t count = spec.rows * spec.cols;
   Values s = spec.accumulate ? WidenAll(operands.c, spec.out_dtype, count)
                              : Values(static_cast<std::size_t>(count), 0.0);
-  AddProduct(spec, a, b, s);
+  if (sums == EmulatedSums::kF64) {
+    AddProduct<double>(spec, a, b, /*reversed=*/false, s);
+  } else {
+    AddProduct<float>(spec, a, b, sums == EmulatedSums::kF32Reversed, s);
+  }
   ApplyEpilogue(spec, operands, s);
   if (spec.epilogue == Epilogue::kRowSums) {
     WriteRowSums(spec, a, operands.row_sums);
@@ -107,41 +119,52 @@ void Multiply(const MatmulSpec& spec, const MatmulOperands& operands) {
 
 class EmulatedPlan final : public MatmulPlan {
  public:
-  explicit EmulatedPlan(const MatmulSpec& spec)
-      : MatmulPlan(spec, "loops", kEmulatedWorkspaceBytes) {}
+  EmulatedPlan(const MatmulSpec& spec, EmulatedSums sums)
+      : MatmulPlan(spec, kEmulatedSumsNames[static_cast<int>(sums)],
+                   kEmulatedWorkspaceBytes),
+        sums_(sums) {}
 
   absl::Status Run(const MatmulOperands& operands, void* workspace,
                    cudaStream_t stream) override {
     TROUPE_RETURN_IF_ERROR(CheckOperands(spec(), operands));
-    return EnqueuedStatus("Matmul", emulated_cuda::EnqueueHostWork(
-                                        stream, {"Matmul", __FILE__, __LINE__},
-                                        [spec = spec(), operands, workspace] {
-                                          PoisonWorkspace(workspace);
-                                          Multiply(spec, operands);
-                                        }));
+    return EnqueuedStatus(
+        "Matmul", emulated_cuda::EnqueueHostWork(
+                      stream, {"Matmul", __FILE__, __LINE__},
+                      [spec = spec(), operands, workspace, sums = sums_] {
+                        PoisonWorkspace(workspace);
+                        Multiply(spec, operands, sums);
+                      }));
   }
+
+ private:
+  const EmulatedSums sums_;
 };
+
+using Emulated =
+    EmulatedLibrary<MatmulSpec, MatmulPlan, EmulatedPlan, cudaStream_t>;
 
 class EmulatedPlans final : public MatmulPlans {
  public:
+  explicit EmulatedPlans(const LibraryOptions& options)
+      : plans_(library_, options) {}
+
   absl::StatusOr<MatmulPlan*> Get(const MatmulSpec& spec,
-                                  cudaStream_t) override {
-    TROUPE_RETURN_IF_ERROR(spec.Check());
-    std::unique_ptr<EmulatedPlan>& plan = plans_[spec.Key()];
-    if (plan == nullptr) plan = std::make_unique<EmulatedPlan>(spec);
-    return plan.get();
+                                  cudaStream_t stream) override {
+    return plans_.Get(spec, stream);
   }
-  std::string Describe() const override { return "emulated products"; }
 
  private:
-  std::map<std::string, std::unique_ptr<EmulatedPlan>> plans_;
+  Emulated library_;
+  PlanCache<Emulated> plans_;
 };
 
 }  // namespace
 
+std::string MatmulLibraryName() { return "emulated products"; }
+
 absl::StatusOr<std::unique_ptr<MatmulPlans>> OpenMatmulPlans(
-    const LibraryOptions&) {
-  return std::make_unique<EmulatedPlans>();
+    const LibraryOptions& options) {
+  return std::make_unique<EmulatedPlans>(options);
 }
 
 }  // namespace troupe::nn::cuda

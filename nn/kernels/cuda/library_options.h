@@ -15,15 +15,16 @@
 #include <functional>
 
 #include "absl/strings/string_view.h"
-#include "nn/kernels/cuda/choice_cache.h"
+#include "nn/kernels/kernel_choices.h"
 #include "nn/tensor/allocator.h"
 
 namespace troupe::nn::cuda {
 
 struct LibraryOptions {
   Allocator* allocator = nullptr;  // of the device, for what measuring needs
-  // On record before, and what is measured now; null: forgotten with the plans.
-  ChoiceCache* choices = nullptr;
+  // On record before, and what is measured now, shared with other ranks; null:
+  // forgotten with the plans.
+  DeviceChoices* choices = nullptr;
   bool measure = true;  // false: the library's first guess
   int candidates_max = 8;
   // No candidate needs more. 32 MiB is what cuBLAS advises on Hopper.

@@ -14,7 +14,7 @@
 //
 // Choice: a product can be computed by several algorithms, which differ in
 // speed and in last bits. The first Get() of a spec takes the choice on record
-// (choice_cache.h) or, where there is none, measures candidates on memory of
+// (kernel_choices.h) or, where there is none, measures candidates on memory of
 // its own and records the fastest; while a stream captures it measures nothing
 // and takes the library's first guess. What was chosen stays for the life of
 // the object, at any address: equal numbers give equal bits.
@@ -81,9 +81,10 @@ class MatmulPlans {
   //   kInternal:        the library or the device failed.
   virtual absl::StatusOr<MatmulPlan*> Get(const MatmulSpec& spec,
                                           cudaStream_t stream) = 0;
-  // "cuBLASLt 13.0.2", "emulated products": whose choices these are.
-  virtual std::string Describe() const = 0;
 };
+
+// "cuBLASLt 13.0.2", "emulated products": whose choices are made.
+std::string MatmulLibraryName();
 
 // For the device that is current in the calling thread.
 //   kUnavailable: no driver, or no device.

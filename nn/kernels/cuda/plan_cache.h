@@ -27,6 +27,7 @@
 #define NN_KERNELS_CUDA_PLAN_CACHE_H_
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -81,9 +82,9 @@ class PlanCache {
   absl::StatusOr<std::unique_ptr<Plan>> Choose(const Spec& spec,
                                                const std::string& key,
                                                Stream stream) {
-    const std::string* recorded =
-        options_.choices == nullptr ? nullptr : options_.choices->Find(key);
-    if (recorded != nullptr) {
+    std::optional<std::string> recorded;
+    if (options_.choices != nullptr) recorded = options_.choices->Find(key);
+    if (recorded.has_value()) {
       absl::StatusOr<std::unique_ptr<Plan>> plan =
           library_.FromChoice(spec, *recorded);
       if (plan.ok()) return plan;
@@ -98,14 +99,19 @@ class PlanCache {
           absl::StrCat(key, ": the library has no algorithm for it"));
     }
     TROUPE_ASSIGN_OR_RETURN(const bool capturing, library_.IsCapturing(stream));
-    if (capturing || !options_.measure) return std::move(candidates[0]);
+    const std::string refused = recorded.value_or("");
+    const auto guessed = [&] {
+      return Agreed(spec, key, std::move(candidates), 0, Origin::kGuessed,
+                    refused);
+    };
+    if (capturing || !options_.measure) return guessed();
     const absl::StatusOr<std::vector<CandidateTimes>> times =
         library_.Time(spec, candidates, stream);
     if (absl::IsResourceExhausted(times.status())) {
       options_.warn(absl::StrCat(
           key, " is not measured, and may be slower than need be: ",
           times.status().message()));
-      return std::move(candidates[0]);
+      return guessed();
     }
     TROUPE_RETURN_IF_ERROR(times.status());
     const int best = FastestCandidate(*times);
@@ -113,9 +119,27 @@ class PlanCache {
       return absl::UnimplementedError(
           absl::StrCat(key, ": every algorithm of the library failed"));
     }
-    if (options_.choices != nullptr) {
-      options_.choices->Put(key, candidates[best]->choice());
+    return Agreed(spec, key, std::move(candidates), best, Origin::kMeasured,
+                  refused);
+  }
+
+  // candidates[best], or what another rank was faster to choose.
+  absl::StatusOr<std::unique_ptr<Plan>> Agreed(
+      const Spec& spec, const std::string& key,
+      std::vector<std::unique_ptr<Plan>> candidates, int best, Origin origin,
+      const std::string& refused) {
+    if (options_.choices == nullptr) return std::move(candidates[best]);
+    const std::string agreed = options_.choices->Agree(
+        key, candidates[best]->choice(), origin, refused);
+    for (std::unique_ptr<Plan>& candidate : candidates) {
+      if (candidate->choice() == agreed) return std::move(candidate);
     }
+    absl::StatusOr<std::unique_ptr<Plan>> plan =
+        library_.FromChoice(spec, agreed);
+    if (plan.ok()) return plan;
+    options_.warn(absl::StrCat(
+        key, " is computed by another algorithm than other ranks take: ",
+        plan.status().message()));
     return std::move(candidates[best]);
   }
 

@@ -26,13 +26,33 @@ absl::Status StreamQueue::Run(const char* name, const Work& work) {
 
 absl::Status StreamQueue::Give(const char* name, Work work) {
   if (!held()) return Run(name, work);
-  held_.push_back({name, std::move(work), /*is_wait=*/false, base::Event()});
+  Item item;
+  item.name = name;
+  item.work = std::move(work);
+  held_.push_back(std::move(item));
+  return absl::OkStatus();
+}
+
+bool StreamQueue::Call(Item& item) {
+  if (!item.begun) Note(item.name);
+  item.begun = !item.until_true();
+  return !item.begun;
+}
+
+absl::Status StreamQueue::GiveUntilTrue(const char* name,
+                                        std::function<bool()> work) {
+  Item item;
+  item.name = name;
+  item.until_true = std::move(work);
+  if (held() || !Call(item)) held_.push_back(std::move(item));
   return absl::OkStatus();
 }
 
 absl::Status StreamQueue::Record(const base::Event& event) {
   if (!held()) return RecordNow(event);
-  held_.push_back({nullptr, nullptr, /*is_wait=*/false, event});
+  Item item;
+  item.event = event;
+  held_.push_back(std::move(item));
   return absl::OkStatus();
 }
 
@@ -71,7 +91,10 @@ absl::Status StreamQueue::Wait(const base::Event& event,
     TROUPE_ASSIGN_OR_RETURN(const bool given, WaitNow(event));
     if (given) return absl::OkStatus();
   }
-  held_.push_back({nullptr, nullptr, /*is_wait=*/true, event});
+  Item item;
+  item.is_wait = true;
+  item.event = event;
+  held_.push_back(std::move(item));
   hold();
   return absl::OkStatus();
 }
@@ -83,6 +106,8 @@ absl::StatusOr<bool> StreamQueue::Advance() {
     if (item.is_wait) {
       TROUPE_ASSIGN_OR_RETURN(const bool given, WaitNow(item.event));
       if (!given) break;
+    } else if (item.until_true) {
+      if (!Call(item)) break;
     } else if (item.work) {
       TROUPE_RETURN_IF_ERROR(Run(item.name, item.work));
     } else {
@@ -124,7 +149,7 @@ std::vector<base::Event> StreamQueue::DropHeld() {
   std::deque<Item> held;
   held.swap(held_);
   for (Item& item : held) {
-    if (!item.work && !item.is_wait) events.push_back(std::move(item.event));
+    if (item.is_recording()) events.push_back(std::move(item.event));
   }
   return events;
 }

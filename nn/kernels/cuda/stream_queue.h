@@ -72,6 +72,11 @@ class StreamQueue {
 
   // Runs `work`, which enqueues to the stream, now or when its turn comes.
   absl::Status Give(const char* name, Work work);
+  // The same for work that may take several calls: it answers false until it
+  // has enqueued all, and holds the queue until then.
+  absl::Status GiveUntilTrue(const char* name, std::function<bool()> work);
+  // Whether such work is to be called again.
+  bool asks_again() const { return held() && held_.front().begun; }
   // `event` is done when all that the queue was given so far is.
   absl::Status Record(const base::Event& event);
   // `hold` is called where the queue is held from now on.
@@ -103,15 +108,22 @@ class StreamQueue {
   std::string InFlight() const;
 
  private:
-  // Work; or a recording (`event`); or a wait (`waits_for`).
+  // Work; work that may take several calls; a wait for `event`; or a recording
+  // of it.
   struct Item {
     const char* name = nullptr;
     Work work;
     bool is_wait = false;
     base::Event event;
+    std::function<bool()> until_true;
+    bool begun = false;  // it has answered false
+
+    bool is_recording() const { return !work && !until_true && !is_wait; }
   };
 
   absl::Status Run(const char* name, const Work& work);
+  // Whether it is done.
+  bool Call(Item& item);
   absl::Status RecordNow(const base::Event& event);
   // False: the host must wait for it.
   absl::StatusOr<bool> WaitNow(const base::Event& event);

@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 
 namespace troupe::nn::cuda {
@@ -45,10 +46,12 @@ Watcher::~Watcher() {
   if (thread_.joinable()) thread_.join();
 }
 
-void Watcher::Watch(Marks marks) {
-  Marks dropped;  // outside the lock: their events go back to a pool
+void Watcher::Watch(Marks marks, absl::Duration at_most) {
+  Task task = {std::move(marks), absl::InfiniteFuture()};
+  if (at_most != absl::InfiniteDuration()) task.until = absl::Now() + at_most;
+  Task dropped;  // outside the lock: its events go back to a pool
   absl::MutexLock lock(&mutex_);
-  dropped = std::exchange(marks_, std::move(marks));
+  dropped = std::exchange(task_, std::move(task));
   ++round_;
   changed_.Signal();
 }
@@ -61,28 +64,31 @@ std::int64_t Watcher::looks() const {
 void Watcher::Run(int ordinal) {
   cudaSetDevice(ordinal);
   while (true) {
-    Marks marks;
+    Task task;
     std::uint64_t round;
     {
       absl::MutexLock lock(&mutex_);
-      while (marks_.empty() && !ending_) changed_.Wait(&mutex_);
+      while (task_.none() && !ending_) changed_.Wait(&mutex_);
       if (ending_) return;
-      marks = marks_;
+      task = task_;
       round = round_;
     }
-    if (!Poll(marks, round)) continue;
+    if (!Poll(task, round)) continue;
     {
       absl::MutexLock lock(&mutex_);
-      if (round == round_) marks_.clear();
+      if (round == round_) task_ = Task();
     }
     wakeup_();
   }
 }
 
-bool Watcher::Poll(const Marks& marks, std::uint64_t round) {
+bool Watcher::Poll(const Task& task, std::uint64_t round) {
   absl::Duration pause = kPauseMin;
   while (true) {
-    if (AnyDone(marks)) return true;
+    if (AnyDone(task.marks)) return true;
+    if (task.until != absl::InfiniteFuture() && absl::Now() >= task.until) {
+      return true;
+    }
     absl::MutexLock lock(&mutex_);
     ++looks_;
     if (round == round_ && !ending_) changed_.WaitWithTimeout(&mutex_, pause);

@@ -6,6 +6,7 @@
 //       std::unique_ptr<Watcher> watcher,
 //       Watcher::Start(/*ordinal=*/0, [] { WakeTheStrand(); }));
 //   watcher->Watch({mark});          // wakes once, when `mark` is done
+//   watcher->Watch({mark}, absl::Milliseconds(10));   // or when that is over
 //
 // It completes nothing: whoever is woken asks for itself (CudaDevice::
 // Progress()) and calls Watch() again. It sleeps on a condition variable while
@@ -27,6 +28,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
 #include "nn/kernels/cuda/event_pool.h"
 
 namespace troupe::nn::cuda {
@@ -43,9 +45,10 @@ class Watcher {
   Watcher(const Watcher&) = delete;
   Watcher& operator=(const Watcher&) = delete;
 
-  // Wakes when any of `marks` is done, or has failed. Replaces those that were
-  // watched before.
-  void Watch(Marks marks) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Wakes when any of `marks` is done, or has failed, or after `at_most`.
+  // Replaces what was watched before.
+  void Watch(Marks marks, absl::Duration at_most = absl::InfiniteDuration())
+      ABSL_LOCKS_EXCLUDED(mutex_);
 
   // How often it has looked; a watcher that sleeps does not.
   std::int64_t looks() const ABSL_LOCKS_EXCLUDED(mutex_);
@@ -54,14 +57,23 @@ class Watcher {
   explicit Watcher(std::function<void()> wakeup) : wakeup_(std::move(wakeup)) {}
 
   void Run(int ordinal) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Until one is done (true), or others are to be watched (false).
-  bool Poll(const Marks& marks, std::uint64_t round)
-      ABSL_LOCKS_EXCLUDED(mutex_);
+  // What is to be watched, and until when.
+  struct Task {
+    Marks marks;
+    absl::Time until = absl::InfiniteFuture();
+
+    bool none() const {
+      return marks.empty() && until == absl::InfiniteFuture();
+    }
+  };
+  // Until one is done, or the time is over (true), or others are to be watched
+  // (false).
+  bool Poll(const Task& task, std::uint64_t round) ABSL_LOCKS_EXCLUDED(mutex_);
 
   const std::function<void()> wakeup_;
   mutable absl::Mutex mutex_;
   absl::CondVar changed_;
-  Marks marks_ ABSL_GUARDED_BY(mutex_);
+  Task task_ ABSL_GUARDED_BY(mutex_);
   std::uint64_t round_ ABSL_GUARDED_BY(mutex_) = 0;  // of Watch()
   std::int64_t looks_ ABSL_GUARDED_BY(mutex_) = 0;
   bool ending_ ABSL_GUARDED_BY(mutex_) = false;

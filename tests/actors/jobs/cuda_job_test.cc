@@ -2,6 +2,7 @@
 // kernels, device and groups, in all orders that streams and events permit. A
 // job has the same bits whatever the order, and the CPU's numbers.
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -55,7 +56,9 @@ struct Outcome {
 // In one thread, which makes the seed's order the only one.
 Outcome Simulated(const JobSpec& spec, std::uint64_t seed,
                   comm::GroupFactory make_group = nullptr) {
-  EmulatedWorld world(seed);
+  emulated_cuda::Options gpus = EmulatedWorld::OptionsOf(seed);
+  gpus.devices = std::max(gpus.devices, spec.plan.mesh.size());
+  EmulatedWorld world(gpus);
   // Of a planted bug only the bits are asked.
   if (make_group) world.ExpectBroken();
   SimulationOptions options;
@@ -83,31 +86,53 @@ void ExpectClose(const Outcome& got, const Outcome& want) {
   EXPECT_NEAR(got.evaluation(), want.evaluation(), 1e-5);
 }
 
-void ExpectTheSameBits(const JobSpec& spec, std::uint64_t seeds) {
+// A few orders in every run; 500 of them:
+//   bazel test //tests/actors/jobs:cuda_job_test \
+//     --test_filter='*Gpu*:*Stages*' --test_env=TROUPE_SIM_TIMES=25 \
+//     --test_timeout=3600
+constexpr std::uint64_t kOrders = 20;
+
+void ExpectTheSameBits(const JobSpec& spec) {
   const Outcome first = Simulated(spec, 0);
   ExpectClose(first, OnTheCpu(spec));
-  for (std::uint64_t seed : Seeds(seeds)) {
+  const std::vector<std::uint64_t> seeds = Seeds(kOrders);
+  for (std::uint64_t seed : seeds) {
     const Outcome outcome = Simulated(spec, seed);
     ASSERT_TRUE(outcome.status.ok())
         << "seed " << seed << ": " << outcome.status << ReplayCommand(seed);
     ASSERT_TRUE(outcome == first) << "seed " << seed << ReplayCommand(seed);
   }
+  testing::Test::RecordProperty("seeds", static_cast<int>(seeds.size()));
 }
 
-TEST(CudaJobTest, OneRank) { ExpectTheSameBits(LeNetJob("cuda", 1, 1), 50); }
+TEST(CudaJobTest, OneRankOnOneGpu) {
+  ExpectTheSameBits(LeNetJob("cuda", 1, 1));
+}
 
 TEST(CudaJobTest, TwoRanksOnOneGpu) {
-  ExpectTheSameBits(LeNetJob("cuda:0", 2, 1), 50);
+  ExpectTheSameBits(LeNetJob("cuda:0", 2, 1));
 }
 
 TEST(CudaJobTest, TwoRanksOnTwoGpus) {
-  ExpectTheSameBits(LeNetJob("cuda", 2, 1), 50);
+  ExpectTheSameBits(LeNetJob("cuda", 2, 1));
 }
 
-TEST(CudaJobTest, TwoStages) { ExpectTheSameBits(LeNetJob("cuda", 1, 2), 30); }
+TEST(CudaJobTest, FourRanksOnOneGpu) {
+  ExpectTheSameBits(LeNetJob("cuda:0", 4, 1));
+}
+
+TEST(CudaJobTest, FourRanksOnFourGpus) {
+  ExpectTheSameBits(LeNetJob("cuda", 4, 1));
+}
+
+TEST(CudaJobTest, TwoStages) { ExpectTheSameBits(LeNetJob("cuda", 1, 2)); }
 
 TEST(CudaJobTest, TwoReplicasOfTwoStages) {
-  ExpectTheSameBits(LeNetJob("cuda:1", 2, 2), 20);
+  ExpectTheSameBits(LeNetJob("cuda:1", 2, 2));
+}
+
+TEST(CudaJobTest, TwoReplicasOfTwoStagesOnFourGpus) {
+  ExpectTheSameBits(LeNetJob("cuda", 2, 2));
 }
 
 TEST(CudaJobTest, WhereRanksLiveChangesNoBit) {

@@ -65,6 +65,7 @@ first_bucket_bytes = 1000
 inline_bytes = "64 KiB"
 fuse_updates = false
 cross_step = true
+reduction_order = "tree"
 )");
   EXPECT_EQ(config.model.kind, "mlp");
   EXPECT_EQ(config.model.widths, (List{256, 128}));
@@ -76,6 +77,7 @@ cross_step = true
   EXPECT_EQ(config.job.plan.inline_bytes, 64 << 10);
   EXPECT_FALSE(config.job.plan.fuse_updates);
   EXPECT_TRUE(config.job.plan.cross_step);
+  EXPECT_EQ(config.job.plan.reduction_order, "tree");
 }
 
 TEST(Config, TheCommandLineGoesOverTheFile) {

@@ -4,12 +4,16 @@
 #define TESTS_USAGE_WORDS_NN_KERNELS_H_
 
 #include <memory>
+#include <string>
 
 #include "absl/status/status.h"
+#include "base/file_system.h"
 #include "comm/communicator.h"
 #include "nn/kernels/cpu/cpu_kernels.h"
+#include "nn/kernels/device_backends.h"
 #include "nn/kernels/device_queues.h"
 #include "nn/kernels/dropout.h"
+#include "nn/kernels/kernel_options.h"
 #include "nn/kernels/kernels.h"
 #include "nn/kernels/optimizer.h"
 #include "nn/kernels/step_scalars.h"
@@ -25,10 +29,29 @@ extern const Window2d window;
 
 namespace device_backends_h {
 absl::StatusOr<int> CountGpus();
-absl::StatusOr<std::unique_ptr<Kernels>> OpenGpu(Device device);
+absl::StatusOr<std::unique_ptr<Kernels>> OpenGpu(Device device,
+                                                 const KernelOptions& options);
 extern const Device device;
+extern const KernelOptions options;
+GpuReport Report();
 extern absl::StatusOr<std::unique_ptr<Kernels>> kernels;
 }  // namespace device_backends_h
+
+namespace kernel_options_h {
+extern const std::shared_ptr<KernelChoices> process_choices;
+extern const Device device;
+}  // namespace kernel_options_h
+
+namespace choice_cache_h {
+extern base::FileSystem& files;
+}  // namespace choice_cache_h
+
+namespace kernel_choices_h {
+extern base::FileSystem& files;
+extern const ChoicesByDevice plan_of_the_checkpoint;
+extern const std::string key;
+void Use(const std::string& choice);
+}  // namespace kernel_choices_h
 
 namespace open_kernels_h {
 extern const Device device;

@@ -154,12 +154,6 @@ extern const Tensor a, b, c;
 }  // namespace troupe::nn::cuda::usage
 #endif
 
-#ifdef NN_KERNELS_CUDA_CHOICE_CACHE_H_
-namespace troupe::nn::cuda::usage::choice_cache_h {
-extern base::FileSystem& files;
-}  // namespace troupe::nn::cuda::usage::choice_cache_h
-#endif
-
 #ifdef NN_KERNELS_CUDA_CHOICE_TEXT_H_
 namespace troupe::nn::cuda::usage::choice_text_h {
 void Refuse(const std::string& text);
@@ -186,7 +180,7 @@ extern const Window2d window;
 #ifdef NN_KERNELS_CUDA_LIBRARY_OPTIONS_H_
 namespace troupe::nn::cuda::usage::library_options_h {
 extern CachingAllocator allocator;
-extern ChoiceCache choices;
+extern DeviceChoices choices;
 }  // namespace troupe::nn::cuda::usage::library_options_h
 #endif
 

@@ -109,7 +109,9 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t* out, int ranks, ncclUniqueId id,
     return Refuse(ncclInvalidArgument, "the ranks disagree about their number");
   }
   const auto comm = emulated_cuda::NewComm(config, /*is_blocking=*/true);
-  emulated_cuda::Join(*comm, clique, rank);
+  std::uint64_t& left = TheNccl().comms_to_loss;
+  const bool is_lost = left > 0 && --left == 0;
+  if (!is_lost) emulated_cuda::Join(*comm, clique, rank);
   *out = HandleOf(comm);
   return emulated_cuda::SubmitNew(comm, call.site());
 }

@@ -105,4 +105,15 @@ void FailComm(ncclComm_t handle, ncclResult_t error) {
   if (const auto comm = FindComm(handle)) comm->error = error;
 }
 
+void LoseComm(std::uint64_t number) {
+  const WorldLock lock;
+  TheNccl().comms_to_loss = number;
+}
+
+void FailCollective(std::uint64_t number, ncclResult_t error) {
+  const WorldLock lock;
+  TheNccl().calls_to_failure = number;
+  TheNccl().failure = error;
+}
+
 }  // namespace emulated_cuda

@@ -66,7 +66,8 @@ struct Deferred {
 };
 
 struct Comm {
-  std::shared_ptr<Clique> clique;  // null: a split that others have not joined
+  // Null: a split that others have not joined, or lost.
+  std::shared_ptr<Clique> clique;
   int rank = 0;
   int device = 0;
   bool is_blocking = true;
@@ -98,6 +99,11 @@ struct Nccl : Extension {
   std::map<std::uint64_t, std::shared_ptr<Clique>> cliques;
   std::map<const void*, std::shared_ptr<Comm>> comms;
   std::uint64_t next_id = 1;
+  // Of FailCollective(): calls until the one that fails, 0: none.
+  std::uint64_t calls_to_failure = 0;
+  ncclResult_t failure = ncclSuccess;
+  // Of LoseComm(): communicators until the one that is lost, 0: none.
+  std::uint64_t comms_to_loss = 0;
   std::string last_error;
 };
 

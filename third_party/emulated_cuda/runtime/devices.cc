@@ -71,7 +71,7 @@ int AttributeOf(cudaDeviceAttr attribute, int device) {
     case cudaDevAttrAsyncEngineCount:
       return 3;
     case cudaDevAttrPciBusId:
-      return kBusBase + device;
+      return kBusBase + At(device).in_machine;
     case cudaDevAttrPciDeviceId:
     case cudaDevAttrPciDomainId:
     case cudaDevAttrIntegrated:
@@ -88,7 +88,7 @@ cudaDeviceProp PropertiesOf(int device) {
   std::memset(&made, 0, sizeof made);
   std::snprintf(made.name, sizeof made.name, "Emulated GPU");
   std::memcpy(made.uuid.bytes, "emulated", 8);
-  made.uuid.bytes[8] = static_cast<char>(device);
+  made.uuid.bytes[8] = static_cast<char>(At(device).in_machine);
   made.totalGlobalMem = At(device).memory.bytes_max();
   made.sharedMemPerBlock = kSharedBytes;
   made.sharedMemPerBlockOptin = kSharedBytesOptIn;
@@ -109,7 +109,7 @@ cudaDeviceProp PropertiesOf(int device) {
   made.memoryPoolsSupported = made.hostRegisterSupported = 1;
   made.asyncEngineCount = 3;
   made.l2CacheSize = kL2Bytes;
-  made.pciBusID = kBusBase + device;
+  made.pciBusID = kBusBase + At(device).in_machine;
   return made;
 }
 
@@ -173,9 +173,9 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute,
 cudaError_t cudaDeviceGetPCIBusId(char* text, int bytes, int device) {
   EMULATED_CUDA_CALL();
   if (!Exists(device)) return Fail(cudaErrorInvalidDevice);
-  const int length =
-      std::snprintf(text, static_cast<std::size_t>(std::max(bytes, 0)),
-                    "0000:%02x:00.0", emulated_cuda::kBusBase + device);
+  const int length = std::snprintf(
+      text, static_cast<std::size_t>(std::max(bytes, 0)), "0000:%02x:00.0",
+      emulated_cuda::kBusBase + At(device).in_machine);
   return Fail(length < bytes ? cudaSuccess : cudaErrorInvalidValue);
 }
 
@@ -190,6 +190,19 @@ cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer) {
   EMULATED_CUDA_CALL();
   if (!Exists(device) || !Exists(peer)) return Fail(cudaErrorInvalidDevice);
   *can = device != peer && TheWorld().options.peer_access ? 1 : 0;
+  return cudaSuccess;
+}
+
+// A direct way, where there is one, that atomics take as well.
+cudaError_t cudaDeviceGetP2PAttribute(int* value, cudaDeviceP2PAttr attribute,
+                                      int from, int to) {
+  EMULATED_CUDA_CALL();
+  if (!Exists(from) || !Exists(to)) return Fail(cudaErrorInvalidDevice);
+  if (from == to) return Fail(cudaErrorInvalidValue);
+  *value = attribute != cudaDevP2PAttrPerformanceRank &&
+                   TheWorld().options.peer_access
+               ? 1
+               : 0;
   return cudaSuccess;
 }
 

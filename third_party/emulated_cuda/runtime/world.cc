@@ -1,7 +1,10 @@
 #include "third_party/emulated_cuda/runtime/world.h"
 
 #include <cstdlib>
+#include <sstream>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "third_party/emulated_cuda/executor.h"
 
@@ -60,13 +63,35 @@ void RetireDestroyedStreams(World& world) {
   }
 }
 
+// The machine's devices that the process sees, in its order.
+std::vector<int> VisibleDevices(const Options& options) {
+  std::vector<int> visible;
+  if (!options.visible_devices.has_value()) {
+    for (int d = 0; d < options.devices; ++d) visible.push_back(d);
+    return visible;
+  }
+  std::istringstream list(*options.visible_devices);
+  for (std::string entry; std::getline(list, entry, ',');) {
+    char* end = nullptr;
+    const long number = std::strtol(entry.c_str(), &end, 10);
+    if (entry.empty() || *end != '\0' || number < 0 ||
+        number >= options.devices) {
+      break;
+    }
+    visible.push_back(static_cast<int>(number));
+  }
+  return visible;
+}
+
 }  // namespace
 
 World::World(const Options& chosen)
     : options(chosen), random(chosen.seed), habits(Choose(random)) {
   if (options.devices < 0 || options.devices > kDevicesMax) std::abort();
-  for (int d = 0; d < options.devices; ++d) {
+  for (const int in_machine : VisibleDevices(options)) {
+    const int d = static_cast<int>(devices.size());
     devices.push_back({DeviceMemory(d, options.device_bytes, options.poison)});
+    devices.back().in_machine = in_machine;
   }
 }
 

@@ -28,6 +28,7 @@ namespace emulated_cuda {
 struct Device {
   DeviceMemory memory;
   Stream* null_stream = nullptr;  // made when it is first used
+  int in_machine = 0;             // its number before CUDA_VISIBLE_DEVICES
   cudaError_t broken = cudaSuccess;
   DeviceMask peers = 0;  // whose memory its kernels may touch
 };

@@ -59,6 +59,10 @@ struct NetworkConfig {
   absl::Duration join_timeout = absl::Minutes(5);
 };
 
+// Other values of TrainerConfig::kernel_cache than a folder.
+inline constexpr char kAutoKernelCache[] = "auto";
+inline constexpr char kNoKernelCache[] = "off";
+
 struct TrainerConfig {
   ModelConfig model;
   data::DatasetOptions data;
@@ -68,6 +72,9 @@ struct TrainerConfig {
   // Checkpoints of an earlier run in the same folder give way to this one's.
   bool replace_checkpoints = false;
   NetworkConfig network;
+  // A folder, kAutoKernelCache or kNoKernelCache; main() makes a folder of it,
+  // or nothing.
+  std::string kernel_cache = kAutoKernelCache;
   LogConfig log;
   TraceConfig trace;
 };

@@ -9,6 +9,7 @@
 #include "nn/optim/lr_schedule.h"
 #include "nn/optim/sgd.h"
 #include "pipeline/plan.h"
+#include "tools/trainer/config/key_rules.h"
 
 namespace troupe::tools {
 namespace {
@@ -69,40 +70,6 @@ constexpr KeyField kSaveMinutes = {
     },
     [] { return base::FieldName<&CheckpointOptions::every_time>(); },
 };
-
-constexpr double kCountMax = 1e15;
-constexpr double kEpochsMax = 1e9;
-constexpr double kIntMax = 2147483647;
-// Limit on one axis of samples and layers, and on a batch. Their products,
-// which CheckConfig() limits too, fit 64 bits.
-constexpr double kExtentMax = 1e8;
-constexpr double kBytesMax = 1e12;
-
-constexpr KeyRule kAny;
-constexpr KeyRule kFromZero{0, kCountMax};
-constexpr KeyRule kFromOne{1, kCountMax};
-constexpr KeyRule kExtent{1, kExtentMax};
-constexpr KeyRule kExtentOrNone{0, kExtentMax};
-
-constexpr KeyRule AtMost(double max) {
-  KeyRule rule;
-  rule.max = max;
-  return rule;
-}
-
-constexpr KeyRule OneOf(std::vector<std::string> (*choices)()) {
-  KeyRule rule;
-  rule.choices = choices;
-  return rule;
-}
-
-constexpr KeyRule Bytes(double min, KeyUnit unit) {
-  KeyRule rule;
-  rule.min = min;
-  rule.max = kBytesMax;
-  rule.unit = unit;
-  return rule;
-}
 
 template <auto kField>
 constexpr KeyField Schedule() {
@@ -201,18 +168,24 @@ constexpr ConfigKey kKeys[] = {
      "Gradients are multiplied by it until the update; a power of two changes "
      "no bit that neither overflows nor underflows.",
      "1024"},
-    {"train.device", Field<&C::job, &JobSpec::device>(), OneOf([] {
-       return Names{"cpu:0", "reference:0"};
-     }),
-     "What computes: \"cpu:0\", or \"reference:0\", plain loops in double "
+    {"train.device", Field<&C::job, &JobSpec::device>(), kAny,
+     "What computes: \"cpu:0\"; \"cuda\", a GPU for each rank of a process, or "
+     "\"cuda:2\", that one for all of them, among those that "
+     "CUDA_VISIBLE_DEVICES leaves; or \"reference:0\", plain loops in double "
      "precision (slow; to compare with).",
-     "\"reference:0\""},
+     "\"cuda\""},
     {"train.cuda_graphs", Field<&C::job, &JobSpec::cuda_graphs>(), OneOf([] {
        return Names{"auto", "on", "off"};
      }),
      "Whether a step on a GPU is recorded once and launched as a whole from "
      "then on; \"auto\" measures both ways and keeps the faster. The numbers "
      "are the same.",
+     "\"off\""},
+    {"train.kernel_cache", Field<&C::kernel_cache>(), kAny,
+     "Folder where algorithms that were measured on a GPU are kept for later "
+     "runs; \"auto\" is $XDG_CACHE_HOME/troupe/kernels or "
+     "~/.cache/troupe/kernels, \"off\" keeps none. A run that is resumed takes "
+     "those of its checkpoint before all others.",
      "\"off\""},
     {"train.threads_per_rank",
      Field<&C::job, &JobSpec::plan, &PlanOptions::threads_per_rank>(),
@@ -317,6 +290,16 @@ constexpr ConfigKey kKeys[] = {
      "same. It changes nothing where gradients are reduced by the compute "
      "thread, nor with optimizer.skip_nonfinite.",
      "true"},
+    {"comm.reduction_order",
+     Field<&C::job, &JobSpec::plan, &PlanOptions::reduction_order>(), OneOf([] {
+       return Names{"auto", "tree", "any"};
+     }),
+     "In which order ranks add up. \"tree\": always the same one, with the "
+     "bits "
+     "of the CPU. \"any\": NCCL's, on GPUs alone and faster there; the bits "
+     "depend on the GPUs. \"auto\" takes \"any\" where ranks live on several "
+     "GPUs.",
+     "\"tree\""},
     {"comm.timeout_s", Field<&C::job, &JobSpec::timeout>(), KeyRule{0.001, 1e9},
      "Seconds without progress after which the run fails.", "60"},
     {"comm.transport", Field<&C::network, &NetworkConfig::transport>(),

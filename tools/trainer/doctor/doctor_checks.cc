@@ -254,8 +254,8 @@ std::vector<Finding> CheckPeerMachine(
     rows.back().what = absl::StrCat(host, " ", each.what);
   }
   if (rows.empty()) {
-    rows.push_back(
-        {what, Health::kOk, "limits, memory, transports, cores, clock", ""});
+    rows.push_back({what, Health::kOk,
+                    "limits, memory, transports, cores, clock, GPUs", ""});
   }
   return rows;
 }

@@ -27,7 +27,8 @@ trainer doctor --listen --certs=DIR [--port=N]
 
 Looks whether a job can run here, and says what to do where it cannot: names,
 port, certificates, limits of files, threads and locked memory, shared memory,
-cores, clock. Exits with 1 where there is a problem.
+cores, clock, GPUs: their driver and libraries, and what NCCL takes between them.
+Exits with 1 where there is a problem.
 
 Options:
   --hosts=A,B,...  Those of a job, this one too, as --master and certificates

@@ -13,11 +13,13 @@
 #include <fstream>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "comm/mpi/mpi_process.h"
 #include "hwloc.h"
+#include "tools/trainer/doctor/doctor_gpus.h"
 
 namespace troupe::tools {
 namespace {
@@ -103,13 +105,18 @@ absl::StatusOr<base::OwnedFd> ListenAt(int port) {
 }
 
 std::vector<Finding> CheckLimits() {
-  return {CheckOpenFiles(LimitOf(RLIMIT_NOFILE)),
-          CheckProcesses(LimitOf(RLIMIT_NPROC)),
-          CheckLockedMemory(LimitOf(RLIMIT_MEMLOCK)),
-          CheckSharedMemory(TryMemoryFile(), FreeMemory(), FreeDevShm()),
-          CheckTransports(comm::MpiProcess::Version()),
-          CheckCores(ReadCores()),
-          CheckClock(ClockIsSynchronised())};
+  std::vector<Finding> findings = {
+      CheckOpenFiles(LimitOf(RLIMIT_NOFILE)),
+      CheckProcesses(LimitOf(RLIMIT_NPROC)),
+      CheckLockedMemory(LimitOf(RLIMIT_MEMLOCK)),
+      CheckSharedMemory(TryMemoryFile(), FreeMemory(), FreeDevShm()),
+      CheckTransports(comm::MpiProcess::Version()),
+      CheckCores(ReadCores()),
+      CheckClock(ClockIsSynchronised())};
+  for (Finding& each : CheckGpus(ReadGpus())) {
+    findings.push_back(std::move(each));
+  }
+  return findings;
 }
 
 }  // namespace troupe::tools

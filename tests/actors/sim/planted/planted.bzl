@@ -19,13 +19,14 @@ _PLANT = "//tests/actors/sim/planted:plant.py"
 def _plant(source):
     """A copy of `source` with this folder's bugs in it."""
     name = source.split(":")[1]
+    copy = "planted_" + name.replace(".cu", ".inc")
     native.genrule(
         name = "plant_" + name,
         srcs = [
             source,
             "bugs.txt",
         ],
-        outs = ["planted_" + name],
+        outs = [copy],
         cmd = "python3 $(location {plant}) {path} $(location bugs.txt) < $(location {source}) > $@".format(
             path = source[2:].replace(":", "/"),
             plant = _PLANT,
@@ -33,14 +34,24 @@ def _plant(source):
         ),
         tools = [_PLANT],
     )
-    return "planted_" + name
+    return copy
 
-def planted_bugs_test(name, srcs, planted, deps):
-    """The linker takes the copies instead of the sources in the libraries."""
+def planted_bugs_test(name, srcs, planted, deps, **kwargs):
+    """The linker takes the copies instead of the sources in the libraries.
+
+    Args:
+      name: of the test.
+      srcs: its own sources.
+      planted: labels of the sources to copy: .cc files, or those that one of
+        `srcs` includes as "planted_NAME", a .cu file as "planted_NAME.inc".
+      deps: libraries, among them those of the sources.
+      **kwargs: size, copts, ... of the cc_test.
+    """
     native.cc_test(
         name = name,
         srcs = srcs + [_plant(source) for source in planted],
         linkstatic = True,  # a shared library would use its own sources
         tags = ["no_asan"],  # which would name some of the bugs before they do harm
         deps = deps + ["//tests/actors/sim/planted:hunt"],
+        **kwargs
     )

@@ -1,5 +1,6 @@
 #include "nn/kernels/cuda/plan_cache.h"
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -69,12 +70,15 @@ struct FakeLibrary {
                                                    Stream) {
     ++measured;
     EXPECT_EQ(candidates.size(), algorithms.size());
-    return times;
+    const auto measured_now = times;
+    if (on_time) on_time();
+    return measured_now;
   }
 
   std::vector<std::string> algorithms = {"a", "b", "c"};
   absl::StatusOr<std::vector<CandidateTimes>> times =
       std::vector<CandidateTimes>{{3}, {2}, {1}};
+  std::function<void()> on_time;  // called while it measures
   int asked = 0;
   int measured = 0;
 };
@@ -97,7 +101,7 @@ class PlanCacheTest : public ::testing::Test {
   }
 
   FakeLibrary library_;
-  ChoiceCache choices_{"a device"};
+  DeviceChoices choices_{"a device"};
   LibraryOptions options_;
   std::vector<std::string> warnings_;
 };
@@ -116,7 +120,7 @@ TEST_F(PlanCacheTest, MeasuresOnceAndRemembers) {
 }
 
 TEST_F(PlanCacheTest, WhatIsOnRecordIsTakenAsItIs) {
-  choices_.Put("shape:5", "b");
+  choices_.Agree("shape:5", "b", Origin::kDisk);
   EXPECT_EQ(Chosen(), "b");
   EXPECT_EQ(Chosen(kCapturing), "b");
   EXPECT_EQ(library_.asked + library_.measured, 0);
@@ -124,7 +128,7 @@ TEST_F(PlanCacheTest, WhatIsOnRecordIsTakenAsItIs) {
 }
 
 TEST_F(PlanCacheTest, ARecordThatTheLibraryRefusesIsReplacedAloud) {
-  choices_.Put("shape:5", "x");
+  choices_.Agree("shape:5", "x", Origin::kDisk);
   EXPECT_EQ(Chosen(), "c");
   EXPECT_EQ(*choices_.Find("shape:5"), "c");
   EXPECT_THAT(warnings_,
@@ -136,17 +140,34 @@ TEST_F(PlanCacheTest, NothingIsMeasuredWhileAStreamCaptures) {
   PlanCache<FakeLibrary> plans(library_, options_);
   EXPECT_EQ((*plans.Get({5}, kCapturing))->choice(), "a");
   EXPECT_EQ(library_.measured, 0);
-  EXPECT_EQ(choices_.size(), 0u);
   // Eager steps then give the bits of the captured one.
   EXPECT_EQ((*plans.Get({5}, kStream))->choice(), "a");
   EXPECT_EQ(library_.measured, 0);
 }
 
-TEST_F(PlanCacheTest, AGuessIsNotRecorded) {
+// Since it gives bits as any other choice does, later runs take it too.
+TEST_F(PlanCacheTest, AGuessIsRecordedForThePlan) {
   options_.measure = false;
   EXPECT_EQ(Chosen(), "a");
   EXPECT_EQ(library_.measured, 0);
-  EXPECT_EQ(choices_.size(), 0u);
+  EXPECT_EQ(*choices_.Find("shape:5"), "a");
+}
+
+// Two ranks measure at the same time, and not the same.
+TEST_F(PlanCacheTest, TheFirstRankChoosesForAll) {
+  PlanCache<FakeLibrary> first(library_, options_);
+  library_.on_time = [&] {
+    library_.on_time = nullptr;
+    EXPECT_EQ((*first.Get({5}, kStream))->choice(), "c");
+    library_.times = std::vector<CandidateTimes>{{3}, {1}, {2}};
+  };
+  EXPECT_EQ(Chosen(), "c");
+  EXPECT_EQ(library_.measured, 2);
+  // A choice that the other's library alone has.
+  choices_.Agree("shape:6", "x", Origin::kMeasured);
+  library_.times = std::vector<CandidateTimes>{{3}, {1}, {2}};
+  PlanCache<FakeLibrary> second(library_, options_);
+  EXPECT_EQ((*second.Get({6}, kStream))->choice(), "b");
 }
 
 TEST_F(PlanCacheTest, WithoutARecordItMeasuresAllTheSame) {
@@ -157,7 +178,6 @@ TEST_F(PlanCacheTest, WithoutARecordItMeasuresAllTheSame) {
 TEST_F(PlanCacheTest, WithoutMemoryToMeasureInItTakesTheGuessAloud) {
   library_.times = absl::ResourceExhaustedError("80 GiB are in use");
   EXPECT_EQ(Chosen(), "a");
-  EXPECT_EQ(choices_.size(), 0u);
   EXPECT_THAT(warnings_, ElementsAre(HasSubstr("80 GiB are in use")));
 }
 
@@ -165,7 +185,7 @@ TEST_F(PlanCacheTest, CandidatesThatFailAreNotChosen) {
   library_.times = std::vector<CandidateTimes>{{3}, {2}, {}};
   EXPECT_EQ(Chosen(), "b");
   library_.times = std::vector<CandidateTimes>{{}, {}, {}};
-  choices_.Put("shape:5", "x");
+  choices_.Agree("shape:5", "x", Origin::kDisk, /*refused=*/"b");
   EXPECT_THAT(Chosen(), HasSubstr("every algorithm of the library failed"));
 }
 

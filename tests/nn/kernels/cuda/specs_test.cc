@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "nn/kernels/cuda/choice_cache.h"
+#include "nn/kernels/choice_cache.h"
 #include "nn/kernels/cuda/conv_spec.h"
 #include "nn/kernels/cuda/matmul_spec.h"
 

@@ -2,15 +2,14 @@
 // offers several, they differ in speed and in last bits, and what was chosen
 // once, by measuring, is what later runs take too.
 //
-//   ChoiceCache choices(ChoiceContext("NVIDIA H200", /*cublas_lt=*/"13.0.2",
-//                                     /*cudnn=*/"9.19.0"));
+//   ChoiceCache choices("NVIDIA H200, cuBLASLt 13.0.2, cuDNN 9.19.0");
 //   absl::Status read = LoadChoices(files, "cache/choices.txt", choices);
 //   choices.Put("matmul:f32:f32:8.16.32:nt:bias", "lt.0123456789abcdef");
 //   if (choices.changed()) {
 //     TROUPE_RETURN_IF_ERROR(SaveChoices(files, "cache/choices.txt", choices));
 //   }
 //
-// The text is a plan's and a file's alike (N lines, then their count and hash):
+// The text of a file (N lines, then their count and hash):
 //
 //     troupe choices 1
 //     of NVIDIA H200, cuBLASLt 13.0.2, cuDNN 9.19.0
@@ -23,10 +22,11 @@
 //
 // Threads: one at a time per object. Cost: a look-up in a hash table.
 
-#ifndef NN_KERNELS_CUDA_CHOICE_CACHE_H_
-#define NN_KERNELS_CUDA_CHOICE_CACHE_H_
+#ifndef NN_KERNELS_CHOICE_CACHE_H_
+#define NN_KERNELS_CHOICE_CACHE_H_
 
 #include <cstddef>
+#include <map>
 #include <string>
 
 #include "absl/container/flat_hash_map.h"
@@ -34,11 +34,7 @@
 #include "absl/strings/string_view.h"
 #include "base/file_system.h"
 
-namespace troupe::nn::cuda {
-
-// "NVIDIA H200, cuBLASLt 13.0.2, cuDNN 9.19.0": the context of choices.
-std::string ChoiceContext(absl::string_view device_name,
-                          absl::string_view cublas_lt, absl::string_view cudnn);
+namespace troupe::nn {
 
 class ChoiceCache {
  public:
@@ -48,16 +44,24 @@ class ChoiceCache {
   static constexpr std::size_t kKeyBytesMax = 256;
   static constexpr std::size_t kChoiceBytesMax = 2048;
 
-  // `context`: a line of at most kContextBytesMax printing characters.
+  // Whether a text may be a context (a line of at most kContextBytesMax
+  // printing characters), a key or a choice (words: printing characters
+  // without spaces, within the limits).
+  static bool IsContext(absl::string_view text);
+  static bool IsKey(absl::string_view text);
+  static bool IsChoice(absl::string_view text);
+
   explicit ChoiceCache(std::string context);
 
   const std::string& context() const { return context_; }
   std::size_t size() const { return choices_.size(); }
+  std::map<std::string, std::string> choices() const {
+    return {choices_.begin(), choices_.end()};
+  }
 
   // Null: nothing was chosen. Valid until the next call that is not const.
   const std::string* Find(absl::string_view key) const;
-  // Both are words: printing characters without spaces, within the limits. A
-  // full cache forgets nothing and takes nothing more.
+  // A full cache forgets nothing and takes nothing more.
   void Put(absl::string_view key, absl::string_view choice);
 
   // Sorted by key, so that equal choices are equal text.
@@ -88,6 +92,6 @@ absl::Status LoadChoices(base::FileSystem& files, const std::string& path,
 absl::Status SaveChoices(base::FileSystem& files, const std::string& path,
                          ChoiceCache& choices);
 
-}  // namespace troupe::nn::cuda
+}  // namespace troupe::nn
 
-#endif  // NN_KERNELS_CUDA_CHOICE_CACHE_H_
+#endif  // NN_KERNELS_CHOICE_CACHE_H_

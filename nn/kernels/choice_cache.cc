@@ -1,4 +1,4 @@
-#include "nn/kernels/cuda/choice_cache.h"
+#include "nn/kernels/choice_cache.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -11,7 +11,7 @@
 #include "base/check.h"
 #include "base/fnv_hash.h"
 
-namespace troupe::nn::cuda {
+namespace troupe::nn {
 namespace {
 
 constexpr absl::string_view kFirstLine = "troupe choices 1";
@@ -25,14 +25,6 @@ bool IsPrinting(absl::string_view text, bool space) {
 
 bool IsWord(absl::string_view text, std::size_t bytes_max) {
   return !text.empty() && text.size() <= bytes_max && IsPrinting(text, false);
-}
-
-bool IsKey(absl::string_view text) {
-  return IsWord(text, ChoiceCache::kKeyBytesMax);
-}
-
-bool IsChoice(absl::string_view text) {
-  return IsWord(text, ChoiceCache::kChoiceBytesMax);
 }
 
 // "end 1 8c3a29c1b6d0f7e4" for `entries` entries that stand in `lines`, which
@@ -89,8 +81,9 @@ absl::StatusOr<Entries> ParseEntries(absl::string_view context,
   Entries entries;
   for (std::size_t i = 2; i < last; ++i) {
     const std::size_t space = lines[i].find(' ');
-    if (space == absl::string_view::npos || !IsKey(lines[i].substr(0, space)) ||
-        !IsChoice(lines[i].substr(space + 1))) {
+    if (space == absl::string_view::npos ||
+        !ChoiceCache::IsKey(lines[i].substr(0, space)) ||
+        !ChoiceCache::IsChoice(lines[i].substr(space + 1))) {
       return Damaged(i + 1, "it is not a key and a choice");
     }
     entries.emplace_back(lines[i].substr(0, space), lines[i].substr(space + 1));
@@ -108,16 +101,21 @@ absl::Status WithPath(const std::string& path, const absl::Status& status) {
 
 }  // namespace
 
-std::string ChoiceContext(absl::string_view device_name,
-                          absl::string_view cublas_lt,
-                          absl::string_view cudnn) {
-  return absl::StrCat(device_name, ", cuBLASLt ", cublas_lt, ", cuDNN ", cudnn);
+bool ChoiceCache::IsContext(absl::string_view text) {
+  return !text.empty() && text.size() <= kContextBytesMax &&
+         IsPrinting(text, true);
+}
+
+bool ChoiceCache::IsKey(absl::string_view text) {
+  return IsWord(text, kKeyBytesMax);
+}
+
+bool ChoiceCache::IsChoice(absl::string_view text) {
+  return IsWord(text, kChoiceBytesMax);
 }
 
 ChoiceCache::ChoiceCache(std::string context) : context_(std::move(context)) {
-  TROUPE_CHECK(
-      context_.size() <= kContextBytesMax && IsPrinting(context_, true),
-      "a context is a short line of text");
+  TROUPE_CHECK(IsContext(context_), "a context is a short line of text");
 }
 
 const std::string* ChoiceCache::Find(absl::string_view key) const {
@@ -187,4 +185,4 @@ absl::Status SaveChoices(base::FileSystem& files, const std::string& path,
   return absl::OkStatus();
 }
 
-}  // namespace troupe::nn::cuda
+}  // namespace troupe::nn

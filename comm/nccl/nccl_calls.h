@@ -1,0 +1,55 @@
+// A collective as calls of NCCL's. Where NCCL has no call of its own it is a
+// group of sends and receives, and a copy of what a rank sends to itself.
+//
+//   TROUPE_RETURN_IF_ERROR(CheckNccl(collective, rank));
+//   NcclTarget target = {comm, rank, size, stream, scratch};
+//   ncclResult_t result = CallNccl(collective, target);
+//
+// kSum, kMin, kMax and kProduct are NCCL's own; kAvg is refused, since NCCL
+// divides each term before it adds (the engine folds its divisor into the
+// update). kMin and kMax do with NaN what NCCL does.
+//
+// Threads: that of the communicator's device.
+
+#ifndef COMM_NCCL_NCCL_CALLS_H_
+#define COMM_NCCL_NCCL_CALLS_H_
+
+#include <nccl.h>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "comm/communicator.h"
+
+namespace troupe::comm::internal {
+
+struct NcclTarget {
+  ncclComm_t comm = nullptr;
+  int rank = 0;
+  int size = 1;
+  cudaStream_t stream = nullptr;
+  // One int on the device, for barriers.
+  void* scratch = nullptr;
+};
+
+// Of what has passed CheckOnDevice().
+//   kUnimplemented: NCCL lacks the op.
+//   kFailedPrecondition: what rank `rank` sends itself is not what it expects.
+absl::Status CheckNccl(const Collective& collective, int rank);
+
+// "ncclAllReduce": what a queue calls such work. A literal.
+const char* NcclCallName(CollectiveKind kind);
+
+// Enqueues all, as one group. ncclInProgress: as NCCL says, it may not be on
+// the stream yet.
+ncclResult_t CallNccl(absl::Span<const Collective> collectives,
+                      const NcclTarget& target);
+
+// kUnavailable: a peer or the network is lost. kInternal: all else. `what`:
+// what was being done.
+absl::Status NcclStatus(ncclResult_t result, ncclComm_t comm,
+                        absl::string_view what);
+
+}  // namespace troupe::comm::internal
+
+#endif  // COMM_NCCL_NCCL_CALLS_H_

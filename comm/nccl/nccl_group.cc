@@ -1,0 +1,126 @@
+#include "comm/nccl/nccl_group.h"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "comm/nccl/local_ranks.h"
+#include "comm/nccl/nccl_calls.h"
+#include "comm/nccl/nccl_rank.h"
+
+namespace troupe::comm {
+namespace {
+
+using internal::LocalRanks;
+using internal::NcclRank;
+
+absl::Status NoMessages() {
+  return absl::UnimplementedError(
+      "an NCCL group has no messages: NCCL's have no tags");
+}
+
+class NcclCommunicator final : public Communicator {
+ public:
+  NcclCommunicator(std::shared_ptr<NcclRank> rank, NcclRank::AbortAll abort_all)
+      : rank_(std::move(rank)), abort_all_(std::move(abort_all)) {}
+  ~NcclCommunicator() override { rank_->Leave(); }
+
+  int rank() const override { return rank_->rank(); }
+  int size() const override { return rank_->size(); }
+  bool UseDevice(DeviceWork* work) override {
+    rank_->Use(work);
+    return true;
+  }
+  absl::StatusOr<Event> Start(const Collective& collective,
+                              Event after) override {
+    return rank_->Start({&collective, 1}, after);
+  }
+  absl::StatusOr<Event> StartTogether(absl::Span<const Collective> collectives,
+                                      const Event& after) override {
+    return rank_->Start(collectives, after);
+  }
+  absl::Status RunInline(const Collective& collective,
+                         absl::Duration) override {
+    return absl::UnimplementedError(absl::StrCat(
+        collective.ToString(), " in an NCCL group is not run inline"));
+  }
+  bool Progress() override { return false; }
+  absl::StatusOr<Event> StartSend(int, std::uint32_t, const nn::Tensor&,
+                                  Event) override {
+    return NoMessages();
+  }
+  absl::StatusOr<Event> StartRecv(int, std::uint32_t, const nn::Tensor&,
+                                  Arrival*) override {
+    return NoMessages();
+  }
+  void SetWakeup(std::function<void()>) override {}
+  std::vector<Waiting> Waits() const override { return rank_->Waits(); }
+  void Abort(absl::Status status) override { abort_all_(status); }
+
+ private:
+  const std::shared_ptr<NcclRank> rank_;
+  const NcclRank::AbortAll abort_all_;
+};
+
+// Made by the process that has the first rank, and left in `store`.
+absl::StatusOr<ncclUniqueId> ExchangeId(const NcclGroupOptions& options,
+                                        Store& store) {
+  const std::string key =
+      absl::StrCat("nccl/", options.generation, "/", options.name, "/",
+                   absl::StrJoin(options.ranks, ","));
+  ncclUniqueId id;
+  if (std::find(options.local.begin(), options.local.end(), 0) !=
+      options.local.end()) {
+    const ncclResult_t made = ncclGetUniqueId(&id);
+    if (made != ncclSuccess) {
+      return internal::NcclStatus(
+          made, nullptr,
+          absl::StrCat("group \"", options.name, "\": ncclGetUniqueId"));
+    }
+    TROUPE_RETURN_IF_ERROR(
+        store.Set(key, std::string(id.internal, sizeof(id.internal))));
+    return id;
+  }
+  TROUPE_ASSIGN_OR_RETURN(const std::string text,
+                          store.Get(key, options.timeout));
+  if (text.size() != sizeof(id.internal)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("group \"", options.name, "\": an id of NCCL's has ",
+                     sizeof(id.internal), " bytes, and ", text.size(),
+                     " came; all processes need one version of NCCL"));
+  }
+  std::memcpy(id.internal, text.data(), text.size());
+  return id;
+}
+
+}  // namespace
+
+absl::StatusOr<Group> OpenNcclGroup(const NcclGroupOptions& options,
+                                    Store& store) {
+  TROUPE_ASSIGN_OR_RETURN(const ncclUniqueId id, ExchangeId(options, store));
+  const int size = static_cast<int>(options.ranks.size());
+  const auto local =
+      std::make_shared<LocalRanks>(size, options.local, options.in_flight_max);
+  // Weak: each rank knows it.
+  const auto all = std::make_shared<std::vector<std::weak_ptr<NcclRank>>>();
+  const NcclRank::AbortAll abort_all = [all](const absl::Status& status) {
+    for (const std::weak_ptr<NcclRank>& weak : *all) {
+      if (const auto rank = weak.lock()) rank->Abort(status);
+    }
+  };
+  Group group(size);
+  for (int place : options.local) {
+    const auto rank =
+        std::make_shared<NcclRank>(options, place, id, local, abort_all);
+    all->push_back(rank);
+    group[place] = std::make_unique<NcclCommunicator>(rank, abort_all);
+  }
+  return group;
+}
+
+}  // namespace troupe::comm

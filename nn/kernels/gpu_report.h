@@ -1,0 +1,54 @@
+// What the GPUs of this machine are, as a process sees them, for those who look
+// whether a job can run (`trainer doctor`).
+//
+//   const DeviceBackend* backend = FindDeviceBackend(DeviceType::kCuda);
+//   if (backend == nullptr) return;                // built without CUDA
+//   const GpuReport report = backend->report();
+//   for (const GpuReport::Gpu& gpu : report.gpus) std::cout << gpu.name;
+//
+// Plain data, no CUDA.
+
+#ifndef NN_KERNELS_GPU_REPORT_H_
+#define NN_KERNELS_GPU_REPORT_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace troupe::nn {
+
+// How a GPU reaches the memory of another one of its machine.
+enum class PeerPath {
+  kSelf,
+  kHost,  // not at all: by way of the host's memory
+  kPeer,  // directly, as by PCIe
+  kLink,  // directly and with atomics, as by NVLink
+};
+
+struct GpuReport {
+  struct Gpu {
+    std::string name;  // "NVIDIA H200"
+    std::uint64_t memory_bytes = 0;
+    int compute_major = 0;  // compute capability 9.0: 9 and 0
+    int compute_minor = 0;
+    int multiprocessors = 0;
+    std::string pci;              // "0000:1b:00.0"
+    bool is_mig = false;          // a part of a GPU
+    std::vector<PeerPath> peers;  // to each GPU of the list
+  };
+
+  // The newest CUDA that the driver knows, and the one that the program is
+  // built with; 13000 is 13.0. No driver: 0.
+  int driver = 0;
+  int runtime = 0;
+  // The compute capability that the program has kernels for.
+  int kernels_major = 0;
+  int kernels_minor = 0;
+  std::vector<std::string> libraries;  // "cuBLASLt 13.0.2", "NCCL 2.28.9"
+  std::vector<Gpu> gpus;               // those that are visible, by ordinal
+  std::string problem;                 // why there are no GPUs, as CUDA says it
+};
+
+}  // namespace troupe::nn
+
+#endif  // NN_KERNELS_GPU_REPORT_H_

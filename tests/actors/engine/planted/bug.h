@@ -1,0 +1,51 @@
+// The bugs that plant.py plants into copies of the sources that drive GPUs, by
+// this folder's bugs.txt.
+//
+//   PlantedBug<Bug>() = Bug::kEventNotWaitedFor;        // planted_bug.h
+//
+// Threads: one.
+
+#ifndef TESTS_ACTORS_ENGINE_PLANTED_BUG_H_
+#define TESTS_ACTORS_ENGINE_PLANTED_BUG_H_
+
+#include "tests/actors/sim/planted/planted_bug.h"
+
+namespace troupe {
+
+enum class Bug {
+  kNone,
+  // A stream's queue: nn/kernels/cuda/stream_queue.cc.
+  kEventNotWaitedFor,
+  kDoneWithoutAsking,
+  kRecordedBeforeHeldWork,
+  // The device: nn/kernels/cuda/cuda_device.cc.
+  kOvertakesAHeldWait,
+  kStagingUsedAgainTooEarly,
+  kReadBackTooEarly,
+  // Events and memory: nn/kernels/cuda/event_pool.cc, device_memory.cc.
+  kEventUsedAgainTooEarly,
+  kFreedWhileInUse,
+  // Copies to a device: nn/kernels/device_queues.cc.
+  kBatchNotWaitedFor,
+  kRecordedBeforeTheCopy,
+  kFreedMemoryNotWaitedFor,
+  // Groups: comm/device/device_state.cc, actors/queue_work.cc.
+  kReducedBeforeTheGradient,
+  kOneRankNotWaitedFor,
+  kRecordedOnAnotherStream,
+  // Losses: actors/loss_reader.cc.
+  kLossReadTooEarly,
+  kLossCopiedTooEarly,
+  kScalarsOverwritten,
+  // The step engine: actors/bucket_events.cc, step_transfers.cc,
+  // step_runner.cc.
+  kUpdateBesideReduction,
+  kTransferReadTooEarly,
+  kTransferMemoryUsedAgain,
+  kCheckpointBesideUpdate,
+  kEnd,
+};
+
+}  // namespace troupe
+
+#endif  // TESTS_ACTORS_ENGINE_PLANTED_BUG_H_

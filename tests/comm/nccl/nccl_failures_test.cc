@@ -1,0 +1,218 @@
+// How an NCCL group ends, emulated: by an error, a time-out, a rank that
+// differs, leaves or never comes; and that another one works after it.
+
+#include <algorithm>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "comm/nccl/nccl_group.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/base/seeds.h"
+#include "tests/comm/nccl/nccl_ranks.h"
+#include "third_party/emulated_cuda/emulated_nccl.h"
+
+namespace troupe::comm {
+namespace {
+
+using nn::Tensor;
+using nn::cuda::EmulatedWorld;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+// Sums on the queues that a group before it has left.
+void ExpectAnotherGroupWorks(NcclRanks& ranks) {
+  ranks.group.clear();
+  ranks.Join(*OpenNcclGroup(ranks.options(/*generation=*/2), ranks.store));
+  std::vector<Tensor> values;
+  std::vector<Event> done;
+  for (std::size_t r = 0; r < ranks.group.size(); ++r) {
+    values.push_back(ranks.On<float>(r, {1.f + r}));
+    done.push_back(*ranks.group[r]->Start(AllReduce(ReduceOp::kSum, values[r]),
+                                          ranks.Ready(r)));
+  }
+  for (std::size_t r = 0; r < ranks.group.size(); ++r) {
+    EXPECT_THAT(ranks.Values<float>(r, values[r], done[r]), ElementsAre(3));
+  }
+}
+
+// Starts on both ranks until one of them says why not; that status.
+absl::Status StartUntilRefused(NcclRanks& ranks,
+                               const std::vector<Tensor>& values) {
+  while (true) {
+    std::vector<Event> done;
+    for (int r = 0; r < 2; ++r) {
+      const auto event =
+          ranks.group[r]->Start(AllReduce(ReduceOp::kSum, values[r]), Event());
+      if (!event.ok()) return event.status();
+      done.push_back(*event);
+    }
+    ranks.Await(done).IgnoreError();
+  }
+}
+
+TEST(NcclFailuresTest, AnAsynchronousErrorEndsTheGroup) {
+  for (std::uint64_t seed : Seeds(50)) {
+    SCOPED_TRACE(ReplayCommand(seed));
+    const EmulatedWorld world(GpusOf(seed, 2));
+    NcclRanks ranks(2);
+    ranks.Join(*OpenNcclGroup(ranks.options(), ranks.store));
+    const std::vector<Tensor> values = {ranks.On<float>(0, {1}),
+                                        ranks.On<float>(1, {2})};
+    ASSERT_TRUE(ranks.Await({ranks.Ready(0), ranks.Ready(1)}).ok());
+    emulated_cuda::FailCollective(1 + seed % 5, ncclRemoteError);
+    const absl::Status status = StartUntilRefused(ranks, values);
+    EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
+    EXPECT_THAT(std::string(status.message()),
+                HasSubstr("group \"replicas\" (ranks 0, 1 of the job), rank"));
+    EXPECT_THAT(std::string(status.message()),
+                HasSubstr("all_reduce(sum, f32 x 1), collective"));
+    EXPECT_THAT(std::string(status.message()),
+                HasSubstr("remote process exited"));
+    for (int r = 0; r < 2; ++r) {
+      EXPECT_EQ(ranks.group[r]->Start(Barrier(), Event()).status(), status);
+    }
+    ExpectAnotherGroupWorks(ranks);
+  }
+}
+
+TEST(NcclFailuresTest, EveryPendingEventHasTheStatus) {
+  for (std::uint64_t seed : Seeds(50)) {
+    SCOPED_TRACE(ReplayCommand(seed));
+    const EmulatedWorld world(GpusOf(seed, 2));
+    NcclRanks ranks(2);
+    ranks.Join(*OpenNcclGroup(ranks.options(), ranks.store));
+    const Tensor value = ranks.On<float>(0, {1});
+    std::vector<Event> done;
+    for (int i = 0; i < 3; ++i) {
+      done.push_back(*ranks.group[0]->Start(AllReduce(ReduceOp::kSum, value),
+                                            ranks.Ready(0)));
+    }
+    for (std::uint64_t i = 0; i < seed % 7; ++i) ranks.devices[0]->Progress();
+    const absl::Status why = absl::CancelledError("enough");
+    std::thread([&] { ranks.group[1]->Abort(why); }).join();
+    for (const Event& event : done) {
+      ASSERT_TRUE(event.ready());
+      EXPECT_EQ(event.status(), why);
+    }
+    EXPECT_EQ(ranks.group[0]->Start(Barrier(), Event()).status(), why);
+    EXPECT_EQ(ranks.group[0]->Waits().size(), 3u);
+    ExpectAnotherGroupWorks(ranks);
+  }
+}
+
+TEST(NcclFailuresTest, ARankThatNeverStartsIsNamed) {
+  for (std::uint64_t seed : Seeds(10)) {
+    SCOPED_TRACE(ReplayCommand(seed));
+    const EmulatedWorld world(GpusOf(seed, 2));
+    NcclRanks ranks(2);
+    NcclGroupOptions options = ranks.options();
+    options.timeout = absl::Milliseconds(20);
+    ranks.Join(*OpenNcclGroup(options, ranks.store));
+    const Tensor value = ranks.On<float>(1, {1});
+    const Event done = *ranks.group[1]->Start(AllReduce(ReduceOp::kSum, value),
+                                              ranks.Ready(1));
+    const std::vector<Waiting> waits = ranks.group[1]->Waits();
+    ASSERT_EQ(waits.size(), 1u);
+    EXPECT_EQ(waits[0].what,
+              "all_reduce(sum, f32 x 1), collective 0 of the group");
+    EXPECT_THAT(waits[0].ranks, ElementsAre(0));
+    const absl::Status status = ranks.Await({done});
+    EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded) << status;
+    EXPECT_EQ(status.message(),
+              "group \"replicas\" (ranks 0, 1 of the job), rank 1: "
+              "all_reduce(sum, f32 x 1), collective 0 of the group waited 20ms "
+              "for the other ranks; rank 0 has not started it, as far as this "
+              "process knows");
+    ExpectAnotherGroupWorks(ranks);
+  }
+}
+
+TEST(NcclFailuresTest, ARankThatNeverJoinsIsWaitedForNoLonger) {
+  const EmulatedWorld world(GpusOf(3, 2));
+  NcclRanks ranks(2);
+  NcclGroupOptions options = ranks.options();
+  options.timeout = absl::Milliseconds(20);
+  ranks.group = *OpenNcclGroup(options, ranks.store);
+  ASSERT_TRUE(ranks.group[0]->UseDevice(&ranks.works[0]));
+  const Event done = *ranks.group[0]->Start(Barrier(), Event());
+  const absl::Status status = ranks.Await({done});
+  EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("rank 1 has not"));
+  ranks.group[1] = nullptr;
+}
+
+TEST(NcclFailuresTest, RanksThatDifferEndTheGroup) {
+  const EmulatedWorld world(GpusOf(1, 2));
+  NcclRanks ranks(2);
+  ranks.Join(*OpenNcclGroup(ranks.options(), ranks.store));
+  const Tensor a = ranks.On<float>(0, {1}), b = ranks.On<float>(1, {1});
+  const Event first =
+      *ranks.group[0]->Start(AllReduce(ReduceOp::kSum, a), ranks.Ready(0));
+  const absl::Status status =
+      ranks.group[1]->Start(AllReduce(ReduceOp::kMax, b), Event()).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(status.message(),
+            "group \"replicas\": the ranks differ in collective 0 of the "
+            "group: rank 0 started all_reduce(sum, f32 x 1), rank 1 started "
+            "all_reduce(max, f32 x 1)");
+  EXPECT_EQ(first.status(), status);
+  ExpectAnotherGroupWorks(ranks);
+}
+
+TEST(NcclFailuresTest, ARankThatLeavesIsMissed) {
+  const EmulatedWorld world(GpusOf(1, 2));
+  NcclRanks ranks(2);
+  ranks.Join(*OpenNcclGroup(ranks.options(), ranks.store));
+  const Event done = *ranks.group[0]->Start(Barrier(), Event());
+  ranks.group[1] = nullptr;
+  EXPECT_EQ(done.status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(done.status().message()), HasSubstr("rank 1 left"));
+}
+
+TEST(NcclFailuresTest, WhatWasWaitedForFails) {
+  const EmulatedWorld world(GpusOf(1, 2));
+  NcclRanks ranks(2);
+  ranks.Join(*OpenNcclGroup(ranks.options(), ranks.store));
+  const Event after = Event::Make();
+  const Event done = *ranks.group[0]->Start(Barrier(), after);
+  after.Complete(absl::DataLossError("the gradient is lost"));
+  EXPECT_EQ(done.status().message(), "the gradient is lost");
+  EXPECT_EQ(ranks.group[1]->Start(Barrier(), Event()).status(), done.status());
+}
+
+TEST(NcclFailuresTest, ARankIsAheadOfItsPeersByAFew) {
+  const EmulatedWorld world(GpusOf(1, 2));
+  NcclRanks ranks(2);
+  NcclGroupOptions options = ranks.options();
+  options.in_flight_max = 2;
+  ranks.Join(*OpenNcclGroup(options, ranks.store));
+  ASSERT_TRUE(ranks.group[0]->Start(Barrier(), Event()).ok());
+  ASSERT_TRUE(ranks.group[0]->Start(Barrier(), Event()).ok());
+  EXPECT_EQ(ranks.group[0]->Start(Barrier(), Event()).status().code(),
+            absl::StatusCode::kResourceExhausted);
+  std::vector<Event> done = {*ranks.group[1]->Start(Barrier(), Event())};
+  EXPECT_TRUE(ranks.Await(done).ok());
+  EXPECT_TRUE(ranks.group[0]->Start(Barrier(), Event()).ok());
+}
+
+TEST(NcclFailuresTest, TheIdComesFromTheStore) {
+  const EmulatedWorld world(GpusOf(1, 1));
+  NcclRanks ranks(1);
+  NcclGroupOptions options = ranks.options();
+  options.ranks = {0, 1};
+  options.local = {1};
+  options.timeout = absl::Milliseconds(1);
+  EXPECT_EQ(OpenNcclGroup(options, ranks.store).status().code(),
+            absl::StatusCode::kDeadlineExceeded);
+  ASSERT_TRUE(ranks.store.Set("nccl/1/replicas/0,1", "short").ok());
+  const absl::Status status = OpenNcclGroup(options, ranks.store).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(status.message(),
+            "group \"replicas\": an id of NCCL's has 128 bytes, and 5 came; "
+            "all processes need one version of NCCL");
+}
+
+}  // namespace
+}  // namespace troupe::comm

@@ -1,0 +1,145 @@
+// Ranks of an NCCL group on emulated GPUs, for tests: a device for each, and
+// one thread that drives them in an order that a seed chooses.
+//
+//   const EmulatedWorld world(GpusOf(seed, /*size=*/4));
+//   NcclRanks ranks(/*size=*/4);
+//   ranks.Join(*MakeNcclGroup(ranks.options(), ranks.store));
+//   Event done = *ranks.group[0]->Start(Barrier(), Event());
+//   EXPECT_TRUE(ranks.Await({done}).ok());
+
+#ifndef TESTS_COMM_NCCL_NCCL_RANKS_H_
+#define TESTS_COMM_NCCL_NCCL_RANKS_H_
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "comm/communicator.h"
+#include "comm/device/device_work.h"
+#include "comm/memory_store.h"
+#include "comm/nccl/nccl_backend.h"
+#include "nn/kernels/cuda/cuda_device.h"
+#include "tests/nn/kernels/cuda/emulated_device_fixture.h"
+
+namespace troupe::comm {
+
+// A queue of a device, as a group has it.
+class CudaWork final : public DeviceWork {
+ public:
+  explicit CudaWork(nn::cuda::CudaDevice& device) : device_(device) {}
+
+  void Wait(const base::Event& event) override {
+    device_.Wait(nn::Queue::kComm, event);
+  }
+  absl::Status Reduce(ReduceOp, std::vector<nn::Tensor>,
+                      std::vector<nn::Tensor>) override {
+    return absl::UnimplementedError("NCCL reduces by itself");
+  }
+  void Copy(const nn::Tensor& from, const nn::Tensor& to) override {
+    device_.CopyBytes(nn::Queue::kComm, from, to);
+  }
+  absl::Status Enqueue(const char* name,
+                       std::function<bool(void*)> work) override {
+    return device_.Enqueue(nn::Queue::kComm, name, std::move(work));
+  }
+  void LookAfter(std::function<bool()> look) override {
+    device_.LookAfter(std::move(look));
+  }
+  base::Event Record() override { return device_.Record(nn::Queue::kComm); }
+
+ private:
+  nn::cuda::CudaDevice& device_;
+};
+
+inline emulated_cuda::Options GpusOf(std::uint64_t seed, int size) {
+  emulated_cuda::Options options = nn::cuda::EmulatedWorld::OptionsOf(seed);
+  options.devices = size;
+  options.device_bytes = std::size_t{8} << 20;
+  return options;
+}
+
+class NcclRanks {
+ public:
+  explicit NcclRanks(int size) {
+    for (int r = 0; r < size; ++r) {
+      devices.push_back(*nn::cuda::CudaDevice::Open(r));
+      works.emplace_back(*devices.back());
+    }
+  }
+  ~NcclRanks() {
+    // Devices wait for what runs, so this must not wait for anyone.
+    group.clear();
+    devices.clear();
+  }
+
+  NcclGroupOptions options(std::uint32_t generation = 1) const {
+    NcclGroupOptions made;
+    made.name = "replicas";
+    made.generation = generation;
+    for (int r = 0; r < static_cast<int>(devices.size()); ++r) {
+      made.ranks.push_back(r);
+      made.local.push_back(r);
+    }
+    return made;
+  }
+  void Join(Group made) {
+    group = std::move(made);
+    for (std::size_t r = 0; r < group.size(); ++r) {
+      EXPECT_TRUE(group[r]->UseDevice(&works[r]));
+    }
+  }
+
+  // Drives all devices until all events are ready; the first error there is.
+  absl::Status Await(const std::vector<Event>& events) {
+    absl::Status status;
+    for (const Event& event : events) {
+      while (!event.ready()) {
+        for (const auto& device : devices) device->Progress();
+      }
+      status.Update(event.status());
+    }
+    return status;
+  }
+
+  // Copies made by the compute queue.
+  template <typename T>
+  nn::Tensor On(int rank, const std::vector<T>& values) {
+    const nn::Tensor host = nn::Tensor::Of<T>(
+        {static_cast<std::int64_t>(values.size())}, values, host_);
+    nn::cuda::CudaDevice& device = *devices[rank];
+    const nn::Tensor there =
+        nn::Tensor::Empty(host.shape(), host.dtype(), device.allocator());
+    device.CopyBytes(nn::Queue::kCompute, host, there);
+    return there;
+  }
+  Event Ready(int rank) { return devices[rank]->Record(nn::Queue::kCompute); }
+  // What the tensor holds once `done` is.
+  template <typename T>
+  std::vector<T> Values(int rank, const nn::Tensor& tensor, const Event& done) {
+    nn::cuda::CudaDevice& device = *devices[rank];
+    const nn::Tensor host =
+        nn::Tensor::Empty(tensor.shape(), tensor.dtype(), host_);
+    device.Wait(nn::Queue::kCompute, done);
+    device.CopyBytes(nn::Queue::kCompute, tensor, host);
+    const absl::Status status = Await({device.Record(nn::Queue::kCompute)});
+    EXPECT_TRUE(status.ok()) << status;
+    const absl::Span<T> span = host.span<T>();
+    return std::vector<T>(span.begin(), span.end());
+  }
+
+  MemoryStore store;
+  std::vector<std::unique_ptr<nn::cuda::CudaDevice>> devices;
+  std::deque<CudaWork> works;
+  Group group;
+
+ private:
+  nn::CachingAllocator host_;
+};
+
+}  // namespace troupe::comm
+
+#endif  // TESTS_COMM_NCCL_NCCL_RANKS_H_

@@ -1,0 +1,28 @@
+// The trainer on emulated GPUs (third_party/emulated_cuda), for tests of
+// device = "cuda" from the command line on. Variables of the environment say
+// what the machine has:
+//
+//   EMULATED_GPUS=4        GPUs; default 2
+//   EMULATED_FASTEST=1     which algorithm is the fastest; default 0
+//   CUDA_VISIBLE_DEVICES   as on a real one
+
+#include <cstdlib>
+
+#include "nn/kernels/cuda/emulated_choice.h"
+#include "third_party/emulated_cuda/emulated_cuda.h"
+#include "tools/trainer/trainer_main.h"
+
+int main(int argc, char** argv) {
+  emulated_cuda::Options options;
+  if (const char* gpus = std::getenv("EMULATED_GPUS")) {
+    options.devices = std::atoi(gpus);
+  }
+  if (const char* visible = std::getenv("CUDA_VISIBLE_DEVICES")) {
+    options.visible_devices = visible;
+  }
+  emulated_cuda::Reset(options);
+  if (const char* fastest = std::getenv("EMULATED_FASTEST")) {
+    troupe::nn::cuda::SetEmulatedFastest(std::atoi(fastest));
+  }
+  return troupe::tools::TrainerMain(argc, argv);
+}

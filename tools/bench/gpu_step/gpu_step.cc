@@ -1,0 +1,225 @@
+// Times training steps of small models on a GPU, where the cost is the step's
+// overhead and not its arithmetic; in rounds between, PyTorch's.
+//
+//   bazel run --config=cuda //tools/bench/gpu_step -- --python=$(which python3)
+//   ... --case=toy_cnn --dtype=bf16           some cases, one dtype
+//   ... --seconds=2 --rounds=9 --json
+//   ... --device=cpu:0 --dtype=f32            the same rows without a GPU
+//
+// A row "toy_cnn f32 graphs / torch eager" has Troupe's time of a step, captured
+// in CUDA graphs, beside that of PyTorch run eagerly; both are medians of
+// alternating rounds. Troupe runs the whole engine (actors, loader, samples
+// gathered from memory and copied to the GPU); the peer's batch is one fixed
+// tensor on the GPU, and it uses what makes it fast (torch_step.py). No TF32 on
+// either side. bf16: all parameters and activations; "autocast graphs" is
+// PyTorch's autocast instead, with parameters in f32.
+
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/algorithm/container.h"
+#include "absl/flags/flag.h"
+#include "absl/flags/parse.h"
+#include "absl/flags/usage.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "base/check.h"
+#include "nn/kernels/open_kernels.h"
+#include "tools/bench/ddp_step/ddp_run.h"
+#include "tools/bench/gpu_step/gpu_step_case.h"
+#include "tools/bench/peer.h"
+#include "tools/bench/report.h"
+
+ABSL_FLAG(std::vector<std::string>, case, {},
+          "toy_mlp, toy_cnn, mnist_mlp; default: all");
+ABSL_FLAG(std::vector<std::string>, dtype,
+          std::vector<std::string>({"f32", "bf16"}), "f32, bf16, or both");
+ABSL_FLAG(std::string, device, "cuda:0", "cuda:N or cpu:0");
+ABSL_FLAG(double, seconds, 1, "of one contestant in one round");
+ABSL_FLAG(int, rounds, 3, "alternating rounds; the median counts");
+ABSL_FLAG(double, budget_s, 0,
+          "begin no further case after so many seconds; 0: no limit");
+ABSL_FLAG(bool, json, false, "print one JSON object a row");
+ABSL_FLAG(std::string, python, "", "a Python with PyTorch, to measure it too");
+ABSL_FLAG(std::vector<std::string>, peer_modes,
+          std::vector<std::string>({"eager", "graphs", "compile"}),
+          "how PyTorch runs: eager, graphs, compile; bf16 has autocast_graphs "
+          "beside graphs");
+
+namespace troupe::bench {
+namespace {
+
+struct OwnMode {
+  std::string name;
+  std::optional<bool> graphs;
+};
+
+std::vector<OwnMode> OwnModes() {
+  if (HasGraphsKey() && absl::StartsWith(absl::GetFlag(FLAGS_device), "cuda")) {
+    return {{"eager", false}, {"graphs", true}};
+  }
+  return {{"eager", std::nullopt}};
+}
+
+std::vector<std::string> PeerModes(const std::string& dtype) {
+  std::vector<std::string> modes = absl::GetFlag(FLAGS_peer_modes);
+  if (dtype == "bf16" && absl::c_linear_search(modes, "graphs")) {
+    modes.push_back("autocast_graphs");
+  }
+  return modes;
+}
+
+double MicrosPerStep(double steps_per_second) { return 1e6 / steps_per_second; }
+
+// Times in microseconds by mode, one a round; none where it does not run.
+using Times = std::map<std::string, std::vector<double>>;
+
+class Bench {
+ public:
+  Bench(std::unique_ptr<Peer> peer, Report& report)
+      : peer_(std::move(peer)), report_(report) {}
+
+  absl::Status Run(const std::string& name, const std::string& dtype) {
+    ours_.clear();
+    theirs_.clear();
+    for (int round = 0; round < absl::GetFlag(FLAGS_rounds); ++round) {
+      TROUPE_RETURN_IF_ERROR(Round(name, dtype));
+    }
+    for (const OwnMode& mode : OwnModes()) AddRows(name, dtype, mode.name);
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::Status Round(const std::string& name, const std::string& dtype) {
+    for (const OwnMode& mode : OwnModes()) {
+      StepOptions options;
+      options.device = absl::GetFlag(FLAGS_device);
+      options.bf16 = dtype == "bf16";
+      options.graphs = mode.graphs;
+      TROUPE_ASSIGN_OR_RETURN(const actors::JobSpec spec,
+                              MakeStepJob(name, options));
+      TROUPE_ASSIGN_OR_RETURN(
+          const double rate,
+          StepsPerSecond(spec, absl::GetFlag(FLAGS_seconds)));
+      ours_[mode.name].push_back(MicrosPerStep(rate));
+    }
+    if (peer_ == nullptr) return absl::OkStatus();
+    for (const std::string& mode : PeerModes(dtype)) {
+      TROUPE_ASSIGN_OR_RETURN(
+          const double rate,
+          peer_->Measure(absl::StrCat(name, " ", dtype, " ", mode, " ",
+                                      absl::GetFlag(FLAGS_seconds))));
+      // How it says that it cannot (torch_step.py).
+      if (std::isfinite(rate)) theirs_[mode].push_back(MicrosPerStep(rate));
+    }
+    return absl::OkStatus();
+  }
+
+  void AddRows(const std::string& name, const std::string& dtype,
+               const std::string& own_mode) {
+    Row row;
+    row.name = absl::StrCat(name, " ", dtype, " ", own_mode);
+    row.unit = "us/step";
+    row.ours = Median(ours_.at(own_mode));
+    if (theirs_.empty()) report_.Add(row);
+    for (const auto& [mode, times] : theirs_) {
+      Row beside = row;
+      absl::StrAppend(&beside.name, " / torch ",
+                      absl::StrReplaceAll(mode, {{"_", " "}}));
+      beside.peer = Median(times);
+      report_.Add(beside);
+    }
+  }
+
+  const std::unique_ptr<Peer> peer_;
+  Report& report_;
+  Times ours_, theirs_;
+};
+
+// "cuda:0, NVIDIA H200, ..."; empty where the CPU computes.
+absl::StatusOr<std::string> DescribeDevice(const std::string& text) {
+  TROUPE_ASSIGN_OR_RETURN(const nn::Device device, nn::Device::Parse(text));
+  if (device.is_host()) return "";
+  TROUPE_RETURN_IF_ERROR(nn::CheckDevices(device, /*ranks=*/1));
+  TROUPE_ASSIGN_OR_RETURN(
+      const std::unique_ptr<nn::Kernels> kernels,
+      nn::OpenKernels(device.ForRank(/*local_rank=*/0), {}));
+  return kernels->Describe();
+}
+
+absl::StatusOr<std::unique_ptr<Peer>> StartPeer(const std::string& program,
+                                                bool on_gpu) {
+  const std::string python = absl::GetFlag(FLAGS_python);
+  if (python.empty()) return nullptr;
+  return Peer::Start(python,
+                     FindScript(program, "tools/bench/gpu_step/torch_step.py"),
+                     {absl::StrCat("--device=", on_gpu ? "cuda" : "cpu")});
+}
+
+// All cases for which there is time. One that fails says why, and the next one
+// follows.
+absl::Status RunCases(Bench& bench) {
+  std::vector<std::string> names = absl::GetFlag(FLAGS_case);
+  if (names.empty()) names = StepCaseNames();
+  const double budget_s = absl::GetFlag(FLAGS_budget_s);
+  const auto begin = std::chrono::steady_clock::now();
+  absl::Status first_error;
+  for (const std::string& name : names) {
+    for (const std::string& dtype : absl::GetFlag(FLAGS_dtype)) {
+      const std::chrono::duration<double> spent =
+          std::chrono::steady_clock::now() - begin;
+      absl::Status status;
+      if (budget_s > 0 && spent.count() > budget_s) {
+        std::fprintf(stderr, "no time is left for %s %s\n", name.c_str(),
+                     dtype.c_str());
+      } else {
+        status = bench.Run(name, dtype);
+      }
+      if (status.ok()) continue;
+      std::fprintf(stderr, "%s %s: %s\n", name.c_str(), dtype.c_str(),
+                   status.ToString().c_str());
+      first_error.Update(status);
+    }
+  }
+  return first_error;
+}
+
+absl::Status Main(const std::string& program) {
+  for (const std::string& dtype : absl::GetFlag(FLAGS_dtype)) {
+    if (dtype == "f32" || dtype == "bf16") continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("--dtype=", dtype, ": give f32, bf16, or both"));
+  }
+  TROUPE_ASSIGN_OR_RETURN(const std::string gpu,
+                          DescribeDevice(absl::GetFlag(FLAGS_device)));
+  TROUPE_ASSIGN_OR_RETURN(std::unique_ptr<Peer> peer,
+                          StartPeer(program, !gpu.empty()));
+  Report report(
+      "gpu_step",
+      absl::GetFlag(FLAGS_json) ? Report::Form::kJson : Report::Form::kTable,
+      gpu);
+  Bench bench(std::move(peer), report);
+  const absl::Status status = RunCases(bench);
+  report.End();
+  return status;
+}
+
+}  // namespace
+}  // namespace troupe::bench
+
+int main(int argc, char** argv) {
+  absl::SetProgramUsageMessage("Times training steps on a GPU.");
+  absl::ParseCommandLine(argc, argv);
+  const absl::Status status = troupe::bench::Main(argv[0]);
+  if (status.ok()) return 0;
+  std::fprintf(stderr, "%s\n", status.ToString().c_str());
+  return 1;
+}

@@ -1,0 +1,218 @@
+"""Trainings on a GPU beside the same on the CPU, and on several ranks.
+
+    for piece in pieces(bundle, mnist="data/mnist"):
+        session.run(piece)
+
+    accuracy     LeNet and an MLP on drawn digits (and MNIST, where its folder
+                 is given): the accuracies of GPU and CPU differ by a point at
+                 most, and both have learned
+    weights      after some steps, 1, 2 and 4 ranks on one GPU, and 2 stages,
+                 have the weights of one rank but for rounding; twice the same
+                 run, the same to the bit; the GPU has those of the CPU within
+                 a wider bound
+    graphs       where the trainer has CUDA graphs: with and without, to the bit
+"""
+
+import array
+import glob
+import json
+import os
+import re
+import shutil
+import struct
+
+from gpu_check.bundle import complaint
+from gpu_check.session import FAILED, OK, SKIPPED, Piece, Result
+
+ACCURACY_LIMIT_S = 60
+WEIGHTS_LIMIT_S = 45
+STEPS = 60
+GPU = "cuda:0"
+# Of weights of order one tenth, after STEPS steps.
+RANKS_DIFFERENCE_MAX = 1e-5
+CPU_DIFFERENCE_MAX = 1e-4
+POINTS_MAX = 1.0  # of accuracy, between GPU and CPU
+
+COMMON = ["log.progress=off", "optimizer.momentum=0.9", "optimizer.lr=0.02"]
+DIGITS = ["data.kind=glyphs", "data.train_count=8192", "data.test_count=2048",
+          "train.epochs=3"]
+ACCURACY = {
+    "lenet digits": ["model.kind=lenet"] + DIGITS,
+    "mlp digits": ["model.kind=mlp", "model.widths=512,512"] + DIGITS,
+}
+LEARNED_PERCENT = 80.0
+SHORT = ["model.kind=lenet", "data.kind=glyphs", "data.train_count=2048",
+         "data.test_count=256", "train.steps=%d" % STEPS]
+
+
+class Failure(Exception):
+    """A run that did not end well; its text says why."""
+
+
+def train(bundle, settings, limit_s, name=None):
+    """What a run prints; with a name it leaves its weights (weights())."""
+    words = ["bin/trainer", "train"]
+    for setting in COMMON + list(settings):
+        words += ["--set", setting]
+    if name is not None:
+        folder = bundle.scratch_path(name)
+        shutil.rmtree(folder, ignore_errors=True)
+        words += ["--set", "checkpoint.dir=" + folder]
+    outcome = bundle.run(words, limit_s)
+    if outcome.code != 0 or outcome.timed_out:
+        raise Failure(complaint(outcome, limit_s))
+    return outcome.out
+
+
+def accuracy_of(text):
+    """Percent, as the trainer prints it last."""
+    found = re.findall(r"^test accuracy[^:\n]*: ([0-9.]+)%", text, re.MULTILINE)
+    if not found:
+        raise Failure("the trainer prints no accuracy")
+    return float(found[-1])
+
+
+def tensors(path):
+    """{name: numbers} of a safetensors file of f32."""
+    with open(path, "rb") as file:
+        length, = struct.unpack("<Q", file.read(8))
+        header = json.loads(file.read(length))
+        data = file.read()
+    header.pop("__metadata__", None)
+    found = {}
+    for name, tensor in header.items():
+        if tensor["dtype"] != "F32":
+            raise Failure("%s of %s is no f32" % (name, path))
+        begin, end = tensor["data_offsets"]
+        found[name] = array.array("f", data[begin:end])
+    return found
+
+
+def weights(bundle, name):
+    """Of the run's last checkpoint, all of its shards."""
+    steps = sorted(glob.glob(bundle.scratch_path(name, "step-*")))
+    found = {}
+    for path in sorted(glob.glob(os.path.join(steps[-1], "model*.safetensors"))
+                       if steps else []):
+        found.update(tensors(path))
+    if not found:
+        raise Failure("run %s left no weights" % name)
+    return found
+
+
+def difference(a, b):
+    """The largest; infinite where names, lengths or NaNs differ."""
+    if a.keys() != b.keys():
+        return float("inf")
+    largest = 0.0
+    for name, numbers in a.items():
+        if len(numbers) != len(b[name]):
+            return float("inf")
+        for x, y in zip(numbers, b[name]):
+            gap = abs(x - y)
+            if not gap <= largest:  # also where it is no number
+                largest = gap if gap == gap else float("inf")
+    return largest
+
+
+def guarded(work):
+    """`work` whose Failure is a result."""
+    def run(limit_s):
+        try:
+            return work(limit_s)
+        except Failure as why:
+            return Result(FAILED, str(why))
+    return run
+
+
+def compare_accuracy(bundle, settings, limit_s):
+    percent = {}
+    for device in ("cpu:0", GPU):
+        percent[device] = accuracy_of(train(
+            bundle, settings + ["train.device=" + device], limit_s / 2))
+    words = "GPU %.2f%%, CPU %.2f%%" % (percent[GPU], percent["cpu:0"])
+    details = {"gpu_percent": percent[GPU], "cpu_percent": percent["cpu:0"]}
+    gap = abs(percent[GPU] - percent["cpu:0"])
+    learned = min(percent.values()) >= LEARNED_PERCENT
+    if gap > POINTS_MAX or not learned:
+        return Result(FAILED, words + (
+            ": more than %g apart" % POINTS_MAX if learned else
+            ": less than %g%%" % LEARNED_PERCENT), **details)
+    return Result(OK, words, **details)
+
+
+class Short:
+    """Short runs by name, each made once; others are compared with them."""
+
+    def __init__(self, bundle):
+        self._bundle, self._made = bundle, {}
+
+    def weights(self, name, settings, limit_s):
+        if name not in self._made:
+            train(self._bundle, SHORT + settings, limit_s, name)
+            self._made[name] = weights(self._bundle, name)
+        return self._made[name]
+
+    def compare(self, name, settings, to, to_settings, bound, limit_s):
+        before = self.weights(to, to_settings, limit_s / 2)
+        gap = difference(self.weights(name, settings, limit_s / 2), before)
+        words = ("the same bits as %s" % to if gap == 0 else
+                 "weights differ from %s by %.1e" % (to, gap))
+        state = OK if gap <= bound else FAILED
+        if state == FAILED:
+            words += ", more than %g" % bound
+        return Result(state, words, difference=gap)
+
+
+def graphs_key(bundle, limit_s=30):
+    """"section.cuda_graphs", or None where the trainer has no such key."""
+    outcome = bundle.run(["bin/trainer", "train", "--print-config", "--set",
+                          "train.steps=1"], limit_s)
+    section = ""
+    for line in outcome.out.splitlines():
+        if line.startswith("["):
+            section = line.strip().strip("[]")
+        if re.match(r"cuda_graphs\s*=", line):
+            return section + ".cuda_graphs"
+    return None
+
+
+def graphs_piece(bundle, short):
+    def work(limit_s):
+        key = graphs_key(bundle)
+        if key is None:
+            return Result(SKIPPED, "the trainer has no key cuda_graphs")
+        on = ["train.device=" + GPU, key + "=true"]
+        off = ["train.device=" + GPU, key + "=false"]
+        return short.compare("graphs", on, "eager", off, 0, limit_s)
+    return Piece("graphs", "trainings", WEIGHTS_LIMIT_S, guarded(work))
+
+
+def pieces(bundle, mnist=None):
+    cases = dict(ACCURACY)
+    if mnist:
+        cases["lenet MNIST"] = [
+            "model.kind=lenet", "data.kind=mnist", "train.epochs=3",
+            "data.train_count=8000", "data.test_count=2000",
+            "data.path=" + os.path.abspath(mnist)]
+    for name, settings in cases.items():
+        yield Piece(name, "trainings", ACCURACY_LIMIT_S, guarded(
+            lambda limit_s, settings=settings: compare_accuracy(
+                bundle, settings, limit_s)))
+    short = Short(bundle)
+    gpu = ["train.device=" + GPU]
+    for name, settings, to, to_settings, bound in (
+            ("1 rank", gpu, "CPU", ["train.device=cpu:0"], CPU_DIFFERENCE_MAX),
+            ("2 ranks", gpu + ["mesh.dp=2"], "1 rank", gpu,
+             RANKS_DIFFERENCE_MAX),
+            ("4 ranks", gpu + ["mesh.dp=4"], "1 rank", gpu,
+             RANKS_DIFFERENCE_MAX),
+            ("4 ranks again", gpu + ["mesh.dp=4"], "4 ranks",
+             gpu + ["mesh.dp=4"], 0),
+            ("2 stages", gpu + ["mesh.pp=2", "train.micro_batch_size=16"],
+             "1 rank", gpu, RANKS_DIFFERENCE_MAX)):
+        yield Piece("%s on one GPU" % name, "trainings", WEIGHTS_LIMIT_S,
+                    guarded(lambda limit_s, a=(name, settings, to, to_settings,
+                                               bound): short.compare(
+                                                   *a, limit_s)))
+    yield graphs_piece(bundle, short)

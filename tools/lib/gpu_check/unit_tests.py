@@ -1,0 +1,120 @@
+"""The GPU tests of the bundle, each a piece; what GoogleTest says of them.
+
+    for piece in pieces(bundle):
+        session.run(piece)
+
+A test skips itself where there is no GPU. compute-sanitizer runs a few that
+are small (sanitizer_pieces), under each of its tools.
+"""
+
+import json
+import os
+
+from gpu_check.bundle import complaint
+from gpu_check.session import FAILED, OK, SKIPPED, Piece, Result
+
+LIMIT_S = 75
+SANITIZER_LIMIT_S = 45
+# Own kernels on small shapes: under a sanitizer each launch takes milliseconds.
+# A pattern of test names picks cases where a test has many.
+SANITIZED = (
+    ("probes_gpu_test", "*"),
+    ("optimizer_gpu_test", "*"),
+    ("matrix_kernels_gpu_test", "*"),
+)
+TOOLS = ("memcheck", "racecheck", "initcheck")
+# Several ranks on one GPU, where NCCL is 2.30 or newer.
+ENV = {"NCCL_MULTI_RANK_GPU_ENABLE": "1"}
+TAIL_LINES = 40
+
+
+def counts(report):
+    """(passed, failed, skipped, names of the failed, a reason for skipping) of
+    GoogleTest's JSON."""
+    passed = failed = skipped = 0
+    names, reason = [], ""
+    for suite in report.get("testsuites", []):
+        for case in suite.get("testsuite", []):
+            if case.get("failures"):
+                failed += 1
+                names.append("%s.%s" % (case.get("classname", ""),
+                                        case.get("name", "")))
+            elif case.get("result") == "SKIPPED":
+                skipped += 1
+                for skip in case.get("skipped", []):
+                    reason = reason or skip.get("message", "")
+            elif case.get("result") == "COMPLETED":
+                passed += 1
+    return passed, failed, skipped, names, reason.strip().split("\n")[-1]
+
+
+def tail(outcome):
+    return "\n".join((outcome.out + outcome.err).splitlines()[-TAIL_LINES:])
+
+
+def judge(outcome, report, limit_s):
+    """The result of a test whose JSON is `report`; None: it wrote none."""
+    if report is None or outcome.timed_out or outcome.code < 0:
+        return Result(FAILED, complaint(outcome, limit_s), output=tail(outcome))
+    passed, failed, skipped, names, reason = counts(report)
+    numbers = {"passed": passed, "failed": failed, "skipped": skipped}
+    if failed or outcome.code != 0:
+        words = "%d of %d failed: %s" % (failed, passed + failed + skipped,
+                                         ", ".join(names[:3]) or
+                                         complaint(outcome))
+        return Result(FAILED, words, output=tail(outcome), **numbers)
+    if passed == 0:
+        return Result(SKIPPED, reason or "it has no case here", **numbers)
+    words = "%d passed" % passed
+    if skipped:
+        words += ", %d skipped" % skipped
+    return Result(OK, words, **numbers)
+
+
+def run_test(bundle, test, limit_s):
+    name = os.path.basename(test)
+    path = bundle.scratch_path(name + ".json")
+    env = dict(ENV, TEST_TMPDIR=bundle.scratch.name)
+    outcome = bundle.run([test, "--gtest_output=json:" + path], limit_s, env)
+    try:
+        with open(path, encoding="utf-8") as text:
+            report = json.load(text)
+    except (OSError, ValueError):
+        report = None
+    return judge(outcome, report, limit_s)
+
+
+def pieces(bundle):
+    for test in bundle.tests():
+        yield Piece(os.path.basename(test), "tests", LIMIT_S,
+                    lambda limit_s, test=test: run_test(bundle, test, limit_s))
+
+
+def sanitize(bundle, sanitizer, tool, test, pattern, limit_s):
+    before = [sanitizer, "--tool", tool, "--error-exitcode", "9",
+              "--print-limit", "5"]
+    outcome = bundle.run(["tests/" + test, "--gtest_filter=" + pattern],
+                         limit_s, dict(ENV, TEST_TMPDIR=bundle.scratch.name),
+                         before)
+    lines = [line for line in (outcome.out + outcome.err).splitlines()
+             if line.startswith("=========")]
+    last = lines[-1].strip("= ") if lines else ""
+    if "Device not supported" in outcome.out + outcome.err:
+        return Result(SKIPPED, "compute-sanitizer: this machine's GPU is not "
+                      "supported", output=tail(outcome))
+    if outcome.code != 0 or outcome.timed_out:
+        why = complaint(outcome, limit_s) if outcome.timed_out or not last \
+            else last
+        return Result(FAILED, why, output=tail(outcome))
+    return Result(OK, last)
+
+
+def sanitizer_pieces(bundle, sanitizer):
+    for test, pattern in SANITIZED:
+        if not os.path.exists(bundle.path("tests", test)):
+            continue
+        for tool in TOOLS:
+            yield Piece(
+                "%s %s" % (tool, test), "sanitizers", SANITIZER_LIMIT_S,
+                lambda limit_s, tool=tool, test=test, pattern=pattern: sanitize(
+                    bundle, sanitizer, tool, test, pattern, limit_s))

@@ -1,0 +1,102 @@
+#!/bin/bash
+# Runs a program of this folder with NVIDIA's libraries in its path:
+#
+#   ./with_cuda bin/trainer doctor
+#   ./with_cuda --where          # says where each library was found
+#   ./with_cuda --unpack         # only what every first use does
+#
+# The first use unpacks programs.tar.gz beside this script.
+#
+# Looks in $CUDA_HOME/lib64, /usr/local/cuda/lib64, and in NVIDIA's packages of
+# the Python that $TROUPE_PYTHON names (else python3); then where the system
+# looks anyway. What cuDNN loads later lies beside it and is found the same way.
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+
+# Whole or not at all, also where two begin at once: lib/nvidia.txt comes last.
+unpack() {
+  local stage
+  stage=$(mktemp -d "$here/.unpacking.XXXXXX") || {
+    echo "${0##*/}: cannot write to $here, where programs must be unpacked; copy the folder to where you can write" >&2
+    exit 1
+  }
+  tar -xzf "$here/programs.tar.gz" -C "$stage"
+  cp -rT "$stage/bin" "$here/bin"
+  [[ ! -d $stage/tests ]] || cp -rT "$stage/tests" "$here/tests"
+  [[ ! -d $stage/data ]] || cp -rT "$stage/data" "$here/data"
+  mkdir -p "$here/lib"
+  find "$stage/lib" -name '*.so*' -exec mv -t "$here/lib" {} +
+  mv "$stage/lib/nvidia.txt" "$here/lib"
+  rm -rf "$stage"
+}
+[[ -e $here/lib/nvidia.txt ]] || unpack
+[[ ${1:-} != --unpack ]] || exit 0
+
+# One library that must be there, a line: "libcudnn.so.9".
+mapfile -t needed <"$here/lib/nvidia.txt"
+
+# Folders of NVIDIA's Python packages: nvidia/cudnn/lib, nvidia/cu13/lib, ...
+python_folders() {
+  local python=${TROUPE_PYTHON:-python3}
+  command -v "$python" >/dev/null || return 0
+  "$python" -c '
+import glob, site, sys, sysconfig
+roots = [sysconfig.get_path("purelib"), sysconfig.get_path("platlib")]
+roots += site.getsitepackages() + [site.getusersitepackages()] + sys.path
+for root in dict.fromkeys(root for root in roots if root):
+  for folder in sorted(glob.glob(glob.escape(root) + "/nvidia/*/lib")):
+    print(folder)
+' 2>/dev/null || true
+}
+
+mapfile -t folders < <(
+  printf '%s\n' ${CUDA_HOME:+"$CUDA_HOME/lib64"} /usr/local/cuda/lib64
+  python_folders
+)
+
+# The folder of a library; empty where the system's linker finds it, or nobody.
+folder_of() {
+  local folder
+  for folder in "${folders[@]}"; do
+    if [[ -e $folder/$1 ]]; then
+      echo "$folder"
+      return
+    fi
+  done
+}
+known_to_system() {
+  (/sbin/ldconfig -p 2>/dev/null || true) | grep -qF "$1 "
+}
+
+path=$here/lib
+missing=()
+found=()
+for library in "${needed[@]}"; do
+  folder=$(folder_of "$library")
+  if [[ -n $folder ]]; then
+    [[ :$path: == *":$folder:"* ]] || path+=:$folder
+    found+=("$library: $folder")
+  elif known_to_system "$library"; then
+    found+=("$library: where the system looks")
+  else
+    missing+=("$library")
+  fi
+done
+# Others that those load: cuDNN's compiler, for instance.
+for folder in "${folders[@]}"; do
+  [[ ! -d $folder || :$path: == *":$folder:"* ]] || path+=:$folder
+done
+
+if ((${#missing[@]})); then
+  printf '%s: nowhere is %s; set CUDA_HOME to a CUDA 13 toolkit with cuDNN 9 and NCCL 2, or TROUPE_PYTHON to a Python that has nvidia-cublas, nvidia-cudnn-cu13 and nvidia-nccl-cu13\n' \
+    "${0##*/}" "${missing[*]}" >&2
+  exit 1
+fi
+if [[ ${1:-} == --where ]]; then
+  printf '%s\n' "${found[@]}"
+  exit 0
+fi
+# For peer_python.
+export TROUPE_OUTER_LIBRARY_PATH=${LD_LIBRARY_PATH:-}
+export LD_LIBRARY_PATH=$path${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+exec "$@"
