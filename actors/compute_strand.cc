@@ -247,7 +247,29 @@ void ComputeState::Send(int stage, bool forward, int micro_batch,
   transfer.micro_batch = micro_batch;
   transfer.tensor = tensor;
   transfer.ready = ready;
+  if (queues_ != nullptr && tensor.defined() &&
+      peers_->stages->NeedsHostMemory(stage)) {
+    MoveToHost(transfer);
+  }
   peers_->stages->Send(stage, std::move(transfer));
+}
+
+void ComputeState::MoveToHost(Transfer& transfer) {
+  nn::Kernels& kernels = runner_->kernels();
+  nn::Wait(kernels, nn::Queue::kCopy, transfer.ready);
+  const absl::StatusOr<nn::Tensor> copy =
+      nn::CopyToHost(kernels, nn::Queue::kCopy, transfer.tensor);
+  if (!copy.ok()) {
+    // Nothing can be sent: the receiver hears of it as of what failed.
+    transfer.ready = base::Event::Make();
+    transfer.ready.Complete(copy.status());
+    return;
+  }
+  transfer.ready = nn::Record(kernels, nn::Queue::kCopy);
+  // What is copied stays until then.
+  transfer.ready.OnReady([kept = transfer.tensor](const absl::Status&) {});
+  transfer.tensor = *copy;
+  DriveLater();
 }
 
 ComputeActor::behavior_type ComputeBehavior(

@@ -77,6 +77,8 @@ class ComputeState : public StepRunner::Host {
   // Sees to it that the device is driven, at once and when `event` is done.
   void DriveLater();
   void DriveAfter(const base::Event& event);
+  // For a stage that has no way to the device's memory.
+  void MoveToHost(Transfer& transfer);
   // A collective that was given to a device may still fail: it is told as if
   // it had not been started.
   void TellFailure(const Launched& launched);

@@ -165,6 +165,10 @@ void FabricStageLink::Send(int stage, Transfer transfer) {
   sent->OnReady([tensor = transfer.tensor](const absl::Status&) {});
 }
 
+bool FabricStageLink::NeedsHostMemory(int stage) const {
+  return roster_->ProcessOf(ranks_[stage]) != fabric_->process();
+}
+
 void TakeTransfers(const ProcessContext& process,
                    const std::vector<ComputeActor>& computes) {
   process.fabric->SetParcelHandler(

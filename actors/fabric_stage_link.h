@@ -33,6 +33,8 @@ class FabricStageLink : public StageLink {
                   std::shared_ptr<const Roster> roster, std::vector<int> ranks,
                   std::shared_ptr<StageLink> local);
   void Send(int stage, Transfer transfer) override;
+  // Where the stage lives in another process.
+  bool NeedsHostMemory(int stage) const override;
 
  private:
   const std::shared_ptr<comm::Fabric> fabric_;

@@ -37,12 +37,6 @@ absl::Status CheckSpec(const JobSpec& spec) {
                      spec.loss_scale, ", must be above 0"));
   }
   TROUPE_RETURN_IF_ERROR(CheckNumbers(spec));
-  if (!spec.device.is_host() && spec.cluster && spec.cluster->processes > 1) {
-    return base::FieldError<&JobSpec::device>(
-        absl::StrCat(base::FieldName<&JobSpec::device>(), " = ",
-                     spec.device.ToString(), " with ", spec.cluster->processes,
-                     " processes: ranks on GPUs live in one process so far"));
-  }
   return absl::OkStatus();
 }
 
@@ -257,9 +251,9 @@ absl::StatusOr<JobSetup> SetUpJob(const JobSpec& spec, JobObserver* observer,
                                   const TestHooks* hooks) {
   TROUPE_ASSIGN_OR_RETURN(JobSetup setup, PrepareJob(spec, observer, hooks));
   ProcessContext& process = *setup.process;
-  TROUPE_ASSIGN_OR_RETURN(process.ranks,
-                          MakeRanks(process, 0, process.plan->mesh.size(),
-                                    LocalGroups(process)));
+  TROUPE_ASSIGN_OR_RETURN(
+      process.ranks,
+      MakeRanks(process, 0, process.plan->mesh.size(), LocalGroups(process)));
   return setup;
 }
 

@@ -134,7 +134,7 @@ struct JobSpec {
 // Job::Start() makes them first. Errors blame the field (base/field_error.h).
 absl::Status CheckNumbers(const JobSpec& spec);
 
-// Opens the kernel set of the rank that is number `local_rank` of its process.
+// Opens the kernel set of the rank that is number `local_rank` of its host.
 absl::StatusOr<std::unique_ptr<nn::Kernels>> OpenRankKernels(
     const JobSpec& spec, int local_rank);
 

@@ -55,6 +55,10 @@ void QueueWork::LookAfter(std::function<bool()> look) {
   kernels_.queues()->LookAfter(std::move(look));
 }
 
+nn::Allocator* QueueWork::host_allocator() {
+  return &kernels_.queues()->host_allocator();
+}
+
 base::Event QueueWork::Record() { return nn::Record(kernels_, queue_); }
 
 }  // namespace troupe::actors

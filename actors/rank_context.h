@@ -31,7 +31,7 @@ namespace troupe::actors {
 
 struct RankContext {
   int rank = 0;
-  int local_rank = 0;  // among those of its process
+  int local_rank = 0;  // among those of its host
   pipeline::Mesh::Coords coords;
   std::int32_t generation = 0;
 

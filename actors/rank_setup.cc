@@ -11,6 +11,7 @@
 #include "base/check.h"
 #include "base/field_error.h"
 #include "comm/device/device_group.h"
+#include "comm/device/staged_group.h"
 #include "comm/local/local_group.h"
 #include "comm/memory_store.h"
 #include "comm/nccl/nccl_backend.h"
@@ -109,25 +110,36 @@ comm::GroupFactory GroupsOn(nn::Device device) {
                                               : comm::MakeLocalGroup;
 }
 
-GroupMaker LocalGroups(const ProcessContext& process) {
-  const TestHooks* const hooks = process.hooks;
-  const bool by_hooks = hooks != nullptr && hooks->make_group;
-  GroupMaker in_memory = [make_group = by_hooks
-                                           ? hooks->make_group
-                                           : GroupsOn(process.spec->device)](
-                             const FabricGroupOptions& group) {
+namespace {
+
+bool MadeByHooks(const ProcessContext& process) {
+  return process.hooks != nullptr && process.hooks->make_group;
+}
+
+// By the hooks, or as GroupsOn() makes them.
+GroupMaker LocalGroupsOf(const ProcessContext& process) {
+  return [make_group = MadeByHooks(process) ? process.hooks->make_group
+                                            : GroupsOn(process.spec->device)](
+             const FabricGroupOptions& group) {
     comm::LocalGroupOptions options;
     options.size = static_cast<int>(group.ranks.size());
     options.chunk_bytes = group.chunk_bytes;
     options.in_flight_max = group.in_flight_max;
     return make_group(options);
   };
-  if (by_hooks || process.plan->reduction_order != pipeline::kAnyReduction) {
+}
+
+}  // namespace
+
+GroupMaker LocalGroups(const ProcessContext& process) {
+  GroupMaker in_memory = LocalGroupsOf(process);
+  if (MadeByHooks(process) ||
+      process.plan->reduction_order != pipeline::kAnyReduction) {
     return in_memory;
   }
   return GroupsByNccl(
-      process, std::make_shared<comm::MemoryStore>(),
-      [](int) { return true; }, std::move(in_memory));
+      process, std::make_shared<comm::MemoryStore>(), [](int) { return true; },
+      std::move(in_memory));
 }
 
 GroupMaker GroupsByNccl(const ProcessContext& process,
@@ -135,15 +147,16 @@ GroupMaker GroupsByNccl(const ProcessContext& process,
                         std::function<bool(int rank)> is_local,
                         GroupMaker make_lonely) {
   return [=, generation = static_cast<std::uint32_t>(process.generation),
-          timeout = process.spec->timeout](const FabricGroupOptions& group)
-             -> absl::StatusOr<Group> {
+          timeout = process.spec->timeout](
+             const FabricGroupOptions& group) -> absl::StatusOr<Group> {
     // A rank that has no peers needs no NCCL.
     if (group.ranks.size() == 1) return make_lonely(group);
     comm::NcclGroupOptions options;
     options.name = group.name;
     options.ranks = group.ranks;
     for (std::size_t i = 0; i < group.ranks.size(); ++i) {
-      if (is_local(group.ranks[i])) options.local.push_back(static_cast<int>(i));
+      if (is_local(group.ranks[i]))
+        options.local.push_back(static_cast<int>(i));
     }
     options.generation = generation;
     options.timeout = timeout;
@@ -151,6 +164,57 @@ GroupMaker GroupsByNccl(const ProcessContext& process,
     if (options.local.empty()) return Group(group.ranks.size());
     return comm::MakeNcclGroup(options, *store);
   };
+}
+
+namespace {
+
+// Ranks on GPUs whose sums go through the host; those of one process have no
+// need of it.
+GroupMaker StagedGroups(const ProcessContext& process, GroupMaker in_process) {
+  return [fabric = process.fabric, roster = process.roster, in_process](
+             const FabricGroupOptions& group) -> absl::StatusOr<Group> {
+    const int first = roster->ProcessOf(group.ranks[0]);
+    const bool in_one =
+        std::all_of(group.ranks.begin(), group.ranks.end(),
+                    [&](int rank) { return roster->ProcessOf(rank) == first; });
+    if (in_one && first != fabric->process()) return Group(group.ranks.size());
+    if (in_one) return in_process(group);
+    TROUPE_ASSIGN_OR_RETURN(Group made, fabric->MakeGroup(group));
+    for (auto& rank : made) {
+      if (rank != nullptr) rank = comm::StageThroughHost(std::move(rank));
+    }
+    return made;
+  };
+}
+
+}  // namespace
+
+GroupMaker SpanningGroups(const ProcessContext& process, comm::Store& store) {
+  if (process.spec->device.type != nn::DeviceType::kCuda) {
+    return [fabric = process.fabric](const FabricGroupOptions& group) {
+      return fabric->MakeGroup(group);
+    };
+  }
+  GroupMaker in_process = LocalGroupsOf(process);
+  GroupMaker staged = StagedGroups(process, in_process);
+  if (process.plan->reduction_order != pipeline::kAnyReduction) return staged;
+  const auto is_local = [fabric = process.fabric,
+                         roster = process.roster](int rank) {
+    return roster->ProcessOf(rank) == fabric->process();
+  };
+  // The store is not the maker's own.
+  const std::shared_ptr<comm::Store> borrowed(&store, [](comm::Store*) {});
+  return GroupsByNccl(process, borrowed, is_local, std::move(staged));
+}
+
+int RanksBefore(const Roster& roster, int process) {
+  int ranks = 0;
+  for (int p = 0; p < process; ++p) {
+    if (roster.member(p).host == roster.member(process).host) {
+      ranks += roster.member(p).ranks;
+    }
+  }
+  return ranks;
 }
 
 absl::Status CheckBuckets(const pipeline::Plan& plan) {
@@ -167,16 +231,19 @@ absl::StatusOr<std::vector<RankContextPtr>> MakeRanks(
     const ProcessContext& process, int first, int last,
     const GroupMaker& make_group) {
   const pipeline::Plan& plan = *process.plan;
+  const int before = process.roster == nullptr
+                         ? 0
+                         : RanksBefore(*process.roster, process.number);
   if (!process.spec->kernels) {
     TROUPE_RETURN_IF_ERROR(base::WithFields<&JobSpec::device>(
-        nn::CheckDevices(process.spec->device, last - first)));
+        nn::CheckDevices(process.spec->device, before + last - first)));
   }
   TROUPE_ASSIGN_OR_RETURN(Groups groups, MakeGroups(plan, make_group));
   std::vector<RankContextPtr> ranks;
   for (int rank = first; rank < last; ++rank) {
     auto context = std::make_shared<RankContext>();
     context->rank = rank;
-    context->local_rank = rank - first;
+    context->local_rank = before + rank - first;
     context->coords = plan.mesh.CoordsOf(rank);
     context->generation = process.generation;
     context->spec = process.spec;

@@ -51,6 +51,16 @@ GroupMaker GroupsByNccl(const ProcessContext& process,
                         std::function<bool(int rank)> is_local,
                         GroupMaker make_lonely);
 
+// Groups of a job whose ranks live in several processes, which `process.fabric`
+// connects. Those of GPUs are by NCCL, or staged through the host (which has
+// the tree's bits), as the plan says. `store` is one of the job, and outlives
+// the last call.
+GroupMaker SpanningGroups(const ProcessContext& process, comm::Store& store);
+
+// The number of ranks of the job on this host that live in processes before
+// this one: GPUs are given out over all of them.
+int RanksBefore(const Roster& roster, int process);
+
 // The contexts of ranks [first, last) of the plan.
 //   kUnavailable: they need more devices than there are.
 absl::StatusOr<std::vector<RankContextPtr>> MakeRanks(

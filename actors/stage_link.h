@@ -27,6 +27,8 @@ class StageLink {
   // To the rank that has stage `stage` of the same replica. Transfers to one
   // stage arrive in the order in which they were sent.
   virtual void Send(int stage, Transfer transfer) = 0;
+  // Whether a tensor for `stage` must lie in memory of the host.
+  virtual bool NeedsHostMemory(int /*stage*/) const { return false; }
 };
 
 // For replicas whose stages all live in this process.

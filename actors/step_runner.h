@@ -97,7 +97,7 @@ class StepRunner : private Chunk::Listener {
 
   struct Setup {
     int rank = 0;
-    int local_rank = 0;  // among those of its process
+    int local_rank = 0;  // among those of its host
     const JobSpec* spec = nullptr;
     const pipeline::Plan* plan = nullptr;
     // The rank's own table for training; the plan's, unless a test bends it.

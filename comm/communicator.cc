@@ -79,8 +79,7 @@ absl::Status Await(Communicator& comm, const Event& event,
 absl::StatusOr<Event> Communicator::StartTogether(
     absl::Span<const Collective> collectives, const Event& after) {
   for (const Collective& collective : collectives) {
-    TROUPE_RETURN_IF_ERROR(
-        CheckCollective(collective, rank(), size()));
+    TROUPE_RETURN_IF_ERROR(CheckCollective(collective, rank(), size()));
   }
   if (collectives.empty()) return after;
   const auto joint = std::make_shared<Joint>(collectives.size());

@@ -82,10 +82,10 @@ absl::Status CheckReductionOrder(const PlanOptions& options) {
   for (const char* known : {kAutoReduction, kTreeReduction, kAnyReduction}) {
     if (options.reduction_order == known) return absl::OkStatus();
   }
-  return base::FieldError<&PlanOptions::reduction_order>(absl::StrCat(
-      base::FieldName<&PlanOptions::reduction_order>(), " = \"",
-      options.reduction_order, "\", must be \"", kAutoReduction, "\", \"",
-      kTreeReduction, "\" or \"", kAnyReduction, "\""));
+  return base::FieldError<&PlanOptions::reduction_order>(
+      absl::StrCat(base::FieldName<&PlanOptions::reduction_order>(), " = \"",
+                   options.reduction_order, "\", must be \"", kAutoReduction,
+                   "\", \"", kTreeReduction, "\" or \"", kAnyReduction, "\""));
 }
 
 absl::Status CheckSizes(const PlanOptions& options) {

@@ -212,18 +212,17 @@ class ClusterJob : public Job {
     process_->transports = DescribeTransports(peers.links);
     options.links = std::move(peers.links);
     mpi_ = std::move(peers.mpi);
-    if (SharesHost(roster)) {
+    // Gradients of a GPU lie there.
+    if (SharesHost(roster) && process_->spec->device.is_host()) {
       process_->shared_memory = ShareMemory();
       options.shared_memory = process_->shared_memory;
     }
     TROUPE_ASSIGN_OR_RETURN(process_->fabric,
                             comm::Fabric::Make(std::move(options)));
     const int first = roster.FirstRankOf(options_.process);
-    absl::StatusOr<std::vector<RankContextPtr>> ranks = MakeRanks(
-        *process_, first, first + options_.ranks,
-        [fabric = process_->fabric](const comm::FabricGroupOptions& group) {
-          return fabric->MakeGroup(group);
-        });
+    absl::StatusOr<std::vector<RankContextPtr>> ranks =
+        MakeRanks(*process_, first, first + options_.ranks,
+                  SpanningGroups(*process_, *client_));
     if (!ranks.ok()) return InThisProcess(ranks.status());
     process_->ranks = *std::move(ranks);
     return absl::OkStatus();

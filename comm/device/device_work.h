@@ -39,6 +39,8 @@ class DeviceWork {
   virtual absl::Status Enqueue(const char* name,
                                std::function<bool(void* native_stream)> work);
   virtual void LookAfter(std::function<bool()> look);
+  // Memory of the host that the device copies from and to; null: none.
+  virtual nn::Allocator* host_allocator() { return nullptr; }
   // Done when all that it was given so far is.
   virtual base::Event Record() = 0;
 };

@@ -23,10 +23,10 @@ absl::StatusOr<std::uint64_t> LocalRanks::Admit(int rank,
   }
   for (std::size_t peer = 0; peer < ranks_.size(); ++peer) {
     if (!ranks_[peer].gone || ranks_[peer].next > number) continue;
-    return absl::UnavailableError(absl::StrCat(
-        "rank ", peer, " left the group, and rank ", rank,
-        " needs it for collective ", number, " of the group, ",
-        Unpack(signature).ToString()));
+    return absl::UnavailableError(
+        absl::StrCat("rank ", peer, " left the group, and rank ", rank,
+                     " needs it for collective ", number, " of the group, ",
+                     Unpack(signature).ToString()));
   }
   if (number == first_ + started_.size()) {
     started_.push_back({signature, rank, 0});

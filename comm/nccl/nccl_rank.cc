@@ -76,10 +76,11 @@ std::string NcclRank::LateText(std::uint64_t number) const {
 void NcclRank::Use(DeviceWork* work) {
   work_ = work;
   const absl::Time since = absl::Now();
-  const auto init = [self = shared_from_this(), since, begun = false](
-                        void* stream) mutable {
+  const auto init = [self = shared_from_this(), since,
+                     begun = false](void* stream) mutable {
     const bool over = self->Advance(
-        kInit, [](NcclRank& rank, void*) {
+        kInit,
+        [](NcclRank& rank, void*) {
           rank.mutex_.AssertHeld();
           return rank.Init();
         },
@@ -164,18 +165,17 @@ absl::StatusOr<std::uint64_t> NcclRank::Admit(
     if (i == 0 && absl::IsResourceExhausted(number.status())) {
       return number.status();
     }
-    const absl::Status why(
-        number.status().code(),
-        absl::StrCat("group \"", options_.name,
-                     "\": ", number.status().message()));
+    const absl::Status why(number.status().code(),
+                           absl::StrCat("group \"", options_.name,
+                                        "\": ", number.status().message()));
     abort_all_(why);
     return why;
   }
   return first;
 }
 
-absl::StatusOr<Event> NcclRank::Start(
-    absl::Span<const Collective> collectives, const Event& after) {
+absl::StatusOr<Event> NcclRank::Start(absl::Span<const Collective> collectives,
+                                      const Event& after) {
   TROUPE_CHECK(work_ != nullptr, "UseDevice() comes before Start()");
   for (const Collective& collective : collectives) {
     TROUPE_RETURN_IF_ERROR(CheckOnDevice(collective, rank_, size()));
@@ -209,18 +209,18 @@ absl::StatusOr<Event> NcclRank::Start(
     if (!status.ok()) self->abort_all_(status);
   });
   work_->Wait(after);
-  const auto call = [self, what, begun = false,
-                     all = std::vector<Collective>(
-                         collectives.begin(), collectives.end())](
-                        void* stream) mutable {
-    return self->Advance(
-        what,
-        [&all](NcclRank& rank, void* on) {
-          rank.mutex_.AssertHeld();
-          return rank.Run(all, on);
-        },
-        &begun, stream);
-  };
+  const auto call =
+      [self, what, begun = false,
+       all = std::vector<Collective>(collectives.begin(), collectives.end())](
+          void* stream) mutable {
+        return self->Advance(
+            what,
+            [&all](NcclRank& rank, void* on) {
+              rank.mutex_.AssertHeld();
+              return rank.Run(all, on);
+            },
+            &begun, stream);
+      };
   const absl::Status given =
       work_->Enqueue(NcclCallName(collectives[0].kind), call);
   if (!given.ok()) {
@@ -308,9 +308,9 @@ void NcclRank::Leave() {
   }
   const bool needed = local_->Leave(rank_);
   if (!done || needed) {
-    abort_all_(absl::UnavailableError(absl::StrCat(
-        "group \"", options_.name, "\": rank ", rank_,
-        " left while collectives wait for peers")));
+    abort_all_(absl::UnavailableError(
+        absl::StrCat("group \"", options_.name, "\": rank ", rank_,
+                     " left while collectives wait for peers")));
   }
   ncclComm_t comm = nullptr;
   {

@@ -27,8 +27,8 @@
 
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -94,8 +94,8 @@ class NcclRank : public std::enable_shared_from_this<NcclRank> {
   absl::Status Ask(const std::string& what, bool* over)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  absl::StatusOr<std::uint64_t> Admit(
-      absl::Span<const Collective> collectives) ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::StatusOr<std::uint64_t> Admit(absl::Span<const Collective> collectives)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   void Ended(std::uint64_t number, const absl::Status& status)
       ABSL_LOCKS_EXCLUDED(mutex_);
   // Sees to it that Look() is called.

@@ -2,7 +2,7 @@
 // whether a job can run (`trainer doctor`).
 //
 //   const DeviceBackend* backend = FindDeviceBackend(DeviceType::kCuda);
-//   if (backend == nullptr) return;                // built without CUDA
+//   if (backend == nullptr) return SayThatThereIsNone();
 //   const GpuReport report = backend->report();
 //   for (const GpuReport::Gpu& gpu : report.gpus) std::cout << gpu.name;
 //

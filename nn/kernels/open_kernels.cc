@@ -56,7 +56,7 @@ absl::Status CheckDevices(Device device, int ranks) {
   }
   if (device.index == Device::kOneForEach && ranks > count) {
     return absl::UnavailableError(absl::StrCat(
-        ranks, " ranks of this process need a GPU each, and ", sees,
+        ranks, " ranks of this host need a GPU each, and ", sees,
         "; run fewer ranks, or put all on one with device = \"cuda:0\""));
   }
   return absl::OkStatus();

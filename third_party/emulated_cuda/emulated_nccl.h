@@ -33,8 +33,8 @@ void FailComm(ncclComm_t comm, ncclResult_t error);
 // ncclSuccess, and nothing comes of it. Until emulated_cuda::Reset().
 void FailCollective(std::uint64_t number, ncclResult_t error);
 
-// The `number`th communicator that ncclCommInitRank() or its like makes from now
-// on, counted from 1, is never ready, nor are its peers. Until Reset().
+// The `number`th communicator that ncclCommInitRank() or its like makes from
+// now on, counted from 1, is never ready, nor are its peers. Until Reset().
 void LoseComm(std::uint64_t number);
 
 }  // namespace emulated_cuda

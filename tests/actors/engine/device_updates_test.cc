@@ -12,6 +12,7 @@
 #include "nn/kernels/device_queues.h"
 #include "nn/kernels/queued/queued_kernels.h"
 #include "nn/kernels/reference/reference_kernels.h"
+#include "nn/ops/loss.h"
 #include "tests/actors/engine/engine_fixture.h"
 #include "tests/base/seeds.h"
 #include "tests/comm/wrapped_communicator.h"
@@ -50,6 +51,7 @@ class Rank : private StepRunner::Host, private StrandWait {
   explicit Rank(std::uint64_t seed)
       : fixture_({/*ranks=*/2, Numbers::kFloat}, [seed](JobSpec& spec) {
           spec.device = {nn::DeviceType::kQueued, 0};
+          spec.loss = nn::ops::MeanSquaredError;
           spec.kernels = [seed] {
             return nn::CreateQueuedKernels(
                 nn::CreateReferenceKernels(),
@@ -67,8 +69,11 @@ class Rank : private StepRunner::Host, private StrandWait {
   }
 
   void Run(StepKind kind, std::int64_t step) {
-    const absl::Status ran =
-        runner_->RunStep(kind, step, fixture_.Batches(/*rank=*/0, step));
+    StepBatches batches = fixture_.Batches(/*rank=*/0, step);
+    const pipeline::RankPlan& plan = fixture_.plan().RankPlanOf(0);
+    batches.resize((kind == StepKind::kTrain ? plan.train : plan.evaluate)
+                       .micro_batches());
+    const absl::Status ran = runner_->RunStep(kind, step, std::move(batches));
     ASSERT_TRUE(ran.ok()) << ran;
   }
   PendingSnapshot Save() { return runner_->MakeSnapshot(/*step=*/1).value(); }

@@ -187,7 +187,7 @@ TEST(CudaJobTest, EachRankNeedsAGpu) {
   const absl::Status status = RunJob(LeNetJob("cuda", 4, 1)).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
   EXPECT_EQ(status.message(),
-            "4 ranks of this process need a GPU each, and this process sees 2 "
+            "4 ranks of this host need a GPU each, and this process sees 2 "
             "GPUs; run fewer ranks, or put all on one with device = "
             "\"cuda:0\"");
 }

@@ -40,7 +40,9 @@ TEST(NcclBackendTest, ChecksTheOptions) {
     return std::string(MakeNcclGroup(options, store).status().message());
   };
   const std::string group = "group \"replicas\" by NCCL: ";
-  EXPECT_EQ(message([](NcclGroupOptions& o) { o.ranks = {4, 4}; }),
+  EXPECT_EQ(message([](NcclGroupOptions& o) {
+              o.ranks = {4, 4};
+            }),
             group + "ranks are none, or one comes twice");
   EXPECT_EQ(message([](NcclGroupOptions& o) { o.local = {2}; }),
             group + "local has no place of ranks, or one twice");

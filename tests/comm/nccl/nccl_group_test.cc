@@ -86,8 +86,8 @@ void ExpectMoves(NcclRanks& ranks) {
   using Numbers = std::vector<std::vector<float>>;
   const int n = static_cast<int>(ranks.devices.size());
   const int root = n - 1;
-  Numbers got = Outputs<float>(
-      ranks, 2, 2, [&](int, const Tensor& in, const Tensor& to) {
+  Numbers got =
+      Outputs<float>(ranks, 2, 2, [&](int, const Tensor& in, const Tensor& to) {
         Collective broadcast = Broadcast(root, to);
         broadcast.input = in;
         return broadcast;
@@ -95,17 +95,17 @@ void ExpectMoves(NcclRanks& ranks) {
   for (int r = 0; r < n; ++r) {
     EXPECT_THAT(got[r], ElementsAre(10 * root, 10 * root + 1));
   }
-  got = Outputs<float>(ranks, 2, 2,
-                       [&](int, const Tensor& in, const Tensor& to) {
-                         return Reduce(ReduceOp::kSum, root, in, to);
-                       });
-  EXPECT_THAT(got[root],
-              ElementsAre(5 * n * (n - 1), 5 * n * (n - 1) + n));
-  got = Outputs<float>(
-      ranks, 1, n,
-      [&](int, const Tensor& in, const Tensor& to) { return AllGather(in, to); });
-  Numbers gathered = Outputs<float>(
-      ranks, 1, n, [&](int, const Tensor& in, const Tensor& to) {
+  got =
+      Outputs<float>(ranks, 2, 2, [&](int, const Tensor& in, const Tensor& to) {
+        return Reduce(ReduceOp::kSum, root, in, to);
+      });
+  EXPECT_THAT(got[root], ElementsAre(5 * n * (n - 1), 5 * n * (n - 1) + n));
+  got =
+      Outputs<float>(ranks, 1, n, [&](int, const Tensor& in, const Tensor& to) {
+        return AllGather(in, to);
+      });
+  Numbers gathered =
+      Outputs<float>(ranks, 1, n, [&](int, const Tensor& in, const Tensor& to) {
         return Gather(root, in, to);
       });
   for (int r = 0; r < n; ++r) {
@@ -114,17 +114,18 @@ void ExpectMoves(NcclRanks& ranks) {
       EXPECT_EQ(gathered[root][from], 10 * from);
     }
   }
-  got = Outputs<float>(ranks, n, 1,
-                       [&](int, const Tensor& in, const Tensor& to) {
-                         return ReduceScatter(ReduceOp::kSum, in, to);
-                       });
-  Numbers scattered = Outputs<float>(
-      ranks, n, 1, [&](int, const Tensor& in, const Tensor& to) {
+  got =
+      Outputs<float>(ranks, n, 1, [&](int, const Tensor& in, const Tensor& to) {
+        return ReduceScatter(ReduceOp::kSum, in, to);
+      });
+  Numbers scattered =
+      Outputs<float>(ranks, n, 1, [&](int, const Tensor& in, const Tensor& to) {
         return Scatter(root, in, to);
       });
-  Numbers exchanged = Outputs<float>(
-      ranks, n, n,
-      [&](int, const Tensor& in, const Tensor& to) { return AllToAll(in, to); });
+  Numbers exchanged =
+      Outputs<float>(ranks, n, n, [&](int, const Tensor& in, const Tensor& to) {
+        return AllToAll(in, to);
+      });
   for (int r = 0; r < n; ++r) {
     EXPECT_THAT(got[r], ElementsAre(5 * n * (n - 1) + n * r));
     EXPECT_THAT(scattered[r], ElementsAre(10 * root + r));
@@ -193,10 +194,9 @@ TEST(NcclGroupTest, StandsBetweenGradientsAndTheirReaders) {
         nn::cuda::CudaDevice& device = *ranks.devices[r];
         device.Wait(nn::Queue::kCompute, done[r]);
         ASSERT_TRUE(device
-                        .Reduce(nn::Queue::kCompute,
-                                {nn::ReduceOp::kSum,
-                                 {gradients[r], sums[r]},
-                                 {sums[r]}})
+                        .Reduce(nn::Queue::kCompute, {nn::ReduceOp::kSum,
+                                                      {gradients[r], sums[r]},
+                                                      {sums[r]}})
                         .ok());
       }
     }
@@ -225,11 +225,11 @@ TEST(NcclGroupTest, StartsSeveralTogether) {
     for (int r = 0; r < 2; ++r) {
       a.push_back(ranks.On<float>(r, {1.f + r}));
       b.push_back(ranks.On<double>(r, {4, 5.0 * r}));
-      const auto event = StartCoalesced(
-          *ranks.group[r],
-          {AllReduce(ReduceOp::kSum, a[r]), AllReduce(ReduceOp::kMax, b[r]),
-           Barrier()},
-          ranks.Ready(r));
+      const auto event =
+          StartCoalesced(*ranks.group[r],
+                         {AllReduce(ReduceOp::kSum, a[r]),
+                          AllReduce(ReduceOp::kMax, b[r]), Barrier()},
+                         ranks.Ready(r));
       ASSERT_TRUE(event.ok()) << event.status();
       done.push_back(*event);
     }
@@ -261,8 +261,8 @@ TEST(NcclGroupTest, GroupsShareAQueue) {
       Communicator& pair = *pairs[r % 2][r / 2];
       pair.UseDevice(&ranks.works[r]);
       values.push_back(ranks.On<float>(r, {1.f + r}));
-      Event reduced = *pair.Start(AllReduce(ReduceOp::kSum, values[r]),
-                                  ranks.Ready(r));
+      Event reduced =
+          *pair.Start(AllReduce(ReduceOp::kSum, values[r]), ranks.Ready(r));
       done.push_back(*ranks.group[r]->Start(
           AllReduce(ReduceOp::kProduct, values[r]), reduced));
     }

@@ -12,48 +12,19 @@
 
 #include <cstdint>
 #include <deque>
-#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "comm/communicator.h"
-#include "comm/device/device_work.h"
 #include "comm/memory_store.h"
 #include "comm/nccl/nccl_backend.h"
 #include "nn/kernels/cuda/cuda_device.h"
+#include "tests/comm/nccl/cuda_work.h"
 #include "tests/nn/kernels/cuda/emulated_device_fixture.h"
 
 namespace troupe::comm {
-
-// A queue of a device, as a group has it.
-class CudaWork final : public DeviceWork {
- public:
-  explicit CudaWork(nn::cuda::CudaDevice& device) : device_(device) {}
-
-  void Wait(const base::Event& event) override {
-    device_.Wait(nn::Queue::kComm, event);
-  }
-  absl::Status Reduce(ReduceOp, std::vector<nn::Tensor>,
-                      std::vector<nn::Tensor>) override {
-    return absl::UnimplementedError("NCCL reduces by itself");
-  }
-  void Copy(const nn::Tensor& from, const nn::Tensor& to) override {
-    device_.CopyBytes(nn::Queue::kComm, from, to);
-  }
-  absl::Status Enqueue(const char* name,
-                       std::function<bool(void*)> work) override {
-    return device_.Enqueue(nn::Queue::kComm, name, std::move(work));
-  }
-  void LookAfter(std::function<bool()> look) override {
-    device_.LookAfter(std::move(look));
-  }
-  base::Event Record() override { return device_.Record(nn::Queue::kComm); }
-
- private:
-  nn::cuda::CudaDevice& device_;
-};
 
 inline emulated_cuda::Options GpusOf(std::uint64_t seed, int size) {
   emulated_cuda::Options options = nn::cuda::EmulatedWorld::OptionsOf(seed);

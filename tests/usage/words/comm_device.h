@@ -3,6 +3,7 @@
 #ifndef TESTS_USAGE_WORDS_COMM_DEVICE_H_
 #define TESTS_USAGE_WORDS_COMM_DEVICE_H_
 
+#include <memory>
 #include <vector>
 
 #include "comm/communicator.h"
@@ -21,6 +22,12 @@ extern DeviceWork& work;
 extern const nn::Tensor gradients;
 }  // namespace device_group_h
 
+namespace staged_group_h {
+extern std::unique_ptr<Communicator> spanning_rank;
+extern const Collective collective;
+extern const Event after;
+}  // namespace staged_group_h
+
 namespace device_work_h {
 extern const std::vector<nn::Tensor> ranges;
 }
@@ -35,5 +42,10 @@ extern const Event after;
 extern DeviceWork& work;
 extern absl::Status status;
 }  // namespace troupe::comm::internal::usage::device_state_h
+
+namespace troupe::comm::internal::usage::device_check_h {
+extern const Collective collective;
+extern const int rank;
+}  // namespace troupe::comm::internal::usage::device_check_h
 
 #endif  // TESTS_USAGE_WORDS_COMM_DEVICE_H_

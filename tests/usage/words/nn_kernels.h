@@ -3,6 +3,7 @@
 #ifndef TESTS_USAGE_WORDS_NN_KERNELS_H_
 #define TESTS_USAGE_WORDS_NN_KERNELS_H_
 
+#include <iostream>
 #include <memory>
 #include <string>
 
@@ -50,8 +51,12 @@ namespace kernel_choices_h {
 extern base::FileSystem& files;
 extern const ChoicesByDevice plan_of_the_checkpoint;
 extern const std::string key;
-void Use(const std::string& choice);
+int Use(const std::string& choice);
 }  // namespace kernel_choices_h
+
+namespace gpu_report_h {
+int SayThatThereIsNone();
+}
 
 namespace open_kernels_h {
 extern const Device device;

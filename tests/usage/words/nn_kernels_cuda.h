@@ -154,6 +154,12 @@ extern const Tensor a, b, c;
 }  // namespace troupe::nn::cuda::usage
 #endif
 
+#ifdef NN_KERNELS_CUDA_EMULATED_CHOICE_H_
+namespace troupe::nn::cuda::usage::emulated_choice_h {
+void TrainAgain();
+}  // namespace troupe::nn::cuda::usage::emulated_choice_h
+#endif
+
 #ifdef NN_KERNELS_CUDA_CHOICE_TEXT_H_
 namespace troupe::nn::cuda::usage::choice_text_h {
 void Refuse(const std::string& text);

@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <iostream>
 #include <memory>
 #include <utility>
 
@@ -14,10 +15,15 @@
 #include "base/check.h"
 #include "base/tls/certificates.h"
 #include "comm/tcp/tls_stream.h"
+#include "nn/kernels/device_backends.h"
 #include "tools/trainer/doctor/doctor_machine.h"
 #include "tools/trainer/version.h"
 
 namespace troupe::tools::usage {
+
+namespace doctor_gpus_h {
+extern const nn::DeviceBackend* const backend;
+}
 
 namespace doctor_peer_h {
 extern const base::tls::CertificateFiles own;

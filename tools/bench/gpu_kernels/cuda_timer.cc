@@ -62,7 +62,8 @@ class Ops final : public nn::Kernels {
 
   nn::Allocator& allocator() override { return allocator_; }
   std::string Describe() const override {
-    return absl::StrCat(matmuls_->Describe(), ", ", convs_->Describe());
+    return absl::StrCat(nn::cuda::MatmulLibraryName(), ", ",
+                        nn::cuda::ConvLibraryName());
   }
 
  private:
@@ -139,6 +140,8 @@ class CudaTimer final : public KernelTimer {
     std::unique_ptr<CudaTimer> timer(new CudaTimer(allow_tf32));
     TROUPE_ASSIGN_OR_RETURN(timer->device_,
                             nn::cuda::CudaDevice::Open(device.index));
+    TROUPE_RETURN_IF_ERROR(
+        base::CudaStatus(cudaSetDevice(device.index), "cudaSetDevice"));
     cudaDeviceProp properties;
     TROUPE_RETURN_IF_ERROR(
         base::CudaStatus(cudaGetDeviceProperties(&properties, device.index),

@@ -1,6 +1,6 @@
 // A case as a call of its op on tensors that exist.
 //
-//   CaseTensors t = {x, w, y};
+//   const CaseTensors t = {x, w, y};
 //   std::function<absl::Status()> run = CallOf(c, t, kernels);
 
 #ifndef TOOLS_BENCH_GPU_KERNELS_KERNEL_CALL_H_

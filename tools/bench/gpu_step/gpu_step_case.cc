@@ -10,7 +10,6 @@
 #include "data/registry.h"
 #include "nn/tensor/device.h"
 #include "tools/trainer/config/config.h"
-#include "tools/trainer/config/config_keys.h"
 #include "tools/trainer/spec_builder.h"
 
 namespace troupe::bench {
@@ -40,14 +39,6 @@ constexpr Case kCases[] = {
      "data.train_count=8192 train.global_batch_size=64"},
 };
 
-// Null: the trainer has none.
-const tools::ConfigKey* GraphsKey() {
-  for (const tools::ConfigKey& key : tools::ConfigKeys()) {
-    if (key.key() == "cuda_graphs") return &key;
-  }
-  return nullptr;
-}
-
 std::vector<Setting> SettingsOf(const std::string& text) {
   std::vector<Setting> settings;
   for (absl::string_view word :
@@ -62,11 +53,8 @@ std::vector<Setting> SettingsOf(const std::string& text) {
 
 absl::StatusOr<actors::JobSpec> MakeJob(const Case& c,
                                         const StepOptions& options) {
-  std::string text = absl::StrCat(kAll, " ", c.settings);
-  if (GraphsKey() != nullptr && options.graphs) {
-    absl::StrAppend(&text, " ", GraphsKey()->name, "=",
-                    *options.graphs ? "true" : "false");
-  }
+  const std::string text = absl::StrCat(
+      kAll, " ", c.settings, " train.cuda_graphs=", options.cuda_graphs);
   TROUPE_ASSIGN_OR_RETURN(tools::LoadedConfig loaded,
                           tools::ParseConfig("", "", SettingsOf(text)));
   TROUPE_ASSIGN_OR_RETURN(loaded.config.job.device,
@@ -81,13 +69,12 @@ absl::StatusOr<actors::JobSpec> MakeJob(const Case& c,
   TROUPE_ASSIGN_OR_RETURN(actors::JobSpec spec,
                           tools::BuildSpec(loaded, splits, files));
   spec.checkpoint.files = nullptr;
+  spec.kernel_choices = options.choices;
   spec.test = nullptr;
   return spec;
 }
 
 }  // namespace
-
-bool HasGraphsKey() { return GraphsKey() != nullptr; }
 
 std::vector<std::string> StepCaseNames() {
   std::vector<std::string> names;

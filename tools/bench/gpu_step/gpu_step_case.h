@@ -16,27 +16,25 @@
 #ifndef TOOLS_BENCH_GPU_STEP_GPU_STEP_CASE_H_
 #define TOOLS_BENCH_GPU_STEP_GPU_STEP_CASE_H_
 
-#include <optional>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "actors/job_spec.h"
+#include "nn/kernels/kernel_choices.h"
 
 namespace troupe::bench {
 
 std::vector<std::string> StepCaseNames();
 
 struct StepOptions {
-  std::string device = "cpu:0";  // as train.device has it
-  bool bf16 = false;             // parameters, samples and all between
-  // Whether steps are captured in CUDA graphs; unset: the trainer's default.
-  // Without meaning where HasGraphsKey() is false.
-  std::optional<bool> graphs;
+  std::string device = "cpu:0";      // as train.device has it
+  bool bf16 = false;                 // parameters, samples and all between
+  std::string cuda_graphs = "auto";  // as train.cuda_graphs has it
+  // Algorithms that were measured before; null: each job measures its own.
+  std::shared_ptr<nn::KernelChoices> choices;
 };
-
-// Whether the trainer's configuration has a key for it.
-bool HasGraphsKey();
 
 // A job of the case without an end in sight, and without evaluation.
 //   kInvalidArgument: no such case, or no such device.

@@ -1,5 +1,7 @@
 #include "tools/bench/gpu_step/gpu_step_case.h"
 
+#include <memory>
+
 #include "actors/job.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -23,14 +25,18 @@ TEST(GpuStepCase, EachCaseTrainsSomeSteps) {
   }
 }
 
-TEST(GpuStepCase, DeviceAndDtypeAreThoseAskedFor) {
+TEST(GpuStepCase, AllIsAsAskedFor) {
   StepOptions options;
   options.device = "cuda:3";
   options.bf16 = true;
+  options.cuda_graphs = "on";
+  options.choices = std::make_shared<nn::KernelChoices>();
   const auto spec = MakeStepJob("toy_mlp", options);
   ASSERT_TRUE(spec.ok()) << spec.status();
   EXPECT_EQ(spec->device.ToString(), "cuda:3");
   EXPECT_EQ(spec->dtype, nn::DType::kBF16);
+  EXPECT_EQ(spec->cuda_graphs, "on");
+  EXPECT_EQ(spec->kernel_choices, options.choices);
   const auto model = spec->model();
   for (const nn::Parameter* parameter : model->Parameters()) {
     EXPECT_EQ(parameter->dtype(), nn::DType::kBF16);

@@ -91,7 +91,9 @@ class Bundle:
                 [self.path(words[0])] + list(words[1:]))
 
     def run(self, words, limit_s, env=None, before=()):
-        whole = dict(os.environ, **(env or {}))
+        # What was measured once is the choice of later pieces, too: equal bits.
+        whole = dict(os.environ, XDG_CACHE_HOME=self.scratch_path("cache"),
+                     **(env or {}))
         os.makedirs(self.data, exist_ok=True)
         return run(self.command(words, before), limit_s, cwd=self.data,
                    env=whole)

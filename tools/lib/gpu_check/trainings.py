@@ -182,8 +182,8 @@ def graphs_piece(bundle, short):
         key = graphs_key(bundle)
         if key is None:
             return Result(SKIPPED, "the trainer has no key cuda_graphs")
-        on = ["train.device=" + GPU, key + "=true"]
-        off = ["train.device=" + GPU, key + "=false"]
+        on = ["train.device=" + GPU, key + "=on"]
+        off = ["train.device=" + GPU, key + "=off"]
         return short.compare("graphs", on, "eager", off, 0, limit_s)
     return Piece("graphs", "trainings", WEIGHTS_LIMIT_S, guarded(work))
 

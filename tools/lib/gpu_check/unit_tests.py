@@ -9,6 +9,7 @@ are small (sanitizer_pieces), under each of its tools.
 
 import json
 import os
+import re
 
 from gpu_check.bundle import complaint
 from gpu_check.session import FAILED, OK, SKIPPED, Piece, Result
@@ -29,10 +30,9 @@ TAIL_LINES = 40
 
 
 def counts(report):
-    """(passed, failed, skipped, names of the failed, a reason for skipping) of
-    GoogleTest's JSON."""
+    """(passed, failed, skipped, names of the failed) of GoogleTest's JSON."""
     passed = failed = skipped = 0
-    names, reason = [], ""
+    names = []
     for suite in report.get("testsuites", []):
         for case in suite.get("testsuite", []):
             if case.get("failures"):
@@ -41,11 +41,15 @@ def counts(report):
                                         case.get("name", "")))
             elif case.get("result") == "SKIPPED":
                 skipped += 1
-                for skip in case.get("skipped", []):
-                    reason = reason or skip.get("message", "")
             elif case.get("result") == "COMPLETED":
                 passed += 1
-    return passed, failed, skipped, names, reason.strip().split("\n")[-1]
+    return passed, failed, skipped, names
+
+
+def why_skipped(out):
+    """The first reason that GoogleTest prints; its JSON has none."""
+    match = re.search(r": Skipped\n([^\n\[]+)\n", out)
+    return match.group(1).strip() if match else ""
 
 
 def tail(outcome):
@@ -56,7 +60,7 @@ def judge(outcome, report, limit_s):
     """The result of a test whose JSON is `report`; None: it wrote none."""
     if report is None or outcome.timed_out or outcome.code < 0:
         return Result(FAILED, complaint(outcome, limit_s), output=tail(outcome))
-    passed, failed, skipped, names, reason = counts(report)
+    passed, failed, skipped, names = counts(report)
     numbers = {"passed": passed, "failed": failed, "skipped": skipped}
     if failed or outcome.code != 0:
         words = "%d of %d failed: %s" % (failed, passed + failed + skipped,
@@ -64,7 +68,9 @@ def judge(outcome, report, limit_s):
                                          complaint(outcome))
         return Result(FAILED, words, output=tail(outcome), **numbers)
     if passed == 0:
-        return Result(SKIPPED, reason or "it has no case here", **numbers)
+        words = "%d skipped" % skipped if skipped else "it has no case here"
+        why = why_skipped(outcome.out)
+        return Result(SKIPPED, words + (": " + why if why else ""), **numbers)
     words = "%d passed" % passed
     if skipped:
         words += ", %d skipped" % skipped

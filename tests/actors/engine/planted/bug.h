@@ -37,9 +37,14 @@ enum class Bug {
   kLossReadTooEarly,
   kLossCopiedTooEarly,
   kScalarsOverwritten,
-  // The step engine: actors/bucket_events.cc, step_transfers.cc,
-  // step_runner.cc.
+  // Updates: actors/bucket_events.cc.
   kUpdateBesideReduction,
+  kUpdateBesideItsReader,
+  kReaderBesideUpdate,
+  // Whole steps as graphs: actors/graph_inputs.cc.
+  kGraphWithOldPointer,
+  kGraphInputsOverwritten,
+  // The step engine: actors/step_transfers.cc, step_runner.cc.
   kTransferReadTooEarly,
   kTransferMemoryUsedAgain,
   kCheckpointBesideUpdate,

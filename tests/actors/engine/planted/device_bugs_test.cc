@@ -39,7 +39,7 @@ constexpr std::size_t kReportShown = 8000;  // bytes of ThreadSanitizer's
 
 constexpr std::uint64_t kSeeds = 20;
 constexpr std::uint64_t kSeedsUnderTsan = 6;
-constexpr std::int64_t kSteps = 4;
+constexpr std::int64_t kSteps = 6;  // of which graphs run the last three
 
 // --- The programs: a line of what came of a seed ---
 
@@ -59,7 +59,8 @@ std::string InWorld(const emulated_cuda::Options& options, Run run) {
   return absl::StrCat("report: ", absl::StrJoin(problems, "; "));
 }
 
-std::string Train(std::uint64_t seed, const char* device, int dp, int pp) {
+std::string Train(std::uint64_t seed, const char* device, int dp, int pp,
+                  const char* graphs = "off") {
   SmallJobOptions job;
   job.ranks = dp;
   job.steps = kSteps;
@@ -71,15 +72,24 @@ std::string Train(std::uint64_t seed, const char* device, int dp, int pp) {
     spec.loss = nn::ops::MeanSquaredError;
     spec.plan.mesh = pipeline::Mesh(dp, pp);
     spec.plan.micro_batch_size = 4;
-    if (pp > 1) spec.plan.cuts = {2};
+    if (pp == 2) spec.plan.cuts = {2};
+    if (pp == 3) spec.plan.cuts = {2, 4};
+    spec.cuda_graphs = graphs;
   });
   return InWorld(OptionsOf(seed),
                  [&] { return DeviceRanks(fixture, seed).Train(kSteps); });
 }
 
 std::string TwoRanks(std::uint64_t seed) { return Train(seed, "cuda:0", 2, 1); }
+std::string OneRankAsGraph(std::uint64_t seed) {
+  return Train(seed, "cuda", 1, 1, /*graphs=*/"on");
+}
 std::string TwoGpus(std::uint64_t seed) { return Train(seed, "cuda", 2, 1); }
 std::string TwoStages(std::uint64_t seed) { return Train(seed, "cuda", 1, 2); }
+// The one in the middle copies no batches, for which it would wait.
+std::string ThreeStages(std::uint64_t seed) {
+  return Train(seed, "cuda", 1, 3);
+}
 
 // A block of memory goes back to the driver while a kernel works on it.
 std::string MemoryRunsOut(std::uint64_t seed) {
@@ -146,6 +156,8 @@ constexpr char kDevice[] = "nn/kernels/cuda/cuda_device.cc";
 constexpr char kCopies[] = "nn/kernels/device_queues.cc";
 constexpr char kGroup[] = "comm/device/device_state.cc";
 constexpr char kLosses[] = "actors/loss_reader.cc";
+constexpr char kUpdates[] = "actors/bucket_events.cc";
+constexpr char kGraphs[] = "actors/graph_inputs.cc";
 constexpr char kTransfers[] = "actors/step_transfers.cc";
 
 constexpr Case kCases[] = {
@@ -169,12 +181,15 @@ constexpr Case kCases[] = {
     TROUPE_CASE(LossReadTooEarly, kLosses, TwoRanks, "", ""),
     TROUPE_CASE(LossCopiedTooEarly, kLosses, TwoRanks, "", ""),
     TROUPE_CASE(ScalarsOverwritten, kLosses, TwoRanks, "", ""),
-    TROUPE_CASE(UpdateBesideReduction, "actors/bucket_events.cc", TwoRanks, "",
-                ""),
+    TROUPE_CASE(UpdateBesideReduction, kUpdates, TwoRanks, "", ""),
+    TROUPE_CASE(UpdateBesideItsReader, kUpdates, TwoRanks, "", ""),
+    TROUPE_CASE(ReaderBesideUpdate, kUpdates, TwoRanks, "", ""),
+    TROUPE_CASE(GraphWithOldPointer, kGraphs, OneRankAsGraph, nullptr, nullptr),
+    TROUPE_CASE(GraphInputsOverwritten, kGraphs, OneRankAsGraph, "", ""),
     TROUPE_CASE(TransferReadTooEarly, kTransfers, TwoStages, "", ""),
     TROUPE_CASE(TransferMemoryUsedAgain, kTransfers, TwoStages, "", ""),
-    TROUPE_CASE(CheckpointBesideUpdate, "actors/step_runner.cc", TwoRanks, "",
-                ""),
+    TROUPE_CASE(CheckpointBesideUpdate, "actors/step_runner.cc", ThreeStages,
+                "", ""),
 };
 
 Trial Right(const Case& c) {
@@ -244,7 +259,9 @@ TEST_P(RightCodeTest, ShowsNoBug) {
 INSTANTIATE_TEST_SUITE_P(
     Programs, RightCodeTest,
     testing::Values(Program{"TwoRanks", TwoRanks}, Program{"TwoGpus", TwoGpus},
+                    Program{"OneRankAsGraph", OneRankAsGraph},
                     Program{"TwoStages", TwoStages},
+                    Program{"ThreeStages", ThreeStages},
                     Program{"MemoryRunsOut", MemoryRunsOut},
                     Program{"ReadsBack", ReadsBack}),
     [](const auto& info) { return std::string(info.param.name); });

@@ -6,10 +6,13 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "nn/kernels/cuda/emulated_choice.h"
 #include "nn/kernels/device_queues.h"
+#include "nn/kernels/kernel_choices.h"
 #include "tests/base/seeds.h"
 #include "tests/nn/kernels/cuda/emulated_device_fixture.h"
 
@@ -62,6 +65,48 @@ TEST(CudaKernelsTest, ComputesInTheOrderOfItsQueues) {
     EXPECT_THAT(Back(*kernels, Layer(*kernels, x, w, b)), ElementsAre(0, 1.25f))
         << ReplayCommand(seed);
   }
+}
+
+// Products of numbers whose sums differ in the last bits from order to order.
+std::vector<float> Products(Kernels& kernels) {
+  std::vector<float> numbers(64);
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    numbers[i] = 1.0f / static_cast<float>(i + 7);
+  }
+  const Tensor x = There(kernels, numbers).View({1, 64});
+  const Tensor w = There(kernels, numbers).View({1, 64});
+  const Tensor b = There(kernels, {0.1f});
+  Tensor y = Tensor::Empty({1, 1}, DType::kF32, kernels.allocator());
+  const absl::Status status = kernels.LinearForward(x, w, b, y);
+  EXPECT_TRUE(status.ok()) << status;
+  return Back(kernels, y);
+}
+
+// What is fastest differs from day to day; the choice is made once.
+TEST(CudaKernelsTest, TakesTheAlgorithmThatWasChosen) {
+  const EmulatedWorld world(1);
+  std::vector<std::vector<float>> by_algorithm;
+  ChoicesByDevice chosen;
+  for (int fastest = 0; fastest < kEmulatedAlgorithms; ++fastest) {
+    SetEmulatedFastest(fastest);
+    KernelOptions options;
+    options.choices = std::make_shared<KernelChoices>();
+    by_algorithm.push_back(Products(**OpenCudaKernels(0, options)));
+    chosen = options.choices->InUse();
+    // Another rank, for which another one is faster.
+    SetEmulatedFastest(0);
+    EXPECT_EQ(Products(**OpenCudaKernels(1, options)), by_algorithm.back());
+    EXPECT_EQ(options.choices->InUse(), chosen);
+  }
+  EXPECT_NE(by_algorithm[1], by_algorithm[2]);
+  // Another run, with the last one's plan.
+  KernelOptions later;
+  later.choices = std::make_shared<KernelChoices>();
+  later.choices->Adopt(chosen);
+  EXPECT_EQ(Products(**OpenCudaKernels(0, later)), by_algorithm[2]);
+  // And without it.
+  EXPECT_EQ(Products(**OpenCudaKernels(0)), by_algorithm[0]);
+  EXPECT_NE(by_algorithm[0], by_algorithm[2]);
 }
 
 // Operands whose handles are gone when the ops' turn comes.

@@ -1,0 +1,147 @@
+// Jobs of several processes whose ranks have emulated GPUs, on the way that
+// production takes: by NCCL, and staged through the host. The "processes" are
+// threads of the test, since the emulated GPUs, and the NCCL between them, are
+// of one process.
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "actors/job.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/actors/cluster/cluster_run.h"
+#include "tests/actors/test_job.h"
+#include "tests/nn/kernels/cuda/emulated_device_fixture.h"
+
+namespace troupe::actors {
+namespace {
+
+using nn::cuda::EmulatedWorld;
+using testing::HasSubstr;
+
+emulated_cuda::Options GpusOf(int gpus) {
+  emulated_cuda::Options options = EmulatedWorld::OptionsOf(/*seed=*/1);
+  options.devices = gpus;
+  options.stall_seconds = 60;  // another thread may be about to go on
+  return options;
+}
+
+JobSpec LeNetJob(int dp, int pp, const std::string& order) {
+  JobSpec spec = TinyCnnJob(dp, /*steps=*/3);
+  spec.device = *nn::Device::Parse("cuda");
+  spec.plan.global_batch_size = 4;
+  spec.plan.buckets.bucket_bytes = 20'000;
+  spec.plan.mesh = pipeline::Mesh(dp, pp);
+  spec.plan.reduction_order = order;
+  if (pp > 1) {
+    spec.plan.cuts = {6};
+    spec.plan.micro_batch_size = 2 / dp;
+  }
+  return spec;
+}
+
+// What process 0 reports of a run in so many processes of one rank each.
+Reports Apart(const JobSpec& spec, std::vector<int> ranks) {
+  Reports reports;
+  ClusterRun run;
+  run.ranks = std::move(ranks);
+  run.observer = [&](int process) { return process == 0 ? &reports : nullptr; };
+  for (const ProcessEnd& end : RunInThreads(spec, run)) {
+    EXPECT_TRUE(end.result.ok()) << end.result.status();
+  }
+  return reports;
+}
+
+void ExpectTheNumbersOfTheCpu(const Reports& got, JobSpec spec) {
+  spec.device = nn::Device{};
+  spec.plan.reduction_order = "auto";
+  spec.checkpoint = CheckpointOptions();
+  const Reports cpu = ReportsOf(spec);
+  ASSERT_EQ(got.losses().size(), cpu.losses().size());
+  for (std::size_t i = 0; i < cpu.losses().size(); ++i) {
+    EXPECT_NEAR(got.losses()[i], cpu.losses()[i], 1e-5) << i;
+  }
+  ASSERT_EQ(got.evaluations.size(), cpu.evaluations.size());
+  EXPECT_NEAR(got.evaluations.back().loss, cpu.evaluations.back().loss, 1e-5);
+}
+
+TEST(GpuClusterTest, TwoProcessesReduceByNccl) {
+  const EmulatedWorld world(GpusOf(2));
+  const JobSpec spec = LeNetJob(2, 1, "auto");
+  const Reports reports = Apart(spec, {1, 1});
+  EXPECT_EQ(reports.info.plan.reduction_order, "any");
+  ExpectTheNumbersOfTheCpu(reports, spec);
+}
+
+TEST(GpuClusterTest, TheHostHasTheBitsOfTheTree) {
+  const JobSpec spec = LeNetJob(2, 1, "tree");
+  std::vector<double> apart, together;
+  {
+    const EmulatedWorld world(GpusOf(2));
+    const Reports reports = Apart(spec, {1, 1});
+    EXPECT_EQ(reports.info.plan.reduction_order, "tree");
+    apart = reports.losses();
+    ExpectTheNumbersOfTheCpu(reports, spec);
+  }
+  {
+    const EmulatedWorld world(GpusOf(2));
+    together = ReportsOf(spec).losses();
+  }
+  EXPECT_EQ(apart, together);
+}
+
+TEST(GpuClusterTest, StagesOfTwoProcesses) {
+  const EmulatedWorld world(GpusOf(2));
+  const JobSpec spec = LeNetJob(1, 2, "auto");
+  ExpectTheNumbersOfTheCpu(Apart(spec, {1, 1}), spec);
+}
+
+TEST(GpuClusterTest, TwoReplicasOfTwoStagesInTwoProcesses) {
+  for (const char* order : {"any", "tree"}) {
+    const EmulatedWorld world(GpusOf(4));
+    const JobSpec spec = LeNetJob(2, 2, order);
+    ExpectTheNumbersOfTheCpu(Apart(spec, {2, 2}), spec);
+  }
+}
+
+TEST(GpuClusterTest, ResumesFromACheckpoint) {
+  JobSpec whole = LeNetJob(2, 1, "any");
+  whole.steps = 5;
+  std::vector<double> want;
+  {
+    const EmulatedWorld world(GpusOf(2));
+    want = Apart(whole, {1, 1}).losses();
+  }
+  JobSpec first = LeNetJob(2, 1, "any");
+  first.checkpoint.dir = FreshFolder("checkpoints");
+  {
+    const EmulatedWorld world(GpusOf(2));
+    Apart(first, {1, 1});
+  }
+  JobSpec second = whole;
+  second.checkpoint = first.checkpoint;
+  second.checkpoint.resume = true;
+  const EmulatedWorld world(GpusOf(2));
+  const Reports resumed = Apart(second, {1, 1});
+  ASSERT_EQ(resumed.steps.size(), 2u);
+  EXPECT_EQ(resumed.losses().back(), want.back());
+}
+
+TEST(GpuClusterTest, EachRankOfAHostNeedsAGpu) {
+  const EmulatedWorld world(GpusOf(1));
+  ClusterRun run;
+  run.ranks = {1, 1};
+  const std::vector<ProcessEnd> ends =
+      RunInThreads(LeNetJob(2, 1, "auto"), run);
+  for (const ProcessEnd& end : ends) {
+    EXPECT_EQ(end.result.status().code(), absl::StatusCode::kUnavailable)
+        << end.result.status();
+    EXPECT_THAT(std::string(end.result.status().message()),
+                HasSubstr("2 ranks of this host need a GPU each, and this "
+                          "process sees 1 GPU"));
+  }
+}
+
+}  // namespace
+}  // namespace troupe::actors

@@ -1,0 +1,57 @@
+// What usage in comm/nccl/ leaves to its reader.
+
+#ifndef TESTS_USAGE_WORDS_COMM_NCCL_H_
+#define TESTS_USAGE_WORDS_COMM_NCCL_H_
+
+#include <nccl.h>
+
+#include <memory>
+
+#include "comm/communicator.h"
+#include "comm/device/device_work.h"
+#include "comm/nccl/local_ranks.h"
+#include "comm/nccl/nccl_backend.h"
+#include "comm/nccl/nccl_rank.h"
+#include "comm/signature.h"
+#include "comm/store.h"
+#include "nn/tensor/tensor.h"
+
+namespace troupe::comm::usage {
+
+extern Store& store;
+extern DeviceWork& work;
+
+namespace nccl_group_h {
+extern const int rank;
+extern const nn::Tensor gradients;
+extern const Event gradients_ready;
+}  // namespace nccl_group_h
+
+}  // namespace troupe::comm::usage
+
+namespace troupe::comm::internal::usage {
+
+namespace local_ranks_h {
+extern LocalRanks& ranks;
+extern const Collective collective;
+}  // namespace local_ranks_h
+
+namespace nccl_calls_h {
+extern const Collective collective;
+extern const int rank, size;
+extern ncclComm_t comm;
+extern cudaStream_t stream;
+extern void* scratch;
+}  // namespace nccl_calls_h
+
+namespace nccl_rank_h {
+extern const std::shared_ptr<NcclRank> rank;
+extern DeviceWork& work;
+extern const Collective collective;
+extern const Event after;
+extern const absl::Status status;
+}  // namespace nccl_rank_h
+
+}  // namespace troupe::comm::internal::usage
+
+#endif  // TESTS_USAGE_WORDS_COMM_NCCL_H_
