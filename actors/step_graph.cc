@@ -102,10 +102,10 @@ bool StepRunner::RecordsSteps() const {
   if (spec.cuda_graphs == "off" || kernels_->queues() == nullptr) return false;
   // What waits for another rank waits on the host, but where NCCL does it. Ranks
   // that may choose for themselves could choose differently.
-  for (const comm::Communicator* group : {setup_.world, setup_.dp}) {
-    if (group->size() == 1) continue;
-    if (spec.cuda_graphs != "on" || !group->CanRecord()) return false;
-  }
+  const bool by_nccl = reduces_on_device_ &&
+                       setup_.plan->reduction_order == pipeline::kAnyReduction;
+  const bool has_peers = setup_.world->size() > 1 || setup_.dp->size() > 1;
+  if (has_peers && !(by_nccl && spec.cuda_graphs == "on")) return false;
   for (const pipeline::Action& action : train_.cursor.table().actions) {
     if (action.kind == pipeline::ActionKind::kSendActivation ||
         action.kind == pipeline::ActionKind::kSendGradient ||

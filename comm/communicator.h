@@ -181,11 +181,6 @@ class Communicator {
   // outlives the last call. False: they move data in memory of the host.
   virtual bool UseDevice(DeviceWork* /*work*/) { return false; }
 
-  // Whether Start() gives the device all of a collective at once, whatever its
-  // peers do, so that steps with collectives can be recorded and launched again
-  // (nn/kernels/device_graph.h): by all ranks of the group, or by none.
-  virtual bool CanRecord() const { return false; }
-
   // Starts `collective` once `after` is ready; the event is ready when this
   // rank's range holds the result and may be reused. An `after` that fails
   // aborts the group: the peers would wait for ever.

@@ -36,7 +36,6 @@ class NcclCommunicator final : public Communicator {
     rank_->Use(work);
     return true;
   }
-  bool CanRecord() const override { return true; }
   absl::StatusOr<Event> Start(const Collective& collective,
                               Event after) override {
     return rank_->Start({&collective, 1}, after);
