@@ -227,6 +227,10 @@ void ComputeState::Launch(int action, pipeline::GroupId group,
   // Work for this strand's device: nobody else calls that.
   const absl::StatusOr<comm::Event> done =
       GroupOf(*context_, group).Start(collective, after);
+  if (done.ok() && runner_->recording()) {
+    // No message is read before the step is recorded.
+    return runner_->CollectiveDone(launch.step, action, *done);
+  }
   Launched launched = AnswerTo(launch, done.status());
   if (done.ok()) launched.done = *done;
   self_->send(self_, std::move(launched));

@@ -163,6 +163,9 @@ class StepRunner : private Chunk::Listener {
   // Whether its collectives are work of devices, which whoever starts them
   // gives to this rank's device: in the thread of the runner.
   bool reduces_on_device() const { return reduces_on_device_; }
+  // Whether a step is being recorded. The owner then answers each Launch()
+  // within the call.
+  bool recording() const { return quiet_wait_.quiet(); }
 
  private:
   StepRunner(const Setup& setup, Host* host, StrandWait* wait);

@@ -29,6 +29,7 @@ using nn::cuda::EmulatedWorld;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::UnorderedElementsAre;
 
 constexpr std::int64_t kSteps = 6;  // 2 to warm up, the capture, 3 launches
 
@@ -196,8 +197,41 @@ TEST(CudaGraphJobTest, AStepThatCannotBeRecordedRunsAsBefore) {
   }
 }
 
+TEST(CudaGraphJobTest, RanksThatReduceByNccl) {
+  JobSpec spec = DropoutJob();
+  spec.plan.mesh = pipeline::Mesh(/*dp=*/2);
+  const Outcome eager = Simulated(spec, "off", 0);
+  ASSERT_TRUE(eager.status.ok()) << eager.status;
+  EXPECT_EQ(eager.reports.info.plan.reduction_order, "any");
+  for (std::uint64_t seed : Seeds(10)) {
+    const Outcome graph = Simulated(spec, "on", seed);
+    ASSERT_TRUE(graph.status.ok()) << graph.status << ReplayCommand(seed);
+    EXPECT_THAT(graph.notes,
+                UnorderedElementsAre("rank 0: steps run as a graph",
+                                     "rank 1: steps run as a graph"));
+    EXPECT_EQ(graph.reports.losses(), eager.reports.losses())
+        << ReplayCommand(seed);
+    EXPECT_EQ(graph.evaluations(), eager.evaluations()) << ReplayCommand(seed);
+  }
+  EXPECT_THAT(Simulated(spec, "auto", 1).notes, IsEmpty());
+}
+
+TEST(CudaGraphJobTest, RanksThatReduceByNcclOnThreadsOfTheirOwn) {
+  JobSpec spec = DropoutJob();
+  spec.plan.mesh = pipeline::Mesh(/*dp=*/2);
+  const Outcome want = Simulated(spec, "off", 0);
+  spec.cuda_graphs = "on";
+  for (std::uint64_t seed : Seeds(5)) {
+    emulated_cuda::Options options = EmulatedWorld::OptionsOf(seed);
+    options.stall_seconds = 20;  // another thread may be about to go on
+    const EmulatedWorld world(options);
+    EXPECT_EQ(ReportsOf(spec).losses(), want.reports.losses()) << seed;
+  }
+}
+
 TEST(CudaGraphJobTest, RanksThatMeetOnTheHostRunAsBefore) {
   JobSpec spec = DropoutJob();
+  spec.device = *nn::Device::Parse("cuda:0");
   spec.plan.mesh = pipeline::Mesh(/*dp=*/2);
   const Outcome eager = Simulated(spec, "off", 0);
   const Outcome outcome = Simulated(spec, "on", 1);
