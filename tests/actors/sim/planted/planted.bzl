@@ -36,7 +36,7 @@ def _plant(source):
     )
     return copy
 
-def planted_bugs_test(name, srcs, planted, deps, **kwargs):
+def planted_bugs_test(name, srcs, planted, deps, tags = [], **kwargs):
     """The linker takes the copies instead of the sources in the libraries.
 
     Args:
@@ -45,13 +45,14 @@ def planted_bugs_test(name, srcs, planted, deps, **kwargs):
       planted: labels of the sources to copy: .cc files, or those that one of
         `srcs` includes as "planted_NAME", a .cu file as "planted_NAME.inc".
       deps: libraries, among them those of the sources.
+      tags: beside no_asan.
       **kwargs: size, copts, ... of the cc_test.
     """
     native.cc_test(
         name = name,
         srcs = srcs + [_plant(source) for source in planted],
         linkstatic = True,  # a shared library would use its own sources
-        tags = ["no_asan"],  # which would name some of the bugs before they do harm
+        tags = tags + ["no_asan"],  # which would name some of the bugs before they do harm
         deps = deps + ["//tests/actors/sim/planted:hunt"],
         **kwargs
     )

@@ -1,0 +1,49 @@
+// What ThreadSanitizer says, in a few words.
+//
+//   NamedRace(report);   // "troupe::Send(), troupe::Receive()"; or ""
+//
+// Threads: any.
+
+#ifndef TESTS_ACTORS_SIM_PLANTED_RACES_H_
+#define TESTS_ACTORS_SIM_PLANTED_RACES_H_
+
+#include <cstddef>
+#include <string>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+
+namespace troupe {
+
+#if defined(__SANITIZE_THREAD__)
+inline constexpr bool kUnderTsan = true;
+#else
+inline constexpr bool kUnderTsan = false;
+#endif
+
+// The innermost functions of the house's at the two places of the first race
+// that `report` tells of; empty: it tells of none.
+inline std::string NamedRace(absl::string_view report) {
+  std::string named;
+  int places = 0;
+  bool looking = false;
+  for (absl::string_view line : absl::StrSplit(report, '\n')) {
+    if (absl::StrContains(line, " of size ")) {
+      if (++places > 2) break;
+      looking = true;
+    }
+    const std::size_t begin = line.find("troupe::");
+    if (!looking || begin == absl::string_view::npos) continue;
+    looking = false;
+    const absl::string_view function =
+        line.substr(begin, line.find('(', begin) - begin);
+    absl::StrAppend(&named, named.empty() ? "" : ", ", function, "()");
+  }
+  return named;
+}
+
+}  // namespace troupe
+
+#endif  // TESTS_ACTORS_SIM_PLANTED_RACES_H_
