@@ -173,6 +173,30 @@ class WholeCheck(unittest.TestCase):
         self.assertEqual(kernels["says"],
                          "3 rows; / library 1.00x, / torch 1.50x")
 
+    def test_sanitizers_run_programs_and_their_findings_fail(self):
+        folder = Folder(ONE_GPU, {"probes_gpu_test": ([PASSED], 0)})
+        for findings in (0, 9):
+            folder.write("sanitizer", "#!/bin/bash\n"
+                         "echo \"$@\" >>$(dirname $0)/calls.txt\n"
+                         "echo ========= ERROR SUMMARY: %d errors\n"
+                         "exit %d\n" % (findings, findings))
+            made = folder.bundle()
+            results = {piece.name: piece.work(piece.limit_s)
+                       for piece in unit_tests.sanitizer_pieces(
+                           made, os.path.join(folder.path, "sanitizer"))}
+            self.assertEqual(sorted(results), [
+                "initcheck trainer", "memcheck probes_gpu_test",
+                "memcheck trainer", "racecheck probes_gpu_test"])
+            for result in results.values():
+                self.assertEqual(result.state, FAILED if findings else OK)
+                self.assertEqual(result.words,
+                                 "ERROR SUMMARY: %d errors" % findings)
+        with open(os.path.join(folder.path, "calls.txt"),
+                  encoding="utf-8") as calls:
+            first = calls.readline()
+        self.assertRegex(first, r"^--tool memcheck --error-exitcode 9 .*"
+                                r"tests/probes_gpu_test")
+
     def test_a_piece_that_fails_stops_nothing_and_is_named_last(self):
         folder = Folder(ONE_GPU, {"a_gpu_test": ([PASSED, BROKEN], 1),
                                   "b_gpu_test": ([PASSED], 0)},

@@ -17,13 +17,20 @@ from gpu_check.session import FAILED, OK, SKIPPED, Piece, Result
 LIMIT_S = 75
 SANITIZER_LIMIT_S = 45
 # Own kernels on small shapes: under a sanitizer each launch takes milliseconds.
-# A pattern of test names picks cases where a test has many.
-SANITIZED = (
-    ("probes_gpu_test", "*"),
-    ("optimizer_gpu_test", "*"),
-    ("matrix_kernels_gpu_test", "*"),
-)
-TOOLS = ("memcheck", "racecheck", "initcheck")
+SANITIZED = ("probes_gpu_test", "optimizer_gpu_test",
+             "matrix_kernels_gpu_test")
+# A few steps of a small network: memory as a job has it.
+TRAINING = ["bin/trainer", "train"] + [
+    word for setting in (
+        "train.device=cuda:0", "train.steps=3", "data.kind=synthetic",
+        "data.train_count=256", "data.test_count=32", "model.kind=mlp",
+        "model.widths=16", "log.progress=off")
+    for word in ("--set", setting)]
+# initcheck knows nothing of what the host writes to memory that it shares with
+# the GPU, which is where the tests have their operands.
+TOOLS = (("memcheck", SANITIZED + ("trainer",)),
+         ("racecheck", SANITIZED),  # own kernels alone
+         ("initcheck", ("trainer",)))
 # Several ranks on one GPU, where NCCL is 2.30 or newer.
 ENV = {"NCCL_MULTI_RANK_GPU_ENABLE": "1"}
 TAIL_LINES = 40
@@ -96,12 +103,12 @@ def pieces(bundle):
                     lambda limit_s, test=test: run_test(bundle, test, limit_s))
 
 
-def sanitize(bundle, sanitizer, tool, test, pattern, limit_s):
+def sanitize(bundle, sanitizer, tool, name, limit_s):
     before = [sanitizer, "--tool", tool, "--error-exitcode", "9",
               "--print-limit", "5"]
-    outcome = bundle.run(["tests/" + test, "--gtest_filter=" + pattern],
-                         limit_s, dict(ENV, TEST_TMPDIR=bundle.scratch.name),
-                         before)
+    words = TRAINING if name == "trainer" else ["tests/" + name]
+    outcome = bundle.run(words, limit_s,
+                         dict(ENV, TEST_TMPDIR=bundle.scratch.name), before)
     lines = [line for line in (outcome.out + outcome.err).splitlines()
              if line.startswith("=========")]
     last = lines[-1].strip("= ") if lines else ""
@@ -116,11 +123,12 @@ def sanitize(bundle, sanitizer, tool, test, pattern, limit_s):
 
 
 def sanitizer_pieces(bundle, sanitizer):
-    for test, pattern in SANITIZED:
-        if not os.path.exists(bundle.path("tests", test)):
-            continue
-        for tool in TOOLS:
+    for tool, names in TOOLS:
+        for name in names:
+            if name != "trainer" and not os.path.exists(
+                    bundle.path("tests", name)):
+                continue
             yield Piece(
-                "%s %s" % (tool, test), "sanitizers", SANITIZER_LIMIT_S,
-                lambda limit_s, tool=tool, test=test, pattern=pattern: sanitize(
-                    bundle, sanitizer, tool, test, pattern, limit_s))
+                "%s %s" % (tool, name), "sanitizers", SANITIZER_LIMIT_S,
+                lambda limit_s, tool=tool, name=name: sanitize(
+                    bundle, sanitizer, tool, name, limit_s))
