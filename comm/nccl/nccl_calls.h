@@ -3,7 +3,7 @@
 //
 //   TROUPE_RETURN_IF_ERROR(CheckNccl(collective, rank));
 //   NcclTarget target = {comm, rank, size, stream, scratch};
-//   ncclResult_t result = CallNccl(collective, target);
+//   ncclResult_t result = CallNccl(collectives, target);
 //
 // kSum, kMin, kMax and kProduct are NCCL's own; kAvg is refused, since NCCL
 // divides each term before it adds (the engine folds its divisor into the

@@ -6,6 +6,7 @@
 #include <nccl.h>
 
 #include <memory>
+#include <vector>
 
 #include "comm/communicator.h"
 #include "comm/device/device_work.h"
@@ -38,6 +39,7 @@ extern const Collective collective;
 
 namespace nccl_calls_h {
 extern const Collective collective;
+extern const std::vector<Collective> collectives;
 extern const int rank, size;
 extern ncclComm_t comm;
 extern cudaStream_t stream;

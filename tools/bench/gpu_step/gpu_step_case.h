@@ -7,6 +7,8 @@
 //   TROUPE_ASSIGN_OR_RETURN(actors::JobSpec spec,
 //                           MakeStepJob("toy_mlp", options));
 //
+// The cases:
+//
 //     toy_mlp     10-10-5, ReLU; squared error; batch 20
 //     toy_cnn     LeNet on 32x32x3, 10 classes; cross entropy; batch 16
 //     mnist_mlp   784-512-512-10, ReLU; cross entropy; batch 64
