@@ -1,7 +1,7 @@
 // The ranks of a small job on emulated GPUs, without actors: the step engine,
-// the device and the groups of production, each rank's engine on a fiber, all in
-// one thread, which goes from one to another as a seed says. So a seed gives one
-// order, and ThreadSanitizer sees all of it.
+// the device and the groups of production, each rank's engine on a fiber, all
+// in one thread, which goes from one to another as a seed says. So a seed gives
+// one order, and ThreadSanitizer sees all of it.
 //
 //   const EmulatedWorld world(seed);
 //   DeviceRanks ranks(fixture, seed);
