@@ -100,8 +100,8 @@ void StepGraphs::CollectTimes() {
 bool StepRunner::RecordsSteps() const {
   const JobSpec& spec = *setup_.spec;
   if (spec.cuda_graphs == "off" || kernels_->queues() == nullptr) return false;
-  // What waits for another rank waits on the host, but where NCCL does it. Ranks
-  // that may choose for themselves could choose differently.
+  // What waits for another rank waits on the host, but where NCCL does it.
+  // Ranks that choose for themselves could choose differently.
   const bool by_nccl = reduces_on_device_ &&
                        setup_.plan->reduction_order == pipeline::kAnyReduction;
   const bool has_peers = setup_.world->size() > 1 || setup_.dp->size() > 1;
@@ -159,8 +159,8 @@ absl::StatusOr<bool> StepRunner::CaptureStep(std::int64_t step,
   TROUPE_RETURN_IF_ERROR(Begin(StepKind::kTrain, step, *std::move(placed)));
   for (const auto& chunk : chunks_) chunk->DrawAt(graphs_->draws());
   trace_.Mute();
-  // All of before is done: a queue that waits for a library is not recorded, and
-  // all ranks are to record this step.
+  // All of before is done: a queue that waits for a library is not recorded,
+  // and all ranks are to record this step.
   events_->AwaitAllUpdates();
   const base::Event before = nn::Record(*kernels_, nn::Queue::kCompute);
   while (!before.ready()) wait_->AwaitNews();
