@@ -39,7 +39,7 @@ TEST(GpuStepCase, AllIsAsAskedFor) {
   EXPECT_EQ(spec->kernel_choices, options.choices);
   const auto model = spec->model();
   for (const nn::Parameter* parameter : model->Parameters()) {
-    EXPECT_EQ(parameter->dtype(), nn::DType::kBF16);
+    EXPECT_EQ(parameter->dtype, nn::DType::kBF16);
   }
 }
 

@@ -7,18 +7,15 @@ die() {
 }
 readonly STEP=tools/bench/gpu_step/gpu_step
 
-"$STEP" --device=cpu:0 --dtype=f32 --case=toy_mlp,mnist_mlp --seconds=0.1 \
-  --rounds=2 --json >rows.txt
-(($(wc -l <rows.txt) == 2)) || die "not two rows: $(cat rows.txt)"
-for name in toy_mlp mnist_mlp; do
-  grep -q "^{\"bench\":\"gpu_step\",\"case\":\"$name f32 eager\",\"ranks\":1,\
-\"unit\":\"us/step\",\"ours\":[0-9.]*,\"peer\":null" rows.txt ||
-    die "no row of $name: $(cat rows.txt)"
-done
+"$STEP" --device=cpu:0 --dtype=f32 --case=toy_mlp --seconds=0.2 --rounds=2 \
+  --json >rows.txt
+(($(wc -l <rows.txt) == 1)) || die "not one row: $(cat rows.txt)"
+grep -q '^{"bench":"gpu_step","case":"toy_mlp f32 eager","ranks":1,"unit":"us/step","ours":[0-9.]*,"peer":null' \
+  rows.txt || die "no row: $(cat rows.txt)"
 
 # What does not run is told, and what comes after it runs.
 code=0
-"$STEP" --device=cpu:0 --dtype=f32 --case=toy_gpt,toy_mlp --seconds=0.1 \
+"$STEP" --device=cpu:0 --dtype=f32 --case=toy_gpt,toy_mlp --seconds=0.2 \
   --rounds=1 --json >rows.txt 2>err.txt || code=$?
 ((code == 1)) || die "exit code $code"
 grep -q 'there is no case toy_gpt' err.txt || die "it says: $(cat err.txt)"
