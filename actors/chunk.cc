@@ -33,7 +33,9 @@ Chunk::Chunk(const Setup& setup, Listener* listener)
       listener_(listener),
       first_(setup.stage == 0),
       last_(setup.stage + 1 == static_cast<int>(setup.plan->stages.size())),
-      kernels_(*setup.kernels) {}
+      kernels_(*setup.kernels),
+      inputs_(kernels_),
+      targets_(kernels_) {}
 
 Chunk::~Chunk() = default;
 
@@ -70,26 +72,26 @@ void Chunk::BeginStep(StepKind kind, std::int64_t step, StepBatches batches) {
   if (kind == StepKind::kTrain) parameters_->BeginStep();
 }
 
-absl::StatusOr<nn::Tensor> Chunk::AsModelType(const nn::Tensor& loaded) {
-  const nn::DType dtype = setup_.plan->data_dtype;
-  nn::Tensor here = loaded;
-  if (kernels_.queues() != nullptr && loaded.device() != kernels_.device()) {
-    TROUPE_ASSIGN_OR_RETURN(
-        here, nn::CopyToDevice(kernels_, nn::Queue::kCopy, loaded));
-  }
-  if (here.dtype() == dtype || !nn::IsFloating(here.dtype())) return here;
+absl::StatusOr<nn::Tensor> Chunk::AsModelType(const nn::Tensor& loaded,
+                                              StagedCopy& copy) {
+  const nn::DType dtype =
+      nn::IsFloating(loaded.dtype()) ? setup_.plan->data_dtype : loaded.dtype();
+  const bool is_here =
+      kernels_.queues() == nullptr || loaded.device() == kernels_.device();
+  if (is_here && loaded.dtype() == dtype) return loaded;
   TROUPE_ASSIGN_OR_RETURN(
-      nn::Tensor converted,
-      nn::Tensor::Create(here.shape(), dtype, kernels_.allocator()));
-  TROUPE_RETURN_IF_ERROR(kernels_.Copy(here, converted));
-  return converted;
+      nn::Tensor here,
+      nn::Tensor::Create(loaded.shape(), dtype, kernels_.allocator()));
+  TROUPE_RETURN_IF_ERROR(is_here ? kernels_.Copy(loaded, here)
+                                 : copy.Bring(loaded, here));
+  return here;
 }
 
 absl::StatusOr<nn::Tensor> Chunk::Input(int m) {
   MicroBatch& micro = micro_batches_[m];
   nn::Tensor input;
   if (first_) {
-    TROUPE_ASSIGN_OR_RETURN(input, AsModelType(batches_[m].inputs));
+    TROUPE_ASSIGN_OR_RETURN(input, AsModelType(batches_[m].inputs, inputs_));
   } else {
     input = std::exchange(micro.received_activation, nn::Tensor());
     if (kind_ == StepKind::kTrain)
@@ -99,7 +101,8 @@ absl::StatusOr<nn::Tensor> Chunk::Input(int m) {
 }
 
 nn::Tensor Chunk::Loss(nn::Context& ctx, int m, const nn::Tensor& output) {
-  const absl::StatusOr<nn::Tensor> target = AsModelType(batches_[m].targets);
+  const absl::StatusOr<nn::Tensor> target =
+      AsModelType(batches_[m].targets, targets_);
   if (!target.ok()) return ctx.Fail(target.status());
   nn::Tensor stats;
   try {

@@ -33,6 +33,7 @@
 #include "absl/types/span.h"
 #include "actors/chunk_parameters.h"
 #include "actors/job_spec.h"
+#include "actors/staged_copy.h"
 #include "actors/step_trace.h"
 #include "actors/step_types.h"
 #include "comm/communicator.h"
@@ -180,7 +181,8 @@ class Chunk : private nn::GradientSink, private nn::ParameterGate {
   nn::Tensor Loss(nn::Context& ctx, int micro_batch, const nn::Tensor& output);
   // `loaded`, where the kernels find it, in the model's dtype where it is
   // floating: tokens stay integers.
-  absl::StatusOr<nn::Tensor> AsModelType(const nn::Tensor& loaded);
+  absl::StatusOr<nn::Tensor> AsModelType(const nn::Tensor& loaded,
+                                         StagedCopy& copy);
   void CountGradients(const nn::Tape& tape);
   void TellWhatIsDone();
   void TellIfDone(int bucket);
@@ -189,6 +191,7 @@ class Chunk : private nn::GradientSink, private nn::ParameterGate {
   Listener* const listener_;
   const bool first_, last_;
   nn::Kernels& kernels_;
+  StagedCopy inputs_, targets_;  // of a device with queues
 
   std::unique_ptr<nn::Module> module_;
   std::unique_ptr<ChunkParameters> parameters_;

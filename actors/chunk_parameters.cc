@@ -14,12 +14,12 @@
 namespace troupe::actors {
 namespace {
 
-// A copy of `tensor` in memory of the host, made by the queue kCopy.
+// A copy of `tensor` in memory of the host, made by the queue kReadBack.
 absl::StatusOr<nn::Tensor> HostCopy(const nn::Tensor& tensor,
                                     const std::string& name,
                                     nn::Kernels& kernels) {
   absl::StatusOr<nn::Tensor> copy =
-      nn::CopyToHost(kernels, nn::Queue::kCopy, tensor);
+      nn::CopyToHost(kernels, nn::Queue::kReadBack, tensor);
   if (copy.ok()) return copy;
   return absl::Status(copy.status().code(),
                       absl::StrCat("a copy of ", name, " for a checkpoint: ",

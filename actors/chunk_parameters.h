@@ -86,7 +86,7 @@ class ChunkParameters {
   }
 
   // Adds copies of parameters, buffers and optimizer states to `shard`, in
-  // memory of the host; the device's queue kCopy makes them.
+  // memory of the host; the device's queue kReadBack makes them.
   //   kResourceExhausted: there is no memory for them; names the tensor.
   absl::Status CopyInto(CheckpointShard& shard) const;
   // Errors as Checkpoint::ReadModel: names the tensor that is missing or of

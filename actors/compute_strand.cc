@@ -256,16 +256,16 @@ void ComputeState::Send(int stage, bool forward, int micro_batch,
 
 void ComputeState::MoveToHost(Transfer& transfer) {
   nn::Kernels& kernels = runner_->kernels();
-  nn::Wait(kernels, nn::Queue::kCopy, transfer.ready);
+  nn::Wait(kernels, nn::Queue::kReadBack, transfer.ready);
   const absl::StatusOr<nn::Tensor> copy =
-      nn::CopyToHost(kernels, nn::Queue::kCopy, transfer.tensor);
+      nn::CopyToHost(kernels, nn::Queue::kReadBack, transfer.tensor);
   if (!copy.ok()) {
     // Nothing can be sent: the receiver hears of it as of what failed.
     transfer.ready = base::Event::Make();
     transfer.ready.Complete(copy.status());
     return;
   }
-  transfer.ready = nn::Record(kernels, nn::Queue::kCopy);
+  transfer.ready = nn::Record(kernels, nn::Queue::kReadBack);
   // What is copied stays until then.
   transfer.ready.OnReady([kept = transfer.tensor](const absl::Status&) {});
   transfer.tensor = *copy;

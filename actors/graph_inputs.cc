@@ -48,22 +48,14 @@ GraphInputs::GraphInputs(nn::Kernels& kernels, nn::DType dtype,
 }
 
 absl::Status GraphInputs::TakeMemory() {
-  nn::Allocator& memory = kernels_.allocator();
   for (const nn::Tensor& like : like_) {
     const nn::DType read = nn::IsFloating(like.dtype()) ? dtype_ : like.dtype();
-    TROUPE_ASSIGN_OR_RETURN(nn::Tensor here,
-                            nn::Tensor::Create(like.shape(), read, memory));
+    TROUPE_ASSIGN_OR_RETURN(
+        nn::Tensor here,
+        nn::Tensor::Create(like.shape(), read, kernels_.allocator()));
     here_.push_back(std::move(here));
-    for (Staging& staging : staging_) {
-      TROUPE_ASSIGN_OR_RETURN(
-          nn::Tensor staged,
-          nn::Tensor::Create(like.shape(), like.dtype(), memory));
-      staging.tensors.push_back(std::move(staged));
-    }
+    staged_.emplace_back(kernels_);
   }
-  // The memory may have been another tensor's until just now.
-  const base::Event taken = nn::Record(kernels_, nn::Queue::kCompute);
-  for (Staging& staging : staging_) staging.free = taken;
   return absl::OkStatus();
 }
 
@@ -88,23 +80,9 @@ absl::StatusOr<StepBatches> GraphInputs::Place(std::int64_t step,
   std::vector<nn::Tensor> loaded = FlatOf(batches);
   TROUPE_ASSIGN_OR_RETURN(nn::Tensor draws, DrawsOf(step, batches, kernels_));
   loaded.push_back(std::move(draws));
-  Staging& staging = staging_[turn_];
-  turn_ = 1 - turn_;
-  nn::Wait(kernels_, nn::Queue::kCopy, staging.free);
   for (std::size_t i = 0; i < loaded.size(); ++i) {
-    nn::CopyBytes(kernels_, nn::Queue::kCopy, loaded[i], staging.tensors[i]);
+    TROUPE_RETURN_IF_ERROR(staged_[i].Bring(loaded[i], here_[i]));
   }
-  nn::Wait(kernels_, nn::Queue::kCompute,
-           nn::Record(kernels_, nn::Queue::kCopy));
-  for (std::size_t i = 0; i < loaded.size(); ++i) {
-    const nn::Tensor& staged = staging.tensors[i];
-    if (staged.dtype() == here_[i].dtype()) {
-      nn::CopyBytes(kernels_, nn::Queue::kCompute, staged, here_[i]);
-    } else {
-      TROUPE_RETURN_IF_ERROR(kernels_.Copy(staged, here_[i]));
-    }
-  }
-  staging.free = nn::Record(kernels_, nn::Queue::kCompute);
   StepBatches placed = batches;
   for (std::size_t m = 0; m < placed.size(); ++m) {
     placed[m].inputs = here_[2 * m];

@@ -5,10 +5,8 @@
 //   TROUPE_ASSIGN_OR_RETURN(StepBatches placed, inputs.Place(step, batches));
 //   Forward(placed[0].inputs, placed[0].targets);   // recorded
 //
-// A batch travels in two hops: by the queue of copies to one of two staging
-// places, which take turns, and from there by kCompute to where the graph reads
-// it. So the next batch is copied while a graph runs, and nobody waits on the
-// host. The second hop makes the model's dtype of it.
+// A batch travels by way of staging places (staged_copy.h), so the next one is
+// copied while a graph runs.
 //
 // Threads: one at a time.
 
@@ -20,8 +18,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "actors/staged_copy.h"
 #include "actors/step_types.h"
-#include "base/event.h"
 #include "nn/kernels/kernels.h"
 #include "nn/tensor/tensor.h"
 
@@ -45,20 +43,14 @@ class GraphInputs {
   const nn::Tensor& draws() const { return here_.back(); }
 
  private:
-  // Tensors in the order of FlatOf(), then draws().
-  struct Staging {
-    std::vector<nn::Tensor> tensors;
-    base::Event free;  // its numbers were taken
-  };
-
   absl::Status TakeMemory();
 
   nn::Kernels& kernels_;
   const nn::DType dtype_;
   std::vector<nn::Tensor> like_;  // meta
+  // In the order of FlatOf(), then draws().
   std::vector<nn::Tensor> here_;
-  Staging staging_[2];
-  int turn_ = 0;
+  std::vector<StagedCopy> staged_;
 };
 
 }  // namespace troupe::actors

@@ -7,7 +7,7 @@ namespace troupe::actors {
 
 absl::StatusOr<LossReader::Copy> LossReader::ToHost(const nn::Tensor& device) {
   TROUPE_ASSIGN_OR_RETURN(nn::Tensor host,
-                          nn::CopyToHost(kernels_, nn::Queue::kCopy, device));
+                          nn::CopyToHost(kernels_, nn::Queue::kReadBack, device));
   return Copy{device, std::move(host)};
 }
 
@@ -24,7 +24,7 @@ absl::StatusOr<nn::Tensor> LossReader::CopyIn(nn::Queue queue,
 absl::Status LossReader::EndStep(std::int64_t step, nn::Queue queue,
                                  const nn::Tensor& scalars, bool check) {
   TROUPE_ASSIGN_OR_RETURN(nn::Tensor still, CopyIn(queue, scalars));
-  nn::Wait(kernels_, nn::Queue::kCopy, nn::Record(kernels_, queue));
+  nn::Wait(kernels_, nn::Queue::kReadBack, nn::Record(kernels_, queue));
   Step ended;
   ended.step = step;
   ended.check = check;
@@ -34,7 +34,7 @@ absl::Status LossReader::EndStep(std::int64_t step, nn::Queue queue,
     ended.stats.emplace_back(micro_batch, std::move(copy));
   }
   kept_.clear();
-  ended.copied = nn::Record(kernels_, nn::Queue::kCopy);
+  ended.copied = nn::Record(kernels_, nn::Queue::kReadBack);
   steps_.push_back(std::move(ended));
   return absl::OkStatus();
 }

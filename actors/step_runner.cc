@@ -387,12 +387,12 @@ absl::StatusOr<PendingSnapshot> StepRunner::MakeSnapshot(std::int64_t step) {
   auto snapshot = std::make_shared<Snapshot>();
   snapshot->step = step;
   snapshot->rank = setup_.rank;
-  nn::Wait(*kernels_, nn::Queue::kCopy,
+  nn::Wait(*kernels_, nn::Queue::kReadBack,
            nn::Record(*kernels_, nn::Queue::kCompute));
   for (const auto& chunk : chunks_) {
     TROUPE_RETURN_IF_ERROR(chunk->CopyInto(snapshot->tensors));
   }
-  base::Event ready = nn::Record(*kernels_, nn::Queue::kCopy);
+  base::Event ready = nn::Record(*kernels_, nn::Queue::kReadBack);
   // The next step writes to what is copied; its updates are behind its work.
   nn::Wait(*kernels_, nn::Queue::kCompute, ready);
   return PendingSnapshot{std::move(snapshot), std::move(ready)};

@@ -4,9 +4,9 @@
 //   kernels.LinearForward(x, w, b, y);                  // enqueued in kCompute
 //   base::Event ready = Record(kernels, Queue::kCompute);
 //   comm.Start(collective, /*after=*/ready);            // needs y
-//   Wait(kernels, Queue::kCopy, ready);                 // later copies need y
-//   CopyBytes(kernels, Queue::kCopy, y, host_y);
-//   base::Event copied = Record(kernels, Queue::kCopy);
+//   Wait(kernels, Queue::kReadBack, ready);             // later copies need y
+//   CopyBytes(kernels, Queue::kReadBack, y, host_y);
+//   base::Event copied = Record(kernels, Queue::kReadBack);
 //   status = Synchronize(kernels, copied);              // the host needs y
 //
 // Order: what one queue was given runs in that order; between queues, and
@@ -57,11 +57,13 @@ namespace troupe::nn {
 
 class Kernels;
 
-// kComm is the first of kCommQueuesMax queues for communication: collectives
-// of one queue follow each other, those of several run side by side.
-enum class Queue { kCompute, kCopy, kComm };
+// kCopy brings what the device needs, kReadBack what the host wants to see: the
+// next batch does not wait for the loss of this step. kComm is the first of
+// kCommQueuesMax queues for communication: collectives of one queue follow each
+// other, those of several run side by side.
+enum class Queue { kCompute, kCopy, kReadBack, kComm };
 inline constexpr int kCommQueuesMax = 4;
-inline constexpr int kNumQueues = 2 + kCommQueuesMax;
+inline constexpr int kNumQueues = 3 + kCommQueuesMax;
 
 // That of an axis of the mesh; CommQueue(0) is kComm. Axes beyond the last
 // queue share that one.

@@ -18,8 +18,8 @@ namespace {
 using base::CudaStatus;
 
 constexpr std::size_t kAllOfIt = std::numeric_limits<std::size_t>::max();
-constexpr const char* kQueueNames[kNumQueues] = {"compute", "copy",   "comm",
-                                                 "comm 1",  "comm 2", "comm 3"};
+constexpr const char* kQueueNames[kNumQueues] = {
+    "compute", "copy", "read back", "comm", "comm 1", "comm 2", "comm 3"};
 // Between two looks of LookAfter(), and two calls of work that is not done.
 constexpr absl::Duration kLookPause = absl::Milliseconds(10);
 constexpr absl::Duration kAgainPause = absl::Microseconds(200);

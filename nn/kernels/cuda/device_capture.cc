@@ -21,7 +21,7 @@ constexpr int kCallsInCapture = 1'000'000;
 
 // A queue that forks from kCompute in a capture.
 bool IsFork(Queue queue) {
-  return queue != Queue::kCompute && queue != Queue::kCopy;
+  return queue >= Queue::kComm;
 }
 
 // A recording of an event that has a time.

@@ -6,8 +6,8 @@
 //   TROUPE_RETURN_IF_ERROR(streams->Open(CommQueue(1)));
 //
 // None of them waits for the null stream. Those for communication have the
-// higher priority: what others wait for goes first. Those beyond the first are
-// made when they are opened: GPUs work on few streams side by side.
+// higher priority: what others wait for goes first. Those beyond the first, and
+// kReadBack's, are made when they are opened: GPUs work on few streams at once.
 //
 // Lifetime: whoever may still have to wait for a stream keeps them; they go
 // when their work is done. Threads: any; Open() and Of() in one at a time.

@@ -159,10 +159,10 @@ TEST(DeviceUpdatesTest, ASnapshotWaitsForUpdates) {
     Rank rank(seed);
     RunFirstStep(rank);
     const PendingSnapshot saved = rank.Save();
-    EXPECT_FALSE(rank.ComesToTheEndOf(nn::Queue::kCopy));
+    EXPECT_FALSE(rank.ComesToTheEndOf(nn::Queue::kReadBack));
     EXPECT_FALSE(saved.ready.ready());
     rank.PeersCome();
-    EXPECT_TRUE(rank.ComesToTheEndOf(nn::Queue::kCopy));
+    EXPECT_TRUE(rank.ComesToTheEndOf(nn::Queue::kReadBack));
     EXPECT_TRUE(saved.ready.ready());
   }
 }

@@ -87,9 +87,8 @@ void ExpectClose(const Outcome& got, const Outcome& want) {
 }
 
 // A few orders in every run; 500 of them:
-//   bazel test //tests/actors/jobs:cuda_job_test \
-//     --test_filter='*Gpu*:*Stages*' --test_env=TROUPE_SIM_TIMES=25 \
-//     --test_timeout=3600
+//   bazel test //tests/actors/jobs:cuda_job_test --test_timeout=3600
+//     --test_filter='*Gpu*:*Stages*' --test_env=TROUPE_SIM_TIMES=25
 constexpr std::uint64_t kOrders = 20;
 
 void ExpectTheSameBits(const JobSpec& spec) {

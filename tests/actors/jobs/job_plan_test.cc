@@ -32,7 +32,7 @@ pipeline::Plan PlanOf(const JobSpec& spec) {
 TEST(JobPlanTest, NamesTheKernels) {
   JobSpec spec = TinyCnnJob(/*dp=*/1, /*steps=*/1);
   const pipeline::Plan plan = PlanOf(spec);
-  const auto opened = nn::OpenKernels(spec.device, {/*threads=*/1});
+  const auto opened = nn::OpenKernels(spec.device, {});
   ASSERT_TRUE(opened.ok());
   EXPECT_EQ(plan.kernels, (*opened)->Describe());
   spec.kernels = [] {

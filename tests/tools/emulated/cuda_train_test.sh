@@ -52,7 +52,7 @@ says '  device: "cpu:0", "cuda"'
 
 at="trainer: gpu.toml:$DEVICE_LINE"
 on_two='this process sees 2 GPUs'
-fails_with 1 "$at: 4 ranks of this process need a GPU each, and $on_two; run \
+fails_with 1 "$at: 4 ranks of this host need a GPU each, and $on_two; run \
 fewer ranks, or put all on one with device = \"cuda:0\"" \
   train --config=gpu.toml --ranks=4
 EMULATED_GPUS=4 run four 20 --ranks=4
@@ -67,7 +67,7 @@ mv gpu.toml.old gpu.toml
 
 export CUDA_VISIBLE_DEVICES=1
 run visible 20
-fails_with 1 "$at: 2 ranks of this process need a GPU each, and this process \
+fails_with 1 "$at: 2 ranks of this host need a GPU each, and this process \
 sees 1 GPU; *" train --config=gpu.toml --ranks=2
 export CUDA_VISIBLE_DEVICES=
 fails_with 1 "$at: there is no cuda:0: this process sees 0 GPUs *" \

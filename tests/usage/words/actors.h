@@ -155,6 +155,14 @@ extern const std::int64_t step;
 void Forward(const nn::Tensor& inputs, const nn::Tensor& targets);
 }  // namespace graph_inputs_h
 
+namespace staged_copy_h {
+extern nn::Kernels& kernels;
+extern const nn::Shape shape;
+extern const nn::DType dtype;
+extern const nn::Tensor loaded;
+extern absl::Status status;
+}  // namespace staged_copy_h
+
 namespace loss_reader_h {
 extern nn::Kernels& kernels;
 }

@@ -27,7 +27,7 @@ trainer doctor --listen --certs=DIR [--port=N]
 
 Looks whether a job can run here, and says what to do where it cannot: names,
 port, certificates, limits of files, threads and locked memory, shared memory,
-cores, clock, GPUs: their driver and libraries, and what NCCL takes between them.
+cores, clock, GPUs: their driver, their libraries, what NCCL takes between them.
 Exits with 1 where there is a problem.
 
 Options:

@@ -25,10 +25,10 @@ enum class Bug {
   // Events and memory: nn/kernels/cuda/event_pool.cc, device_memory.cc.
   kEventUsedAgainTooEarly,
   kFreedWhileInUse,
-  // Copies to a device: nn/kernels/device_queues.cc.
+  // Batches: actors/staged_copy.cc.
   kBatchNotWaitedFor,
   kRecordedBeforeTheCopy,
-  kFreedMemoryNotWaitedFor,
+  kBatchOverwritten,
   // Groups: comm/device/device_state.cc, actors/queue_work.cc.
   kReducedBeforeTheGradient,
   kOneRankNotWaitedFor,
@@ -43,7 +43,6 @@ enum class Bug {
   kReaderBesideUpdate,
   // Whole steps as graphs: actors/graph_inputs.cc.
   kGraphWithOldPointer,
-  kGraphInputsOverwritten,
   // The step engine: actors/step_transfers.cc, step_runner.cc.
   kTransferReadTooEarly,
   kTransferMemoryUsedAgain,
