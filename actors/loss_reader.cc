@@ -6,8 +6,8 @@
 namespace troupe::actors {
 
 absl::StatusOr<LossReader::Copy> LossReader::ToHost(const nn::Tensor& device) {
-  TROUPE_ASSIGN_OR_RETURN(nn::Tensor host,
-                          nn::CopyToHost(kernels_, nn::Queue::kReadBack, device));
+  TROUPE_ASSIGN_OR_RETURN(
+      nn::Tensor host, nn::CopyToHost(kernels_, nn::Queue::kReadBack, device));
   return Copy{device, std::move(host)};
 }
 

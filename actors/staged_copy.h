@@ -10,8 +10,9 @@
 //
 // The first hop is of the queue kCopy, and waits until its place is free, which
 // is two tensors ago; the second is of kCompute. So the next batch is copied
-// while the device works on this one, and nobody waits on the host. Where `here`
-// has another floating dtype than what was loaded, the second hop converts.
+// while the device works on this one, and nobody waits on the host. Where
+// `here` has another floating dtype than what was loaded, the second hop
+// converts.
 //
 // Errors: kResourceExhausted: there is no memory for a place. Threads: one at a
 // time.

@@ -11,8 +11,9 @@
 //
 // A capture begins on the compute stream. All communication streams fork from
 // it at once and join it at the end, so that no work can slip by and run
-// while the rest is recorded; one that was never used is not recorded. The streams
-// for copies take no part: they bring the next batch while a graph runs.
+// while the rest is recorded; one that was never used is not recorded. The
+// streams for copies take no part: they bring the next batch while a graph
+// runs.
 //
 // Memory. What is allocated while a capture goes on comes from a pool of the
 // graph's own, over the device's source, and stays there until the graph goes:
