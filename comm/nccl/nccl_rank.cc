@@ -241,14 +241,20 @@ absl::StatusOr<Event> NcclRank::Start(absl::Span<const Collective> collectives,
 }
 
 void NcclRank::Ended(std::uint64_t number, const absl::Status& status) {
+  absl::Status failed = status;
   {
     absl::MutexLock lock(&mutex_);
     const auto ended = std::find_if(
         pending_.begin(), pending_.end(),
         [number](const Pending& pending) { return pending.number == number; });
-    if (ended != pending_.end() && status.ok()) pending_.erase(ended);
+    // A stream goes on behind a collective that NCCL gave up, too.
+    bool over = false;
+    if (failed.ok() && ended != pending_.end() && comm_ != nullptr) {
+      failed = Ask(ended->what, &over);
+    }
+    if (failed.ok() && ended != pending_.end()) pending_.erase(ended);
   }
-  if (!status.ok()) abort_all_(status);
+  if (!failed.ok()) abort_all_(failed);
 }
 
 void NcclRank::LookAfter() {
