@@ -5,6 +5,8 @@
 //   nn::Tensor here = nn::Tensor::Empty(shape, dtype, kernels.allocator());
 //   status = inputs.Bring(loaded, here);      // kCompute finds it there
 //
+// Three tensors, of which the device works on the first meanwhile:
+//
 //     copy      |a0| place 0  b0     place 1  b1   |a2| place 0  b2
 //     compute        |b0| 0 -> here  a2 .. work ..      |b2| 0 -> here ..
 //
