@@ -175,7 +175,7 @@ constexpr Case kCases[] = {
     TROUPE_CASE(LossCopiedTooEarly, kLosses, TwoRanks),
     TROUPE_CASE(ScalarsOverwritten, kLosses, OneRank),
     TROUPE_CASE(UpdateBesideReduction, kUpdates, TwoRanks),
-    TROUPE_CASE(UpdateBesideItsReader, kUpdates, TwoRanks),
+    TROUPE_CASE(UpdateBesideItsReader, kUpdates, TwoStages),
     TROUPE_CASE(ReaderBesideUpdate, kUpdates, TwoRanks),
     TROUPE_CASE(GraphWithOldPointer, kGraphs, OneRankAsGraph),
     TROUPE_CASE(TransferReadTooEarly, kTransfers, TwoStages),

@@ -18,13 +18,9 @@ enum class Bug {
   kUpdateBesideItsReader,
   kUpdateBeforeItsSum,
   kForwardBeforeUpdate,
-  // actors/chunk_parameters.cc.
-  kGradientsReusedBeforeUpdate,
   // actors/step_loss.cc.
   kUpdateBeforeTheCount,
   kScalarsWrittenTooEarly,
-  // actors/step_runner.cc.
-  kEvaluationBeforeUpdate,
   kEnd,
 };
 
