@@ -39,14 +39,12 @@ enum class Bug {
   kScalarsOverwritten,
   // Updates: actors/bucket_events.cc.
   kUpdateBesideReduction,
-  kUpdateBesideItsReader,
   kReaderBesideUpdate,
   // Whole steps as graphs: actors/graph_inputs.cc.
   kGraphWithOldPointer,
-  // The step engine: actors/step_transfers.cc, step_runner.cc.
+  // The step engine: actors/step_transfers.cc.
   kTransferReadTooEarly,
   kTransferMemoryUsedAgain,
-  kCheckpointBesideUpdate,
   kEnd,
 };
 
