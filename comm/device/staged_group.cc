@@ -68,7 +68,7 @@ class StagedCommunicator final : public Communicator {
 
   const std::unique_ptr<Communicator> host_;
   DeviceWork* work_ = nullptr;
-  // Of the calls that the host's group takes from one thread at a time.
+  // The host's group takes these calls from one thread at a time.
   absl::Mutex mutex_;
 };
 

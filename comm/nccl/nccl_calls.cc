@@ -31,7 +31,7 @@ ncclDataType_t TypeOf(nn::DType dtype) {
   return ncclUint8;
 }
 
-// Of those that CheckNccl() lets through.
+// `op` is one that CheckNccl() lets through.
 ncclRedOp_t OpOf(ReduceOp op) {
   switch (op) {
     case ReduceOp::kMin:
@@ -79,7 +79,7 @@ class Caller {
       if (result != ncclSuccess) result_ = result;
     }
   }
-  // Of elements [at, at + count).
+  // These carry elements [at, at + count).
   void Send(int to, const nn::Tensor& from, std::int64_t at,
             std::int64_t count);
   void Receive(int from, const nn::Tensor& to, std::int64_t at,

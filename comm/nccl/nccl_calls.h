@@ -32,7 +32,7 @@ struct NcclTarget {
   void* scratch = nullptr;
 };
 
-// Of what has passed CheckOnDevice().
+// Whether NCCL can run `collective`, which has passed CheckOnDevice().
 //   kUnimplemented: NCCL lacks the op.
 //   kFailedPrecondition: what rank `rank` sends itself is not what it expects.
 absl::Status CheckNccl(const Collective& collective, int rank);

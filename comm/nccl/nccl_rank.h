@@ -64,7 +64,7 @@ class NcclRank : public std::enable_shared_from_this<NcclRank> {
   absl::StatusOr<Event> Start(absl::Span<const Collective> collectives,
                               const Event& after) ABSL_LOCKS_EXCLUDED(mutex_);
   std::vector<Waiting> Waits() const ABSL_LOCKS_EXCLUDED(mutex_);
-  // Of this rank alone.
+  // Ends this rank alone.
   void Abort(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
   // The rank starts nothing any more; ends the communicator in good order where
   // all is done, and aborts the group otherwise.

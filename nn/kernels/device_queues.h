@@ -65,7 +65,7 @@ enum class Queue { kCompute, kCopy, kReadBack, kComm };
 inline constexpr int kCommQueuesMax = 4;
 inline constexpr int kNumQueues = 3 + kCommQueuesMax;
 
-// That of an axis of the mesh; CommQueue(0) is kComm. Axes beyond the last
+// The queue of an axis of the mesh; CommQueue(0) is kComm. Axes beyond the last
 // queue share that one.
 constexpr Queue CommQueue(int axis) {
   const int last = kCommQueuesMax - 1;

@@ -120,7 +120,7 @@ class GraphCapture {
   GraphCapture(const GraphCapture&) = delete;
   GraphCapture& operator=(const GraphCapture&) = delete;
 
-  // That of what is recorded of `queue`; null where nothing is.
+  // Memory for what is recorded of `queue`; null where nothing is.
   Allocator* allocator(Queue queue) {
     return pools_[static_cast<int>(queue)].get();
   }

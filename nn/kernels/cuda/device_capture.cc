@@ -20,9 +20,7 @@ using base::CudaStatus;
 constexpr int kCallsInCapture = 1'000'000;
 
 // A queue that forks from kCompute in a capture.
-bool IsFork(Queue queue) {
-  return queue >= Queue::kComm;
-}
+bool IsFork(Queue queue) { return queue >= Queue::kComm; }
 
 // A recording of an event that has a time.
 class CudaMoment final : public DeviceMoment {

@@ -99,10 +99,10 @@ struct Nccl : Extension {
   std::map<std::uint64_t, std::shared_ptr<Clique>> cliques;
   std::map<const void*, std::shared_ptr<Comm>> comms;
   std::uint64_t next_id = 1;
-  // Of FailCollective(): calls until the one that fails, 0: none.
+  // Calls until FailCollective()'s, which fails; 0: none does.
   std::uint64_t calls_to_failure = 0;
   ncclResult_t failure = ncclSuccess;
-  // Of LoseComm(): communicators until the one that is lost, 0: none.
+  // Communicators until LoseComm()'s, which is lost; 0: none is.
   std::uint64_t comms_to_loss = 0;
   std::string last_error;
 };

@@ -160,7 +160,7 @@ class CudaTimer final : public KernelTimer {
 
   absl::Status Prepare(const KernelCase& c, DType dtype) override {
     runs_.clear();
-    // Whose blocks the runs use.
+    // The runs use its blocks.
     memory_ = std::make_unique<SampleMemory>(device_->allocator(), stream());
     TROUPE_ASSIGN_OR_RETURN(const nn::Tensor x, Numbers(ShapeOfX(c), dtype));
     TROUPE_ASSIGN_OR_RETURN(const nn::Tensor w, Numbers(ShapeOfW(c), dtype));
@@ -187,7 +187,7 @@ class CudaTimer final : public KernelTimer {
         return absl::InternalError("the op failed while it was timed");
       }
       for (float ms : samples[0]) times.ours.push_back(ms * 1e3);
-      // Of several ways the library has, the quickest.
+      // The library has several ways; the quickest counts.
       std::vector<double> best = Fastest(samples);
       times.library.insert(times.library.end(), best.begin(), best.end());
       spent_ms += SpentMs(samples[0]);
@@ -249,7 +249,7 @@ class CudaTimer final : public KernelTimer {
     return times;
   }
 
-  // Of the GPU, for the samples of one contestant.
+  // What the samples of one contestant took of the GPU's time.
   static double SpentMs(const CandidateTimes& samples) {
     double ms = 0;
     for (float sample : samples) {
