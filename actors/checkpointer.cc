@@ -11,12 +11,14 @@
 namespace troupe::actors {
 namespace {
 
-TrainerState StateAt(const ProcessContext& process, std::int64_t step) {
+TrainerState StateAt(const ProcessContext& process,
+                     const CommitCheckpoint& order) {
   TrainerState state;
-  state.step = step;
+  state.step = order.step;
   state.seed = process.spec->seed;
-  state.sampler = process.span->SamplerStateAt(step);
+  state.sampler = process.span->SamplerStateAt(order.step);
   state.plan = process.plan->ToString();
+  state.evaluations = StateOf(order.evaluations);
   state.versions["troupe"] = kTroupeVersion;
   return state;
 }
@@ -81,8 +83,8 @@ absl::StatusOr<CheckpointSaved> Commit(CheckpointerState& state,
   TROUPE_ASSIGN_OR_RETURN(
       std::string path,
       PublishCheckpoint(*process.files, options.dir, order.folder,
-                        StateAt(process, order.step), order.shards,
-                        options.keep));
+                        StateAt(process, order), order.shards, options.keep,
+                        options.keep_best));
   return CheckpointSaved{order.generation, order.step, std::move(path)};
 }
 

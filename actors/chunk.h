@@ -128,12 +128,15 @@ class Chunk : private nn::GradientSink, private nn::ParameterGate {
   absl::Status Inspect(const nn::Tensor& scalars) {
     return parameters_->Inspect(scalars);
   }
+  absl::Status Conclude(const nn::Tensor& scalars) {
+    return parameters_->Conclude(scalars);
+  }
   absl::Status Update(int bucket) { return Update(bucket, setup_.scalars); }
   absl::Status Update(int bucket, const nn::Tensor& scalars) {
     return parameters_->Update(bucket, scalars);
   }
-  double LearningRate(std::int64_t step) const {
-    return parameters_->LearningRate(step);
+  nn::StepScalars ScalarsOf(std::int64_t step) const {
+    return parameters_->ScalarsOf(step);
   }
   // Nobody reads the bucket's gradients any more: after ReduceUpdate.
   void ReleaseGrads(int bucket) { parameters_->ReleaseGrads(bucket); }

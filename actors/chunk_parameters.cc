@@ -121,7 +121,41 @@ absl::Status ChunkParameters::Init(nn::Module& module) {
     }
   }
   buffers_ = module.Buffers();
-  return nn::BindBuffers(buffers_, *setup_.kernels);
+  TROUPE_RETURN_IF_ERROR(nn::BindBuffers(buffers_, *setup_.kernels));
+  const nn::WeightFile* const weights = setup_.spec->init.weights.get();
+  return weights == nullptr ? absl::OkStatus() : ReadWeights(*weights);
+}
+
+template <typename Read>
+absl::Status ChunkParameters::Fill(const nn::Tensor& tensor, const Read& read) {
+  if (tensor.host_accessible()) return read(tensor);
+  nn::Kernels& kernels = *setup_.kernels;
+  TROUPE_ASSIGN_OR_RETURN(const nn::Tensor host,
+                          nn::Tensor::Create(tensor.shape(), tensor.dtype(),
+                                             nn::HostAllocator(kernels)));
+  TROUPE_RETURN_IF_ERROR(read(host));
+  nn::CopyBytes(kernels, nn::Queue::kCompute, host, tensor);
+  return absl::OkStatus();
+}
+
+absl::Status ChunkParameters::ReadWeights(const nn::WeightFile& weights) {
+  // Without the value where the file has none: it stays as it is.
+  const auto fill = [&](const auto& named) -> absl::Status {
+    if (!weights.Has(named)) return absl::OkStatus();
+    return Fill(named.value, [&](const nn::Tensor& host) {
+      return weights.Read(named, host).status();
+    });
+  };
+  for (const Part& part : parts_) {
+    for (const nn::ArenaSlot& slot : part.arena->slots()) {
+      TROUPE_RETURN_IF_ERROR(fill(*slot.parameter));
+    }
+    TROUPE_RETURN_IF_ERROR(part.optimizer->Begin(*setup_.kernels, *part.arena));
+  }
+  for (const nn::Buffer* buffer : buffers_) {
+    TROUPE_RETURN_IF_ERROR(fill(*buffer));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status ChunkParameters::AddPart(
@@ -191,6 +225,11 @@ absl::Status ChunkParameters::Inspect(const nn::Tensor& scalars) {
   return absl::OkStatus();
 }
 
+absl::Status ChunkParameters::Conclude(nn::Tensor scalars) {
+  const nn::QueueScope scope(*setup_.kernels, setup_.update_queue);
+  return parts_[0].optimizer->Conclude(*setup_.kernels, scalars);
+}
+
 absl::Status ChunkParameters::Update(int bucket, const nn::Tensor& scalars) {
   const Place& place = places_[bucket];
   Part& part = parts_[place.part];
@@ -244,7 +283,6 @@ absl::Status ChunkParameters::Restore(const Checkpoint& checkpoint) {
 
 absl::Status ChunkParameters::RestoreTensors(const Checkpoint& checkpoint,
                                              bool states) {
-  nn::Kernels& kernels = *setup_.kernels;
   return ForEachSaved([&](const std::string& name, const nn::Tensor& tensor,
                           bool of_optimizer) -> absl::Status {
     if (of_optimizer != states) return absl::OkStatus();
@@ -253,18 +291,10 @@ absl::Status ChunkParameters::RestoreTensors(const Checkpoint& checkpoint,
     if (missing && setup_.spec->checkpoint.allow_missing) {
       return absl::OkStatus();
     }
-    nn::Tensor host = tensor;
-    if (!tensor.host_accessible()) {
-      TROUPE_ASSIGN_OR_RETURN(host,
-                              nn::Tensor::Create(tensor.shape(), tensor.dtype(),
-                                                 nn::HostAllocator(kernels)));
-    }
-    TROUPE_RETURN_IF_ERROR(states ? checkpoint.ReadOptimizer(name, host)
-                                  : checkpoint.ReadModel(name, host));
-    if (!tensor.host_accessible()) {
-      nn::CopyBytes(kernels, nn::Queue::kCompute, host, tensor);
-    }
-    return absl::OkStatus();
+    return Fill(tensor, [&](const nn::Tensor& host) {
+      return states ? checkpoint.ReadOptimizer(name, host)
+                    : checkpoint.ReadModel(name, host);
+    });
   });
 }
 

@@ -50,7 +50,8 @@ class ChunkParameters {
     nn::Queue update_queue = nn::Queue::kCompute;
   };
 
-  // Gives the parameters and buffers of `module` memory and initial values.
+  // Gives the parameters and buffers of `module` memory and initial values:
+  // those of JobSpec::init, and of their initialisers.
   static absl::StatusOr<std::unique_ptr<ChunkParameters>> Create(
       const Setup& setup, nn::Module& module);
 
@@ -76,13 +77,18 @@ class ChunkParameters {
   // What reduces them and updates the parameters in one pass.
   comm::Collective ReduceUpdate(int bucket) const;
   // The optimizers look at the gradients as a whole (Optimizer::Inspect), and
-  // note in these scalars what they find. Enqueued in update_queue, as Update.
+  // add to these scalars what they find. Enqueued in update_queue, as Update.
   absl::Status Inspect(const nn::Tensor& scalars);
+  // What follows from what all stages found (Optimizer::Conclude). Once for all
+  // chunks of a rank.
+  absl::Status Conclude(nn::Tensor scalars);
   // Updates the bucket by these scalars, and releases its gradients.
   absl::Status Update(int bucket, const nn::Tensor& scalars);
-  // What StepScalars::lr is in step `step`.
-  double LearningRate(std::int64_t step) const {
-    return parts_[0].optimizer->LearningRate(step);
+  // What the optimizer sets of step `step`'s scalars (Optimizer::FillScalars).
+  nn::StepScalars ScalarsOf(std::int64_t step) const {
+    nn::StepScalars values;
+    parts_[0].optimizer->FillScalars(step, values);
+    return values;
   }
 
   // Adds copies of parameters, buffers and optimizer states to `shard`, in
@@ -114,6 +120,12 @@ class ChunkParameters {
   absl::Status Init(nn::Module& module);
   absl::Status AddPart(const std::vector<std::vector<nn::Parameter*>>& buckets,
                        const std::vector<nn::Parameter*>& frozen);
+  // Takes what the file has; optimizers then begin with it.
+  absl::Status ReadWeights(const nn::WeightFile& weights);
+  // Calls read(tensor) with memory of the host for `tensor`, and copies what it
+  // has read where that is not the tensor's own.
+  template <typename Read>
+  absl::Status Fill(const nn::Tensor& tensor, const Read& read);
   // Calls each(name, tensor, of_optimizer) for all that is saved, until one
   // fails.
   template <typename Each>

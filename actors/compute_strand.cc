@@ -163,7 +163,11 @@ absl::Status ComputeState::RunQueue() {
 absl::Status ComputeState::RunFront() {
   RunSteps front = std::move(queue_.front());
   queue_.pop_front();
-  runs_.push_back({{front.kind, front.first, {}}, front.steps.size()});
+  Run run;
+  run.done.kind = front.kind;
+  run.done.first = front.first;
+  run.steps = front.steps.size();
+  runs_.push_back(std::move(run));
   std::int64_t step = front.first;
   for (StepBatches& batches : front.steps) {
     TROUPE_RETURN_IF_ERROR(
@@ -190,6 +194,8 @@ absl::Status ComputeState::SendWhatIsThere() {
     Run& run = runs_.front();
     run.done.losses.push_back(*loss);
     if (run.done.losses.size() < run.steps) continue;
+    run.done.peak_bytes =
+        runner_->kernels().allocator().stats().bytes_in_use_peak;
     self_->send(peers_->rank, std::move(run.done));
     runs_.pop_front();
   }

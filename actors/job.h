@@ -65,6 +65,10 @@ struct StepReport {
   std::int64_t samples = 0;
   bool skipped = false;  // its gradients were not finite; nothing was updated
   double seconds = 0;    // since the job started, when it was reported
+  double step_seconds = 0;  // that it took, a mean over those reported with it
+  double lr = 0;            // learning rate of the step
+  // Most bytes that the tensors of any one rank have held at once so far.
+  std::int64_t peak_bytes = 0;
 };
 
 struct EvaluationReport {
@@ -75,10 +79,13 @@ struct EvaluationReport {
 };
 
 struct JobResult {
-  std::int64_t steps = 0;       // committed in all
-  double loss = 0;              // of the last step
-  bool stopped = false;         // by RequestStop, before all steps were done
+  std::int64_t steps = 0;  // committed in all
+  double loss = 0;         // of the last step
+  bool stopped = false;    // by RequestStop, before all steps were done
+  // Why the job stopped early, in a sentence; empty: it did not.
+  std::string converged;
   EvaluationReport evaluation;  // the last one; count 0: none
+  EvaluationReport best;        // of this run's, by best_metric; count 0: none
   std::string checkpoint;       // path of the last one written; may be empty
   double seconds = 0;
 };

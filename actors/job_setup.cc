@@ -21,6 +21,34 @@
 namespace troupe::actors {
 namespace {
 
+// What keeps the best checkpoint, or stops early, needs evaluations.
+absl::Status CheckEvaluations(const JobSpec& spec) {
+  const bool stops = spec.early_stop_patience > 0;
+  if (!stops && !spec.checkpoint.keep_best) return absl::OkStatus();
+  const std::string patience = base::FieldName<&JobSpec::early_stop_patience>();
+  const std::string keep = base::FieldName<&CheckpointOptions::keep_best>();
+  const auto refuse = [&](absl::string_view why) {
+    return base::WithFields(absl::InvalidArgumentError(absl::StrCat(
+                                stops ? patience : keep, " is set, but ", why)),
+                            {stops ? patience : keep});
+  };
+  if (spec.test == nullptr) {
+    return refuse("the data have no test samples to evaluate");
+  }
+  if (stops && spec.eval_every == 0 && !spec.eval_each_epoch) {
+    return refuse(absl::StrCat("nothing is evaluated before the end; set ",
+                               base::FieldName<&JobSpec::eval_every>()));
+  }
+  if (spec.checkpoint.best_metric == kEvalAccuracy &&
+      !spec.train->spec().is_classification()) {
+    return base::FieldError<&CheckpointOptions::best_metric>(absl::StrCat(
+        base::FieldName<&CheckpointOptions::best_metric>(), " = \"",
+        kEvalAccuracy, "\", but the data are no classes; take \"", kEvalLoss,
+        "\""));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckSpec(const JobSpec& spec) {
   const char* missing = !spec.model       ? "model"
                         : !spec.loss      ? "loss"
@@ -37,7 +65,7 @@ absl::Status CheckSpec(const JobSpec& spec) {
                      spec.loss_scale, ", must be above 0"));
   }
   TROUPE_RETURN_IF_ERROR(CheckNumbers(spec));
-  return absl::OkStatus();
+  return CheckEvaluations(spec);
 }
 
 data::SamplerOptions SamplerOptionsOf(const JobSpec& spec,
@@ -137,13 +165,11 @@ absl::StatusOr<std::shared_ptr<const pipeline::Plan>> MakeJobPlan(
     return absl::InvalidArgumentError(
         absl::StrCat(base::FieldName<&JobSpec::optimizer>(), " made none"));
   }
-  if (optimizer->MaySkipSteps() && options.mesh.pp() > 1) {
-    const std::string stages = pipeline::AxisFieldName("pp");
-    return base::WithFields(
-        absl::UnimplementedError(
-            absl::StrCat("an optimizer that may skip steps needs ", stages,
-                         " = 1: stages do not tell one another yet")),
-        {stages});
+  if (optimizer->NeedsAllBuckets() &&
+      options.mesh.size() > options.mesh.dp() * options.mesh.pp()) {
+    return absl::UnimplementedError(
+        "an optimizer that looks at all gradients takes a mesh of dp and pp "
+        "alone: along another axis, gradients may be parts or copies");
   }
   TROUPE_ASSIGN_OR_RETURN(options.reduction_order, ReductionOrderOf(spec));
   options.reductions.update_needs_all_buckets = optimizer->NeedsAllBuckets();
@@ -204,6 +230,39 @@ absl::Status Decide(ProcessContext& process) {
   return absl::OkStatus();
 }
 
+// Opens the weights that a fresh job begins with, and compares them with the
+// model: a part of a model that nobody has read trains too, only worse.
+absl::Status OpenWeights(ProcessContext& process) {
+  const JobSpec& spec = *process.spec;
+  if (spec.init.from.empty() || process.resume.checkpoint != nullptr) {
+    return absl::OkStatus();
+  }
+  const std::string field = base::FieldName<&InitOptions::from>();
+  absl::StatusOr<nn::WeightFile> weights =
+      nn::WeightFile::Open(*process.files, spec.init.from);
+  if (!weights.ok()) return base::WithFields(weights.status(), {field});
+  const std::unique_ptr<nn::Module> model = spec.model();
+  const nn::WeightDifferences differences = weights->Compare(*model);
+  if (differences.any() && spec.init.strict) {
+    const std::string strict = base::FieldName<&InitOptions::strict>();
+    return base::WithFields(
+        absl::InvalidArgumentError(absl::StrCat(
+            weights->path(), " has the weights of another model; ",
+            differences.ToString(), "; take a file of this model, or set ",
+            strict, " = false to take what fits")),
+        {field, strict});
+  }
+  if (differences.any() && spec.note != nullptr) {
+    spec.note(absl::StrCat("taking what fits from ", weights->path(), "; ",
+                           differences.ToString()));
+  }
+  auto with_weights = std::make_shared<JobSpec>(spec);
+  with_weights->init.weights =
+      std::make_shared<const nn::WeightFile>(*std::move(weights));
+  process.spec = std::move(with_weights);
+  return absl::OkStatus();
+}
+
 std::shared_ptr<const JobSpec> WithChoices(const JobSpec& spec) {
   auto complete = std::make_shared<JobSpec>(spec);
   if (complete->kernel_choices == nullptr) {
@@ -243,6 +302,7 @@ absl::StatusOr<JobSetup> PrepareJob(const JobSpec& spec, JobObserver* observer,
       process->span,
       MakeSpan(spec, *process->plan, process->resume.checkpoint.get()));
   TROUPE_RETURN_IF_ERROR(MatchKeys(spec, process->resume));
+  TROUPE_RETURN_IF_ERROR(OpenWeights(*process));
   auto checkpoint = std::exchange(process->resume.checkpoint, nullptr);
   return JobSetup{std::move(process), std::move(checkpoint)};
 }

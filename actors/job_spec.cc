@@ -1,5 +1,7 @@
 #include "actors/job_spec.h"
 
+#include <cmath>
+
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/field_error.h"
@@ -24,11 +26,31 @@ absl::Status CheckGraphs(const std::string& mode) {
                    "\": must be \"auto\", \"on\" or \"off\""));
 }
 
+// How evaluations are compared.
+absl::Status CheckComparison(const JobSpec& spec) {
+  using Saving = CheckpointOptions;
+  const std::string& metric = spec.checkpoint.best_metric;
+  if (metric != kEvalLoss && metric != kEvalAccuracy) {
+    return base::FieldError<&Saving::best_metric>(absl::StrCat(
+        base::FieldName<&Saving::best_metric>(), " = \"", metric,
+        "\": must be \"", kEvalLoss, "\" or \"", kEvalAccuracy, "\""));
+  }
+  TROUPE_RETURN_IF_ERROR(AtLeast<&JobSpec::early_stop_patience>(0, spec));
+  if (spec.early_stop_min_delta >= 0 &&
+      std::isfinite(spec.early_stop_min_delta)) {
+    return absl::OkStatus();
+  }
+  return base::FieldError<&JobSpec::early_stop_min_delta>(absl::StrCat(
+      base::FieldName<&JobSpec::early_stop_min_delta>(), " = ",
+      spec.early_stop_min_delta, ": must be a finite number of at least 0"));
+}
+
 absl::Status CheckLimits(const JobSpec& spec) {
   using Saving = CheckpointOptions;
   using Buckets = pipeline::BucketOptions;
   const Buckets& buckets = spec.plan.buckets;
   TROUPE_RETURN_IF_ERROR(AtLeast<&JobSpec::prefetch_steps>(0, spec));
+  TROUPE_RETURN_IF_ERROR(AtLeast<&JobSpec::load_workers>(1, spec));
   TROUPE_RETURN_IF_ERROR(AtLeast<&Saving::every>(0, spec.checkpoint));
   TROUPE_RETURN_IF_ERROR(AtLeast<&Saving::keep>(0, spec.checkpoint));
   if (spec.checkpoint.every_time < absl::ZeroDuration()) {
@@ -56,6 +78,7 @@ absl::Status CheckNumbers(const JobSpec& spec) {
   TROUPE_RETURN_IF_ERROR(AtLeast<&JobSpec::eval_every>(0, spec));
   TROUPE_RETURN_IF_ERROR(CheckLimits(spec));
   TROUPE_RETURN_IF_ERROR(CheckGraphs(spec.cuda_graphs));
+  TROUPE_RETURN_IF_ERROR(CheckComparison(spec));
   if (spec.steps > 0 && spec.epochs > 0) {
     return base::FieldError<&JobSpec::epochs, &JobSpec::steps>(absl::StrCat(
         base::FieldName<&JobSpec::steps>(), " and ",

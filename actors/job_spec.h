@@ -34,12 +34,18 @@
 #include "nn/modules/module.h"
 #include "nn/ops/loss.h"
 #include "nn/optim/optimizer.h"
+#include "nn/serialize/weight_file.h"
 #include "nn/tensor/device.h"
 #include "pipeline/plan.h"
 
 namespace troupe::actors {
 
 using OptimizerFactory = std::function<std::unique_ptr<nn::Optimizer>()>;
+
+// Values of CheckpointOptions::best_metric: the smallest loss of an evaluation
+// is the best, or the highest accuracy.
+inline constexpr char kEvalLoss[] = "eval_loss";
+inline constexpr char kEvalAccuracy[] = "eval_accuracy";
 
 struct CheckpointOptions {
   std::string dir;  // empty: no checkpoints
@@ -49,8 +55,16 @@ struct CheckpointOptions {
   // failures) (Young 1974) for one that costs seconds, and a failure in days.
   std::int64_t every = 0;
   absl::Duration every_time = absl::Minutes(30);
-  int keep = 3;         // newest ones kept; 0: all
+  int keep = 3;  // newest ones kept; 0: all
+  // Keeps the checkpoint of the best evaluation, too, and points the link
+  // "best" in `dir` to it. An evaluation that is the best so far makes one.
+  bool keep_best = false;
+  // By what evaluations are compared, here and for an early stop: kEvalLoss or
+  // kEvalAccuracy.
+  std::string best_metric = kEvalLoss;
   bool resume = false;  // go on from the newest one in `dir`, if any
+  // Goes on from this one, wherever it is, instead of the newest in `dir`.
+  std::string from;
   // Whether a resumed job may lack tensors of the checkpoint, or have others
   // that begin with initial values; false: either is an error, as in PyTorch's
   // load_state_dict(strict=True). Names, shapes and dtypes count.
@@ -64,10 +78,24 @@ struct CheckpointOptions {
   std::shared_ptr<base::FileLock> claim;
 };
 
+// Weights that a job begins with, where it goes on from no checkpoint.
+struct InitOptions {
+  // A safetensors file (nn/serialize/weight_file.h), which every process can
+  // read; empty: parameters are drawn by their initialisers.
+  std::string from;
+  // Whether names and shapes must be the model's. False: what the file lacks,
+  // or has in another shape, keeps its initial value; what only the file has
+  // is left out.
+  bool strict = true;
+  // The file, open. The job sets it.
+  std::shared_ptr<const nn::WeightFile> weights;
+};
+
 struct JobSpec {
   // Called for each rank in the rank's own thread, several at once; and before,
   // to make the plan, in the caller of Job::Start().
   nn::ModelFactory model;
+  InitOptions init;
   nn::ops::LossFn loss;
   OptimizerFactory optimizer;
   // What loaded floats become, inputs and targets.
@@ -100,6 +128,8 @@ struct JobSpec {
   bool shuffle = true;
   // Steps of micro-batches that a loader may be ahead of its rank.
   int prefetch_steps = 4;
+  // Threads of a rank that read and decode samples; the batches are the same.
+  int load_workers = 1;
 
   // Mesh, batch sizes, buckets.
   pipeline::PlanOptions plan;
@@ -115,6 +145,11 @@ struct JobSpec {
   std::int64_t eval_every = 0;
   bool eval_each_epoch = false;
   bool stop_on_nan = true;
+  // Ends the job, well, after so many evaluations in a row that do not improve
+  // on the best one before them by more than early_stop_min_delta; 0: never.
+  // Only evaluations of eval_every and eval_each_epoch count.
+  std::int64_t early_stop_patience = 0;
+  double early_stop_min_delta = 0;
 
   CheckpointOptions checkpoint;
 

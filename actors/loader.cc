@@ -18,6 +18,7 @@ absl::Status Open(LoaderState& state) {
   share.rank = state.context->coords.dp;
   share.world = plan.mesh.dp();
   share.micro_batch_size = plan.micro_batch_size;
+  share.workers = spec.load_workers;
   data::SamplerOptions sampler;
   sampler.global_batch_size = plan.global_batch_size;
   sampler.seed = spec.seed;

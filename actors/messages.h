@@ -20,6 +20,7 @@
 
 #include "actors/caf.h"
 #include "actors/checkpoint/writer.h"
+#include "actors/evaluation_bits.h"
 #include "actors/rank_waits.h"
 #include "actors/report_queue.h"
 #include "actors/step_types.h"
@@ -43,6 +44,8 @@ struct Progress {
   std::int32_t rank = 0;
   std::int64_t first = 0;
   std::vector<LossBits> losses;
+  // Most bytes that the rank's tensors have held at once so far.
+  std::uint64_t peak_bytes = 0;
 };
 
 // The rank works on an evaluation: no step, but no silence either.
@@ -107,6 +110,7 @@ struct CommitCheckpoint {
   std::int64_t step = 0;
   std::string folder;
   std::vector<ShardSummary> shards;
+  EvaluationBits evaluations;  // of TrainerState
 };
 struct CheckpointSaved {
   std::int32_t generation = 0;
@@ -162,6 +166,7 @@ struct StepsDone {
   StepKind kind = StepKind::kTrain;
   std::int64_t first = 0;
   std::vector<LossBits> losses;
+  std::uint64_t peak_bytes = 0;  // as in Progress
 };
 
 // To the communication strand: start this collective for the compute strand's
@@ -213,7 +218,7 @@ typename Inspector::result_type inspect(Inspector& f, LossBits& x) {
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, Progress& x) {
   return f(caf::meta::type_name("troupe.progress"), x.generation, x.rank,
-           x.first, x.losses);
+           x.first, x.losses, x.peak_bytes);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, Alive& x) {
@@ -265,7 +270,7 @@ typename Inspector::result_type inspect(Inspector& f, CheckpointOpened& x) {
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, CommitCheckpoint& x) {
   return f(caf::meta::type_name("troupe.commit_checkpoint"), x.generation,
-           x.step, x.folder, x.shards);
+           x.step, x.folder, x.shards, x.evaluations);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, CheckpointSaved& x) {
@@ -329,6 +334,7 @@ CAF_ADD_TYPE_ID(troupe, (troupe::actors::SaveShard))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::ShardSaved))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::OpenCheckpoint))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::CheckpointOpened))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::EvaluationBits))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::CommitCheckpoint))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::CheckpointSaved))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::Failure))

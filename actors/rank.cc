@@ -140,6 +140,7 @@ void RankState::OnStepsDone(const StepsDone& done) {
   progress.rank = context_->rank;
   progress.first = done.first;
   progress.losses = done.losses;
+  progress.peak_bytes = done.peak_bytes;
   self_->send(supervisor_, std::move(progress));
   Dispatch();
 }

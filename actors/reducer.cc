@@ -7,6 +7,9 @@ namespace troupe::actors {
 
 std::string PartOf(const pipeline::Action& collective, int chunks) {
   if (collective.kind == pipeline::ActionKind::kReduceLoss) return "loss";
+  if (collective.kind == pipeline::ActionKind::kReduceFindings) {
+    return "norms of gradients";
+  }
   return absl::StrCat(
       "bucket ", collective.index,
       chunks == 1 ? "" : absl::StrCat(" of chunk ", collective.chunk));

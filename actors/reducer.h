@@ -27,8 +27,8 @@
 
 namespace troupe::actors {
 
-// What a collective of a step is about: "loss", "bucket 1", "bucket 1 of chunk
-// 0" where the table has several chunks.
+// What a collective of a step is about: "loss", "norms of gradients", "bucket
+// 1", "bucket 1 of chunk 0" where the table has several chunks.
 std::string PartOf(const pipeline::Action& collective, int chunks);
 
 class Reducer {

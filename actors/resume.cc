@@ -102,8 +102,11 @@ absl::StatusOr<Resume> Open(const JobSpec& spec, base::FileSystem& files,
                      ", this job has ", spec.seed, "; set ",
                      base::FieldName<&JobSpec::seed>(), " to go on with it"));
   }
-  return Resume{
-      path, std::make_shared<const Checkpoint>(std::move(checkpoint)), {}};
+  Resume resume;
+  resume.path = path;
+  resume.evaluations = checkpoint.state().evaluations;
+  resume.checkpoint = std::make_shared<const Checkpoint>(std::move(checkpoint));
+  return resume;
 }
 
 }  // namespace
@@ -111,6 +114,7 @@ absl::StatusOr<Resume> Open(const JobSpec& spec, base::FileSystem& files,
 absl::StatusOr<Resume> OpenResume(const JobSpec& spec,
                                   base::FileSystem& files) {
   const CheckpointOptions& options = spec.checkpoint;
+  if (!options.from.empty()) return Open(spec, files, options.from);
   if (!options.resume || options.dir.empty()) return Resume();
   const absl::StatusOr<std::string> latest =
       FindLatestCheckpoint(files, options.dir);

@@ -1,5 +1,6 @@
-// What a job goes on from: the newest checkpoint of its folder, checked against
-// the model and the optimizer of the job before any actor exists.
+// What a job goes on from: the newest checkpoint of its folder, or the one that
+// CheckpointOptions::from names, checked against the model and the optimizer of
+// the job before any actor exists.
 //
 //   TROUPE_ASSIGN_OR_RETURN(Resume resume, OpenResume(spec, files));
 //   TROUPE_RETURN_IF_ERROR(MatchKeys(spec, resume));
@@ -15,6 +16,7 @@
 #define ACTORS_RESUME_H_
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -29,6 +31,8 @@ struct Resume {
   std::string path;  // of the checkpoint; empty: fresh
   // Its files, open; null: fresh, or the ranks have it.
   std::shared_ptr<const Checkpoint> checkpoint;
+  // What the run that wrote it remembers of its evaluations.
+  std::optional<EvaluationState> evaluations;
   IncompatibleKeys keys;  // missing and unexpected ones, where that is allowed
 };
 

@@ -25,7 +25,9 @@ bool Saving::IsOverdue() const {
          !active() && Now() - saved_at_ >= ActorTimeout(options.every_time);
 }
 
-void Saving::Begin(std::int64_t step) {
+void Saving::Begin(std::int64_t step,
+                   const std::optional<EvaluationState>& evaluations) {
+  evaluations_ = evaluations;
   const pipeline::Mesh& mesh = process_->plan->mesh;
   round_.Begin(step, mesh.pp());
   last_sign_ = Now();
@@ -76,6 +78,7 @@ void Saving::OnShardSaved(const ShardSaved& saved) {
   commit.step = round_.step();
   commit.folder = round_.folder();
   commit.shards = round_.summaries();
+  commit.evaluations = BitsOf(evaluations_);
   self_->send(crew_->checkpointers.front(), std::move(commit));
 }
 

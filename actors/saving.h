@@ -3,7 +3,7 @@
 //
 //   Saving saving;
 //   saving.Init(self, process, crew);
-//   if (saving.IsOverdue()) saving.Begin(step);
+//   if (saving.IsOverdue()) saving.Begin(step, evaluations);
 //   bool ranks_may_go_on = saving.OnSnapshotTaken(taken);
 //   saving.OnCheckpointOpened(opened);
 //   saving.OnShardSaved(shard);
@@ -20,6 +20,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "actors/messages.h"
@@ -49,7 +50,9 @@ class Saving {
   // SaveRound::ToString()
   std::string ToString() const { return round_.ToString(); }
 
-  void Begin(std::int64_t step);
+  // `evaluations`: of the checkpoint's TrainerState.
+  void Begin(std::int64_t step,
+             const std::optional<EvaluationState>& evaluations);
   // True once, when all copies are there.
   bool OnSnapshotTaken(const SnapshotTaken& taken);
   void OnCheckpointOpened(const CheckpointOpened& opened);
@@ -65,6 +68,7 @@ class Saving {
   ProcessContextPtr process_;
   std::shared_ptr<Crew> crew_;
   SaveRound round_;
+  std::optional<EvaluationState> evaluations_;  // of the round's step
   TimePoint last_sign_;
   TimePoint saved_at_;  // the last copies, or the start
   std::int64_t snapshot_step_ = -1;

@@ -34,13 +34,12 @@ absl::StatusOr<StepLoss> StepLoss::Create(nn::Kernels& kernels,
   return StepLoss(kernels, options, std::move(own), std::move(scalars));
 }
 
-absl::Status StepLoss::BeginStep(StepKind kind, std::int64_t step, double lr) {
+absl::Status StepLoss::BeginStep(StepKind kind, std::int64_t step,
+                                 nn::StepScalars values) {
   step_ = step;
   train_ = kind == StepKind::kTrain;
   passed_ = false;
   check_ = kind == StepKind::kTrain && options_.stop_on_nan;
-  nn::StepScalars values;
-  values.lr = lr;
   values.step = static_cast<double>(step);
   values.loss_scale = options_.loss_scale;
   if (reader_ != nullptr) reader_->TakeChecked();  // of a step given up
@@ -86,6 +85,20 @@ absl::Status StepLoss::PassToUpdates() {
   TROUPE_RETURN_IF_ERROR(kernels_->Copy(own_, scalars_));
   copied_ = nn::Record(*kernels_, options_.update_queue);
   return absl::OkStatus();
+}
+
+absl::StatusOr<comm::Collective> StepLoss::SumFindings(bool adds) {
+  nn::Tensor found = scalars_.FlatView(nn::kNonFiniteScalar, {2});
+  if (!adds) {
+    const nn::QueueScope scope(*kernels_, options_.update_queue);
+    TROUPE_RETURN_IF_ERROR(kernels_->Fill(0, found));
+  }
+  found_ready_ = nn::Record(*kernels_, options_.update_queue);
+  return comm::AllReduce(comm::ReduceOp::kSum, std::move(found));
+}
+
+void StepLoss::NoteFindingsReduced(const base::Event& done) {
+  nn::Wait(*kernels_, options_.update_queue, done);
 }
 
 absl::Status StepLoss::EndStep() {

@@ -3,7 +3,7 @@
 // ranks, and updates divide by the count.
 //
 //   TROUPE_ASSIGN_OR_RETURN(StepLoss loss, StepLoss::Create(kernels, options));
-//   loss.BeginStep(StepKind::kTrain, step, optimizer.LearningRate(step));
+//   loss.BeginStep(StepKind::kTrain, step, chunk.ScalarsOf(step));
 //   loss.Add(/*micro_batch=*/0, stats);
 //   comm->RunInline(loss.Sum(), timeout);
 //   Update(loss.scalars());
@@ -34,6 +34,7 @@
 #include "comm/communicator.h"
 #include "nn/kernels/device_queues.h"
 #include "nn/kernels/kernels.h"
+#include "nn/kernels/step_scalars.h"
 #include "nn/tensor/tensor.h"
 
 namespace troupe::actors {
@@ -52,8 +53,9 @@ class StepLoss {
   static absl::StatusOr<StepLoss> Create(nn::Kernels& kernels,
                                          const Options& options);
 
-  // `lr`: StepScalars::lr, where the step trains.
-  absl::Status BeginStep(StepKind kind, std::int64_t step, double lr);
+  // `values`: the optimizer's, where the step trains.
+  absl::Status BeginStep(StepKind kind, std::int64_t step,
+                         nn::StepScalars values);
   // `stats`: what a loss returns, f64[kNumLossStats] (nn/ops/loss.h).
   //   kFailedPrecondition: a training loss is no finite number, and the job
   //   stops at that. Where the host does not see it yet, Take() says so.
@@ -74,6 +76,16 @@ class StepLoss {
   // Before the first update of a step: what the queue of updates is given from
   // here on finds the sums in scalars(). Nothing where that was done.
   absl::Status PassToUpdates();
+  // The all-reduce over all ranks of the job of what looking at the gradients
+  // has found (StepScalars::non_finite, square_sum), in place. `adds` is false
+  // on ranks whose findings another one has too: they count as 0 from here on.
+  // Behind PassToUpdates(); its range is ready when found_ready() is done.
+  absl::StatusOr<comm::Collective> SumFindings(bool adds);
+  const base::Event& found_ready() const { return found_ready_; }
+  // `done`: when its result is there. What the queue of updates is given from
+  // here on finds it in scalars().
+  void NoteFindingsReduced(const base::Event& done);
+
   // What updates read (nn/kernels/step_scalars.h): the count is that of the
   // ranks added up so far.
   const nn::Tensor& scalars() const { return scalars_; }
@@ -101,7 +113,7 @@ class StepLoss {
   bool train_ = false;
   bool check_ = false;   // whether the job stops at a loss that is no number
   bool passed_ = false;  // scalars_ have the sums of this step
-  base::Event ready_, reduced_;
+  base::Event ready_, reduced_, found_ready_;
   base::Event copied_;  // when own_ may be written again
   std::optional<LossBits> ended_;
   // Where the device works later than it is told.

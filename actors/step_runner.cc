@@ -161,9 +161,9 @@ absl::Status StepRunner::Begin(StepKind kind, std::int64_t step,
   cursor_->Begin();
   position_.BeginStep(kind, step);
   trace_.BeginStep(kind, step);
-  inspected_ = false;
+  inspected_ = concluded_ = false;
   TROUPE_RETURN_IF_ERROR(
-      loss().BeginStep(kind, step, chunks_[0]->LearningRate(step)));
+      loss().BeginStep(kind, step, chunks_[0]->ScalarsOf(step)));
   for (std::size_t c = 0; c + 1 < chunks_.size(); ++c) {
     chunks_[c]->BeginStep(kind, step, batches);
   }
@@ -236,6 +236,9 @@ absl::Status StepRunner::Run(int id) {
     case ActionKind::kSendGradient:
       Send(action);
       break;
+    case ActionKind::kReduceFindings:
+      TROUPE_RETURN_IF_ERROR(Inspect(loss()));
+      return Reduce(id);
     case ActionKind::kReduceLoss:
     case ActionKind::kReduceBucket:
     case ActionKind::kReduceUpdateBucket:
@@ -288,8 +291,13 @@ void StepRunner::BucketReleased(int chunk, int bucket) {
   cursor_->Give({SignalKind::kBucketReleased, bucket, chunk});
 }
 
-comm::Collective StepRunner::CollectiveOf(const pipeline::Action& action) {
+absl::StatusOr<comm::Collective> StepRunner::CollectiveOf(
+    const pipeline::Action& action) {
   switch (action.kind) {
+    case ActionKind::kReduceFindings:
+      // Replicas have found the same.
+      return loss().SumFindings(
+          setup_.plan->mesh.CoordOf(setup_.rank, pipeline::kDpAxis) == 0);
     case ActionKind::kReduceBucket:
       return ChunkOf(action).Reduce(action.index);
     case ActionKind::kReduceUpdateBucket:
@@ -300,15 +308,20 @@ comm::Collective StepRunner::CollectiveOf(const pipeline::Action& action) {
 }
 
 comm::Event StepRunner::ReadyOf(const pipeline::Action& action) const {
-  return action.kind == ActionKind::kReduceLoss
-             ? losses_[turn_].ready()
-             : events_->Ready(action.chunk, action.index);
+  switch (action.kind) {
+    case ActionKind::kReduceLoss:
+      return losses_[turn_].ready();
+    case ActionKind::kReduceFindings:
+      return losses_[turn_].found_ready();
+    default:
+      return events_->Ready(action.chunk, action.index);
+  }
 }
 
 absl::Status StepRunner::Reduce(int id) {
   const pipeline::Action& action = ActionOf(id);
   trace_.Begin(action);
-  comm::Collective collective = CollectiveOf(action);
+  TROUPE_ASSIGN_OR_RETURN(comm::Collective collective, CollectiveOf(action));
   // What the backward completes last, the next forward reads first.
   if (tail_) collective.priority = id;
   const absl::StatusOr<bool> done = reducer_.Start(
@@ -345,6 +358,8 @@ void StepRunner::Reduced(int id, const comm::Event& done,
   const pipeline::Action& action = cursor.table().actions[id];
   if (action.kind == ActionKind::kReduceLoss) {
     losses_[turn_].NoteReduced(done);
+  } else if (action.kind == ActionKind::kReduceFindings) {
+    losses_[turn_].NoteFindingsReduced(done);
   } else {
     events_->NoteReduced(action.chunk, action.index, done);
   }
@@ -352,10 +367,11 @@ void StepRunner::Reduced(int id, const comm::Event& done,
   if (action.kind == ActionKind::kReduceUpdateBucket) {
     ChunkOf(action).ReleaseGrads(action.index);
   }
-  cursor.Give(action.kind == ActionKind::kReduceLoss
-                  ? pipeline::Signal{SignalKind::kLossReduced, 0}
-                  : pipeline::Signal{SignalKind::kBucketReduced, action.index,
-                                     action.chunk});
+  if (action.kind == ActionKind::kReduceLoss) {
+    cursor.Give({SignalKind::kLossReduced, 0});
+  } else if (action.kind != ActionKind::kReduceFindings) {
+    cursor.Give({SignalKind::kBucketReduced, action.index, action.chunk});
+  }
   trace.End(action);
 }
 
@@ -363,8 +379,10 @@ absl::Status StepRunner::Update(const pipeline::Action& action, StepLoss& loss,
                                 StepTrace& trace) {
   const TraceScope scope(trace, action);
   TROUPE_RETURN_IF_ERROR(loss.PassToUpdates());
-  if (setup_.plan->update_needs_all_buckets && !inspected_) {
-    TROUPE_RETURN_IF_ERROR(Inspect(loss));
+  if (setup_.plan->update_needs_all_buckets && !concluded_) {
+    concluded_ = true;
+    if (!inspected_) TROUPE_RETURN_IF_ERROR(Inspect(loss));
+    TROUPE_RETURN_IF_ERROR(chunks_[0]->Conclude(loss.scalars()));
   }
   events_->BeginUpdate(action.chunk, action.index);
   TROUPE_RETURN_IF_ERROR(ChunkOf(action).Update(action.index, loss.scalars()));
@@ -372,8 +390,9 @@ absl::Status StepRunner::Update(const pipeline::Action& action, StepLoss& loss,
   return absl::OkStatus();
 }
 
-absl::Status StepRunner::Inspect(const StepLoss& loss) {
+absl::Status StepRunner::Inspect(StepLoss& loss) {
   inspected_ = true;
+  TROUPE_RETURN_IF_ERROR(loss.PassToUpdates());
   events_->AwaitAllGradients();
   for (const auto& chunk : chunks_) {
     TROUPE_RETURN_IF_ERROR(chunk->Inspect(loss.scalars()));

@@ -220,12 +220,12 @@ class StepRunner : private Chunk::Listener {
   absl::Status RunForward(const pipeline::Action& action);
   absl::Status RunBackward(const pipeline::Action& action);
   absl::Status Reduce(int id);
-  comm::Collective CollectiveOf(const pipeline::Action& action);
+  absl::StatusOr<comm::Collective> CollectiveOf(const pipeline::Action& action);
   comm::Event ReadyOf(const pipeline::Action& action) const;
   // Collective `id` has ended, in the step that `cursor` and `trace` are of.
   void Reduced(int id, const comm::Event& done, pipeline::TableCursor& cursor,
                StepTrace& trace);
-  absl::Status Inspect(const StepLoss& loss);
+  absl::Status Inspect(StepLoss& loss);
   absl::Status Update(const pipeline::Action& action, StepLoss& loss,
                       StepTrace& trace);
   // A transferred tensor, where this rank's kernels may read it.
@@ -262,7 +262,9 @@ class StepRunner : private Chunk::Listener {
   pipeline::TableCursor* cursor_ = nullptr;  // that of *table_
   StepKind kind_ = StepKind::kTrain;
   std::int64_t step_ = -1;
-  bool inspected_ = false;  // the gradients of this step, as a whole
+  // The gradients of this step, as a whole: what they are like is known to this
+  // rank, to all.
+  bool inspected_ = false, concluded_ = false;
   // A device that works later than it is told waits for them.
   std::optional<BucketEvents> events_;
   std::optional<StepGraphs> graphs_;  // none where steps are not recorded

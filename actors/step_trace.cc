@@ -10,6 +10,7 @@ using pipeline::ActionKind;
 TraceKind KindOf(ActionKind action) {
   switch (action) {
     case ActionKind::kReduceLoss:
+    case ActionKind::kReduceFindings:
     case ActionKind::kReduceBucket:
     case ActionKind::kReduceUpdateBucket:
       return TraceKind::kCollective;

@@ -32,6 +32,8 @@ void SupervisorState::Init(Self self, ProcessContextPtr process, CrewPtr crew) {
   done_.assign(process_->plan->mesh.size(), process_->span->first_step);
   granted_ = window_step_ = process_->span->first_step;
   saving_.Init(self, process_, crew_);
+  track_.emplace(process_->spec, process_->resume.evaluations);
+  step_reports_.emplace(*process_->spec, *process_->plan);
 }
 
 double SupervisorState::Seconds() const {
@@ -66,7 +68,7 @@ void SupervisorState::OnBegin() {
   last_sign_ = self_->clock().now();
   Watch();
   boundary_ = milestones_->After(Committed());
-  halted_ || Committed() == boundary_ ? AtBoundary() : GrantSteps();
+  AtEnd() || EvaluationDue() ? AtBoundary() : GrantSteps();
 }
 
 void SupervisorState::GrantSteps() {
@@ -84,6 +86,7 @@ void SupervisorState::GrantSteps() {
 void SupervisorState::OnProgress(const Progress& progress) {
   if (!IsCurrent(progress.generation)) return;
   last_sign_ = self_->clock().now();
+  step_reports_->Note(progress);
   done_[progress.rank] =
       progress.first + static_cast<std::int64_t>(progress.losses.size());
   // Losses are summed over all ranks: those of rank 0 stand for all.
@@ -118,27 +121,16 @@ void SupervisorState::OnAlive(const Alive& alive) {
 }
 
 void SupervisorState::ReportSteps(const Progress& progress) {
-  std::vector<StepReport> reports;
-  reports.reserve(progress.losses.size());
-  for (const LossBits& loss : progress.losses) {
-    StepReport report;
-    report.step =
-        progress.first + static_cast<std::int64_t>(reports.size()) + 1;
-    report.loss = loss.mean();
-    report.accuracy = loss.accuracy();
-    report.skipped = loss.skipped != 0;
-    report.samples = process_->plan->global_batch_size;
-    report.seconds = Seconds();
-    reports.push_back(report);
-  }
-  if (reports.empty()) return;
+  if (progress.losses.empty()) return;
+  std::vector<StepReport> reports = step_reports_->Make(progress, Seconds());
   result_.loss = reports.back().loss;
   reports_.AddSteps(std::move(reports));
   SendReports();
 }
 
 bool SupervisorState::AtEnd() const {
-  return halted_ || Committed() >= process_->span->steps;
+  return halted_ || track_->HasConverged() ||
+         Committed() >= process_->span->steps;
 }
 
 bool SupervisorState::EvaluationDue() const {
@@ -146,7 +138,18 @@ bool SupervisorState::EvaluationDue() const {
   if (process_->spec->test == nullptr || evaluated_at_ == step) return false;
   // A stop puts off what is due, but not for a job whose steps are all done.
   if (step >= process_->span->steps) return true;
-  return !halted_ && milestones_->EvaluationAt(step);
+  return !AtEnd() && IsPlannedEvaluation();
+}
+
+bool SupervisorState::IsPlannedEvaluation() const {
+  const std::int64_t step = Committed();
+  return milestones_->EvaluationAt(step) ||
+         (step == process_->span->first_step && track_->due());
+}
+
+std::optional<EvaluationState> SupervisorState::EvaluationsNow() const {
+  return track_->StateWith(
+      /*due=*/evaluated_at_ != Committed() && IsPlannedEvaluation());
 }
 
 bool SupervisorState::CheckpointDue() const {
@@ -155,30 +158,38 @@ bool SupervisorState::CheckpointDue() const {
       saving_.snapshot_step() == step) {
     return false;
   }
-  return AtEnd() || milestones_->CheckpointAt(step) || saving_.IsOverdue();
+  const bool is_best = process_->spec->checkpoint.keep_best &&
+                       evaluated_at_ == step && track_->best_step() == step;
+  return is_best || AtEnd() || milestones_->CheckpointAt(step) ||
+         saving_.IsOverdue();
 }
 
 void SupervisorState::AtBoundary() {
   const TestHooks* const hooks = process_->hooks;
   if (hooks != nullptr && hooks->at_boundary) hooks->at_boundary(Committed());
   doing_ = Doing::kSteps;
-  if (CheckpointDue()) {
+  const bool evaluate = EvaluationDue();
+  if (CheckpointDue() && !(evaluate && track_->active())) {
     doing_ = Doing::kSaving;
     // Else when the one before is written.
-    if (!saving_.active()) saving_.Begin(Committed());
-  } else if (EvaluationDue()) {
+    if (!saving_.active()) saving_.Begin(Committed(), EvaluationsNow());
+  } else if (evaluate) {
     BeginEvaluation();
   } else if (AtEnd() && saving_.active()) {
     doing_ = Doing::kSaving;
   } else if (AtEnd()) {
     result_.steps = Committed();
-    result_.stopped = Committed() < process_->span->steps;
+    if (Committed() < process_->span->steps) {
+      if (track_->HasConverged()) result_.converged = track_->ToString();
+      result_.stopped = !track_->HasConverged();
+    }
     result_.seconds = Seconds();
     End(result_);
   } else {
     boundary_ = milestones_->After(Committed());
     // What was done here counts to no step's pace.
     window_seconds_ = Seconds();
+    step_reports_->Restart(window_seconds_);
     GrantSteps();
   }
 }
@@ -199,23 +210,11 @@ void SupervisorState::OnEvaluated(const Evaluated& evaluated) {
   last_sign_ = self_->clock().now();
   evaluations_.push_back(evaluated);
   if (evaluations_.size() < crew_->ranks.size()) return;
-  // Sums in rank order, whoever was first.
-  std::sort(
-      evaluations_.begin(), evaluations_.end(),
-      [](const Evaluated& a, const Evaluated& b) { return a.rank < b.rank; });
-  double sum = 0, count = 0, correct = 0;
-  for (const Evaluated& part : evaluations_) {
-    sum += FromBits(part.loss.sum);
-    count += FromBits(part.loss.count);
-    correct += FromBits(part.loss.correct);
-  }
-  EvaluationReport report;
-  report.step = evaluated.step;
-  const LossBits all = {Bits(sum), Bits(count), Bits(correct)};
-  report.loss = all.mean();
-  report.accuracy = all.accuracy();
-  report.count = static_cast<std::int64_t>(count);
+  const EvaluationReport report =
+      SumOf(evaluated.step, std::move(evaluations_));
   result_.evaluation = report;
+  track_->Add(report, /*counts=*/IsPlannedEvaluation());
+  if (track_->best_step() == report.step) result_.best = report;
   evaluated_at_ = report.step;
   reports_.Add(report);
   SendReports();

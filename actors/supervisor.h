@@ -26,6 +26,11 @@
 // and what is due there happens. A checkpoint that is due by time makes the end
 // of what is granted a boundary: one decision, and one clock, for all ranks.
 //
+// Where the best checkpoint is kept, or the job may stop early, an evaluation
+// comes before the checkpoint of the same step, which remembers what it said
+// (evaluation_track.h). A job that stops early ends as if its steps were done:
+// all ranks stand at that boundary.
+//
 // The first failure counts: it ends every rank, which aborts its collectives,
 // so that none waits for one that is gone; and it becomes the outcome. Silence
 // is a failure too: where no rank gives a sign of life for JobSpec::timeout,
@@ -40,16 +45,19 @@
 #define ACTORS_SUPERVISOR_H_
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "actors/evaluation_track.h"
 #include "actors/held_verdict.h"
 #include "actors/messages.h"
 #include "actors/milestones.h"
 #include "actors/process_context.h"
 #include "actors/report_queue.h"
 #include "actors/saving.h"
+#include "actors/step_reports.h"
 
 namespace troupe::actors {
 
@@ -113,6 +121,10 @@ class SupervisorState {
   bool CheckpointDue() const;
   bool EvaluationDue() const;
   bool AtEnd() const;
+  // Whether the run's plan has an evaluation where the ranks stand.
+  bool IsPlannedEvaluation() const;
+  // What a checkpoint of where the ranks stand remembers.
+  std::optional<EvaluationState> EvaluationsNow() const;
 
   Self self_ = nullptr;
   ProcessContextPtr process_;
@@ -138,7 +150,9 @@ class SupervisorState {
   std::int64_t evaluated_at_ = -1;
 
   std::vector<Evaluated> evaluations_;
+  std::optional<EvaluationTrack> track_;
   Saving saving_;
+  std::optional<StepReports> step_reports_;
   ReportQueue reports_;
   bool reporting_ = false;  // the reporter has a batch, and so the credit
   JobResult result_;

@@ -12,12 +12,14 @@
 
 #include <cstddef>
 
-#if defined(__SANITIZE_ADDRESS__)
+#include "base/sanitizers.h"
+
+#if TROUPE_ASAN
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
 
-#if defined(__SANITIZE_THREAD__)
+#if TROUPE_TSAN
 // g++ 12 has these functions in its library and lacks their header.
 extern "C" {
 void* __tsan_get_current_fiber();
@@ -29,7 +31,7 @@ void __tsan_switch_to_fiber(void* fiber, unsigned flags);
 
 namespace troupe::base {
 
-#if defined(__SANITIZE_ADDRESS__)
+#if TROUPE_ASAN
 
 class FiberSanitizers {
  public:
@@ -67,7 +69,7 @@ class FiberSanitizers {
   void* resumer_fake_ = nullptr;
 };
 
-#elif defined(__SANITIZE_THREAD__)
+#elif TROUPE_TSAN
 
 class FiberSanitizers {
  public:

@@ -330,6 +330,22 @@ absl::Status PosixFileSystem::Exchange(const std::string& a,
   return ExchangeByRenames(*this, a, b);
 }
 
+absl::Status PosixFileSystem::MakeLink(const std::string& target,
+                                       const std::string& path) {
+  if (symlink(target.c_str(), path.c_str()) != 0) {
+    return FileError(errno, "make link", path);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> PosixFileSystem::ReadLink(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path target =
+      std::filesystem::read_symlink(path, error);
+  if (error) return FileError(error.value(), "read link", path);
+  return target.string();
+}
+
 absl::Status PosixFileSystem::RemoveAll(const std::string& path) {
   std::error_code error;
   std::filesystem::remove_all(path, error);

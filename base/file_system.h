@@ -12,8 +12,8 @@
 // reason and what to do, such as "cannot write out/a.safetensors: No space left
 // on device; free space there or write to another disk".
 //
-// Threads: a FileSystem may be used from any number of threads at once, a file
-// from one at a time. Calls block.
+// Threads: a FileSystem may be used from any number of threads at once, and so
+// may a ReadableFile; a WritableFile from one at a time. Calls block.
 
 #ifndef BASE_FILE_SYSTEM_H_
 #define BASE_FILE_SYSTEM_H_
@@ -90,7 +90,7 @@ class FileSystem {
   // Two files or folders change names, in one step where the disk's file
   // system can do it.
   virtual absl::Status Exchange(const std::string& a, const std::string& b) = 0;
-  // Removes a file, or a folder with everything in it.
+  // Removes a file, a link, or a folder with everything in it.
   virtual absl::Status RemoveAll(const std::string& path) = 0;
 
   // Locks the file `path` without waiting; makes it where it is not there, and
@@ -100,6 +100,15 @@ class FileSystem {
   //   kUnimplemented: the disk's file system has no locks.
   virtual absl::StatusOr<std::unique_ptr<FileLock>> Lock(
       const std::string& path, absl::string_view holder) = 0;
+
+  // Makes a symbolic link to `target` by the name `path`, which nothing has.
+  // `target` is relative to the folder of `path`, or absolute; it may be
+  // missing.
+  virtual absl::Status MakeLink(const std::string& target,
+                                const std::string& path) = 0;
+  // What the symbolic link `path` points to, as it was written.
+  //   kNotFound: there is nothing. kInvalidArgument: it is no link.
+  virtual absl::StatusOr<std::string> ReadLink(const std::string& path) = 0;
 };
 
 // The real one.
@@ -120,6 +129,9 @@ class PosixFileSystem : public FileSystem {
   bool Exists(const std::string& path) override;
   absl::Status Rename(const std::string& from, const std::string& to) override;
   absl::Status Exchange(const std::string& a, const std::string& b) override;
+  absl::Status MakeLink(const std::string& target,
+                        const std::string& path) override;
+  absl::StatusOr<std::string> ReadLink(const std::string& path) override;
   absl::Status RemoveAll(const std::string& path) override;
   absl::StatusOr<std::unique_ptr<FileLock>> Lock(
       const std::string& path, absl::string_view holder) override;

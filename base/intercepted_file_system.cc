@@ -110,6 +110,18 @@ absl::Status InterceptedFileSystem::Exchange(const std::string& a,
   return inner_.Exchange(a, b);
 }
 
+absl::Status InterceptedFileSystem::MakeLink(const std::string& target,
+                                             const std::string& path) {
+  TROUPE_RETURN_IF_ERROR(BeforeChange("make link", path));
+  return inner_.MakeLink(target, path);
+}
+
+absl::StatusOr<std::string> InterceptedFileSystem::ReadLink(
+    const std::string& path) {
+  TROUPE_RETURN_IF_ERROR(BeforeRead(path));
+  return inner_.ReadLink(path);
+}
+
 absl::Status InterceptedFileSystem::RemoveAll(const std::string& path) {
   TROUPE_RETURN_IF_ERROR(BeforeChange("remove", path));
   return inner_.RemoveAll(path);

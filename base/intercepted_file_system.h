@@ -51,16 +51,19 @@ class InterceptedFileSystem : public FileSystem {
   bool Exists(const std::string& path) override { return inner_.Exists(path); }
   absl::Status Rename(const std::string& from, const std::string& to) override;
   absl::Status Exchange(const std::string& a, const std::string& b) override;
+  absl::Status MakeLink(const std::string& target,
+                        const std::string& path) override;
+  absl::StatusOr<std::string> ReadLink(const std::string& path) override;
   absl::Status RemoveAll(const std::string& path) override;
   absl::StatusOr<std::unique_ptr<FileLock>> Lock(
       const std::string& path, absl::string_view holder) override;
 
  protected:
   // Create, Append, Sync, Close, CreateFolder, SyncFolder, Rename, Exchange,
-  // RemoveAll and Lock; `verb` as in "cannot <verb> <path>".
+  // MakeLink, RemoveAll and Lock; `verb` as in "cannot <verb> <path>".
   virtual absl::Status BeforeChange(const char* verb,
                                     const std::string& path) = 0;
-  // Open, ReadAt, ReadToEnd and List.
+  // Open, ReadAt, ReadToEnd, List and ReadLink.
   virtual absl::Status BeforeRead(const std::string& /*path*/) {
     return absl::OkStatus();
   }

@@ -1,6 +1,6 @@
-// A large job that is done once, before the first step (filling parameters), by
-// all cores that are idle then. Steps themselves have no threads but the
-// rank's strands (docs/threads.md).
+// A large job by several threads: what is done once, before the first step, by
+// all cores that are idle then (filling parameters), and the decoding of a
+// step's samples, beside the strands of the rank (docs/threads.md).
 //
 //   ParallelFor(/*threads=*/4, /*count=*/100, [&](std::int64_t i) {
 //     results[i] = Work(i);        // touches nothing that another one does

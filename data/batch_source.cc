@@ -4,8 +4,10 @@
 #include <numeric>
 #include <utility>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "base/parallel_for.h"
 
 namespace troupe::data {
 namespace {
@@ -21,33 +23,84 @@ absl::Status CheckShare(const DatasetPtr& dataset, const Share& share) {
     return absl::InvalidArgumentError(absl::StrCat(
         "micro_batch_size (", share.micro_batch_size, ") must be at least 1"));
   }
+  if (share.workers < 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("workers (", share.workers, ") must be at least 1"));
+  }
   return absl::OkStatus();
 }
 
-absl::Status FillBatch(const Dataset& dataset,
-                       absl::Span<const std::int64_t> indices,
-                       std::int64_t epoch, nn::Allocator& allocator,
-                       Batch& batch) {
-  const SampleSpec& spec = dataset.spec();
-  const std::int64_t size = static_cast<std::int64_t>(indices.size());
-  batch.epoch = epoch;
+// A batch and the samples that it shall have.
+struct Task {
+  Batch* batch;
+  absl::Span<const std::int64_t> indices;
+};
+
+absl::Status TakeMemory(const SampleSpec& spec, const Task& task,
+                        nn::Allocator& allocator) {
+  const auto size = static_cast<std::int64_t>(task.indices.size());
   TROUPE_ASSIGN_OR_RETURN(
-      batch.inputs,
+      task.batch->inputs,
       nn::Tensor::Create(spec.InputShape(size), spec.input_dtype, allocator));
   TROUPE_ASSIGN_OR_RETURN(
-      batch.targets,
+      task.batch->targets,
       nn::Tensor::Create(spec.TargetShape(size), spec.target_dtype, allocator));
-  return dataset.Fill(indices, epoch, batch.inputs, batch.targets);
+  return absl::OkStatus();
+}
+
+// Fills the batches sample by sample with several threads. The error is that of
+// the first sample that has one, as with one thread.
+absl::Status FillBySample(const Dataset& dataset, absl::Span<const Task> tasks,
+                          int workers) {
+  struct Row {
+    const Task* task;
+    std::int64_t number;
+  };
+  std::vector<Row> rows;
+  for (const Task& task : tasks) {
+    for (std::size_t i = 0; i < task.indices.size(); ++i) {
+      rows.push_back({&task, static_cast<std::int64_t>(i)});
+    }
+  }
+  std::vector<absl::Status> statuses(rows.size());
+  base::ParallelFor(
+      workers, static_cast<std::int64_t>(rows.size()), [&](std::int64_t i) {
+        const auto& [task, row] = rows[i];
+        const Batch& batch = *task->batch;
+        statuses[i] = dataset.Fill(
+            task->indices.subspan(static_cast<std::size_t>(row), 1),
+            batch.epoch, batch.inputs.Slice(row, row + 1),
+            batch.targets.Slice(row, row + 1));
+      });
+  for (const absl::Status& status : statuses) TROUPE_RETURN_IF_ERROR(status);
+  return absl::OkStatus();
+}
+
+// Fills batches whose epoch is set.
+absl::Status FillAll(const Dataset& dataset, absl::Span<const Task> tasks,
+                     int workers, nn::Allocator& allocator) {
+  for (const Task& task : tasks) {
+    TROUPE_RETURN_IF_ERROR(TakeMemory(dataset.spec(), task, allocator));
+  }
+  if (workers > 1) return FillBySample(dataset, tasks, workers);
+  for (const Task& task : tasks) {
+    TROUPE_RETURN_IF_ERROR(dataset.Fill(task.indices, task.batch->epoch,
+                                        task.batch->inputs,
+                                        task.batch->targets));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
 
 BatchSource::BatchSource(DatasetPtr dataset, Sampler sampler, Range block,
-                         std::int64_t micro_batches, nn::Allocator& allocator)
+                         std::int64_t micro_batches, int workers,
+                         nn::Allocator& allocator)
     : dataset_(std::move(dataset)),
       sampler_(std::move(sampler)),
       block_(block),
       micro_batches_(micro_batches),
+      workers_(workers),
       allocator_(&allocator) {}
 
 absl::StatusOr<BatchSource> BatchSource::Create(DatasetPtr dataset,
@@ -62,7 +115,7 @@ absl::StatusOr<BatchSource> BatchSource::Create(DatasetPtr dataset,
                                           share.micro_batch_size, share.world));
   return BatchSource(std::move(dataset), std::move(sampler),
                      BlockOf(micro_batches, share.rank, share.world),
-                     micro_batches, allocator);
+                     micro_batches, share.workers, allocator);
 }
 
 absl::Status BatchSource::Next(std::vector<Batch>& batches) {
@@ -75,16 +128,16 @@ absl::Status BatchSource::At(std::int64_t n, std::vector<Batch>& batches) {
   const GlobalBatch global = sampler_.BatchAt(n);
   const absl::Span<const std::int64_t> indices = sampler_.Indices(global);
   batches.resize(block_.size());
+  absl::InlinedVector<Task, 8> tasks;
   for (std::int64_t m = block_.begin; m < block_.end; ++m) {
     const Range range = BlockOf(global.size, m, micro_batches_);
     Batch& batch = batches[m - block_.begin];
     batch.position = range.begin;
     batch.global_batch_size = global.size;
-    TROUPE_RETURN_IF_ERROR(FillBatch(*dataset_,
-                                     indices.subspan(range.begin, range.size()),
-                                     global.epoch, *allocator_, batch));
+    batch.epoch = global.epoch;
+    tasks.push_back({&batch, indices.subspan(range.begin, range.size())});
   }
-  return absl::OkStatus();
+  return FillAll(*dataset_, tasks, workers_, *allocator_);
 }
 
 absl::Status BatchSource::Load(const SamplerState& state) {
@@ -94,19 +147,18 @@ absl::Status BatchSource::Load(const SamplerState& state) {
 }
 
 EvaluationSource::EvaluationSource(DatasetPtr dataset, Range samples,
-                                   std::int64_t micro_batch_size,
-                                   nn::Allocator& allocator)
+                                   const Share& share, nn::Allocator& allocator)
     : dataset_(std::move(dataset)),
       samples_(samples),
-      micro_batch_size_(micro_batch_size),
+      micro_batch_size_(share.micro_batch_size),
+      workers_(share.workers),
       allocator_(&allocator) {}
 
 absl::StatusOr<EvaluationSource> EvaluationSource::Create(
     DatasetPtr dataset, const Share& share, nn::Allocator& allocator) {
   TROUPE_RETURN_IF_ERROR(CheckShare(dataset, share));
   const Range samples = BlockOf(dataset->size(), share.rank, share.world);
-  return EvaluationSource(std::move(dataset), samples, share.micro_batch_size,
-                          allocator);
+  return EvaluationSource(std::move(dataset), samples, share, allocator);
 }
 
 std::int64_t EvaluationSource::batch_count() const {
@@ -124,7 +176,7 @@ absl::StatusOr<Batch> EvaluationSource::At(std::int64_t i) const {
   batch.position = begin;
   batch.global_batch_size = dataset_->size();
   TROUPE_RETURN_IF_ERROR(
-      FillBatch(*dataset_, indices, /*epoch=*/0, *allocator_, batch));
+      FillAll(*dataset_, {{&batch, indices}}, workers_, *allocator_));
   return batch;
 }
 

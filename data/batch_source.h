@@ -9,13 +9,16 @@
 //   absl::Status s = source.Next(batches);      // this rank's micro-batches
 //   SamplerState saved = source.StateAt(steps_committed);
 //
-// rank and world are those of the data-parallel axis. No threads, no clock, no
-// talking: every rank computes its share from the seed (sampler.h). An actor
-// that prefetches calls Next() ahead and saves StateAt(), which counts what
-// was trained on and not what was prefetched.
+// rank and world are those of the data-parallel axis. No clock, no talking:
+// every rank computes its share from the seed (sampler.h). An actor that
+// prefetches calls Next() ahead and saves StateAt(), which counts what was
+// trained on and not what was prefetched.
 //
-// Not thread-safe. Cost per micro-batch: two blocks from the allocator and the
-// gather itself. The allocator must outlive the source, not the batches.
+// Not thread-safe. With several workers, a call has threads of its own, which
+// end before it does; they share out the samples, each of which has its row of
+// a batch, so that who filled which leaves no trace. Cost per micro-batch: two
+// blocks from the allocator and the gather itself. The allocator must outlive
+// the source, not the batches.
 
 #ifndef DATA_BATCH_SOURCE_H_
 #define DATA_BATCH_SOURCE_H_
@@ -37,6 +40,9 @@ struct Share {
   int rank = 0;
   int world = 1;
   std::int64_t micro_batch_size = 1;
+  // Threads that read and decode the samples of a step; any number of them
+  // makes the same batches.
+  int workers = 1;
 };
 
 class BatchSource {
@@ -45,7 +51,8 @@ class BatchSource {
   // `allocator` gives host memory; kResourceExhausted of Next() and At() says
   // when there is none left.
   //   kInvalidArgument: rank not in [0, world); global_batch_size is not a
-  //                     multiple of micro_batch_size * world; as Sampler.
+  //                     multiple of micro_batch_size * world; workers < 1; as
+  //                     Sampler.
   static absl::StatusOr<BatchSource> Create(DatasetPtr dataset,
                                             SamplerOptions options,
                                             const Share& share,
@@ -70,12 +77,14 @@ class BatchSource {
 
  private:
   BatchSource(DatasetPtr dataset, Sampler sampler, Range block,
-              std::int64_t micro_batches, nn::Allocator& allocator);
+              std::int64_t micro_batches, int workers,
+              nn::Allocator& allocator);
 
   DatasetPtr dataset_;
   Sampler sampler_;
   Range block_;                 // micro-batch numbers of this rank
   std::int64_t micro_batches_;  // of a global batch
+  int workers_;
   nn::Allocator* allocator_;
   std::int64_t next_ = 0;
 };
@@ -86,7 +95,7 @@ class BatchSource {
 // ranks may have one batch more or less than others, or none.
 class EvaluationSource {
  public:
-  // kInvalidArgument: rank not in [0, world), or micro_batch_size < 1.
+  // kInvalidArgument: rank not in [0, world), micro_batch_size or workers < 1.
   static absl::StatusOr<EvaluationSource> Create(DatasetPtr dataset,
                                                  const Share& share,
                                                  nn::Allocator& allocator);
@@ -99,12 +108,13 @@ class EvaluationSource {
   Range samples() const { return samples_; }  // this rank's
 
  private:
-  EvaluationSource(DatasetPtr dataset, Range samples,
-                   std::int64_t micro_batch_size, nn::Allocator& allocator);
+  EvaluationSource(DatasetPtr dataset, Range samples, const Share& share,
+                   nn::Allocator& allocator);
 
   DatasetPtr dataset_;
   Range samples_;
   std::int64_t micro_batch_size_;
+  int workers_;
   nn::Allocator* allocator_;
 };
 

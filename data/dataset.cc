@@ -52,11 +52,14 @@ nn::Shape SampleSpec::TargetShape(std::int64_t batch) const {
 std::string SampleSpec::ToString() const {
   const std::string input =
       absl::StrCat(nn::DTypeName(input_dtype), input_shape.ToString(), " -> ");
-  if (is_classification()) {
+  if (is_classification() && target_shape.rank() == 0) {
     return absl::StrCat(input, "class of ", num_classes);
   }
-  return absl::StrCat(input, nn::DTypeName(target_dtype),
-                      target_shape.ToString());
+  const std::string target =
+      absl::StrCat(nn::DTypeName(target_dtype), target_shape.ToString());
+  return is_classification()
+             ? absl::StrCat(input, target, " of ", num_classes, " classes")
+             : absl::StrCat(input, target);
 }
 
 SampleSpec ClassificationSpec(const nn::Shape& input_shape,

@@ -8,8 +8,9 @@
 //   absl::Status s = train->Fill(indices, /*epoch=*/0, x, y);  // 32 indices
 //
 // Letters: B samples in the batch; H, W, C height, width and channels of an
-// image; D length of a vector. Inputs are [B, H, W, C] or [B, D]; targets are
-// class numbers i64 [B] (num_classes > 0) or vectors f32 [B, D].
+// image; D length of a vector; T of a sequence of tokens. Inputs are
+// [B, H, W, C], [B, D] or i64 [B, T]; targets are class numbers (num_classes >
+// 0), i64 [B] or i64 [B, T], or vectors f32 [B, D].
 //
 // A dataset of your own is a class with one method, Gather(); the checks are
 // done before it is called. Lifetime: datasets are shared and immutable.
@@ -30,9 +31,9 @@ namespace troupe::data {
 
 // What one sample looks like, without the batch axis.
 struct SampleSpec {
-  nn::Shape input_shape;  // (H, W, C) or (D)
+  nn::Shape input_shape;  // (H, W, C), (D) or (T)
   nn::DType input_dtype = nn::DType::kF32;
-  nn::Shape target_shape;  // () for a class, (D) for a vector
+  nn::Shape target_shape;  // () for a class, (T) for T of them, (D) a vector
   nn::DType target_dtype = nn::DType::kI64;
   // Targets are numbers 0..num_classes-1; 0 when the target is a vector.
   std::int64_t num_classes = 0;
@@ -41,7 +42,8 @@ struct SampleSpec {
   // [B, ...]
   nn::Shape InputShape(std::int64_t batch) const;
   nn::Shape TargetShape(std::int64_t batch) const;
-  // "f32[28, 28, 1] -> class of 10" or "f32[10] -> f32[2]"
+  // "f32[28, 28, 1] -> class of 10", "i64[64] -> i64[64] of 65 classes" or
+  // "f32[10] -> f32[2]"
   std::string ToString() const;
 
   friend bool operator==(const SampleSpec& a, const SampleSpec& b) {

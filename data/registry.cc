@@ -1,5 +1,6 @@
 #include "data/registry.h"
 
+#include <memory>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -11,7 +12,10 @@
 #include "data/glyphs.h"
 #include "data/image_dataset.h"
 #include "data/mnist.h"
+#include "data/subset.h"
 #include "data/synthetic.h"
+#include "data/text/byte_tokenizer.h"
+#include "data/text/token_windows.h"
 #include "data/transform.h"
 
 namespace troupe::data {
@@ -24,6 +28,17 @@ constexpr std::int64_t kSyntheticTest = 256;
 // So many of every 10 images of MNIST's t10k files train, where these serve as
 // both splits.
 constexpr std::int64_t kTrainTenths = 8;
+
+// Shared with datasets that go on reading.
+using FilesPtr = std::shared_ptr<base::FileSystem>;
+
+FilesPtr FilesOf(const DatasetOptions& options) {
+  if (options.files == nullptr) {
+    return std::make_shared<base::PosixFileSystem>();
+  }
+  const auto keep = [](base::FileSystem*) {};  // it is the caller's
+  return FilesPtr(options.files, keep);
+}
 
 constexpr auto kTrainCount = &DatasetOptions::train_count;
 constexpr auto kTestCount = &DatasetOptions::test_count;
@@ -42,17 +57,21 @@ Transforms PixelTransforms(const DatasetOptions& options,
   return transforms;
 }
 
+// The error of asking for more samples than the `there` that there are.
+template <auto kCount>
+absl::Status TooMany(const DatasetOptions& options, std::int64_t there) {
+  return base::FieldError<kCount>(absl::StrCat(
+      base::FieldName<kCount>(), " = ", options.*kCount, " is more than the ",
+      there, " samples that the files have for it"));
+}
+
 // The first options.*kCount of images [begin, end), or all of those for 0.
 template <auto kCount>
 absl::StatusOr<DatasetPtr> Take(const DatasetOptions& options,
                                 const ByteImages& images, std::int64_t begin,
                                 std::int64_t end, Transforms transforms) {
   const std::int64_t count = options.*kCount;
-  if (count > end - begin) {
-    return base::FieldError<kCount>(absl::StrCat(
-        base::FieldName<kCount>(), " = ", count, " is more than the ",
-        end - begin, " samples that the files have for it"));
-  }
+  if (count > end - begin) return TooMany<kCount>(options, end - begin);
   TROUPE_ASSIGN_OR_RETURN(
       ByteImages taken,
       TakeImages(images, begin, begin + CountOr(count, end - begin)));
@@ -78,7 +97,8 @@ absl::StatusOr<DatasetPtr> TakeTest(const DatasetOptions& options,
   return Take<kTestCount>(options, images, begin, end, std::move(transforms));
 }
 
-absl::StatusOr<DataSplits> OpenGlyphs(const DatasetOptions& options) {
+absl::StatusOr<DataSplits> OpenGlyphs(const DatasetOptions& options,
+                                      const FilesPtr&) {
   GlyphOptions glyphs;
   glyphs.seed = options.seed;
   const Transforms transforms =
@@ -93,22 +113,21 @@ absl::StatusOr<DataSplits> OpenGlyphs(const DatasetOptions& options) {
   return splits;
 }
 
-absl::StatusOr<DataSplits> OpenMnist(const DatasetOptions& options) {
+absl::StatusOr<DataSplits> OpenMnist(const DatasetOptions& options,
+                                     const FilesPtr& files) {
   const Transforms transforms =
       PixelTransforms(options, {kMnistMean}, {kMnistStddev});
-  const bool has_train =
-      HasMnist(*options.files, options.path, MnistPart::kTrain);
+  const bool has_train = HasMnist(*files, options.path, MnistPart::kTrain);
   ByteImages test;
-  if (!has_train || HasMnist(*options.files, options.path, MnistPart::kTest)) {
-    TROUPE_ASSIGN_OR_RETURN(
-        test, ReadMnist(*options.files, options.path, MnistPart::kTest));
+  if (!has_train || HasMnist(*files, options.path, MnistPart::kTest)) {
+    TROUPE_ASSIGN_OR_RETURN(test,
+                            ReadMnist(*files, options.path, MnistPart::kTest));
   }
   DataSplits splits;
   std::int64_t test_begin = 0;
   if (has_train) {
-    TROUPE_ASSIGN_OR_RETURN(
-        const ByteImages train,
-        ReadMnist(*options.files, options.path, MnistPart::kTrain));
+    TROUPE_ASSIGN_OR_RETURN(const ByteImages train,
+                            ReadMnist(*files, options.path, MnistPart::kTrain));
     TROUPE_ASSIGN_OR_RETURN(
         splits.train,
         Take<kTrainCount>(options, train, 0,
@@ -126,7 +145,8 @@ absl::StatusOr<DataSplits> OpenMnist(const DatasetOptions& options) {
   return splits;
 }
 
-absl::StatusOr<DataSplits> OpenCifar10(const DatasetOptions& options) {
+absl::StatusOr<DataSplits> OpenCifar10(const DatasetOptions& options,
+                                       const FilesPtr& files) {
   const Transforms transforms =
       PixelTransforms(options, Cifar10Mean(), Cifar10Stddev());
   Transforms augmented = transforms;
@@ -137,11 +157,11 @@ absl::StatusOr<DataSplits> OpenCifar10(const DatasetOptions& options) {
   }
   TROUPE_ASSIGN_OR_RETURN(
       const ByteImages train,
-      ReadCifar10(*options.files, options.path, Cifar10Part::kTrain));
+      ReadCifar10(*files, options.path, Cifar10Part::kTrain));
   ByteImages test;
-  if (HasCifar10(*options.files, options.path, Cifar10Part::kTest)) {
+  if (HasCifar10(*files, options.path, Cifar10Part::kTest)) {
     TROUPE_ASSIGN_OR_RETURN(
-        test, ReadCifar10(*options.files, options.path, Cifar10Part::kTest));
+        test, ReadCifar10(*files, options.path, Cifar10Part::kTest));
   }
   DataSplits splits;
   TROUPE_ASSIGN_OR_RETURN(
@@ -154,7 +174,8 @@ absl::StatusOr<DataSplits> OpenCifar10(const DatasetOptions& options) {
   return splits;
 }
 
-absl::StatusOr<DataSplits> OpenSynthetic(const DatasetOptions& options) {
+absl::StatusOr<DataSplits> OpenSynthetic(const DatasetOptions& options,
+                                         const FilesPtr&) {
   SyntheticOptions synthetic;
   synthetic.input_shape = options.input_shape;
   synthetic.num_classes = options.num_classes;
@@ -176,18 +197,96 @@ absl::StatusOr<DataSplits> OpenSynthetic(const DatasetOptions& options) {
   return splits;
 }
 
+SplitOptions SplitOf(const DatasetOptions& options) {
+  return {options.val_fraction, options.seed};
+}
+
+// The first options.*kCount samples of `dataset`, or all for 0.
+template <auto kCount>
+absl::StatusOr<DatasetPtr> Head(const DatasetOptions& options,
+                                DatasetPtr dataset) {
+  const std::int64_t count = options.*kCount;
+  const std::int64_t there = dataset == nullptr ? 0 : dataset->size();
+  if (count == 0) return dataset;
+  if (count > there) return TooMany<kCount>(options, there);
+  return MakeSubset(std::move(dataset), 0, count);
+}
+
+absl::StatusOr<DataSplits> Heads(const DatasetOptions& options,
+                                 DataSplits splits) {
+  TROUPE_ASSIGN_OR_RETURN(splits.train,
+                          Head<kTrainCount>(options, std::move(splits.train)));
+  TROUPE_ASSIGN_OR_RETURN(splits.test,
+                          Head<kTestCount>(options, std::move(splits.test)));
+  return splits;
+}
+
+absl::StatusOr<DataSplits> FromText(const DatasetOptions& options,
+                                    absl::StatusOr<TextSplits> text) {
+  TROUPE_RETURN_IF_ERROR(text.status());
+  DataSplits splits;
+  splits.train = std::move(text->train);
+  splits.test = std::move(text->test);
+  splits.tokenizer = std::move(text->tokenizer);
+  return Heads(options, std::move(splits));
+}
+
+absl::StatusOr<DataSplits> OpenTextKind(const DatasetOptions& options,
+                                        const FilesPtr& files) {
+  return FromText(
+      options, OpenText(*files, options.path, options.text, SplitOf(options)));
+}
+
+absl::StatusOr<DataSplits> OpenTokensKind(const DatasetOptions& options,
+                                          const FilesPtr& files) {
+  return FromText(options, OpenTokens(*files, options.path, options.text,
+                                      SplitOf(options)));
+}
+
+ImageOptions ImagesOf(const DatasetOptions& options) {
+  ImageOptions images = options.images;
+  images.augment = options.augment;
+  images.normalize = options.normalize;
+  return images;
+}
+
+absl::StatusOr<DataSplits> OpenImagesKind(const DatasetOptions& options,
+                                          const FilesPtr& files) {
+  TROUPE_ASSIGN_OR_RETURN(
+      ImageSplits images,
+      OpenImages(files, options.path, ImagesOf(options), SplitOf(options)));
+  DataSplits splits;
+  splits.train = std::move(images.train);
+  splits.test = std::move(images.test);
+  splits.classes = std::move(images.classes);
+  return Heads(options, std::move(splits));
+}
+
+enum class Path { kUnused, kOptional, kNeeded };
+
 struct Kind {
   const char* name;
-  bool reads_files;
+  Path path;
+  bool is_seeded;  // another seed gives other samples
   bool has_images;
-  absl::StatusOr<DataSplits> (*open)(const DatasetOptions&);
+  absl::StatusOr<DataSplits> (*open)(const DatasetOptions&, const FilesPtr&);
 };
 
 constexpr Kind kKinds[] = {
-    {"glyphs", /*reads_files=*/false, /*has_images=*/true, OpenGlyphs},
-    {"mnist", /*reads_files=*/true, /*has_images=*/true, OpenMnist},
-    {"cifar10", /*reads_files=*/true, /*has_images=*/true, OpenCifar10},
-    {"synthetic", /*reads_files=*/false, /*has_images=*/false, OpenSynthetic},
+    {"glyphs", Path::kUnused, /*is_seeded=*/true, /*has_images=*/true,
+     OpenGlyphs},
+    {"mnist", Path::kNeeded, /*is_seeded=*/false, /*has_images=*/true,
+     OpenMnist},
+    {"cifar10", Path::kNeeded, /*is_seeded=*/false, /*has_images=*/true,
+     OpenCifar10},
+    {"synthetic", Path::kUnused, /*is_seeded=*/true, /*has_images=*/false,
+     OpenSynthetic},
+    {"text", Path::kOptional, /*is_seeded=*/false, /*has_images=*/false,
+     OpenTextKind},
+    {"tokens", Path::kNeeded, /*is_seeded=*/false, /*has_images=*/false,
+     OpenTokensKind},
+    {"images", Path::kNeeded, /*is_seeded=*/true, /*has_images=*/true,
+     OpenImagesKind},
 };
 
 // Null where there is none of that name.
@@ -236,11 +335,38 @@ std::map<std::string, std::string> DescribeData(const DatasetOptions& options) {
   std::map<std::string, std::string> data = {{"kind", options.kind}};
   const Kind* kind = FindKind(options.kind);
   if (kind == nullptr) return data;
-  if (!kind->reads_files) data["seed"] = absl::StrCat(options.seed);
+  if (kind->is_seeded) data["seed"] = absl::StrCat(options.seed);
   if (kind->has_images) {
     data["normalize"] = options.normalize ? "true" : "false";
   }
+  const std::string& name = options.kind;
+  if (name == "text") data["tokenizer"] = options.text.tokenizer;
+  if (name == "text" || name == "tokens") {
+    data["context"] = absl::StrCat(options.text.context);
+  }
+  if (name == "images") data["size"] = absl::StrCat(options.images.size);
   return data;
+}
+
+std::optional<SampleSpec> KnownSampleSpec(const DatasetOptions& options) {
+  const std::string& kind = options.kind;
+  if (kind == "glyphs" || kind == "mnist") {
+    return ClassificationSpec({28, 28, 1}, /*num_classes=*/10);
+  }
+  if (kind == "cifar10") {
+    return ClassificationSpec({kCifar10Side, kCifar10Side, 3}, kCifar10Classes);
+  }
+  if (kind == "synthetic") {
+    return options.num_classes > 0
+               ? ClassificationSpec(options.input_shape, options.num_classes)
+               : RegressionSpec(options.input_shape, options.target_dim);
+  }
+  const TextOptions& text = options.text;
+  if (kind == "tokens") return TokenWindowSpec(text.context, text.vocab_size);
+  if (kind == "text" && text.tokenizer == "bytes") {
+    return TokenWindowSpec(text.context, kByteVocabSize);
+  }
+  return std::nullopt;
 }
 
 absl::Status DatasetOptions::Validate() const {
@@ -251,12 +377,22 @@ absl::Status DatasetOptions::Validate() const {
                      "\": must be one of \"",
                      absl::StrJoin(DatasetKinds(), "\", \""), "\""));
   }
-  if (found->reads_files && path.empty()) {
+  if (found->path == Path::kNeeded && path.empty()) {
     return base::FieldError<&DatasetOptions::kind, &DatasetOptions::path>(
         absl::StrCat(base::FieldName<&DatasetOptions::kind>(), " = \"", kind,
                      "\" needs ", base::FieldName<&DatasetOptions::path>(),
-                     ", the folder of its files"));
+                     kind == "tokens" ? ", its file or folder"
+                                      : ", the folder of its files"));
   }
+  if (!(val_fraction >= 0 && val_fraction < 1)) {
+    return base::FieldError<&DatasetOptions::val_fraction>(
+        absl::StrCat(base::FieldName<&DatasetOptions::val_fraction>(), " = ",
+                     val_fraction, ": must be at least 0 and less than 1"));
+  }
+  if (kind == "text" || kind == "tokens") {
+    TROUPE_RETURN_IF_ERROR(text.Validate());
+  }
+  if (kind == "images") TROUPE_RETURN_IF_ERROR(ImagesOf(*this).Validate());
   TROUPE_RETURN_IF_ERROR(CheckCount<kTrainCount>(*this));
   return CheckCount<kTestCount>(*this);
 }
@@ -264,17 +400,21 @@ absl::Status DatasetOptions::Validate() const {
 absl::StatusOr<DataSplits> OpenDataset(const DatasetOptions& options) {
   TROUPE_RETURN_IF_ERROR(options.Validate());
   const Kind& kind = *FindKind(options.kind);
-  base::PosixFileSystem disk;
-  DatasetOptions with_files = options;
-  if (options.files == nullptr) with_files.files = &disk;
-  absl::StatusOr<DataSplits> splits = kind.open(with_files);
+  absl::StatusOr<DataSplits> splits = kind.open(options, FilesOf(options));
   if (!splits.ok()) {
-    return kind.reads_files
+    return kind.path != Path::kUnused
                ? base::WithFields<&DatasetOptions::path>(splits.status())
                : splits.status();
   }
   TROUPE_RETURN_IF_ERROR(CheckSplits(kind.name, *splits));
   return splits;
+}
+
+absl::StatusOr<DatasetPtr> OpenImagesAt(const DatasetOptions& options,
+                                        std::vector<std::string> paths,
+                                        std::vector<std::string> classes) {
+  return OpenImageFiles(FilesOf(options), std::move(paths), std::move(classes),
+                        ImagesOf(options));
 }
 
 }  // namespace troupe::data

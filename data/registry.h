@@ -11,17 +11,23 @@
 // "mnist"      path: folder    60000, 10000 or fewer    28x28x1, 10 classes
 // "cifar10"    path: folder    50000, 10000             32x32x3, 10 classes
 // "synthetic"  -               1024, 256                input_shape
+// "text"       - or path: file windows of tokens        i64 text.context
+// "tokens"     path: file or   windows of tokens        i64 text.context
+//              folder
+// "images"     path: folder    its images               images.size squared
 //
 // "mnist" with only the t10k files in the folder splits those: the first 8,000
 // to train, the last 2,000 to test. A folder without test files gives training
 // samples alone. Images become f32 in [0, 1], then, with
-// `normalize`, mean 0 and variance 1 per channel by fixed numbers.
+// `normalize`, mean 0 and variance 1 per channel by fixed numbers. More on the
+// last three is in text/text_splits.h and images/image_splits.h.
 
 #ifndef DATA_REGISTRY_H_
 #define DATA_REGISTRY_H_
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,38 +35,56 @@
 #include "absl/status/statusor.h"
 #include "base/file_system.h"
 #include "data/dataset.h"
+#include "data/images/image_splits.h"
+#include "data/split_options.h"
+#include "data/text/text_splits.h"
+#include "data/text/tokenizer.h"
 
 namespace troupe::data {
 
 struct DatasetOptions {
   std::string kind = "glyphs";
-  std::string path;  // folder; for the kinds that read files
+  std::string path;  // file or folder; for the kinds that read files
   // Use the first so many samples of a split; 0 means all there are (for
   // generated data, the numbers above).
   std::int64_t train_count = 0;
   std::int64_t test_count = 0;
-  std::uint64_t seed = 0;  // of generated data and of augmentation
-  bool normalize = true;   // images
-  bool augment = false;    // "cifar10" train split: random shift and mirror
+  // Keys generated data, augmentation, random windows and random splits.
+  std::uint64_t seed = 0;
+  // "text", "tokens" and "images" without files of their own to test with: the
+  // part that is held back, in [0, 1).
+  double val_fraction = SplitOptions().val_fraction;
+  bool normalize = true;  // images
+  // Train split of "cifar10": random shift and mirror; of "images": random
+  // resized crop, mirror and colours.
+  bool augment = false;
+  TextOptions text;     // "text" and "tokens"
+  ImageOptions images;  // "images"; normalize and augment are those above
   // "synthetic" only.
   nn::Shape input_shape = {10};
   std::int64_t num_classes = 10;  // 0: regression
   std::int64_t target_dim = 1;    // of regression
-  // Where the files are; null: the real disk. Used by OpenDataset() alone.
+  // Where the files are; null: the real disk. Outlives the datasets.
   base::FileSystem* files = nullptr;
 
   // What needs no file: a known kind, a path where it reads files, no negative
-  // counts. Errors blame the field (base/field_error.h).
+  // counts, options that can be. Errors blame the field (base/field_error.h).
   absl::Status Validate() const;
 };
 
 struct DataSplits {
   DatasetPtr train;
   DatasetPtr test;  // null: the files have training samples only
+  std::vector<std::string> classes = {};  // their names, of "images"
+  TokenizerPtr tokenizer = nullptr;       // of "text", and "tokens" with a path
 };
 
 // The kinds above, for messages and --help.
 std::vector<std::string> DatasetKinds();
+
+// What a sample will look like, where that is known before files are opened:
+// not the classes of "images", nor vocabularies that come from files.
+std::optional<SampleSpec> KnownSampleSpec(const DatasetOptions& options);
 
 // What tells these samples from others of as many, for checkpoints: {"kind":
 // "glyphs", "normalize": "true", "seed": "0"}. The path is not part of it,
@@ -73,6 +97,12 @@ std::map<std::string, std::string> DescribeData(const DatasetOptions& options);
 //   kNotFound and others: from the files; the message names file and offset.
 // Errors blame the field of `options` that they are about.
 absl::StatusOr<DataSplits> OpenDataset(const DatasetOptions& options);
+
+// The images `paths` as the test samples of `options`, of kind "images", are
+// made; `classes` are those of its splits. Their labels are 0.
+absl::StatusOr<DatasetPtr> OpenImagesAt(const DatasetOptions& options,
+                                        std::vector<std::string> paths,
+                                        std::vector<std::string> classes);
 
 }  // namespace troupe::data
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <typeinfo>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
@@ -82,7 +83,12 @@ absl::StatusOr<bool> Enter(const Cut& cut, const nn::Module*& module,
 absl::StatusOr<Place> FindNumber(const nn::Module& model, int number) {
   const int size = static_cast<int>(model.children().size());
   if (number > 0 && number < size) {
-    return Place{{number}, {model.children()[number]->name()}};
+    const std::string& name = model.children()[number]->name();
+    if (!name.empty()) return Place{{number}, {name}};
+    return Wrong(number,
+                 absl::StrCat(" stands before a module without a name; "
+                              "cut at ",
+                              number + 1 < size ? number + 1 : number - 1));
   }
   return Wrong(number, absl::StrCat(" is not inside the model: cuts are "
                                     "between 1 and ",
@@ -133,6 +139,25 @@ absl::StatusOr<std::vector<Place>> FindAll(const nn::Module& model,
   return places;
 }
 
+// A parameter that two stages share would have two values, each with a part of
+// the gradient.
+absl::Status CheckShared(
+    absl::Span<const std::unique_ptr<nn::Sequential>> parts) {
+  absl::flat_hash_map<const nn::Parameter*, std::string> first_name;
+  for (const std::unique_ptr<nn::Sequential>& part : parts) {
+    for (const nn::Parameter* parameter : part->Parameters()) {
+      const auto [found, is_new] =
+          first_name.try_emplace(parameter, parameter->name);
+      if (is_new) continue;
+      return absl::InvalidArgumentError(absl::StrCat(
+          "a cut parts ", found->second, " from ", parameter->name,
+          ", which are one tensor: stages share no parameter; give the second "
+          "one values of its own, or cut elsewhere"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 std::string Cut::ToString() const {
@@ -169,6 +194,7 @@ absl::StatusOr<std::unique_ptr<nn::Module>> BuildStage(
       static_cast<nn::Sequential*>(model.release()));
   TROUPE_ASSIGN_OR_RETURN(std::vector<std::unique_ptr<nn::Sequential>> parts,
                           nn::Sequential::Cut(std::move(whole), paths));
+  TROUPE_RETURN_IF_ERROR(CheckShared(parts));
   return std::unique_ptr<nn::Module>(std::move(parts[stage]));
 }
 

@@ -48,7 +48,8 @@ absl::StatusOr<std::vector<std::string>> ResolveCuts(
     const nn::ModelFactory& factory, absl::Span<const Cut> cuts);
 
 // Makes the model and keeps stage `stage` of `begins.size() + 1`. `begins` is
-// what ResolveCuts() has returned for this model; errors are the same.
+// what ResolveCuts() has returned for this model; errors are the same, and
+//   kInvalidArgument: two stages share a parameter (Module::TieParameter).
 absl::StatusOr<std::unique_ptr<nn::Module>> BuildStage(
     const nn::ModelFactory& factory, absl::Span<const std::string> begins,
     int stage);

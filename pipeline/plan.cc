@@ -166,6 +166,7 @@ absl::StatusOr<RankPlan> PlanRank(const PlanOptions& options, const Plan& plan,
   // what it waits for: inline is for replicas of a whole model.
   rank.reduce_inline = plan.stages.size() == 1 && bytes <= options.inline_bytes;
   ReductionOptions reductions = options.reductions;
+  reductions.reduce_findings = options.mesh.pp() > 1;
   reductions.fuse_updates = options.fuse_updates && rank.reduce_inline &&
                             options.mesh.dp() > 1 &&
                             !reductions.update_needs_all_buckets;

@@ -67,7 +67,9 @@ void NeedComputed(const TableIndex& table, Action& action) {
   NeedDone(table, action.kind, m - 1, action);
 }
 
-void NeedReduced(const ReductionOptions& options, Action& action) {
+// `findings`: the number of NR, or -1.
+void NeedReduced(const ReductionOptions& options, int findings,
+                 Action& action) {
   const auto need_bucket = [&action](SignalKind kind) {
     action.needs.push_back({kind, action.index, action.chunk});
   };
@@ -87,6 +89,7 @@ void NeedReduced(const ReductionOptions& options, Action& action) {
       if (options.update_needs_all_buckets) {
         action.needs.push_back({SignalKind::kAllReduced, 0});
       }
+      if (findings >= 0) action.needs.push_back({SignalKind::kDone, findings});
       break;
     default:
       break;
@@ -212,6 +215,9 @@ StepTable AddReductions(const StepTable& table, absl::Span<const int> buckets,
       Append(reduced, ActionKind::kUpdateBucket, k, chunk);
     }
   }
+  if (options.update_needs_all_buckets && options.reduce_findings) {
+    Append(reduced, ActionKind::kReduceFindings, 0, 0);
+  }
   return WithNeeds(std::move(reduced), options);
 }
 
@@ -222,10 +228,17 @@ StepTable AddReductions(const StepTable& table, int buckets,
 
 StepTable WithNeeds(StepTable table, const ReductionOptions& options) {
   const TableIndex index(table);
+  const int findings = index.Find(ActionKind::kReduceFindings, 0);
   for (Action& action : table.actions) {
     action.needs.clear();
     NeedComputed(index, action);
-    NeedReduced(options, action);
+    NeedReduced(options, findings, action);
+  }
+  if (findings >= 0) {
+    // Without buckets nothing says that all are reduced.
+    std::vector<Signal>& needs = table.actions[findings].needs;
+    needs.push_back({SignalKind::kLossReduced, 0});
+    if (table.buckets() > 0) needs.push_back({SignalKind::kAllReduced, 0});
   }
   // Only the first LR, so that a bad table stays linear too.
   const int loss = index.Find(ActionKind::kReduceLoss, 0);

@@ -12,11 +12,12 @@
 //     RAm receive activation  SAm send activation
 //     RGm receive gradient    SGm send gradient
 //     LR  all-reduce of the loss statistics
+//     NR  all-reduce of what optimizers found in all gradients, over stages
 //     ARk all-reduce of bucket k            UPk update of bucket k
 //     RUk both in one pass over memory (comm/replica_update.h)
 //
 // A rank may hold several chunks of the model. Where a table has several, each
-// word but LR begins with the number of its chunk: "0F0 1F0 1B0 0B0".
+// word but LR and NR begins with the number of its chunk: "0F0 1F0 1B0 0B0".
 //
 // Tables are made in passes: compute (F, B), then transfers, then reductions.
 // A table can be printed, parsed back, checked (Validate) and compared with an
@@ -53,6 +54,7 @@ enum class ActionKind {
   kRecvGradient,
   kSendGradient,
   kReduceLoss,
+  kReduceFindings,
   kReduceBucket,
   kUpdateBucket,
   kReduceUpdateBucket,
@@ -80,9 +82,9 @@ struct Signal {
 
 struct Action {
   ActionKind kind = ActionKind::kForward;
-  int index = 0;  // micro-batch, or bucket; 0 for LR
+  int index = 0;  // micro-batch, or bucket; 0 for LR and NR
   std::vector<Signal> needs;
-  int chunk = 0;  // 0 for LR
+  int chunk = 0;  // 0 for LR and NR
 
   // "F0"; "2F0" for chunk 2. Chunk 0 is named where the table has `chunks` > 1.
   std::string ToString(int chunks = 1) const;
@@ -140,13 +142,16 @@ StepTable AddTransfers(const StepTable& compute, bool first_stage,
 struct ReductionOptions {
   // The optimizer declares that it must see all reduced buckets first.
   bool update_needs_all_buckets = false;
+  // What it sees is summed over the stages first (NR): where there are several,
+  // and updates need all buckets.
+  bool reduce_findings = false;
   // RUk instead of ARk and UPk. It cannot begin before the last reader of the
   // bucket is done, so it is for reductions that overlap nothing anyway.
   bool fuse_updates = false;
 };
 // Adds LR after the last forward, and ARk, UPk (or RUk) in bucket order at the
-// end, last chunk first: its gradients are complete first. `buckets`: their
-// number, by chunk.
+// end, last chunk first: its gradients are complete first; and NR behind them,
+// where there is one. `buckets`: their number, by chunk.
 StepTable AddReductions(const StepTable& table, absl::Span<const int> buckets,
                         const ReductionOptions& options);
 // The same for tables of one chunk.

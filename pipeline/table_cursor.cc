@@ -21,13 +21,17 @@ bool IsReceive(ActionKind kind) {
 }
 
 bool IsCollective(ActionKind kind) {
-  return kind == ActionKind::kReduceLoss || kind == ActionKind::kReduceBucket ||
+  return kind == ActionKind::kReduceLoss ||
+         kind == ActionKind::kReduceFindings ||
+         kind == ActionKind::kReduceBucket ||
          kind == ActionKind::kReduceUpdateBucket;
 }
 
 GroupId GroupOf(ActionKind kind) {
   TROUPE_CHECK(IsCollective(kind), "only a collective has a group");
-  return kind == ActionKind::kReduceLoss ? GroupId::kWorld : GroupId::kDp;
+  return kind == ActionKind::kReduceLoss || kind == ActionKind::kReduceFindings
+             ? GroupId::kWorld
+             : GroupId::kDp;
 }
 
 TableCursor::TableCursor(StepTable table, const std::vector<int>& buckets)

@@ -16,7 +16,7 @@
 //
 // Actions of different kinds may overtake each other when what they need is
 // there; among those that may run, the first of the table is chosen.
-// The collectives (LR, AR, RU) of one group start strictly in table order,
+// The collectives (LR, NR, AR, RU) of one group start strictly in table order,
 // whatever becomes ready first: the ranks of a group pair them by order.
 // Collectives of different groups do not wait for each other.
 //
@@ -46,9 +46,10 @@ namespace troupe::pipeline {
 bool IsCompute(ActionKind kind);
 // RA, RG: finished by a message from outside.
 bool IsReceive(ActionKind kind);
-// LR, AR, RU.
+// LR, NR, AR, RU.
 bool IsCollective(ActionKind kind);
-// The ranks that a collective pairs: all for LR, those along dp for AR and RU.
+// The ranks that a collective pairs: all for LR and NR, those along dp for AR
+// and RU.
 GroupId GroupOf(ActionKind kind);
 
 // Moved, not copied: the parts of its state point into one block.

@@ -27,6 +27,7 @@ constexpr KindName kKindNames[] = {
     {ActionKind::kRecvGradient, "RG"},
     {ActionKind::kSendGradient, "SG"},
     {ActionKind::kReduceLoss, "LR"},
+    {ActionKind::kReduceFindings, "NR"},
     {ActionKind::kReduceBucket, "AR"},
     {ActionKind::kUpdateBucket, "UP"},
     {ActionKind::kReduceUpdateBucket, "RU"},
@@ -41,6 +42,10 @@ absl::string_view NameOf(ActionKind kind) {
     if (row.kind == kind) return row.name;
   }
   return "?";
+}
+
+bool HasNumber(ActionKind kind) {
+  return kind != ActionKind::kReduceLoss && kind != ActionKind::kReduceFindings;
 }
 
 // Takes the digits at the start of `text`; false where their number is not
@@ -65,7 +70,7 @@ bool ParseWord(absl::string_view word, Action& action) {
   for (const KindName& row : kKindNames) {
     if (row.name != name) continue;
     action.kind = row.kind;
-    if (row.kind == ActionKind::kReduceLoss) return !with_chunk && word.empty();
+    if (!HasNumber(row.kind)) return !with_chunk && word.empty();
     return !word.empty() &&
            TakeNumber(word, kActionIndexMax + 1, action.index) && word.empty();
   }
@@ -75,7 +80,7 @@ bool ParseWord(absl::string_view word, Action& action) {
 }  // namespace
 
 std::string Action::ToString(int chunks) const {
-  if (kind == ActionKind::kReduceLoss) return std::string(NameOf(kind));
+  if (!HasNumber(kind)) return std::string(NameOf(kind));
   if (chunks > 1 || chunk != 0) return absl::StrCat(chunk, NameOf(kind), index);
   return absl::StrCat(NameOf(kind), index);
 }

@@ -94,7 +94,8 @@ class Validator {
         return Bad(action, absl::StrCat("has a chunk that is not from 0 to ",
                                         kChunksMax - 1));
       }
-      if (action.kind == ActionKind::kReduceLoss &&
+      if ((action.kind == ActionKind::kReduceLoss ||
+           action.kind == ActionKind::kReduceFindings) &&
           (action.chunk != 0 || action.index != 0)) {
         return Bad(action, "has a number");
       }
@@ -218,7 +219,8 @@ class Validator {
         }
       } else if (action.kind == ActionKind::kReduceLoss) {
         cursor.Give({SignalKind::kLossReduced, 0});
-      } else if (IsCollective(action.kind)) {
+      } else if (IsCollective(action.kind) &&
+                 action.kind != ActionKind::kReduceFindings) {
         cursor.Give({SignalKind::kBucketReduced, action.index, action.chunk});
       }
     }

@@ -27,6 +27,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -49,8 +50,9 @@ struct CheckpointShard {
 };
 
 // Writes "<dir>/step-<state.step>" and returns that path; then removes all but
-// the newest `keep` checkpoints (0: none is removed) and what crashed writers
-// left behind. Never removes the checkpoint just written. One that is there
+// the newest `keep` checkpoints (0: none is removed), the best one, where it
+// is marked, and what crashed writers left behind. Never removes the checkpoint
+// just written. One that is there
 // already for this step is replaced.
 //   kInvalidArgument: a tensor's name twice.
 //   other: from the file system; names path, reason and what to do. Whole
@@ -69,6 +71,14 @@ absl::StatusOr<std::string> FindLatestCheckpoint(base::FileSystem& files,
 // no such folder.
 absl::StatusOr<std::vector<std::string>> ListCheckpoints(
     base::FileSystem& files, const std::string& dir);
+
+// The step of the checkpoint that the link "best" in `dir` points to, if there
+// is one: that of the best evaluation (docs/checkpoints.md).
+std::optional<std::int64_t> FindBestCheckpoint(base::FileSystem& files,
+                                               const std::string& dir);
+
+// Removes the link "best" in `dir` where what it pointed to is gone.
+absl::Status DropStaleBest(base::FileSystem& files, const std::string& dir);
 
 // Removes a whole checkpoint. It loses its name first, so that half a one never
 // looks whole.

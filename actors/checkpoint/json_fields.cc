@@ -48,6 +48,22 @@ absl::Status ReadField(const Json& object, const char* name,
   return absl::OkStatus();
 }
 
+absl::Status ReadField(const Json& object, const char* name, double& value) {
+  const Json* field = Find(object, name);
+  if (field == nullptr || !field->is_number()) return Wrong(name, "a number");
+  value = field->get<double>();
+  return absl::OkStatus();
+}
+
+absl::Status ReadField(const Json& object, const char* name, bool& value) {
+  const Json* field = Find(object, name);
+  if (field == nullptr || !field->is_boolean()) {
+    return Wrong(name, "true or false");
+  }
+  value = field->get<bool>();
+  return absl::OkStatus();
+}
+
 absl::Status ReadField(const Json& object, const char* name,
                        std::string& value) {
   const Json* field = Find(object, name);

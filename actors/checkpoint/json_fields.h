@@ -33,6 +33,10 @@ absl::Status ReadField(const nlohmann::json& object, const char* name,
 absl::Status ReadField(const nlohmann::json& object, const char* name,
                        std::uint64_t& value);
 absl::Status ReadField(const nlohmann::json& object, const char* name,
+                       double& value);
+absl::Status ReadField(const nlohmann::json& object, const char* name,
+                       bool& value);
+absl::Status ReadField(const nlohmann::json& object, const char* name,
                        std::string& value);
 // An object of strings.
 absl::Status ReadField(const nlohmann::json& object, const char* name,

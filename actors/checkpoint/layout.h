@@ -30,6 +30,8 @@ inline constexpr char kIndexName[] = "model.safetensors.index.json";
 inline constexpr char kTemporaryMark[] = ".tmp-";
 // Locked by the run that writes into the folder of all checkpoints.
 inline constexpr char kLockName[] = ".lock";
+// A link to the checkpoint of the best evaluation, beside those of all steps.
+inline constexpr char kBestName[] = "best";
 inline constexpr char kStateName[] = "trainer_state.json";
 inline constexpr char kPlanName[] = "plan.json";
 

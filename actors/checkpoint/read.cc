@@ -188,11 +188,11 @@ absl::Status Checkpoint::OpenShards(base::FileSystem& files) {
   TROUPE_RETURN_IF_ERROR(OpenFiles(files, model, model_));
   TROUPE_RETURN_IF_ERROR(OpenFiles(files, optimizer, optimizer_));
   for (const auto& [name, file] : index->file_of) {
-    const bool there =
-        absl::c_any_of(model_, [&](const nn::SafetensorsFile& opened) {
-          return opened.path() == absl::StrCat(path_, "/", file) &&
-                 opened.Find(name) != nullptr;
-        });
+    bool there = false;
+    for (const nn::SafetensorsFile& opened : model_) {
+      there = there || (opened.path() == absl::StrCat(path_, "/", file) &&
+                        opened.Find(name) != nullptr);
+    }
     if (!there) {
       return Damaged(index_path,
                      absl::StrCat(file, " has no tensor \"", name, "\""));

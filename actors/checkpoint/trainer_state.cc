@@ -7,6 +7,33 @@
 #include "nlohmann/json.hpp"
 
 namespace troupe::actors {
+namespace {
+
+// A value that is no finite number is never the best: JSON has them all.
+nlohmann::ordered_json ToJson(const EvaluationState& state) {
+  return {{"metric", state.metric},
+          {"best", state.best},
+          {"best_step", state.best_step},
+          {"reference", state.reference},
+          {"reference_step", state.reference_step},
+          {"waited", state.waited},
+          {"due", state.due}};
+}
+
+absl::StatusOr<EvaluationState> ParseEvaluations(const nlohmann::json& json) {
+  EvaluationState state;
+  TROUPE_RETURN_IF_ERROR(ReadField(json, "metric", state.metric));
+  TROUPE_RETURN_IF_ERROR(ReadField(json, "best", state.best));
+  TROUPE_RETURN_IF_ERROR(ReadField(json, "best_step", state.best_step));
+  TROUPE_RETURN_IF_ERROR(ReadField(json, "reference", state.reference));
+  TROUPE_RETURN_IF_ERROR(
+      ReadField(json, "reference_step", state.reference_step));
+  TROUPE_RETURN_IF_ERROR(ReadField(json, "waited", state.waited));
+  TROUPE_RETURN_IF_ERROR(ReadField(json, "due", state.due));
+  return state;
+}
+
+}  // namespace
 
 std::string FormatTrainerState(const TrainerState& state) {
   nlohmann::ordered_json json = {
@@ -21,6 +48,7 @@ std::string FormatTrainerState(const TrainerState& state) {
       {"plan", state.plan},
       {"versions", state.versions},
   };
+  if (state.evaluations) json["evaluations"] = ToJson(*state.evaluations);
   if (!state.sampler.data.empty()) json["sampler"]["data"] = state.sampler.data;
   return json.dump(/*indent=*/2, ' ', /*ensure_ascii=*/false,
                    nlohmann::ordered_json::error_handler_t::replace) +
@@ -51,6 +79,11 @@ absl::StatusOr<TrainerState> ParseTrainerState(absl::string_view text) {
   TROUPE_RETURN_IF_ERROR(ReadField(*sampler, "seed", to.seed));
   if (sampler->contains("data")) {  // older files have none
     TROUPE_RETURN_IF_ERROR(ReadField(*sampler, "data", to.data));
+  }
+  if (json.contains("evaluations")) {
+    TROUPE_ASSIGN_OR_RETURN(const nlohmann::json* evaluations,
+                            ObjectField(json, "evaluations"));
+    TROUPE_ASSIGN_OR_RETURN(state.evaluations, ParseEvaluations(*evaluations));
   }
   return state;
 }

@@ -99,12 +99,28 @@ absl::Status Publish(base::FileSystem& files, const std::string& dir,
   return replaces ? files.RemoveAll(temporary) : absl::OkStatus();
 }
 
-// Removes what `keep` no longer covers, and what crashed writers left.
+// Points the link kBestName to the checkpoint of `step`. The name always has
+// one target: the link before it, or the new one.
+absl::Status MarkBest(base::FileSystem& files, const std::string& dir,
+                      std::int64_t step) {
+  const std::string path = absl::StrCat(dir, "/", CheckpointName(step));
+  if (!files.Exists(path) || FindBestCheckpoint(files, dir) == step) {
+    return absl::OkStatus();
+  }
+  const std::string temporary = TemporaryName(path);
+  TROUPE_RETURN_IF_ERROR(files.RemoveAll(temporary));
+  TROUPE_RETURN_IF_ERROR(files.MakeLink(CheckpointName(step), temporary));
+  return Publish(files, dir, temporary, absl::StrCat(dir, "/", kBestName));
+}
+
+// Removes what neither `keep` nor the link kBestName covers, and what crashed
+// writers left.
 absl::Status RemoveOld(base::FileSystem& files, const std::string& dir,
                        std::int64_t written_step, int keep) {
   TROUPE_ASSIGN_OR_RETURN(const std::vector<std::string> names,
                           files.List(dir));
   std::vector<std::int64_t> steps;
+  const std::optional<std::int64_t> best = FindBestCheckpoint(files, dir);
   for (const std::string& name : names) {
     const auto step = ParseCheckpointName(name);
     if (step && *step != written_step) steps.push_back(*step);
@@ -116,6 +132,7 @@ absl::Status RemoveOld(base::FileSystem& files, const std::string& dir,
   if (keep <= 0) return absl::OkStatus();
   std::sort(steps.rbegin(), steps.rend());
   for (std::size_t i = keep - 1; i < steps.size(); ++i) {
+    if (best == steps[i]) continue;
     TROUPE_RETURN_IF_ERROR(RemoveCheckpoint(
         files, absl::StrCat(dir, "/", CheckpointName(steps[i]))));
   }
@@ -123,6 +140,22 @@ absl::Status RemoveOld(base::FileSystem& files, const std::string& dir,
 }
 
 }  // namespace
+
+std::optional<std::int64_t> FindBestCheckpoint(base::FileSystem& files,
+                                               const std::string& dir) {
+  const absl::StatusOr<std::string> target =
+      files.ReadLink(absl::StrCat(dir, "/", kBestName));
+  if (!target.ok()) return std::nullopt;
+  return ParseCheckpointName(*target);
+}
+
+absl::Status DropStaleBest(base::FileSystem& files, const std::string& dir) {
+  const std::optional<std::int64_t> best = FindBestCheckpoint(files, dir);
+  if (!best || files.Exists(absl::StrCat(dir, "/", CheckpointName(*best)))) {
+    return absl::OkStatus();
+  }
+  return files.RemoveAll(absl::StrCat(dir, "/", kBestName));
+}
 
 absl::Status RemoveCheckpoint(base::FileSystem& files,
                               const std::string& path) {
@@ -163,9 +196,12 @@ absl::StatusOr<ShardSummary> WriteCheckpointShard(base::FileSystem& files,
   return summary;
 }
 
-absl::StatusOr<std::string> PublishCheckpoint(
-    base::FileSystem& files, const std::string& dir, const std::string& folder,
-    const TrainerState& state, std::vector<ShardSummary> shards, int keep) {
+absl::StatusOr<std::string> PublishCheckpoint(base::FileSystem& files,
+                                              const std::string& dir,
+                                              const std::string& folder,
+                                              const TrainerState& state,
+                                              std::vector<ShardSummary> shards,
+                                              int keep, bool mark_best) {
   const std::string path = absl::StrCat(dir, "/", CheckpointName(state.step));
   absl::Status status = CheckShards(files, folder, shards);
   if (status.ok()) status = WriteIndex(files, folder, state, shards);
@@ -174,6 +210,9 @@ absl::StatusOr<std::string> PublishCheckpoint(
     // The first error is the one to report.
     RemoveCheckpointFolder(files, folder);
     return status;
+  }
+  if (mark_best && state.evaluations) {
+    TROUPE_RETURN_IF_ERROR(MarkBest(files, dir, state.evaluations->best_step));
   }
   TROUPE_RETURN_IF_ERROR(RemoveOld(files, dir, state.step, keep));
   return path;

@@ -58,12 +58,17 @@ absl::StatusOr<ShardSummary> WriteCheckpointShard(base::FileSystem& files,
 
 // Adds index and trainer state, and gives the folder its name in `dir`; then
 // removes old checkpoints as WriteCheckpoint() does. After an error the folder
-// is removed. `shards` in any order.
+// is removed. `shards` in any order. `mark_best`: points the link kBestName to
+// the checkpoint of state.evaluations->best_step, where it is there, so that it
+// is kept whatever `keep` says.
 //   kInvalidArgument: two shards have a tensor of one name.
 //   kNotFound: a shard, or a file of one, is missing; names it.
-absl::StatusOr<std::string> PublishCheckpoint(
-    base::FileSystem& files, const std::string& dir, const std::string& folder,
-    const TrainerState& state, std::vector<ShardSummary> shards, int keep);
+absl::StatusOr<std::string> PublishCheckpoint(base::FileSystem& files,
+                                              const std::string& dir,
+                                              const std::string& folder,
+                                              const TrainerState& state,
+                                              std::vector<ShardSummary> shards,
+                                              int keep, bool mark_best = false);
 
 // Removes an unfinished checkpoint as far as it can be: what is left has a
 // temporary name.

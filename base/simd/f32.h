@@ -27,6 +27,7 @@ TROUPE_INLINE void Store(float* p, Vec v) { StoreBytes(p, v); }
 TROUPE_INLINE Vec Plus(Vec a, Vec b) { return a + b; }
 TROUPE_INLINE Vec Minus(Vec a, Vec b) { return a - b; }
 TROUPE_INLINE Vec Times(Vec a, Vec b) { return a * b; }
+TROUPE_INLINE Vec Over(Vec a, Vec b) { return a / b; }
 // Integers, as the bits of a vector.
 TROUPE_INLINE Vec LoadBits(const std::int32_t* p) { return LoadBytes<Vec>(p); }
 
@@ -59,6 +60,8 @@ TROUPE_INLINE void StoreSomeBits(std::int32_t* p, Vec v, Mask m) {
 TROUPE_INLINE Vec Fma(Vec a, Vec b, Vec c) { return _mm512_fmadd_ps(a, b, c); }
 // The larger; the second where they are equal or either is NaN.
 TROUPE_INLINE Vec MaxOrSecond(Vec a, Vec b) { return _mm512_max_ps(a, b); }
+// To nearest; NaN of what is negative.
+TROUPE_INLINE Vec SquareRoot(Vec a) { return _mm512_sqrt_ps(a); }
 // value where test > 0, else 0
 TROUPE_INLINE Vec WherePositive(Vec test, Vec value) {
   return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(test, Zero(), _CMP_GT_OQ),
@@ -149,6 +152,7 @@ TROUPE_INLINE void StoreSomeBits(std::int32_t* p, Vec v, Mask m) {
 }
 TROUPE_INLINE Vec Fma(Vec a, Vec b, Vec c) { return _mm256_fmadd_ps(a, b, c); }
 TROUPE_INLINE Vec MaxOrSecond(Vec a, Vec b) { return _mm256_max_ps(a, b); }
+TROUPE_INLINE Vec SquareRoot(Vec a) { return _mm256_sqrt_ps(a); }
 TROUPE_INLINE Vec WherePositive(Vec test, Vec value) {
   return _mm256_and_ps(_mm256_cmp_ps(test, Zero(), _CMP_GT_OQ), value);
 }
@@ -240,6 +244,10 @@ TROUPE_INLINE void StoreSomeBits(std::int32_t* p, Vec v, Mask m) {
 }
 TROUPE_INLINE Vec Fma(Vec a, Vec b, Vec c) { return a * b + c; }
 TROUPE_INLINE Vec MaxOrSecond(Vec a, Vec b) { return a > b ? a : b; }
+TROUPE_INLINE Vec SquareRoot(Vec a) {
+  for (int i = 0; i < kLanes; ++i) a[i] = __builtin_sqrtf(a[i]);
+  return a;
+}
 TROUPE_INLINE Vec WherePositive(Vec test, Vec value) {
   return test > 0.0f ? value : Zero();
 }
@@ -266,7 +274,9 @@ TROUPE_INLINE Vec SetBits(std::int32_t i) {
   return reinterpret_cast<Vec>(Truth{i, i, i, i});
 }
 TROUPE_INLINE Vec PowerOfTwo(Vec v) {
-  return reinterpret_cast<Vec>((reinterpret_cast<Truth>(v) << 23) + 0x3f800000);
+  // Unsigned, since the bits of v above the number are shifted out.
+  using Bits = Vector<std::uint32_t>;
+  return reinterpret_cast<Vec>((reinterpret_cast<Bits>(v) << 23) + 0x3f800000u);
 }
 
 struct SquareSum {

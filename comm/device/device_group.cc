@@ -2,10 +2,10 @@
 
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "comm/device/device_check.h"
 #include "comm/device/device_state.h"
+#include "comm/device/queued_communicator.h"
 
 namespace troupe::comm {
 namespace {
@@ -13,14 +13,12 @@ namespace {
 using internal::CheckOnDevice;
 using internal::DeviceState;
 
-absl::Status NoMessages() {
-  return absl::UnimplementedError("a device group has no messages");
-}
-
-class DeviceCommunicator final : public Communicator {
+class DeviceCommunicator final : public QueuedCommunicator {
  public:
   DeviceCommunicator(std::shared_ptr<DeviceState> state, int rank)
-      : state_(std::move(state)), rank_(rank) {}
+      : QueuedCommunicator("a device group"),
+        state_(std::move(state)),
+        rank_(rank) {}
   ~DeviceCommunicator() override { state_->Leave(rank_); }
 
   int rank() const override { return rank_; }
@@ -52,21 +50,6 @@ class DeviceCommunicator final : public Communicator {
     return std::move(joined.done);
   }
 
-  absl::Status RunInline(const Collective& collective,
-                         absl::Duration) override {
-    return absl::UnimplementedError(absl::StrCat(
-        collective.ToString(), " in a device group is not run inline"));
-  }
-  bool Progress() override { return false; }
-  absl::StatusOr<Event> StartSend(int, std::uint32_t, const nn::Tensor&,
-                                  Event) override {
-    return NoMessages();
-  }
-  absl::StatusOr<Event> StartRecv(int, std::uint32_t, const nn::Tensor&,
-                                  Arrival*) override {
-    return NoMessages();
-  }
-  void SetWakeup(std::function<void()>) override {}
   std::vector<Waiting> Waits() const override { return state_->Waits(rank_); }
   void Abort(absl::Status status) override { state_->Abort(std::move(status)); }
 

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "comm/device/queued_communicator.h"
 #include "comm/nccl/local_ranks.h"
 #include "comm/nccl/nccl_calls.h"
 #include "comm/nccl/nccl_rank.h"
@@ -19,15 +20,13 @@ namespace {
 using internal::LocalRanks;
 using internal::NcclRank;
 
-absl::Status NoMessages() {
-  return absl::UnimplementedError(
-      "an NCCL group has no messages: NCCL's have no tags");
-}
-
-class NcclCommunicator final : public Communicator {
+// NCCL's messages have no tags, so the group has none.
+class NcclCommunicator final : public QueuedCommunicator {
  public:
   NcclCommunicator(std::shared_ptr<NcclRank> rank, NcclRank::AbortAll abort_all)
-      : rank_(std::move(rank)), abort_all_(std::move(abort_all)) {}
+      : QueuedCommunicator("an NCCL group"),
+        rank_(std::move(rank)),
+        abort_all_(std::move(abort_all)) {}
   ~NcclCommunicator() override { rank_->Leave(); }
 
   int rank() const override { return rank_->rank(); }
@@ -44,21 +43,6 @@ class NcclCommunicator final : public Communicator {
                                       const Event& after) override {
     return rank_->Start(collectives, after);
   }
-  absl::Status RunInline(const Collective& collective,
-                         absl::Duration) override {
-    return absl::UnimplementedError(absl::StrCat(
-        collective.ToString(), " in an NCCL group is not run inline"));
-  }
-  bool Progress() override { return false; }
-  absl::StatusOr<Event> StartSend(int, std::uint32_t, const nn::Tensor&,
-                                  Event) override {
-    return NoMessages();
-  }
-  absl::StatusOr<Event> StartRecv(int, std::uint32_t, const nn::Tensor&,
-                                  Arrival*) override {
-    return NoMessages();
-  }
-  void SetWakeup(std::function<void()>) override {}
   std::vector<Waiting> Waits() const override { return rank_->Waits(); }
   void Abort(absl::Status status) override { abort_all_(status); }
 

@@ -60,8 +60,7 @@ absl::StatusOr<double> Step(nn::Module& model, const data::Batch& batch,
   const double sum = loss.data<double>()[nn::ops::kLossSum];
   const double count = loss.data<double>()[nn::ops::kLossCount];
   nn::StepScalars scalars;
-  scalars.lr = sgd.LearningRate(step);
-  scalars.step = step;
+  sgd.FillScalars(step, scalars);
   scalars.loss_count = count;
   TROUPE_RETURN_IF_ERROR(
       sgd.Update(kernels, nn::HostScalars(scalars, kernels.allocator()), arena,

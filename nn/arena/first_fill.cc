@@ -12,6 +12,19 @@
 namespace troupe::nn {
 namespace {
 
+// A normal draw that lies outside is drawn again; where hardly any lies inside,
+// the bound that it missed is taken after so many.
+constexpr int kDrawsMax = 1000;
+
+double DrawTruncated(const Initializer& init, RandomStream& stream) {
+  double value = 0;
+  for (int i = 0; i < kDrawsMax; ++i) {
+    value = init.a + init.b * stream.Normal();
+    if (value >= init.low && value <= init.high) return value;
+  }
+  return std::min(std::max(value, init.low), init.high);
+}
+
 double Draw(const Initializer& init, RandomStream& stream) {
   switch (init.kind) {
     case Initializer::Kind::kConstant:
@@ -20,6 +33,8 @@ double Draw(const Initializer& init, RandomStream& stream) {
       break;  // FillUniform()
     case Initializer::Kind::kNormal:
       return init.a + init.b * stream.Normal();
+    case Initializer::Kind::kTruncatedNormal:
+      return DrawTruncated(init, stream);
     case Initializer::Kind::kIntegers:
       return init.a + static_cast<double>(stream.Below(
                           static_cast<std::uint64_t>(init.b - init.a) + 1));
@@ -123,6 +138,12 @@ void FillInitialValues(int threads, std::uint64_t seed,
   base::ParallelFor(elems > kPieceElems ? threads : 1,
                     static_cast<std::int64_t>(pieces.size()),
                     [&](std::int64_t i) { Fill(pieces[i], seed); });
+  for (const Parameter* parameter : parameters) {
+    const std::int64_t row = parameter->init.zero_row;
+    if (row < 0) continue;
+    const Tensor zeros = parameter->value.Slice(row, row + 1);
+    std::memset(zeros.raw(), 0, zeros.bytes());
+  }
 }
 
 void FillZeros(int threads, const Tensor& tensor) {

@@ -75,6 +75,9 @@ Collectives* Context::collectives(absl::string_view axis) {
 }
 
 Tensor Context::Use(Parameter& parameter) {
+  if (ABSL_PREDICT_FALSE(parameter.tied_to != nullptr)) {
+    return Use(*parameter.tied_to);
+  }
   if (shape_only()) {
     auto& seen = record_->parameters;
     if (std::find(seen.begin(), seen.end(), &parameter) == seen.end()) {
@@ -145,7 +148,7 @@ Tensor Context::Empty(const char* op, const Shape& shape, DType dtype) {
 
 void Context::Note(const char* op, const Tensor& output, double flops) {
   if (!shape_only()) return;
-  record_->ops.push_back({path(), op, output.shape(), flops});
+  record_->ops.push_back({path(), op, output.shape(), output.dtype(), flops});
 }
 
 }  // namespace troupe::nn

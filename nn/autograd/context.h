@@ -54,6 +54,7 @@ struct ShapeRecord {
     std::string module;  // path, "3" or "features.0"
     std::string name;    // "linear"
     Shape output;
+    DType dtype = DType::kF32;
     double flops = 0;  // of the forward; multiply and add count as two
   };
   std::vector<Op> ops;

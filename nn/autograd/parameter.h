@@ -10,38 +10,21 @@
 #define NN_AUTOGRAD_PARAMETER_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
+#include <vector>
 
+#include "nn/autograd/initializer.h"
 #include "nn/tensor/tensor.h"
 
 namespace troupe::nn {
 
-// How a parameter is first filled. Draws are keyed by (seed, full name,
-// element), so they depend on neither order nor rank.
-struct Initializer {
-  enum class Kind { kConstant, kUniform, kNormal, kIntegers };
-  Kind kind = Kind::kConstant;
-  double a = 0;  // constant: value; uniform, integers: low; normal: mean
-  double b = 0;  // uniform, integers: high; normal: standard deviation
-
-  static Initializer Constant(double value) {
-    return {Kind::kConstant, value, 0};
-  }
-  static Initializer Uniform(double bound) {
-    return {Kind::kUniform, -bound, bound};
-  }
-  // Every integer of [low, high] alike: for tests in exact arithmetic.
-  static Initializer Integers(int low, int high) {
-    return {Kind::kIntegers, static_cast<double>(low),
-            static_cast<double>(high)};
-  }
-  static Initializer Normal(double mean, double stddev) {
-    return {Kind::kNormal, mean, stddev};
-  }
-};
-
 struct Parameter {
   std::string name;  // "0.weight": the module's path and its own name
+  // The other names of a parameter that several modules share, in their order
+  // ("lm_head.weight" where `name` is "wte.weight"). Files are saved under
+  // `name`, and may have any of them when they are read.
+  std::vector<std::string> other_names;
   Shape shape;
   DType dtype = DType::kF32;
   Initializer init;
@@ -61,6 +44,10 @@ struct Parameter {
   bool grad_written = false;
   // Place in the rank's list of parameters; -1 until an arena binds it.
   int index = -1;
+
+  // The parameter that is used in place of this one, which then has no memory
+  // of its own (Module::TieParameter); null: this one is used itself.
+  std::shared_ptr<Parameter> tied_to;
 
   // The leaf of this parameter on the tape that used it last (tape.h).
   TapeRef leaf;

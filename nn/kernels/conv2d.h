@@ -2,18 +2,27 @@
 //
 //   status = kernels.Conv2dForward(window, x, w, b, y);
 //
-// Letters: N batch; C channels in, O channels out, H W input pixels, P Q output
-// pixels, R S filter rows and columns. Images are x[N, H, W, C] and
-// y[N, P, Q, O]; weights are w[O, C, R, S], as PyTorch keeps them. An undefined
-// bias b[O] or bias gradient means that there is none.
+// Letters: N batch; C channels in, O channels out, G groups of channels, H W
+// input pixels, P Q output pixels, R S filter rows and columns. Images are
+// x[N, H, W, C] and y[N, P, Q, O]; weights are w[O, C / G, R, S], as PyTorch
+// keeps them, so shapes say how many groups there are (GroupsOf). Outputs of
+// group g, channels [g O / G, (g + 1) O / G), see the inputs of group g alone.
+// An undefined bias b[O] or bias gradient means that there is none.
 
 #ifndef NN_KERNELS_CONV2D_H_
 #define NN_KERNELS_CONV2D_H_
+
+#include <cstdint>
 
 #include "nn/kernels/op.h"
 #include "nn/kernels/window2d.h"
 
 namespace troupe::nn {
+
+// G of images x[N, H, W, C] and weights w[O, C / G, R, S].
+inline std::int64_t GroupsOf(const Tensor& x, const Tensor& w) {
+  return x.dim(3) / w.dim(1);
+}
 
 struct Conv2dKernels {
   Op<absl::Status(const Window2d& window, In x, In w, In b, Out y)>

@@ -6,6 +6,8 @@
 #ifndef NN_KERNELS_ELEMENTWISE_H_
 #define NN_KERNELS_ELEMENTWISE_H_
 
+#include <vector>
+
 #include "nn/kernels/op.h"
 
 namespace troupe::nn {
@@ -29,6 +31,10 @@ struct ElementwiseKernels {
   // does not hold the value.
   Op<absl::Status(double value, FixedOut y)> Fill{"Fill"};
 
+  // y = values, in their order; y f32, of as many elements.
+  Op<absl::Status(const std::vector<float>& values, FixedOut y)> SetValues{
+      "SetValues"};
+
   // y = x, of any floating pair of dtypes, rounded to nearest; x of an integer
   // dtype is copied to the same dtype.
   Op<absl::Status(FixedIn x, FixedOut y)> Copy{"Copy"};
@@ -37,7 +43,7 @@ struct ElementwiseKernels {
   static void ForEachOp(Visit visit) {
     using K = ElementwiseKernels;
     VisitOps<K>(visit, &K::ReluForward, &K::ReluBackward, &K::Scale,
-                &K::CountNonFinite, &K::Add, &K::Fill, &K::Copy);
+                &K::CountNonFinite, &K::Add, &K::Fill, &K::SetValues, &K::Copy);
   }
 };
 

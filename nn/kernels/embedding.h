@@ -1,9 +1,11 @@
-// Kernels that look up rows of a table.
+// Kernels that look up rows of a table, and that add those of positions.
 //
 //   status = kernels.EmbeddingForward(rows, table, y);
 
 #ifndef NN_KERNELS_EMBEDDING_H_
 #define NN_KERNELS_EMBEDDING_H_
+
+#include <cstdint>
 
 #include "nn/kernels/op.h"
 
@@ -13,14 +15,25 @@ struct EmbeddingKernels {
   // y[R, D] = table[rows[R], D]; rows i64. kOutOfRange names the row.
   Op<absl::Status(FixedIn rows, In table, Out y)> EmbeddingForward{
       "EmbeddingForward"};
-  // dtable[rows[R], D] (+)= dy[R, D], in ascending order of R.
-  Op<absl::Status(FixedIn rows, In dy, bool accumulate, Grad dtable)>
+  // dtable[rows[R], D] (+)= dy[R, D], in ascending order of R. Lookups of
+  // `padding_row` add nothing; -1: there is none.
+  Op<absl::Status(FixedIn rows, In dy, std::int64_t padding_row,
+                  bool accumulate, Grad dtable)>
       EmbeddingBackward{"EmbeddingBackward"};
+
+  // y[N, T, D] = x[N, T, D] + table[first + t, D]
+  Op<absl::Status(In x, In table, std::int64_t first, Out y)> AddPositions{
+      "AddPositions"};
+  // dtable[first + t, D] (+)= the sum over N of dy[N, T, D], within one
+  // kernel's fixed scheme; to the other rows nothing is added.
+  Op<absl::Status(In dy, std::int64_t first, bool accumulate, Grad dtable)>
+      AddPositionsBackward{"AddPositionsBackward"};
 
   template <typename Visit>
   static void ForEachOp(Visit visit) {
     using K = EmbeddingKernels;
-    VisitOps<K>(visit, &K::EmbeddingForward, &K::EmbeddingBackward);
+    VisitOps<K>(visit, &K::EmbeddingForward, &K::EmbeddingBackward,
+                &K::AddPositions, &K::AddPositionsBackward);
   }
 };
 

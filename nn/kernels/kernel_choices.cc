@@ -163,13 +163,13 @@ void KernelChoices::Save() {
   {
     const absl::MutexLock lock(&mutex_);
     for (const auto& [context, device] : devices_) {
-      const auto save = [&, path = base::JoinPath(options_.folder,
-                                                  FileName(context))] {
-        if (!device->changed()) return absl::OkStatus();
-        TROUPE_RETURN_IF_ERROR(options_.files->CreateFolder(options_.folder));
-        return device->Save(*options_.files, path);
-      };
-      const absl::Status saved = save();
+      if (!device->changed()) continue;
+      absl::Status saved = options_.files->CreateFolder(options_.folder);
+      if (saved.ok()) {
+        saved =
+            device->Save(*options_.files,
+                         base::JoinPath(options_.folder, FileName(context)));
+      }
       if (failed.ok()) failed = saved;
     }
   }

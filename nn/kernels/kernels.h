@@ -21,6 +21,10 @@
 
 #include <string>
 
+#include "nn/kernels/attention.h"
+#include "nn/kernels/batch_norm.h"
+#include "nn/kernels/bias.h"
+#include "nn/kernels/binary.h"
 #include "nn/kernels/conv2d.h"
 #include "nn/kernels/dropout.h"
 #include "nn/kernels/elementwise.h"
@@ -28,8 +32,16 @@
 #include "nn/kernels/layout.h"
 #include "nn/kernels/linear.h"
 #include "nn/kernels/loss.h"
+#include "nn/kernels/matmul.h"
+#include "nn/kernels/norm.h"
 #include "nn/kernels/optimizer.h"
+#include "nn/kernels/pad2d.h"
 #include "nn/kernels/pool2d.h"
+#include "nn/kernels/reduction.h"
+#include "nn/kernels/rotary.h"
+#include "nn/kernels/softmax.h"
+#include "nn/kernels/strided.h"
+#include "nn/kernels/unary.h"
 #include "nn/tensor/allocator.h"
 #include "nn/tensor/device.h"
 
@@ -38,14 +50,26 @@ namespace troupe::nn {
 class DeviceQueues;
 
 class Kernels : public LinearKernels,
+                public AttentionKernels,
+                public RotaryKernels,
                 public Conv2dKernels,
                 public Pool2dKernels,
+                public NormKernels,
+                public BatchNormKernels,
+                public Pad2dKernels,
+                public BiasKernels,
                 public ElementwiseKernels,
                 public DropoutKernels,
                 public EmbeddingKernels,
                 public LayoutKernels,
                 public LossKernels,
-                public OptimizerKernels {
+                public OptimizerKernels,
+                public UnaryKernels,
+                public BinaryKernels,
+                public SoftmaxKernels,
+                public ReductionKernels,
+                public MatMulKernels,
+                public StridedKernels {
  public:
   virtual ~Kernels() = default;
 
@@ -64,14 +88,26 @@ class Kernels : public LinearKernels,
   template <typename Visit>
   static void ForEachOp(Visit visit) {
     LinearKernels::ForEachOp(visit);
+    AttentionKernels::ForEachOp(visit);
+    RotaryKernels::ForEachOp(visit);
     Conv2dKernels::ForEachOp(visit);
     Pool2dKernels::ForEachOp(visit);
+    NormKernels::ForEachOp(visit);
+    BatchNormKernels::ForEachOp(visit);
+    Pad2dKernels::ForEachOp(visit);
+    BiasKernels::ForEachOp(visit);
     ElementwiseKernels::ForEachOp(visit);
     DropoutKernels::ForEachOp(visit);
     EmbeddingKernels::ForEachOp(visit);
     LayoutKernels::ForEachOp(visit);
     LossKernels::ForEachOp(visit);
     OptimizerKernels::ForEachOp(visit);
+    UnaryKernels::ForEachOp(visit);
+    BinaryKernels::ForEachOp(visit);
+    SoftmaxKernels::ForEachOp(visit);
+    ReductionKernels::ForEachOp(visit);
+    MatMulKernels::ForEachOp(visit);
+    StridedKernels::ForEachOp(visit);
   }
 
  protected:

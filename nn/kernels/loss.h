@@ -14,19 +14,56 @@
 
 namespace troupe::nn {
 
+// Which targets of a cross entropy count, and how they are softened: a share
+// label_smoothing of each target goes to all classes evenly (Szegedy et al.
+// 2016, arXiv:1512.00567, sec. 7).
+struct CrossEntropyRule {
+  // NOLINTNEXTLINE(runtime/explicit): a number is the class to ignore.
+  CrossEntropyRule(std::int64_t ignore_index = -100, double label_smoothing = 0)
+      : ignore_index(ignore_index), label_smoothing(label_smoothing) {}
+
+  std::int64_t ignore_index;
+  double label_smoothing;
+};
+
 struct LossKernels {
-  // logits[N, C], targets i64[N]; rows whose target is `ignore_index` count
-  // nothing. stats = {sum of losses, counted rows, rows where the largest logit
-  // is the target}; dlogits = softmax(logits) - onehot(target).
+  // logits[N, C], targets i64[N]; rows whose target is rule.ignore_index count
+  // nothing; rule.label_smoothing is 0. stats = {sum of losses, counted rows,
+  // rows where the largest logit is the target}; dlogits = softmax(logits) -
+  // onehot(target).
   //   kOutOfRange: a target is no class; names row and target.
-  Op<absl::Status(In logits, FixedIn targets, std::int64_t ignore_index,
+  Op<absl::Status(In logits, FixedIn targets, const CrossEntropyRule& rule,
                   FixedOut stats, Out dlogits)>
       SoftmaxCrossEntropy{"SoftmaxCrossEntropy"};
+
+  // The same as PyTorch defines it with class weights w = class_weights f32[C],
+  // all 1 where undefined, and smoothing s. With p = softmax(logits) and target
+  // y, a row's loss is
+  //     -(1 - s) w[y] log p[y] - s / C * sum_c w[c] log p[c]
+  // stats = {sum of losses, sum of w[y], sum of w[y] where the largest logit is
+  // the target}.
+  Op<absl::Status(In logits, FixedIn targets, FixedIn class_weights,
+                  const CrossEntropyRule& rule, FixedOut stats, Out dlogits)>
+      WeightedCrossEntropy{"WeightedCrossEntropy"};
 
   // prediction, target of one shape. stats = {sum of squared errors, number of
   // elements, 0}; dprediction = 2 (prediction - target).
   Op<absl::Status(In prediction, In target, FixedOut stats, Out dprediction)>
       MeanSquaredError{"MeanSquaredError"};
+
+  // The same for other functions of the error e = prediction - target.
+  //     |e|
+  Op<absl::Status(In prediction, In target, FixedOut stats, Out dprediction)>
+      AbsoluteError{"AbsoluteError"};
+  //     scale * (|e| <= delta ? e^2 / 2 : delta * (|e| - delta / 2))
+  Op<absl::Status(In prediction, In target, double delta, double scale,
+                  FixedOut stats, Out dprediction)>
+      HuberLoss{"HuberLoss"};
+  // Of x = logits, with targets t from 0 to 1:
+  //     (1 - t) * x + (1 + (pos_weight - 1) * t) * log(1 + e^-x)
+  Op<absl::Status(In logits, In target, double pos_weight, FixedOut stats,
+                  Out dlogits)>
+      BceWithLogits{"BceWithLogits"};
 
   // stats = {weight_a * a[0] + weight_b * b[0], a[1], a[2]}, all f64[3], on the
   // statistics of losses or the gradients of them. `b` may be undefined: it
@@ -38,8 +75,9 @@ struct LossKernels {
   template <typename Visit>
   static void ForEachOp(Visit visit) {
     using K = LossKernels;
-    VisitOps<K>(visit, &K::SoftmaxCrossEntropy, &K::MeanSquaredError,
-                &K::CombineLosses);
+    VisitOps<K>(visit, &K::SoftmaxCrossEntropy, &K::WeightedCrossEntropy,
+                &K::MeanSquaredError, &K::AbsoluteError, &K::HuberLoss,
+                &K::BceWithLogits, &K::CombineLosses);
   }
 };
 

@@ -1,10 +1,16 @@
-// Kernels of optimizers: they update flat ranges of parameters. Element-wise:
-// an element gets the same bits wherever the range begins.
+// Kernels of optimizers: they update flat ranges of parameters. All but
+// AddSquares and SetClipFactor are element-wise: an element gets the same bits
+// wherever the range begins.
 //
 //   status = kernels.SetStepScalars(values, scalars);    // lr, step, ...
 //   SgdRule rule;
 //   rule.momentum = 0.9;
 //   status = kernels.SgdUpdate(rule, scalars, grad, param, momentum);
+//
+// `grad` holds sums over the samples; g below is their mean, clipped where the
+// step's scalars say so:
+//     g = grad * grad_factor / (count * scale)
+// Updates change nothing where the scalars' non_finite is not 0.
 
 #ifndef NN_KERNELS_OPTIMIZER_H_
 #define NN_KERNELS_OPTIMIZER_H_
@@ -14,9 +20,9 @@
 
 namespace troupe::nn {
 
-// A step of SGD as PyTorch defines it (torch.optim.SGD), with lr, step, count
-// and scale as the step's scalars have them:
-//     g = grad / (count * scale) + weight_decay * p
+// A step of SGD as PyTorch defines it (torch.optim.SGD), with lr and step as
+// the step's scalars have them:
+//     g = g + weight_decay * p
 //     buf = step == 0 ? g : momentum * buf + (1 - dampening) * g
 //     g = nesterov ? g + momentum * buf : buf        (momentum != 0)
 //     p = p - lr * lr_factor * g
@@ -26,6 +32,38 @@ struct SgdRule {
   double dampening = 0;
   double weight_decay = 0;
   bool nesterov = false;
+};
+
+// A step of Adam (Kingma and Ba 2015, arXiv:1412.6980) as PyTorch defines it
+// (torch.optim.Adam, AdamW); c1, c2 are the scalars' bias corrections:
+//     g = g + weight_decay * p                       (not decoupled)
+//     p = p * (1 - lr * lr_factor * weight_decay)    (decoupled)
+//     m = m + (1 - beta1) * (g - m)
+//     v = beta2 * v + (1 - beta2) * g * g
+//     v_max = max(v_max, v), in place of v below     (amsgrad)
+//     p = p - lr * lr_factor / c1 * m / (sqrt(v / c2) + eps)
+struct AdamRule {
+  double lr_factor = 1;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double eps = 1e-8;
+  double weight_decay = 0;
+  bool decoupled = false;  // weight decay as in AdamW (arXiv:1711.05101)
+  bool amsgrad = false;    // Reddi et al. 2018, arXiv:1904.09237
+};
+
+// A step of LARS (You et al. 2017, arXiv:1708.03888, algorithm 1) for one
+// parameter. With the norms of all of p and g:
+//     trust = trust_coefficient * |p| / (|g| + weight_decay * |p| + eps)
+//     trust = 1 where |p| or |g| is 0
+//     buf = momentum * buf + lr * lr_factor * trust * (g + weight_decay * p)
+//     p = p - buf
+struct LarsRule {
+  double lr_factor = 1;
+  double momentum = 0;
+  double weight_decay = 0;
+  double trust_coefficient = 0.001;
+  double eps = 0;
 };
 
 struct OptimizerKernels {
@@ -38,10 +76,55 @@ struct OptimizerKernels {
                   InOut momentum)>
       SgdUpdate{"SgdUpdate"};
 
+  // exp_avg is m, exp_avg_sq v; max_exp_avg_sq is undefined without amsgrad.
+  Op<absl::Status(const AdamRule& rule, FixedIn scalars, In grad, InOut param,
+                  InOut exp_avg, InOut exp_avg_sq, InOut max_exp_avg_sq)>
+      AdamUpdate{"AdamUpdate"};
+
+  // LAMB (You et al. 2020, arXiv:1904.00962, algorithm 2): m and v as in
+  // AdamRule, then
+  //     direction = m / c1 / (sqrt(v / c2) + eps) + weight_decay * p
+  Op<absl::Status(const AdamRule& rule, FixedIn scalars, In grad, In param,
+                  InOut exp_avg, InOut exp_avg_sq, Out direction)>
+      LambDirection{"LambDirection"};
+  // With squares f64[2] = {|p|^2, |direction|^2} of the whole parameter:
+  //     trust = |p| / |direction|, or 1 where either is 0
+  //     p = p - lr * lr_factor * trust * direction
+  Op<absl::Status(double lr_factor, FixedIn scalars, FixedIn squares,
+                  In direction, InOut param)>
+      LambUpdate{"LambUpdate"};
+
+  // squares f64[2] = {|p|^2, |grad|^2}: grad, not its mean g.
+  Op<absl::Status(const LarsRule& rule, FixedIn scalars, FixedIn squares,
+                  In grad, InOut param, InOut momentum)>
+      LarsUpdate{"LarsUpdate"};
+
+  // sum[0] += sum of x^2, in f64, in an order that follows from the length and,
+  // on a GPU, from whether x lies at a multiple of 16 bytes.
+  Op<absl::Status(In x, FixedOut sum)> AddSquares{"AddSquares"};
+
+  // torch.nn.utils.clip_grad_norm_ for the norm of all mean gradients that the
+  // scalars' square_sum says:
+  //     grad_factor = min(1, max_norm / (norm + 1e-6))
+  Op<absl::Status(double max_norm, FixedOut scalars)> SetClipFactor{
+      "SetClipFactor"};
+
+  // torch.nn.utils.clip_grad_value_: clipped = grad, its mean g cut off at
+  // -limit and limit. clipped may be grad.
+  Op<absl::Status(double limit, FixedIn scalars, In grad, Out clipped)>
+      ClipGradient{"ClipGradient"};
+
+  // average = average + (1 - decay) * (param - average)
+  Op<absl::Status(double decay, FixedIn scalars, In param, InOut average)>
+      EmaUpdate{"EmaUpdate"};
+
   template <typename Visit>
   static void ForEachOp(Visit visit) {
     using K = OptimizerKernels;
-    VisitOps<K>(visit, &K::SetStepScalars, &K::SgdUpdate);
+    VisitOps<K>(visit, &K::SetStepScalars, &K::SgdUpdate, &K::AdamUpdate,
+                &K::LambDirection, &K::LambUpdate, &K::LarsUpdate,
+                &K::AddSquares, &K::SetClipFactor, &K::ClipGradient,
+                &K::EmaUpdate);
   }
 };
 

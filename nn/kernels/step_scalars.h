@@ -11,10 +11,15 @@
 //   status = kernels.SetStepScalars(values, scalars);
 //   // Losses add to the last three, ranks add these up, updates read all.
 //
+// The optimizer fills in its own (nn/optim/optimizer.h, FillScalars).
+//
 // In host memory the tensor is this struct.
 
 #ifndef NN_KERNELS_STEP_SCALARS_H_
 #define NN_KERNELS_STEP_SCALARS_H_
+
+#include <algorithm>
+#include <cmath>
 
 #include "nn/tensor/tensor.h"
 
@@ -24,23 +29,39 @@ struct StepScalars {
   double lr = 0;          // of parameters in no group
   double step = 0;        // committed steps before this one
   double loss_scale = 1;  // all gradients are multiplied by it, a power of two
-  double non_finite = 0;  // where it is not 0, updates change nothing
+  // 1 - beta1^t and 1 - beta2^t in step t, counted from 1 (AdamRule).
+  double bias_correction1 = 1;
+  double bias_correction2 = 1;
+  double grad_factor = 1;  // of mean gradients: what clipping leaves of them
+  // What looking at all gradients has found: where the first is not 0, updates
+  // change nothing.
+  double non_finite = 0;
+  double square_sum = 0;  // of the sums of gradients, not of their means
   // Statistics of the loss (nn/ops/loss.h) over the global batch.
   double loss_sum = 0;
   double loss_count = 0;
   double loss_correct = 0;
 
-  // What the sum of gradients is divided by. Where no target was counted, a
+  // What the sum of gradients is multiplied by. Where no target was counted, a
   // gradient counts as 0: so are PyTorch's of a loss that ignores all targets.
   double InverseDivisor() const {
-    return loss_count == 0 ? 0 : 1 / (loss_count * loss_scale);
+    return loss_count == 0 ? 0 : grad_factor / (loss_count * loss_scale);
+  }
+
+  // As the op SetClipFactor; a norm that is no number makes a factor that is
+  // none.
+  void SetClipFactor(double max_norm) {
+    grad_factor = 1;
+    const double norm = std::sqrt(square_sum) * InverseDivisor();
+    grad_factor = std::min(max_norm / (norm + 1e-6), 1.0);
   }
 };
 
 // Elements of the tensor, and where some of them are.
-inline constexpr int kNumStepScalars = 7;
-inline constexpr int kNonFiniteScalar = 3;
-inline constexpr int kLossScalars = 4;
+inline constexpr int kNumStepScalars = 11;
+inline constexpr int kNonFiniteScalar = 6;
+inline constexpr int kSquareSumScalar = 7;
+inline constexpr int kLossScalars = 8;
 static_assert(sizeof(StepScalars) == kNumStepScalars * sizeof(double));
 
 // Those in memory that the host, or a kernel on it, may touch.

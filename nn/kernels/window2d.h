@@ -2,6 +2,8 @@
 //
 //   Window2d window{/*kernel_h=*/5, /*kernel_w=*/5};
 //   window.OutH(28);                          // 24
+//   window.dilation_h = 2;                    // every other row of 9
+//   window.OutH(28);                          // 20
 
 #ifndef NN_KERNELS_WINDOW2D_H_
 #define NN_KERNELS_WINDOW2D_H_
@@ -15,13 +17,19 @@ struct Window2d {
   std::int64_t kernel_h = 1, kernel_w = 1;
   std::int64_t stride_h = 1, stride_w = 1;
   std::int64_t pad_h = 0, pad_w = 0;  // zeros (conv) or nothing (pool)
+  // From one tap to the next, in input pixels.
+  std::int64_t dilation_h = 1, dilation_w = 1;
+
+  // Input pixels from the first tap to the last.
+  std::int64_t SpanH() const { return dilation_h * (kernel_h - 1) + 1; }
+  std::int64_t SpanW() const { return dilation_w * (kernel_w - 1) + 1; }
 
   // Extent of the output for an input extent; at least 1 is a valid window.
   std::int64_t OutH(std::int64_t h) const {
-    return (h + 2 * pad_h - kernel_h) / stride_h + 1;
+    return (h + 2 * pad_h - SpanH()) / stride_h + 1;
   }
   std::int64_t OutW(std::int64_t w) const {
-    return (w + 2 * pad_w - kernel_w) / stride_w + 1;
+    return (w + 2 * pad_w - SpanW()) / stride_w + 1;
   }
 };
 

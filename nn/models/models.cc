@@ -30,7 +30,9 @@ absl::StatusOr<std::unique_ptr<Sequential>> MakeLeNet(
         absl::StrCat("lenet takes images (H, W, C) of at least 16x16, got ",
                      image.ToString()));
   }
-  const Conv2d::Options conv = {options.bias, options.dtype};
+  Conv2d::Options conv;
+  conv.bias = options.bias;
+  conv.dtype = options.dtype;
   const Linear::Options linear = {options.bias, options.dtype};
   const Window2d five{5, 5};
   const std::int64_t h = ((image[0] - 4) / 2 - 4) / 2;

@@ -3,8 +3,14 @@
 //   Conv2d conv(3, 6, Window2d{5, 5});        // weight [6, 3, 5, 5], bias [6]
 //   Tensor y = conv(ctx, x);  // (N, 32, 32, 3) -> (N, 28, 28, 6)
 //
-// Default initialisation as PyTorch's: U(-1/sqrt(fan_in), 1/sqrt(fan_in)) with
-// fan_in = in_channels * kernel height * kernel width.
+//   Conv2d::Options options;
+//   options.groups = 6;                       // weight [6, 1, 3, 3]: depthwise
+//   options.padding_mode = PadMode::kReflect;
+//   Conv2d depthwise(6, 6, Window2d{3, 3, 1, 1, 1, 1}, options);
+//
+// The window has stride, padding and dilation, too. Default initialisation as
+// PyTorch's: U(-1/sqrt(fan_in), 1/sqrt(fan_in)) with
+// fan_in = in_channels / groups * kernel height * kernel width.
 
 #ifndef NN_MODULES_CONV2D_H_
 #define NN_MODULES_CONV2D_H_
@@ -12,12 +18,13 @@
 #include <cstdint>
 
 #include "nn/modules/module.h"
+#include "nn/ops/conv_options.h"
 
 namespace troupe::nn {
 
 class Conv2d : public Module {
  public:
-  struct Options {
+  struct Options : ConvOptions {
     bool bias = true;
     DType dtype = DType::kF32;
   };
@@ -30,7 +37,8 @@ class Conv2d : public Module {
   Tensor Forward(Context& ctx, const Tensor& x) override;
 
  private:
-  Window2d window_;
+  const Window2d window_;
+  const ConvOptions options_;
   Parameter& weight_;
   Parameter* bias_ = nullptr;
 };

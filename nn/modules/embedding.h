@@ -3,12 +3,14 @@
 //   Embedding tokens(/*rows=*/50257, /*width=*/768);     // weight [50257, 768]
 //   Tensor y = tokens(ctx, numbers);         // i64 [N, T] -> [N, T, 768]
 //
-// Default initialisation as PyTorch's: N(0, 1).
+// Default initialisation as PyTorch's: N(0, 1). The row of `padding_index`
+// begins as zeros, gets no gradient, and stays so.
 
 #ifndef NN_MODULES_EMBEDDING_H_
 #define NN_MODULES_EMBEDDING_H_
 
 #include <cstdint>
+#include <optional>
 
 #include "nn/modules/module.h"
 #include "nn/ops/embedding.h"
@@ -17,15 +19,29 @@ namespace troupe::nn {
 
 class Embedding : public Module {
  public:
+  struct Options {
+    std::optional<std::int64_t> padding_index;
+    double init_stddev = 1;
+    DType dtype = DType::kF32;
+  };
   Embedding(std::int64_t rows, std::int64_t width, DType dtype = DType::kF32)
-      : weight_(Declare("weight", {rows, width}, Initializer::Normal(0, 1),
-                        dtype)) {}
+      : Embedding(rows, width, Options{std::nullopt, 1, dtype}) {}
+  Embedding(std::int64_t rows, std::int64_t width, const Options& options)
+      : weight_(Declare("weight", {rows, width},
+                        Initializer::Normal(0, options.init_stddev),
+                        options.dtype)),
+        padding_index_(options.padding_index) {
+    const std::int64_t padding = padding_index_.value_or(-1);
+    // One that is outside the table is Forward()'s error.
+    if (padding < rows) weight_.init.zero_row = padding;
+  }
   Tensor Forward(Context& ctx, const Tensor& x) override {
-    return ops::Embedding(ctx, x, ctx.Use(weight_));
+    return ops::Embedding(ctx, x, ctx.Use(weight_), padding_index_);
   }
 
  private:
   Parameter& weight_;
+  const std::optional<std::int64_t> padding_index_;
 };
 
 }  // namespace troupe::nn

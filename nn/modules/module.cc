@@ -1,6 +1,9 @@
 #include "nn/modules/module.h"
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "nn/ops/recompute.h"
 
 namespace troupe::nn {
 namespace {
@@ -37,9 +40,21 @@ TensorList Module::ForwardMany(Context& ctx, absl::Span<const Tensor> xs) {
   return {};
 }
 
+Tensor Module::ForwardTwice(Context& ctx, const Tensor& x) {
+  const auto forward = [this](Context& inner, const Tensor& input) {
+    // The second call comes from backward, where nobody else would catch.
+    try {
+      return Forward(inner, input);
+    } catch (const std::exception&) {
+      return inner.FailThrown();
+    }
+  };
+  return ops::Recompute(ctx, forward, x);
+}
+
 TensorList Module::CallMany(Context& ctx, absl::Span<const Tensor> xs) {
   if (!ctx.ok()) return {};
-  ctx.Enter(name_);
+  const int names = EnterPath(ctx);
   TensorList ys;
   try {
     ys = ForwardMany(ctx, xs);
@@ -49,7 +64,7 @@ TensorList Module::CallMany(Context& ctx, absl::Span<const Tensor> xs) {
   for (const Tensor& y : ys) {
     if (!y.defined() && ctx.ok()) FailUndefined(ctx);
   }
-  ctx.Leave();
+  for (int i = 0; i < names; ++i) ctx.Leave();
   return ys;
 }
 
@@ -60,8 +75,7 @@ void Module::FailUndefined(Context& ctx) const {
 
 Parameter& Module::Declare(absl::string_view name, const Shape& shape,
                            const Initializer& init, DType dtype) {
-  NoteName(name);
-  auto parameter = std::make_unique<Parameter>();
+  auto parameter = std::make_shared<Parameter>();
   parameter->name = std::string(name);
   parameter->shape = shape;
   parameter->dtype = dtype;
@@ -73,7 +87,6 @@ Parameter& Module::Declare(absl::string_view name, const Shape& shape,
 
 Buffer& Module::DeclareBuffer(absl::string_view name, const Shape& shape,
                               double initial, DType dtype) {
-  NoteName(name);
   auto buffer = std::make_unique<Buffer>();
   buffer->name = std::string(name);
   buffer->shape = shape;
@@ -84,17 +97,39 @@ Buffer& Module::DeclareBuffer(absl::string_view name, const Shape& shape,
   return *buffers_.back().second;
 }
 
-void Module::NoteName(absl::string_view name) {
-  bool taken = false;
-  for (const auto& [other, parameter] : parameters_) taken |= other == name;
-  for (const auto& [other, buffer] : buffers_) taken |= other == name;
-  for (const auto& child : children_) taken |= child->name_ == name;
-  if (taken && taken_.empty()) taken_ = std::string(name);
+std::shared_ptr<Parameter> Module::FindOwn(absl::string_view name) const {
+  for (const auto& [own, parameter] : parameters_) {
+    if (own != name) continue;
+    return parameter->tied_to != nullptr ? parameter->tied_to : parameter;
+  }
+  return nullptr;
+}
+
+void Module::TieParameter(absl::string_view name, Module& other,
+                          absl::string_view other_name) {
+  const auto wrong = [&](absl::string_view what) {
+    if (wrong_tie_.empty()) wrong_tie_ = std::string(what);
+  };
+  const std::shared_ptr<Parameter> own = FindOwn(name);
+  const std::shared_ptr<Parameter> to = other.FindOwn(other_name);
+  if (own == nullptr || to == nullptr) {
+    return wrong(absl::StrCat("ties its parameter \"", name, "\" to \"",
+                              other_name, "\", and there is no \"",
+                              own == nullptr ? name : other_name, "\""));
+  }
+  if (own == to) return;
+  const TensorSpec is = {own->shape, own->dtype};
+  const TensorSpec wanted = {to->shape, to->dtype};
+  if (!(is == wanted)) {
+    return wrong(absl::StrCat("ties its parameter \"", name, "\", ",
+                              is.ToString(), ", to \"", other_name,
+                              "\", which is ", wanted.ToString()));
+  }
+  own->tied_to = to;
 }
 
 Module& Module::AddChild(absl::string_view name,
                          std::unique_ptr<Module> child) {
-  NoteName(name);
   child->name_ = std::string(name);
   children_.push_back(std::move(child));
   return *children_.back();
@@ -104,48 +139,83 @@ absl::Status Module::CheckDeclarations() const {
   return CheckDeclarations(name_);
 }
 
-absl::Status Module::CheckDeclarations(const std::string& path) const {
-  if (!taken_.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        path.empty() ? "the model" : absl::StrCat("module ", path),
-        " has two parameters, buffers or children named \"", taken_, "\""));
+std::string Module::FindTaken(std::set<std::string>& names) const {
+  for (const auto& [name, parameter] : parameters_) {
+    if (!names.insert(name).second) return name;
+  }
+  for (const auto& [name, buffer] : buffers_) {
+    if (!names.insert(name).second) return name;
   }
   for (const auto& child : children_) {
-    const absl::Status status = child->CheckDeclarations(
-        absl::StrCat(path, path.empty() ? "" : ".", child->name_));
-    if (!status.ok()) return status;
+    if (child->name_.empty()) {
+      std::string taken = child->FindTaken(names);
+      if (!taken.empty()) return taken;
+    } else if (!names.insert(child->name_).second) {
+      return child->name_;
+    }
+  }
+  return "";
+}
+
+absl::Status Module::CheckDeclarations(const std::string& path) const {
+  const std::string called =
+      path.empty() ? "the model" : absl::StrCat("module ", path);
+  std::set<std::string> names;
+  const std::string taken = FindTaken(names);
+  if (!taken.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        called, " has two parameters, buffers or children named \"", taken,
+        "\""));
+  }
+  if (!wrong_tie_.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(called, " ", wrong_tie_));
+  }
+  for (const auto& child : children_) {
+    const char* const dot = path.empty() || child->name_.empty() ? "" : ".";
+    TROUPE_RETURN_IF_ERROR(
+        child->CheckDeclarations(absl::StrCat(path, dot, child->name_)));
   }
   return absl::OkStatus();
 }
 
-std::vector<Parameter*> Module::Parameters() {
+// What a walk over all modules has found so far.
+struct Module::Collected {
   std::vector<Parameter*> parameters;
   std::vector<Buffer*> buffers;
-  Collect("", parameters, buffers);
-  return parameters;
+  absl::flat_hash_set<const Parameter*> seen;
+};
+
+std::vector<Parameter*> Module::Parameters() {
+  Collected all;
+  Collect("", all);
+  return std::move(all.parameters);
 }
 
 std::vector<Buffer*> Module::Buffers() {
-  std::vector<Parameter*> parameters;
-  std::vector<Buffer*> buffers;
-  Collect("", parameters, buffers);
-  return buffers;
+  Collected all;
+  Collect("", all);
+  return std::move(all.buffers);
 }
 
-void Module::Collect(const std::string& prefix,
-                     std::vector<Parameter*>& parameters,
-                     std::vector<Buffer*>& buffers) {
-  for (auto& [name, parameter] : parameters_) {
-    parameter->name = absl::StrCat(prefix, name);
-    parameters.push_back(parameter.get());
+void Module::Collect(const std::string& prefix, Collected& all) {
+  for (auto& [name, declared] : parameters_) {
+    Parameter& parameter = declared->tied_to ? *declared->tied_to : *declared;
+    std::string full = absl::StrCat(prefix, name);
+    if (all.seen.insert(&parameter).second) {
+      parameter.name = std::move(full);
+      parameter.other_names.clear();
+      all.parameters.push_back(&parameter);
+    } else {
+      parameter.other_names.push_back(std::move(full));
+    }
   }
   for (auto& [name, buffer] : buffers_) {
     buffer->name = absl::StrCat(prefix, name);
-    buffers.push_back(buffer.get());
+    all.buffers.push_back(buffer.get());
   }
   for (auto& child : children_) {
-    child->Collect(absl::StrCat(prefix, child->name_, "."), parameters,
-                   buffers);
+    const char* const dot = child->name_.empty() ? "" : ".";
+    child->Collect(absl::StrCat(prefix, child->name_, dot), all);
   }
 }
 

@@ -25,8 +25,20 @@
 //   };
 //   TensorList ys = attend.CallMany(ctx, {query, memory});
 //
+// Modules may share a parameter: it is one tensor with one gradient, the sum of
+// what its users give, and is listed, saved and updated once, under the first
+// of its names.
+//
+//   auto& tokens = model->AppendNamed<Embedding>("wte", 50257, 768);
+//   auto& head = model->AppendNamed<Linear>("lm_head", 768, 50257);
+//   head.TieParameter("weight", tokens, "weight");    // listed as "wte.weight"
+//
+// A child without a name ("") lends what it declares to its parent: parameter
+// "cls_token" of such a child is called "cls_token" in the model, too.
+//
 // Mistakes in a module are the model's first error, with its path: a name that
-// is taken twice, an undefined tensor from Forward(), a wrong number of them.
+// is taken twice, an undefined tensor from Forward(), a wrong number of them, a
+// parameter that is tied to one of another shape.
 //
 // One thread at a time; ranks have modules of their own, made by the same
 // function.
@@ -37,6 +49,7 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -67,15 +80,15 @@ class Module {
   virtual Tensor Forward(Context& ctx, const Tensor& x);
   Tensor operator()(Context& ctx, const Tensor& x) {
     if (!ctx.ok()) return Tensor();
-    ctx.Enter(name_);
+    const int names = EnterPath(ctx);
     Tensor y;
     try {
-      y = Forward(ctx, x);
+      y = recomputes_ ? ForwardTwice(ctx, x) : Forward(ctx, x);
     } catch (const std::exception&) {
       ctx.FailThrown();
     }
     if (!y.defined() && ctx.ok()) FailUndefined(ctx);
-    ctx.Leave();
+    for (int i = 0; i < names; ++i) ctx.Leave();
     return y;
   }
 
@@ -85,12 +98,25 @@ class Module {
   // Whether ForwardMany() is the form that the module defines.
   bool many_tensors() const { return many_tensors_; }
 
-  // All parameters below this module in declaration order, their full names
-  // set ("features.0.weight"); the buffers likewise.
+  // Whether training keeps no activations of this module, and backward calls
+  // Forward() a second time (nn/ops/recompute.h). Plays no part in
+  // ForwardMany(). nn/modules/recompute.h chooses modules of a model.
+  bool recomputes() const { return recomputes_; }
+  void set_recomputes(bool recomputes) { recomputes_ = recomputes; }
+
+  // All parameters below this module in declaration order, each once, their
+  // full names set ("features.0.weight"); the buffers likewise.
   std::vector<Parameter*> Parameters();
   std::vector<Buffer*> Buffers();
 
-  // The first mistake in the names that this module and those below declared:
+  // From here on `name`, a parameter of this module, is `other_name`, a
+  // parameter of `other`, of the same shape and dtype: PyTorch's
+  // `head.weight = tokens.weight`. The initialiser is that of `other`. The
+  // model is tied when it is made, before it has memory.
+  void TieParameter(absl::string_view name, Module& other,
+                    absl::string_view other_name);
+
+  // The first mistake in what this module and those below declared:
   // kInvalidArgument with the path. ShapeOnlyForward() asks.
   absl::Status CheckDeclarations() const;
 
@@ -100,8 +126,9 @@ class Module {
   }
 
  protected:
-  // Names are unique among a module's parameters, buffers and children; what
-  // is declared under one that is taken makes CheckDeclarations() fail.
+  // Names are unique among a module's parameters, buffers and children (and
+  // what children without a name declare); what is declared under one that is
+  // taken makes CheckDeclarations() fail.
   Parameter& Declare(absl::string_view name, const Shape& shape,
                      const Initializer& init, DType dtype = DType::kF32);
   Buffer& DeclareBuffer(absl::string_view name, const Shape& shape,
@@ -117,22 +144,40 @@ class Module {
     return made;
   }
   Module& AddChild(absl::string_view name, std::unique_ptr<Module> child);
+  // `child` is called by others than `list`, whose child it is: the name of the
+  // list belongs to its path all the same.
+  static void PutInList(Module& child, const Module& list) {
+    child.list_ = &list;
+  }
   // Gives up all children: how a Sequential is cut into stages.
   std::vector<std::unique_ptr<Module>> TakeChildren() {
     return std::move(children_);
   }
 
  private:
-  void NoteName(absl::string_view name);
+  struct Collected;
+
+  // Enters this module, and the list that it is in. Returns for how many names
+  // the context has to be left.
+  int EnterPath(Context& ctx) const {
+    const int above = list_ != nullptr ? list_->EnterPath(ctx) : 0;
+    ctx.Enter(name_);
+    return above + 1;
+  }
+  Tensor ForwardTwice(Context& ctx, const Tensor& x);
   void FailUndefined(Context& ctx) const;
-  void Collect(const std::string& prefix, std::vector<Parameter*>& parameters,
-               std::vector<Buffer*>& buffers);
+  std::shared_ptr<Parameter> FindOwn(absl::string_view name) const;
+  void Collect(const std::string& prefix, Collected& all);
+  // The first name that stands in `names` already; empty: none does.
+  std::string FindTaken(std::set<std::string>& names) const;
   absl::Status CheckDeclarations(const std::string& path) const;
 
   std::string name_;
+  const Module* list_ = nullptr;  // null: the module is in none
   bool many_tensors_ = false;
-  std::string taken_;  // the first name that was declared twice
-  std::vector<std::pair<std::string, std::unique_ptr<Parameter>>> parameters_;
+  bool recomputes_ = false;
+  std::string wrong_tie_;  // what is wrong with the first such; empty: nothing
+  std::vector<std::pair<std::string, std::shared_ptr<Parameter>>> parameters_;
   std::vector<std::pair<std::string, std::unique_ptr<Buffer>>> buffers_;
   std::vector<std::unique_ptr<Module>> children_;
 };

@@ -32,6 +32,12 @@ TensorList Sequential::ForwardMany(Context& ctx, absl::Span<const Tensor> xs) {
   return ys;
 }
 
+Module& Sequential::AppendModule(std::unique_ptr<Module> module,
+                                 absl::string_view name) {
+  return AddChild(name.empty() ? absl::StrCat(NextNumber()) : std::string(name),
+                  std::move(module));
+}
+
 int Sequential::NextNumber() const {
   int next = size();
   for (const std::unique_ptr<Module>& child : children()) {

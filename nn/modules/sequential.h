@@ -1,9 +1,10 @@
-// Modules one after another (torch.nn.Sequential), named "0", "1", ...
+// Modules one after another (torch.nn.Sequential), named "0", "1", ... or as
+// their user says (torch.nn.Sequential of an OrderedDict).
 //
 //   auto model = std::make_unique<Sequential>();
-//   model->Append<Linear>(10, 10);
+//   model->Append<Linear>(10, 10);                   // "0.weight", "0.bias"
 //   model->Append<ReLU>();
-//   model->Append<Linear>(10, 5);
+//   model->AppendNamed<Linear>("head", 10, 5);       // "head.weight", ...
 //
 // A Sequential can be cut into stages before any child, or before any child of
 // a Sequential in it; the parts keep their names, so parameters are called the
@@ -19,6 +20,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "nn/modules/module.h"
 
@@ -30,6 +32,13 @@ class Sequential : public Module {
   M& Append(Args&&... args) {
     return Add<M>(absl::StrCat(NextNumber()), std::forward<Args>(args)...);
   }
+  template <typename M, typename... Args>
+  M& AppendNamed(absl::string_view name, Args&&... args) {
+    return Add<M>(name, std::forward<Args>(args)...);
+  }
+  // A module that is made already; `name` empty: its number.
+  Module& AppendModule(std::unique_ptr<Module> module,
+                       absl::string_view name = "");
   int size() const { return static_cast<int>(children().size()); }
 
   Tensor Forward(Context& ctx, const Tensor& x) final;

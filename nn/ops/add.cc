@@ -1,37 +1,36 @@
 #include "nn/ops/add.h"
 
-#include "nn/ops/op_util.h"
+#include "base/check.h"
+#include "nn/ops/binary.h"
 
 namespace troupe::nn::ops {
 namespace {
 
 class AddNode final : public Node {
  public:
+  AddNode(const Shape& a, const Shape& b) : shapes_{a, b} {}
   const char* name() const override { return "add"; }
-  absl::Status BackwardInputs(Kernels&, const Tensor& dy,
+
+  absl::Status BackwardInputs(Kernels& kernels, const Tensor& dy,
                               absl::Span<const bool> wanted,
                               absl::Span<Tensor> dx) override {
     for (int i = 0; i < 2; ++i) {
-      if (wanted[i]) dx[i] = dy;
+      if (!wanted[i]) continue;
+      TROUPE_ASSIGN_OR_RETURN(dx[i], SumTo(kernels, dy, shapes_[i]));
     }
     return absl::OkStatus();
   }
+
+ private:
+  const Shape shapes_[2];
 };
 
 }  // namespace
 
 Tensor Add(Context& ctx, const Tensor& a, const Tensor& b) {
-  if (!ctx.ok()) return Tensor();
-  if (a.shape() != b.shape() || a.dtype() != b.dtype()) {
-    return BadShapes(ctx, "add takes two tensors of one shape and dtype, got ",
-                     Str(a), " and ", Str(b));
-  }
-  Tensor y = ctx.Empty("add", a.shape(), a.dtype());
-  ctx.Note("add", y, 1.0 * y.numel());
-  if (!ctx.computes()) return y;
-  const absl::Status status = ctx.kernels().Add(a, b, y);
-  return Finish(ctx, status, {a, b}, /*num_weights=*/0, y,
-                [] { return std::make_unique<AddNode>(); });
+  return Binary(ctx, "add", BinaryFunction::kAdd, a, b, [&](const Tensor&) {
+    return std::make_unique<AddNode>(a.shape(), b.shape());
+  });
 }
 
 }  // namespace troupe::nn::ops

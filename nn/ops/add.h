@@ -1,4 +1,5 @@
-// y = a + b, element by element, of one shape: residual connections.
+// y = a + b, element by element, broadcast as NumPy does it (arithmetic.h has
+// the rules): residual connections, biases.
 //
 //   Tensor y = ops::Add(ctx, x, block(ctx, x));
 

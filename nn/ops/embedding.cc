@@ -10,7 +10,8 @@ namespace {
 
 class EmbeddingNode final : public Node {
  public:
-  explicit EmbeddingNode(Tensor indices) : indices_(std::move(indices)) {}
+  EmbeddingNode(Tensor indices, std::int64_t padding_row)
+      : indices_(std::move(indices)), padding_row_(padding_row) {}
   const char* name() const override { return "embedding"; }
 
   // Indices are integers, and have no gradient.
@@ -21,16 +22,40 @@ class EmbeddingNode final : public Node {
   absl::Status BackwardWeights(Kernels& kernels, const Tensor& dy,
                                bool accumulate,
                                absl::Span<WeightGrad> grads) override {
-    return kernels.EmbeddingBackward(indices_, dy, accumulate, grads[0].grad);
+    return kernels.EmbeddingBackward(indices_, dy, padding_row_, accumulate,
+                                     grads[0].grad);
   }
 
  private:
   const Tensor indices_;
+  const std::int64_t padding_row_;
+};
+
+class AddPositionsNode final : public Node {
+ public:
+  explicit AddPositionsNode(std::int64_t first) : first_(first) {}
+  const char* name() const override { return "add_positions"; }
+
+  absl::Status BackwardInputs(Kernels&, const Tensor& dy,
+                              absl::Span<const bool>,
+                              absl::Span<Tensor> dx) override {
+    dx[0] = dy;
+    return absl::OkStatus();
+  }
+  absl::Status BackwardWeights(Kernels& kernels, const Tensor& dy,
+                               bool accumulate,
+                               absl::Span<WeightGrad> grads) override {
+    return kernels.AddPositionsBackward(dy, first_, accumulate, grads[0].grad);
+  }
+
+ private:
+  const std::int64_t first_;
 };
 
 }  // namespace
 
-Tensor Embedding(Context& ctx, const Tensor& indices, const Tensor& table) {
+Tensor Embedding(Context& ctx, const Tensor& indices, const Tensor& table,
+                 std::optional<std::int64_t> padding_index) {
   if (!ctx.ok()) return Tensor();
   const int rank = indices.shape().rank();
   if (!indices.defined() || indices.dtype() != DType::kI64 ||
@@ -38,6 +63,11 @@ Tensor Embedding(Context& ctx, const Tensor& indices, const Tensor& table) {
     return BadShapes(ctx,
                      "embedding takes i64 indices[...] and table[V, D], got ",
                      Str(indices), " and ", Str(table));
+  }
+  if (padding_index && (*padding_index < 0 || *padding_index >= table.dim(0))) {
+    return BadShapes(ctx,
+                     "embedding takes a row of the table for padding, got ",
+                     *padding_index, " for ", Str(table));
   }
   std::array<std::int64_t, Shape::kMaxRank> dims = {};
   for (int axis = 0; axis < rank; ++axis) dims[axis] = indices.dim(axis);
@@ -49,8 +79,29 @@ Tensor Embedding(Context& ctx, const Tensor& indices, const Tensor& table) {
   if (!ctx.computes()) return y;
   const absl::Status status = ctx.kernels().EmbeddingForward(indices, table, y);
   const std::array<Tensor, 2> inputs = {indices, table};
+  return Finish(ctx, status, inputs, /*num_weights=*/1, y, [&] {
+    return std::make_unique<EmbeddingNode>(indices, padding_index.value_or(-1));
+  });
+}
+
+Tensor AddPositions(Context& ctx, const Tensor& x, const Tensor& table,
+                    std::int64_t first) {
+  if (!ctx.ok()) return Tensor();
+  if (x.shape().rank() != 3 || table.shape().rank() != 2 || first < 0 ||
+      x.dim(2) != table.dim(1) || first + x.dim(1) > table.dim(0) ||
+      x.dtype() != table.dtype()) {
+    return BadShapes(ctx,
+                     "positions take x[N, T, D] and table[P, D] of one dtype "
+                     "with rows for all T, got ",
+                     Str(x), " from position ", first, " and ", Str(table));
+  }
+  Tensor y = ctx.Empty("add_positions", x.shape(), x.dtype());
+  ctx.Note("add_positions", y, 1.0 * y.numel());
+  if (!ctx.computes()) return y;
+  const absl::Status status = ctx.kernels().AddPositions(x, table, first, y);
+  const std::array<Tensor, 2> inputs = {x, table};
   return Finish(ctx, status, inputs, /*num_weights=*/1, y,
-                [&] { return std::make_unique<EmbeddingNode>(indices); });
+                [&] { return std::make_unique<AddPositionsNode>(first); });
 }
 
 }  // namespace troupe::nn::ops

@@ -1,21 +1,34 @@
-// Rows of a table by their numbers (torch.nn.functional.embedding).
+// Rows of a table by their numbers (torch.nn.functional.embedding), and rows by
+// position.
 //
 //   Tensor y = ops::Embedding(ctx, tokens, ctx.Use(*table));
+//   Tensor z = ops::AddPositions(ctx, y, ctx.Use(*positions));
 //
 // indices i64 [...], table [V, D] -> y [..., D]. The gradient of the table adds
 // rows up in ascending order of the indices' positions: the same bits on any
-// machine.
+// machine. Row `padding_index` gets no gradient.
+//
+// AddPositions: x [N, T, D], table [P, D], T <= P -> y [N, T, D], with row
+// `first` + t of the table added to position t of each sample.
+//
 // Errors (sticky in ctx): kInvalidArgument with the shapes; kOutOfRange for an
 // index outside the table.
 
 #ifndef NN_OPS_EMBEDDING_H_
 #define NN_OPS_EMBEDDING_H_
 
+#include <cstdint>
+#include <optional>
+
 #include "nn/autograd/context.h"
 
 namespace troupe::nn::ops {
 
-Tensor Embedding(Context& ctx, const Tensor& indices, const Tensor& table);
+Tensor Embedding(Context& ctx, const Tensor& indices, const Tensor& table,
+                 std::optional<std::int64_t> padding_index = std::nullopt);
+
+Tensor AddPositions(Context& ctx, const Tensor& x, const Tensor& table,
+                    std::int64_t first = 0);
 
 }  // namespace troupe::nn::ops
 

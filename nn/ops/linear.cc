@@ -41,6 +41,52 @@ class LinearNode final : public Node {
   Tensor x_, w_;
 };
 
+// Rows [begin, end) of a weight alone.
+class LinearRowsNode final : public Node {
+ public:
+  LinearRowsNode(Tensor x, Tensor w, std::int64_t begin, std::int64_t end)
+      : x_(std::move(x)), w_(std::move(w)), begin_(begin), end_(end) {}
+  const char* name() const override { return "linear_rows"; }
+
+  absl::Status BackwardInputs(Kernels& kernels, const Tensor& dy,
+                              absl::Span<const bool>,
+                              absl::Span<Tensor> dx) override {
+    TROUPE_ASSIGN_OR_RETURN(
+        dx[0], Tensor::Create(x_.shape(), x_.dtype(), kernels.allocator()));
+    Tensor dx_RK = AsMatrix(dx[0]);
+    return kernels.LinearBackwardInput(AsMatrix(dy), w_.Slice(begin_, end_),
+                                       dx_RK);
+  }
+  absl::Status BackwardWeights(Kernels& kernels, const Tensor& dy,
+                               bool accumulate,
+                               absl::Span<WeightGrad> grads) override {
+    TROUPE_RETURN_IF_ERROR(EnsureWeightGrad(kernels, w_, grads[0]));
+    Tensor db;
+    for (WeightGrad& grad : grads) {
+      if (!grad.wanted()) continue;
+      if (!accumulate) TROUPE_RETURN_IF_ERROR(FillOthers(kernels, grad.grad));
+    }
+    Tensor dw = grads[0].grad.Slice(begin_, end_);
+    if (grads.size() > 1 && grads[1].wanted()) {
+      db = grads[1].grad.Slice(begin_, end_);
+    }
+    return kernels.LinearBackwardWeight(AsMatrix(x_), AsMatrix(dy), accumulate,
+                                        dw, db);
+  }
+
+ private:
+  // Zeros for the rows that this op does not read.
+  absl::Status FillOthers(Kernels& kernels, const Tensor& grad) const {
+    Tensor before = grad.Slice(0, begin_);
+    Tensor after = grad.Slice(end_, grad.dim(0));
+    TROUPE_RETURN_IF_ERROR(kernels.Fill(0.0, before));
+    return kernels.Fill(0.0, after);
+  }
+
+  Tensor x_, w_;
+  const std::int64_t begin_, end_;
+};
+
 absl::Status Forward(Kernels& kernels, const Tensor& x, const Tensor& w,
                      const Tensor& b, Tensor& y) {
   if (IsMatrix(x)) return kernels.LinearForward(x, w, b, y);
@@ -48,20 +94,24 @@ absl::Status Forward(Kernels& kernels, const Tensor& x, const Tensor& w,
   return kernels.LinearForward(AsMatrix(x), w, b, y_RM);
 }
 
+// Whether the operands fit; otherwise the context has failed.
+bool CheckOperands(Context& ctx, const Tensor& x, const Tensor& w,
+                   const Tensor& b) {
+  if (x.shape().rank() < 1 || w.shape().rank() != 2 || x.dim(-1) != w.dim(1) ||
+      x.dtype() != w.dtype()) {
+    BadShapes(ctx, "linear takes x[..., K] and w[M, K] of one dtype, got ",
+              Str(x), " and ", Str(w));
+  } else if (!IsBiasOf(w, b)) {
+    BadShapes(ctx, "linear takes a bias of ", DTypeName(w.dtype()), "[",
+              w.dim(0), "], got ", Str(b));
+  }
+  return ctx.ok();
+}
+
 }  // namespace
 
 Tensor Linear(Context& ctx, const Tensor& x, const Tensor& w, const Tensor& b) {
-  if (!ctx.ok()) return Tensor();
-  if (x.shape().rank() < 1 || w.shape().rank() != 2 || x.dim(-1) != w.dim(1) ||
-      x.dtype() != w.dtype()) {
-    return BadShapes(ctx,
-                     "linear takes x[..., K] and w[M, K] of one dtype, got ",
-                     Str(x), " and ", Str(w));
-  }
-  if (!IsBiasOf(w, b)) {
-    return BadShapes(ctx, "linear takes a bias of ", DTypeName(w.dtype()), "[",
-                     w.dim(0), "], got ", Str(b));
-  }
+  if (!ctx.ok() || !CheckOperands(ctx, x, w, b)) return Tensor();
   Shape out = x.shape();
   out.set(out.rank() - 1, w.dim(0));
   Tensor y = ctx.Empty("linear", out, x.dtype());
@@ -72,6 +122,29 @@ Tensor Linear(Context& ctx, const Tensor& x, const Tensor& w, const Tensor& b) {
   const int weights = b.defined() ? 2 : 1;
   return Finish(ctx, status, absl::MakeSpan(inputs).first(1 + weights), weights,
                 y, [&] { return std::make_unique<LinearNode>(x, w); });
+}
+
+Tensor LinearRows(Context& ctx, const Tensor& x, const Tensor& w,
+                  const Tensor& b, std::int64_t begin, std::int64_t end) {
+  if (!ctx.ok() || !CheckOperands(ctx, x, w, b)) return Tensor();
+  if (begin < 0 || begin > end || end > w.dim(0)) {
+    return BadShapes(ctx, "linear has no outputs [", begin, ", ", end, ") for ",
+                     Str(w));
+  }
+  Shape out = x.shape();
+  out.set(out.rank() - 1, end - begin);
+  Tensor y = ctx.Empty("linear_rows", out, x.dtype());
+  ctx.Note("linear_rows", y, 2.0 * x.numel() * (end - begin));
+  if (!ctx.computes()) return y;
+  Tensor y_RM = AsMatrix(y);
+  const absl::Status status = ctx.kernels().LinearForward(
+      AsMatrix(x), w.Slice(begin, end),
+      b.defined() ? b.Slice(begin, end) : Tensor(), y_RM);
+  const std::array<Tensor, 3> inputs = {x, w, b};
+  const int weights = b.defined() ? 2 : 1;
+  return Finish(
+      ctx, status, absl::MakeSpan(inputs).first(1 + weights), weights, y,
+      [&] { return std::make_unique<LinearRowsNode>(x, w, begin, end); });
 }
 
 }  // namespace troupe::nn::ops

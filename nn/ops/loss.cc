@@ -9,7 +9,7 @@
 namespace troupe::nn::ops {
 namespace {
 
-// Both losses know their gradient when forward has run.
+// All losses know their gradient when forward has run.
 class LossNode final : public Node {
  public:
   LossNode(const char* name, Tensor dx) : name_(name), dx_(std::move(dx)) {}
@@ -75,6 +75,19 @@ Tensor Loss(Context& ctx, const char* name, const Tensor& x, Kernel kernel) {
                 [&] { return std::make_unique<LossNode>(name, dx); });
 }
 
+// A loss of elements beside their targets; checks that they are alike.
+template <typename Kernel>
+Tensor LossOfPairs(Context& ctx, const char* name, const Tensor& prediction,
+                   const Tensor& target, Kernel kernel) {
+  if (!ctx.ok()) return Tensor();
+  if (prediction.shape() != target.shape() ||
+      prediction.dtype() != target.dtype()) {
+    return BadShapes(ctx, name, " takes two tensors of one shape and dtype, ",
+                     "got ", Str(prediction), " and ", Str(target));
+  }
+  return Loss(ctx, name, prediction, kernel);
+}
+
 // Whether `targets` has one target for each row of `logits`.
 bool FitTargets(const Tensor& logits, const Tensor& targets) {
   const int last = logits.shape().rank() - 1;
@@ -105,17 +118,97 @@ Tensor SoftmaxCrossEntropy(Context& ctx, const Tensor& logits,
   });
 }
 
+Tensor SoftmaxCrossEntropy(Context& ctx, const Tensor& logits,
+                           const Tensor& targets,
+                           const CrossEntropyOptions& options) {
+  if (options.label_smoothing == 0 && options.class_weights.empty()) {
+    return SoftmaxCrossEntropy(ctx, logits, targets, options.ignore_index);
+  }
+  if (!ctx.ok()) return Tensor();
+  const auto weights = static_cast<std::int64_t>(options.class_weights.size());
+  if (!FitTargets(logits, targets) ||
+      (weights > 0 && weights != logits.dim(logits.shape().rank() - 1))) {
+    return BadShapes(ctx,
+                     "cross entropy takes logits[..., C], i64 targets[...] and "
+                     "C class weights or none, got ",
+                     Str(logits), ", ", Str(targets), " and ", weights);
+  }
+  if (!(options.label_smoothing >= 0 && options.label_smoothing <= 1)) {
+    return BadShapes(ctx, "cross entropy takes a label_smoothing from 0 to 1, ",
+                     "got ", options.label_smoothing);
+  }
+  return Loss(
+      ctx, "cross_entropy", logits,
+      [&](Tensor& stats, Tensor& dx) -> absl::Status {
+        Kernels& kernels = ctx.kernels();
+        Tensor by_class;
+        if (weights > 0) {
+          TROUPE_ASSIGN_OR_RETURN(
+              by_class,
+              Tensor::Create({weights}, DType::kF32, kernels.allocator()));
+          TROUPE_RETURN_IF_ERROR(
+              kernels.SetValues(options.class_weights, by_class));
+        }
+        Tensor dx_rows = dx.defined() ? AsMatrix(dx) : dx;
+        return kernels.WeightedCrossEntropy(
+            AsMatrix(logits), targets.View({targets.numel()}), by_class,
+            {options.ignore_index, options.label_smoothing}, stats, dx_rows);
+      });
+}
+
 Tensor MeanSquaredError(Context& ctx, const Tensor& prediction,
                         const Tensor& target) {
+  return LossOfPairs(
+      ctx, "mse", prediction, target, [&](Tensor& stats, Tensor& dx) {
+        return ctx.kernels().MeanSquaredError(prediction, target, stats, dx);
+      });
+}
+
+Tensor L1Loss(Context& ctx, const Tensor& prediction, const Tensor& target) {
+  return LossOfPairs(
+      ctx, "l1_loss", prediction, target, [&](Tensor& stats, Tensor& dx) {
+        return ctx.kernels().AbsoluteError(prediction, target, stats, dx);
+      });
+}
+
+Tensor HuberLoss(Context& ctx, const Tensor& prediction, const Tensor& target,
+                 double delta) {
   if (!ctx.ok()) return Tensor();
-  if (prediction.shape() != target.shape() ||
-      prediction.dtype() != target.dtype()) {
-    return BadShapes(ctx, "mse takes two tensors of one shape and dtype, got ",
-                     Str(prediction), " and ", Str(target));
+  if (!(delta > 0) || std::isinf(delta)) {
+    return BadShapes(ctx, "huber_loss takes a delta above 0, got ", delta);
   }
-  return Loss(ctx, "mse", prediction, [&](Tensor& stats, Tensor& dx) {
-    return ctx.kernels().MeanSquaredError(prediction, target, stats, dx);
-  });
+  return LossOfPairs(
+      ctx, "huber_loss", prediction, target, [&](Tensor& stats, Tensor& dx) {
+        return ctx.kernels().HuberLoss(prediction, target, delta, 1, stats, dx);
+      });
+}
+
+Tensor SmoothL1Loss(Context& ctx, const Tensor& prediction,
+                    const Tensor& target, double beta) {
+  if (beta == 0) return L1Loss(ctx, prediction, target);
+  if (!ctx.ok()) return Tensor();
+  if (!(beta > 0) || std::isinf(beta)) {
+    return BadShapes(ctx, "smooth_l1_loss takes a beta from 0 on, got ", beta);
+  }
+  return LossOfPairs(ctx, "smooth_l1_loss", prediction, target,
+                     [&](Tensor& stats, Tensor& dx) {
+                       return ctx.kernels().HuberLoss(prediction, target, beta,
+                                                      1 / beta, stats, dx);
+                     });
+}
+
+Tensor BceWithLogits(Context& ctx, const Tensor& logits, const Tensor& target,
+                     double pos_weight) {
+  if (!ctx.ok()) return Tensor();
+  if (!(pos_weight >= 0) || std::isinf(pos_weight)) {
+    return BadShapes(ctx, "bce_with_logits takes a pos_weight from 0 on, got ",
+                     pos_weight);
+  }
+  return LossOfPairs(ctx, "bce_with_logits", logits, target,
+                     [&](Tensor& stats, Tensor& dx) {
+                       return ctx.kernels().BceWithLogits(
+                           logits, target, pos_weight, stats, dx);
+                     });
 }
 
 Tensor ScaleLoss(Context& ctx, const Tensor& loss, double weight) {

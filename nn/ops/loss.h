@@ -29,6 +29,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <vector>
 
 #include "nn/autograd/context.h"
 
@@ -46,9 +47,32 @@ Tensor SoftmaxCrossEntropy(Context& ctx, const Tensor& logits,
                            const Tensor& targets,
                            std::int64_t ignore_index = kIgnoreIndex);
 
-// prediction and target of one shape and dtype; the mean is over elements.
+// torch.nn.CrossEntropyLoss's options. With class weights, the count is the sum
+// of the weights of the targets, and correct that of those predicted right: so
+// the mean is PyTorch's, and the accuracy one of weights.
+struct CrossEntropyOptions {
+  std::int64_t ignore_index = kIgnoreIndex;
+  double label_smoothing = 0;             // from 0 to 1
+  std::vector<float> class_weights = {};  // by class; empty: all 1
+};
+Tensor SoftmaxCrossEntropy(Context& ctx, const Tensor& logits,
+                           const Tensor& targets,
+                           const CrossEntropyOptions& options);
+
+// Of these, prediction and target have one shape and dtype, and the mean is
+// over elements. The formulas are in nn/kernels/loss.h.
 Tensor MeanSquaredError(Context& ctx, const Tensor& prediction,
                         const Tensor& target);
+Tensor L1Loss(Context& ctx, const Tensor& prediction, const Tensor& target);
+// delta > 0, beta >= 0; SmoothL1Loss is HuberLoss / beta, or L1Loss where beta
+// is 0.
+Tensor HuberLoss(Context& ctx, const Tensor& prediction, const Tensor& target,
+                 double delta = 1);
+Tensor SmoothL1Loss(Context& ctx, const Tensor& prediction,
+                    const Tensor& target, double beta = 1);
+// torch.nn.BCEWithLogitsLoss; targets from 0 to 1, pos_weight that of ones.
+Tensor BceWithLogits(Context& ctx, const Tensor& logits, const Tensor& target,
+                     double pos_weight = 1);
 
 // weight * loss; count and correct stay.
 Tensor ScaleLoss(Context& ctx, const Tensor& loss, double weight);

@@ -23,6 +23,14 @@ inline std::string Str(const Tensor& t) {
                      : "undefined";
 }
 
+// `axis` of x counted from 0, where a negative one counts from the end; -1
+// where x has no such axis.
+inline int AxisOf(const Tensor& x, int axis) {
+  const int rank = x.shape().rank();
+  if (!x.defined() || axis < -rank || axis >= rank) return -1;
+  return axis < 0 ? axis + rank : axis;
+}
+
 inline bool IsMatrix(const Tensor& x) { return x.shape().rank() == 2; }
 
 // x [..., K] as a matrix of rows [R, K] that shares its memory; at least rank
@@ -38,8 +46,19 @@ inline Tensor AsMatrix(const Tensor& x) {
 inline bool Fits(const Window2d& window, const Tensor& x) {
   return window.kernel_h >= 1 && window.kernel_w >= 1 && window.stride_h >= 1 &&
          window.stride_w >= 1 && window.pad_h >= 0 && window.pad_w >= 0 &&
-         x.dim(1) + 2 * window.pad_h >= window.kernel_h &&
-         x.dim(2) + 2 * window.pad_w >= window.kernel_w;
+         window.dilation_h >= 1 && window.dilation_w >= 1 &&
+         x.dim(1) + 2 * window.pad_h >= window.SpanH() &&
+         x.dim(2) + 2 * window.pad_w >= window.SpanW();
+}
+
+// Signals [N, L, C] as images [N, 1, L, C] that share their memory, and filters
+// [O, C, K] as [O, C, 1, K]; images and their filters as they are. They go to
+// kernels, not onto the tape.
+inline Tensor AsImages(const Tensor& x) {
+  return x.shape().rank() == 3 ? x.View({x.dim(0), 1, x.dim(1), x.dim(2)}) : x;
+}
+inline Tensor AsFilters(const Tensor& w) {
+  return w.shape().rank() == 3 ? w.View({w.dim(0), w.dim(1), 1, w.dim(2)}) : w;
 }
 
 // Whether `b` is undefined or a bias for weight `w`, whose first axis counts

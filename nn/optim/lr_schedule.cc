@@ -58,6 +58,8 @@ constexpr KindName kKindNames[] = {
     {LrSchedule::Kind::kCosine, "cosine"},
     {LrSchedule::Kind::kLinear, "linear"},
     {LrSchedule::Kind::kOneCycle, "one_cycle"},
+    {LrSchedule::Kind::kPolynomial, "polynomial"},
+    {LrSchedule::Kind::kInverseSqrt, "inverse_sqrt"},
 };
 
 }  // namespace
@@ -106,6 +108,21 @@ LrSchedule LrSchedule::OneCycle(std::int64_t steps) {
   return schedule;
 }
 
+LrSchedule LrSchedule::Polynomial(std::int64_t steps, double power,
+                                  double min_factor) {
+  LrSchedule schedule = Cosine(steps, min_factor);
+  schedule.kind = Kind::kPolynomial;
+  schedule.power = power;
+  return schedule;
+}
+
+LrSchedule LrSchedule::InverseSqrt(std::int64_t warmup_steps) {
+  LrSchedule schedule;
+  schedule.kind = Kind::kInverseSqrt;
+  schedule.warmup_steps = warmup_steps;
+  return schedule;
+}
+
 double LrSchedule::Factor(std::int64_t t) const {
   if (t < warmup_steps) {
     return warmup_start + (1 - warmup_start) * Share(t, warmup_steps);
@@ -129,6 +146,14 @@ double LrSchedule::Factor(std::int64_t t) const {
       return 1 + (min_factor - 1) * Share(t, steps);
     case Kind::kOneCycle:
       return OneCycleFactor(*this, t);
+    case Kind::kPolynomial:
+      return min_factor +
+             (1 - min_factor) * std::pow(1 - Share(t, steps), power);
+    case Kind::kInverseSqrt: {
+      const double from =
+          static_cast<double>(std::max<std::int64_t>(warmup_steps, 1));
+      return std::sqrt(from / (from + static_cast<double>(t)));
+    }
   }
   return 1;
 }
@@ -141,6 +166,7 @@ absl::Status LrSchedule::Validate() const {
            AtLeast<&LrSchedule::final_div_factor>(1, *this),
            AtLeast<&LrSchedule::gamma>(0, *this),
            AtLeast<&LrSchedule::min_factor>(0, *this),
+           AtLeast<&LrSchedule::power>(0, *this),
            AtLeast<&LrSchedule::warmup_steps>(0, *this),
            AtLeast<&LrSchedule::warmup_start>(0, *this),
        }) {

@@ -5,7 +5,7 @@
 //   schedule.warmup_steps = 500;                 // then the cosine begins
 //   SgdOptions sgd;
 //   sgd.lr = 0.1;
-//   sgd.schedule = schedule;                     // lr(t) = 0.1 * Factor(t)
+//   sgd.common.schedule = schedule;              // lr(t) = 0.1 * Factor(t)
 //   schedule.Factor(0);                          // 0.0667: a third, on its way
 //
 // t counts steps from 0; with warm-up, the schedule's own steps count from its
@@ -38,6 +38,8 @@ struct LrSchedule {
     kCosine,       // from 1 to min_factor in `steps`
     kLinear,       // from 1 to min_factor in `steps`
     kOneCycle,     // up, then down, in `steps`; lr is the largest rate
+    kPolynomial,   // from 1 to min_factor in `steps`: (1 - t / steps) ^ power
+    kInverseSqrt,  // sqrt(w / (w + t)), where w is warmup_steps, at least 1
   };
   Kind kind = Kind::kConstant;
   double gamma = 0.1;
@@ -45,6 +47,7 @@ struct LrSchedule {
   std::vector<std::int64_t> milestones;  // ascending
   std::int64_t steps = 1;                // T_max, total_iters, total_steps
   double min_factor = 0;                 // eta_min / lr, end_factor
+  double power = 1;                      // of kPolynomial
 
   // One cycle (Smith and Topin 2018, arXiv:1708.07120), with PyTorch's
   // defaults: from 1 / div_factor up to 1 in the first `rise` of the steps,
@@ -65,6 +68,11 @@ struct LrSchedule {
   static LrSchedule Cosine(std::int64_t steps, double min_factor = 0);
   static LrSchedule Linear(std::int64_t steps, double min_factor = 0);
   static LrSchedule OneCycle(std::int64_t steps);
+  static LrSchedule Polynomial(std::int64_t steps, double power,
+                               double min_factor = 0);
+  // Vaswani et al. 2017, arXiv:1706.03762, sec. 5.3: behind the warm-up, the
+  // rate falls with the square root of the steps since the run began.
+  static LrSchedule InverseSqrt(std::int64_t warmup_steps);
 
   // What the learning rate is multiplied by in step `t`; exactly 1 for a
   // constant without warm-up.
@@ -75,7 +83,7 @@ struct LrSchedule {
 };
 
 // "constant", "step", "multi_step", "exponential", "cosine", "linear",
-// "one_cycle".
+// "one_cycle", "polynomial", "inverse_sqrt".
 absl::string_view LrScheduleName(LrSchedule::Kind kind);
 std::vector<std::string> LrScheduleNames();
 absl::StatusOr<LrSchedule::Kind> ParseLrSchedule(absl::string_view name);

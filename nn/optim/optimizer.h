@@ -4,7 +4,7 @@
 //   Sgd sgd({/*lr=*/0.1, /*momentum=*/0.9});
 //   sgd.Attach(arena);
 //   StepScalars values;                        // nn/kernels/step_scalars.h
-//   values.lr = sgd.LearningRate(/*step=*/0);
+//   sgd.FillScalars(/*step=*/0, values);
 //   values.loss_count = 64;
 //   kernels.SetStepScalars(values, scalars);
 //   for (int k = 0; k < arena.num_buckets(); ++k) {
@@ -39,14 +39,25 @@ class Optimizer {
 
   // What StepScalars::lr is in the step after `step` committed ones.
   virtual double LearningRate(std::int64_t step) const = 0;
+  // Sets those scalars that follow from the number of the step: lr, step, and
+  // the optimizer's own.
+  virtual void FillScalars(std::int64_t step, StepScalars& values) const {
+    values.lr = LearningRate(step);
+    values.step = static_cast<double>(step);
+  }
 
   // Looks at the gradients as a whole; called where NeedsAllBuckets(), when all
-  // buckets are reduced, before the first of them is updated. What it finds
-  // goes to the scalars, on the device: a step with StepScalars::non_finite
-  // updates nothing, and is reported as skipped. The ranks of a stage have the
-  // same gradients and so the same answer.
+  // buckets are reduced, before the first of them is updated. What it finds is
+  // added to StepScalars::non_finite and square_sum, on the device, which are
+  // then summed over the stages. A step with non_finite updates nothing, and is
+  // reported as skipped.
   virtual absl::Status Inspect(Kernels&, const Tensor& /*scalars*/,
                                const ParameterArena&) {
+    return absl::OkStatus();
+  }
+  // What follows from these sums; once for all arenas of a rank. All ranks have
+  // the same scalars and so the same answer.
+  virtual absl::Status Conclude(Kernels&, Tensor& /*scalars*/) {
     return absl::OkStatus();
   }
   // True where Inspect() may find that a step is to be skipped.

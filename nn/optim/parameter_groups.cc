@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
+#include "base/name_pattern.h"
 
 namespace troupe::nn {
 namespace {
@@ -17,31 +18,9 @@ int GroupOf(const Parameter& parameter,
 
 }  // namespace
 
-bool MatchesPattern(absl::string_view pattern, absl::string_view name) {
-  // Where to go on when the characters differ: the last star takes one more.
-  std::size_t star = absl::string_view::npos, taken = 0;
-  std::size_t p = 0, n = 0;
-  while (n < name.size()) {
-    if (p < pattern.size() && pattern[p] == '*') {
-      star = p++;
-      taken = n;
-    } else if (p < pattern.size() &&
-               (pattern[p] == '?' || pattern[p] == name[n])) {
-      ++p;
-      ++n;
-    } else if (star != absl::string_view::npos) {
-      p = star + 1;
-      n = ++taken;
-    } else {
-      return false;
-    }
-  }
-  while (p < pattern.size() && pattern[p] == '*') ++p;
-  return p == pattern.size();
-}
-
 bool ParameterGroup::Has(const Parameter& parameter) const {
-  return matches ? matches(parameter) : MatchesPattern(pattern, parameter.name);
+  return matches ? matches(parameter)
+                 : base::MatchesPattern(pattern, parameter.name);
 }
 
 absl::Status ParameterGroup::Validate() const {
@@ -60,8 +39,32 @@ absl::Status ParameterGroup::Validate() const {
   return absl::OkStatus();
 }
 
+ParameterGroup NoDecayGroup() {
+  ParameterGroup group;
+  group.pattern = "(fewer than two axes)";
+  group.weight_decay = 0;
+  group.matches = [](const Parameter& parameter) {
+    return parameter.shape.rank() < 2;
+  };
+  return group;
+}
+
 GroupRanges::GroupRanges(const ParameterArena& arena,
-                         absl::Span<const ParameterGroup> groups) {
+                         absl::Span<const ParameterGroup> groups, Parts parts) {
+  if (parts == Parts::kNeighbours) {
+    AddNeighbours(arena, groups);
+    return;
+  }
+  for (const ArenaSlot& slot : arena.slots()) {
+    if (slot.bucket == kNoBucket) break;  // frozen ones lie behind all buckets
+    const std::int64_t elems = slot.parameter->shape.numel();
+    parts_.push_back(
+        {{slot.begin, slot.begin + elems}, GroupOf(*slot.parameter, groups)});
+  }
+}
+
+void GroupRanges::AddNeighbours(const ParameterArena& arena,
+                                absl::Span<const ParameterGroup> groups) {
   std::int64_t end = 0;
   for (const ArenaSlot& slot : arena.slots()) {
     if (slot.bucket == kNoBucket) break;  // frozen ones lie behind all buckets

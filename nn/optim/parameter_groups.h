@@ -1,16 +1,16 @@
 // Parameters with options of their own, such as no weight decay for biases.
 //
 //   SgdOptions options;
-//   options.groups = {{"*.bias", /*lr_factor=*/2, /*weight_decay=*/0},
-//                     {"0.*", /*lr_factor=*/0.1}};
+//   options.common.groups = {{"*.bias", /*lr_factor=*/2, /*weight_decay=*/0},
+//                            {"0.*", /*lr_factor=*/0.1}};
+//   options.common.groups = {NoDecayGroup()};   // biases and norms
 //
 // A parameter belongs to the first group that matches its full name
 // ("features.0.weight"), or to none. In a pattern `*` is any run of characters
 // and `?` any one; `matches` decides where it is set.
 //
 // GroupRanges has the elements of an arena by group, so that an update of a
-// range is a few updates of parts of it. Neighbours of one group are one part,
-// with the padding between them.
+// range is a few updates of parts of it.
 
 #ifndef NN_OPTIM_PARAMETER_GROUPS_H_
 #define NN_OPTIM_PARAMETER_GROUPS_H_
@@ -41,8 +41,9 @@ struct ParameterGroup {
   absl::Status Validate() const;
 };
 
-// Whether `name` is what `pattern` describes, from its begin to its end.
-bool MatchesPattern(absl::string_view pattern, absl::string_view name);
+// No weight decay for parameters of fewer than two axes: biases, and weights of
+// norms.
+ParameterGroup NoDecayGroup();
 
 class GroupRanges {
  public:
@@ -51,12 +52,16 @@ class GroupRanges {
     ArenaRange range;
     int group = kNoGroup;
   };
+  // What a part is: neighbours of one group, with the padding between them and
+  // behind them; or one parameter, without padding.
+  enum class Parts { kNeighbours, kParameters };
 
   GroupRanges() = default;
   GroupRanges(const ParameterArena& arena,
-              absl::Span<const ParameterGroup> groups);
+              absl::Span<const ParameterGroup> groups,
+              Parts parts = Parts::kNeighbours);
 
-  // All parts, by ascending place; they cover all buckets.
+  // All parts, by ascending place; neighbours cover all buckets.
   const std::vector<Part>& parts() const { return parts_; }
 
   // Calls fn(range, group) for each part of `range`, in order, until one call
@@ -74,6 +79,9 @@ class GroupRanges {
   }
 
  private:
+  void AddNeighbours(const ParameterArena& arena,
+                     absl::Span<const ParameterGroup> groups);
+
   std::vector<Part> parts_;
 };
 

@@ -121,7 +121,19 @@ TEST_F(MessagesTest, ShardsAndOrdersTravel) {
   EXPECT_EQ(back.summary.bytes, std::uint64_t{1} << 63);
   EXPECT_EQ(back.summary.files, saved.summary.files);
   EXPECT_EQ(back.summary.tensors, saved.summary.tensors);
-  CommitCheckpoint commit = {2, 5, "folder", {saved.summary, {}}};
+  CommitCheckpoint commit = {2, 5, "folder", {saved.summary, {}}, {}};
+  EXPECT_FALSE(StateOf(ThereAndBack(commit).evaluations));
+  commit.evaluations =
+      BitsOf(EvaluationState{"eval_loss", 0.1, 400, 0.2, 300, 7, true});
+  const auto evaluations = StateOf(ThereAndBack(commit).evaluations);
+  ASSERT_TRUE(evaluations);
+  EXPECT_EQ(evaluations->metric, "eval_loss");
+  EXPECT_EQ(evaluations->best, 0.1);
+  EXPECT_EQ(evaluations->best_step, 400);
+  EXPECT_EQ(evaluations->reference, 0.2);
+  EXPECT_EQ(evaluations->reference_step, 300);
+  EXPECT_EQ(evaluations->waited, 7);
+  EXPECT_TRUE(evaluations->due);
   EXPECT_EQ(ThereAndBack(commit).shards.size(), 2u);
   EXPECT_EQ(ThereAndBack(commit).folder, "folder");
   EXPECT_EQ(ThereAndBack(EndRank{2, 9, "why"}).message, "why");

@@ -8,10 +8,10 @@
 //   EXPECT_TRUE(files.failed());      // the plan was reached
 //
 // Changes are counted from 0: Create, Append, Sync, Close, CreateFolder,
-// SyncFolder, Rename, Exchange, RemoveAll, Lock. A failing Append writes the
-// first half, as a full disk does. Syncs are counted but do not wait for the
-// disk.
-// Reads are counted apart: Open, ReadAt, ReadToEnd, List.
+// SyncFolder, Rename, Exchange, MakeLink, RemoveAll, Lock. A failing Append
+// writes the first half, as a full disk does. Syncs are counted but do not wait
+// for the disk.
+// Reads are counted apart: Open, ReadAt, ReadToEnd, List, ReadLink.
 
 #ifndef TESTS_BASE_FAULTY_FILE_SYSTEM_H_
 #define TESTS_BASE_FAULTY_FILE_SYSTEM_H_

@@ -18,18 +18,29 @@ std::optional<std::uint64_t> FromEnvironment(const char* name) {
   return number;
 }
 
+// The numbers below `count`, one in as many as the variable says; not always
+// the first, so that of two there are not even ones alone.
+std::vector<std::uint64_t> OneIn(const char* variable, std::uint64_t count) {
+  const std::uint64_t one_in =
+      std::max<std::uint64_t>(FromEnvironment(variable).value_or(1), 1);
+  std::vector<std::uint64_t> numbers;
+  for (std::uint64_t i = 0; i * one_in < count; ++i) {
+    const std::uint64_t number = i * one_in + i % one_in;
+    if (number < count) numbers.push_back(number);
+  }
+  return numbers;
+}
+
 }  // namespace
 
 std::vector<std::uint64_t> Seeds(std::uint64_t count) {
   if (const auto only = FromEnvironment("TROUPE_SIM_SEED")) return {*only};
-  const std::uint64_t one_in = std::max<std::uint64_t>(
-      FromEnvironment("TROUPE_SIM_ONE_IN").value_or(1), 1);
   count *= FromEnvironment("TROUPE_SIM_TIMES").value_or(1);
-  std::vector<std::uint64_t> seeds;
-  for (std::uint64_t seed = 0; seed < count; seed += one_in) {
-    seeds.push_back(seed);
-  }
-  return seeds;
+  return OneIn("TROUPE_SIM_ONE_IN", count);
+}
+
+std::vector<std::uint64_t> Cases(std::uint64_t count) {
+  return OneIn("TROUPE_CASES_ONE_IN", count);
 }
 
 std::string ReplayCommand(std::uint64_t seed) {

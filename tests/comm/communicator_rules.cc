@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "tests/comm/communicator_suite.h"
@@ -61,12 +62,18 @@ TEST_P(CommunicatorSuite, WaitsForWhatComesBeforeItAndHoldsUpNoOther) {
 TEST_P(CommunicatorSuite, StepsOfOneThreadEndInTheOrderOfTheStarts) {
   const Ranks ranks = Make(2);
   std::vector<Event> events;
+  // Between processes the thread that ends a step may still be telling when the
+  // event is ready.
+  absl::Mutex mutex;
+  int told = 0;
   std::vector<int> order;
   for (int i = 0; i < 10; ++i) {
     for (int r = 0; r < 2; ++r) {
       events.push_back(*ranks[r]->Start(
           AllReduce(ReduceOp::kSum, Floats(0, r, 5000)), Event()));
-      events.back().OnReady([&order, i, r](const absl::Status&) {
+      events.back().OnReady([&mutex, &told, &order, i, r](const absl::Status&) {
+        const absl::MutexLock lock(&mutex);
+        ++told;
         if (r == 0) order.push_back(i);
       });
     }
@@ -74,6 +81,10 @@ TEST_P(CommunicatorSuite, StepsOfOneThreadEndInTheOrderOfTheStarts) {
   while (ranks[0]->Progress()) {
   }
   Step(ranks, /*seed=*/1, events);
+  const auto all_told = [&told] { return told == 20; };
+  const absl::MutexLock lock(&mutex);
+  EXPECT_TRUE(
+      mutex.AwaitWithTimeout(absl::Condition(&all_told), absl::Minutes(1)));
   // Between processes, whatever has room goes on.
   if (!GetParam().immediate) std::sort(order.begin(), order.end());
   EXPECT_EQ(order, (std::vector<int>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}));

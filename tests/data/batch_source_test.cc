@@ -64,6 +64,60 @@ TEST_F(BatchSourceTest, GivesARankItsBlockOfMicroBatches) {
   EXPECT_EQ(batches[0].epoch, 1);
 }
 
+TEST_F(BatchSourceTest, AnyNumberOfWorkersMakesTheSameBatches) {
+  SamplerOptions options = Ordered(12, /*drop_last=*/false);
+  options.shuffle = true;
+  Share share = {/*rank=*/0, /*world=*/1, /*micro_batch_size=*/4};
+  BatchSource one = Make(50, options, share);
+  for (const int workers : {2, 3, 16}) {
+    share.workers = workers;
+    BatchSource several = Make(50, options, share);
+    std::vector<Batch> expected;
+    for (int step = 0; step < 6; ++step) {
+      ASSERT_TRUE(one.At(step, expected).ok());
+      ASSERT_TRUE(several.At(step, batches).ok());
+      ASSERT_EQ(batches.size(), expected.size());
+      for (std::size_t m = 0; m < batches.size(); ++m) {
+        EXPECT_TRUE(nn::BitEqual(batches[m].inputs, expected[m].inputs));
+        EXPECT_TRUE(nn::BitEqual(batches[m].targets, expected[m].targets));
+        EXPECT_EQ(batches[m].epoch, expected[m].epoch);
+      }
+    }
+    EXPECT_EQ(ToVector<float>(Evaluate(50, share).At(12)->inputs),
+              ToVector<float>(Evaluate(50, {0, 1, 4}).At(12)->inputs));
+  }
+}
+
+// Sample i cannot be read where i is odd.
+class OddFails : public Dataset {
+ public:
+  OddFails() : Dataset(8, RegressionSpec({1}, 1)) {}
+
+ private:
+  absl::Status Gather(absl::Span<const std::int64_t> indices, std::int64_t,
+                      const nn::Tensor&, const nn::Tensor&) const override {
+    for (const std::int64_t index : indices) {
+      if (index % 2 == 0) continue;
+      return absl::DataLossError("sample " + std::to_string(index));
+    }
+    return absl::OkStatus();
+  }
+};
+
+TEST_F(BatchSourceTest, TheFirstErrorIsTheOneThatIsTold) {
+  for (const int workers : {1, 4}) {
+    auto source = BatchSource::Create(std::make_shared<OddFails>(), Ordered(8),
+                                      {0, 1, 4, workers}, allocator);
+    ASSERT_TRUE(source.ok()) << source.status();
+    EXPECT_EQ(source->Next(batches).message(), "sample 1");
+  }
+  EXPECT_EQ(BatchSource::Create(std::make_shared<OddFails>(), Ordered(8),
+                                {0, 1, 4, /*workers=*/0}, allocator)
+                .status()
+                .message(),
+            "workers (0) must be at least 1");
+}
+
 TEST_F(BatchSourceTest, BatchesLiveOnWhileTheSourceGoesOn) {
   BatchSource source = Make(16, Ordered(8), {0, 1, 8});
   ASSERT_TRUE(source.Next(batches).ok());

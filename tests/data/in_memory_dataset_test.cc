@@ -44,7 +44,7 @@ TEST(InMemoryDatasetTest, GathersSequencesOfTokens) {
       nn::Tensor::Of<std::int64_t>({2, 2}, {1, 2, 3, 4}, allocator);
   const auto dataset = MakeInMemoryDataset(tokens, tokens, 5);
   ASSERT_TRUE(dataset.ok()) << dataset.status();
-  EXPECT_EQ((*dataset)->spec().ToString(), "i64[2] -> class of 5");
+  EXPECT_EQ((*dataset)->spec().ToString(), "i64[2] -> i64[2] of 5 classes");
   EXPECT_THAT(ToVector<std::int64_t>(FillFrom(**dataset, {1}).targets),
               ElementsAre(3, 4));
 }

@@ -34,10 +34,12 @@ std::string WriteMnist(const std::string& folder, const std::string& prefix,
 
 TEST(RegistryTest, NamesTheKinds) {
   EXPECT_THAT(DatasetKinds(),
-              ElementsAre("glyphs", "mnist", "cifar10", "synthetic"));
+              ElementsAre("glyphs", "mnist", "cifar10", "synthetic", "text",
+                          "tokens", "images"));
   EXPECT_EQ(OpenDataset(Kind("imagenet")).status().message(),
             "DatasetOptions.kind = \"imagenet\": must be one of \"glyphs\", "
-            "\"mnist\", \"cifar10\", \"synthetic\"");
+            "\"mnist\", \"cifar10\", \"synthetic\", \"text\", \"tokens\", "
+            "\"images\"");
 }
 
 TEST(RegistryTest, OpensGlyphs) {
@@ -224,6 +226,51 @@ TEST(RegistryTest, OpensTheRealMnist) {
   ASSERT_TRUE(splits.ok()) << splits.status();
   EXPECT_GE(splits->train->size(), 8000);
   EXPECT_GE(splits->test->size(), 2000);
+}
+
+TEST(RegistryTest, OpensTextWithoutAFile) {
+  DatasetOptions options = Kind("text", 5, 2);
+  options.text.context = 32;
+  const auto splits = OpenDataset(options);
+  ASSERT_TRUE(splits.ok()) << splits.status();
+  EXPECT_EQ(splits->train->size(), 5);
+  EXPECT_EQ(splits->test->size(), 2);
+  EXPECT_EQ(splits->train->spec(), *KnownSampleSpec(options));
+  EXPECT_EQ(splits->tokenizer->name(), "bytes");
+  options.text.tokenizer = "chars";
+  EXPECT_FALSE(KnownSampleSpec(options).has_value());
+  EXPECT_EQ(DescribeData(options),
+            (std::map<std::string, std::string>{
+                {"context", "32"}, {"kind", "text"}, {"tokenizer", "chars"}}));
+}
+
+TEST(RegistryTest, OpensTokens) {
+  DatasetOptions options = Kind("tokens");
+  options.path = WriteFile(MakeTempFolder(), "t.bin", Bytes(60, 0));
+  options.text.context = 4;
+  const auto splits = OpenDataset(options);
+  ASSERT_TRUE(splits.ok()) << splits.status();
+  EXPECT_EQ(splits->train->size(), 6);  // of 27 tokens
+  EXPECT_EQ(splits->train->spec(), *KnownSampleSpec(options));
+}
+
+TEST(RegistryTest, ErrorsOfTextAndImagesBlameFields) {
+  const auto field = [](const DatasetOptions& options) {
+    const auto fields = base::FieldsOf(OpenDataset(options).status());
+    return fields.empty() ? "" : fields.front();
+  };
+  DatasetOptions text = Kind("text");
+  text.val_fraction = 1;
+  EXPECT_EQ(field(text), "DatasetOptions.val_fraction");
+  text.val_fraction = 0.1;
+  text.text.tokenizer = "gpt2";
+  EXPECT_EQ(field(text), "TextOptions.tokenizer");
+  DatasetOptions images = Kind("images");
+  EXPECT_EQ(field(images), "DatasetOptions.kind");
+  images.path = "/nowhere";
+  EXPECT_EQ(field(images), "DatasetOptions.path");
+  images.images.resize = 10;
+  EXPECT_EQ(field(images), "ImageOptions.resize");
 }
 
 }  // namespace

@@ -150,8 +150,27 @@ TEST(ScheduleTest, AnUpdateMayNeedAllBuckets) {
             "UP0 <- reduced:0 released:0 loss all-reduced\n");
 }
 
+TEST(ScheduleTest, WhatAllBucketsSayMayBeSummedOverStages) {
+  const ReductionOptions options = {/*update_needs_all_buckets=*/true,
+                                    /*reduce_findings=*/true};
+  EXPECT_EQ(Needs(AddReductions(DataParallelTable(1), 1, options)),
+            "F0 <-\n"
+            "LR <- F0\n"
+            "B0 <- F0\n"
+            "AR0 <- ready:0\n"
+            "UP0 <- reduced:0 released:0 loss all-reduced NR\n"
+            "NR <- loss all-reduced\n");
+  // A stage without parameters takes part in the sum.
+  EXPECT_EQ(Needs(AddReductions(DataParallelTable(1), 0, options)),
+            "F0 <-\n"
+            "LR <- F0\n"
+            "B0 <- F0\n"
+            "NR <- loss\n");
+}
+
 TEST(ScheduleTest, AReductionMayUpdate) {
   const ReductionOptions options = {/*update_needs_all_buckets=*/false,
+                                    /*reduce_findings=*/false,
                                     /*fuse_updates=*/true};
   EXPECT_EQ(Needs(AddReductions(DataParallelTable(1), 2, options)),
             "F0 <-\n"
@@ -164,7 +183,8 @@ TEST(ScheduleTest, AReductionMayUpdate) {
 TEST(ScheduleTest, ParsesWhatItPrints) {
   for (const ReductionOptions& options :
        {ReductionOptions{}, ReductionOptions{/*update_needs_all_buckets=*/true},
-        ReductionOptions{false, /*fuse_updates=*/true}}) {
+        ReductionOptions{true, /*reduce_findings=*/true},
+        ReductionOptions{false, false, /*fuse_updates=*/true}}) {
     for (int buckets : {0, 1, 3}) {
       for (const StepTable& compute :
            {DataParallelTable(1), DataParallelTable(4), GPipeTable(3),

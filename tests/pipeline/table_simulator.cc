@@ -227,6 +227,7 @@ class Simulator {
     const Action& action = ActionOf(r, id);
     ranks_[r].finished[i] = 1;
     Finish(r, id);
+    if (action.kind == ActionKind::kReduceFindings) return;
     Give(r,
          action.kind == ActionKind::kReduceLoss
              ? Signal{SignalKind::kLossReduced, 0}

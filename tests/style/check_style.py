@@ -214,7 +214,7 @@ def config_words(tree):
     """Libraries name fields; the trainer knows which key sets a field."""
     keys = set()
     for file in tree.files:
-        if file.path == "tools/trainer/config/config_keys.cc":
+        if re.fullmatch(r"tools/trainer/config/\w+_keys\.cc", file.path):
             keys.update(re.findall(r'"([a-z_]+\.[a-z_]+)"', "\n".join(file.lines)))
     if not keys:
         return

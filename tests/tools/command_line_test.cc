@@ -63,6 +63,28 @@ TEST(CommandLine, PrintConfig) {
             CommandKind::kPrintConfig);
 }
 
+TEST(CommandLine, Weights) {
+  const Command train = Parsed({"train", "--init-from=a.safetensors"});
+  ASSERT_EQ(train.settings.size(), 1u);
+  EXPECT_EQ(train.settings[0].key, "model.init_from");
+  EXPECT_EQ(train.settings[0].value, "a.safetensors");
+  EXPECT_EQ(Parsed({"train", "--summary"}).kind, CommandKind::kSummary);
+  const Command command = Parsed({"export", "--checkpoint=c", "--out", "o",
+                                  "--dtype=bf16", "--format=transformers"});
+  EXPECT_EQ(command.kind, CommandKind::kExport);
+  EXPECT_EQ(command.exporting.checkpoint, "c");
+  EXPECT_EQ(command.exporting.out, "o");
+  EXPECT_EQ(command.exporting.dtype, "bf16");
+  EXPECT_EQ(command.exporting.format, kTransformersFormat);
+  EXPECT_EQ(Parsed({"help", "export"}).kind, CommandKind::kExportHelp);
+  EXPECT_EQ(ErrorOf({"export", "--out=o"}),
+            "no checkpoint is given; write --checkpoint=checkpoints/glyphs");
+  EXPECT_EQ(ErrorOf({"export", "--checkpoint=c", "--out=o", "--dtype=i64"}),
+            "--dtype=i64: must be \"f32\", \"f64\", \"bf16\" or \"f16\"");
+  EXPECT_EQ(ErrorOf({"export", "--checkpoint=c", "--out=o", "--format=onnx"}),
+            "--format=onnx: must be \"pytorch\" or \"transformers\"");
+}
+
 TEST(CommandLine, TheSameAgain) {
   const Command command =
       Parsed({"train", "--config", "my runs/a.toml", "--set", "train.steps=30",
@@ -87,12 +109,29 @@ TEST(CommandLine, TheSameAgain) {
       "trainer train --set train.steps=3");
 }
 
+TEST(CommandLine, AnEvaluationTakesACheckpointAndTheRunsOptions) {
+  const auto command =
+      ParseCommandLine({"evaluate", "--checkpoint=saved/best", "--config",
+                        "a.toml", "--set", "data.seed=1", "--ranks=2"});
+  ASSERT_TRUE(command.ok()) << command.status();
+  EXPECT_EQ(command->kind, CommandKind::kEvaluate);
+  EXPECT_EQ(command->checkpoint, "saved/best");
+  EXPECT_EQ(command->config, "a.toml");
+  ASSERT_EQ(command->settings.size(), 3u);
+  EXPECT_EQ(command->settings[0].key, "data.seed");
+  EXPECT_EQ(command->settings[2].key, "train.steps") << "no length is needed";
+  EXPECT_EQ(ParseCommandLine({"evaluate", "--help"})->kind,
+            CommandKind::kEvaluateHelp);
+  EXPECT_EQ(ParseCommandLine({"help", "evaluate"})->kind,
+            CommandKind::kEvaluateHelp);
+}
+
 TEST(CommandLine, Errors) {
   EXPECT_EQ(ErrorOf({"trian"}),
             "unknown command trian; \"trainer help\" shows what there is");
   EXPECT_EQ(ErrorOf({"help", "me"}),
             "no help on me; there is \"trainer help train\", and the same of "
-            "launch, certs and doctor");
+            "evaluate, generate, predict, launch, certs, doctor and export");
   EXPECT_EQ(ErrorOf({"train", "run.toml"}),
             "unexpected argument run.toml; the file is given as "
             "--config=run.toml");

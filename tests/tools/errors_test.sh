@@ -59,11 +59,6 @@ fails_with 2 'trainer: --set data.input_shape: data.train_count: synthetic data 
 fails_with 2 'trainer: --ranks: mesh dp=512 pp=1 has 512 ranks; one process has at most 256' \
   train --config=tiny.toml --ranks=512
 
-# What the engine does not do yet, at the key that asks for it.
-fails_with 1 'trainer: --set mesh.pp: an optimizer that may skip steps needs mesh.pp = 1: *' \
-  train --config=tiny.toml --set mesh.pp=2 --set mesh.cuts=2 \
-  --set optimizer.skip_nonfinite=true
-
 # A run that diverges.
 fails_with 1 'trainer: rank 0, compute: the loss of step *, micro-batch 0 is *; lower the learning rate, or set train.stop_on_nan = false to go on' \
   train --config=tiny.toml --set optimizer.lr=1e30

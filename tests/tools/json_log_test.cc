@@ -20,6 +20,7 @@ StepEntry Entry() {
   entry.accuracy = 0.9375;
   entry.samples_per_s = 1234.5;
   entry.lr = 0.1;
+  entry.peak_bytes = 4096;
   entry.time = absl::FromUnixMillis(1767323045678);
   return entry;
 }
@@ -28,6 +29,7 @@ TEST(JsonLog, AStep) {
   EXPECT_EQ(FormatStepJson(Entry()),
             R"({"kind":"train","step":100,"epoch":2,"loss":0.5,)"
             R"("accuracy":0.9375,"samples_per_s":1234.5,"lr":0.1,)"
+            R"("peak_bytes":4096,)"
             R"("time":"2026-01-02T03:04:05.678Z"})");
 }
 

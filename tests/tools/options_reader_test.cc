@@ -16,6 +16,8 @@ class OptionsReaderTest : public ::testing::Test {
     reader_.Text("--dir=certs", &dir_);
     reader_.List("--hosts=n1,n2", &hosts_);
     reader_.Number("--days=365", /*min=*/1, /*max=*/400, &days_);
+    reader_.Real("--share=0.5", /*min=*/0, /*max=*/1, &share_);
+    reader_.Texts("--set=a=1", &sets_);
     reader_.Flag("--listen", &listen_);
   }
 
@@ -32,6 +34,8 @@ class OptionsReaderTest : public ::testing::Test {
   std::string dir_ = "as it was";
   Words hosts_;
   int days_ = 7;
+  double share_ = 0.25;
+  Words sets_;
   bool listen_ = false;
 };
 
@@ -41,6 +45,20 @@ TEST_F(OptionsReaderTest, ValuesGoToTheirPlaces) {
   EXPECT_EQ(days_, 30);
   EXPECT_TRUE(listen_);
   EXPECT_EQ(dir_, "as it was");
+}
+
+TEST_F(OptionsReaderTest, SomeMayBeRepeated) {
+  EXPECT_EQ(Read({"--set", "a=1", "--share=0.75", "--set=b=2,3"}), "read");
+  EXPECT_EQ(sets_, Words({"a=1", "b=2,3"}));
+  EXPECT_EQ(share_, 0.75);
+}
+
+TEST_F(OptionsReaderTest, OthersGoTogether) {
+  Words others;
+  reader_.Others(&others);
+  EXPECT_EQ(Read({"a.jpg", "--listen", "b.jpg"}), "read");
+  EXPECT_EQ(others, Words({"a.jpg", "b.jpg"}));
+  EXPECT_EQ(Read({"-x"}), "unknown option -x; \"trainer do --help\" lists all");
 }
 
 TEST_F(OptionsReaderTest, HelpEndsIt) {
@@ -53,6 +71,8 @@ TEST_F(OptionsReaderTest, WhatIsWrongIsNamed) {
   EXPECT_EQ(Read({"--dir"}), "--dir needs a value; write --dir=certs");
   EXPECT_EQ(Read({"--days=401"}), "--days=401: must be a number from 1 to 400");
   EXPECT_EQ(Read({"--days=1x"}), "--days=1x: must be a number from 1 to 400");
+  EXPECT_EQ(Read({"--share=1.5"}), "--share=1.5: must be a number from 0 to 1");
+  EXPECT_EQ(Read({"--share=nan"}), "--share=nan: must be a number from 0 to 1");
   EXPECT_EQ(Read({"--listen=1"}), "--listen=1: it takes no value");
   EXPECT_EQ(Read({"--foo"}),
             "unknown option --foo; \"trainer do --help\" lists all");

@@ -99,6 +99,40 @@ TEST(FormatSummary, Done) {
             "--resume\n");
 }
 
+TEST(FormatSummary, EndedEarly) {
+  Summary s;
+  s.steps = 640;
+  s.samples = 40960;
+  s.seconds = 10;
+  s.peak_bytes = std::int64_t{3} << 19;
+  s.converged = "eval_loss has not improved in 2 evaluations";
+  s.evaluated = true;
+  s.evaluated_at = 640;
+  s.test_loss = 0.0812;
+  s.best_at = 400;
+  s.best_loss = 0.0712;
+  s.best_checkpoint = "c/best";
+  s.metrics = {"runs/a.jsonl", "runs/a"};
+  s.checkpoint = "c/step-00000640";
+  s.longer = "trainer train --config=a.toml";
+  EXPECT_EQ(FormatSummary(s),
+            "done: 640 steps in 10.0 s (4,096 samples/s, at most 1.5 MiB a "
+            "rank)\n"
+            "ended early: eval_loss has not improved in 2 evaluations\n"
+            "test loss: 0.0812\n"
+            "best: test loss 0.0712 after step 400, c/best\n"
+            "metrics: runs/a.jsonl, runs/a\n"
+            "checkpoint: c/step-00000640\n"
+            "to go on: trainer train --config=a.toml --resume\n");
+}
+
+TEST(FormatMemory, InTheUnitThatFits) {
+  EXPECT_EQ(FormatMemory(512), "512 B");
+  EXPECT_EQ(FormatMemory(1536), "1.5 KiB");
+  EXPECT_EQ(FormatMemory(std::int64_t{71} << 20), "71.0 MiB");
+  EXPECT_EQ(FormatMemory(std::int64_t{5} << 40), "5.0 TiB");
+}
+
 TEST(FormatSummary, StoppedWithoutCheckpoint) {
   Summary s;
   s.first_step = 100;

@@ -42,7 +42,11 @@
 // attribute gathers all of it in sections that shared_memory.ld puts side by
 // side: so the executor can poison it before each block.
 #undef __shared__
+#if defined(__clang__)  // knows no noinit, and takes sections in templates
+#define __shared__ static __attribute__((section(".noinit")))
+#else
 #define __shared__ static __attribute__((noinit))
+#endif
 #define __launch_bounds__(...)
 
 constexpr int warpSize = 32;

@@ -4,74 +4,19 @@
 
 Needs PyTorch (any recent release, CPU is enough); neither the build nor the
 tests do. Inputs and initial parameters are not stored: both sides compute them
-by the formula of `formula()` below, GoldenInput() in tests/golden/golden_file.h.
+by formula() of golden_values.py, GoldenInput() of tests/golden/golden_file.h.
 docs/numerics.md describes the files.
 """
 
-import json
-import os
-import struct
 import sys
 
 import torch
 import torch.nn.functional as F
 
-DTYPES = {"f32": torch.float32, "f64": torch.float64}
+from golden_values import (DTYPES, IGNORED_LABEL, formula, labels,
+                           write_safetensors)
+
 STORED_MAX = 2048  # elements stored of one tensor of a network
-IGNORED_LABEL = -100
-
-
-# --- what both sides can compute -------------------------------------------
-
-
-def draws(name, count):
-    """12-bit integers from a linear congruential generator keyed by `name`."""
-    state = 2166136261
-    for byte in name.encode():
-        state = ((state ^ byte) * 16777619) & 0xFFFFFFFF
-    values = []
-    for _ in range(count):
-        state = (state * 1664525 + 1013904223) & 0xFFFFFFFF
-        values.append(state >> 20)
-    return values
-
-
-def formula(name, shape, scale, dtype):
-    """Multiples of scale / 2048 in [-scale, scale); exact for powers of two."""
-    count = torch.Size(shape).numel()
-    values = [(v - 2048) / 2048 * scale for v in draws(name, count)]
-    return torch.tensor(values, dtype=torch.float64).reshape(shape).to(dtype)
-
-
-def labels(name, count, classes, ignore_fifth):
-    values = [v % classes for v in draws(name, count)]
-    if ignore_fifth:
-        values = [IGNORED_LABEL if i % 5 == 4 else v
-                  for i, v in enumerate(values)]
-    return torch.tensor(values, dtype=torch.int64)
-
-
-# --- the file format ---------------------------------------------------------
-
-
-def write_safetensors(path, tensors, spec):
-    header = {"__metadata__": {"spec": json.dumps(spec)}}
-    data = b""
-    for name, tensor in tensors.items():
-        tensor = tensor.detach().contiguous()
-        raw = tensor.numpy().tobytes()
-        header[name] = {
-            "dtype": "F64" if tensor.dtype == torch.float64 else "F32",
-            "shape": list(tensor.shape),
-            "data_offsets": [len(data), len(data) + len(raw)],
-        }
-        data += raw
-    text = json.dumps(header, separators=(",", ":")).encode()
-    text += b" " * (-len(text) % 8)
-    with open(path, "wb") as f:
-        f.write(struct.pack("<Q", len(text)) + text + data)
-    print(f"{path}: {len(tensors)} tensors, {os.path.getsize(path)} bytes")
-
 
 # --- ops ---------------------------------------------------------------------
 

@@ -20,8 +20,8 @@ OF_THE_COMPILER = frozenset([
     "libstdc++.so.6",
 ])
 # Debian packages of which code is compiled into trainer and libtroupe.a.
-COMPILED_IN = ("libabsl-dev", "librandom123-dev", "libtomlplusplus-dev",
-               "nlohmann-json3-dev")
+COMPILED_IN = ("libabsl-dev", "libboost1.74-dev", "libprotobuf-dev",
+               "librandom123-dev", "libtomlplusplus-dev", "nlohmann-json3-dev")
 ABSEIL = "/usr/include/absl"
 EXAMPLES = ("examples/glyphs", "examples/mnist", "examples/outside")
 TIME = 315532800  # 1980-01-01

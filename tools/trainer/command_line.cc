@@ -64,6 +64,11 @@ class TrainParser {
       TROUPE_ASSIGN_OR_RETURN(const std::string ranks,
                               arguments_.Value(option, "--ranks=2"));
       ranks_ = Setting{kRanksSetting, ranks, name};
+    } else if (name == "--init-from") {
+      TROUPE_ASSIGN_OR_RETURN(
+          const std::string file,
+          arguments_.Value(option, "--init-from=resnet18.safetensors"));
+      command_.settings.push_back({"model.init_from", file, name});
     } else if (name == "--trace") {
       TROUPE_ASSIGN_OR_RETURN(const std::string file,
                               arguments_.Value(option, "--trace=trace.json"));
@@ -100,6 +105,8 @@ class TrainParser {
       command_.start_options.push_back(argument);
     } else if (argument == "--print-config") {
       command_.kind = CommandKind::kPrintConfig;
+    } else if (argument == "--summary") {
+      command_.kind = CommandKind::kSummary;
     } else if (argument == "--help" || argument == "-h") {
       command_.kind = CommandKind::kTrainHelp;
     } else if (argument == "--help=markdown") {
@@ -118,6 +125,57 @@ class TrainParser {
   Command command_;
   std::optional<Setting> ranks_;
 };
+
+constexpr char kCheckpointOption[] = "--checkpoint";
+
+// The configuration of the run that wrote a checkpoint, from options of
+// `trainer train`.
+absl::Status ReadRun(const std::vector<std::string>& of_train,
+                     Command& command) {
+  TROUPE_ASSIGN_OR_RETURN(const Command train,
+                          TrainParser(Arguments(of_train)).Parse());
+  command.config = train.config;
+  command.settings = train.settings;
+  // A configuration says how long to train; whoever reads a checkpoint does
+  // not.
+  command.settings.push_back({"train.steps", "1", kCheckpointOption});
+  return absl::OkStatus();
+}
+
+// Options of `trainer evaluate`.
+absl::StatusOr<Command> ParseEvaluate(Arguments arguments) {
+  Command command;
+  command.kind = CommandKind::kEvaluate;
+  std::vector<std::string> of_train;
+  while (!arguments.Done()) {
+    const std::string argument = arguments.Next();
+    const Option option = ParseOption(argument);
+    if (option.name == kCheckpointOption) {
+      TROUPE_ASSIGN_OR_RETURN(
+          command.checkpoint,
+          arguments.Value(option, "--checkpoint=checkpoints/glyphs/best"));
+    } else if (argument == "--help" || argument == "-h") {
+      command.kind = CommandKind::kEvaluateHelp;
+      return command;
+    } else if (option.name == "--config" || option.name == "--set" ||
+               option.name == "--ranks") {
+      TROUPE_ASSIGN_OR_RETURN(
+          const std::string value,
+          arguments.Value(option, "what \"trainer evaluate --help\" shows"));
+      of_train.push_back(absl::StrCat(option.name, "=", value));
+    } else {
+      return Usage(absl::StrCat("unknown option ", argument,
+                                "; \"trainer evaluate --help\" lists all"));
+    }
+  }
+  if (command.checkpoint.empty()) {
+    return Usage(
+        "no checkpoint to evaluate; write "
+        "--checkpoint=checkpoints/glyphs/best, say");
+  }
+  TROUPE_RETURN_IF_ERROR(ReadRun(of_train, command));
+  return command;
+}
 
 }  // namespace
 
@@ -175,6 +233,47 @@ absl::StatusOr<Command> ParseDoctorCommand(
   return command;
 }
 
+absl::StatusOr<Command> ParseExportCommand(
+    const std::vector<std::string>& arguments) {
+  Command command;
+  TROUPE_ASSIGN_OR_RETURN(command.exporting, ParseExport(arguments));
+  command.kind =
+      command.exporting.help ? CommandKind::kExportHelp : CommandKind::kExport;
+  return command;
+}
+
+// Takes the configuration of a saved run over into `command`.
+absl::Status ReadSavedRun(const SavedRun& run, Command& command) {
+  std::vector<std::string> of_train;
+  if (!run.config.empty()) {
+    of_train.push_back(absl::StrCat("--config=", run.config));
+  }
+  for (const std::string& set : run.sets) {
+    of_train.push_back(absl::StrCat("--set=", set));
+  }
+  return ReadRun(of_train, command);
+}
+
+absl::StatusOr<Command> ParseGenerateCommand(
+    const std::vector<std::string>& arguments) {
+  Command command;
+  TROUPE_ASSIGN_OR_RETURN(command.generate, ParseGenerate(arguments));
+  command.kind = command.generate.help ? CommandKind::kGenerateHelp
+                                       : CommandKind::kGenerate;
+  TROUPE_RETURN_IF_ERROR(ReadSavedRun(command.generate.run, command));
+  return command;
+}
+
+absl::StatusOr<Command> ParsePredictCommand(
+    const std::vector<std::string>& arguments) {
+  Command command;
+  TROUPE_ASSIGN_OR_RETURN(command.predict, ParsePredict(arguments));
+  command.kind =
+      command.predict.help ? CommandKind::kPredictHelp : CommandKind::kPredict;
+  TROUPE_RETURN_IF_ERROR(ReadSavedRun(command.predict.run, command));
+  return command;
+}
+
 }  // namespace
 
 absl::StatusOr<Command> ParseCommandLine(
@@ -182,9 +281,13 @@ absl::StatusOr<Command> ParseCommandLine(
   Arguments left(arguments);
   const std::string first = left.Done() ? "help" : left.Next();
   if (first == "train") return TrainParser(left).Parse();
+  if (first == "evaluate") return ParseEvaluate(left);
   if (first == "launch") return ParseLaunchCommand(left.Rest());
   if (first == "certs") return ParseCertsCommand(left.Rest());
   if (first == "doctor") return ParseDoctorCommand(left.Rest());
+  if (first == "export") return ParseExportCommand(left.Rest());
+  if (first == "generate") return ParseGenerateCommand(left.Rest());
+  if (first == "predict") return ParsePredictCommand(left.Rest());
   Command command;
   if (first == "--help" || first == "-h") return command;
   if (first == "--version") {
@@ -199,16 +302,26 @@ absl::StatusOr<Command> ParseCommandLine(
   const std::string topic = left.Next();
   if (topic == "train") {
     command.kind = CommandKind::kTrainHelp;
+  } else if (topic == "evaluate") {
+    command.kind = CommandKind::kEvaluateHelp;
   } else if (topic == "launch") {
     command.kind = CommandKind::kLaunchHelp;
   } else if (topic == "certs") {
     command.kind = CommandKind::kCertsHelp;
   } else if (topic == "doctor") {
     command.kind = CommandKind::kDoctorHelp;
+  } else if (topic == "export") {
+    command.kind = CommandKind::kExportHelp;
+  } else if (topic == "generate") {
+    command.kind = CommandKind::kGenerateHelp;
+  } else if (topic == "predict") {
+    command.kind = CommandKind::kPredictHelp;
   } else {
-    return Usage(absl::StrCat("no help on ", topic,
-                              "; there is \"trainer help train\", and the same "
-                              "of launch, certs and doctor"));
+    return Usage(
+        absl::StrCat("no help on ", topic,
+                     "; there is \"trainer help train\", and the same "
+                     "of evaluate, generate, predict, launch, certs, doctor "
+                     "and export"));
   }
   return command;
 }

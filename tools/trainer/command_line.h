@@ -17,9 +17,12 @@
 #include "tools/trainer/certs_command.h"
 #include "tools/trainer/config/config.h"
 #include "tools/trainer/doctor/doctor_command.h"
+#include "tools/trainer/export_command.h"
+#include "tools/trainer/generate_command.h"
 #include "tools/trainer/launch/launch_command.h"
 #include "tools/trainer/launch/start_words.h"
 #include "tools/trainer/launch/variables.h"
+#include "tools/trainer/predict_command.h"
 
 namespace troupe::tools {
 
@@ -29,26 +32,39 @@ enum class CommandKind {
   kTrainHelp,
   kTrainHelpMarkdown,
   kPrintConfig,
+  kSummary,
   kTrain,
+  kEvaluateHelp,
+  kEvaluate,
   kLaunchHelp,
   kLaunch,
   kCertsHelp,
   kCerts,
   kDoctorHelp,
   kDoctor,
+  kExportHelp,
+  kExport,
+  kGenerateHelp,
+  kGenerate,
+  kPredictHelp,
+  kPredict,
 };
 
 struct Command {
   CommandKind kind = CommandKind::kHelp;
   std::string config;  // path; empty: none
   std::vector<Setting> settings;
-  Variables placement;  // options that say which process this is
+  std::string checkpoint;  // path; of kEvaluate
+  Variables placement;     // options that say which process this is
   bool insecure_network = false;
   // These two, as they were written.
   std::vector<std::string> start_options;
-  LaunchOptions launch;  // of kLaunch
-  CertsOptions certs;    // of kCerts
-  DoctorOptions doctor;  // of kDoctor
+  LaunchOptions launch;      // of kLaunch
+  CertsOptions certs;        // of kCerts
+  DoctorOptions doctor;      // of kDoctor
+  ExportOptions exporting;   // of kExport
+  GenerateRequest generate;  // of kGenerate
+  PredictRequest predict;    // of kPredict
 };
 
 // kInvalidArgument: one line that says what was not understood, and what is.

@@ -16,13 +16,22 @@ constexpr char kGeneralHelp[] =
     R"(trainer trains neural networks on several ranks at once.
 
   trainer train [--config=FILE] [options] train, as file and options say
+  trainer evaluate --checkpoint=DIR [--config=FILE] [options]
+                                          loss and accuracy of a checkpoint
+  trainer generate --checkpoint=DIR [--config=FILE] [--prompt=TEXT]
+                                          text of a language model
+  trainer predict --checkpoint=DIR [--config=FILE] IMAGE...
+                                          the classes of images
   trainer launch --nproc-per-node=K -- train ...
                                           the same by K processes, on one node
                                           or on several
   trainer certs --dir=DIR [--hosts=A,B]   certificates for several nodes
   trainer doctor [--hosts=A,B]            whether a job can run here
+  trainer export --checkpoint=DIR --out=FILE
+                                          weights for other programs
   trainer help train                      every option and configuration key
-  trainer help launch|certs|doctor        every option of these
+  trainer help evaluate|generate|predict|launch|certs|doctor|export
+                                          every option of these
   trainer help                            this text
   trainer --version                       the version of Troupe
 
@@ -52,6 +61,8 @@ Options:
   --ranks=N                So many ranks: sets mesh.dp to N / mesh.pp.
   --resume                 Goes on from the newest checkpoint in checkpoint.dir,
                            or starts where there is none.
+  --init-from=FILE         Begins with the weights of a safetensors file, under
+                           PyTorch's names: model.init_from.
   --trace=FILE             Writes a timeline of a few steps (ui.perfetto.dev).
   --certs=DIR              Certificates of this node; trainer certs makes them.
   --insecure-network       Processes speak without TLS: whoever reaches their
@@ -63,12 +74,31 @@ Options:
                            trainer launch, torchrun, Slurm, Open MPI, Kubernetes
                            (docs/launching.md).
   --print-config           Prints the whole configuration as TOML and stops.
+  --summary                Prints the model's layers, shapes and sizes, and
+                           stops.
   --help                   This text. --help=markdown: as docs/configuration.md.
 
 Ctrl-C finishes the step, saves and exits; a second Ctrl-C exits at once, unless
 it comes within 0.2 s: `timeout -s INT` sends two. SIGTERM and a closed terminal
 do as the first Ctrl-C, however often they come. A run that has done all of its
 steps when it is stopped ends as usual.
+)";
+
+constexpr char kEvaluateHelp[] =
+    R"(trainer evaluate --checkpoint=DIR [--config=FILE] [options]
+
+Prints loss and accuracy of a checkpoint on the test samples. Nothing is trained
+and nothing written. The configuration is that of the run that wrote it: model,
+data and optimizer must be the same; seed and step are the checkpoint's.
+
+Options:
+  --checkpoint=DIR         A checkpoint ("checkpoints/glyphs/step-00001024",
+                           "checkpoints/glyphs/best"), or a folder of them, of
+                           which the newest is taken.
+  --config=FILE            As of trainer train; so are the next two.
+  --set section.key=value
+  --ranks=N
+  --help                   This text.
 )";
 
 constexpr char kMarkdownIntro[] =
@@ -159,6 +189,10 @@ std::string MarkdownRow(const ConfigKey& key, const TrainerConfig& defaults) {
 
 std::string GeneralHelp() {
   return absl::StrCat(kGeneralHelp, ExitCodesHelp());
+}
+
+std::string EvaluateHelp() {
+  return absl::StrCat(kEvaluateHelp, ExitCodesHelp());
 }
 
 std::string TrainHelp() {

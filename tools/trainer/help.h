@@ -14,6 +14,8 @@ std::string GeneralHelp();
 // `trainer train --help`: options, and every key with its default, meaning and
 // an example.
 std::string TrainHelp();
+// `trainer evaluate --help`.
+std::string EvaluateHelp();
 // `trainer train --help=markdown`: docs/configuration.md.
 std::string TrainHelpMarkdown();
 // `trainer train --print-config`: a TOML file that gives this configuration;

@@ -33,6 +33,7 @@ std::string FormatStepJson(const StepEntry& entry) {
   if (entry.accuracy) SetNumber(json, "accuracy", *entry.accuracy);
   SetNumber(json, "samples_per_s", entry.samples_per_s);
   SetNumber(json, "lr", entry.lr);
+  json["peak_bytes"] = entry.peak_bytes;
   SetTime(json, entry.time);
   return json.dump();
 }
@@ -59,6 +60,14 @@ absl::StatusOr<JsonLog> JsonLog::Open(base::FileSystem& files,
 
 absl::Status JsonLog::Write(const std::string& json) {
   return file_->Append(json + "\n");
+}
+
+absl::Status JsonLog::OnStep(const StepEntry& entry) {
+  return Write(FormatStepJson(entry));
+}
+
+absl::Status JsonLog::OnEvaluation(const EvaluationEntry& entry) {
+  return Write(FormatEvaluationJson(entry));
 }
 
 }  // namespace troupe::tools

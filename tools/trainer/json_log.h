@@ -1,11 +1,12 @@
 // Metrics as JSON lines: one object a line, in the order of the run.
 //
 //   TROUPE_ASSIGN_OR_RETURN(JsonLog log, JsonLog::Open(files, "runs/a.jsonl"));
-//   absl::Status s = log.Write(FormatStepJson(entry));
+//   absl::Status s = log.OnStep(entry);
 //
 // A line of training:
 //     {"kind":"train","step":100,"epoch":2,"loss":0.5,"accuracy":0.9,
-//      "samples_per_s":1234.5,"lr":0.1,"time":"2026-01-02T03:04:05.678Z"}
+//      "samples_per_s":1234.5,"lr":0.1,"peak_bytes":73400320,
+//      "time":"2026-01-02T03:04:05.678Z"}
 // of an evaluation:
 //     {"kind":"evaluation","step":100,"loss":0.5,"accuracy":0.9,"count":2048,
 //      "time":"..."}
@@ -18,46 +19,30 @@
 #ifndef TOOLS_TRAINER_JSON_LOG_H_
 #define TOOLS_TRAINER_JSON_LOG_H_
 
-#include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/time/time.h"
 #include "base/file_system.h"
+#include "tools/trainer/metrics/metric_sink.h"
 
 namespace troupe::tools {
 
-struct StepEntry {
-  std::int64_t step = 0;
-  std::int64_t epoch = 0;
-  double loss = 0;
-  std::optional<double> accuracy;
-  double samples_per_s = 0;
-  double lr = 0;
-  absl::Time time;
-};
 std::string FormatStepJson(const StepEntry& entry);
-
-struct EvaluationEntry {
-  std::int64_t step = 0;
-  double loss = 0;
-  std::optional<double> accuracy;
-  std::int64_t count = 0;
-  absl::Time time;
-};
 std::string FormatEvaluationJson(const EvaluationEntry& entry);
 
-class JsonLog {
+class JsonLog : public MetricSink {
  public:
   // Makes the folder of `path` where there is none.
   static absl::StatusOr<JsonLog> Open(base::FileSystem& files,
                                       const std::string& path);
   // One line; `json` without its end.
   absl::Status Write(const std::string& json);
+
+  absl::Status OnStep(const StepEntry& entry) override;
+  absl::Status OnEvaluation(const EvaluationEntry& entry) override;
 
  private:
   explicit JsonLog(std::unique_ptr<base::WritableFile> file)

@@ -1,5 +1,6 @@
 #include "tools/trainer/options_reader.h"
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -14,6 +15,14 @@ void OptionsReader::Text(const std::string& example, std::string* into) {
                                        }};
 }
 
+void OptionsReader::Texts(const std::string& example,
+                          std::vector<std::string>* into) {
+  known_[ParseOption(example).name] = {example, [into](const std::string& v) {
+                                         into->push_back(v);
+                                         return absl::OkStatus();
+                                       }};
+}
+
 void OptionsReader::List(const std::string& example,
                          std::vector<std::string>* into) {
   known_[ParseOption(example).name] = {
@@ -23,20 +32,44 @@ void OptionsReader::List(const std::string& example,
       }};
 }
 
+namespace {
+
+// Reads a number of `Value` within its limits.
+template <typename Value, typename Parse>
+std::function<absl::Status(const std::string&)> Within(const std::string& name,
+                                                       Value min, Value max,
+                                                       Value* into,
+                                                       Parse parse) {
+  return [=](const std::string& text) {
+    Value number = 0;
+    // What is no number is not within limits either.
+    if (parse(text, &number) && number >= min && number <= max) {
+      *into = number;
+      return absl::OkStatus();
+    }
+    return absl::InvalidArgumentError(absl::StrCat(
+        name, "=", text, ": must be a number from ", min, " to ", max));
+  };
+}
+
+}  // namespace
+
 void OptionsReader::Number(const std::string& example, int min, int max,
                            int* into) {
   const std::string name = ParseOption(example).name;
-  known_[name] = {
-      example, [=](const std::string& value) {
-        int number = 0;
-        if (absl::SimpleAtoi(value, &number) && number >= min &&
-            number <= max) {
-          *into = number;
-          return absl::OkStatus();
-        }
-        return absl::InvalidArgumentError(absl::StrCat(
-            name, "=", value, ": must be a number from ", min, " to ", max));
-      }};
+  known_[name] = {example, Within(name, min, max, into,
+                                  [](const std::string& text, int* number) {
+                                    return absl::SimpleAtoi(text, number);
+                                  })};
+}
+
+void OptionsReader::Real(const std::string& example, double min, double max,
+                         double* into) {
+  const std::string name = ParseOption(example).name;
+  known_[name] = {example, Within(name, min, max, into,
+                                  [](const std::string& text, double* number) {
+                                    return absl::SimpleAtod(text, number);
+                                  })};
 }
 
 void OptionsReader::Flag(const std::string& name, bool* into) {
@@ -48,6 +81,10 @@ absl::StatusOr<bool> OptionsReader::Read(Arguments& left) {
     const std::string argument = left.Next();
     if (argument == "--" && rest_) return false;
     if (argument == "--help" || argument == "-h") return true;
+    if (others_ != nullptr && !absl::StartsWith(argument, "-")) {
+      others_->push_back(argument);
+      continue;
+    }
     TROUPE_RETURN_IF_ERROR(ReadOne(ParseOption(argument), left));
   }
   return false;

@@ -34,14 +34,20 @@ class OptionsReader {
   // Each `into` outlives the reader, and keeps its value where the option is
   // not there.
   void Text(const std::string& example, std::string* into);
+  // May be repeated: each adds a text.
+  void Texts(const std::string& example, std::vector<std::string>* into);
   // Texts between commas; empty ones are left out.
   void List(const std::string& example, std::vector<std::string>* into);
   void Number(const std::string& example, int min, int max, int* into);
+  void Real(const std::string& example, double min, double max, double* into);
   // Takes no value.
   void Flag(const std::string& name, bool* into);
   // "--" ends the options; what follows is left. `words` tell of that behind
   // the error on an option that is not known.
   void EndAtTwoDashes(std::string words) { rest_ = std::move(words); }
+
+  // Arguments that are no options go there; `into` outlives the reader.
+  void Others(std::vector<std::string>* into) { others_ = into; }
 
   // Reads to the end of the options, or to --help or -h: true then.
   //   kInvalidArgument: one line that names the option, and what is wrong.
@@ -57,6 +63,7 @@ class OptionsReader {
 
   const std::string command_;
   std::optional<std::string> rest_;  // set: "--" may come
+  std::vector<std::string>* others_ = nullptr;
   std::map<std::string, Known> known_;
   std::map<std::string, bool*> flags_;
 };

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 
 namespace troupe::tools {
 namespace {
@@ -48,6 +50,25 @@ std::string EvaluationLine(const Summary& s) {
   return absl::StrCat("test accuracy", after, ": ",
                       FormatPercent(*s.test_accuracy), " (loss ",
                       FormatLoss(s.test_loss), ")\n");
+}
+
+// The best evaluation, and where its checkpoint is.
+std::string BestLine(const Summary& s) {
+  if (s.best_at == 0) return "";
+  const std::string what =
+      s.best_accuracy
+          ? absl::StrCat("test accuracy ", FormatPercent(*s.best_accuracy),
+                         " (loss ", FormatLoss(s.best_loss), ")")
+          : absl::StrCat("test loss ", FormatLoss(s.best_loss));
+  return absl::StrCat(
+      "best: ", what, " after step ", FormatCount(s.best_at),
+      s.best_checkpoint.empty() ? "" : absl::StrCat(", ", s.best_checkpoint),
+      "\n");
+}
+
+std::string MetricsLine(const Summary& s) {
+  if (s.metrics.empty()) return "";
+  return absl::StrCat("metrics: ", absl::StrJoin(s.metrics, ", "), "\n");
 }
 
 std::string TraceLine(const Summary& s) {
@@ -98,6 +119,15 @@ std::string FormatDuration(double seconds) {
 std::string FormatElapsed(double seconds) {
   return seconds < 59.95 ? absl::StrFormat("%.1f s", seconds)
                          : FormatDuration(seconds);
+}
+
+std::string FormatMemory(std::int64_t bytes) {
+  constexpr const char* kUnits[] = {"KiB", "MiB", "GiB", "TiB"};
+  if (bytes < 1024) return absl::StrCat(bytes, " B");
+  double size = double(bytes) / 1024;
+  std::size_t unit = 0;
+  for (; size >= 1000 && unit + 1 < std::size(kUnits); ++unit) size /= 1024;
+  return absl::StrFormat("%.1f %s", size, kUnits[unit]);
 }
 
 std::string FormatLoss(double loss) {
@@ -151,18 +181,28 @@ std::string FormatEvaluation(std::int64_t step, double loss,
 
 std::string FormatSummary(const Summary& s) {
   const std::int64_t done = s.steps - s.first_step;
+  std::vector<std::string> details;
   std::string text =
       absl::StrCat(s.stopped ? "stopped" : "done", ": ", FormatCount(done),
                    " steps in ", FormatElapsed(s.seconds));
   if (s.seconds > 0 && s.samples > 0) {
-    absl::StrAppend(
-        &text, " (",
+    details.push_back(absl::StrCat(
         FormatCount(static_cast<std::int64_t>(double(s.samples) / s.seconds)),
-        " samples/s)");
+        " samples/s"));
+  }
+  if (s.peak_bytes > 0) {
+    details.push_back(
+        absl::StrCat("at most ", FormatMemory(s.peak_bytes), " a rank"));
+  }
+  if (!details.empty()) {
+    absl::StrAppend(&text, " (", absl::StrJoin(details, ", "), ")");
   }
   text += "\n";
-  return absl::StrCat(text, EvaluationLine(s), TraceLine(s),
-                      CheckpointLines(s));
+  if (!s.converged.empty()) {
+    absl::StrAppend(&text, "ended early: ", s.converged, "\n");
+  }
+  return absl::StrCat(text, EvaluationLine(s), BestLine(s), MetricsLine(s),
+                      TraceLine(s), CheckpointLines(s));
 }
 
 void RateMeter::Add(double seconds, std::int64_t samples) {

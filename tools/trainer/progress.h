@@ -14,6 +14,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace troupe::tools {
 
@@ -45,15 +46,25 @@ struct Summary {
   std::int64_t steps = 0;  // committed in all
   std::int64_t samples = 0;
   double seconds = 0;
-  bool stopped = false;  // before all steps were done
+  std::int64_t peak_bytes = 0;  // of the tensors of any one rank; 0: not known
+  bool stopped = false;         // before all steps were done
+  // Why it ended early, a sentence (JobResult::converged); empty: it did not.
+  std::string converged;
   bool evaluated = false;
   std::int64_t evaluated_at = 0;  // steps; fewer than `steps` after a stop
   double test_loss = 0;
   std::optional<double> test_accuracy;
-  bool has_folder = false;   // for checkpoints
-  std::string checkpoint;    // path of the last one written
-  std::string resumed_from;  // path
-  std::string trace;         // path
+  // The best evaluation of the run, by checkpoint.best_metric; 0: nobody looked
+  // for it.
+  std::int64_t best_at = 0;
+  double best_loss = 0;
+  std::optional<double> best_accuracy;
+  std::string best_checkpoint;       // path; empty: none is kept
+  std::vector<std::string> metrics;  // paths where they were written
+  bool has_folder = false;           // for checkpoints
+  std::string checkpoint;            // path of the last one written
+  std::string resumed_from;          // path
+  std::string trace;                 // path
   bool trace_empty = false;
   // Commands to type next (FormatCommand): for this run again, and for one
   // that trains longer.
@@ -70,6 +81,8 @@ std::string FormatCount(std::int64_t count);
 std::string FormatElapsed(double seconds);
 // "0:42", "12:05", "1:02:03"
 std::string FormatDuration(double seconds);
+// "512 B", "1.5 KiB", "71.2 MiB"
+std::string FormatMemory(std::int64_t bytes);
 // "0.1234", "1.2e-05", "nan"
 std::string FormatLoss(double loss);
 

@@ -32,11 +32,16 @@ std::string FormatStart(const TrainerConfig& config,
                         const actors::JobInfo& info) {
   const int ranks = info.plan.mesh.size();
   std::string text = absl::StrCat(
-      "training ", config.model.kind, " (",
+      "training ", config.model.Name(), " (",
       FormatCount(info.plan.parameter_elems()), " parameters) on ",
       config.data.kind, ": ", ranks, ranks == 1 ? " rank (" : " ranks (",
       info.plan.mesh.ToString(), "), ", FormatCount(info.steps), " steps of ",
-      info.plan.global_batch_size, " samples, ", info.plan.kernels);
+      info.plan.global_batch_size,
+      info.sampler
+          ? absl::StrCat(" of ",
+                         FormatCount(info.sampler->state().dataset_size))
+          : "",
+      " samples, ", info.plan.kernels);
   if (!info.transports.empty()) {
     absl::StrAppend(&text, "\nprocess 0 exchanges tensors with the others by ",
                     info.transports);
@@ -69,41 +74,54 @@ void RunObserver::OnStart(const actors::JobInfo& info) {
   resumed_from_ = info.resumed_from;
   steps_ = info.steps;
   display_.Print(FormatStart(config_, info));
+  StartEntry entry;
+  entry.first_step = first_step_;
+  entry.steps = steps_;
+  entry.ranks = info.plan.mesh.size();
+  entry.time = now_();
+  ToSinks([&](MetricSink& sink) { return sink.OnStart(entry); });
 }
 
 void RunObserver::OnSteps(absl::Span<const actors::StepReport> steps) {
   for (const actors::StepReport& report : steps) {
     samples_ += report.samples;
+    peak_bytes_ = report.peak_bytes;
     rate_.Add(report.seconds, report.samples);
     const Progress progress = ProgressAt(report);
     display_.ShowStep(progress, report.seconds);
-    if (log_ == nullptr ||
-        (report.step % config_.log.every != 0 && report.step != steps_)) {
-      continue;
+    const StepEntry entry = EntryOf(report, progress);
+    for (const Sink& sink : sinks_) {
+      const bool due = report.step % sink.every == 0 || report.step == steps_;
+      if (due && status_.ok()) Keep(sink.to->OnStep(entry));
     }
-    StepEntry entry;
-    entry.step = report.step;
-    entry.epoch = progress.epoch;
-    entry.loss = report.loss;
-    entry.accuracy = progress.accuracy;
-    entry.samples_per_s = progress.samples_per_s;
-    entry.lr = config_.optimizer.sgd.lr;
-    entry.time = now_();
-    Log(FormatStepJson(entry));
   }
+}
+
+StepEntry RunObserver::EntryOf(const actors::StepReport& report,
+                               const Progress& progress) const {
+  StepEntry entry;
+  entry.step = report.step;
+  entry.epoch = progress.epoch;
+  entry.loss = report.loss;
+  entry.accuracy = progress.accuracy;
+  entry.samples_per_s = progress.samples_per_s;
+  entry.seconds = report.step_seconds;
+  entry.lr = report.lr;
+  entry.peak_bytes = report.peak_bytes;
+  entry.time = now_();
+  return entry;
 }
 
 void RunObserver::OnEvaluation(const actors::EvaluationReport& report) {
   display_.Print(FormatEvaluation(report.step, report.loss,
                                   AccuracyOf(report.accuracy), report.count));
-  if (log_ == nullptr) return;
   EvaluationEntry entry;
   entry.step = report.step;
   entry.loss = report.loss;
   entry.accuracy = AccuracyOf(report.accuracy);
   entry.count = report.count;
   entry.time = now_();
-  Log(FormatEvaluationJson(entry));
+  ToSinks([&](MetricSink& sink) { return sink.OnEvaluation(entry); });
 }
 
 Progress RunObserver::ProgressAt(const actors::StepReport& report) const {
@@ -132,14 +150,21 @@ std::optional<double> RunObserver::AccuracyOf(double accuracy) const {
   return accuracy;
 }
 
-void RunObserver::OnCheckpoint(std::int64_t, const std::string& path) {
-  if (!on_first_checkpoint_) return;
-  Keep(on_first_checkpoint_(path));
+void RunObserver::OnCheckpoint(std::int64_t step, const std::string& path) {
+  if (on_first_checkpoint_) Keep(on_first_checkpoint_(path));
   on_first_checkpoint_ = nullptr;
+  CheckpointEntry entry;
+  entry.step = step;
+  entry.path = path;
+  entry.time = now_();
+  ToSinks([&](MetricSink& sink) { return sink.OnCheckpoint(entry); });
 }
 
-void RunObserver::Log(const std::string& json) {
-  if (status_.ok()) Keep(log_->Write(json));
+void RunObserver::ToSinks(
+    const std::function<absl::Status(MetricSink&)>& write) {
+  for (const Sink& sink : sinks_) {
+    if (status_.ok()) Keep(write(*sink.to));
+  }
 }
 
 // The first error counts, and ends the run.

@@ -1,7 +1,7 @@
-// Follows a job: shows it and writes its metrics.
+// Follows a job: shows it, and hands its metrics to whoever writes them.
 //
-//   RunObserver observer(loaded.config, /*classification=*/true, display, &log,
-//                        now);
+//   RunObserver observer(loaded.config, /*classification=*/true, display, now);
+//   observer.AddSink(&json_log, /*every=*/100);
 //   observer.OnFailure([&] { job->RequestStop(); });
 //   absl::StatusOr<actors::JobResult> result = actors::RunJob(spec, &observer);
 //   observer.status();              // whether its own work succeeded
@@ -16,6 +16,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
@@ -24,21 +25,26 @@
 #include "data/sampler.h"
 #include "tools/trainer/config/config.h"
 #include "tools/trainer/display.h"
-#include "tools/trainer/json_log.h"
+#include "tools/trainer/metrics/metric_sink.h"
 #include "tools/trainer/progress.h"
 
 namespace troupe::tools {
 
 class RunObserver : public actors::JobObserver {
  public:
-  // `log` may be null; all others outlive the observer.
+  // All outlive the observer.
   RunObserver(const TrainerConfig& config, bool classification,
-              Display& display, JsonLog* log, std::function<absl::Time()> now)
+              Display& display, std::function<absl::Time()> now)
       : config_(config),
         classification_(classification),
         display_(display),
-        log_(log),
         now_(std::move(now)) {}
+
+  // Writes metrics to `sink`, too, which outlives the observer: of steps every
+  // `every`-th and the last. Before the job starts.
+  void AddSink(MetricSink* sink, std::int64_t every) {
+    sinks_.push_back({sink, every});
+  }
 
   // `stop` is called once, when the observer cannot do its own work: the log
   // can no longer be written, say.
@@ -62,21 +68,31 @@ class RunObserver : public actors::JobObserver {
   const std::string& resumed_from() const { return resumed_from_; }
   // Number of samples that this run has trained on.
   std::int64_t samples() const { return samples_; }
+  // As in StepReport, so far.
+  std::int64_t peak_bytes() const { return peak_bytes_; }
 
  private:
   Progress ProgressAt(const actors::StepReport& report) const;
   std::optional<double> AccuracyOf(double accuracy) const;
-  void Log(const std::string& json);
+  StepEntry EntryOf(const actors::StepReport& report,
+                    const Progress& progress) const;
+  // Calls `write` with each sink, until one of them fails.
+  void ToSinks(const std::function<absl::Status(MetricSink&)>& write);
   void Keep(const absl::Status& status);
 
   const TrainerConfig& config_;
   const bool classification_;
   Display& display_;
-  JsonLog* const log_;
   const std::function<absl::Time()> now_;
   std::function<void()> stop_;
   std::function<absl::Status(const std::string&)> on_first_checkpoint_;
   absl::Status status_;
+
+  struct Sink {
+    MetricSink* to;
+    std::int64_t every;  // steps
+  };
+  std::vector<Sink> sinks_;
 
   RateMeter rate_;
   std::int64_t first_step_ = 0;
@@ -84,6 +100,7 @@ class RunObserver : public actors::JobObserver {
   std::string resumed_from_;
   std::int64_t steps_ = 0;
   std::int64_t samples_ = 0;
+  std::int64_t peak_bytes_ = 0;
 };
 
 // The lines that a run begins with.

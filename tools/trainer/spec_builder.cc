@@ -5,20 +5,12 @@
 
 #include "base/check.h"
 #include "data/sampler.h"
-#include "nn/ops/loss.h"
-#include "nn/optim/sgd.h"
 #include "tools/trainer/config/config_blame.h"
+#include "tools/trainer/config/loss_kinds.h"
+#include "tools/trainer/config/optimizer_kinds.h"
 #include "tools/trainer/model_builder.h"
 
 namespace troupe::tools {
-namespace {
-
-nn::Tensor CrossEntropy(nn::Context& ctx, const nn::Tensor& logits,
-                        const nn::Tensor& targets) {
-  return nn::ops::SoftmaxCrossEntropy(ctx, logits, targets);
-}
-
-}  // namespace
 
 absl::StatusOr<actors::JobSpec> BuildSpec(const LoadedConfig& loaded,
                                           const data::DataSplits& splits,
@@ -29,14 +21,14 @@ absl::StatusOr<actors::JobSpec> BuildSpec(const LoadedConfig& loaded,
   sampler.dataset_size = splits.train->size();
   sampler.global_batch_size = spec.plan.global_batch_size;
   TROUPE_RETURN_IF_ERROR(AtKeys(loaded, sampler.Validate()));
-  // CheckConfig() has made the same model before.
-  spec.model = [config] { return MakeModel(config).value(); };
-  spec.loss = splits.train->spec().is_classification()
-                  ? nn::ops::LossFn(CrossEntropy)
-                  : nn::ops::LossFn(nn::ops::MeanSquaredError);
-  spec.optimizer = [options = config.optimizer.sgd] {
-    return std::make_unique<nn::Sgd>(options);
-  };
+  const data::SampleSpec& sample = splits.train->spec();
+  if (!data::KnownSampleSpec(config.data)) {
+    TROUPE_RETURN_IF_ERROR(CheckSamples(loaded, sample));
+  }
+  // The same model has been made before, by CheckSamples().
+  spec.model = [config, sample] { return MakeModel(config, sample).value(); };
+  spec.loss = LossOf(config.loss, sample.is_classification());
+  spec.optimizer = OptimizerOf(config);
   spec.train = splits.train;
   spec.test = splits.test;
   spec.data = data::DescribeData(config.data);

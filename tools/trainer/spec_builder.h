@@ -18,7 +18,8 @@ namespace troupe::tools {
 
 // `files` outlives the job. The spec has no trace: its sink belongs to the
 // caller.
-//   kInvalidArgument: an epoch has no whole step; names the place.
+//   kInvalidArgument: an epoch has no whole step, or the model does not take
+//                     the samples that the files have; names the place.
 absl::StatusOr<actors::JobSpec> BuildSpec(const LoadedConfig& loaded,
                                           const data::DataSplits& splits,
                                           base::FileSystem& files);

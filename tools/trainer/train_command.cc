@@ -1,6 +1,7 @@
 #include "tools/trainer/train_command.h"
 
 #include <signal.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -17,12 +18,18 @@
 #include "absl/time/clock.h"
 #include "actors/checkpoint/checkpoint.h"
 #include "actors/checkpoint/claim.h"
+#include "actors/checkpoint/layout.h"
+#include "actors/cluster/host_address.h"
 #include "actors/job.h"
 #include "actors/trace.h"
 #include "base/check.h"
 #include "nn/kernels/kernel_choices.h"
 #include "tools/trainer/command_line.h"
 #include "tools/trainer/config/config_blame.h"
+#include "tools/trainer/json_log.h"
+#include "tools/trainer/launch/host_port.h"
+#include "tools/trainer/metrics/prometheus_exporter.h"
+#include "tools/trainer/metrics/tensorboard_log.h"
 #include "tools/trainer/model_builder.h"
 #include "tools/trainer/run_observer.h"
 #include "tools/trainer/spec_builder.h"
@@ -114,19 +121,14 @@ class Run {
     }
     TROUPE_ASSIGN_OR_RETURN(std::vector<std::string> old,
                             FindReplaced(loaded_, files_));
-    if (!config.log.file.empty()) {
-      TROUPE_ASSIGN_OR_RETURN(JsonLog log,
-                              JsonLog::Open(files_, config.log.file));
-      log_.emplace(std::move(log));
-    }
     if (!config.trace.file.empty()) {
       // An empty file first: a path that cannot be written fails here.
       TROUPE_RETURN_IF_ERROR(
           base::WriteWholeFile(files_, config.trace.file, ""));
     }
     observer_ = std::make_unique<RunObserver>(
-        config, spec_.train->spec().is_classification(), display_,
-        log_ ? &*log_ : nullptr, absl::Now);
+        config, spec_.train->spec().is_classification(), display_, absl::Now);
+    TROUPE_RETURN_IF_ERROR(OpenSinks());
     observer_->OnFailure([this] { stopper_.Stop(); });
     // Only when there is a new one do earlier ones go.
     observer_->OnFirstCheckpoint([this, old](const std::string& written) {
@@ -134,7 +136,9 @@ class Run {
         if (path == written || !files_.Exists(path)) continue;
         TROUPE_RETURN_IF_ERROR(actors::RemoveCheckpoint(files_, path));
       }
-      return absl::OkStatus();
+      return old.empty() ? absl::OkStatus()
+                         : actors::DropStaleBest(
+                               files_, loaded_.config.job.checkpoint.dir);
     });
     return absl::OkStatus();
   }
@@ -175,6 +179,40 @@ class Run {
   bool stopped() const { return stopped_; }
 
  private:
+  // Where the run's metrics go, beside the display.
+  absl::Status OpenSinks() {
+    const LogConfig& log = loaded_.config.log;
+    if (!log.file.empty()) {
+      TROUPE_ASSIGN_OR_RETURN(JsonLog json, JsonLog::Open(files_, log.file));
+      AddSink(std::make_unique<JsonLog>(std::move(json)), log.every);
+    }
+    if (!log.tensorboard.empty()) {
+      TROUPE_ASSIGN_OR_RETURN(
+          TensorBoardLog events,
+          TensorBoardLog::Open(files_, log.tensorboard,
+                               {absl::Now(), actors::HostName(), getpid()}));
+      AddSink(std::make_unique<TensorBoardLog>(std::move(events)), log.every);
+    }
+    const std::string& prometheus = loaded_.config.metrics.prometheus;
+    if (prometheus.empty()) return absl::OkStatus();
+    TROUPE_ASSIGN_OR_RETURN(const HostPort address, ParseHostPort(prometheus));
+    absl::StatusOr<std::unique_ptr<PrometheusExporter>> exporter =
+        PrometheusExporter::Start(address, files_);
+    if (!exporter.ok()) {
+      return absl::Status(exporter.status().code(),
+                          absl::StrCat(loaded_.Where("metrics.prometheus"),
+                                       ": ", exporter.status().message()));
+    }
+    AddSink(*std::move(exporter), /*every=*/1);
+    display_.Print(absl::StrCat("metrics: http://", prometheus, "/metrics"));
+    return absl::OkStatus();
+  }
+
+  void AddSink(std::unique_ptr<MetricSink> sink, std::int64_t every) {
+    observer_->AddSink(sink.get(), every);
+    sinks_.push_back(std::move(sink));
+  }
+
   std::shared_ptr<nn::KernelChoices> MakeKernelChoices() {
     nn::KernelChoices::Options options;
     options.files = &files_;
@@ -185,18 +223,40 @@ class Run {
     return std::make_shared<nn::KernelChoices>(std::move(options));
   }
 
+  // The best evaluation, where the run looked for it.
+  void AddBest(const actors::JobResult& result, Summary& summary) const {
+    const actors::JobSpec& job = loaded_.config.job;
+    if (!job.checkpoint.keep_best && job.early_stop_patience == 0) return;
+    summary.best_at = result.best.step;
+    summary.best_loss = result.best.loss;
+    if (spec_.train->spec().is_classification()) {
+      summary.best_accuracy = result.best.accuracy;
+    }
+    if (job.checkpoint.keep_best) {
+      summary.best_checkpoint =
+          base::JoinPath(job.checkpoint.dir, actors::kBestName);
+    }
+  }
+
   void PrintSummary(const actors::JobResult& result) {
     Summary summary;
     summary.first_step = observer_->first_step();
     summary.steps = result.steps;
     summary.samples = observer_->samples();
     summary.seconds = result.seconds;
+    summary.peak_bytes = observer_->peak_bytes();
     summary.stopped = result.stopped;
+    summary.converged = result.converged;
     summary.evaluated = result.evaluation.count > 0;
     summary.evaluated_at = result.evaluation.step;
     summary.test_loss = result.evaluation.loss;
     if (spec_.train->spec().is_classification()) {
       summary.test_accuracy = result.evaluation.accuracy;
+    }
+    AddBest(result, summary);
+    for (const std::string& path :
+         {loaded_.config.log.file, loaded_.config.log.tensorboard}) {
+      if (!path.empty()) summary.metrics.push_back(path);
     }
     summary.has_folder = !loaded_.config.job.checkpoint.dir.empty();
     summary.checkpoint = result.checkpoint;
@@ -215,6 +275,11 @@ class Run {
     summary.where = start_.where;
     summary.longer =
         FormatCommand(start_, loaded_.file, loaded_.settings, more);
+    if (!result.converged.empty()) {
+      summary.longer = absl::StrCat(
+          summary.again,
+          " --set train.early_stop_patience=", 2 * job.early_stop_patience);
+    }
     std::string text = FormatSummary(summary);
     text.pop_back();  // Print() ends the last line
     display_.Print(text);
@@ -225,7 +290,7 @@ class Run {
   base::FileSystem& files_;
   Display& display_;
   actors::JobSpec spec_;
-  std::optional<JsonLog> log_;
+  std::vector<std::unique_ptr<MetricSink>> sinks_;
   std::optional<actors::ChromeTrace> trace_;
   Stopper stopper_;
   bool stopped_ = false;

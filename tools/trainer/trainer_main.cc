@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,13 +21,17 @@
 #include "absl/time/clock.h"
 #include "base/check.h"
 #include "base/file_system.h"
+#include "data/registry.h"
 #include "nn/kernels/kernel_choices.h"
 #include "tools/trainer/certs_command.h"
 #include "tools/trainer/command_line.h"
 #include "tools/trainer/config/config.h"
 #include "tools/trainer/display.h"
 #include "tools/trainer/doctor/doctor_command.h"
+#include "tools/trainer/evaluate_command.h"
 #include "tools/trainer/exit_codes.h"
+#include "tools/trainer/export_command.h"
+#include "tools/trainer/generate_command.h"
 #include "tools/trainer/help.h"
 #include "tools/trainer/last_words.h"
 #include "tools/trainer/launch/cluster_setup.h"
@@ -34,6 +40,8 @@
 #include "tools/trainer/launch/launchers.h"
 #include "tools/trainer/launch/start_words.h"
 #include "tools/trainer/launch/variables.h"
+#include "tools/trainer/model_builder.h"
+#include "tools/trainer/predict_command.h"
 #include "tools/trainer/train_command.h"
 #include "tools/trainer/version.h"
 
@@ -94,6 +102,21 @@ int RunTrain(const LoadedConfig& loaded, const Placement& placement,
               kExitStopped);
 }
 
+int RunEvaluate(const Command& command) {
+  base::PosixFileSystem files;
+  absl::StatusOr<LoadedConfig> loaded =
+      LoadConfig(files, command.config, command.settings);
+  if (!loaded.ok()) return Fail(loaded.status(), kExitUsage);
+  Display::Options options;
+  options.columns = TerminalColumns;
+  Display display(options, WriteOut);
+  const absl::Status status = EvaluateCheckpoint(
+      *std::move(loaded), command.checkpoint, files, display);
+  if (status.ok()) return kExitOk;
+  return Fail(status,
+              absl::IsInvalidArgument(status) ? kExitUsage : kExitFailed);
+}
+
 int RunCerts(const CertsOptions& options) {
   const absl::StatusOr<std::string> text = MakeCerts(options, absl::Now());
   if (!text.ok()) {
@@ -103,6 +126,54 @@ int RunCerts(const CertsOptions& options) {
   }
   WriteOut(*text);
   return kExitOk;
+}
+
+int RunSummary(const TrainerConfig& config, base::FileSystem& files) {
+  std::optional<data::SampleSpec> sample = data::KnownSampleSpec(config.data);
+  if (!sample) {
+    data::DatasetOptions options = config.data;
+    options.files = &files;
+    const absl::StatusOr<data::DataSplits> splits = data::OpenDataset(options);
+    if (!splits.ok()) return Fail(splits.status(), kExitFailed);
+    sample = splits->train->spec();
+  }
+  const absl::StatusOr<std::string> text = ModelTable(config, *sample);
+  if (!text.ok()) return Fail(text.status(), kExitUsage);
+  WriteOut(*text);
+  return kExitOk;
+}
+
+int RunExport(const ExportOptions& options) {
+  base::PosixFileSystem files;
+  const absl::StatusOr<std::string> text = ExportWeights(options, files);
+  if (!text.ok()) {
+    return Fail(text.status(), absl::IsInvalidArgument(text.status())
+                                   ? kExitUsage
+                                   : kExitFailed);
+  }
+  WriteOut(*text);
+  return kExitOk;
+}
+
+// Runs a command that reads the configuration of a saved run, and writes as it
+// goes until nobody reads any more.
+template <typename Request>
+int RunSaved(
+    const Command& command, const Request& request,
+    absl::Status (*run)(const LoadedConfig&, const Request&, base::FileSystem&,
+                        const std::function<bool(absl::string_view)>&)) {
+  base::PosixFileSystem files;
+  const absl::StatusOr<LoadedConfig> loaded =
+      LoadConfig(files, command.config, command.settings);
+  if (!loaded.ok()) return Fail(loaded.status(), kExitUsage);
+  const absl::Status status =
+      run(*loaded, request, files, [](absl::string_view text) {
+        WriteOut(text);
+        return std::ferror(stdout) == 0;
+      });
+  if (status.ok()) return kExitOk;
+  return Fail(status,
+              absl::IsInvalidArgument(status) ? kExitUsage : kExitFailed);
 }
 
 int RunDoctor(const DoctorOptions& options) {
@@ -228,6 +299,11 @@ int Main(const std::string& program,
     case CommandKind::kTrainHelpMarkdown:
       WriteOut(TrainHelpMarkdown());
       return kExitOk;
+    case CommandKind::kEvaluateHelp:
+      WriteOut(EvaluateHelp());
+      return kExitOk;
+    case CommandKind::kEvaluate:
+      return RunEvaluate(*command);
     case CommandKind::kLaunchHelp:
       WriteOut(LaunchHelp());
       return kExitOk;
@@ -241,9 +317,25 @@ int Main(const std::string& program,
       return kExitOk;
     case CommandKind::kDoctor:
       return RunDoctor(command->doctor);
+    case CommandKind::kExportHelp:
+      WriteOut(ExportHelp());
+      return kExitOk;
+    case CommandKind::kExport:
+      return RunExport(command->exporting);
+    case CommandKind::kGenerateHelp:
+      WriteOut(GenerateHelp());
+      return kExitOk;
+    case CommandKind::kGenerate:
+      return RunSaved(*command, command->generate, GenerateText);
+    case CommandKind::kPredictHelp:
+      WriteOut(PredictHelp());
+      return kExitOk;
+    case CommandKind::kPredict:
+      return RunSaved(*command, command->predict, Predict);
     case CommandKind::kLaunch:
       return CheckAndLaunch(command->launch, program);
     case CommandKind::kPrintConfig:
+    case CommandKind::kSummary:
     case CommandKind::kTrain:
       break;
   }
@@ -254,6 +346,9 @@ int Main(const std::string& program,
   if (command->kind == CommandKind::kPrintConfig) {
     WriteOut(PrintConfig(*loaded));
     return kExitOk;
+  }
+  if (command->kind == CommandKind::kSummary) {
+    return RunSummary(loaded->config, files);
   }
   const Variables environment = ReadEnvironment(environ);
   const absl::StatusOr<Placement> placement =

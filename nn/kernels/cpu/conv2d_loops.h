@@ -9,9 +9,10 @@
 //     backward weight  O x runs             += dy^T        *  runs of x
 //                      (or runs x O, whichever fills vectors better)
 //
-// are products of strided matrices. With few output channels the forward pass
-// goes planar instead: O x pixels of a row, vectors along the row.
-// Padding is made real in a copy of one image at a time.
+// are products of strided matrices. Where the columns of a filter row lie apart
+// (dilation), each is a run of its own, of C floats. With few output channels
+// the forward pass goes planar instead: O x pixels of a row, vectors along the
+// row. Padding is made real in a copy of one image at a time.
 
 #ifndef NN_KERNELS_CPU_CONV2D_LOOPS_H_
 #define NN_KERNELS_CPU_CONV2D_LOOPS_H_
@@ -33,10 +34,19 @@ inline Index PaddedImage(const ImageShape& d) {
   return PaddedH(d) * PaddedW(d) * d.c;
 }
 
+// The runs of one filter row: how many, how long, and how far apart in x.
+struct Runs {
+  explicit Runs(const ImageShape& d)
+      : count(d.dilation_w == 1 ? 1 : d.s),
+        length(d.dilation_w == 1 ? d.s * d.c : d.c),
+        step(d.dilation_w * d.c) {}
+  Index count, length, step;
+};
+
 // Whether vectors along a row of pixels fill better than along the channels.
 inline bool GoesPlanar(const ImageShape& d) {
-  return d.stride_w == 1 && d.o < kLanes &&
-         5 * d.o * Padded(d.q) < 4 * d.q * Padded(d.o);
+  return d.stride_w == 1 && d.dilation_h == 1 && d.dilation_w == 1 &&
+         d.o < kLanes && 5 * d.o * Padded(d.q) < 4 * d.q * Padded(d.o);
 }
 
 // Every part of the scratch memory starts on a cache line.
@@ -124,24 +134,30 @@ inline void ConvForwardChannels(const ImageShape& d, const float* x,
   float* packed = scratch;
   float* image = scratch + 2 * weights;
   PackForwardWeights(d, w, scratch + weights, packed);
+  const Index row = PaddedW(d) * d.c;
+  const Runs runs(d);
+  const bool whole_rows = runs.count == 1;
   Product m;
   m.rows = d.q;
   m.cols = d.o;
-  m.depth = d.s * d.c;
-  m.segments = d.r;
+  m.depth = runs.length;
+  m.segments = whole_rows ? d.r : d.s;
   m.a_stride = d.stride_w * d.c;
-  m.a_segment = PaddedW(d) * d.c;
-  m.b = packed;
+  m.a_segment = whole_rows ? d.dilation_h * row : runs.step;
   m.b_stride = width;
   m.b_segment = m.depth * width;
   m.c_stride = d.o;
-  m.start = b;
   for (Index n = 0; n < d.n; ++n) {
     const float* from = PadImage(d, x + n * d.h * d.w * d.c, image);
     for (Index p = 0; p < d.p; ++p) {
-      m.a = from + p * d.stride_h * m.a_segment;
       m.c = y + (n * d.p + p) * d.q * d.o;
-      MultiplySegments</*kPacked=*/false>(m);
+      for (Index r = 0; r < (whole_rows ? 1 : d.r); ++r) {
+        m.a = from + (p * d.stride_h + r * d.dilation_h) * row;
+        m.b = packed + r * d.s * d.c * width;
+        m.start = r == 0 ? b : nullptr;
+        m.accumulate = r > 0;
+        MultiplySegments</*kPacked=*/false>(m);
+      }
     }
   }
 }
@@ -202,30 +218,34 @@ inline void ConvForward(const ImageShape& d, const float* x, const float* w,
 // two sums of one product meet.
 inline void ConvBackwardInput(const ImageShape& d, const float* dy,
                               const float* w, float* dx, float* scratch) {
-  const Index run = d.s * d.c, window = d.r * d.s;
+  const Index window = d.r * d.s, taps = window * d.c;
   const Index row = PaddedW(d) * d.c;
-  float* image = scratch + Aligned(d.o * d.r * run);
+  const Runs runs(d);
+  float* image = scratch + Aligned(d.o * taps);
   for (Index o = 0; o < d.o; ++o) {  // -> [O][R][S][C]
     TransposeMatrix(d.c, window, w + o * d.c * window, window,
                     scratch + o * d.c * window, d.c, /*pad=*/false, nullptr);
   }
   Product m;
   m.rows = d.p;
-  m.cols = run;
+  m.cols = runs.length;
   m.depth = d.o;
   m.a_stride = d.q * d.o;
-  m.b_stride = d.r * run;
+  m.b_stride = taps;
   m.c_stride = d.stride_h * row;
   m.accumulate = true;
   for (Index n = 0; n < d.n; ++n) {
     float* to = HasPadding(d) ? image : dx + n * d.h * d.w * d.c;
     ZeroFloats(PaddedImage(d), to);
     for (Index r = 0; r < d.r; ++r) {
-      for (Index q = 0; q < d.q; ++q) {
-        m.a = dy + (n * d.p * d.q + q) * d.o;
-        m.b = scratch + r * run;
-        m.c = to + r * row + q * d.stride_w * d.c;
-        Multiply</*kPacked=*/false>(m);
+      for (Index i = 0; i < runs.count; ++i) {
+        m.b = scratch + (r * runs.count + i) * runs.length;
+        for (Index q = 0; q < d.q; ++q) {
+          m.a = dy + (n * d.p * d.q + q) * d.o;
+          m.c = to + r * d.dilation_h * row + i * runs.step +
+                q * d.stride_w * d.c;
+          Multiply</*kPacked=*/false>(m);
+        }
       }
     }
     if (!HasPadding(d)) continue;
@@ -239,7 +259,7 @@ inline void ConvBackwardInput(const ImageShape& d, const float* dy,
 // Whether the weight gradient has O along its vectors, or runs of S C, which
 // need one transposition less.
 inline bool GradientGoesByOutputs(const ImageShape& d) {
-  const Index run = d.s * d.c;
+  const Index run = Runs(d).length;
   return 4 * d.o * Padded(run) > 5 * run * Padded(d.o);
 }
 
@@ -247,14 +267,15 @@ inline bool GradientGoesByOutputs(const ImageShape& d) {
 inline void SumWeightGradient(const ImageShape& d, const float* x,
                               const float* dy, bool by_outputs, float* image,
                               float* sums) {
-  const Index run = d.s * d.c, row = PaddedW(d) * d.c;
-  if (d.n == 0) ZeroFloats(d.o * d.r * run, sums);
+  const Index taps = d.r * d.s * d.c, row = PaddedW(d) * d.c;
+  const Runs runs(d);
+  if (d.n == 0) ZeroFloats(d.o * taps, sums);
   Product m;
-  m.rows = by_outputs ? run : d.o;
-  m.cols = by_outputs ? d.o : run;
+  m.rows = by_outputs ? runs.length : d.o;
+  m.cols = by_outputs ? d.o : runs.length;
   m.depth = d.q;
   m.segments = d.p;
-  m.c_stride = by_outputs ? d.o : d.r * run;
+  m.c_stride = by_outputs ? d.o : taps;
   Index& x_stride = by_outputs ? m.a_stride : m.b_stride;
   Index& x_segment = by_outputs ? m.a_segment : m.b_segment;
   Index& dy_stride = by_outputs ? m.b_stride : m.a_stride;
@@ -267,10 +288,12 @@ inline void SumWeightGradient(const ImageShape& d, const float* x,
     const float* from = PadImage(d, x + n * d.h * d.w * d.c, image);
     const float* gradient = dy + n * d.p * d.q * d.o;
     m.accumulate = n > 0;
-    for (Index r = 0; r < d.r; ++r) {
-      m.a = by_outputs ? from + r * row : gradient;
-      m.b = by_outputs ? gradient : from + r * row;
-      m.c = sums + r * run * (by_outputs ? d.o : 1);
+    for (Index k = 0; k < d.r * runs.count; ++k) {
+      const float* run = from + k / runs.count * d.dilation_h * row +
+                         k % runs.count * runs.step;
+      m.a = by_outputs ? run : gradient;
+      m.b = by_outputs ? gradient : run;
+      m.c = sums + k * runs.length * (by_outputs ? d.o : 1);
       MultiplySegments</*kPacked=*/true>(m);
     }
   }

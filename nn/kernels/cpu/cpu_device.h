@@ -59,14 +59,26 @@ inline float* DataOrNull(const Tensor& t) {
 
 // `cpu` outlives the ops.
 void BindLinear(CpuDevice& cpu, LinearKernels& ops);
+void BindAttention(CpuDevice& cpu, AttentionKernels& ops);
+void BindRotary(CpuDevice& cpu, RotaryKernels& ops);
 void BindConv2d(CpuDevice& cpu, Conv2dKernels& ops);
 void BindPool2d(CpuDevice& cpu, Pool2dKernels& ops);
+void BindBatchNorm(CpuDevice& cpu, BatchNormKernels& ops);
+void BindBias(CpuDevice& cpu, BiasKernels& ops);
+void BindNorm(CpuDevice& cpu, NormKernels& ops);
+void BindPad2d(CpuDevice& cpu, Pad2dKernels& ops);
 void BindElementwise(CpuDevice& cpu, ElementwiseKernels& ops);
 void BindDropout(CpuDevice& cpu, DropoutKernels& ops);
 void BindEmbedding(CpuDevice& cpu, EmbeddingKernels& ops);
 void BindLayout(CpuDevice& cpu, LayoutKernels& ops);
 void BindLoss(CpuDevice& cpu, LossKernels& ops);
 void BindOptimizer(CpuDevice& cpu, OptimizerKernels& ops);
+void BindUnary(CpuDevice& cpu, UnaryKernels& ops);
+void BindBinary(CpuDevice& cpu, BinaryKernels& ops);
+void BindSoftmax(CpuDevice& cpu, SoftmaxKernels& ops);
+void BindReduction(CpuDevice& cpu, ReductionKernels& ops);
+void BindMatMul(CpuDevice& cpu, MatMulKernels& ops);
+void BindStrided(CpuDevice& cpu, StridedKernels& ops);
 
 }  // namespace troupe::nn::cpu
 

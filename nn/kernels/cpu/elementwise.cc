@@ -53,6 +53,12 @@ absl::Status Fill(CpuDevice& cpu, double value, Tensor& y) {
   return absl::OkStatus();
 }
 
+absl::Status SetValues(CpuDevice&, const std::vector<float>& values,
+                       Tensor& y) {
+  std::copy(values.begin(), values.end(), y.data<float>());
+  return absl::OkStatus();
+}
+
 absl::Status Copy(CpuDevice& cpu, In x, Tensor& y) {
   if (!ConvertAny(cpu.loops(), x, y)) {
     const Tensor& refused = IsFloating(x.dtype()) ? y : x;
@@ -70,6 +76,7 @@ void BindElementwise(CpuDevice& cpu, ElementwiseKernels& ops) {
   BindF32<CountNonFinite>(cpu, ops.CountNonFinite);
   BindF32<Add, AddF64>(cpu, ops.Add);
   ops.Fill.Bind<Fill>(&cpu);
+  ops.SetValues.Bind<SetValues>(&cpu);
   ops.Copy.Bind<Copy>(&cpu);
 }
 

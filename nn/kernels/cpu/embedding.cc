@@ -26,7 +26,8 @@ absl::Status EmbeddingForward(CpuDevice&, In rows, In table, Tensor& y) {
   return absl::OkStatus();
 }
 
-absl::Status EmbeddingBackward(CpuDevice& cpu, In rows, In dy, bool accumulate,
+absl::Status EmbeddingBackward(CpuDevice& cpu, In rows, In dy,
+                               std::int64_t padding_row, bool accumulate,
                                Tensor& dtable) {
   const std::int64_t width = dtable.dim(1);
   const std::int64_t* row = rows.data<std::int64_t>();
@@ -34,9 +35,35 @@ absl::Status EmbeddingBackward(CpuDevice& cpu, In rows, In dy, bool accumulate,
   float* to = dtable.data<float>();
   if (!accumulate) cpu.loops().fill(dtable.numel(), 0.0f, to);
   for (std::int64_t r = 0; r < rows.numel(); ++r) {
+    if (row[r] == padding_row) continue;
     float* sum = to + row[r] * width;
     cpu.loops().add(width, sum, from + r * width, sum);
   }
+  return absl::OkStatus();
+}
+
+absl::Status AddPositions(CpuDevice& cpu, In x, In table, std::int64_t first,
+                          Tensor& y) {
+  const std::int64_t sample = x.dim(1) * x.dim(2);
+  const float* add = table.data<float>() + first * table.dim(1);
+  for (std::int64_t n = 0; n < x.dim(0); ++n) {
+    cpu.loops().add(sample, x.data<float>() + n * sample, add,
+                    y.data<float>() + n * sample);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status AddPositionsBackward(CpuDevice& cpu, In dy, std::int64_t first,
+                                  bool accumulate, Tensor& dtable) {
+  const std::int64_t sample = dy.dim(1) * dy.dim(2);
+  const std::int64_t begin = first * dtable.dim(1), end = begin + sample;
+  float* to = dtable.data<float>();
+  if (!accumulate) {
+    cpu.loops().fill(begin, 0.0f, to);
+    cpu.loops().fill(dtable.numel() - end, 0.0f, to + end);
+  }
+  cpu.loops().column_sums(dy.dim(0), sample, dy.data<float>(), accumulate,
+                          to + begin);
   return absl::OkStatus();
 }
 
@@ -45,6 +72,8 @@ absl::Status EmbeddingBackward(CpuDevice& cpu, In rows, In dy, bool accumulate,
 void BindEmbedding(CpuDevice& cpu, EmbeddingKernels& ops) {
   ops.EmbeddingForward.Bind<EmbeddingForward>(&cpu);
   BindF32<EmbeddingBackward>(cpu, ops.EmbeddingBackward);
+  BindF32<AddPositions>(cpu, ops.AddPositions);
+  BindF32<AddPositionsBackward>(cpu, ops.AddPositionsBackward);
 }
 
 }  // namespace troupe::nn::cpu

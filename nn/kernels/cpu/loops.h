@@ -13,6 +13,8 @@
 
 #include <cstdint>
 
+#include "nn/kernels/element_functions.h"
+
 namespace troupe::nn::cpu {
 
 // A convolution or pooling of images (N, H, W, C) to (N, P, Q, O).
@@ -22,6 +24,16 @@ struct ImageShape {
   std::int64_t r, s;
   std::int64_t stride_h, stride_w;
   std::int64_t pad_h, pad_w;
+  std::int64_t dilation_h = 1, dilation_w = 1;
+};
+
+// A border around images (N, H, W, C): (N, P, Q, C). rows[P] and columns[Q] are
+// those of the image that are copied, -1: zeros.
+struct PadShape {
+  std::int64_t n, h, w, c;
+  std::int64_t p, q;
+  std::int64_t left;  // columns of the border before the image
+  const std::int32_t *rows, *columns;
 };
 
 // SgdRule and the scalars it reads, in f32. `momentum` 0 means that there is no
@@ -29,6 +41,62 @@ struct ImageShape {
 struct SgdScalars {
   float lr, momentum, undampened, weight_decay, inverse_divisor;
   bool nesterov, first_step;
+};
+
+// Rows of y = f(a, b), each `cols` long. Where one_a is true, a row of a is one
+// element, repeated; a_row elements lie between the rows of a. b likewise.
+struct BinaryShape {
+  std::int64_t rows, cols;
+  std::int64_t a_row, b_row;
+  bool one_a, one_b;
+};
+
+// Arrays of one value per channel hold whole vectors of every instruction set.
+constexpr std::int64_t PaddedChannels(std::int64_t channels) {
+  return (channels + 15) / 16 * 16;
+}
+
+// By channel: z = (x - mean) scale + shift. Padded.
+struct ChannelAffine {
+  const float *mean, *scale, *shift;
+};
+
+// By channel: dx = scale dz - (x - mean) projected - mean. Null, or padded.
+struct ChannelGradientTerms {
+  const float *mean, *projected;
+};
+
+// Attention of the `group` heads of queries that share one head of keys, in one
+// sample. From one position to the next are so many floats (..._row); the heads
+// of a group lie side by side, `width` floats each. Letters of
+// nn/kernels/attention.h: T queries, S keys, D width.
+struct AttentionHeadShape {
+  std::int64_t queries, keys, width, group;
+  bool causal;
+  float scale;
+  std::int64_t q_row, k_row, v_row, y_row;
+  std::int64_t dq_row, dk_row, dv_row;  // of the gradients
+};
+struct AttentionInputs {
+  const float *q, *k, *v;
+};
+struct AttentionGradients {
+  float *dq, *dk, *dv;
+};
+
+// AdamRule and the scalars it reads, in f32.
+struct AdamScalars {
+  float one_minus_beta1, beta2, one_minus_beta2, eps, inverse_divisor;
+  float inverse_root2;  // 1 / sqrt(bias_correction2)
+  float weight_decay;   // that is added to the gradient
+  float shrink;         // what a parameter is multiplied by before its step
+  float step_size;      // lr / bias_correction1
+};
+
+// LarsRule and what it makes of the norms: buf = momentum * buf + rate * (g +
+// weight_decay * p).
+struct LarsScalars {
+  float rate, momentum, weight_decay, inverse_divisor;
 };
 
 struct Loops {
@@ -53,6 +121,10 @@ struct Loops {
   void (*column_sums)(std::int64_t n, std::int64_t m, const float* x,
                       bool accumulate, float* sums);
 
+  // to[N, ld_to]'s first M columns = those of from[N, ld_from]
+  void (*copy_columns)(std::int64_t n, std::int64_t m, const float* from,
+                       std::int64_t ld_from, float* to, std::int64_t ld_to);
+
   // y[N, M] += b[M]
   void (*add_to_rows)(std::int64_t n, std::int64_t m, const float* b, float* y);
 
@@ -64,13 +136,80 @@ struct Loops {
                                const float* dy, bool accumulate, float* dw,
                                float* scratch);
 
+  // As many groups as channels: C = O, w[C, 1, R, S].
+  std::int64_t (*depthwise_scratch)(const ImageShape& shape);
+  void (*depthwise_forward)(const ImageShape& shape, const float* x,
+                            const float* w, const float* b, float* y,
+                            float* scratch);
+  void (*depthwise_backward_input)(const ImageShape& shape, const float* dy,
+                                   const float* w, float* dx, float* scratch);
+  void (*depthwise_backward_weight)(const ImageShape& shape, const float* x,
+                                    const float* dy, bool accumulate, float* dw,
+                                    float* scratch);
+
+  void (*pad_forward)(const PadShape& shape, const float* x, float* y);
+  void (*pad_backward)(const PadShape& shape, const float* dy, float* dx);
+  // Floats of scratch memory of either pass of attention.
+  std::int64_t (*attention_scratch)(const AttentionHeadShape& shape);
+  // lse [group, T]
+  void (*attention_forward)(const AttentionHeadShape& shape,
+                            const AttentionInputs& in, float* y, float* lse,
+                            float* scratch);
+  void (*attention_backward)(const AttentionHeadShape& shape,
+                             const AttentionInputs& in, const float* y,
+                             const float* lse, const float* dy,
+                             const AttentionGradients& out, float* scratch);
+  // One head of rotary embedding, by tables of `pairs` cosines and sines.
+  void (*rotate_halves)(std::int64_t pairs, const float* cosine,
+                        const float* sine, const float* x, float* y);
+  void (*rotate_pairs)(std::int64_t pairs, const float* cosine,
+                       const float* sine, const float* x, float* y);
+
   void (*max_pool_forward)(const ImageShape& shape, const float* x, float* y,
                            std::int32_t* argmax);
   void (*max_pool_backward)(const ImageShape& shape, const float* dy,
                             const std::int32_t* argmax, float* dx);
-  void (*avg_pool_forward)(const ImageShape& shape, const float* x, float* y);
-  void (*avg_pool_backward)(const ImageShape& shape, const float* dy,
-                            float* dx);
+  // `padded`: means count what a window has of the padding, too.
+  void (*avg_pool_forward)(const ImageShape& shape, bool padded, const float* x,
+                           float* y);
+  void (*avg_pool_backward)(const ImageShape& shape, bool padded,
+                            const float* dy, float* dx);
+  // Only the extents of the images count.
+  void (*adaptive_avg_pool_forward)(const ImageShape& shape, const float* x,
+                                    float* y);
+  void (*adaptive_avg_pool_backward)(const ImageShape& shape, const float* dy,
+                                     float* dx);
+
+  // Rows x[R, C] whose channels are normalised each by itself. `sums` f64: two
+  // padded arrays that are added to. channel_sums: x and x^2;
+  // channel_gradient_sums: dz and dz (x - mean), where dz is dy, masked by
+  // z > 0 where `relu`. `residual` may be null.
+  void (*channel_sums)(std::int64_t rows, std::int64_t channels, const float* x,
+                       double* sums);
+  void (*channel_forward)(std::int64_t rows, std::int64_t channels,
+                          const ChannelAffine& affine, const float* x,
+                          const float* residual, bool relu, float* y);
+  void (*channel_gradient_sums)(std::int64_t rows, std::int64_t channels,
+                                const ChannelAffine& affine, const float* x,
+                                const float* dy, bool relu, double* sums);
+  void (*channel_backward)(std::int64_t rows, std::int64_t channels,
+                           const ChannelAffine& affine,
+                           const ChannelGradientTerms& terms, const float* x,
+                           const float* dy, bool relu, float* dx);
+
+  // Rows x[R, D], each normalised by itself. `stats` [R, 2]: mean and rstd. `w`
+  // and `b` may be null. `sums`: two padded arrays that are added to, of dy and
+  // of dy xhat.
+  void (*norm_rows_forward)(std::int64_t rows, std::int64_t d, bool centered,
+                            double eps, const float* x, const float* w,
+                            const float* b, float* y, double* stats);
+  void (*norm_rows_backward_input)(std::int64_t rows, std::int64_t d,
+                                   bool centered, const float* x,
+                                   const double* stats, const float* w,
+                                   const float* dy, float* dx);
+  void (*norm_rows_backward_weight)(std::int64_t rows, std::int64_t d,
+                                    const float* x, const double* stats,
+                                    const float* dy, double* sums);
 
   void (*relu_forward)(std::int64_t n, const float* x, float* y);
   void (*relu_backward)(std::int64_t n, const float* y, const float* dy,
@@ -78,11 +217,51 @@ struct Loops {
   void (*scale)(std::int64_t n, float factor, const float* x, float* y);
   void (*add)(std::int64_t n, const float* a, const float* b, float* y);
   void (*fill)(std::int64_t n, float value, float* y);
+  // `p` is the function's parameter; `saved` as UnaryKernels says.
+  void (*unary_forward)(UnaryFunction f, float p, std::int64_t n,
+                        const float* x, float* y);
+  void (*unary_backward)(UnaryFunction f, float p, std::int64_t n,
+                         const float* saved, const float* dy, float* dx);
+  void (*binary)(BinaryFunction f, const BinaryShape& shape, const float* a,
+                 const float* b, float* y);
+  // Rows of n elements. y may be x, dx may be dy.
+  void (*softmax_row)(std::int64_t n, const float* x, float* y);
+  void (*log_softmax_row)(std::int64_t n, const float* x, float* y);
+  void (*softmax_row_backward)(std::int64_t n, const float* y, const float* dy,
+                               float* dx);
+  void (*log_softmax_row_backward)(std::int64_t n, const float* y,
+                                   const float* dy, float* dx);
+  // The sum of a[i] b[i], or of a[i] where b is null.
+  double (*sum_of_products)(std::int64_t n, const float* a, const float* b);
   // y[cols, rows] = x[rows, cols]
   void (*transpose)(std::int64_t rows, std::int64_t cols, const float* x,
                     float* y);
+  // The same with so many elements from one row to the next.
+  void (*transpose_strided)(std::int64_t rows, std::int64_t cols,
+                            const float* x, std::int64_t x_row, float* y,
+                            std::int64_t y_row);
   void (*sgd)(std::int64_t n, const SgdScalars& step, const float* grad,
               float* param, float* momentum);
+  // `max_exp_avg_sq` is null without amsgrad.
+  void (*adam)(std::int64_t n, const AdamScalars& step, const float* grad,
+               float* param, float* exp_avg, float* exp_avg_sq,
+               float* max_exp_avg_sq);
+  // step.step_size is 1 / bias_correction1, step.weight_decay that of the
+  // direction.
+  void (*lamb_direction)(std::int64_t n, const AdamScalars& step,
+                         const float* grad, const float* param, float* exp_avg,
+                         float* exp_avg_sq, float* direction);
+  // `momentum` may be null.
+  void (*lars)(std::int64_t n, const LarsScalars& step, const float* grad,
+               float* param, float* momentum);
+  // y += factor * x
+  void (*add_scaled)(std::int64_t n, float factor, const float* x, float* y);
+  // y += factor * (x - y)
+  void (*move_towards)(std::int64_t n, float factor, const float* x, float* y);
+  // y = x, cut off at -limit and limit; NaN stays.
+  void (*clip)(std::int64_t n, float limit, const float* x, float* y);
+  // Returns the sum of x^2.
+  double (*square_sum)(std::int64_t n, const float* x);
 
   // 16-bit floating types, as their bits.
   void (*widen_bf16)(std::int64_t n, const std::uint16_t* x, float* y);
@@ -96,6 +275,18 @@ struct Loops {
   // One row: its loss; d may be null. *hit: the largest logit is the target.
   double (*cross_entropy_row)(std::int64_t classes, const float* logits,
                               std::int64_t target, float* d, bool* hit);
+  // The same with class weights, which may be null, and smoothing.
+  double (*weighted_cross_entropy_row)(std::int64_t classes,
+                                       const float* logits, std::int64_t target,
+                                       const float* weights, double smoothing,
+                                       float* d, bool* hit);
+  // These return the sum of the losses; d may be null.
+  double (*absolute_error)(std::int64_t n, const float* prediction,
+                           const float* target, float* d);
+  double (*huber)(std::int64_t n, float delta, float scale,
+                  const float* prediction, const float* target, float* d);
+  double (*bce_with_logits)(std::int64_t n, float pos_weight,
+                            const float* logits, const float* target, float* d);
 };
 
 const Loops& PlainLoops();

@@ -11,15 +11,17 @@ void SetStats(double sum, double count, double hits, Tensor& stats) {
   s[2] = hits;
 }
 
-absl::Status SoftmaxCrossEntropy(CpuDevice& cpu, In logits, In targets,
-                                 std::int64_t ignore_index, Tensor& stats,
-                                 Tensor& dlogits) {
+// `row`, called with the number of a counted row, its target, where its
+// gradient goes or null, and where to say whether it is a hit, returns its
+// loss; `weight(target)` is what the row counts.
+template <typename Weight, typename Row>
+absl::Status SumRows(CpuDevice& cpu, In logits, In targets,
+                     std::int64_t ignore_index, Tensor& stats, Tensor& dlogits,
+                     Weight weight, Row row) {
   const std::int64_t rows = logits.dim(0), classes = logits.dim(1);
-  const float* x = logits.data<float>();
   const std::int64_t* target = targets.data<std::int64_t>();
   float* d = DataOrNull(dlogits);
-  double sum = 0;
-  std::int64_t counted = 0, hits = 0;
+  double sum = 0, counted = 0, hits = 0;
   for (std::int64_t i = 0; i < rows; ++i) {
     float* d_row = d ? d + i * classes : nullptr;
     if (target[i] == ignore_index) {
@@ -32,13 +34,46 @@ absl::Status SoftmaxCrossEntropy(CpuDevice& cpu, In logits, In targets,
                        target[i], ", but there are ", classes, " classes"));
     }
     bool hit = false;
-    sum += cpu.loops().cross_entropy_row(classes, x + i * classes, target[i],
-                                         d_row, &hit);
-    ++counted;
-    hits += hit;
+    sum += row(i, target[i], d_row, &hit);
+    counted += weight(target[i]);
+    if (hit) hits += weight(target[i]);
   }
   SetStats(sum, counted, hits, stats);
   return absl::OkStatus();
+}
+
+absl::Status SoftmaxCrossEntropy(CpuDevice& cpu, In logits, In targets,
+                                 const CrossEntropyRule& rule, Tensor& stats,
+                                 Tensor& dlogits) {
+  const std::int64_t classes = logits.dim(1);
+  const float* x = logits.data<float>();
+  return SumRows(
+      cpu, logits, targets, rule.ignore_index, stats, dlogits,
+      [](std::int64_t) { return 1.0; },
+      [&](std::int64_t i, std::int64_t target, float* d_row, bool* hit) {
+        return cpu.loops().cross_entropy_row(classes, x + i * classes, target,
+                                             d_row, hit);
+      });
+}
+
+absl::Status WeightedCrossEntropy(CpuDevice& cpu, In logits, In targets,
+                                  In class_weights,
+                                  const CrossEntropyRule& rule, Tensor& stats,
+                                  Tensor& dlogits) {
+  const std::int64_t classes = logits.dim(1);
+  const float* x = logits.data<float>();
+  const float* weights =
+      class_weights.defined() ? class_weights.data<float>() : nullptr;
+  return SumRows(
+      cpu, logits, targets, rule.ignore_index, stats, dlogits,
+      [&](std::int64_t target) -> double {
+        return weights ? weights[target] : 1;
+      },
+      [&](std::int64_t i, std::int64_t target, float* d_row, bool* hit) {
+        return cpu.loops().weighted_cross_entropy_row(
+            classes, x + i * classes, target, weights, rule.label_smoothing,
+            d_row, hit);
+      });
 }
 
 absl::Status MeanSquaredError(CpuDevice& cpu, In prediction, In target,
@@ -47,6 +82,36 @@ absl::Status MeanSquaredError(CpuDevice& cpu, In prediction, In target,
   const double sum =
       cpu.loops().squared_error(n, prediction.data<float>(),
                                 target.data<float>(), DataOrNull(dprediction));
+  SetStats(sum, static_cast<double>(n), 0, stats);
+  return absl::OkStatus();
+}
+
+absl::Status AbsoluteError(CpuDevice& cpu, In prediction, In target,
+                           Tensor& stats, Tensor& dprediction) {
+  const std::int64_t n = prediction.numel();
+  const double sum =
+      cpu.loops().absolute_error(n, prediction.data<float>(),
+                                 target.data<float>(), DataOrNull(dprediction));
+  SetStats(sum, static_cast<double>(n), 0, stats);
+  return absl::OkStatus();
+}
+
+absl::Status HuberLoss(CpuDevice& cpu, In prediction, In target, double delta,
+                       double scale, Tensor& stats, Tensor& dprediction) {
+  const std::int64_t n = prediction.numel();
+  const double sum = cpu.loops().huber(
+      n, static_cast<float>(delta), static_cast<float>(scale),
+      prediction.data<float>(), target.data<float>(), DataOrNull(dprediction));
+  SetStats(sum, static_cast<double>(n), 0, stats);
+  return absl::OkStatus();
+}
+
+absl::Status BceWithLogits(CpuDevice& cpu, In logits, In target,
+                           double pos_weight, Tensor& stats, Tensor& dlogits) {
+  const std::int64_t n = logits.numel();
+  const double sum = cpu.loops().bce_with_logits(
+      n, static_cast<float>(pos_weight), logits.data<float>(),
+      target.data<float>(), DataOrNull(dlogits));
   SetStats(sum, static_cast<double>(n), 0, stats);
   return absl::OkStatus();
 }
@@ -63,7 +128,11 @@ absl::Status CombineLosses(CpuDevice&, In a, double weight_a, In b,
 
 void BindLoss(CpuDevice& cpu, LossKernels& ops) {
   BindF32<SoftmaxCrossEntropy>(cpu, ops.SoftmaxCrossEntropy);
+  BindF32<WeightedCrossEntropy>(cpu, ops.WeightedCrossEntropy);
   BindF32<MeanSquaredError>(cpu, ops.MeanSquaredError);
+  BindF32<AbsoluteError>(cpu, ops.AbsoluteError);
+  BindF32<HuberLoss>(cpu, ops.HuberLoss);
+  BindF32<BceWithLogits>(cpu, ops.BceWithLogits);
   ops.CombineLosses.Bind<CombineLosses>(&cpu);
 }
 

@@ -6,6 +6,7 @@
 #include "nn/kernels/cpu/elementwise_loops.h"
 #include "nn/kernels/cpu/loops.h"
 #include "nn/kernels/cpu/simd.h"
+#include "nn/kernels/cpu/softmax_loops.h"
 
 namespace troupe::nn::cpu {
 namespace {
@@ -19,53 +20,6 @@ inline double SquaredError(Index n, const float* prediction,
     if (d) store(d, Plus(error, error));
   });
   return sum.Total();
-}
-
-// e^x for x <= 0, 0 below -87: r = x - n ln 2 with n the nearest integer, a
-// polynomial in r (Cephes expf, 1 ulp), times 2^n. NaN stays NaN.
-TROUPE_INLINE Vec ExpOfNegative(Vec x) {
-  const Vec shift = Set(12582912.0f);  // 1.5 * 2^23: adding it rounds
-  const Vec least = Set(-87.0f);
-  const Vec shifted = Fma(MaxOrSecond(least, x), Set(1.44269504f), shift);
-  const Vec n = Minus(shifted, shift);
-  Vec r = Fma(n, Set(-0.693359375f), MaxOrSecond(least, x));
-  r = Fma(n, Set(2.12194440e-4f), r);
-  Vec y = Set(1.9875691500e-4f);
-  y = Fma(y, r, Set(1.3981999507e-3f));
-  y = Fma(y, r, Set(8.3334519073e-3f));
-  y = Fma(y, r, Set(4.1665795894e-2f));
-  y = Fma(y, r, Set(1.6666665459e-1f));
-  y = Fma(y, r, Set(5.0000001201e-1f));
-  y = Fma(y, Times(r, r), Plus(r, Set(1.0f)));
-  y = Times(y, PowerOfTwo(shifted));
-  return Choose(GreaterOrNan(x, least), y, Zero());
-}
-
-inline float LargestOf(Index n, const float* x) {
-  Vec largest = Set(x[0]);
-  for (Index i = 0; i < n; i += kLanes) {
-    const Mask mask = First(n - i);
-    largest =
-        MaxOrSecond(largest, KeepSome(LoadSome(x + i, mask), mask, largest));
-  }
-  return MaxLanes(largest);
-}
-
-// d[n] = e^(x - offset), unless d is null; returns the sum.
-inline double ExpSum(Index n, const float* x, float offset, float* d) {
-  constexpr Index kBlock = 64 * kLanes;  // summed in f32, then in f64
-  double sum = 0;
-  for (Index begin = 0; begin < n; begin += kBlock) {
-    Vec partial = Zero();
-    for (Index i = begin; i < Min(n, begin + kBlock); i += kLanes) {
-      const Mask mask = First(n - i);
-      const Vec e = ExpOfNegative(Minus(LoadSome(x + i, mask), Set(offset)));
-      if (d) StoreSome(d + i, e, mask);
-      partial = Plus(partial, KeepSome(e, mask, Zero()));
-    }
-    sum += SumLanes(partial);
-  }
-  return sum;
 }
 
 // The largest logit is the target, and none before it is as large.
@@ -90,6 +44,126 @@ inline double CrossEntropyRow(Index classes, const float* logits, Index target,
     d[target] -= 1.0f;
   }
   return __builtin_log(sum) + (static_cast<double>(largest) - logits[target]);
+}
+
+// The sum of body(load, store), a vector, over n elements: in f32 over a block,
+// then in f64.
+template <typename Body>
+TROUPE_INLINE double SumInBlocks(Index n, Body body) {
+  constexpr Index kBlock = 64 * kLanes;
+  double sum = 0;
+  for (Index begin = 0; begin < n; begin += kBlock) {
+    Vec partial = Zero();
+    for (Index i = begin; i < Min(n, begin + kBlock); i += kLanes) {
+      const Mask mask = First(n - i);
+      const Vec v = body(
+          [i, mask](const float* p) { return LoadSome(p + i, mask); },
+          [i, mask](float* p, Vec value) { StoreSome(p + i, value, mask); });
+      partial = Plus(partial, KeepSome(v, mask, Zero()));
+    }
+    sum += SumLanes(partial);
+  }
+  return sum;
+}
+
+inline double WeightedCrossEntropyRow(Index classes, const float* logits,
+                                      Index target, const float* weights,
+                                      double smoothing, float* d, bool* hit) {
+  const float largest = LargestOf(classes, logits);
+  *hit = IsFirstLargest(logits, target, largest);
+  const double sum = ExpSum(classes, logits, largest, d);
+  const double log_sum = __builtin_log(sum);
+  const double own = (1 - smoothing) * (weights ? weights[target] : 1);
+  const double share = smoothing / static_cast<double>(classes);
+  double loss =
+      own * (log_sum + (static_cast<double>(largest) - logits[target]));
+  double all = own;
+  if (share != 0) {
+    const Vec one = Set(1.0f), offset = Set(largest);
+    const double weight = SumInBlocks(classes, [=](auto load, auto) {
+      return weights ? load(weights) : one;
+    });
+    const double weighted = SumInBlocks(classes, [=](auto load, auto) {
+      const Vec x = Minus(load(logits), offset);
+      return weights ? Times(load(weights), x) : x;
+    });
+    loss += share * (weight * log_sum - weighted);
+    all += share * weight;
+  }
+  if (!d) return loss;
+  const Vec scale = Set(static_cast<float>(all / sum));
+  const Vec minus = Set(static_cast<float>(-share));
+  ForEachVector(classes, [=](auto load, auto store) {
+    const Vec scaled = Times(load(d), scale);
+    store(d, weights ? Fma(minus, load(weights), scaled) : Plus(scaled, minus));
+  });
+  d[target] -= static_cast<float>(own);
+  return loss;
+}
+
+TROUPE_INLINE Vec Abs(Vec v) { return MaxOrSecond(v, Minus(Zero(), v)); }
+
+inline double AbsoluteError(Index n, const float* prediction,
+                            const float* target, float* d) {
+  const Vec one = Set(1.0f), minus_one = Set(-1.0f);
+  return SumInBlocks(n, [=](auto load, auto store) {
+    const Vec e = Minus(load(prediction), load(target));
+    if (d) {
+      store(d, Choose(Greater(e, Zero()), one,
+                      Choose(Greater(Zero(), e), minus_one, Times(e, Zero()))));
+    }
+    return Abs(e);
+  });
+}
+
+// With c = e, cut off at -delta and delta, both parts are c (e - c / 2).
+inline double Huber(Index n, float delta, float scale, const float* prediction,
+                    const float* target, float* d) {
+  const Vec most = Set(delta), least = Set(-delta), by = Set(scale);
+  const Vec half = Set(0.5f);
+  return SumInBlocks(n, [=](auto load, auto store) {
+    const Vec e = Minus(load(prediction), load(target));
+    const Vec c =
+        Choose(Greater(e, most), most, Choose(Greater(least, e), least, e));
+    const Vec slope = Times(by, c);
+    if (d) store(d, slope);
+    return Times(slope, Minus(e, Times(half, c)));
+  });
+}
+
+// log(1 + y) for y from 0 to 1: twice the series of atanh(z), z = y / (2 + y),
+// whose first term left out is below 2^-26 of the sum.
+TROUPE_INLINE Vec LogOfOnePlus(Vec y) {
+  const Vec z = Over(y, Plus(Set(2.0f), y));
+  const Vec square = Times(z, z);
+  Vec sum = Set(2.0f / 15);
+  sum = Fma(sum, square, Set(2.0f / 13));
+  sum = Fma(sum, square, Set(2.0f / 11));
+  sum = Fma(sum, square, Set(2.0f / 9));
+  sum = Fma(sum, square, Set(2.0f / 7));
+  sum = Fma(sum, square, Set(2.0f / 5));
+  sum = Fma(sum, square, Set(2.0f / 3));
+  sum = Fma(sum, square, Set(2.0f));
+  return Times(sum, z);
+}
+
+inline double BceWithLogits(Index n, float pos_weight, const float* logits,
+                            const float* target, float* d) {
+  const Vec one = Set(1.0f), extra = Set(pos_weight - 1.0f);
+  return SumInBlocks(n, [=](auto load, auto store) {
+    const Vec x = load(logits), t = load(target);
+    const Vec minus_x = Minus(Zero(), x), negative = Minus(one, t);
+    const Vec weight = Fma(extra, t, one);
+    const Vec decay = ExpOfNegative(Minus(Zero(), Abs(x)));
+    if (d) {
+      const Vec sigmoid =  // of -x
+          Over(Choose(Greater(Zero(), x), one, decay), Plus(one, decay));
+      store(d, Minus(negative, Times(weight, sigmoid)));
+    }
+    const Vec softplus =
+        Plus(MaxOrSecond(Zero(), minus_x), LogOfOnePlus(decay));
+    return Fma(negative, x, Times(weight, softplus));
+  });
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ using dnnl::memory;
 using Tag = memory::format_tag;
 
 // Shape and direction, as numbers to look up.
-using Key = std::array<std::int64_t, 14>;
+using Key = std::array<std::int64_t, 16>;
 
 Key KeyOf(OneDnn::Way way, const ImageShape& d) {
   return {static_cast<std::int64_t>(way),
@@ -38,7 +38,9 @@ Key KeyOf(OneDnn::Way way, const ImageShape& d) {
           d.stride_h,
           d.stride_w,
           d.pad_h,
-          d.pad_w};
+          d.pad_w,
+          d.dilation_h,
+          d.dilation_w};
 }
 
 const char* NameOf(OneDnn::Way way) {
@@ -65,7 +67,7 @@ struct Primitive {
 
 struct Descriptors {
   memory::desc x, w, y, plain_w;
-  memory::dims strides, pads, pads_after;
+  memory::dims strides, skips, pads, pads_after;
 
   explicit Descriptors(const ImageShape& d)
       : x({d.n, d.c, d.h, d.w}, memory::data_type::f32, Tag::nhwc),
@@ -73,10 +75,14 @@ struct Descriptors {
         y({d.n, d.o, d.p, d.q}, memory::data_type::f32, Tag::nhwc),
         plain_w({d.o, d.c, d.r, d.s}, memory::data_type::f32, Tag::oihw),
         strides{d.stride_h, d.stride_w},
+        // Pixels between two taps.
+        skips{d.dilation_h - 1, d.dilation_w - 1},
         pads{d.pad_h, d.pad_w},
         // What is left of the image beyond the last window is not padding.
-        pads_after{(d.p - 1) * d.stride_h + d.r - d.h - d.pad_h,
-                   (d.q - 1) * d.stride_w + d.s - d.w - d.pad_w} {}
+        pads_after{(d.p - 1) * d.stride_h + d.dilation_h * (d.r - 1) + 1 - d.h -
+                       d.pad_h,
+                   (d.q - 1) * d.stride_w + d.dilation_w * (d.s - 1) + 1 - d.w -
+                       d.pad_w} {}
 };
 
 }  // namespace
@@ -134,7 +140,7 @@ class OneDnn::Impl {
     attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
     const dnnl::convolution_forward::primitive_desc forward(
         {dnnl::prop_kind::forward_training, direct, d.x, d.w, d.y, d.strides,
-         d.pads, d.pads_after},
+         d.skips, d.pads, d.pads_after},
         attr, engine_);
     auto p = std::make_unique<Primitive>();
     if (way == Way::kForward) {
@@ -143,15 +149,15 @@ class OneDnn::Impl {
            {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST}, *p);
     } else if (way == Way::kBackwardInput) {
       const dnnl::convolution_backward_data::primitive_desc backward(
-          {direct, d.x, d.w, d.y, d.strides, d.pads, d.pads_after}, attr,
-          engine_, forward);
+          {direct, d.x, d.w, d.y, d.strides, d.skips, d.pads, d.pads_after},
+          attr, engine_, forward);
       p->main = dnnl::convolution_backward_data(backward);
       Bind(d, backward.weights_desc(), backward.scratchpad_desc(), way,
            {DNNL_ARG_DIFF_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DIFF_DST}, *p);
     } else {
       const dnnl::convolution_backward_weights::primitive_desc backward(
-          {direct, d.x, d.w, d.y, d.strides, d.pads, d.pads_after}, attr,
-          engine_, forward);
+          {direct, d.x, d.w, d.y, d.strides, d.skips, d.pads, d.pads_after},
+          attr, engine_, forward);
       p->main = dnnl::convolution_backward_weights(backward);
       Bind(d, backward.diff_weights_desc(), backward.scratchpad_desc(), way,
            {DNNL_ARG_SRC, DNNL_ARG_DIFF_WEIGHTS, DNNL_ARG_DIFF_DST}, *p);

@@ -20,17 +20,37 @@ absl::Status MaxPool2dBackward(CpuDevice& cpu, const Window2d& window, In dy,
   return absl::OkStatus();
 }
 
-absl::Status AvgPool2dForward(CpuDevice& cpu, const Window2d& window, In x,
-                              Tensor& y) {
+bool CountsPadding(AvgDivisor divisor) {
+  return divisor == AvgDivisor::kPaddedImage;
+}
+
+absl::Status AvgPool2dForward(CpuDevice& cpu, const Window2d& window,
+                              AvgDivisor divisor, In x, Tensor& y) {
   cpu.loops().avg_pool_forward(ImageShapeOf(window, x.shape(), y.shape()),
-                               x.data<float>(), y.data<float>());
+                               CountsPadding(divisor), x.data<float>(),
+                               y.data<float>());
   return absl::OkStatus();
 }
 
-absl::Status AvgPool2dBackward(CpuDevice& cpu, const Window2d& window, In dy,
-                               Tensor& dx) {
+absl::Status AvgPool2dBackward(CpuDevice& cpu, const Window2d& window,
+                               AvgDivisor divisor, In dy, Tensor& dx) {
   cpu.loops().avg_pool_backward(ImageShapeOf(window, dx.shape(), dy.shape()),
-                                dy.data<float>(), dx.data<float>());
+                                CountsPadding(divisor), dy.data<float>(),
+                                dx.data<float>());
+  return absl::OkStatus();
+}
+
+absl::Status AdaptiveAvgPool2dForward(CpuDevice& cpu, In x, Tensor& y) {
+  cpu.loops().adaptive_avg_pool_forward(
+      ImageShapeOf(Window2d(), x.shape(), y.shape()), x.data<float>(),
+      y.data<float>());
+  return absl::OkStatus();
+}
+
+absl::Status AdaptiveAvgPool2dBackward(CpuDevice& cpu, In dy, Tensor& dx) {
+  cpu.loops().adaptive_avg_pool_backward(
+      ImageShapeOf(Window2d(), dx.shape(), dy.shape()), dy.data<float>(),
+      dx.data<float>());
   return absl::OkStatus();
 }
 
@@ -41,6 +61,8 @@ void BindPool2d(CpuDevice& cpu, Pool2dKernels& ops) {
   BindF32<MaxPool2dBackward>(cpu, ops.MaxPool2dBackward);
   BindF32<AvgPool2dForward>(cpu, ops.AvgPool2dForward);
   BindF32<AvgPool2dBackward>(cpu, ops.AvgPool2dBackward);
+  BindF32<AdaptiveAvgPool2dForward>(cpu, ops.AdaptiveAvgPool2dForward);
+  BindF32<AdaptiveAvgPool2dBackward>(cpu, ops.AdaptiveAvgPool2dBackward);
 }
 
 }  // namespace troupe::nn::cpu

@@ -3,6 +3,7 @@
 #ifndef NN_KERNELS_CPU_POOL2D_LOOPS_H_
 #define NN_KERNELS_CPU_POOL2D_LOOPS_H_
 
+#include "nn/kernels/cpu/conv2d_loops.h"
 #include "nn/kernels/cpu/loops.h"
 #include "nn/kernels/cpu/simd.h"
 
@@ -67,7 +68,8 @@ struct Pairs {
 
 inline bool IsHalvingOfFewChannels(const ImageShape& d) {
   return d.r == 2 && d.s == 2 && d.stride_h == 2 && d.stride_w == 2 &&
-         d.pad_h == 0 && d.pad_w == 0 && 2 * d.c <= kLanes;
+         d.pad_h == 0 && d.pad_w == 0 && 2 * d.p <= d.h && 2 * d.q <= d.w &&
+         2 * d.c <= kLanes;
 }
 
 // Calls visit(input row's pixel, input element, output element, lanes) for
@@ -215,41 +217,113 @@ inline void MaxPoolBackward(const ImageShape& d, const float* dy,
   });
 }
 
-inline void AvgPoolForward(const ImageShape& d, const float* x, float* y) {
-  const Vec scale = Set(1.0f / static_cast<float>(d.r * d.s));
-  ForEachWindow(d, [&](Index image, Index out, const Inside& in) {
-    for (Index c = 0; c < d.c; c += kLanes) {
-      const Mask mask = First(d.c - c);
-      Vec sum = Zero();
-      for (Index h = in.h0; h < in.h1; ++h) {
-        for (Index w = in.w0; w < in.w1; ++w) {
-          const float* from = x + (image + h * d.w + w) * d.c + c;
-          sum = Plus(sum, LoadSome(from, mask));
-        }
-      }
-      StoreSome(y + out * d.c + c, Times(sum, scale), mask);
-    }
-  });
+// The pixels of a window that its mean counts.
+inline Index CountOf(const ImageShape& d, bool padded, Index p, Index q,
+                     const Inside& in) {
+  if (!padded) return (in.h1 - in.h0) * (in.w1 - in.w0);
+  const Index h = p * d.stride_h - d.pad_h, w = q * d.stride_w - d.pad_w;
+  return (Min(h + d.r, d.h + d.pad_h) - h) * (Min(w + d.s, d.w + d.pad_w) - w);
 }
 
-inline void AvgPoolBackward(const ImageShape& d, const float* dy, float* dx) {
-  const Vec scale = Set(1.0f / static_cast<float>(d.r * d.s));
-  const Index count = d.n * d.h * d.w * d.c;
-  for (Index i = 0; i < count; i += kLanes) {
-    StoreSome(dx + i, Zero(), First(count - i));
-  }
-  ForEachWindow(d, [&](Index image, Index out, const Inside& in) {
-    for (Index c = 0; c < d.c; c += kLanes) {
-      const Mask mask = First(d.c - c);
-      const Vec g = Times(LoadSome(dy + out * d.c + c, mask), scale);
-      for (Index h = in.h0; h < in.h1; ++h) {
-        for (Index w = in.w0; w < in.w1; ++w) {
-          float* to = dx + (image + h * d.w + w) * d.c + c;
-          StoreSome(to, Plus(LoadSome(to, mask), g), mask);
-        }
+inline Inside AdaptiveInside(const ImageShape& d, Index p, Index q) {
+  return {p * d.h / d.p, CeilDiv((p + 1) * d.h, d.p), q * d.w / d.q,
+          CeilDiv((q + 1) * d.w, d.q)};
+}
+
+// Calls visit(image, output pixel, inside, 1 / pixels) for every window.
+template <typename Visit>
+TROUPE_INLINE void ForEachMean(const ImageShape& d, bool padded, Visit visit) {
+  const float whole = 1.0f / static_cast<float>(d.r * d.s);
+  for (Index n = 0; n < d.n; ++n) {
+    for (Index p = 0; p < d.p; ++p) {
+      for (Index q = 0; q < d.q; ++q) {
+        const Inside in = InsideOf(d, p, q);
+        const Index count = CountOf(d, padded, p, q, in);
+        visit(n * d.h * d.w, (n * d.p + p) * d.q + q, in,
+              count == d.r * d.s ? whole : 1.0f / static_cast<float>(count));
       }
     }
-  });
+  }
+}
+
+template <typename Visit>
+TROUPE_INLINE void ForEachAdaptiveMean(const ImageShape& d, Visit visit) {
+  for (Index n = 0; n < d.n; ++n) {
+    for (Index p = 0; p < d.p; ++p) {
+      for (Index q = 0; q < d.q; ++q) {
+        const Inside in = AdaptiveInside(d, p, q);
+        visit(n * d.h * d.w, (n * d.p + p) * d.q + q, in,
+              1.0f / static_cast<float>((in.h1 - in.h0) * (in.w1 - in.w0)));
+      }
+    }
+  }
+}
+
+TROUPE_INLINE void AverageWindow(const ImageShape& d, const float* x,
+                                 Index image, Index out, const Inside& in,
+                                 float factor, float* y) {
+  const Vec scale = Set(factor);
+  for (Index c = 0; c < d.c; c += kLanes) {
+    const Mask mask = First(d.c - c);
+    Vec sum = Zero();
+    for (Index h = in.h0; h < in.h1; ++h) {
+      for (Index w = in.w0; w < in.w1; ++w) {
+        const float* from = x + (image + h * d.w + w) * d.c + c;
+        sum = Plus(sum, LoadSome(from, mask));
+      }
+    }
+    StoreSome(y + out * d.c + c, Times(sum, scale), mask);
+  }
+}
+
+TROUPE_INLINE void SpreadMean(const ImageShape& d, const float* dy, Index image,
+                              Index out, const Inside& in, float factor,
+                              float* dx) {
+  const Vec scale = Set(factor);
+  for (Index c = 0; c < d.c; c += kLanes) {
+    const Mask mask = First(d.c - c);
+    const Vec g = Times(LoadSome(dy + out * d.c + c, mask), scale);
+    for (Index h = in.h0; h < in.h1; ++h) {
+      for (Index w = in.w0; w < in.w1; ++w) {
+        float* to = dx + (image + h * d.w + w) * d.c + c;
+        StoreSome(to, Plus(LoadSome(to, mask), g), mask);
+      }
+    }
+  }
+}
+
+inline void AvgPoolForward(const ImageShape& d, bool padded, const float* x,
+                           float* y) {
+  ForEachMean(d, padded,
+              [&](Index image, Index out, const Inside& in, float factor) {
+                AverageWindow(d, x, image, out, in, factor, y);
+              });
+}
+
+inline void AvgPoolBackward(const ImageShape& d, bool padded, const float* dy,
+                            float* dx) {
+  ZeroFloats(d.n * d.h * d.w * d.c, dx);
+  ForEachMean(d, padded,
+              [&](Index image, Index out, const Inside& in, float factor) {
+                SpreadMean(d, dy, image, out, in, factor, dx);
+              });
+}
+
+inline void AdaptiveAvgPoolForward(const ImageShape& d, const float* x,
+                                   float* y) {
+  ForEachAdaptiveMean(
+      d, [&](Index image, Index out, const Inside& in, float factor) {
+        AverageWindow(d, x, image, out, in, factor, y);
+      });
+}
+
+inline void AdaptiveAvgPoolBackward(const ImageShape& d, const float* dy,
+                                    float* dx) {
+  ZeroFloats(d.n * d.h * d.w * d.c, dx);
+  ForEachAdaptiveMean(
+      d, [&](Index image, Index out, const Inside& in, float factor) {
+        SpreadMean(d, dy, image, out, in, factor, dx);
+      });
 }
 
 }  // namespace

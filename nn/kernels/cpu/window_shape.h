@@ -26,7 +26,9 @@ inline ImageShape ImageShapeOf(const Window2d& window, const Shape& x,
           window.stride_h,
           window.stride_w,
           window.pad_h,
-          window.pad_w};
+          window.pad_w,
+          window.dilation_h,
+          window.dilation_w};
 }
 
 }  // namespace troupe::nn::cpu

@@ -1,5 +1,8 @@
+#include <optional>
+
 #include "base/check.h"
 #include "nn/kernels/cuda/call_memory.h"
+#include "nn/kernels/cuda/direct_conv.h"
 #include "nn/kernels/cuda/linear.h"
 #include "nn/kernels/cuda/matrix_kernels.h"
 
@@ -7,11 +10,12 @@ namespace troupe::nn::cuda {
 namespace {
 
 ConvSpec SpecOf(const LibraryOps& gpu, ConvWay way, const Window2d& window,
-                In x_NHWC, In y_NPQO) {
+                In x_NHWC, In w_OCRS, In y_NPQO) {
   ConvSpec spec;
   spec.way = way;
   spec.N = x_NHWC.dim(0), spec.H = x_NHWC.dim(1), spec.W = x_NHWC.dim(2);
   spec.C = x_NHWC.dim(3), spec.O = y_NPQO.dim(3);
+  spec.groups = GroupsOf(x_NHWC, w_OCRS);
   spec.window = window;
   spec.dtype = spec.out_dtype = x_NHWC.dtype();
   spec.allow_tf32 = gpu.allow_tf32 && spec.dtype == DType::kF32;
@@ -23,9 +27,10 @@ std::int64_t Taps(const ConvSpec& s) {
 }
 
 // A 1x1 window over every pixel is a linear layer of the pixels.
-bool IsPointwise(const Window2d& w) {
-  return w.kernel_h == 1 && w.kernel_w == 1 && w.stride_h == 1 &&
-         w.stride_w == 1 && w.pad_h == 0 && w.pad_w == 0;
+bool IsPointwise(const Window2d& window, In x_NHWC, In w_OCRS) {
+  return window.kernel_h == 1 && window.kernel_w == 1 && window.stride_h == 1 &&
+         window.stride_w == 1 && window.pad_h == 0 && window.pad_w == 0 &&
+         GroupsOf(x_NHWC, w_OCRS) == 1;
 }
 
 // Images [N, H, W, C] as [pixels, C].
@@ -36,10 +41,12 @@ Tensor Pixels(const Tensor& t) {
 // Weights [O, C, 1, 1] as [O, C].
 Tensor Weights(const Tensor& w) { return w.View({w.dim(0), w.dim(1)}); }
 
-// Whether [O, C, R, S] and [O, R, S, C] are the same bytes.
-bool SameLayout(const ConvSpec& spec) { return spec.C == 1 || Taps(spec) == 1; }
+// Whether [O, C / G, R, S] and [O, R, S, C / G] are the same bytes.
+bool SameLayout(const ConvSpec& spec) {
+  return spec.group_channels() == 1 || Taps(spec) == 1;
+}
 
-// w[O, C, R, S] as [O, R, S, C].
+// w[O, C / G, R, S] as [O, R, S, C / G].
 absl::StatusOr<void*> Packed(LibraryOps& gpu, const ConvSpec& spec, In w_OCRS,
                              CallMemory& memory) {
   if (SameLayout(spec)) {
@@ -48,10 +55,41 @@ absl::StatusOr<void*> Packed(LibraryOps& gpu, const ConvSpec& spec, In w_OCRS,
   }
   TROUPE_ASSIGN_OR_RETURN(void* const w_ORSC, memory.Bytes(w_OCRS.bytes()));
   TROUPE_RETURN_IF_ERROR(TransposeEach(
-      spec.O, {spec.C, Taps(spec)}, {w_OCRS.dtype(), w_OCRS.device_data()},
+      spec.O, {spec.group_channels(), Taps(spec)},
+      {w_OCRS.dtype(), w_OCRS.device_data()},
       /*accumulate=*/false, {w_OCRS.dtype(), w_ORSC}, gpu.stream));
   return w_ORSC;
 }
+
+class DirectPlan final : public ConvPlan {
+ public:
+  explicit DirectPlan(const ConvSpec& spec)
+      : ConvPlan(spec, "direct", DirectConvScratchBytes(spec),
+                 /*adds_bias=*/false) {}
+
+  absl::Status Run(const ConvOperands& operands, void* workspace,
+                   cudaStream_t stream) override {
+    return DirectConv(spec(), operands, workspace, stream);
+  }
+};
+
+// The plan of one call: the library's, or plain sums.
+class PlanOfCall {
+ public:
+  absl::StatusOr<ConvPlan*> Get(LibraryOps& gpu, const ConvSpec& spec) {
+    if (!ConvIsDirect(spec)) return gpu.convs->Get(spec, gpu.stream);
+    return &direct_.emplace(spec);
+  }
+  // Plain sums where the library has no algorithm, too.
+  absl::StatusOr<ConvPlan*> GetAny(LibraryOps& gpu, const ConvSpec& spec) {
+    absl::StatusOr<ConvPlan*> plan = Get(gpu, spec);
+    if (!absl::IsUnimplemented(plan.status())) return plan;
+    return &direct_.emplace(spec);
+  }
+
+ private:
+  std::optional<DirectPlan> direct_;
+};
 
 absl::Status RunPlan(LibraryOps& gpu, ConvPlan& plan,
                      const ConvOperands& operands, CallMemory& memory) {
@@ -71,14 +109,14 @@ absl::StatusOr<void*> Read(const Tensor& t, CallMemory& memory) {
 absl::Status Conv2dForward(LibraryOps& gpu, const Window2d& window, In x, In w,
                            In b, Tensor& y) {
   if (x.dim(0) == 0) return absl::OkStatus();
-  if (IsPointwise(window)) {
+  if (IsPointwise(window, x, w)) {
     Tensor pixels = Pixels(y);
     return LinearForward(gpu, Pixels(x), Weights(w), b, pixels);
   }
-  ConvSpec spec = SpecOf(gpu, ConvWay::kForward, window, x, y);
+  ConvSpec spec = SpecOf(gpu, ConvWay::kForward, window, x, w, y);
   spec.bias = b.defined();
-  TROUPE_ASSIGN_OR_RETURN(ConvPlan* const plan,
-                          gpu.convs->Get(spec, gpu.stream));
+  PlanOfCall plans;
+  TROUPE_ASSIGN_OR_RETURN(ConvPlan* const plan, plans.GetAny(gpu, spec));
   CallMemory memory(gpu);
   ConvOperands operands;
   TROUPE_ASSIGN_OR_RETURN(operands.image, Read(x, memory));
@@ -97,13 +135,13 @@ absl::Status Conv2dForward(LibraryOps& gpu, const Window2d& window, In x, In w,
 absl::Status Conv2dBackwardInput(LibraryOps& gpu, const Window2d& window, In dy,
                                  In w, Tensor& dx) {
   if (dy.dim(0) == 0) return absl::OkStatus();
-  if (IsPointwise(window)) {
+  if (IsPointwise(window, dx, w)) {
     Tensor pixels = Pixels(dx);
     return LinearBackwardInput(gpu, Pixels(dy), Weights(w), pixels);
   }
-  const ConvSpec spec = SpecOf(gpu, ConvWay::kBackwardInput, window, dx, dy);
-  TROUPE_ASSIGN_OR_RETURN(ConvPlan* const plan,
-                          gpu.convs->Get(spec, gpu.stream));
+  const ConvSpec spec = SpecOf(gpu, ConvWay::kBackwardInput, window, dx, w, dy);
+  PlanOfCall plans;
+  TROUPE_ASSIGN_OR_RETURN(ConvPlan* const plan, plans.GetAny(gpu, spec));
   CallMemory memory(gpu);
   ConvOperands operands;
   TROUPE_ASSIGN_OR_RETURN(operands.image, memory.Write(dx, false));
@@ -114,18 +152,21 @@ absl::Status Conv2dBackwardInput(LibraryOps& gpu, const Window2d& window, In dy,
 
 // A plan for dw in f32, which loses nothing on the way to a sum; where the
 // library has none, in the dtype of the images.
-absl::StatusOr<ConvPlan*> PlanOfWeights(LibraryOps& gpu, ConvSpec spec) {
+absl::StatusOr<ConvPlan*> PlanOfWeights(LibraryOps& gpu, ConvSpec spec,
+                                        PlanOfCall& plans) {
   spec.out_dtype = DType::kF32;
-  absl::StatusOr<ConvPlan*> plan = gpu.convs->Get(spec, gpu.stream);
+  absl::StatusOr<ConvPlan*> plan = plans.Get(gpu, spec);
   if (!absl::IsUnimplemented(plan.status())) return plan;
   spec.out_dtype = spec.dtype;
-  return gpu.convs->Get(spec, gpu.stream);
+  return plans.GetAny(gpu, spec);
 }
 
-// dw[O, C, R, S] (+)= ..., by way of [O, R, S, C].
+// dw[O, C / G, R, S] (+)= ..., by way of [O, R, S, C / G].
 absl::Status WeightsOnly(LibraryOps& gpu, const ConvSpec& spec, In x, In dy,
                          bool accumulate, Tensor& dw) {
-  TROUPE_ASSIGN_OR_RETURN(ConvPlan* const plan, PlanOfWeights(gpu, spec));
+  PlanOfCall plans;
+  TROUPE_ASSIGN_OR_RETURN(ConvPlan* const plan,
+                          PlanOfWeights(gpu, spec, plans));
   CallMemory memory(gpu);
   const DType dtype = plan->spec().out_dtype;
   const bool direct = SameLayout(spec) && !accumulate && dtype == dw.dtype();
@@ -139,8 +180,9 @@ absl::Status WeightsOnly(LibraryOps& gpu, const ConvSpec& spec, In x, In dy,
                             SizeOf(dtype)));
   TROUPE_RETURN_IF_ERROR(RunPlan(gpu, *plan, operands, memory));
   if (direct) return absl::OkStatus();
-  return TransposeEach(spec.O, {Taps(spec), spec.C}, {dtype, operands.weight},
-                       accumulate, {dw.dtype(), dw.device_data()}, gpu.stream);
+  return TransposeEach(spec.O, {Taps(spec), spec.group_channels()},
+                       {dtype, operands.weight}, accumulate,
+                       {dw.dtype(), dw.device_data()}, gpu.stream);
 }
 
 absl::Status Conv2dBackwardWeight(LibraryOps& gpu, const Window2d& window, In x,
@@ -150,13 +192,26 @@ absl::Status Conv2dBackwardWeight(LibraryOps& gpu, const Window2d& window, In x,
     TROUPE_RETURN_IF_ERROR(AddNothing(gpu, accumulate, dw));
     return AddNothing(gpu, accumulate, db);
   }
-  if (IsPointwise(window)) {
+  if (IsPointwise(window, x, dw)) {
     Tensor weights = Weights(dw);
     return LinearBackwardWeight(gpu, Pixels(x), Pixels(dy), accumulate, weights,
                                 db);
   }
-  const ConvSpec spec = SpecOf(gpu, ConvWay::kBackwardWeight, window, x, dy);
+  const ConvSpec spec =
+      SpecOf(gpu, ConvWay::kBackwardWeight, window, x, dw, dy);
   TROUPE_RETURN_IF_ERROR(WeightsOnly(gpu, spec, x, dy, accumulate, dw));
+  return BiasGradient(gpu, dy, accumulate, db);
+}
+
+absl::Status BiasForward(LibraryOps& gpu, In b, Tensor& y) {
+  if (y.numel() == 0) return absl::OkStatus();
+  return AddRowVector({y.numel() / b.numel(), b.numel()},
+                      {b.dtype(), b.device_data()},
+                      {y.dtype(), y.device_data()}, gpu.stream);
+}
+
+absl::Status BiasBackward(LibraryOps& gpu, In dy, bool accumulate, Tensor& db) {
+  if (dy.numel() == 0) return AddNothing(gpu, accumulate, db);
   return BiasGradient(gpu, dy, accumulate, db);
 }
 
@@ -166,6 +221,11 @@ void BindConv2d(Conv2dKernels& ops, LibraryOps* state) {
   BindLibrary<Conv2dForward>(state, ops.Conv2dForward);
   BindLibrary<Conv2dBackwardInput>(state, ops.Conv2dBackwardInput);
   BindLibrary<Conv2dBackwardWeight>(state, ops.Conv2dBackwardWeight);
+}
+
+void BindBias(BiasKernels& ops, LibraryOps* state) {
+  BindLibrary<BiasForward>(state, ops.BiasForward);
+  BindLibrary<BiasBackward>(state, ops.BiasBackward);
 }
 
 }  // namespace troupe::nn::cuda

@@ -101,7 +101,7 @@ void CudaDevice::AddQueue(Queue queue) {
   open_.push_back(queue);
 }
 
-bool CudaDevice::Open(Queue queue) {
+bool CudaDevice::OpenQueue(Queue queue) {
   if (broken_) return false;
   if (queues_[static_cast<int>(queue)].has_value()) return true;
   Check(streams_->Open(queue)).IgnoreError();
@@ -151,7 +151,8 @@ void CudaDevice::MakeCurrent() {
 }
 
 bool CudaDevice::TakesNow(Queue queue, const char* name) {
-  if (!MayRecord(queue).ok() || !Open(queue) || Of(queue).held()) return false;
+  if (!MayRecord(queue).ok() || !OpenQueue(queue)) return false;
+  if (Of(queue).held()) return false;
   MakeCurrent();
   if (broken_) return false;
   Of(queue).Note(name);
@@ -162,7 +163,7 @@ absl::Status CudaDevice::Give(Queue queue, const char* name,
                               StreamQueue::Work work) {
   MakeCurrent();
   TROUPE_RETURN_IF_ERROR(MayRecord(queue));
-  if (!Open(queue)) return status_;
+  if (!OpenQueue(queue)) return status_;
   const absl::Status given = Of(queue).Give(name, std::move(work));
   if (!given.ok()) FailCapture(given);
   return given;
@@ -171,14 +172,14 @@ absl::Status CudaDevice::Give(Queue queue, const char* name,
 base::Event CudaDevice::Record(Queue queue) {
   if (capturing()) return capture_->Record(queue);
   const base::Event done = base::Event::Make();
-  if (Open(queue)) Check(Of(queue).Record(done)).IgnoreError();
+  if (OpenQueue(queue)) Check(Of(queue).Record(done)).IgnoreError();
   if (broken_) done.Complete(status_);
   return done;
 }
 
 void CudaDevice::Wait(Queue queue, const base::Event& event) {
   if (capturing()) return capture_->Wait(queue, event);
-  if (!Open(queue)) return;
+  if (!OpenQueue(queue)) return;
   const auto hold = [&] {
     event.OnKnown([wakeup = wakeup_] { wakeup->Call(); });
   };
@@ -273,7 +274,7 @@ absl::Status CudaDevice::Enqueue(Queue queue, const char* name,
                                  std::function<bool(void*)> work) {
   MakeCurrent();
   TROUPE_RETURN_IF_ERROR(MayRecord(queue));
-  if (!Open(queue)) return status_;
+  if (!OpenQueue(queue)) return status_;
   if (capturing()) return EnqueueInCapture(queue, name, work);
   return Of(queue).GiveUntilTrue(
       name, [stream = stream(queue), work = std::move(work)] {

@@ -152,7 +152,7 @@ class CudaDevice final : public DeviceQueues {
   // Why a capture that is going on takes no work for `queue`.
   absl::Status MayRecord(Queue queue);
   // Makes the queue on its first use. False: the device takes no more work.
-  bool Open(Queue queue);
+  bool OpenQueue(Queue queue);
   void AddQueue(Queue queue);
   QueuePool& PoolOf(Queue queue) {
     return queue < Queue::kComm ? memory_

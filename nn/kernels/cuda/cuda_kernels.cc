@@ -113,6 +113,13 @@ class StreamOps final : public Kernels {
     library_.convs = convs_.get();
     BindLinear(*this, &library_);
     BindConv2d(*this, &library_);
+    BindAttention(*this, &own_);
+    BindBatchNorm(*this, &own_);
+    BindBias(*this, &library_);
+    BindMatMul(*this, &library_);
+    BindNorm(*this, &own_);
+    BindPad2d(*this, &own_);
+    BindRotary(*this, &own_);
     BindPool2d(*this, &own_);
     BindElementwise(*this, &own_);
     BindDropout(*this, &own_);
@@ -120,6 +127,11 @@ class StreamOps final : public Kernels {
     BindLayout(*this, &own_);
     BindLoss(*this, &own_);
     BindOptimizer(*this, &own_);
+    BindUnary(*this, &own_);
+    BindBinary(*this, &own_);
+    BindSoftmax(*this, &own_);
+    BindReduction(*this, &own_);
+    BindStrided(*this, &own_);
   }
 
   CudaDevice& device_;

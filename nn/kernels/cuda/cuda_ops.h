@@ -28,14 +28,24 @@
 
 #include <cuda_runtime_api.h>
 
+#include "nn/kernels/attention.h"
+#include "nn/kernels/batch_norm.h"
+#include "nn/kernels/binary.h"
 #include "nn/kernels/cuda/data_error.h"
 #include "nn/kernels/dropout.h"
 #include "nn/kernels/elementwise.h"
 #include "nn/kernels/embedding.h"
 #include "nn/kernels/layout.h"
 #include "nn/kernels/loss.h"
+#include "nn/kernels/norm.h"
 #include "nn/kernels/optimizer.h"
+#include "nn/kernels/pad2d.h"
 #include "nn/kernels/pool2d.h"
+#include "nn/kernels/reduction.h"
+#include "nn/kernels/rotary.h"
+#include "nn/kernels/softmax.h"
+#include "nn/kernels/strided.h"
+#include "nn/kernels/unary.h"
 #include "nn/tensor/allocator.h"
 
 namespace troupe::nn::cuda {
@@ -46,13 +56,23 @@ struct CudaOps {
   DataError* error = nullptr;  // in memory that kernels write
 };
 
+void BindAttention(AttentionKernels& ops, CudaOps* state);
+void BindRotary(RotaryKernels& ops, CudaOps* state);
 void BindElementwise(ElementwiseKernels& ops, CudaOps* state);
 void BindDropout(DropoutKernels& ops, CudaOps* state);
 void BindEmbedding(EmbeddingKernels& ops, CudaOps* state);
 void BindLayout(LayoutKernels& ops, CudaOps* state);
 void BindLoss(LossKernels& ops, CudaOps* state);
+void BindNorm(NormKernels& ops, CudaOps* state);
+void BindBatchNorm(BatchNormKernels& ops, CudaOps* state);
 void BindOptimizer(OptimizerKernels& ops, CudaOps* state);
+void BindPad2d(Pad2dKernels& ops, CudaOps* state);
 void BindPool2d(Pool2dKernels& ops, CudaOps* state);
+void BindUnary(UnaryKernels& ops, CudaOps* state);
+void BindBinary(BinaryKernels& ops, CudaOps* state);
+void BindSoftmax(SoftmaxKernels& ops, CudaOps* state);
+void BindReduction(ReductionKernels& ops, CudaOps* state);
+void BindStrided(StridedKernels& ops, CudaOps* state);
 
 }  // namespace troupe::nn::cuda
 

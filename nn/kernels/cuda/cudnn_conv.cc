@@ -63,7 +63,8 @@ cudnnDataType_t TypeOf(DType dtype) {
 }
 
 // cuDNN counts dimensions as (N, C, H, W) in any layout; strides say that
-// channels are last.
+// channels are last. Filters of fewer channels than the image has are those of
+// groups.
 GraphTensor ChannelsLast(std::int64_t uid, DType dtype, std::int64_t n,
                          std::int64_t h, std::int64_t w, std::int64_t c) {
   GraphTensor tensor;
@@ -94,7 +95,8 @@ absl::StatusOr<Tensors> MakeTensors(const ConvSpec& s, bool fused) {
   TROUPE_ASSIGN_OR_RETURN(
       tensors.weight,
       Make(ChannelsLast(kWeight, dtype_of(ConvWay::kBackwardWeight), s.O,
-                        s.window.kernel_h, s.window.kernel_w, s.C)));
+                        s.window.kernel_h, s.window.kernel_w,
+                        s.group_channels())));
   GraphTensor output = ChannelsLast(kOutput, dtype_of(ConvWay::kForward), s.N,
                                     s.P(), s.Q(), s.O);
   if (fused) {
@@ -122,7 +124,8 @@ absl::StatusOr<Descriptor> MakeWindow(const ConvSpec& spec) {
            Pair{w.pad_h, w.pad_w})
       .Set(CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, CUDNN_TYPE_INT64,
            Pair{w.stride_h, w.stride_w})
-      .Set(CUDNN_ATTR_CONVOLUTION_DILATIONS, CUDNN_TYPE_INT64, Pair{1, 1});
+      .Set(CUDNN_ATTR_CONVOLUTION_DILATIONS, CUDNN_TYPE_INT64,
+           Pair{w.dilation_h, w.dilation_w});
   TROUPE_RETURN_IF_ERROR(made.Finalize("convolution"));
   return made;
 }

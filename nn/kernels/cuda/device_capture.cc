@@ -150,7 +150,7 @@ absl::Status CudaDevice::EnqueueInCapture(
 
 std::unique_ptr<DeviceMoment> CudaDevice::Mark(Queue queue) {
   MakeCurrent();
-  if (capturing() || !Open(queue) || Of(queue).held()) return nullptr;
+  if (capturing() || !OpenQueue(queue) || Of(queue).held()) return nullptr;
   cudaEvent_t event = nullptr;
   if (cudaEventCreate(&event) != cudaSuccess) {
     cudaGetLastError();

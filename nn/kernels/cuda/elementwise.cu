@@ -269,6 +269,33 @@ absl::Status Fill(const CudaOps& cuda, double value, Tensor& y) {
   return DoesNotCompute("Fill", y.dtype(), y.device());
 }
 
+// Numbers that travel as a kernel's argument, of which a GPU takes 4 KiB.
+struct FewValues {
+  float at[512];
+};
+
+__global__ void __launch_bounds__(kElementThreads)
+    SetValuesKernel(int count, FewValues values, float* y) {
+  const int i = static_cast<int>(ThreadOfGrid());
+  if (i < count) y[i] = values.at[i];
+}
+
+absl::Status SetValues(const CudaOps& cuda, const std::vector<float>& values,
+                       Tensor& y) {
+  constexpr std::size_t kFew = sizeof(FewValues) / sizeof(float);
+  float* to = Data<float>(y);
+  for (std::size_t begin = 0; begin < values.size(); begin += kFew) {
+    const std::size_t count = std::min(kFew, values.size() - begin);
+    FewValues few;
+    std::copy_n(values.begin() + static_cast<std::ptrdiff_t>(begin), count,
+                few.at);
+    TROUPE_RETURN_IF_ERROR(base::Launch(
+        "SetValues", SetValuesKernel, GridOf(static_cast<std::int64_t>(count)),
+        cuda.stream, static_cast<int>(count), few, to + begin));
+  }
+  return absl::OkStatus();
+}
+
 // As `Word`s of the elements' size.
 template <typename Word>
 absl::Status CopyBits(const CudaOps& cuda, const Tensor& x, const Tensor& y) {
@@ -319,6 +346,7 @@ void BindElementwise(ElementwiseKernels& ops, CudaOps* state) {
   BindFloating<CountNonFinite>(ops.CountNonFinite, state);
   BindFloating<Add, WithF64>(ops.Add, state);
   ops.Fill.Bind<Fill>(state);
+  ops.SetValues.Bind<SetValues>(state);
   ops.Copy.Bind<Copy>(state);
 }
 

@@ -170,8 +170,8 @@ __global__ void __launch_bounds__(kThreads)
 template <int kVector, typename T>
 __global__ void __launch_bounds__(kThreads)
     SumRowsKernel(Parts parts, std::int64_t R, std::int64_t V, std::int64_t D,
-                  const std::int64_t* rows, const T* dy, bool accumulate,
-                  T* dtable) {
+                  const std::int64_t* rows, const T* dy,
+                  std::int64_t padding_row, bool accumulate, T* dtable) {
   const int lane = static_cast<int>(threadIdx.x) % kWarpThreads;
   const int warp = static_cast<int>(threadIdx.x) / kWarpThreads;
   const std::int64_t part = blockIdx.x;
@@ -193,7 +193,8 @@ __global__ void __launch_bounds__(kThreads)
     for (std::int64_t chunk = 0; chunk < size; chunk += kWarpThreads) {
       const std::int64_t i = chunk + lane;
       const std::int64_t r = i >= size ? 0 : listed ? list[i] : i;
-      unsigned own = __ballot_sync(kWholeWarp, i < size && rows[r] == v);
+      unsigned own = __ballot_sync(
+          kWholeWarp, i < size && rows[r] == v && v != padding_row);
       for (; own != 0; own &= own - 1) {
         const std::int64_t from =
             __shfl_sync(kWholeWarp, r, __ffs(static_cast<int>(own)) - 1);
@@ -226,7 +227,8 @@ absl::Status ListParts(const CudaOps& cuda, In rows, std::int64_t V,
 
 struct EmbeddingBackward {
   template <typename T>
-  static absl::Status Run(const CudaOps& cuda, In rows, In dy, bool accumulate,
+  static absl::Status Run(const CudaOps& cuda, In rows, In dy,
+                          std::int64_t padding_row, bool accumulate,
                           Tensor& dtable) {
     const std::int64_t R = rows.numel(), V = dtable.dim(0), D = dtable.dim(1);
     if (V * D == 0 || (R == 0 && accumulate)) return absl::OkStatus();
@@ -253,8 +255,82 @@ struct EmbeddingBackward {
     return base::Launch(
         "EmbeddingBackward",
         vectors ? SumRowsKernel<kVectorOf<T>, T> : SumRowsKernel<1, T>, shape,
-        cuda.stream, parts, R, V, D, Data<std::int64_t>(rows), from, accumulate,
-        to);
+        cuda.stream, parts, R, V, D, Data<std::int64_t>(rows), from,
+        padding_row, accumulate, to);
+  }
+};
+
+// --- Positions ---
+
+template <typename T>
+struct AddPositionsBody {
+  std::int64_t sample;
+  const T *x, *add;
+  T* y;
+  template <int kCount>
+  __device__ void At(std::int64_t i) const {
+    auto v = Load<kCount>(x + i);
+    const auto a = Load<kCount>(add + i % sample);
+#pragma unroll
+    for (int k = 0; k < kCount; ++k) v.at[k] += a.at[k];
+    Store(v, y + i);
+  }
+};
+
+struct AddPositions {
+  template <typename T>
+  static absl::Status Run(const CudaOps& cuda, In x, In table,
+                          std::int64_t first, Tensor& y) {
+    if (x.numel() == 0) return absl::OkStatus();
+    const AddPositionsBody<T> body = {x.dim(1) * x.dim(2), Data<T>(x),
+                                      Data<T>(table) + first * table.dim(1),
+                                      Data<T>(y)};
+    return ForEachElement<kVectorOf<T>>(
+        "AddPositions", cuda.stream, x.numel(),
+        IsAligned(body.x) && IsAligned(body.add) && IsAligned(body.y) &&
+            body.sample % kVectorOf<T> == 0,
+        body);
+  }
+};
+
+// The gradient of rows [begin, begin + sample) of the flat table.
+template <typename T>
+struct SumPositionsBody {
+  std::int64_t N, sample, begin;
+  bool accumulate;
+  const T* dy;
+  T* dtable;
+  template <int kCount>
+  __device__ void At(std::int64_t i) const {
+    const bool inside = i >= begin && i < begin + sample;
+    if (accumulate && !inside) return;
+    Numbers<float, kCount> sums{};
+    if (accumulate) sums = Load<kCount>(dtable + i);
+    for (std::int64_t n = 0; inside && n < N; ++n) {
+      const auto v = Load<kCount>(dy + n * sample + i - begin);
+#pragma unroll
+      for (int k = 0; k < kCount; ++k) sums.at[k] += v.at[k];
+    }
+    Store(sums, dtable + i);
+  }
+};
+
+struct AddPositionsBackward {
+  template <typename T>
+  static absl::Status Run(const CudaOps& cuda, In dy, std::int64_t first,
+                          bool accumulate, Tensor& dtable) {
+    const std::int64_t N = dy.dim(0), sample = dy.dim(1) * dy.dim(2);
+    const SumPositionsBody<T> body = {N,
+                                      sample,
+                                      first * dtable.dim(1),
+                                      accumulate,
+                                      N * sample > 0 ? Data<T>(dy) : nullptr,
+                                      Data<T>(dtable)};
+    return ForEachElement<kVectorOf<T>>(
+        "AddPositionsBackward", cuda.stream, dtable.numel(),
+        IsAligned(body.dy) && IsAligned(body.dtable) &&
+            sample % kVectorOf<T> == 0 && body.begin % kVectorOf<T> == 0,
+        body);
   }
 };
 
@@ -263,6 +339,8 @@ struct EmbeddingBackward {
 void BindEmbedding(EmbeddingKernels& ops, CudaOps* state) {
   BindFloating<EmbeddingForward>(ops.EmbeddingForward, state);
   BindFloating<EmbeddingBackward>(ops.EmbeddingBackward, state);
+  BindFloating<AddPositions>(ops.AddPositions, state);
+  BindFloating<AddPositionsBackward>(ops.AddPositionsBackward, state);
 }
 
 }  // namespace troupe::nn::cuda

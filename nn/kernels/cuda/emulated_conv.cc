@@ -37,12 +37,12 @@ void ForEachTap(const ConvSpec& spec, bool reversed, Visit visit) {
     const std::int64_t h0 = i % pixels / spec.Q() * win.stride_h - win.pad_h;
     const std::int64_t w0 = i % spec.Q() * win.stride_w - win.pad_w;
     for (std::int64_t r = 0; r < win.kernel_h; ++r) {
-      const std::int64_t h = h0 + r;
+      const std::int64_t h = h0 + r * win.dilation_h;
       for (std::int64_t s = 0; h >= 0 && h < spec.H && s < win.kernel_w; ++s) {
-        const std::int64_t w = w0 + s;
+        const std::int64_t w = w0 + s * win.dilation_w;
         if (w < 0 || w >= spec.W) continue;
         visit(Tap{((n * spec.H + h) * spec.W + w) * spec.C, i * spec.O,
-                  (r * win.kernel_w + s) * spec.C});
+                  (r * win.kernel_w + s) * spec.group_channels()});
       }
     }
   }
@@ -50,19 +50,20 @@ void ForEachTap(const ConvSpec& spec, bool reversed, Visit visit) {
 
 // One of the three arrays is written, and the others are read:
 //   y[o] += x[c] w[o, c], dx[c] += dy[o] w[o, c] or dw[o, c] += dy[o] x[c]
-// for each tap, rounded to `Sum` after each.
+// for each tap and the channels c of o's group, rounded to `Sum` after each.
 template <typename Sum>
 void Convolve(const ConvSpec& spec, bool reversed, Values& x, Values& w,
               Values& y) {
   const auto add = [](double& to, double more) {
     to = static_cast<Sum>(to + more);
   };
-  const std::int64_t C = spec.C, O = spec.O;
+  const std::int64_t C = spec.group_channels(), O = spec.O;
   const std::int64_t filter = spec.window.kernel_h * spec.window.kernel_w * C;
+  const std::int64_t outputs = O / spec.groups;  // of a group
   ForEachTap(spec, reversed, [&](const Tap& tap) {
-    double* x_C = x.data() + tap.image;
     double* y_O = y.data() + tap.output;
     for (std::int64_t o = 0; o < O; ++o) {
+      double* x_C = x.data() + tap.image + o / outputs * C;
       double* w_C = w.data() + o * filter + tap.weight;
       switch (spec.way) {
         case ConvWay::kForward: {

@@ -1,5 +1,6 @@
-// Binds the ops that libraries compute on a GPU, linear layers and
-// convolutions, on top of matmul.h and conv.h.
+// Binds the ops that libraries compute on a GPU, linear layers, convolutions
+// and products of matrices, on top of matmul.h and conv.h, and biases by
+// themselves.
 //
 //   LibraryOps state;
 //   state.stream = stream, state.allocator = &allocator;
@@ -18,10 +19,12 @@
 #ifndef NN_KERNELS_CUDA_LIBRARY_OPS_H_
 #define NN_KERNELS_CUDA_LIBRARY_OPS_H_
 
+#include "nn/kernels/bias.h"
 #include "nn/kernels/conv2d.h"
 #include "nn/kernels/cuda/conv.h"
 #include "nn/kernels/cuda/matmul.h"
 #include "nn/kernels/linear.h"
+#include "nn/kernels/matmul.h"
 #include "nn/tensor/allocator.h"
 
 namespace troupe::nn::cuda {
@@ -37,6 +40,8 @@ struct LibraryOps {
 
 void BindLinear(LinearKernels& ops, LibraryOps* state);
 void BindConv2d(Conv2dKernels& ops, LibraryOps* state);
+void BindBias(BiasKernels& ops, LibraryOps* state);
+void BindMatMul(MatMulKernels& ops, LibraryOps* state);
 
 }  // namespace troupe::nn::cuda
 

@@ -5,9 +5,7 @@
 #include "nn/kernels/cuda/matrix_kernels.h"
 
 namespace troupe::nn::cuda {
-namespace {
 
-// c (+)= a b (+ bias), as the spec says. The dtypes are those of the tensors.
 absl::Status Multiply(LibraryOps& gpu, MatmulSpec spec, In a, In b, In bias,
                       Tensor& c) {
   spec.dtype = a.dtype();
@@ -26,8 +24,6 @@ absl::Status Multiply(LibraryOps& gpu, MatmulSpec spec, In a, In b, In bias,
   TROUPE_RETURN_IF_ERROR(plan->Run(operands, workspace, gpu.stream));
   return memory.Finish();
 }
-
-}  // namespace
 
 absl::Status LinearForward(LibraryOps& gpu, In x_NK, In w_MK, In b_M,
                            Tensor& y_NM) {

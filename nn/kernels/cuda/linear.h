@@ -22,6 +22,11 @@ absl::Status LinearBackwardInput(LibraryOps& gpu, In dy, In w, Tensor& dx);
 absl::Status LinearBackwardWeight(LibraryOps& gpu, In x, In dy, bool accumulate,
                                   Tensor& dw, Tensor& db);
 
+// c (+)= a b (+ bias), as the spec says. Its dtypes are those of the tensors,
+// and `gpu` says whether TF32 may be used.
+absl::Status Multiply(LibraryOps& gpu, MatmulSpec spec, In a, In b, In bias,
+                      Tensor& c);
+
 // db (+)= the sum of the rows of dy, seen as [rows, elements of db]; nothing
 // where db is undefined.
 absl::Status BiasGradient(LibraryOps& gpu, In dy, bool accumulate, Tensor& db);

@@ -6,6 +6,7 @@
 #include "nn/kernels/cuda/dispatch.h"
 #include "nn/kernels/cuda/element_grid.h"
 #include "nn/kernels/cuda/elements.h"
+#include "nn/kernels/cuda/loss_launch.h"
 #include "nn/kernels/cuda/loss_part.h"
 #include "nn/kernels/cuda/softmax_row.h"
 
@@ -13,50 +14,6 @@
 
 namespace troupe::nn::cuda {
 namespace {
-
-constexpr int kThreads = 256;
-constexpr std::int64_t kBlocksMax = 1024;
-
-__global__ void __launch_bounds__(kThreads)
-    FinishLossKernel(int blocks, LossOut out) {
-  LossPart part = NoLoss();
-  for (int i = static_cast<int>(threadIdx.x); i < blocks; i += kThreads) {
-    part = MergeLosses()(part, out.of_block[i]);
-  }
-  part = MergeBlock<kThreads>(part, MergeLosses());
-  if (threadIdx.x == 0) WriteLoss(part, out);
-}
-
-// The grid of a loss, and memory for its blocks' parts.
-struct LossLaunch {
-  base::LaunchShape shape;
-  LossOut out;
-  Tensor parts;
-};
-
-absl::StatusOr<LossLaunch> BeginLoss(const CudaOps& cuda, std::int64_t blocks,
-                                     std::int64_t classes, Tensor& stats) {
-  LossLaunch launch;
-  launch.out = {Data<double>(stats), cuda.error, classes, nullptr};
-  launch.shape.grid = dim3(static_cast<unsigned>(blocks));
-  launch.shape.block = dim3(kThreads);
-  if (blocks == 1) return launch;
-  constexpr std::int64_t kWords = sizeof(LossPart) / sizeof(double);
-  TROUPE_ASSIGN_OR_RETURN(
-      launch.parts,
-      Tensor::Create({blocks * kWords}, DType::kF64, *cuda.allocator));
-  launch.out.of_block = static_cast<LossPart*>(launch.parts.device_data());
-  return launch;
-}
-
-absl::Status EndLoss(const CudaOps& cuda, const LossLaunch& launch) {
-  const int blocks = static_cast<int>(launch.shape.grid.x);
-  if (blocks == 1) return absl::OkStatus();
-  base::LaunchShape shape;
-  shape.block = dim3(kThreads);
-  return base::Launch("FinishLoss", FinishLossKernel, shape, cuda.stream,
-                      blocks, launch.out);
-}
 
 // --- Cross entropy: a warp for a row, or a block where rows are long ---
 
@@ -108,9 +65,9 @@ __device__ __forceinline__ void CrossEntropyRow(const CrossEntropy& loss,
 }
 
 template <int kVector, int kRowThreads, typename T>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kLossThreads)
     CrossEntropyKernel(CrossEntropy loss, const T* logits, T* dlogits) {
-  constexpr int kRowsAtOnce = kThreads / kRowThreads;
+  constexpr int kRowsAtOnce = kLossThreads / kRowThreads;
   const int thread = static_cast<int>(threadIdx.x) % kRowThreads;
   const int group = static_cast<int>(threadIdx.x) / kRowThreads;
   LossPart part = NoLoss();
@@ -120,7 +77,7 @@ __global__ void __launch_bounds__(kThreads)
     CrossEntropyRow<kVector, kRowThreads>(loss, n, thread, logits, dlogits,
                                           part);
   }
-  FinishBlock<kThreads>(part, loss.out);
+  FinishBlock<kLossThreads>(part, loss.out);
 }
 
 template <typename T>
@@ -130,8 +87,8 @@ template <typename T>
 CrossEntropyFn<T> ChooseCrossEntropy(bool vectors, bool long_rows) {
   constexpr int kVector = kVectorOf<T>;
   if (long_rows) {
-    return vectors ? CrossEntropyKernel<kVector, kThreads, T>
-                   : CrossEntropyKernel<1, kThreads, T>;
+    return vectors ? CrossEntropyKernel<kVector, kLossThreads, T>
+                   : CrossEntropyKernel<1, kLossThreads, T>;
   }
   return vectors ? CrossEntropyKernel<kVector, kWarpThreads, T>
                  : CrossEntropyKernel<1, kWarpThreads, T>;
@@ -140,13 +97,13 @@ CrossEntropyFn<T> ChooseCrossEntropy(bool vectors, bool long_rows) {
 struct SoftmaxCrossEntropy {
   template <typename T>
   static absl::Status Run(const CudaOps& cuda, In logits, In targets,
-                          std::int64_t ignore_index, Tensor& stats,
+                          const CrossEntropyRule& rule, Tensor& stats,
                           Tensor& dlogits) {
     const std::int64_t N = logits.dim(0), C = logits.dim(1);
     const bool long_rows = C > kWarpClassesMax;
     const std::int64_t rows_of_block = long_rows ? 1 : kRowsOfBlock;
     const std::int64_t blocks = std::clamp<std::int64_t>(
-        (N + rows_of_block - 1) / rows_of_block, 1, kBlocksMax);
+        (N + rows_of_block - 1) / rows_of_block, 1, kLossBlocksMax);
     TROUPE_ASSIGN_OR_RETURN(const LossLaunch launch,
                             BeginLoss(cuda, blocks, C, stats));
     const T* from = N > 0 ? Data<T>(logits) : nullptr;
@@ -155,7 +112,7 @@ struct SoftmaxCrossEntropy {
         IsAligned(from) && IsAligned(to) && C % kVectorOf<T> == 0;
     const CrossEntropy loss{N, static_cast<int>(C),
                             N > 0 ? Data<std::int64_t>(targets) : nullptr,
-                            ignore_index, launch.out};
+                            rule.ignore_index, launch.out};
     TROUPE_RETURN_IF_ERROR(base::Launch(
         "SoftmaxCrossEntropy", ChooseCrossEntropy<T>(vectors, long_rows),
         launch.shape, cuda.stream, loss, from, to));
@@ -163,72 +120,129 @@ struct SoftmaxCrossEntropy {
   }
 };
 
-// --- Squared errors ---
+// --- The same with class weights and smoothed labels ---
 
-// Elements that one block takes before there is another.
-constexpr std::int64_t kErrorsOfBlock = 1 << 13;
+struct WeightedLoss {
+  CrossEntropy loss;
+  const float* weights;  // null: all 1
+  double smoothing;
 
-template <typename T>
-struct SquaredErrors {
-  std::int64_t count;
-  const T* prediction;
-  const T* target;
-  T* dprediction;  // may be null
-  LossOut out;
-
-  // The sum of the squares of the elements [i, i + kCount).
-  template <int kCount>
-  __device__ double At(std::int64_t i) const {
-    Numbers<float, kCount> error = Load<kCount>(prediction + i);
-    const Numbers<float, kCount> wanted = Load<kCount>(target + i);
-    double sum = 0;
-    for (int k = 0; k < kCount; ++k) {
-      error.at[k] = error.at[k] - wanted.at[k];
-      const double wide = error.at[k];
-      sum += wide * wide;
-      error.at[k] = 2 * error.at[k];
-    }
-    if (dprediction != nullptr) Store(error, dprediction + i);
-    return sum;
+  __device__ __forceinline__ double WeightOf(std::int64_t c) const {
+    return weights == nullptr ? 1 : static_cast<double>(weights[c]);
   }
 };
 
-template <int kVector, typename T>
-__global__ void __launch_bounds__(kThreads)
-    SquaredErrorKernel(SquaredErrors<T> loss) {
-  LossPart part = NoLoss();
-  const std::int64_t vectors = loss.count / kVector;
-  for (std::int64_t v = ThreadOfGrid(); v < vectors; v += ThreadsOfGrid()) {
-    part.sum += loss.template At<kVector>(v * kVector);
+// Over the classes of a row: sums of weights, and of weights times logits.
+struct WeightSums {
+  double weight, weighted;
+};
+struct AddWeightSums {
+  __device__ __forceinline__ WeightSums operator()(const WeightSums& a,
+                                                   const WeightSums& b) const {
+    return {a.weight + b.weight, a.weighted + b.weighted};
   }
-  if constexpr (kVector > 1) {
-    const std::int64_t i = vectors * kVector + ThreadOfGrid();
-    if (i < loss.count) part.sum += loss.template At<1>(i);
+};
+
+template <int kRowThreads, typename T>
+__device__ __forceinline__ WeightSums SumWeights(const WeightedLoss& of,
+                                                 int thread, float offset,
+                                                 const T* row) {
+  WeightSums sums = {0, 0};
+  for (int c = thread; c < of.loss.C; c += kRowThreads) {
+    const double weight = of.WeightOf(c);
+    sums.weight += weight;
+    sums.weighted += weight * static_cast<double>(Widen(row[c]) - offset);
   }
-  if (ThreadOfGrid() == 0) part.count = static_cast<double>(loss.count);
-  FinishBlock<kThreads>(part, loss.out);
+  if constexpr (kRowThreads == kWarpThreads) {
+    return MergeWarp(sums, AddWeightSums());
+  } else {
+    return MergeBlock<kRowThreads>(sums, AddWeightSums());
+  }
 }
 
-struct MeanSquaredError {
+// As CrossEntropyRow, of a row whose target is a class.
+template <int kRowThreads, typename T>
+__device__ __forceinline__ void WeightedRow(const WeightedLoss& of,
+                                            std::int64_t target, int thread,
+                                            const T* row, T* d_row,
+                                            LossPart& part) {
+  const int C = of.loss.C;
+  const SoftmaxOfRow all = SoftmaxSums<1, kRowThreads>(C, thread, row);
+  const double own = (1 - of.smoothing) * of.WeightOf(target);
+  const double share = of.smoothing / C;
+  WeightSums sums = {0, 0};
+  if (share != 0) sums = SumWeights<kRowThreads>(of, thread, all.largest, row);
+  if (thread == 0) {
+    const double log_sum = log(all.sum);
+    part.sum += own * (log_sum - (static_cast<double>(Widen(row[target])) -
+                                  static_cast<double>(all.largest)));
+    if (share != 0) {
+      part.sum += share * (sums.weight * log_sum - sums.weighted);
+    }
+    part.count += of.WeightOf(target);
+    part.hits += all.index == target ? of.WeightOf(target) : 0;
+  }
+  if (d_row == nullptr) return;
+  const float scale = static_cast<float>((own + share * sums.weight) / all.sum);
+  for (int c = thread; c < C; c += kRowThreads) {
+    float d = expf(Widen(row[c]) - all.largest) * scale -
+              static_cast<float>(share * of.WeightOf(c));
+    if (c == target) d -= static_cast<float>(own);
+    Round(d, d_row[c]);
+  }
+}
+
+template <int kRowThreads, typename T>
+__global__ void __launch_bounds__(kLossThreads)
+    WeightedKernel(WeightedLoss of, const T* logits, T* dlogits) {
+  constexpr int kRowsAtOnce = kLossThreads / kRowThreads;
+  const int thread = static_cast<int>(threadIdx.x) % kRowThreads;
+  const int group = static_cast<int>(threadIdx.x) / kRowThreads;
+  const CrossEntropy& loss = of.loss;
+  LossPart part = NoLoss();
+  for (std::int64_t n =
+           static_cast<std::int64_t>(blockIdx.x) * kRowsAtOnce + group;
+       n < loss.N; n += static_cast<std::int64_t>(gridDim.x) * kRowsAtOnce) {
+    const std::int64_t target = loss.targets[n];
+    T* d_row = dlogits != nullptr ? dlogits + n * loss.C : nullptr;
+    if (target != loss.ignored && target >= 0 && target < loss.C) {
+      WeightedRow<kRowThreads>(of, target, thread, logits + n * loss.C, d_row,
+                               part);
+      continue;
+    }
+    if (target != loss.ignored && thread == 0 && part.wrong_row == kNoRow) {
+      part.wrong_row = n;
+      part.wrong_target = target;
+    }
+    if (d_row != nullptr) FillZeros<1, kRowThreads>(loss.C, thread, d_row);
+  }
+  FinishBlock<kLossThreads>(part, loss.out);
+}
+
+struct WeightedCrossEntropy {
   template <typename T>
-  static absl::Status Run(const CudaOps& cuda, In prediction, In target,
-                          Tensor& stats, Tensor& dprediction) {
-    const std::int64_t n = prediction.numel();
+  static absl::Status Run(const CudaOps& cuda, In logits, In targets,
+                          In class_weights, const CrossEntropyRule& rule,
+                          Tensor& stats, Tensor& dlogits) {
+    const std::int64_t N = logits.dim(0), C = logits.dim(1);
+    const bool long_rows = C > kWarpClassesMax;
+    const std::int64_t rows_of_block = long_rows ? 1 : kRowsOfBlock;
     const std::int64_t blocks = std::clamp<std::int64_t>(
-        (n + kErrorsOfBlock - 1) / kErrorsOfBlock, 1, kBlocksMax);
+        (N + rows_of_block - 1) / rows_of_block, 1, kLossBlocksMax);
     TROUPE_ASSIGN_OR_RETURN(const LossLaunch launch,
-                            BeginLoss(cuda, blocks, 0, stats));
-    const SquaredErrors<T> loss{n, n > 0 ? Data<T>(prediction) : nullptr,
-                                n > 0 ? Data<T>(target) : nullptr,
-                                n > 0 ? DataOrNull<T>(dprediction) : nullptr,
-                                launch.out};
-    const bool aligned = IsAligned(loss.prediction) && IsAligned(loss.target) &&
-                         IsAligned(loss.dprediction);
+                            BeginLoss(cuda, blocks, C, stats));
+    const WeightedLoss of{
+        {N, static_cast<int>(C), N > 0 ? Data<std::int64_t>(targets) : nullptr,
+         rule.ignore_index, launch.out},
+        DataOrNull<float>(class_weights),
+        rule.label_smoothing};
+    const T* from = N > 0 ? Data<T>(logits) : nullptr;
+    T* to = N > 0 ? DataOrNull<T>(dlogits) : nullptr;
     TROUPE_RETURN_IF_ERROR(
-        base::Launch("MeanSquaredError",
-                     aligned ? SquaredErrorKernel<kVectorOf<T>, T>
-                             : SquaredErrorKernel<1, T>,
-                     launch.shape, cuda.stream, loss));
+        base::Launch("WeightedCrossEntropy",
+                     long_rows ? WeightedKernel<kLossThreads, T>
+                               : WeightedKernel<kWarpThreads, T>,
+                     launch.shape, cuda.stream, of, from, to));
     return EndLoss(cuda, launch);
   }
 };
@@ -256,7 +270,8 @@ absl::Status CombineLosses(const CudaOps& cuda, In a, double weight_a, In b,
 
 void BindLoss(LossKernels& ops, CudaOps* state) {
   BindFloating<SoftmaxCrossEntropy>(ops.SoftmaxCrossEntropy, state);
-  BindFloating<MeanSquaredError>(ops.MeanSquaredError, state);
+  BindFloating<WeightedCrossEntropy>(ops.WeightedCrossEntropy, state);
+  BindPairLosses(ops, state);
   ops.CombineLosses.Bind<CombineLosses>(state);
 }
 

@@ -1,13 +1,13 @@
-#include <algorithm>
 #include <cstdint>
 
 #include "nn/kernels/cuda/cuda_ops.h"
 #include "nn/kernels/cuda/dispatch.h"
 #include "nn/kernels/cuda/element_grid.h"
 #include "nn/kernels/cuda/elements.h"
+#include "nn/kernels/cuda/update_kernel.h"
 
 // Rounding is part of the contract of updates: each product and sum of
-// SgdRule's formula is rounded to f32 on its own, with no fused multiply-add,
+// a rule's formula is rounded to f32 on its own, with no fused multiply-add,
 // and the scalars are rounded to f32 once. So f32 parameters equal those of a
 // plain loop on the CPU compiled with -ffp-contract=off, bit for bit, wherever
 // a range begins. 16-bit parameters and buffers are computed in f32, too, and
@@ -33,32 +33,28 @@ Rule RoundedOnce(const SgdRule& rule) {
   return rounded;
 }
 
-// The step's scalars as an update uses them.
-struct Step {
-  float inverse_divisor;
-  float minus_lr;
-  bool first;
-};
-
-__device__ __forceinline__ Step StepOf(const StepScalars& scalars,
-                                       const Rule& rule) {
-  const double divisor = scalars.loss_count * scalars.loss_scale;
-  Step step;
-  step.inverse_divisor =
-      scalars.loss_count == 0 ? 0 : static_cast<float>(1 / divisor);
-  step.minus_lr = static_cast<float>(-(scalars.lr * rule.lr_factor));
-  step.first = scalars.step == 0;
-  return step;
-}
-
 // __fmul_rn and __fadd_rn are never contracted into a fused multiply-add.
 template <typename T, bool kMomentum, bool kNesterov, bool kWeightDecay>
 struct SgdBody {
+  // The step's scalars as an update uses them.
+  struct Step {
+    float inverse_divisor;
+    float minus_lr;
+    bool first;
+  };
+
   Rule rule;
-  const StepScalars* scalars;
   const T* grad;
   T* param;
   T* momentum;
+
+  __device__ __forceinline__ Step StepOf(const StepScalars& scalars) const {
+    Step step;
+    step.inverse_divisor = InverseDivisorOf(scalars);
+    step.minus_lr = static_cast<float>(-(scalars.lr * rule.lr_factor));
+    step.first = scalars.step == 0;
+    return step;
+  }
 
   template <int kCount>
   __device__ void At(const Step& step, std::int64_t i) const {
@@ -92,23 +88,6 @@ struct SgdBody {
   }
 };
 
-// The scalars are read once by each thread, not for every vector: they hold a
-// division in f64.
-template <int kVector, typename Body>
-__global__ void __launch_bounds__(kElementThreads)
-    SgdKernel(std::int64_t count, Body body) {
-  if (body.scalars->non_finite != 0) return;
-  const Step step = StepOf(*body.scalars, body.rule);
-  const std::int64_t vectors = count / kVector;
-  for (std::int64_t v = ThreadOfGrid(); v < vectors; v += ThreadsOfGrid()) {
-    body.template At<kVector>(step, v * kVector);
-  }
-  if constexpr (kVector > 1) {
-    const std::int64_t i = vectors * kVector + ThreadOfGrid();
-    if (i < count) body.template At<1>(step, i);
-  }
-}
-
 // The operands of one update.
 struct SgdCall {
   const CudaOps& cuda;
@@ -122,18 +101,13 @@ struct SgdCall {
 template <typename T, bool kMomentum, bool kNesterov, bool kWeightDecay>
 absl::Status LaunchSgd(const SgdCall& call) {
   using Body = SgdBody<T, kMomentum, kNesterov, kWeightDecay>;
-  const Body body{
-      RoundedOnce(call.rule),
-      reinterpret_cast<const StepScalars*>(Data<double>(call.scalars)),
-      Data<T>(call.grad), Data<T>(call.param),
-      kMomentum ? Data<T>(call.momentum) : nullptr};
+  const Body body{RoundedOnce(call.rule), Data<T>(call.grad),
+                  Data<T>(call.param),
+                  kMomentum ? Data<T>(call.momentum) : nullptr};
   const bool aligned =
       IsAligned(body.grad) && IsAligned(body.param) && IsAligned(body.momentum);
-  const std::int64_t count = call.param.numel();
-  constexpr int kVector = kVectorOf<T>;
-  return base::Launch(
-      "SgdUpdate", aligned ? SgdKernel<kVector, Body> : SgdKernel<1, Body>,
-      GridOf(aligned ? count / kVector : count), call.cuda.stream, count, body);
+  return LaunchUpdate<T>("SgdUpdate", call.cuda, call.param.numel(),
+                         call.scalars, aligned, body);
 }
 
 template <typename T, bool kMomentum, bool kNesterov>
@@ -159,6 +133,103 @@ struct SgdUpdate {
   }
 };
 
+// --- Adam ---
+
+template <typename T, bool kDecoupled, bool kAmsgrad>
+struct AdamBody {
+  using Step = Moments::Step;
+
+  Moments rule;
+  const T* grad;
+  T *param, *exp_avg, *exp_avg_sq, *largest;
+
+  __device__ __forceinline__ Step StepOf(const StepScalars& scalars) const {
+    const double lr = scalars.lr * rule.lr_factor;
+    Step step;
+    step.inverse_divisor = InverseDivisorOf(scalars);
+    step.inverse_root2 = static_cast<float>(1 / sqrt(scalars.bias_correction2));
+    step.step_size = static_cast<float>(lr / scalars.bias_correction1);
+    step.weight_decay = kDecoupled ? 0 : static_cast<float>(rule.weight_decay);
+    step.shrink =
+        kDecoupled ? static_cast<float>(1 - lr * rule.weight_decay) : 1;
+    return step;
+  }
+
+  template <int kCount>
+  __device__ void At(const Step& step, std::int64_t i) const {
+    const Numbers<float, kCount> g = Load<kCount>(grad + i);
+    Numbers<float, kCount> p = Load<kCount>(param + i);
+    Numbers<float, kCount> m = Load<kCount>(exp_avg + i);
+    Numbers<float, kCount> v = Load<kCount>(exp_avg_sq + i);
+    Numbers<float, kCount> most{};
+    if constexpr (kAmsgrad) most = Load<kCount>(largest + i);
+#pragma unroll
+    for (int k = 0; k < kCount; ++k) {
+      Update(step, g.at[k], p.at[k], m.at[k], v.at[k], most.at[k]);
+    }
+    Store(m, exp_avg + i);
+    Store(v, exp_avg_sq + i);
+    if constexpr (kAmsgrad) Store(most, largest + i);
+    Store(p, param + i);
+  }
+
+  __device__ __forceinline__ void Update(const Step& step, float grad, float& p,
+                                         float& m, float& v,
+                                         float& most) const {
+    float g = __fmul_rn(grad, step.inverse_divisor);
+    if constexpr (kDecoupled) {
+      p = __fmul_rn(p, step.shrink);
+    } else if (step.weight_decay != 0) {
+      g = __fadd_rn(g, __fmul_rn(step.weight_decay, p));
+    }
+    rule.Update(step, g, m, v);
+    if constexpr (kAmsgrad) most = most > v ? most : v;
+    p = __fsub_rn(p, rule.Direction(step, m, kAmsgrad ? most : v));
+  }
+};
+
+// The operands of one update.
+struct AdamCall {
+  const CudaOps& cuda;
+  const AdamRule& rule;
+  const Tensor& scalars;
+  const Tensor& grad;
+  const Tensor& param;
+  const Tensor& exp_avg;
+  const Tensor& exp_avg_sq;
+  const Tensor& largest;
+};
+
+template <typename T, bool kDecoupled, bool kAmsgrad>
+absl::Status LaunchAdam(const AdamCall& call) {
+  const AdamBody<T, kDecoupled, kAmsgrad> body{
+      MomentsOf(call.rule),     Data<T>(call.grad),
+      Data<T>(call.param),      Data<T>(call.exp_avg),
+      Data<T>(call.exp_avg_sq), kAmsgrad ? Data<T>(call.largest) : nullptr};
+  const bool aligned = IsAligned(body.grad) && IsAligned(body.param) &&
+                       IsAligned(body.exp_avg) && IsAligned(body.exp_avg_sq) &&
+                       IsAligned(body.largest);
+  return LaunchUpdate<T>("AdamUpdate", call.cuda, call.param.numel(),
+                         call.scalars, aligned, body);
+}
+
+struct AdamUpdate {
+  template <typename T>
+  static absl::Status Run(const CudaOps& cuda, const AdamRule& rule, In scalars,
+                          In grad, Tensor& param, Tensor& exp_avg,
+                          Tensor& exp_avg_sq, Tensor& max_exp_avg_sq) {
+    if (param.numel() == 0) return absl::OkStatus();
+    const AdamCall call{cuda,  rule,    scalars,    grad,
+                        param, exp_avg, exp_avg_sq, max_exp_avg_sq};
+    if (rule.amsgrad) {
+      return rule.decoupled ? LaunchAdam<T, true, true>(call)
+                            : LaunchAdam<T, false, true>(call);
+    }
+    return rule.decoupled ? LaunchAdam<T, true, false>(call)
+                          : LaunchAdam<T, false, false>(call);
+  }
+};
+
 __global__ void SetScalarsKernel(StepScalars values, StepScalars* scalars) {
   *scalars = values;
 }
@@ -175,6 +246,9 @@ absl::Status SetStepScalars(const CudaOps& cuda, const StepScalars& values,
 void BindOptimizer(OptimizerKernels& ops, CudaOps* state) {
   ops.SetStepScalars.Bind<SetStepScalars>(state);
   BindFloating<SgdUpdate>(ops.SgdUpdate, state);
+  BindFloating<AdamUpdate>(ops.AdamUpdate, state);
+  BindLayerwiseOptimizers(ops, state);
+  BindClipping(ops, state);
 }
 
 }  // namespace troupe::nn::cuda

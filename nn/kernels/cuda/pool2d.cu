@@ -1,11 +1,10 @@
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
 
 #include "nn/kernels/cuda/cuda_ops.h"
 #include "nn/kernels/cuda/dispatch.h"
-#include "nn/kernels/cuda/element_grid.h"
 #include "nn/kernels/cuda/elements.h"
+#include "nn/kernels/cuda/image_grid.h"
 
 // Letters: N batch, C channels, H W input pixels, P Q output pixels. A thread
 // has several channels of one pixel. Backward, a pixel of the input gathers
@@ -35,6 +34,47 @@ struct Axis {
   }
 };
 
+// One whose windows are counted for a mean.
+struct MeanAxis : Axis {
+  bool padded;  // with what they have of the padding
+
+  __device__ __forceinline__ int Count(int o) const {
+    const int first = o * stride - pad;
+    return padded ? min(first + kernel, in + pad) - first
+                  : InEnd(o) - InBegin(o);
+  }
+};
+
+// One whose windows are as even as may be, whatever the extents.
+struct AdaptiveAxis {
+  int in, out;
+
+  __device__ __forceinline__ static int Floor(int i, int from, int to) {
+    return static_cast<int>(static_cast<std::int64_t>(i) * to / from);
+  }
+  __device__ __forceinline__ static int Ceil(int i, int from, int to) {
+    return static_cast<int>((static_cast<std::int64_t>(i) * to + from - 1) /
+                            from);
+  }
+  __device__ __forceinline__ int InBegin(int o) const {
+    return Floor(o, out, in);
+  }
+  __device__ __forceinline__ int InEnd(int o) const {
+    return Ceil(o + 1, out, in);
+  }
+  // Window o has input i where o in < (i + 1) out and (o + 1) in > i out.
+  __device__ __forceinline__ int OutBegin(int i) const {
+    return Floor(i, in, out);
+  }
+  __device__ __forceinline__ int OutEnd(int i) const {
+    return Ceil(i + 1, in, out);
+  }
+  __device__ __forceinline__ int Count(int o) const {
+    return InEnd(o) - InBegin(o);
+  }
+};
+
+template <typename Axis>
 struct Images {
   std::int64_t N;
   int C;
@@ -56,7 +96,8 @@ Axis AxisOf(std::int64_t in, std::int64_t out, std::int64_t kernel,
           static_cast<int>(stride), static_cast<int>(pad)};
 }
 
-Images ImagesOf(const Window2d& window, const Tensor& x, const Tensor& y) {
+Images<Axis> ImagesOf(const Window2d& window, const Tensor& x,
+                      const Tensor& y) {
   return {x.dim(0), static_cast<int>(x.dim(3)),
           AxisOf(x.dim(1), y.dim(1), window.kernel_h, window.stride_h,
                  window.pad_h),
@@ -64,48 +105,23 @@ Images ImagesOf(const Window2d& window, const Tensor& x, const Tensor& y) {
                  window.pad_w)};
 }
 
-// body.At<kVector>(n, i, j, c) for every pixel [n, i, j] of N images of
-// `height` x `width` and every kVector-th channel.
-template <int kVector, typename Body>
-__global__ void __launch_bounds__(kElementThreads)
-    PixelKernel(std::int64_t N, int height, int width, int C, Body body) {
-  const int packs = C / kVector;
-  const int items = width * packs;
-  const std::int64_t rows = N * height;
-  for (std::int64_t row = blockIdx.y; row < rows; row += gridDim.y) {
-    for (std::int64_t item = ThreadOfGrid(); item < items;
-         item += ThreadsOfGrid()) {
-      const int at = static_cast<int>(item);
-      body.template At<kVector>(row / height, static_cast<int>(row % height),
-                                at / packs, at % packs * kVector);
-    }
-  }
+Images<MeanAxis> ImagesOf(const Window2d& window, AvgDivisor divisor,
+                          const Tensor& x, const Tensor& y) {
+  const Images<Axis> images = ImagesOf(window, x, y);
+  const bool padded = divisor == AvgDivisor::kPaddedImage;
+  return {images.N, images.C, {images.h, padded}, {images.w, padded}};
 }
 
-template <int kVector, typename Body>
-absl::Status ForEachPixel(base::KernelName name, const CudaOps& cuda,
-                          const Tensor& images, bool aligned,
-                          const Body& body) {
-  const std::int64_t N = images.dim(0), height = images.dim(1);
-  const std::int64_t width = images.dim(2), C = images.dim(3);
-  if (images.numel() == 0) return absl::OkStatus();
-  const bool vectors = aligned && C % kVector == 0;
-  const std::int64_t items = width * (vectors ? C / kVector : C);
-  base::LaunchShape shape = GridOf(items);
-  // Whole warps, and no more of them than a row of pixels fills.
-  shape.block = dim3(static_cast<unsigned>(
-      std::min<std::int64_t>((items + 31) / 32 * 32, kElementThreads)));
-  shape.grid.y =
-      static_cast<unsigned>(std::min<std::int64_t>(N * height, kGridYMax));
-  return base::Launch(
-      name, vectors ? PixelKernel<kVector, Body> : PixelKernel<1, Body>, shape,
-      cuda.stream, N, static_cast<int>(height), static_cast<int>(width),
-      static_cast<int>(C), body);
+Images<AdaptiveAxis> ImagesOf(const Tensor& x, const Tensor& y) {
+  const auto axis = [&](int i) {
+    return AdaptiveAxis{static_cast<int>(x.dim(i)), static_cast<int>(y.dim(i))};
+  };
+  return {x.dim(0), static_cast<int>(x.dim(3)), axis(1), axis(2)};
 }
 
 template <typename T>
 struct MaxForwardBody {
-  Images images;
+  Images<Axis> images;
   const T* x;
   T* y;
   std::int32_t* argmax;
@@ -147,7 +163,7 @@ struct MaxForwardBody {
 
 template <typename T>
 struct MaxBackwardBody {
-  Images images;
+  Images<Axis> images;
   const T* dy;
   const std::int32_t* argmax;
   T* dx;
@@ -171,9 +187,9 @@ struct MaxBackwardBody {
   }
 };
 
-template <typename T>
+template <typename T, typename Axis>
 struct AvgForwardBody {
-  Images images;
+  Images<Axis> images;
   const T* x;
   T* y;
 
@@ -187,15 +203,15 @@ struct AvgForwardBody {
         for (int k = 0; k < kCount; ++k) sum.at[k] += v.at[k];
       }
     }
-    const float area = static_cast<float>(h.kernel * w.kernel);
+    const float area = static_cast<float>(h.Count(p) * w.Count(q));
     for (float& each : sum.at) each = each / area;
     Store(sum, y + images.Out(n, p, q, c));
   }
 };
 
-template <typename T>
+template <typename T, typename Axis>
 struct AvgBackwardBody {
-  Images images;
+  Images<Axis> images;
   const T* dy;
   T* dx;
 
@@ -206,20 +222,13 @@ struct AvgBackwardBody {
     for (int p = h.OutBegin(i); p < h.OutEnd(i); ++p) {
       for (int q = w.OutBegin(j); q < w.OutEnd(j); ++q) {
         const auto v = Load<kCount>(dy + images.Out(n, p, q, c));
-        for (int k = 0; k < kCount; ++k) sum.at[k] += v.at[k];
+        const float area = static_cast<float>(h.Count(p) * w.Count(q));
+        for (int k = 0; k < kCount; ++k) sum.at[k] += v.at[k] / area;
       }
     }
-    const float area = static_cast<float>(h.kernel * w.kernel);
-    for (float& each : sum.at) each = each / area;
     Store(sum, dx + images.In(n, i, j, c));
   }
 };
-
-// No samples: no elements, and perhaps no memory.
-template <typename T>
-T* DataOfImages(const Tensor& t) {
-  return t.numel() == 0 ? nullptr : Data<T>(t);
-}
 
 struct MaxPool2dForward {
   template <typename T>
@@ -249,27 +258,54 @@ struct MaxPool2dBackward {
   }
 };
 
+template <typename T, typename Axis>
+absl::Status Average(base::KernelName name, const CudaOps& cuda,
+                     const Images<Axis>& images, In x, Tensor& y) {
+  const AvgForwardBody<T, Axis> body{images, DataOfImages<T>(x),
+                                     DataOfImages<T>(y)};
+  return ForEachPixel<kVectorOf<T>>(
+      name, cuda, y, IsAligned(body.x) && IsAligned(body.y), body);
+}
+
+template <typename T, typename Axis>
+absl::Status AverageBackward(base::KernelName name, const CudaOps& cuda,
+                             const Images<Axis>& images, In dy, Tensor& dx) {
+  const AvgBackwardBody<T, Axis> body{images, DataOfImages<T>(dy),
+                                      DataOfImages<T>(dx)};
+  return ForEachPixel<kVectorOf<T>>(
+      name, cuda, dx, IsAligned(body.dy) && IsAligned(body.dx), body);
+}
+
 struct AvgPool2dForward {
   template <typename T>
-  static absl::Status Run(const CudaOps& cuda, const Window2d& window, In x,
-                          Tensor& y) {
-    const AvgForwardBody<T> body{ImagesOf(window, x, y), DataOfImages<T>(x),
-                                 DataOfImages<T>(y)};
-    return ForEachPixel<kVectorOf<T>>("AvgPool2dForward", cuda, y,
-                                      IsAligned(body.x) && IsAligned(body.y),
-                                      body);
+  static absl::Status Run(const CudaOps& cuda, const Window2d& window,
+                          AvgDivisor divisor, In x, Tensor& y) {
+    return Average<T>("AvgPool2dForward", cuda, ImagesOf(window, divisor, x, y),
+                      x, y);
   }
 };
 
 struct AvgPool2dBackward {
   template <typename T>
-  static absl::Status Run(const CudaOps& cuda, const Window2d& window, In dy,
-                          Tensor& dx) {
-    const AvgBackwardBody<T> body{ImagesOf(window, dx, dy), DataOfImages<T>(dy),
-                                  DataOfImages<T>(dx)};
-    return ForEachPixel<kVectorOf<T>>("AvgPool2dBackward", cuda, dx,
-                                      IsAligned(body.dy) && IsAligned(body.dx),
-                                      body);
+  static absl::Status Run(const CudaOps& cuda, const Window2d& window,
+                          AvgDivisor divisor, In dy, Tensor& dx) {
+    return AverageBackward<T>("AvgPool2dBackward", cuda,
+                              ImagesOf(window, divisor, dx, dy), dy, dx);
+  }
+};
+
+struct AdaptiveAvgPool2dForward {
+  template <typename T>
+  static absl::Status Run(const CudaOps& cuda, In x, Tensor& y) {
+    return Average<T>("AdaptiveAvgPool2dForward", cuda, ImagesOf(x, y), x, y);
+  }
+};
+
+struct AdaptiveAvgPool2dBackward {
+  template <typename T>
+  static absl::Status Run(const CudaOps& cuda, In dy, Tensor& dx) {
+    return AverageBackward<T>("AdaptiveAvgPool2dBackward", cuda,
+                              ImagesOf(dx, dy), dy, dx);
   }
 };
 
@@ -280,6 +316,8 @@ void BindPool2d(Pool2dKernels& ops, CudaOps* state) {
   BindFloating<MaxPool2dBackward>(ops.MaxPool2dBackward, state);
   BindFloating<AvgPool2dForward>(ops.AvgPool2dForward, state);
   BindFloating<AvgPool2dBackward>(ops.AvgPool2dBackward, state);
+  BindFloating<AdaptiveAvgPool2dForward>(ops.AdaptiveAvgPool2dForward, state);
+  BindFloating<AdaptiveAvgPool2dBackward>(ops.AdaptiveAvgPool2dBackward, state);
 }
 
 }  // namespace troupe::nn::cuda

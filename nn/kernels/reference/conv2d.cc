@@ -5,7 +5,8 @@ namespace {
 
 // The extents of one convolution and how its elements lie in memory.
 struct ConvShape {
-  ConvShape(const Window2d& window, const Tensor& x_NHWC, const Tensor& y_NPQO)
+  ConvShape(const Window2d& window, const Tensor& x_NHWC, const Tensor& w_OCRS,
+            const Tensor& y_NPQO)
       : win(window),
         N(x_NHWC.dim(0)),
         H(x_NHWC.dim(1)),
@@ -15,7 +16,9 @@ struct ConvShape {
         Q(y_NPQO.dim(2)),
         O(y_NPQO.dim(3)),
         R(window.kernel_h),
-        S(window.kernel_w) {}
+        S(window.kernel_w),
+        group_C(w_OCRS.dim(1)),
+        group_O(O / GroupsOf(x_NHWC, w_OCRS)) {}
 
   std::int64_t X(std::int64_t n, std::int64_t h, std::int64_t w,
                  std::int64_t c) const {
@@ -25,13 +28,30 @@ struct ConvShape {
                  std::int64_t o) const {
     return ((n * P + p) * Q + q) * O + o;
   }
+  // `c` counts from the first channel of o's group.
   std::int64_t Weight(std::int64_t o, std::int64_t c, std::int64_t r,
                       std::int64_t s) const {
-    return ((o * C + c) * R + r) * S + s;
+    return ((o * group_C + c) * R + r) * S + s;
   }
+  // The input row of row `r` of the window of output row p, or -1; and so on.
+  std::int64_t RowOf(std::int64_t p, std::int64_t r) const {
+    return InputAt(p, win.stride_h, win.pad_h, r * win.dilation_h, H);
+  }
+  std::int64_t ColumnOf(std::int64_t q, std::int64_t s) const {
+    return InputAt(q, win.stride_w, win.pad_w, s * win.dilation_w, W);
+  }
+  std::int64_t OutputRowOf(std::int64_t h, std::int64_t r) const {
+    return OutputAt(h, win.stride_h, win.pad_h, r * win.dilation_h, P);
+  }
+  std::int64_t OutputColumnOf(std::int64_t v, std::int64_t s) const {
+    return OutputAt(v, win.stride_w, win.pad_w, s * win.dilation_w, Q);
+  }
+  // The first channel of the group that output channel `o` is in.
+  std::int64_t FirstC(std::int64_t o) const { return o / group_O * group_C; }
 
   const Window2d win;
   const std::int64_t N, H, W, C, P, Q, O, R, S;
+  const std::int64_t group_C, group_O;  // channels of a group
 };
 
 // y[n, p, q, o] without the bias.
@@ -39,12 +59,14 @@ template <typename T>
 double ForwardAt(const ConvShape& at, const T* x, const T* w, std::int64_t n,
                  std::int64_t p, std::int64_t q, std::int64_t o) {
   double sum = 0;
+  const std::int64_t first = at.FirstC(o);
   for (std::int64_t r = 0; r < at.R; ++r) {
-    const auto h = InputAt(p, at.win.stride_h, at.win.pad_h, r, at.H);
+    const auto h = at.RowOf(p, r);
     for (std::int64_t s = 0; h >= 0 && s < at.S; ++s) {
-      const auto v = InputAt(q, at.win.stride_w, at.win.pad_w, s, at.W);
-      for (std::int64_t c = 0; v >= 0 && c < at.C; ++c) {
-        sum += Load(x[at.X(n, h, v, c)]) * Load(w[at.Weight(o, c, r, s)]);
+      const auto v = at.ColumnOf(q, s);
+      for (std::int64_t c = 0; v >= 0 && c < at.group_C; ++c) {
+        sum +=
+            Load(x[at.X(n, h, v, first + c)]) * Load(w[at.Weight(o, c, r, s)]);
       }
     }
   }
@@ -57,31 +79,35 @@ double BackwardInputAt(const ConvShape& at, const T* dy, const T* w,
                        std::int64_t n, std::int64_t h, std::int64_t v,
                        std::int64_t c) {
   double sum = 0;
+  const std::int64_t begin = c / at.group_C * at.group_O;
+  const std::int64_t in_group = c % at.group_C;
   for (std::int64_t r = at.R - 1; r >= 0; --r) {
-    const auto p = OutputAt(h, at.win.stride_h, at.win.pad_h, r, at.P);
+    const auto p = at.OutputRowOf(h, r);
     for (std::int64_t s = at.S - 1; p >= 0 && s >= 0; --s) {
-      const auto q = OutputAt(v, at.win.stride_w, at.win.pad_w, s, at.Q);
-      for (std::int64_t o = 0; q >= 0 && o < at.O; ++o) {
-        sum += Load(dy[at.Y(n, p, q, o)]) * Load(w[at.Weight(o, c, r, s)]);
+      const auto q = at.OutputColumnOf(v, s);
+      for (std::int64_t o = begin; q >= 0 && o < begin + at.group_O; ++o) {
+        sum +=
+            Load(dy[at.Y(n, p, q, o)]) * Load(w[at.Weight(o, in_group, r, s)]);
       }
     }
   }
   return sum;
 }
 
-// dw[o, c, r, s], samples and pixels in ascending order.
+// dw[o, c, r, s], samples and pixels in ascending order; `c` within the group.
 template <typename T>
 double BackwardWeightAt(const ConvShape& at, const T* x, const T* dy,
                         std::int64_t o, std::int64_t c, std::int64_t r,
                         std::int64_t s) {
   double sum = 0;
+  const std::int64_t channel = at.FirstC(o) + c;
   for (std::int64_t n = 0; n < at.N; ++n) {
     for (std::int64_t p = 0; p < at.P; ++p) {
-      const auto h = InputAt(p, at.win.stride_h, at.win.pad_h, r, at.H);
+      const auto h = at.RowOf(p, r);
       for (std::int64_t q = 0; h >= 0 && q < at.Q; ++q) {
-        const auto v = InputAt(q, at.win.stride_w, at.win.pad_w, s, at.W);
+        const auto v = at.ColumnOf(q, s);
         if (v < 0) continue;
-        sum += Load(dy[at.Y(n, p, q, o)]) * Load(x[at.X(n, h, v, c)]);
+        sum += Load(dy[at.Y(n, p, q, o)]) * Load(x[at.X(n, h, v, channel)]);
       }
     }
   }
@@ -116,7 +142,7 @@ struct Conv2dForward {
   template <typename T>
   static absl::Status Run(const Window2d& window, In x_NHWC, In w_OCRS, In b_O,
                           Tensor& y_NPQO) {
-    const ConvShape at(window, x_NHWC, y_NPQO);
+    const ConvShape at(window, x_NHWC, w_OCRS, y_NPQO);
     const T* x = x_NHWC.data<T>();
     const T* w = w_OCRS.data<T>();
     const T* b = b_O.defined() ? b_O.data<T>() : nullptr;
@@ -133,7 +159,7 @@ struct Conv2dBackwardInput {
   template <typename T>
   static absl::Status Run(const Window2d& window, In dy_NPQO, In w_OCRS,
                           Tensor& dx_NHWC) {
-    const ConvShape at(window, dx_NHWC, dy_NPQO);
+    const ConvShape at(window, dx_NHWC, w_OCRS, dy_NPQO);
     const T* dy = dy_NPQO.data<T>();
     const T* w = w_OCRS.data<T>();
     T* dx = dx_NHWC.data<T>();
@@ -148,11 +174,11 @@ struct Conv2dBackwardWeight {
   template <typename T>
   static absl::Status Run(const Window2d& window, In x_NHWC, In dy_NPQO,
                           bool accumulate, Tensor& dw_OCRS, Tensor& db_O) {
-    const ConvShape at(window, x_NHWC, dy_NPQO);
+    const ConvShape at(window, x_NHWC, dw_OCRS, dy_NPQO);
     const T* x = x_NHWC.data<T>();
     const T* dy = dy_NPQO.data<T>();
     T* dw = dw_OCRS.data<T>();
-    ForEach4(at.O, at.C, at.R, at.S, [&](auto o, auto c, auto r, auto s) {
+    ForEach4(at.O, at.group_C, at.R, at.S, [&](auto o, auto c, auto r, auto s) {
       T& element_dw = dw[at.Weight(o, c, r, s)];
       const double before = accumulate ? Load(element_dw) : 0;
       element_dw = Store<T>(before + BackwardWeightAt(at, x, dy, o, c, r, s));

@@ -84,6 +84,13 @@ absl::Status Fill(const ThisOp& op, double value, FixedOut y) {
   });
 }
 
+absl::Status SetValues(
+    const Op<absl::Status(const std::vector<float>&, FixedOut)>&,
+    const std::vector<float>& values, FixedOut y) {
+  std::copy(values.begin(), values.end(), y.tensor.data<float>());
+  return absl::OkStatus();
+}
+
 template <typename ThisOp>
 absl::Status Copy(const ThisOp& op, FixedIn x, FixedOut y) {
   return ForFloating(op.name(), x.tensor.dtype(), [&](auto from) {
@@ -109,6 +116,7 @@ void BindElementwise(ElementwiseKernels& ops) {
   BindFloating<CountNonFinite>(ops.CountNonFinite);
   BindFloating<Add>(ops.Add);
   ops.Fill.BindFunction(Fill, nullptr);
+  ops.SetValues.BindFunction(SetValues, nullptr);
   ops.Copy.BindFunction(Copy, nullptr);
 }
 

@@ -29,7 +29,8 @@ struct EmbeddingForward {
 
 struct EmbeddingBackward {
   template <typename T>
-  static absl::Status Run(In rows, In dy, bool accumulate, Tensor& dtable_VD) {
+  static absl::Status Run(In rows, In dy, std::int64_t padding_row,
+                          bool accumulate, Tensor& dtable_VD) {
     const std::int64_t V = dtable_VD.dim(0), D = dtable_VD.dim(1);
     const std::int64_t* row = rows.data<std::int64_t>();
     const T* from = dy.data<T>();
@@ -39,6 +40,7 @@ struct EmbeddingBackward {
       sums[i] = Load(to[i]);
     }
     for (std::int64_t r = 0; r < rows.numel(); ++r) {
+      if (row[r] == padding_row) continue;
       for (std::int64_t d = 0; d < D; ++d) {
         sums[row[r] * D + d] += Load(from[r * D + d]);
       }
@@ -48,11 +50,47 @@ struct EmbeddingBackward {
   }
 };
 
+struct AddPositions {
+  template <typename T>
+  static absl::Status Run(In x_NTD, In table, std::int64_t first, Tensor& y) {
+    const std::int64_t N = x_NTD.dim(0), row = x_NTD.dim(1) * x_NTD.dim(2);
+    const T* from = x_NTD.data<T>();
+    const T* add = table.data<T>() + first * table.dim(1);
+    T* to = y.data<T>();
+    for (std::int64_t i = 0; i < N * row; ++i) {
+      to[i] = Store<T>(Load(from[i]) + Load(add[i % row]));
+    }
+    return absl::OkStatus();
+  }
+};
+
+struct AddPositionsBackward {
+  template <typename T>
+  static absl::Status Run(In dy_NTD, std::int64_t first, bool accumulate,
+                          Tensor& dtable) {
+    const std::int64_t N = dy_NTD.dim(0), row = dy_NTD.dim(1) * dy_NTD.dim(2);
+    const std::int64_t begin = first * dtable.dim(1);
+    const T* from = dy_NTD.data<T>();
+    T* to = dtable.data<T>();
+    for (std::int64_t i = 0; i < dtable.numel(); ++i) {
+      double sum = accumulate ? Load(to[i]) : 0;
+      const bool inside = i >= begin && i < begin + row;
+      for (std::int64_t n = 0; inside && n < N; ++n) {
+        sum += Load(from[n * row + i - begin]);
+      }
+      to[i] = Store<T>(sum);
+    }
+    return absl::OkStatus();
+  }
+};
+
 }  // namespace
 
 void BindEmbedding(EmbeddingKernels& ops) {
   BindFloating<EmbeddingForward>(ops.EmbeddingForward);
   BindFloating<EmbeddingBackward>(ops.EmbeddingBackward);
+  BindFloating<AddPositions>(ops.AddPositions);
+  BindFloating<AddPositionsBackward>(ops.AddPositionsBackward);
 }
 
 }  // namespace troupe::nn::reference

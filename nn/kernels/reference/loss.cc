@@ -53,9 +53,11 @@ void CrossEntropyRow(const T* row, std::int64_t classes, std::int64_t target,
 
 struct SoftmaxCrossEntropy {
   template <typename T>
-  static absl::Status Run(In logits_NC, In targets_N, std::int64_t ignore_index,
-                          Tensor& stats, Tensor& dlogits_NC) {
+  static absl::Status Run(In logits_NC, In targets_N,
+                          const CrossEntropyRule& rule, Tensor& stats,
+                          Tensor& dlogits_NC) {
     const std::int64_t N = logits_NC.dim(0), C = logits_NC.dim(1);
+    const std::int64_t ignore_index = rule.ignore_index;
     TROUPE_RETURN_IF_ERROR(CheckTargets(targets_N, C, ignore_index));
     const std::int64_t* target = targets_N.data<std::int64_t>();
     double* counts = stats.data<double>();
@@ -74,22 +76,138 @@ struct SoftmaxCrossEntropy {
   }
 };
 
+// One counted row with class weights (null: all 1) and smoothing.
+template <typename T>
+void WeightedRow(const T* row, std::int64_t classes, std::int64_t target,
+                 const float* weights, double smoothing, double* stats,
+                 T* drow) {
+  const auto weight = [&](std::int64_t c) {
+    return weights ? weights[c] : 1.0;
+  };
+  const std::int64_t winner = ArgMax(row, classes);
+  const double largest = Load(row[winner]);
+  double sum = 0;
+  for (std::int64_t c = 0; c < classes; ++c) {
+    sum += std::exp(Load(row[c]) - largest);
+  }
+  const double own = (1 - smoothing) * weight(target);
+  const double share = smoothing / static_cast<double>(classes);
+  const auto log_softmax = [&](std::int64_t c) {
+    return Load(row[c]) - largest - std::log(sum);
+  };
+  stats[0] -= own * log_softmax(target);
+  stats[1] += weight(target);
+  stats[2] += winner == target ? weight(target) : 0;
+  double all = own;
+  for (std::int64_t c = 0; share != 0 && c < classes; ++c) {
+    stats[0] -= share * weight(c) * log_softmax(c);
+    all += share * weight(c);
+  }
+  for (std::int64_t c = 0; drow && c < classes; ++c) {
+    const double softmax = std::exp(Load(row[c]) - largest) / sum;
+    drow[c] =
+        Store<T>(all * softmax - share * weight(c) - (c == target ? own : 0));
+  }
+}
+
+struct WeightedCrossEntropy {
+  template <typename T>
+  static absl::Status Run(In logits_NC, In targets_N, FixedIn class_weights_C,
+                          const CrossEntropyRule& rule, Tensor& stats,
+                          Tensor& dlogits_NC) {
+    const std::int64_t N = logits_NC.dim(0), C = logits_NC.dim(1);
+    TROUPE_RETURN_IF_ERROR(CheckTargets(targets_N, C, rule.ignore_index));
+    const std::int64_t* target = targets_N.data<std::int64_t>();
+    const Tensor& weights = class_weights_C;
+    double* counts = stats.data<double>();
+    std::fill_n(counts, 3, 0.0);
+    const T* logits = logits_NC.data<T>();
+    T* dlogits = dlogits_NC.defined() ? dlogits_NC.data<T>() : nullptr;
+    for (std::int64_t n = 0; n < N; ++n) {
+      T* drow = dlogits ? dlogits + n * C : nullptr;
+      if (target[n] != rule.ignore_index) {
+        WeightedRow(logits + n * C, C, target[n],
+                    weights.defined() ? weights.data<float>() : nullptr,
+                    rule.label_smoothing, counts, drow);
+      } else if (drow) {
+        std::fill_n(drow, C, T{});
+      }
+    }
+    return absl::OkStatus();
+  }
+};
+
+// A loss of pairs of elements: loss(p, t) = {value, derivative by p}.
+struct LossOfPair {
+  double value, derivative;
+};
+template <typename T, typename Loss>
+absl::Status SumPairs(In prediction, In target, Tensor& stats,
+                      Tensor& dprediction, Loss loss) {
+  double* counts = stats.data<double>();
+  std::fill_n(counts, 3, 0.0);
+  counts[1] = static_cast<double>(prediction.numel());
+  const T* p = prediction.data<T>();
+  const T* t = target.data<T>();
+  T* dp = dprediction.defined() ? dprediction.data<T>() : nullptr;
+  for (std::int64_t i = 0; i < prediction.numel(); ++i) {
+    const LossOfPair one = loss(Load(p[i]), Load(t[i]));
+    counts[0] += one.value;
+    if (dp) dp[i] = Store<T>(one.derivative);
+  }
+  return absl::OkStatus();
+}
+
 struct MeanSquaredError {
   template <typename T>
   static absl::Status Run(In prediction, In target, Tensor& stats,
                           Tensor& dprediction) {
-    double* counts = stats.data<double>();
-    std::fill_n(counts, 3, 0.0);
-    counts[1] = static_cast<double>(prediction.numel());
-    const T* p = prediction.data<T>();
-    const T* t = target.data<T>();
-    T* dp = dprediction.defined() ? dprediction.data<T>() : nullptr;
-    for (std::int64_t i = 0; i < prediction.numel(); ++i) {
-      const double error = Load(p[i]) - Load(t[i]);
-      counts[0] += error * error;
-      if (dp) dp[i] = Store<T>(2 * error);
-    }
-    return absl::OkStatus();
+    return SumPairs<T>(prediction, target, stats, dprediction,
+                       [](double p, double t) -> LossOfPair {
+                         return {(p - t) * (p - t), 2 * (p - t)};
+                       });
+  }
+};
+
+struct AbsoluteError {
+  template <typename T>
+  static absl::Status Run(In prediction, In target, Tensor& stats,
+                          Tensor& dprediction) {
+    return SumPairs<T>(prediction, target, stats, dprediction,
+                       [](double p, double t) -> LossOfPair {
+                         const double e = p - t;
+                         return {std::abs(e), e > 0 ? 1 : e < 0 ? -1 : 0 * e};
+                       });
+  }
+};
+
+struct HuberLoss {
+  template <typename T>
+  static absl::Status Run(In prediction, In target, double delta, double scale,
+                          Tensor& stats, Tensor& dprediction) {
+    return SumPairs<T>(prediction, target, stats, dprediction,
+                       [=](double p, double t) -> LossOfPair {
+                         const double e = p - t, size = std::abs(e);
+                         if (size <= delta)
+                           return {scale * e * e / 2, scale * e};
+                         return {scale * delta * (size - delta / 2),
+                                 scale * std::copysign(delta, e) + 0 * e};
+                       });
+  }
+};
+
+struct BceWithLogits {
+  template <typename T>
+  static absl::Status Run(In logits, In target, double pos_weight,
+                          Tensor& stats, Tensor& dlogits) {
+    return SumPairs<T>(
+        logits, target, stats, dlogits, [=](double x, double t) -> LossOfPair {
+          const double weight = 1 + (pos_weight - 1) * t;
+          const double decay = std::exp(-std::abs(x));
+          const double softplus = (x < 0 ? -x : 0) + std::log1p(decay);
+          const double sigmoid = (x < 0 ? 1 : decay) / (1 + decay);  // of -x
+          return {(1 - t) * x + weight * softplus, (1 - t) - weight * sigmoid};
+        });
   }
 };
 
@@ -110,7 +228,11 @@ absl::Status CombineLosses(const ThisOp&, FixedIn a, double weight_a, FixedIn b,
 
 void BindLoss(LossKernels& ops) {
   BindFloating<SoftmaxCrossEntropy>(ops.SoftmaxCrossEntropy);
+  BindFloating<WeightedCrossEntropy>(ops.WeightedCrossEntropy);
   BindFloating<MeanSquaredError>(ops.MeanSquaredError);
+  BindFloating<AbsoluteError>(ops.AbsoluteError);
+  BindFloating<HuberLoss>(ops.HuberLoss);
+  BindFloating<BceWithLogits>(ops.BceWithLogits);
   ops.CombineLosses.BindFunction(CombineLosses, nullptr);
 }
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <vector>
 
 #include "nn/kernels/reference/reference_ops.h"
 
@@ -96,35 +97,123 @@ struct MaxPool2dBackward {
   }
 };
 
+// The rows of one output row of an average: [begin, end) of the image, and how
+// many of them the mean counts. The same for columns.
+struct Bin {
+  std::int64_t begin, end, count;
+};
+
+Bin BinOf(std::int64_t out, std::int64_t kernel, std::int64_t stride,
+          std::int64_t pad, AvgDivisor divisor, std::int64_t extent) {
+  const std::int64_t first = out * stride - pad;
+  const std::int64_t begin = std::max<std::int64_t>(first, 0);
+  const std::int64_t end = std::min(first + kernel, extent);
+  return {begin, end,
+          divisor == AvgDivisor::kImage
+              ? end - begin
+              : std::min(first + kernel, extent + pad) - first};
+}
+
+Bin AdaptiveBin(std::int64_t out, std::int64_t outputs, std::int64_t extent) {
+  const std::int64_t begin = out * extent / outputs;
+  const std::int64_t end = ((out + 1) * extent + outputs - 1) / outputs;
+  return {begin, end, end - begin};
+}
+
+// How the images x and their means y meet.
+class WindowBins {
+ public:
+  WindowBins(const Window2d& window, AvgDivisor divisor, const Tensor& x)
+      : win_(window), divisor_(divisor), H_(x.dim(1)), W_(x.dim(2)) {}
+  Bin Row(std::int64_t p) const {
+    return BinOf(p, win_.kernel_h, win_.stride_h, win_.pad_h, divisor_, H_);
+  }
+  Bin Column(std::int64_t q) const {
+    return BinOf(q, win_.kernel_w, win_.stride_w, win_.pad_w, divisor_, W_);
+  }
+
+ private:
+  const Window2d win_;
+  const AvgDivisor divisor_;
+  const std::int64_t H_, W_;
+};
+
+class AdaptiveBins {
+ public:
+  AdaptiveBins(const Tensor& x, const Tensor& y) : x_(x), y_(y) {}
+  Bin Row(std::int64_t p) const { return AdaptiveBin(p, y_.dim(1), x_.dim(1)); }
+  Bin Column(std::int64_t q) const {
+    return AdaptiveBin(q, y_.dim(2), x_.dim(2));
+  }
+
+ private:
+  const Tensor &x_, &y_;
+};
+
+template <typename T, typename Bins>
+void Average(const Bins& bins, const Tensor& x, Tensor& y) {
+  const T* in = x.data<T>();
+  T* out = y.data<T>();
+  ForEachPixel(y, [&](auto n, auto p, auto q, auto c) {
+    const Bin rows = bins.Row(p), columns = bins.Column(q);
+    double sum = 0;
+    for (std::int64_t h = rows.begin; h < rows.end; ++h) {
+      for (std::int64_t w = columns.begin; w < columns.end; ++w) {
+        sum += Load(in[At(x, n, h, w, c)]);
+      }
+    }
+    *out++ = Store<T>(sum / static_cast<double>(rows.count * columns.count));
+  });
+}
+
+template <typename T, typename Bins>
+void AverageBackward(const Bins& bins, const Tensor& dy, Tensor& dx) {
+  const T* in = dy.data<T>();
+  std::vector<double> sums(static_cast<std::size_t>(dx.numel()), 0.0);
+  ForEachPixel(dy, [&](auto n, auto p, auto q, auto c) {
+    const Bin rows = bins.Row(p), columns = bins.Column(q);
+    const double each =
+        Load(*in++) / static_cast<double>(rows.count * columns.count);
+    for (std::int64_t h = rows.begin; h < rows.end; ++h) {
+      for (std::int64_t w = columns.begin; w < columns.end; ++w) {
+        sums[At(dx, n, h, w, c)] += each;
+      }
+    }
+  });
+  T* out = dx.data<T>();
+  for (double sum : sums) *out++ = Store<T>(sum);
+}
+
 struct AvgPool2dForward {
   template <typename T>
-  static absl::Status Run(const Window2d& window, In x, Tensor& y) {
-    const double area = static_cast<double>(window.kernel_h * window.kernel_w);
-    const T* in = x.data<T>();
-    T* out = y.data<T>();
-    ForEachPixel(y, [&](auto n, auto p, auto q, auto c) {
-      double sum = 0;
-      ForEachTap(window, x, p, q,
-                 [&](auto h, auto w) { sum += Load(in[At(x, n, h, w, c)]); });
-      *out++ = Store<T>(sum / area);
-    });
+  static absl::Status Run(const Window2d& window, AvgDivisor divisor, In x,
+                          Tensor& y) {
+    Average<T>(WindowBins(window, divisor, x), x, y);
     return absl::OkStatus();
   }
 };
 
 struct AvgPool2dBackward {
   template <typename T>
-  static absl::Status Run(const Window2d& window, In dy, Tensor& dx) {
-    const double area = static_cast<double>(window.kernel_h * window.kernel_w);
-    const T* in = dy.data<T>();
-    T* out = dx.data<T>();
-    ForEachPixel(dx, [&](auto n, auto h, auto w, auto c) {
-      double sum = 0;
-      ForEachOutput(window, dy, h, w, [&](auto p, auto q) {
-        sum += Load(in[At(dy, n, p, q, c)]);
-      });
-      *out++ = Store<T>(sum / area);
-    });
+  static absl::Status Run(const Window2d& window, AvgDivisor divisor, In dy,
+                          Tensor& dx) {
+    AverageBackward<T>(WindowBins(window, divisor, dx), dy, dx);
+    return absl::OkStatus();
+  }
+};
+
+struct AdaptiveAvgPool2dForward {
+  template <typename T>
+  static absl::Status Run(In x, Tensor& y) {
+    Average<T>(AdaptiveBins(x, y), x, y);
+    return absl::OkStatus();
+  }
+};
+
+struct AdaptiveAvgPool2dBackward {
+  template <typename T>
+  static absl::Status Run(In dy, Tensor& dx) {
+    AverageBackward<T>(AdaptiveBins(dx, dy), dy, dx);
     return absl::OkStatus();
   }
 };
@@ -136,6 +225,8 @@ void BindPool2d(Pool2dKernels& ops) {
   BindFloating<MaxPool2dBackward>(ops.MaxPool2dBackward);
   BindFloating<AvgPool2dForward>(ops.AvgPool2dForward);
   BindFloating<AvgPool2dBackward>(ops.AvgPool2dBackward);
+  BindFloating<AdaptiveAvgPool2dForward>(ops.AdaptiveAvgPool2dForward);
+  BindFloating<AdaptiveAvgPool2dBackward>(ops.AdaptiveAvgPool2dBackward);
 }
 
 }  // namespace troupe::nn::reference

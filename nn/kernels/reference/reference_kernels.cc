@@ -19,14 +19,26 @@ class ReferenceKernels final : public Kernels {
       : Kernels(Device{DeviceType::kReference, 0}),
         allocator_(AllocatorOptions()) {
     reference::BindLinear(*this);
+    reference::BindAttention(*this);
+    reference::BindRotary(*this);
     reference::BindConv2d(*this);
     reference::BindPool2d(*this);
+    reference::BindNorm(*this);
+    reference::BindBatchNorm(*this);
+    reference::BindPad2d(*this);
+    reference::BindBias(*this);
     reference::BindElementwise(*this);
     reference::BindDropout(*this);
     reference::BindEmbedding(*this);
     reference::BindLayout(*this);
     reference::BindLoss(*this);
     reference::BindOptimizer(*this);
+    reference::BindUnary(*this);
+    reference::BindBinary(*this);
+    reference::BindSoftmax(*this);
+    reference::BindReduction(*this);
+    reference::BindMatMul(*this);
+    reference::BindStrided(*this);
   }
 
   CachingAllocator& allocator() override { return allocator_; }

@@ -32,8 +32,8 @@ void BindFloating(Op<absl::Status(Args...)>& op) {
       nullptr);
 }
 
-// Where row `out` of a window's output reads its row `tap`: the input row, or
-// -1 in the padding. The same for columns.
+// Where row `out` of a window's output reads its row `tap`, counted in input
+// rows: the input row, or -1 in the padding. The same for columns.
 inline std::int64_t InputAt(std::int64_t out, std::int64_t stride,
                             std::int64_t pad, std::int64_t tap,
                             std::int64_t extent) {
@@ -51,14 +51,26 @@ inline std::int64_t OutputAt(std::int64_t in, std::int64_t stride,
 }
 
 void BindLinear(LinearKernels& ops);
+void BindAttention(AttentionKernels& ops);
+void BindRotary(RotaryKernels& ops);
 void BindConv2d(Conv2dKernels& ops);
 void BindPool2d(Pool2dKernels& ops);
+void BindBatchNorm(BatchNormKernels& ops);
+void BindBias(BiasKernels& ops);
+void BindNorm(NormKernels& ops);
+void BindPad2d(Pad2dKernels& ops);
 void BindElementwise(ElementwiseKernels& ops);
 void BindDropout(DropoutKernels& ops);
 void BindEmbedding(EmbeddingKernels& ops);
 void BindLayout(LayoutKernels& ops);
 void BindLoss(LossKernels& ops);
 void BindOptimizer(OptimizerKernels& ops);
+void BindUnary(UnaryKernels& ops);
+void BindBinary(BinaryKernels& ops);
+void BindSoftmax(SoftmaxKernels& ops);
+void BindReduction(ReductionKernels& ops);
+void BindMatMul(MatMulKernels& ops);
+void BindStrided(StridedKernels& ops);
 
 }  // namespace troupe::nn::reference
 

@@ -216,7 +216,7 @@ TEST(StrictResumeMasterTest, MissingMasterValuesAreTheRestoredParameters) {
     spec.optimizer = [master] {
       nn::SgdOptions sgd;
       sgd.lr = master ? 0 : 0.5;
-      sgd.f32_master = master;
+      sgd.common.f32_master = master;
       return std::make_unique<nn::Sgd>(sgd);
     };
     spec.checkpoint.dir = dir;

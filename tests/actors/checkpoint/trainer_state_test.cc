@@ -49,6 +49,22 @@ TEST(TrainerState, ParsesWhatItFormats) {
   EXPECT_EQ(parsed->versions, Extreme().versions);
 }
 
+TEST(TrainerState, KeepsWhatTheEvaluationsSaid) {
+  EXPECT_FALSE(ParseTrainerState(FormatTrainerState(Extreme()))->evaluations);
+  TrainerState state = Extreme();
+  state.evaluations = {"eval_loss", 0.1, 400, 1.0 / 3, 300, 7, true};
+  const auto parsed = ParseTrainerState(FormatTrainerState(state));
+  ASSERT_TRUE(parsed.ok()) << parsed.status();
+  ASSERT_TRUE(parsed->evaluations);
+  EXPECT_EQ(parsed->evaluations->metric, "eval_loss");
+  EXPECT_EQ(parsed->evaluations->best, 0.1);
+  EXPECT_EQ(parsed->evaluations->best_step, 400);
+  EXPECT_EQ(parsed->evaluations->reference, 1.0 / 3) << "to the bit";
+  EXPECT_EQ(parsed->evaluations->reference_step, 300);
+  EXPECT_EQ(parsed->evaluations->waited, 7);
+  EXPECT_TRUE(parsed->evaluations->due);
+}
+
 TEST(TrainerState, KeepsWhatTheDataAre) {
   TrainerState state = Extreme();
   state.sampler.data = {{"kind", "glyphs"}, {"seed", "0"}};

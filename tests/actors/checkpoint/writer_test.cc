@@ -97,6 +97,61 @@ TEST_F(WriterTest, TwoShardsWithATensorOfOneName) {
       absl::InvalidArgumentError("two stages have a tensor \"0.weight\""));
 }
 
+class BestTest : public WriterTest {
+ protected:
+  // Writes the checkpoint of `step`, whose run has its best one at `best`; the
+  // writer crashes so many changes after the shards, if it is not negative.
+  absl::Status Save(std::int64_t step, std::int64_t best, int crash = -1) {
+    const std::string folder = Create(step);
+    const ShardSummary a = Write(folder, 0), b = Write(folder, 1);
+    if (crash >= 0) files_.CrashAt(files_.changes() + crash);
+    TrainerState state = StateAt(step);
+    state.evaluations.emplace();
+    state.evaluations->best_step = best;
+    const absl::Status status =
+        PublishCheckpoint(files_, dir_, folder, state, {a, b}, /*keep=*/1,
+                          /*mark_best=*/true)
+            .status();
+    files_.CrashAt(-1);
+    return status;
+  }
+};
+
+TEST_F(BestTest, StaysUntilThereIsABetterOne) {
+  ASSERT_TRUE(Save(1, 1).ok());
+  ASSERT_TRUE(Save(2, 1).ok());
+  ASSERT_TRUE(Save(3, 1).ok());
+  EXPECT_EQ(Listed(), (Names{"best", "step-00000001", "step-00000003"}));
+  EXPECT_EQ(FindBestCheckpoint(files_, dir_), 1);
+  EXPECT_EQ(Checkpoint::Open(files_, dir_ + "/best")->state().step, 1);
+  ASSERT_TRUE(Save(4, 4).ok());
+  EXPECT_EQ(Listed(), (Names{"best", "step-00000004"}));
+  EXPECT_EQ(FindBestCheckpoint(files_, dir_), 4);
+}
+
+// Wherever a writer is stopped, "best" is there and whole.
+TEST_F(BestTest, ACrashLeavesOneOfTheTwo) {
+  ASSERT_TRUE(Save(1, 1).ok());
+  for (int change = 0;; ++change) {
+    const bool done = Save(2, 2, change).ok();
+    const auto best = FindBestCheckpoint(files_, dir_);
+    ASSERT_TRUE(best) << change;
+    EXPECT_EQ(Checkpoint::Open(files_, dir_ + "/best")->state().step, *best)
+        << change;
+    if (done) break;
+  }
+  EXPECT_EQ(FindBestCheckpoint(files_, dir_), 2);
+}
+
+TEST_F(BestTest, ALinkToWhatIsGoneIsDropped) {
+  ASSERT_TRUE(Save(1, 1).ok());
+  ASSERT_TRUE(DropStaleBest(files_, dir_).ok());
+  EXPECT_TRUE(FindBestCheckpoint(files_, dir_));
+  ASSERT_TRUE(RemoveCheckpoint(files_, dir_ + "/step-00000001").ok());
+  ASSERT_TRUE(DropStaleBest(files_, dir_).ok());
+  EXPECT_EQ(Listed(), Names{});
+}
+
 TEST_F(WriterTest, AFolderOfACrashedWriterIsEmptiedFirst) {
   const std::string folder = Create(5);
   Write(folder, 1);

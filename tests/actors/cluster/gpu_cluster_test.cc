@@ -11,7 +11,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/actors/cluster/cluster_run.h"
-#include "tests/actors/test_job.h"
+#include "tests/actors/emulated_job.h"
 #include "tests/nn/kernels/cuda/emulated_device_fixture.h"
 
 namespace troupe::actors {
@@ -28,16 +28,8 @@ emulated_cuda::Options GpusOf(int gpus) {
 }
 
 JobSpec LeNetJob(int dp, int pp, const std::string& order) {
-  JobSpec spec = TinyCnnJob(dp, /*steps=*/3);
-  spec.device = *nn::Device::Parse("cuda");
-  spec.plan.global_batch_size = 4;
-  spec.plan.buckets.bucket_bytes = 20'000;
-  spec.plan.mesh = pipeline::Mesh(dp, pp);
+  JobSpec spec = EmulatedLeNetJob("cuda", dp, pp);
   spec.plan.reduction_order = order;
-  if (pp > 1) {
-    spec.plan.cuts = {6};
-    spec.plan.micro_batch_size = 2 / dp;
-  }
   return spec;
 }
 
@@ -51,19 +43,6 @@ Reports Apart(const JobSpec& spec, std::vector<int> ranks) {
     EXPECT_TRUE(end.result.ok()) << end.result.status();
   }
   return reports;
-}
-
-void ExpectTheNumbersOfTheCpu(const Reports& got, JobSpec spec) {
-  spec.device = nn::Device{};
-  spec.plan.reduction_order = "auto";
-  spec.checkpoint = CheckpointOptions();
-  const Reports cpu = ReportsOf(spec);
-  ASSERT_EQ(got.losses().size(), cpu.losses().size());
-  for (std::size_t i = 0; i < cpu.losses().size(); ++i) {
-    EXPECT_NEAR(got.losses()[i], cpu.losses()[i], 1e-5) << i;
-  }
-  ASSERT_EQ(got.evaluations.size(), cpu.evaluations.size());
-  EXPECT_NEAR(got.evaluations.back().loss, cpu.evaluations.back().loss, 1e-5);
 }
 
 TEST(GpuClusterTest, TwoProcessesReduceByNccl) {

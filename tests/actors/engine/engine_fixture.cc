@@ -36,9 +36,7 @@ std::unique_ptr<Chunk> EngineFixture::MakeChunk(
 
 void EngineFixture::SetScalars(const Chunk& chunk, std::int64_t step,
                                double loss_count) const {
-  nn::StepScalars values;
-  values.lr = chunk.LearningRate(step);
-  values.step = static_cast<double>(step);
+  nn::StepScalars values = chunk.ScalarsOf(step);
   values.loss_count = loss_count;
   nn::ScalarsIn(scalars_) = values;
 }

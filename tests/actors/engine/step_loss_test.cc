@@ -18,6 +18,12 @@
 namespace troupe::actors {
 namespace {
 
+nn::StepScalars RateOf(double lr) {
+  nn::StepScalars values;
+  values.lr = lr;
+  return values;
+}
+
 class StepLossTest : public testing::Test {
  protected:
   nn::Tensor Stats(double sum, double count, double correct) {
@@ -43,7 +49,7 @@ class StepLossTest : public testing::Test {
 
 TEST_F(StepLossTest, AddsMicroBatchesAndBeginsAnew) {
   StepLoss loss = MakeLoss();
-  ASSERT_TRUE(loss.BeginStep(StepKind::kTrain, 4, /*lr=*/0.5).ok());
+  ASSERT_TRUE(loss.BeginStep(StepKind::kTrain, 4, RateOf(0.5)).ok());
   ASSERT_TRUE(loss.Add(0, Stats(3, 4, 1)).ok());
   ASSERT_TRUE(loss.Add(1, Stats(5, 4, 3)).ok());
   const nn::StepScalars& scalars = nn::ScalarsIn(loss.scalars());
@@ -56,18 +62,18 @@ TEST_F(StepLossTest, AddsMicroBatchesAndBeginsAnew) {
   EXPECT_EQ(bits.accuracy(), 0.5);
   EXPECT_EQ(bits.skipped, 0u);
   EXPECT_FALSE(loss.Take().value().has_value()) << "taken";
-  ASSERT_TRUE(loss.BeginStep(StepKind::kTrain, 5, /*lr=*/0.5).ok());
+  ASSERT_TRUE(loss.BeginStep(StepKind::kTrain, 5, RateOf(0.5)).ok());
   ASSERT_TRUE(loss.Add(0, Stats(1, 2, 0)).ok());
   EXPECT_EQ(FromBits(Ended(loss).count), 2);
 }
 
 TEST_F(StepLossTest, SaysThatAStepWasSkipped) {
   StepLoss loss = MakeLoss();
-  ASSERT_TRUE(loss.BeginStep(StepKind::kTrain, 0, /*lr=*/0.5).ok());
+  ASSERT_TRUE(loss.BeginStep(StepKind::kTrain, 0, RateOf(0.5)).ok());
   ASSERT_TRUE(loss.Add(0, Stats(1, 1, 0)).ok());
   nn::ScalarsIn(loss.scalars()).non_finite = 2;
   EXPECT_EQ(Ended(loss).skipped, 1u);
-  ASSERT_TRUE(loss.BeginStep(StepKind::kTrain, 1, /*lr=*/0.5).ok());
+  ASSERT_TRUE(loss.BeginStep(StepKind::kTrain, 1, RateOf(0.5)).ok());
   ASSERT_TRUE(loss.Add(0, Stats(1, 1, 0)).ok());
   EXPECT_EQ(Ended(loss).skipped, 0u);
 }
@@ -83,29 +89,29 @@ constexpr char kUncounted[] =
 TEST_F(StepLossTest, StopsAtALossThatIsNoNumber) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   StepLoss loss = MakeLoss();
-  ASSERT_TRUE(loss.BeginStep(StepKind::kTrain, 4, /*lr=*/0.5).ok());
+  ASSERT_TRUE(loss.BeginStep(StepKind::kTrain, 4, RateOf(0.5)).ok());
   EXPECT_EQ(loss.Add(1, Stats(nan, 4, 0)), absl::FailedPreconditionError(kNaN));
-  ASSERT_TRUE(loss.BeginStep(StepKind::kEvaluate, 0, 0).ok());
+  ASSERT_TRUE(loss.BeginStep(StepKind::kEvaluate, 0, {}).ok());
   EXPECT_TRUE(loss.Add(0, Stats(nan, 4, 0)).ok());
   StepLoss tolerant = MakeLoss(/*stop_on_nan=*/false);
-  ASSERT_TRUE(tolerant.BeginStep(StepKind::kTrain, 4, /*lr=*/0.5).ok());
+  ASSERT_TRUE(tolerant.BeginStep(StepKind::kTrain, 4, RateOf(0.5)).ok());
   EXPECT_TRUE(tolerant.Add(0, Stats(nan, 4, 0)).ok());
 }
 
 TEST_F(StepLossTest, StopsAtAStepOfWhichNoTargetCounts) {
   StepLoss loss = MakeLoss();
-  ASSERT_TRUE(loss.BeginStep(StepKind::kTrain, 4, /*lr=*/0.5).ok());
+  ASSERT_TRUE(loss.BeginStep(StepKind::kTrain, 4, RateOf(0.5)).ok());
   ASSERT_TRUE(loss.Add(0, Stats(0, 0, 0)).ok()) << "another one may count";
   ASSERT_TRUE(loss.Add(1, Stats(0, 0, 0)).ok());
   EXPECT_EQ(loss.EndStep(), absl::FailedPreconditionError(kUncounted));
-  ASSERT_TRUE(loss.BeginStep(StepKind::kTrain, 5, /*lr=*/0.5).ok());
+  ASSERT_TRUE(loss.BeginStep(StepKind::kTrain, 5, RateOf(0.5)).ok());
   ASSERT_TRUE(loss.Add(0, Stats(0, 0, 0)).ok());
   ASSERT_TRUE(loss.Add(1, Stats(2, 1, 1)).ok());
   EXPECT_EQ(Ended(loss).mean(), 2);
-  ASSERT_TRUE(loss.BeginStep(StepKind::kEvaluate, 0, 0).ok());
+  ASSERT_TRUE(loss.BeginStep(StepKind::kEvaluate, 0, {}).ok());
   EXPECT_TRUE(std::isnan(Ended(loss).mean()));
   StepLoss tolerant = MakeLoss(/*stop_on_nan=*/false);
-  ASSERT_TRUE(tolerant.BeginStep(StepKind::kTrain, 4, /*lr=*/0.5).ok());
+  ASSERT_TRUE(tolerant.BeginStep(StepKind::kTrain, 4, RateOf(0.5)).ok());
   const LossBits none = Ended(tolerant);
   EXPECT_TRUE(std::isnan(none.mean()) && !std::signbit(none.mean()));
   EXPECT_TRUE(std::isnan(none.accuracy()) && !std::signbit(none.accuracy()));
@@ -116,7 +122,7 @@ TEST_F(StepLossTest, OnADeviceAStepOfWhichNoTargetCountsIsSeenLater) {
       nn::CreateReferenceKernels(),
       std::make_shared<nn::GuardedMemory>(std::size_t{1} << 20), /*seed=*/0);
   StepLoss loss = *StepLoss::Create(*kernels, {});
-  ASSERT_TRUE(loss.BeginStep(StepKind::kTrain, 4, /*lr=*/0.5).ok());
+  ASSERT_TRUE(loss.BeginStep(StepKind::kTrain, 4, RateOf(0.5)).ok());
   nn::Tensor stats = *nn::Tensor::Create({nn::ops::kNumLossStats},
                                          nn::DType::kF64, kernels->allocator());
   ASSERT_TRUE(kernels->Fill(0, stats).ok());
@@ -134,7 +140,7 @@ TEST_F(StepLossTest, RanksAddUp) {
     ranks.emplace_back([&, rank] {
       const auto kernels = nn::CreateReferenceKernels();
       StepLoss loss = *StepLoss::Create(*kernels, {});
-      ASSERT_TRUE(loss.BeginStep(StepKind::kTrain, 0, /*lr=*/0.5).ok());
+      ASSERT_TRUE(loss.BeginStep(StepKind::kTrain, 0, RateOf(0.5)).ok());
       ASSERT_TRUE(loss.Add(0, Stats(rank + 1, 2, rank)).ok());
       ASSERT_TRUE(world[rank]->RunInline(loss.Sum(), absl::Seconds(60)).ok());
       EXPECT_EQ(nn::ScalarsIn(loss.scalars()).loss_count, 4);
@@ -153,7 +159,7 @@ TEST_F(StepLossTest, OnADeviceLossesComeLater) {
         std::make_shared<nn::GuardedMemory>(std::size_t{1} << 20), seed);
     StepLoss loss = *StepLoss::Create(*kernels, {});
     for (int step = 3; step < 5; ++step) {
-      ASSERT_TRUE(loss.BeginStep(StepKind::kTrain, step, /*lr=*/0.5).ok());
+      ASSERT_TRUE(loss.BeginStep(StepKind::kTrain, step, RateOf(0.5)).ok());
       for (int m = 0; m < 2; ++m) {
         nn::Tensor stats = *nn::Tensor::Create(
             {nn::ops::kNumLossStats}, nn::DType::kF64, kernels->allocator());

@@ -165,11 +165,12 @@ TEST_P(FailingHandlersTest, EndTheJobAtOnce) {
     };
   }
   if (plan.place == Place::kStart || plan.place == Place::kDrive) {
-    hooks.make_group = [&](const comm::LocalGroupOptions& options) {
+    const bool drive = plan.place == Place::kDrive;
+    hooks.make_group = [&, drive](const comm::LocalGroupOptions& options) {
       comm::Group group = comm::MakeLocalGroup(options);
       for (auto& rank : group) {
-        rank = std::make_unique<ThrowingCommunicator>(
-            std::move(rank), bomb, plan.place == Place::kDrive);
+        rank = std::make_unique<ThrowingCommunicator>(std::move(rank), bomb,
+                                                      drive);
       }
       return group;
     };

@@ -48,7 +48,7 @@ JobSpec MixedJob(int dp, std::int64_t steps) {
     nn::SgdOptions sgd;
     sgd.lr = 0.05;
     sgd.momentum = 0.9;
-    sgd.f32_master = true;
+    sgd.common.f32_master = true;
     return std::make_unique<nn::Sgd>(sgd);
   };
   spec.plan.micro_batch_size = 8;

@@ -137,7 +137,7 @@ TEST(CrossStepTest, NoOverlapWhereAnUpdateNeedsAllBuckets) {
       nn::SgdOptions sgd;
       sgd.lr = 0.05;
       sgd.momentum = 0.9;
-      sgd.skip_nonfinite = true;
+      sgd.common.skip_nonfinite = true;
       return std::make_unique<nn::Sgd>(sgd);
     };
   };

@@ -119,6 +119,20 @@ TEST_P(SimulationTest, UpdatingWithTheReductionOnFloatsToo) {
 INSTANTIATE_TEST_SUITE_P(Ranks, SimulationTest, testing::Values(2, 3, 4, 8),
                          testing::PrintToStringParamName());
 
+// Accumulation: the gradient of a step is that of its whole global batch.
+TEST(SimulationTest, FourMicroBatchesGiveTheBitsOfOneBatch) {
+  JobSpec spec = SmallJob({/*ranks=*/1, Numbers::kExact, /*steps=*/2});
+  spec.plan.micro_batch_size = kSmallJobBatch;
+  const SimulatedRun whole = Simulate(spec, {});
+  spec.plan.micro_batch_size = kSmallJobBatch / 4;
+  for (std::uint64_t seed : Seeds(20)) {
+    SimulationOptions options;
+    options.seed = seed;
+    ASSERT_EQ(Difference(Simulate(spec, options), whole), "")
+        << ReplayCommand(seed);
+  }
+}
+
 TEST(SimulationTest, OneRankLearnsAndIsNotTrivial) {
   const Outcome& outcome = OneRank(Numbers::kFloat, 3);
   ASSERT_EQ(outcome.run.check, absl::OkStatus());

@@ -8,7 +8,9 @@
 
 #include "gtest/gtest.h"
 #include "nn/arena/parameter_arena.h"
+#include "nn/modules/conv1d.h"
 #include "nn/modules/conv2d.h"
+#include "nn/modules/conv_transpose2d.h"
 #include "nn/modules/linear.h"
 #include "nn/modules/sequential.h"
 #include "tests/nn/testing/tensor_values.h"
@@ -121,6 +123,75 @@ TEST_F(InitializerTest, ConstantAndNormal) {
   }
   EXPECT_NEAR(sum / 20'000, 2, 5 * 0.5 / std::sqrt(20'000));
   EXPECT_NEAR(squares / 20'000, 0.25, 5 * 0.25 * std::sqrt(2.0 / 20'000));
+}
+
+TEST_F(InitializerTest, TruncatedNormal) {
+  class Custom : public Module {
+   public:
+    Custom() {
+      Declare("one", {20'000}, Initializer::TruncatedNormal(0, 1));
+      Declare("far", {50}, Initializer::TruncatedNormal(0, 1, 30, 31));
+    }
+    Tensor Forward(Context&, const Tensor& x) override { return x; }
+  } custom;
+  const auto parameters = Initialized(custom, 1);
+  double sum = 0, squares = 0, largest = 0;
+  for (double value : ValuesOf(parameters[0]->value)) {
+    sum += value;
+    squares += value * value;
+    largest = std::max(largest, std::fabs(value));
+  }
+  EXPECT_LE(largest, 2);
+  EXPECT_GT(largest, 1.98);
+  // The variance of what a normal has between -2 and 2 is 0.7737.
+  EXPECT_NEAR(sum / 20'000, 0, 5 * std::sqrt(0.7737 / 20'000));
+  EXPECT_NEAR(squares / 20'000, 0.7737, 0.03);
+  EXPECT_EQ(ValuesOf(parameters[1]->value), std::vector<double>(50, 30));
+}
+
+TEST(Initializer, FansAreThoseOfPyTorch) {
+  const Shape conv = {64, 3, 7, 5}, linear = {20, 30};
+  EXPECT_EQ(FanOf(conv, Fan::kIn), 3 * 7 * 5);
+  EXPECT_EQ(FanOf(conv, Fan::kOut), 64 * 7 * 5);
+  EXPECT_EQ(FanOf(linear, Fan::kIn), 30);
+  EXPECT_EQ(FanOf(linear, Fan::kOut), 20);
+  EXPECT_EQ(FanOf({9}, Fan::kIn), 1);
+}
+
+// kaiming_normal_(mode="fan_out", nonlinearity="relu") and the others.
+TEST(Initializer, SpreadsAreThoseOfPyTorch) {
+  const Shape w = {64, 3, 7, 7};
+  const Initializer kaiming = Initializer::KaimingNormal(w, Fan::kOut);
+  EXPECT_EQ(kaiming.kind, Initializer::Kind::kNormal);
+  EXPECT_EQ(kaiming.a, 0);
+  EXPECT_NEAR(kaiming.b, std::sqrt(2.0 / (64 * 49)), 1e-15);
+  const Initializer leaky =
+      Initializer::KaimingUniform(w, Fan::kIn, LeakyReluGain(std::sqrt(5.0)));
+  EXPECT_EQ(leaky.kind, Initializer::Kind::kUniform);
+  EXPECT_NEAR(leaky.b, 1 / std::sqrt(3.0 * 49), 1e-15);
+  EXPECT_EQ(leaky.a, -leaky.b);
+  EXPECT_NEAR(Initializer::XavierNormal(w).b, std::sqrt(2.0 / (67 * 49)),
+              1e-15);
+  EXPECT_NEAR(Initializer::XavierUniform(w, kTanhGain).b,
+              5.0 / 3 * std::sqrt(6.0 / (67 * 49)), 1e-15);
+}
+
+TEST_F(InitializerTest, ConvolutionsInGroups) {
+  Conv2d::Options options;
+  options.groups = 4;
+  Conv2d conv(40, 80, Window2d{3, 5}, options);
+  Conv1d signal(30, 200, Window1d{5});
+  ConvTranspose2d up(30, 40, Window2d{3, 2});
+  const auto of_conv = Initialized(conv, 1);
+  ASSERT_EQ(of_conv[0]->value.shape(), (Shape{80, 10, 3, 5}));
+  ExpectUniform(of_conv[0]->value, 1 / std::sqrt(10.0 * 3 * 5));
+  const auto of_signal = Initialized(signal, 1);
+  ASSERT_EQ(of_signal[0]->value.shape(), (Shape{200, 30, 5}));
+  ExpectUniform(of_signal[0]->value, 1 / std::sqrt(30.0 * 5));
+  const auto of_up = Initialized(up, 1);
+  ASSERT_EQ(of_up[0]->value.shape(), (Shape{30, 40, 3, 2}));
+  ASSERT_EQ(of_up[1]->value.shape(), (Shape{40}));
+  ExpectUniform(of_up[0]->value, 1 / std::sqrt(40.0 * 3 * 2));
 }
 
 // These values may never change: runs are compared by them.

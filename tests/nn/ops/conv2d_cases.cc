@@ -8,7 +8,7 @@ namespace {
 
 void AddConv2d(const ImageCase& c, std::vector<OpCase>& all) {
   const Window2d win = c.window;
-  const Shape w_shape = {c.O, c.x[3], win.kernel_h, win.kernel_w};
+  const Shape w_shape = {c.O, c.x[3] / c.groups, win.kernel_h, win.kernel_w};
   const Operand x = Normal(c.x), w = Normal(w_shape), b = Normal({c.O});
   const Operand dy = Normal(c.Output(c.O));
   all.push_back({"conv2d_" + c.name,
@@ -62,6 +62,31 @@ void AddConv2dCases(std::vector<OpCase>& all) {
   AddConv2d({"whole_image", {3, 4, 4, 2}, 3, {4, 4}}, all);
   AddConv2d({"leftover", {1, 8, 8, 3}, 4, {3, 3, 4, 4, 0, 0}}, all);
   AddConv2d({"one_pixel", {1, 1, 1, 1}, 1, three_same}, all);
+  AddConv2d({"grouped", {2, 6, 7, 6}, 9, three_same, 3}, all);
+  AddConv2d({"grouped_strided", {2, 7, 9, 8}, 4, {3, 2, 2, 1, 1, 0}, 2}, all);
+  AddConv2d({"grouped_pointwise", {2, 5, 4, 12}, 8, {1, 1}, 4}, all);
+  AddConv2d({"grouped_wide", {2, 5, 6, 64}, 32, three_same, 2}, all);
+  AddConv2d({"depthwise", {2, 7, 6, 21}, 21, three_same, 21}, all);
+  AddConv2d({"depthwise_wide", {1, 5, 4, 83}, 83, {3, 5, 1, 1, 1, 2}, 83}, all);
+  AddConv2d({"depthwise_strided", {2, 9, 8, 5}, 5, {3, 3, 2, 3, 1, 1}, 5}, all);
+  AddConv2d({"depthwise_twice", {2, 6, 5, 4}, 8, three_same, 4}, all);
+  const Window2d dilated{3, 3, 1, 1, 2, 3, 2, 3};
+  AddConv2d({"dilated", {2, 9, 10, 3}, 5, dilated}, all);
+  AddConv2d({"dilated_rows", {1, 9, 8, 2}, 3, {3, 2, 1, 1, 0, 1, 3, 1}}, all);
+  AddConv2d({"dilated_channels", {2, 8, 11, 16}, 24, dilated}, all);
+  AddConv2d({"dilated_strided", {2, 11, 9, 18}, 7, {3, 2, 2, 2, 1, 1, 2, 3}},
+            all);
+  AddConv2d({"dilated_grouped", {2, 9, 8, 6}, 4, dilated, 2}, all);
+  AddConv2d({"dilated_depthwise", {2, 9, 8, 6}, 6, dilated, 6}, all);
+  AddConv2d({"dilated_depthwise_strided",
+             {1, 9, 11, 17},
+             17,
+             {3, 3, 2, 2, 2, 1, 2, 2},
+             17},
+            all);
+  AddConv2d({"few_pixels", {2, 2, 3, 172}, 172, three_same}, all);
+  AddConv2d({"empty_batch_depthwise", {0, 4, 4, 16}, 16, three_same, 16}, all);
+  AddConv2d({"empty_batch_grouped", {0, 4, 4, 16}, 16, three_same, 2}, all);
   AddConv2d({"empty_batch", {0, 14, 14, 6}, 16, five}, all);
   AddConv2d({"empty_batch_grey", {0, 9, 9, 1}, 32, three_same}, all);
   AddConv2d({"empty_batch_channels", {0, 4, 4, 16}, 16, three_same}, all);

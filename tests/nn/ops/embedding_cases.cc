@@ -14,13 +14,36 @@ void AddEmbedding(std::int64_t R, std::int64_t V, std::int64_t D,
                  [](Kernels& k, Inputs in, Outputs out) {
                    return k.EmbeddingForward(in[0], in[1], out[0]);
                  }});
+  const std::int64_t padding_row = V > 30 ? 16 : -1;
   for (bool accumulate : {false, true}) {
     all.push_back(
         {absl::StrCat("embedding_dw_", accumulate ? "added_" : "", size),
          {rows, Normal({R, D})},
          {Gradient(accumulate, {V, D})},
-         [accumulate](Kernels& k, Inputs in, Outputs out) {
-           return k.EmbeddingBackward(in[0], in[1], accumulate, out[0]);
+         [=](Kernels& k, Inputs in, Outputs out) {
+           return k.EmbeddingBackward(in[0], in[1], padding_row, accumulate,
+                                      out[0]);
+         }});
+  }
+}
+
+void AddPositions(const Shape& x, std::int64_t P, std::int64_t first,
+                  std::vector<OpCase>& all) {
+  const std::string size =
+      absl::StrCat(x[0], "x", x[1], "x", x[2], "_", first, "_of_", P);
+  all.push_back({"add_positions_" + size,
+                 {Normal(x), Normal({P, x[2]})},
+                 {Poison(x)},
+                 [=](Kernels& k, Inputs in, Outputs out) {
+                   return k.AddPositions(in[0], in[1], first, out[0]);
+                 }});
+  for (bool accumulate : {false, true}) {
+    all.push_back(
+        {absl::StrCat("add_positions_dw_", accumulate ? "added_" : "", size),
+         {Normal(x)},
+         {Gradient(accumulate, {P, x[2]})},
+         [=](Kernels& k, Inputs in, Outputs out) {
+           return k.AddPositionsBackward(in[0], first, accumulate, out[0]);
          }});
   }
 }
@@ -33,6 +56,10 @@ void AddEmbeddingCases(std::vector<OpCase>& all) {
   AddEmbedding(40, 17, 33, all);
   AddEmbedding(1500, 41, 24, all);
   AddEmbedding(1030, 1030, 9, all);
+  AddPositions({0, 2, 3}, 4, 1, all);
+  AddPositions({3, 5, 7}, 5, 0, all);
+  AddPositions({2, 3, 16}, 9, 4, all);
+  AddPositions({40, 6, 24}, 7, 0, all);
 }
 
 }  // namespace troupe::nn

@@ -124,8 +124,8 @@ class GoldenOps {
       Ok(kernels_.MaxPool2dForward(win, x, y, argmax));
       Ok(kernels_.MaxPool2dBackward(win, dy, argmax, dx));
     } else {
-      Ok(kernels_.AvgPool2dForward(win, x, y));
-      Ok(kernels_.AvgPool2dBackward(win, dy, dx));
+      Ok(kernels_.AvgPool2dForward(win, AvgDivisor::kPaddedImage, x, y));
+      Ok(kernels_.AvgPool2dBackward(win, AvgDivisor::kPaddedImage, dy, dx));
     }
     ExpectImage("y", y);
     ExpectImage("dx", dx);

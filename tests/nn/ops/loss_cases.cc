@@ -1,3 +1,4 @@
+#include <functional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -41,6 +42,78 @@ void AddLosses(std::int64_t N, std::int64_t C, std::vector<OpCase>& all) {
                  }});
 }
 
+// Class weights and smoothed labels.
+void AddWeighted(std::int64_t N, std::int64_t C, std::vector<OpCase>& all) {
+  const Operand labels = {{N}, Operand::Fill::kLabels, DType::kI64, C};
+  const Operand weights = {{C}, Operand::Fill::kNormal, DType::kF32, 0};
+  for (const double smoothing : {0.0, 0.1}) {
+    for (const bool weighted : {false, true}) {
+      const std::string name = absl::StrCat(
+          "weighted_cross_entropy", smoothing > 0 ? "_smoothed" : "",
+          weighted ? "_by_class" : "", "_", N, "x", C);
+      const auto run = [=](Kernels& k, Inputs in, Tensor& stats, Tensor& d) {
+        return k.WeightedCrossEntropy(in[0], in[1], weighted ? in[2] : Tensor(),
+                                      {kIgnoredLabel, smoothing}, stats, d);
+      };
+      all.push_back({name,
+                     {Normal({N, C}), labels, weights},
+                     {Stats(), Poison({N, C})},
+                     [run](Kernels& k, Inputs in, Outputs out) {
+                       return run(k, in, out[0], out[1]);
+                     }});
+      all.push_back({name + "_stats",
+                     {Normal({N, C}), labels, weights},
+                     {Stats()},
+                     [run](Kernels& k, Inputs in, Outputs out) {
+                       Tensor none;
+                       return run(k, in, out[0], none);
+                     }});
+    }
+  }
+}
+
+using PairKernel =
+    std::function<absl::Status(Kernels&, Inputs, Tensor&, Tensor&)>;
+
+void AddPairs(const std::string& name, std::int64_t N, std::int64_t C,
+              const PairKernel& kernel, std::vector<OpCase>& all) {
+  const std::string full = absl::StrCat(name, "_", N, "x", C);
+  all.push_back({full,
+                 {Normal({N, C}), Normal({N, C})},
+                 {Stats(), Poison({N, C})},
+                 [kernel](Kernels& k, Inputs in, Outputs out) {
+                   return kernel(k, in, out[0], out[1]);
+                 }});
+  all.push_back({full + "_stats",
+                 {Normal({N, C}), Normal({N, C})},
+                 {Stats()},
+                 [kernel](Kernels& k, Inputs in, Outputs out) {
+                   Tensor none;
+                   return kernel(k, in, out[0], none);
+                 }});
+}
+
+void AddAllPairs(std::int64_t N, std::int64_t C, std::vector<OpCase>& all) {
+  AddPairs(
+      "absolute_error", N, C,
+      [](Kernels& k, Inputs in, Tensor& stats, Tensor& d) {
+        return k.AbsoluteError(in[0], in[1], stats, d);
+      },
+      all);
+  AddPairs(
+      "huber", N, C,
+      [](Kernels& k, Inputs in, Tensor& stats, Tensor& d) {
+        return k.HuberLoss(in[0], in[1], 0.7, 1.5, stats, d);
+      },
+      all);
+  AddPairs(
+      "bce_with_logits", N, C,
+      [](Kernels& k, Inputs in, Tensor& stats, Tensor& d) {
+        return k.BceWithLogits(in[0], in[1], 2.5, stats, d);
+      },
+      all);
+}
+
 void AddCombinedLosses(std::vector<OpCase>& all) {
   const Operand loss = {{3}, Operand::Fill::kNormal, DType::kF64, 0};
   all.push_back(
@@ -68,6 +141,12 @@ void AddLossCases(std::vector<OpCase>& all) {
   AddLosses(201, 17, all);
   AddLosses(3, 4096, all);
   AddLosses(2, 2999, all);
+  for (const auto& [N, C] :
+       {std::pair(0, 10), std::pair(1, 2), std::pair(32, 10),
+        std::pair(13, 1000), std::pair(201, 17), std::pair(2, 2999)}) {
+    AddWeighted(N, C, all);
+    AddAllPairs(N, C, all);
+  }
   AddCombinedLosses(all);
 }
 

@@ -99,8 +99,8 @@ TEST_F(OpErrorsTest, AddAndLosses) {
   EXPECT_EQ(Message([&](Context& ctx) {
               return ops::Add(ctx, T({2}), T({2}, DType::kF64));
             }),
-            "add takes two tensors of one shape and dtype, got f32[2] and "
-            "f64[2]");
+            "add takes two tensors of one dtype that broadcast to one shape, "
+            "got f32[2] and f64[2]");
   EXPECT_EQ(
       Message([&](Context& ctx) {
         return ops::SoftmaxCrossEntropy(ctx, T({2, 3}), T({3}, DType::kI64));

@@ -25,6 +25,7 @@
 #include "gtest/gtest.h"
 #include "nn/kernels/kernels.h"
 #include "tests/nn/ops/op_case.h"
+#include "tests/nn/testing/tensor_values.h"
 
 namespace troupe::nn {
 
@@ -44,9 +45,8 @@ struct OpTest {
 // Runs the case on fresh operands and returns its outputs.
 std::vector<Tensor> RunCase(const OpTest& test, Kernels& kernels);
 
-// What an element type may differ by, of the largest element and of the norm.
-double OpTolerance(DType dtype);
-
+// Every op in every dtype; under sanitizers one in so many, as of seeds
+// (tests/base/seeds.h).
 std::vector<OpTest> OpTests(const std::vector<Backend>& backends);
 // Those of OpCase::element_wise.
 std::vector<OpTest> ElementWiseOpTests(const std::vector<Backend>& backends);

@@ -1,7 +1,10 @@
+#include <cmath>
+#include <functional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "tests/nn/ops/family_cases.h"
+#include "tests/nn/testing/tensor_values.h"
 
 namespace troupe::nn {
 namespace {
@@ -50,10 +53,151 @@ void AddAllSgd(std::int64_t n, std::vector<OpCase>& all) {
   AddSgd("nesterov", nesterov, n, all);
 }
 
+// Three steps of `update`, called with the scalars and the gradients of each.
+using Update = std::function<absl::Status(Kernels&, const Tensor& scalars,
+                                          const Tensor& grad, Outputs)>;
+void AddSteps(const std::string& name, std::int64_t n,
+              std::vector<Operand> outputs, const Update& update,
+              std::vector<OpCase>& all) {
+  OpCase steps;
+  steps.name = absl::StrCat(name, "_", n);
+  steps.inputs = {Normal({n}), Normal({n}), Normal({n})};
+  steps.outputs = std::move(outputs);
+  steps.element_wise = true;
+  steps.run = [update](Kernels& k, Inputs grads, Outputs out) -> absl::Status {
+    StepScalars values;
+    values.lr = 0.2;
+    values.grad_factor = 0.75;
+    values.loss_count = 1.5;
+    values.loss_scale = 2;
+    Tensor scalars = HostScalars(StepScalars(), k.allocator());
+    for (const Tensor& grad : grads) {
+      values.bias_correction1 = 1 - std::pow(0.9, values.step + 1);
+      values.bias_correction2 = 1 - std::pow(0.99, values.step + 1);
+      TROUPE_RETURN_IF_ERROR(k.SetStepScalars(values, scalars));
+      TROUPE_RETURN_IF_ERROR(update(k, scalars, grad, out));
+      values.step += 1;
+    }
+    return absl::OkStatus();
+  };
+  all.push_back(std::move(steps));
+}
+
+void AddAdam(const std::string& name, bool decoupled, bool amsgrad,
+             double weight_decay, std::int64_t n, std::vector<OpCase>& all) {
+  AdamRule rule;
+  rule.lr_factor = 0.5;
+  rule.beta2 = 0.99;
+  rule.weight_decay = weight_decay;
+  rule.decoupled = decoupled;
+  rule.amsgrad = amsgrad;
+  std::vector<Operand> outputs = {Normal({n}), Zeros({n}), Zeros({n})};
+  if (amsgrad) outputs.push_back(Zeros({n}));
+  AddSteps(
+      name, n, std::move(outputs),
+      [rule](Kernels& k, const Tensor& scalars, const Tensor& grad,
+             Outputs out) {
+        Tensor none;
+        return k.AdamUpdate(rule, scalars, grad, out[0], out[1], out[2],
+                            rule.amsgrad ? out[3] : none);
+      },
+      all);
+}
+
+// Squares of norms, f64[2], where the kernels may read them.
+Tensor Squares(Kernels& k, double first, double second) {
+  return MakeTensor({2}, DType::kF64, {first, second}, k.allocator());
+}
+
+void AddLayerwise(std::int64_t n, std::vector<OpCase>& all) {
+  AdamRule rule;
+  rule.beta2 = 0.99;
+  rule.weight_decay = 0.05;
+  AddSteps(
+      "lamb", n, {Normal({n}), Zeros({n}), Zeros({n}), Poison({n})},
+      [rule](Kernels& k, const Tensor& scalars, const Tensor& grad,
+             Outputs out) -> absl::Status {
+        TROUPE_RETURN_IF_ERROR(k.LambDirection(rule, scalars, grad, out[0],
+                                               out[1], out[2], out[3]));
+        return k.LambUpdate(0.5, scalars, Squares(k, 2, 3), out[3], out[0]);
+      },
+      all);
+  for (const double momentum : {0.0, 0.9}) {
+    LarsRule lars;
+    lars.lr_factor = 0.5;
+    lars.momentum = momentum;
+    lars.weight_decay = 0.05;
+    lars.trust_coefficient = 0.5;
+    lars.eps = 0.01;
+    std::vector<Operand> outputs = {Normal({n})};
+    if (momentum > 0) outputs.push_back(Zeros({n}));
+    AddSteps(
+        momentum > 0 ? "lars_momentum" : "lars", n, std::move(outputs),
+        [lars](Kernels& k, const Tensor& scalars, const Tensor& grad,
+               Outputs out) {
+          Tensor none;
+          return k.LarsUpdate(lars, scalars, Squares(k, 2, 3), grad, out[0],
+                              lars.momentum > 0 ? out[1] : none);
+        },
+        all);
+  }
+}
+
+void AddPasses(std::int64_t n, std::vector<OpCase>& all) {
+  AddSteps(
+      "clip_gradient", n, {Poison({n})},
+      [](Kernels& k, const Tensor& scalars, const Tensor& grad, Outputs out) {
+        return k.ClipGradient(0.2, scalars, grad, out[0]);
+      },
+      all);
+  AddSteps(
+      "ema_update", n, {Normal({n})},
+      [](Kernels& k, const Tensor& scalars, const Tensor& grad, Outputs out) {
+        return k.EmaUpdate(0.9, scalars, grad, out[0]);
+      },
+      all);
+}
+
+void AddNorms(std::int64_t n, std::vector<OpCase>& all) {
+  all.push_back({absl::StrCat("add_squares_", n),
+                 {Normal({n})},
+                 {{{1}, Operand::Fill::kNormal, DType::kF64, 0}},
+                 [](Kernels& k, Inputs in, Outputs out) {
+                   return k.AddSquares(in[0], out[0]);
+                 }});
+}
+
+// The factor that a norm of sqrt(square_sum) / 3 leaves.
+void AddClipFactor(double square_sum, std::vector<OpCase>& all) {
+  all.push_back({absl::StrCat("clip_factor_", square_sum),
+                 {Normal({1})},
+                 {{{kNumStepScalars}, Operand::Fill::kPoison, DType::kF64, 0}},
+                 [=](Kernels& k, Inputs, Outputs out) -> absl::Status {
+                   StepScalars values;
+                   values.loss_count = 1.5;
+                   values.loss_scale = 2;
+                   values.square_sum = square_sum;
+                   TROUPE_RETURN_IF_ERROR(k.SetStepScalars(values, out[0]));
+                   return k.SetClipFactor(0.5, out[0]);
+                 }});
+}
+
 }  // namespace
 
 void AddOptimizerCases(std::vector<OpCase>& all) {
-  for (std::int64_t n : {0, 1, 7, 16, 64, 1000}) AddAllSgd(n, all);
+  for (std::int64_t n : {0, 1, 7, 16, 64, 1000}) {
+    AddAllSgd(n, all);
+    AddAdam("adam", false, false, 0, n, all);
+    AddAdam("adam_decay", false, false, 0.05, n, all);
+    AddAdam("adam_amsgrad", false, true, 0.05, n, all);
+    AddAdam("adamw", true, false, 0.05, n, all);
+    AddAdam("adamw_amsgrad", true, true, 0.05, n, all);
+    // Not of one element, which may come near 0 by cancellation.
+    if (n != 1) AddLayerwise(n, all);
+    AddPasses(n, all);
+  }
+  for (std::int64_t n : {0, 1, 7, 64, 1000, 40001}) AddNorms(n, all);
+  for (double square_sum : {0.0, 1.0, 9.0}) AddClipFactor(square_sum, all);
 }
 
 }  // namespace troupe::nn

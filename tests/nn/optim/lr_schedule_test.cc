@@ -45,6 +45,20 @@ TEST(LrScheduleTest, OneCycle) {
                  0.049519367986526286, 4e-06, 4e-06});
 }
 
+TEST(LrScheduleTest, Polynomial) {
+  ExpectFactors(LrSchedule::Polynomial(4, 2), {1, 0.5625, 0.25, 0.0625, 0, 0});
+  ExpectFactors(LrSchedule::Polynomial(4, 1, 0.2), {1, 0.8, 0.6, 0.4, 0.2});
+}
+
+TEST(LrScheduleTest, InverseSqrtFallsFromTheEndOfTheWarmUp) {
+  LrSchedule schedule = LrSchedule::InverseSqrt(4);
+  schedule.warmup_start = 0;
+  ExpectFactors(schedule, {0, 0.25, 0.5, 0.75, 1, 0.8944271909999159,
+                           0.816496580927726, 0.7559289460184544});
+  EXPECT_EQ(schedule.Factor(16), 0.5);
+  ExpectFactors(LrSchedule::InverseSqrt(0), {1, 0.7071067811865476});
+}
+
 TEST(LrScheduleTest, WarmUpComesFirst) {
   LrSchedule schedule = LrSchedule::Step(1, 0.5);
   schedule.warmup_steps = 4;
@@ -70,14 +84,14 @@ TEST(LrScheduleTest, RefusesWhatHasNoMeaning) {
 }
 
 TEST(LrScheduleTest, KindsHaveNames) {
-  ASSERT_EQ(LrScheduleNames().size(), 7u);
+  ASSERT_EQ(LrScheduleNames().size(), 9u);
   for (const std::string& name : LrScheduleNames()) {
     EXPECT_EQ(LrScheduleName(*ParseLrSchedule(name)), name);
   }
   EXPECT_EQ(ParseLrSchedule("cosinus").status().message(),
             "\"cosinus\" is no schedule of the learning rate; known are "
             "constant, step, multi_step, exponential, cosine, linear, "
-            "one_cycle");
+            "one_cycle, polynomial, inverse_sqrt");
 }
 
 }  // namespace

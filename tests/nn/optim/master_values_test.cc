@@ -67,7 +67,7 @@ TEST_P(MasterValuesTest, SmallUpdatesAddUp) {
   for (const bool master : {false, true}) {
     SgdOptions options;
     options.lr = 0x1p-12;
-    options.f32_master = master;
+    options.common.f32_master = master;
     Make(options);
     for (int step = 0; step < 64; ++step) Step(step, /*gradient=*/1);
     EXPECT_EQ(ValuesOf(parameter_.value),
@@ -80,7 +80,7 @@ TEST_P(MasterValuesTest, MomentumIsF32Too) {
   SgdOptions options;
   options.lr = 0x1p-12;
   options.momentum = 0.5;
-  options.f32_master = true;
+  options.common.f32_master = true;
   Make(options);
   Step(0, 1);
   Step(1, 1);  // the buffer is 1, then 1.5
@@ -95,7 +95,7 @@ TEST_P(MasterValuesTest, MomentumIsF32Too) {
 TEST_P(MasterValuesTest, GradientsMayBeNarrowAndMasterValuesWideAlready) {
   SgdOptions options;
   options.lr = 0x1p-12;
-  options.f32_master = true;
+  options.common.f32_master = true;
   Make(options, /*grad_dtype=*/std::nullopt);
   EXPECT_EQ(parameter_.grad.dtype(), DType::kBF16);
   for (int step = 0; step < 64; ++step) Step(step, 1);
@@ -108,7 +108,7 @@ TEST_P(MasterValuesTest, GradientsMayBeNarrowAndMasterValuesWideAlready) {
 
 TEST_P(MasterValuesTest, AStepWithAGradientThatIsNotFiniteIsRefused) {
   SgdOptions options;
-  options.skip_nonfinite = true;
+  options.common.skip_nonfinite = true;
   Make(options);
   EXPECT_TRUE(sgd_->NeedsAllBuckets());
   ASSERT_TRUE(kernels_->Fill(1, parameter_.grad).ok());
@@ -126,7 +126,7 @@ TEST_P(MasterValuesTest, AStepWithAGradientThatIsNotFiniteIsRefused) {
     EXPECT_EQ(ValuesOf(parameter_.value), before);
   }
   Scalars(0);
-  options.skip_nonfinite = false;
+  options.common.skip_nonfinite = false;
   ASSERT_TRUE(Sgd(options).Inspect(*kernels_, scalars_, *arena_).ok());
   EXPECT_EQ(ScalarsIn(scalars_).non_finite, 0);
 }

@@ -14,16 +14,6 @@
 namespace troupe::nn {
 namespace {
 
-TEST(ParameterGroupsTest, Patterns) {
-  EXPECT_TRUE(MatchesPattern("*", ""));
-  EXPECT_TRUE(MatchesPattern("*.bias", "features.0.bias"));
-  EXPECT_TRUE(MatchesPattern("?.weight", "0.weight"));
-  EXPECT_TRUE(MatchesPattern("*a*b", "aabab"));
-  EXPECT_FALSE(MatchesPattern("?.weight", "10.weight"));
-  EXPECT_FALSE(MatchesPattern("*.bias", "0.bias2"));
-  EXPECT_FALSE(MatchesPattern("", "x"));
-}
-
 class GroupedSgdTest : public testing::Test {
  protected:
   // One update of an MLP whose values and gradients are all 1; by name, the
@@ -78,9 +68,9 @@ TEST_F(GroupedSgdTest, TheFirstGroupThatMatchesCounts) {
   options.weight_decay = 0.5;
   EXPECT_EQ(Update(options),
             "1.weight=0.25 1.bias=0.25 3.weight=0.25 3.bias=0.25 ");
-  options.groups = {{"*.bias", /*lr_factor=*/1, /*weight_decay=*/0},
-                    {"3.*", /*lr_factor=*/0.5},
-                    {"*", /*lr_factor=*/0}};
+  options.common.groups = {{"*.bias", /*lr_factor=*/1, /*weight_decay=*/0},
+                           {"3.*", /*lr_factor=*/0.5},
+                           {"*", /*lr_factor=*/0}};
   const std::string want = "1.weight=1 1.bias=0.5 3.weight=0.625 3.bias=0.5 ";
   EXPECT_EQ(Update(options), want);
   EXPECT_EQ(Update(options, /*by_halves=*/true), want);
@@ -92,14 +82,14 @@ TEST_F(GroupedSgdTest, APredicateChoosesToo) {
   ParameterGroup frozen;
   frozen.lr_factor = 0;
   frozen.matches = [](const Parameter& p) { return p.shape.rank() == 2; };
-  options.groups = {frozen};
+  options.common.groups = {frozen};
   EXPECT_EQ(Update(options), "1.weight=1 1.bias=0.5 3.weight=1 3.bias=0.5 ");
 }
 
 TEST_F(GroupedSgdTest, ScheduleAndLossScale) {
   SgdOptions options;
   options.lr = 0.5;
-  options.schedule = LrSchedule::Step(1, 0.5);  // step 1: half
+  options.common.schedule = LrSchedule::Step(1, 0.5);  // step 1: half
   const std::string want =
       "1.weight=0.75 1.bias=0.75 3.weight=0.75 3.bias=0.75 ";
   EXPECT_EQ(Update(options), want);
@@ -108,17 +98,17 @@ TEST_F(GroupedSgdTest, ScheduleAndLossScale) {
 
 TEST(ParameterGroupErrorsTest, RefusesWhatHasNoMeaning) {
   SgdOptions options;
-  options.groups = {{"*.bias", /*lr_factor=*/-1}};
+  options.common.groups = {{"*.bias", /*lr_factor=*/-1}};
   EXPECT_EQ(options.Validate(),
             absl::InvalidArgumentError(
                 "parameter group \"*.bias\": lr_factor and weight_decay are "
                 "at least 0, got -1"));
-  options.groups = {ParameterGroup()};
+  options.common.groups = {ParameterGroup()};
   EXPECT_EQ(options.Validate(),
             absl::InvalidArgumentError(
                 "a parameter group needs a pattern, such as \"*.bias\""));
-  options.groups.clear();
-  options.schedule = LrSchedule::Step(0);
+  options.common.groups.clear();
+  options.common.schedule = LrSchedule::Step(0);
   EXPECT_FALSE(options.Validate().ok());
 }
 

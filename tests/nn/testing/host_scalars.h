@@ -13,8 +13,7 @@ namespace troupe::nn {
 inline Tensor ScalarsFor(const Optimizer& optimizer, std::int64_t step,
                          double loss_count, Allocator& allocator) {
   StepScalars values;
-  values.lr = optimizer.LearningRate(step);
-  values.step = static_cast<double>(step);
+  optimizer.FillScalars(step, values);
   values.loss_count = loss_count;
   return HostScalars(values, allocator);
 }

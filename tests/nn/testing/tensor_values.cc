@@ -125,4 +125,17 @@ Difference Compare(const std::vector<double>& got,
   return failure;
 }
 
+double OpTolerance(DType dtype) {
+  switch (dtype) {
+    case DType::kF64:
+      return 1e-14;
+    case DType::kBF16:
+      return 0x1p-7;  // one unit in the last place of the largest element
+    case DType::kF16:
+      return 0x1p-10;
+    default:
+      return 2e-6;
+  }
+}
+
 }  // namespace troupe::nn

@@ -42,6 +42,9 @@ Difference Compare(const std::vector<double>& got,
                                 const std::vector<double>& want,
                                 double tolerance);
 
+// What an element type may differ by, of the largest element and of the norm.
+double OpTolerance(DType dtype);
+
 }  // namespace troupe::nn
 
 #endif  // TESTS_NN_TESTING_TENSOR_VALUES_H_

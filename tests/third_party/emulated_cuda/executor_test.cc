@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/cuda/launch.h"
+#include "base/sanitizers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "third_party/emulated_cuda/enqueue.h"
@@ -127,7 +128,7 @@ std::vector<int> TurnsUnder(const Schedule& schedule) {
   return at;
 }
 
-#if !defined(__SANITIZE_THREAD__)  // threads of a block may not share `turns`
+#if !TROUPE_TSAN  // threads of a block may not share `turns`
 TEST(ExecutorTest, SchedulesOrderBlocksAndThreads) {
   std::vector<int> forward(100);
   for (int i = 0; i < 100; ++i) forward[static_cast<std::size_t>(i)] = i;

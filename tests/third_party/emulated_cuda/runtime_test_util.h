@@ -15,17 +15,18 @@
 #include <cstdint>
 #include <string>
 
+#include "base/sanitizers.h"
 #include "gtest/gtest.h"
 #include "third_party/emulated_cuda/emulated_cuda.h"
 
 namespace emulated_cuda_test {
 
-#if defined(__SANITIZE_THREAD__)
+#if TROUPE_TSAN
 inline constexpr bool kUnderTsan = true;
 #else
 inline constexpr bool kUnderTsan = false;
 #endif
-#if defined(__SANITIZE_ADDRESS__)
+#if TROUPE_ASAN
 inline constexpr bool kUnderAsan = true;
 #else
 inline constexpr bool kUnderAsan = false;

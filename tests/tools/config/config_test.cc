@@ -70,8 +70,8 @@ reduction_order = "tree"
   EXPECT_EQ(config.model.kind, "mlp");
   EXPECT_EQ(config.model.widths, (List{256, 128}));
   EXPECT_FALSE(config.model.options.bias);
-  EXPECT_EQ(config.optimizer.sgd.lr, 0.1);
-  EXPECT_EQ(config.optimizer.sgd.momentum, 1.0);
+  EXPECT_EQ(config.optimizer.lr, 0.1);
+  EXPECT_EQ(config.optimizer.momentum, 1.0);
   EXPECT_EQ(config.job.plan.buckets.bucket_bytes, 4 << 20);
   EXPECT_EQ(config.job.plan.buckets.first_bucket_bytes, 1000);
   EXPECT_EQ(config.job.plan.inline_bytes, 64 << 10);
@@ -89,7 +89,7 @@ TEST(Config, TheCommandLineGoesOverTheFile) {
   ASSERT_TRUE(loaded.ok()) << loaded.status();
   EXPECT_EQ(loaded->config.job.seed, 2);
   EXPECT_EQ(loaded->config.model.widths, (List{32, 16}));
-  EXPECT_EQ(loaded->config.optimizer.sgd.lr, 1e-3);
+  EXPECT_EQ(loaded->config.optimizer.lr, 1e-3);
   EXPECT_EQ(loaded->config.job.checkpoint.dir, "a b/c=d");
   EXPECT_EQ(loaded->Where("train.seed"), "--set train.seed");
   EXPECT_EQ(loaded->Where("train.steps"), "run.toml:2");
@@ -141,7 +141,8 @@ TEST(Config, UnknownNames) {
             "[optimizer]?");
   EXPECT_EQ(ErrorOf("[scheduler]\n"),
             "run.toml:1: unknown section [scheduler]; there are [model] [data] "
-            "[train] [optimizer] [mesh] [comm] [checkpoint] [log] [trace]");
+            "[train] [loss] [optimizer] [mesh] [comm] [checkpoint] [log] "
+            "[metrics] [trace]");
   EXPECT_EQ(ErrorOf("learning = 1\nsteps = 3\n"),
             "run.toml:1: key learning stands in no section; \"trainer train "
             "--help\" lists all");
@@ -211,9 +212,9 @@ TEST(Config, ValuesOutOfRange) {
   EXPECT_EQ(ErrorOf(kShort, {ranks}),
             "--ranks: mesh dp=512 pp=1 has 512 ranks; one process has at most "
             "256");
-  EXPECT_EQ(ErrorOf("[model]\nkind = \"resnet\"\n"),
-            "run.toml:2: model.kind = \"resnet\": must be one of \"lenet\", "
-            "\"mlp\", \"linear\"");
+  EXPECT_EQ(ErrorOf("[train]\ncuda_graphs = \"yes\"\n"),
+            "run.toml:2: train.cuda_graphs = \"yes\": must be one of \"auto\", "
+            "\"on\", \"off\"");
   EXPECT_EQ(ErrorOf("[model]\nwidths = [128, 0]\n"),
             "run.toml:2: model.widths = [128, 0]: must be at least 1, such as "
             "[256, 128]");
@@ -285,7 +286,7 @@ TEST(Config, CutsAreNumbersAndNames) {
   EXPECT_EQ(Parsed(mesh, {Set("mesh.cuts", "3,7")}).job.plan.cuts,
             (Cuts{3, 7}));
   EXPECT_EQ(ErrorOf(mesh + "cuts = [3, 7.5]\n"),
-            "run.toml:5: mesh.cuts takes a value of the type list of integers "
+            "run.toml:5: mesh.cuts = [3, 7.5]: must be a list of whole numbers "
             "and texts, such as [3, \"7\"]");
   EXPECT_EQ(ErrorOf(mesh + "cuts = 3\n"),
             "run.toml:5: mesh.cuts = 3: must be a list of whole numbers and "
@@ -296,14 +297,32 @@ TEST(Config, ModelAndDataFit) {
   EXPECT_EQ(
       ErrorOf(kShort, {Set("data.kind", "synthetic")}),
       "--set data.kind: model.kind = \"lenet\" does not take the samples of "
-      "data.kind = \"synthetic\": lenet takes images (H, W, C) of at least "
-      "16x16, got [10]; use model.kind = \"mlp\"");
+      "data.kind = \"synthetic\", whose samples are f32[10] -> class of 10: it "
+      "takes images (H, W, C); use model.kind = \"mlp\"");
   EXPECT_EQ(ErrorOf(kShort, {Set("data.kind", "mnist")}),
             "--set data.kind: data.kind = \"mnist\" needs data.path, the "
             "folder of its files");
   EXPECT_EQ(ErrorOf(kShort, {Set("data.input_shape", "28,28")}),
             "--set data.input_shape: data.input_shape has 2 numbers; it takes "
             "one (length) or three (height, width, channels)");
+}
+
+TEST(Config, TextAndImages) {
+  EXPECT_EQ(ErrorOf(kShort, {Set("data.kind", "text")}),
+            "--set data.kind: model.kind = \"lenet\" does not take the samples "
+            "of data.kind = \"text\", whose samples are i64[256] -> i64[256] "
+            "of 256 classes: it takes images (H, W, C); text is for model.kind "
+            "= \"gpt_nano\" and its like");
+  const Setting images = Set("data.kind", "images");
+  const Setting path = Set("data.path", "photos");
+  const TrainerConfig config =
+      Parsed(kShort, {images, path, Set("data.image_size", "64"),
+                      Set("data.resize", "72"), Set("data.workers", "3")});
+  EXPECT_EQ(config.data.images.size, 64);
+  EXPECT_EQ(config.job.load_workers, 3);
+  EXPECT_EQ(ErrorOf(kShort, {images, path, Set("data.resize", "72")}),
+            "--set data.resize: data.resize = 72: must be at least "
+            "data.image_size, 224, which is cut out of its middle");
 }
 
 TEST(Config, RanksFitOneProcess) {
@@ -361,29 +380,6 @@ TEST(Config, ErrorsOfLowerLayersNameTheKey) {
   EXPECT_EQ(with("mesh", "pp = 3"),
             "run.toml:4: mesh.pp = 3 stages need 2 cuts, mesh.cuts has 0; the "
             "model has layers 0 to 11");
-}
-
-TEST(Config, ALearningRateFollowsItsSchedule) {
-  const absl::StatusOr<LoadedConfig> loaded =
-      ParseConfig(absl::StrCat(kShort,
-                               "[optimizer]\nschedule = \"cosine\"\n"
-                               "schedule_steps = 4\nmin_factor = 0.1\n"
-                               "warmup_steps = 2\nwarmup_start = 0.5\n"),
-                  "run.toml", {});
-  ASSERT_TRUE(loaded.ok()) << loaded.status();
-  const nn::LrSchedule& schedule = loaded->config.optimizer.sgd.schedule;
-  EXPECT_EQ(schedule.Factor(0), 0.5);
-  EXPECT_EQ(schedule.Factor(2), 1.0);
-  EXPECT_DOUBLE_EQ(schedule.Factor(4), 0.55);
-  EXPECT_EQ(schedule.Factor(6), 0.1);
-  EXPECT_EQ(ErrorOf(absl::StrCat(kShort, "[optimizer]\nschedule_steps = 0\n")),
-            "run.toml:4: optimizer.schedule_steps = 0: must be at least 1");
-}
-
-TEST(Config, Optimizer) {
-  EXPECT_EQ(ErrorOf(kShort, {Set("optimizer.nesterov", "true")}),
-            "--set optimizer.nesterov: optimizer.nesterov = true needs "
-            "optimizer.momentum above 0 and optimizer.dampening = 0");
 }
 
 TEST(Config, CheckpointsNeedAFolder) {

@@ -60,7 +60,7 @@ TEST(ConfigKeys, FieldsHaveTheNamesThatErrorsUse) {
   EXPECT_EQ(FindKey("train.steps")->field.name(), "JobSpec.steps");
   EXPECT_EQ(FindKey("comm.bucket_bytes")->field.name(),
             "BucketOptions.bucket_bytes");
-  EXPECT_EQ(FindKey("optimizer.lr")->field.name(), "SgdOptions.lr");
+  EXPECT_EQ(FindKey("optimizer.lr")->field.name(), "OptimizerConfig.lr");
 }
 
 TEST(ConfigValues, ReadBackAsWritten) {
@@ -123,6 +123,17 @@ TEST(NearestKey, WhatPeopleWrite) {
   EXPECT_EQ(NearestKey("x"), "");
   EXPECT_EQ(NearestSection("optim"), "");
   EXPECT_EQ(NearestSection("Train"), "train");
+}
+
+TEST(KeyAdvice, AccumulationIsAQuotientOfBatchSizes) {
+  const std::string advice = KeyAdvice("train.gradient_accumulation_steps");
+  EXPECT_NE(advice.find("train.micro_batch_size"), std::string::npos) << advice;
+  EXPECT_EQ(advice.find("there is no key train.gradient_accumulation_steps: "),
+            0u)
+      << advice;
+  EXPECT_NE(KeyAdvice("accumulate_grad_batches"), "");
+  EXPECT_NE(KeyAdvice("data.batch_size"), "");
+  EXPECT_EQ(KeyAdvice("train.stepz"), "");
 }
 
 }  // namespace

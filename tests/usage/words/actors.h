@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,7 @@
 #include "actors/checkpoint/writer.h"
 #include "actors/chunk.h"
 #include "actors/crew.h"
+#include "actors/evaluation_track.h"
 #include "actors/fabric_stage_link.h"
 #include "actors/job.h"
 #include "actors/job_spec.h"
@@ -107,6 +109,18 @@ namespace chunk_parameters_h {
 extern const ChunkParameters::Setup setup;
 extern nn::Module* module;
 }  // namespace chunk_parameters_h
+
+namespace evaluation_bits_h {
+extern CommitCheckpoint commit;
+extern TrainerState state;
+extern const EvaluationTrack track;
+}  // namespace evaluation_bits_h
+
+namespace evaluation_track_h {
+extern const std::shared_ptr<const JobSpec> spec;
+extern const Resume resume;
+extern const EvaluationReport report;
+}  // namespace evaluation_track_h
 
 namespace held_verdict_h {
 extern const Failure failure;
@@ -210,6 +224,7 @@ namespace saving_h {
 extern const Saving::Self self;
 extern const ProcessContextPtr process;
 extern const CrewPtr crew;
+extern const std::optional<EvaluationState> evaluations;
 extern const SnapshotTaken taken;
 extern const CheckpointOpened opened;
 extern const ShardSaved shard;
@@ -220,6 +235,13 @@ namespace stage_link_h {
 extern StageLink& link;
 extern Transfer transfer;
 }  // namespace stage_link_h
+
+namespace step_reports_h {
+extern const std::unique_ptr<const JobSpec> spec;
+extern const std::unique_ptr<const pipeline::Plan> plan;
+extern const Progress progress;
+extern const double seconds;
+}  // namespace step_reports_h
 
 namespace status_error_h {
 extern const caf::error error;
@@ -240,7 +262,7 @@ absl::Status Walk();
 
 namespace step_loss_h {
 extern nn::Kernels& kernels;
-extern nn::Optimizer& optimizer;
+extern const Chunk& chunk;
 extern const StepLoss::Options options;
 void Update(const nn::Tensor& scalars);
 }  // namespace step_loss_h

@@ -14,7 +14,10 @@
 #include "base/file_system.h"
 #include "data/batch_source.h"
 #include "nlohmann/json.hpp"
+#include "nn/autograd/context.h"
 #include "nn/autograd/parameter.h"
+#include "nn/kernels/kernels.h"
+#include "nn/modules/module.h"
 #include "pipeline/plan.h"
 
 namespace troupe::actors::usage {
@@ -36,6 +39,13 @@ void WriteCheckpoints();
 namespace json_fields_h {
 extern const nlohmann::json json;
 }
+
+namespace load_model_h {
+extern const std::string path;
+extern const std::unique_ptr<nn::Module> model;
+extern const std::unique_ptr<nn::Kernels> kernels;
+extern const nn::Tensor x;
+}  // namespace load_model_h
 
 namespace plan_file_h {
 extern const pipeline::Plan plan;

@@ -17,6 +17,12 @@ extern const float* x;
 extern const Vec a;
 }  // namespace f32_h
 
+namespace f64_h {
+extern const int i;
+extern const float* x;
+extern double* sums;
+}  // namespace f64_h
+
 namespace half_h {
 extern const std::uint16_t* from;
 extern std::uint16_t* to;

@@ -45,6 +45,13 @@ struct Batch {
 extern const Batch batch;
 }  // namespace context_h
 
+namespace initializer_h {
+extern const double bound;
+// Module has this method.
+Parameter& Declare(const std::string& name, const Shape& shape,
+                   const Initializer& initializer);
+}  // namespace initializer_h
+
 namespace parameter_h {
 extern const std::int64_t in, out;
 extern const double bound;

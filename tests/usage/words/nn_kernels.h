@@ -3,6 +3,7 @@
 #ifndef TESTS_USAGE_WORDS_NN_KERNELS_H_
 #define TESTS_USAGE_WORDS_NN_KERNELS_H_
 
+#include <cstdint>
 #include <iostream>
 #include <memory>
 #include <string>
@@ -10,6 +11,7 @@
 #include "absl/status/status.h"
 #include "base/file_system.h"
 #include "comm/communicator.h"
+#include "nn/kernels/batch_norm.h"
 #include "nn/kernels/cpu/cpu_kernels.h"
 #include "nn/kernels/device_backends.h"
 #include "nn/kernels/device_queues.h"
@@ -17,6 +19,7 @@
 #include "nn/kernels/kernel_options.h"
 #include "nn/kernels/kernels.h"
 #include "nn/kernels/optimizer.h"
+#include "nn/kernels/pad2d.h"
 #include "nn/kernels/step_scalars.h"
 #include "nn/kernels/window2d.h"
 #include "nn/tensor/tensor.h"
@@ -27,6 +30,26 @@ extern Kernels& kernels;
 extern absl::Status status;
 extern Tensor x, w, b, y;
 extern const Window2d window;
+
+namespace batch_norm_h {
+extern const BatchNormRule rule;
+extern const Tensor residual;
+extern const bool relu;
+extern Tensor sums, stats, running_mean, running_var, num_batches;
+}  // namespace batch_norm_h
+
+namespace batch_norm_host_h {
+extern BatchNormKernels& ops;
+}
+
+namespace batch_norm_stats_h {
+extern const double sum, sum_of_squares, rows, eps, weight;
+extern double stats_mean, stats_rstd, running_var;
+}  // namespace batch_norm_stats_h
+
+namespace norm_h {
+extern Tensor stats;
+}
 
 namespace device_backends_h {
 absl::StatusOr<int> CountGpus();
@@ -80,6 +103,11 @@ namespace dropout_h {
 extern const DropoutMask mask;
 }
 
+namespace attention_h {
+extern const Tensor q, k, v;
+extern Tensor lse;
+}  // namespace attention_h
+
 namespace embedding_h {
 extern const Tensor rows, table;
 }
@@ -88,6 +116,33 @@ namespace loss_h {
 extern const Tensor prediction, target;
 extern Tensor stats, dprediction;
 }  // namespace loss_h
+
+namespace binary_h {
+extern const Tensor a, b;
+}
+
+namespace element_functions_h {
+extern const Tensor a, b;
+}
+
+namespace matmul_h {
+extern const Tensor q, k;
+extern Tensor scores;
+}  // namespace matmul_h
+
+namespace reduction_h {
+extern const double H, W;
+}
+
+namespace strided_h {
+extern const StridedLoops loops;
+}
+
+namespace strided_loops_h {
+extern const std::int64_t C, R;
+extern const Tensor a, b;
+extern Tensor out;
+}  // namespace strided_loops_h
 
 namespace op_h {
 struct MyDevice;
@@ -99,6 +154,10 @@ namespace optimizer_h {
 extern const StepScalars values;
 extern Tensor scalars, grad, param, momentum;
 }  // namespace optimizer_h
+
+namespace pad_source_h {
+extern const std::int64_t p, top, H;
+}
 
 namespace pool2d_h {
 extern Tensor argmax;

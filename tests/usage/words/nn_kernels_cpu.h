@@ -13,6 +13,29 @@
 
 namespace troupe::nn::cpu::usage {
 
+namespace functions_h {
+extern const Vec x, dy;
+}
+
+namespace outer_loops_h {
+extern const StridedLoops loops;
+extern float *x, *y;
+int CopyRow(const float* from, float* to);
+}  // namespace outer_loops_h
+
+namespace channel_scratch_h {
+extern CpuDevice& cpu;
+extern const std::int64_t rows, channels, c;
+extern const float* x;
+}  // namespace channel_scratch_h
+
+namespace conv2d_h {
+extern CpuDevice& cpu;
+extern const Window2d window;
+extern Tensor x, w, b, y;
+extern absl::Status status;
+}  // namespace conv2d_h
+
 namespace linear_h {
 extern CpuDevice& cpu;
 extern Tensor pixels_NK, weights_MK, bias_M, result_NM;

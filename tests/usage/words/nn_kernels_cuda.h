@@ -36,6 +36,13 @@ extern const DataError found;
 }  // namespace troupe::nn::cuda::usage::data_error_h
 #endif
 
+#ifdef NN_KERNELS_CUDA_STRIDED_OFFSETS_H_
+namespace troupe::nn::cuda::usage::strided_offsets_h {
+extern const DeviceLoops loops;
+extern const std::int64_t i;
+}  // namespace troupe::nn::cuda::usage::strided_offsets_h
+#endif
+
 #ifdef NN_KERNELS_CUDA_DISPATCH_H_
 namespace troupe::nn::cuda::usage::dispatch_h {
 struct Add {
@@ -53,10 +60,47 @@ extern const float factor;
 }  // namespace troupe::nn::cuda::usage::elements_h
 #endif
 
+#ifdef NN_KERNELS_CUDA_IMAGE_GRID_H_
+namespace troupe::nn::cuda::usage::image_grid_h {
+extern const CudaOps cuda;
+extern const Tensor images;
+extern const bool aligned;
+extern const int H, W, C;
+}  // namespace troupe::nn::cuda::usage::image_grid_h
+#endif
+
+#ifdef NN_KERNELS_CUDA_UPDATE_KERNEL_H_
+namespace troupe::nn::cuda::usage::update_kernel_h {
+extern const CudaOps& cuda;
+extern const Tensor scalars;
+extern const float* grad;
+extern float* param;
+}  // namespace troupe::nn::cuda::usage::update_kernel_h
+#endif
+
+#ifdef NN_KERNELS_CUDA_LOSS_LAUNCH_H_
+namespace troupe::nn::cuda::usage::loss_launch_h {
+extern const CudaOps& cuda;
+extern const std::int64_t blocks;
+extern Tensor stats;
+}  // namespace troupe::nn::cuda::usage::loss_launch_h
+#endif
+
 #ifdef NN_KERNELS_CUDA_REDUCE_H_
 namespace troupe::nn::cuda::usage::reduce_h {
 extern const double mine;
 }  // namespace troupe::nn::cuda::usage::reduce_h
+#endif
+
+#ifdef NN_KERNELS_CUDA_ATTENTION_TILE_H_
+namespace troupe::nn::cuda::usage::attention_tile_h {
+constexpr int kWidth = 64, kVector = 4;
+extern const HeadRows<const float> head;
+extern const int first, count, D;
+extern float *tile, *block;
+extern const float *queries, *keys, *values;
+extern RowSums<kWidth> sums;
+}  // namespace troupe::nn::cuda::usage::attention_tile_h
 #endif
 
 #ifdef NN_KERNELS_CUDA_PHILOX_WORDS_H_
@@ -209,6 +253,19 @@ extern const LibraryOptions options;
 extern const ConvSpec spec;
 extern void *x, *w_ORSC, *y;
 }  // namespace troupe::nn::cuda::usage::conv_h
+#endif
+
+#ifdef NN_KERNELS_CUDA_DIRECT_CONV_H_
+namespace troupe::nn::cuda::usage::direct_conv_h {
+extern absl::Status status;
+extern const cudaStream_t stream;
+extern const ConvSpec spec;
+extern const ConvOperands operands;
+struct Memory {
+  absl::StatusOr<void*> Bytes(std::size_t bytes);
+};
+extern Memory memory;
+}  // namespace troupe::nn::cuda::usage::direct_conv_h
 #endif
 
 #ifdef NN_KERNELS_CUDA_LIBRARY_OPS_H_

@@ -3,7 +3,15 @@
 #ifndef TESTS_USAGE_WORDS_NN_MODULES_H_
 #define TESTS_USAGE_WORDS_NN_MODULES_H_
 
+#include <iostream>
+#include <memory>
+
 #include "nn/autograd/context.h"
+#include "nn/modules/embedding.h"
+#include "nn/modules/linear.h"
+#include "nn/modules/module.h"
+#include "nn/modules/recompute.h"
+#include "nn/modules/sequential.h"
 #include "nn/ops/add.h"
 #include "nn/tensor/tensor.h"
 
@@ -11,6 +19,27 @@ namespace troupe::nn::usage {
 
 extern Context& ctx;
 extern const Tensor x;
+
+namespace freeze_h {
+extern std::unique_ptr<Sequential> model;
+}
+
+namespace summary_h {
+extern std::unique_ptr<Sequential> model;
+}
+
+namespace to_dtype_h {
+extern std::unique_ptr<Sequential> model;
+}
+
+namespace batch_norm_h {
+extern const Tensor shortcut;
+std::unique_ptr<Module> MakeModel();
+}  // namespace batch_norm_h
+
+namespace attention_h {
+extern const Tensor memory;
+}
 
 namespace embedding_h {
 extern const Tensor numbers;
@@ -20,7 +49,17 @@ namespace flatten_h {
 extern const Tensor images;
 }
 
+namespace parameter_dtype_h {
+extern const std::unique_ptr<Module> model;
+}
+
+namespace recompute_h {
+extern Module& model;
+extern absl::Status status;
+}  // namespace recompute_h
+
 namespace module_h {
+extern std::unique_ptr<Sequential> model;
 class Attend;
 extern Attend& attend;
 extern const Tensor query, memory;

@@ -3,9 +3,13 @@
 #ifndef TESTS_USAGE_WORDS_NN_OPS_H_
 #define TESTS_USAGE_WORDS_NN_OPS_H_
 
+#include <cstdint>
+#include <memory>
+
 #include "nn/autograd/context.h"
 #include "nn/kernels/window2d.h"
 #include "nn/modules/linear.h"
+#include "nn/ops/batch_norm.h"
 #include "nn/tensor/tensor.h"
 
 namespace troupe::nn::ops::usage {
@@ -16,17 +20,84 @@ extern Parameter *weight, *bias;
 extern const Window2d window;
 extern nn::Linear& block;
 
+namespace arithmetic_h {
+extern const Tensor mean, deviation;
+}
+
+namespace axis_part_h {
+extern const int axis;
+extern const std::int64_t begin;
+extern Kernels& kernels;
+extern Tensor y;
+}  // namespace axis_part_h
+
+namespace binary_h {
+extern const Tensor a, b;
+std::unique_ptr<Node> MakeDivNode(const Tensor& a, const Tensor& b,
+                                  const Tensor& y);
+}  // namespace binary_h
+
+namespace broadcast_h {
+extern Kernels& kernels;
+extern const Tensor dy, a;
+}  // namespace broadcast_h
+
+namespace concat_h {
+extern const Tensor skipped;
+}
+
+namespace batch_norm_h {
+extern const Tensor w, b;
+extern const RunningStats running;
+}  // namespace batch_norm_h
+
+namespace attention_h {
+extern const Tensor q, k, v, qkv;
+}
+
+namespace rotary_h {
+extern const Tensor q, qkv;
+}
+
 namespace embedding_h {
 extern const Tensor tokens;
-extern Parameter* table;
+extern Parameter *table, *positions;
 }  // namespace embedding_h
 
 namespace flatten_h {
 extern const Tensor images;
 }
 
+namespace matmul_h {
+extern const Tensor q, k;
+}
+
+namespace reduce_h {
+extern const Tensor images;
+}
+
+namespace reshape_h {
+extern const std::int64_t N, T, H, D;
+}
+
+namespace slice_h {
+extern const std::int64_t D, T;
+}
+
+namespace softmax_h {
+extern const Tensor scores, images;
+}
+
+namespace norm_h {
+extern const Tensor w, b, images;
+}
+
 namespace loss_h {
 extern const Tensor loss, logits, early_logits, labels;
+}
+
+namespace pad_h {
+extern const Tensor signals;
 }
 
 }  // namespace troupe::nn::ops::usage

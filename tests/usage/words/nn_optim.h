@@ -6,6 +6,8 @@
 #include "nn/arena/parameter_arena.h"
 #include "nn/kernels/kernels.h"
 #include "nn/kernels/step_scalars.h"
+#include "nn/optim/adam.h"
+#include "nn/optim/layerwise.h"
 #include "nn/optim/sgd.h"
 #include "nn/tensor/tensor.h"
 

@@ -4,13 +4,20 @@
 #define TESTS_USAGE_WORDS_NN_SERIALIZE_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "absl/strings/string_view.h"
 #include "base/file_system.h"
+#include "nn/modules/module.h"
 #include "nn/tensor/tensor.h"
 
 namespace troupe::nn::usage {
+
+namespace weight_file_h {
+extern base::FileSystem& files;
+extern std::unique_ptr<Module> model;
+}  // namespace weight_file_h
 
 namespace safetensors_h {
 extern Tensor w, b;

@@ -15,11 +15,14 @@
 #include "absl/status/status.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "actors/checkpoint/checkpoint.h"
 #include "actors/job.h"
 #include "actors/job_spec.h"
 #include "base/file_system.h"
 #include "base/tls/certificates.h"
 #include "comm/tcp/tls_stream.h"
+#include "data/dataset.h"
+#include "nn/kernels/kernels.h"
 #include "tools/trainer/arguments.h"
 #include "tools/trainer/command_line.h"
 #include "tools/trainer/config/config.h"
@@ -54,6 +57,17 @@ namespace options_reader_h {
 extern Arguments left;
 }
 
+namespace predict_command_h {
+extern const std::function<bool(absl::string_view)> write;
+}
+
+namespace saved_run_h {
+extern Arguments left;
+extern const data::SampleSpec sample;
+extern const actors::Checkpoint saved;
+extern const std::unique_ptr<nn::Kernels> kernels;
+}  // namespace saved_run_h
+
 namespace display_h {
 extern const std::function<int()> columns;
 extern const Display::Write write;
@@ -65,7 +79,7 @@ extern const StepEntry entry;
 
 namespace run_observer_h {
 extern Display& display;
-extern JsonLog log;
+extern JsonLog json_log;
 extern const std::function<absl::Time()> now;
 }  // namespace run_observer_h
 

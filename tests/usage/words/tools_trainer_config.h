@@ -11,6 +11,7 @@
 #include "actors/job.h"
 #include "actors/job_spec.h"
 #include "base/file_system.h"
+#include "data/dataset.h"
 #include "tools/trainer/config/config.h"
 
 namespace troupe::tools::usage {
@@ -27,6 +28,14 @@ extern const std::vector<Setting> settings;
 
 namespace config_blame_h {
 extern const absl::Status status;
+}
+
+namespace loss_kinds_h {
+extern const data::SampleSpec sample;
+}
+
+namespace optimizer_kinds_h {
+extern LoadedConfig& parsed;
 }
 
 }  // namespace troupe::tools::usage

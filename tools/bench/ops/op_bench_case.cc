@@ -1,5 +1,7 @@
 #include "tools/bench/ops/op_bench_case.h"
 
+#include <cmath>
+
 #include "absl/strings/str_cat.h"
 #include "tools/bench/ops/bench_steps.h"
 #include "tools/bench/ops/op_bench_util.h"
@@ -69,6 +71,31 @@ OpBenchCase PoolCase(const Line& line, Kernels& k) {
   return c;
 }
 
+OpBenchCase AttentionCase(const Line& line, Kernels& k) {
+  const std::int64_t N = line.n[0], T = line.n[1], H = line.n[2], D = line.n[3];
+  Tensor qkv = Numbers({N, T, 3 * H, D}, k), d = Numbers({N, T, 3 * H, D}, k);
+  Tensor y = Numbers({N, T, H, D}, k), dy = Numbers({N, T, H, D}, k), none;
+  Tensor lse = Numbers({N, H, T}, k);
+  nn::AttentionRule rule;
+  rule.causal = true;
+  rule.scale = 1 / std::sqrt(static_cast<double>(D));
+  OpBenchCase c;
+  c.flops = 2.0 * N * H * T * (T + 1) * D;
+  if (!k.AttentionForward(rule, qkv, none, none, y, lse).ok()) return c;
+  if (line.direction == "f") {
+    c.run = [=, &k]() mutable {
+      return k.AttentionForward(rule, qkv, none, none, y, lse);
+    };
+  } else {
+    c.flops *= 2.5;
+    c.run = [=, &k]() mutable {
+      return k.AttentionBackward(rule, qkv, none, none, y, lse, dy, d, none,
+                                 none);
+    };
+  }
+  return c;
+}
+
 OpBenchCase FlatCase(const Line& line, Kernels& k) {
   const std::int64_t n = line.n[0];
   Tensor a = Numbers({n}, k), b = Numbers({n}, k, 1e-3f), c = Numbers({n}, k);
@@ -127,6 +154,7 @@ absl::StatusOr<OpBenchCase> MakeOpBenchCase(const std::string& text,
   if (line.Is("linear", 3)) c = LinearCase(line, kernels);
   if (line.Is("conv", 7)) c = ConvCase(line, kernels);
   if (line.Is("pool", 3)) c = PoolCase(line, kernels);
+  if (line.Is("attention", 4)) c = AttentionCase(line, kernels);
   if (line.Is("xent", 2)) c = CrossEntropyCase(line, kernels);
   if (line.Is("step", 0)) c = StepCase(line.direction, kernels);
   if (line.n.size() == 1) c = FlatCase(line, kernels);
@@ -157,15 +185,34 @@ std::vector<std::string> DefaultOpBenchLines() {
         "8 2 512 512 3 1 1", "8 16 64 256 1 1 0"}) {
     three("conv", shape);
   }
-  for (const char* line :
-       {"pool f 16 28 6",   "pool bd 16 28 6", "pool f 16 10 16",
-        "pool bd 16 10 16", "relu f 200",      "relu bd 200",
-        "relu f 75264",     "relu bd 75264",   "relu f 1048576",
-        "relu bd 1048576",  "mse 100",         "xent 16 10",
-        "xent 64 10",       "xent 64 1000",    "add 1048576",
-        "sgd 165",          "sgd 62006",       "sgd 669706",
-        "sgd 24998480",     "momentum 669706", "step toy_mlp",
-        "step toy_cnn",     "step mnist_mlp",  "step mlp_25m"}) {
+  for (const char* line : {"pool f 16 28 6",
+                           "pool bd 16 28 6",
+                           "pool f 16 10 16",
+                           "pool bd 16 10 16",
+                           "attention f 8 128 4 64",
+                           "attention bd 8 128 4 64",
+                           "attention f 1 1024 12 64",
+                           "attention bd 1 1024 12 64",
+                           "relu f 200",
+                           "relu bd 200",
+                           "relu f 75264",
+                           "relu bd 75264",
+                           "relu f 1048576",
+                           "relu bd 1048576",
+                           "mse 100",
+                           "xent 16 10",
+                           "xent 64 10",
+                           "xent 64 1000",
+                           "add 1048576",
+                           "sgd 165",
+                           "sgd 62006",
+                           "sgd 669706",
+                           "sgd 24998480",
+                           "momentum 669706",
+                           "step toy_mlp",
+                           "step toy_cnn",
+                           "step mnist_mlp",
+                           "step mlp_25m"}) {
     lines.push_back(line);
   }
   return lines;

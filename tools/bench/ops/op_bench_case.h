@@ -4,6 +4,7 @@
 //     linear f|bd|bw N K M
 //     conv   f|bd|bw N H C O kernel stride pad
 //     pool   f|bd N H C            2x2 windows
+//     attention f|bd N T H D  causal, of one product of q, k and v
 //     relu f|bd, sgd, momentum, mse, add  n
 //     xent N C        cross entropy, forward and backward
 //     step toy_mlp | toy_cnn | mnist_mlp | mlp_25m

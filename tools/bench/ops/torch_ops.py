@@ -44,6 +44,17 @@ def pool(way, n, h, c):
       y, x, [2, 2], [2, 2], [0, 0], [1, 1], False, at)
 
 
+def attention(way, n, t, h, d):
+  qkv = torch.randn(n, t, 3, h, d)
+  q, k, v = qkv.permute(2, 0, 3, 1, 4)
+  if way == "f":
+    return lambda: F.scaled_dot_product_attention(q, k, v, is_causal=True)
+  y, lse = aten._scaled_dot_product_flash_attention_for_cpu(q, k, v, 0.0, True)
+  dy = torch.randn_like(y)
+  return lambda: aten._scaled_dot_product_flash_attention_for_cpu_backward(
+      dy, q, k, v, y, lse, 0.0, True)
+
+
 def flat(op, way, n):
   a, b, c = torch.randn(n), torch.randn(n), torch.randn(n)
   if op == "relu":
@@ -122,6 +133,8 @@ def make(words):
     return conv(way, *numbers), False
   if op == "pool":
     return pool(way, *numbers), False
+  if op == "attention":
+    return attention(way, *numbers), False
   if op == "xent":
     return xent(*numbers), True
   if op == "step":

@@ -25,25 +25,76 @@
 #include "base/file_system.h"
 #include "data/registry.h"
 #include "nn/models/models.h"
-#include "nn/optim/sgd.h"
+#include "nn/optim/optimizer_options.h"
 
 namespace troupe::tools {
 
 struct ModelConfig {
   std::string kind = "lenet";
   std::vector<std::int64_t> widths = {512, 512};  // hidden layers of "mlp"
+  std::vector<std::string> layers;  // texts of nn/models/layer_list.h
+  std::int64_t num_classes = 0;     // 0: as many as the data has
+  std::int64_t vocab_size = 0;      // 0: as many tokens as the data has
+  // Of GPT-2 and ViT; 0: what the kind has, or the data.
+  int depth = 0;
+  std::int64_t heads = 0, width = 0, context = 0, patch_size = 0;
+  double dropout = -1;        // below 0: what the kind has
+  bool tie_head = true;       // of GPT-2
+  std::string stem = "auto";  // of ResNet
+  bool zero_init_residual = false;
   nn::ModelOptions options;
+  std::vector<std::string> freeze;  // patterns of nn/modules/freeze.h
+  // What backward runs again (nn/modules/recompute.h); a budget of 0 is none.
+  std::vector<std::string> recompute;
+  int recompute_every = 0;
+  std::int64_t recompute_budget_bytes = 0;
+
+  // What messages call the model.
+  std::string Name() const { return layers.empty() ? kind : "layers"; }
 };
 
+// The options of all optimizers; a kind takes some of them, and has defaults of
+// its own (optimizer_kinds.h).
 struct OptimizerConfig {
   std::string kind = "sgd";
-  nn::SgdOptions sgd;
+  double lr = 0.01;
+  double weight_decay = 0;
+  double momentum = 0;
+  double dampening = 0;
+  bool nesterov = false;
+  std::vector<double> betas = {0.9, 0.999};
+  double eps = 1e-8;
+  bool amsgrad = false;
+  double trust_coefficient = 0.001;
+  // Parameters without weight decay: by pattern, and those of fewer than two
+  // axes.
+  std::vector<std::string> no_decay;
+  bool no_decay_1d = false;
+  std::string lr_scaling = "none";
+  nn::OptimizerOptions common;
+};
+
+// The options of all losses; a kind takes some of them (loss_kinds.h).
+struct LossConfig {
+  std::string kind = "auto";
+  double label_smoothing = 0;
+  std::int64_t ignore_index = -100;
+  std::vector<double> class_weights;  // empty: all 1
+  double delta = 1;
+  double beta = 1;
+  double pos_weight = 1;
 };
 
 struct LogConfig {
   std::int64_t every = 100;  // steps
   std::string file;          // empty: none
+  std::string tensorboard;   // folder; empty: none
   std::string progress = "auto";
+};
+
+struct MetricsConfig {
+  std::string prometheus;  // "host:port"; empty: none
+  bool prometheus_expose = false;
 };
 
 struct TraceConfig {
@@ -66,6 +117,7 @@ inline constexpr char kNoKernelCache[] = "off";
 struct TrainerConfig {
   ModelConfig model;
   data::DatasetOptions data;
+  LossConfig loss;
   OptimizerConfig optimizer;
   // Numbers and names only. BuildSpec() adds model, loss, optimizer and data.
   actors::JobSpec job;
@@ -76,6 +128,7 @@ struct TrainerConfig {
   // or nothing.
   std::string kernel_cache = kAutoKernelCache;
   LogConfig log;
+  MetricsConfig metrics;
   TraceConfig trace;
 };
 
@@ -124,6 +177,12 @@ absl::StatusOr<LoadedConfig> ParseConfig(absl::string_view toml,
 // Checks what no key can say alone: sizes that must divide each other, cuts
 // that must fit the mesh and the model. Part of the two above.
 absl::Status CheckConfig(const LoadedConfig& loaded);
+
+// The part of CheckConfig() that needs to know what samples look like. Where
+// the configuration does not say that (data::KnownSampleSpec()), it is left to
+// whoever has opened the files.
+absl::Status CheckSamples(const LoadedConfig& loaded,
+                          const data::SampleSpec& sample);
 
 }  // namespace troupe::tools
 

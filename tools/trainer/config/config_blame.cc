@@ -17,7 +17,10 @@ std::vector<std::pair<std::string, std::string>> KeysOfFields() {
   std::vector<std::pair<std::string, std::string>> pairs;
   for (const ConfigKey& key : ConfigKeys()) {
     pairs.emplace_back(key.field.name(), key.name);
-    if (key.copied_to != nullptr) pairs.emplace_back(key.copied_to(), key.name);
+    if (key.copied_to == nullptr) continue;
+    for (const std::string& copy : key.copied_to()) {
+      pairs.emplace_back(copy, key.name);
+    }
   }
   return pairs;
 }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/field_error.h"
@@ -14,6 +15,9 @@
 #include "pipeline/plan.h"
 #include "tools/trainer/config/config.h"
 #include "tools/trainer/config/config_blame.h"
+#include "tools/trainer/config/loss_kinds.h"
+#include "tools/trainer/config/optimizer_kinds.h"
+#include "tools/trainer/launch/host_port.h"
 #include "tools/trainer/model_builder.h"
 
 namespace troupe::tools {
@@ -34,8 +38,20 @@ absl::Status CheckLength(const LoadedConfig& loaded) {
                              : "write one, such as train.epochs = 5"));
 }
 
+absl::Status CheckPrecision(const LoadedConfig& loaded) {
+  const actors::JobSpec& job = loaded.config.job;
+  if (job.dtype != nn::DType::kF64 ||
+      job.device.type == nn::DeviceType::kReference) {
+    return absl::OkStatus();
+  }
+  return ErrorAt(loaded, {"train.precision", "train.device"},
+                 absl::StrCat("train.precision = \"f64\" is for train.device = "
+                              "\"reference:0\", not \"",
+                              job.device.ToString(), "\""));
+}
+
 // The models take vectors and images.
-absl::Status CheckSample(const LoadedConfig& loaded) {
+absl::Status CheckInputShape(const LoadedConfig& loaded) {
   const int axes = loaded.config.data.input_shape.rank();
   if (axes == 1 || axes == 3) return absl::OkStatus();
   return ErrorAt(
@@ -46,17 +62,21 @@ absl::Status CheckSample(const LoadedConfig& loaded) {
 }
 
 // The layers' weights, before any layer is made.
-absl::Status CheckWidths(const LoadedConfig& loaded) {
+absl::Status CheckWidths(const LoadedConfig& loaded,
+                         const data::SampleSpec& sample) {
   const TrainerConfig& config = loaded.config;
-  if (config.model.kind == "lenet") return absl::OkStatus();
-  const data::SampleSpec sample = SampleSpecOf(config.data);
+  const bool is_flat =
+      config.model.layers.empty() &&
+      (config.model.kind == "mlp" || config.model.kind == "linear");
+  if (!is_flat) return absl::OkStatus();
   std::vector<std::int64_t> widths = {sample.input_shape.numel()};
   if (config.model.kind == "mlp") {
     widths.insert(widths.end(), config.model.widths.begin(),
                   config.model.widths.end());
   }
-  widths.push_back(sample.is_classification() ? sample.num_classes
-                                              : sample.target_shape.numel());
+  widths.push_back(config.model.num_classes > 0 ? config.model.num_classes
+                   : sample.is_classification() ? sample.num_classes
+                                                : sample.target_shape.numel());
   for (std::size_t i = 1; i < widths.size(); ++i) {
     // In double, which no product of two overflows.
     const double weights = double(widths[i - 1]) * double(widths[i]);
@@ -72,11 +92,27 @@ absl::Status CheckWidths(const LoadedConfig& loaded) {
   return absl::OkStatus();
 }
 
-absl::Status CheckModel(const LoadedConfig& loaded) {
-  const auto model = MakeModel(loaded.config);
-  if (model.ok()) return absl::OkStatus();
-  return ErrorAt(loaded, {"model.kind", "data.kind", "data.input_shape"},
-                 model.status().message());
+absl::Status CheckModel(const LoadedConfig& loaded,
+                        const data::SampleSpec& sample) {
+  if (loaded.IsSet("model.layers") && loaded.IsSet("model.kind") &&
+      !loaded.config.model.layers.empty()) {
+    return ErrorAt(loaded, {"model.layers"},
+                   "model.layers and model.kind are both set, and each is a "
+                   "network; leave one out");
+  }
+  const absl::Status status = CheckModelFits(loaded.config, sample);
+  if (status.ok()) return absl::OkStatus();
+  std::vector<std::string> keys = {"model.layers", "model.kind", "data.kind",
+                                   "data.input_shape"};
+  // Errors on these begin with the key.
+  for (const char* key :
+       {"model.num_classes", "model.vocab_size", "model.freeze"}) {
+    if (absl::StartsWith(status.message(), key)) keys = {key};
+  }
+  if (absl::StartsWith(status.message(), "model.recompute")) {
+    keys = {"model.recompute", "model.recompute_budget"};
+  }
+  return ErrorAt(loaded, keys, status.message());
 }
 
 // Where the number of samples is known already.
@@ -90,13 +126,13 @@ absl::Status CheckEpoch(const TrainerConfig& config) {
 
 // Makes the plan of shapes alone, as the job will: sizes, cuts and the shapes
 // of every layer.
-absl::Status CheckPlan(const LoadedConfig& loaded) {
+absl::Status CheckPlan(const LoadedConfig& loaded,
+                       const data::SampleSpec& sample) {
   const TrainerConfig& config = loaded.config;
   const absl::Status status =
       pipeline::MakePlan(
-          config.job.plan, [&config] { return MakeModel(config).value(); },
-          SampleSpecOf(config.data).input_shape, config.job.dtype,
-          config.job.device)
+          config.job.plan, [&] { return MakeModel(config, sample).value(); },
+          sample.input_shape, InputDType(config, sample), config.job.device)
           .status();
   const absl::Status at_keys = AtKeys(loaded, status);
   // Whoever has to write more cuts, or fewer, wants to know the layers.
@@ -104,7 +140,7 @@ absl::Status CheckPlan(const LoadedConfig& loaded) {
       base::FieldName<&pipeline::PlanOptions::cuts>(),
       pipeline::AxisFieldName("pp")};
   if (base::FieldsOf(status) != of_count) return at_keys;
-  const int layers = MakeModel(config).value()->size();
+  const int layers = MakeModel(config, sample).value()->size();
   return absl::InvalidArgumentError(absl::StrCat(
       at_keys.message(), "; the model has layers 0 to ", layers - 1));
 }
@@ -115,6 +151,7 @@ absl::Status CheckFolders(const LoadedConfig& loaded) {
   if (checkpoint.dir.empty()) {
     const char* needs = checkpoint.resume      ? "checkpoint.resume"
                         : checkpoint.every > 0 ? "checkpoint.every"
+                        : checkpoint.keep_best ? "checkpoint.keep_best"
                         : replace              ? "checkpoint.replace"
                                                : nullptr;
     if (needs == nullptr) return absl::OkStatus();
@@ -132,19 +169,51 @@ absl::Status CheckFolders(const LoadedConfig& loaded) {
       "false");
 }
 
+// Numbers of a run go to other machines only where somebody says so.
+absl::Status CheckMetrics(const LoadedConfig& loaded) {
+  const MetricsConfig& metrics = loaded.config.metrics;
+  if (metrics.prometheus.empty()) return absl::OkStatus();
+  const absl::StatusOr<HostPort> address = ParseHostPort(metrics.prometheus);
+  if (!address.ok()) {
+    return ErrorAt(
+        loaded, {"metrics.prometheus"},
+        absl::StrCat("metrics.prometheus: ", address.status().message()));
+  }
+  if (metrics.prometheus_expose || IsLoopbackHost(address->host)) {
+    return absl::OkStatus();
+  }
+  return ErrorAt(
+      loaded, {"metrics.prometheus"},
+      absl::StrCat("metrics.prometheus = \"", metrics.prometheus,
+                   "\" can be reached from other machines, unencrypted and "
+                   "without a password; write \"127.0.0.1:",
+                   address->port,
+                   "\", or set metrics.prometheus_expose = true"));
+}
+
 }  // namespace
+
+absl::Status CheckSamples(const LoadedConfig& loaded,
+                          const data::SampleSpec& sample) {
+  TROUPE_RETURN_IF_ERROR(CheckWidths(loaded, sample));
+  TROUPE_RETURN_IF_ERROR(CheckModel(loaded, sample));
+  TROUPE_RETURN_IF_ERROR(CheckLoss(loaded, sample));
+  return CheckPlan(loaded, sample);
+}
 
 absl::Status CheckConfig(const LoadedConfig& loaded) {
   const TrainerConfig& config = loaded.config;
   TROUPE_RETURN_IF_ERROR(CheckLength(loaded));
+  TROUPE_RETURN_IF_ERROR(CheckPrecision(loaded));
   TROUPE_RETURN_IF_ERROR(AtKeys(loaded, actors::CheckNumbers(config.job)));
   TROUPE_RETURN_IF_ERROR(AtKeys(loaded, config.data.Validate()));
-  TROUPE_RETURN_IF_ERROR(CheckSample(loaded));
-  TROUPE_RETURN_IF_ERROR(CheckWidths(loaded));
-  TROUPE_RETURN_IF_ERROR(CheckModel(loaded));
-  TROUPE_RETURN_IF_ERROR(AtKeys(loaded, config.optimizer.sgd.Validate()));
-  TROUPE_RETURN_IF_ERROR(CheckPlan(loaded));
+  TROUPE_RETURN_IF_ERROR(CheckInputShape(loaded));
+  TROUPE_RETURN_IF_ERROR(CheckOptimizer(loaded));
+  if (const auto sample = data::KnownSampleSpec(config.data)) {
+    TROUPE_RETURN_IF_ERROR(CheckSamples(loaded, *sample));
+  }
   TROUPE_RETURN_IF_ERROR(AtKeys(loaded, CheckEpoch(config)));
+  TROUPE_RETURN_IF_ERROR(CheckMetrics(loaded));
   return CheckFolders(loaded);
 }
 

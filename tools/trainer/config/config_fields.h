@@ -38,10 +38,20 @@ using MixedList = std::vector<std::variant<std::int64_t, std::string>>;
 
 // A value as TOML has it.
 using KeyValue = std::variant<std::string, std::int64_t, double, bool,
-                              std::vector<std::int64_t>, MixedList>;
+                              std::vector<std::int64_t>, MixedList,
+                              std::vector<double>, std::vector<std::string>>;
 
 // The alternatives of KeyValue, in their order.
-enum class KeyType { kText, kInteger, kNumber, kBool, kList, kMixedList };
+enum class KeyType {
+  kText,
+  kInteger,
+  kNumber,
+  kBool,
+  kList,
+  kMixedList,
+  kNumberList,
+  kTextList,
+};
 
 struct KeyField {
   KeyType type;
@@ -95,6 +105,12 @@ struct FieldAs<std::vector<T>> {
     return absl::OkStatus();
   }
 };
+
+template <>
+struct FieldAs<std::vector<double>> : SameFieldAs<std::vector<double>> {};
+template <>
+struct FieldAs<std::vector<std::string>>
+    : SameFieldAs<std::vector<std::string>> {};
 
 template <>
 struct FieldAs<std::vector<pipeline::Cut>> {
@@ -160,6 +176,17 @@ struct FieldAs<nn::Device> {
 };
 
 template <>
+struct FieldAs<nn::DType> {
+  using Value = std::string;
+  static Value Get(nn::DType field) { return Value(nn::DTypeName(field)); }
+  static absl::Status Set(const Value& value, nn::DType& field) {
+    absl::StatusOr<nn::DType> dtype = nn::ParseDType(value);
+    if (dtype.ok()) field = *dtype;
+    return dtype.status();
+  }
+};
+
+template <>
 struct FieldAs<nn::LrSchedule::Kind> {
   using Value = std::string;
   static Value Get(nn::LrSchedule::Kind field) {
@@ -174,12 +201,14 @@ struct FieldAs<nn::LrSchedule::Kind> {
 
 template <typename Value>
 constexpr KeyType KeyTypeOf() {
-  return std::is_same_v<Value, std::string>    ? KeyType::kText
-         : std::is_same_v<Value, std::int64_t> ? KeyType::kInteger
-         : std::is_same_v<Value, double>       ? KeyType::kNumber
-         : std::is_same_v<Value, bool>         ? KeyType::kBool
-         : std::is_same_v<Value, MixedList>    ? KeyType::kMixedList
-                                               : KeyType::kList;
+  return std::is_same_v<Value, std::string>           ? KeyType::kText
+         : std::is_same_v<Value, std::int64_t>        ? KeyType::kInteger
+         : std::is_same_v<Value, double>              ? KeyType::kNumber
+         : std::is_same_v<Value, bool>                ? KeyType::kBool
+         : std::is_same_v<Value, MixedList>           ? KeyType::kMixedList
+         : std::is_same_v<Value, std::vector<double>> ? KeyType::kNumberList
+         : std::is_same_v<Value, std::vector<std::string>> ? KeyType::kTextList
+                                                           : KeyType::kList;
 }
 
 namespace internal {

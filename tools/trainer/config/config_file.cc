@@ -13,6 +13,7 @@
 #include "base/check.h"
 #include "tools/trainer/config/config.h"
 #include "tools/trainer/config/config_keys.h"
+#include "tools/trainer/config/optimizer_kinds.h"
 
 #define TOML_EXCEPTIONS 0
 #include "toml++/toml.h"
@@ -26,21 +27,13 @@ absl::Status At(absl::string_view place, absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat(place, ": ", what));
 }
 
-// A known key, or the error that helps the most. A bare "batch_size" is asked
-// back: both meanings are common, and the wrong one trains, only worse.
+// A known key, or the error that helps the most.
 absl::StatusOr<const ConfigKey*> Lookup(const std::string& name,
                                         const std::string& place) {
   const ConfigKey* key = FindKey(name);
   if (key != nullptr) return key;
-  const std::vector<std::string> parts =
-      absl::StrSplit(name, absl::MaxSplits('.', 1));
-  if (parts.back() == "batch_size") {
-    return At(place,
-              "\"batch_size\" can mean two things: train.micro_batch_size is "
-              "what one forward of one stage takes, per rank; "
-              "train.global_batch_size is what one optimizer step consumes "
-              "over all replicas; write the one you mean");
-  }
+  const std::string advice = KeyAdvice(name);
+  if (!advice.empty()) return At(place, advice);
   const std::string nearest = NearestKey(name);
   return At(place,
             absl::StrCat("unknown key ", name, "; ",
@@ -49,7 +42,18 @@ absl::StatusOr<const ConfigKey*> Lookup(const std::string& name,
                              : absl::StrCat("did you mean ", nearest, "?")));
 }
 
-// A list of integers, or of integers and texts.
+// A list of numbers, one of which is no integer.
+std::optional<KeyValue> NumberListOf(const toml::array& array) {
+  std::vector<double> numbers;
+  for (const toml::node& item : array) {
+    const std::optional<double> number = item.value<double>();
+    if (!item.is_number() || !number) return std::nullopt;
+    numbers.push_back(*number);
+  }
+  return KeyValue(std::move(numbers));
+}
+
+// A list of integers, of integers and texts, or of numbers.
 std::optional<KeyValue> ListOf(const toml::array& array) {
   std::vector<std::int64_t> integers;
   MixedList mixed;
@@ -60,7 +64,7 @@ std::optional<KeyValue> ListOf(const toml::array& array) {
     } else if (const auto* v = item.as_string()) {
       mixed.emplace_back(v->get());
     } else {
-      return std::nullopt;
+      return NumberListOf(array);
     }
   }
   if (integers.size() == mixed.size()) return KeyValue(std::move(integers));
@@ -108,7 +112,7 @@ absl::Status UnknownSection(const std::string& name, bool is_section,
                             const std::string& place) {
   if (!is_section) {
     // A key outside any section.
-    if (name == "batch_size") return Lookup(name, place).status();
+    if (!KeyAdvice(name).empty()) return Lookup(name, place).status();
     const std::string key = NearestKey(name);
     return At(
         place,
@@ -218,6 +222,7 @@ absl::StatusOr<LoadedConfig> ParseConfig(absl::string_view text,
   for (const Setting& setting : settings) {
     TROUPE_RETURN_IF_ERROR(Apply(setting, loaded));
   }
+  FillOptimizerDefaults(loaded);
   TROUPE_RETURN_IF_ERROR(CheckConfig(loaded));
   return loaded;
 }

@@ -49,14 +49,14 @@ struct ConfigKey {
   KeyRule rule;
   const char* help;     // sentences
   const char* example;  // a value, as TOML
-  // The name of another field that gets the same value later on, for the errors
+  // The names of other fields that get the same value later on, for the errors
   // of those who check it there. Null: none.
-  std::string (*copied_to)() = nullptr;
+  std::vector<std::string> (*copied_to)() = nullptr;
 
   absl::string_view section() const;
   absl::string_view key() const;  // without the section
   // "text", "integer", "number", "true or false", "list of integers", "list of
-  // integers and texts", "size".
+  // integers and texts", "list of numbers", "list of texts", "size".
   absl::string_view type() const;
 };
 
@@ -79,6 +79,10 @@ const ConfigKey* FindKey(absl::string_view name);
 std::string NearestKey(absl::string_view name);
 std::string NearestSection(absl::string_view name);
 
+// What to write instead of a key that other frameworks have and this one, on
+// purpose, has not; empty for other names. `name` may lack its section.
+std::string KeyAdvice(absl::string_view name);
+
 // Puts a value of the file or the command line into the field. `written` is how
 // a number stands there, "5.0", for messages; empty: as FormatValue() has it.
 // Errors say what the value is and what is wanted, without the place. After an
@@ -89,6 +93,10 @@ absl::Status SetValue(const ConfigKey& key, const KeyValue& value,
 // lists no brackets.
 absl::Status SetFromText(const ConfigKey& key, absl::string_view text,
                          TrainerConfig& config);
+
+// Whether the key has the value that it has in `defaults`, whoever set it.
+bool IsDefault(const LoadedConfig& loaded, const LoadedConfig& defaults,
+               absl::string_view key);
 
 // The field's value as TOML: `"glyphs"`, `64`, `0.1`, `true`, `[120, 84]`,
 // `"25MiB"`.

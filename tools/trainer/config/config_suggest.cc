@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "tools/trainer/config/config_keys.h"
 
@@ -40,6 +41,27 @@ int KeyDistance(absl::string_view name, const ConfigKey& key) {
 }
 
 }  // namespace
+
+std::string KeyAdvice(absl::string_view name) {
+  const std::vector<absl::string_view> parts =
+      absl::StrSplit(name, absl::MaxSplits('.', 1));
+  // Both meanings are common, and the wrong one trains, only worse.
+  if (parts.back() == "batch_size") {
+    return "\"batch_size\" can mean two things: train.micro_batch_size is what "
+           "one forward of one stage takes, per rank; train.global_batch_size "
+           "is what one optimizer step consumes over all replicas; write the "
+           "one you mean";
+  }
+  if (absl::StrContains(parts.back(), "accum")) {
+    return absl::StrCat(
+        "there is no key ", name,
+        ": gradients are accumulated over train.global_batch_size / (mesh.dp * "
+        "train.micro_batch_size) micro-batches; to accumulate over 4, write "
+        "train.micro_batch_size = a quarter of train.global_batch_size / "
+        "mesh.dp");
+  }
+  return "";
+}
 
 std::string NearestKey(absl::string_view name) {
   const ConfigKey* nearest = nullptr;

@@ -15,6 +15,8 @@ namespace troupe::tools {
 namespace {
 
 using List = std::vector<std::int64_t>;
+using NumberList = std::vector<double>;
+using TextList = std::vector<std::string>;
 
 // What "auto" sets where a value below 0 means that.
 constexpr std::int64_t kAutoBytes = -1;
@@ -64,22 +66,27 @@ std::string FormatBytes(std::int64_t bytes) {
   return absl::StrCat(bytes);
 }
 
+// How a value, or an entry of a list, is written.
+struct ValueText {
+  std::string operator()(const std::string& v) const { return Quoted(v); }
+  std::string operator()(std::int64_t v) const { return absl::StrCat(v); }
+  std::string operator()(double v) const { return FormatDouble(v); }
+  std::string operator()(bool v) const { return v ? "true" : "false"; }
+  std::string operator()(const MixedList& v) const {
+    std::vector<std::string> shown;
+    for (const auto& entry : v) shown.push_back(std::visit(*this, entry));
+    return absl::StrCat("[", absl::StrJoin(shown, ", "), "]");
+  }
+  template <typename T>
+  std::string operator()(const std::vector<T>& v) const {
+    std::vector<std::string> shown;
+    for (const T& entry : v) shown.push_back((*this)(entry));
+    return absl::StrCat("[", absl::StrJoin(shown, ", "), "]");
+  }
+};
+
 std::string Shown(const KeyValue& value) {
-  struct Visitor {
-    std::string operator()(const std::string& v) const { return Quoted(v); }
-    std::string operator()(std::int64_t v) const { return absl::StrCat(v); }
-    std::string operator()(double v) const { return FormatDouble(v); }
-    std::string operator()(bool v) const { return v ? "true" : "false"; }
-    std::string operator()(const List& v) const {
-      return absl::StrCat("[", absl::StrJoin(v, ", "), "]");
-    }
-    std::string operator()(const MixedList& v) const {
-      std::vector<std::string> shown;
-      for (const auto& entry : v) shown.push_back(std::visit(*this, entry));
-      return absl::StrCat("[", absl::StrJoin(shown, ", "), "]");
-    }
-  };
-  return std::visit(Visitor{}, value);
+  return std::visit(ValueText{}, value);
 }
 
 absl::Status Wrong(const ConfigKey& key, absl::string_view shown,
@@ -103,7 +110,9 @@ absl::string_view Wanted(const ConfigKey& key, const KeyValue& value) {
       "must be a number",
       "must be true or false",
       "must be a list of whole numbers",
-      "must be a list of whole numbers and texts"};
+      "must be a list of whole numbers and texts",
+      "must be a list of numbers",
+      "must be a list of texts"};
   return kWanted[static_cast<int>(key.field.type)];
 }
 
@@ -139,6 +148,22 @@ bool Convert(const ConfigKey& key, KeyValue& value) {
   if (list != nullptr && key.field.type == KeyType::kMixedList) {
     value = MixedList(list->begin(), list->end());
   }
+  if (list != nullptr && key.field.type == KeyType::kNumberList) {
+    value = NumberList(list->begin(), list->end());
+  } else if (list != nullptr && list->empty() &&
+             key.field.type == KeyType::kTextList) {
+    value = TextList();
+  }
+  const auto* mixed = std::get_if<MixedList>(&value);
+  if (mixed != nullptr && key.field.type == KeyType::kTextList) {
+    TextList texts;
+    for (const auto& entry : *mixed) {
+      if (const auto* each = std::get_if<std::string>(&entry)) {
+        texts.push_back(*each);
+      }
+    }
+    if (texts.size() == mixed->size()) value = std::move(texts);
+  }
   return value.index() == static_cast<std::size_t>(key.field.type);
 }
 
@@ -167,8 +192,9 @@ struct RuleOf {
   std::string operator()(std::int64_t value) const {
     return (*this)(static_cast<double>(value));
   }
-  std::string operator()(const List& values) const {
-    for (std::int64_t value : values) {
+  template <typename T>
+  std::string operator()(const std::vector<T>& values) const {
+    for (const T& value : values) {
       const std::string wrong = (*this)(value);
       if (!wrong.empty()) return wrong;
     }
@@ -211,6 +237,27 @@ bool ParseList(absl::string_view text, List& list) {
     std::int64_t value = 0;
     if (!absl::SimpleAtoi(part, &value)) return false;
     list.push_back(value);
+  }
+  return true;
+}
+
+bool ParseNumberList(absl::string_view text, NumberList& list) {
+  std::vector<absl::string_view> parts;
+  if (!SplitList(text, parts)) return false;
+  for (absl::string_view part : parts) {
+    double value = 0;
+    if (!absl::SimpleAtod(part, &value)) return false;
+    list.push_back(value);
+  }
+  return true;
+}
+
+bool ParseTextList(absl::string_view text, TextList& list) {
+  std::vector<absl::string_view> parts;
+  if (!SplitList(text, parts)) return false;
+  for (absl::string_view part : parts) {
+    if (part.empty()) return false;
+    list.emplace_back(std::string(Unquoted(part)));
   }
   return true;
 }
@@ -264,6 +311,8 @@ absl::Status SetFromText(const ConfigKey& key, absl::string_view text,
   double number = 0;
   List list;
   MixedList mixed;
+  NumberList numbers;
+  TextList texts;
   if (key.field.type == KeyType::kText) return SetValue(key, value, config);
   if (text == "true" || text == "false") {
     value = text == "true";
@@ -277,7 +326,20 @@ absl::Status SetFromText(const ConfigKey& key, absl::string_view text,
   if (key.field.type == KeyType::kMixedList && ParseMixedList(text, mixed)) {
     value = mixed;
   }
+  if (key.field.type == KeyType::kNumberList &&
+      ParseNumberList(text, numbers)) {
+    value = numbers;
+  }
+  if (key.field.type == KeyType::kTextList && ParseTextList(text, texts)) {
+    value = texts;
+  }
   return SetValue(key, value, config, text);
+}
+
+bool IsDefault(const LoadedConfig& loaded, const LoadedConfig& defaults,
+               absl::string_view name) {
+  const ConfigKey& key = *FindKey(name);
+  return FormatValue(key, loaded.config) == FormatValue(key, defaults.config);
 }
 
 std::string FormatValue(const ConfigKey& key, const TrainerConfig& config) {

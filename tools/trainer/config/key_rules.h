@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "base/field_error.h"
 #include "tools/trainer/config/config_keys.h"
 
 namespace troupe::tools {
@@ -50,6 +51,12 @@ constexpr KeyRule Bytes(double min, KeyUnit unit) {
   rule.max = kBytesMax;
   rule.unit = unit;
   return rule;
+}
+
+// For ConfigKey::copied_to.
+template <auto... kFields>
+std::vector<std::string> CopiedTo() {
+  return {base::FieldName<kFields>()...};
 }
 
 }  // namespace troupe::tools

@@ -1,5 +1,7 @@
 #include "tools/trainer/launch/host_port.h"
 
+#include <arpa/inet.h>
+
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -35,6 +37,14 @@ absl::StatusOr<HostPort> ParseHostPort(absl::string_view text) {
                    "\" is no address; write host:port, such as n1:29400 or "
                    "[fd00::7]:29400, with a port from 1 to ",
                    kPortMax));
+}
+
+bool IsLoopbackHost(const std::string& host) {
+  in_addr v4;
+  if (inet_pton(AF_INET, host.c_str(), &v4) == 1) {
+    return (ntohl(v4.s_addr) >> 24) == 127;
+  }
+  return host == "localhost" || host == "::1";
 }
 
 }  // namespace troupe::tools

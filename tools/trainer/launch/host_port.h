@@ -26,6 +26,10 @@ struct HostPort {
 //   kInvalidArgument: `text` is something else.
 absl::StatusOr<HostPort> ParseHostPort(absl::string_view text);
 
+// Whether `host` is this machine's loopback, which no other machine reaches:
+// "localhost", 127.0.0.0/8 or ::1. Asks nobody.
+bool IsLoopbackHost(const std::string& host);
+
 }  // namespace troupe::tools
 
 #endif  // TOOLS_TRAINER_LAUNCH_HOST_PORT_H_

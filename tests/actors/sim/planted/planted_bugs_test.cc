@@ -59,7 +59,7 @@ JobSpec SkippingSteps() {
   JobSpec spec = Launched();
   spec.optimizer = [] {
     nn::SgdOptions sgd;
-    sgd.skip_nonfinite = true;
+    sgd.common.skip_nonfinite = true;
     return std::make_unique<nn::Sgd>(sgd);
   };
   return spec;
@@ -83,8 +83,8 @@ JobSpec AcrossWithSchedule() {
   spec.optimizer = [] {
     nn::SgdOptions sgd;
     sgd.lr = 0.05;
-    sgd.schedule.kind = nn::LrSchedule::Kind::kExponential;
-    sgd.schedule.gamma = 0.5;
+    sgd.common.schedule.kind = nn::LrSchedule::Kind::kExponential;
+    sgd.common.schedule.gamma = 0.5;
     return std::make_unique<nn::Sgd>(sgd);
   };
   return spec;

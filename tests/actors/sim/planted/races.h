@@ -14,10 +14,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "base/sanitizers.h"
 
 namespace troupe {
 
-#if defined(__SANITIZE_THREAD__)
+#if TROUPE_TSAN
 inline constexpr bool kUnderTsan = true;
 #else
 inline constexpr bool kUnderTsan = false;

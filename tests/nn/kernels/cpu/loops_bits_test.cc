@@ -252,8 +252,8 @@ void AddPool2d(std::map<std::string, Run>& all) {
       const Floats x = draws.Make(d.n * d.h * d.w * d.c);
       const Floats dy = draws.Make(d.n * d.p * d.q * d.c);
       Floats y(dy.size()), dx(x.size());
-      loops.avg_pool_forward(d, x.data(), y.data());
-      loops.avg_pool_backward(d, dy.data(), dx.data());
+      loops.avg_pool_forward(d, /*padded=*/true, x.data(), y.data());
+      loops.avg_pool_backward(d, /*padded=*/true, dy.data(), dx.data());
       hash.Add(y);
       hash.Add(dx);
     }

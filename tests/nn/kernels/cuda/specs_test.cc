@@ -59,6 +59,10 @@ const std::vector<std::function<void(ConvSpec&)>> kOfAConvolution = {
     [](ConvSpec& s) { s.window.stride_w = 2; },
     [](ConvSpec& s) { s.window.pad_h = 2; },
     [](ConvSpec& s) { s.window.pad_w = 2; },
+    [](ConvSpec& s) { s.window.dilation_h = 2; },
+    [](ConvSpec& s) { s.window.dilation_w = 2; },
+    [](ConvSpec& s) { s.groups = 2; },
+    [](ConvSpec& s) { s.groups = 32; },
     [](ConvSpec& s) { s.dtype = DType::kBF16; },
     [](ConvSpec& s) { s.dtype = s.out_dtype = DType::kBF16; },
     [](ConvSpec& s) { s.bias = true; },
@@ -113,6 +117,13 @@ TEST(ConvSpec, KeysCanBeRead) {
   EXPECT_EQ(spec.image_elems(), 32 * 56 * 57 * 64);
   EXPECT_EQ(spec.weight_elems(), 128 * 3 * 5 * 64);
   EXPECT_EQ(spec.output_elems(), 32 * 56 * 27 * 128);
+  spec.bias = false;
+  spec.window.dilation_h = 3;
+  spec.groups = 16;
+  EXPECT_EQ(spec.Key(),
+            "conv_forward:f32:f32:32.56.57.64:128.3.5:s1.2:p1.0:d3.1:g16");
+  EXPECT_EQ(spec.P(), 52);
+  EXPECT_EQ(spec.weight_elems(), 128 * 3 * 5 * 4);
 }
 
 // What Check() must refuse, with a word that its message has.
@@ -170,6 +181,10 @@ TEST(ConvSpec, WhatDoesNotGoTogetherIsRefused) {
           {[](ConvSpec& s) { s.window.stride_h = 0; }, "extent"},
           {[](ConvSpec& s) { s.window.pad_w = -1; }, "padding"},
           {[](ConvSpec& s) { s.window.kernel_h = 57; }, "window"},
+          {[](ConvSpec& s) { s.window.dilation_h = 28; }, "window"},
+          {[](ConvSpec& s) { s.window.dilation_w = 0; }, "extent"},
+          {[](ConvSpec& s) { s.groups = 0; }, "extent"},
+          {[](ConvSpec& s) { s.groups = 3; }, "groups"},
           {[](ConvSpec& s) { s.dtype = DType::kU8; }, "operands"},
           {[](ConvSpec& s) { s.out_dtype = DType::kF16; }, "result"},
           {[](ConvSpec& s) {

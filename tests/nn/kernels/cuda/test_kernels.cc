@@ -67,13 +67,25 @@ struct Enqueued : Kernels {
     libraries.convs = convs.get();
     cuda::BindLinear(*this, &libraries);
     cuda::BindConv2d(*this, &libraries);
+    cuda::BindMatMul(*this, &libraries);
+    cuda::BindNorm(*this, &ops);
+    cuda::BindBatchNorm(*this, &ops);
+    cuda::BindBias(*this, &libraries);
     cuda::BindPool2d(*this, &ops);
+    cuda::BindPad2d(*this, &ops);
     cuda::BindElementwise(*this, &ops);
     cuda::BindDropout(*this, &ops);
     cuda::BindEmbedding(*this, &ops);
+    cuda::BindAttention(*this, &ops);
     cuda::BindLayout(*this, &ops);
+    cuda::BindRotary(*this, &ops);
     cuda::BindLoss(*this, &ops);
     cuda::BindOptimizer(*this, &ops);
+    cuda::BindUnary(*this, &ops);
+    cuda::BindBinary(*this, &ops);
+    cuda::BindSoftmax(*this, &ops);
+    cuda::BindReduction(*this, &ops);
+    cuda::BindStrided(*this, &ops);
   }
 
   CachingAllocator& allocator() override { return memory; }

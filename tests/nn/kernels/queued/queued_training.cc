@@ -110,8 +110,7 @@ class Rank : private GradientSink {
 
   absl::Status Update(int step) {
     StepScalars values;
-    values.lr = sgd_.LearningRate(step);
-    values.step = step;
+    sgd_.FillScalars(step, values);
     values.loss_count = static_cast<double>(kBatch * training_.ranks);
     TROUPE_RETURN_IF_ERROR(kernels_->SetStepScalars(values, scalars_));
     for (int k = 0; k < kBuckets; ++k) {

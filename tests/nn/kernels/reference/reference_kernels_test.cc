@@ -94,7 +94,8 @@ TEST_P(ReferenceKernelsTest, AvgPoolCountsPadding) {
   const Window2d window{2, 2, 2, 2, 1, 1};
   Tensor x = Make({1, 2, 2, 1}, {4, 8, 12, 16});
   Tensor y = Zeros({1, 2, 2, 1});
-  ASSERT_TRUE(kernels_->AvgPool2dForward(window, x, y).ok());
+  ASSERT_TRUE(
+      kernels_->AvgPool2dForward(window, AvgDivisor::kPaddedImage, x, y).ok());
   EXPECT_EQ(ValuesOf(y), (Values{1, 2, 3, 4}));
 }
 

@@ -89,7 +89,8 @@ std::string EmbeddingGradient() {
   Program p;
   Tensor table = p.Output({40, 3});
   const absl::Status status = p.kernels().EmbeddingBackward(
-      p.Rows(1500, 40), p.Input({1500, 3}), /*accumulate=*/false, table);
+      p.Rows(1500, 40), p.Input({1500, 3}), /*padding_row=*/-1,
+      /*accumulate=*/false, table);
   return p.Outcome(status, {table});
 }
 

@@ -1,7 +1,8 @@
-// loss.cu as it is compiled for the emulation, with bugs planted in
-// headers that it includes.
+// loss.cu and pair_losses.cu as they are compiled for the emulation, with bugs
+// planted in headers that they include.
 
 #include "tests/nn/kernels/cuda/planted/planted_reduce.h"
 #include "tests/nn/kernels/cuda/planted/planted_softmax_row.h"
 // Behind them.
 #include "nn/kernels/cuda/loss.cu"
+#include "nn/kernels/cuda/pair_losses.cu"

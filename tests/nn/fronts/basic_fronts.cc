@@ -1,17 +1,10 @@
-// Every op front against central finite differences, in f64 on the reference
-// kernels: the gradient that the tape gives is the derivative of the forward.
+// Cases of the fronts of linear layers, images, losses and what has one case.
 
-#include <cmath>
-#include <functional>
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "gtest/gtest.h"
-#include "nn/autograd/context.h"
-#include "nn/kernels/reference/reference_kernels.h"
 #include "nn/ops/add.h"
 #include "nn/ops/cast.h"
 #include "nn/ops/conv2d.h"
@@ -22,147 +15,11 @@
 #include "nn/ops/loss.h"
 #include "nn/ops/pool2d.h"
 #include "nn/ops/relu.h"
+#include "tests/nn/fronts/front_case.h"
 #include "tests/nn/testing/tensor_values.h"
 
 namespace troupe::nn {
 namespace {
-
-// Error of a central difference: step^2 f''' / 6 + eps f / step, near 1e-10.
-constexpr double kStep = 1e-5;
-constexpr double kTolerance = 1e-8;
-
-using Tensors = std::vector<Tensor>;
-
-struct GradientCase {
-  std::string name;
-  std::vector<Shape> inputs;
-  std::vector<Shape> weights;  // after the inputs in `forward`'s list
-  std::function<Tensor(Context&, const Tensors&)> forward;
-};
-
-struct NoSink : GradientSink {
-  void GradientComplete(Parameter&) override {}
-  void LastReaderDone(Parameter&) override {}
-};
-
-// How the weights of a case are given to the op.
-enum class WeightsAre { kParameters, kComputed };
-
-class GradientTest
-    : public testing::TestWithParam<std::pair<GradientCase, WeightsAre>> {
- protected:
-  void SetUp() override {
-    const GradientCase& c = GetParam().first;
-    for (const Shape& shape : c.inputs) Append(shape);
-    for (const Shape& shape : c.weights) Append(shape);
-  }
-
-  // The scalar whose gradient is checked: a loss, or the sum of the output
-  // weighted by fixed numbers.
-  double Scalar() {
-    Context ctx(*kernels_);
-    const Tensor y = GetParam().first.forward(ctx, values_);
-    EXPECT_TRUE(ctx.ok()) << ctx.status();
-    if (IsLoss(y)) return y.data<double>()[ops::kLossSum];
-    const std::vector<double> out = ValuesOf(y), dy = OutputGradient(y);
-    double sum = 0;
-    for (std::size_t i = 0; i < out.size(); ++i) sum += out[i] * dy[i];
-    return sum;
-  }
-
-  std::vector<double> NumericGradient(Tensor value) {
-    std::vector<double> gradient(value.numel());
-    for (std::int64_t i = 0; i < value.numel(); ++i) {
-      double& element = value.data<double>()[i];
-      const double before = element;
-      element = before + kStep;
-      const double above = Scalar();
-      element = before - kStep;
-      const double below = Scalar();
-      element = before;
-      gradient[i] = (above - below) / (2 * kStep);
-    }
-    return gradient;
-  }
-
-  // Gradients of all values, by the tape.
-  std::vector<Tensor> TapeGradients() {
-    Tape tape;
-    Context ctx(*kernels_, &tape);
-    const std::size_t num_inputs = GetParam().first.inputs.size();
-    std::vector<Parameter> parameters(values_.size());
-    Tensors given;
-    for (std::size_t i = 0; i < values_.size(); ++i) {
-      const bool is_leaf =
-          i >= num_inputs && GetParam().second == WeightsAre::kParameters;
-      if (!is_leaf) {
-        given.push_back(tape.Watch(values_[i]));
-        continue;
-      }
-      parameters[i].value = values_[i];
-      parameters[i].grad =
-          MakeTensor(values_[i].shape(), DType::kF64,
-                     std::vector<double>(values_[i].numel(), std::nan("")),
-                     kernels_->allocator());
-      given.push_back(ctx.Use(parameters[i]));
-    }
-    const Tensor y = GetParam().first.forward(ctx, given);
-    EXPECT_TRUE(ctx.ok()) << ctx.status();
-    RunBackward(tape, y);
-    Tensors gradients;
-    for (std::size_t i = 0; i < values_.size(); ++i) {
-      gradients.push_back(parameters[i].grad.defined()
-                              ? parameters[i].grad
-                              : tape.InputGrad(given[i]));
-    }
-    return gradients;
-  }
-
-  Tensors values_;
-
- private:
-  void Append(const Shape& shape) {
-    const std::string name =
-        absl::StrCat(GetParam().first.name, "/", values_.size());
-    values_.push_back(MakeTensor(shape, DType::kF64,
-                                 NormalDraws(name, shape.numel()),
-                                 kernels_->allocator()));
-  }
-
-  static bool IsLoss(const Tensor& y) {
-    return y.shape() == Shape{ops::kNumLossStats};
-  }
-
-  static std::vector<double> OutputGradient(const Tensor& y) {
-    return NormalDraws("output gradient", y.numel());
-  }
-
-  void RunBackward(Tape& tape, const Tensor& y) {
-    NoSink sink;
-    BackwardPass backward(tape, *kernels_, sink, BackwardPass::Mode::kWhole);
-    if (IsLoss(y)) {
-      backward.Seed(y);
-    } else {
-      backward.Seed(y, MakeTensor(y.shape(), DType::kF64, OutputGradient(y),
-                                  kernels_->allocator()));
-    }
-    absl::StatusOr<bool> more = true;
-    while (more.ok() && *more) more = backward.Next();
-    EXPECT_TRUE(more.ok()) << more.status();
-  }
-
-  std::unique_ptr<Kernels> kernels_ = CreateReferenceKernels();
-};
-
-TEST_P(GradientTest, IsTheDerivative) {
-  const Tensors gradients = TapeGradients();
-  for (std::size_t i = 0; i < values_.size(); ++i) {
-    ASSERT_TRUE(gradients[i].defined()) << "of value " << i;
-    EXPECT_TRUE(
-        Near(ValuesOf(gradients[i]), NumericGradient(values_[i]), kTolerance))
-        << "of value " << i;
-  }
-}
 
 Tensor Labels(Context& ctx, std::int64_t rows, std::int64_t classes) {
   std::vector<double> labels(rows);
@@ -182,7 +39,7 @@ Tensor Network(Context& ctx, const Tensors& v) {
   return ops::SoftmaxCrossEntropy(ctx, y, Labels(ctx, y.dim(0), y.dim(1)));
 }
 
-std::vector<GradientCase> LinearCases() {
+std::vector<FrontCase> LinearCases() {
   return {
       {"linear",
        {{4, 3}},
@@ -219,8 +76,8 @@ std::vector<GradientCase> LinearCases() {
   };
 }
 
-GradientCase Conv(const std::string& name, const Shape& x, std::int64_t O,
-                  const Window2d& win) {
+FrontCase Conv(const std::string& name, const Shape& x, std::int64_t O,
+               const Window2d& win) {
   return {"conv2d_" + name,
           {x},
           {{O, x[3], win.kernel_h, win.kernel_w}, {O}},
@@ -229,8 +86,8 @@ GradientCase Conv(const std::string& name, const Shape& x, std::int64_t O,
           }};
 }
 
-GradientCase Pool(const std::string& name, const Shape& x, const Window2d& win,
-                  bool max) {
+FrontCase Pool(const std::string& name, const Shape& x, const Window2d& win,
+               bool max) {
   return {absl::StrCat(max ? "max" : "avg", "_pool2d_", name),
           {x},
           {},
@@ -240,8 +97,8 @@ GradientCase Pool(const std::string& name, const Shape& x, const Window2d& win,
           }};
 }
 
-std::vector<GradientCase> ImageCases() {
-  std::vector<GradientCase> cases = {
+std::vector<FrontCase> ImageCases() {
+  std::vector<FrontCase> cases = {
       Conv("plain", {2, 5, 6, 3}, 4, {3, 3}),
       Conv("same", {1, 4, 5, 2}, 3, {3, 3, 1, 1, 1, 1}),
       Conv("uneven", {2, 7, 8, 2}, 3, {3, 2, 2, 3, 1, 0}),
@@ -264,12 +121,12 @@ std::vector<GradientCase> ImageCases() {
 
 Tensor MseToDraws(Context& ctx, const Tensor& x) {
   const Tensor target =
-      MakeTensor(x.shape(), DType::kF64, NormalDraws("mse target", x.numel()),
+      MakeTensor(x.shape(), x.dtype(), NormalDraws("mse target", x.numel()),
                  ctx.kernels().allocator());
   return ops::MeanSquaredError(ctx, x, target);
 }
 
-std::vector<GradientCase> LossCases() {
+std::vector<FrontCase> LossCases() {
   return {
       {"cross_entropy",
        {{9, 5}},
@@ -313,7 +170,7 @@ std::vector<GradientCase> LossCases() {
   };
 }
 
-std::vector<GradientCase> OtherCases() {
+std::vector<FrontCase> OtherCases() {
   return {
       {"relu",
        {{30}},
@@ -356,25 +213,13 @@ std::vector<GradientCase> OtherCases() {
   };
 }
 
-std::vector<std::pair<GradientCase, WeightsAre>> AllCases() {
-  std::vector<std::pair<GradientCase, WeightsAre>> all;
+}  // namespace
+
+void AddBasicFronts(std::vector<FrontCase>& all) {
   for (const auto& cases :
        {LinearCases(), ImageCases(), LossCases(), OtherCases()}) {
-    for (const GradientCase& c : cases) {
-      all.emplace_back(c, WeightsAre::kParameters);
-      if (!c.weights.empty()) all.emplace_back(c, WeightsAre::kComputed);
-    }
+    all.insert(all.end(), cases.begin(), cases.end());
   }
-  return all;
 }
 
-INSTANTIATE_TEST_SUITE_P(Ops, GradientTest, testing::ValuesIn(AllCases()),
-                         [](const auto& info) {
-                           const bool computed =
-                               info.param.second == WeightsAre::kComputed;
-                           return info.param.first.name +
-                                  (computed ? "_computed_weights" : "");
-                         });
-
-}  // namespace
 }  // namespace troupe::nn

@@ -1,0 +1,33 @@
+#include "actors/checkpoint/load_model.h"
+
+#include "actors/checkpoint/layout.h"
+#include "base/check.h"
+
+namespace troupe::actors {
+
+absl::StatusOr<Checkpoint> OpenCheckpoint(base::FileSystem& files,
+                                          const std::string& path) {
+  if (files.Exists(base::JoinPath(path, kStateName))) {
+    return Checkpoint::Open(files, path);
+  }
+  TROUPE_ASSIGN_OR_RETURN(const std::string latest,
+                          FindLatestCheckpoint(files, path));
+  return Checkpoint::Open(files, latest);
+}
+
+absl::Status LoadModel(const Checkpoint& checkpoint, nn::Module& model,
+                       nn::Kernels& kernels) {
+  for (nn::Parameter* p : model.Parameters()) {
+    TROUPE_ASSIGN_OR_RETURN(
+        p->value, nn::Tensor::Create(p->shape, p->dtype, kernels.allocator()));
+    TROUPE_RETURN_IF_ERROR(checkpoint.ReadModel(p->name, p->value));
+  }
+  const std::vector<nn::Buffer*> buffers = model.Buffers();
+  TROUPE_RETURN_IF_ERROR(nn::BindBuffers(buffers, kernels));
+  for (nn::Buffer* b : buffers) {
+    TROUPE_RETURN_IF_ERROR(checkpoint.ReadModel(b->name, b->value));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace troupe::actors

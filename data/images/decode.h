@@ -1,0 +1,53 @@
+// From the bytes of a JPEG or PNG file to pixels.
+//
+//   TROUPE_ASSIGN_OR_RETURN(const Image image, DecodeImage(bytes, "cat.jpg"));
+//   image.at(y, x)[0];                       // red, 0..255
+//
+// What a file is follows from its first bytes, not from its name. All become
+// RGB with 8 bits, as PIL's convert("RGB") makes them: grey is repeated, alpha
+// dropped, of 16 bits the upper 8 are kept, CMYK is multiplied out. Colour
+// profiles, gamma and EXIF's orientation are not looked at.
+//
+// libjpeg-turbo (its TurboJPEG interface, which needs no longjmp) and libspng
+// decode. Files are not trusted: the size that a header declares is checked
+// before memory is taken for it. Threads: any number may decode at once.
+
+#ifndef DATA_IMAGES_DECODE_H_
+#define DATA_IMAGES_DECODE_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+
+namespace troupe::data {
+
+inline constexpr std::int64_t kImageChannels = 3;
+// Limit on the pixels of an image, height * width: 200 MB when decoded.
+inline constexpr std::int64_t kImagePixelsMax = std::int64_t{1} << 26;
+// Limit on the scans of a progressive JPEG (TurboJPEG's own); real ones have
+// some ten. Without a limit a small file could take minutes.
+inline constexpr int kJpegScansMax = 500;
+
+struct Image {
+  std::int64_t height = 0;
+  std::int64_t width = 0;
+  std::vector<std::uint8_t> pixels;  // [H, W, 3]
+
+  const std::uint8_t* at(std::int64_t y, std::int64_t x) const {
+    return pixels.data() + (y * width + x) * kImageChannels;
+  }
+};
+
+// Errors name `name`.
+//   kInvalidArgument:   neither JPEG nor PNG.
+//   kDataLoss:          damaged or truncated; says what the library found.
+//   kResourceExhausted: more than kImagePixelsMax pixels.
+absl::StatusOr<Image> DecodeImage(absl::Span<const std::uint8_t> bytes,
+                                  absl::string_view name);
+
+}  // namespace troupe::data
+
+#endif  // DATA_IMAGES_DECODE_H_

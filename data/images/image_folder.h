@@ -1,0 +1,63 @@
+// Images in a folder for each class, as torchvision's ImageFolder has them.
+//
+//     photos/cat/1.jpg  photos/cat/more/2.png  photos/dog/3.jpeg
+//
+//   TROUPE_ASSIGN_OR_RETURN(ImageFiles images,
+//                           ListImageFolder(*files, "photos"));
+//   images.classes;                          // {"cat", "dog"}
+//   TROUPE_ASSIGN_OR_RETURN(
+//       DatasetPtr train,
+//       MakeImageFolderDataset(files, images, RandomResizedCrop(224, 0.08, 0),
+//                              {RandomMirror(0), ToFloat()}));
+//
+// Classes are numbered by their folders' names, sorted; samples by class, then
+// by path. Names that begin with a dot are passed over, and so are files that
+// are not called .jpg, .jpeg or .png in either case. A sample is f32 [size,
+// size, 3]; it is read and decoded when it is asked for, so that a folder may
+// be larger than memory. The transforms see bytes as f32 0..255.
+
+#ifndef DATA_IMAGES_IMAGE_FOLDER_H_
+#define DATA_IMAGES_IMAGE_FOLDER_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/file_system.h"
+#include "data/dataset.h"
+#include "data/images/crop.h"
+#include "data/transform.h"
+
+namespace troupe::data {
+
+// Limits: on the bytes of a file, the number of files, of classes, and of
+// folders inside each other below a class.
+inline constexpr std::int64_t kImageFileBytesMax = 64 << 20;
+inline constexpr std::int64_t kImageFilesMax = 100'000'000;
+inline constexpr std::int64_t kImageClassesMax = 1 << 16;
+inline constexpr int kImageFolderDepthMax = 8;
+
+struct ImageFiles {
+  std::vector<std::string> paths;
+  std::vector<std::int64_t> labels;  // of the paths, numbers into `classes`
+  std::vector<std::string> classes;
+};
+
+// kNotFound:          no class folder in `folder`, or one without an image.
+// kResourceExhausted: more files, classes or folders than the limits.
+absl::StatusOr<ImageFiles> ListImageFolder(base::FileSystem& files,
+                                           const std::string& folder);
+
+// The dataset of `images`. Fill() fails with the errors of reading and of
+// DecodeImage(), which name the file.
+//   kInvalidArgument: no image, labels that are no classes, or a transform that
+//                     does not fit.
+absl::StatusOr<DatasetPtr> MakeImageFolderDataset(
+    std::shared_ptr<base::FileSystem> files, ImageFiles images, CropPtr crop,
+    Transforms transforms);
+
+}  // namespace troupe::data
+
+#endif  // DATA_IMAGES_IMAGE_FOLDER_H_

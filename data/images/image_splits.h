@@ -1,0 +1,76 @@
+// A folder of images as training and test samples: what data.kind = "images"
+// opens.
+//
+//   ImageOptions options;
+//   options.size = 64, options.resize = 72;
+//   TROUPE_ASSIGN_OR_RETURN(
+//       ImageSplits splits,
+//       OpenImages(files, "photos", options, {/*val_fraction=*/0.1,
+//                                             /*seed=*/0}));
+//   splits.classes;                          // names, by label
+//
+// `photos` has the folders "train" and "val" (or "test"), each with a folder
+// for each class and both with the same classes; or it has the class folders
+// itself. Then a part of the images, chosen by the seed, is the test part.
+//
+// Training images, with `augment`: RandomResizedCrop(size), mirrored with
+// probability one half, ColorJitter. Otherwise, and test images always:
+// Resize(resize), CenterCrop(size). Both become [0, 1], and with `normalize`
+// ImageNet's means and deviations are taken out.
+
+#ifndef DATA_IMAGES_IMAGE_SPLITS_H_
+#define DATA_IMAGES_IMAGE_SPLITS_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/file_system.h"
+#include "data/dataset.h"
+#include "data/split_options.h"
+
+namespace troupe::data {
+
+// Limit on the side of a sample, in pixels.
+inline constexpr std::int64_t kImageSizeMax = 4096;
+
+struct ImageOptions {
+  std::int64_t size = 224;      // pixels of a sample's side
+  std::int64_t resize = 256;    // of the shorter side, before the central crop
+  double crop_area_min = 0.08;  // of RandomResizedCrop
+  double color_jitter = 0;      // brightness, contrast and saturation
+  double hue_jitter = 0;
+  bool augment = false;
+  bool normalize = true;
+
+  // Sizes and jitters that can be. Errors blame the field
+  // (base/field_error.h).
+  absl::Status Validate() const;
+};
+
+struct ImageSplits {
+  DatasetPtr train;
+  DatasetPtr test;                   // null: no such folder, or val_fraction 0
+  std::vector<std::string> classes;  // names, by label
+};
+
+// Lists the folder; images are read when they are asked for.
+//   kInvalidArgument: `options`, or other classes in "val" than in "train".
+//   other:            from the files.
+absl::StatusOr<ImageSplits> OpenImages(std::shared_ptr<base::FileSystem> files,
+                                       const std::string& path,
+                                       const ImageOptions& options,
+                                       const SplitOptions& split);
+
+// The images `paths`, cut as test images are, of a class that nobody knows: 0.
+//   kInvalidArgument: `options`, no path or no class.
+absl::StatusOr<DatasetPtr> OpenImageFiles(
+    std::shared_ptr<base::FileSystem> files, std::vector<std::string> paths,
+    std::vector<std::string> classes, const ImageOptions& options);
+
+}  // namespace troupe::data
+
+#endif  // DATA_IMAGES_IMAGE_SPLITS_H_

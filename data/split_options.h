@@ -1,0 +1,21 @@
+// How samples are split into a training and a test part where the files do not
+// say it.
+//
+//   SplitOptions split;
+//   split.val_fraction = 0.05;               // the last 5 % of a text
+
+#ifndef DATA_SPLIT_OPTIONS_H_
+#define DATA_SPLIT_OPTIONS_H_
+
+#include <cstdint>
+
+namespace troupe::data {
+
+struct SplitOptions {
+  double val_fraction = 0.1;  // [0, 1); 0: no test part
+  std::uint64_t seed = 0;     // of what is chosen at random
+};
+
+}  // namespace troupe::data
+
+#endif  // DATA_SPLIT_OPTIONS_H_

@@ -1,0 +1,223 @@
+#include "data/text/text_splits.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/check.h"
+#include "base/field_error.h"
+#include "data/text/bpe_tokenizer.h"
+#include "data/text/byte_tokenizer.h"
+#include "data/text/char_tokenizer.h"
+#include "data/text/embedded_corpus.h"
+#include "data/text/token_file.h"
+#include "data/text/token_windows.h"
+#include "data/text/vocabulary_file.h"
+
+namespace troupe::data {
+namespace {
+
+constexpr char kBytes[] = "bytes";
+constexpr char kChars[] = "chars";
+constexpr char kGpt2[] = "gpt2";
+constexpr char kRandomWindow[] = "random";
+constexpr char kSequentialWindow[] = "sequential";
+constexpr char kU16[] = "u16";
+constexpr char kU32[] = "u32";
+constexpr char kTrainFile[] = "train.bin";
+constexpr char kTestFile[] = "val.bin";
+
+template <auto kField>
+absl::Status CheckOneOf(const TextOptions& options,
+                        const std::vector<std::string>& names) {
+  const std::string& value = options.*kField;
+  if (std::find(names.begin(), names.end(), value) != names.end()) {
+    return absl::OkStatus();
+  }
+  return base::FieldError<kField>(absl::StrCat(
+      base::FieldName<kField>(), " = \"", value, "\": must be one of \"",
+      absl::StrJoin(names, "\", \""), "\""));
+}
+
+// Windows of the tokens in `range`, the part of the data called `part`. What
+// can go wrong is that there are too few.
+absl::StatusOr<DatasetPtr> MakeWindows(const TokenSourcePtr& tokens,
+                                       const Range& range,
+                                       const WindowOptions& windows,
+                                       const char* part) {
+  absl::StatusOr<DatasetPtr> made = MakeTokenWindows(tokens, range, windows);
+  if (made.ok()) return made;
+  return base::FieldError<&TextOptions::context, &SplitOptions::val_fraction>(
+      absl::StrCat("the ", part, " part of the text: ", made.status().message(),
+                   "; make ", base::FieldName<&TextOptions::context>(),
+                   " smaller, or give more text"));
+}
+
+absl::StatusOr<DatasetPtr> MakeTrain(const TokenSourcePtr& tokens,
+                                     std::int64_t end,
+                                     const TextOptions& options,
+                                     std::uint64_t seed) {
+  WindowOptions windows;
+  windows.context = options.context;
+  windows.seed = seed;
+  windows.order = options.window == kRandomWindow ? WindowOrder::kRandom
+                                                  : WindowOrder::kSequential;
+  return MakeWindows(tokens, {0, end}, windows, "training");
+}
+
+absl::StatusOr<DatasetPtr> MakeTest(const TokenSourcePtr& tokens,
+                                    std::int64_t begin,
+                                    const TextOptions& options) {
+  WindowOptions windows;
+  windows.context = options.context;
+  windows.order = WindowOrder::kSequential;
+  windows.pad_last = true;
+  return MakeWindows(tokens, {begin, tokens->size()}, windows, "test");
+}
+
+absl::StatusOr<TextSplits> SplitTokens(const TokenSourcePtr& tokens,
+                                       const TextOptions& options,
+                                       const SplitOptions& split) {
+  const auto held = static_cast<std::int64_t>(
+      static_cast<double>(tokens->size()) * split.val_fraction);
+  const std::int64_t cut = tokens->size() - held;
+  TextSplits splits;
+  TROUPE_ASSIGN_OR_RETURN(splits.train,
+                          MakeTrain(tokens, cut, options, split.seed));
+  if (split.val_fraction == 0) return splits;
+  TROUPE_ASSIGN_OR_RETURN(splits.test, MakeTest(tokens, cut, options));
+  return splits;
+}
+
+// The files of a folder; null for a test part that is not there.
+struct TokenFiles {
+  TokenSourcePtr train;
+  TokenSourcePtr test;
+};
+
+absl::StatusOr<TokenFiles> OpenTokenFolder(base::FileSystem& files,
+                                           const std::string& folder,
+                                           const TokenFileOptions& options) {
+  TokenFiles opened;
+  TROUPE_ASSIGN_OR_RETURN(
+      opened.train,
+      OpenTokenFile(files, base::JoinPath(folder, kTrainFile), options));
+  const std::string test = base::JoinPath(folder, kTestFile);
+  if (!files.Exists(test)) return opened;
+  TROUPE_ASSIGN_OR_RETURN(opened.test, OpenTokenFile(files, test, options));
+  return opened;
+}
+
+}  // namespace
+
+std::vector<std::string> TokenizerNames() { return {kBytes, kChars, kGpt2}; }
+
+std::vector<std::string> WindowNames() {
+  return {kRandomWindow, kSequentialWindow};
+}
+
+std::vector<std::string> TokenTypeNames() { return {kU16, kU32}; }
+
+absl::Status TextOptions::Validate() const {
+  TROUPE_RETURN_IF_ERROR(
+      CheckOneOf<&TextOptions::tokenizer>(*this, TokenizerNames()));
+  TROUPE_RETURN_IF_ERROR(
+      CheckOneOf<&TextOptions::window>(*this, WindowNames()));
+  if (tokenizer == kGpt2 && tokenizer_path.empty()) {
+    return base::FieldError<&TextOptions::tokenizer,
+                            &TextOptions::tokenizer_path>(absl::StrCat(
+        base::FieldName<&TextOptions::tokenizer>(), " = \"", kGpt2, "\" needs ",
+        base::FieldName<&TextOptions::tokenizer_path>(),
+        ", the folder of vocab.json and merges.txt"));
+  }
+  if (context < 1 || context > kContextMax) {
+    return base::FieldError<&TextOptions::context>(
+        absl::StrCat(base::FieldName<&TextOptions::context>(), " = ", context,
+                     ": must be 1 to ", kContextMax, " tokens"));
+  }
+  if (vocab_size < 1 || vocab_size > kVocabSizeMax) {
+    return base::FieldError<&TextOptions::vocab_size>(
+        absl::StrCat(base::FieldName<&TextOptions::vocab_size>(), " = ",
+                     vocab_size, ": must be 1 to ", kVocabSizeMax));
+  }
+  return CheckOneOf<&TextOptions::token_type>(*this, TokenTypeNames());
+}
+
+absl::StatusOr<TokenizerPtr> OpenTokenizer(base::FileSystem& files,
+                                           const TextOptions& options,
+                                           absl::string_view corpus) {
+  TROUPE_RETURN_IF_ERROR(options.Validate());
+  const std::string& path = options.tokenizer_path;
+  absl::StatusOr<TokenizerPtr> tokenizer =
+      options.tokenizer == kBytes  ? MakeByteTokenizer()
+      : options.tokenizer == kGpt2 ? ReadBpeTokenizer(files, path)
+      : path.empty()               ? MakeCharTokenizer(corpus)
+                                   : ReadCharTokenizer(files, path);
+  if (tokenizer.ok()) return tokenizer;
+  return base::WithFields<&TextOptions::tokenizer_path,
+                          &TextOptions::tokenizer>(tokenizer.status());
+}
+
+absl::StatusOr<TextSplits> OpenText(base::FileSystem& files,
+                                    const std::string& path,
+                                    const TextOptions& options,
+                                    const SplitOptions& split) {
+  std::string read;
+  absl::string_view text = EmbeddedCorpus();
+  if (!path.empty()) {
+    TROUPE_ASSIGN_OR_RETURN(read,
+                            base::ReadWholeFile(files, path, kTextBytesMax));
+    text = read;
+  }
+  TROUPE_ASSIGN_OR_RETURN(TokenizerPtr tokenizer,
+                          OpenTokenizer(files, options, text));
+  absl::StatusOr<std::vector<Token>> tokens = tokenizer->Encode(text);
+  if (!tokens.ok()) {
+    return base::WithFields<&TextOptions::tokenizer>(
+        absl::Status(tokens.status().code(),
+                     absl::StrCat(path.empty() ? "the embedded corpus" : path,
+                                  ": ", tokens.status().message())));
+  }
+  TROUPE_ASSIGN_OR_RETURN(
+      const TokenSourcePtr source,
+      MakeTokenSource(*std::move(tokens), tokenizer->vocab_size()));
+  TROUPE_ASSIGN_OR_RETURN(TextSplits splits,
+                          SplitTokens(source, options, split));
+  splits.tokenizer = std::move(tokenizer);
+  return splits;
+}
+
+absl::StatusOr<TextSplits> OpenTokens(base::FileSystem& files,
+                                      const std::string& path,
+                                      const TextOptions& options,
+                                      const SplitOptions& split) {
+  TROUPE_RETURN_IF_ERROR(options.Validate());
+  TokenFileOptions file;
+  file.vocab_size = options.vocab_size;
+  file.bare_type =
+      options.token_type == kU16 ? TokenType::kU16 : TokenType::kU32;
+  TextSplits splits;
+  if (files.Exists(base::JoinPath(path, kTrainFile))) {
+    TROUPE_ASSIGN_OR_RETURN(const TokenFiles opened,
+                            OpenTokenFolder(files, path, file));
+    TROUPE_ASSIGN_OR_RETURN(
+        splits.train,
+        MakeTrain(opened.train, opened.train->size(), options, split.seed));
+    if (opened.test != nullptr) {
+      TROUPE_ASSIGN_OR_RETURN(splits.test,
+                              MakeTest(opened.test, /*begin=*/0, options));
+    }
+  } else {
+    TROUPE_ASSIGN_OR_RETURN(const TokenSourcePtr tokens,
+                            OpenTokenFile(files, path, file));
+    TROUPE_ASSIGN_OR_RETURN(splits, SplitTokens(tokens, options, split));
+  }
+  if (!options.tokenizer_path.empty()) {
+    TROUPE_ASSIGN_OR_RETURN(splits.tokenizer,
+                            OpenTokenizer(files, options, /*corpus=*/""));
+  }
+  return splits;
+}
+
+}  // namespace troupe::data

@@ -1,0 +1,58 @@
+// Files of tokens, as nanoGPT and llm.c write them.
+//
+//   TokenFileOptions options;
+//   options.vocab_size = 50257;
+//   TROUPE_ASSIGN_OR_RETURN(TokenSourcePtr tokens,
+//                           OpenTokenFile(files, "train.bin", options));
+//   tokens->size();
+//
+// Numbers are little-endian. A file of llm.c begins with 256 i32: magic,
+// version, number of tokens, zeros.
+//
+// | form | magic, version | tokens |
+// | --- | --- | --- |
+// | llm.c, GPT-2 | 20240520, 1 | u16 |
+// | llm.c, Llama-3 | 20240801, 7 | u32 |
+// | nanoGPT, bare | none | `bare_type` |
+//
+// (Read as u16, both magics begin with a token above 55,000, which GPT-2's
+// vocabulary does not have: no bare file of it is taken for one of llm.c.)
+//
+// Windows are read from the file when they are asked for, with one call of
+// ReadAt() each: from the system's page cache that costs about as much as
+// through a memory map, goes through base::FileSystem, and a file that somebody
+// shortens, or a disk that fails, is an error and not a signal. Whether a token
+// is below vocab_size is checked then too, so that opening costs nothing.
+
+#ifndef DATA_TEXT_TOKEN_FILE_H_
+#define DATA_TEXT_TOKEN_FILE_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "base/file_system.h"
+#include "data/text/token_source.h"
+
+namespace troupe::data {
+
+enum class TokenType { kU16, kU32 };
+
+struct TokenFileOptions {
+  TokenType bare_type = TokenType::kU16;
+  // Tokens in the file lie below it; the default is GPT-2's.
+  std::int64_t vocab_size = 50257;
+};
+
+// Errors name the file and the byte.
+//   kDataLoss:      a header of another version, a size that does not fit the
+//                   header or the type of the tokens; of Read(): a token that
+//                   is not below vocab_size.
+//   others:         from the file.
+absl::StatusOr<TokenSourcePtr> OpenTokenFile(base::FileSystem& files,
+                                             const std::string& path,
+                                             const TokenFileOptions& options);
+
+}  // namespace troupe::data
+
+#endif  // DATA_TEXT_TOKEN_FILE_H_

@@ -1,0 +1,66 @@
+// A dataset of windows of a sequence of tokens, for language models.
+//
+//   WindowOptions options;
+//   options.context = 64;                    // T
+//   options.order = WindowOrder::kRandom;
+//   TROUPE_ASSIGN_OR_RETURN(
+//       DatasetPtr train,
+//       MakeTokenWindows(tokens, {0, tokens->size()}, options));
+//   train->spec().ToString();     // "i64[64] -> i64[64] of 65 classes"
+//
+// A sample is T tokens x and, shifted by one, the T tokens that follow each of
+// them: with the window at s, x[t] = tokens[s + t], y[t] = tokens[s + t + 1].
+// Inputs are i64 [B, T], targets i64 [B, T].
+//
+// kSequential: window i begins at i * T, so windows do not overlap. With
+// `pad_last` the last one may be shorter; the rest of it has input 0 and target
+// kPaddingTarget, which losses do not count. Then the windows' targets are all
+// tokens of the range but the first, once each: what an evaluation needs.
+// Without it the tokens that fill no window are left out.
+//
+// kRandom: as many samples as there are whole windows, but each begins anywhere
+// in the range, at a position drawn from (seed, epoch, sample). So an epoch
+// sees about as many tokens as the range has, and every epoch others.
+
+#ifndef DATA_TEXT_TOKEN_WINDOWS_H_
+#define DATA_TEXT_TOKEN_WINDOWS_H_
+
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "data/dataset.h"
+#include "data/sampler.h"
+#include "data/text/token_source.h"
+
+namespace troupe::data {
+
+// The target of a position behind the end of the tokens; nn/ops/loss.h ignores
+// it (kIgnoreIndex, PyTorch's -100).
+inline constexpr std::int64_t kPaddingTarget = -100;
+
+// Limit on `context`.
+inline constexpr std::int64_t kContextMax = 1 << 20;
+
+enum class WindowOrder { kSequential, kRandom };
+
+struct WindowOptions {
+  std::int64_t context = 256;  // T, tokens of a window
+  WindowOrder order = WindowOrder::kSequential;
+  bool pad_last = false;   // kSequential
+  std::uint64_t seed = 0;  // kRandom
+};
+
+// What a sample of such a dataset looks like.
+SampleSpec TokenWindowSpec(std::int64_t context, std::int64_t vocab_size);
+
+// Windows of tokens [range.begin, range.end).
+//   kInvalidArgument: `context` is not in [1, kContextMax], the range is not
+//                     inside the tokens, or too short: whole windows need
+//                     context + 1 tokens, a padded one 2.
+absl::StatusOr<DatasetPtr> MakeTokenWindows(TokenSourcePtr tokens,
+                                            const Range& range,
+                                            const WindowOptions& options);
+
+}  // namespace troupe::data
+
+#endif  // DATA_TEXT_TOKEN_WINDOWS_H_

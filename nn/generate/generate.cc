@@ -1,0 +1,85 @@
+#include "nn/generate/generate.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
+#include "base/check.h"
+#include "nn/autograd/context.h"
+#include "nn/ops/cast.h"
+#include "nn/tensor/tensor.h"
+
+namespace troupe::nn {
+namespace {
+
+// A text grows by one token at a time, and every length of it would be a shape
+// of its own to the kernels. So its tail is filled up to a power of two: what
+// comes later changes nothing of a causal model's rows before.
+constexpr std::int64_t kShortestForward = 16;
+
+std::int64_t ForwardLength(std::int64_t tokens, std::int64_t context) {
+  std::int64_t length = kShortestForward;
+  while (length < tokens) length *= 2;
+  return std::min(length, context);
+}
+
+// The logits of what follows `text`, which is no longer than the context. They
+// lie in `output`, which keeps them.
+absl::StatusOr<absl::Span<const float>> NextLogits(
+    Module& model, Kernels& kernels, absl::Span<const std::int32_t> text,
+    std::int64_t context, Tensor* output) {
+  const std::int64_t count = static_cast<std::int64_t>(text.size());
+  const std::int64_t length = ForwardLength(count, context);
+  TROUPE_ASSIGN_OR_RETURN(Tensor input, Tensor::Create({1, length}, DType::kI64,
+                                                       kernels.allocator()));
+  std::int64_t* tokens = input.data<std::int64_t>();
+  std::fill(std::copy(text.begin(), text.end(), tokens), tokens + length, 0);
+
+  Context ctx(kernels);
+  ctx.set_training(false);
+  *output = ops::Cast(ctx, model(ctx, input), DType::kF32);
+  if (!ctx.ok()) return ctx.status();
+  const Shape& shape = output->shape();
+  if (shape.rank() != 3 || shape[0] != 1 || shape[1] != length ||
+      shape[2] == 0 || output->dtype() != DType::kF32) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the model gives ", DTypeName(output->dtype()), " ", shape.ToString(),
+        " for a text of ", length, " tokens, and f32 [1, ", length,
+        ", vocabulary] is wanted"));
+  }
+  return absl::MakeConstSpan(output->data<float>() + (count - 1) * shape[2],
+                             static_cast<std::size_t>(shape[2]));
+}
+
+}  // namespace
+
+absl::Status Generate(Module& model, Kernels& kernels,
+                      std::vector<std::int32_t> prompt,
+                      const GenerateOptions& options,
+                      const std::function<bool(std::int32_t)>& on_token) {
+  TROUPE_RETURN_IF_ERROR(options.sampling.Validate());
+  if (options.context < 1) {
+    return absl::InvalidArgumentError("the context must be at least 1");
+  }
+  if (prompt.empty()) {
+    return absl::InvalidArgumentError(
+        "the prompt is empty: a text begins with at least one token");
+  }
+  std::vector<std::int32_t> text = std::move(prompt);
+  TokenChoice choice(options.sampling);
+  for (std::int64_t i = 0; i < options.tokens; ++i) {
+    const std::size_t seen =
+        std::min(text.size(), static_cast<std::size_t>(options.context));
+    Tensor output;
+    TROUPE_ASSIGN_OR_RETURN(
+        const absl::Span<const float> logits,
+        NextLogits(model, kernels, absl::MakeConstSpan(text).last(seen),
+                   options.context, &output));
+    TROUPE_ASSIGN_OR_RETURN(const std::int32_t token, choice.Next(logits));
+    if (!on_token(token)) return absl::OkStatus();
+    text.push_back(token);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace troupe::nn

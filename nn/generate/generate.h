@@ -1,0 +1,51 @@
+// Text from a language model, token by token.
+//
+//   GenerateOptions options;
+//   options.tokens = 200;
+//   options.context = 256;                    // of the model
+//   options.sampling.temperature = 0.8;
+//   TROUPE_RETURN_IF_ERROR(
+//       Generate(model, kernels, prompt, options, [&](std::int32_t token) {
+//         std::cout << *tokenizer->Decode({token}) << std::flush;
+//         return true;                        // false: enough
+//       }));
+//
+// `model` takes tokens i64 (1, T) and gives logits (1, T, vocabulary) of any
+// floating dtype, of which row t depends on tokens 0..t alone: that of
+// nn/models/gpt2.h, or one of your own. Of a text longer than the context it
+// sees the last part. It runs on the host, in evaluation mode, over the whole
+// text for each token: nothing of the forwards before is kept.
+
+#ifndef NN_GENERATE_GENERATE_H_
+#define NN_GENERATE_GENERATE_H_
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "nn/generate/token_choice.h"
+#include "nn/kernels/kernels.h"
+#include "nn/modules/module.h"
+
+namespace troupe::nn {
+
+struct GenerateOptions {
+  std::int64_t tokens = 100;   // at most so many
+  std::int64_t context = 256;  // the most that the model takes; at least 1
+  SamplingOptions sampling;
+};
+
+// Calls `on_token` with each token of what follows `prompt`, until it says
+// false.
+//   kInvalidArgument: the prompt is empty, an option cannot be, the model does
+//     not take tokens or gives something else, a logit is not finite.
+//   other: from the kernels.
+absl::Status Generate(Module& model, Kernels& kernels,
+                      std::vector<std::int32_t> prompt,
+                      const GenerateOptions& options,
+                      const std::function<bool(std::int32_t)>& on_token);
+
+}  // namespace troupe::nn
+
+#endif  // NN_GENERATE_GENERATE_H_

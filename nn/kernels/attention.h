@@ -1,0 +1,120 @@
+// Kernels of scaled dot product attention (Vaswani et al. 2017,
+// arXiv:1706.03762, sec. 3.2.1):
+//
+//   AttentionRule rule;
+//   rule.causal = true;
+//   rule.scale = 0.125;
+//   status = kernels.AttentionForward(rule, q, k, v, y, lse);
+//
+// Letters: N samples, T queries, S keys, Hq heads of queries, Hkv heads of keys
+// and values, D elements of a head. Head h of the queries attends to head
+// h / (Hq / Hkv) of the keys (grouped queries, Ainslie et al. 2023,
+// arXiv:2305.13245).
+//
+//     y[n, t, h] = sum over s of p[s] v[n, s]
+//     p = softmax over s of scale * q[n, t, h] . k[n, s]
+//
+// Operands may be *packed*, since a model computes them so: one product gives
+// queries, keys and values of a position side by side, and kernels read them
+// where they lie, as they write their gradients.
+//
+//     q[N, T, Hq, D]               k[N, S, Hkv, D]      v[N, S, Hkv, D]
+//     q[N, T, Hq, D]               k[N, S, 2 Hkv, D]    v undefined
+//     q[N, T, Hq + 2 Hkv, D]       k undefined          v undefined
+//
+// What is packed has the heads of queries first, then those of keys, then those
+// of values. A gradient is packed as its operand is. Packing is a matter of
+// which tensors there are, not of strides beside them: so whatever treats all
+// ops alike (conversions of dtypes, queues) sees each element once, and no two
+// operands share memory.
+//
+// No memory grows with T S: backward computes the probabilities again from q, k
+// and `lse`, block by block (FlashAttention-2, Dao 2023, arXiv:2307.08691).
+
+#ifndef NN_KERNELS_ATTENTION_H_
+#define NN_KERNELS_ATTENTION_H_
+
+#include <algorithm>
+#include <cstdint>
+
+#include "nn/kernels/op.h"
+
+namespace troupe::nn {
+
+struct AttentionRule {
+  // Query t sees keys 0 .. t, whatever S is (PyTorch's is_causal).
+  bool causal = false;
+  double scale = 1;
+
+  // The keys that query t sees, of `keys`: the first so many.
+  std::int64_t KeysSeen(std::int64_t t, std::int64_t keys) const {
+    return causal ? std::min(t + 1, keys) : keys;
+  }
+};
+
+struct AttentionSizes {
+  std::int64_t N, T, S, Hq, Hkv, D;
+  // Heads of queries for each head of keys.
+  std::int64_t group() const { return Hq / Hkv; }
+};
+
+// The sizes of a call; `y` has the heads of queries alone.
+inline AttentionSizes SizesOfAttention(In q, In k, In v, In y) {
+  const std::int64_t Hq = y.dim(2);
+  const std::int64_t Hkv = v.defined()   ? v.dim(2)
+                           : k.defined() ? k.dim(2) / 2
+                                         : (q.dim(2) - Hq) / 2;
+  return {q.dim(0), q.dim(1), k.defined() ? k.dim(1) : q.dim(1),
+          Hq,       Hkv,      q.dim(3)};
+}
+
+// Where the queries, keys or values lie: head h of position t of a sample
+// begins at element `first + t * row + h * D` of the sample in `tensor`.
+struct AttentionHeads {
+  const Tensor* tensor;
+  std::int64_t first, row;
+
+  // The index of head 0, position 0 of sample n.
+  std::int64_t Sample(std::int64_t n) const {
+    return n * tensor->dim(1) * row + first;
+  }
+};
+
+struct AttentionPlaces {
+  AttentionHeads q, k, v;
+};
+
+// Where the operands of a call lie, or their gradients.
+inline AttentionPlaces PlacesOfAttention(const AttentionSizes& sizes, In q,
+                                         In k, In v) {
+  const std::int64_t D = sizes.D, queries = sizes.Hq * D, keys = sizes.Hkv * D;
+  AttentionPlaces places;
+  places.q = {&q, 0, q.dim(2) * D};
+  places.k = k.defined() ? AttentionHeads{&k, 0, k.dim(2) * D}
+                         : AttentionHeads{&q, queries, places.q.row};
+  places.v = v.defined() ? AttentionHeads{&v, 0, v.dim(2) * D} : places.k;
+  if (!v.defined()) places.v.first += keys;
+  return places;
+}
+
+struct AttentionKernels {
+  // y[N, T, Hq, D] as above; lse f32[N, Hq, T] = the logarithm of the sum over
+  // s of e^(scale * q . k). S is 1 or more.
+  Op<absl::Status(const AttentionRule& rule, In q, In k, In v, Out y,
+                  FixedOut lse)>
+      AttentionForward{"AttentionForward"};
+  // The gradients of q, k and v from what forward read and wrote.
+  Op<absl::Status(const AttentionRule& rule, In q, In k, In v, In y,
+                  FixedIn lse, In dy, Out dq, Out dk, Out dv)>
+      AttentionBackward{"AttentionBackward"};
+
+  template <typename Visit>
+  static void ForEachOp(Visit visit) {
+    using K = AttentionKernels;
+    VisitOps<K>(visit, &K::AttentionForward, &K::AttentionBackward);
+  }
+};
+
+}  // namespace troupe::nn
+
+#endif  // NN_KERNELS_ATTENTION_H_

@@ -1,0 +1,18 @@
+// The ops of batch norm that look at statistics alone, for devices whose memory
+// the host may touch: they are the same on all of them.
+//
+//   BindBatchNormStatsOnHost(ops);
+
+#ifndef NN_KERNELS_BATCH_NORM_HOST_H_
+#define NN_KERNELS_BATCH_NORM_HOST_H_
+
+#include "nn/kernels/batch_norm.h"
+
+namespace troupe::nn {
+
+// Binds BatchNormStats and BatchNormRunningStats.
+void BindBatchNormStatsOnHost(BatchNormKernels& ops);
+
+}  // namespace troupe::nn
+
+#endif  // NN_KERNELS_BATCH_NORM_HOST_H_

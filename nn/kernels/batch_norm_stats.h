@@ -1,0 +1,56 @@
+// Statistics of one channel from its sums, in f64, as every kernel set computes
+// them.
+//
+//   const BatchMoments batch = MomentsOf(sum, sum_of_squares, rows);
+//   stats_mean = batch.mean;
+//   stats_rstd = RstdOf(batch.var, eps);
+//   running_var = Towards(running_var, batch.unbiased_var, weight);
+//
+// Host and device code.
+
+#ifndef NN_KERNELS_BATCH_NORM_STATS_H_
+#define NN_KERNELS_BATCH_NORM_STATS_H_
+
+#include <cmath>
+
+#if defined(__CUDACC__)
+#define TROUPE_HOST_DEVICE __host__ __device__
+#else
+#define TROUPE_HOST_DEVICE
+#endif
+
+namespace troupe::nn {
+
+struct BatchMoments {
+  double mean, var, unbiased_var;
+};
+
+// Those of no rows are zeros.
+TROUPE_HOST_DEVICE inline BatchMoments MomentsOf(double sum, double squares,
+                                                 double rows) {
+  if (rows == 0) return {0, 0, 0};
+  const double mean = sum / rows;
+  double centered = squares - sum * mean;  // rounding may leave it below 0
+  centered = centered < 0 ? 0 : centered;
+  const double divisor = rows > 1 ? rows - 1 : 1;
+  return {mean, centered / rows, centered / divisor};
+}
+
+TROUPE_HOST_DEVICE inline double RstdOf(double var, double eps) {
+  return 1 / sqrt(var + eps);
+}
+
+// The weight of a new batch in running statistics that have seen `batches`.
+TROUPE_HOST_DEVICE inline double WeightOfBatch(double momentum,
+                                               double batches) {
+  return momentum < 0 ? 1 / (batches + 1) : momentum;
+}
+
+TROUPE_HOST_DEVICE inline double Towards(double running, double batch,
+                                         double weight) {
+  return running * (1 - weight) + batch * weight;
+}
+
+}  // namespace troupe::nn
+
+#endif  // NN_KERNELS_BATCH_NORM_STATS_H_

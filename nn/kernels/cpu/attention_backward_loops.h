@@ -1,0 +1,204 @@
+// The gradients of attention_loops.h. Probabilities are computed again from the
+// log-sum-exp that forward kept, a block of queries times a block of keys at a
+// time (FlashAttention-2, Dao 2023, arXiv:2307.08691, algorithm 2):
+//
+//     p = e^(scale q k^T - lse)         dv += p^T dy
+//     ds = scale p (dy v^T - delta)     dk += ds^T q      dq += ds k
+//
+// with delta[t] = dy[t] . y[t]. Queries ascend in the sums of dk and dv, keys
+// in those of dq.
+
+#ifndef NN_KERNELS_CPU_ATTENTION_BACKWARD_LOOPS_H_
+#define NN_KERNELS_CPU_ATTENTION_BACKWARD_LOOPS_H_
+
+#include "nn/kernels/cpu/attention_loops.h"
+
+namespace troupe::nn::cpu {
+namespace {
+
+// A block of keys, and the queries of one head that meet it.
+struct BackwardBlock {
+  Index first_key, keys;
+  const float *kt, *vt;  // transposed; kt times the scale
+  const float* k;        // in panels
+  float *dk, *dv;
+  const float *q, *dy;  // of this head, query 0
+  float* dq;
+  const float* lse;    // [T]
+  const float* delta;  // [T]
+  // The block's rows of q and dy, in panels.
+  float *q_panels, *dy_panels;
+  float *p, *ds;  // [kBackwardQueries, RowStride(keys)]
+};
+
+// Turns a row of scores into probabilities, and one of `dy v^T` into ds.
+inline void ProbabilityRow(Index seen, Index cols, float lse, float delta,
+                           float scale, float* p, float* ds) {
+  const Vec of_row = Set(lse), mean = Set(delta), by = Set(scale);
+  for (Index i = 0; i < cols; i += kLanes) {
+    const Mask mask = First(seen - i);
+    const Vec e =
+        KeepSome(ExpOfNegative(Minus(Load(p + i), of_row)), mask, Zero());
+    const Vec d = Times(Times(e, by), Minus(Load(ds + i), mean));
+    Store(p + i, e);
+    Store(ds + i, KeepSome(d, mask, Zero()));
+  }
+}
+
+// p and ds of the queries [begin, begin + rows), as rows [row, row + rows) of
+// the block; columns that none of them sees are zeros.
+inline void ProbabilityRows(const AttentionHeadShape& s, const BackwardBlock& b,
+                            Index begin, Index row, Index rows) {
+  const Index stride = RowStride(b.keys), all = Padded(b.keys);
+  const Index cols = SeenOf(s, begin + rows - 1, b.first_key, b.keys);
+  float* const p = b.p + row * stride;
+  float* const ds = b.ds + row * stride;
+  if (cols > 0) {
+    MultiplyByKeys(rows, cols, s.width, b.q + begin * s.q_row, s.q_row, b.kt,
+                   stride, p);
+    MultiplyByKeys(rows, cols, s.width, b.dy + begin * s.y_row, s.y_row, b.vt,
+                   stride, ds);
+  }
+  for (Index i = 0; i < rows; ++i) {
+    const Index t = begin + i;
+    ProbabilityRow(SeenOf(s, t, b.first_key, b.keys), Padded(cols), b.lse[t],
+                   b.delta[t], s.scale, p + i * stride, ds + i * stride);
+    Fill(all - Padded(cols), 0.0f, p + i * stride + Padded(cols));
+    Fill(all - Padded(cols), 0.0f, ds + i * stride + Padded(cols));
+  }
+}
+
+// to[keys, D] += block[rows, keys]^T from[rows, D], for keys [key, key + keys)
+// of the block; `from` in panels. Rows before `row` have zeros there.
+inline void AddByKey(const AttentionHeadShape& s, const BackwardBlock& b,
+                     const float* block, Index row, Index rows, Index key,
+                     Index keys, const float* from, float* to, Index to_row) {
+  const Index stride = RowStride(b.keys);
+  Product p;
+  p.rows = keys;
+  p.cols = s.width;
+  p.depth = rows - row;
+  p.a = block + row * stride + key;
+  p.a_stride = stride;
+  p.c = to + key * to_row;
+  p.c_stride = to_row;
+  p.accumulate = true;
+  MultiplyByPanels</*kPacked=*/true>(p, rows, row, from);
+}
+
+// dk and dv of the block, from queries [begin, begin + rows).
+inline void AddKeyGradients(const AttentionHeadShape& s, const BackwardBlock& b,
+                            Index begin, Index rows) {
+  // Where the diagonal passes, a few keys at a time: those behind the last
+  // query of the block get nothing, the others from the query at their own
+  // place on.
+  const bool diagonal = s.causal && begin < b.first_key + b.keys;
+  const Index step = diagonal ? kScoreRows : b.keys;
+  for (Index key = 0; key < b.keys; key += step) {
+    const Index row = diagonal ? Max(0, b.first_key + key - begin) : 0;
+    if (row >= rows) break;
+    const Index keys = Min(step, b.keys - key);
+    AddByKey(s, b, b.p, row, rows, key, keys, b.dy_panels, b.dv, s.dv_row);
+    AddByKey(s, b, b.ds, row, rows, key, keys, b.q_panels, b.dk, s.dk_row);
+  }
+}
+
+// dq of queries [begin, begin + rows), rows [row, ...) of the block.
+inline void AddQueryGradients(const AttentionHeadShape& s,
+                              const BackwardBlock& b, Index begin, Index row,
+                              Index rows) {
+  const Index stride = RowStride(b.keys);
+  Product p;
+  p.rows = rows;
+  p.cols = s.width;
+  p.depth = SeenOf(s, begin + rows - 1, b.first_key, b.keys);
+  if (p.depth == 0) return;
+  p.a = b.ds + row * stride;
+  p.a_stride = stride;
+  p.c = b.dq + begin * s.dq_row;
+  p.c_stride = s.dq_row;
+  p.accumulate = b.first_key > 0;
+  MultiplyByPanels</*kPacked=*/false>(p, b.keys, 0, b.k);
+}
+
+// All of one head's queries.
+inline void BackwardHead(const AttentionHeadShape& s, const BackwardBlock& b) {
+  const Index first = s.causal ? b.first_key : 0;
+  for (Index begin = first / kBackwardQueries * kBackwardQueries;
+       begin < s.queries; begin += kBackwardQueries) {
+    const Index queries = Min(kBackwardQueries, s.queries - begin);
+    const RowCut rows(queries, kScoreRows);
+    for (Index i = 0; i < rows.tiles; ++i) {
+      ProbabilityRows(s, b, begin + rows.Begin(i), rows.Begin(i),
+                      rows.Height(i));
+    }
+    CopyPanels(queries, s.width, b.q + begin * s.q_row, s.q_row, b.q_panels);
+    CopyPanels(queries, s.width, b.dy + begin * s.y_row, s.y_row, b.dy_panels);
+    AddKeyGradients(s, b, begin, queries);
+    for (Index i = 0; i < rows.tiles; ++i) {
+      AddQueryGradients(s, b, begin + rows.Begin(i), rows.Begin(i),
+                        rows.Height(i));
+    }
+  }
+}
+
+// delta[group, T]
+inline void DotRows(const AttentionHeadShape& s, const float* y,
+                    const float* dy, float* delta) {
+  for (Index h = 0; h < s.group; ++h) {
+    for (Index t = 0; t < s.queries; ++t) {
+      const float* const a = y + t * s.y_row + h * s.width;
+      const float* const b = dy + t * s.y_row + h * s.width;
+      Vec sum = Zero();
+      ForEachVector(s.width,
+                    [&](auto load, auto) { sum = Fma(load(a), load(b), sum); });
+      delta[h * s.queries + t] = SumLanes(sum);
+    }
+  }
+}
+
+inline void AttentionBackward(const AttentionHeadShape& s,
+                              const AttentionInputs& in, const float* y,
+                              const float* lse, const float* dy,
+                              const AttentionGradients& out, float* scratch) {
+  const Index stride = RowStride(kBackwardKeys);
+  BackwardBlock b;
+  float* const kt = scratch;
+  float* const vt = kt + s.width * stride;
+  b.p = vt + s.width * stride;
+  b.ds = b.p + kBackwardQueries * stride;
+  float* const k = b.ds + kBackwardQueries * stride;
+  b.q_panels = k + PanelFloats(kBackwardKeys, s.width);
+  b.dy_panels = b.q_panels + PanelFloats(kBackwardQueries, s.width);
+  float* const delta = b.dy_panels + PanelFloats(kBackwardQueries, s.width);
+  b.k = k;
+  b.kt = kt;
+  b.vt = vt;
+  DotRows(s, y, dy, delta);
+  for (Index begin = 0; begin < s.keys; begin += kBackwardKeys) {
+    b.first_key = begin;
+    b.keys = Min(kBackwardKeys, s.keys - begin);
+    b.dk = out.dk + begin * s.dk_row;
+    b.dv = out.dv + begin * s.dv_row;
+    TransposeKeys(s, in.k, s.k_row, begin, b.keys, s.scale, kt);
+    TransposeKeys(s, in.v, s.v_row, begin, b.keys, 1.0f, vt);
+    CopyPanels(b.keys, s.width, in.k + begin * s.k_row, s.k_row, k);
+    for (Index key = 0; key < b.keys; ++key) {
+      Fill(s.width, 0.0f, b.dk + key * s.dk_row);
+      Fill(s.width, 0.0f, b.dv + key * s.dv_row);
+    }
+    for (Index h = 0; h < s.group; ++h) {
+      b.q = in.q + h * s.width;
+      b.dy = dy + h * s.width;
+      b.dq = out.dq + h * s.width;
+      b.lse = lse + h * s.queries;
+      b.delta = delta + h * s.queries;
+      BackwardHead(s, b);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace troupe::nn::cpu
+
+#endif  // NN_KERNELS_CPU_ATTENTION_BACKWARD_LOOPS_H_

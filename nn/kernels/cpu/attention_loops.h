@@ -1,0 +1,251 @@
+// Attention of the heads of queries that share one head of keys, for one
+// sample, on the products of product.h (FlashAttention-2, Dao 2023,
+// arXiv:2307.08691, on a CPU: blocks are sized for its caches).
+//
+// Keys go block by block, transposed and scaled once for all queries; scores of
+// a few queries times a block of keys never leave the nearest caches. What a
+// causal rule hides is skipped in whole rows of tiles, and masked in the last.
+//
+// Every sum is in an order that the shape alone decides. Letters as in
+// nn/kernels/attention.h.
+
+#ifndef NN_KERNELS_CPU_ATTENTION_LOOPS_H_
+#define NN_KERNELS_CPU_ATTENTION_LOOPS_H_
+
+#include "nn/kernels/cpu/elementwise_loops.h"
+#include "nn/kernels/cpu/loops.h"
+#include "nn/kernels/cpu/loss_loops.h"
+#include "nn/kernels/cpu/product.h"
+#include "nn/kernels/cpu/transpose.h"
+
+namespace troupe::nn::cpu {
+namespace {
+
+// Queries whose scores are computed together: two tiles high, so that few
+// products are spent on keys that the first of them does not see.
+constexpr Index kScoreRows = 2 * MaxRows(kTileVectors);
+// Keys of a block: a panel of their values fits the nearest cache (AVX2).
+// Backward holds two blocks of scores, and as many queries.
+constexpr Index kForwardKeys = 256;
+constexpr Index kBackwardKeys = 128;
+constexpr Index kBackwardQueries = 128;
+
+// From one row of a block to the next: whole vectors, an odd number of them, so
+// that a column of the block does not share a few sets of the cache.
+constexpr Index RowStride(Index cols) {
+  return (CeilDiv(cols, kLanes) | 1) * kLanes;
+}
+
+// Floats of CopyPanels() of so many rows.
+constexpr Index PanelFloats(Index rows, Index width) {
+  return rows * CeilDiv(width, kPanel) * kPanel;
+}
+
+// Floats of scratch memory of the two passes.
+inline Index AttentionScratch(const AttentionHeadShape& s) {
+  const Index forward = (s.width + kScoreRows) * RowStride(kForwardKeys) +
+                        PanelFloats(kForwardKeys, s.width) +
+                        s.group * s.queries;
+  const Index backward =
+      2 * (s.width + kBackwardQueries) * RowStride(kBackwardKeys) +
+      PanelFloats(kBackwardKeys + 2 * kBackwardQueries, s.width) +
+      s.group * s.queries;
+  return Max(forward, backward);
+}
+
+// Keys [begin, begin + count) as columns, times `scale`; `to` has rows of
+// RowStride(count), zeros behind the last key up to a whole vector.
+inline void TransposeKeys(const AttentionHeadShape& s, const float* rows,
+                          Index row, Index begin, Index count, float scale,
+                          float* to) {
+  const Index stride = RowStride(count);
+  TransposeMatrix(count, s.width, rows + begin * row, row, to, stride,
+                  /*pad=*/true, nullptr);
+  if (scale == 1.0f) return;
+  for (Index d = 0; d < s.width; ++d) {
+    Scale(Padded(count), scale, to + d * stride, to + d * stride);
+  }
+}
+
+// c[rows, cols] = a[rows, width] b[width, cols], b as TransposeKeys() left it.
+inline void MultiplyByKeys(Index rows, Index cols, Index width, const float* a,
+                           Index a_stride, const float* b, Index stride,
+                           float* c) {
+  Product p;
+  p.rows = rows;
+  p.cols = Padded(cols);
+  p.depth = width;
+  p.a = a;
+  p.a_stride = a_stride;
+  p.b = b;
+  p.b_stride = stride;
+  p.c = c;
+  p.c_stride = stride;
+  Multiply</*kPacked=*/false>(p);
+}
+
+// Copies rows[count, D], which lie far apart, as panels of columns one behind
+// the other: what products read again and again then shares no sets of the
+// caches, and few pages.
+inline void CopyPanels(Index count, Index width, const float* rows, Index row,
+                       float* to) {
+  for (Index col = 0; col < width; col += kPanel, to += count * kPanel) {
+    for (Index i = 0; i < count; ++i) {
+      for (Index j = col; j < Min(col + kPanel, width); j += kLanes) {
+        Store(to + i * kPanel + j - col,
+              LoadSome(rows + i * row + j, First(width - j)));
+      }
+    }
+  }
+}
+
+// The product of `p` where B is rows [first, ...) of `count` of CopyPanels().
+// p.b and p.b_stride are set here; p.cols is D.
+template <bool kPacked>
+void MultiplyByPanels(Product p, Index count, Index first, const float* b) {
+  const Index width = p.cols;
+  p.b_stride = kPanel;
+  for (Index col = 0; col < width; col += kPanel) {
+    p.cols = Min(kPanel, width - col);
+    p.b = b + col * count + first * kPanel;
+    Multiply<kPacked>(p);
+    p.c += kPanel;
+  }
+}
+
+// How many of the keys [begin, begin + count) query `t` sees.
+inline Index SeenOf(const AttentionHeadShape& s, Index t, Index begin,
+                    Index count) {
+  return s.causal ? Max(0, Min(count, t + 1 - begin)) : count;
+}
+
+inline float ExpOne(float x) {
+  float lanes[kLanes];
+  Store(lanes, ExpOfNegative(Set(x)));
+  return lanes[0];
+}
+
+// x = e^(x - offset) for the first `seen`, 0 up to `cols`; returns their sum.
+// At most kDepth numbers.
+inline float ExpScores(Index seen, Index cols, float offset, float* x) {
+  const Vec from = Set(offset);
+  Vec sum = Zero();
+  Index i = 0;
+  for (; i + kLanes <= seen; i += kLanes) {
+    const Vec e = ExpOfNegative(Minus(Load(x + i), from));
+    Store(x + i, e);
+    sum = Plus(sum, e);
+  }
+  if (i < seen) {
+    const Mask mask = First(seen - i);
+    const Vec e =
+        KeepSome(ExpOfNegative(Minus(Load(x + i), from)), mask, Zero());
+    Store(x + i, e);
+    sum = Plus(sum, e);
+    i += kLanes;
+  }
+  for (; i < cols; i += kLanes) Store(x + i, Zero());
+  return SumLanes(sum);
+}
+
+// A block of keys, and the queries of one head that meet it.
+struct ForwardBlock {
+  Index first_key, keys;
+  const float* kt;  // transposed
+  const float* v;   // in panels
+  const float* q;   // of this head, query 0
+  float* y;
+  float* largest;  // [T]: of the scores so far; at last the log-sum-exp
+  float* sum;      // [T]: of e^(score - largest) so far
+  float* scores;   // [kScoreRows, RowStride(keys)]
+};
+
+// The softmax of one row of scores so far. Rows of y from the blocks before
+// begin at another exponent then.
+inline void SoftmaxRow(const AttentionHeadShape& s, const ForwardBlock& b,
+                       Index t, Index cols, float* scores) {
+  const Index seen = SeenOf(s, t, b.first_key, b.keys);
+  if (seen == 0) {
+    ExpScores(0, cols, 0, scores);
+    return;
+  }
+  const float before = b.largest[t];
+  float largest = LargestOf(seen, scores);
+  if (b.first_key == 0) {
+    b.sum[t] = ExpScores(seen, cols, largest, scores);
+  } else {
+    largest = largest > before ? largest : before;
+    const float factor = ExpOne(before - largest);
+    if (factor != 1.0f) {
+      float* const y = b.y + t * s.y_row;
+      Scale(s.width, factor, y, y);
+    }
+    b.sum[t] = b.sum[t] * factor + ExpScores(seen, cols, largest, scores);
+  }
+  b.largest[t] = largest;
+}
+
+// Queries [begin, begin + rows), at most kScoreRows.
+inline void ForwardRows(const AttentionHeadShape& s, const ForwardBlock& b,
+                        Index begin, Index rows) {
+  const Index last = begin + rows - 1;
+  const Index cols = SeenOf(s, last, b.first_key, b.keys);
+  if (cols == 0) return;
+  const Index stride = RowStride(b.keys);
+  MultiplyByKeys(rows, cols, s.width, b.q + begin * s.q_row, s.q_row, b.kt,
+                 stride, b.scores);
+  for (Index i = 0; i < rows; ++i) {
+    SoftmaxRow(s, b, begin + i, Padded(cols), b.scores + i * stride);
+  }
+  Product p;
+  p.rows = rows;
+  p.cols = s.width;
+  p.depth = cols;
+  p.a = b.scores;
+  p.a_stride = stride;
+  p.c = b.y + begin * s.y_row;
+  p.c_stride = s.y_row;
+  p.accumulate = b.first_key > 0;
+  MultiplyByPanels</*kPacked=*/false>(p, b.keys, 0, b.v);
+  const Index end = b.first_key + b.keys;
+  if (end < s.keys && SeenOf(s, last, end, 1) > 0) return;
+  for (Index t = begin; t <= last; ++t) {
+    float* const y = b.y + t * s.y_row;
+    Scale(s.width, 1.0f / b.sum[t], y, y);
+    b.largest[t] += static_cast<float>(__builtin_log(b.sum[t]));
+  }
+}
+
+inline void AttentionForward(const AttentionHeadShape& s,
+                             const AttentionInputs& in, float* y, float* lse,
+                             float* scratch) {
+  float* const kt = scratch;
+  float* const scores = kt + s.width * RowStride(kForwardKeys);
+  float* const v = scores + kScoreRows * RowStride(kForwardKeys);
+  float* const sums = v + PanelFloats(kForwardKeys, s.width);
+  const RowCut rows(Max(s.queries, 1), kScoreRows);
+  for (Index begin = 0; begin < s.keys; begin += kForwardKeys) {
+    ForwardBlock b;
+    b.first_key = begin;
+    b.keys = Min(kForwardKeys, s.keys - begin);
+    b.kt = kt;
+    b.v = v;
+    b.scores = scores;
+    TransposeKeys(s, in.k, s.k_row, begin, b.keys, s.scale, kt);
+    CopyPanels(b.keys, s.width, in.v + begin * s.v_row, s.v_row, v);
+    for (Index h = 0; h < s.group && s.queries > 0; ++h) {
+      b.q = in.q + h * s.width;
+      b.y = y + h * s.width;
+      b.largest = lse + h * s.queries;
+      b.sum = sums + h * s.queries;
+      for (Index i = 0; i < rows.tiles; ++i) {
+        ForwardRows(s, b, rows.Begin(i), rows.Height(i));
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace troupe::nn::cpu
+
+#endif  // NN_KERNELS_CPU_ATTENTION_LOOPS_H_

@@ -1,0 +1,63 @@
+// Loops of functions of two numbers (nn/kernels/element_functions.h), over rows
+// of broadcast operands. An element's bits depend on its operands alone.
+
+#ifndef NN_KERNELS_CPU_BINARY_LOOPS_H_
+#define NN_KERNELS_CPU_BINARY_LOOPS_H_
+
+#include "nn/kernels/cpu/elementwise_loops.h"
+#include "nn/kernels/cpu/loops.h"
+#include "nn/kernels/cpu/simd.h"
+#include "nn/kernels/element_functions.h"
+
+namespace troupe::nn::cpu {
+namespace {
+
+template <bool kOneA, bool kOneB, typename Function>
+TROUPE_INLINE void BinaryRow(Index n, const float* a, const float* b, float* y,
+                             Function function) {
+  const Vec same_a = kOneA ? Set(*a) : Zero();
+  const Vec same_b = kOneB ? Set(*b) : Zero();
+  ForEachVector(n, [=](auto load, auto store) {
+    store(y, function(kOneA ? same_a : load(a), kOneB ? same_b : load(b)));
+  });
+}
+
+template <typename Function>
+TROUPE_INLINE void BinaryRows(const BinaryShape& shape, const float* a,
+                              const float* b, float* y, Function function) {
+  for (Index row = 0; row < shape.rows; ++row) {
+    if (shape.one_a) {
+      BinaryRow<true, false>(shape.cols, a, b, y, function);
+    } else if (shape.one_b) {
+      BinaryRow<false, true>(shape.cols, a, b, y, function);
+    } else {
+      BinaryRow<false, false>(shape.cols, a, b, y, function);
+    }
+    a += shape.a_row;
+    b += shape.b_row;
+    y += shape.cols;
+  }
+}
+
+inline void Binary(BinaryFunction f, const BinaryShape& shape, const float* a,
+                   const float* b, float* y) {
+  switch (f) {
+    case BinaryFunction::kAdd:
+      return BinaryRows(shape, a, b, y,
+                        [](Vec u, Vec v) { return Plus(u, v); });
+    case BinaryFunction::kSubtract:
+      return BinaryRows(shape, a, b, y,
+                        [](Vec u, Vec v) { return Minus(u, v); });
+    case BinaryFunction::kMultiply:
+      return BinaryRows(shape, a, b, y,
+                        [](Vec u, Vec v) { return Times(u, v); });
+    case BinaryFunction::kDivide:
+      return BinaryRows(shape, a, b, y,
+                        [](Vec u, Vec v) { return Over(u, v); });
+  }
+}
+
+}  // namespace
+}  // namespace troupe::nn::cpu
+
+#endif  // NN_KERNELS_CPU_BINARY_LOOPS_H_

@@ -1,0 +1,88 @@
+#include "nn/kernels/reduction.h"
+
+#include <algorithm>
+
+#include "nn/kernels/cpu/widening.h"
+
+namespace troupe::nn::cpu {
+namespace {
+
+// y[outer, inner] = the sums over R of x[outer, R, inner].
+void SumMiddle(const Loops& loops, std::int64_t outer, std::int64_t R,
+               std::int64_t inner, const float* x, float* y) {
+  if (R == 0) {
+    std::fill_n(y, outer * inner, 0.0f);
+    return;
+  }
+  for (std::int64_t i = 0; i < outer; ++i, x += R * inner, y += inner) {
+    if (inner == 1) {
+      *y = static_cast<float>(loops.sum_of_products(R, x, /*b=*/nullptr));
+    } else {
+      loops.column_sums(R, inner, x, /*accumulate=*/false, y);
+    }
+  }
+}
+
+// Neighbouring axes [begin, end) that are summed over as one; none where they
+// are equal.
+struct AxisRun {
+  int begin, end;
+};
+
+bool IsSummed(const Shape& x, const Shape& y, int axis) {
+  return x[axis] != 1 && y[axis] == 1;
+}
+
+// The last run of summed axes before axis `before`. Axes of extent 1 belong to
+// any run.
+AxisRun LastRun(const Shape& x, const Shape& y, int before) {
+  int end = before;
+  while (end > 0 && !IsSummed(x, y, end - 1)) --end;
+  int begin = end;
+  while (begin > 0 && (x[begin - 1] == 1 || IsSummed(x, y, begin - 1))) --begin;
+  return {begin, end};
+}
+
+std::int64_t Extent(const Shape& shape, int begin, int end) {
+  std::int64_t n = 1;
+  for (int axis = begin; axis < end; ++axis) n *= shape[axis];
+  return n;
+}
+
+// Sums over one run of axes after the other, the last first.
+absl::Status SumAxes(CpuDevice& cpu, In x, double divisor, Tensor& y) {
+  Tensor from = x.Detached();
+  AxisRun run = LastRun(x.shape(), y.shape(), x.shape().rank());
+  if (run.begin == run.end) {
+    std::copy_n(x.data<float>(), x.numel(), y.data<float>());
+  }
+  while (run.begin != run.end) {
+    const AxisRun next = LastRun(x.shape(), y.shape(), run.begin);
+    Shape shape = from.shape();
+    for (int axis = run.begin; axis < run.end; ++axis) shape.set(axis, 1);
+    Tensor to = y;
+    if (next.begin != next.end) {
+      TROUPE_ASSIGN_OR_RETURN(
+          to, Tensor::Create(shape, DType::kF32, cpu.allocator()));
+    }
+    SumMiddle(cpu.loops(), Extent(shape, 0, run.begin),
+              Extent(x.shape(), run.begin, run.end),
+              Extent(shape, run.end, shape.rank()), from.data<float>(),
+              to.data<float>());
+    from = to;
+    run = next;
+  }
+  if (divisor == 1) return absl::OkStatus();
+  const float by = static_cast<float>(divisor);
+  float* mean = y.data<float>();
+  for (std::int64_t i = 0; i < y.numel(); ++i) mean[i] /= by;
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void BindReduction(CpuDevice& cpu, ReductionKernels& ops) {
+  BindF32<SumAxes>(cpu, ops.SumAxes);
+}
+
+}  // namespace troupe::nn::cpu

@@ -1,0 +1,242 @@
+#include <cstdint>
+
+#include "nn/kernels/cuda/attention_call.h"
+
+// The backward pass of FlashAttention-2 (Dao 2023, arXiv:2307.08691), in two
+// kernels, so that no two blocks add to one gradient: one has queries and goes
+// through keys, the other has keys and goes through queries. Letters as in
+// nn/kernels/attention.h.
+
+namespace troupe::nn::cuda {
+namespace {
+
+// delta[N, Hq, T] = dy . y; a warp for each.
+template <typename T>
+__global__ void __launch_bounds__(kElementThreads)
+    DeltaKernel(AttentionGrid size, HeadArray<const T> y, HeadArray<const T> dy,
+                float* delta) {
+  const std::int64_t warp = ThreadOfGrid() / kWarpThreads;
+  const std::int64_t warps = ThreadsOfGrid() / kWarpThreads;
+  const int lane = static_cast<int>(threadIdx.x) % kWarpThreads;
+  for (std::int64_t i = warp; i < size.heads * size.T; i += warps) {
+    const std::int64_t head = i / size.T, t = i % size.T;
+    const std::int64_t offset = head % size.Hq * size.D + t * y.row;
+    const T* a = y.Of(head / size.Hq, offset).at;
+    const T* b = dy.Of(head / size.Hq, offset).at;
+    float sum = 0;
+    for (int d = lane; d < size.D; d += kWarpThreads) {
+      sum = fmaf(Widen(a[d]), Widen(b[d]), sum);
+    }
+#pragma unroll
+    for (int lanes = kWarpThreads / 2; lanes > 0; lanes /= 2) {
+      sum += __shfl_xor_sync(kWholeWarp, sum, lanes);
+    }
+    if (lane == 0) delta[i] = sum;
+  }
+}
+
+// What forward and DeltaKernel() made, and the gradient that came.
+template <typename T>
+struct Made {
+  HeadArray<const T> dy;
+  const float* lse;
+  const float* delta;
+};
+
+// From scores and dy v^T of a query t and a key s: p, and in place of the
+// latter ds.
+__device__ __forceinline__ float Probability(const AttentionGrid& size,
+                                             bool sees, float score, float lse,
+                                             float delta, float& ds) {
+  const float p = sees ? expf(score * size.scale - lse) : 0.0f;
+  ds = sees ? p * size.scale * (ds - delta) : 0.0f;
+  return p;
+}
+
+// A block has 32 queries of a head and goes through its keys.
+template <int kWidth, int kVector, typename T>
+__global__ void __launch_bounds__(kTileThreads)
+    QueryGradientKernel(AttentionGrid size, AttentionArrays<T> in, Made<T> made,
+                        HeadArray<T> dq) {
+  float* const queries = base::DynamicShared<float>();
+  float* const dys = queries + kTileFloats<kWidth>;
+  float* const keys = dys + kTileFloats<kWidth>;
+  float* const values = keys + kTileFloats<kWidth>;
+  float* const block = values + kTileFloats<kWidth>;
+  const int first = static_cast<int>(blockIdx.x) * kTileRows;
+  for (std::int64_t head = blockIdx.y; head < size.heads; head += gridDim.y) {
+    const std::int64_t n = head / size.Hq, h = head % size.Hq;
+    const auto k = in.k.Of(n, h / size.group * size.D);
+    const auto v = in.v.Of(n, h / size.group * size.D);
+    float lse[kRowsOfThread], delta[kRowsOfThread], one[kRowsOfThread];
+    for (int i = 0; i < kRowsOfThread; ++i) {
+      const int t = first + FirstRowOfThread() + i;
+      lse[i] = t < size.T ? made.lse[head * size.T + t] : 0;
+      delta[i] = t < size.T ? made.delta[head * size.T + t] : 0;
+      one[i] = 1;
+    }
+    RowSums<kWidth> sums{};
+    for (int tile = 0; tile < KeyTiles(size, first); ++tile) {
+      const int first_key = tile * kTileRows;
+      __syncthreads();  // the tiles of the round before have been read
+      if (tile == 0) {
+        LoadTile<kWidth, kVector>(in.q.Of(n, h * size.D), first, size.T, size.D,
+                                  queries);
+        LoadTile<kWidth, kVector>(made.dy.Of(n, h * size.D), first, size.T,
+                                  size.D, dys);
+      }
+      LoadTile<kWidth, kVector>(k, first_key, size.S, size.D, keys);
+      LoadTile<kWidth, kVector>(v, first_key, size.S, size.D, values);
+      __syncthreads();
+      float score[kRowsOfThread][kColsOfThread] = {};
+      float ds[kRowsOfThread][kColsOfThread] = {};
+      AddDots<kWidth>(queries, keys, score);
+      AddDots<kWidth>(dys, values, ds);
+      for (int i = 0; i < kRowsOfThread; ++i) {
+        const int t = first + FirstRowOfThread() + i;
+        for (int j = 0; j < kColsOfThread; ++j) {
+          const int s = first_key + ColOfThread() + j * kThreadsOfRow;
+          Probability(size, size.Sees(t, s), score[i][j], lse[i], delta[i],
+                      ds[i][j]);
+        }
+      }
+      __syncwarp();  // the row of the round before has been read
+      PutBlock(ds, block);
+      __syncwarp();
+      AddRows<kWidth>(block, keys, sums);
+    }
+    StoreRows<kWidth, (kVector > 1)>(sums, one, dq.Of(n, h * size.D), first,
+                                     size.T, size.D);
+  }
+}
+
+// Adds what the queries from `first_query` on of head `head` give the 32 keys
+// from `first` on, whose tiles are loaded.
+template <int kWidth, int kVector, typename T>
+__device__ __forceinline__ void AddQueryTile(
+    const AttentionGrid& size, const AttentionArrays<T>& in,
+    const Made<T>& made, std::int64_t head, int first, int first_query,
+    const float* keys, const float* values, float* shared, RowSums<kWidth>& dk,
+    RowSums<kWidth>& dv) {
+  float* const queries = shared;
+  float* const dys = queries + kTileFloats<kWidth>;
+  float* const block_p = dys + kTileFloats<kWidth>;
+  float* const block_ds = block_p + kBlockFloats;
+  const std::int64_t n = head / size.Hq, offset = head % size.Hq * size.D;
+  __syncthreads();  // the tiles of the round before have been read
+  LoadTile<kWidth, kVector>(in.q.Of(n, offset), first_query, size.T, size.D,
+                            queries);
+  LoadTile<kWidth, kVector>(made.dy.Of(n, offset), first_query, size.T, size.D,
+                            dys);
+  __syncthreads();
+  float p[kRowsOfThread][kColsOfThread] = {};
+  float ds[kRowsOfThread][kColsOfThread] = {};
+  AddDots<kWidth>(keys, queries, p);
+  AddDots<kWidth>(values, dys, ds);
+  for (int j = 0; j < kColsOfThread; ++j) {
+    const int t = first_query + ColOfThread() + j * kThreadsOfRow;
+    const float lse = t < size.T ? made.lse[head * size.T + t] : 0;
+    const float delta = t < size.T ? made.delta[head * size.T + t] : 0;
+    for (int i = 0; i < kRowsOfThread; ++i) {
+      const int s = first + FirstRowOfThread() + i;
+      p[i][j] =
+          Probability(size, size.Sees(t, s), p[i][j], lse, delta, ds[i][j]);
+    }
+  }
+  PutBlock(p, block_p);
+  PutBlock(ds, block_ds);
+  __syncwarp();
+  AddRows<kWidth>(block_p, dys, dv);
+  AddRows<kWidth>(block_ds, queries, dk);
+}
+
+// A block has 32 keys of a head and goes through the queries of all heads that
+// share it.
+template <int kWidth, int kVector, typename T>
+__global__ void __launch_bounds__(kTileThreads)
+    KeyGradientKernel(AttentionGrid size, AttentionArrays<T> in, Made<T> made,
+                      HeadArray<T> dk, HeadArray<T> dv) {
+  float* const keys = base::DynamicShared<float>();
+  float* const values = keys + kTileFloats<kWidth>;
+  float* const rest = values + kTileFloats<kWidth>;
+  const int first = static_cast<int>(blockIdx.x) * kTileRows;
+  const int query_tiles = (size.T + kTileRows - 1) / kTileRows;
+  for (std::int64_t shared = blockIdx.y; shared < size.heads;
+       shared += gridDim.y) {
+    const std::int64_t n = shared / size.Hkv();
+    const std::int64_t offset = shared % size.Hkv() * size.D;
+    __syncthreads();  // the tiles of the head before have been read
+    LoadTile<kWidth, kVector>(in.k.Of(n, offset), first, size.S, size.D, keys);
+    LoadTile<kWidth, kVector>(in.v.Of(n, offset), first, size.S, size.D,
+                              values);
+    RowSums<kWidth> dkeys{}, dvalues{};
+    for (int g = 0; g < size.group; ++g) {
+      const std::int64_t head = shared * size.group + g;
+      for (int tile = size.causal ? static_cast<int>(blockIdx.x) : 0;
+           tile < query_tiles; ++tile) {
+        AddQueryTile<kWidth, kVector>(size, in, made, head, first,
+                                      tile * kTileRows, keys, values, rest,
+                                      dkeys, dvalues);
+      }
+    }
+    float one[kRowsOfThread];
+    for (float& factor : one) factor = 1;
+    StoreRows<kWidth, (kVector > 1)>(dkeys, one, dk.Of(n, offset), first,
+                                     size.S, size.D);
+    StoreRows<kWidth, (kVector > 1)>(dvalues, one, dv.Of(n, offset), first,
+                                     size.S, size.D);
+  }
+}
+
+struct AttentionBackward {
+  template <typename T>
+  static absl::Status Run(const CudaOps& cuda, const AttentionRule& rule, In q,
+                          In k, In v, In y, In lse, In dy, Tensor& dq,
+                          Tensor& dk, Tensor& dv) {
+    const AttentionSizes size = SizesOfAttention(q, k, v, y);
+    TROUPE_RETURN_IF_ERROR(CheckWidth(size.D));
+    if (size.N * size.S * size.Hq * size.D == 0) return absl::OkStatus();
+    const AttentionPlaces at = PlacesOfAttention(size, q, k, v);
+    const AttentionPlaces to = PlacesOfAttention(size, dq, dk, dv);
+    const AttentionGrid of_queries = GridFor(rule, size, size.Hq);
+    const AttentionGrid of_keys = GridFor(rule, size, size.Hkv);
+    TROUPE_ASSIGN_OR_RETURN(
+        Tensor delta, Tensor::Create({size.N, size.Hq, size.T}, DType::kF32,
+                                     *cuda.allocator));
+    const AttentionHeads dense = {&y, 0, size.Hq * size.D};
+    const Made<T> made = {ArrayOf<const T>({&dy, 0, dense.row}),
+                          Data<float>(lse), Data<float>(delta)};
+    if (size.T > 0) {
+      TROUPE_RETURN_IF_ERROR(base::Launch(
+          "AttentionBackward.Delta", DeltaKernel<T>,
+          GridOf(of_queries.heads * size.T * kWarpThreads), cuda.stream,
+          of_queries, ArrayOf<const T>(dense), made.dy, Data<float>(delta)));
+    }
+    return ForWidth<T>(
+        size.D, InVectors<T>(size, {&q, &k, &v, &dy, &dq, &dk, &dv}),
+        [&](auto width, auto vector) -> absl::Status {
+          constexpr std::size_t kFloats = 4 * kTileFloats<width>;
+          if (size.T > 0) {
+            TROUPE_RETURN_IF_ERROR(base::Launch(
+                "AttentionBackward.Queries",
+                QueryGradientKernel<width, vector, T>,
+                TileGrid(size.T, of_queries.heads, kFloats + kBlockFloats),
+                cuda.stream, of_queries, ArraysOf<T>(at), made,
+                ArrayOf<T>(to.q)));
+          }
+          return base::Launch(
+              "AttentionBackward.Keys", KeyGradientKernel<width, vector, T>,
+              TileGrid(size.S, of_keys.heads, kFloats + 2 * kBlockFloats),
+              cuda.stream, of_keys, ArraysOf<T>(at), made, ArrayOf<T>(to.k),
+              ArrayOf<T>(to.v));
+        });
+  }
+};
+
+}  // namespace
+
+void BindAttentionBackward(AttentionKernels& ops, CudaOps* state) {
+  BindFloating<AttentionBackward>(ops.AttentionBackward, state);
+}
+
+}  // namespace troupe::nn::cuda

@@ -1,0 +1,128 @@
+// What the two passes of attention share: what a call asks of its kernels, and
+// how the host finds the kernel and the grid for it.
+//
+//     return ForWidth<T>(size.D, InVectors<T>(size, {&q, &k, &v, &y}),
+//         [&](auto width, auto vector) {
+//           return base::Launch("AttentionForward", Kernel<width, vector, T>,
+//                               TileGrid(size.T, heads, floats), stream, grid);
+//         });
+//
+// Letters as in nn/kernels/attention.h.
+
+#ifndef NN_KERNELS_CUDA_ATTENTION_CALL_H_
+#define NN_KERNELS_CUDA_ATTENTION_CALL_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <initializer_list>
+#include <type_traits>
+
+#include "nn/kernels/attention.h"
+#include "nn/kernels/cuda/attention_tile.h"
+#include "nn/kernels/cuda/cuda_ops.h"
+#include "nn/kernels/cuda/dispatch.h"
+#include "nn/kernels/cuda/element_grid.h"
+
+namespace troupe::nn::cuda {
+
+// The grid of a call, as kernels take them.
+struct AttentionGrid {
+  int T, S, Hq, group, D;
+  std::int64_t heads;  // N Hq, or N Hkv where blocks have keys
+  bool causal;
+  float scale;
+
+  // Whether query t sees key s.
+  __device__ __forceinline__ bool Sees(int t, int s) const {
+    return t < T && s < S && (!causal || s <= t);
+  }
+  __device__ __forceinline__ int Hkv() const { return Hq / group; }
+};
+
+template <typename T>
+struct AttentionArrays {
+  HeadArray<const T> q, k, v;
+};
+
+// The tiles of keys that queries from `first` on see.
+__device__ __forceinline__ int KeyTiles(const AttentionGrid& size, int first) {
+  const int last = first + kTileRows;
+  const int keys = size.causal && last < size.S ? last : size.S;
+  return (keys + kTileRows - 1) / kTileRows;
+}
+
+inline constexpr std::int64_t kWidthMax = 128;
+
+template <typename T>
+HeadArray<T> ArrayOf(const AttentionHeads& heads) {
+  return {Data<std::remove_const_t<T>>(*heads.tensor) + heads.first,
+          heads.tensor->dim(1) * heads.row, heads.row};
+}
+template <typename T>
+AttentionArrays<T> ArraysOf(const AttentionPlaces& at) {
+  return {ArrayOf<const T>(at.q), ArrayOf<const T>(at.k),
+          ArrayOf<const T>(at.v)};
+}
+
+// Whether heads may be read and written 16 bytes at a time: all of them begin
+// at a multiple of that where D and the tensors do.
+template <typename T>
+bool InVectors(const AttentionSizes& size,
+               std::initializer_list<const Tensor*> tensors) {
+  bool aligned = size.D % kVectorOf<T> == 0;
+  for (const Tensor* t : tensors) {
+    aligned = aligned && (!t->defined() || IsAligned(t->device_data()));
+  }
+  return aligned;
+}
+
+// run(width, vector), both integral constants.
+template <typename T, typename Run>
+absl::Status ForWidth(std::int64_t D, bool vectors, Run run) {
+  const auto with = [&](auto width) {
+    if (vectors) return run(width, std::integral_constant<int, kVectorOf<T>>());
+    return run(width, std::integral_constant<int, 1>());
+  };
+  if (D <= 32) return with(std::integral_constant<int, 32>());
+  if (D <= 64) return with(std::integral_constant<int, 64>());
+  return with(std::integral_constant<int, 128>());
+}
+
+inline absl::Status CheckWidth(std::int64_t D) {
+  if (D <= kWidthMax) return absl::OkStatus();
+  return absl::UnimplementedError(
+      absl::StrCat("attention on a GPU has heads of at most ", kWidthMax,
+                   " elements, not ", D));
+}
+
+inline AttentionGrid GridFor(const AttentionRule& rule,
+                             const AttentionSizes& size,
+                             std::int64_t heads_of_sample) {
+  return {static_cast<int>(size.T),
+          static_cast<int>(size.S),
+          static_cast<int>(size.Hq),
+          static_cast<int>(size.group()),
+          static_cast<int>(size.D),
+          size.N * heads_of_sample,
+          rule.causal,
+          static_cast<float>(rule.scale)};
+}
+
+// A block for each tile of so many positions of each head.
+inline base::LaunchShape TileGrid(std::int64_t positions, std::int64_t heads,
+                                  std::size_t shared_floats) {
+  base::LaunchShape shape;
+  shape.grid =
+      dim3(static_cast<unsigned>((positions + kTileRows - 1) / kTileRows),
+           static_cast<unsigned>(std::min(heads, kGridYMax)));
+  shape.block = dim3(kTileThreads);
+  shape.shared_bytes = shared_floats * sizeof(float);
+  return shape;
+}
+
+// Binds the backward pass; BindAttention() calls it.
+void BindAttentionBackward(AttentionKernels& ops, CudaOps* state);
+
+}  // namespace troupe::nn::cuda
+
+#endif  // NN_KERNELS_CUDA_ATTENTION_CALL_H_

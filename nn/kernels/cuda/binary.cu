@@ -1,0 +1,100 @@
+#include "nn/kernels/binary.h"
+
+#include "nn/kernels/cuda/cuda_ops.h"
+#include "nn/kernels/cuda/dispatch.h"
+#include "nn/kernels/cuda/element_grid.h"
+#include "nn/kernels/cuda/elements.h"
+#include "nn/kernels/cuda/strided_offsets.h"
+
+namespace troupe::nn::cuda {
+namespace {
+
+struct AddFn {
+  __device__ float operator()(float a, float b) const { return a + b; }
+};
+struct SubtractFn {
+  __device__ float operator()(float a, float b) const { return a - b; }
+};
+struct MultiplyFn {
+  __device__ float operator()(float a, float b) const { return a * b; }
+};
+struct DivideFn {
+  __device__ float operator()(float a, float b) const { return a / b; }
+};
+
+// kCount elements of an operand; one of them, repeated, where `step` is 0.
+template <int kCount, typename T>
+__device__ __forceinline__ Numbers<float, kCount> LoadRun(const T* from,
+                                                          std::int64_t step) {
+  if (step != 0) return Load<kCount>(from);
+  Numbers<float, kCount> v;
+  const float value = Widen(*from);
+  for (float& each : v.at) each = value;
+  return v;
+}
+
+// Vectors lie within a run of the loops' last axis.
+template <typename T, typename Function>
+struct BinaryBody {
+  Function function;
+  DeviceLoops loops;
+  std::int64_t a_step, b_step;  // of the last axis
+  const T* a;
+  const T* b;
+  T* y;
+
+  template <int kCount>
+  __device__ void At(std::int64_t i) const {
+    const Offsets at = OffsetsOf(loops, i);
+    Numbers<float, kCount> v = LoadRun<kCount>(a + at.a, a_step);
+    const Numbers<float, kCount> w = LoadRun<kCount>(b + at.b, b_step);
+    for (int k = 0; k < kCount; ++k) v.at[k] = function(v.at[k], w.at[k]);
+    Store(v, y + i);
+  }
+};
+
+template <typename T, typename Function>
+absl::Status RunBinary(const CudaOps& cuda, Function function, In a, In b,
+                       Tensor& y) {
+  const StridedLoops loops = BroadcastLoops(y.shape(), a.shape(), b.shape());
+  const int last = loops.rank - 1;
+  const BinaryBody<T, Function> body{function,
+                                     ForDevice(loops),
+                                     last < 0 ? 1 : loops.a[last],
+                                     last < 0 ? 1 : loops.b[last],
+                                     Data<T>(a),
+                                     Data<T>(b),
+                                     Data<T>(y)};
+  // One axis is a run to its end, whose rest goes element by element.
+  const bool runs = loops.rank == 1 || RunsHoldVectors(loops, kVectorOf<T>);
+  const bool aligned =
+      runs && IsAligned(body.a) && IsAligned(body.b) && IsAligned(body.y);
+  return ForEachElement<kVectorOf<T>>("Binary", cuda.stream, y.numel(), aligned,
+                                      body);
+}
+
+struct Binary {
+  template <typename T>
+  static absl::Status Run(const CudaOps& cuda, BinaryFunction f, In a, In b,
+                          Tensor& y) {
+    switch (f) {
+      case BinaryFunction::kAdd:
+        return RunBinary<T>(cuda, AddFn(), a, b, y);
+      case BinaryFunction::kSubtract:
+        return RunBinary<T>(cuda, SubtractFn(), a, b, y);
+      case BinaryFunction::kMultiply:
+        return RunBinary<T>(cuda, MultiplyFn(), a, b, y);
+      case BinaryFunction::kDivide:
+        return RunBinary<T>(cuda, DivideFn(), a, b, y);
+    }
+    return absl::InternalError("no such function");
+  }
+};
+
+}  // namespace
+
+void BindBinary(BinaryKernels& ops, CudaOps* state) {
+  BindFloating<Binary>(ops.Binary, state);
+}
+
+}  // namespace troupe::nn::cuda

@@ -1,0 +1,322 @@
+#include <algorithm>
+#include <cstdint>
+
+#include "nn/kernels/batch_norm_stats.h"
+#include "nn/kernels/cuda/channel_grid.h"
+#include "nn/kernels/cuda/cuda_ops.h"
+#include "nn/kernels/cuda/dispatch.h"
+#include "nn/kernels/cuda/elements.h"
+#include "nn/kernels/cuda/reduce.h"
+
+// Letters: N samples, S places, C channels, G groups of K channels. A warp has
+// a group, or a block where groups are large.
+
+namespace troupe::nn::cuda {
+namespace {
+
+constexpr int kThreads = 256;
+// Groups of more elements have a block each.
+constexpr std::int64_t kWarpElementsMax = 2048;
+
+struct Groups {
+  std::int64_t S, C, G, K;
+  std::int64_t count;  // N G
+  bool centered;
+  double eps;
+
+  // The first channel of group `g`, and where the group begins in x.
+  __device__ std::int64_t channel(std::int64_t g) const { return g % G * K; }
+  __device__ std::int64_t begin(std::int64_t g) const {
+    return g / G * S * C + channel(g);
+  }
+};
+
+Groups GroupsOf(const NormRule& rule, In x) {
+  const std::int64_t C = x.dim(2);
+  return {x.dim(1),
+          C,
+          rule.groups,
+          C / rule.groups,
+          x.dim(0) * rule.groups,
+          rule.centered,
+          rule.eps};
+}
+
+// Calls fn(i, k) for the thread's elements of a group, kVector at a time: i
+// from the group's beginning in memory, k the channel within the group.
+template <int kVector, int kGroupThreads, typename Fn>
+__device__ __forceinline__ void ForEachOfGroup(const Groups& groups, int thread,
+                                               Fn fn) {
+  constexpr int kStep = kGroupThreads * kVector;
+  const std::int64_t first = static_cast<std::int64_t>(thread) * kVector;
+  const std::int64_t step_places = kStep / groups.K, step = kStep % groups.K;
+  std::int64_t place = first / groups.K, k = first % groups.K;
+  while (place < groups.S) {
+    fn(place * groups.C + k, k);
+    place += step_places;
+    k += step;
+    if (k >= groups.K) {
+      k -= groups.K;
+      ++place;
+    }
+  }
+}
+
+struct TwoSums {
+  double a, b;
+};
+struct AddTwo {
+  __device__ __forceinline__ TwoSums operator()(const TwoSums& s,
+                                                const TwoSums& t) const {
+    return {s.a + t.a, s.b + t.b};
+  }
+};
+
+template <int kGroupThreads>
+__device__ __forceinline__ TwoSums MergeGroup(const TwoSums& sums) {
+  if constexpr (kGroupThreads == kWarpThreads) {
+    return MergeWarp(sums, AddTwo());
+  } else {
+    return MergeBlock<kGroupThreads>(sums, AddTwo());
+  }
+}
+
+// w of the channels [c, c + kVector), or ones.
+template <int kVector, typename T>
+__device__ __forceinline__ Numbers<float, kVector> LoadOr(const T* from,
+                                                          std::int64_t c,
+                                                          float otherwise) {
+  if (from != nullptr) return Load<kVector>(from + c);
+  Numbers<float, kVector> numbers;
+  for (float& number : numbers.at) number = otherwise;
+  return numbers;
+}
+
+template <typename T>
+struct ForwardBody {
+  Groups groups;
+  const T* x;
+  const T* w;  // may be null
+  const T* b;  // may be null
+  T* y;
+  double* stats;
+
+  template <int kVector, int kGroupThreads>
+  __device__ void Group(std::int64_t g, int thread) const {
+    const std::int64_t begin = groups.begin(g), channel = groups.channel(g);
+    TwoSums sums = {0, 0};
+    ForEachOfGroup<kVector, kGroupThreads>(
+        groups, thread, [&](std::int64_t i, std::int64_t) {
+          const Numbers<float, kVector> v = Load<kVector>(x + begin + i);
+          for (float value : v.at) {
+            const double wide = value;
+            sums.a += wide;
+            sums.b += wide * wide;
+          }
+        });
+    sums = MergeGroup<kGroupThreads>(sums);
+    const double count = static_cast<double>(groups.S * groups.K);
+    const BatchMoments of_group =
+        MomentsOf(groups.centered ? sums.a : 0, sums.b, count);
+    const double mean = of_group.mean;
+    const double rstd = RstdOf(of_group.var, groups.eps);
+    if (thread == 0) {
+      stats[2 * g] = mean;
+      stats[2 * g + 1] = rstd;
+    }
+    const float m = static_cast<float>(mean), r = static_cast<float>(rstd);
+    ForEachOfGroup<kVector, kGroupThreads>(
+        groups, thread, [&](std::int64_t i, std::int64_t k) {
+          Numbers<float, kVector> v = Load<kVector>(x + begin + i);
+          const auto weight = LoadOr<kVector>(w, channel + k, 1);
+          const auto bias = LoadOr<kVector>(b, channel + k, 0);
+          for (int j = 0; j < kVector; ++j) {
+            v.at[j] = fmaf((v.at[j] - m) * r, weight.at[j], bias.at[j]);
+          }
+          Store(v, y + begin + i);
+        });
+  }
+};
+
+template <typename T>
+struct BackwardBody {
+  Groups groups;
+  const T* x;
+  const double* stats;
+  const T* w;  // may be null
+  const T* dy;
+  T* dx;
+
+  template <int kVector, int kGroupThreads>
+  __device__ void Group(std::int64_t g, int thread) const {
+    const std::int64_t begin = groups.begin(g), channel = groups.channel(g);
+    const float m = static_cast<float>(stats[2 * g]);
+    const float r = static_cast<float>(stats[2 * g + 1]);
+    TwoSums sums = {0, 0};
+    ForEachOfGroup<kVector, kGroupThreads>(
+        groups, thread, [&](std::int64_t i, std::int64_t k) {
+          const Numbers<float, kVector> v = Load<kVector>(x + begin + i);
+          const Numbers<float, kVector> d = Load<kVector>(dy + begin + i);
+          const auto weight = LoadOr<kVector>(w, channel + k, 1);
+          for (int j = 0; j < kVector; ++j) {
+            const double gradient = d.at[j] * weight.at[j];
+            const double hat = (v.at[j] - m) * r;
+            sums.a += gradient;
+            sums.b += gradient * hat;
+          }
+        });
+    sums = MergeGroup<kGroupThreads>(sums);
+    const double count = static_cast<double>(groups.S * groups.K);
+    const float mean = static_cast<float>(groups.centered ? sums.a / count : 0);
+    const float slope = static_cast<float>(sums.b / count);
+    ForEachOfGroup<kVector, kGroupThreads>(
+        groups, thread, [&](std::int64_t i, std::int64_t k) {
+          const Numbers<float, kVector> v = Load<kVector>(x + begin + i);
+          Numbers<float, kVector> d = Load<kVector>(dy + begin + i);
+          const auto weight = LoadOr<kVector>(w, channel + k, 1);
+          for (int j = 0; j < kVector; ++j) {
+            const float hat = (v.at[j] - m) * r;
+            d.at[j] = r * (d.at[j] * weight.at[j] - mean - hat * slope);
+          }
+          Store(d, dx + begin + i);
+        });
+  }
+};
+
+template <int kVector, int kGroupThreads, typename Body>
+__global__ void __launch_bounds__(kThreads) GroupsKernel(Body body) {
+  constexpr int kGroupsAtOnce = kThreads / kGroupThreads;
+  const int thread = static_cast<int>(threadIdx.x) % kGroupThreads;
+  const int which = static_cast<int>(threadIdx.x) / kGroupThreads;
+  for (std::int64_t g =
+           static_cast<std::int64_t>(blockIdx.x) * kGroupsAtOnce + which;
+       g < body.groups.count;
+       g += static_cast<std::int64_t>(gridDim.x) * kGroupsAtOnce) {
+    body.template Group<kVector, kGroupThreads>(g, thread);
+  }
+}
+
+template <int kVector, typename Body>
+absl::Status ForEachGroup(base::KernelName name, cudaStream_t stream,
+                          bool vectors, const Body& body) {
+  const Groups& groups = body.groups;
+  if (groups.count == 0) return absl::OkStatus();
+  const bool by_warp = groups.S * groups.K <= kWarpElementsMax;
+  const std::int64_t at_once = by_warp ? kThreads / kWarpThreads : 1;
+  base::LaunchShape shape;
+  shape.grid = dim3(static_cast<unsigned>(
+      std::min(kElementBlocksMax, (groups.count + at_once - 1) / at_once)));
+  shape.block = dim3(kThreads);
+  if (by_warp) {
+    return base::Launch(name,
+                        vectors ? GroupsKernel<kVector, kWarpThreads, Body>
+                                : GroupsKernel<1, kWarpThreads, Body>,
+                        shape, stream, body);
+  }
+  return base::Launch(name,
+                      vectors ? GroupsKernel<kVector, kThreads, Body>
+                              : GroupsKernel<1, kThreads, Body>,
+                      shape, stream, body);
+}
+
+// Whether groups may be read kVectorOf<T> channels at a time.
+template <typename T>
+bool TakesVectors(const Groups& groups,
+                  std::initializer_list<const void*> operands) {
+  bool aligned = groups.K % kVectorOf<T> == 0;
+  for (const void* address : operands) aligned = aligned && IsAligned(address);
+  return aligned;
+}
+
+struct NormForward {
+  template <typename T>
+  static absl::Status Run(const CudaOps& cuda, const NormRule& rule, In x, In w,
+                          In b, Tensor& y, Tensor& stats) {
+    if (x.numel() == 0) return absl::OkStatus();
+    const ForwardBody<T> body{GroupsOf(rule, x), Data<T>(x),
+                              DataOrNull<T>(w),  DataOrNull<T>(b),
+                              Data<T>(y),        Data<double>(stats)};
+    return ForEachGroup<kVectorOf<T>>(
+        "NormForward", cuda.stream,
+        TakesVectors<T>(body.groups, {body.x, body.w, body.b, body.y}), body);
+  }
+};
+
+struct NormBackwardInput {
+  template <typename T>
+  static absl::Status Run(const CudaOps& cuda, const NormRule& rule, In x,
+                          In stats, In w, In dy, Tensor& dx) {
+    if (x.numel() == 0) return absl::OkStatus();
+    const BackwardBody<T> body{GroupsOf(rule, x),   Data<T>(x),
+                               Data<double>(stats), DataOrNull<T>(w),
+                               Data<T>(dy),         Data<T>(dx)};
+    return ForEachGroup<kVectorOf<T>>(
+        "NormBackwardInput", cuda.stream,
+        TakesVectors<T>(body.groups, {body.x, body.w, body.dy, body.dx}), body);
+  }
+};
+
+// Sums of dy and dy xhat over the rows [N S] of each channel.
+template <typename T>
+struct WeightSumsBody {
+  Groups groups;
+  const T* x;
+  const double* stats;
+  const T* dy;
+
+  template <int kCount>
+  struct Channels {
+    std::int64_t group;  // of its sample; all kCount channels lie in it
+  };
+  template <int kCount>
+  __device__ Channels<kCount> Prepare(std::int64_t c) const {
+    return {c / groups.K};
+  }
+  template <int kCount>
+  __device__ void Add(const Channels<kCount>& channels, std::int64_t r,
+                      std::int64_t i, double* a, double* b) const {
+    const double* of_group =
+        stats + 2 * (r / groups.S * groups.G + channels.group);
+    const float m = static_cast<float>(of_group[0]);
+    const float rstd = static_cast<float>(of_group[1]);
+    const Numbers<float, kCount> v = Load<kCount>(x + i);
+    const Numbers<float, kCount> d = Load<kCount>(dy + i);
+    for (int k = 0; k < kCount; ++k) {
+      const double hat = (v.at[k] - m) * rstd;
+      a[k] += static_cast<double>(d.at[k]);
+      b[k] += d.at[k] * hat;
+    }
+  }
+};
+
+struct NormBackwardWeight {
+  template <typename T>
+  static absl::Status Run(const CudaOps& cuda, const NormRule& rule, In x,
+                          In stats, In dy, bool accumulate, Tensor& dw,
+                          Tensor& db) {
+    const bool empty = x.numel() == 0;
+    const WeightSumsBody<T> body{
+        GroupsOf(rule, x), empty ? nullptr : Data<T>(x),
+        empty ? nullptr : Data<double>(stats), empty ? nullptr : Data<T>(dy)};
+    const std::int64_t C = x.dim(2);
+    TROUPE_ASSIGN_OR_RETURN(
+        const Tensor sums,
+        Tensor::Create({2 * C + 1}, DType::kF64, *cuda.allocator));
+    TROUPE_RETURN_IF_ERROR(SumChannels<kVectorOf<T>>(
+        "NormWeightSums", cuda, x.dim(0) * x.dim(1), C,
+        TakesVectors<T>(body.groups, {body.x, body.dy}), body,
+        Data<double>(sums)));
+    return WriteWeightGradients<T>("NormBackwardWeight", cuda.stream, C,
+                                   Data<double>(sums), accumulate, dw, db);
+  }
+};
+
+}  // namespace
+
+void BindNorm(NormKernels& ops, CudaOps* state) {
+  BindFloating<NormForward>(ops.NormForward, state);
+  BindFloating<NormBackwardInput>(ops.NormBackwardInput, state);
+  BindFloating<NormBackwardWeight>(ops.NormBackwardWeight, state);
+}
+
+}  // namespace troupe::nn::cuda

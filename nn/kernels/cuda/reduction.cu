@@ -1,0 +1,194 @@
+#include "nn/kernels/reduction.h"
+
+#include <algorithm>
+#include <cstdint>
+
+#include "nn/kernels/cuda/cuda_ops.h"
+#include "nn/kernels/cuda/dispatch.h"
+#include "nn/kernels/cuda/element_grid.h"
+#include "nn/kernels/cuda/elements.h"
+#include "nn/kernels/cuda/reduce.h"
+
+namespace troupe::nn::cuda {
+namespace {
+
+// y[outer, inner] = sums over `terms` of x[outer, terms, inner], each cut into
+// `bands` of equal numbers of terms: y[outer, bands, inner].
+struct Sums {
+  std::int64_t outer, terms, inner;
+  std::int64_t bands;
+  float divisor;
+};
+
+constexpr int kThreads = 256;
+constexpr int kSumCols = 32;  // of a block: a warp reads along a row
+constexpr int kSumRows = 8;   // that a block reads at a time
+// Terms that are not cut any further, and the most bands of a sum.
+constexpr std::int64_t kBandTermsMin = 2048;
+constexpr std::int64_t kBandsMax = 256;
+constexpr std::int64_t kBlocksMax = 1 << 20;
+
+std::int64_t BandsOf(std::int64_t terms) {
+  return std::clamp<std::int64_t>((terms + kBandTermsMin - 1) / kBandTermsMin,
+                                  1, kBandsMax);
+}
+
+// The terms [begin, end) of a band.
+struct Band {
+  std::int64_t begin, end;
+};
+
+__device__ __forceinline__ Band BandAt(const Sums& sums, std::int64_t band) {
+  const std::int64_t size = (sums.terms + sums.bands - 1) / sums.bands;
+  const std::int64_t begin = band * size;
+  const std::int64_t end =
+      begin + size < sums.terms ? begin + size : sums.terms;
+  return {begin, end};
+}
+
+// Terms that lie together: a block for each band.
+template <typename From, typename To>
+__global__ void __launch_bounds__(kThreads)
+    SumRowsKernel(Sums sums, const From* x, To* y) {
+  for (std::int64_t at = blockIdx.x; at < sums.outer * sums.bands;
+       at += gridDim.x) {
+    const From* row = x + at / sums.bands * sums.terms;
+    const Band band = BandAt(sums, at % sums.bands);
+    double sum = 0;
+    for (std::int64_t i = band.begin + threadIdx.x; i < band.end;
+         i += kThreads) {
+      sum += static_cast<double>(Widen(row[i]));
+    }
+    sum = MergeBlock<kThreads>(sum, AddValues());
+    if (threadIdx.x == 0) {
+      Round(static_cast<float>(sum) / sums.divisor, y[at]);
+    }
+  }
+}
+
+// Terms that lie apart: a block for kSumCols columns of each band.
+template <typename From, typename To>
+__global__ void __launch_bounds__(kSumCols* kSumRows)
+    SumColumnsKernel(Sums sums, const From* x, To* y) {
+  __shared__ double of_row[kSumRows][kSumCols];
+  const int lane = static_cast<int>(threadIdx.x);
+  const int row = static_cast<int>(threadIdx.y);
+  const std::int64_t blocks_across = (sums.inner + kSumCols - 1) / kSumCols;
+  const std::int64_t blocks = sums.outer * sums.bands * blocks_across;
+  for (std::int64_t block = blockIdx.x; block < blocks; block += gridDim.x) {
+    const std::int64_t col = block % blocks_across * kSumCols + lane;
+    const std::int64_t at = block / blocks_across;
+    const From* terms = x + at / sums.bands * sums.terms * sums.inner;
+    const Band band = BandAt(sums, at % sums.bands);
+    double sum = 0;
+    for (std::int64_t i = band.begin + row; i < band.end && col < sums.inner;
+         i += kSumRows) {
+      sum += static_cast<double>(Widen(terms[i * sums.inner + col]));
+    }
+    __syncthreads();  // the block before this one has been read
+    of_row[row][lane] = sum;
+    __syncthreads();
+    if (row != 0 || col >= sums.inner) continue;
+    for (int i = 1; i < kSumRows; ++i) sum += of_row[i][lane];
+    Round(static_cast<float>(sum) / sums.divisor, y[at * sums.inner + col]);
+  }
+}
+
+template <typename From, typename To>
+absl::Status LaunchSums(cudaStream_t stream, const Sums& sums, const From* x,
+                        To* y) {
+  const std::int64_t rows = sums.outer * sums.bands;
+  if (rows * sums.inner == 0) return absl::OkStatus();
+  base::LaunchShape shape;
+  if (sums.inner == 1) {
+    shape.grid = dim3(static_cast<unsigned>(std::min(rows, kBlocksMax)));
+    shape.block = dim3(kThreads);
+    return base::Launch("SumAxes.Rows", SumRowsKernel<From, To>, shape, stream,
+                        sums, x, y);
+  }
+  const std::int64_t blocks = rows * ((sums.inner + kSumCols - 1) / kSumCols);
+  shape.grid = dim3(static_cast<unsigned>(std::min(blocks, kBlocksMax)));
+  shape.block = dim3(kSumCols, kSumRows);
+  return base::Launch("SumAxes.Columns", SumColumnsKernel<From, To>, shape,
+                      stream, sums, x, y);
+}
+
+// All terms of each sum, in one step or in two.
+template <typename From, typename To>
+absl::Status SumMiddle(const CudaOps& cuda, Sums sums, const From* x, To* y) {
+  sums.bands = BandsOf(sums.terms);
+  if (sums.bands == 1) return LaunchSums(cuda.stream, sums, x, y);
+  TROUPE_ASSIGN_OR_RETURN(const Tensor of_bands,
+                          Tensor::Create({sums.outer, sums.bands, sums.inner},
+                                         DType::kF32, *cuda.allocator));
+  float* const partial = Data<float>(of_bands);
+  const Sums all{sums.outer, sums.bands, sums.inner, /*bands=*/1, sums.divisor};
+  sums.divisor = 1;
+  TROUPE_RETURN_IF_ERROR(LaunchSums(cuda.stream, sums, x, partial));
+  return LaunchSums(cuda.stream, all, partial, y);
+}
+
+// x[outer, terms, inner] of the first run of axes that are summed over, and the
+// axes behind it.
+struct FirstRun {
+  std::int64_t outer = 1, terms = 1, inner = 1;
+  int next = 0;      // the first axis behind the run
+  bool last = true;  // nothing behind it is summed over
+};
+
+FirstRun RunFrom(const Shape& x, const Shape& y, int axis) {
+  FirstRun run;
+  const auto summed = [&](int i) { return x[i] != 1 && y[i] == 1; };
+  for (int i = 0; i < axis; ++i) run.outer *= y[i];
+  for (; axis < x.rank() && !summed(axis); ++axis) run.outer *= x[axis];
+  for (; axis < x.rank() && (x[axis] == 1 || summed(axis)); ++axis) {
+    run.terms *= x[axis];
+  }
+  run.next = axis;
+  for (; axis < x.rank(); ++axis) {
+    run.inner *= x[axis];
+    run.last = run.last && !summed(axis);
+  }
+  return run;
+}
+
+// Sums over one run of axes after the other, the first one first. What is in
+// between is f32.
+struct SumAxes {
+  template <typename T>
+  static absl::Status Run(const CudaOps& cuda, In x, double divisor,
+                          Tensor& y) {
+    FirstRun run = RunFrom(x.shape(), y.shape(), 0);
+    Sums sums{run.outer, run.terms, run.inner, 1, static_cast<float>(divisor)};
+    if (run.last) return SumMiddle(cuda, sums, Data<T>(x), Data<T>(y));
+    sums.divisor = 1;
+    TROUPE_ASSIGN_OR_RETURN(Tensor from, Partial(cuda, run));
+    TROUPE_RETURN_IF_ERROR(
+        SumMiddle(cuda, sums, Data<T>(x), Data<float>(from)));
+    while (true) {
+      run = RunFrom(x.shape(), y.shape(), run.next);
+      sums = {run.outer, run.terms, run.inner, 1, 1};
+      if (run.last) break;
+      TROUPE_ASSIGN_OR_RETURN(const Tensor to, Partial(cuda, run));
+      TROUPE_RETURN_IF_ERROR(
+          SumMiddle(cuda, sums, Data<float>(from), Data<float>(to)));
+      from = to;
+    }
+    sums.divisor = static_cast<float>(divisor);
+    return SumMiddle(cuda, sums, Data<float>(from), Data<T>(y));
+  }
+
+ private:
+  static absl::StatusOr<Tensor> Partial(const CudaOps& cuda,
+                                        const FirstRun& run) {
+    return Tensor::Create({run.outer, run.inner}, DType::kF32, *cuda.allocator);
+  }
+};
+
+}  // namespace
+
+void BindReduction(ReductionKernels& ops, CudaOps* state) {
+  BindFloating<SumAxes>(ops.SumAxes, state);
+}
+
+}  // namespace troupe::nn::cuda

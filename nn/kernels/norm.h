@@ -1,0 +1,62 @@
+// Kernels of norms that look at one sample at a time: layer, group and RMS
+// norm.
+//
+//   NormRule rule;
+//   rule.groups = 4;
+//   status = kernels.NormForward(rule, x, w, b, y, stats);
+//
+// x[N, S, C]: N samples of S places with C channels each. The channels of a
+// sample are cut into `groups` groups of C / groups, and each group is
+// normalised over all its places. A layer norm over D features is one group of
+// one place: [N, 1, D].
+//
+// An undefined weight or bias means that there is none; likewise a gradient.
+
+#ifndef NN_KERNELS_NORM_H_
+#define NN_KERNELS_NORM_H_
+
+#include <cstdint>
+
+#include "nn/kernels/op.h"
+
+namespace troupe::nn {
+
+struct NormRule {
+  std::int64_t groups = 1;
+  // False: the mean is not subtracted, and the variance is that around 0 (RMS
+  // norm).
+  bool centered = true;
+  double eps = 1e-5;
+};
+
+struct NormKernels {
+  // y = (x - mean) rstd w[C] + b[C]; rstd = 1 / sqrt(var + eps), var divided by
+  // the number of elements. `stats` f64 [N, groups, 2]: mean (0 where not
+  // centered) and rstd of each group.
+  Op<absl::Status(const NormRule& rule, In x, In w, In b, Out y,
+                  FixedOut stats)>
+      NormForward{"NormForward"};
+
+  // With g = w dy, xhat = (x - mean) rstd and means over the group:
+  // dx = rstd (g - mean(g) - xhat mean(g xhat)), the first mean being 0 where
+  // not centered.
+  Op<absl::Status(const NormRule& rule, In x, FixedIn stats, In w, In dy,
+                  Out dx)>
+      NormBackwardInput{"NormBackwardInput"};
+
+  // dw[C] (+)= sum of dy xhat over samples and places;  db[C] (+)= sum of dy.
+  Op<absl::Status(const NormRule& rule, In x, FixedIn stats, In dy,
+                  bool accumulate, Grad dw, Grad db)>
+      NormBackwardWeight{"NormBackwardWeight"};
+
+  template <typename Visit>
+  static void ForEachOp(Visit visit) {
+    using K = NormKernels;
+    VisitOps<K>(visit, &K::NormForward, &K::NormBackwardInput,
+                &K::NormBackwardWeight);
+  }
+};
+
+}  // namespace troupe::nn
+
+#endif  // NN_KERNELS_NORM_H_

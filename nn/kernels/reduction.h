@@ -1,0 +1,30 @@
+// Kernels of sums over axes.
+//
+//   status = kernels.SumAxes(x, /*divisor=*/H * W, y);   // means of images:
+//       // x[N, H, W, C], y[N, 1, 1, C]
+//
+// The order of a sum follows from the shapes. Sums are of segments, so that the
+// error does not grow with the number of terms as that of one long chain does.
+
+#ifndef NN_KERNELS_REDUCTION_H_
+#define NN_KERNELS_REDUCTION_H_
+
+#include "nn/kernels/op.h"
+
+namespace troupe::nn {
+
+struct ReductionKernels {
+  // y = (the sum of x over the axes along which y has extent 1) / divisor; y
+  // has the rank of x, and its extents along all other axes. No terms: zeros.
+  Op<absl::Status(In x, double divisor, Out y)> SumAxes{"SumAxes"};
+
+  template <typename Visit>
+  static void ForEachOp(Visit visit) {
+    using K = ReductionKernels;
+    VisitOps<K>(visit, &K::SumAxes);
+  }
+};
+
+}  // namespace troupe::nn
+
+#endif  // NN_KERNELS_REDUCTION_H_

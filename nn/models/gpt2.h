@@ -1,0 +1,55 @@
+// GPT-2: a decoder-only transformer over tokens (Radford et al. 2019, "Language
+// Models are Unsupervised Multitask Learners"), with the names of Hugging
+// Face's, whose files load through nn/serialize/weight_file.h.
+//
+//   Gpt2Options options = *Gpt2Preset("gpt2");           // 124M parameters
+//   options.context = 256;
+//   std::unique_ptr<Sequential> model = *MakeGpt2(options);
+//
+// Tokens i64 (N, T) go in, logits (N, T, vocabulary) come out; T is at most the
+// context. Children: wte, wpe, drop, h (a Sequential of blocks "0", "1", ...),
+// ln_f, lm_head; so stages begin at "h.6", say. A block is
+//
+//     x = x + attn(ln_1(x));  y = x + mlp.c_proj(gelu(mlp.c_fc(ln_2(x))))
+//
+// lm_head.weight is wte.weight unless tie_head is false: stages share no
+// parameter, so a model that is cut has a head of its own.
+
+#ifndef NN_MODELS_GPT2_H_
+#define NN_MODELS_GPT2_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "nn/modules/sequential.h"
+
+namespace troupe::nn {
+
+struct Gpt2Options {
+  int layers = 12;
+  std::int64_t heads = 12;
+  std::int64_t width = 768;  // a multiple of `heads`
+  std::int64_t context = 1024;
+  std::int64_t vocab_size = 50257;
+  double dropout = 0;  // behind the embeddings and in front of each sum
+  bool tie_head = true;
+};
+
+// "gpt_nano" (3 layers, 3 heads, 48 wide), "gpt_micro" (4, 4, 128), "gpt_mini"
+// (6, 6, 192), as minGPT has them; "gpt2" (124M), "gpt2_medium" (350M),
+// "gpt2_large" (774M), "gpt2_xl" (1.5B).
+std::vector<std::string> Gpt2PresetNames();
+//   kNotFound: there is none of this name; lists them.
+absl::StatusOr<Gpt2Options> Gpt2Preset(absl::string_view name);
+
+//   kInvalidArgument: an extent is below 1, or `width` no multiple of `heads`.
+absl::StatusOr<std::unique_ptr<Sequential>> MakeGpt2(
+    const Gpt2Options& options);
+
+}  // namespace troupe::nn
+
+#endif  // NN_MODELS_GPT2_H_

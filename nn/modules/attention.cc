@@ -1,0 +1,164 @@
+#include "nn/modules/attention.h"
+
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "nn/ops/dropout.h"
+#include "nn/ops/linear.h"
+
+namespace troupe::nn {
+namespace {
+
+Linear::Options LinearOptions(bool bias, DType dtype) {
+  Linear::Options options;
+  options.bias = bias;
+  options.dtype = dtype;
+  return options;
+}
+
+void ZeroBias(Linear& linear) {
+  for (Parameter* parameter : linear.Parameters()) {
+    if (parameter->name == "bias") parameter->init = Initializer::Constant(0);
+  }
+}
+
+void InitWeight(const Initializer& init, Linear& linear) {
+  for (Parameter* parameter : linear.Parameters()) {
+    if (parameter->name == "weight") parameter->init = init;
+  }
+}
+
+ops::AttentionOptions HeadsOf(std::int64_t heads, std::int64_t kv_heads,
+                              bool causal) {
+  ops::AttentionOptions options;
+  options.heads = heads;
+  options.kv_heads = kv_heads > 0 ? kv_heads : heads;
+  options.causal = causal;
+  return options;
+}
+
+// Of a width that heads do not divide, 0: the ops say so in Forward().
+std::int64_t HeadWidth(std::int64_t width, std::int64_t heads) {
+  return heads > 0 && width % heads == 0 ? width / heads : 0;
+}
+
+// kInvalidArgument where `heads` do not divide `width`.
+Tensor FailHeads(Context& ctx, std::int64_t width, std::int64_t heads) {
+  return ctx.Fail(absl::InvalidArgumentError(absl::StrCat(
+      "attention of width ", width, " cannot have ", heads, " heads")));
+}
+
+}  // namespace
+
+MultiheadAttention::MultiheadAttention(std::int64_t width, std::int64_t heads,
+                                       const Options& options)
+    : width_(width),
+      options_(options),
+      attention_(HeadsOf(heads, heads, options.causal)),
+      in_weight_(Declare("in_proj_weight", {3 * width, width},
+                         Initializer::Uniform(std::sqrt(6.0 / (4 * width))),
+                         options.dtype)),
+      out_proj_(Add<Linear>("out_proj", width, width,
+                            LinearOptions(options.bias, options.dtype))) {
+  set_many_tensors();
+  if (options.bias) {
+    in_bias_ = &Declare("in_proj_bias", {3 * width}, Initializer::Constant(0),
+                        options.dtype);
+  }
+  ZeroBias(out_proj_);
+}
+
+TensorList MultiheadAttention::ForwardMany(Context& ctx,
+                                           absl::Span<const Tensor> xs) {
+  if (HeadWidth(width_, attention_.heads) == 0) {
+    FailHeads(ctx, width_, attention_.heads);
+    return {};
+  }
+  Tensor y;
+  if (xs.size() == 1) {
+    y = Self(ctx, xs[0]);
+  } else if (xs.size() == 2) {
+    y = Cross(ctx, xs[0], xs[1]);
+  } else if (xs.size() == 3) {
+    y = Apart(ctx, xs);
+  } else {
+    ctx.Fail(absl::InvalidArgumentError(absl::StrCat(
+        "attention takes {x}, {query, memory} or {query, key, value}, got ",
+        xs.size(), " tensors")));
+  }
+  if (!ctx.ok()) return {};
+  return {out_proj_(ctx, y)};
+}
+
+Tensor MultiheadAttention::Self(Context& ctx, const Tensor& x) {
+  const Tensor w = ctx.Use(in_weight_);
+  const Tensor b = in_bias_ ? ctx.Use(*in_bias_) : Tensor();
+  const Tensor qkv = ops::Linear(ctx, x, w, b);
+  return ops::PackedAttention(ctx, Turn(ctx, qkv, 2 * attention_.heads),
+                              attention_);
+}
+
+Tensor MultiheadAttention::Cross(Context& ctx, const Tensor& query,
+                                 const Tensor& memory) {
+  const Tensor w = ctx.Use(in_weight_);
+  const Tensor b = in_bias_ ? ctx.Use(*in_bias_) : Tensor();
+  const Tensor q = ops::LinearRows(ctx, query, w, b, 0, width_);
+  const Tensor kv = ops::LinearRows(ctx, memory, w, b, width_, 3 * width_);
+  return ops::PackedAttention(ctx, Turn(ctx, q, attention_.heads),
+                              Turn(ctx, kv, attention_.heads), attention_);
+}
+
+Tensor MultiheadAttention::Apart(Context& ctx, absl::Span<const Tensor> xs) {
+  const Tensor w = ctx.Use(in_weight_);
+  const Tensor b = in_bias_ ? ctx.Use(*in_bias_) : Tensor();
+  Tensor parts[3];
+  for (int i = 0; i < 3; ++i) {
+    parts[i] = ops::LinearRows(ctx, xs[i], w, b, i * width_, (i + 1) * width_);
+  }
+  return ops::ScaledDotProductAttention(
+      ctx, Turn(ctx, parts[0], attention_.heads),
+      Turn(ctx, parts[1], attention_.heads), parts[2], attention_);
+}
+
+Tensor MultiheadAttention::Turn(Context& ctx, const Tensor& x,
+                                std::int64_t heads) {
+  if (!options_.rotary || !ctx.ok()) return x;
+  ops::RotaryOptions rotary = *options_.rotary;
+  rotary.head_width = HeadWidth(width_, attention_.heads);
+  rotary.heads = heads;
+  return ops::Rotary(ctx, x, rotary);
+}
+
+CausalSelfAttention::CausalSelfAttention(std::int64_t width, std::int64_t heads,
+                                         const Options& options)
+    : head_width_(HeadWidth(width, heads)),
+      options_(options),
+      attention_(HeadsOf(heads, options.kv_heads, /*causal=*/true)),
+      c_attn_(Add<Linear>("c_attn", width,
+                          width + 2 * attention_.kv_heads * head_width_,
+                          LinearOptions(options.bias, options.dtype))),
+      c_proj_(Add<Linear>("c_proj", width, width,
+                          LinearOptions(options.bias, options.dtype))) {
+  InitWeight(Initializer::Normal(0, options.init_stddev), c_attn_);
+  InitWeight(Initializer::Normal(0, options.projection_init_stddev), c_proj_);
+  ZeroBias(c_attn_);
+  ZeroBias(c_proj_);
+}
+
+Tensor CausalSelfAttention::Forward(Context& ctx, const Tensor& x) {
+  if (head_width_ == 0) {
+    return FailHeads(ctx, x.shape().rank() > 0 ? x.dim(-1) : 0,
+                     attention_.heads);
+  }
+  Tensor qkv = c_attn_(ctx, x);
+  if (options_.rotary && ctx.ok()) {
+    ops::RotaryOptions rotary = *options_.rotary;
+    rotary.head_width = head_width_;
+    rotary.heads = attention_.heads + attention_.kv_heads;
+    qkv = ops::Rotary(ctx, qkv, rotary);
+  }
+  const Tensor y = c_proj_(ctx, ops::PackedAttention(ctx, qkv, attention_));
+  return ops::Dropout(ctx, y, options_.dropout);
+}
+
+}  // namespace troupe::nn

@@ -1,0 +1,116 @@
+// Attention layers: projections around ops::ScaledDotProductAttention.
+//
+//   MultiheadAttention attention(/*width=*/512, /*heads=*/8);
+//   Tensor y = attention(ctx, x);                   // self, [N, T, 512]
+//   TensorList z = attention.CallMany(ctx, {x, memory});       // cross
+//
+//   CausalSelfAttention block(/*width=*/768, /*heads=*/12);    // GPT-2's
+//   Tensor w = block(ctx, x);
+//
+// Saved for backward grows with T, not with T^2 (nn/ops/attention.h). One
+// dtype. Errors are those of the ops, with the module's path.
+
+#ifndef NN_MODULES_ATTENTION_H_
+#define NN_MODULES_ATTENTION_H_
+
+#include <cstdint>
+#include <optional>
+
+#include "nn/modules/linear.h"
+#include "nn/modules/module.h"
+#include "nn/ops/attention.h"
+#include "nn/ops/rotary.h"
+
+namespace troupe::nn {
+
+// torch.nn.MultiheadAttention(batch_first=True), Vaswani et al. 2017,
+// arXiv:1706.03762, sec. 3.2.2: queries, keys and values are projected, heads
+// attend, and their results side by side are projected again. Parameters, with
+// E the width:
+//
+//     in_proj_weight [3 E, E]   in_proj_bias [3 E]    rows of q, then k, then v
+//     out_proj.weight [E, E]    out_proj.bias [E]
+//
+// Takes {x}, {query, memory} or {query, key, value}, [N, T, E] and [N, S, E],
+// and gives [N, T, E]. One tensor costs one product and no copies.
+//
+// Default initialisation as PyTorch's: Xavier's uniform one of the whole
+// in_proj_weight, U(-1/sqrt(E), 1/sqrt(E)) for out_proj.weight, zero biases.
+class MultiheadAttention : public Module {
+ public:
+  struct Options {
+    bool bias = true;
+    // Query t sees keys 0 .. t.
+    bool causal = false;
+    // Turns queries and keys by their positions; its `heads` and `head_width`
+    // are set by the module.
+    std::optional<ops::RotaryOptions> rotary;
+    DType dtype = DType::kF32;
+  };
+  // `heads` divides `width`.
+  MultiheadAttention(std::int64_t width, std::int64_t heads)
+      : MultiheadAttention(width, heads, Options()) {}
+  MultiheadAttention(std::int64_t width, std::int64_t heads,
+                     const Options& options);
+
+  TensorList ForwardMany(Context& ctx, absl::Span<const Tensor> xs) override;
+
+ private:
+  Tensor Self(Context& ctx, const Tensor& x);
+  Tensor Cross(Context& ctx, const Tensor& query, const Tensor& memory);
+  Tensor Apart(Context& ctx, absl::Span<const Tensor> xs);
+  // The first `heads` heads of x turned, where the module has rotary positions.
+  Tensor Turn(Context& ctx, const Tensor& x, std::int64_t heads);
+
+  const std::int64_t width_;
+  const Options options_;
+  ops::AttentionOptions attention_;
+  Parameter& in_weight_;
+  Parameter* in_bias_ = nullptr;
+  Linear& out_proj_;
+};
+
+// The attention of GPT-2 (Radford et al. 2019): causal, of one tensor x
+// [N, T, E] -> [N, T, E]. Parameters:
+//
+//     c_attn.weight [3 E, E]   c_attn.bias [3 E]      rows of q, then k, then v
+//     c_proj.weight [E, E]     c_proj.bias [E]
+//
+// Weights are [out, in], as those of Linear. Hugging Face's GPT-2 stores them
+// the other way round (its Conv1D): whoever imports one transposes them.
+//
+// Default initialisation as GPT-2's: N(0, 0.02), zero biases.
+class CausalSelfAttention : public Module {
+ public:
+  struct Options {
+    bool bias = true;
+    double init_stddev = 0.02;
+    // Of c_proj; GPT-2 has 0.02 / sqrt(2 layers).
+    double projection_init_stddev = 0.02;
+    // Of the result, in training.
+    double dropout = 0;
+    // Heads of keys and values (grouped queries); 0: as many as of queries.
+    // c_attn has (heads + 2 kv_heads) heads then.
+    std::int64_t kv_heads = 0;
+    std::optional<ops::RotaryOptions> rotary;
+    DType dtype = DType::kF32;
+  };
+  // `heads` divides `width`.
+  CausalSelfAttention(std::int64_t width, std::int64_t heads)
+      : CausalSelfAttention(width, heads, Options()) {}
+  CausalSelfAttention(std::int64_t width, std::int64_t heads,
+                      const Options& options);
+
+  Tensor Forward(Context& ctx, const Tensor& x) override;
+
+ private:
+  const std::int64_t head_width_;
+  const Options options_;
+  ops::AttentionOptions attention_;
+  Linear& c_attn_;
+  Linear& c_proj_;
+};
+
+}  // namespace troupe::nn
+
+#endif  // NN_MODULES_ATTENTION_H_

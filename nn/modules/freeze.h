@@ -1,0 +1,35 @@
+// Parameters that are not trained: fine-tuning the head of a trained network.
+//
+//   TROUPE_RETURN_IF_ERROR(FreezeParameters(*model, {"1.*"}));
+//
+// A frozen parameter has no gradient, no optimizer state and no place in a
+// bucket, so it costs no traffic; it is saved and loaded like the others. Its
+// inputs get their gradients. PyTorch's p.requires_grad_(False).
+//
+// A pattern is a parameter's full name, in which each * stands for any text:
+// "features.*", "*.bias", "h.0.*". Called when the model is made, before a plan
+// or an arena is made of it.
+
+#ifndef NN_MODULES_FREEZE_H_
+#define NN_MODULES_FREEZE_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "nn/modules/module.h"
+
+namespace troupe::nn {
+
+// Whether `text` is of the form `pattern`.
+bool MatchesPattern(absl::string_view pattern, absl::string_view text);
+
+//   kInvalidArgument: a pattern fits no parameter; names it, and a few
+//     parameters that there are.
+absl::Status FreezeParameters(Module& model,
+                              absl::Span<const std::string> patterns);
+
+}  // namespace troupe::nn
+
+#endif  // NN_MODULES_FREEZE_H_

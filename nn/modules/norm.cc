@@ -1,0 +1,75 @@
+#include "nn/modules/norm.h"
+
+#include "absl/strings/str_cat.h"
+#include "nn/ops/norm.h"
+
+namespace troupe::nn {
+namespace {
+
+Tensor UseIf(Context& ctx, Parameter* parameter) {
+  return parameter ? ctx.Use(*parameter) : Tensor();
+}
+
+// An op without weights takes any number of features; the module was made for
+// one.
+Tensor WrongFeatures(Context& ctx, const char* module, std::int64_t features,
+                     const Tensor& x) {
+  return ctx.Fail(absl::InvalidArgumentError(
+      absl::StrCat(module, " of ", features, " features takes x[..., ",
+                   features, "], got ", x.shape().ToString())));
+}
+
+bool HasFeatures(const Tensor& x, std::int64_t features) {
+  return x.shape().rank() >= 1 && x.dim(-1) == features;
+}
+
+}  // namespace
+
+LayerNorm::LayerNorm(const Shape& normalized, const Options& options)
+    : normalized_(normalized), eps_(options.eps) {
+  if (!options.elementwise_affine) return;
+  weight_ =
+      &Declare("weight", normalized, Initializer::Constant(1), options.dtype);
+  if (!options.bias) return;
+  bias_ = &Declare("bias", normalized, Initializer::Constant(0), options.dtype);
+}
+
+Tensor LayerNorm::Forward(Context& ctx, const Tensor& x) {
+  const Tensor w = UseIf(ctx, weight_);  // in this order: plans record it
+  const Tensor b = UseIf(ctx, bias_);
+  return ops::LayerNorm(ctx, x, normalized_, w, b, eps_);
+}
+
+GroupNorm::GroupNorm(std::int64_t groups, std::int64_t channels,
+                     const Options& options)
+    : groups_(groups), channels_(channels), eps_(options.eps) {
+  if (!options.affine) return;
+  weight_ =
+      &Declare("weight", {channels}, Initializer::Constant(1), options.dtype);
+  bias_ = &Declare("bias", {channels}, Initializer::Constant(0), options.dtype);
+}
+
+Tensor GroupNorm::Forward(Context& ctx, const Tensor& x) {
+  if (!HasFeatures(x, channels_)) {
+    return WrongFeatures(ctx, "GroupNorm", channels_, x);
+  }
+  const Tensor w = UseIf(ctx, weight_);
+  const Tensor b = UseIf(ctx, bias_);
+  return ops::GroupNorm(ctx, x, groups_, w, b, eps_);
+}
+
+RMSNorm::RMSNorm(std::int64_t features, const Options& options)
+    : features_(features), eps_(options.eps) {
+  if (!options.elementwise_affine) return;
+  weight_ =
+      &Declare("weight", {features}, Initializer::Constant(1), options.dtype);
+}
+
+Tensor RMSNorm::Forward(Context& ctx, const Tensor& x) {
+  if (!HasFeatures(x, features_)) {
+    return WrongFeatures(ctx, "RMSNorm", features_, x);
+  }
+  return ops::RmsNorm(ctx, x, UseIf(ctx, weight_), eps_);
+}
+
+}  // namespace troupe::nn

@@ -1,0 +1,89 @@
+// Norms that look at one sample at a time (torch.nn.LayerNorm, GroupNorm,
+// RMSNorm); nn/ops/norm.h has the formulas.
+//
+//   LayerNorm norm(512);                    // weight [512], bias [512]
+//   LayerNorm over_images(Shape{8, 8, 3});  // weight [8, 8, 3]
+//   GroupNorm groups(/*groups=*/32, /*channels=*/64);
+//   RMSNorm rms(512);                       // weight [512]
+//   Tensor y = norm(ctx, x);                // x's shape
+//
+// Weights begin as ones, biases as zeros, as PyTorch's do. Groups are of the
+// last axis: images are (N, H, W, C).
+
+#ifndef NN_MODULES_NORM_H_
+#define NN_MODULES_NORM_H_
+
+#include <cstdint>
+#include <optional>
+
+#include "nn/modules/module.h"
+
+namespace troupe::nn {
+
+class LayerNorm : public Module {
+ public:
+  struct Options {
+    double eps = 1e-5;
+    bool elementwise_affine = true;
+    bool bias = true;  // where affine
+    DType dtype = DType::kF32;
+  };
+  // Over the last axes, which have the shape `normalized`.
+  explicit LayerNorm(const Shape& normalized)
+      : LayerNorm(normalized, Options()) {}
+  LayerNorm(const Shape& normalized, const Options& options);
+  // Over the last axis.
+  explicit LayerNorm(std::int64_t features) : LayerNorm(Shape{features}) {}
+  LayerNorm(std::int64_t features, const Options& options)
+      : LayerNorm(Shape{features}, options) {}
+
+  Tensor Forward(Context& ctx, const Tensor& x) override;
+
+ private:
+  const Shape normalized_;
+  const double eps_;
+  Parameter* weight_ = nullptr;
+  Parameter* bias_ = nullptr;
+};
+
+class GroupNorm : public Module {
+ public:
+  struct Options {
+    double eps = 1e-5;
+    bool affine = true;
+    DType dtype = DType::kF32;
+  };
+  GroupNorm(std::int64_t groups, std::int64_t channels)
+      : GroupNorm(groups, channels, Options()) {}
+  GroupNorm(std::int64_t groups, std::int64_t channels, const Options& options);
+
+  Tensor Forward(Context& ctx, const Tensor& x) override;
+
+ private:
+  const std::int64_t groups_, channels_;
+  const double eps_;
+  Parameter* weight_ = nullptr;
+  Parameter* bias_ = nullptr;
+};
+
+class RMSNorm : public Module {
+ public:
+  struct Options {
+    std::optional<double> eps;  // ops::RmsNorm() has the default
+    bool elementwise_affine = true;
+    DType dtype = DType::kF32;
+  };
+  explicit RMSNorm(std::int64_t features) : RMSNorm(features, Options()) {}
+  RMSNorm(std::int64_t features, const Options& options);
+
+  Tensor Forward(Context& ctx, const Tensor& x) override;
+
+ private:
+  const std::int64_t features_;
+  const std::optional<double> eps_;
+  Parameter* weight_ = nullptr;
+};
+
+}  // namespace troupe::nn
+
+#endif  // NN_MODULES_NORM_H_

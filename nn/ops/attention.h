@@ -1,0 +1,65 @@
+// Scaled dot product attention (Vaswani et al. 2017, arXiv:1706.03762;
+// torch.nn.functional.scaled_dot_product_attention), of grouped heads where
+// there are fewer of keys than of queries (Ainslie et al. 2023,
+// arXiv:2305.13245):
+//
+//     y[n, t, h] = sum over s of p[s] v[n, s, g]
+//     p = softmax over s of scale * q[n, t, h] . k[n, s, g]
+//
+// with g = h / (Hq / Hkv).
+//
+//   Tensor y = ops::ScaledDotProductAttention(ctx, q, k, v);
+//   // A product of all three at once, as models compute it:
+//   ops::AttentionOptions options;
+//   options.heads = 12;
+//   options.causal = true;
+//   Tensor z = ops::PackedAttention(ctx, qkv, options);
+//
+// q [N, T, Hq, D], k and v [N, S, Hkv, D] -> y [N, T, Hq, D], of one dtype. In
+// tensors of rank 3 the heads of a position lie side by side, [N, T, Hq D];
+// then options.heads says how many. qkv [N, T, (Hq + 2 Hkv) D] has the heads of
+// the queries, then those of the keys, then those of the values, and y is
+// [N, T, Hq D]; kernels read it in place, and write one packed gradient.
+//
+// Backward keeps the inputs, y and one f32 for each head of each query: nothing
+// that grows with T S. The result of a sample does not depend on the others.
+//
+// Heads on a GPU have at most 128 elements.
+// Errors (sticky in ctx): kInvalidArgument with the shapes.
+
+#ifndef NN_OPS_ATTENTION_H_
+#define NN_OPS_ATTENTION_H_
+
+#include <cstdint>
+#include <optional>
+
+#include "nn/autograd/context.h"
+
+namespace troupe::nn::ops {
+
+struct AttentionOptions {
+  // Query t sees keys 0 .. t, also where T and S differ (PyTorch's is_causal).
+  bool causal = false;
+  // 1 / sqrt(D) unless given.
+  std::optional<double> scale;
+  // Heads of the queries, and of the keys and values (0: as many). Needed where
+  // a tensor does not say: in packed ones and those of rank 3.
+  std::int64_t heads = 0;
+  std::int64_t kv_heads = 0;
+};
+
+Tensor ScaledDotProductAttention(Context& ctx, const Tensor& q, const Tensor& k,
+                                 const Tensor& v,
+                                 const AttentionOptions& options = {});
+
+// Queries, keys and values of one tensor: qkv [N, T, (Hq + 2 Hkv) D].
+Tensor PackedAttention(Context& ctx, const Tensor& qkv,
+                       const AttentionOptions& options);
+
+// Keys and values of one tensor: q [N, T, Hq D], kv [N, S, 2 Hkv D].
+Tensor PackedAttention(Context& ctx, const Tensor& q, const Tensor& kv,
+                       const AttentionOptions& options);
+
+}  // namespace troupe::nn::ops
+
+#endif  // NN_OPS_ATTENTION_H_

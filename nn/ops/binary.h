@@ -1,0 +1,42 @@
+// What the fronts of functions of two numbers share.
+//
+//   return Binary(ctx, "div", BinaryFunction::kDivide, a, b,
+//                 [&](const Tensor& y) { return MakeDivNode(a, b, y); });
+
+#ifndef NN_OPS_BINARY_H_
+#define NN_OPS_BINARY_H_
+
+#include "nn/autograd/context.h"
+#include "nn/kernels/binary.h"
+#include "nn/ops/broadcast.h"
+#include "nn/ops/op_util.h"
+
+namespace troupe::nn::ops {
+
+// y = f(a, b), broadcast to one shape. `make_node(y)` makes the node `name`,
+// where one is wanted.
+template <typename MakeNode>
+Tensor Binary(Context& ctx, const char* name, BinaryFunction f, const Tensor& a,
+              const Tensor& b, MakeNode make_node) {
+  if (!ctx.ok()) return Tensor();
+  const std::optional<Shape> shape = BroadcastShape(a.shape(), b.shape());
+  if (!a.defined() || !b.defined() || !shape || a.dtype() != b.dtype()) {
+    return BadShapes(ctx, name,
+                     " takes two tensors of one dtype that broadcast to one "
+                     "shape, got ",
+                     Str(a), " and ", Str(b));
+  }
+  Tensor y = ctx.Empty(name, *shape, a.dtype());
+  ctx.Note(name, y, 1.0 * y.numel());
+  if (!ctx.computes()) return y;
+  // The kernel of sums of one shape serves statistics, too, in f64 everywhere.
+  const bool plain_sum = f == BinaryFunction::kAdd && a.shape() == b.shape();
+  const absl::Status status =
+      plain_sum ? ctx.kernels().Add(a, b, y) : ctx.kernels().Binary(f, a, b, y);
+  return Finish(ctx, status, {a, b}, /*num_weights=*/0, y,
+                [&] { return make_node(y); });
+}
+
+}  // namespace troupe::nn::ops
+
+#endif  // NN_OPS_BINARY_H_

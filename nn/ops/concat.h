@@ -1,0 +1,21 @@
+// Tensors one behind the other along an axis.
+//
+//   Tensor y = ops::Concat(ctx, {x, skipped}, /*axis=*/-1);
+//
+// At least one tensor, of one dtype, any, and of shapes that differ along the
+// axis only; negative axes count from the end.
+// Errors (sticky in ctx): kInvalidArgument with the shapes.
+
+#ifndef NN_OPS_CONCAT_H_
+#define NN_OPS_CONCAT_H_
+
+#include "absl/types/span.h"
+#include "nn/autograd/context.h"
+
+namespace troupe::nn::ops {
+
+Tensor Concat(Context& ctx, absl::Span<const Tensor> xs, int axis);
+
+}  // namespace troupe::nn::ops
+
+#endif  // NN_OPS_CONCAT_H_

@@ -1,0 +1,39 @@
+// Transposed convolution (torch.nn.functional.conv_transpose2d): the linear map
+// whose matrix is the transpose of a convolution's, so an image grows by its
+// stride (Zeiler et al. 2010, "Deconvolutional networks").
+//
+//   const Tensor w = ctx.Use(*weight);
+//   Tensor y = ops::ConvTranspose2d(ctx, x, w, /*b=*/Tensor(), window);
+//
+// x [N, H, W, C], w [C, O / groups, R, S], b [O] or undefined -> y [N, P, Q, O]
+// with P = (H - 1) stride - 2 pad + dilation (R - 1) + output_padding + 1, and
+// Q likewise. The window is that of the convolution which takes y to x; the
+// output_padding, less than the stride, is what that one leaves of y.
+//
+// Its three passes are those of that convolution: forward is its gradient of
+// the input, the gradient of x its forward, and that of w its own with x and dy
+// in exchanged roles.
+// Errors (sticky in ctx): kInvalidArgument with the shapes.
+
+#ifndef NN_OPS_CONV_TRANSPOSE2D_H_
+#define NN_OPS_CONV_TRANSPOSE2D_H_
+
+#include "nn/autograd/context.h"
+#include "nn/kernels/window1d.h"
+#include "nn/ops/conv_options.h"
+
+namespace troupe::nn::ops {
+
+Tensor ConvTranspose2d(Context& ctx, const Tensor& x, const Tensor& w,
+                       const Tensor& b, const Window2d& window,
+                       const ConvTransposeOptions& options = {});
+
+// The same of signals: x [N, L, C], w [C, O / groups, K] -> y [N, M, O];
+// output_padding_w counts.
+Tensor ConvTranspose1d(Context& ctx, const Tensor& x, const Tensor& w,
+                       const Tensor& b, const Window1d& window,
+                       const ConvTransposeOptions& options = {});
+
+}  // namespace troupe::nn::ops
+
+#endif  // NN_OPS_CONV_TRANSPOSE2D_H_

@@ -1,0 +1,46 @@
+// Norms that look at one sample at a time, over images (N, H, W, C), sequences
+// (N, T, D) or anything else with the features last.
+//
+//   Tensor y = ops::LayerNorm(ctx, x, Shape{512}, w, b);
+//   y = ops::RmsNorm(ctx, y, w);
+//   y = ops::GroupNorm(ctx, images, /*groups=*/32, w, b);
+//
+// With mean and var over the elements that are normalised together:
+//     y = (x - mean) / sqrt(var + eps) * w + b
+//
+// LayerNorm (Ba et al. 2016, arXiv:1607.06450): over the last axes, which have
+// the shape `normalized`; w, b of that shape. RmsNorm (Zhang and Sennrich 2019,
+// arXiv:1910.07467): mean is 0 and var the mean of x^2, over as many of the
+// last axes as w has, without w over the last one; no bias. GroupNorm (Wu and
+// He 2018, arXiv:1803.08494): over x[N, ..., C]'s places and the C / groups
+// channels of each group; w, b [C].
+//
+// w and b may be undefined, b alone too. One dtype; statistics of 16-bit
+// numbers are computed in f32 and f64. y has x's shape.
+//
+// Errors (sticky in ctx): kInvalidArgument with the shapes.
+
+#ifndef NN_OPS_NORM_H_
+#define NN_OPS_NORM_H_
+
+#include <cstdint>
+#include <optional>
+
+#include "nn/autograd/context.h"
+
+namespace troupe::nn::ops {
+
+Tensor LayerNorm(Context& ctx, const Tensor& x, const Shape& normalized,
+                 const Tensor& w, const Tensor& b, double eps = 1e-5);
+
+// Without `eps`, PyTorch's default: the distance from 1 to the next number of
+// the type that is computed in (2^-23 for f32 and 16 bits, 2^-52 for f64).
+Tensor RmsNorm(Context& ctx, const Tensor& x, const Tensor& w,
+               std::optional<double> eps = std::nullopt);
+
+Tensor GroupNorm(Context& ctx, const Tensor& x, std::int64_t groups,
+                 const Tensor& w, const Tensor& b, double eps = 1e-5);
+
+}  // namespace troupe::nn::ops
+
+#endif  // NN_OPS_NORM_H_

@@ -1,0 +1,25 @@
+// What the fronts of pooling have beside their window.
+//
+//   AvgPoolOptions options;
+//   options.count_include_pad = false;
+
+#ifndef NN_OPS_POOL_OPTIONS_H_
+#define NN_OPS_POOL_OPTIONS_H_
+
+namespace troupe::nn {
+
+struct MaxPoolOptions {
+  // Windows may hang over the end of the padding, if they begin before it:
+  // their number is rounded up.
+  bool ceil_mode = false;
+};
+
+struct AvgPoolOptions {
+  bool ceil_mode = false;
+  // Means count the padding, as zeros.
+  bool count_include_pad = true;
+};
+
+}  // namespace troupe::nn
+
+#endif  // NN_OPS_POOL_OPTIONS_H_

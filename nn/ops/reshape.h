@@ -1,0 +1,23 @@
+// The same elements under another shape, without a copy.
+//
+//   Tensor heads = ops::Reshape(ctx, x, {N, T, H, D / H});   // from [N, T, D]
+//
+// y shares the memory of x and is an op on the tape, which a Tensor::View() is
+// not: gradients flow. Elements keep their row-major order; images are
+// (N, H, W, C), so that for PyTorch's order of features there is ops::Flatten.
+//
+// Errors (sticky in ctx): kInvalidArgument where the number of elements
+// differs.
+
+#ifndef NN_OPS_RESHAPE_H_
+#define NN_OPS_RESHAPE_H_
+
+#include "nn/autograd/context.h"
+
+namespace troupe::nn::ops {
+
+Tensor Reshape(Context& ctx, const Tensor& x, const Shape& shape);
+
+}  // namespace troupe::nn::ops
+
+#endif  // NN_OPS_RESHAPE_H_

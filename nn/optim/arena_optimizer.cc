@@ -1,0 +1,119 @@
+#include "nn/optim/arena_optimizer.h"
+
+#include "base/check.h"
+
+namespace troupe::nn {
+
+absl::Status ArenaOptimizer::Attach(ParameterArena& arena) {
+  const DType values = arena.values().dtype();
+  const bool narrow = SizeOf(values) < SizeOf(DType::kF32);
+  DType state = values;
+  if (common_.f32_master && narrow) {
+    state = DType::kF32;
+    TROUPE_ASSIGN_OR_RETURN(master_, arena.AddState("master_value", state));
+  }
+  TROUPE_RETURN_IF_ERROR(AttachStates(arena, state));
+  if (common_.ema_decay > 0) {
+    TROUPE_ASSIGN_OR_RETURN(
+        average_, arena.AddState("ema_value", narrow ? DType::kF32 : values));
+  }
+  if (!common_.groups.empty() || per_parameter()) {
+    groups_ = GroupRanges(arena, common_.groups,
+                          per_parameter() ? GroupRanges::Parts::kParameters
+                                          : GroupRanges::Parts::kNeighbours);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ArenaOptimizer::Begin(Kernels& kernels, ParameterArena& arena) {
+  for (Tensor* copy : {&master_, &average_}) {
+    if (!copy->defined()) continue;
+    TROUPE_RETURN_IF_ERROR(kernels.Copy(arena.values(), *copy));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ArenaOptimizer::Inspect(Kernels& kernels, const Tensor& scalars,
+                                     const ParameterArena& arena) {
+  Tensor count = scalars.FlatView(kNonFiniteScalar, {1});
+  Tensor squares = scalars.FlatView(kSquareSumScalar, {1});
+  for (int bucket = 0; bucket < arena.num_buckets(); ++bucket) {
+    const Tensor grads = arena.BucketGrads(bucket);
+    if (common_.skip_nonfinite) {
+      TROUPE_RETURN_IF_ERROR(kernels.CountNonFinite(grads, count));
+    }
+    if (common_.clip_grad_norm > 0) {
+      TROUPE_RETURN_IF_ERROR(kernels.AddSquares(grads, squares));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ArenaOptimizer::Conclude(Kernels& kernels, Tensor& scalars) {
+  if (common_.clip_grad_norm == 0) return absl::OkStatus();
+  return kernels.SetClipFactor(common_.clip_grad_norm, scalars);
+}
+
+// One pass over the part; conversions and clipping by value before it, and what
+// follows from the new values behind it.
+absl::Status ArenaOptimizer::RunPart(Kernels& kernels, const Tensor& grads,
+                                     Part& part) {
+  Tensor values = part.arena.View(part.arena.values(), part.range);
+  part.values =
+      master_.defined() ? part.arena.View(master_, part.range) : values;
+  part.grads = grads;
+  if (grads.dtype() != part.values.dtype()) {
+    TROUPE_ASSIGN_OR_RETURN(part.grads,
+                            Tensor::Create(grads.shape(), part.values.dtype(),
+                                           kernels.allocator()));
+    TROUPE_RETURN_IF_ERROR(kernels.Copy(grads, part.grads));
+  }
+  if (common_.clip_grad_value > 0) {
+    TROUPE_ASSIGN_OR_RETURN(
+        Tensor clipped,
+        Tensor::Create(grads.shape(), part.grads.dtype(), kernels.allocator()));
+    TROUPE_RETURN_IF_ERROR(kernels.ClipGradient(
+        common_.clip_grad_value, part.scalars, part.grads, clipped));
+    part.grads = clipped;
+  }
+  TROUPE_RETURN_IF_ERROR(UpdatePart(kernels, part));
+  if (average_.defined()) {
+    Tensor average = part.arena.View(average_, part.range);
+    Tensor wide = part.values;
+    if (wide.dtype() != average.dtype()) {
+      TROUPE_ASSIGN_OR_RETURN(
+          wide,
+          Tensor::Create(wide.shape(), average.dtype(), kernels.allocator()));
+      TROUPE_RETURN_IF_ERROR(kernels.Copy(part.values, wide));
+    }
+    TROUPE_RETURN_IF_ERROR(
+        kernels.EmaUpdate(common_.ema_decay, part.scalars, wide, average));
+  }
+  return master_.defined() ? kernels.Copy(part.values, values)
+                           : absl::OkStatus();
+}
+
+absl::Status ArenaOptimizer::UpdateRange(Kernels& kernels,
+                                         const Tensor& scalars,
+                                         ParameterArena& arena,
+                                         const ArenaRange& range,
+                                         const Tensor& grads) {
+  if (groups_.parts().empty()) {
+    Part part = {scalars, arena, range, 1, weight_decay_, {}, {}};
+    return RunPart(kernels, grads, part);
+  }
+  return groups_.ForEach(range, [&](const ArenaRange& of_part, int number) {
+    Part part = {scalars, arena, of_part, 1, weight_decay_, {}, {}};
+    if (number != GroupRanges::kNoGroup) {
+      const ParameterGroup& group = common_.groups[number];
+      part.lr_factor = group.lr_factor;
+      part.weight_decay = group.weight_decay.value_or(weight_decay_);
+    }
+    return RunPart(
+        kernels,
+        grads.FlatView(of_part.begin - range.begin, Shape{of_part.size()}),
+        part);
+  });
+}
+
+}  // namespace troupe::nn

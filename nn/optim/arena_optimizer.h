@@ -1,0 +1,90 @@
+// The part of an optimizer that does not depend on its rule: groups, f32 master
+// values, averages, clipping (OptimizerOptions). What derives from it updates
+// one part of an arena at a time, all of whose parameters are in one group.
+//
+//   class Descent : public ArenaOptimizer {
+//    public:
+//     explicit Descent(double lr) : ArenaOptimizer(lr, /*decay=*/0, {}) {}
+//    private:
+//     absl::Status AttachStates(ParameterArena&, DType) override {
+//       return absl::OkStatus();
+//     }
+//     absl::Status UpdatePart(Kernels& kernels, Part& part) override {
+//       SgdRule rule;
+//       rule.lr_factor = part.lr_factor;
+//       Tensor none;
+//       return kernels.SgdUpdate(rule, part.scalars, part.grads, part.values,
+//                                none);
+//     }
+//   };
+//
+// A parameter that a step did not use has the gradient 0, as with PyTorch's
+// DistributedDataParallel and find_unused_parameters: weight decay and momentum
+// still move it. (PyTorch's optimizers alone leave a parameter without
+// gradient.) One that is frozen lies in no bucket, so it stays as it is.
+
+#ifndef NN_OPTIM_ARENA_OPTIMIZER_H_
+#define NN_OPTIM_ARENA_OPTIMIZER_H_
+
+#include "absl/status/status.h"
+#include "nn/optim/optimizer.h"
+#include "nn/optim/optimizer_options.h"
+
+namespace troupe::nn {
+
+class ArenaOptimizer : public Optimizer {
+ public:
+  ArenaOptimizer(double lr, double weight_decay, const OptimizerOptions& common)
+      : lr_(lr), weight_decay_(weight_decay), common_(common) {}
+
+  absl::Status Attach(ParameterArena& arena) override;
+  absl::Status Begin(Kernels& kernels, ParameterArena& arena) override;
+  absl::Status UpdateRange(Kernels& kernels, const Tensor& scalars,
+                           ParameterArena& arena, const ArenaRange& range,
+                           const Tensor& grads) override;
+  absl::Status Inspect(Kernels& kernels, const Tensor& scalars,
+                       const ParameterArena& arena) override;
+  absl::Status Conclude(Kernels& kernels, Tensor& scalars) override;
+  bool NeedsAllBuckets() const override {
+    return common_.skip_nonfinite || common_.clip_grad_norm > 0;
+  }
+  bool MaySkipSteps() const override { return common_.skip_nonfinite; }
+  bool IsElementwise() const override { return !per_parameter(); }
+  double LearningRate(std::int64_t step) const override {
+    return lr_ * common_.schedule.Factor(step);
+  }
+
+ protected:
+  // What one call updates. Where per_parameter(), one whole parameter.
+  struct Part {
+    const Tensor& scalars;
+    ParameterArena& arena;
+    ArenaRange range;
+    double lr_factor;
+    double weight_decay;
+    Tensor grads;   // sums; of the dtype of `values`
+    Tensor values;  // the parameters, or their master values
+  };
+
+  // Adds the states, of dtype `dtype`.
+  virtual absl::Status AttachStates(ParameterArena& arena, DType dtype) = 0;
+  // One pass of kernels, where the step is not skipped.
+  virtual absl::Status UpdatePart(Kernels& kernels, Part& part) = 0;
+  // Whether an update needs the norms of parameters: then a part is a whole
+  // parameter, without the padding behind it, and UpdateRange() takes whole
+  // buckets.
+  virtual bool per_parameter() const { return false; }
+
+ private:
+  absl::Status RunPart(Kernels& kernels, const Tensor& grads, Part& part);
+
+  const double lr_, weight_decay_;
+  const OptimizerOptions common_;
+  Tensor master_;       // undefined without f32_master, or for wide parameters
+  Tensor average_;      // undefined without ema_decay
+  GroupRanges groups_;  // used where there are groups, or per_parameter()
+};
+
+}  // namespace troupe::nn
+
+#endif  // NN_OPTIM_ARENA_OPTIMIZER_H_

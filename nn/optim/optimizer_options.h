@@ -1,0 +1,49 @@
+// What all optimizers have: a schedule, parameter groups, clipping of
+// gradients, f32 master values, averages of the parameters.
+//
+//   AdamOptions adam;
+//   adam.common.schedule = LrSchedule::Cosine(/*steps=*/10000);
+//   adam.common.groups = {NoDecayGroup()};      // biases and norms
+//   adam.common.clip_grad_norm = 1;
+
+#ifndef NN_OPTIM_OPTIMIZER_OPTIONS_H_
+#define NN_OPTIM_OPTIMIZER_OPTIONS_H_
+
+#include <vector>
+
+#include "absl/status/status.h"
+#include "nn/optim/lr_schedule.h"
+#include "nn/optim/parameter_groups.h"
+
+namespace troupe::nn {
+
+struct OptimizerOptions {
+  LrSchedule schedule = {};                 // lr is multiplied by its factor
+  std::vector<ParameterGroup> groups = {};  // the first that matches counts
+  // Keeps f32 values of 16-bit parameters ("master_value"), and all states in
+  // f32: updates add to them, and the parameters are their roundings
+  // (Micikevicius et al. 2018, arXiv:1710.03740).
+  bool f32_master = false;
+  // Skips a step with a gradient that is not finite, as happens under a loss
+  // scale that is too large. A skipped step still counts as one, for schedules
+  // and bias corrections.
+  bool skip_nonfinite = false;
+  // Where above 0: the most that the norm of all gradients may be
+  // (torch.nn.utils.clip_grad_norm_), or the magnitude of each of their
+  // elements (clip_grad_value_). One of the two.
+  double clip_grad_norm = 0;
+  double clip_grad_value = 0;
+  // Where above 0: keeps averages of the parameters ("ema_value", f32 where
+  // the parameters have 16 bits). They begin as the first values; after each
+  // update
+  //     average = ema_decay * average + (1 - ema_decay) * parameter
+  double ema_decay = 0;
+
+  // kInvalidArgument: a value out of range, and what the schedule and the
+  // groups refuse. Errors blame the field (base/field_error.h).
+  absl::Status Validate() const;
+};
+
+}  // namespace troupe::nn
+
+#endif  // NN_OPTIM_OPTIMIZER_OPTIONS_H_

@@ -1,0 +1,275 @@
+#include "nn/serialize/weight_file.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/check.h"
+#include "nn/tensor/caching_allocator.h"
+
+namespace troupe::nn {
+namespace {
+
+// Limit on the names of one kind that an error lists.
+constexpr std::size_t kNamesShownMax = 20;
+
+constexpr absl::string_view kPrefixes[] = {"", "module.", "_orig_mod.",
+                                           "model.", "transformer."};
+// The layers that Hugging Face's GPT-2 keeps as Conv1D.
+constexpr absl::string_view kConv1d[] = {
+    "attn.c_attn.weight", "attn.c_proj.weight", "mlp.c_fc.weight",
+    "mlp.c_proj.weight"};
+
+// A head of GPT-2 with values of its own begins with those of the table that it
+// is tied to elsewhere.
+constexpr absl::string_view kHead = "lm_head.weight";
+constexpr absl::string_view kTokens = "wte.weight";
+
+bool EndsWithAny(absl::string_view name,
+                 absl::Span<const absl::string_view> suffixes) {
+  return std::any_of(
+      suffixes.begin(), suffixes.end(),
+      [&](absl::string_view suffix) { return absl::EndsWith(name, suffix); });
+}
+
+// What models have that compute the same without it.
+bool IsOptional(absl::string_view name) {
+  return EndsWithAny(
+      name, {".attn.bias", ".attn.masked_bias", "num_batches_tracked"});
+}
+
+std::string Listed(const std::vector<std::string>& names) {
+  const std::size_t shown = std::min(names.size(), kNamesShownMax);
+  std::string list = absl::StrJoin(names.begin(), names.begin() + shown, ", ");
+  if (names.size() > shown) {
+    absl::StrAppend(&list, " and ", names.size() - shown, " more");
+  }
+  return list;
+}
+
+Shape Reversed(const Shape& shape) { return {shape[1], shape[0]}; }
+
+// to[j][i] = from[i][j], in another floating type; a vector is one row.
+template <typename From, typename To>
+void Convert(const Tensor& from, bool transpose, const Tensor& to) {
+  const From* const in = from.data<From>();
+  To* const out = to.data<To>();
+  const std::int64_t rows = transpose ? from.shape()[0] : 1;
+  const std::int64_t columns = transpose ? from.shape()[1] : from.numel();
+  for (std::int64_t i = 0; i < rows; ++i) {
+    for (std::int64_t j = 0; j < columns; ++j) {
+      out[j * rows + i] = FromF64<To>(ToF64(in[i * columns + j]));
+    }
+  }
+}
+
+template <typename From>
+void ConvertFrom(const Tensor& from, bool transpose, const Tensor& to) {
+  switch (to.dtype()) {
+    case DType::kF32:
+      return Convert<From, float>(from, transpose, to);
+    case DType::kF64:
+      return Convert<From, double>(from, transpose, to);
+    case DType::kBF16:
+      return Convert<From, bf16>(from, transpose, to);
+    case DType::kF16:
+      return Convert<From, f16>(from, transpose, to);
+    default:
+      TROUPE_CHECK(false, "floats become floats");
+  }
+}
+
+void ConvertInto(const Tensor& from, bool transpose, const Tensor& to) {
+  switch (from.dtype()) {
+    case DType::kF32:
+      return ConvertFrom<float>(from, transpose, to);
+    case DType::kF64:
+      return ConvertFrom<double>(from, transpose, to);
+    case DType::kBF16:
+      return ConvertFrom<bf16>(from, transpose, to);
+    case DType::kF16:
+      return ConvertFrom<f16>(from, transpose, to);
+    default:
+      TROUPE_CHECK(false, "only floats are converted");
+  }
+}
+
+std::vector<absl::string_view> NamesOf(const Parameter& parameter) {
+  std::vector<absl::string_view> names = {parameter.name};
+  names.insert(names.end(), parameter.other_names.begin(),
+               parameter.other_names.end());
+  return names;
+}
+
+}  // namespace
+
+std::string WeightDifferences::ToString() const {
+  std::vector<std::string> parts;
+  const auto add = [&](absl::string_view is,
+                       const std::vector<std::string>& names) {
+    if (!names.empty()) parts.push_back(absl::StrCat(is, ": ", Listed(names)));
+  };
+  add("missing", missing);
+  add("unexpected", unexpected);
+  add("mismatched", mismatched);
+  return absl::StrJoin(parts, "; ");
+}
+
+absl::StatusOr<WeightFile> WeightFile::Open(base::FileSystem& files,
+                                            const std::string& path) {
+  const std::string in_folder = base::JoinPath(path, "model.safetensors");
+  TROUPE_ASSIGN_OR_RETURN(
+      SafetensorsFile file,
+      SafetensorsFile::Open(files, files.Exists(in_folder) ? in_folder : path));
+  WeightFile weights(std::move(file));
+  for (const SafetensorsEntry& entry : weights.file_.entries()) {
+    if (absl::EndsWith(entry.name, kConv1d[0]) && entry.shape.rank() == 2 &&
+        entry.shape[1] == 3 * entry.shape[0]) {
+      weights.has_conv1d_ = true;
+    }
+  }
+  return weights;
+}
+
+const SafetensorsEntry* WeightFile::Find(Names names) const {
+  for (absl::string_view name : names) {
+    for (absl::string_view prefix : kPrefixes) {
+      const SafetensorsEntry* const entry =
+          file_.Find(absl::StrCat(prefix, name));
+      if (entry != nullptr) return entry;
+    }
+  }
+  return names.size() == 1 && names[0] == kHead ? Find({kTokens}) : nullptr;
+}
+
+bool WeightFile::IsTransposed(absl::string_view name) const {
+  return has_conv1d_ && EndsWithAny(name, kConv1d);
+}
+
+std::string WeightFile::Mismatch(const SafetensorsEntry& entry,
+                                 const TensorSpec& wanted) const {
+  const bool transposed = IsTransposed(entry.name) && entry.shape.rank() == 2;
+  const Shape shape = transposed ? Reversed(entry.shape) : entry.shape;
+  const bool floats = IsFloating(entry.dtype) && IsFloating(wanted.dtype);
+  if (shape == wanted.shape && (floats || entry.dtype == wanted.dtype)) {
+    return "";
+  }
+  return absl::StrCat(entry.name, " is ",
+                      TensorSpec{shape, entry.dtype}.ToString(), ", not ",
+                      wanted.ToString());
+}
+
+WeightDifferences WeightFile::Compare(Module& model) const {
+  WeightDifferences differences;
+  absl::flat_hash_set<std::string> known;
+  const auto look = [&](Names names, const TensorSpec& wanted) {
+    for (absl::string_view name : names) {
+      for (absl::string_view prefix : kPrefixes) {
+        known.insert(absl::StrCat(prefix, name));
+      }
+    }
+    const SafetensorsEntry* const entry = Find(names);
+    if (entry == nullptr) {
+      if (!IsOptional(names[0])) differences.missing.emplace_back(names[0]);
+      return;
+    }
+    std::string mismatch = Mismatch(*entry, wanted);
+    if (!mismatch.empty()) {
+      differences.mismatched.push_back(std::move(mismatch));
+    }
+  };
+  for (const Parameter* p : model.Parameters()) {
+    look(NamesOf(*p), {p->shape, p->dtype});
+  }
+  for (const Buffer* b : model.Buffers()) {
+    look({absl::string_view(b->name)}, {b->shape, b->dtype});
+  }
+  for (const SafetensorsEntry& entry : file_.entries()) {
+    if (known.contains(entry.name) || IsOptional(entry.name)) continue;
+    differences.unexpected.push_back(entry.name);
+  }
+  return differences;
+}
+
+absl::Status WeightFile::CheckStrict(Module& model) const {
+  const WeightDifferences differences = Compare(model);
+  if (!differences.any()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      path(), " has the weights of another model; ", differences.ToString()));
+}
+
+bool WeightFile::HasAny(Names names, const TensorSpec& wanted) const {
+  const SafetensorsEntry* const entry = Find(names);
+  return entry != nullptr && Mismatch(*entry, wanted).empty();
+}
+
+bool WeightFile::Has(const Parameter& parameter) const {
+  return HasAny(NamesOf(parameter), {parameter.shape, parameter.dtype});
+}
+
+bool WeightFile::Has(const Buffer& buffer) const {
+  return HasAny({absl::string_view(buffer.name)}, {buffer.shape, buffer.dtype});
+}
+
+absl::StatusOr<bool> WeightFile::Read(const Parameter& parameter,
+                                      const Tensor& into) const {
+  return ReadAny(NamesOf(parameter), into);
+}
+
+absl::StatusOr<bool> WeightFile::Read(const Buffer& buffer,
+                                      const Tensor& into) const {
+  return ReadAny({absl::string_view(buffer.name)}, into);
+}
+
+absl::StatusOr<bool> WeightFile::ReadAny(Names names,
+                                         const Tensor& into) const {
+  if (!HasAny(names, {into.shape(), into.dtype()})) return false;
+  const SafetensorsEntry* const entry = Find(names);
+  const bool transpose = IsTransposed(entry->name);
+  if (entry->dtype == into.dtype() && !transpose) {
+    TROUPE_RETURN_IF_ERROR(file_.Read(entry->name, into));
+    return true;
+  }
+  CachingAllocator memory;
+  TROUPE_ASSIGN_OR_RETURN(const Tensor read, file_.Read(entry->name, memory));
+  ConvertInto(read, transpose, into);
+  return true;
+}
+
+absl::StatusOr<std::vector<NamedTensor>> AsTransformersGpt2(
+    absl::Span<const NamedTensor> tensors, Allocator& allocator) {
+  std::vector<NamedTensor> renamed;
+  bool is_gpt2 = false;
+  for (const NamedTensor& t : tensors) {
+    NamedTensor as = t;
+    if (!absl::StartsWith(t.name, "lm_head.")) {
+      as.name = absl::StrCat("transformer.", t.name);
+    }
+    if (EndsWithAny(t.name, kConv1d) && t.tensor.shape().rank() == 2) {
+      is_gpt2 = true;
+      TROUPE_ASSIGN_OR_RETURN(as.tensor,
+                              Tensor::Create(Reversed(t.tensor.shape()),
+                                             t.tensor.dtype(), allocator));
+      ConvertInto(t.tensor, /*transpose=*/true, as.tensor);
+    }
+    renamed.push_back(std::move(as));
+  }
+  if (is_gpt2) return renamed;
+  return absl::InvalidArgumentError(
+      "these are not the weights of a GPT-2: there is no "
+      "\"attn.c_attn.weight\"");
+}
+
+absl::StatusOr<Tensor> ConvertFloats(const Tensor& tensor, DType dtype,
+                                     Allocator& allocator) {
+  if (!IsFloating(tensor.dtype()) || tensor.dtype() == dtype) return tensor;
+  TROUPE_ASSIGN_OR_RETURN(Tensor converted,
+                          Tensor::Create(tensor.shape(), dtype, allocator));
+  ConvertInto(tensor, /*transpose=*/false, converted);
+  return converted;
+}
+
+}  // namespace troupe::nn

@@ -1,0 +1,120 @@
+// Trained weights of other programs for a model of this one: a safetensors file
+// (or a folder with a model.safetensors) under the names that PyTorch's models
+// have.
+//
+//   TROUPE_ASSIGN_OR_RETURN(const WeightFile weights,
+//                           WeightFile::Open(files, "resnet18.safetensors"));
+//   TROUPE_RETURN_IF_ERROR(weights.CheckStrict(*model));
+//   for (const Parameter* p : model->Parameters()) {
+//     TROUPE_RETURN_IF_ERROR(weights.Read(*p, p->value).status());
+//   }
+//
+// Modules here are called as PyTorch's, so names mostly are the same. Beyond
+// that a file may
+//     have "module.", "_orig_mod.", "model." or "transformer." before all
+//       names (DistributedDataParallel, torch.compile, Lightning,
+//       GPT2LMHeadModel);
+//     have a shared parameter under any of its names, or under all of them;
+//     be of Hugging Face's GPT-2, whose Conv1D layers keep their weights as
+//       [in, out]: they are transposed. attn.c_attn.weight, [D, 3D] there and
+//       [3D, D] elsewhere, tells which it is;
+//     lack lm_head.weight: a head that is not tied begins as wte.weight;
+//     have other floating dtypes: values are converted, rounded once.
+//
+// Causal masks ("h.0.attn.bias") and counters ("bn1.num_batches_tracked") that
+// only one side has are no difference.
+//
+// The file is not trusted (safetensors.h). Memory: one tensor at a time.
+// Threads: reading is safe from any number of them.
+
+#ifndef NN_SERIALIZE_WEIGHT_FILE_H_
+#define NN_SERIALIZE_WEIGHT_FILE_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "base/file_system.h"
+#include "nn/modules/module.h"
+#include "nn/serialize/safetensors.h"
+
+namespace troupe::nn {
+
+// How a file differs from a model. Each list is in the order of its side.
+struct WeightDifferences {
+  std::vector<std::string> missing;     // in the model, not in the file
+  std::vector<std::string> unexpected;  // in the file, not in the model
+  std::vector<std::string> mismatched;  // of another shape or kind; sentences
+
+  bool any() const {
+    return !missing.empty() || !unexpected.empty() || !mismatched.empty();
+  }
+  // "missing: 0.bias, 2.bias; unexpected: ..."; of each list up to 20 entries,
+  // then how many more there are.
+  std::string ToString() const;
+};
+
+class WeightFile {
+ public:
+  // Errors as SafetensorsFile::Open().
+  static absl::StatusOr<WeightFile> Open(base::FileSystem& files,
+                                         const std::string& path);
+
+  const std::string& path() const { return file_.path(); }
+  // Whether the weights of GPT-2's layers are [in, out] in the file.
+  bool has_conv1d() const { return has_conv1d_; }
+
+  // How the file differs from `model`, its parameters and buffers.
+  WeightDifferences Compare(Module& model) const;
+  //   kInvalidArgument: it does; lists all that Compare() finds.
+  absl::Status CheckStrict(Module& model) const;
+
+  // Whether Read() would find it, in its shape.
+  bool Has(const Parameter& parameter) const;
+  bool Has(const Buffer& buffer) const;
+
+  // Fills `into`, in memory of the host and of the parameter's shape. False
+  // where the file does not have it, or in another shape: `into` is then as it
+  // was.
+  absl::StatusOr<bool> Read(const Parameter& parameter,
+                            const Tensor& into) const;
+  absl::StatusOr<bool> Read(const Buffer& buffer, const Tensor& into) const;
+
+ private:
+  explicit WeightFile(SafetensorsFile file) : file_(std::move(file)) {}
+
+  using Names = absl::Span<const absl::string_view>;
+
+  // The first of `names` that the file has, with one of the prefixes or
+  // without; null: none.
+  const SafetensorsEntry* Find(Names names) const;
+  bool IsTransposed(absl::string_view name) const;
+  // Empty: the tensor can be read as `wanted`; otherwise a sentence.
+  std::string Mismatch(const SafetensorsEntry& entry,
+                       const TensorSpec& wanted) const;
+  bool HasAny(Names names, const TensorSpec& wanted) const;
+  absl::StatusOr<bool> ReadAny(Names names, const Tensor& into) const;
+
+  SafetensorsFile file_;
+  bool has_conv1d_ = false;
+};
+
+// The other way: copies of `tensors`, named as in a model here, as Hugging
+// Face's GPT2LMHeadModel has them: "transformer." before all names but that of
+// lm_head, weights of Conv1D layers [in, out].
+//   kInvalidArgument: there is no attn.c_attn.weight among them.
+//   kResourceExhausted: there is no memory for a transposed copy.
+absl::StatusOr<std::vector<NamedTensor>> AsTransformersGpt2(
+    absl::Span<const NamedTensor> tensors, Allocator& allocator);
+
+// A copy of `tensor`, on the host, in another dtype: floats become any floating
+// dtype, rounded once; what is no float stays as it is.
+absl::StatusOr<Tensor> ConvertFloats(const Tensor& tensor, DType dtype,
+                                     Allocator& allocator);
+
+}  // namespace troupe::nn
+
+#endif  // NN_SERIALIZE_WEIGHT_FILE_H_

@@ -1,0 +1,74 @@
+// Jobs on emulated GPUs, for tests: LeNet's, and what it must do in every order
+// that streams and events permit.
+//
+//   JobSpec spec = EmulatedLeNetJob("cuda", /*dp=*/2, /*pp=*/1);
+//   ExpectTheSameBitsInEveryOrder(spec, Seeds(40));
+//   EmulatedOutcome outcome = SimulatedOnGpus(spec, /*seed=*/3);
+//   EXPECT_EQ(outcome.order, "tree");
+//
+// The test links nn/kernels/cuda:register_emulated, and comm/nccl's where ranks
+// are to reduce by NCCL.
+
+#ifndef TESTS_ACTORS_EMULATED_JOB_H_
+#define TESTS_ACTORS_EMULATED_JOB_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "actors/job.h"
+#include "comm/local/local_group.h"
+#include "tests/actors/test_job.h"
+#include "third_party/emulated_cuda/emulated_cuda.h"
+
+namespace troupe::actors {
+
+inline constexpr std::int64_t kEmulatedSteps = 3;
+
+// LeNet with momentum in global batches of 4, an evaluation at its end.
+JobSpec EmulatedLeNetJob(const std::string& device, int dp, int pp,
+                         std::int64_t steps = kEmulatedSteps);
+
+// So many GPUs, for a job that runs in one thread.
+emulated_cuda::Options EmulatedGpus(std::uint64_t seed, int gpus);
+
+struct EmulatedOutcome {
+  absl::Status status;
+  Reports reports;
+  std::string order;  // how ranks reduce, as the plan has it
+
+  std::vector<double> losses() const { return reports.losses(); }
+  double evaluation() const {
+    return reports.evaluations.empty() ? -1 : reports.evaluations.back().loss;
+  }
+  // Whether statuses, losses and evaluations are the same to the bit.
+  bool operator==(const EmulatedOutcome& other) const {
+    return status == other.status && losses() == other.losses() &&
+           evaluation() == other.evaluation();
+  }
+};
+
+// Runs the job in one thread, which makes the seed's order the only one. With
+// `make_group`, which plants a bug, nobody asks what is left on the devices.
+EmulatedOutcome SimulatedOnGpus(const JobSpec& spec, std::uint64_t seed,
+                                comm::GroupFactory make_group = nullptr);
+
+// Expects outcomes with the CPU's numbers within 1e-5, and with the same bits
+// for each of `seeds`.
+void ExpectTheSameBitsInEveryOrder(const JobSpec& spec,
+                                   const std::vector<std::uint64_t>& seeds);
+
+// Expects the simulation's bits of a job in threads of its own.
+void ExpectTheSameBitsOnThreads(const JobSpec& spec,
+                                const std::vector<std::uint64_t>& seeds);
+
+// Expects that a job that stops and goes on from its checkpoint, under another
+// seed, ends like one that does not stop.
+void ExpectCheckpointsToTravel(const std::vector<std::uint64_t>& seeds);
+
+// Expects the losses and evaluations of the same job on the CPU within 1e-5.
+void ExpectTheNumbersOfTheCpu(const Reports& got, JobSpec spec);
+
+}  // namespace troupe::actors
+
+#endif  // TESTS_ACTORS_EMULATED_JOB_H_

@@ -1,0 +1,104 @@
+// Synchronised batch norm in whole jobs: the same bits under every seed and on
+// threads, and the losses and parameters of one rank with the whole batch.
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "actors/job.h"
+#include "gtest/gtest.h"
+#include "nn/modules/batch_norm.h"
+#include "nn/modules/linear.h"
+#include "nn/modules/relu.h"
+#include "nn/modules/sequential.h"
+#include "tests/actors/sim/simulated_run.h"
+#include "tests/actors/sim/small_job.h"
+#include "tests/actors/test_job.h"
+
+namespace troupe::actors {
+namespace {
+
+constexpr std::int64_t kSteps = 2;
+
+// Linear, batch norm with a ReLU, linear, batch norm, linear, in f64; one
+// micro-batch a rank.
+JobSpec NormedJob(int ranks) {
+  JobSpec spec = SmallJob({ranks, Numbers::kExact, kSteps});
+  spec.model = []() -> std::unique_ptr<nn::Module> {
+    const nn::Linear::Options f64 = {/*bias=*/true, nn::DType::kF64};
+    nn::BatchNorm::Options norm;
+    norm.dtype = nn::DType::kF64;
+    auto model = std::make_unique<nn::Sequential>();
+    model->Append<nn::Linear>(4, 6, f64);
+    norm.relu = true;
+    model->Append<nn::BatchNorm1d>(6, norm);
+    model->Append<nn::Linear>(6, 6, f64);
+    norm.relu = false;
+    model->Append<nn::BatchNorm1d>(6, norm);
+    model->Append<nn::Linear>(6, 2, f64);
+    return nn::ConvertSyncBatchNorm(std::move(model));
+  };
+  spec.plan.micro_batch_size = 0;  // the rank's share
+  return spec;
+}
+
+SimulatedRun RunWith(std::uint64_t seed, const JobSpec& spec) {
+  SimulationOptions options;
+  options.seed = seed;
+  return Simulate(spec, options);
+}
+
+TEST(SyncBatchNormJob, GivesTheSameBitsUnderEverySeed) {
+  const JobSpec spec = NormedJob(4);
+  const SimulatedRun expected = RunWith(/*seed=*/0, spec);
+  ASSERT_TRUE(expected.result.ok()) << expected.result.status();
+  ASSERT_EQ(expected.reports.steps.size(), static_cast<std::size_t>(kSteps));
+  for (std::uint64_t seed : Seeds(100)) {
+    ASSERT_EQ(Difference(RunWith(seed, spec), expected), "")
+        << ReplayCommand(seed);
+  }
+  EXPECT_EQ(ReportsOf(spec).losses(), expected.reports.losses());
+}
+
+// Losses and parameters, the latter as they are after the last step.
+struct Values {
+  std::vector<double> losses;
+  std::map<std::string, std::vector<double>> parameters;
+};
+
+Values ValuesOf(const JobSpec& spec) {
+  Values values;
+  SimulationOptions options;
+  options.after_step = [&](int, std::int64_t, const nn::ParameterArena& arena) {
+    for (const nn::ArenaSlot& slot : arena.slots()) {
+      const auto span = slot.parameter->value.span<double>();
+      values.parameters[slot.parameter->name].assign(span.begin(), span.end());
+    }
+  };
+  values.losses = Simulate(spec, options).reports.losses();
+  return values;
+}
+
+TEST(SyncBatchNormJob, EqualsOneRankWithTheWholeBatch) {
+  const Values one = ValuesOf(NormedJob(1));
+  ASSERT_EQ(one.losses.size(), static_cast<std::size_t>(kSteps));
+  for (int ranks : {2, 4}) {
+    const Values many = ValuesOf(NormedJob(ranks));
+    ASSERT_EQ(many.losses.size(), one.losses.size());
+    for (std::size_t i = 0; i < one.losses.size(); ++i) {
+      EXPECT_NEAR(many.losses[i], one.losses[i], 1e-9 * one.losses[i]);
+    }
+    for (const auto& [name, values] : one.parameters) {
+      const std::vector<double>& others = many.parameters.at(name);
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        EXPECT_NEAR(others[i], values[i], 1e-9) << name;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace troupe::actors

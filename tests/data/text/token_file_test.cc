@@ -1,0 +1,170 @@
+#include "data/text/token_file.h"
+
+#include <cstring>
+
+#include "data/text/text_splits.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "nn/random/philox.h"
+#include "tests/data/test_util.h"
+
+namespace troupe::data {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+template <typename T>
+Bytes BytesOf(const std::vector<T>& numbers) {
+  Bytes bytes(numbers.size() * sizeof(T));
+  if (!bytes.empty()) std::memcpy(bytes.data(), numbers.data(), bytes.size());
+  return bytes;
+}
+
+template <typename T>
+Bytes WithHeader(std::int32_t magic, std::int32_t version, std::int32_t count,
+                 const std::vector<T>& tokens) {
+  std::vector<std::int32_t> header(256, 0);
+  header[0] = magic;
+  header[1] = version;
+  header[2] = count;
+  Bytes bytes = BytesOf(header);
+  const Bytes rest = BytesOf(tokens);
+  bytes.insert(bytes.end(), rest.begin(), rest.end());
+  return bytes;
+}
+
+absl::StatusOr<TokenSourcePtr> Open(const Bytes& bytes,
+                                    const TokenFileOptions& options = {}) {
+  base::PosixFileSystem files;
+  return OpenTokenFile(files, WriteFile(MakeTempFolder(), "t.bin", bytes),
+                       options);
+}
+
+std::vector<std::int64_t> All(const TokenSourcePtr& tokens) {
+  std::vector<std::int64_t> all(static_cast<std::size_t>(tokens->size()));
+  EXPECT_TRUE(tokens->Read(0, absl::MakeSpan(all)).ok());
+  return all;
+}
+
+std::string Error(const Bytes& bytes) {
+  const std::string message(Open(bytes).status().message());
+  return message.substr(message.find("t.bin"));
+}
+
+TEST(TokenFileTest, NanoGptsFilesAreBare) {
+  const auto tokens = Open(BytesOf<std::uint16_t>({1, 50256, 0, 300}));
+  ASSERT_TRUE(tokens.ok()) << tokens.status();
+  EXPECT_EQ((*tokens)->vocab_size(), 50257);
+  EXPECT_THAT(All(*tokens), ElementsAre(1, 50256, 0, 300));
+  std::vector<std::int64_t> two(2);
+  ASSERT_TRUE((*tokens)->Read(2, absl::MakeSpan(two)).ok());
+  EXPECT_THAT(two, ElementsAre(0, 300));
+}
+
+TEST(TokenFileTest, BareFilesMayHaveMoreBits) {
+  TokenFileOptions options;
+  options.bare_type = TokenType::kU32;
+  options.vocab_size = 128256;
+  const auto tokens = Open(BytesOf<std::uint32_t>({128255, 7}), options);
+  ASSERT_TRUE(tokens.ok()) << tokens.status();
+  EXPECT_THAT(All(*tokens), ElementsAre(128255, 7));
+}
+
+TEST(TokenFileTest, LlmCsFilesHaveAHeader) {
+  const auto gpt2 =
+      Open(WithHeader<std::uint16_t>(20240520, 1, 3, {5, 6, 50256}));
+  ASSERT_TRUE(gpt2.ok()) << gpt2.status();
+  EXPECT_THAT(All(*gpt2), ElementsAre(5, 6, 50256));
+  TokenFileOptions options;
+  options.vocab_size = 128256;
+  const auto llama =
+      Open(WithHeader<std::uint32_t>(20240801, 7, 2, {128000, 9}), options);
+  ASSERT_TRUE(llama.ok()) << llama.status();
+  EXPECT_THAT(All(*llama), ElementsAre(128000, 9));
+}
+
+TEST(TokenFileTest, SaysWhatIsWrong) {
+  EXPECT_EQ(Error({1, 2, 3}),
+            "t.bin: 3 bytes are not a whole number of tokens of 2 bytes");
+  EXPECT_EQ(Error(WithHeader<std::uint16_t>(20240520, 2, 1, {5})),
+            "t.bin: version 2 at byte 4; of files with the magic 20240520 only "
+            "version 1 is read");
+  EXPECT_EQ(Error(WithHeader<std::uint16_t>(20240520, 1, 2, {5})),
+            "t.bin: the header declares 2 tokens at byte 8, 1028 bytes in all; "
+            "the file has 1026");
+  EXPECT_THAT(Error(WithHeader<std::uint16_t>(20240520, 1, -1, {5})),
+              HasSubstr("declares -1 tokens"));
+  EXPECT_EQ(Open({1}).status().code(), absl::StatusCode::kDataLoss);
+}
+
+TEST(TokenFileTest, ReadingChecksTheVocabulary) {
+  TokenFileOptions options;
+  options.vocab_size = 300;
+  const auto tokens =
+      Open(WithHeader<std::uint16_t>(20240520, 1, 3, {299, 300, 1}), options);
+  ASSERT_TRUE(tokens.ok()) << tokens.status();
+  std::vector<std::int64_t> one(1);
+  EXPECT_TRUE((*tokens)->Read(0, absl::MakeSpan(one)).ok());
+  const absl::Status status = (*tokens)->Read(1, absl::MakeSpan(one));
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("t.bin: token 1 at byte 1026 is 300, which a "
+                        "vocabulary of 300 does not have"));
+}
+
+// Any bytes are an error, or tokens below the vocabulary's size.
+TEST(TokenFileTest, DamagedFiles) {
+  const Bytes good = WithHeader<std::uint16_t>(20240520, 1, 4, {1, 2, 3, 4});
+  int opened = 0;
+  constexpr std::uint32_t kRounds = 400;
+  for (std::uint32_t round = 0; round < kRounds; ++round) {
+    nn::RandomStream draws(nn::RandomKey(3, nn::Purpose::kTest), {round, 0, 0});
+    Bytes bytes = good;
+    bytes[draws.Below(12)] = static_cast<std::uint8_t>(draws.Bits32());
+    if (draws.Below(2) == 0) bytes.resize(draws.Below(bytes.size()));
+    const auto tokens = Open(bytes);
+    if (!tokens.ok()) continue;
+    ++opened;
+    std::vector<std::int64_t> all(static_cast<std::size_t>((*tokens)->size()));
+    const absl::Status read = (*tokens)->Read(0, absl::MakeSpan(all));
+    for (const std::int64_t token : all) {
+      EXPECT_TRUE(!read.ok() || token < 50257);
+    }
+  }
+  EXPECT_GT(opened, 0);
+  EXPECT_LT(opened, static_cast<int>(kRounds));
+}
+
+TEST(OpenTokensTest, SplitsAFileAndTakesTheFilesOfAFolder) {
+  base::PosixFileSystem files;
+  const std::string folder = MakeTempFolder();
+  TextOptions options;
+  options.context = 2;
+  options.window = "sequential";
+  options.vocab_size = 100;
+  const std::string file =
+      WriteFile(folder, "all.bin",
+                BytesOf<std::uint16_t>({0, 1, 2, 3, 4, 5, 6, 7, 8, 9}));
+  auto splits = OpenTokens(files, file, options, {/*val_fraction=*/0.3, 0});
+  ASSERT_TRUE(splits.ok()) << splits.status();
+  EXPECT_EQ(splits->train->size(), 3);
+  EXPECT_EQ(splits->train->spec().ToString(),
+            "i64[2] -> i64[2] of 100 classes");
+  EXPECT_THAT(ToVector<std::int64_t>(FillFrom(*splits->test, {0}).targets),
+              ElementsAre(8, 9));
+  WriteFile(folder, "train.bin", BytesOf<std::uint16_t>({1, 2, 3}));
+  splits = OpenTokens(files, folder, options, {/*val_fraction=*/0.3, 0});
+  ASSERT_TRUE(splits.ok()) << splits.status();
+  EXPECT_EQ(splits->train->size(), 1);
+  EXPECT_EQ(splits->test, nullptr);
+  EXPECT_EQ(splits->tokenizer, nullptr);
+  WriteFile(folder, "val.bin", BytesOf<std::uint16_t>({7, 8}));
+  splits = OpenTokens(files, folder, options, {/*val_fraction=*/0.3, 0});
+  ASSERT_TRUE(splits.ok()) << splits.status();
+  EXPECT_THAT(ToVector<std::int64_t>(FillFrom(*splits->test, {0}).targets),
+              ElementsAre(8, -100));
+}
+
+}  // namespace
+}  // namespace troupe::data

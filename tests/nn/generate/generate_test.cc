@@ -1,0 +1,150 @@
+#include "nn/generate/generate.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "nn/arena/parameter_arena.h"
+#include "nn/autograd/context.h"
+#include "nn/kernels/open_kernels.h"
+#include "nn/models/gpt2.h"
+#include "nn/modules/embedding.h"
+#include "nn/modules/sequential.h"
+
+namespace troupe::nn {
+namespace {
+
+using ::testing::ElementsAre;
+using Tokens = std::vector<std::int32_t>;
+
+class GenerateTest : public ::testing::Test {
+ protected:
+  // Gives `model` memory and initial values.
+  void Bind(Module& model) {
+    arena_ = *ParameterArena::Create({model.Parameters()}, {},
+                                     kernels_->allocator());
+    ASSERT_TRUE(arena_->Initialize(/*seed=*/7).ok());
+  }
+
+  // The likeliest text; the error's words where there is one.
+  std::string Error(Module& model, const Tokens& prompt) {
+    return std::string(
+        Generate(model, *kernels_, prompt, options_, [&](std::int32_t token) {
+          said_.push_back(token);
+          return said_.size() < enough_;
+        }).message());
+  }
+  Tokens Say(Module& model, const Tokens& prompt) {
+    said_.clear();
+    EXPECT_EQ(Error(model, prompt), "");
+    return said_;
+  }
+
+  static GenerateOptions Likeliest() {
+    GenerateOptions options;
+    options.tokens = 6;
+    options.sampling.temperature = 0;
+    return options;
+  }
+
+  const std::unique_ptr<Kernels> kernels_ = *OpenKernels(Device(), {});
+  std::unique_ptr<ParameterArena> arena_;
+  GenerateOptions options_ = Likeliest();
+  std::size_t enough_ = 1000;
+  Tokens said_;
+};
+
+// A table whose row t is highest at t + 1, of five tokens.
+std::unique_ptr<Sequential> Counter() {
+  auto model = std::make_unique<Sequential>();
+  model->Append<Embedding>(5, 5);
+  return model;
+}
+
+void FillCounter(Module& model) {
+  float* table = model.Parameters()[0]->value.data<float>();
+  std::fill(table, table + 25, 0.0f);
+  for (int t = 0; t < 5; ++t) table[t * 5 + (t + 1) % 5] = 1;
+}
+
+TEST_F(GenerateTest, EachTokenFollowsTheLast) {
+  const std::unique_ptr<Sequential> model = Counter();
+  Bind(*model);
+  FillCounter(*model);
+  EXPECT_THAT(Say(*model, {0, 2}), ElementsAre(3, 4, 0, 1, 2, 3));
+}
+
+TEST_F(GenerateTest, EndsWhenItIsEnough) {
+  const std::unique_ptr<Sequential> model = Counter();
+  Bind(*model);
+  FillCounter(*model);
+  enough_ = 2;
+  EXPECT_THAT(Say(*model, {0}), ElementsAre(1, 2));
+}
+
+// Forward by forward, each of exactly the tokens that are there.
+TEST_F(GenerateTest, SaysWhatTheModelSaysOfEachText) {
+  Gpt2Options gpt = *Gpt2Preset("gpt_nano");
+  gpt.vocab_size = 17;
+  gpt.context = 24;
+  const std::unique_ptr<Sequential> model = *MakeGpt2(gpt);
+  Bind(*model);
+  options_.tokens = 40;  // beyond the context
+  options_.context = gpt.context;
+  Tokens text = {3, 1, 4};
+  const Tokens said = Say(*model, text);
+  ASSERT_EQ(said.size(), 40u);
+  for (const std::int32_t token : said) {
+    const std::int64_t count = std::min<std::int64_t>(gpt.context, text.size());
+    Tensor x = Tensor::Empty({1, count}, DType::kI64, kernels_->allocator());
+    std::copy(text.end() - count, text.end(), x.data<std::int64_t>());
+    Context ctx(*kernels_);
+    ctx.set_training(false);
+    const Tensor y = (*model)(ctx, x);
+    ASSERT_TRUE(ctx.ok()) << ctx.status();
+    const float* row = y.data<float>() + (count - 1) * gpt.vocab_size;
+    EXPECT_EQ(token, std::max_element(row, row + gpt.vocab_size) - row);
+    text.push_back(token);
+  }
+}
+
+TEST_F(GenerateTest, WhatCannotBeIsSaid) {
+  const std::unique_ptr<Sequential> model = Counter();
+  Bind(*model);
+  EXPECT_EQ(Error(*model, {}),
+            "the prompt is empty: a text begins with at least one token");
+  options_.context = 0;
+  EXPECT_EQ(Error(*model, {1}), "the context must be at least 1");
+  options_ = Likeliest();
+  options_.sampling.top_p = 0;
+  EXPECT_EQ(Error(*model, {1}),
+            "SamplingOptions.top_p = 0: must be above 0 and at most 1");
+}
+
+// Takes tokens, and gives one number for each.
+class NoLogits : public Module {
+ public:
+  NoLogits() : table_(Add<Embedding>("table", 5, 4)) {}
+  Tensor Forward(Context& ctx, const Tensor& x) override {
+    return table_(ctx, x).View({x.numel(), 4});
+  }
+
+ private:
+  Embedding& table_;
+};
+
+TEST_F(GenerateTest, AnotherShapeIsRefused) {
+  NoLogits model;
+  Bind(model);
+  options_.context = 3;
+  EXPECT_EQ(Error(model, {1}),
+            "the model gives f32 [3, 4] for a text of 3 tokens, and f32 [1, 3, "
+            "vocabulary] is wanted");
+}
+
+}  // namespace
+}  // namespace troupe::nn

@@ -1,0 +1,66 @@
+#include "nn/models/layer_list.h"
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "nn/modules/module.h"
+
+namespace troupe::nn {
+namespace {
+
+const TensorSpec kDigit = {{28, 28, 1}, DType::kF32};
+
+std::string ErrorOf(const std::vector<std::string>& layers) {
+  return std::string(MakeLayers(layers, kDigit, {}).status().message());
+}
+
+TEST(MakeLayers, MakesANetwork) {
+  auto model = MakeLayers(
+      {"conv 32 3 stride=2 pad=1", "relu", "maxpool 2", " avgpool  3 stride=2 ",
+       "dropout 0.5", "flatten", "linear 10"},
+      kDigit, {});
+  ASSERT_TRUE(model.ok()) << model.status();
+  std::string names;
+  for (const Parameter* p : (*model)->Parameters()) {
+    absl::StrAppend(&names, p->name, p->shape.ToString(), " ");
+  }
+  EXPECT_EQ(names,
+            "0.weight[32, 1, 3, 3] 0.bias[32] 6.weight[10, 288] 6.bias[10] ");
+  ShapeRecord record;
+  EXPECT_EQ(
+      ShapeOnlyForward(**model, {5, 28, 28, 1}, DType::kF32, Device{}, record)
+          ->shape(),
+      (Shape{5, 10}));
+}
+
+TEST(MakeLayers, TakesTokens) {
+  auto model =
+      MakeLayers({"embedding 100 8", "linear 100"}, {{16}, DType::kI64}, {});
+  ASSERT_TRUE(model.ok()) << model.status();
+  EXPECT_EQ((*model)->Parameters()[1]->shape, (Shape{100, 8}));
+}
+
+TEST(MakeLayers, NamesTheLayerThatIsWrong) {
+  EXPECT_EQ(ErrorOf({"relu", "conv 32"}),
+            "layer 1, \"conv 32\": it takes 2 numbers, and has 1; write conv "
+            "OUT KERNEL [stride=1] [pad=0]");
+  EXPECT_EQ(ErrorOf({"conv 32 three"}),
+            "layer 0, \"conv 32 three\": \"three\" has no number that it "
+            "takes; write conv OUT KERNEL [stride=1] [pad=0]");
+  EXPECT_EQ(ErrorOf({"conv 32 3 padding=1"}),
+            "layer 0, \"conv 32 3 padding=1\": it has no option \"padding\"; "
+            "write conv OUT KERNEL [stride=1] [pad=0]");
+  EXPECT_EQ(ErrorOf({"conv 4 40"}).substr(0, 22), "layer 0, \"conv 4 40\": ");
+  for (const char* layer :
+       {"", "convolution 3", "linear 0", "linear -1", "linear 1.5",
+        "linear 1e9", "linear nan", "dropout 1", "relu 2", "maxpool 2 stride=0",
+        "linear 10 10", "conv 1e8 100", "linear 1 =", "maxpool 2 pad="}) {
+    EXPECT_FALSE(MakeLayers({layer}, kDigit, {}).ok()) << layer;
+  }
+  EXPECT_EQ(ErrorOf({}), "a network has 1 to 10000 layers, not 0");
+}
+
+}  // namespace
+}  // namespace troupe::nn

@@ -1,0 +1,226 @@
+// Synchronised batch norm on threads: the ranks' outputs, gradients and running
+// statistics are those of one rank with the whole batch.
+
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <numeric>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "nn/kernels/cpu/cpu_kernels.h"
+#include "nn/kernels/reference/reference_kernels.h"
+#include "nn/modules/batch_norm.h"
+#include "nn/modules/linear.h"
+#include "nn/modules/sequential.h"
+#include "tests/nn/modules/one_pass.h"
+
+namespace troupe::nn {
+namespace {
+
+// Ranks that meet in memory; sums are in the order of ranks.
+class Meeting {
+ public:
+  explicit Meeting(int ranks) : given_(ranks) {}
+
+  std::vector<double> Sum(int rank, const Tensor& range) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    given_[rank] = ValuesOf(range);
+    const int round = round_;
+    if (++arrived_ == static_cast<int>(given_.size())) {
+      sum_.assign(given_[0].size(), 0.0);
+      for (const auto& values : given_) {
+        for (std::size_t i = 0; i < sum_.size(); ++i) sum_[i] += values[i];
+      }
+      arrived_ = 0;
+      ++round_;
+      changed_.notify_all();
+    }
+    changed_.wait(lock, [&] { return round_ != round; });
+    return sum_;
+  }
+  int size() const { return static_cast<int>(given_.size()); }
+  int rounds() const { return round_; }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<std::vector<double>> given_;
+  std::vector<double> sum_;
+  int arrived_ = 0, round_ = 0;
+};
+
+class RankOfMeeting : public Collectives {
+ public:
+  RankOfMeeting(Meeting* meeting, int rank) : meeting_(meeting), rank_(rank) {}
+  int rank() const override { return rank_; }
+  int size() const override { return meeting_->size(); }
+  absl::Status AllReduce(ReduceOp op, const Tensor& range) override {
+    EXPECT_EQ(op, ReduceOp::kSum);
+    EXPECT_EQ(range.dtype(), DType::kF64);
+    const std::vector<double> sum = meeting_->Sum(rank_, range);
+    std::copy(sum.begin(), sum.end(), range.data<double>());
+    return absl::OkStatus();
+  }
+
+ private:
+  Meeting* const meeting_;
+  const int rank_;
+};
+
+BatchNorm::Options Options(DType dtype, bool relu) {
+  BatchNorm::Options options;
+  options.dtype = dtype;
+  options.relu = relu;
+  return options;
+}
+
+// Linear, batch norm with a ReLU in a block that refers to it, batch norm.
+class Block : public Module {
+ public:
+  explicit Block(DType dtype)
+      : norm_(Add<BatchNorm1d>("norm", 5, Options(dtype, /*relu=*/true))) {}
+  Tensor Forward(Context& ctx, const Tensor& x) override {
+    return norm_(ctx, x);
+  }
+
+ private:
+  BatchNorm1d& norm_;
+};
+
+std::unique_ptr<Module> MakeModel(DType dtype) {
+  auto model = std::make_unique<Sequential>();
+  model->Append<Linear>(3, 5, Linear::Options{/*bias=*/true, dtype});
+  model->Append<Block>(dtype);
+  model->Append<BatchNorm1d>(5, Options(dtype, /*relu=*/false));
+  return model;
+}
+
+struct Numbers {
+  std::function<std::unique_ptr<Kernels>()> create;
+  DType dtype;
+  double tolerance;
+};
+
+// Rank r runs shares[r] rows of the batch, twice; values after the second pass.
+std::vector<PassValues> RunRanks(const Numbers& numbers,
+                                 const std::vector<std::int64_t>& shares,
+                                 Meeting& meeting) {
+  const std::int64_t all =
+      std::accumulate(shares.begin(), shares.end(), std::int64_t{0});
+  std::vector<PassValues> values(shares.size());
+  std::vector<std::thread> ranks;
+  std::int64_t begin = 0;
+  for (std::size_t r = 0; r < shares.size(); ++r) {
+    const std::int64_t end = begin + shares[r];
+    ranks.emplace_back([&, r, begin, end] {
+      const auto kernels = numbers.create();
+      RankOfMeeting rank(&meeting, static_cast<int>(r));
+      const AxisCollectives axes[] = {{"dp", &rank}};
+      OnePass pass(*kernels, ConvertSyncBatchNorm(MakeModel(numbers.dtype)),
+                   numbers.dtype);
+      if (shares.size() > 1) pass.set_collectives(axes);
+      for (const std::string name : {"first", "second"}) {
+        const Tensor x = pass.Draws("x " + name, {all, 3});
+        const Tensor dy = pass.Draws("dy " + name, {all, 5});
+        values[r] = pass.Run({x.Slice(begin, end)}, dy.Slice(begin, end));
+      }
+    });
+    begin = end;
+  }
+  for (std::thread& rank : ranks) rank.join();
+  return values;
+}
+
+void Append(const std::vector<double>& from, std::vector<double>& to) {
+  to.insert(to.end(), from.begin(), from.end());
+}
+
+// Rows end to end, gradients of parameters added up, running statistics equal.
+PassValues Merged(const std::vector<PassValues>& ranks) {
+  PassValues merged = ranks[0];
+  for (std::size_t r = 1; r < ranks.size(); ++r) {
+    Append(ranks[r].y, merged.y);
+    Append(ranks[r].dx[0], merged.dx[0]);
+    for (auto& [name, sum] : merged.gradients) {
+      const std::vector<double>& added = ranks[r].gradients.at(name);
+      for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += added[i];
+    }
+    EXPECT_EQ(ranks[r].buffers, merged.buffers) << "rank " << r;
+  }
+  return merged;
+}
+
+void ExpectNear(const PassValues& got, const PassValues& want,
+                double tolerance) {
+  EXPECT_TRUE(Near(got.y, want.y, tolerance));
+  EXPECT_TRUE(Near(got.dx[0], want.dx[0], tolerance));
+  for (const auto& [name, values] : want.gradients) {
+    // The bias before a norm has no gradient but rounding.
+    if (name == "0.bias") continue;
+    EXPECT_TRUE(Near(got.gradients.at(name), values, tolerance)) << name;
+  }
+  for (const auto& [name, values] : want.buffers) {
+    EXPECT_TRUE(Near(got.buffers.at(name), values, tolerance)) << name;
+  }
+}
+
+TEST(SyncBatchNorm, EqualsOneRankWithTheWholeBatch) {
+  const Numbers sets[] = {
+      {[] { return CreateReferenceKernels(); }, DType::kF64, 1e-12},
+      {[] { return CreateCpuKernels({}); }, DType::kF32, 2e-5}};
+  const std::vector<std::int64_t> shares[] = {
+      {6, 6}, {11, 1}, {0, 12}, {3, 3, 3, 3}, {5, 1, 0, 6}};
+  for (const Numbers& numbers : sets) {
+    Meeting alone(1);
+    const PassValues want = Merged(RunRanks(numbers, {12}, alone));
+    EXPECT_EQ(alone.rounds(), 0);
+    for (const auto& share : shares) {
+      SCOPED_TRACE(absl::StrCat(share.size(), " ranks, first ", share[0]));
+      Meeting meeting(static_cast<int>(share.size()));
+      ExpectNear(Merged(RunRanks(numbers, share, meeting)), want,
+                 numbers.tolerance);
+      // Two norms, forward and backward, two passes.
+      EXPECT_EQ(meeting.rounds(), 8);
+    }
+  }
+}
+
+TEST(SyncBatchNorm, ConversionKeepsModulesAndNames) {
+  std::unique_ptr<Module> model = MakeModel(DType::kF32);
+  Module* const norm = model->children()[1]->children()[0].get();
+  const std::vector<Parameter*> parameters = model->Parameters();
+  const std::vector<Buffer*> buffers = model->Buffers();
+  model = ConvertSyncBatchNorm(std::move(model));
+  EXPECT_EQ(model->children()[1]->children()[0].get(), norm);
+  EXPECT_EQ(model->Parameters(), parameters);
+  EXPECT_EQ(model->Buffers(), buffers);
+  EXPECT_EQ(dynamic_cast<BatchNorm*>(norm)->sync_axis(), "dp");
+}
+
+TEST(SyncBatchNorm, AShapeOnlyForwardRecordsTheAxis) {
+  SyncBatchNorm norm(3);
+  ShapeRecord record;
+  ASSERT_TRUE(
+      ShapeOnlyForward(norm, {4, 2, 3}, DType::kF32, Device{}, record).ok());
+  EXPECT_EQ(record.axes, std::vector<std::string>{"dp"});
+}
+
+TEST(SyncBatchNorm, AnEvaluationAsksNobody) {
+  const auto kernels = CreateCpuKernels({});
+  Meeting meeting(2);
+  RankOfMeeting rank(&meeting, 0);
+  const AxisCollectives axes[] = {{"dp", &rank}};
+  OnePass pass(*kernels, std::make_unique<SyncBatchNorm>(3));
+  pass.set_collectives(axes);
+  EXPECT_EQ(pass.Evaluate(pass.Draws("x", {1, 3})).size(), 3u);
+  EXPECT_EQ(meeting.rounds(), 0);
+}
+
+}  // namespace
+}  // namespace troupe::nn

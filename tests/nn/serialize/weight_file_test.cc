@@ -1,0 +1,181 @@
+#include "nn/serialize/weight_file.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/file_system.h"
+#include "gtest/gtest.h"
+#include "nn/modules/embedding.h"
+#include "nn/modules/linear.h"
+#include "nn/modules/sequential.h"
+#include "nn/tensor/caching_allocator.h"
+#include "tests/nn/testing/tensor_values.h"
+
+namespace troupe::nn {
+namespace {
+
+// A part of a GPT-2 of width 2: the names that matter.
+std::unique_ptr<Sequential> MakePartOfGpt2(bool tied) {
+  auto model = std::make_unique<Sequential>();
+  auto& tokens = model->AppendNamed<Embedding>("wte", 3, 2);
+  auto& attn = model->AppendNamed<Sequential>("h")
+                   .Append<Sequential>()
+                   .AppendNamed<Sequential>("attn");
+  attn.AppendNamed<Linear>("c_attn", 2, 6);
+  attn.AppendNamed<Linear>("c_proj", 2, 2);
+  Linear::Options without_bias;
+  without_bias.bias = false;
+  auto& head = model->AppendNamed<Linear>("lm_head", 2, 3, without_bias);
+  if (tied) head.TieParameter("weight", tokens, "weight");
+  return model;
+}
+
+class WeightFileTest : public ::testing::Test {
+ protected:
+  Tensor Counting(const Shape& shape, DType dtype = DType::kF32) {
+    std::vector<double> values;
+    for (std::int64_t i = 0; i < shape.numel(); ++i) values.push_back(i);
+    return MakeTensor(shape, dtype, values, memory_);
+  }
+
+  // Of a file with these tensors.
+  WeightFile FileWith(const std::vector<NamedTensor>& tensors) {
+    const std::string path = absl::StrCat(
+        ::testing::TempDir(), "/",
+        ::testing::UnitTest::GetInstance()->current_test_info()->name(),
+        ".safetensors");
+    EXPECT_TRUE(WriteSafetensors(files_, path, tensors, {}).ok());
+    return WeightFile::Open(files_, path).value();
+  }
+
+  // What parameter `i` of `model` reads.
+  std::vector<double> ValuesIn(const WeightFile& weights, Module& model,
+                               int i) {
+    const Parameter& parameter = *model.Parameters()[i];
+    const Tensor into =
+        Tensor::Zeros(parameter.shape, parameter.dtype, memory_);
+    const absl::StatusOr<bool> found = weights.Read(parameter, into);
+    EXPECT_TRUE(found.ok()) << found.status();
+    EXPECT_TRUE(found.ok() && *found) << parameter.name;
+    return ValuesOf(into);
+  }
+
+  // As GPT2LMHeadModel saves it.
+  std::vector<NamedTensor> TransformersTensors() {
+    return {{"transformer.wte.weight", Counting({3, 2})},
+            {"transformer.h.0.attn.bias", Counting({1, 1, 4, 4})},
+            {"transformer.h.0.attn.c_attn.weight", Counting({2, 6})},
+            {"transformer.h.0.attn.c_attn.bias", Counting({6})},
+            {"transformer.h.0.attn.c_proj.weight", Counting({2, 2})},
+            {"transformer.h.0.attn.c_proj.bias", Counting({2})}};
+  }
+
+  base::PosixFileSystem files_;
+  CachingAllocator memory_;
+};
+
+TEST_F(WeightFileTest, ReadsTransformersGpt2) {
+  const WeightFile weights = FileWith(TransformersTensors());
+  for (bool tied : {true, false}) {
+    auto model = MakePartOfGpt2(tied);
+    EXPECT_EQ(weights.CheckStrict(*model), absl::OkStatus());
+    EXPECT_EQ(ValuesIn(weights, *model, 1),
+              (std::vector<double>{0, 6, 1, 7, 2, 8, 3, 9, 4, 10, 5, 11}));
+    // Square, and transposed all the same.
+    EXPECT_EQ(ValuesIn(weights, *model, 3), (std::vector<double>{0, 2, 1, 3}));
+    if (tied) continue;
+    EXPECT_EQ(ValuesIn(weights, *model, 5),
+              (std::vector<double>{0, 1, 2, 3, 4, 5}));
+  }
+}
+
+TEST_F(WeightFileTest, ReadsLinearGpt2AsItIs) {
+  const WeightFile weights =
+      FileWith({{"wte.weight", Counting({3, 2})},
+                {"lm_head.weight", Counting({3, 2})},
+                {"h.0.attn.c_attn.weight", Counting({6, 2})},
+                {"h.0.attn.c_attn.bias", Counting({6})},
+                {"h.0.attn.c_proj.weight", Counting({2, 2})},
+                {"h.0.attn.c_proj.bias", Counting({2})}});
+  auto model = MakePartOfGpt2(/*tied=*/true);
+  EXPECT_EQ(weights.CheckStrict(*model), absl::OkStatus());
+  EXPECT_EQ(ValuesIn(weights, *model, 3), (std::vector<double>{0, 1, 2, 3}));
+}
+
+TEST_F(WeightFileTest, WritesTransformersGpt2) {
+  auto model = MakePartOfGpt2(/*tied=*/true);
+  std::vector<NamedTensor> tensors;
+  for (const Parameter* p : model->Parameters()) {
+    tensors.push_back({p->name, Counting(p->shape)});
+  }
+  const auto renamed = AsTransformersGpt2(tensors, memory_);
+  ASSERT_TRUE(renamed.ok()) << renamed.status();
+  EXPECT_EQ((*renamed)[1].name, "transformer.h.0.attn.c_attn.weight");
+  EXPECT_EQ((*renamed)[1].tensor.shape(), (Shape{2, 6}));
+  const WeightFile weights = FileWith(*renamed);
+  EXPECT_EQ(weights.CheckStrict(*model), absl::OkStatus());
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    EXPECT_EQ(ValuesIn(weights, *model, static_cast<int>(i)),
+              ValuesOf(tensors[i].tensor));
+  }
+  EXPECT_EQ(AsTransformersGpt2({}, memory_).status().code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+TEST_F(WeightFileTest, ConvertsFloats) {
+  Sequential model;
+  model.Append<Linear>(2, 2);
+  for (DType dtype : {DType::kF16, DType::kBF16, DType::kF64}) {
+    const WeightFile weights =
+        FileWith({{"module.0.weight", Counting({2, 2}, dtype)},
+                  {"module.0.bias", Counting({2}, dtype)}});
+    EXPECT_EQ(weights.CheckStrict(model), absl::OkStatus());
+    EXPECT_EQ(ValuesIn(weights, model, 0), (std::vector<double>{0, 1, 2, 3}));
+  }
+  const auto half = ConvertFloats(Counting({3}), DType::kF16, memory_);
+  EXPECT_EQ(half->dtype(), DType::kF16);
+  EXPECT_EQ(ValuesOf(*half), (std::vector<double>{0, 1, 2}));
+  const Tensor counter = Counting({1}, DType::kI64);
+  EXPECT_EQ(ConvertFloats(counter, DType::kF16, memory_)->dtype(), DType::kI64);
+}
+
+TEST_F(WeightFileTest, ListsHowItDiffers) {
+  Sequential model;
+  model.Append<Linear>(2, 2);
+  model.Append<Linear>(2, 3);
+  std::vector<NamedTensor> tensors = {{"0.weight", Counting({2, 3})},
+                                      {"0.bias", Counting({2}, DType::kI64)}};
+  for (int i = 0; i < 23; ++i) {
+    tensors.push_back({absl::StrCat("x", i + 10), Counting({1})});
+  }
+  const WeightFile weights = FileWith(tensors);
+  EXPECT_EQ(
+      weights.CheckStrict(model),
+      absl::InvalidArgumentError(absl::StrCat(
+          weights.path(),
+          " has the weights of another model; missing: 1.weight, 1.bias; "
+          "unexpected: x10, x11, x12, x13, x14, x15, x16, x17, x18, x19, x20, "
+          "x21, x22, x23, x24, x25, x26, x27, x28, x29 and 3 more; mismatched: "
+          "0.weight is f32[2, 3], not f32[2, 2], 0.bias is i64[2], not "
+          "f32[2]")));
+  // What does not fit is left alone.
+  const Parameter& weight = *model.Parameters()[0];
+  EXPECT_FALSE(weights.Has(weight));
+  const Tensor into = Counting({2, 2});
+  EXPECT_FALSE(*weights.Read(weight, into));
+  EXPECT_EQ(ValuesOf(into), (std::vector<double>{0, 1, 2, 3}));
+}
+
+TEST_F(WeightFileTest, SaysThatAFileIsNone) {
+  const std::string path = absl::StrCat(::testing::TempDir(), "/no_weights");
+  ASSERT_TRUE(base::WriteWholeFile(files_, path, "not a file").ok());
+  EXPECT_EQ(WeightFile::Open(files_, path).status().code(),
+            absl::StatusCode::kDataLoss);
+  EXPECT_EQ(WeightFile::Open(files_, absl::StrCat(path, "x")).status().code(),
+            absl::StatusCode::kNotFound);
+}
+
+}  // namespace
+}  // namespace troupe::nn

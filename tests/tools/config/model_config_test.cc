@@ -1,0 +1,115 @@
+// What the section [model] may say, and the whole text of its errors.
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "tools/trainer/config/config.h"
+
+namespace troupe::tools {
+namespace {
+
+using Settings = std::vector<Setting>;
+
+// The smallest whole file.
+constexpr char kShort[] = "[train]\nsteps = 10\n";
+
+Setting Set(const std::string& key, const std::string& value) {
+  return {key, value, "--set " + key};
+}
+
+TrainerConfig Parsed(const std::string& toml, const Settings& settings = {}) {
+  const auto loaded = ParseConfig(toml, "run.toml", settings);
+  EXPECT_TRUE(loaded.ok()) << loaded.status();
+  return loaded.ok() ? loaded->config : TrainerConfig();
+}
+
+std::string ErrorOf(const std::string& toml, const Settings& settings = {}) {
+  return std::string(
+      ParseConfig(toml, "run.toml", settings).status().message());
+}
+
+TEST(ModelConfig, ANetworkOfLayers) {
+  const TrainerConfig config = Parsed(absl::StrCat(
+      kShort,
+      "[model]\nlayers = [\"conv 8 3 pad=1\", \"relu\", \"flatten\",\n"
+      "          \"linear 10\"]\nfreeze = [\"0.*\"]\n"));
+  EXPECT_EQ(config.model.layers,
+            (std::vector<std::string>{"conv 8 3 pad=1", "relu", "flatten",
+                                      "linear 10"}));
+  EXPECT_EQ(config.model.Name(), "layers");
+  EXPECT_EQ(
+      Parsed(kShort, {Set("model.layers", "flatten, linear 10")}).model.layers,
+      (std::vector<std::string>{"flatten", "linear 10"}));
+  EXPECT_EQ(ErrorOf(absl::StrCat(kShort, "[model]\nlayers = [1, \"relu\"]\n")),
+            "run.toml:4: model.layers = [1, \"relu\"]: must be a list of "
+            "texts, such as [\"conv 32 3 pad=1\", \"relu\", \"maxpool 2\", "
+            "\"flatten\", \"linear 10\"]");
+  EXPECT_EQ(
+      ErrorOf(absl::StrCat(kShort, "[model]\nlayers = [\"linear 10\"]\n")),
+      "run.toml:4: model.layers does not take the samples of data.kind = "
+      "\"glyphs\", whose samples are f32[28, 28, 1] -> class of 10: of a batch "
+      "of one it "
+      "makes [1, 28, 28, 10], and [1, 10] is wanted");
+  EXPECT_EQ(ErrorOf(absl::StrCat(kShort, "[model]\nlayers = [\"linear\"]\n")),
+            "run.toml:4: model.layers does not take the samples of data.kind = "
+            "\"glyphs\", whose samples are f32[28, 28, 1] -> class of 10: "
+            "layer 0, \"linear\": it "
+            "takes 1 numbers, and has 0; write linear OUT");
+  EXPECT_EQ(ErrorOf(kShort, {Set("model.layers", "flatten, linear 10"),
+                             Set("model.kind", "mlp")}),
+            "--set model.layers: model.layers and model.kind are both set, and "
+            "each is a network; leave one out");
+}
+
+TEST(ModelConfig, HeadsAndFrozenParameters) {
+  EXPECT_EQ(
+      Parsed(kShort, {Set("model.num_classes", "1000")}).model.num_classes,
+      1000);
+  EXPECT_EQ(ErrorOf(kShort, {Set("model.num_classes", "9")}),
+            "--set model.num_classes: model.num_classes = 9, but the targets "
+            "of data.kind = \"glyphs\", whose samples are f32[28, 28, 1] -> "
+            "class of 10 need "
+            "10 outputs");
+  EXPECT_EQ(ErrorOf(kShort, {Set("model.freeze", "features.*")}),
+            "--set model.freeze: model.freeze: no parameter is called "
+            "\"features.*\" (* stands for any text); the model has 0.weight "
+            "0.bias 3.weight 3.bias 7.weight 7.bias 9.weight 9.bias and "
+            "others");
+}
+
+TEST(ModelConfig, WhatRunsAgainInBackward) {
+  const ModelConfig model =
+      Parsed(kShort, {Set("model.recompute", "0,3"),
+                      Set("model.recompute_budget", "64MiB")})
+          .model;
+  EXPECT_EQ(model.recompute, (std::vector<std::string>{"0", "3"}));
+  EXPECT_EQ(model.recompute_budget_bytes, 64 << 20);
+  EXPECT_EQ(ErrorOf(kShort, {Set("model.recompute", "blocks.*")}),
+            "--set model.recompute: model.recompute: no module of the model is "
+            "called \"blocks.*\"");
+  const std::string small =
+      ErrorOf(kShort, {Set("model.recompute_budget", "9")});
+  EXPECT_NE(small.find("the budget is 9"), std::string::npos) << small;
+}
+
+TEST(ModelConfig, KindsTakeWhatTheyAreMadeFor) {
+  for (const char* kind : {"resnet18", "vgg11_bn", "vit_tiny"}) {
+    Parsed(kShort, {Set("model.kind", kind), Set("data.kind", "synthetic"),
+                    Set("data.input_shape", "32,32,3")});
+    EXPECT_EQ(ErrorOf(kShort,
+                      {Set("model.kind", kind), Set("data.kind", "synthetic")}),
+              absl::StrCat("--set model.kind: model.kind = \"", kind,
+                           "\" does not take the samples of data.kind = "
+                           "\"synthetic\", whose samples are f32[10] -> class "
+                           "of 10: it takes images (H, W, C)"));
+  }
+  EXPECT_EQ(ErrorOf(kShort, {Set("model.kind", "gpt2")}),
+            "--set model.kind: model.kind = \"gpt2\" does not take the samples "
+            "of data.kind = \"glyphs\", whose samples are f32[28, 28, 1] -> "
+            "class of 10: it takes tokens (T)");
+}
+
+}  // namespace
+}  // namespace troupe::tools

@@ -1,0 +1,126 @@
+// What a configuration may say of losses, optimizers and schedules.
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "tools/trainer/config/config.h"
+
+namespace troupe::tools {
+namespace {
+
+using Settings = std::vector<Setting>;
+
+// The smallest whole file.
+constexpr char kShort[] = "[train]\nsteps = 10\n";
+
+Setting Set(const std::string& key, const std::string& value) {
+  return {key, value, "--set " + key};
+}
+
+TrainerConfig Parsed(const std::string& toml) {
+  const auto loaded = ParseConfig(toml, "run.toml", {});
+  EXPECT_TRUE(loaded.ok()) << loaded.status();
+  return loaded.ok() ? loaded->config : TrainerConfig();
+}
+
+std::string ErrorOf(const std::string& toml, const Settings& settings = {}) {
+  return std::string(
+      ParseConfig(toml, "run.toml", settings).status().message());
+}
+
+TEST(Config, ALearningRateFollowsItsSchedule) {
+  const absl::StatusOr<LoadedConfig> loaded =
+      ParseConfig(absl::StrCat(kShort,
+                               "[optimizer]\nschedule = \"cosine\"\n"
+                               "schedule_steps = 4\nmin_factor = 0.1\n"
+                               "warmup_steps = 2\nwarmup_start = 0.5\n"),
+                  "run.toml", {});
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  const nn::LrSchedule& schedule = loaded->config.optimizer.common.schedule;
+  EXPECT_EQ(schedule.Factor(0), 0.5);
+  EXPECT_EQ(schedule.Factor(2), 1.0);
+  EXPECT_DOUBLE_EQ(schedule.Factor(4), 0.55);
+  EXPECT_EQ(schedule.Factor(6), 0.1);
+  EXPECT_EQ(ErrorOf(absl::StrCat(kShort, "[optimizer]\nschedule_steps = 0\n")),
+            "run.toml:4: optimizer.schedule_steps = 0: must be at least 1");
+}
+
+TEST(Config, Optimizer) {
+  EXPECT_EQ(ErrorOf(kShort, {Set("optimizer.nesterov", "true")}),
+            "--set optimizer.nesterov: optimizer.nesterov = true needs "
+            "optimizer.momentum above 0 and optimizer.dampening = 0");
+}
+
+TEST(Config, AnOptimizerHasDefaultsOfItsOwn) {
+  const auto optimizer = [](const std::string& lines) {
+    return Parsed(absl::StrCat(kShort, "[optimizer]\n", lines)).optimizer;
+  };
+  EXPECT_EQ(optimizer("").lr, 0.01);
+  EXPECT_EQ(optimizer("kind = \"adam\"").lr, 1e-3);
+  EXPECT_EQ(optimizer("kind = \"adam\"").weight_decay, 0);
+  EXPECT_EQ(optimizer("kind = \"adamw\"").weight_decay, 0.01);
+  EXPECT_EQ(optimizer("kind = \"adamw\"\nweight_decay = 0").weight_decay, 0);
+  EXPECT_EQ(optimizer("kind = \"lamb\"").eps, 1e-6);
+  EXPECT_EQ(optimizer("kind = \"lars\"").momentum, 0.9);
+  EXPECT_EQ(optimizer("kind = \"adam\"\nbetas = [0.8, 0.9]").betas,
+            (std::vector<double>{0.8, 0.9}));
+  EXPECT_EQ(optimizer("no_decay = [\"*.bias\"]").no_decay,
+            std::vector<std::string>{"*.bias"});
+}
+
+TEST(Config, AnOptimizerTakesItsOwnKeys) {
+  const auto wrong = [](const std::string& lines) {
+    return ErrorOf(absl::StrCat(kShort, "[optimizer]\n", lines));
+  };
+  EXPECT_EQ(wrong("kind = \"adam\"\nmomentum = 0.9\n"),
+            "run.toml:5: optimizer.momentum is for optimizer.kind = \"sgd\" "
+            "or \"lars\", and the kind is \"adam\"");
+  EXPECT_EQ(wrong("betas = [0.9, 0.95]\n"),
+            "run.toml:4: optimizer.betas is for optimizer.kind = \"adam\" or "
+            "\"adamw\" or \"lamb\", and the kind is \"sgd\"");
+  EXPECT_EQ(wrong("kind = \"adam\"\nbetas = [0.9]\n"),
+            "run.toml:5: optimizer.betas takes two numbers, such as [0.9, "
+            "0.999]");
+  EXPECT_EQ(wrong("kind = \"adam\"\nbetas = [0.9, 1]\n"),
+            "run.toml:5: optimizer.betas = 1: must be at least 0 and below 1");
+  EXPECT_EQ(wrong("clip_grad_norm = 1\nclip_grad_value = 1\n"),
+            "run.toml:5: optimizer.clip_grad_norm and "
+            "optimizer.clip_grad_value are both set: gradients are clipped by "
+            "one of them");
+  // As --print-config writes it.
+  EXPECT_EQ(wrong("kind = \"adam\"\nmomentum = 0\n"), "");
+  EXPECT_EQ(wrong("kind = \"adagrad\"\n"),
+            "run.toml:4: optimizer.kind = \"adagrad\": must be one of "
+            "\"sgd\", \"adam\", \"adamw\", \"lamb\", \"lars\"");
+}
+
+TEST(Config, ALossSuitsTheData) {
+  const auto wrong = [](const std::string& lines) {
+    return ErrorOf(absl::StrCat(kShort, "[loss]\n", lines));
+  };
+  EXPECT_EQ(wrong(""), "");
+  EXPECT_EQ(wrong("kind = \"l1\"\n"),
+            "run.toml:4: loss.kind = \"l1\" is for samples with targets of "
+            "numbers, and the data has classes");
+  EXPECT_EQ(wrong("label_smoothing = 0.1\n"), "");
+  EXPECT_EQ(wrong("label_smoothing = 1.5\n"),
+            "run.toml:4: loss.label_smoothing must be from 0 to 1");
+  EXPECT_EQ(wrong("delta = 2\n"),
+            "run.toml:4: loss.delta is for loss.kind = \"huber\", and the kind "
+            "is \"cross_entropy\"");
+  EXPECT_EQ(wrong("class_weights = [1, 2.5]\n"),
+            "run.toml:4: loss.class_weights has 2 numbers, and the data 10 "
+            "classes");
+  const std::string numbers =
+      "[data]\nkind = \"synthetic\"\nnum_classes = 0\n"
+      "[model]\nkind = \"mlp\"\n";
+  EXPECT_EQ(wrong("kind = \"huber\"\ndelta = 0.5\n" + numbers), "");
+  EXPECT_EQ(wrong("kind = \"cross_entropy\"\n" + numbers),
+            "run.toml:4: loss.kind = \"cross_entropy\" is for samples with "
+            "classes, and the data has targets of numbers");
+}
+
+}  // namespace
+}  // namespace troupe::tools

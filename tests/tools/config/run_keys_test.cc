@@ -1,0 +1,76 @@
+// Keys of what a run tells and keeps.
+
+#include "tools/trainer/config/run_keys.h"
+
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+
+namespace troupe::tools {
+namespace {
+
+using Settings = std::vector<Setting>;
+
+// The smallest whole file.
+constexpr char kShort[] = "[train]\nsteps = 10\n";
+
+Setting Set(const std::string& key, const std::string& value) {
+  return {key, value, "--set " + key};
+}
+
+TrainerConfig Parsed(const std::string& toml, const Settings& settings = {}) {
+  const auto loaded = ParseConfig(toml, "run.toml", settings);
+  EXPECT_TRUE(loaded.ok()) << loaded.status();
+  return loaded.ok() ? loaded->config : TrainerConfig();
+}
+
+std::string ErrorOf(const std::string& toml, const Settings& settings = {}) {
+  const absl::Status status = ParseConfig(toml, "run.toml", settings).status();
+  EXPECT_EQ(status.message().find('\n'), absl::string_view::npos);
+  return std::string(status.message());
+}
+
+TEST(RunKeys, TheBestCheckpointNeedsAFolderAndAMetric) {
+  EXPECT_EQ(ErrorOf(kShort, {Set("checkpoint.keep_best", "true")}),
+            "--set checkpoint.keep_best: checkpoint.keep_best is set but "
+            "checkpoint.dir is not; write checkpoint.dir = \"checkpoints\", "
+            "say");
+  EXPECT_EQ(Parsed(kShort, {Set("checkpoint.best_metric", "eval_accuracy")})
+                .job.checkpoint.best_metric,
+            "eval_accuracy");
+  EXPECT_NE(ErrorOf(kShort, {Set("checkpoint.best_metric", "loss")}), "");
+}
+
+TEST(RunKeys, AnEarlyStopHasSensibleNumbers) {
+  EXPECT_EQ(Parsed(kShort, {Set("train.early_stop_patience", "5")})
+                .job.early_stop_patience,
+            5);
+  EXPECT_NE(ErrorOf(kShort, {Set("train.early_stop_patience", "-1")}), "");
+  EXPECT_EQ(ErrorOf(kShort, {Set("train.early_stop_min_delta", "-0.5")}),
+            "--set train.early_stop_min_delta: train.early_stop_min_delta = "
+            "-0.5: must be a finite number of at least 0");
+}
+
+TEST(RunKeys, NumbersAreExposedOnlyWhereSomebodySaysSo) {
+  EXPECT_EQ(Parsed(kShort, {Set("metrics.prometheus", "127.0.0.1:9400")})
+                .metrics.prometheus,
+            "127.0.0.1:9400");
+  EXPECT_EQ(ErrorOf(kShort, {Set("metrics.prometheus", "0.0.0.0:9400")}),
+            "--set metrics.prometheus: metrics.prometheus = \"0.0.0.0:9400\" "
+            "can be reached from other machines, unencrypted and without a "
+            "password; write \"127.0.0.1:9400\", or set "
+            "metrics.prometheus_expose = true");
+  EXPECT_EQ(Parsed(kShort, {Set("metrics.prometheus", "0.0.0.0:9400"),
+                            Set("metrics.prometheus_expose", "true")})
+                .metrics.prometheus,
+            "0.0.0.0:9400");
+  EXPECT_EQ(
+      ErrorOf("[train]\nsteps = 1\n[metrics]\nprometheus = \"9400\"\n"),
+      "run.toml:4: metrics.prometheus: \"9400\" is no address; write "
+      "host:port, such as n1:29400 or [fd00::7]:29400, with a port from 1 to "
+      "65535");
+}
+
+}  // namespace
+}  // namespace troupe::tools

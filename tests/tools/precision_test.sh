@@ -1,0 +1,56 @@
+#!/bin/bash
+# train.precision, by the program: networks learn in 16 bits what they learn in
+# 32, alone and together, and go on from what they saved.
+set -euo pipefail
+. tests/tools/trainer_lib.sh
+
+# The last loss that a training printed.
+last_loss() {
+  sed -n 's/^step .*loss \([0-9.]*\).*/\1/p' out.txt | tail -n 1
+}
+
+# Whether $1 is within $3 percent of $2.
+close() {
+  awk -v a="$1" -v b="$2" -v percent="$3" \
+    'BEGIN { d = a - b; if (d < 0) d = -d; exit !(d <= b * percent / 100) }'
+}
+
+# Arguments of the trainer; the losses of 16 bits follow those of f32.
+learns() {
+  local f32 precision
+  quietly train "$@"
+  f32=$(last_loss)
+  [[ -n $f32 ]] || die "$(cat out.txt)"
+  for precision in bf16 f16; do
+    quietly train "$@" --set train.precision=$precision \
+      --set checkpoint.replace=true --set train.loss_scale=128
+    close "$(last_loss)" "$f32" 5 ||
+      die "$* in $precision: loss $(last_loss), in f32 $f32"
+  done
+}
+
+tiny=(--config=tiny.toml --set log.every=1)
+learns "${tiny[@]}"
+learns "${tiny[@]}" --ranks=2 --set checkpoint.dir=two
+learns "${tiny[@]}" --set model.kind=lenet --set data.kind=glyphs \
+  --set checkpoint.dir=lenet
+learns "${tiny[@]}" --set model.kind=resnet18 --set train.steps=3 \
+  --set 'data.input_shape=[32, 32, 3]' --set train.global_batch_size=4 \
+  --set checkpoint.dir=resnet
+grep -v momentum tiny.toml >gpt.toml
+text=(--config=gpt.toml --set log.every=1 --set model.kind=gpt_nano --set data.kind=text
+  --set data.context=16 --set checkpoint.dir=gpt --set train.steps=4
+  --set optimizer.kind=adamw --set optimizer.lr=1e-3
+  --set data.val_fraction=0.001)
+learns "${text[@]}"
+
+# The weights are saved in their precision, and read in no other.
+quietly generate --config=gpt.toml --set model.kind=gpt_nano \
+  --set data.kind=text --set data.context=16 --set train.precision=f16 \
+  --checkpoint=gpt --tokens=3
+fails_with 2 'trainer: tiny.toml: saved/* mismatched: 1.bias is f16*' \
+  train "${tiny[@]}" --set train.steps=30 --resume --set train.precision=f32
+fails_with 2 'trainer: --set train.precision: train.precision = "f8"*' \
+  train "${tiny[@]}" --set train.precision=f8
+fails_with 2 'trainer: --set train.precision: train.precision = "f64" *' \
+  train "${tiny[@]}" --set train.precision=f64

@@ -1,0 +1,68 @@
+#!/bin/bash
+# `trainer predict`, by the program: a model that has learnt red from blue.
+set -euo pipefail
+. tests/tools/trainer_lib.sh
+
+# A PNG of one colour, of 12 x 10 pixels: bytes of red, green and blue; file.
+png() {
+  python3 - "$@" <<'PYTHON'
+import struct, sys, zlib
+colour, path = bytes(int(c) for c in sys.argv[1:4]), sys.argv[4]
+def chunk(name, data):
+    return (struct.pack(">I", len(data)) + name + data +
+            struct.pack(">I", zlib.crc32(name + data)))
+with open(path, "wb") as f:
+    f.write(b"\x89PNG\r\n\x1a\n" +
+            chunk(b"IHDR", struct.pack(">IIBBBBB", 12, 10, 8, 2, 0, 0, 0)) +
+            chunk(b"IDAT", zlib.compress((b"\0" + colour * 12) * 10)) +
+            chunk(b"IEND", b""))
+PYTHON
+}
+
+mkdir -p photos/blue photos/red
+for i in {1..8}; do
+  png $((i * 4)) $((i * 3)) $((255 - i * 9)) photos/blue/$i.png
+  png $((255 - i * 8)) $((i * 5)) $((i * 2)) photos/red/$i.png
+done
+png 230 20 20 'a rose.png'
+png 10 10 240 sea.png
+cat >photos.toml <<'TOML'
+[model]
+kind = "linear"
+
+[data]
+kind = "images"
+path = "photos"
+image_size = 8
+resize = 8
+
+[train]
+steps = 30
+global_batch_size = 4
+
+[optimizer]
+lr = 0.01
+
+[checkpoint]
+dir = "saved"
+TOML
+quietly train --config=photos.toml
+predict=(predict --config=photos.toml --checkpoint=saved)
+
+quietly "${predict[@]}" 'a rose.png' sea.png photos/red/3.png
+[[ $(cat out.txt) == 'a rose.png: red '*' %, blue '*' %
+sea.png: blue '*' %, red '*' %
+photos/red/3.png: red '* ]] || die "$(cat out.txt)"
+quietly "${predict[@]}" sea.png --top=1
+[[ $(cat out.txt) == 'sea.png: blue '*' %' && $(cat out.txt) != *red* ]] ||
+  die "$(cat out.txt)"
+
+head -c 40 sea.png >half.png
+fails_with 1 'trainer: half.png: *' "${predict[@]}" half.png
+fails_with 1 'trainer: *nowhere.png*' "${predict[@]}" nowhere.png
+fails_with 2 'trainer: no image is given; *' "${predict[@]}"
+fails_with 2 'trainer: no checkpoint is given; *' predict sea.png
+fails_with 2 'trainer: tiny.toml:6: data.kind = "synthetic" has no classes *' \
+  predict --config=tiny.toml --checkpoint=saved sea.png
+fails_with 2 'trainer: *"1.weight"*' \
+  "${predict[@]}" --set data.image_size=4 sea.png

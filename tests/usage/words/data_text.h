@@ -1,0 +1,27 @@
+// What usage in data/text/ leaves to its reader.
+
+#ifndef TESTS_USAGE_WORDS_DATA_TEXT_H_
+#define TESTS_USAGE_WORDS_DATA_TEXT_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "base/file_system.h"
+#include "data/text/token_source.h"
+#include "data/text/tokenizer.h"
+
+namespace troupe::data::usage {
+
+extern base::FileSystem& files;
+extern const TokenSourcePtr tokens;
+
+namespace utf8_h {
+extern const absl::string_view text;
+}
+
+}  // namespace troupe::data::usage
+
+#endif  // TESTS_USAGE_WORDS_DATA_TEXT_H_

@@ -1,0 +1,28 @@
+// What usage in nn/generate/ leaves to its reader.
+
+#ifndef TESTS_USAGE_WORDS_NN_GENERATE_H_
+#define TESTS_USAGE_WORDS_NN_GENERATE_H_
+
+#include <cstdint>
+#include <iostream>
+#include <vector>
+
+#include "data/text/tokenizer.h"
+#include "nn/generate/generate.h"
+
+namespace troupe::nn::usage {
+
+namespace generate_h {
+extern Module& model;
+extern Kernels& kernels;
+extern const std::vector<std::int32_t> prompt;
+extern const data::TokenizerPtr tokenizer;
+}  // namespace generate_h
+
+namespace token_choice_h {
+extern const std::vector<float> logits;
+}
+
+}  // namespace troupe::nn::usage
+
+#endif  // TESTS_USAGE_WORDS_NN_GENERATE_H_

@@ -1,0 +1,139 @@
+#include "tools/trainer/config/run_keys.h"
+
+#include "actors/job_spec.h"
+#include "actors/trace.h"
+#include "base/field_error.h"
+#include "tools/trainer/config/key_rules.h"
+
+namespace troupe::tools {
+namespace {
+
+using C = TrainerConfig;
+using actors::CheckpointOptions;
+using actors::ChromeTrace;
+using actors::JobSpec;
+using Names = std::vector<std::string>;
+
+constexpr KeyField kSaveMinutes = {
+    KeyType::kNumber,
+    [](const TrainerConfig& config) {
+      return KeyValue(absl::ToDoubleMinutes(config.job.checkpoint.every_time));
+    },
+    [](const KeyValue& value, TrainerConfig& config) {
+      config.job.checkpoint.every_time = absl::Minutes(std::get<double>(value));
+      return absl::OkStatus();
+    },
+    [] { return base::FieldName<&CheckpointOptions::every_time>(); },
+};
+
+constexpr ConfigKey kKeys[] = {
+    {"checkpoint.dir",
+     Field<&C::job, &JobSpec::checkpoint, &CheckpointOptions::dir>(), kAny,
+     "Folder for checkpoints; empty means none are written.",
+     "\"checkpoints/mnist\""},
+    {"checkpoint.every",
+     Field<&C::job, &JobSpec::checkpoint, &CheckpointOptions::every>(),
+     kFromZero,
+     "Steps between checkpoints; 0 means none by steps. There is one at the "
+     "end in any case.",
+     "500"},
+    {"checkpoint.every_minutes", kSaveMinutes, KeyRule{0, 1e6},
+     "Minutes since the last checkpoint, or the start, after which the next "
+     "one is written, whatever checkpoint.every says: what a crash can cost. 0 "
+     "means none by time.",
+     "10"},
+    {"checkpoint.keep",
+     Field<&C::job, &JobSpec::checkpoint, &CheckpointOptions::keep>(),
+     KeyRule{0, 1e6}, "Newest checkpoints that are kept; 0 means all.", "5"},
+    {"checkpoint.keep_best",
+     Field<&C::job, &JobSpec::checkpoint, &CheckpointOptions::keep_best>(),
+     kAny,
+     "Keep the checkpoint of the best evaluation, too, whatever "
+     "checkpoint.keep "
+     "says; the link \"best\" in checkpoint.dir points to it. An evaluation "
+     "that is the best so far makes a checkpoint.",
+     "true"},
+    {"checkpoint.best_metric",
+     Field<&C::job, &JobSpec::checkpoint, &CheckpointOptions::best_metric>(),
+     OneOf([] {
+       return Names{actors::kEvalLoss, actors::kEvalAccuracy};
+     }),
+     "Which evaluation is the best: that of the smallest loss or of the "
+     "highest "
+     "accuracy. train.early_stop_patience goes by it, too.",
+     "\"eval_accuracy\""},
+    {"checkpoint.resume",
+     Field<&C::job, &JobSpec::checkpoint, &CheckpointOptions::resume>(), kAny,
+     "Go on from the newest checkpoint in checkpoint.dir; from step 0 where "
+     "there is none. --resume sets it.",
+     "true"},
+    {"checkpoint.allow_unexpected",
+     Field<&C::job, &JobSpec::checkpoint,
+           &CheckpointOptions::allow_unexpected>(),
+     kAny,
+     "Go on from a checkpoint that has tensors which neither model nor "
+     "optimizer has; they are left out of those that this run writes. "
+     "Otherwise that is an error, as in PyTorch's strict load_state_dict().",
+     "true"},
+    {"checkpoint.allow_missing",
+     Field<&C::job, &JobSpec::checkpoint, &CheckpointOptions::allow_missing>(),
+     kAny,
+     "Go on from a checkpoint that lacks tensors of the model or the "
+     "optimizer; they begin with initial values. Otherwise that is an error.",
+     "true"},
+    {"checkpoint.replace", Field<&C::replace_checkpoints>(), kAny,
+     "Start anew although checkpoint.dir has checkpoints; they are removed "
+     "when the first one of this run is complete. Otherwise a run that would "
+     "mix with them is refused.",
+     "true"},
+
+    {"log.every", Field<&C::log, &LogConfig::every>(), kFromOne,
+     "Steps between lines of the log file and, away from a terminal, of the "
+     "output.",
+     "10"},
+    {"log.file", Field<&C::log, &LogConfig::file>(), kAny,
+     "File for metrics, one JSON object a line; empty means none.",
+     "\"runs/mnist.jsonl\""},
+    {"log.tensorboard", Field<&C::log, &LogConfig::tensorboard>(), kAny,
+     "Folder for event files of TensorBoard, one for each run or resumed run; "
+     "empty means none. Steps are log.every apart.",
+     "\"runs/mnist\""},
+    {"log.progress", Field<&C::log, &LogConfig::progress>(), OneOf([] {
+       return Names{"auto", "on", "off"};
+     }),
+     "A progress bar: \"auto\" shows it on a terminal only; \"off\" prints "
+     "lines instead.",
+     "\"off\""},
+
+    {"metrics.prometheus", Field<&C::metrics, &MetricsConfig::prometheus>(),
+     kAny,
+     "Address, host:port, where Prometheus may fetch the run's numbers while "
+     "it goes on (http://host:port/metrics); empty means nowhere. Process 0 "
+     "has them all.",
+     "\"127.0.0.1:9400\""},
+    {"metrics.prometheus_expose",
+     Field<&C::metrics, &MetricsConfig::prometheus_expose>(), kAny,
+     "Whether metrics.prometheus may be an address that other machines reach: "
+     "whoever reaches it reads the numbers, unencrypted.",
+     "true"},
+
+    {"trace.file", Field<&C::trace, &TraceConfig::file>(), kAny,
+     "File for the timeline; empty means none. --trace=FILE sets it.",
+     "\"trace.json\""},
+    {"trace.first_step",
+     Field<&C::trace, &TraceConfig::options,
+           &ChromeTrace::Options::first_step>(),
+     kFromOne,
+     "First step that is traced, counted from 1 at the start of the run, also "
+     "of a resumed one.",
+     "100"},
+    {"trace.steps",
+     Field<&C::trace, &TraceConfig::options, &ChromeTrace::Options::steps>(),
+     KeyRule{1, 1000}, "Steps that are traced.", "5"},
+};
+
+}  // namespace
+
+absl::Span<const ConfigKey> RunKeys() { return kKeys; }
+
+}  // namespace troupe::tools

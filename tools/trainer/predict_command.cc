@@ -1,0 +1,167 @@
+#include "tools/trainer/predict_command.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <memory>
+#include <numeric>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/types/span.h"
+#include "actors/checkpoint/load_model.h"
+#include "base/check.h"
+#include "data/registry.h"
+#include "nn/autograd/context.h"
+#include "nn/kernels/open_kernels.h"
+#include "nn/ops/cast.h"
+#include "tools/trainer/config/config_blame.h"
+
+namespace troupe::tools {
+namespace {
+
+constexpr char kHelp[] =
+    R"(trainer predict --checkpoint=DIR [--config=FILE] [options] IMAGE...
+
+Prints the likeliest classes of images (JPEG or PNG), by the model of a
+checkpoint. The configuration is that of the run that wrote it, with data.kind =
+"images": its folders name the classes, its sizes say how an image is cut.
+
+Options:
+  --checkpoint=DIR         A checkpoint ("checkpoints/photos/best"), or a folder
+                           of them, of which the newest is taken.
+  --config=FILE            As of trainer train; so is the next.
+  --set section.key=value
+  --top=N                  So many classes of each image: 3.
+  --threads=N              Of the computation: 1.
+  --help                   This text.
+
+For example:
+
+  trainer predict --config=photos.toml --checkpoint=checkpoints/photos/best *.jpg
+)";
+
+constexpr char kRunName[] = "photos";
+
+absl::StatusOr<data::DataSplits> OpenImages(const LoadedConfig& loaded,
+                                            base::FileSystem& files) {
+  data::DatasetOptions options = loaded.config.data;
+  if (options.kind != "images") {
+    return ErrorAt(loaded, {"data.kind"},
+                   absl::StrCat("data.kind = \"", options.kind,
+                                "\" has no classes of images; it must be "
+                                "\"images\""));
+  }
+  options.files = &files;
+  absl::StatusOr<data::DataSplits> splits = data::OpenDataset(options);
+  if (!splits.ok()) return AtKeys(loaded, splits.status());
+  return splits;
+}
+
+// softmax(logits), in the order of the classes.
+std::vector<double> Probabilities(absl::Span<const float> logits) {
+  const double highest = *std::max_element(logits.begin(), logits.end());
+  std::vector<double> shares;
+  for (const float logit : logits) shares.push_back(std::exp(logit - highest));
+  const double sum = std::accumulate(shares.begin(), shares.end(), 0.0);
+  for (double& share : shares) share /= sum;
+  return shares;
+}
+
+// "cat 98.1 %, dog 1.9 %", the likeliest first, of equal ones the first.
+std::string TopClasses(absl::Span<const double> shares,
+                       const std::vector<std::string>& classes, int top) {
+  std::vector<std::size_t> order(std::min(shares.size(), classes.size()));
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](auto a, auto b) { return shares[a] > shares[b]; });
+  order.resize(std::min(order.size(), static_cast<std::size_t>(top)));
+  return absl::StrJoin(order, ", ", [&](std::string* out, std::size_t i) {
+    absl::StrAppend(out, classes[i],
+                    absl::StrFormat(" %.1f %%", 100 * shares[i]));
+  });
+}
+
+// The logits of image number `index`, in `output`, of a model in `dtype`.
+absl::StatusOr<absl::Span<const float>> Forward(
+    const data::Dataset& images, std::int64_t index, nn::DType dtype,
+    nn::Module& model, nn::Kernels& kernels, nn::Tensor* output) {
+  const data::SampleSpec& spec = images.spec();
+  TROUPE_ASSIGN_OR_RETURN(
+      const nn::Tensor x,
+      nn::Tensor::Create(spec.InputShape(1), spec.input_dtype,
+                         kernels.allocator()));
+  TROUPE_ASSIGN_OR_RETURN(
+      const nn::Tensor unknown,
+      nn::Tensor::Create(spec.TargetShape(1), spec.target_dtype,
+                         kernels.allocator()));
+  TROUPE_RETURN_IF_ERROR(images.Fill({index}, /*epoch=*/0, x, unknown));
+  nn::Context ctx(kernels);
+  ctx.set_training(false);
+  *output = nn::ops::Cast(ctx, model(ctx, nn::ops::Cast(ctx, x, dtype)),
+                          nn::DType::kF32);
+  if (!ctx.ok()) return ctx.status();
+  if (output->shape().rank() == 2 && output->dtype() == nn::DType::kF32) {
+    return absl::MakeConstSpan(output->data<float>(), output->numel());
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "the model gives ", nn::DTypeName(output->dtype()), " ",
+      output->shape().ToString(), ", and f32 [1, classes] is wanted"));
+}
+
+}  // namespace
+
+std::string PredictHelp() { return kHelp; }
+
+absl::StatusOr<PredictRequest> ParsePredict(
+    const std::vector<std::string>& arguments) {
+  PredictRequest request;
+  OptionsReader reader("predict");
+  DeclareSavedRun(reader, kRunName, request.run);
+  reader.Number("--top=3", 1, 1 << 16, &request.top);
+  reader.Number("--threads=2", 1, 1024, &request.threads);
+  reader.Others(&request.paths);
+  Arguments left(arguments);
+  TROUPE_ASSIGN_OR_RETURN(request.help, reader.Read(left));
+  if (request.help) return request;
+  TROUPE_RETURN_IF_ERROR(CheckSavedRun(request.run, kRunName));
+  if (!request.paths.empty()) return request;
+  return absl::InvalidArgumentError(
+      "no image is given; write its file behind the options");
+}
+
+absl::Status Predict(const LoadedConfig& loaded, const PredictRequest& request,
+                     base::FileSystem& files,
+                     const std::function<bool(absl::string_view)>& write) {
+  TROUPE_ASSIGN_OR_RETURN(
+      const actors::Checkpoint checkpoint,
+      actors::OpenCheckpoint(files, request.run.checkpoint));
+  TROUPE_ASSIGN_OR_RETURN(const data::DataSplits splits,
+                          OpenImages(loaded, files));
+  nn::KernelOptions kernel_options;
+  kernel_options.threads = request.threads;
+  TROUPE_ASSIGN_OR_RETURN(const std::unique_ptr<nn::Kernels> kernels,
+                          nn::OpenKernels(nn::Device(), kernel_options));
+  TROUPE_ASSIGN_OR_RETURN(const std::unique_ptr<nn::Sequential> model,
+                          LoadSavedModel(loaded.config, splits.train->spec(),
+                                         checkpoint, *kernels));
+  data::DatasetOptions options = loaded.config.data;
+  options.files = &files;
+  TROUPE_ASSIGN_OR_RETURN(
+      const data::DatasetPtr images,
+      data::OpenImagesAt(options, request.paths, splits.classes));
+  for (std::size_t i = 0; i < request.paths.size(); ++i) {
+    nn::Tensor output;
+    TROUPE_ASSIGN_OR_RETURN(
+        const absl::Span<const float> logits,
+        Forward(*images, static_cast<std::int64_t>(i), loaded.config.job.dtype,
+                *model, *kernels, &output));
+    const std::string classes =
+        TopClasses(Probabilities(logits), splits.classes, request.top);
+    if (!write(absl::StrCat(request.paths[i], ": ", classes, "\n"))) break;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace troupe::tools
