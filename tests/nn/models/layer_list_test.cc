@@ -35,6 +35,24 @@ TEST(MakeLayers, MakesANetwork) {
       (Shape{5, 10}));
 }
 
+TEST(MakeLayers, KnowsEveryNormAndActivation) {
+  auto model = MakeLayers(
+      {"conv 8 3 pad=1 groups=1 bias=0", "batchnorm", "gelu", "groupnorm 4",
+       "conv 8 3 pad=2 dilation=2 groups=8", "silu", "rmsnorm",
+       "leakyrelu slope=0.2", "adaptiveavgpool 2", "flatten", "linear 6 bias=0",
+       "batchnorm", "tanh", "layernorm", "sigmoid", "gelu tanh=1"},
+      kDigit, {});
+  ASSERT_TRUE(model.ok()) << model.status();
+  std::string names;
+  for (const Parameter* p : (*model)->Parameters()) {
+    absl::StrAppend(&names, p->name, p->shape.ToString(), " ");
+  }
+  EXPECT_EQ(names,
+            "0.weight[8, 1, 3, 3] 1.weight[8] 1.bias[8] 3.weight[8] 3.bias[8] "
+            "4.weight[8, 1, 3, 3] 4.bias[8] 6.weight[8] 10.weight[6, 32] "
+            "11.weight[6] 11.bias[6] 13.weight[6] 13.bias[6] ");
+}
+
 TEST(MakeLayers, TakesTokens) {
   auto model =
       MakeLayers({"embedding 100 8", "linear 100"}, {{16}, DType::kI64}, {});
@@ -45,18 +63,36 @@ TEST(MakeLayers, TakesTokens) {
 TEST(MakeLayers, NamesTheLayerThatIsWrong) {
   EXPECT_EQ(ErrorOf({"relu", "conv 32"}),
             "layer 1, \"conv 32\": it takes 2 numbers, and has 1; write conv "
-            "OUT KERNEL [stride=1] [pad=0]");
+            "OUT KERNEL [stride=1] [pad=0] [dilation=1] [groups=1] [bias=1]");
   EXPECT_EQ(ErrorOf({"conv 32 three"}),
             "layer 0, \"conv 32 three\": \"three\" has no number that it "
-            "takes; write conv OUT KERNEL [stride=1] [pad=0]");
+            "takes; write conv OUT KERNEL [stride=1] [pad=0] [dilation=1] "
+            "[groups=1] [bias=1]");
   EXPECT_EQ(ErrorOf({"conv 32 3 padding=1"}),
             "layer 0, \"conv 32 3 padding=1\": it has no option \"padding\"; "
-            "write conv OUT KERNEL [stride=1] [pad=0]");
+            "write conv OUT KERNEL [stride=1] [pad=0] [dilation=1] [groups=1] "
+            "[bias=1]");
   EXPECT_EQ(ErrorOf({"conv 4 40"}).substr(0, 22), "layer 0, \"conv 4 40\": ");
-  for (const char* layer :
-       {"", "convolution 3", "linear 0", "linear -1", "linear 1.5",
-        "linear 1e9", "linear nan", "dropout 1", "relu 2", "maxpool 2 stride=0",
-        "linear 10 10", "conv 1e8 100", "linear 1 =", "maxpool 2 pad="}) {
+  for (const char* layer : {"",
+                            "convolution 3",
+                            "linear 0",
+                            "linear -1",
+                            "linear 1.5",
+                            "linear 1e9",
+                            "linear nan",
+                            "dropout 1",
+                            "relu 2",
+                            "maxpool 2 stride=0",
+                            "linear 10 10",
+                            "conv 1e8 100",
+                            "linear 1 =",
+                            "maxpool 2 pad=",
+                            "linear 10 bias=2",
+                            "gelu tanh=0.5",
+                            "leakyrelu slope=1",
+                            "groupnorm 3",
+                            "conv 4 3 groups=3",
+                            "conv 4 3 dilation=0"}) {
     EXPECT_FALSE(MakeLayers({layer}, kDigit, {}).ok()) << layer;
   }
   EXPECT_EQ(ErrorOf({}), "a network has 1 to 10000 layers, not 0");

@@ -27,11 +27,13 @@ constexpr ConfigKey kModelKeys[] = {
      "Widths of the hidden layers of \"mlp\".", "[256, 128]"},
     {"model.layers", Field<&C::model, &ModelConfig::layers>(), kAny,
      "A network of your own, in place of model.kind: its layers, one after "
-     "another. There are \"conv OUT KERNEL [stride=1] [pad=0]\", \"linear "
-     "OUT\", \"embedding ROWS WIDTH\", \"relu\", \"flatten\", \"maxpool KERNEL "
-     "[stride=KERNEL] [pad=0]\", \"avgpool KERNEL [stride=KERNEL] [pad=0]\" "
-     "and "
-     "\"dropout P\".",
+     "another. There are \"conv OUT KERNEL [stride=1] [pad=0] [dilation=1] "
+     "[groups=1] [bias=1]\", \"linear OUT [bias=1]\", \"embedding ROWS "
+     "WIDTH\"; \"batchnorm\", \"layernorm\", \"rmsnorm\", \"groupnorm "
+     "GROUPS\"; \"relu\", \"leakyrelu [slope=0.01]\", \"gelu [tanh=0]\", "
+     "\"silu\", \"sigmoid\", \"tanh\"; \"maxpool KERNEL [stride=KERNEL] "
+     "[pad=0]\", \"avgpool KERNEL [stride=KERNEL] [pad=0]\", "
+     "\"adaptiveavgpool SIZE\"; \"flatten\" and \"dropout P\".",
      "[\"conv 32 3 pad=1\", \"relu\", \"maxpool 2\", \"flatten\", \"linear "
      "10\"]"},
     {"model.num_classes", Field<&C::model, &ModelConfig::num_classes>(),
