@@ -124,6 +124,12 @@ absl::Status Chunk::InStep(int m, const absl::Status& status) const {
                                   status.message()));
 }
 
+void Chunk::AddTo(MemoryHolders& holders) const {
+  for (int i = 0; i < parameters_->num_arenas(); ++i) {
+    holders.AddArena(parameters_->arena(i));
+  }
+}
+
 absl::Status Chunk::Forward(int m) { return InStep(m, RunForward(m)); }
 
 absl::Status Chunk::RunForward(int m) {

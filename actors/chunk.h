@@ -33,6 +33,7 @@
 #include "absl/types/span.h"
 #include "actors/chunk_parameters.h"
 #include "actors/job_spec.h"
+#include "actors/memory_holders.h"
 #include "actors/staged_copy.h"
 #include "actors/step_trace.h"
 #include "actors/step_types.h"
@@ -147,6 +148,8 @@ class Chunk : private nn::GradientSink, private nn::ParameterGate {
     return parameters_->Restore(checkpoint);
   }
 
+  // Its parameters, their gradients and states.
+  void AddTo(MemoryHolders& holders) const;
   // The first dtype's.
   const nn::ParameterArena& arena() const { return parameters_->arena(0); }
 

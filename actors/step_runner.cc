@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "actors/memory_holders.h"
 #include "base/check.h"
 #include "nn/kernels/device_queues.h"
 #include "pipeline/compute_order.h"
@@ -178,9 +179,19 @@ absl::Status StepRunner::Begin(StepKind kind, std::int64_t step,
 
 absl::Status StepRunner::RunStep(StepKind kind, std::int64_t step,
                                  StepBatches batches) {
-  return graphs_ && kind == StepKind::kTrain
-             ? RunTrainStep(step, std::move(batches))
-             : RunEagerly(kind, step, std::move(batches));
+  const absl::Status status = graphs_ && kind == StepKind::kTrain
+                                  ? RunTrainStep(step, std::move(batches))
+                                  : RunEagerly(kind, step, std::move(batches));
+  return absl::IsResourceExhausted(status) ? WithHolders(status) : status;
+}
+
+absl::Status StepRunner::WithHolders(const absl::Status& exhausted) const {
+  MemoryHolders holders(kernels_->allocator().stats().bytes_in_use);
+  for (const auto& chunk : chunks_) chunk->AddTo(holders);
+  return absl::ResourceExhaustedError(absl::StrCat(
+      exhausted.message(), ". The rank's memory: ", holders.ToString(),
+      ". More micro-batches, or modules that are recomputed, need "
+      "less"));
 }
 
 absl::Status StepRunner::Walk() {

@@ -182,6 +182,8 @@ class StepRunner : private Chunk::Listener {
   absl::Status Begin(StepKind kind, std::int64_t step, StepBatches batches);
   absl::Status RunEagerly(StepKind kind, std::int64_t step,
                           StepBatches batches);
+  // An error of memory that has run out, with what holds the most of it.
+  absl::Status WithHolders(const absl::Status& exhausted) const;
   // The table, to its end or to where the tail begins.
   absl::Status Walk();
   // Whether this rank's training steps can be recorded.

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -14,6 +13,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/numeric/bits.h"
 #include "absl/strings/str_cat.h"
+#include "base/format_bytes.h"
 
 namespace troupe::nn {
 namespace {
@@ -38,17 +38,6 @@ std::pair<int, std::size_t> ClassOf(std::size_t bytes) {
   const int quarter =
       static_cast<int>((rounded - (std::size_t{1} << power)) / step);  // 1..4
   return {4 * power + quarter - 1, rounded};
-}
-
-// "640 bytes", "1.2 MiB".
-std::string Amount(std::size_t bytes) {
-  constexpr const char* kUnits[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
-  int unit = 0;
-  double value = static_cast<double>(bytes);
-  for (; value >= 1024 && unit < 4; ++unit) value /= 1024;
-  return absl::StrCat(
-      value < 100 ? std::round(value * 10) / 10 : std::round(value), " ",
-      kUnits[unit]);
 }
 
 }  // namespace
@@ -213,11 +202,11 @@ class AllocatorState final : public StorageOwner {
       held = stats_.bytes_in_use;
     }
     const std::optional<std::size_t> left = source_->bytes_free();
-    return absl::ResourceExhaustedError(
-        absl::StrCat(device_.ToString(), " has no memory for ", Amount(bytes),
-                     ": tensors hold ", Amount(held), " of it",
-                     left ? absl::StrCat(", ", Amount(*left), " are free") : "",
-                     ", nothing is cached"));
+    return absl::ResourceExhaustedError(absl::StrCat(
+        device_.ToString(), " has no memory for ", base::FormatBytes(bytes),
+        ": tensors hold ", base::FormatBytes(held), " of it",
+        left ? absl::StrCat(", ", base::FormatBytes(*left), " are free") : "",
+        ", nothing is cached"));
   }
 
   // The shelf for blocks of `wanted` bytes; rounds up into `block_bytes`.

@@ -126,13 +126,6 @@ TEST(FormatSummary, EndedEarly) {
             "to go on: trainer train --config=a.toml --resume\n");
 }
 
-TEST(FormatMemory, InTheUnitThatFits) {
-  EXPECT_EQ(FormatMemory(512), "512 B");
-  EXPECT_EQ(FormatMemory(1536), "1.5 KiB");
-  EXPECT_EQ(FormatMemory(std::int64_t{71} << 20), "71.0 MiB");
-  EXPECT_EQ(FormatMemory(std::int64_t{5} << 40), "5.0 TiB");
-}
-
 TEST(FormatSummary, StoppedWithoutCheckpoint) {
   Summary s;
   s.first_step = 100;

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "base/format_bytes.h"
 
 namespace troupe::tools {
 namespace {
@@ -121,15 +122,6 @@ std::string FormatElapsed(double seconds) {
                          : FormatDuration(seconds);
 }
 
-std::string FormatMemory(std::int64_t bytes) {
-  constexpr const char* kUnits[] = {"KiB", "MiB", "GiB", "TiB"};
-  if (bytes < 1024) return absl::StrCat(bytes, " B");
-  double size = double(bytes) / 1024;
-  std::size_t unit = 0;
-  for (; size >= 1000 && unit + 1 < std::size(kUnits); ++unit) size /= 1024;
-  return absl::StrFormat("%.1f %s", size, kUnits[unit]);
-}
-
 std::string FormatLoss(double loss) {
   if (std::isnan(loss)) return "nan";
   const double size = std::abs(loss);
@@ -192,7 +184,7 @@ std::string FormatSummary(const Summary& s) {
   }
   if (s.peak_bytes > 0) {
     details.push_back(
-        absl::StrCat("at most ", FormatMemory(s.peak_bytes), " a rank"));
+        absl::StrCat("at most ", base::FormatBytes(s.peak_bytes), " a rank"));
   }
   if (!details.empty()) {
     absl::StrAppend(&text, " (", absl::StrJoin(details, ", "), ")");

@@ -81,8 +81,6 @@ std::string FormatCount(std::int64_t count);
 std::string FormatElapsed(double seconds);
 // "0:42", "12:05", "1:02:03"
 std::string FormatDuration(double seconds);
-// "512 B", "1.5 KiB", "71.2 MiB"
-std::string FormatMemory(std::int64_t bytes);
 // "0.1234", "1.2e-05", "nan"
 std::string FormatLoss(double loss);
 

@@ -66,6 +66,17 @@ TEST(OutOfMemoryTest, EveryBlockThatIsMissingEndsTheJobWithThatError) {
   EXPECT_THAT(all, HasSubstr("a copy of "));
 }
 
+TEST(OutOfMemoryTest, TheErrorNamesWhatHoldsTheMemory) {
+  auto enough = std::make_shared<nn::LimitedMemory>();
+  ASSERT_TRUE(RunJob(LeNetIn(enough, "enough")).ok());
+  auto memory = std::make_shared<nn::LimitedMemory>();
+  memory->bytes_max = enough->bytes_peak() / 2;
+  const absl::Status status = RunJob(LeNetIn(memory, "half")).status();
+  EXPECT_THAT(std::string(status.message()),
+              ContainsRegex("micro-batch 0: .*The rank's memory: .*activations "
+                            "and all else [0-9.]+ [KM]iB.*momentum_buffer "));
+}
+
 TEST(OutOfMemoryTest, WhatIsCachedIsGivenBackFirst) {
   // Without checkpoints, whose writer gives its blocks back on a thread of its
   // own: the peak would differ from run to run.
