@@ -37,7 +37,7 @@ std::shared_ptr<StageLink> LinkStages(const ProcessContext& process, int rank,
   }
   auto local = std::make_shared<LocalStageLink>(std::move(stages));
   if (process.roster == nullptr) return local;
-  return std::make_shared<FabricStageLink>(process.fabric, process.roster,
+  return std::make_shared<FabricStageLink>(process.fabric, process.roster, rank,
                                            std::move(ranks), std::move(local));
 }
 

@@ -14,9 +14,6 @@
 namespace troupe::actors {
 namespace {
 
-// The channel of their parcels.
-constexpr std::uint32_t kTransfers = 1;
-
 // A transfer on the wire: as it lies in memory, little-endian as every machine
 // that Troupe runs on.
 struct WireTransfer {
@@ -89,6 +86,15 @@ class TransferReceiver : public comm::ParcelHandler {
   nn::CachingAllocator memory_;
 };
 
+// Of what the ranks of other processes send.
+void SetHandlers(const ProcessContext& process,
+                 const std::shared_ptr<TransferReceiver>& receiver) {
+  for (int rank = 0; rank < process.roster->ranks(); ++rank) {
+    if (process.roster->ProcessOf(rank) == process.fabric->process()) continue;
+    process.fabric->SetParcelHandler(TransferChannel(rank), receiver);
+  }
+}
+
 }  // namespace
 
 std::string EncodeTransfer(int rank, const Transfer& transfer) {
@@ -141,11 +147,12 @@ absl::StatusOr<TransferHeader> DecodeTransfer(absl::string_view header) {
 }
 
 FabricStageLink::FabricStageLink(std::shared_ptr<comm::Fabric> fabric,
-                                 std::shared_ptr<const Roster> roster,
+                                 std::shared_ptr<const Roster> roster, int rank,
                                  std::vector<int> ranks,
                                  std::shared_ptr<StageLink> local)
     : fabric_(std::move(fabric)),
       roster_(std::move(roster)),
+      rank_(rank),
       ranks_(std::move(ranks)),
       local_(std::move(local)) {}
 
@@ -158,7 +165,7 @@ void FabricStageLink::Send(int stage, Transfer transfer) {
     return;
   }
   const absl::StatusOr<comm::Event> sent = fabric_->SendParcel(
-      process, kTransfers, EncodeTransfer(ranks_[stage], transfer),
+      process, TransferChannel(rank_), EncodeTransfer(ranks_[stage], transfer),
       transfer.tensor, transfer.ready);
   // A peer that is lost ends the job elsewhere.
   if (!sent.ok()) return;
@@ -171,13 +178,13 @@ bool FabricStageLink::NeedsHostMemory(int stage) const {
 
 void TakeTransfers(const ProcessContext& process,
                    const std::vector<ComputeActor>& computes) {
-  process.fabric->SetParcelHandler(
-      kTransfers, std::make_shared<TransferReceiver>(
-                      static_cast<int>(process.plan->stages.size()), computes));
+  SetHandlers(process,
+              std::make_shared<TransferReceiver>(
+                  static_cast<int>(process.plan->stages.size()), computes));
 }
 
 void RefuseTransfers(const ProcessContext& process) {
-  process.fabric->SetParcelHandler(kTransfers, nullptr);
+  SetHandlers(process, nullptr);
 }
 
 }  // namespace troupe::actors

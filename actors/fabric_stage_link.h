@@ -2,16 +2,23 @@
 // travels as a parcel (comm/fabric.h), whose header says which one it is.
 //
 //   TakeTransfers(process, computes);             // before any is sent
-//   FabricStageLink link(process.fabric, process.roster, stage_ranks, local);
+//   FabricStageLink link(process.fabric, process.roster, rank, stage_ranks,
+//                        local);
 //   link.Send(/*stage=*/1, std::move(transfer));
 //
 // A stage of this very process is handed the tensor itself, without a copy.
+//
+// Each rank that sends has a channel of its own. Parcels of a channel leave in
+// order, and a rank with a GPU sends before the tensor is there: what it sends
+// for the next step waits for an update, for which others of this process may
+// have still to send.
 //
 // Threads: as StageLink.
 
 #ifndef ACTORS_FABRIC_STAGE_LINK_H_
 #define ACTORS_FABRIC_STAGE_LINK_H_
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -27,11 +34,11 @@ namespace troupe::actors {
 
 class FabricStageLink : public StageLink {
  public:
-  // `ranks`: who has each stage of the replica. `local`: the way to those of
-  // this process.
+  // `rank` sends. `ranks`: who has each stage of its replica. `local`: the way
+  // to those of this process.
   FabricStageLink(std::shared_ptr<comm::Fabric> fabric,
-                  std::shared_ptr<const Roster> roster, std::vector<int> ranks,
-                  std::shared_ptr<StageLink> local);
+                  std::shared_ptr<const Roster> roster, int rank,
+                  std::vector<int> ranks, std::shared_ptr<StageLink> local);
   void Send(int stage, Transfer transfer) override;
   // Where the stage lives in another process.
   bool NeedsHostMemory(int stage) const override;
@@ -39,9 +46,15 @@ class FabricStageLink : public StageLink {
  private:
   const std::shared_ptr<comm::Fabric> fabric_;
   const std::shared_ptr<const Roster> roster_;
+  const int rank_;
   const std::vector<int> ranks_;  // by stage
   const std::shared_ptr<StageLink> local_;
 };
+
+// The channel of what `rank` sends.
+inline std::uint32_t TransferChannel(int rank) {
+  return 1 + static_cast<std::uint32_t>(rank);
+}
 
 // From now on, what other processes send to a rank of this one is handed to its
 // compute strand; `computes` by rank, null for those that live elsewhere.
