@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <optional>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
@@ -37,6 +38,13 @@ std::vector<std::uint64_t> Seeds(std::uint64_t count) {
   if (const auto only = FromEnvironment("TROUPE_SIM_SEED")) return {*only};
   count *= FromEnvironment("TROUPE_SIM_TIMES").value_or(1);
   return OneIn("TROUPE_SIM_ONE_IN", count);
+}
+
+std::vector<std::uint64_t> EverySeed(std::uint64_t count) {
+  if (const auto only = FromEnvironment("TROUPE_SIM_SEED")) return {*only};
+  std::vector<std::uint64_t> seeds(count);
+  absl::c_iota(seeds, 0);
+  return seeds;
 }
 
 std::vector<std::uint64_t> Cases(std::uint64_t count) {

@@ -21,6 +21,10 @@ namespace troupe {
 // The seeds below `count`, a part of them, more, or the one to replay.
 std::vector<std::uint64_t> Seeds(std::uint64_t count);
 
+// All of them, or the one to replay: for quick tests of what must happen with
+// some seed, be it rare.
+std::vector<std::uint64_t> EverySeed(std::uint64_t count);
+
 // The numbers below `count` of cases that are made in a loop; under sanitizers
 // one in TROUPE_CASES_ONE_IN.
 std::vector<std::uint64_t> Cases(std::uint64_t count);

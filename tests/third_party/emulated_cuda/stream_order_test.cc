@@ -32,7 +32,7 @@ struct Note {
 // What a, b on one stream and x, y on another do; `wait`: x waits for a.
 Orders OrdersOf(unsigned first_flags, bool second_is_null, bool wait) {
   Orders orders;
-  for (std::uint64_t seed : Seeds(400)) {
+  for (std::uint64_t seed : EverySeed(400)) {
     NewWorld(seed);
     std::string text;
     Note notes[] = {{&text, 'a'}, {&text, 'b'}, {&text, 'x'}, {&text, 'y'}};
@@ -73,7 +73,7 @@ void Increment(void* number) { ++*static_cast<int*>(number); }
 
 TEST(StreamOrderTest, NothingHasToRunWhenItIsEnqueued) {
   std::set<int> seen;
-  for (std::uint64_t seed : Seeds(100)) {
+  for (std::uint64_t seed : EverySeed(100)) {
     NewWorld(seed);
     int ran = 0;
     const cudaStream_t stream = NewStream();
@@ -94,7 +94,7 @@ TEST(StreamOrderTest, NothingHasToRunWhenItIsEnqueued) {
 }
 
 TEST(StreamOrderTest, AnEventSaysWhenItIsReached) {
-  for (std::uint64_t seed : Seeds(100)) {
+  for (std::uint64_t seed : EverySeed(100)) {
     NewWorld(seed);
     const cudaStream_t stream = NewStream();
     const cudaEvent_t event = NewEvent();
@@ -114,7 +114,7 @@ TEST(StreamOrderTest, AnEventSaysWhenItIsReached) {
 }
 
 TEST(StreamOrderTest, ARecordedAgainEventStandsForTheNewPlace) {
-  for (std::uint64_t seed : Seeds(50)) {
+  for (std::uint64_t seed : EverySeed(50)) {
     NewWorld(seed);
     const cudaStream_t stream = NewStream();
     const cudaEvent_t event = NewEvent();
