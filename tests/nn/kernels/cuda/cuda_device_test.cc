@@ -36,7 +36,7 @@ TEST(CudaDeviceTest, RefusesAGpuThatIsNotThere) {
 }
 
 TEST(CudaDeviceTest, WorkOfOneQueueIsInOrder) {
-  for (std::uint64_t seed : Seeds(50)) {
+  for (std::uint64_t seed : EverySeed(50)) {
     const EmulatedWorld world(seed);
     auto device = Open();
     Tensor x = OnDevice(*device, Queue::kCompute, {1, 2, 3});
@@ -46,7 +46,7 @@ TEST(CudaDeviceTest, WorkOfOneQueueIsInOrder) {
 }
 
 TEST(CudaDeviceTest, CopiesPageableMemoryWithoutWaiting) {
-  for (std::uint64_t seed : Seeds(20)) {
+  for (std::uint64_t seed : EverySeed(20)) {
     const EmulatedWorld world(seed);
     auto device = Open();
     Tensor from = HostNumbers({1, 2});
@@ -63,7 +63,7 @@ TEST(CudaDeviceTest, CopiesPageableMemoryWithoutWaiting) {
 }
 
 TEST(CudaDeviceTest, AQueueWaitsForAnotherWithoutTheHost) {
-  for (std::uint64_t seed : Seeds(100)) {
+  for (std::uint64_t seed : EverySeed(100)) {
     const EmulatedWorld world(seed);
     auto device = Open();
     const Tensor x = OnDevice(*device, Queue::kCopy, {1, 2, 3});
@@ -75,7 +75,7 @@ TEST(CudaDeviceTest, AQueueWaitsForAnotherWithoutTheHost) {
 }
 
 TEST(CudaDeviceTest, DevicesWaitForEachOther) {
-  for (std::uint64_t seed : Seeds(100)) {
+  for (std::uint64_t seed : EverySeed(100)) {
     const EmulatedWorld world(seed);
     auto first = Open(0), second = Open(seed % 2);
     const Tensor x = OnDevice(*first, Queue::kCompute, {1, 2, 3});
@@ -92,7 +92,7 @@ TEST(CudaDeviceTest, DevicesWaitForEachOther) {
 }
 
 TEST(CudaDeviceTest, HoldsWhatWaitsForTheHost) {
-  for (std::uint64_t seed : Seeds(50)) {
+  for (std::uint64_t seed : EverySeed(50)) {
     const EmulatedWorld world(seed);
     auto device = Open();
     int wakeups = 0;
@@ -146,7 +146,7 @@ TEST(CudaDeviceTest, WhatAHostsEventFailsWithIsTheStatusOfLaterEvents) {
 
 TEST(CudaDeviceTest, AnEventIsNotDoneBeforeItsWork) {
   int early = 0;
-  for (std::uint64_t seed : Seeds(50)) {
+  for (std::uint64_t seed : EverySeed(50)) {
     const EmulatedWorld world(seed);
     auto device = Open();
     Tensor x = OnDevice(*device, Queue::kCompute, {1});
@@ -192,7 +192,7 @@ TEST(CudaDeviceTest, ABrokenDeviceSaysWhatWasInFlight) {
 }
 
 TEST(CudaDeviceTest, WrongDataIsTheStatusOfLaterEvents) {
-  for (std::uint64_t seed : Seeds(20)) {
+  for (std::uint64_t seed : EverySeed(20)) {
     const EmulatedWorld world(seed);
     auto device = Open();
     ASSERT_TRUE(Await(*device, device->Record(Queue::kCompute)).ok());
@@ -213,7 +213,7 @@ TEST(CudaDeviceTest, WrongDataIsTheStatusOfLaterEvents) {
 }
 
 TEST(CudaDeviceTest, ClosingEndsWhatIsHeldAndWaitsForWhatRuns) {
-  for (std::uint64_t seed : Seeds(20)) {
+  for (std::uint64_t seed : EverySeed(20)) {
     const EmulatedWorld world(seed);
     auto device = Open();
     const Tensor x = OnDevice(*device, Queue::kCompute, {1, 2, 3});

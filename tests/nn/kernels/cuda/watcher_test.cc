@@ -19,7 +19,7 @@ emulated_cuda::Options WithThreads(std::uint64_t seed) {
 }
 
 TEST(WatcherTest, WakesOnceWhenAnEventIsDone) {
-  for (std::uint64_t seed : Seeds(20)) {
+  for (std::uint64_t seed : EverySeed(20)) {
     const EmulatedWorld world(WithThreads(seed));
     const auto streams = *Streams::Create(0);
     const auto pool = std::make_shared<EventPool>(0);
@@ -53,7 +53,7 @@ TEST(WatcherTest, EndsWhileItWatches) {
 
 // The host gives work and sleeps; it is woken as often as there is news.
 TEST(WatcherTest, DrivesADevice) {
-  for (std::uint64_t seed : Seeds(20)) {
+  for (std::uint64_t seed : EverySeed(20)) {
     const EmulatedWorld world(WithThreads(seed));
     auto device = *CudaDevice::Open(0);
     absl::Mutex mutex;

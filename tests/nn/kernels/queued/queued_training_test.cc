@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "gtest/gtest.h"
+#include "tests/base/seeds.h"
 
 namespace troupe::nn {
 namespace {
@@ -21,7 +22,7 @@ TEST_P(QueuedTraining, HasTheBitsOfTheCpuUnderEverySeed) {
   const Trained want = Train(training);
   ASSERT_TRUE(want.status.ok()) << want.status;
   ASSERT_EQ(want.losses.size(), 3u * GetParam());
-  for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
+  for (std::uint64_t seed : Seeds(kSeeds)) {
     training.seed = seed;
     const Trained got = Train(training);
     ASSERT_TRUE(got.status.ok()) << "seed " << seed << ": " << got.status;
