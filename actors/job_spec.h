@@ -3,9 +3,7 @@
 //
 //   JobSpec spec;
 //   spec.model = [] { return nn::MakeMlp({784, 512, 10}, {}); };
-//   spec.loss = [](auto& ctx, const nn::Tensor& y, const nn::Tensor& t) {
-//     return nn::ops::SoftmaxCrossEntropy(ctx, y, t);
-//   };
+//   spec.loss = nn::ops::CrossEntropyLoss();
 //   spec.optimizer = [] { return std::make_unique<nn::Sgd>(sgd_options); };
 //   spec.train = splits.train;
 //   spec.plan.mesh = pipeline::Mesh(/*dp=*/2);

@@ -1,5 +1,7 @@
 #include "actors/checkpoint/load_model.h"
 
+#include <utility>
+
 #include "actors/checkpoint/layout.h"
 #include "base/check.h"
 
@@ -28,6 +30,20 @@ absl::Status LoadModel(const Checkpoint& checkpoint, nn::Module& model,
     TROUPE_RETURN_IF_ERROR(checkpoint.ReadModel(b->name, b->value));
   }
   return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<nn::NamedTensor>> ReadModel(
+    const Checkpoint& checkpoint, nn::Allocator& allocator) {
+  std::vector<nn::NamedTensor> tensors;
+  for (const std::string& name : checkpoint.ModelNames()) {
+    const nn::SafetensorsEntry& entry = *checkpoint.FindModel(name);
+    TROUPE_ASSIGN_OR_RETURN(
+        nn::Tensor tensor,
+        nn::Tensor::Create(entry.shape, entry.dtype, allocator));
+    TROUPE_RETURN_IF_ERROR(checkpoint.ReadModel(name, tensor));
+    tensors.push_back({name, std::move(tensor)});
+  }
+  return tensors;
 }
 
 }  // namespace troupe::actors

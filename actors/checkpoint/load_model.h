@@ -11,6 +11,7 @@
 #define ACTORS_CHECKPOINT_LOAD_MODEL_H_
 
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -18,6 +19,8 @@
 #include "base/file_system.h"
 #include "nn/kernels/kernels.h"
 #include "nn/modules/module.h"
+#include "nn/serialize/safetensors.h"
+#include "nn/tensor/allocator.h"
 
 namespace troupe::actors {
 
@@ -32,6 +35,12 @@ absl::StatusOr<Checkpoint> OpenCheckpoint(base::FileSystem& files,
 //     dtype; the message names both.
 absl::Status LoadModel(const Checkpoint& checkpoint, nn::Module& model,
                        nn::Kernels& kernels);
+
+// Parameters and buffers of the model, as the checkpoint has them, by name, in
+// memory of `allocator` on the host.
+//   Errors: as Checkpoint::ReadModel(), and where there is no memory.
+absl::StatusOr<std::vector<nn::NamedTensor>> ReadModel(
+    const Checkpoint& checkpoint, nn::Allocator& allocator);
 
 }  // namespace troupe::actors
 

@@ -78,10 +78,7 @@ absl::Status Run() {
   data.count = 512;
   TROUPE_ASSIGN_OR_RETURN(spec.test, data::MakeSyntheticDataset(data, "test"));
   spec.model = MakeModel;
-  spec.loss = [](nn::Context& ctx, const nn::Tensor& logits,
-                 const nn::Tensor& targets) {
-    return nn::ops::SoftmaxCrossEntropy(ctx, logits, targets);
-  };
+  spec.loss = nn::ops::CrossEntropyLoss();
   spec.optimizer = [] {
     nn::SgdOptions options;
     options.lr = 0.05;

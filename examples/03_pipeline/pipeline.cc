@@ -43,10 +43,7 @@ absl::StatusOr<std::vector<double>> Losses(const pipeline::Mesh& mesh,
   TROUPE_ASSIGN_OR_RETURN(spec.train, data::MakeSyntheticDataset({}, "train"));
   // Children: 0 flatten, 1 linear, 2 relu, 3 linear, 4 relu, 5 linear.
   spec.model = [] { return nn::MakeMlp({10, 64, 64, 10}, {}); };
-  spec.loss = [](nn::Context& ctx, const nn::Tensor& logits,
-                 const nn::Tensor& targets) {
-    return nn::ops::SoftmaxCrossEntropy(ctx, logits, targets);
-  };
+  spec.loss = nn::ops::CrossEntropyLoss();
   spec.optimizer = [] {
     nn::SgdOptions options;
     options.lr = 0.1;

@@ -28,10 +28,7 @@ actors::JobSpec SmallJob() {
   actors::JobSpec spec;
   spec.train = data::MakeSyntheticDataset(data, "train").value();
   spec.model = [] { return nn::MakeMlp({10, 8, 10}, {}); };
-  spec.loss = [](nn::Context& ctx, const nn::Tensor& logits,
-                 const nn::Tensor& targets) {
-    return nn::ops::SoftmaxCrossEntropy(ctx, logits, targets);
-  };
+  spec.loss = nn::ops::CrossEntropyLoss();
   spec.optimizer = [] { return std::make_unique<nn::Sgd>(nn::SgdOptions()); };
   spec.plan.mesh = pipeline::Mesh(/*dp=*/4);
   spec.plan.global_batch_size = 16;

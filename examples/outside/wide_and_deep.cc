@@ -35,10 +35,7 @@ absl::StatusOr<actors::JobSpec> MakeJob(int ranks) {
   data.count = 512;
   TROUPE_ASSIGN_OR_RETURN(spec.test, data::MakeSyntheticDataset(data, "test"));
   spec.model = [] { return std::make_unique<WideAndDeep>(20, 64, 10); };
-  spec.loss = [](nn::Context& ctx, const nn::Tensor& logits,
-                 const nn::Tensor& targets) {
-    return nn::ops::SoftmaxCrossEntropy(ctx, logits, targets);
-  };
+  spec.loss = nn::ops::CrossEntropyLoss();
   spec.optimizer = [] {
     nn::SgdOptions options;
     options.lr = 0.05;

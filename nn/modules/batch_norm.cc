@@ -4,14 +4,6 @@
 #include "nn/ops/batch_norm.h"
 
 namespace troupe::nn {
-namespace {
-
-void Synchronise(Module& module, const std::string& axis) {
-  if (auto* norm = dynamic_cast<BatchNorm*>(&module)) norm->set_sync_axis(axis);
-  for (const auto& child : module.children()) Synchronise(*child, axis);
-}
-
-}  // namespace
 
 BatchNorm::BatchNorm(std::int64_t channels, const Options& options,
                      int least_rank, int most_rank, const char* axes)
@@ -72,9 +64,16 @@ Tensor BatchNorm::Run(Context& ctx, const Tensor& x, const Tensor& residual) {
   return ops::BatchNorm(ctx, x, w, b, running, options, residual);
 }
 
+void SynchroniseBatchNorms(Module& model, const std::string& axis) {
+  if (auto* norm = dynamic_cast<BatchNorm*>(&model)) norm->set_sync_axis(axis);
+  for (const auto& child : model.children()) {
+    SynchroniseBatchNorms(*child, axis);
+  }
+}
+
 std::unique_ptr<Module> ConvertSyncBatchNorm(std::unique_ptr<Module> model,
                                              const std::string& axis) {
-  Synchronise(*model, axis);
+  SynchroniseBatchNorms(*model, axis);
   return model;
 }
 

@@ -107,7 +107,10 @@ class SyncBatchNorm : public BatchNorm {
   }
 };
 
-// Synchronises every batch norm in `model` along `axis`, and returns `model`.
+// Synchronises every batch norm in `model` along `axis`.
+void SynchroniseBatchNorms(Module& model, const std::string& axis = "dp");
+
+// The same, and returns `model`.
 std::unique_ptr<Module> ConvertSyncBatchNorm(std::unique_ptr<Module> model,
                                              const std::string& axis = "dp");
 

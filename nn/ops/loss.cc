@@ -156,6 +156,12 @@ Tensor SoftmaxCrossEntropy(Context& ctx, const Tensor& logits,
       });
 }
 
+LossFn CrossEntropyLoss(const CrossEntropyOptions& options) {
+  return [options](Context& ctx, const Tensor& logits, const Tensor& targets) {
+    return SoftmaxCrossEntropy(ctx, logits, targets, options);
+  };
+}
+
 Tensor MeanSquaredError(Context& ctx, const Tensor& prediction,
                         const Tensor& target) {
   return LossOfPairs(

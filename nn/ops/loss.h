@@ -87,6 +87,10 @@ bool IsLoss(const Tensor& tensor);
 using LossFn =
     std::function<Tensor(Context&, const Tensor& output, const Tensor& target)>;
 
+// SoftmaxCrossEntropy() as such a function (torch.nn.CrossEntropyLoss). Those
+// above that have no options are one by themselves: LossFn(MeanSquaredError).
+LossFn CrossEntropyLoss(const CrossEntropyOptions& options = {});
+
 }  // namespace troupe::nn::ops
 
 #endif  // NN_OPS_LOSS_H_

@@ -44,20 +44,6 @@ absl::Status Wrong(absl::string_view what) {
   return absl::InvalidArgumentError(what);
 }
 
-absl::StatusOr<std::vector<nn::NamedTensor>> ReadAll(
-    const actors::Checkpoint& checkpoint, nn::Allocator& memory) {
-  std::vector<nn::NamedTensor> tensors;
-  for (const std::string& name : checkpoint.ModelNames()) {
-    const nn::SafetensorsEntry& entry = *checkpoint.FindModel(name);
-    TROUPE_ASSIGN_OR_RETURN(
-        nn::Tensor tensor,
-        nn::Tensor::Create(entry.shape, entry.dtype, memory));
-    TROUPE_RETURN_IF_ERROR(checkpoint.ReadModel(name, tensor));
-    tensors.push_back({name, std::move(tensor)});
-  }
-  return tensors;
-}
-
 }  // namespace
 
 std::string ExportHelp() { return kHelp; }
@@ -100,7 +86,7 @@ absl::StatusOr<std::string> ExportWeights(const ExportOptions& options,
                           actors::OpenCheckpoint(files, options.checkpoint));
   nn::CachingAllocator memory;
   TROUPE_ASSIGN_OR_RETURN(std::vector<nn::NamedTensor> tensors,
-                          ReadAll(checkpoint, memory));
+                          actors::ReadModel(checkpoint, memory));
   if (options.format == kTransformersFormat) {
     absl::StatusOr<std::vector<nn::NamedTensor>> renamed =
         nn::AsTransformersGpt2(tensors, memory);

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "nn/models/layer_list.h"
+#include "nn/modules/batch_norm.h"
 #include "nn/modules/freeze.h"
 #include "nn/modules/parameter_dtype.h"
 #include "nn/modules/recompute.h"
@@ -109,6 +110,7 @@ absl::StatusOr<std::unique_ptr<nn::Sequential>> MakeModel(
   auto model = MakeLayersOrKind(config.model, spec, outputs);
   if (!model.ok()) return Refuse(config, spec, model.status().message());
   nn::SetParameterDType(**model, config.job.dtype);
+  if (config.model.sync_batch_norm) nn::SynchroniseBatchNorms(**model);
   const absl::Status frozen =
       nn::FreezeParameters(**model, config.model.freeze);
   if (!frozen.ok()) {

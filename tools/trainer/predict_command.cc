@@ -11,11 +11,11 @@
 #include "absl/strings/str_join.h"
 #include "absl/types/span.h"
 #include "actors/checkpoint/load_model.h"
+#include "actors/predict.h"
 #include "base/check.h"
 #include "data/registry.h"
-#include "nn/autograd/context.h"
 #include "nn/kernels/open_kernels.h"
-#include "nn/ops/cast.h"
+#include "nn/serialize/weight_file.h"
 #include "tools/trainer/config/config_blame.h"
 
 namespace troupe::tools {
@@ -83,31 +83,22 @@ std::string TopClasses(absl::Span<const double> shares,
   });
 }
 
-// The logits of image number `index`, in `output`, of a model in `dtype`.
-absl::StatusOr<absl::Span<const float>> Forward(
+// The logits of image number `index`, in `logits`, of a model in `dtype`.
+absl::StatusOr<absl::Span<const float>> LogitsOf(
     const data::Dataset& images, std::int64_t index, nn::DType dtype,
-    nn::Module& model, nn::Kernels& kernels, nn::Tensor* output) {
-  const data::SampleSpec& spec = images.spec();
+    nn::Module& model, nn::Kernels& kernels, nn::Tensor* logits) {
   TROUPE_ASSIGN_OR_RETURN(
-      const nn::Tensor x,
-      nn::Tensor::Create(spec.InputShape(1), spec.input_dtype,
-                         kernels.allocator()));
+      const actors::Prediction seen,
+      actors::Predict(model, kernels, images, {index}, dtype));
   TROUPE_ASSIGN_OR_RETURN(
-      const nn::Tensor unknown,
-      nn::Tensor::Create(spec.TargetShape(1), spec.target_dtype,
-                         kernels.allocator()));
-  TROUPE_RETURN_IF_ERROR(images.Fill({index}, /*epoch=*/0, x, unknown));
-  nn::Context ctx(kernels);
-  ctx.set_training(false);
-  *output = nn::ops::Cast(ctx, model(ctx, nn::ops::Cast(ctx, x, dtype)),
-                          nn::DType::kF32);
-  if (!ctx.ok()) return ctx.status();
-  if (output->shape().rank() == 2 && output->dtype() == nn::DType::kF32) {
-    return absl::MakeConstSpan(output->data<float>(), output->numel());
+      *logits,
+      nn::ConvertFloats(seen.output, nn::DType::kF32, kernels.allocator()));
+  if (logits->shape().rank() == 2 && logits->dtype() == nn::DType::kF32) {
+    return absl::MakeConstSpan(logits->data<float>(), logits->numel());
   }
   return absl::InvalidArgumentError(absl::StrCat(
-      "the model gives ", nn::DTypeName(output->dtype()), " ",
-      output->shape().ToString(), ", and f32 [1, classes] is wanted"));
+      "the model gives ", nn::DTypeName(logits->dtype()), " ",
+      logits->shape().ToString(), ", and f32 [1, classes] is wanted"));
 }
 
 }  // namespace
@@ -155,8 +146,8 @@ absl::Status Predict(const LoadedConfig& loaded, const PredictRequest& request,
     nn::Tensor output;
     TROUPE_ASSIGN_OR_RETURN(
         const absl::Span<const float> logits,
-        Forward(*images, static_cast<std::int64_t>(i), loaded.config.job.dtype,
-                *model, *kernels, &output));
+        LogitsOf(*images, static_cast<std::int64_t>(i), loaded.config.job.dtype,
+                 *model, *kernels, &output));
     const std::string classes =
         TopClasses(Probabilities(logits), splits.classes, request.top);
     if (!write(absl::StrCat(request.paths[i], ": ", classes, "\n"))) break;

@@ -9,12 +9,14 @@
 #include "nn/arena/parameter_arena.h"
 #include "nn/kernels/reference/reference_kernels.h"
 #include "nn/models/models.h"
+#include "nn/modules/lambda.h"
 #include "nn/modules/linear.h"
 #include "nn/modules/pool2d.h"
 #include "nn/modules/sequential.h"
 #include "nn/ops/add.h"
 #include "nn/ops/flatten.h"
 #include "nn/ops/loss.h"
+#include "nn/ops/reduce.h"
 #include "nn/ops/relu.h"
 #include "tests/nn/testing/tensor_values.h"
 
@@ -247,6 +249,30 @@ TEST(Sequential, IsCutInsideOneThatItHolds) {
           .message(),
       "in module 1.1.1: linear takes x[..., K] and w[M, K] of one dtype, "
       "got f32[1, 4] and f32[6, 5]");
+}
+
+TEST(Lambda, IsAFunctionBetweenLayers) {
+  Sequential model;
+  model.Append<Linear>(3, 4);
+  model.Append<Lambda>([](Context& ctx, const Tensor& x) {
+    return ops::Mean(ctx, x, {1});  // [N, T, C] to [N, C]
+  });
+  model.Append<Linear>(4, 2);
+  EXPECT_EQ(Names(model), "0.weight[4, 3] 0.bias[4] 2.weight[2, 4] 2.bias[2]");
+  ShapeRecord record;
+  const auto output =
+      ShapeOnlyForward(model, {5, 7, 3}, DType::kF32, Device{}, record);
+  ASSERT_TRUE(output.ok()) << output.status();
+  EXPECT_EQ(output->shape(), Shape({5, 2}));
+  // The mistake is that of the function, at its place in the model.
+  const absl::Status bad =
+      ShapeOnlyForward(model, {5, 3}, DType::kF32, Device{}, record).status();
+  EXPECT_EQ(bad.message(), "2: ");
+  Lambda nothing(nullptr);
+  EXPECT_EQ(ShapeOnlyForward(nothing, {5, 3}, DType::kF32, Device{}, record)
+                .status()
+                .message(),
+            "?");
 }
 
 TEST(Pool2d, TheStrideIsTheKernelUnlessGiven) {

@@ -4,8 +4,12 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "data/registry.h"
 #include "gtest/gtest.h"
+#include "nn/autograd/context.h"
+#include "nn/modules/module.h"
 #include "tools/trainer/config/config.h"
+#include "tools/trainer/model_builder.h"
 
 namespace troupe::tools {
 namespace {
@@ -92,6 +96,32 @@ TEST(ModelConfig, WhatRunsAgainInBackward) {
   const std::string small =
       ErrorOf(kShort, {Set("model.recompute_budget", "9")});
   EXPECT_NE(small.find("the budget is 9"), std::string::npos) << small;
+}
+
+// Axes along which the layers of the model talk to their peers.
+std::vector<std::string> AxesOf(const TrainerConfig& config) {
+  const auto sample = data::KnownSampleSpec(config.data);
+  const auto model = MakeModel(config, *sample);
+  EXPECT_TRUE(model.ok()) << model.status();
+  nn::ShapeRecord record;
+  const auto output = nn::ShapeOnlyForward(
+      **model, sample->InputShape(2), nn::DType::kF32, nn::Device(), record);
+  EXPECT_TRUE(output.ok()) << output.status();
+  return record.axes;
+}
+
+TEST(ModelConfig, BatchNormsOverAllReplicas) {
+  const Settings resnet = {Set("model.kind", "resnet18"),
+                           Set("data.kind", "synthetic"),
+                           Set("data.input_shape", "32,32,3")};
+  EXPECT_EQ(AxesOf(Parsed(kShort, resnet)), std::vector<std::string>());
+  Settings synchronised = resnet;
+  synchronised.push_back(Set("model.sync_batch_norm", "true"));
+  EXPECT_EQ(AxesOf(Parsed(kShort, synchronised)),
+            std::vector<std::string>({"dp"}));
+  EXPECT_EQ(ErrorOf(kShort, {Set("model.sync_batch_norm", "dp")}),
+            "--set model.sync_batch_norm: model.sync_batch_norm = dp: must be "
+            "true or false");
 }
 
 TEST(ModelConfig, KindsTakeWhatTheyAreMadeFor) {

@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "actors/caf.h"
+#include "actors/checkpoint/load_model.h"
 #include "actors/checkpoint/trainer_state.h"
 #include "actors/checkpoint/writer.h"
 #include "actors/chunk.h"
@@ -64,6 +65,7 @@ extern const pipeline::Action action;
 extern JobObserver* observer;
 extern JobResult result;
 extern absl::Status status;
+extern const data::DataSplits splits;
 
 // What an actor and its spawner have at hand.
 extern caf::actor_system& system;
@@ -137,7 +139,6 @@ extern JobObserver& observer;
 
 namespace job_spec_h {
 extern const nn::SgdOptions sgd_options;
-extern const data::DataSplits splits;
 }  // namespace job_spec_h
 
 namespace layer_collectives_h {
@@ -185,6 +186,13 @@ namespace milestones_h {
 extern const std::shared_ptr<const JobSpec> spec;
 extern const std::shared_ptr<const RunSpan> span;
 }  // namespace milestones_h
+
+namespace predict_h {
+using nn::DType;
+extern const Checkpoint saved;
+extern const std::unique_ptr<nn::Module> model;
+extern const std::unique_ptr<nn::Kernels> kernels;
+}  // namespace predict_h
 
 namespace rank_context_h {
 extern const ProcessContext process;

@@ -42,6 +42,7 @@ struct ModelConfig {
   bool tie_head = true;       // of GPT-2
   std::string stem = "auto";  // of ResNet
   bool zero_init_residual = false;
+  bool sync_batch_norm = false;  // over all replicas
   nn::ModelOptions options;
   std::vector<std::string> freeze;  // patterns of nn/modules/freeze.h
   // What backward runs again (nn/modules/recompute.h); a budget of 0 is none.

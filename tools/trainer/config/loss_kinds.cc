@@ -125,9 +125,7 @@ nn::ops::LossFn LossOf(const LossConfig& config, bool classification) {
   options.label_smoothing = config.label_smoothing;
   options.class_weights.assign(config.class_weights.begin(),
                                config.class_weights.end());
-  return [options](Context& ctx, const Tensor& logits, const Tensor& target) {
-    return nn::ops::SoftmaxCrossEntropy(ctx, logits, target, options);
-  };
+  return nn::ops::CrossEntropyLoss(options);
 }
 
 }  // namespace troupe::tools

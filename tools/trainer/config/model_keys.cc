@@ -80,6 +80,11 @@ constexpr ConfigKey kModelKeys[] = {
      "Whether the last batch norm of each block of a ResNet begins with weight "
      "0.",
      "true"},
+    {"model.sync_batch_norm", Field<&C::model, &ModelConfig::sync_batch_norm>(),
+     kAny,
+     "Whether batch norms take their statistics over the micro-batches of all "
+     "replicas; otherwise each replica has those of its own.",
+     "true"},
     {"model.freeze", Field<&C::model, &ModelConfig::freeze>(), kAny,
      "Parameters that are not trained, by their names; * stands for any text.",
      "[\"features.*\"]"},

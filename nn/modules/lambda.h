@@ -1,0 +1,37 @@
+// A function as a module: the step between two layers of a Sequential for which
+// there is an op but no module.
+//
+//   model->Append<Lambda>([](Context& ctx, const Tensor& x) {
+//     return ops::Mean(ctx, x, {1});                  // [N, T, C] to [N, C]
+//   });
+//
+// It has no parameters: what has some is a module of its own. Each rank's model
+// has a copy of the function, which the rank calls in training, in evaluations
+// and on shapes alone; so it must keep nothing that changes.
+
+#ifndef NN_MODULES_LAMBDA_H_
+#define NN_MODULES_LAMBDA_H_
+
+#include <functional>
+#include <utility>
+
+#include "nn/modules/module.h"
+
+namespace troupe::nn {
+
+class Lambda : public Module {
+ public:
+  using Function = std::function<Tensor(Context&, const Tensor&)>;
+
+  explicit Lambda(Function function) : function_(std::move(function)) {}
+  Tensor Forward(Context& ctx, const Tensor& x) override {
+    return function_(ctx, x);
+  }
+
+ private:
+  const Function function_;
+};
+
+}  // namespace troupe::nn
+
+#endif  // NN_MODULES_LAMBDA_H_
