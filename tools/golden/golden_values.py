@@ -43,20 +43,25 @@ def labels(name, count, classes, ignore_fifth):
 # --- the file format ---------------------------------------------------------
 
 
+SAFETENSORS_DTYPES = {torch.float64: "F64", torch.float32: "F32",
+                      torch.int64: "I64"}
+
+
 def write_safetensors(path, tensors, spec):
+    """One tensor at a time in memory, beside those given."""
     header = {"__metadata__": {"spec": json.dumps(spec)}}
-    data = b""
+    end = 0
     for name, tensor in tensors.items():
-        tensor = tensor.detach().contiguous()
-        raw = tensor.numpy().tobytes()
+        begin, end = end, end + tensor.numel() * tensor.element_size()
         header[name] = {
-            "dtype": "F64" if tensor.dtype == torch.float64 else "F32",
+            "dtype": SAFETENSORS_DTYPES[tensor.dtype],
             "shape": list(tensor.shape),
-            "data_offsets": [len(data), len(data) + len(raw)],
+            "data_offsets": [begin, end],
         }
-        data += raw
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
     with open(path, "wb") as f:
-        f.write(struct.pack("<Q", len(text)) + text + data)
+        f.write(struct.pack("<Q", len(text)) + text)
+        for tensor in tensors.values():
+            f.write(tensor.detach().contiguous().numpy().tobytes())
     print(f"{path}: {len(tensors)} tensors, {os.path.getsize(path)} bytes")

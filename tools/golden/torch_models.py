@@ -246,3 +246,23 @@ class Vit(nn.Module):
         x = torch.cat([self.cls_token.expand(x.shape[0], -1, -1), x], dim=1)
         x = self.blocks(x + self.pos_embed)
         return self.head(self.norm(x)[:, 0])
+
+
+# --- by their specs ---------------------------------------------------------------
+
+# What tools/golden/model_spec.h calls them.
+KINDS = {"resnet": ResNet, "vgg": Vgg, "gpt2": Gpt2, "vit": Vit}
+
+
+def make_model(spec):
+    """{"kind": "resnet", "depth": 18}: ResNet(depth=18)."""
+    sizes = {key: value for key, value in spec.items() if key != "kind"}
+    return KINDS[spec["kind"]](**sizes)
+
+
+def make_optimizer(spec, parameters):
+    """{"kind": "sgd", "lr": 0.1, "momentum": 0.9} or {"kind": "adamw", "lr":
+    0.001}. Without `foreach`: one parameter after the other."""
+    options = {key: value for key, value in spec.items() if key != "kind"}
+    kind = {"sgd": torch.optim.SGD, "adamw": torch.optim.AdamW}[spec["kind"]]
+    return kind(parameters, foreach=False, **options)

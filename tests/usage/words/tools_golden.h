@@ -1,0 +1,46 @@
+// What usage in tools/golden/ leaves to its reader.
+
+#ifndef TESTS_USAGE_WORDS_TOOLS_GOLDEN_H_
+#define TESTS_USAGE_WORDS_TOOLS_GOLDEN_H_
+
+#include <memory>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "base/file_system.h"
+#include "nn/kernels/kernels.h"
+#include "nn/modules/sequential.h"
+#include "nn/optim/optimizer.h"
+#include "nn/tensor/tensor.h"
+#include "tools/golden/parity_case.h"
+
+namespace troupe::golden::usage {
+
+template <typename... Args>
+void Show(const Args&... what);
+
+namespace model_run_h {
+extern std::unique_ptr<nn::Sequential> model;
+extern std::unique_ptr<nn::Optimizer> sgd;
+extern const std::unique_ptr<nn::Kernels> kernels;
+extern const nn::Tensor x, labels;
+void Fill(const nn::Parameter& parameter, const nn::Tensor& value);
+}  // namespace model_run_h
+
+namespace model_spec_h {
+extern absl::Status status;
+}
+
+namespace parity_case_h {
+extern base::FileSystem& files;
+extern const std::unique_ptr<nn::Kernels> kernels;
+}  // namespace parity_case_h
+
+namespace parity_table_h {
+extern const ParityErrors ours_f64, ours_f32;
+extern const ParityCase parity;
+}  // namespace parity_table_h
+
+}  // namespace troupe::golden::usage
+
+#endif  // TESTS_USAGE_WORDS_TOOLS_GOLDEN_H_

@@ -1,0 +1,181 @@
+"""Compares models of full size with PyTorch: from the same weights, outputs, loss,
+every gradient and the losses of 20 steps.
+
+    bazel build //tools/golden:parity
+    python3 tools/golden/parity.py                   # all models, some minutes
+    python3 tools/golden/parity.py gpt vit_tiny      # some of them
+    ... --thin            narrow models, in seconds: whether this works at all
+    ... --folder=FOLDER   keep what PyTorch computed, 2.3 GB for all
+
+Needs PyTorch (a CPU is enough). For each model it writes a folder with
+weights.safetensors, PyTorch's state_dict, and case.safetensors, what PyTorch
+makes of it in f64 and how far its own f32 is from that. The program then trains
+from these weights in f64 on the reference kernels and in f32 on the cpu kernels,
+and prints one table; `bazel-bin/tools/golden/parity --help` says what is in it.
+docs/numerics.md has the limits, and what was seen.
+
+Models are in training: batch norms take the statistics of the batch, and dropout
+is 0. The steps are all on one batch.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from golden_values import write_safetensors
+from torch_models import make_model, make_optimizer
+
+STEPS = 20
+SGD = dict(kind="sgd", lr=0.01, momentum=0.9)
+ADAMW = dict(kind="adamw", lr=0.001)
+
+# Inputs: images (N, H, W, C) or tokens (N, T). `thin`: what --thin changes of the
+# model.
+CASES = {
+    "resnet18": dict(
+        model=dict(kind="resnet", depth=18, num_classes=1000),
+        optimizer=SGD, x=[4, 64, 64, 3], thin=dict(width=4, num_classes=10)),
+    "resnet50": dict(
+        model=dict(kind="resnet", depth=50, num_classes=1000),
+        optimizer=SGD, x=[4, 64, 64, 3], thin=dict(width=4, num_classes=10)),
+    "vgg11": dict(
+        model=dict(kind="vgg", depth=11, num_classes=1000, dropout=0),
+        optimizer=SGD, x=[2, 32, 32, 3],
+        thin=dict(width=4, hidden=32, num_classes=10)),
+    "gpt": dict(
+        model=dict(kind="gpt2", layers=4, heads=4, width=256, context=128,
+                   vocab_size=512),
+        optimizer=ADAMW, x=[2, 64], thin=dict(width=32)),
+    "vit_tiny": dict(
+        model=dict(kind="vit", depth=12, heads=3, width=192, image_size=224,
+                   patch=16, num_classes=1000),
+        optimizer=ADAMW, x=[2, 224, 224, 3],
+        thin=dict(width=24, patch=56, num_classes=10)),
+}
+
+
+def fill(model):
+    """First values as large as in practice. Those of norms and biases are not
+    1 and 0 all over, where a mistake would not show."""
+    for name, p in model.named_parameters():
+        if p.dim() == 1:
+            nn.init.normal_(p, 1 if name.endswith(".weight") else 0, 0.1)
+        elif p.dim() == 4:
+            nn.init.kaiming_normal_(p, mode="fan_in", nonlinearity="relu")
+        elif p.dim() == 2 and name.startswith("classifier."):
+            nn.init.kaiming_normal_(p, nonlinearity="relu")
+        else:
+            nn.init.normal_(p, 0, 0.02)
+
+
+def train(case, weights, x, labels, dtype):
+    """(output, {name: gradient} of the first step, losses of all steps)."""
+    model = make_model(case["model"])
+    model.load_state_dict(weights)
+    model = model.to(dtype).train()
+    optimizer = make_optimizer(case["optimizer"], model.parameters())
+    x = x.to(dtype) if x.is_floating_point() else x
+    losses = []
+    for step in range(STEPS + 1):
+        output = model(x)
+        loss = F.cross_entropy(output.flatten(0, -2), labels.flatten())
+        losses.append(loss.item())
+        if step == STEPS:
+            break
+        optimizer.zero_grad()
+        loss.backward()
+        if step == 0:
+            first = output.detach().clone()
+            gradients = {name: p.grad.clone()
+                         for name, p in model.named_parameters()}
+        optimizer.step()
+    return first, gradients, losses
+
+
+def error(got, want):
+    return ((got.double() - want).norm() / want.norm()).item()
+
+
+def write_case(folder, name, case):
+    """Everything of a case is random by its name."""
+    torch.manual_seed(sum(name.encode()))
+    os.makedirs(folder, exist_ok=True)
+    model = make_model(case["model"])
+    fill(model)
+    weights = model.state_dict()
+    shape = case["x"]
+    if len(shape) == 2:
+        classes = case["model"]["vocab_size"]
+        x, labels = torch.randint(classes, shape), torch.randint(classes, shape)
+    else:
+        x = torch.randn(shape)
+        labels = torch.randint(case["model"]["num_classes"], shape[:1])
+    write_safetensors(f"{folder}/weights.safetensors", weights, {})
+    output, gradients, losses = train(case, weights, x, labels, torch.float64)
+    output_f32, gradients_f32, losses_f32 = train(case, weights, x, labels,
+                                                  torch.float32)
+    spec = dict(
+        name=name, model=case["model"], optimizer=case["optimizer"],
+        torch=torch.__version__,
+        f32=dict(output=error(output_f32, output), losses=losses_f32,
+                 gradients={key: error(gradients_f32[key], gradient)
+                            for key, gradient in gradients.items()}))
+    tensors = dict(x=x, labels=labels, output=output,
+                   losses=torch.tensor(losses, dtype=torch.float64),
+                   **{f"gradients/{key}": gradient
+                      for key, gradient in gradients.items()})
+    write_safetensors(f"{folder}/case.safetensors", tensors, spec)
+
+
+def compare(arguments, folder):
+    begin = time.monotonic()
+    folders = []
+    for name in arguments.models or CASES:
+        case = CASES[name]
+        if arguments.thin:
+            case = dict(case, model=dict(case["model"], **case["thin"]))
+        folders.append(os.path.join(folder, name))
+        write_case(folders[-1], name, case)
+    middle = time.monotonic()
+    code = subprocess.run([arguments.program, *folders]).returncode
+    print(f"PyTorch took {(middle - begin) / 60:.1f} minutes, "
+          f"the program {(time.monotonic() - middle) / 60:.1f}")
+    return code
+
+
+def main():
+    here = os.path.dirname(os.path.abspath(__file__))
+    parser = argparse.ArgumentParser(
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("models", nargs="*",
+                        help=f"of {', '.join(CASES)}; none: all of them")
+    parser.add_argument("--thin", action="store_true", help="narrow models")
+    parser.add_argument("--folder", help="where to write, and leave, files")
+    parser.add_argument("--program", default=os.path.join(
+        here, "..", "..", "bazel-bin", "tools", "golden", "parity"))
+    arguments = parser.parse_args()
+    for name in arguments.models:
+        if name not in CASES:
+            parser.error(f"there is no model {name}; there are "
+                         f"{', '.join(CASES)}")
+    if not os.path.exists(arguments.program):
+        parser.error(f"there is no {arguments.program}: bazel build "
+                     "//tools/golden:parity")
+    torch.set_num_threads(1)
+    torch.use_deterministic_algorithms(True)
+    if arguments.folder:
+        sys.exit(compare(arguments, arguments.folder))
+    with tempfile.TemporaryDirectory() as folder:
+        sys.exit(compare(arguments, folder))
+
+
+if __name__ == "__main__":
+    main()

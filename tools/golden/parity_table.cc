@@ -1,0 +1,90 @@
+#include "tools/golden/parity_table.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+namespace troupe::golden {
+namespace {
+
+double Ratio(double ours, double torch) {
+  return ours / std::max(torch, kF32Rounding);
+}
+
+// 0 where PyTorch has no such gradient: then ours may only be a rounding off.
+double TorchErrorOf(const std::string& name, const ParityErrors& torch) {
+  for (const NamedError& gradient : torch.gradients) {
+    if (gradient.name == name) return gradient.error;
+  }
+  return 0;
+}
+
+ParityLine JudgeGradients(const ParityRow& row) {
+  ParityLine line;
+  line.what = "gradients";
+  line.f64_max = kF64ErrorMax;
+  for (const NamedError& gradient : row.f64.gradients) {
+    if (!line.f64_where.empty() && gradient.error <= line.f64) continue;
+    line.f64 = gradient.error;
+    line.f64_where = gradient.name;
+  }
+  for (const NamedError& gradient : row.f32.gradients) {
+    const double torch = TorchErrorOf(gradient.name, row.torch_f32);
+    if (!line.f32_where.empty() &&
+        Ratio(gradient.error, torch) <= line.ratio()) {
+      continue;
+    }
+    line.f32 = gradient.error;
+    line.torch_f32 = torch;
+    line.f32_where = gradient.name;
+  }
+  return line;
+}
+
+constexpr auto kHeadFormat = "%-9s %-10s %8s %8s %9s %9s %6s\n";
+constexpr auto kLineFormat = "%-9s %-10s %8.1e %8.0e %9.1e %9.1e %6.2f%s\n";
+
+}  // namespace
+
+double ParityLine::ratio() const { return Ratio(f32, torch_f32); }
+
+bool ParityLine::ok() const {
+  return f64 <= f64_max && ratio() <= kF32RatioMax;
+}
+
+std::vector<ParityLine> Judge(const ParityRow& row) {
+  return {{"output", row.f64.output, kF64ErrorMax, row.f32.output,
+           row.torch_f32.output, "", ""},
+          {"loss", row.f64.loss, kF64ErrorMax, row.f32.loss, row.torch_f32.loss,
+           "", ""},
+          JudgeGradients(row),
+          {"losses", row.f64.losses, kF64LossesMax, row.f32.losses,
+           row.torch_f32.losses, "", ""}};
+}
+
+bool AllOk(const std::vector<ParityLine>& lines) {
+  return std::all_of(lines.begin(), lines.end(),
+                     [](const ParityLine& line) { return line.ok(); });
+}
+
+std::string ParityTableHead() {
+  return absl::StrFormat(kHeadFormat, "model", "what", "f64", "limit", "f32",
+                         "PyTorch", "ratio");
+}
+
+std::string ParityTableLines(const std::string& model,
+                             const std::vector<ParityLine>& lines) {
+  std::string text;
+  for (const ParityLine& line : lines) {
+    absl::StrAppendFormat(&text, kLineFormat, model, line.what, line.f64,
+                          line.f64_max, line.f32, line.torch_f32, line.ratio(),
+                          line.ok() ? "" : "  FAILED");
+    if (line.f64_where.empty()) continue;
+    absl::StrAppend(&text, "          worst: f64 ", line.f64_where, ", f32 ",
+                    line.f32_where, "\n");
+  }
+  return text;
+}
+
+}  // namespace troupe::golden

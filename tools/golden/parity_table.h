@@ -1,0 +1,58 @@
+// The table of tools/golden/parity: for each model, how far it is from PyTorch
+// in f64, and in f32 beside PyTorch's own f32; and whether that is near enough.
+//
+//   ParityRow row;
+//   row.model = "resnet18";
+//   row.f64 = ours_f64;
+//   row.f32 = ours_f32;
+//   row.torch_f32 = parity.torch_f32();
+//   const std::vector<ParityLine> lines = Judge(row);
+//   Show(ParityTableHead(), ParityTableLines(row.model, lines), AllOk(lines));
+
+#ifndef TOOLS_GOLDEN_PARITY_TABLE_H_
+#define TOOLS_GOLDEN_PARITY_TABLE_H_
+
+#include <string>
+#include <vector>
+
+#include "tools/golden/parity_case.h"
+
+namespace troupe::golden {
+
+// Limits of errors in f64, and of the losses of all steps, there.
+inline constexpr double kF64ErrorMax = 1e-9;
+inline constexpr double kF64LossesMax = 1e-6;
+// Limit of an error in f32, in multiples of PyTorch's own. Less than the
+// rounding of one number counts as that: a loss may be right by chance.
+inline constexpr double kF32RatioMax = 2;
+inline constexpr double kF32Rounding = 0x1p-24;
+
+struct ParityRow {
+  std::string model;
+  ParityErrors f64, f32, torch_f32;
+};
+
+// One thing that is compared.
+struct ParityLine {
+  std::string what;  // "output", "loss", "gradients", "losses"
+  double f64 = 0, f64_max = 0;
+  double f32 = 0, torch_f32 = 0;
+  // Which gradients these are: the worst in f64, and that with the largest
+  // ratio in f32.
+  std::string f64_where, f32_where;
+
+  double ratio() const;
+  bool ok() const;
+};
+
+std::vector<ParityLine> Judge(const ParityRow& row);
+bool AllOk(const std::vector<ParityLine>& lines);
+
+// Both end with a line feed.
+std::string ParityTableHead();
+std::string ParityTableLines(const std::string& model,
+                             const std::vector<ParityLine>& lines);
+
+}  // namespace troupe::golden
+
+#endif  // TOOLS_GOLDEN_PARITY_TABLE_H_
