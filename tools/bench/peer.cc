@@ -11,6 +11,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "base/check.h"
 
 extern char** environ;
 
@@ -80,6 +81,18 @@ absl::StatusOr<double> Peer::Measure(const std::string& question) {
         absl::StrCat("the peer answered \"", line, "\" to \"", question, "\""));
   }
   return value;
+}
+
+absl::StatusOr<double> Peer::AskOnce(std::vector<std::string> words) {
+  TROUPE_ASSIGN_OR_RETURN(const std::unique_ptr<Peer> peer,
+                          StartProgram(std::move(words)));
+  return peer->Measure("");
+}
+
+absl::StatusOr<double> AskSelfOnce(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(),
+                   std::filesystem::read_symlink("/proc/self/exe").string());
+  return Peer::AskOnce(std::move(arguments));
 }
 
 std::string FindScript(const std::string& program, const std::string& path) {

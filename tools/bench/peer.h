@@ -39,6 +39,8 @@ class Peer {
 
   // kUnavailable: it ended (its errors are on standard error).
   absl::StatusOr<double> Measure(const std::string& question);
+  // What a program answers that is started for one question, and ends.
+  static absl::StatusOr<double> AskOnce(std::vector<std::string> words);
 
  private:
   Peer(pid_t pid, std::FILE* questions, std::FILE* answers)
@@ -48,6 +50,9 @@ class Peer {
   std::FILE* const questions_;
   std::FILE* const answers_;
 };
+
+// What this program answers in a process of its own, with these arguments.
+absl::StatusOr<double> AskSelfOnce(std::vector<std::string> arguments);
 
 // Where a data file of the workspace lies, for a program run by Bazel or from
 // the root of the workspace.

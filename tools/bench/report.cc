@@ -57,13 +57,15 @@ Report::Report(std::string bench, Form form, std::string gpu)
 }
 
 void Report::Add(const Row& row) {
-  if (!row.peer) peer_missing_ = true;
+  has_rows_ = true;
+  if (row.peer) has_peer_ = true;
   if (form_ == Form::kJson) {
     absl::PrintF("%s\n", ToJson(bench_, cpu_, row, gpu_));
   } else {
-    absl::PrintF("%-34s %5d %10s %10s %10s %8s\n", row.name, row.ranks,
-                 row.unit, Short(row.ours), row.peer ? Short(*row.peer) : "-",
+    absl::PrintF("%-34s %5d %10s %10s %10s %8s", row.name, row.ranks, row.unit,
+                 Short(row.ours), row.peer ? Short(*row.peer) : "-",
                  row.ratio() ? absl::StrFormat("%.2f", *row.ratio()) : "-");
+    absl::PrintF("%s%s\n", row.note.empty() ? "" : "  ", row.note);
   }
   std::fflush(stdout);
 }
@@ -71,7 +73,7 @@ void Report::Add(const Row& row) {
 void Report::End() {
   if (form_ == Form::kJson) return;
   absl::PrintF("\nA ratio above 1: better than the peer.\n");
-  if (!peer_missing_) return;
+  if (!has_rows_ || has_peer_) return;
   absl::PrintF(
       "No peer was measured. The peer is PyTorch, best in a virtual\n"
       "environment outside the source tree:\n"

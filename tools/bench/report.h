@@ -4,7 +4,7 @@
 //   Report report("all_reduce", Report::Form::kTable);
 //   report.Add({"4 KB", /*ranks=*/2, "us", Median(ours), Median(theirs)});
 //   report.Add({"toy MLP", 1, "steps/s", 490000, {}, Better::kHigher});
-//   report.End();             // where the peer was missing, says how to get it
+//   report.End();             // where no row had a peer, says how to get it
 //
 // A ratio above 1 means better than the peer, whatever the unit. One never
 // knows which CPU the next run gets: only figures of one run compare, so ours
@@ -28,6 +28,7 @@ struct Row {
   double ours = 0;
   std::optional<double> peer;
   Better better = Better::kLower;
+  std::string note = {};  // behind the row of a table
 
   // How many times better than the peer; none without a peer.
   std::optional<double> ratio() const;
@@ -47,7 +48,7 @@ class Report {
   Report(std::string bench, Form form, std::string gpu = "");
   // Prints the row at once.
   void Add(const Row& row);
-  // Says how to get a peer, if a row had none.
+  // Says how to get a peer, if no row had one.
   void End();
 
  private:
@@ -55,7 +56,8 @@ class Report {
   const Form form_;
   const std::string cpu_;
   const std::string gpu_;
-  bool peer_missing_ = false;
+  bool has_rows_ = false;
+  bool has_peer_ = false;
 };
 
 // The mean of the middle two where their number is even. CHECK-fails on none.

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "actors/job_spec.h"
+
 namespace troupe::bench::usage {
 
 namespace peer_h {
@@ -16,6 +18,15 @@ extern char** argv;
 
 namespace report_h {
 extern const std::vector<double> ours, theirs;
+}
+
+namespace torch_train_h {
+extern const std::string python;
+extern char** argv;
+}  // namespace torch_train_h
+
+namespace train_run_h {
+extern const actors::JobSpec spec;
 }
 
 }  // namespace troupe::bench::usage

@@ -17,9 +17,6 @@
 
 #include <chrono>
 #include <cstdio>
-#include <filesystem>
-#include <map>
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,11 +28,12 @@
 #include "absl/strings/str_cat.h"
 #include "actors/job.h"
 #include "base/check.h"
-#include "tools/bench/ddp_step/ddp_case.h"
-#include "tools/bench/ddp_step/ddp_run.h"
-#include "tools/bench/ddp_step/ddp_table.h"
+#include "tools/bench/figure_table.h"
 #include "tools/bench/peer.h"
 #include "tools/bench/report.h"
+#include "tools/bench/torch_train.h"
+#include "tools/bench/train_case.h"
+#include "tools/bench/train_run.h"
 
 ABSL_FLAG(std::vector<std::string>, case, {},
           "toy_mlp, toy_cnn, mnist_mlp, mlp_25m, first_step, peak_memory; "
@@ -63,6 +61,8 @@ namespace {
 constexpr char kFirstStep[] = "first_step";
 constexpr char kPeakMemory[] = "peak_memory";
 constexpr int kMemorySteps = 11;
+constexpr const char* kCases[] = {"toy_mlp", "toy_cnn", "mnist_mlp", "mlp_25m"};
+constexpr char kRate[] = "steps/s";
 // Measured in more and shorter turns than the others: a quotient of two times
 // has the noise of both, and where the machine's speed changes between them,
 // only many turns find the middle.
@@ -70,7 +70,7 @@ constexpr char kScalingCase[] = "mlp_25m";
 constexpr int kScalingTurns = 4;
 
 absl::StatusOr<actors::JobSpec> MakeJob(const std::string& name, int ranks) {
-  TROUPE_ASSIGN_OR_RETURN(actors::JobSpec spec, MakeDdpJob(name, ranks));
+  TROUPE_ASSIGN_OR_RETURN(actors::JobSpec spec, MakeTrainJob(name, ranks));
   spec.plan.inline_bytes = absl::GetFlag(FLAGS_inline_bytes);
   spec.plan.fuse_updates = absl::GetFlag(FLAGS_fuse_updates);
   return spec;
@@ -108,19 +108,19 @@ absl::Status RunOnce(const std::string& what, const std::string& name) {
 class Bench {
  public:
   explicit Bench(const char* program)
-      : program_(std::filesystem::read_symlink("/proc/self/exe").string()),
-        script_(FindScript(program, "tools/bench/ddp_step/peer_ddp.py")),
-        python_(absl::GetFlag(FLAGS_python)) {}
+      : torch_(program, absl::GetFlag(FLAGS_python)),
+        table_("ddp_step", absl::GetFlag(FLAGS_json) ? Report::Form::kJson
+                                                     : Report::Form::kTable) {}
 
   absl::Status Run() {
     for (int round = 0; round < absl::GetFlag(FLAGS_rounds); ++round) {
       if (!absl::GetFlag(FLAGS_json)) {
         std::fprintf(stderr, "round %d\n", round + 1);
       }
-      for (const std::string& name : DdpCaseNames()) {
+      for (const char* name : kCases) {
         if (Wanted(name)) TROUPE_RETURN_IF_ERROR(RateRounds(name));
       }
-      for (const std::string& name : DdpCaseNames()) {
+      for (const char* name : kCases) {
         if (Wanted(kFirstStep)) {
           TROUPE_RETURN_IF_ERROR(OnceRound(kFirstStep, name, /*ranks=*/1));
         }
@@ -128,13 +128,14 @@ class Bench {
     }
     AddScaling();
     // Memory does not vary: once is enough.
-    for (const std::string& name : DdpCaseNames()) {
+    for (const char* name : kCases) {
       for (int ranks : Ranks()) {
         if (!Wanted(kPeakMemory)) continue;
         TROUPE_RETURN_IF_ERROR(OnceRound(kPeakMemory, name, ranks));
       }
     }
-    table_.Print(absl::GetFlag(FLAGS_json));
+    table_.Print();
+    table_.End();
     return absl::OkStatus();
   }
 
@@ -161,14 +162,16 @@ class Bench {
   }
 
   absl::Status RateRound(const std::string& name, int ranks, double seconds) {
-    Figure& figure = table_.At(name, ranks, "steps/s", Better::kHigher);
+    Figure& figure = table_.At(name, ranks, kRate, Better::kHigher);
     TROUPE_ASSIGN_OR_RETURN(const actors::JobSpec spec, MakeJob(name, ranks));
     TROUPE_ASSIGN_OR_RETURN(const double rate, StepsPerSecond(spec, seconds));
     figure.ours.push_back(rate);
-    Peer* peer = PeerOf(ranks);
-    if (peer == nullptr) return absl::OkStatus();
+    if (!torch_.is_there()) return absl::OkStatus();
+    TorchStep step;
+    step.name = name;
+    step.ranks = ranks;
     TROUPE_ASSIGN_OR_RETURN(const double theirs,
-                            peer->Measure(absl::StrCat(name, " ", seconds)));
+                            torch_.StepsPerSecond(step, seconds));
     figure.peer.push_back(theirs);
     return absl::OkStatus();
   }
@@ -181,50 +184,31 @@ class Bench {
     const std::vector<std::string> arguments = {
         absl::StrCat("--once=", what), absl::StrCat("--case=", name),
         absl::StrCat("--ranks=", ranks)};
-    // A program counts as the interpreter of itself: it ignores the word.
     TROUPE_ASSIGN_OR_RETURN(const double ours,
-                            Once(program_, program_, time, arguments));
+                            Once(time, [&] { return AskSelfOnce(arguments); }));
     figure.ours.push_back(ours);
-    if (python_.empty()) return absl::OkStatus();
-    TROUPE_ASSIGN_OR_RETURN(const double theirs,
-                            Once(python_, script_, time, arguments));
+    if (!torch_.is_there()) return absl::OkStatus();
+    TROUPE_ASSIGN_OR_RETURN(const double theirs, Once(time, [&] {
+                              return torch_.AskOnce(arguments);
+                            }));
     figure.peer.push_back(theirs);
     return absl::OkStatus();
   }
 
-  // What the process answers, or the seconds until it did.
-  static absl::StatusOr<double> Once(
-      const std::string& interpreter, const std::string& script, bool time,
-      const std::vector<std::string>& arguments) {
+  // What `ask` answers, or the seconds until it did.
+  template <typename Ask>
+  static absl::StatusOr<double> Once(bool time, Ask ask) {
     const auto begin = std::chrono::steady_clock::now();
-    TROUPE_ASSIGN_OR_RETURN(std::unique_ptr<Peer> process,
-                            Peer::Start(interpreter, script, arguments));
-    TROUPE_ASSIGN_OR_RETURN(const double answer, process->Measure(""));
+    TROUPE_ASSIGN_OR_RETURN(const double answer, ask());
     const std::chrono::duration<double> took =
         std::chrono::steady_clock::now() - begin;
     return time ? took.count() : answer;
   }
 
-  // Returns null without a peer, and says so once.
-  Peer* PeerOf(int ranks) {
-    if (python_.empty()) return nullptr;
-    std::unique_ptr<Peer>& peer = peers_[ranks];
-    if (peer) return peer.get();
-    absl::StatusOr<std::unique_ptr<Peer>> started =
-        Peer::Start(python_, script_, {absl::StrCat("--ranks=", ranks)});
-    if (started.ok()) {
-      peer = *std::move(started);
-      return peer.get();
-    }
-    std::fprintf(stderr, "%s\n", started.status().ToString().c_str());
-    python_.clear();
-    return nullptr;
-  }
-
   // Step times are the inverse of rates.
   void AddScaling() {
-    const Figure* one = table_.Find(kScalingCase, 1);
-    const Figure* two = table_.Find(kScalingCase, 2);
+    const Figure* one = table_.Find(kScalingCase, 1, kRate);
+    const Figure* two = table_.Find(kScalingCase, 2, kRate);
     if (one == nullptr || two == nullptr) return;
     Figure& scaling = table_.At("scaling_25m", 2, "x 1 rank", Better::kLower);
     for (std::size_t i = 0; i < one->ours.size(); ++i) {
@@ -235,11 +219,8 @@ class Bench {
     }
   }
 
-  const std::string program_;
-  const std::string script_;
-  std::string python_;
-  std::map<int, std::unique_ptr<Peer>> peers_;  // by ranks
-  DdpTable table_;
+  TorchTrain torch_;
+  FigureTable table_;
 };
 
 absl::Status Main(const char* program) {

@@ -33,10 +33,10 @@
 #include "base/check.h"
 #include "nn/kernels/kernel_choices.h"
 #include "nn/kernels/open_kernels.h"
-#include "tools/bench/ddp_step/ddp_run.h"
-#include "tools/bench/gpu_step/gpu_step_case.h"
 #include "tools/bench/peer.h"
 #include "tools/bench/report.h"
+#include "tools/bench/train_case.h"
+#include "tools/bench/train_run.h"
 
 ABSL_FLAG(std::vector<std::string>, case, {},
           "toy_mlp, toy_cnn, mnist_mlp; default: all");
@@ -100,13 +100,15 @@ class Bench {
  private:
   absl::Status Round(const std::string& name, const std::string& dtype) {
     for (const OwnMode& mode : OwnModes()) {
-      StepOptions options;
-      options.device = absl::GetFlag(FLAGS_device);
-      options.bf16 = dtype == "bf16";
-      options.cuda_graphs = mode.cuda_graphs;
-      options.choices = choices_;
-      TROUPE_ASSIGN_OR_RETURN(const actors::JobSpec spec,
-                              MakeStepJob(name, options));
+      TROUPE_ASSIGN_OR_RETURN(
+          actors::JobSpec spec,
+          MakeTrainJob(
+              name, /*ranks=*/1,
+              {absl::StrCat("train.device=", absl::GetFlag(FLAGS_device)),
+               absl::StrCat("train.precision=", dtype),
+               absl::StrCat("train.cuda_graphs=", mode.cuda_graphs),
+               "train.stop_on_nan=false"}));
+      spec.kernel_choices = choices_;
       TROUPE_ASSIGN_OR_RETURN(
           const double rate,
           StepsPerSecond(spec, absl::GetFlag(FLAGS_seconds)));
@@ -171,7 +173,7 @@ absl::StatusOr<std::unique_ptr<Peer>> StartPeer(const std::string& program,
 // follows; that the device has no such op or dtype is no failure.
 absl::Status RunCases(Bench& bench) {
   std::vector<std::string> names = absl::GetFlag(FLAGS_case);
-  if (names.empty()) names = StepCaseNames();
+  if (names.empty()) names = {"toy_mlp", "toy_cnn", "mnist_mlp"};
   const double budget_s = absl::GetFlag(FLAGS_budget_s);
   const auto begin = std::chrono::steady_clock::now();
   absl::Status first_error;

@@ -14,7 +14,7 @@ reason is on standard error. Modes:
 What makes PyTorch fast is on everywhere: fused SGD, gradients set to None,
 cudnn.benchmark, channels_last for images. No TF32, as in Troupe. The batch is
 one fixed tensor on the GPU, and the loss is never read. The models are those of
-gpu_step_case.h.
+train_case.h.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-#include "tools/bench/ddp_step/ddp_run.h"
+#include "tools/bench/train_run.h"
 
 #include <algorithm>
 #include <chrono>
@@ -20,6 +20,20 @@ namespace {
 
 // How much longer than its time the first step, or the last one, may take.
 constexpr absl::Duration kSlack = absl::Seconds(60);
+// A step lies between two.
+constexpr std::size_t kMarksMin = 2;
+
+// Memory of this program alone: getrusage() counts that of whoever started it,
+// too.
+double StatusMiB(const char* field) {
+  std::ifstream status("/proc/self/status");
+  std::string word;
+  double kib = 0;
+  while (status >> word) {
+    if (word == field) status >> kib;
+  }
+  return kib / 1024;
+}
 
 double Now() {
   return std::chrono::duration<double>(
@@ -27,8 +41,12 @@ double Now() {
       .count();
 }
 
-// Notes when which step was done, from a warm-up after the first one on, until
-// there are `seconds` of it.
+void CallIfSet(const std::function<void()>& function) {
+  if (function) function();
+}
+
+// Notes when which step was done, from a warm-up after the first one on, for
+// `seconds`, or longer where a step takes so long.
 class Marks : public actors::JobObserver {
  public:
   struct Mark {
@@ -36,38 +54,39 @@ class Marks : public actors::JobObserver {
     double seconds;
   };
 
-  explicit Marks(double seconds) : seconds_(seconds) {}
+  Marks(double seconds, const TimedPart& part)
+      : seconds_(seconds), part_(part) {}
 
   void OnSteps(absl::Span<const actors::StepReport> steps) override {
     const double now = Now();
     if (begin_ == 0) begin_ = now + seconds_ / 4;
-    if (now < begin_) return;
+    if (now < begin_ || done_.HasBeenNotified()) return;
+    if (marks_.empty()) CallIfSet(part_.begin);
     marks_.push_back({steps.back().step, now});
-    if (now > begin_ + seconds_ && !done_.HasBeenNotified()) done_.Notify();
+    if (now < begin_ + seconds_ || marks_.size() < kMarksMin) return;
+    CallIfSet(part_.end);
+    done_.Notify();
   }
   bool Wait(absl::Duration timeout) {
     return done_.WaitForNotificationWithTimeout(timeout);
   }
-  // Once the job has ended; 0: too short.
+  // Once the job has ended, and Wait() has returned true.
   double MedianRate() const {
-    std::vector<Mark> marks;
-    for (const Mark& mark : marks_) {
-      if (mark.seconds < begin_ + seconds_) marks.push_back(mark);
-    }
-    const std::size_t gaps = marks.empty() ? 0 : marks.size() - 1;
+    const std::size_t gaps = marks_.size() - 1;
     const std::size_t blocks = std::min<std::size_t>(kRateBlocks, gaps);
     std::vector<double> rates;
     for (std::size_t block = 0; block < blocks; ++block) {
-      const Mark& from = marks[gaps * block / blocks];
-      const Mark& to = marks[gaps * (block + 1) / blocks];
+      const Mark& from = marks_[gaps * block / blocks];
+      const Mark& to = marks_[gaps * (block + 1) / blocks];
       rates.push_back(static_cast<double>(to.step - from.step) /
                       (to.seconds - from.seconds));
     }
-    return rates.empty() ? 0 : Median(rates);
+    return Median(rates);
   }
 
  private:
   const double seconds_;
+  const TimedPart& part_;
   absl::Notification done_;
   // The supervisor's thread writes.
   double begin_ = 0;
@@ -77,8 +96,8 @@ class Marks : public actors::JobObserver {
 }  // namespace
 
 absl::StatusOr<double> StepsPerSecond(const actors::JobSpec& spec,
-                                      double seconds) {
-  Marks marks(seconds);
+                                      double seconds, const TimedPart& part) {
+  Marks marks(seconds, part);
   TROUPE_ASSIGN_OR_RETURN(std::unique_ptr<actors::Job> job,
                           actors::Job::Start(spec, &marks));
   const absl::Duration timeout = kSlack + 2 * absl::Seconds(seconds);
@@ -89,22 +108,10 @@ absl::StatusOr<double> StepsPerSecond(const actors::JobSpec& spec,
     return absl::DeadlineExceededError(
         absl::StrCat("not enough steps in ", absl::FormatDuration(timeout)));
   }
-  const double rate = marks.MedianRate();
-  if (rate > 0) return rate;
-  return absl::OutOfRangeError(absl::StrCat(
-      seconds, " seconds are too short for a step; give a larger --seconds"));
+  return marks.MedianRate();
 }
 
-// Peak memory of this program alone: getrusage() counts that of whoever started
-// it, too.
-double PeakMemoryMiB() {
-  std::ifstream status("/proc/self/status");
-  std::string word;
-  double kib = 0;
-  while (status >> word) {
-    if (word == "VmHWM:") status >> kib;
-  }
-  return kib / 1024;
-}
+double PeakMemoryMiB() { return StatusMiB("VmHWM:"); }
+double MemoryMiB() { return StatusMiB("VmRSS:"); }
 
 }  // namespace troupe::bench

@@ -1,0 +1,46 @@
+// What usage in tools/bench/nn/ leaves to its reader.
+
+#ifndef TESTS_USAGE_WORDS_TOOLS_BENCH_NN_H_
+#define TESTS_USAGE_WORDS_TOOLS_BENCH_NN_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "actors/job_spec.h"
+#include "tools/bench/figure_table.h"
+#include "tools/bench/nn/step_work.h"
+#include "tools/bench/torch_train.h"
+#include "tools/bench/train_run.h"
+
+namespace troupe::bench::usage {
+
+namespace breakdown_h {
+extern const actors::JobSpec spec;
+extern const double flops;
+extern const Peak peak;
+extern FigureTable& table;
+}  // namespace breakdown_h
+
+namespace contest_h {
+extern TorchTrain& torch;
+extern FigureTable& table;
+}  // namespace contest_h
+
+namespace op_clock_h {
+extern actors::JobSpec& spec;
+extern absl::Status status;
+void Print(const std::string& name, double seconds);
+}  // namespace op_clock_h
+
+namespace saved_activations_h {
+extern const actors::JobSpec spec;
+}
+
+namespace step_work_h {
+extern const actors::JobSpec spec;
+extern const double steps_per_second;
+}  // namespace step_work_h
+
+}  // namespace troupe::bench::usage
+
+#endif  // TESTS_USAGE_WORDS_TOOLS_BENCH_NN_H_

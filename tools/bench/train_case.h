@@ -1,0 +1,53 @@
+// What the benchmarks of training steps train: a table of names, each with
+// settings of the trainer's own configuration; so a job is the one that
+// `trainer train` would run. torch_train.py has the same models.
+//
+//   TROUPE_ASSIGN_OR_RETURN(
+//       actors::JobSpec spec,
+//       MakeTrainJob("gpt", /*ranks=*/2, {"train.precision=bf16"}));
+//
+// The cases; the batch is a rank's own:
+//
+//     toy_mlp     10-10-5, ReLU; squared error; batch 20
+//     toy_cnn     LeNet on 32x32x3, 10 classes; batch 16
+//     mnist_mlp   784-512-512-10, ReLU; batch 64
+//     mlp_25m     5 linears of 2236x2236 without bias, ReLU between; 2236
+//                 classes; batch 64
+//     resnet18, resnet50, vgg11
+//                 on 64x64x3, 1000 classes; batch 8
+//     vit_tiny    12 blocks, 192 wide, 3 heads; 64x64x3 in patches of 8x8; 1000
+//                 classes; batch 8
+//     gpt         4 layers, 256 wide, 4 heads; 128 tokens of 256; AdamW;
+//                 batch 8
+//     gpt12       the same with 12 layers
+//     gpt12_recomputed
+//                 the same, and backward runs every block again
+//
+// Where nothing else is said, the loss is a cross entropy and the optimizer
+// plain SGD. Samples are random numbers in memory, and targets do not follow
+// from them, so that nothing converges, and no number becomes denormal.
+
+#ifndef TOOLS_BENCH_TRAIN_CASE_H_
+#define TOOLS_BENCH_TRAIN_CASE_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "actors/job_spec.h"
+
+namespace troupe::bench {
+
+std::vector<std::string> TrainCaseNames();
+
+// A job of the case without an end in sight, and without evaluation. The
+// settings, "key=value" each, are those of `trainer train --set`; they come
+// after the case's own.
+//   kInvalidArgument: no such case, or what the configuration refuses.
+absl::StatusOr<actors::JobSpec> MakeTrainJob(
+    const std::string& name, int ranks,
+    const std::vector<std::string>& settings = {});
+
+}  // namespace troupe::bench
+
+#endif  // TOOLS_BENCH_TRAIN_CASE_H_
