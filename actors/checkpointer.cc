@@ -24,7 +24,7 @@ TrainerState StateAt(const ProcessContext& process,
 }
 
 absl::StatusOr<CheckpointOpened> Open(CheckpointerState& state,
-                                      const OpenCheckpoint& order) {
+                                      const BeginCheckpoint& order) {
   const ProcessContext& process = *state.process;
   TROUPE_ASSIGN_OR_RETURN(
       state.unfinished,
@@ -119,7 +119,7 @@ CheckpointerActor::behavior_type CheckpointerBehavior(
       ReportFailure(self, of, done.status());
     }
   };
-  return {[=](const OpenCheckpoint& order) {
+  return {[=](const BeginCheckpoint& order) {
             answer(Open(self->state, order), source);
           },
           [=](const WriteShard& shard) {

@@ -2,7 +2,7 @@
 // process has one, for the shards that its ranks hold; that of the supervisor's
 // process also makes the folders and gives them their names.
 //
-// Takes  OpenCheckpoint    from the supervisor -> CheckpointOpened {folder}
+// Takes  BeginCheckpoint    from the supervisor -> CheckpointOpened {folder}
 //        WriteShard        from a rank -> ShardSaved to the supervisor
 //        CommitCheckpoint  from the supervisor -> CheckpointSaved {path}
 // Fails  with the writer's status, as a Failure of the rank whose shard it was;

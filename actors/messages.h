@@ -94,7 +94,7 @@ struct ShardSaved {
 };
 
 // To the writer that gives a checkpoint its name: make the folder.
-struct OpenCheckpoint {
+struct BeginCheckpoint {
   std::int32_t generation = 0;
   std::int64_t step = 0;
 };
@@ -258,7 +258,7 @@ typename Inspector::result_type inspect(Inspector& f, ShardSaved& x) {
            x.summary);
 }
 template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, OpenCheckpoint& x) {
+typename Inspector::result_type inspect(Inspector& f, BeginCheckpoint& x) {
   return f(caf::meta::type_name("troupe.open_checkpoint"), x.generation,
            x.step);
 }
@@ -332,7 +332,7 @@ CAF_ADD_TYPE_ID(troupe, (troupe::actors::TakeSnapshot))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::SnapshotTaken))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::SaveShard))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::ShardSaved))
-CAF_ADD_TYPE_ID(troupe, (troupe::actors::OpenCheckpoint))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::BeginCheckpoint))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::CheckpointOpened))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::EvaluationBits))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::CommitCheckpoint))
@@ -407,7 +407,7 @@ using ComputePeersPtr = std::shared_ptr<const ComputePeers>;
 
 // What fails is reported as a Failure.
 using CheckpointerActor =
-    caf::typed_actor<caf::reacts_to<OpenCheckpoint>,     // -> CheckpointOpened
+    caf::typed_actor<caf::reacts_to<BeginCheckpoint>,    // -> CheckpointOpened
                      caf::reacts_to<WriteShard>,         // -> ShardSaved
                      caf::reacts_to<CommitCheckpoint>>;  // -> CheckpointSaved
 

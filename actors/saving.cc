@@ -32,7 +32,7 @@ void Saving::Begin(std::int64_t step,
   round_.Begin(step, mesh.pp());
   last_sign_ = Now();
   self_->send(crew_->checkpointers.front(),
-              OpenCheckpoint{process_->generation, step});
+              BeginCheckpoint{process_->generation, step});
   for (int stage = 0; stage < mesh.pp(); ++stage) {
     self_->send(crew_->ranks[mesh.RankOf({/*dp=*/0, stage})],
                 TakeSnapshot{process_->generation, step});

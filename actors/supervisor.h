@@ -10,7 +10,7 @@
 //        halt                         a stop was requested
 // Gives  Grant, Evaluate, TakeSnapshot, SaveShard, AskWaits, EndRank to the
 //        ranks;
-//        OpenCheckpoint, CommitCheckpoint to the checkpointer; reports, and the
+//        BeginCheckpoint, CommitCheckpoint to the checkpointer; reports, and the
 //        result, to the reporter
 //
 // It knows ranks by their messages alone: small ones, without tensors, that

@@ -2,6 +2,7 @@
 // it is written, and the module that it becomes.
 //
 //   const LayerKind* kind = FindLayerKind("maxpool");
+//   LayerText layer;
 //   layer.numbers = {2};
 //   std::unique_ptr<Module> pool = kind->make(layer);
 //

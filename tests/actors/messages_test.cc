@@ -142,7 +142,7 @@ TEST_F(MessagesTest, ShardsAndOrdersTravel) {
   EXPECT_EQ(ThereAndBack(CheckpointOpened{2, 5, "path"}).folder, "path");
   EXPECT_EQ(ThereAndBack(SnapshotTaken{2, 1, 5}).rank, 1);
   EXPECT_EQ(ThereAndBack(TakeSnapshot{2, 5}).step, 5);
-  EXPECT_EQ(ThereAndBack(OpenCheckpoint{2, 5}).step, 5);
+  EXPECT_EQ(ThereAndBack(BeginCheckpoint{2, 5}).step, 5);
   EXPECT_EQ(ThereAndBack(Evaluate{2, 5}).step, 5);
   EXPECT_EQ(ThereAndBack(Alive{2, 1}).rank, 1);
 }

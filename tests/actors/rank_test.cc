@@ -76,7 +76,7 @@ CommActor::behavior_type FakeComm(CommActor::pointer, Seen*) {
 CheckpointerActor::behavior_type FakeCheckpointer(CheckpointerActor::pointer,
                                                   Seen* seen) {
   return {
-      [](const OpenCheckpoint&) {},
+      [](const BeginCheckpoint&) {},
       [=](const WriteShard& shard) {
         seen->told.push_back(absl::StrCat("write shard ", shard.shard,
                                           " of step ", shard.snapshot->step));

@@ -60,7 +60,7 @@ inline RankActor::behavior_type FakeRank(RankActor::pointer self, int rank,
 inline CheckpointerActor::behavior_type FakeCheckpointer(
     CheckpointerActor::pointer, Log* log) {
   return {
-      [=](const OpenCheckpoint& order) {
+      [=](const BeginCheckpoint& order) {
         log->push_back(absl::StrCat("open ", order.step));
       },
       [=](const WriteShard&) { log->push_back("write"); },

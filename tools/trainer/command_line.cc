@@ -128,17 +128,16 @@ class TrainParser {
 
 constexpr char kCheckpointOption[] = "--checkpoint";
 
-// The configuration of the run that wrote a checkpoint, from options of
-// `trainer train`.
+// The configuration of a run, from options of `trainer train`, for a command
+// that does not train as long as it says.
 absl::Status ReadRun(const std::vector<std::string>& of_train,
                      Command& command) {
   TROUPE_ASSIGN_OR_RETURN(const Command train,
                           TrainParser(Arguments(of_train)).Parse());
   command.config = train.config;
   command.settings = train.settings;
-  // A configuration says how long to train; whoever reads a checkpoint does
-  // not.
-  command.settings.push_back({"train.steps", "1", kCheckpointOption});
+  // A configuration says how long; `of_train` need not.
+  command.settings.push_back({"train.steps", "1", "a command of one step"});
   return absl::OkStatus();
 }
 
@@ -242,16 +241,21 @@ absl::StatusOr<Command> ParseExportCommand(
   return command;
 }
 
-// Takes the configuration of a saved run over into `command`.
-absl::Status ReadSavedRun(const SavedRun& run, Command& command) {
+// Takes a configuration over into `command`.
+absl::Status ReadRun(const std::string& config,
+                     const std::vector<std::string>& sets,
+                     const std::string& ranks, Command& command) {
   std::vector<std::string> of_train;
-  if (!run.config.empty()) {
-    of_train.push_back(absl::StrCat("--config=", run.config));
-  }
-  for (const std::string& set : run.sets) {
+  if (!config.empty()) of_train.push_back(absl::StrCat("--config=", config));
+  for (const std::string& set : sets) {
     of_train.push_back(absl::StrCat("--set=", set));
   }
+  if (!ranks.empty()) of_train.push_back(absl::StrCat("--ranks=", ranks));
   return ReadRun(of_train, command);
+}
+
+absl::Status ReadSavedRun(const SavedRun& run, Command& command) {
+  return ReadRun(run.config, run.sets, /*ranks=*/"", command);
 }
 
 absl::StatusOr<Command> ParseGenerateCommand(
@@ -274,6 +278,18 @@ absl::StatusOr<Command> ParsePredictCommand(
   return command;
 }
 
+absl::StatusOr<Command> ParseProfileCommand(
+    const std::vector<std::string>& arguments) {
+  Command command;
+  TROUPE_ASSIGN_OR_RETURN(command.profile, ParseProfile(arguments));
+  const ProfileRequest& request = command.profile;
+  command.kind =
+      request.help ? CommandKind::kProfileHelp : CommandKind::kProfile;
+  TROUPE_RETURN_IF_ERROR(
+      ReadRun(request.config, request.sets, request.ranks, command));
+  return command;
+}
+
 }  // namespace
 
 absl::StatusOr<Command> ParseCommandLine(
@@ -288,6 +304,7 @@ absl::StatusOr<Command> ParseCommandLine(
   if (first == "export") return ParseExportCommand(left.Rest());
   if (first == "generate") return ParseGenerateCommand(left.Rest());
   if (first == "predict") return ParsePredictCommand(left.Rest());
+  if (first == "profile") return ParseProfileCommand(left.Rest());
   Command command;
   if (first == "--help" || first == "-h") return command;
   if (first == "--version") {
@@ -316,12 +333,14 @@ absl::StatusOr<Command> ParseCommandLine(
     command.kind = CommandKind::kGenerateHelp;
   } else if (topic == "predict") {
     command.kind = CommandKind::kPredictHelp;
+  } else if (topic == "profile") {
+    command.kind = CommandKind::kProfileHelp;
   } else {
     return Usage(
         absl::StrCat("no help on ", topic,
                      "; there is \"trainer help train\", and the same "
-                     "of evaluate, generate, predict, launch, certs, doctor "
-                     "and export"));
+                     "of evaluate, generate, predict, profile, launch, certs, "
+                     "doctor and export"));
   }
   return command;
 }

@@ -14,6 +14,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "tools/profile/profile_command.h"
 #include "tools/trainer/certs_command.h"
 #include "tools/trainer/config/config.h"
 #include "tools/trainer/doctor/doctor_command.h"
@@ -48,6 +49,8 @@ enum class CommandKind {
   kGenerate,
   kPredictHelp,
   kPredict,
+  kProfileHelp,
+  kProfile,
 };
 
 struct Command {
@@ -65,6 +68,7 @@ struct Command {
   ExportOptions exporting;   // of kExport
   GenerateRequest generate;  // of kGenerate
   PredictRequest predict;    // of kPredict
+  ProfileRequest profile;    // of kProfile
 };
 
 // kInvalidArgument: one line that says what was not understood, and what is.

@@ -23,6 +23,7 @@
 #include "base/file_system.h"
 #include "data/registry.h"
 #include "nn/kernels/kernel_choices.h"
+#include "tools/profile/profile_command.h"
 #include "tools/trainer/certs_command.h"
 #include "tools/trainer/command_line.h"
 #include "tools/trainer/config/config.h"
@@ -155,10 +156,10 @@ int RunExport(const ExportOptions& options) {
   return kExitOk;
 }
 
-// Runs a command that reads the configuration of a saved run, and writes as it
-// goes until nobody reads any more.
+// Runs a command that has a run's configuration, and writes as it goes until
+// nobody reads any more.
 template <typename Request>
-int RunSaved(
+int RunOther(
     const Command& command, const Request& request,
     absl::Status (*run)(const LoadedConfig&, const Request&, base::FileSystem&,
                         const std::function<bool(absl::string_view)>&)) {
@@ -326,12 +327,17 @@ int Main(const std::string& program,
       WriteOut(GenerateHelp());
       return kExitOk;
     case CommandKind::kGenerate:
-      return RunSaved(*command, command->generate, GenerateText);
+      return RunOther(*command, command->generate, GenerateText);
     case CommandKind::kPredictHelp:
       WriteOut(PredictHelp());
       return kExitOk;
     case CommandKind::kPredict:
-      return RunSaved(*command, command->predict, Predict);
+      return RunOther(*command, command->predict, Predict);
+    case CommandKind::kProfileHelp:
+      WriteOut(ProfileHelp());
+      return kExitOk;
+    case CommandKind::kProfile:
+      return RunOther(*command, command->profile, ProfileSteps);
     case CommandKind::kLaunch:
       return CheckAndLaunch(command->launch, program);
     case CommandKind::kPrintConfig:

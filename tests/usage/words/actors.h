@@ -182,6 +182,11 @@ namespace loss_reader_h {
 extern nn::Kernels& kernels;
 }
 
+namespace memory_holders_h {
+extern nn::Kernels& kernels;
+extern const Chunk& chunk;
+}  // namespace memory_holders_h
+
 namespace milestones_h {
 extern const std::shared_ptr<const JobSpec> spec;
 extern const std::shared_ptr<const RunSpan> span;

@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "actors/job_spec.h"
 
 namespace troupe::bench::usage {
 
@@ -24,10 +23,6 @@ namespace torch_train_h {
 extern const std::string python;
 extern char** argv;
 }  // namespace torch_train_h
-
-namespace train_run_h {
-extern const actors::JobSpec spec;
-}
 
 }  // namespace troupe::bench::usage
 

@@ -5,12 +5,10 @@
 
 #include <string>
 
-#include "absl/status/status.h"
 #include "actors/job_spec.h"
 #include "tools/bench/figure_table.h"
 #include "tools/bench/nn/step_work.h"
 #include "tools/bench/torch_train.h"
-#include "tools/bench/train_run.h"
 
 namespace troupe::bench::usage {
 
@@ -25,12 +23,6 @@ namespace contest_h {
 extern TorchTrain& torch;
 extern FigureTable& table;
 }  // namespace contest_h
-
-namespace op_clock_h {
-extern actors::JobSpec& spec;
-extern absl::Status status;
-void Print(const std::string& name, double seconds);
-}  // namespace op_clock_h
 
 namespace saved_activations_h {
 extern const actors::JobSpec spec;

@@ -33,7 +33,7 @@
 #include "tools/bench/report.h"
 #include "tools/bench/torch_train.h"
 #include "tools/bench/train_case.h"
-#include "tools/bench/train_run.h"
+#include "tools/profile/timed_run.h"
 
 ABSL_FLAG(std::vector<std::string>, case, {},
           "toy_mlp, toy_cnn, mnist_mlp, mlp_25m, first_step, peak_memory; "
@@ -101,7 +101,7 @@ absl::Status RunOnce(const std::string& what, const std::string& name) {
   }
   spec.steps = kMemorySteps;
   TROUPE_RETURN_IF_ERROR(actors::RunJob(spec).status());
-  std::printf("%g\n", PeakMemoryMiB());
+  std::printf("%g\n", tools::PeakMemoryMiB());
   return absl::OkStatus();
 }
 
@@ -164,7 +164,8 @@ class Bench {
   absl::Status RateRound(const std::string& name, int ranks, double seconds) {
     Figure& figure = table_.At(name, ranks, kRate, Better::kHigher);
     TROUPE_ASSIGN_OR_RETURN(const actors::JobSpec spec, MakeJob(name, ranks));
-    TROUPE_ASSIGN_OR_RETURN(const double rate, StepsPerSecond(spec, seconds));
+    TROUPE_ASSIGN_OR_RETURN(const double rate,
+                            tools::StepsPerSecond(spec, seconds));
     figure.ours.push_back(rate);
     if (!torch_.is_there()) return absl::OkStatus();
     TorchStep step;

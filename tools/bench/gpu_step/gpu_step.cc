@@ -36,7 +36,7 @@
 #include "tools/bench/peer.h"
 #include "tools/bench/report.h"
 #include "tools/bench/train_case.h"
-#include "tools/bench/train_run.h"
+#include "tools/profile/timed_run.h"
 
 ABSL_FLAG(std::vector<std::string>, case, {},
           "toy_mlp, toy_cnn, mnist_mlp; default: all");
@@ -111,7 +111,7 @@ class Bench {
       spec.kernel_choices = choices_;
       TROUPE_ASSIGN_OR_RETURN(
           const double rate,
-          StepsPerSecond(spec, absl::GetFlag(FLAGS_seconds)));
+          tools::StepsPerSecond(spec, absl::GetFlag(FLAGS_seconds)));
       ours_[mode.name].push_back(MicrosPerStep(rate));
     }
     if (peer_ == nullptr) return absl::OkStatus();

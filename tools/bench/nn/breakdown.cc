@@ -6,8 +6,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/check.h"
-#include "tools/bench/nn/op_clock.h"
-#include "tools/bench/train_run.h"
+#include "tools/profile/op_clock.h"
+#include "tools/profile/timed_run.h"
 
 namespace troupe::bench {
 namespace {
@@ -22,9 +22,9 @@ struct Shares {
   double others = 0;
 };
 
-Shares SharesOf(const OpClock& clock) {
+Shares SharesOf(const tools::OpClock& clock) {
   Shares shares;
-  for (const OpClock::Time& op : clock.times()) {
+  for (const tools::OpClock::Time& op : clock.times()) {
     double& sum = IsProduct(op.name) ? shares.products : shares.others;
     sum += op.seconds / clock.seconds();
   }
@@ -50,13 +50,13 @@ bool IsProduct(const std::string& op) {
 absl::Status AddBreakdown(const std::string& label, actors::JobSpec spec,
                           double flops, const Peak& peak, double seconds,
                           FigureTable& table) {
-  OpClock clock;
+  tools::OpClock clock;
   clock.Attach(spec);
-  TimedPart part;
+  tools::TimedPart part;
   part.begin = [&clock] { clock.Start(); };
   part.end = [&clock] { clock.Stop(); };
   TROUPE_ASSIGN_OR_RETURN(const double rate,
-                          StepsPerSecond(spec, seconds, part));
+                          tools::StepsPerSecond(spec, seconds, part));
   const Shares shares = SharesOf(clock);
   const double at_peak = flops * rate / (peak.gflops * 1e9);
   const double steps = rate * clock.seconds();
@@ -68,7 +68,7 @@ absl::Status AddBreakdown(const std::string& label, actors::JobSpec spec,
   AddRow(absl::StrCat(label, " other ops"), shares.others, table);
   AddRow(absl::StrCat(label, " outside ops"),
          1 - shares.products - shares.others, table);
-  for (const OpClock::Time& op : clock.times()) {
+  for (const tools::OpClock::Time& op : clock.times()) {
     const double share = op.seconds / clock.seconds();
     if (share < kRowShareMin) break;
     AddRow(absl::StrCat(label, " ", op.name), share, table,

@@ -8,7 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "base/check.h"
 #include "tools/bench/train_case.h"
-#include "tools/bench/train_run.h"
+#include "tools/profile/timed_run.h"
 
 namespace troupe::bench {
 namespace {
@@ -65,8 +65,9 @@ absl::Status Contest::Prepare() {
 }
 
 absl::Status Contest::MeasureOurs(int ranks) {
-  TROUPE_ASSIGN_OR_RETURN(const double rate,
-                          StepsPerSecond(jobs_.at(ranks), options_.seconds));
+  TROUPE_ASSIGN_OR_RETURN(
+      const double rate,
+      tools::StepsPerSecond(jobs_.at(ranks), options_.seconds));
   sides_[ranks].ours.push_back(rate);
   return absl::OkStatus();
 }

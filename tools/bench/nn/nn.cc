@@ -41,7 +41,7 @@
 #include "tools/bench/peer.h"
 #include "tools/bench/torch_train.h"
 #include "tools/bench/train_case.h"
-#include "tools/bench/train_run.h"
+#include "tools/profile/timed_run.h"
 
 ABSL_FLAG(std::vector<std::string>, case, {},
           "resnet18, resnet50, vgg11, gpt, vit_tiny, mnist_mlp, toy_cnn, "
@@ -125,7 +125,7 @@ absl::StatusOr<Options> ReadFlags() {
 
 // What a process does that is started for one figure.
 absl::Status RunOnce(const CaseAndPrecision& what) {
-  const double idle_mib = MemoryMiB();
+  const double idle_mib = tools::MemoryMiB();
   TROUPE_ASSIGN_OR_RETURN(actors::JobSpec spec, what.Job(/*ranks=*/1));
   const std::int64_t samples = kMemoryBatches * spec.plan.global_batch_size;
   TROUPE_ASSIGN_OR_RETURN(
@@ -133,7 +133,7 @@ absl::Status RunOnce(const CaseAndPrecision& what) {
       what.Job(/*ranks=*/1, {absl::StrCat("data.train_count=", samples)}));
   spec.steps = kMemorySteps;
   TROUPE_RETURN_IF_ERROR(actors::RunJob(spec).status());
-  std::printf("%g\n", PeakMemoryMiB() - idle_mib);
+  std::printf("%g\n", tools::PeakMemoryMiB() - idle_mib);
   return absl::OkStatus();
 }
 

@@ -1,11 +1,10 @@
-#include "tools/bench/nn/op_clock.h"
+#include "tools/profile/op_clock.h"
 
 #include "absl/strings/match.h"
 #include "gtest/gtest.h"
 #include "nn/kernels/cpu/cpu_kernels.h"
-#include "tools/bench/nn/breakdown.h"
 
-namespace troupe::bench {
+namespace troupe::tools {
 namespace {
 
 constexpr std::int64_t kTickNanos = 5;
@@ -57,15 +56,5 @@ TEST_F(OpClockTest, OpsComputeAndFailAsWithoutIt) {
   EXPECT_EQ(kernels_->Describe(), nn::CreateCpuKernels({})->Describe());
 }
 
-TEST(Breakdown, ProductsAreTheOpsWithWeightsOrMatrices) {
-  for (const char* op : {"LinearForward", "Conv2dBackwardInput",
-                         "AttentionBackward", "MatMul"}) {
-    EXPECT_TRUE(IsProduct(op)) << op;
-  }
-  for (const char* op : {"BiasForward", "NormForward", "SgdUpdate", "Scale"}) {
-    EXPECT_FALSE(IsProduct(op)) << op;
-  }
-}
-
 }  // namespace
-}  // namespace troupe::bench
+}  // namespace troupe::tools

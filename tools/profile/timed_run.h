@@ -8,8 +8,8 @@
 // core for a while spoils some blocks and not the figure. torch_train.py does
 // the same.
 
-#ifndef TOOLS_BENCH_TRAIN_RUN_H_
-#define TOOLS_BENCH_TRAIN_RUN_H_
+#ifndef TOOLS_PROFILE_TIMED_RUN_H_
+#define TOOLS_PROFILE_TIMED_RUN_H_
 
 #include <cstdint>
 #include <functional>
@@ -17,7 +17,7 @@
 #include "absl/status/statusor.h"
 #include "actors/job_spec.h"
 
-namespace troupe::bench {
+namespace troupe::tools {
 
 inline constexpr int kRateBlocks = 10;
 
@@ -37,6 +37,6 @@ absl::StatusOr<double> StepsPerSecond(const actors::JobSpec& spec,
 double PeakMemoryMiB();
 double MemoryMiB();
 
-}  // namespace troupe::bench
+}  // namespace troupe::tools
 
-#endif  // TOOLS_BENCH_TRAIN_RUN_H_
+#endif  // TOOLS_PROFILE_TIMED_RUN_H_

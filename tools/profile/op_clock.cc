@@ -1,4 +1,4 @@
-#include "tools/bench/nn/op_clock.h"
+#include "tools/profile/op_clock.h"
 
 #include <algorithm>
 #include <chrono>
@@ -6,7 +6,7 @@
 
 #include "base/check.h"
 
-namespace troupe::bench {
+namespace troupe::tools {
 namespace {
 
 std::int64_t SteadyNanos() {
@@ -131,4 +131,4 @@ double OpClock::seconds() const {
   return static_cast<double>(stop_ - start_) * 1e-9;
 }
 
-}  // namespace troupe::bench
+}  // namespace troupe::tools

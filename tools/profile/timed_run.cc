@@ -1,4 +1,4 @@
-#include "tools/bench/train_run.h"
+#include "tools/profile/timed_run.h"
 
 #include <algorithm>
 #include <chrono>
@@ -13,9 +13,8 @@
 #include "absl/time/time.h"
 #include "actors/job.h"
 #include "base/check.h"
-#include "tools/bench/report.h"
 
-namespace troupe::bench {
+namespace troupe::tools {
 namespace {
 
 // How much longer than its time the first step, or the last one, may take.
@@ -81,7 +80,9 @@ class Marks : public actors::JobObserver {
       rates.push_back(static_cast<double>(to.step - from.step) /
                       (to.seconds - from.seconds));
     }
-    return Median(rates);
+    const auto middle = rates.begin() + rates.size() / 2;
+    std::nth_element(rates.begin(), middle, rates.end());
+    return *middle;
   }
 
  private:
@@ -114,4 +115,4 @@ absl::StatusOr<double> StepsPerSecond(const actors::JobSpec& spec,
 double PeakMemoryMiB() { return StatusMiB("VmHWM:"); }
 double MemoryMiB() { return StatusMiB("VmRSS:"); }
 
-}  // namespace troupe::bench
+}  // namespace troupe::tools

@@ -15,8 +15,8 @@
 // took counts where it ends. times() when the job has ended. The clock outlives
 // the job. Kernels that work later than they are told are timed wrongly.
 
-#ifndef TOOLS_BENCH_NN_OP_CLOCK_H_
-#define TOOLS_BENCH_NN_OP_CLOCK_H_
+#ifndef TOOLS_PROFILE_OP_CLOCK_H_
+#define TOOLS_PROFILE_OP_CLOCK_H_
 
 #include <atomic>
 #include <cstdint>
@@ -29,7 +29,7 @@
 #include "actors/job_spec.h"
 #include "nn/kernels/kernels.h"
 
-namespace troupe::bench {
+namespace troupe::tools {
 
 class OpClock {
  public:
@@ -78,6 +78,6 @@ class OpClock {
   std::deque<Counter> counters_;  // in the order of Kernels::ForEachOp()
 };
 
-}  // namespace troupe::bench
+}  // namespace troupe::tools
 
-#endif  // TOOLS_BENCH_NN_OP_CLOCK_H_
+#endif  // TOOLS_PROFILE_OP_CLOCK_H_

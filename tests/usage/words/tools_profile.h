@@ -1,0 +1,36 @@
+// What usage in tools/profile/ leaves to its reader.
+
+#ifndef TESTS_USAGE_WORDS_TOOLS_PROFILE_H_
+#define TESTS_USAGE_WORDS_TOOLS_PROFILE_H_
+
+#include <functional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "actors/job_spec.h"
+#include "base/file_system.h"
+#include "tools/profile/timed_run.h"
+#include "tools/trainer/config/config.h"
+
+namespace troupe::tools::usage {
+
+namespace op_clock_h {
+extern actors::JobSpec& spec;
+extern absl::Status status;
+void Print(const std::string& name, double seconds);
+}  // namespace op_clock_h
+
+namespace profile_command_h {
+extern const LoadedConfig loaded;
+extern base::FileSystem& files;
+extern const std::function<bool(absl::string_view)> write;
+}  // namespace profile_command_h
+
+namespace timed_run_h {
+extern const actors::JobSpec spec;
+}
+
+}  // namespace troupe::tools::usage
+
+#endif  // TESTS_USAGE_WORDS_TOOLS_PROFILE_H_

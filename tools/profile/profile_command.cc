@@ -1,0 +1,144 @@
+#include "tools/profile/profile_command.h"
+
+#include <cstdint>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "actors/checkpoint/checkpoint.h"
+#include "base/check.h"
+#include "data/registry.h"
+#include "tools/profile/timed_run.h"
+#include "tools/trainer/config/config_blame.h"
+#include "tools/trainer/options_reader.h"
+#include "tools/trainer/progress.h"
+#include "tools/trainer/spec_builder.h"
+
+namespace troupe::tools {
+namespace {
+
+constexpr char kHelp[] =
+    R"(trainer profile [--config=FILE] [options]
+
+Trains for a few seconds, as the configuration says, and prints which ops a step
+spends its time in. Each op is timed by itself, on the CPU; "outside ops" is what
+is left of a step: waiting for other ranks and for samples, messages, the order
+of ops. Nothing is evaluated, saved or logged.
+
+Options:
+  --config=FILE            As of trainer train; so are the next two.
+  --set section.key=value
+  --ranks=N
+  --seconds=S              For so long: 5.
+  --help                   This text.
+
+For example:
+
+  trainer profile --set model.kind=resnet18 --set data.kind=synthetic
+
+trainer train --trace=FILE draws the same steps as a timeline, with what ranks
+and stages wait for.
+)";
+
+constexpr std::int64_t kStepsWithoutEnd = std::int64_t{1} << 40;
+constexpr double kSecondsMax = 3600;
+// Ops that take less of a step are added up.
+constexpr double kRowShareMin = 0.005;
+
+// A job whose steps are like those of `spec`, and that does nothing else.
+void KeepSteps(actors::JobSpec& spec) {
+  spec.test = nullptr;
+  spec.epochs = 0;
+  spec.steps = kStepsWithoutEnd;
+  spec.early_stop_patience = 0;
+  spec.checkpoint = actors::CheckpointOptions();
+}
+
+std::string Row(absl::string_view name, const std::string& calls, double ms,
+                double share) {
+  return absl::StrFormat("%-28s%13s%11.3f%12.1f%%\n", name, calls, ms,
+                         100 * share);
+}
+
+}  // namespace
+
+std::string ProfileHelp() { return kHelp; }
+
+absl::StatusOr<ProfileRequest> ParseProfile(
+    const std::vector<std::string>& arguments) {
+  ProfileRequest request;
+  OptionsReader reader("profile");
+  reader.Text("--config=examples/glyphs/glyphs.toml", &request.config);
+  reader.Texts("--set=model.kind=resnet18", &request.sets);
+  reader.Text("--ranks=2", &request.ranks);
+  reader.Real("--seconds=5", /*min=*/0.01, kSecondsMax, &request.seconds);
+  Arguments left(arguments);
+  TROUPE_ASSIGN_OR_RETURN(request.help, reader.Read(left));
+  return request;
+}
+
+std::string FormatProfile(const StepProfile& profile) {
+  const double step = 1 / profile.steps_per_second;
+  const double steps = profile.seconds / step * profile.ranks;
+  std::string text = absl::StrCat(
+      absl::StrFormat("a step takes %.4g ms: ", 1e3 * step),
+      FormatCount(static_cast<std::int64_t>(profile.batch / step)),
+      " samples/s on ", profile.ranks, profile.ranks == 1 ? " rank" : " ranks",
+      ", timed op by op\n\n");
+  absl::StrAppendFormat(&text, "%-28s%13s%11s%13s\n", "op", "calls a step",
+                        "ms a step", "of the step");
+  double rest = 1, small = 0;
+  int number = 0;
+  for (const OpClock::Time& op : profile.times) {
+    const double share = op.seconds / steps / step;
+    rest -= share;
+    if (share < kRowShareMin) {
+      small += share;
+      ++number;
+      continue;
+    }
+    text += Row(op.name,
+                absl::StrFormat("%.3g", static_cast<double>(op.calls) / steps),
+                1e3 * share * step, share);
+  }
+  if (number > 0) {
+    text += Row(absl::StrCat(number, " more"), "", 1e3 * small * step, small);
+  }
+  return text + Row("outside ops", "", 1e3 * rest * step, rest);
+}
+
+absl::Status ProfileSteps(const LoadedConfig& loaded,
+                          const ProfileRequest& request,
+                          base::FileSystem& files,
+                          const std::function<bool(absl::string_view)>& write) {
+  if (!loaded.config.job.device.is_host()) {
+    return ErrorAt(loaded, {"train.device"},
+                   "ops are timed on the CPU: those of a GPU run later than "
+                   "they are called; trainer train --trace draws its steps");
+  }
+  data::DatasetOptions options = loaded.config.data;
+  options.files = &files;
+  const absl::StatusOr<data::DataSplits> splits = data::OpenDataset(options);
+  if (!splits.ok()) return AtKeys(loaded, splits.status());
+  TROUPE_ASSIGN_OR_RETURN(actors::JobSpec spec,
+                          BuildSpec(loaded, *splits, files));
+  KeepSteps(spec);
+  OpClock clock;
+  clock.Attach(spec);
+  TimedPart part;
+  part.begin = [&clock] { clock.Start(); };
+  part.end = [&clock] { clock.Stop(); };
+  const absl::StatusOr<double> rate =
+      StepsPerSecond(spec, request.seconds, part);
+  if (!rate.ok()) return AtKeys(loaded, rate.status());
+  StepProfile profile;
+  profile.steps_per_second = *rate;
+  profile.batch = spec.plan.global_batch_size;
+  profile.ranks = spec.plan.mesh.size();
+  profile.seconds = clock.seconds();
+  profile.times = clock.times();
+  write(FormatProfile(profile));
+  return absl::OkStatus();
+}
+
+}  // namespace troupe::tools
