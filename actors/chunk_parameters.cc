@@ -183,11 +183,7 @@ absl::Status ChunkParameters::AddPart(
   TROUPE_RETURN_IF_ERROR(part.arena->Initialize(setup_.spec->seed));
   bucket_of_.resize(bucket_of_.size() + part.arena->slots().size(),
                     nn::kNoBucket);
-  part.optimizer = setup_.spec->optimizer();
-  if (part.optimizer == nullptr) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(base::FieldName<&JobSpec::optimizer>(), " made none"));
-  }
+  TROUPE_ASSIGN_OR_RETURN(part.optimizer, MakeOptimizer(*setup_.spec));
   TROUPE_RETURN_IF_ERROR(part.optimizer->Attach(*part.arena));
   TROUPE_RETURN_IF_ERROR(part.optimizer->Begin(*setup_.kernels, *part.arena));
   for (int k = 0; k < part.arena->num_buckets(); ++k) {

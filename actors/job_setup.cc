@@ -160,11 +160,8 @@ absl::StatusOr<std::string> ReductionOrderOf(const JobSpec& spec) {
 absl::StatusOr<std::shared_ptr<const pipeline::Plan>> MakeJobPlan(
     const JobSpec& spec, std::int64_t inline_bytes) {
   pipeline::PlanOptions options = spec.plan;
-  const std::unique_ptr<nn::Optimizer> optimizer = spec.optimizer();
-  if (optimizer == nullptr) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(base::FieldName<&JobSpec::optimizer>(), " made none"));
-  }
+  TROUPE_ASSIGN_OR_RETURN(const std::unique_ptr<nn::Optimizer> optimizer,
+                          MakeOptimizer(spec));
   if (optimizer->NeedsAllBuckets() &&
       options.mesh.size() > options.mesh.dp() * options.mesh.pp()) {
     return absl::UnimplementedError(

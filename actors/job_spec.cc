@@ -94,6 +94,14 @@ absl::Status CheckNumbers(const JobSpec& spec) {
       mesh);
 }
 
+absl::StatusOr<std::unique_ptr<nn::Optimizer>> MakeOptimizer(
+    const JobSpec& spec) {
+  std::unique_ptr<nn::Optimizer> optimizer = spec.optimizer();
+  if (optimizer != nullptr) return optimizer;
+  return absl::InvalidArgumentError(
+      absl::StrCat(base::FieldName<&JobSpec::optimizer>(), " made none"));
+}
+
 absl::StatusOr<std::unique_ptr<nn::Kernels>> OpenRankKernels(
     const JobSpec& spec, int local_rank) {
   if (spec.kernels) return spec.kernels();

@@ -167,6 +167,11 @@ struct JobSpec {
 // Job::Start() makes them first. Errors blame the field (base/field_error.h).
 absl::Status CheckNumbers(const JobSpec& spec);
 
+// An optimizer of the job.
+//   kInvalidArgument: the factory made none.
+absl::StatusOr<std::unique_ptr<nn::Optimizer>> MakeOptimizer(
+    const JobSpec& spec);
+
 // Opens the kernel set of the rank that is number `local_rank` of its host.
 absl::StatusOr<std::unique_ptr<nn::Kernels>> OpenRankKernels(
     const JobSpec& spec, int local_rank);

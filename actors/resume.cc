@@ -29,7 +29,9 @@ absl::StatusOr<std::map<std::string, nn::DType>> OptimizerStates(
   TROUPE_ASSIGN_OR_RETURN(
       const std::unique_ptr<nn::ParameterArena> arena,
       nn::ParameterArena::Create({{&parameter}}, options, memory));
-  TROUPE_RETURN_IF_ERROR(spec.optimizer()->Attach(*arena));
+  TROUPE_ASSIGN_OR_RETURN(const std::unique_ptr<nn::Optimizer> optimizer,
+                          MakeOptimizer(spec));
+  TROUPE_RETURN_IF_ERROR(optimizer->Attach(*arena));
   std::map<std::string, nn::DType> states;
   for (const auto& [name, state] : arena->states()) {
     states[name] = state.dtype();

@@ -1,7 +1,8 @@
 // Makes reports from what ranks say: of a step from rank 0's word, since losses
 // are summed over all ranks, and of an evaluation from that of all.
 //
-//   StepReports reports(*spec, *plan);
+//   TROUPE_ASSIGN_OR_RETURN(auto optimizer, MakeOptimizer(*spec));
+//   StepReports reports(*plan, std::move(optimizer));
 //   reports.Note(progress);                      // of any rank
 //   if (progress.rank == 0) {
 //     std::vector<StepReport> steps = reports.Make(progress, seconds);
@@ -16,6 +17,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "actors/job.h"
@@ -28,8 +30,10 @@ namespace troupe::actors {
 
 class StepReports {
  public:
-  StepReports(const JobSpec& spec, const pipeline::Plan& plan)
-      : samples_(plan.global_batch_size), optimizer_(spec.optimizer()) {}
+  // `optimizer` knows the learning rates of steps.
+  StepReports(const pipeline::Plan& plan,
+              std::unique_ptr<nn::Optimizer> optimizer)
+      : samples_(plan.global_batch_size), optimizer_(std::move(optimizer)) {}
 
   void Note(const Progress& progress) {
     peak_bytes_ = std::max(peak_bytes_, progress.peak_bytes);
@@ -39,10 +43,10 @@ class StepReports {
   std::vector<StepReport> Make(const Progress& progress, double seconds);
 
  private:
-  const std::int64_t samples_;                      // of a step
-  const std::unique_ptr<nn::Optimizer> optimizer_;  // for its learning rates
-  std::uint64_t peak_bytes_ = 0;                    // of any rank
-  double seconds_ = 0;  // when the last steps were told of
+  const std::int64_t samples_;  // of a step
+  const std::unique_ptr<nn::Optimizer> optimizer_;
+  std::uint64_t peak_bytes_ = 0;  // of any rank
+  double seconds_ = 0;            // when the last steps were told of
 };
 
 // The evaluation that all ranks have made, each a part: sums in rank order,

@@ -33,7 +33,11 @@ void SupervisorState::Init(Self self, ProcessContextPtr process, CrewPtr crew) {
   granted_ = window_step_ = process_->span->first_step;
   saving_.Init(self, process_, crew_);
   track_.emplace(process_->spec, process_->resume.evaluations);
-  step_reports_.emplace(*process_->spec, *process_->plan);
+  absl::StatusOr<std::unique_ptr<nn::Optimizer>> optimizer =
+      MakeOptimizer(*process_->spec);
+  if (!optimizer.ok()) Fail(/*rank=*/-1, "supervisor", optimizer.status());
+  step_reports_.emplace(*process_->plan,
+                        std::move(optimizer).value_or(nullptr));
 }
 
 double SupervisorState::Seconds() const {
