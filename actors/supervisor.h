@@ -10,8 +10,8 @@
 //        halt                         a stop was requested
 // Gives  Grant, Evaluate, TakeSnapshot, SaveShard, AskWaits, EndRank to the
 //        ranks;
-//        BeginCheckpoint, CommitCheckpoint to the checkpointer; reports, and the
-//        result, to the reporter
+//        BeginCheckpoint and CommitCheckpoint to the checkpointer; reports
+//        and the result to the reporter
 //
 // It knows ranks by their messages alone: small ones, without tensors, that
 // could come from another process. Messages of another generation are dropped.
