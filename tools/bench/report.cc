@@ -52,7 +52,7 @@ Report::Report(std::string bench, Form form, std::string gpu)
   absl::PrintF("%s on %s\n", bench_, DescribeCpu());
   if (!gpu_.empty()) absl::PrintF("%s\n", gpu_);
   absl::PrintF("\n");
-  absl::PrintF("%-34s %5s %10s %10s %10s %8s\n", "case", "ranks", "unit",
+  absl::PrintF("%-38s %5s %10s %10s %10s %8s\n", "case", "ranks", "unit",
                "ours", "peer", "ratio");
 }
 
@@ -62,7 +62,7 @@ void Report::Add(const Row& row) {
   if (form_ == Form::kJson) {
     absl::PrintF("%s\n", ToJson(bench_, cpu_, row, gpu_));
   } else {
-    absl::PrintF("%-34s %5d %10s %10s %10s %8s", row.name, row.ranks, row.unit,
+    absl::PrintF("%-38s %5d %10s %10s %10s %8s", row.name, row.ranks, row.unit,
                  Short(row.ours), row.peer ? Short(*row.peer) : "-",
                  row.ratio() ? absl::StrFormat("%.2f", *row.ratio()) : "-");
     absl::PrintF("%s%s\n", row.note.empty() ? "" : "  ", row.note);

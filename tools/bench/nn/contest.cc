@@ -73,20 +73,27 @@ absl::Status Contest::MeasureOurs(int ranks) {
 }
 
 std::vector<std::string> Contest::ModesFor(int ranks) const {
+  std::vector<std::string> modes = {"eager", "compile"};
+  if (has_images_) modes.push_back("channels_last");
   const auto first = sides_.find(options_.ranks.front());
-  if (ranks != options_.ranks.front() && first != sides_.end()) {
-    const std::string best = BestOf(first->second.torch);
-    if (!best.empty()) return {best};
-  }
-  if (has_images_) return {"eager", "channels_last", "compile"};
-  return {"eager", "compile"};
+  if (IsFirst(ranks) || first == sides_.end()) return modes;
+  const auto rate_of = [&](const std::string& mode) {
+    const auto rates = first->second.torch.find(mode);
+    const bool ran = rates != first->second.torch.end();
+    return ran && !rates->second.empty() ? Median(rates->second) : 0;
+  };
+  std::stable_sort(modes.begin(), modes.end(),
+                   [&](const std::string& a, const std::string& b) {
+                     return rate_of(a) > rate_of(b);
+                   });
+  return modes;
 }
 
 absl::Status Contest::MeasureTorch(int ranks) {
   if (!torch_.is_there()) return absl::OkStatus();
   Side& side = sides_[ranks];
-  const bool is_first = side.modes.empty() && side.torch.empty();
-  if (is_first) side.modes = ModesFor(ranks);
+  const bool is_new = side.torch.empty();
+  if (is_new) side.modes = ModesFor(ranks);
   std::vector<std::string> running;
   for (const std::string& mode : side.modes) {
     TorchStep step;
@@ -100,6 +107,7 @@ absl::Status Contest::MeasureTorch(int ranks) {
     if (!std::isfinite(rate)) continue;
     rates.push_back(rate);
     running.push_back(mode);
+    if (!IsFirst(ranks)) break;
   }
   side.modes = running;
   return absl::OkStatus();
@@ -125,21 +133,21 @@ void Contest::AddRates(int ranks) {
   }
 }
 
-// "61.2 GFLOP/s, 0.35 of the peak; torch compile 5.1, eager 4.0"
+// "61.2 GFLOP/s, 0.35 of the peak; torch 0.16: compile 5.1, eager 4.0"
 std::string Contest::Note(const Side& side, const std::string& best) const {
   const double gflops = Gflops(Median(side.ours));
-  std::string note =
-      absl::StrFormat("%.3g GFLOP/s, %.2g of the %speak", gflops,
-                      gflops / Median(peaks_), native_peak_ ? "" : "f32 ");
+  const double peak = Median(peaks_);
+  std::string note = absl::StrFormat("%.3g GFLOP/s, %.2g of the %speak", gflops,
+                                     gflops / peak, native_peak_ ? "" : "f32 ");
   if (!native_peak_) absl::StrAppend(&note, " (no bf16 instructions)");
   if (best.empty()) return note;
+  const double best_rate = Median(side.torch.at(best));
   absl::StrAppend(
-      &note, "; torch ", best,
-      absl::StrFormat(" (%.2g)",
-                      Gflops(Median(side.torch.at(best))) / Median(peaks_)));
+      &note, absl::StrFormat("; torch %.2g: %s %.4g", Gflops(best_rate) / peak,
+                             best, best_rate));
   for (const auto& [mode, rates] : side.torch) {
     if (mode == best || rates.empty()) continue;
-    absl::StrAppend(&note, ", ", mode, absl::StrFormat(" %.4g", Median(rates)));
+    absl::StrAppend(&note, absl::StrFormat(", %s %.4g", mode, Median(rates)));
   }
   return note;
 }

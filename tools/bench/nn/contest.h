@@ -9,7 +9,7 @@
 // PyTorch's, in the next round the other way round. On the first number of
 // ranks PyTorch runs in all its modes, and the best one by the median over the
 // rounds is the peer; on the others it runs in the mode that was the best of
-// the first round.
+// the first round, or the next best that works there.
 //
 // Rows, all named after case and precision: steps/s for each number of ranks,
 // with the GFLOP/s of a rank and the fraction of the core's peak; and "x 1
@@ -68,13 +68,15 @@ class Contest {
   struct Side {
     Rates ours;
     std::map<std::string, Rates> torch;  // by mode
-    // In which PyTorch runs: those that answer no number are left out.
+    // To measure in the next round: those that gave no number are left out.
     std::vector<std::string> modes;
   };
 
   absl::Status Prepare();
   absl::Status MeasureOurs(int ranks);
   absl::Status MeasureTorch(int ranks);
+  bool IsFirst(int ranks) const { return ranks == options_.ranks.front(); }
+  // Best first, where that is known.
   std::vector<std::string> ModesFor(int ranks) const;
   void AddRates(int ranks);
   void AddScaling(int ranks);

@@ -216,8 +216,8 @@ class Bench {
     const Figure& all = Saved({kSaves, precision});
     const Figure& left = Saved({kRecomputes, precision});
     if (all.ours.empty() || left.ours.empty()) return;
-    Figure& part = table_.At(absl::StrCat("recomputed ", left.name),
-                             /*ranks=*/1, "of all", Better::kLower);
+    Figure& part = table_.At(absl::StrCat("recomputed gpt12 ", precision),
+                             /*ranks=*/1, "of saved", Better::kLower);
     part.ours = {left.ours[0] / all.ours[0]};
   }
 
