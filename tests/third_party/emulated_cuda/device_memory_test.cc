@@ -20,6 +20,7 @@ namespace {
 
 using testing::HasSubstr;
 using troupe::ReplayCommand;
+using troupe::EverySeed;
 using troupe::Seeds;
 
 // A kernel that writes where it must not; the sanitizers need not say so.

@@ -14,7 +14,7 @@ namespace emulated_cuda_test {
 namespace {
 
 using troupe::ReplayCommand;
-using troupe::Seeds;
+using troupe::EverySeed;
 
 using Orders = std::set<std::string>;
 const Orders kAllSix = {"abxy", "axby", "axyb", "xaby", "xayb", "xyab"};
