@@ -19,8 +19,8 @@ namespace emulated_cuda_test {
 namespace {
 
 using testing::HasSubstr;
-using troupe::ReplayCommand;
 using troupe::EverySeed;
+using troupe::ReplayCommand;
 using troupe::Seeds;
 
 // A kernel that writes where it must not; the sanitizers need not say so.
