@@ -13,6 +13,7 @@
 #include "nn/modules/recompute.h"
 #include "nn/modules/sequential.h"
 #include "nn/ops/add.h"
+#include "nn/ops/reduce.h"
 #include "nn/tensor/tensor.h"
 
 namespace troupe::nn::usage {
@@ -21,6 +22,10 @@ extern Context& ctx;
 extern const Tensor x;
 
 namespace freeze_h {
+extern std::unique_ptr<Sequential> model;
+}
+
+namespace lambda_h {
 extern std::unique_ptr<Sequential> model;
 }
 
