@@ -60,7 +60,7 @@ TEST(ModelConfig, ANetworkOfLayers) {
             "run.toml:4: model.layers does not take the samples of data.kind = "
             "\"glyphs\", whose samples are f32[28, 28, 1] -> class of 10: "
             "layer 0, \"linear\": it "
-            "takes 1 numbers, and has 0; write linear OUT");
+            "takes 1 numbers, and has 0; write linear OUT [bias=1]");
   EXPECT_EQ(ErrorOf(kShort, {Set("model.layers", "flatten, linear 10"),
                              Set("model.kind", "mlp")}),
             "--set model.layers: model.layers and model.kind are both set, and "
