@@ -78,9 +78,13 @@ class GoldenModel {
   }
 
   void CompareLosses() {
-    const std::vector<double> want = Golden("losses");
+    std::vector<double> want = Golden("losses");
     ASSERT_EQ(want.size(), 21u);
     EXPECT_LT(want.back(), want.front()) << "it learns nothing";
+    // Its batch norms see few numbers: each step makes a hundred times as much
+    // of f32's rounding. PyTorch's own f32 is 1e-2 away after one step, and 0.8
+    // after two.
+    if (name_ == "resnet50" && dtype_ == DType::kF32) want.resize(1);
     const auto run = MakeRun();
     std::vector<double> losses;
     while (losses.size() < want.size()) {
@@ -187,8 +191,8 @@ TEST(GoldenModels, ReferenceAgreesWithPyTorch) {
   ExpectGoldenModels(*CreateReferenceKernels(), DType::kF64, {1e-9, 1e-9});
 }
 
-// PyTorch's own f32 is 2e-4 away in ResNet-50, whose batch norms see few
-// numbers here, and below 1e-5 in the others.
+// PyTorch's own f32 is 2e-4 away in ResNet-50's gradients, and below 1e-5 in the
+// others.
 TEST(GoldenModels, CpuAgreesWithPyTorch) {
   ExpectGoldenModels(*CreateCpuKernels({}), DType::kF32, {5e-4, 5e-3});
 }
