@@ -191,8 +191,8 @@ TEST(GoldenModels, ReferenceAgreesWithPyTorch) {
   ExpectGoldenModels(*CreateReferenceKernels(), DType::kF64, {1e-9, 1e-9});
 }
 
-// PyTorch's own f32 is 2e-4 away in ResNet-50's gradients, and below 1e-5 in the
-// others.
+// PyTorch's own f32 is 2e-4 away in ResNet-50's gradients, and below 1e-5 in
+// the others.
 TEST(GoldenModels, CpuAgreesWithPyTorch) {
   ExpectGoldenModels(*CreateCpuKernels({}), DType::kF32, {5e-4, 5e-3});
 }
