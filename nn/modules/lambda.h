@@ -15,6 +15,7 @@
 #include <functional>
 #include <utility>
 
+#include "absl/status/status.h"
 #include "nn/modules/module.h"
 
 namespace troupe::nn {
@@ -25,7 +26,8 @@ class Lambda : public Module {
 
   explicit Lambda(Function function) : function_(std::move(function)) {}
   Tensor Forward(Context& ctx, const Tensor& x) override {
-    return function_(ctx, x);
+    if (function_) return function_(ctx, x);
+    return ctx.Fail(absl::InvalidArgumentError("a Lambda has no function"));
   }
 
  private:

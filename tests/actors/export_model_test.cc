@@ -113,7 +113,9 @@ TEST(PredictTest, NamesTheModuleThatDoesNotTakeTheSamples) {
       Predict(*model, *kernels, *trained.spec.test, {0}, nn::DType::kBF16)
           .status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(status.message(), "?");
+  EXPECT_EQ(std::string(status.message()),
+            "in module 0: conv2d takes x[N, H, W, C] and w[O, C, R, S] of one "
+            "dtype, got bf16[1, 28, 28, 1] and f32[6, 1, 5, 5]");
 }
 
 }  // namespace

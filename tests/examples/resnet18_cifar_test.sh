@@ -29,8 +29,11 @@ for i in range(1, 6):
 write("test_batch", 16)
 PYTHON
 
+# Rounding flips a ReLU here and there, which on batches as small as these turns a
+# gradient by a hundredth: a small rate keeps that out of the losses. Measured
+# between `whole` and `two`: 2.5e-4; between `whole` and `alone`: 7e-2.
 common=(--config="$config" --set data.path=cifar --set train.steps=3
-  --set train.global_batch_size=8)
+  --set train.global_batch_size=8 --set optimizer.lr=0.01)
 stages=(--set mesh.dp=1 --set mesh.pp=2 --set mesh.cuts=layer3
   --set train.micro_batch_size=4)
 
@@ -58,16 +61,16 @@ train_as whole --ranks=1
 train_as two --ranks=2
 in_two_processes two_apart --ranks=2
 same_losses two two_apart
-near_losses 1e-3 whole two
+near_losses 5e-3 whole two
 for run in whole two two_apart; do weights "$run"; done
 same_bytes two.safetensors two_apart.safetensors
 
 # Statistics of each rank's own samples are others.
 train_as alone --ranks=2 --set model.sync_batch_norm=false
-far_losses 1e-3 whole alone
+far_losses 5e-3 whole alone
 grep '^train' alone.txt >alone_train.txt
 grep '^train' halves.txt >halves_train.txt
-near_losses 1e-3 halves_train alone_train
+near_losses 5e-3 halves_train alone_train
 
 # Stopped and resumed: the bits of one run.
 train_as resumed --ranks=2 --set train.steps=1

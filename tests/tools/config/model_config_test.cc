@@ -120,8 +120,8 @@ TEST(ModelConfig, BatchNormsOverAllReplicas) {
   EXPECT_EQ(AxesOf(Parsed(kShort, synchronised)),
             std::vector<std::string>({"dp"}));
   EXPECT_EQ(ErrorOf(kShort, {Set("model.sync_batch_norm", "dp")}),
-            "--set model.sync_batch_norm: model.sync_batch_norm = dp: must be "
-            "true or false");
+            "--set model.sync_batch_norm: model.sync_batch_norm = \"dp\": must "
+            "be true or false, such as true");
 }
 
 TEST(ModelConfig, KindsTakeWhatTheyAreMadeFor) {
