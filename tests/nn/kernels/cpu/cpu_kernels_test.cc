@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "nn/kernels/reference/reference_kernels.h"
+#include "tests/base/seeds.h"
 #include "tests/nn/testing/tensor_values.h"
 
 namespace troupe::nn {
@@ -170,12 +171,15 @@ void AddPools(std::vector<Case>& cases) {
   }
 }
 
-std::vector<Case> Cases() {
+// Under sanitizers some of them.
+std::vector<Case> CasesToTry() {
   std::vector<Case> cases;
   AddLinears(cases);
   AddConvs(cases);
   AddPools(cases);
-  return cases;
+  std::vector<Case> some;
+  for (std::uint64_t i : Cases(cases.size())) some.push_back(cases[i]);
+  return some;
 }
 
 class CpuKernelsTest : public testing::TestWithParam<Set> {};
@@ -183,7 +187,7 @@ class CpuKernelsTest : public testing::TestWithParam<Set> {};
 TEST_P(CpuKernelsTest, AgreeWithTheReferenceOnBothSidesOfEveryChoice) {
   const auto oracle = CreateReferenceKernels();
   const auto kernels = CreateCpuKernels(GetParam().options);
-  for (const Case& c : Cases()) {
+  for (const Case& c : CasesToTry()) {
     const Outcomes want = c.run(*oracle, Shifted(*oracle, 0));
     const Outcomes got = c.run(*kernels, Shifted(*kernels, 0));
     for (std::size_t i = 0; i < want.size(); ++i) {
@@ -195,7 +199,7 @@ TEST_P(CpuKernelsTest, AgreeWithTheReferenceOnBothSidesOfEveryChoice) {
 
 TEST_P(CpuKernelsTest, GiveTheSameBitsAtAnyAddressAndOnEveryCall) {
   const auto kernels = CreateCpuKernels(GetParam().options);
-  for (const Case& c : Cases()) {
+  for (const Case& c : CasesToTry()) {
     const Outcomes first = c.run(*kernels, Shifted(*kernels, 0));
     for (std::int64_t shift : {0, 1, 7}) {
       const Outcomes again = c.run(*kernels, Shifted(*kernels, shift));
