@@ -8,8 +8,11 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <stdexcept>
+#include <system_error>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/check.h"
 
@@ -38,7 +41,15 @@ void IoThread::Bell::Ring() {
 IoThread::IoThread(Switchboard* board, absl::Duration look_for)
     : board_(*board), look_for_(look_for), bell_(std::make_shared<Bell>()) {
   board_.SetAlarm([bell = bell_] { bell->Ring(); });
-  thread_ = std::thread([this] { Loop(); });
+  try {
+    thread_ = std::thread([this] { Loop(); });
+  } catch (const std::system_error& error) {
+    // On its own it says neither what nor what to do.
+    throw std::runtime_error(absl::StrCat(
+        "the system refuses the thread that moves data between "
+        "processes: ",
+        error.code().message(), "; raise its limits (ulimit -u and -v)"));
+  }
   pthread_setname_np(thread_.native_handle(), "fabric");
 }
 
