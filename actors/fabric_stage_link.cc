@@ -86,7 +86,7 @@ class TransferReceiver : public comm::ParcelHandler {
   nn::CachingAllocator memory_;
 };
 
-// Of what the ranks of other processes send.
+// `receiver` gets what the ranks of other processes send.
 void SetHandlers(const ProcessContext& process,
                  const std::shared_ptr<TransferReceiver>& receiver) {
   for (int rank = 0; rank < process.roster->ranks(); ++rank) {

@@ -51,7 +51,7 @@ ModulePtr MakeNorm(const LayerText& layer) {
   return std::make_unique<Norm>(layer.width(), options);
 }
 
-// Of images, or of vectors and sequences.
+// The one for images, or that for vectors and sequences.
 ModulePtr MakeBatchNorm(const LayerText& layer) {
   return layer.input.shape.rank() == 4 ? MakeNorm<BatchNorm2d>(layer)
                                        : MakeNorm<BatchNorm1d>(layer);

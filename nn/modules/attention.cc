@@ -37,7 +37,7 @@ ops::AttentionOptions HeadsOf(std::int64_t heads, std::int64_t kv_heads,
   return options;
 }
 
-// Of a width that heads do not divide, 0: the ops say so in Forward().
+// 0 where heads do not divide the width: the ops say so in Forward().
 std::int64_t HeadWidth(std::int64_t width, std::int64_t heads) {
   return heads > 0 && width % heads == 0 ? width / heads : 0;
 }

@@ -76,7 +76,7 @@ class ParityCase {
   absl::StatusOr<nn::Tensor> ReadInput(nn::DType dtype,
                                        nn::Allocator& allocator) const;
   absl::StatusOr<std::vector<double>> ReadLosses() const;
-  // Of `got` / divisor from the tensor `name` of the file.
+  // The error of `got` / divisor from the tensor `name` of the file.
   absl::StatusOr<double> ErrorOf(const nn::Tensor& got, double divisor,
                                  absl::string_view name) const;
   absl::Status CompareFirst(const ModelRun& run, const ModelRun::Batch& batch,

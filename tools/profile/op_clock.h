@@ -57,7 +57,7 @@ class OpClock {
   void Start();
   void Stop();
 
-  // Of the ops that were called, longest first; summed over kernel sets.
+  // Those of ops that were called, longest first; summed over kernel sets.
   std::vector<Time> times() const;
   // Between Start() and Stop().
   double seconds() const;

@@ -34,7 +34,7 @@ inline bool ConvIsDirect(const ConvSpec& spec) {
   return spec.groups > 1 && spec.group_channels() < kLibraryGroupMin;
 }
 
-// Of device memory, 16-byte aligned.
+// Operands lie in device memory, 16-byte aligned.
 std::size_t DirectConvScratchBytes(const ConvSpec& spec);
 
 absl::Status DirectConv(const ConvSpec& spec, const ConvOperands& operands,

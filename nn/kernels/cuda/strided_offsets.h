@@ -38,7 +38,7 @@ struct Offsets {
   std::int64_t a, b;
 };
 
-// Of step i of all, in the loops' order.
+// The offset of step i of all, in the loops' order.
 __device__ __forceinline__ Offsets OffsetsOf(const DeviceLoops& loops,
                                              std::int64_t i) {
   Offsets at{loops.a_begin, loops.b_begin};

@@ -16,7 +16,7 @@ struct Offsets {
   std::int64_t a, b;
 };
 
-// Of step i of all, in the loops' order.
+// The offset of step i of all, in the loops' order.
 inline Offsets OffsetsOf(const StridedLoops& loops, std::int64_t i) {
   Offsets at{loops.a_begin, loops.b_begin};
   for (int axis = loops.rank - 1; axis >= 0; --axis) {

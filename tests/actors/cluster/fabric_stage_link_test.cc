@@ -12,8 +12,8 @@
 namespace troupe::actors {
 namespace {
 
-// Of rank `rank`, in process 0 of two that have two ranks each: ranks 0 and 1
-// have the first stages of two replicas.
+// The link of `rank`, in process 0 of two that have two ranks each: ranks 0 and
+// 1 have the first stages of two replicas.
 FabricStageLink LinkOf(int rank, comm::SimWorld& world) {
   const auto roster = std::make_shared<Roster>(
       std::vector<Member>{{0, 2, "here", 1, ""}, {1, 2, "there", 2, ""}});

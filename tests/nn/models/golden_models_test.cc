@@ -120,7 +120,7 @@ class GoldenModel {
   }
 
   Shape InputShape() const { return ShapeOf(spec_["x"]); }
-  // Of the labels: one for each image or token.
+  // The shape of the labels: one for each image or token.
   Shape RowsShape() const {
     return IsOfTokens() ? InputShape() : Shape{InputShape()[0]};
   }

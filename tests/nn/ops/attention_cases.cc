@@ -16,7 +16,7 @@ struct AttentionCase {
   // False where the gradients are differences of nearly equal numbers.
   bool differentiable = true;
 
-  // Of q, k and v, or of as many of them as there are.
+  // The shapes of q, k and v, or of as many as there are.
   std::vector<Shape> Operands() const {
     switch (packing) {
       case Packing::kAll:

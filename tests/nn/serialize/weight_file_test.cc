@@ -40,7 +40,7 @@ class WeightFileTest : public ::testing::Test {
     return MakeTensor(shape, dtype, values, memory_);
   }
 
-  // Of a file with these tensors.
+  // What a file with these tensors gives.
   WeightFile FileWith(const std::vector<NamedTensor>& tensors) {
     const std::string path = absl::StrCat(
         ::testing::TempDir(), "/",

@@ -13,8 +13,8 @@
 namespace emulated_cuda_test {
 namespace {
 
-using troupe::ReplayCommand;
 using troupe::EverySeed;
+using troupe::ReplayCommand;
 
 using Orders = std::set<std::string>;
 const Orders kAllSix = {"abxy", "axby", "axyb", "xaby", "xayb", "xyab"};

@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-
 namespace troupe::bench::usage {
 
 namespace peer_h {

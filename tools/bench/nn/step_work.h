@@ -28,7 +28,8 @@ struct Peak {
   bool native = true;
 };
 
-// Of one core now (cpu_info.h): takes 5 ms or so, in the caller's thread.
+// The peak of one core now (cpu_info.h): takes 5 ms or so, in the caller's
+// thread.
 Peak MeasurePeak(bool bf16);
 
 }  // namespace troupe::bench

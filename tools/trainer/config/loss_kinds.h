@@ -26,8 +26,8 @@ std::vector<std::string> LossKinds();
 absl::Status CheckLoss(const LoadedConfig& loaded,
                        const data::SampleSpec& sample);
 
-// Of a configuration that CheckLoss() has passed, for samples with classes or
-// without.
+// The loss of a configuration that CheckLoss() has passed, for samples with
+// classes or without.
 nn::ops::LossFn LossOf(const LossConfig& config, bool classification);
 
 }  // namespace troupe::tools

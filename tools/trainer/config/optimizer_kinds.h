@@ -29,7 +29,7 @@ void FillOptimizerDefaults(LoadedConfig& loaded);
 // and values that its options refuse.
 absl::Status CheckOptimizer(const LoadedConfig& loaded);
 
-// Of a configuration that CheckOptimizer() has passed.
+// That of a configuration that CheckOptimizer() has passed.
 actors::OptimizerFactory OptimizerOf(const TrainerConfig& config);
 
 }  // namespace troupe::tools
