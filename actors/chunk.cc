@@ -182,7 +182,9 @@ void Chunk::BeginBackward(int m, Mode mode) {
                                 static_cast<nn::GradientSink&>(*this), mode),
                m, mode});
   if (mode == Mode::kWeights) return;
-  if (last_) {
+  if (last_ && setup_.loss_seed.defined()) {
+    backward_->pass.Seed(micro.output, setup_.loss_seed);
+  } else if (last_) {
     backward_->pass.SeedLoss(micro.output, setup_.plan->loss_scale);
   } else {
     backward_->pass.Seed(micro.output, micro.received_gradient);
@@ -234,6 +236,7 @@ void Chunk::TellIfDone(int k) {
       bucket_status_.Update(listener_->AwaitUpdate(setup_.chunk, k));
     }
     bucket_status_.Update(parameters_->ZeroUnwritten(k));
+    if (bucket_status_.ok()) bucket_status_.Update(parameters_->Pack(k));
     if (!bucket_status_.ok()) return;  // NextPiece() returns it
     bucket.ready = true;
     setup_.trace->BucketReady(setup_.chunk, k);

@@ -85,6 +85,9 @@ class Chunk : private nn::GradientSink, private nn::ParameterGate {
     nn::Allocator* grad_allocator = nullptr;
     // What updates read where none are given (nn/kernels/step_scalars.h).
     nn::Tensor scalars;
+    // The gradient that the loss has (LossScaler::seed); undefined: the plan's
+    // loss scale.
+    nn::Tensor loss_seed;
     // Forwards ask the listener before they read parameters.
     bool gated = false;
     // Where updates go on a device with queues (ChunkParameters::Setup).

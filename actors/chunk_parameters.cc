@@ -8,6 +8,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "actors/checkpoint/state_dict.h"
 #include "base/check.h"
 #include "base/field_error.h"
 
@@ -190,7 +191,28 @@ absl::Status ChunkParameters::AddPart(
     part.updates.push_back(std::make_shared<BucketUpdate>(
         setup_.kernels, part.optimizer, part.arena, k, setup_.scalars));
   }
+  TROUPE_RETURN_IF_ERROR(
+      AddWire(options.grad_allocator ? *options.grad_allocator : memory, part));
   parts_.push_back(std::move(part));
+  return absl::OkStatus();
+}
+
+absl::Status ChunkParameters::AddWire(nn::Allocator& memory, Part& part) {
+  const pipeline::Plan& plan = *setup_.plan;
+  if (!plan.reduction_dtype || plan.mesh.dp() == 1) return absl::OkStatus();
+  const nn::DType grads =
+      plan.grad_dtype.value_or(part.arena->values().dtype());
+  if (grads == *plan.reduction_dtype) return absl::OkStatus();
+  for (int k = 0; k < part.arena->num_buckets(); ++k) {
+    absl::StatusOr<nn::Tensor> wire = nn::Tensor::Create(
+        {part.arena->range(k).size()}, *plan.reduction_dtype, memory);
+    if (!wire.ok()) {
+      return absl::Status(wire.status().code(),
+                          absl::StrCat("gradients as they are reduced: ",
+                                       wire.status().message()));
+    }
+    part.wire.push_back(*std::move(wire));
+  }
   return absl::OkStatus();
 }
 
@@ -198,10 +220,28 @@ void ChunkParameters::BeginStep() {
   for (Part& part : parts_) part.arena->BeginStep();
 }
 
+absl::Status ChunkParameters::Pack(int bucket) {
+  Place& place = places_[bucket];
+  Part& part = parts_[place.part];
+  if (part.wire.empty()) return absl::OkStatus();
+  place.packed = true;
+  return setup_.kernels->Copy(part.arena->BucketGrads(place.k),
+                              part.wire[place.k]);
+}
+
+absl::Status ChunkParameters::Unpack(Place& place) {
+  if (!std::exchange(place.packed, false)) return absl::OkStatus();
+  const Part& part = parts_[place.part];
+  nn::Tensor grads = part.arena->BucketGrads(place.k);
+  return setup_.kernels->Copy(part.wire[place.k], grads);
+}
+
 comm::Collective ChunkParameters::Reduce(int bucket) const {
   const Place& place = places_[bucket];
+  const Part& part = parts_[place.part];
   return comm::AllReduce(comm::ReduceOp::kSum,
-                         parts_[place.part].arena->BucketGrads(place.k));
+                         part.wire.empty() ? part.arena->BucketGrads(place.k)
+                                           : part.wire[place.k]);
 }
 
 comm::Collective ChunkParameters::ReduceUpdate(int bucket) const {
@@ -214,6 +254,7 @@ comm::Collective ChunkParameters::ReduceUpdate(int bucket) const {
 
 absl::Status ChunkParameters::Inspect(const nn::Tensor& scalars) {
   const nn::QueueScope scope(*setup_.kernels, setup_.update_queue);
+  for (Place& place : places_) TROUPE_RETURN_IF_ERROR(Unpack(place));
   for (Part& part : parts_) {
     TROUPE_RETURN_IF_ERROR(
         part.optimizer->Inspect(*setup_.kernels, scalars, *part.arena));
@@ -227,9 +268,10 @@ absl::Status ChunkParameters::Conclude(nn::Tensor scalars) {
 }
 
 absl::Status ChunkParameters::Update(int bucket, const nn::Tensor& scalars) {
-  const Place& place = places_[bucket];
+  Place& place = places_[bucket];
   Part& part = parts_[place.part];
   const nn::QueueScope scope(*setup_.kernels, setup_.update_queue);
+  TROUPE_RETURN_IF_ERROR(Unpack(place));
   TROUPE_RETURN_IF_ERROR(
       part.optimizer->Update(*setup_.kernels, scalars, *part.arena, place.k));
   part.arena->ReleaseGrads(place.k);
@@ -237,10 +279,13 @@ absl::Status ChunkParameters::Update(int bucket, const nn::Tensor& scalars) {
 }
 
 template <typename Each>
-absl::Status ChunkParameters::ForEachSaved(const Each& each) const {
+absl::Status ChunkParameters::ForEachSaved(const Checkpoint* saved,
+                                           const Each& each) const {
   for (const Part& part : parts_) {
     for (const nn::ArenaSlot& slot : part.arena->slots()) {
-      const std::string& name = slot.parameter->name;
+      const std::string& name = saved == nullptr
+                                    ? slot.parameter->name
+                                    : SavedName(*saved, *slot.parameter);
       TROUPE_RETURN_IF_ERROR(
           each(name, slot.parameter->value, /*of_optimizer=*/false));
       for (const auto& [state_name, state] : part.arena->states()) {
@@ -258,14 +303,16 @@ absl::Status ChunkParameters::ForEachSaved(const Each& each) const {
 }
 
 absl::Status ChunkParameters::CopyInto(CheckpointShard& shard) const {
-  return ForEachSaved([&](const std::string& name, const nn::Tensor& tensor,
+  return ForEachSaved(nullptr,
+                      [&](const std::string& name, const nn::Tensor& tensor,
                           bool of_optimizer) -> absl::Status {
-    TROUPE_ASSIGN_OR_RETURN(nn::Tensor copy,
+                        TROUPE_ASSIGN_OR_RETURN(
+                            nn::Tensor copy,
                             HostCopy(tensor, name, *setup_.kernels));
-    (of_optimizer ? shard.optimizer : shard.model)
-        .push_back({name, std::move(copy)});
-    return absl::OkStatus();
-  });
+                        (of_optimizer ? shard.optimizer : shard.model)
+                            .push_back({name, std::move(copy)});
+                        return absl::OkStatus();
+                      });
 }
 
 absl::Status ChunkParameters::Restore(const Checkpoint& checkpoint) {
@@ -279,19 +326,21 @@ absl::Status ChunkParameters::Restore(const Checkpoint& checkpoint) {
 
 absl::Status ChunkParameters::RestoreTensors(const Checkpoint& checkpoint,
                                              bool states) {
-  return ForEachSaved([&](const std::string& name, const nn::Tensor& tensor,
+  return ForEachSaved(&checkpoint,
+                      [&](const std::string& name, const nn::Tensor& tensor,
                           bool of_optimizer) -> absl::Status {
-    if (of_optimizer != states) return absl::OkStatus();
-    const bool missing = states ? checkpoint.FindOptimizer(name) == nullptr
-                                : checkpoint.FindModel(name) == nullptr;
-    if (missing && setup_.spec->checkpoint.allow_missing) {
-      return absl::OkStatus();
-    }
-    return Fill(tensor, [&](const nn::Tensor& host) {
-      return states ? checkpoint.ReadOptimizer(name, host)
-                    : checkpoint.ReadModel(name, host);
-    });
-  });
+                        if (of_optimizer != states) return absl::OkStatus();
+                        const bool missing =
+                            states ? checkpoint.FindOptimizer(name) == nullptr
+                                   : checkpoint.FindModel(name) == nullptr;
+                        if (missing && setup_.spec->checkpoint.allow_missing) {
+                          return absl::OkStatus();
+                        }
+                        return Fill(tensor, [&](const nn::Tensor& host) {
+                          return states ? checkpoint.ReadOptimizer(name, host)
+                                        : checkpoint.ReadModel(name, host);
+                        });
+                      });
 }
 
 }  // namespace troupe::actors

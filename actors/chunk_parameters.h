@@ -72,6 +72,9 @@ class ChunkParameters {
     return ArenaOf(bucket).ZeroUnwritten(places_[bucket].k);
   }
 
+  // Between the backward that completes the bucket and Reduce(): rounds its
+  // gradients to the dtype of reductions. Nothing where they have it.
+  absl::Status Pack(int bucket);
   // What reduces the bucket's gradients over the replicas.
   comm::Collective Reduce(int bucket) const;
   // What reduces them and updates the parameters in one pass.
@@ -109,17 +112,25 @@ class ChunkParameters {
     std::shared_ptr<nn::ParameterArena> arena;
     std::shared_ptr<nn::Optimizer> optimizer;
     std::vector<std::shared_ptr<BucketUpdate>> updates;  // by its buckets
+    // What is reduced in place of gradients, by bucket; empty: they are.
+    std::vector<nn::Tensor> wire;
   };
   // Where a bucket of the plan is: bucket k of a part.
   struct Place {
     int part = 0;
     int k = 0;
+    bool packed = false;  // what the gradients are to be is on the wire
   };
 
   explicit ChunkParameters(const Setup& setup) : setup_(setup) {}
   absl::Status Init(nn::Module& module);
   absl::Status AddPart(const std::vector<std::vector<nn::Parameter*>>& buckets,
                        const std::vector<nn::Parameter*>& frozen);
+  // The memory of what is reduced in place of gradients.
+  absl::Status AddWire(nn::Allocator& memory, Part& part);
+  // Brings back what Pack() took and a reduction has added up. Enqueued where
+  // calls of kernels go.
+  absl::Status Unpack(Place& place);
   // Takes what the file has; optimizers then begin with it.
   absl::Status ReadWeights(const nn::WeightFile& weights);
   // Calls read(tensor) with memory of the host for `tensor`, and copies what it
@@ -127,9 +138,9 @@ class ChunkParameters {
   template <typename Read>
   absl::Status Fill(const nn::Tensor& tensor, const Read& read);
   // Calls each(name, tensor, of_optimizer) for all that is saved, until one
-  // fails.
+  // fails; under the names of `saved`, where it is not null.
   template <typename Each>
-  absl::Status ForEachSaved(const Each& each) const;
+  absl::Status ForEachSaved(const Checkpoint* saved, const Each& each) const;
   // The optimizers' states, or all but them.
   absl::Status RestoreTensors(const Checkpoint& checkpoint, bool states);
   nn::ParameterArena& ArenaOf(int bucket) {

@@ -57,16 +57,20 @@ struct JobInfo {
 };
 
 // One committed step. Losses and accuracies are means over all counted targets
-// of the global batch.
+// of the global batch; a loss is the sum where JobSpec::loss_reduction says so.
 struct StepReport {
   std::int64_t step = 0;  // 1 after the first
   double loss = 0;
   double accuracy = 0;  // 0 for regression
   std::int64_t samples = 0;
-  bool skipped = false;  // its gradients were not finite; nothing was updated
-  double seconds = 0;    // since the job started, when it was reported
+  bool skipped = false;   // its gradients were not finite; nothing was updated
+  double loss_scale = 1;  // what they were multiplied by
+  double seconds = 0;     // since the job started, when it was reported
   double step_seconds = 0;  // that it took, a mean over those reported with it
   double lr = 0;            // learning rate of the step
+  // Norm of all mean gradients of the step, before clipping; 0 where the
+  // optimizer does not clip by it.
+  double grad_norm = 0;
   // Most bytes that the tensors of any one rank have held at once so far.
   std::int64_t peak_bytes = 0;
 };

@@ -1,12 +1,12 @@
 #include "actors/job_setup.h"
 
-#include <cmath>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "actors/calibrate.h"
 #include "actors/checkpoint/claim.h"
 #include "actors/checkpoint/plan_file.h"
@@ -16,6 +16,7 @@
 #include "base/cpu_cores.h"
 #include "base/field_error.h"
 #include "comm/nccl/nccl_backend.h"
+#include "nn/optim/optimizer_options.h"
 #include "pipeline/plan_diff.h"
 
 namespace troupe::actors {
@@ -58,11 +59,6 @@ absl::Status CheckSpec(const JobSpec& spec) {
   if (missing != nullptr) {
     return absl::InvalidArgumentError(
         absl::StrCat("JobSpec: ", missing, " is not set"));
-  }
-  if (!(spec.loss_scale > 0) || std::isinf(spec.loss_scale)) {
-    return base::FieldError<&JobSpec::loss_scale>(
-        absl::StrCat(base::FieldName<&JobSpec::loss_scale>(), " is ",
-                     spec.loss_scale, ", must be above 0"));
   }
   TROUPE_RETURN_IF_ERROR(CheckNumbers(spec));
   return CheckEvaluations(spec);
@@ -162,6 +158,14 @@ absl::StatusOr<std::shared_ptr<const pipeline::Plan>> MakeJobPlan(
   pipeline::PlanOptions options = spec.plan;
   TROUPE_ASSIGN_OR_RETURN(const std::unique_ptr<nn::Optimizer> optimizer,
                           MakeOptimizer(spec));
+  if (spec.dynamic_loss_scale && !optimizer->MaySkipSteps()) {
+    using Options = nn::OptimizerOptions;
+    return base::FieldError<&JobSpec::dynamic_loss_scale,
+                            &Options::skip_nonfinite>(
+        absl::StrCat(base::FieldName<&JobSpec::dynamic_loss_scale>(),
+                     " is for an optimizer that skips steps; set ",
+                     base::FieldName<&Options::skip_nonfinite>(), " = true"));
+  }
   if (optimizer->NeedsAllBuckets() &&
       options.mesh.size() > options.mesh.dp() * options.mesh.pp()) {
     return absl::UnimplementedError(
@@ -178,6 +182,7 @@ absl::StatusOr<std::shared_ptr<const pipeline::Plan>> MakeJobPlan(
   options.kernels = kernels->Describe();
   options.algorithms = spec.kernel_choices->Known();
   options.loss_scale = spec.loss_scale;
+  options.dynamic_loss_scale = spec.dynamic_loss_scale;
   options.data_dtype = spec.dtype;
   const data::SampleSpec& sample = spec.train->spec();
   const nn::DType input =
@@ -314,8 +319,28 @@ absl::StatusOr<JobSetup> SetUpJob(const JobSpec& spec, JobObserver* observer,
   return setup;
 }
 
-void AnnounceJob(const ProcessContext& process, JobObserver* observer) {
-  if (observer == nullptr) return;
+namespace {
+
+// A job without a step does only what all jobs do at their end: says so, for a
+// model that nobody has trained is easily taken for one that is.
+void NoteUntrained(const ProcessContext& process) {
+  const JobSpec& spec = *process.spec;
+  if (spec.note == nullptr || process.span->steps > 0 ||
+      !process.resume.path.empty()) {
+    return;
+  }
+  std::vector<std::string> does;
+  if (spec.test != nullptr) does.push_back("evaluated");
+  if (!spec.checkpoint.dir.empty()) {
+    does.push_back(absl::StrCat("saved in ", spec.checkpoint.dir));
+  }
+  spec.note(absl::StrCat("no steps to train: the model is ",
+                         does.empty() ? "neither evaluated nor saved"
+                                      : absl::StrJoin(does, " and "),
+                         does.empty() ? "" : " as it begins"));
+}
+
+void TellStart(const ProcessContext& process, JobObserver& observer) {
   JobInfo info;
   info.plan = *process.plan;
   info.first_step = process.span->first_step;
@@ -326,7 +351,14 @@ void AnnounceJob(const ProcessContext& process, JobObserver* observer) {
   info.unexpected = process.resume.keys.unexpected;
   info.plan_changes = process.plan_changes;
   info.transports = process.transports;
-  observer->OnStart(info);
+  observer.OnStart(info);
+}
+
+}  // namespace
+
+void AnnounceJob(const ProcessContext& process, JobObserver* observer) {
+  if (observer != nullptr) TellStart(process, *observer);
+  NoteUntrained(process);
 }
 
 }  // namespace troupe::actors

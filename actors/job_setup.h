@@ -47,7 +47,7 @@ absl::StatusOr<JobSetup> PrepareJob(const JobSpec& spec, JobObserver* observer,
 absl::StatusOr<JobSetup> SetUpJob(const JobSpec& spec, JobObserver* observer,
                                   const TestHooks* hooks = nullptr);
 
-// Calls the observer's OnStart, if there is one.
+// Calls the observer's OnStart, if there is one; notes where there is no step.
 void AnnounceJob(const ProcessContext& process, JobObserver* observer);
 
 }  // namespace troupe::actors

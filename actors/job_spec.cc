@@ -45,6 +45,24 @@ absl::Status CheckComparison(const JobSpec& spec) {
       spec.early_stop_min_delta, ": must be a finite number of at least 0"));
 }
 
+absl::Status CheckLossScale(const JobSpec& spec) {
+  using Rule = nn::LossScaleRule;
+  const double scale = spec.loss_scale;
+  if (!(scale > 0) || std::isinf(scale)) {
+    return base::FieldError<&JobSpec::loss_scale>(
+        absl::StrCat(base::FieldName<&JobSpec::loss_scale>(), " is ", scale,
+                     ", must be above 0"));
+  }
+  if (!spec.dynamic_loss_scale.has_value()) return absl::OkStatus();
+  const Rule& rule = *spec.dynamic_loss_scale;
+  TROUPE_RETURN_IF_ERROR(AtLeast<&Rule::growth_interval>(1, rule));
+  if (rule.min > 0 && rule.min <= scale) return absl::OkStatus();
+  return base::FieldError<&Rule::min, &JobSpec::loss_scale>(
+      absl::StrCat(base::FieldName<&Rule::min>(), " = ", rule.min,
+                   ": must be above 0 and at most ",
+                   base::FieldName<&JobSpec::loss_scale>(), " = ", scale));
+}
+
 absl::Status CheckLimits(const JobSpec& spec) {
   using Saving = CheckpointOptions;
   using Buckets = pipeline::BucketOptions;
@@ -79,6 +97,7 @@ absl::Status CheckNumbers(const JobSpec& spec) {
   TROUPE_RETURN_IF_ERROR(CheckLimits(spec));
   TROUPE_RETURN_IF_ERROR(CheckGraphs(spec.cuda_graphs));
   TROUPE_RETURN_IF_ERROR(CheckComparison(spec));
+  TROUPE_RETURN_IF_ERROR(CheckLossScale(spec));
   if (spec.steps > 0 && spec.epochs > 0) {
     return base::FieldError<&JobSpec::epochs, &JobSpec::steps>(absl::StrCat(
         base::FieldName<&JobSpec::steps>(), " and ",

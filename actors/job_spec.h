@@ -29,6 +29,7 @@
 #include "data/dataset.h"
 #include "nn/kernels/kernel_choices.h"
 #include "nn/kernels/kernels.h"
+#include "nn/kernels/loss_scale.h"
 #include "nn/modules/module.h"
 #include "nn/ops/loss.h"
 #include "nn/optim/optimizer.h"
@@ -95,12 +96,19 @@ struct JobSpec {
   nn::ModelFactory model;
   InitOptions init;
   nn::ops::LossFn loss;
+  // Whether gradients and reported losses are those of the mean of `loss` over
+  // all counted targets of a global batch, or of its sum over them.
+  nn::ops::LossReduction loss_reduction = nn::ops::LossReduction::kMean;
   OptimizerFactory optimizer;
   // What loaded floats become, inputs and targets.
   nn::DType dtype = nn::DType::kF32;
   // All gradients are multiplied by it until the update divides it out, so that
   // small ones are not lost in 16 bits; a power of two changes no other bit.
   double loss_scale = 1;
+  // Set: loss_scale is that of the first step, and the ones behind it follow
+  // from which gradients are finite (nn/kernels/loss_scale.h). For an optimizer
+  // that skips steps (nn::OptimizerOptions::skip_nonfinite).
+  std::optional<nn::LossScaleRule> dynamic_loss_scale;
   // "cuda" without a number: a GPU for each rank of a process.
   nn::Device device;
   // Opens a rank's kernels; null: those of `device`. Simulations and tests

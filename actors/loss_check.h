@@ -3,7 +3,7 @@
 //
 //   TROUPE_RETURN_IF_ERROR(
 //       CheckFinite(step, /*micro_batch=*/0, stats.data<double>()));
-//   TROUPE_RETURN_IF_ERROR(CheckCounted(step, nn::ScalarsIn(scalars)));
+//   TROUPE_RETURN_IF_ERROR(CheckStep(step, nn::ScalarsIn(scalars), checks));
 //   const LossBits loss = LossIn(nn::ScalarsIn(scalars));
 //
 // On the host a StepLoss looks at once; where the device works later, a
@@ -25,11 +25,19 @@ namespace troupe::actors {
 absl::Status CheckFinite(std::int64_t step, int micro_batch,
                          const double* stats);
 
-// kFailedPrecondition where no target of a whole step counts, so that its loss
-// is no number; names the step.
-absl::Status CheckCounted(std::int64_t step, const nn::StepScalars& scalars);
+// What a job asks of a whole step.
+struct StepChecks {
+  bool counted = false;       // some target counts
+  double loss_scale_min = 0;  // the next step's scale is no less
+};
 
-// The loss in a step's scalars.
+// kFailedPrecondition where no target of the step counts, so that its mean loss
+// is no number (a sum is 0), or where its gradients are not finite at the least
+// scale; names the step.
+absl::Status CheckStep(std::int64_t step, const nn::StepScalars& scalars,
+                       const StepChecks& checks);
+
+// The loss in a step's scalars, and the norm of its gradients.
 LossBits LossIn(const nn::StepScalars& scalars);
 
 }  // namespace troupe::actors

@@ -1,6 +1,5 @@
 #include "actors/loss_reader.h"
 
-#include "actors/loss_check.h"
 #include "base/check.h"
 
 namespace troupe::actors {
@@ -22,12 +21,13 @@ absl::StatusOr<nn::Tensor> LossReader::CopyIn(nn::Queue queue,
 }
 
 absl::Status LossReader::EndStep(std::int64_t step, nn::Queue queue,
-                                 const nn::Tensor& scalars, bool check) {
+                                 const nn::Tensor& scalars,
+                                 const StepChecks& checks) {
   TROUPE_ASSIGN_OR_RETURN(nn::Tensor still, CopyIn(queue, scalars));
   nn::Wait(kernels_, nn::Queue::kReadBack, nn::Record(kernels_, queue));
   Step ended;
   ended.step = step;
-  ended.check = check;
+  ended.checks = checks;
   TROUPE_ASSIGN_OR_RETURN(ended.scalars, ToHost(still));
   for (const auto& [micro_batch, stats] : kept_) {
     TROUPE_ASSIGN_OR_RETURN(Copy copy, ToHost(stats));
@@ -54,7 +54,7 @@ absl::StatusOr<std::optional<LossBits>> LossReader::Take() {
         CheckFinite(step.step, micro_batch, stats.host.data<double>()));
   }
   const nn::StepScalars& scalars = nn::ScalarsIn(step.scalars.host);
-  if (step.check) TROUPE_RETURN_IF_ERROR(CheckCounted(step.step, scalars));
+  TROUPE_RETURN_IF_ERROR(CheckStep(step.step, scalars, step.checks));
   return LossIn(scalars);
 }
 

@@ -3,7 +3,7 @@
 //
 //   LossReader reader(kernels);
 //   reader.Check(/*micro_batch=*/0, stats);
-//   reader.EndStep(step, nn::Queue::kCompute, scalars, /*check=*/true);
+//   reader.EndStep(step, nn::Queue::kCompute, scalars, checks);
 //   // Later, when the device has come on:
 //   TROUPE_ASSIGN_OR_RETURN(std::optional<LossBits> bits, reader.Take());
 //
@@ -24,6 +24,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "actors/loss_check.h"
 #include "actors/step_types.h"
 #include "base/event.h"
 #include "nn/kernels/device_queues.h"
@@ -48,11 +49,10 @@ class LossReader {
   // kCompute waits until what EndStep() copies was copied.
   void AwaitCopied();
   // `scalars` are in the order of `queue`, and what it has been given so far
-  // comes after all statistics. `check`: Take() is to look whether any target
-  // counts.
+  // comes after all statistics. Take() makes the checks.
   //   kResourceExhausted: there is no memory for the copies.
   absl::Status EndStep(std::int64_t step, nn::Queue queue,
-                       const nn::Tensor& scalars, bool check);
+                       const nn::Tensor& scalars, const StepChecks& checks);
   // As StepLoss::Take().
   absl::StatusOr<std::optional<LossBits>> Take();
 
@@ -63,7 +63,7 @@ class LossReader {
   };
   struct Step {
     std::int64_t step;
-    bool check;
+    StepChecks checks;
     Copy scalars;
     std::vector<std::pair<int, Copy>> stats;  // by micro-batch
     base::Event copied;

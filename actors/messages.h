@@ -213,7 +213,7 @@ typename Inspector::result_type inspect(Inspector& f, Grant& x) {
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, LossBits& x) {
   return f(caf::meta::type_name("troupe.loss"), x.sum, x.count, x.correct,
-           x.skipped);
+           x.skipped, x.scale, x.grad_norm);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, Progress& x) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "actors/loss_scaler.h"
 #include "base/check.h"
 #include "base/field_error.h"
 #include "nn/arena/parameter_arena.h"
@@ -39,22 +40,28 @@ absl::StatusOr<std::map<std::string, nn::DType>> OptimizerStates(
   return states;
 }
 
-// What the ranks of the job save together.
-absl::StatusOr<StateDictSpec> StateDictOf(const JobSpec& spec) {
+// What the ranks of the job save together, under the checkpoint's names.
+absl::StatusOr<StateDictSpec> StateDictOf(const JobSpec& spec,
+                                          const Checkpoint& checkpoint) {
   StateDictSpec wanted;
   std::map<nn::DType, std::map<std::string, nn::DType>> states;
   const std::unique_ptr<nn::Module> model = spec.model();
   for (const nn::Parameter* parameter : model->Parameters()) {
-    wanted.model[parameter->name] = {parameter->shape, parameter->dtype};
+    const std::string& saved = SavedName(checkpoint, *parameter);
+    wanted.model[saved] = {parameter->shape, parameter->dtype};
     const auto [of_dtype, is_new] = states.try_emplace(parameter->dtype);
     if (is_new) {
       TROUPE_ASSIGN_OR_RETURN(of_dtype->second,
                               OptimizerStates(spec, parameter->dtype));
     }
     for (const auto& [name, dtype] : of_dtype->second) {
-      wanted.optimizer[absl::StrCat(parameter->name, ".", name)] = {
-          parameter->shape, dtype};
+      wanted.optimizer[absl::StrCat(saved, ".", name)] = {parameter->shape,
+                                                          dtype};
     }
+  }
+  if (spec.dynamic_loss_scale.has_value()) {
+    wanted.optimizer[kLossScalerState] = {{nn::kNumLossScaleState},
+                                          nn::DType::kF64};
   }
   for (const nn::Buffer* buffer : model->Buffers()) {
     wanted.model[buffer->name] = {buffer->shape, buffer->dtype};
@@ -139,7 +146,8 @@ absl::StatusOr<Resume> OpenResumeAt(const JobSpec& spec,
 
 absl::Status MatchKeys(const JobSpec& spec, Resume& resume) {
   if (resume.checkpoint == nullptr) return absl::OkStatus();
-  TROUPE_ASSIGN_OR_RETURN(const StateDictSpec wanted, StateDictOf(spec));
+  TROUPE_ASSIGN_OR_RETURN(const StateDictSpec wanted,
+                          StateDictOf(spec, *resume.checkpoint));
   resume.keys = FindIncompatibleKeys(*resume.checkpoint, wanted);
   return CheckKeys(resume.path, resume.keys, spec.checkpoint);
 }

@@ -167,6 +167,7 @@ absl::StatusOr<bool> StepRunner::CaptureStep(std::int64_t step,
   const QuietWait::Scope quiet(quiet_wait_);
   const bool captured = graphs_->Capture([this]() -> absl::Status {
     TROUPE_RETURN_IF_ERROR(Walk());
+    TROUPE_RETURN_IF_ERROR(loss().Settle());
     events_->AwaitAllUpdates();
     return absl::OkStatus();
   });
@@ -184,6 +185,7 @@ absl::Status StepRunner::LaunchStep(std::int64_t step,
   // What the step before left is on its way to the host.
   loss().AwaitCopied();
   TROUPE_RETURN_IF_ERROR(graphs_->Launch());
+  loss().NoteLaunched();
   loss().Check(graphs_->losses());
   trace_.EndGraph();
   return EndStep(loss(), StepKind::kTrain, step);

@@ -38,13 +38,17 @@ absl::Status StepLoss::BeginStep(StepKind kind, std::int64_t step,
                                  nn::StepScalars values) {
   step_ = step;
   train_ = kind == StepKind::kTrain;
-  passed_ = false;
+  passed_ = settled_ = false;
   check_ = kind == StepKind::kTrain && options_.stop_on_nan;
   values.step = static_cast<double>(step);
   values.loss_scale = options_.loss_scale;
+  values.summed = options_.reduction == nn::ops::LossReduction::kSum ? 1 : 0;
   if (reader_ != nullptr) reader_->TakeChecked();  // of a step given up
   nn::Wait(*kernels_, nn::Queue::kCompute, copied_);
   TROUPE_RETURN_IF_ERROR(kernels_->SetStepScalars(values, own_));
+  if (train_ && options_.scaler != nullptr) {
+    TROUPE_RETURN_IF_ERROR(options_.scaler->BeginStep(own_));
+  }
   ready_ = nn::Record(*kernels_, nn::Queue::kCompute);
   return absl::OkStatus();
 }
@@ -101,17 +105,33 @@ void StepLoss::NoteFindingsReduced(const base::Event& done) {
   nn::Wait(*kernels_, options_.update_queue, done);
 }
 
+absl::Status StepLoss::Settle() {
+  TROUPE_RETURN_IF_ERROR(PassToUpdates());
+  if (settled_ || options_.scaler == nullptr) return absl::OkStatus();
+  settled_ = true;
+  return options_.scaler->EndStep(scalars_);
+}
+
+StepChecks StepLoss::checks() const {
+  StepChecks checks;
+  checks.counted = check_;
+  if (train_ && options_.scaler != nullptr) {
+    checks.loss_scale_min = options_.scaler->rule().min;
+  }
+  return checks;
+}
+
 absl::Status StepLoss::EndStep() {
+  if (train_) TROUPE_RETURN_IF_ERROR(Settle());
   if (reader_ != nullptr && train_) {
-    TROUPE_RETURN_IF_ERROR(PassToUpdates());
-    return reader_->EndStep(step_, options_.update_queue, scalars_, check_);
+    return reader_->EndStep(step_, options_.update_queue, scalars_, checks());
   }
   // The sums of an evaluation are this rank's alone.
   if (reader_ != nullptr) {
-    return reader_->EndStep(step_, nn::Queue::kCompute, own_, check_);
+    return reader_->EndStep(step_, nn::Queue::kCompute, own_, checks());
   }
   const nn::StepScalars& scalars = nn::ScalarsIn(scalars_);
-  if (check_) TROUPE_RETURN_IF_ERROR(CheckCounted(step_, scalars));
+  TROUPE_RETURN_IF_ERROR(CheckStep(step_, scalars, checks()));
   ended_ = LossIn(scalars);
   return absl::OkStatus();
 }

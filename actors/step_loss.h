@@ -1,6 +1,6 @@
 // The losses of one step: each micro-batch adds the sum, count and number
 // correct of its samples to the step's scalars, one all-reduce adds up the
-// ranks, and updates divide by the count.
+// ranks, and updates divide by the count, unless the loss is a sum.
 //
 //   TROUPE_ASSIGN_OR_RETURN(StepLoss loss, StepLoss::Create(kernels, options));
 //   loss.BeginStep(StepKind::kTrain, step, chunk.ScalarsOf(step));
@@ -30,11 +30,13 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "actors/loss_reader.h"
+#include "actors/loss_scaler.h"
 #include "actors/step_types.h"
 #include "comm/communicator.h"
 #include "nn/kernels/device_queues.h"
 #include "nn/kernels/kernels.h"
 #include "nn/kernels/step_scalars.h"
+#include "nn/ops/loss.h"
 #include "nn/tensor/tensor.h"
 
 namespace troupe::actors {
@@ -46,6 +48,10 @@ class StepLoss {
     double loss_scale = 1;  // what gradients are multiplied by
     // Where updates go on a device with queues.
     nn::Queue update_queue = nn::Queue::kCompute;
+    // Chooses the scales of steps, and outlives this; null: all have
+    // loss_scale.
+    LossScaler* scaler = nullptr;
+    nn::ops::LossReduction reduction = nn::ops::LossReduction::kMean;
   };
 
   // `kernels` outlives it.
@@ -86,13 +92,20 @@ class StepLoss {
   // here on finds it in scalars().
   void NoteFindingsReduced(const base::Event& done);
 
+  // Behind the findings, before the end of a training step: the next step's
+  // scale. Nothing where that was done.
+  absl::Status Settle();
+  // A launch has done what PassToUpdates() and Settle() would.
+  void NoteLaunched() { passed_ = settled_ = true; }
+
   // What updates read (nn/kernels/step_scalars.h): the count is that of the
   // ranks added up so far.
   const nn::Tensor& scalars() const { return scalars_; }
 
   // All work that the step gives the device is enqueued.
-  //   kFailedPrecondition: no target of a training step counts, and the job
-  //   stops at that. Where the host does not see it yet, Take() says so.
+  //   kFailedPrecondition: no target of a training step counts, so that a mean
+  //   is no number, and the job stops at that; or its scale falls below the
+  //   least one. Where the host does not see it yet, Take() says so.
   absl::Status EndStep();
   // The losses of the first step that ended and was not taken yet; none where
   // they are not there.
@@ -103,6 +116,7 @@ class StepLoss {
  private:
   StepLoss(nn::Kernels& kernels, const Options& options, nn::Tensor own,
            nn::Tensor scalars);
+  StepChecks checks() const;
   bool apart() const { return options_.update_queue != nn::Queue::kCompute; }
 
   nn::Kernels* kernels_;
@@ -113,6 +127,7 @@ class StepLoss {
   bool train_ = false;
   bool check_ = false;   // whether the job stops at a loss that is no number
   bool passed_ = false;  // scalars_ have the sums of this step
+  bool settled_ = false;
   base::Event ready_, reduced_, found_ready_;
   base::Event copied_;  // when own_ may be written again
   std::optional<LossBits> ended_;

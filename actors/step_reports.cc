@@ -12,12 +12,14 @@ std::vector<StepReport> StepReports::Make(const Progress& progress,
     StepReport report;
     report.step =
         progress.first + static_cast<std::int64_t>(reports.size()) + 1;
-    report.loss = loss.mean();
+    report.loss = loss.Reduced(reduction_);
     report.accuracy = loss.accuracy();
     report.skipped = loss.skipped != 0;
+    report.loss_scale = FromBits(loss.scale);
     report.samples = samples_;
     report.seconds = seconds;
     report.step_seconds = each;
+    report.grad_norm = FromBits(loss.grad_norm);
     report.lr = optimizer_->LearningRate(report.step - 1);
     report.peak_bytes = static_cast<std::int64_t>(peak_bytes_);
     reports.push_back(report);
@@ -25,7 +27,8 @@ std::vector<StepReport> StepReports::Make(const Progress& progress,
   return reports;
 }
 
-EvaluationReport SumOf(std::int64_t step, std::vector<Evaluated> parts) {
+EvaluationReport SumOf(std::int64_t step, nn::ops::LossReduction reduction,
+                       std::vector<Evaluated> parts) {
   std::sort(
       parts.begin(), parts.end(),
       [](const Evaluated& a, const Evaluated& b) { return a.rank < b.rank; });
@@ -38,7 +41,7 @@ EvaluationReport SumOf(std::int64_t step, std::vector<Evaluated> parts) {
   const LossBits all = {Bits(sum), Bits(count), Bits(correct)};
   EvaluationReport report;
   report.step = step;
-  report.loss = all.mean();
+  report.loss = all.Reduced(reduction);
   report.accuracy = all.accuracy();
   report.count = static_cast<std::int64_t>(count);
   return report;

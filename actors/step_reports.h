@@ -2,7 +2,7 @@
 // are summed over all ranks, and of an evaluation from that of all.
 //
 //   TROUPE_ASSIGN_OR_RETURN(auto optimizer, MakeOptimizer(*spec));
-//   StepReports reports(*plan, std::move(optimizer));
+//   StepReports reports(*plan, spec->loss_reduction, std::move(optimizer));
 //   reports.Note(progress);                      // of any rank
 //   if (progress.rank == 0) {
 //     std::vector<StepReport> steps = reports.Make(progress, seconds);
@@ -31,9 +31,11 @@ namespace troupe::actors {
 class StepReports {
  public:
   // `optimizer` knows the learning rates of steps.
-  StepReports(const pipeline::Plan& plan,
+  StepReports(const pipeline::Plan& plan, nn::ops::LossReduction reduction,
               std::unique_ptr<nn::Optimizer> optimizer)
-      : samples_(plan.global_batch_size), optimizer_(std::move(optimizer)) {}
+      : samples_(plan.global_batch_size),
+        reduction_(reduction),
+        optimizer_(std::move(optimizer)) {}
 
   void Note(const Progress& progress) {
     peak_bytes_ = std::max(peak_bytes_, progress.peak_bytes);
@@ -44,6 +46,7 @@ class StepReports {
 
  private:
   const std::int64_t samples_;  // of a step
+  const nn::ops::LossReduction reduction_;
   const std::unique_ptr<nn::Optimizer> optimizer_;
   std::uint64_t peak_bytes_ = 0;  // of any rank
   double seconds_ = 0;            // when the last steps were told of
@@ -51,7 +54,8 @@ class StepReports {
 
 // The evaluation that all ranks have made, each a part: sums in rank order,
 // whoever was first.
-EvaluationReport SumOf(std::int64_t step, std::vector<Evaluated> parts);
+EvaluationReport SumOf(std::int64_t step, nn::ops::LossReduction reduction,
+                       std::vector<Evaluated> parts);
 
 }  // namespace troupe::actors
 

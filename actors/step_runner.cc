@@ -80,15 +80,29 @@ absl::Status StepRunner::Init() {
     tail_.emplace(pipeline::TableCursor(train_.cursor.table(),
                                         BucketsOf(*setup_.plan, setup_.rank)));
   }
+  TROUPE_RETURN_IF_ERROR(MakeScaler());
   for (int turn = 0; turn < (tail_ ? 2 : 1); ++turn) {
     TROUPE_ASSIGN_OR_RETURN(
         StepLoss loss,
-        StepLoss::Create(*kernels_, {spec.stop_on_nan, setup_.plan->loss_scale,
-                                     UpdateQueue()}));
+        StepLoss::Create(*kernels_,
+                         {spec.stop_on_nan, setup_.plan->loss_scale,
+                          UpdateQueue(), scaler_.get(), spec.loss_reduction}));
     losses_.push_back(std::move(loss));
   }
   TROUPE_RETURN_IF_ERROR(MakeChunks());
   MakeGraphs();
+  return absl::OkStatus();
+}
+
+absl::Status StepRunner::MakeScaler() {
+  const pipeline::Plan& plan = *setup_.plan;
+  if (!plan.dynamic_loss_scale.has_value()) return absl::OkStatus();
+  TROUPE_CHECK(plan.update_needs_all_buckets,
+               "a dynamic loss scale needs what all gradients are like");
+  TROUPE_ASSIGN_OR_RETURN(
+      scaler_,
+      LossScaler::Create(*kernels_, {plan.loss_scale, *plan.dynamic_loss_scale,
+                                     UpdateQueue()}));
   return absl::OkStatus();
 }
 
@@ -132,6 +146,7 @@ absl::Status StepRunner::MakeChunks() {
     chunk.start_threads = setup_.start_threads;
     chunk.grad_allocator = setup_.grad_allocator;
     chunk.scalars = losses_[0].scalars();
+    if (scaler_ != nullptr) chunk.loss_seed = scaler_->seed();
     chunk.update_queue = events_->update_queue();
     chunk.gated =
         tail_.has_value() || chunk.update_queue != nn::Queue::kCompute;
@@ -394,6 +409,7 @@ absl::Status StepRunner::Update(const pipeline::Action& action, StepLoss& loss,
     concluded_ = true;
     if (!inspected_) TROUPE_RETURN_IF_ERROR(Inspect(loss));
     TROUPE_RETURN_IF_ERROR(chunks_[0]->Conclude(loss.scalars()));
+    TROUPE_RETURN_IF_ERROR(loss.Settle());
   }
   events_->BeginUpdate(action.chunk, action.index);
   TROUPE_RETURN_IF_ERROR(ChunkOf(action).Update(action.index, loss.scalars()));
@@ -407,31 +423,6 @@ absl::Status StepRunner::Inspect(StepLoss& loss) {
   events_->AwaitAllGradients();
   for (const auto& chunk : chunks_) {
     TROUPE_RETURN_IF_ERROR(chunk->Inspect(loss.scalars()));
-  }
-  return absl::OkStatus();
-}
-
-absl::StatusOr<PendingSnapshot> StepRunner::MakeSnapshot(std::int64_t step) {
-  TROUPE_CHECK(!tail_ || !tail_->active(), "a snapshot is of whole steps");
-  events_->AwaitAllUpdates();
-  auto snapshot = std::make_shared<Snapshot>();
-  snapshot->step = step;
-  snapshot->rank = setup_.rank;
-  nn::Wait(*kernels_, nn::Queue::kReadBack,
-           nn::Record(*kernels_, nn::Queue::kCompute));
-  for (const auto& chunk : chunks_) {
-    TROUPE_RETURN_IF_ERROR(chunk->CopyInto(snapshot->tensors));
-  }
-  base::Event ready = nn::Record(*kernels_, nn::Queue::kReadBack);
-  // The next step writes to what is copied; its updates are behind its work.
-  nn::Wait(*kernels_, nn::Queue::kCompute, ready);
-  return PendingSnapshot{std::move(snapshot), std::move(ready)};
-}
-
-absl::Status StepRunner::Restore(const Checkpoint& checkpoint) {
-  events_->AwaitAllUpdates();
-  for (const auto& chunk : chunks_) {
-    TROUPE_RETURN_IF_ERROR(chunk->Restore(checkpoint));
   }
   return absl::OkStatus();
 }

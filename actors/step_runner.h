@@ -18,8 +18,8 @@
 // (reducer.h), a StepLoss adds up losses (step_loss.h), a StepTrace notes what
 // happens (step_trace.h), and BucketEvents keep what a device with queues waits
 // for (bucket_events.h). The runner only knows what may come next; of it,
-// step_tail.cc has what follows a step, and step_transfers.cc what passes
-// between stages.
+// step_tail.cc has what follows a step, step_transfers.cc what passes between
+// stages, and step_snapshot.cc what is saved.
 //
 // In a backward, the runner looks up after every piece (nn/autograd/tape.h):
 // buckets whose last gradient has landed are launched, buckets that are reduced
@@ -58,6 +58,7 @@
 #include "actors/chunk.h"
 #include "actors/job_spec.h"
 #include "actors/layer_collectives.h"
+#include "actors/loss_scaler.h"
 #include "actors/queue_work.h"
 #include "actors/quiet_wait.h"
 #include "actors/reducer.h"
@@ -213,6 +214,9 @@ class StepRunner : private Chunk::Listener {
   // device has none.
   QueueWork* AddWork(int axis);
   absl::Status MakeChunks();
+  // The loss scaler, where the plan has a dynamic scale.
+  absl::Status MakeScaler();
+  bool SavesLossScaler() const;
   bool OverlapsSteps() const;
   absl::Status EndStep(StepLoss& loss, StepKind kind, std::int64_t step);
   // `preferred`: an update that goes before others; -1: none.
@@ -246,6 +250,7 @@ class StepRunner : private Chunk::Listener {
   std::vector<std::unique_ptr<LayerCollectives>> layer_collectives_;
   std::vector<nn::AxisCollectives> axes_;
   std::vector<std::unique_ptr<Chunk>> chunks_;
+  std::unique_ptr<LossScaler> scaler_;  // null: the scale never changes
   // Two where steps overlap: they take turns.
   std::vector<StepLoss> losses_;
   std::size_t turn_ = 0;  // losses_[turn_] is the present step's

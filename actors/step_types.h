@@ -14,6 +14,7 @@
 #include "actors/checkpoint/checkpoint.h"
 #include "base/event.h"
 #include "data/batch.h"
+#include "nn/ops/loss.h"
 #include "nn/tensor/tensor.h"
 
 namespace troupe::actors {
@@ -40,9 +41,16 @@ struct LossBits {
   std::uint64_t count = 0;
   std::uint64_t correct = 0;
   std::uint64_t skipped = 0;  // 1: gradients were not finite, nothing updated
+  std::uint64_t scale = 0;    // what its gradients were multiplied by
+  // Of all mean gradients, before clipping; 0 where nobody asked for the norm.
+  std::uint64_t grad_norm = 0;
 
   // NaN where nothing was counted.
   double mean() const { return PerTarget(sum); }
+  // The mean, or the sum.
+  double Reduced(nn::ops::LossReduction reduction) const {
+    return reduction == nn::ops::LossReduction::kSum ? FromBits(sum) : mean();
+  }
   double accuracy() const { return PerTarget(correct); }
 
  private:

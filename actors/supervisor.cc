@@ -36,7 +36,7 @@ void SupervisorState::Init(Self self, ProcessContextPtr process, CrewPtr crew) {
   absl::StatusOr<std::unique_ptr<nn::Optimizer>> optimizer =
       MakeOptimizer(*process_->spec);
   if (!optimizer.ok()) Fail(/*rank=*/-1, "supervisor", optimizer.status());
-  step_reports_.emplace(*process_->plan,
+  step_reports_.emplace(*process_->plan, process_->spec->loss_reduction,
                         std::move(optimizer).value_or(nullptr));
 }
 
@@ -214,8 +214,8 @@ void SupervisorState::OnEvaluated(const Evaluated& evaluated) {
   last_sign_ = self_->clock().now();
   evaluations_.push_back(evaluated);
   if (evaluations_.size() < crew_->ranks.size()) return;
-  const EvaluationReport report =
-      SumOf(evaluated.step, std::move(evaluations_));
+  const EvaluationReport report = SumOf(
+      evaluated.step, process_->spec->loss_reduction, std::move(evaluations_));
   result_.evaluation = report;
   track_->Add(report, /*counts=*/IsPlannedEvaluation());
   if (track_->best_step() == report.step) result_.best = report;

@@ -13,6 +13,7 @@ constexpr std::uint32_t kAvx = 1u << 28, kF16c = 1u << 29;
 constexpr std::uint32_t kAvx2 = 1u << 5, kAvx512F = 1u << 16;
 constexpr std::uint32_t kAvx512Dq = 1u << 17, kAvx512Bw = 1u << 30;
 constexpr std::uint32_t kAvx512Vl = 1u << 31;
+constexpr std::uint32_t kAvx512BF16 = 1u << 5;
 constexpr std::uint64_t kSavesYmm = 0x06;  // XMM and the upper halves
 constexpr std::uint64_t kSavesZmm = 0xe6;  // masks, upper halves, 16 more
 
@@ -29,6 +30,10 @@ CpuidWords AskTheCpu() {
   if (__get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0) words.leaf1_ecx = ecx;
   if (__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) != 0) {
     words.leaf7_ebx = ebx;
+    // EAX is the last page there is.
+    if (eax >= 1 && __get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx) != 0) {
+      words.leaf7_1_eax = eax;
+    }
   }
   if (Has(words.leaf1_ecx, kOsXsave)) {
     std::uint32_t low = 0, high = 0;
@@ -53,10 +58,20 @@ CpuIsa CpuIsaOf(const CpuidWords& words) {
   return CpuIsa::kAvx512;
 }
 
+bool MultipliesBF16(const CpuidWords& words) {
+  return CpuIsaOf(words) >= CpuIsa::kAvx512 &&
+         Has(words.leaf7_1_eax, kAvx512BF16);
+}
+
 CpuIsa BestCpuIsa() {
   // Asking takes microseconds in a virtual machine.
   static const CpuIsa best = CpuIsaOf(AskTheCpu());
   return best;
+}
+
+bool CpuMultipliesBF16() {
+  static const bool multiplies = MultipliesBF16(AskTheCpu());
+  return multiplies;
 }
 
 }  // namespace troupe::base

@@ -23,10 +23,15 @@ enum class CpuIsa {
 // The best one of this CPU, whose registers the operating system saves.
 CpuIsa BestCpuIsa();
 
+// Whether this CPU multiplies pairs of bf16 in AVX-512 (AVX512-BF16: Zen 4,
+// Cooper Lake, Sapphire Rapids and later). Bits of f32 do not depend on it.
+bool CpuMultipliesBF16();
+
 // What an x86 CPU and the operating system say about themselves.
 struct CpuidWords {
   std::uint32_t leaf1_ecx = 0;
   std::uint32_t leaf7_ebx = 0;
+  std::uint32_t leaf7_1_eax = 0;  // the second page of leaf 7
   // Which registers the operating system saves: XGETBV(0), or 0 where there is
   // no such instruction (bit OSXSAVE of leaf1_ecx).
   std::uint64_t xcr0 = 0;
@@ -35,6 +40,7 @@ struct CpuidWords {
 // The choice of BestCpuIsa(). Each feature is asked for by itself: a virtual
 // machine may hide any of them.
 CpuIsa CpuIsaOf(const CpuidWords& words);
+bool MultipliesBF16(const CpuidWords& words);
 
 }  // namespace troupe::base
 

@@ -168,7 +168,7 @@ absl::StatusOr<RankPlan> PlanRank(const PlanOptions& options, const Plan& plan,
   ReductionOptions reductions = options.reductions;
   reductions.reduce_findings = options.mesh.pp() > 1;
   reductions.fuse_updates = options.fuse_updates && rank.reduce_inline &&
-                            options.mesh.dp() > 1 &&
+                            options.mesh.dp() > 1 && !plan.reduction_dtype &&
                             !reductions.update_needs_all_buckets;
   rank.train = AddReductions(AddTransfers(compute, ends), buckets, reductions);
   rank.evaluate = EvaluateTable(ends);
@@ -285,9 +285,11 @@ Plan PlanOfChoices(const PlanOptions& options, nn::DType dtype,
       static_cast<int>(options.global_batch_size / (micro * dp));
   plan.threads_per_rank = options.threads_per_rank;
   plan.grad_dtype = options.grad_dtype;
+  plan.reduction_dtype = options.reduction_dtype;
   plan.data_dtype = options.data_dtype.value_or(
       nn::IsFloating(dtype) ? dtype : nn::DType::kF32);
   plan.loss_scale = options.loss_scale;
+  plan.dynamic_loss_scale = options.dynamic_loss_scale;
   plan.inline_bytes = options.inline_bytes;
   plan.fuse_updates = options.fuse_updates;
   plan.cross_step = options.cross_step;

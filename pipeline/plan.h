@@ -26,6 +26,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "nn/kernels/kernel_choices.h"
+#include "nn/kernels/loss_scale.h"
 #include "nn/modules/module.h"
 #include "pipeline/buckets.h"
 #include "pipeline/mesh.h"
@@ -78,18 +79,23 @@ struct PlanOptions {
   int threads_per_rank = 1;
   // Dtype of the gradients; unset: that of the parameters.
   std::optional<nn::DType> grad_dtype;
+  // Dtype in which gradients are added up over replicas; unset: that of the
+  // gradients. Another one needs a copy of them, and no update is fused.
+  std::optional<nn::DType> reduction_dtype;
   ReductionOptions reductions;
   // Chunks that each rank holds, looped over pp (Narayanan et al. 2021,
   // arXiv:2104.04473): pp * virtual_stages stages in all.
   int virtual_stages = 1;
   // Another placement than the looped one; it says the number of stages.
   Placement placement;
-  // A job fills in the next four itself, from its kernels and its spec.
+  // A job fills in the next five itself, from its kernels and its spec.
   // What the kernel set says of itself (nn::Kernels::Describe), since other
   // kernels may give other bits. "" where nobody has opened one.
   std::string kernels;
-  // What all gradients are multiplied by until the update.
+  // What all gradients are multiplied by until the update; in the first step,
+  // where it is dynamic.
   double loss_scale = 1;
+  std::optional<nn::LossScaleRule> dynamic_loss_scale;
   // What loaded floats become, inputs and targets; unset: the input's dtype, or
   // f32 where that is an integer.
   std::optional<nn::DType> data_dtype;
@@ -150,10 +156,12 @@ struct Plan {
   bool fuse_updates = true;
   bool cross_step = false;
   bool update_needs_all_buckets = false;
-  nn::DType dtype = nn::DType::kF32;       // of the first stage's input
-  std::optional<nn::DType> grad_dtype;     // unset: that of the parameters
-  nn::DType data_dtype = nn::DType::kF32;  // of loaded floats
-  double loss_scale = 1;
+  nn::DType dtype = nn::DType::kF32;         // of the first stage's input
+  std::optional<nn::DType> grad_dtype;       // unset: that of the parameters
+  std::optional<nn::DType> reduction_dtype;  // unset: that of the gradients
+  nn::DType data_dtype = nn::DType::kF32;    // of loaded floats
+  double loss_scale = 1;                     // of the first step
+  std::optional<nn::LossScaleRule> dynamic_loss_scale;  // unset: of all steps
   nn::Device device;
   std::string kernels;
   std::string reduction_order = kTreeReduction;

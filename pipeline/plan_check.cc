@@ -206,8 +206,20 @@ absl::Status Plan::Check() const {
   if (!nn::IsFloating(data_dtype)) {
     return Bad("data_dtype", "is no floating type");
   }
+  if (reduction_dtype && !nn::IsFloating(*reduction_dtype)) {
+    return Bad("reduction_dtype", "is no floating type");
+  }
   if (!std::isfinite(loss_scale) || loss_scale <= 0) {
     return Bad("loss_scale", "is not a number above 0");
+  }
+  if (dynamic_loss_scale && (dynamic_loss_scale->growth_interval < 1 ||
+                             !(dynamic_loss_scale->min > 0) ||
+                             dynamic_loss_scale->min > loss_scale)) {
+    return Bad("loss_scale_min", "is not above 0 and at most loss_scale");
+  }
+  if (dynamic_loss_scale && !update_needs_all_buckets) {
+    return Bad("loss_scale_growth_interval",
+               "is set, but updates do not wait for all buckets");
   }
   if (reduction_order != kTreeReduction && reduction_order != kAnyReduction) {
     return Bad("reduction_order", "is neither \"tree\" nor \"any\"");

@@ -290,8 +290,34 @@ absl::Status ReadAlgorithms(const Json& entry, const std::string& at,
   return absl::OkStatus();
 }
 
+// An empty text is that of an unset one.
+absl::StatusOr<std::optional<nn::DType>> ParseOptionalDType(
+    const std::string& text) {
+  if (text.empty()) return std::optional<nn::DType>();
+  TROUPE_ASSIGN_OR_RETURN(const nn::DType dtype, nn::ParseDType(text));
+  return std::optional<nn::DType>(dtype);
+}
+
+// An interval of 0 is that of a scale that never changes.
+void ReadDynamicLossScale(Object& object, Plan& plan) {
+  nn::LossScaleRule rule;
+  rule.growth_interval = 0;
+  if (object.HasLater("loss_scale_growth_interval")) {
+    object.Integer("loss_scale_growth_interval", 0, kInt64Max,
+                   rule.growth_interval);
+  }
+  if (object.HasLater("loss_scale_min")) {
+    object.Number("loss_scale_min", rule.min);
+  }
+  if (rule.growth_interval > 0) plan.dynamic_loss_scale = rule;
+}
+
 // What the first version did not have.
 void ReadLater(Object& object, Plan& plan) {
+  if (object.HasLater("reduction_dtype")) {
+    ReadName(object, "reduction_dtype", ParseOptionalDType,
+             plan.reduction_dtype);
+  }
   if (object.HasLater("data_dtype")) {
     ReadName(object, "data_dtype", nn::ParseDType, plan.data_dtype);
   } else if (nn::IsFloating(plan.dtype)) {
@@ -300,6 +326,7 @@ void ReadLater(Object& object, Plan& plan) {
   if (object.HasLater("loss_scale")) {
     object.Number("loss_scale", plan.loss_scale);
   }
+  ReadDynamicLossScale(object, plan);
   if (object.HasLater("cross_step")) {
     object.Bool("cross_step", plan.cross_step);
   }
@@ -328,13 +355,7 @@ absl::Status ReadPlan(const Json& json, Version version, Plan& plan) {
   object.Bool("fuse_updates", plan.fuse_updates);
   object.Bool("update_needs_all_buckets", plan.update_needs_all_buckets);
   ReadName(object, "dtype", nn::ParseDType, plan.dtype);
-  const auto parse_grad_dtype =
-      [](const std::string& text) -> absl::StatusOr<std::optional<nn::DType>> {
-    if (text.empty()) return std::optional<nn::DType>();
-    TROUPE_ASSIGN_OR_RETURN(const nn::DType dtype, nn::ParseDType(text));
-    return std::optional<nn::DType>(dtype);
-  };
-  ReadName(object, "grad_dtype", parse_grad_dtype, plan.grad_dtype);
+  ReadName(object, "grad_dtype", ParseOptionalDType, plan.grad_dtype);
   ReadLater(object, plan);
   ReadName(object, "device", nn::Device::Parse, plan.device);
   object.Text("kernels", kPlanNameMax, plan.kernels);

@@ -70,7 +70,14 @@ std::string Plan::ToString() const {
     absl::StrAppend(&text, nn::DTypeName(dtype), " on ", device.ToString(),
                     ", kernels ", kernels, ", reduced in the order ",
                     reduction_order, ", inline up to ", inline_bytes, " bytes");
-    if (loss_scale != 1) absl::StrAppend(&text, ", loss scale ", loss_scale);
+    if (reduction_dtype) {
+      absl::StrAppend(&text, ", reduced in ", nn::DTypeName(*reduction_dtype));
+    }
+    if (dynamic_loss_scale) {
+      absl::StrAppend(&text, ", dynamic loss scale, first ", loss_scale);
+    } else if (loss_scale != 1) {
+      absl::StrAppend(&text, ", loss scale ", loss_scale);
+    }
     if (cross_step) absl::StrAppend(&text, ", across steps");
     absl::StrAppend(&text, "\n");
   }

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "actors/checkpoint/layout.h"
+#include "actors/checkpoint/state_dict.h"
 #include "base/check.h"
 
 namespace troupe::actors {
@@ -22,7 +23,8 @@ absl::Status LoadModel(const Checkpoint& checkpoint, nn::Module& model,
   for (nn::Parameter* p : model.Parameters()) {
     TROUPE_ASSIGN_OR_RETURN(
         p->value, nn::Tensor::Create(p->shape, p->dtype, kernels.allocator()));
-    TROUPE_RETURN_IF_ERROR(checkpoint.ReadModel(p->name, p->value));
+    TROUPE_RETURN_IF_ERROR(
+        checkpoint.ReadModel(SavedName(checkpoint, *p), p->value));
   }
   const std::vector<nn::Buffer*> buffers = model.Buffers();
   TROUPE_RETURN_IF_ERROR(nn::BindBuffers(buffers, kernels));

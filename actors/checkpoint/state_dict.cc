@@ -31,6 +31,15 @@ void Compare(const std::map<std::string, nn::TensorSpec>& wanted,
 
 }  // namespace
 
+const std::string& SavedName(const Checkpoint& checkpoint,
+                             const nn::Parameter& parameter) {
+  if (checkpoint.FindModel(parameter.name) != nullptr) return parameter.name;
+  for (const std::string& other : parameter.other_names) {
+    if (checkpoint.FindModel(other) != nullptr) return other;
+  }
+  return parameter.name;
+}
+
 IncompatibleKeys FindIncompatibleKeys(const Checkpoint& checkpoint,
                                       const StateDictSpec& wanted) {
   IncompatibleKeys keys;

@@ -24,6 +24,12 @@
 
 namespace troupe::actors {
 
+// The name that the checkpoint has a parameter under: its own or, where it has
+// nothing there, one of the other names of a parameter that modules share. Its
+// own where it has none of them.
+const std::string& SavedName(const Checkpoint& checkpoint,
+                             const nn::Parameter& parameter);
+
 struct StateDictSpec {
   std::map<std::string, nn::TensorSpec> model;  // parameters and buffers
   std::map<std::string, nn::TensorSpec> optimizer;

@@ -28,15 +28,23 @@
 // ops alike (conversions of dtypes, queues) sees each element once, and no two
 // operands share memory.
 //
+// Dropout makes some of the p[s] 0 on their way to the values, and multiplies
+// the others by a scale; the softmax is that of all. A row of keys has whole
+// blocks of four draws: the p[s] of query t of head h goes by draw
+// 4 ((h T + t) ceil(S / 4)) + s of its sample.
+//
 // No memory grows with T S: backward computes the probabilities again from q, k
-// and `lse`, block by block (FlashAttention-2, Dao 2023, arXiv:2307.08691).
+// and `lse`, block by block (FlashAttention-2, Dao 2023, arXiv:2307.08691), and
+// draws again what was dropped.
 
 #ifndef NN_KERNELS_ATTENTION_H_
 #define NN_KERNELS_ATTENTION_H_
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 
+#include "nn/kernels/dropout.h"
 #include "nn/kernels/op.h"
 
 namespace troupe::nn {
@@ -45,6 +53,7 @@ struct AttentionRule {
   // Query t sees keys 0 .. t, whatever S is (PyTorch's is_causal).
   bool causal = false;
   double scale = 1;
+  std::optional<DropoutMask> dropout = {};
 
   // The keys that query t sees, of `keys`: the first so many.
   std::int64_t KeysSeen(std::int64_t t, std::int64_t keys) const {
@@ -56,6 +65,11 @@ struct AttentionSizes {
   std::int64_t N, T, S, Hq, Hkv, D;
   // Heads of queries for each head of keys.
   std::int64_t group() const { return Hq / Hkv; }
+  // Blocks of draws of a row of keys, and the first one of query t of head h.
+  std::int64_t row_blocks() const { return (S + 3) / 4; }
+  std::int64_t FirstBlock(std::int64_t h, std::int64_t t) const {
+    return (h * T + t) * row_blocks();
+  }
 };
 
 // The sizes of a call; `y` has the heads of queries alone.

@@ -79,7 +79,7 @@ class Kernels : public LinearKernels,
   // Queues, events and copies of a device that works later than it is told
   // (device_queues.h); null where calls return when their work is done.
   virtual DeviceQueues* queues() { return nullptr; }
-  // One line for logs: "cpu:0, avx512, 1 thread, oneDNN 2.6.3".
+  // One line for logs: "cpu:0, avx512 with bf16, 1 thread, oneDNN 2.6.3".
   virtual std::string Describe() const = 0;
 
   // Calls visit(op) for every op of every family, with a pointer to the member:

@@ -59,7 +59,7 @@ struct LossKernels {
   Op<absl::Status(In prediction, In target, double delta, double scale,
                   FixedOut stats, Out dprediction)>
       HuberLoss{"HuberLoss"};
-  // Of x = logits, with targets t from 0 to 1:
+  // The same of x = logits, with targets t from 0 to 1:
   //     (1 - t) * x + (1 + (pos_weight - 1) * t) * log(1 + e^-x)
   Op<absl::Status(In logits, In target, double pos_weight, FixedOut stats,
                   Out dlogits)>

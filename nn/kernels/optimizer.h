@@ -1,6 +1,6 @@
 // Kernels of optimizers: they update flat ranges of parameters. All but
-// AddSquares and SetClipFactor are element-wise: an element gets the same bits
-// wherever the range begins.
+// AddSquares and what writes scalars are element-wise: an element gets the same
+// bits wherever the range begins.
 //
 //   status = kernels.SetStepScalars(values, scalars);    // lr, step, ...
 //   SgdRule rule;
@@ -15,6 +15,7 @@
 #ifndef NN_KERNELS_OPTIMIZER_H_
 #define NN_KERNELS_OPTIMIZER_H_
 
+#include "nn/kernels/loss_scale.h"
 #include "nn/kernels/op.h"
 #include "nn/kernels/step_scalars.h"
 
@@ -71,6 +72,14 @@ struct OptimizerKernels {
   Op<absl::Status(const StepScalars& values, FixedOut scalars)> SetStepScalars{
       "SetStepScalars"};
 
+  // Dynamic loss scaling (nn/kernels/loss_scale.h); `state` is
+  // f64[kNumLossScaleState]. What LossScaleState::ApplyTo does to `scalars`.
+  Op<absl::Status(FixedIn state, FixedOut scalars)> ApplyLossScale{
+      "ApplyLossScale"};
+  // What LossScaleState::Update does to `state`.
+  Op<absl::Status(const LossScaleRule& rule, FixedIn scalars, FixedOut state)>
+      UpdateLossScale{"UpdateLossScale"};
+
   // Ranges of equal count. `momentum` is undefined where rule.momentum is 0.
   Op<absl::Status(const SgdRule& rule, FixedIn scalars, In grad, InOut param,
                   InOut momentum)>
@@ -121,7 +130,8 @@ struct OptimizerKernels {
   template <typename Visit>
   static void ForEachOp(Visit visit) {
     using K = OptimizerKernels;
-    VisitOps<K>(visit, &K::SetStepScalars, &K::SgdUpdate, &K::AdamUpdate,
+    VisitOps<K>(visit, &K::SetStepScalars, &K::ApplyLossScale,
+                &K::UpdateLossScale, &K::SgdUpdate, &K::AdamUpdate,
                 &K::LambDirection, &K::LambUpdate, &K::LarsUpdate,
                 &K::AddSquares, &K::SetClipFactor, &K::ClipGradient,
                 &K::EmaUpdate);

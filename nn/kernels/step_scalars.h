@@ -27,12 +27,14 @@ namespace troupe::nn {
 
 struct StepScalars {
   double lr = 0;          // of parameters in no group
-  double step = 0;        // committed steps before this one
+  double step = 0;        // updates before this one
   double loss_scale = 1;  // all gradients are multiplied by it, a power of two
   // 1 - beta1^t and 1 - beta2^t in step t, counted from 1 (AdamRule).
   double bias_correction1 = 1;
   double bias_correction2 = 1;
+  double beta1 = 0, beta2 = 0;  // that these are of; 0: they are 1
   double grad_factor = 1;  // of mean gradients: what clipping leaves of them
+  double summed = 0;       // not 0: the loss is a sum, which no count divides
   // What looking at all gradients has found: where the first is not 0, updates
   // change nothing.
   double non_finite = 0;
@@ -42,10 +44,14 @@ struct StepScalars {
   double loss_count = 0;
   double loss_correct = 0;
 
+  // What the sum of scaled gradients is divided by; 0 where no target was
+  // counted.
+  double Divisor() const { return (summed != 0 ? 1 : loss_count) * loss_scale; }
+
   // What the sum of gradients is multiplied by. Where no target was counted, a
   // gradient counts as 0: so are PyTorch's of a loss that ignores all targets.
   double InverseDivisor() const {
-    return loss_count == 0 ? 0 : grad_factor / (loss_count * loss_scale);
+    return Divisor() == 0 ? 0 : grad_factor / Divisor();
   }
 
   // As the op SetClipFactor; a norm that is no number makes a factor that is
@@ -58,10 +64,10 @@ struct StepScalars {
 };
 
 // Elements of the tensor, and where some of them are.
-inline constexpr int kNumStepScalars = 11;
-inline constexpr int kNonFiniteScalar = 6;
-inline constexpr int kSquareSumScalar = 7;
-inline constexpr int kLossScalars = 8;
+inline constexpr int kNumStepScalars = 14;
+inline constexpr int kNonFiniteScalar = 9;
+inline constexpr int kSquareSumScalar = 10;
+inline constexpr int kLossScalars = 11;
 static_assert(sizeof(StepScalars) == kNumStepScalars * sizeof(double));
 
 // Those in memory that the host, or a kernel on it, may touch.

@@ -47,11 +47,18 @@ class Mlp : public Module {
   Linear& c_proj_;
 };
 
+CausalSelfAttention::Options AttentionOf(const Gpt2Options& options) {
+  CausalSelfAttention::Options attention;
+  attention.attention_dropout = options.attention_dropout;
+  return attention;
+}
+
 class Block : public Module {
  public:
   explicit Block(const Gpt2Options& options)
       : ln_1_(Add<LayerNorm>("ln_1", options.width)),
-        attn_(Add<CausalSelfAttention>("attn", options.width, options.heads)),
+        attn_(Add<CausalSelfAttention>("attn", options.width, options.heads,
+                                       AttentionOf(options))),
         drop_1_(Add<Dropout>("resid_dropout", options.dropout)),
         ln_2_(Add<LayerNorm>("ln_2", options.width)),
         mlp_(Add<Mlp>("mlp", options.width)),

@@ -36,6 +36,7 @@ struct Gpt2Options {
   std::int64_t context = 1024;
   std::int64_t vocab_size = 50257;
   double dropout = 0;  // behind the embeddings and in front of each sum
+  double attention_dropout = 0;  // of the attention probabilities
   bool tie_head = true;
 };
 

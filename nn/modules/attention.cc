@@ -29,11 +29,12 @@ void InitWeight(const Initializer& init, Linear& linear) {
 }
 
 ops::AttentionOptions HeadsOf(std::int64_t heads, std::int64_t kv_heads,
-                              bool causal) {
+                              bool causal, double dropout) {
   ops::AttentionOptions options;
   options.heads = heads;
   options.kv_heads = kv_heads > 0 ? kv_heads : heads;
   options.causal = causal;
+  options.dropout = dropout;
   return options;
 }
 
@@ -54,7 +55,7 @@ MultiheadAttention::MultiheadAttention(std::int64_t width, std::int64_t heads,
                                        const Options& options)
     : width_(width),
       options_(options),
-      attention_(HeadsOf(heads, heads, options.causal)),
+      attention_(HeadsOf(heads, heads, options.causal, options.dropout)),
       in_weight_(Declare("in_proj_weight", {3 * width, width},
                          Initializer::Uniform(std::sqrt(6.0 / (4 * width))),
                          options.dtype)),
@@ -133,7 +134,8 @@ CausalSelfAttention::CausalSelfAttention(std::int64_t width, std::int64_t heads,
                                          const Options& options)
     : head_width_(HeadWidth(width, heads)),
       options_(options),
-      attention_(HeadsOf(heads, options.kv_heads, /*causal=*/true)),
+      attention_(HeadsOf(heads, options.kv_heads, /*causal=*/true,
+                         options.attention_dropout)),
       c_attn_(Add<Linear>("c_attn", width,
                           width + 2 * attention_.kv_heads * head_width_,
                           LinearOptions(options.bias, options.dtype))),

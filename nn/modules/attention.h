@@ -42,6 +42,8 @@ class MultiheadAttention : public Module {
     bool bias = true;
     // Query t sees keys 0 .. t.
     bool causal = false;
+    // Part of the attention probabilities that is dropped in training.
+    double dropout = 0;
     // Turns queries and keys by their positions; its `heads` and `head_width`
     // are set by the module.
     std::optional<ops::RotaryOptions> rotary;
@@ -85,10 +87,12 @@ class CausalSelfAttention : public Module {
   struct Options {
     bool bias = true;
     double init_stddev = 0.02;
-    // Of c_proj; GPT-2 has 0.02 / sqrt(2 layers).
+    // That of c_proj; GPT-2 has 0.02 / sqrt(2 layers).
     double projection_init_stddev = 0.02;
-    // Of the result, in training.
+    // Part of the result that is dropped in training (resid_pdrop), and of the
+    // attention probabilities (attn_pdrop).
     double dropout = 0;
+    double attention_dropout = 0;
     // Heads of keys and values (grouped queries); 0: as many as of queries.
     // c_attn has (heads + 2 kv_heads) heads then.
     std::int64_t kv_heads = 0;

@@ -38,14 +38,14 @@ class BatchNorm : public Module {
  public:
   struct Options {
     double eps = 1e-5;
-    // Of the new batch in the running statistics; without one, they are
+    // Weight of the new batch in the running statistics; without one, they are
     // averages of all batches.
     std::optional<double> momentum = 0.1;
     bool affine = true;
     // False: an evaluation uses the statistics of its batch, too.
     bool track_running_stats = true;
     bool relu = false;  // y = max(0, y)
-    // Of x and the weights. Running statistics are f32, or f64 with f64.
+    // That of x and the weights. Running statistics are f32, or f64 with f64.
     DType dtype = DType::kF32;
   };
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "nn/ops/dropout.h"
 #include "nn/ops/op_util.h"
 
 namespace troupe::nn::ops {
@@ -12,6 +13,9 @@ namespace {
 // q, k and v, of which the last one or two may be packed into the one before
 // (nn/kernels/attention.h).
 using Operands = std::array<Tensor, 3>;
+
+// Blocks of draws at one position (nn/random/philox.h).
+constexpr std::int64_t kBlocksMax = std::int64_t{1} << 32;
 
 int CountOf(const Operands& operands) {
   return operands[2].defined() ? 3 : operands[1].defined() ? 2 : 1;
@@ -119,9 +123,38 @@ double FlopsOf(const AttentionRule& rule, const AttentionSizes& size) {
   return 4.0 * size.N * size.Hq * size.D * pairs;
 }
 
+// Fails the context where dropout has no draw for each probability.
+void CheckDraws(Context& ctx, const AttentionSizes& size) {
+  if (size.FirstBlock(size.Hq, 0) <= kBlocksMax) return;
+  BadShapes(ctx, "attention with dropout has at most 2^34 probabilities ",
+            "in a sample, got ", size.Hq, " heads of ", size.T, " queries and ",
+            size.S, " keys");
+}
+
+// The result in y and lse; the node goes on the tape.
+Tensor Compute(Context& ctx, const Operands& operands, const Operands& views,
+               const AttentionRule& rule, Tensor y, Tensor y_heads,
+               Tensor lse) {
+  const absl::Status status = ctx.kernels().AttentionForward(
+      rule, views[0], views[1], views[2], y_heads, lse);
+  const int count = CountOf(operands);
+  return Finish(ctx, status, absl::MakeConstSpan(operands).first(count),
+                /*num_weights=*/0, y, [&] {
+                  std::array<Shape, 3> shapes;
+                  for (int i = 0; i < count; ++i)
+                    shapes[i] = operands[i].shape();
+                  return std::make_unique<AttentionNode>(rule, views, shapes,
+                                                         y_heads, lse);
+                });
+}
+
 Tensor Attention(Context& ctx, const Operands& operands,
                  const AttentionOptions& options) {
   if (!ctx.ok()) return Tensor();
+  if (!(options.dropout >= 0 && options.dropout <= 1)) {
+    return BadShapes(ctx, "attention takes a dropout in [0, 1], got ",
+                     options.dropout);
+  }
   const HeadCounts heads = CountHeads(operands, options);
   Operands views;
   if (!ViewAsHeads(operands, heads, views)) {
@@ -143,21 +176,21 @@ Tensor Attention(Context& ctx, const Operands& operands,
   Tensor lse = ctx.Empty("attention", {N, heads.q, T}, DType::kF32);
   if (!ctx.ok()) return Tensor();
   Tensor y_heads = y.View(out_heads);
-  ctx.Note(
-      "attention", y,
-      FlopsOf(rule, SizesOfAttention(views[0], views[1], views[2], y_heads)));
+  const AttentionSizes size =
+      SizesOfAttention(views[0], views[1], views[2], y_heads);
+  ctx.Note("attention", y, FlopsOf(rule, size));
+  const bool drops = ctx.training() && options.dropout > 0;
+  if (drops) CheckDraws(ctx, size);
+  if (!ctx.ok()) return Tensor();
   if (!ctx.computes()) return y;
-  const absl::Status status = ctx.kernels().AttentionForward(
-      rule, views[0], views[1], views[2], y_heads, lse);
-  const int count = CountOf(operands);
-  return Finish(ctx, status, absl::MakeConstSpan(operands).first(count),
-                /*num_weights=*/0, y, [&] {
-                  std::array<Shape, 3> shapes;
-                  for (int i = 0; i < count; ++i)
-                    shapes[i] = operands[i].shape();
-                  return std::make_unique<AttentionNode>(rule, views, shapes,
-                                                         y_heads, lse);
-                });
+  if (drops && options.dropout == 1) {
+    // A draw is never as large as 2^32: everything goes.
+    const absl::Status zeroed = ctx.kernels().Fill(0.0, y);
+    return zeroed.ok() ? y : ctx.Fail(zeroed);
+  }
+  if (drops) rule.dropout = DrawMask(ctx, options.dropout);
+  if (!ctx.ok()) return Tensor();
+  return Compute(ctx, operands, views, rule, y, y_heads, lse);
 }
 
 }  // namespace

@@ -25,7 +25,8 @@
 // that grows with T S. The result of a sample does not depend on the others.
 //
 // Heads on a GPU have at most 128 elements.
-// Errors (sticky in ctx): kInvalidArgument with the shapes.
+// Errors (sticky in ctx): kInvalidArgument with the shapes, or a dropout that
+// is not in [0, 1]. kFailedPrecondition: the context has no random position.
 
 #ifndef NN_OPS_ATTENTION_H_
 #define NN_OPS_ATTENTION_H_
@@ -46,6 +47,10 @@ struct AttentionOptions {
   // a tensor does not say: in packed ones and those of rank 3.
   std::int64_t heads = 0;
   std::int64_t kv_heads = 0;
+  // Probability with which each p[s] is dropped in training (PyTorch's
+  // dropout_p). Which ones goes by the sample's number in the global batch, as
+  // in ops::Dropout(); backward draws them again.
+  double dropout = 0;
 };
 
 Tensor ScaledDotProductAttention(Context& ctx, const Tensor& q, const Tensor& k,

@@ -1,7 +1,6 @@
 #include "nn/ops/dropout.h"
 
 #include <cmath>
-#include <optional>
 #include <utility>
 
 #include "base/check.h"
@@ -45,14 +44,18 @@ Tensor Dropout(Context& ctx, const Tensor& x, double p) {
     const absl::Status zeroed = ctx.kernels().Fill(0.0, y);
     return zeroed.ok() ? y : ctx.Fail(zeroed);
   }
-  const std::optional<SampleDraws> draws = ctx.Random(Purpose::kDropout);
-  if (!draws) return Tensor();
-  const DropoutMask mask = {*draws,
-                            static_cast<std::uint32_t>(std::ldexp(p, 32)),
-                            1 / (1 - p), ctx.random_place()};
-  const absl::Status status = ctx.kernels().Dropout(mask, x, y);
+  const std::optional<DropoutMask> mask = DrawMask(ctx, p);
+  if (!mask) return Tensor();
+  const absl::Status status = ctx.kernels().Dropout(*mask, x, y);
   return Finish(ctx, status, {x}, /*num_weights=*/0, y,
-                [&] { return std::make_unique<DropoutNode>(mask); });
+                [&] { return std::make_unique<DropoutNode>(*mask); });
+}
+
+std::optional<DropoutMask> DrawMask(Context& ctx, double p) {
+  const std::optional<SampleDraws> draws = ctx.Random(Purpose::kDropout);
+  if (!draws) return std::nullopt;
+  return DropoutMask{*draws, static_cast<std::uint32_t>(std::ldexp(p, 32)),
+                     1 / (1 - p), ctx.random_place()};
 }
 
 }  // namespace troupe::nn::ops

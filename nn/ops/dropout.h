@@ -12,11 +12,19 @@
 #ifndef NN_OPS_DROPOUT_H_
 #define NN_OPS_DROPOUT_H_
 
+#include <optional>
+
 #include "nn/autograd/context.h"
+#include "nn/kernels/dropout.h"
 
 namespace troupe::nn::ops {
 
 Tensor Dropout(Context& ctx, const Tensor& x, double p);
+
+// What the present module drops, for ops that drop inside of their kernels.
+// Nothing, and a failed context, where that has no random position. p is above
+// 0 and below 1.
+std::optional<DropoutMask> DrawMask(Context& ctx, double p);
 
 }  // namespace troupe::nn::ops
 

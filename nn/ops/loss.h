@@ -83,6 +83,12 @@ Tensor AddLosses(Context& ctx, const Tensor& first, const Tensor& second);
 // Whether `tensor` can be statistics of a loss: f64[3].
 bool IsLoss(const Tensor& tensor);
 
+// What training makes small: the mean of a loss over all counted targets of the
+// global batch, or its sum, which no count divides (PyTorch's `reduction`). It
+// is a matter of the step, not of the functions above: where you train by hand,
+// StepScalars::summed says it.
+enum class LossReduction : std::uint8_t { kMean, kSum };
+
 // What a plan takes: (ctx, the model's output, targets) -> statistics.
 using LossFn =
     std::function<Tensor(Context&, const Tensor& output, const Tensor& target)>;

@@ -30,6 +30,8 @@ AdamOptions AdamWDefaults() {
 void SetBiasCorrections(double beta1, double beta2, std::int64_t step,
                         StepScalars& values) {
   const double count = static_cast<double>(step + 1);
+  values.beta1 = beta1;
+  values.beta2 = beta2;
   values.bias_correction1 = 1 - std::pow(beta1, count);
   values.bias_correction2 = 1 - std::pow(beta2, count);
 }

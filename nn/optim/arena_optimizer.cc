@@ -63,15 +63,15 @@ absl::Status ArenaOptimizer::RunPart(Kernels& kernels, const Tensor& grads,
       master_.defined() ? part.arena.View(master_, part.range) : values;
   part.grads = grads;
   if (grads.dtype() != part.values.dtype()) {
-    TROUPE_ASSIGN_OR_RETURN(part.grads,
-                            Tensor::Create(grads.shape(), part.values.dtype(),
-                                           kernels.allocator()));
+    TROUPE_ASSIGN_OR_RETURN(
+        part.grads, Tensor::Temporary(grads.shape(), part.values.dtype(),
+                                      kernels.allocator()));
     TROUPE_RETURN_IF_ERROR(kernels.Copy(grads, part.grads));
   }
   if (common_.clip_grad_value > 0) {
-    TROUPE_ASSIGN_OR_RETURN(
-        Tensor clipped,
-        Tensor::Create(grads.shape(), part.grads.dtype(), kernels.allocator()));
+    TROUPE_ASSIGN_OR_RETURN(Tensor clipped,
+                            Tensor::Temporary(grads.shape(), part.grads.dtype(),
+                                              kernels.allocator()));
     TROUPE_RETURN_IF_ERROR(kernels.ClipGradient(
         common_.clip_grad_value, part.scalars, part.grads, clipped));
     part.grads = clipped;
@@ -81,9 +81,9 @@ absl::Status ArenaOptimizer::RunPart(Kernels& kernels, const Tensor& grads,
     Tensor average = part.arena.View(average_, part.range);
     Tensor wide = part.values;
     if (wide.dtype() != average.dtype()) {
-      TROUPE_ASSIGN_OR_RETURN(
-          wide,
-          Tensor::Create(wide.shape(), average.dtype(), kernels.allocator()));
+      TROUPE_ASSIGN_OR_RETURN(wide,
+                              Tensor::Temporary(wide.shape(), average.dtype(),
+                                                kernels.allocator()));
       TROUPE_RETURN_IF_ERROR(kernels.Copy(part.values, wide));
     }
     TROUPE_RETURN_IF_ERROR(

@@ -25,8 +25,9 @@ struct OptimizerOptions {
   // (Micikevicius et al. 2018, arXiv:1710.03740).
   bool f32_master = false;
   // Skips a step with a gradient that is not finite, as happens under a loss
-  // scale that is too large. A skipped step still counts as one, for schedules
-  // and bias corrections.
+  // scale that is too large. A skipped step still counts as one for schedules,
+  // and, unless the scale is dynamic (nn/kernels/loss_scale.h), for bias
+  // corrections.
   bool skip_nonfinite = false;
   // Where above 0: the most that the norm of all gradients may be
   // (torch.nn.utils.clip_grad_norm_), or the magnitude of each of their

@@ -99,6 +99,7 @@ class AllocatorState final : public StorageOwner {
  public:
   explicit AllocatorState(CachingAllocator::Options options)
       : cached_bytes_max_(options.cached_bytes_max),
+        cached_of_peak_max_(options.cached_of_peak_max),
         device_(options.device),
         source_(std::move(options.source)) {}
 
@@ -137,8 +138,7 @@ class AllocatorState final : public StorageOwner {
       stats_.bytes_in_use_peak =
           std::max(stats_.bytes_in_use_peak, stats_.bytes_in_use);
       stats_.bytes_in_use -= block_bytes;
-      if (!abandoned_ &&
-          stats_.bytes_cached + block_bytes <= cached_bytes_max_) {
+      if (!abandoned_ && MayCache(stats_.bytes_cached + block_bytes)) {
         std::size_t same;
         ShelfOf(block_bytes, &same).Push(storage);
         stats_.bytes_cached += block_bytes;
@@ -191,6 +191,13 @@ class AllocatorState final : public StorageOwner {
     stats_.bytes_cached = 0;
   }
 
+  bool MayCache(std::size_t bytes) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(lock_) {
+    return bytes <= cached_bytes_max_ ||
+           static_cast<double>(bytes) <=
+               cached_of_peak_max_ *
+                   static_cast<double>(stats_.bytes_in_use_peak);
+  }
+
   // Takes back what Allocate() has noted, and says how things stand.
   absl::Status Exhausted(std::size_t bytes, std::size_t block_bytes)
       ABSL_LOCKS_EXCLUDED(lock_) {
@@ -222,6 +229,7 @@ class AllocatorState final : public StorageOwner {
   }
 
   const std::size_t cached_bytes_max_;
+  const double cached_of_peak_max_;
   const Device device_;
   const std::shared_ptr<MemorySource> source_;
   mutable SpinLock lock_;

@@ -9,6 +9,12 @@
 // Where the source refuses, everything cached is given back to it and it is
 // asked once more; then Allocate() fails.
 //
+// A device's allocator must keep all that a step releases, however much that
+// is: else every step asks the system anew. But sizes that never come again
+// must not pile up. Hence cached_of_peak_max: the blocks of a step that repeats
+// itself take about twice what it has in use at once, where each of its
+// activations has a size of its own, and beside it a gradient.
+//
 // Lifetime: storages may outlive the allocator that made them (its state, and
 // with it the source, goes with the last of them). Cost: one short lock and no
 // system call for a size that was seen before.
@@ -35,6 +41,9 @@ class CachingAllocator final : public Allocator {
     std::size_t cached_bytes_max = std::size_t{1} << 30;
     Device device;
     std::shared_ptr<MemorySource> source = nullptr;  // HostMemory()
+    // What it may hold in any case, as a multiple of the most that was ever in
+    // use at once.
+    double cached_of_peak_max = 0;
   };
 
   CachingAllocator() : CachingAllocator(Options{}) {}

@@ -41,6 +41,16 @@ absl::StatusOr<Tensor> Tensor::Create(const Shape& shape, DType dtype,
   return made;
 }
 
+absl::StatusOr<Tensor> Tensor::Temporary(const Shape& shape, DType dtype,
+                                         Allocator& allocator) {
+  // Elements of a chunk (comm/local/cut.h), at most.
+  constexpr std::int64_t kRoom = 16384;
+  if (shape.numel() >= kRoom) return Create(shape, dtype, allocator);
+  absl::StatusOr<Tensor> room = Create({kRoom}, dtype, allocator);
+  if (!room.ok()) return room;
+  return room->FlatView(0, shape);
+}
+
 Tensor Tensor::Empty(const Shape& shape, DType dtype, Allocator& allocator) {
   absl::StatusOr<Tensor> t = Create(shape, dtype, allocator);
   if (!t.ok()) {

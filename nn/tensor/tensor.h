@@ -54,6 +54,11 @@ class Tensor {
   //   kResourceExhausted: names shape and dtype; says what is held and free.
   static absl::StatusOr<Tensor> Create(const Shape& shape, DType dtype,
                                        Allocator& allocator);
+  // As Create(), for a kernel's own use within one call. Where a bucket is
+  // updated chunk by chunk, of sizes that depend on which rank was free first,
+  // these are all of one size, so that none asks for further memory later.
+  static absl::StatusOr<Tensor> Temporary(const Shape& shape, DType dtype,
+                                          Allocator& allocator);
   // As Create(), where running out of memory is a bug.
   static Tensor Empty(const Shape& shape, DType dtype, Allocator& allocator);
   static Tensor Zeros(const Shape& shape, DType dtype, Allocator& allocator);

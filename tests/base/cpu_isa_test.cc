@@ -6,7 +6,7 @@ namespace troupe::base {
 namespace {
 
 // What an Intel Emerald Rapids under Linux answers.
-constexpr CpuidWords kServer = {0xfffab223, 0xf1bfbfab, 0x602e7};
+constexpr CpuidWords kServer = {0xfffab223, 0xf1bfbfab, 0x1c30, 0x602e7};
 
 TEST(CpuIsa, OfACpuThatHasAll) {
   EXPECT_EQ(CpuIsaOf(kServer), CpuIsa::kAvx512);
@@ -45,6 +45,17 @@ TEST(CpuIsa, RegistersThatTheSystemDoesNotSaveAreNotUsed) {
   }
 }
 
+TEST(CpuIsa, ProductsOfBF16AreAskedForByThemselves) {
+  EXPECT_TRUE(MultipliesBF16(kServer));
+  CpuidWords words = kServer;
+  words.leaf7_1_eax &= ~(1u << 5);
+  EXPECT_FALSE(MultipliesBF16(words));
+  EXPECT_EQ(CpuIsaOf(words), CpuIsa::kAvx512);
+  words = kServer;
+  words.leaf7_ebx &= ~(1u << 16);  // AVX512F hidden
+  EXPECT_FALSE(MultipliesBF16(words));
+}
+
 #if defined(__x86_64__)
 TEST(CpuIsa, OfThisCpuIsWhatTheCompilersLibrarySays) {
   __builtin_cpu_init();
@@ -57,6 +68,8 @@ TEST(CpuIsa, OfThisCpuIsWhatTheCompilersLibrarySays) {
                 __builtin_cpu_supports("avx512bw") &&
                 __builtin_cpu_supports("avx512dq") &&
                 __builtin_cpu_supports("avx512vl"));
+  EXPECT_EQ(CpuMultipliesBF16(), BestCpuIsa() == CpuIsa::kAvx512 &&
+                                     __builtin_cpu_supports("avx512bf16"));
 }
 #endif
 

@@ -30,6 +30,14 @@ TEST(PlanCheckTest, PartsThatDoNotFit) {
             "plan: cuts has 0 entries for 2 stages");
   EXPECT_EQ(Broken([](Plan& plan) { plan.loss_scale = INFINITY; }),
             "plan: loss_scale is not a number above 0");
+  EXPECT_EQ(
+      Broken([](Plan& plan) { plan.dynamic_loss_scale.emplace().min = 2; }),
+      "plan: loss_scale_min is not above 0 and at most loss_scale");
+  EXPECT_EQ(Broken([](Plan& plan) { plan.dynamic_loss_scale.emplace(); }),
+            "plan: loss_scale_growth_interval is set, but updates do not wait "
+            "for all buckets");
+  EXPECT_EQ(Broken([](Plan& plan) { plan.reduction_dtype = nn::DType::kI64; }),
+            "plan: reduction_dtype is no floating type");
   EXPECT_EQ(Broken([](Plan& plan) { plan.cuts[0].clear(); }),
             "plan: cuts[0] is empty");
   EXPECT_EQ(Broken([](Plan& plan) { plan.stages[1].place.pp = 0; }),

@@ -42,7 +42,9 @@ TEST(PlanJsonTest, LooksLikeThis) {
       R"("cuts":["2"],"global_batch_size":8,"micro_batch_size":2,)"
       R"("micro_batches":2,"threads_per_rank":1,"inline_bytes":0,)"
       R"("fuse_updates":true,"update_needs_all_buckets":false,)"
-      R"("dtype":"f32","grad_dtype":"","data_dtype":"f32","loss_scale":1.0,)"
+      R"("dtype":"f32","grad_dtype":"","reduction_dtype":"",)"
+      R"("data_dtype":"f32","loss_scale":1.0,)"
+      R"("loss_scale_growth_interval":0,"loss_scale_min":0.0,)"
       R"("cross_step":false,)"
       R"("device":"cpu:0","kernels":"cpu:0, avx512",)"
       R"("reduction_order":"tree","algorithms":[],"stages":[)"
@@ -69,6 +71,8 @@ TEST(PlanJsonTest, ReadsWhatItWrites) {
       Mesh::Create({{"tp", 2}, {"dp", 1}, {"pp", 1}, {"ep", 2}}).value();
   chunks.virtual_stages = 2;
   chunks.reductions.update_needs_all_buckets = true;
+  chunks.dynamic_loss_scale.emplace().growth_interval = 7;
+  chunks.reduction_dtype = nn::DType::kBF16;
   PlanOptions whole = SmallOptions();
   whole.mesh = Mesh(4);
   whole.cuts.clear();
@@ -89,6 +93,8 @@ TEST(PlanJsonTest, ReadsWhatItWrites) {
       EXPECT_EQ(read->ranks[pp].evaluate, plan.ranks[pp].evaluate);
     }
     EXPECT_EQ(PlanHash(*read), PlanHash(plan));
+    EXPECT_EQ(read->dynamic_loss_scale.has_value(),
+              plan.dynamic_loss_scale.has_value());
   }
 }
 
@@ -108,7 +114,7 @@ TEST(PlanJsonTest, TextsOfEarlierVersionsAreRead) {
   }
   // A peer is of this version.
   EXPECT_EQ(PlanFromJson(Golden("1.json")).status(),
-            absl::InvalidArgumentError("plan: data_dtype is missing"));
+            absl::InvalidArgumentError("plan: reduction_dtype is missing"));
   // What the first version had must be there.
   EXPECT_EQ(PlanFromEarlierJson("{}").status(),
             absl::InvalidArgumentError("plan: format is missing"));
@@ -135,7 +141,7 @@ TEST(PlanJsonTest, OnePlaceIsOneText) {
 TEST(PlanJsonTest, TheHashIsThatOfTheText) {
   // FNV-1a of the text, as any other program would compute it. A change of
   // this number is a change of the format.
-  EXPECT_EQ(absl::StrCat(absl::Hex(PlanHash(SmallPlan()))), "de6dba031e8ebe2e");
+  EXPECT_EQ(absl::StrCat(absl::Hex(PlanHash(SmallPlan()))), "9f6738c8485c4a41");
   PlanOptions options = SmallOptions();
   options.kernels = "cpu:0, avx2";
   EXPECT_NE(PlanHash(SmallPlan(options)), PlanHash(SmallPlan()));
@@ -186,6 +192,12 @@ TEST(PlanJsonTest, ErrorsNameTheField) {
             "plan: stages[0].flops is no number");
   EXPECT_EQ(ErrorOf(R"("loss_scale":1.0)", R"("loss_scale":0)"),
             "plan: loss_scale is not a number above 0");
+  EXPECT_EQ(ErrorOf(R"("loss_scale_growth_interval":0)",
+                    R"("loss_scale_growth_interval":-1)"),
+            "plan: loss_scale_growth_interval is no integer from 0 to "
+            "9223372036854775807");
+  EXPECT_EQ(ErrorOf(R"("reduction_dtype":"")", R"("reduction_dtype":"i32")"),
+            "plan: reduction_dtype is no floating type");
   EXPECT_EQ(ErrorOf(R"("data_dtype":"f32")", R"("data_dtype":"i64")"),
             "plan: data_dtype is no floating type");
   EXPECT_EQ(ErrorOf(R"("name":"dp","size":2)", R"("name":"dp","size":0)"),

@@ -68,7 +68,10 @@ TEST(CommandLine, Weights) {
   ASSERT_EQ(train.settings.size(), 1u);
   EXPECT_EQ(train.settings[0].key, "model.init_from");
   EXPECT_EQ(train.settings[0].value, "a.safetensors");
-  EXPECT_EQ(Parsed({"train", "--summary"}).kind, CommandKind::kSummary);
+  const Command summary = Parsed({"train", "--summary"});
+  EXPECT_EQ(summary.kind, CommandKind::kSummary);
+  ASSERT_EQ(summary.settings.size(), 1u) << "it need not say how long";
+  EXPECT_EQ(summary.settings[0].key, "train.steps");
   const Command command = Parsed({"export", "--checkpoint=c", "--out", "o",
                                   "--dtype=bf16", "--format=transformers"});
   EXPECT_EQ(command.kind, CommandKind::kExport);

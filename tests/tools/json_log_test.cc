@@ -33,6 +33,27 @@ TEST(JsonLog, AStep) {
             R"("time":"2026-01-02T03:04:05.678Z"})");
 }
 
+TEST(JsonLog, AStepWithADynamicLossScale) {
+  StepEntry entry = Entry();
+  entry.loss_scale = 32768;
+  entry.skipped_steps = 3;
+  const nlohmann::json json = nlohmann::json::parse(FormatStepJson(entry));
+  EXPECT_EQ(json["loss_scale"], 32768);
+  EXPECT_EQ(json["skipped_steps"], 3);
+}
+
+TEST(JsonLog, TheNormOfGradientsWhereTheyAreClipped) {
+  StepEntry entry = Entry();
+  entry.grad_norm = 2.5;
+  const std::string line = FormatStepJson(entry);
+  EXPECT_NE(line.find(R"("lr":0.1,"grad_norm":2.5,"peak_bytes")"),
+            std::string::npos)
+      << line;
+  entry.grad_norm = std::nan("");
+  const nlohmann::json json = nlohmann::json::parse(FormatStepJson(entry));
+  EXPECT_EQ(json["grad_norm_text"], "nan");
+}
+
 TEST(JsonLog, AnEvaluation) {
   EvaluationEntry entry;
   entry.step = 100;

@@ -44,6 +44,18 @@ text=(--config=gpt.toml --set log.every=1 --set model.kind=gpt_nano --set data.k
   --set data.val_fraction=0.001)
 learns "${text[@]}"
 
+# In f16 without a scale the trainer chooses it, and says so.
+quietly train "${tiny[@]}" --set train.precision=f16 --set checkpoint.dir=auto \
+  --set log.file=auto.jsonl --set train.loss_scale_init=1073741824
+grep -q '^loss scale: [0-9.e+]*; [0-9]* steps were skipped' out.txt ||
+  die "$(cat out.txt)"
+grep -q '"skipped_steps":[1-9]' auto.jsonl || die "$(cat auto.jsonl)"
+quietly train "${tiny[@]}" --set train.precision=f16 --set checkpoint.dir=auto \
+  --set train.loss_scale_init=1073741824 --set train.steps=30 --resume
+# Gradients added up in another dtype than they have.
+quietly train "${tiny[@]}" --ranks=2 --set comm.reduction_dtype=bf16 \
+  --set checkpoint.dir=rounded
+
 # The weights are saved in their precision, and read in no other.
 quietly generate --config=gpt.toml --set model.kind=gpt_nano \
   --set data.kind=text --set data.context=16 --set train.precision=f16 \

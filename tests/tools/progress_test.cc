@@ -71,6 +71,19 @@ TEST(FormatLine, Plain) {
   EXPECT_EQ(FormatLine(p), "step 640/1280  epoch 2  loss 0.1235");
 }
 
+TEST(FormatLine, ADynamicLossScale) {
+  Progress p = Halfway();
+  p.samples_per_s = 0;
+  p.accuracy = std::nullopt;
+  p.loss_scale = 32768;
+  EXPECT_EQ(FormatLine(p),
+            "step 640/1280  epoch 2  loss 0.1235  loss scale 32768");
+  p.skipped_steps = 1234;
+  EXPECT_EQ(FormatLine(p),
+            "step 640/1280  epoch 2  loss 0.1235  loss scale 32768  1,234 "
+            "skipped");
+}
+
 TEST(FormatEvaluation, WithAndWithoutAccuracy) {
   EXPECT_EQ(FormatEvaluation(640, 0.0712, 0.979, 2048),
             "after step 640: test loss 0.0712, accuracy 97.90% of 2,048 "

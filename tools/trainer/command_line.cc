@@ -43,6 +43,10 @@ class TrainParser {
     }
     // It divides by mesh.pp, which any other setting may change.
     if (ranks_) command_.settings.push_back(*ranks_);
+    // A model is as large however long it is trained.
+    if (command_.kind == CommandKind::kSummary) {
+      command_.settings.push_back({"train.steps", "1", "--summary"});
+    }
     return command_;
   }
 

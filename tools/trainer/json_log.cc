@@ -33,7 +33,12 @@ std::string FormatStepJson(const StepEntry& entry) {
   if (entry.accuracy) SetNumber(json, "accuracy", *entry.accuracy);
   SetNumber(json, "samples_per_s", entry.samples_per_s);
   SetNumber(json, "lr", entry.lr);
+  if (entry.grad_norm) SetNumber(json, "grad_norm", *entry.grad_norm);
   json["peak_bytes"] = entry.peak_bytes;
+  if (entry.loss_scale) {
+    SetNumber(json, "loss_scale", *entry.loss_scale);
+    json["skipped_steps"] = entry.skipped_steps;
+  }
   SetTime(json, entry.time);
   return json.dump();
 }

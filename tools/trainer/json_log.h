@@ -7,9 +7,12 @@
 //     {"kind":"train","step":100,"epoch":2,"loss":0.5,"accuracy":0.9,
 //      "samples_per_s":1234.5,"lr":0.1,"peak_bytes":73400320,
 //      "time":"2026-01-02T03:04:05.678Z"}
+// with "loss_scale":32768.0,"skipped_steps":3 where the scale is dynamic;
 // of an evaluation:
 //     {"kind":"evaluation","step":100,"loss":0.5,"accuracy":0.9,"count":2048,
 //      "time":"..."}
+// With optimizer.clip_grad_norm a line of training has "grad_norm" behind "lr":
+// the norm of all gradients before clipping.
 // JSON has no NaN and no infinity: such a loss is null, with "loss_text"
 // beside it ("nan", "inf", "-inf"). A regression has no "accuracy".
 //

@@ -73,6 +73,9 @@ ModelOr MakeGpt2(const Wanted& wanted) {
   options.context = config.context > 0 ? config.context : tokens;
   options.vocab_size = wanted.outputs;
   if (config.dropout >= 0) options.dropout = config.dropout;
+  options.attention_dropout = config.attention_dropout >= 0
+                                  ? config.attention_dropout
+                                  : options.dropout;
   options.tie_head = config.tie_head;
   if (options.context >= tokens) return nn::MakeGpt2(options);
   return absl::InvalidArgumentError(absl::StrCat(

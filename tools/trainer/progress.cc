@@ -67,6 +67,20 @@ std::string BestLine(const Summary& s) {
       "\n");
 }
 
+// The steps that updated nothing.
+std::string SkippedLine(const Summary& s) {
+  if (!s.loss_scale && s.skipped_steps == 0) return "";
+  const std::string skipped =
+      s.skipped_steps == 0
+          ? "no step was skipped"
+          : absl::StrCat(FormatCount(s.skipped_steps),
+                         " steps were skipped, whose gradients were not "
+                         "finite");
+  return absl::StrCat(
+      s.loss_scale ? absl::StrCat("loss scale: ", *s.loss_scale, "; ") : "",
+      skipped, "\n");
+}
+
 std::string MetricsLine(const Summary& s) {
   if (s.metrics.empty()) return "";
   return absl::StrCat("metrics: ", absl::StrJoin(s.metrics, ", "), "\n");
@@ -159,6 +173,10 @@ std::string FormatLine(const Progress& p) {
   if (p.accuracy) {
     absl::StrAppend(&line, "  accuracy ", FormatPercent(*p.accuracy));
   }
+  if (p.loss_scale) absl::StrAppend(&line, "  loss scale ", *p.loss_scale);
+  if (p.skipped_steps > 0) {
+    absl::StrAppend(&line, "  ", FormatCount(p.skipped_steps), " skipped");
+  }
   return line + RateAndTime(p, "  ", " samples/s");
 }
 
@@ -193,8 +211,8 @@ std::string FormatSummary(const Summary& s) {
   if (!s.converged.empty()) {
     absl::StrAppend(&text, "ended early: ", s.converged, "\n");
   }
-  return absl::StrCat(text, EvaluationLine(s), BestLine(s), MetricsLine(s),
-                      TraceLine(s), CheckpointLines(s));
+  return absl::StrCat(text, SkippedLine(s), EvaluationLine(s), BestLine(s),
+                      MetricsLine(s), TraceLine(s), CheckpointLines(s));
 }
 
 void RateMeter::Add(double seconds, std::int64_t samples) {

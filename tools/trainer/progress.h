@@ -25,8 +25,10 @@ struct Progress {
   std::int64_t epoch = 1;  // of that step, from 1
   std::int64_t epochs = 1;
   double loss = 0;
-  std::optional<double> accuracy;  // of classification, 0 to 1
-  double samples_per_s = 0;        // 0: not known yet
+  std::optional<double> accuracy;    // of classification, 0 to 1
+  double samples_per_s = 0;          // 0: not known yet
+  std::optional<double> loss_scale;  // where it is dynamic
+  std::int64_t skipped_steps = 0;    // of this run so far
   double left_s = 0;  // expected; not known while samples_per_s is 0
 };
 
@@ -50,6 +52,8 @@ struct Summary {
   bool stopped = false;         // before all steps were done
   // Why it ended early, a sentence (JobResult::converged); empty: it did not.
   std::string converged;
+  std::int64_t skipped_steps = 0;
+  std::optional<double> loss_scale;  // of the last step, where it is dynamic
   bool evaluated = false;
   std::int64_t evaluated_at = 0;  // steps; fewer than `steps` after a stop
   double test_loss = 0;

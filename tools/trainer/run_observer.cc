@@ -73,6 +73,7 @@ void RunObserver::OnStart(const actors::JobInfo& info) {
   sampler_ = info.sampler;
   resumed_from_ = info.resumed_from;
   steps_ = info.steps;
+  if (info.plan.dynamic_loss_scale) loss_scale_ = info.plan.loss_scale;
   display_.Print(FormatStart(config_, info));
   StartEntry entry;
   entry.first_step = first_step_;
@@ -86,6 +87,8 @@ void RunObserver::OnSteps(absl::Span<const actors::StepReport> steps) {
   for (const actors::StepReport& report : steps) {
     samples_ += report.samples;
     peak_bytes_ = report.peak_bytes;
+    skipped_steps_ += report.skipped;
+    if (loss_scale_) loss_scale_ = report.loss_scale;
     rate_.Add(report.seconds, report.samples);
     const Progress progress = ProgressAt(report);
     display_.ShowStep(progress, report.seconds);
@@ -107,7 +110,12 @@ StepEntry RunObserver::EntryOf(const actors::StepReport& report,
   entry.samples_per_s = progress.samples_per_s;
   entry.seconds = report.step_seconds;
   entry.lr = report.lr;
+  if (config_.optimizer.common.clip_grad_norm > 0) {
+    entry.grad_norm = report.grad_norm;
+  }
   entry.peak_bytes = report.peak_bytes;
+  entry.loss_scale = loss_scale_;
+  entry.skipped_steps = skipped_steps_;
   entry.time = now_();
   return entry;
 }
@@ -132,6 +140,8 @@ Progress RunObserver::ProgressAt(const actors::StepReport& report) const {
   progress.epochs = EpochOf(steps_);
   progress.loss = report.loss;
   progress.accuracy = AccuracyOf(report.accuracy);
+  progress.loss_scale = loss_scale_;
+  progress.skipped_steps = skipped_steps_;
   progress.samples_per_s = rate_.SamplesPerSecond();
   if (progress.samples_per_s > 0) {
     progress.left_s = double((steps_ - report.step) * report.samples) /

@@ -70,6 +70,10 @@ class RunObserver : public actors::JobObserver {
   std::int64_t samples() const { return samples_; }
   // As in StepReport, so far.
   std::int64_t peak_bytes() const { return peak_bytes_; }
+  // Steps of this run that updated nothing.
+  std::int64_t skipped_steps() const { return skipped_steps_; }
+  // That of the last step, where it is dynamic.
+  std::optional<double> loss_scale() const { return loss_scale_; }
 
  private:
   Progress ProgressAt(const actors::StepReport& report) const;
@@ -101,6 +105,8 @@ class RunObserver : public actors::JobObserver {
   std::int64_t steps_ = 0;
   std::int64_t samples_ = 0;
   std::int64_t peak_bytes_ = 0;
+  std::int64_t skipped_steps_ = 0;
+  std::optional<double> loss_scale_;
 };
 
 // The lines that a run begins with.

@@ -28,6 +28,7 @@ absl::StatusOr<actors::JobSpec> BuildSpec(const LoadedConfig& loaded,
   // The same model has been made before, by CheckSamples().
   spec.model = [config, sample] { return MakeModel(config, sample).value(); };
   spec.loss = LossOf(config.loss, sample.is_classification());
+  spec.loss_reduction = ReductionOf(config.loss);
   spec.optimizer = OptimizerOf(config);
   spec.train = splits.train;
   spec.test = splits.test;

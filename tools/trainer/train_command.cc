@@ -247,6 +247,8 @@ class Run {
     summary.peak_bytes = observer_->peak_bytes();
     summary.stopped = result.stopped;
     summary.converged = result.converged;
+    summary.skipped_steps = observer_->skipped_steps();
+    summary.loss_scale = observer_->loss_scale();
     summary.evaluated = result.evaluation.count > 0;
     summary.evaluated_at = result.evaluation.step;
     summary.test_loss = result.evaluation.loss;

@@ -1,6 +1,9 @@
 #include "nn/kernels/attention.h"
 
+#include <optional>
+
 #include "nn/kernels/cpu/widening.h"
+#include "nn/random/fill_loops.h"
 
 namespace troupe::nn::cpu {
 namespace {
@@ -22,6 +25,33 @@ AttentionHeadShape HeadShape(const AttentionRule& rule,
   return shape;
 }
 
+// The dropout of a call, head by head; none where the rule has none.
+class HeadDropout {
+ public:
+  HeadDropout(const AttentionRule& rule, const AttentionSizes& size)
+      : size_(size) {
+    if (!rule.dropout) return;
+    draws_ = DrawsOf(*rule.dropout);
+    dropout_.draw = AvailableFillLoops().back()->bits;
+    dropout_.drop_below = rule.dropout->drop_below;
+    dropout_.scale = static_cast<float>(rule.dropout->scale);
+  }
+
+  // That of the heads of sample n from `head` on; the next call changes it.
+  const AttentionDropout* Of(std::int64_t n, std::int64_t head) {
+    if (!draws_) return nullptr;
+    const RandomPosition at = draws_->At(n);
+    const auto block = static_cast<std::uint32_t>(size_.FirstBlock(head, 0));
+    dropout_.first = {draws_->key.words, block, at.step, at.position, at.path};
+    return &dropout_;
+  }
+
+ private:
+  const AttentionSizes size_;
+  std::optional<SampleDraws> draws_;
+  AttentionDropout dropout_ = {};
+};
+
 // The first of the heads of sample n that share head `shared` of the keys, of
 // which there are `heads` of D elements.
 float* HeadsAt(const AttentionHeads& at, std::int64_t n, std::int64_t head,
@@ -34,12 +64,14 @@ absl::Status AttentionForward(CpuDevice& cpu, const AttentionRule& rule, In q,
   const AttentionSizes size = SizesOfAttention(q, k, v, y);
   const AttentionPlaces at = PlacesOfAttention(size, q, k, v);
   const AttentionHeads out = {&y, 0, size.Hq * size.D};
-  const AttentionHeadShape shape = HeadShape(rule, size, at);
+  AttentionHeadShape shape = HeadShape(rule, size, at);
+  HeadDropout dropout(rule, size);
   TROUPE_ASSIGN_OR_RETURN(float* const scratch,
                           cpu.Scratch(cpu.loops().attention_scratch(shape)));
   for (std::int64_t n = 0; n < size.N; ++n) {
     for (std::int64_t shared = 0; shared < size.Hkv; ++shared) {
       const std::int64_t head = shared * shape.group;
+      shape.dropout = dropout.Of(n, head);
       const AttentionInputs in = {HeadsAt(at.q, n, head, size.D),
                                   HeadsAt(at.k, n, shared, size.D),
                                   HeadsAt(at.v, n, shared, size.D)};
@@ -63,11 +95,13 @@ absl::Status AttentionBackward(CpuDevice& cpu, const AttentionRule& rule, In q,
   shape.dq_row = to.q.row;
   shape.dk_row = to.k.row;
   shape.dv_row = to.v.row;
+  HeadDropout dropout(rule, size);
   TROUPE_ASSIGN_OR_RETURN(float* const scratch,
                           cpu.Scratch(cpu.loops().attention_scratch(shape)));
   for (std::int64_t n = 0; n < size.N; ++n) {
     for (std::int64_t shared = 0; shared < size.Hkv; ++shared) {
       const std::int64_t head = shared * shape.group;
+      shape.dropout = dropout.Of(n, head);
       const AttentionInputs in = {HeadsAt(at.q, n, head, size.D),
                                   HeadsAt(at.k, n, shared, size.D),
                                   HeadsAt(at.v, n, shared, size.D)};

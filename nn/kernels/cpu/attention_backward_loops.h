@@ -5,8 +5,9 @@
 //     p = e^(scale q k^T - lse)         dv += p^T dy
 //     ds = scale p (dy v^T - delta)     dk += ds^T q      dq += ds k
 //
-// with delta[t] = dy[t] . y[t]. Queries ascend in the sums of dk and dv, keys
-// in those of dq.
+// with delta[t] = dy[t] . y[t]. Where dropout multiplies p by m, dv gets p m
+// and ds has m dy v^T. Queries ascend in the sums of dk and dv, keys in those
+// of dq.
 
 #ifndef NN_KERNELS_CPU_ATTENTION_BACKWARD_LOOPS_H_
 #define NN_KERNELS_CPU_ATTENTION_BACKWARD_LOOPS_H_
@@ -19,6 +20,7 @@ namespace {
 // A block of keys, and the queries of one head that meet it.
 struct BackwardBlock {
   Index first_key, keys;
+  Index first_row;       // of query 0 among the rows of all heads
   const float *kt, *vt;  // transposed; kt times the scale
   const float* k;        // in panels
   float *dk, *dv;
@@ -32,15 +34,22 @@ struct BackwardBlock {
 };
 
 // Turns a row of scores into probabilities, and one of `dy v^T` into ds.
-inline void ProbabilityRow(Index seen, Index cols, float lse, float delta,
-                           float scale, float* p, float* ds) {
+// `factors`: what dropout multiplies them by, where kDrops.
+template <bool kDrops>
+void ProbabilityRow(Index seen, Index cols, float lse, float delta, float scale,
+                    const float* factors, float* p, float* ds) {
   const Vec of_row = Set(lse), mean = Set(delta), by = Set(scale);
   for (Index i = 0; i < cols; i += kLanes) {
     const Mask mask = First(seen - i);
     const Vec e =
         KeepSome(ExpOfNegative(Minus(Load(p + i), of_row)), mask, Zero());
-    const Vec d = Times(Times(e, by), Minus(Load(ds + i), mean));
-    Store(p + i, e);
+    Vec kept = e, dp = Load(ds + i);
+    if constexpr (kDrops) {
+      kept = Times(e, Load(factors + i));
+      dp = Times(dp, Load(factors + i));
+    }
+    const Vec d = Times(Times(e, by), Minus(dp, mean));
+    Store(p + i, kept);
     Store(ds + i, KeepSome(d, mask, Zero()));
   }
 }
@@ -60,11 +69,20 @@ inline void ProbabilityRows(const AttentionHeadShape& s, const BackwardBlock& b,
                    stride, ds);
   }
   for (Index i = 0; i < rows; ++i) {
-    const Index t = begin + i;
-    ProbabilityRow(SeenOf(s, t, b.first_key, b.keys), Padded(cols), b.lse[t],
-                   b.delta[t], s.scale, p + i * stride, ds + i * stride);
-    Fill(all - Padded(cols), 0.0f, p + i * stride + Padded(cols));
-    Fill(all - Padded(cols), 0.0f, ds + i * stride + Padded(cols));
+    const Index t = begin + i, seen = SeenOf(s, t, b.first_key, b.keys);
+    float* const p_row = p + i * stride;
+    float* const ds_row = ds + i * stride;
+    if (s.dropout == nullptr) {
+      ProbabilityRow<false>(seen, Padded(cols), b.lse[t], b.delta[t], s.scale,
+                            nullptr, p_row, ds_row);
+    } else {
+      float factors[kBackwardKeys];
+      DropFactors(s, b.first_row + t, b.first_key, seen, Padded(cols), factors);
+      ProbabilityRow<true>(seen, Padded(cols), b.lse[t], b.delta[t], s.scale,
+                           factors, p_row, ds_row);
+    }
+    Fill(all - Padded(cols), 0.0f, p_row + Padded(cols));
+    Fill(all - Padded(cols), 0.0f, ds_row + Padded(cols));
   }
 }
 
@@ -188,6 +206,7 @@ inline void AttentionBackward(const AttentionHeadShape& s,
       Fill(s.width, 0.0f, b.dv + key * s.dv_row);
     }
     for (Index h = 0; h < s.group; ++h) {
+      b.first_row = h * s.queries;
       b.q = in.q + h * s.width;
       b.dy = dy + h * s.width;
       b.dq = out.dq + h * s.width;

@@ -148,9 +148,27 @@ inline float ExpScores(Index seen, Index cols, float offset, float* x) {
   return SumLanes(sum);
 }
 
+// What dropout multiplies the probabilities of keys [begin, begin + seen) by, a
+// multiple of 4 and at most kForwardKeys; zeros from there up to `cols`. `row`:
+// the query's among all of the group's.
+inline void DropFactors(const AttentionHeadShape& s, Index row, Index begin,
+                        Index seen, Index cols, float* factors) {
+  const AttentionDropout& dropout = *s.dropout;
+  std::uint32_t words[kForwardKeys];
+  FirstDraw first = dropout.first;
+  first.block +=
+      static_cast<std::uint32_t>(row * CeilDiv(s.keys, 4) + begin / 4);
+  dropout.draw(first, words, static_cast<std::size_t>(seen));
+  for (Index i = 0; i < seen; ++i) {
+    factors[i] = words[i] >= dropout.drop_below ? dropout.scale : 0.0f;
+  }
+  Fill(cols - seen, 0.0f, factors + seen);
+}
+
 // A block of keys, and the queries of one head that meet it.
 struct ForwardBlock {
   Index first_key, keys;
+  Index first_row;  // of query 0 among the rows of all heads
   const float* kt;  // transposed
   const float* v;   // in panels
   const float* q;   // of this head, query 0
@@ -185,6 +203,17 @@ inline void SoftmaxRow(const AttentionHeadShape& s, const ForwardBlock& b,
   b.largest[t] = largest;
 }
 
+// Drops some of a row of probabilities.
+inline void DropRow(const AttentionHeadShape& s, const ForwardBlock& b, Index t,
+                    float* scores) {
+  const Index seen = SeenOf(s, t, b.first_key, b.keys);
+  float factors[kForwardKeys];
+  DropFactors(s, b.first_row + t, b.first_key, seen, Padded(seen), factors);
+  for (Index i = 0; i < seen; i += kLanes) {
+    Store(scores + i, Times(Load(scores + i), Load(factors + i)));
+  }
+}
+
 // Queries [begin, begin + rows), at most kScoreRows.
 inline void ForwardRows(const AttentionHeadShape& s, const ForwardBlock& b,
                         Index begin, Index rows) {
@@ -196,6 +225,9 @@ inline void ForwardRows(const AttentionHeadShape& s, const ForwardBlock& b,
                  stride, b.scores);
   for (Index i = 0; i < rows; ++i) {
     SoftmaxRow(s, b, begin + i, Padded(cols), b.scores + i * stride);
+  }
+  for (Index i = 0; s.dropout != nullptr && i < rows; ++i) {
+    DropRow(s, b, begin + i, b.scores + i * stride);
   }
   Product p;
   p.rows = rows;
@@ -234,6 +266,7 @@ inline void AttentionForward(const AttentionHeadShape& s,
     TransposeKeys(s, in.k, s.k_row, begin, b.keys, s.scale, kt);
     CopyPanels(b.keys, s.width, in.v + begin * s.v_row, s.v_row, v);
     for (Index h = 0; h < s.group && s.queries > 0; ++h) {
+      b.first_row = h * s.queries;
       b.q = in.q + h * s.width;
       b.y = y + h * s.width;
       b.largest = lse + h * s.queries;

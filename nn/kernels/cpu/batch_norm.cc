@@ -2,14 +2,21 @@
 
 #include "nn/kernels/batch_norm_host.h"
 #include "nn/kernels/cpu/channel_scratch.h"
+#include "nn/kernels/cpu/row_slices.h"
 #include "nn/kernels/cpu/widening.h"
 
 namespace troupe::nn::cpu {
 namespace {
 
+// Sums take so many rows together.
+RowsToCut RowsOf(const Tensor& x) { return {x.dim(0), /*together=*/8}; }
+
 // The normalisation of all channels, as the loops take it.
-absl::StatusOr<ChannelScratch> Affine(CpuDevice& cpu, In stats, In w, In b) {
+absl::StatusOr<ChannelScratch> Affine(CpuDevice& cpu, In stats, In weights,
+                                      In biases) {
   const std::int64_t channels = stats.dim(1);
+  TROUPE_ASSIGN_OR_RETURN(const Tensor w, AsF32(cpu, weights));
+  TROUPE_ASSIGN_OR_RETURN(const Tensor b, AsF32(cpu, biases));
   TROUPE_ASSIGN_OR_RETURN(const ChannelScratch s,
                           ChannelScratch::Zeros(cpu, channels));
   const double *mean = stats.data<double>(), *rstd = mean + channels;
@@ -34,30 +41,37 @@ void StoreSums(const ChannelScratch& s, std::int64_t rows, Tensor& sums) {
 absl::Status BatchNormSums(CpuDevice& cpu, In x, Tensor& sums) {
   TROUPE_ASSIGN_OR_RETURN(const ChannelScratch s,
                           ChannelScratch::Zeros(cpu, x.dim(1)));
-  cpu.loops().channel_sums(x.dim(0), x.dim(1), x.data<float>(), s.sums);
+  const absl::Status status =
+      ForEachRowSlice(cpu, RowsOf(x), {&x}, {}, [&](const RowSlice& at) {
+        cpu.loops().channel_sums(at.rows, x.dim(1), at.in[0], s.sums);
+      });
   StoreSums(s, x.dim(0), sums);
-  return absl::OkStatus();
+  return status;
 }
 
 absl::Status BatchNormForward(CpuDevice& cpu, In x, In stats, In w, In b,
                               In residual, bool relu, Tensor& y) {
   TROUPE_ASSIGN_OR_RETURN(const ChannelScratch s, Affine(cpu, stats, w, b));
-  cpu.loops().channel_forward(x.dim(0), x.dim(1), s.affine(), x.data<float>(),
-                              DataOrNull(residual), relu, y.data<float>());
-  return absl::OkStatus();
+  return ForEachRowSlice(
+      cpu, RowsOf(x), {&x, &residual}, {&y}, [&](const RowSlice& at) {
+        cpu.loops().channel_forward(at.rows, x.dim(1), s.affine(), at.in[0],
+                                    at.in[1], relu, at.out[0]);
+      });
 }
 
 absl::Status BatchNormBackwardSums(CpuDevice& cpu, In x, In stats, In w, In b,
                                    In dy, bool relu, Tensor& sums) {
   const std::int64_t channels = x.dim(1);
   TROUPE_ASSIGN_OR_RETURN(const ChannelScratch s, Affine(cpu, stats, w, b));
-  cpu.loops().channel_gradient_sums(x.dim(0), channels, s.affine(),
-                                    x.data<float>(), dy.data<float>(), relu,
-                                    s.sums);
+  const absl::Status status =
+      ForEachRowSlice(cpu, RowsOf(x), {&x, &dy}, {}, [&](const RowSlice& at) {
+        cpu.loops().channel_gradient_sums(at.rows, channels, s.affine(),
+                                          at.in[0], at.in[1], relu, s.sums);
+      });
   const double* rstd = stats.data<double>() + channels;
   for (std::int64_t c = 0; c < channels; ++c) s.second_sums()[c] *= rstd[c];
   StoreSums(s, x.dim(0), sums);
-  return absl::OkStatus();
+  return status;
 }
 
 absl::Status BatchNormBackwardInput(CpuDevice& cpu, In x, In stats, In w, In b,
@@ -74,11 +88,13 @@ absl::Status BatchNormBackwardInput(CpuDevice& cpu, In x, In stats, In w, In b,
           static_cast<float>(scale * rstd[c] * sum[channels + c] / rows);
     }
   }
-  cpu.loops().channel_backward(
-      x.dim(0), channels, s.affine(),
-      sums.defined() ? s.terms() : ChannelGradientTerms{}, x.data<float>(),
-      dy.data<float>(), relu, dx.data<float>());
-  return absl::OkStatus();
+  const ChannelGradientTerms terms =
+      sums.defined() ? s.terms() : ChannelGradientTerms{};
+  return ForEachRowSlice(
+      cpu, RowsOf(x), {&x, &dy}, {&dx}, [&](const RowSlice& at) {
+        cpu.loops().channel_backward(at.rows, channels, s.affine(), terms,
+                                     at.in[0], at.in[1], relu, at.out[0]);
+      });
 }
 
 absl::Status BatchNormBackwardWeight(CpuDevice&, In sums, bool accumulate,
@@ -92,10 +108,10 @@ absl::Status BatchNormBackwardWeight(CpuDevice&, In sums, bool accumulate,
 }  // namespace
 
 void BindBatchNorm(CpuDevice& cpu, BatchNormKernels& ops) {
-  BindF32<BatchNormSums>(cpu, ops.BatchNormSums);
-  BindF32<BatchNormForward>(cpu, ops.BatchNormForward);
-  BindF32<BatchNormBackwardSums>(cpu, ops.BatchNormBackwardSums);
-  BindF32<BatchNormBackwardInput>(cpu, ops.BatchNormBackwardInput);
+  BindByRows<BatchNormSums>(cpu, ops.BatchNormSums);
+  BindByRows<BatchNormForward>(cpu, ops.BatchNormForward);
+  BindByRows<BatchNormBackwardSums>(cpu, ops.BatchNormBackwardSums);
+  BindByRows<BatchNormBackwardInput>(cpu, ops.BatchNormBackwardInput);
   BindF32<BatchNormBackwardWeight>(cpu, ops.BatchNormBackwardWeight);
   BindBatchNormStatsOnHost(ops);
 }

@@ -1,5 +1,6 @@
 #include "nn/kernels/cpu/conv2d.h"
 
+#include "nn/kernels/cpu/bf16_kernels.h"
 #include "nn/kernels/cpu/linear.h"
 #include "nn/kernels/cpu/widening.h"
 #include "nn/kernels/cpu/window_shape.h"
@@ -8,20 +9,6 @@ namespace troupe::nn::cpu {
 namespace {
 
 using Way = OneDnn::Way;
-
-// A 1x1 window over every pixel is a linear layer of the pixels.
-bool IsPointwise(const ImageShape& d) {
-  return d.r == 1 && d.s == 1 && d.stride_h == 1 && d.stride_w == 1 &&
-         d.pad_h == 0 && d.pad_w == 0;
-}
-
-// Large weights for few pixels: another order of the weights would cost as much
-// as the arithmetic.
-bool IsUnfolded(const ImageShape& d) {
-  constexpr std::int64_t kWeightsMin = std::int64_t{1} << 18, kPixelsMax = 64;
-  return d.n > 0 && d.n * d.p * d.q <= kPixelsMax &&
-         d.o * d.c * d.r * d.s >= kWeightsMin;
-}
 
 std::int64_t PixelsOut(const ImageShape& d) { return d.n * d.p * d.q; }
 
@@ -48,6 +35,17 @@ absl::Status WeightsOnly(CpuDevice& cpu, const ImageShape& shape, In x, In dy,
 }
 
 }  // namespace
+
+bool IsPointwise(const ImageShape& d) {
+  return d.r == 1 && d.s == 1 && d.stride_h == 1 && d.stride_w == 1 &&
+         d.pad_h == 0 && d.pad_w == 0;
+}
+
+bool IsUnfolded(const ImageShape& d) {
+  constexpr std::int64_t kWeightsMin = std::int64_t{1} << 18, kPixelsMax = 64;
+  return d.n > 0 && d.n * d.p * d.q <= kPixelsMax &&
+         d.o * d.c * d.r * d.s >= kWeightsMin;
+}
 
 absl::Status DenseConv2dForward(CpuDevice& cpu, const Window2d& window, In x,
                                 In w, In b, Tensor& y) {
@@ -145,9 +143,11 @@ absl::Status Conv2dBackwardWeight(CpuDevice& cpu, const Window2d& window, In x,
 }  // namespace
 
 void BindConv2d(CpuDevice& cpu, Conv2dKernels& ops) {
-  BindF32<Conv2dForward>(cpu, ops.Conv2dForward);
-  BindF32<Conv2dBackwardInput>(cpu, ops.Conv2dBackwardInput);
-  BindF32<Conv2dBackwardWeight>(cpu, ops.Conv2dBackwardWeight);
+  BindF32AndBF16<Conv2dForward, Conv2dForwardBF16>(cpu, ops.Conv2dForward);
+  BindF32AndBF16<Conv2dBackwardInput, Conv2dBackwardInputBF16>(
+      cpu, ops.Conv2dBackwardInput);
+  BindF32AndBF16<Conv2dBackwardWeight, Conv2dBackwardWeightBF16>(
+      cpu, ops.Conv2dBackwardWeight);
 }
 
 }  // namespace troupe::nn::cpu

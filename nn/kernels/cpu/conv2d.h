@@ -22,6 +22,27 @@ absl::Status DenseConv2dBackwardWeight(CpuDevice& cpu, const Window2d& window,
                                        In x, In dy, bool accumulate, Tensor& dw,
                                        Tensor& db);
 
+// A 1x1 window over every pixel is a linear layer of the pixels.
+bool IsPointwise(const ImageShape& shape);
+// Large weights for few pixels: another order of the weights would cost as much
+// as the arithmetic.
+bool IsUnfolded(const ImageShape& shape);
+
+// The windows of x as rows [C, R, S] of one matrix.
+absl::StatusOr<Tensor> UnfoldWindows(CpuDevice& cpu, const ImageShape& shape,
+                                     In x);
+// Adds such rows up to dx.
+absl::Status FoldWindows(CpuDevice& cpu, const ImageShape& shape,
+                         const Tensor& columns, Tensor& dx);
+// Images (N, H, W, C) as [N H W, C]; weights as [O, C R S].
+inline Tensor PixelRows(const Tensor& images) {
+  return images.View(
+      {images.dim(0) * images.dim(1) * images.dim(2), images.dim(3)});
+}
+inline Tensor WeightRows(const Tensor& w) {
+  return w.View({w.dim(0), w.dim(1) * w.dim(2) * w.dim(3)});
+}
+
 // As linear layers of the unfolded windows.
 absl::Status UnfoldedConv2dForward(CpuDevice& cpu, const ImageShape& shape,
                                    In x, In w, In b, Tensor& y);

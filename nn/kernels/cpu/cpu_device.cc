@@ -26,9 +26,13 @@ const Loops& LoopsFor(base::CpuIsa isa) {
 CpuDevice::CpuDevice(const CpuKernelOptions& options)
     : options_(options),
       loops_(LoopsFor(options.isa)),
+      bf16_loops_(options.isa >= base::CpuIsa::kAvx512 && options.bf16 &&
+                          base::CpuMultipliesBF16()
+                      ? &Avx512BF16Loops()
+                      : nullptr),
       uses_onednn_(options.onednn && options.isa >= base::BestCpuIsa()),
       allocator_({/*cached_bytes_max=*/std::size_t{1} << 30, Device{},
-                  options.memory}) {}
+                  options.memory, /*cached_of_peak_max=*/2}) {}
 
 OneDnn& CpuDevice::onednn() {
   if (!onednn_) {
@@ -47,10 +51,10 @@ absl::StatusOr<float*> CpuDevice::Scratch(std::int64_t floats) {
 }
 
 std::string CpuDevice::Describe() const {
-  return absl::StrCat(loops_.name, ", ", options_.threads,
-                      options_.threads == 1 ? " thread" : " threads",
-                      uses_onednn_ ? ", " : "",
-                      uses_onednn_ ? OneDnn::Version() : "");
+  return absl::StrCat(
+      loops_.name, bf16_loops_ ? " with bf16" : "", ", ", options_.threads,
+      options_.threads == 1 ? " thread" : " threads", uses_onednn_ ? ", " : "",
+      uses_onednn_ ? OneDnn::Version() : "");
 }
 
 }  // namespace troupe::nn::cpu

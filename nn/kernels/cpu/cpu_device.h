@@ -18,6 +18,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "nn/kernels/cpu/bf16_loops.h"
 #include "nn/kernels/cpu/cpu_kernels.h"
 #include "nn/kernels/cpu/loops.h"
 #include "nn/kernels/cpu/onednn.h"
@@ -36,16 +37,20 @@ class CpuDevice {
   // False where the caller asked for less than the best instructions of the
   // CPU, since oneDNN takes those.
   bool uses_onednn() const { return uses_onednn_; }
+  // Null where the CPU has no such instructions, or the caller asked for less
+  // than they are.
+  const BF16Loops* bf16_loops() const { return bf16_loops_; }
   // Made at the first use: a rank of small layers never pays for it.
   OneDnn& onednn();
   // At least `floats` of 64-byte aligned memory, kept between calls.
   absl::StatusOr<float*> Scratch(std::int64_t floats);
-  // "avx512, 1 thread, oneDNN 2.6.3"
+  // "avx512 with bf16, 1 thread, oneDNN 2.6.3"
   std::string Describe() const;
 
  private:
   const CpuKernelOptions options_;
   const Loops& loops_;
+  const BF16Loops* const bf16_loops_;
   const bool uses_onednn_;
   CachingAllocator allocator_;
   StoragePtr scratch_;

@@ -3,10 +3,10 @@
 //
 //   std::unique_ptr<Kernels> kernels = CreateCpuKernels({});
 //
-// The instruction set (AVX-512, AVX2, plain) is chosen once, at creation, from
-// what the CPU has; CpuKernelOptions::isa lowers it, for
-// tests and comparisons. A kernel is chosen from shape and instruction set
-// alone, never by timing, so equal plans give equal bits.
+// The instruction set (AVX-512, with products of bf16 or without, AVX2, plain)
+// is chosen once, at creation, from what the CPU has; CpuKernelOptions::isa
+// lowers it, for tests and comparisons. A kernel is chosen from shape and
+// instruction set alone, never by timing, so equal plans give equal bits.
 
 #ifndef NN_KERNELS_CPU_CPU_KERNELS_H_
 #define NN_KERNELS_CPU_CPU_KERNELS_H_
@@ -23,6 +23,9 @@ struct CpuKernelOptions {
   int threads = 1;  // of oneDNN, per rank
   // False: our own loops only (the simulator's choice: fast to create).
   bool onednn = true;
+  // False: products of bf16 in f32, as on a CPU that has no instructions for
+  // them.
+  bool bf16 = true;
   // Where the tensors' memory comes from; null: the host. Tests make it small.
   std::shared_ptr<MemorySource> memory = nullptr;
 };

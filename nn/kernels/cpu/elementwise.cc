@@ -1,18 +1,21 @@
 #include "nn/kernels/cpu/convert.h"
+#include "nn/kernels/cpu/row_slices.h"
 #include "nn/kernels/cpu/widening.h"
 
 namespace troupe::nn::cpu {
 namespace {
 
 absl::Status ReluForward(CpuDevice& cpu, In x, Tensor& y) {
-  cpu.loops().relu_forward(x.numel(), x.data<float>(), y.data<float>());
-  return absl::OkStatus();
+  return ForEachRowSlice(cpu, {x.numel()}, {&x}, {&y}, [&](const RowSlice& at) {
+    cpu.loops().relu_forward(at.rows, at.in[0], at.out[0]);
+  });
 }
 
 absl::Status ReluBackward(CpuDevice& cpu, In y, In dy, Tensor& dx) {
-  cpu.loops().relu_backward(y.numel(), y.data<float>(), dy.data<float>(),
-                            dx.data<float>());
-  return absl::OkStatus();
+  return ForEachRowSlice(
+      cpu, {y.numel()}, {&y, &dy}, {&dx}, [&](const RowSlice& at) {
+        cpu.loops().relu_backward(at.rows, at.in[0], at.in[1], at.out[0]);
+      });
 }
 
 absl::Status Scale(CpuDevice& cpu, In x, In factor, Tensor& y) {
@@ -33,8 +36,10 @@ absl::Status CountNonFinite(CpuDevice&, In x, Tensor& count) {
 }
 
 absl::Status Add(CpuDevice& cpu, In a, In b, Tensor& y) {
-  cpu.loops().add(a.numel(), a.data<float>(), b.data<float>(), y.data<float>());
-  return absl::OkStatus();
+  return ForEachRowSlice(
+      cpu, {a.numel()}, {&a, &b}, {&y}, [&](const RowSlice& at) {
+        cpu.loops().add(at.rows, at.in[0], at.in[1], at.out[0]);
+      });
 }
 
 absl::Status AddF64(CpuDevice&, In a, In b, Tensor& y) {
@@ -70,11 +75,11 @@ absl::Status Copy(CpuDevice& cpu, In x, Tensor& y) {
 }  // namespace
 
 void BindElementwise(CpuDevice& cpu, ElementwiseKernels& ops) {
-  BindF32<ReluForward>(cpu, ops.ReluForward);
-  BindF32<ReluBackward>(cpu, ops.ReluBackward);
+  BindByRows<ReluForward>(cpu, ops.ReluForward);
+  BindByRows<ReluBackward>(cpu, ops.ReluBackward);
   BindF32<Scale>(cpu, ops.Scale);
   BindF32<CountNonFinite>(cpu, ops.CountNonFinite);
-  BindF32<Add, AddF64>(cpu, ops.Add);
+  BindByRows<Add, AddF64>(cpu, ops.Add);
   ops.Fill.Bind<Fill>(&cpu);
   ops.SetValues.Bind<SetValues>(&cpu);
   ops.Copy.Bind<Copy>(&cpu);

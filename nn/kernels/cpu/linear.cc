@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "nn/kernels/cpu/bf16_kernels.h"
 #include "nn/kernels/cpu/widening.h"
 
 namespace troupe::nn::cpu {
@@ -69,9 +70,11 @@ absl::Status LinearBackwardWeight(CpuDevice& cpu, In x, In dy, bool accumulate,
 }
 
 void BindLinear(CpuDevice& cpu, LinearKernels& ops) {
-  BindF32<LinearForward>(cpu, ops.LinearForward);
-  BindF32<LinearBackwardInput>(cpu, ops.LinearBackwardInput);
-  BindF32<LinearBackwardWeight>(cpu, ops.LinearBackwardWeight);
+  BindF32AndBF16<LinearForward, LinearForwardBF16>(cpu, ops.LinearForward);
+  BindF32AndBF16<LinearBackwardInput, LinearBackwardInputBF16>(
+      cpu, ops.LinearBackwardInput);
+  BindF32AndBF16<LinearBackwardWeight, LinearBackwardWeightBF16>(
+      cpu, ops.LinearBackwardWeight);
 }
 
 }  // namespace troupe::nn::cpu

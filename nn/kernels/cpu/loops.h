@@ -11,9 +11,11 @@
 #ifndef NN_KERNELS_CPU_LOOPS_H_
 #define NN_KERNELS_CPU_LOOPS_H_
 
+#include <cstddef>
 #include <cstdint>
 
 #include "nn/kernels/element_functions.h"
+#include "nn/random/fill_loops.h"
 
 namespace troupe::nn::cpu {
 
@@ -66,6 +68,16 @@ struct ChannelGradientTerms {
   const float *mean, *projected;
 };
 
+// Which probabilities of attention are dropped: those whose draw is below
+// `drop_below`.
+struct AttentionDropout {
+  // FillLoops::bits, which has an instruction set of its own.
+  void (*draw)(const FirstDraw& first, std::uint32_t* words, std::size_t count);
+  FirstDraw first;  // of query 0, key 0 of the first head
+  std::uint32_t drop_below;
+  float scale;  // of those that are kept
+};
+
 // Attention of the `group` heads of queries that share one head of keys, in one
 // sample. From one position to the next are so many floats (..._row); the heads
 // of a group lie side by side, `width` floats each. Letters of
@@ -76,6 +88,7 @@ struct AttentionHeadShape {
   float scale;
   std::int64_t q_row, k_row, v_row, y_row;
   std::int64_t dq_row, dk_row, dv_row;  // of the gradients
+  const AttentionDropout* dropout;      // null: none
 };
 struct AttentionInputs {
   const float *q, *k, *v;

@@ -22,10 +22,19 @@ using dnnl::memory;
 using Tag = memory::format_tag;
 
 // Shape and direction, as numbers to look up.
-using Key = std::array<std::int64_t, 16>;
+using Key = std::array<std::int64_t, 19>;
 
-Key KeyOf(OneDnn::Way way, const ImageShape& d) {
+// Of images, and of weights; whether there is a bias.
+struct ConvTypes {
+  memory::data_type images, weights;
+  bool bias;
+};
+
+Key KeyOf(OneDnn::Way way, const ConvTypes& types, const ImageShape& d) {
   return {static_cast<std::int64_t>(way),
+          static_cast<std::int64_t>(types.images),
+          static_cast<std::int64_t>(types.weights),
+          types.bias,
           d.n,
           d.h,
           d.w,
@@ -58,8 +67,8 @@ const char* NameOf(OneDnn::Way way) {
 // A convolution, and the reorder of its weights before or after it.
 struct Primitive {
   dnnl::primitive main, reorder;
-  memory image, weights, output;  // as the caller keeps them
-  memory fitted;                  // weights as the primitive wants them
+  memory image, weights, output, bias;  // as the caller keeps them
+  memory fitted;                        // weights as the primitive wants them
   memory scratchpad;
   std::unordered_map<int, memory> args, reorder_args;
   bool reorders = false;
@@ -67,13 +76,18 @@ struct Primitive {
 
 struct Descriptors {
   memory::desc x, w, y, plain_w;
+  memory::desc b;       // zero: none
+  memory::desc read_w;  // weights that a forward pass would read
   memory::dims strides, skips, pads, pads_after;
 
-  explicit Descriptors(const ImageShape& d)
-      : x({d.n, d.c, d.h, d.w}, memory::data_type::f32, Tag::nhwc),
-        w({d.o, d.c, d.r, d.s}, memory::data_type::f32, Tag::any),
-        y({d.n, d.o, d.p, d.q}, memory::data_type::f32, Tag::nhwc),
-        plain_w({d.o, d.c, d.r, d.s}, memory::data_type::f32, Tag::oihw),
+  Descriptors(const ConvTypes& types, const ImageShape& d)
+      : x({d.n, d.c, d.h, d.w}, types.images, Tag::nhwc),
+        w({d.o, d.c, d.r, d.s}, types.weights, Tag::any),
+        y({d.n, d.o, d.p, d.q}, types.images, Tag::nhwc),
+        plain_w({d.o, d.c, d.r, d.s}, types.weights, Tag::oihw),
+        b(types.bias ? memory::desc({d.o}, types.images, Tag::a)
+                     : memory::desc()),
+        read_w({d.o, d.c, d.r, d.s}, types.images, Tag::any),
         strides{d.stride_h, d.stride_w},
         // Pixels between two taps.
         skips{d.dilation_h - 1, d.dilation_w - 1},
@@ -87,34 +101,40 @@ struct Descriptors {
 
 }  // namespace
 
+// Operands in the order of the Kernels method. None of them is written but
+// `result`; oneDNN's memories are not const.
+struct OneDnn::ConvCall {
+  Way way;
+  memory::data_type images, weights;
+  void *a, *b, *bias, *result;
+};
+
 class OneDnn::Impl {
  public:
   explicit Impl(Allocator& allocator) : allocator_(allocator) {}
 
-  absl::Status Conv(Way way, const ImageShape& shape, const float* a,
-                    const float* b, float* result) {
-    const Key key = KeyOf(way, shape);
+  absl::Status Conv(const ImageShape& shape, const ConvCall& call) {
+    const Way way = call.way;
+    const ConvTypes types{call.images, call.weights, call.bias != nullptr};
+    const Key key = KeyOf(way, types, shape);
     auto it = primitives_.find(key);
     // Made first: where oneDNN throws, nothing is left for the next call.
     if (it == primitives_.end()) {
-      it = primitives_.emplace(key, Make(way, shape)).first;
+      it = primitives_.emplace(key, Make(way, Descriptors(types, shape))).first;
     }
     Primitive& p = *it->second;
-    float* first = const_cast<float*>(a);
-    float* second = const_cast<float*>(b);
     const std::size_t scratchpad = p.scratchpad.get_desc().get_size();
     const std::size_t rounded = (scratchpad + 63) / 64 * 64;
     TROUPE_ASSIGN_OR_RETURN(char* const scratch,
                             Scratch(rounded + p.fitted.get_desc().get_size()));
     p.scratchpad.set_data_handle(scratch);
-    float* x = way == Way::kBackwardInput ? result : first;
-    float* w = way == Way::kBackwardWeight ? result : second;
-    float* y = way == Way::kForward         ? result
-               : way == Way::kBackwardInput ? first
-                                            : second;
-    p.image.set_data_handle(x);
-    p.weights.set_data_handle(w);
-    p.output.set_data_handle(y);
+    p.image.set_data_handle(way == Way::kBackwardInput ? call.result : call.a);
+    p.weights.set_data_handle(way == Way::kBackwardWeight ? call.result
+                                                          : call.b);
+    p.output.set_data_handle(way == Way::kForward         ? call.result
+                             : way == Way::kBackwardInput ? call.a
+                                                          : call.b);
+    if (types.bias) p.bias.set_data_handle(call.bias);
     if (p.reorders) p.fitted.set_data_handle(scratch + rounded);
     const bool before = p.reorders && way != Way::kBackwardWeight;
     if (before) p.reorder.execute(stream_, p.reorder_args);
@@ -133,14 +153,13 @@ class OneDnn::Impl {
     return static_cast<char*>(scratch_->data());
   }
 
-  std::unique_ptr<Primitive> Make(Way way, const ImageShape& shape) {
-    const Descriptors d(shape);
+  std::unique_ptr<Primitive> Make(Way way, const Descriptors& d) {
     const auto direct = dnnl::algorithm::convolution_direct;
     dnnl::primitive_attr attr;
     attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
     const dnnl::convolution_forward::primitive_desc forward(
-        {dnnl::prop_kind::forward_training, direct, d.x, d.w, d.y, d.strides,
-         d.skips, d.pads, d.pads_after},
+        {dnnl::prop_kind::forward_training, direct, d.x, d.read_w, d.b, d.y,
+         d.strides, d.skips, d.pads, d.pads_after},
         attr, engine_);
     auto p = std::make_unique<Primitive>();
     if (way == Way::kForward) {
@@ -180,6 +199,10 @@ class OneDnn::Impl {
               {names[1], p.reorders ? p.fitted : p.weights},
               {names[2], p.output},
               {DNNL_ARG_SCRATCHPAD, p.scratchpad}};
+    if (!d.b.is_zero()) {
+      p.bias = memory(d.b, engine_, DNNL_MEMORY_NONE);
+      p.args.emplace(DNNL_ARG_BIAS, p.bias);
+    }
     if (!p.reorders) return;
     const bool written = way == Way::kBackwardWeight;
     const memory& from = written ? p.fitted : p.weights;
@@ -224,6 +247,12 @@ bool OneDnn::WantsConv(Way way, const ImageShape& d) {
   return way != Way::kBackwardWeight || d.q < 8;
 }
 
+bool OneDnn::WantsBF16Conv(Way way, const ImageShape& d) {
+  if (d.n == 0 || d.o < 16) return false;
+  // The first layer has few channels, and no gradient of its images.
+  return way == Way::kBackwardInput ? d.c >= 16 : d.c * d.r * d.s >= 64;
+}
+
 void OneDnn::PrepareLinear() {
   static std::atomic<bool> begun{false};
   if (begun.exchange(true)) return;
@@ -263,17 +292,40 @@ absl::Status OneDnn::Linear(Way way, std::int64_t n, std::int64_t k,
                                           static_cast<int>(status)));
 }
 
-absl::Status OneDnn::Conv(Way way, const ImageShape& d, const float* a,
+absl::Status OneDnn::Conv(Way way, const ImageShape& shape, const float* a,
                           const float* b, float* result) {
+  const auto f32 = memory::data_type::f32;
+  return Run(shape, {way, f32, f32, const_cast<float*>(a),
+                     const_cast<float*>(b), /*bias=*/nullptr, result});
+}
+
+absl::Status OneDnn::Conv(Way way, const ImageShape& shape,
+                          const std::uint16_t* a, const std::uint16_t* b,
+                          const std::uint16_t* bias, std::uint16_t* result) {
+  const auto bf16 = memory::data_type::bf16;
+  return Run(shape, {way, bf16, bf16, const_cast<std::uint16_t*>(a),
+                     const_cast<std::uint16_t*>(b),
+                     const_cast<std::uint16_t*>(bias), result});
+}
+
+absl::Status OneDnn::ConvBackwardWeight(const ImageShape& shape,
+                                        const std::uint16_t* x,
+                                        const std::uint16_t* dy, float* dw) {
+  return Run(shape, {Way::kBackwardWeight, memory::data_type::bf16,
+                     memory::data_type::f32, const_cast<std::uint16_t*>(x),
+                     const_cast<std::uint16_t*>(dy), /*bias=*/nullptr, dw});
+}
+
+absl::Status OneDnn::Run(const ImageShape& d, const ConvCall& call) {
   omp_set_num_threads(threads_);
   try {
     if (!impl_) impl_ = std::make_unique<Impl>(allocator_);
-    return impl_->Conv(way, d, a, b, result);
+    return impl_->Conv(d, call);
   } catch (const dnnl::error& error) {
     return absl::InternalError(absl::StrCat(
-        "Conv2d", NameOf(way), " of [", d.n, ", ", d.h, ", ", d.w, ", ", d.c,
-        "] to [", d.n, ", ", d.p, ", ", d.q, ", ", d.o, "] by ", d.r, "x", d.s,
-        ": oneDNN answers ", error.what()));
+        "Conv2d", NameOf(call.way), " of [", d.n, ", ", d.h, ", ", d.w, ", ",
+        d.c, "] to [", d.n, ", ", d.p, ", ", d.q, ", ", d.o, "] by ", d.r, "x",
+        d.s, ": oneDNN answers ", error.what()));
   }
 }
 

@@ -40,6 +40,8 @@ class OneDnn {
   static bool WantsLinear(Way way, int threads, std::int64_t n, std::int64_t k,
                           std::int64_t m);
   static bool WantsConv(Way way, const ImageShape& shape);
+  // The same for images of bf16, on a CPU that multiplies those.
+  static bool WantsBF16Conv(Way way, const ImageShape& shape);
 
   // The first product of a process waits 20 to 60 ms for oneDNN to generate
   // code. This begins it on a thread of its own, once in a process; the
@@ -55,9 +57,21 @@ class OneDnn {
   // Without bias, overwriting the result; operands as above.
   absl::Status Conv(Way way, const ImageShape& shape, const float* a,
                     const float* b, float* result);
+  // The same on the bits of bf16, with sums in f32. `bias` is that of a forward
+  // pass, or null.
+  absl::Status Conv(Way way, const ImageShape& shape, const std::uint16_t* a,
+                    const std::uint16_t* b, const std::uint16_t* bias,
+                    std::uint16_t* result);
+  // dw of bf16 images, not rounded.
+  absl::Status ConvBackwardWeight(const ImageShape& shape,
+                                  const std::uint16_t* x,
+                                  const std::uint16_t* dy, float* dw);
 
  private:
   class Impl;
+  struct ConvCall;
+
+  absl::Status Run(const ImageShape& shape, const ConvCall& call);
 
   const int threads_;
   Allocator& allocator_;

@@ -11,6 +11,17 @@ absl::Status SetStepScalars(CpuDevice&, const StepScalars& values,
   return absl::OkStatus();
 }
 
+absl::Status ApplyLossScale(CpuDevice&, In state, Tensor& scalars) {
+  LossScaleIn(state).ApplyTo(ScalarsIn(scalars));
+  return absl::OkStatus();
+}
+
+absl::Status UpdateLossScale(CpuDevice&, const LossScaleRule& rule, In scalars,
+                             Tensor& state) {
+  LossScaleIn(state).Update(rule, ScalarsIn(scalars));
+  return absl::OkStatus();
+}
+
 SgdScalars RoundedOnce(const SgdRule& rule, const StepScalars& scalars) {
   SgdScalars s;
   s.lr = static_cast<float>(scalars.lr * rule.lr_factor);
@@ -130,10 +141,8 @@ absl::Status SetClipFactor(CpuDevice&, double max_norm, Tensor& scalars) {
 absl::Status ClipGradient(CpuDevice& cpu, double limit, In scalars, In grad,
                           Tensor& clipped) {
   const StepScalars& values = ScalarsIn(scalars);
-  cpu.loops().clip(
-      grad.numel(),
-      static_cast<float>(limit * values.loss_count * values.loss_scale),
-      grad.data<float>(), clipped.data<float>());
+  cpu.loops().clip(grad.numel(), static_cast<float>(limit * values.Divisor()),
+                   grad.data<float>(), clipped.data<float>());
   return absl::OkStatus();
 }
 
@@ -149,6 +158,8 @@ absl::Status EmaUpdate(CpuDevice& cpu, double decay, In scalars, In param,
 
 void BindOptimizer(CpuDevice& cpu, OptimizerKernels& ops) {
   ops.SetStepScalars.Bind<SetStepScalars>(&cpu);
+  ops.ApplyLossScale.Bind<ApplyLossScale>(&cpu);
+  ops.UpdateLossScale.Bind<UpdateLossScale>(&cpu);
   BindF32<SgdUpdate>(cpu, ops.SgdUpdate);
   BindF32<AdamUpdate>(cpu, ops.AdamUpdate);
   BindF32<LambDirection>(cpu, ops.LambDirection);

@@ -19,6 +19,12 @@ namespace {
 // How a tile writes its sums.
 enum class Put { kStore, kAdd };
 
+// What is added to an element of C: one term of its sum. bf16_product.h has
+// another one, which takes 32 bits for two terms.
+struct FloatTerm {
+  TROUPE_INLINE static Vec Add(Vec a, Vec b, Vec sum) { return Fma(a, b, sum); }
+};
+
 struct TileCall {
   Index depth;
   Index segments;
@@ -51,16 +57,16 @@ TROUPE_INLINE float RowElement(const float* a, const OddStrides& odd) {
                                          odd.bytes[kOdd / 2] * kScale);
 }
 
-template <int kRow, int MR, int NV, bool kPacked>
+template <typename Term, int kRow, int MR, int NV, bool kPacked>
 TROUPE_INLINE void TileRows(const float* a, const OddStrides& odd,
                             const Vec (&row)[NV], Vec (&sum)[MR][NV]) {
   if constexpr (kRow < MR) {
     const Vec element = Set(kPacked ? a[kRow] : RowElement<kRow>(a, odd));
     TROUPE_UNROLL
     for (int j = 0; j < NV; ++j) {
-      sum[kRow][j] = Fma(element, row[j], sum[kRow][j]);
+      sum[kRow][j] = Term::Add(element, row[j], sum[kRow][j]);
     }
-    TileRows<kRow + 1, MR, NV, kPacked>(a, odd, row, sum);
+    TileRows<Term, kRow + 1, MR, NV, kPacked>(a, odd, row, sum);
   }
 }
 
@@ -88,7 +94,7 @@ TROUPE_INLINE void PutTile(const TileCall& t, const Vec (&sum)[MR][NV]) {
 
 // kWhole: every lane of the last vector of B may be read. A load under a mask
 // takes one of the two ports that fma runs on.
-template <int MR, int NV, bool kPacked, bool kWhole>
+template <typename Term, int MR, int NV, bool kPacked, bool kWhole>
 TROUPE_INLINE void SumTile(const TileCall& t, const OddStrides& odd,
                            Vec (&sum)[MR][NV]) {
   const Index a_stride = t.a_stride;
@@ -102,14 +108,14 @@ TROUPE_INLINE void SumTile(const TileCall& t, const OddStrides& odd,
       for (int j = 0; j < NV - 1; ++j) row[j] = Load(b + j * kLanes);
       const float* end = b + (NV - 1) * kLanes;
       row[NV - 1] = kWhole ? Load(end) : LoadSome(end, t.last);
-      TileRows<0, MR, NV, kPacked>(a, odd, row, sum);
+      TileRows<Term, 0, MR, NV, kPacked>(a, odd, row, sum);
       a += kPacked ? a_stride : 1;
       b += b_stride;
     }
   }
 }
 
-template <int MR, int NV, bool kPacked>
+template <typename Term, int MR, int NV, bool kPacked>
 void Tile(const TileCall& t) {
   Vec sum[MR][NV];
   TROUPE_UNROLL
@@ -125,9 +131,9 @@ void Tile(const TileCall& t) {
     asm("" : "+r"(odd.bytes[i]));
   }
   if (t.whole) {
-    SumTile<MR, NV, kPacked, true>(t, odd, sum);
+    SumTile<Term, MR, NV, kPacked, true>(t, odd, sum);
   } else {
-    SumTile<MR, NV, kPacked, false>(t, odd, sum);
+    SumTile<Term, MR, NV, kPacked, false>(t, odd, sum);
   }
   PutTile<MR, NV>(t, sum);
 }
@@ -143,38 +149,38 @@ constexpr int MaxRows(int nv) { return nv == 1 ? 12 : 6; }
 
 using TileFn = void (*)(const TileCall&);
 
-template <int NV, bool kPacked>
+template <int NV, bool kPacked, typename Term = FloatTerm>
 TileFn TileOfRows(Index rows) {
   constexpr int kMax = MaxRows(NV);
   switch (rows) {
     case 1:
-      return Tile<1, NV, kPacked>;
+      return Tile<Term, 1, NV, kPacked>;
     case 2:
-      return Tile<2, NV, kPacked>;
+      return Tile<Term, 2, NV, kPacked>;
     case 3:
-      return Tile<3, NV, kPacked>;
+      return Tile<Term, 3, NV, kPacked>;
     case 4:
-      return Tile<4, NV, kPacked>;
+      return Tile<Term, 4, NV, kPacked>;
     case 5:
-      return Tile<5, NV, kPacked>;
+      return Tile<Term, 5, NV, kPacked>;
     case 6:
-      return Tile<6, NV, kPacked>;
+      return Tile<Term, 6, NV, kPacked>;
     case 7:
-      return Tile<Min(7, kMax), NV, kPacked>;
+      return Tile<Term, Min(7, kMax), NV, kPacked>;
     case 8:
-      return Tile<Min(8, kMax), NV, kPacked>;
+      return Tile<Term, Min(8, kMax), NV, kPacked>;
     case 9:
-      return Tile<Min(9, kMax), NV, kPacked>;
+      return Tile<Term, Min(9, kMax), NV, kPacked>;
     case 10:
-      return Tile<Min(10, kMax), NV, kPacked>;
+      return Tile<Term, Min(10, kMax), NV, kPacked>;
     case 11:
-      return Tile<Min(11, kMax), NV, kPacked>;
+      return Tile<Term, Min(11, kMax), NV, kPacked>;
     case 12:
-      return Tile<Min(12, kMax), NV, kPacked>;
+      return Tile<Term, Min(12, kMax), NV, kPacked>;
     case 13:
-      return Tile<Min(13, kMax), NV, kPacked>;
+      return Tile<Term, Min(13, kMax), NV, kPacked>;
     default:
-      return Tile<Min(14, kMax), NV, kPacked>;
+      return Tile<Term, Min(14, kMax), NV, kPacked>;
   }
 }
 

@@ -1,30 +1,32 @@
 #include "nn/kernels/unary.h"
 
-#include "nn/kernels/cpu/widening.h"
+#include "nn/kernels/cpu/row_slices.h"
 
 namespace troupe::nn::cpu {
 namespace {
 
 absl::Status UnaryForward(CpuDevice& cpu, UnaryFunction f, double p, In x,
                           Tensor& y) {
-  cpu.loops().unary_forward(f, static_cast<float>(p), x.numel(),
-                            x.data<float>(), y.data<float>());
-  return absl::OkStatus();
+  return ForEachRowSlice(cpu, {x.numel()}, {&x}, {&y}, [&](const RowSlice& at) {
+    cpu.loops().unary_forward(f, static_cast<float>(p), at.rows, at.in[0],
+                              at.out[0]);
+  });
 }
 
 absl::Status UnaryBackward(CpuDevice& cpu, UnaryFunction f, double p, In saved,
                            In dy, Tensor& dx) {
-  cpu.loops().unary_backward(f, static_cast<float>(p), dy.numel(),
-                             saved.data<float>(), dy.data<float>(),
-                             dx.data<float>());
-  return absl::OkStatus();
+  return ForEachRowSlice(
+      cpu, {dy.numel()}, {&saved, &dy}, {&dx}, [&](const RowSlice& at) {
+        cpu.loops().unary_backward(f, static_cast<float>(p), at.rows, at.in[0],
+                                   at.in[1], at.out[0]);
+      });
 }
 
 }  // namespace
 
 void BindUnary(CpuDevice& cpu, UnaryKernels& ops) {
-  BindF32<UnaryForward>(cpu, ops.UnaryForward);
-  BindF32<UnaryBackward>(cpu, ops.UnaryBackward);
+  BindByRows<UnaryForward>(cpu, ops.UnaryForward);
+  BindByRows<UnaryBackward>(cpu, ops.UnaryBackward);
 }
 
 }  // namespace troupe::nn::cpu

@@ -33,8 +33,10 @@ absl::StatusOr<Tensor> Columns(CpuDevice& cpu, const ImageShape& d) {
                         cpu.allocator());
 }
 
-// The windows of x as rows [C, R, S].
-absl::StatusOr<Tensor> Unfold(CpuDevice& cpu, const ImageShape& d, In x) {
+}  // namespace
+
+absl::StatusOr<Tensor> UnfoldWindows(CpuDevice& cpu, const ImageShape& d,
+                                     In x) {
   TROUPE_ASSIGN_OR_RETURN(Tensor columns, Columns(cpu, d));
   const std::int64_t taps = d.r * d.s;
   TROUPE_ASSIGN_OR_RETURN(float* const window, cpu.Scratch(taps * d.c));
@@ -53,9 +55,9 @@ absl::StatusOr<Tensor> Unfold(CpuDevice& cpu, const ImageShape& d, In x) {
   return columns;
 }
 
-// Adds rows [C, R, S] up to dx, windows in row order.
-absl::Status Fold(CpuDevice& cpu, const ImageShape& d, const Tensor& columns,
-                  Tensor& dx) {
+// In row order of the windows.
+absl::Status FoldWindows(CpuDevice& cpu, const ImageShape& d,
+                         const Tensor& columns, Tensor& dx) {
   const std::int64_t taps = d.r * d.s;
   TROUPE_ASSIGN_OR_RETURN(float* const window, cpu.Scratch(taps * d.c));
   const float* const from = columns.data<float>();
@@ -71,22 +73,11 @@ absl::Status Fold(CpuDevice& cpu, const ImageShape& d, const Tensor& columns,
   return absl::OkStatus();
 }
 
-Tensor Pixels(const Tensor& images) {
-  return images.View(
-      {images.dim(0) * images.dim(1) * images.dim(2), images.dim(3)});
-}
-
-Tensor Rows(const Tensor& w) {
-  return w.View({w.dim(0), w.dim(1) * w.dim(2) * w.dim(3)});
-}
-
-}  // namespace
-
 absl::Status UnfoldedConv2dForward(CpuDevice& cpu, const ImageShape& shape,
                                    In x, In w, In b, Tensor& y) {
-  TROUPE_ASSIGN_OR_RETURN(const Tensor columns, Unfold(cpu, shape, x));
-  Tensor pixels = Pixels(y);
-  return LinearForward(cpu, columns, Rows(w), b, pixels);
+  TROUPE_ASSIGN_OR_RETURN(const Tensor columns, UnfoldWindows(cpu, shape, x));
+  Tensor pixels = PixelRows(y);
+  return LinearForward(cpu, columns, WeightRows(w), b, pixels);
 }
 
 absl::Status UnfoldedConv2dBackwardInput(CpuDevice& cpu,
@@ -94,17 +85,18 @@ absl::Status UnfoldedConv2dBackwardInput(CpuDevice& cpu,
                                          Tensor& dx) {
   TROUPE_ASSIGN_OR_RETURN(Tensor columns, Columns(cpu, shape));
   TROUPE_RETURN_IF_ERROR(
-      LinearBackwardInput(cpu, Pixels(dy), Rows(w), columns));
-  return Fold(cpu, shape, columns, dx);
+      LinearBackwardInput(cpu, PixelRows(dy), WeightRows(w), columns));
+  return FoldWindows(cpu, shape, columns, dx);
 }
 
 absl::Status UnfoldedConv2dBackwardWeight(CpuDevice& cpu,
                                           const ImageShape& shape, In x, In dy,
                                           bool accumulate, Tensor& dw,
                                           Tensor& db) {
-  TROUPE_ASSIGN_OR_RETURN(const Tensor columns, Unfold(cpu, shape, x));
-  Tensor rows = Rows(dw);
-  return LinearBackwardWeight(cpu, columns, Pixels(dy), accumulate, rows, db);
+  TROUPE_ASSIGN_OR_RETURN(const Tensor columns, UnfoldWindows(cpu, shape, x));
+  Tensor rows = WeightRows(dw);
+  return LinearBackwardWeight(cpu, columns, PixelRows(dy), accumulate, rows,
+                              db);
 }
 
 }  // namespace troupe::nn::cpu

@@ -16,7 +16,7 @@ bool IsNarrow(DType dtype) {
 Tensor Widened::Copy(const Tensor& t, bool read) {
   if (!t.defined() || !IsNarrow(t.dtype())) return t;
   absl::StatusOr<Tensor> wide =
-      Tensor::Create(t.shape(), DType::kF32, cpu_.allocator());
+      Tensor::Temporary(t.shape(), DType::kF32, cpu_.allocator());
   if (!wide.ok()) {
     status_.Update(wide.status());
     return t;

@@ -69,6 +69,12 @@ bool IsF32(const Argument& argument) {
   const Tensor* const numbers = NumbersOf(argument);
   return numbers == nullptr || numbers->dtype() == DType::kF32;
 }
+// The same for any dtype; an undefined operand has all of them.
+template <typename Argument>
+bool IsOfType(DType dtype, const Argument& argument) {
+  const Tensor* const numbers = NumbersOf(argument);
+  return numbers == nullptr || !numbers->defined() || numbers->dtype() == dtype;
+}
 
 template <auto kKernel, typename... Args>
 absl::Status RunWidened(const Op<absl::Status(Args...)>& op, CpuDevice& cpu,

@@ -52,10 +52,11 @@ __device__ __forceinline__ void SoftmaxTile(
   }
 }
 
-template <int kWidth, int kVector, typename T>
+template <int kWidth, int kVector, typename Drop, typename T>
 __global__ void __launch_bounds__(kTileThreads)
-    ForwardKernel(AttentionGrid size, AttentionArrays<T> in, HeadArray<T> y,
-                  float* lse) {
+    ForwardKernel(AttentionGrid size, Drop drop, AttentionArrays<T> in,
+                  HeadArray<T> y, float* lse) {
+  drop = drop.Now();
   float* const queries = base::DynamicShared<float>();
   float* const keys = queries + kTileFloats<kWidth>;
   float* const values = keys + kTileFloats<kWidth>;
@@ -84,6 +85,7 @@ __global__ void __launch_bounds__(kTileThreads)
       float score[kRowsOfThread][kColsOfThread] = {};
       AddDots<kWidth>(queries, keys, score);
       SoftmaxTile<kWidth>(size, first, first_key, score, state, sums);
+      DropColumns(size, drop, n, h, first, first_key, block, score);
       __syncwarp();  // the row of the round before has been read
       PutBlock(score, block);
       __syncwarp();
@@ -111,16 +113,16 @@ struct AttentionForward {
     if (y.numel() == 0) return absl::OkStatus();
     const AttentionPlaces at = PlacesOfAttention(size, q, k, v);
     const AttentionGrid grid = GridFor(rule, size, size.Hq);
-    return ForWidth<T>(
-        size.D, InVectors<T>(size, {&q, &k, &v, &y}),
-        [&](auto width, auto vector) {
-          return base::Launch(
-              "AttentionForward", ForwardKernel<width, vector, T>,
-              TileGrid(size.T, grid.heads,
-                       3 * kTileFloats<width> + kBlockFloats),
-              cuda.stream, grid, ArraysOf<T>(at),
-              ArrayOf<T>({&y, 0, size.Hq * size.D}), Data<float>(lse));
-        });
+    const bool vectors = InVectors<T>(size, {&q, &k, &v, &y});
+    return ForDropout(rule, size, [&](auto drop) {
+      return ForWidth<T>(size.D, vectors, [&](auto width, auto vector) {
+        return base::Launch(
+            "AttentionForward", ForwardKernel<width, vector, decltype(drop), T>,
+            TileGrid(size.T, grid.heads, 3 * kTileFloats<width> + kBlockFloats),
+            cuda.stream, grid, drop, ArraysOf<T>(at),
+            ArrayOf<T>({&y, 0, size.Hq * size.D}), Data<float>(lse));
+      });
+    });
   }
 };
 

@@ -53,11 +53,36 @@ __device__ __forceinline__ float Probability(const AttentionGrid& size,
   return p;
 }
 
+// Puts the factors into `block` where rows are keys and columns are queries.
+// The threads of a warp meet before and after.
+__device__ __forceinline__ void PutFactorsByKey(const AttentionGrid& size,
+                                                const Drops& drops,
+                                                std::int64_t head,
+                                                int first_query, int first_key,
+                                                float* block) {
+  // Each lane has a query and the keys of its warp.
+  constexpr int kKeys = kWarpThreads / kThreadsOfRow * kRowsOfThread;
+  static_assert(kWarpThreads == kTileRows && kKeys % 4 == 0);
+  const int lane = static_cast<int>(threadIdx.x) % kWarpThreads;
+  const int warp = static_cast<int>(threadIdx.x) / kWarpThreads;
+  __syncwarp();
+  for (int key = warp * kKeys; key < (warp + 1) * kKeys; key += 4) {
+    const Numbers<float, 4> factors =
+        drops.Factors(size, head / size.Hq, head % size.Hq, first_query + lane,
+                      first_key + key);
+    for (int k = 0; k < 4; ++k) {
+      block[(key + k) * kBlockRow + lane] = factors.at[k];
+    }
+  }
+  __syncwarp();
+}
+
 // A block has 32 queries of a head and goes through its keys.
-template <int kWidth, int kVector, typename T>
+template <int kWidth, int kVector, typename Drop, typename T>
 __global__ void __launch_bounds__(kTileThreads)
-    QueryGradientKernel(AttentionGrid size, AttentionArrays<T> in, Made<T> made,
-                        HeadArray<T> dq) {
+    QueryGradientKernel(AttentionGrid size, Drop drop, AttentionArrays<T> in,
+                        Made<T> made, HeadArray<T> dq) {
+  drop = drop.Now();
   float* const queries = base::DynamicShared<float>();
   float* const dys = queries + kTileFloats<kWidth>;
   float* const keys = dys + kTileFloats<kWidth>;
@@ -92,6 +117,7 @@ __global__ void __launch_bounds__(kTileThreads)
       float ds[kRowsOfThread][kColsOfThread] = {};
       AddDots<kWidth>(queries, keys, score);
       AddDots<kWidth>(dys, values, ds);
+      DropColumns(size, drop, n, h, first, first_key, block, ds);
       for (int i = 0; i < kRowsOfThread; ++i) {
         const int t = first + FirstRowOfThread() + i;
         for (int j = 0; j < kColsOfThread; ++j) {
@@ -112,9 +138,9 @@ __global__ void __launch_bounds__(kTileThreads)
 
 // Adds what the queries from `first_query` on of head `head` give the 32 keys
 // from `first` on, whose tiles are loaded.
-template <int kWidth, int kVector, typename T>
+template <int kWidth, int kVector, typename Drop, typename T>
 __device__ __forceinline__ void AddQueryTile(
-    const AttentionGrid& size, const AttentionArrays<T>& in,
+    const AttentionGrid& size, const Drop& drop, const AttentionArrays<T>& in,
     const Made<T>& made, std::int64_t head, int first, int first_query,
     const float* keys, const float* values, float* shared, RowSums<kWidth>& dk,
     RowSums<kWidth>& dv) {
@@ -133,6 +159,10 @@ __device__ __forceinline__ void AddQueryTile(
   float ds[kRowsOfThread][kColsOfThread] = {};
   AddDots<kWidth>(keys, queries, p);
   AddDots<kWidth>(values, dys, ds);
+  if constexpr (Drop::kAny) {
+    PutFactorsByKey(size, drop, head, first_query, first, block_p);
+    TakeFactors(block_p, ds);
+  }
   for (int j = 0; j < kColsOfThread; ++j) {
     const int t = first_query + ColOfThread() + j * kThreadsOfRow;
     const float lse = t < size.T ? made.lse[head * size.T + t] : 0;
@@ -143,6 +173,7 @@ __device__ __forceinline__ void AddQueryTile(
           Probability(size, size.Sees(t, s), p[i][j], lse, delta, ds[i][j]);
     }
   }
+  if constexpr (Drop::kAny) TakeFactors(block_p, p);
   PutBlock(p, block_p);
   PutBlock(ds, block_ds);
   __syncwarp();
@@ -152,10 +183,11 @@ __device__ __forceinline__ void AddQueryTile(
 
 // A block has 32 keys of a head and goes through the queries of all heads that
 // share it.
-template <int kWidth, int kVector, typename T>
+template <int kWidth, int kVector, typename Drop, typename T>
 __global__ void __launch_bounds__(kTileThreads)
-    KeyGradientKernel(AttentionGrid size, AttentionArrays<T> in, Made<T> made,
-                      HeadArray<T> dk, HeadArray<T> dv) {
+    KeyGradientKernel(AttentionGrid size, Drop drop, AttentionArrays<T> in,
+                      Made<T> made, HeadArray<T> dk, HeadArray<T> dv) {
+  drop = drop.Now();
   float* const keys = base::DynamicShared<float>();
   float* const values = keys + kTileFloats<kWidth>;
   float* const rest = values + kTileFloats<kWidth>;
@@ -174,7 +206,7 @@ __global__ void __launch_bounds__(kTileThreads)
       const std::int64_t head = shared * size.group + g;
       for (int tile = size.causal ? static_cast<int>(blockIdx.x) : 0;
            tile < query_tiles; ++tile) {
-        AddQueryTile<kWidth, kVector>(size, in, made, head, first,
+        AddQueryTile<kWidth, kVector>(size, drop, in, made, head, first,
                                       tile * kTileRows, keys, values, rest,
                                       dkeys, dvalues);
       }
@@ -186,6 +218,28 @@ __global__ void __launch_bounds__(kTileThreads)
     StoreRows<kWidth, (kVector > 1)>(dvalues, one, dv.Of(n, offset), first,
                                      size.S, size.D);
   }
+}
+
+template <int kWidth, int kVector, typename Drop, typename T>
+absl::Status LaunchGradients(const CudaOps& cuda,
+                             const AttentionGrid& of_queries,
+                             const AttentionGrid& of_keys, const Drop& drop,
+                             const AttentionPlaces& at,
+                             const AttentionPlaces& to, const Made<T>& made) {
+  constexpr std::size_t kFloats = 4 * kTileFloats<kWidth>;
+  if (of_queries.T > 0) {
+    TROUPE_RETURN_IF_ERROR(base::Launch(
+        "AttentionBackward.Queries",
+        QueryGradientKernel<kWidth, kVector, Drop, T>,
+        TileGrid(of_queries.T, of_queries.heads, kFloats + kBlockFloats),
+        cuda.stream, of_queries, drop, ArraysOf<T>(at), made,
+        ArrayOf<T>(to.q)));
+  }
+  return base::Launch(
+      "AttentionBackward.Keys", KeyGradientKernel<kWidth, kVector, Drop, T>,
+      TileGrid(of_keys.S, of_keys.heads, kFloats + 2 * kBlockFloats),
+      cuda.stream, of_keys, drop, ArraysOf<T>(at), made, ArrayOf<T>(to.k),
+      ArrayOf<T>(to.v));
 }
 
 struct AttentionBackward {
@@ -212,24 +266,13 @@ struct AttentionBackward {
           GridOf(of_queries.heads * size.T * kWarpThreads), cuda.stream,
           of_queries, ArrayOf<const T>(dense), made.dy, Data<float>(delta)));
     }
-    return ForWidth<T>(
-        size.D, InVectors<T>(size, {&q, &k, &v, &dy, &dq, &dk, &dv}),
-        [&](auto width, auto vector) -> absl::Status {
-          constexpr std::size_t kFloats = 4 * kTileFloats<width>;
-          if (size.T > 0) {
-            TROUPE_RETURN_IF_ERROR(base::Launch(
-                "AttentionBackward.Queries",
-                QueryGradientKernel<width, vector, T>,
-                TileGrid(size.T, of_queries.heads, kFloats + kBlockFloats),
-                cuda.stream, of_queries, ArraysOf<T>(at), made,
-                ArrayOf<T>(to.q)));
-          }
-          return base::Launch(
-              "AttentionBackward.Keys", KeyGradientKernel<width, vector, T>,
-              TileGrid(size.S, of_keys.heads, kFloats + 2 * kBlockFloats),
-              cuda.stream, of_keys, ArraysOf<T>(at), made, ArrayOf<T>(to.k),
-              ArrayOf<T>(to.v));
-        });
+    const bool vectors = InVectors<T>(size, {&q, &k, &v, &dy, &dq, &dk, &dv});
+    return ForDropout(rule, size, [&](auto drop) {
+      return ForWidth<T>(size.D, vectors, [&](auto width, auto vector) {
+        return LaunchGradients<width, vector>(cuda, of_queries, of_keys, drop,
+                                              at, to, made);
+      });
+    });
   }
 };
 

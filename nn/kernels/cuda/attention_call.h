@@ -22,6 +22,7 @@
 #include "nn/kernels/cuda/cuda_ops.h"
 #include "nn/kernels/cuda/dispatch.h"
 #include "nn/kernels/cuda/element_grid.h"
+#include "nn/kernels/cuda/philox_words.h"
 
 namespace troupe::nn::cuda {
 
@@ -38,6 +39,64 @@ struct AttentionGrid {
   }
   __device__ __forceinline__ int Hkv() const { return Hq / group; }
 };
+
+// What kernels without dropout take in place of Drops.
+struct NoDrops {
+  static constexpr bool kAny = false;
+  __device__ __forceinline__ NoDrops Now() const { return {}; }
+};
+
+// Which probabilities are dropped, and what the others are multiplied by.
+struct Drops {
+  static constexpr bool kAny = true;
+
+  DeviceDraws draws;
+  unsigned drop_below;
+  float scale;
+  int row_blocks;  // AttentionSizes::row_blocks()
+
+  __device__ __forceinline__ Drops Now() const {
+    Drops now = *this;
+    now.draws = draws.Now();
+    return now;
+  }
+  // The factors of query t of head h and the keys from `key` on, a multiple of
+  // 4. They mean nothing where there is no such query or key.
+  __device__ __forceinline__ Numbers<float, 4> Factors(
+      const AttentionGrid& size, std::int64_t n, std::int64_t h, int t,
+      int key) const {
+    const uint4 words = draws.Block(n, (h * size.T + t) * row_blocks + key / 4);
+    return {
+        {Factor(words.x), Factor(words.y), Factor(words.z), Factor(words.w)}};
+  }
+
+ private:
+  __device__ __forceinline__ float Factor(unsigned draw) const {
+    return draw >= drop_below ? scale : 0.0f;
+  }
+};
+
+// value[i][j] *= the factor of the query of row i and the key of column j. The
+// threads of a warp meet before and after `block` has held the factors of their
+// rows: what they had there is lost.
+__device__ __forceinline__ void DropColumns(
+    const AttentionGrid&, const NoDrops&, std::int64_t, std::int64_t, int, int,
+    float*, float (&)[kRowsOfThread][kColsOfThread]) {}
+__device__ __forceinline__ void DropColumns(
+    const AttentionGrid& size, const Drops& drops, std::int64_t n,
+    std::int64_t h, int first_query, int first_key, float* block,
+    float (&value)[kRowsOfThread][kColsOfThread]) {
+  // Four keys for each of the eight threads of a row.
+  static_assert(4 * kThreadsOfRow == kTileRows);
+  __syncwarp();
+  for (int i = 0; i < kRowsOfThread; ++i) {
+    const int row = FirstRowOfThread() + i, col = 4 * ColOfThread();
+    Store(drops.Factors(size, n, h, first_query + row, first_key + col),
+          block + row * kBlockRow + col);
+  }
+  __syncwarp();
+  TakeFactors(block, value);
+}
 
 template <typename T>
 struct AttentionArrays {
@@ -106,6 +165,18 @@ inline AttentionGrid GridFor(const AttentionRule& rule,
           size.N * heads_of_sample,
           rule.causal,
           static_cast<float>(rule.scale)};
+}
+
+// run(drops): those of the rule, or NoDrops.
+template <typename Run>
+absl::Status ForDropout(const AttentionRule& rule, const AttentionSizes& size,
+                        Run run) {
+  if (!rule.dropout) return run(NoDrops());
+  const DropoutMask& mask = *rule.dropout;
+  return run(
+      Drops{DeviceDraws(mask.draws, DataOrNull<std::int32_t>(mask.place)),
+            mask.drop_below, static_cast<float>(mask.scale),
+            static_cast<int>(size.row_blocks())});
 }
 
 // A block for each tile of so many positions of each head.

@@ -131,6 +131,19 @@ __device__ __forceinline__ void PutBlock(
   }
 }
 
+// value *= block
+__device__ __forceinline__ void TakeFactors(
+    const float* block, float (&value)[kRowsOfThread][kColsOfThread]) {
+#pragma unroll
+  for (int i = 0; i < kRowsOfThread; ++i) {
+#pragma unroll
+    for (int j = 0; j < kColsOfThread; ++j) {
+      value[i][j] *= block[(FirstRowOfThread() + i) * kBlockRow +
+                           ColOfThread() + j * kThreadsOfRow];
+    }
+  }
+}
+
 // A thread's part of rows of D: floats 4 (i % 8 + 8 f) and the three behind.
 template <int kWidth>
 struct RowSums {

@@ -105,8 +105,7 @@ struct ClipBody {
 
   template <int kCount>
   __device__ void At(std::int64_t i) const {
-    const float most =
-        static_cast<float>(limit * scalars->loss_count * scalars->loss_scale);
+    const float most = static_cast<float>(limit * DivisorOf(*scalars));
     Numbers<float, kCount> g = Load<kCount>(grad + i);
     for (float& value : g.at) {
       value = value > most ? most : value < -most ? -most : value;
@@ -167,8 +166,8 @@ struct EmaUpdate {
 };
 
 __global__ void ClipFactorKernel(double max_norm, StepScalars* scalars) {
-  const double divisor = scalars->loss_count * scalars->loss_scale;
-  const double mean = scalars->loss_count == 0 ? 0 : 1 / divisor;
+  const double divisor = DivisorOf(*scalars);
+  const double mean = divisor == 0 ? 0 : 1 / divisor;
   const double factor = max_norm / (sqrt(scalars->square_sum) * mean + 1e-6);
   scalars->grad_factor = factor > 1 ? 1 : factor;
 }

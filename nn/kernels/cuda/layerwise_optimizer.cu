@@ -127,9 +127,7 @@ struct LarsBody {
   T *param, *momentum;
 
   __device__ __forceinline__ Step StepOf(const StepScalars& scalars) const {
-    const double divisor = scalars.loss_count * scalars.loss_scale;
-    const double mean =
-        scalars.loss_count == 0 ? 0 : scalars.grad_factor / divisor;
+    const double mean = MeanFactorOf(scalars);
     const double of_param = sqrt(squares[0]);
     const double of_grad = sqrt(squares[1]) * mean;
     const bool adapts = of_param > 0 && of_grad > 0;

@@ -241,10 +241,55 @@ absl::Status SetStepScalars(const CudaOps& cuda, const StepScalars& values,
                       reinterpret_cast<StepScalars*>(Data<double>(scalars)));
 }
 
+// LossScaleState::ApplyTo.
+__global__ void ApplyScaleKernel(const LossScaleState* state,
+                                 StepScalars* scalars) {
+  scalars->loss_scale = state->scale;
+  if (state->skipped_steps == 0) return;
+  const double step = scalars->step - state->skipped_steps;
+  scalars->step = step;
+  scalars->bias_correction1 = 1 - pow(scalars->beta1, step + 1);
+  scalars->bias_correction2 = 1 - pow(scalars->beta2, step + 1);
+}
+
+absl::Status ApplyLossScale(const CudaOps& cuda, In state, Tensor& scalars) {
+  return base::Launch(
+      "ApplyLossScale", ApplyScaleKernel, base::LaunchShape(), cuda.stream,
+      reinterpret_cast<const LossScaleState*>(Data<double>(state)),
+      reinterpret_cast<StepScalars*>(Data<double>(scalars)));
+}
+
+// LossScaleState::Update.
+__global__ void UpdateScaleKernel(double growth_interval,
+                                  const StepScalars* scalars,
+                                  LossScaleState* state) {
+  if (scalars->non_finite != 0) {
+    state->scale *= kLossScaleBackoff;
+    state->finite_steps = 0;
+    state->skipped_steps += 1;
+    return;
+  }
+  state->finite_steps += 1;
+  if (state->finite_steps < growth_interval) return;
+  state->finite_steps = 0;
+  const double larger = state->scale * kLossScaleGrowth;
+  if (larger <= kLossScaleMax) state->scale = larger;
+}
+
+absl::Status UpdateLossScale(const CudaOps& cuda, const LossScaleRule& rule,
+                             In scalars, Tensor& state) {
+  return base::Launch("UpdateLossScale", UpdateScaleKernel, base::LaunchShape(),
+                      cuda.stream, static_cast<double>(rule.growth_interval),
+                      ScalarsOn(scalars),
+                      reinterpret_cast<LossScaleState*>(Data<double>(state)));
+}
+
 }  // namespace
 
 void BindOptimizer(OptimizerKernels& ops, CudaOps* state) {
   ops.SetStepScalars.Bind<SetStepScalars>(state);
+  ops.ApplyLossScale.Bind<ApplyLossScale>(state);
+  ops.UpdateLossScale.Bind<UpdateLossScale>(state);
   BindFloating<SgdUpdate>(ops.SgdUpdate, state);
   BindFloating<AdamUpdate>(ops.AdamUpdate, state);
   BindLayerwiseOptimizers(ops, state);

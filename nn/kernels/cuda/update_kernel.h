@@ -70,11 +70,16 @@ absl::Status LaunchUpdate(base::KernelName name, const CudaOps& cuda,
       ScalarsOn(scalars));
 }
 
+// As StepScalars::Divisor() and InverseDivisor().
+__device__ __forceinline__ double DivisorOf(const StepScalars& scalars) {
+  return (scalars.summed != 0 ? 1 : scalars.loss_count) * scalars.loss_scale;
+}
+__device__ __forceinline__ double MeanFactorOf(const StepScalars& scalars) {
+  const double divisor = DivisorOf(scalars);
+  return divisor == 0 ? 0 : scalars.grad_factor / divisor;
+}
 __device__ __forceinline__ float InverseDivisorOf(const StepScalars& scalars) {
-  const double divisor = scalars.loss_count * scalars.loss_scale;
-  return scalars.loss_count == 0
-             ? 0
-             : static_cast<float>(scalars.grad_factor / divisor);
+  return static_cast<float>(MeanFactorOf(scalars));
 }
 
 // AdamRule in the precision of the kernels.

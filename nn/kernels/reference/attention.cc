@@ -2,6 +2,7 @@
 #include <vector>
 
 #include "nn/kernels/reference/reference_ops.h"
+#include "nn/random/philox.h"
 
 // Letters as in nn/kernels/attention.h.
 
@@ -63,6 +64,24 @@ Probabilities SoftmaxOfScores(const std::vector<double>& query,
   return p;
 }
 
+// What dropout multiplies the probabilities of the first `seen` keys by.
+std::vector<double> DropFactors(const AttentionRule& rule,
+                                const AttentionSizes& size, std::int64_t n,
+                                std::int64_t h, std::int64_t t,
+                                std::int64_t seen) {
+  std::vector<double> factors(seen, 1.0);
+  if (!rule.dropout) return factors;
+  const SampleDraws draws = DrawsOf(*rule.dropout);
+  std::vector<std::uint32_t> words(seen);
+  FillBits32(draws.key, draws.At(n),
+             static_cast<std::uint32_t>(size.FirstBlock(h, t)),
+             absl::MakeSpan(words));
+  for (std::int64_t s = 0; s < seen; ++s) {
+    factors[s] = words[s] >= rule.dropout->drop_below ? rule.dropout->scale : 0;
+  }
+  return factors;
+}
+
 void AddRow(double factor, const std::vector<double>& from,
             std::vector<double>& to) {
   for (std::size_t d = 0; d < from.size(); ++d) to[d] += factor * from[d];
@@ -86,8 +105,10 @@ struct AttentionForward {
         for (std::int64_t t = 0; t < size.T; ++t) {
           const Probabilities p = SoftmaxOfScores(
               queries[t], keys, rule.KeysSeen(t, size.S), rule.scale);
+          const std::vector<double> factors =
+              DropFactors(rule, size, n, h, t, p.of_keys.size());
           for (std::size_t s = 0; s < p.of_keys.size(); ++s) {
-            AddRow(p.of_keys[s], values[s], sums[t]);
+            AddRow(p.of_keys[s] * factors[s], values[s], sums[t]);
           }
           *lse++ = static_cast<float>(p.log_sum);
         }
@@ -103,19 +124,20 @@ struct KeyHead {
   Rows keys, values, dkeys, dvalues;
 };
 
-// Adds what one head of queries gives. The probabilities come from the scores
-// in f64, and not from `lse`, which is rounded.
-void AddHeadGradients(const AttentionRule& rule, const Rows& queries,
+// Adds what head h of the queries of sample n gives. The probabilities come
+// from the scores in f64, and not from `lse`, which is rounded.
+void AddHeadGradients(const AttentionRule& rule, const AttentionSizes& size,
+                      std::int64_t n, std::int64_t h, const Rows& queries,
                       const Rows& dy, KeyHead& head, Rows& dqueries) {
-  const std::int64_t S = head.keys.size();
   for (std::size_t t = 0; t < queries.size(); ++t) {
-    const std::int64_t seen = rule.KeysSeen(t, S);
+    const std::int64_t seen = rule.KeysSeen(t, size.S);
     const Probabilities p =
         SoftmaxOfScores(queries[t], head.keys, seen, rule.scale);
+    const std::vector<double> factors = DropFactors(rule, size, n, h, t, seen);
     std::vector<double> dp(seen);
     for (std::int64_t s = 0; s < seen; ++s) {
-      dp[s] = Dot(dy[t], head.values[s]);
-      AddRow(p.of_keys[s], dy[t], head.dvalues[s]);
+      dp[s] = Dot(dy[t], head.values[s]) * factors[s];
+      AddRow(p.of_keys[s] * factors[s], dy[t], head.dvalues[s]);
     }
     const double mean = Dot(p.of_keys, dp);
     for (std::int64_t s = 0; s < seen; ++s) {
@@ -144,7 +166,7 @@ struct AttentionBackward {
         for (std::int64_t h = shared * size.group();
              h < (shared + 1) * size.group(); ++h) {
           Rows dqueries = no_queries;
-          AddHeadGradients(rule, LoadHead<T>(at.q, n, h, size.D),
+          AddHeadGradients(rule, size, n, h, LoadHead<T>(at.q, n, h, size.D),
                            LoadHead<T>(out, n, h, size.D), head, dqueries);
           StoreHead<T>(dqueries, to.q, n, h);
         }

@@ -12,10 +12,23 @@ absl::Status SetStepScalars(
   return absl::OkStatus();
 }
 
+absl::Status ApplyLossScale(const Op<absl::Status(FixedIn, FixedOut)>&,
+                            FixedIn state, FixedOut scalars) {
+  LossScaleIn(state).ApplyTo(ScalarsIn(scalars));
+  return absl::OkStatus();
+}
+
+absl::Status UpdateLossScale(
+    const Op<absl::Status(const LossScaleRule&, FixedIn, FixedOut)>&,
+    const LossScaleRule& rule, FixedIn scalars, FixedOut state) {
+  LossScaleIn(state).Update(rule, ScalarsIn(scalars));
+  return absl::OkStatus();
+}
+
 // The mean gradient of an element, as updates see it.
 template <typename T>
 double MeanOf(const StepScalars& step, T grad) {
-  const double divisor = step.loss_count * step.loss_scale;
+  const double divisor = step.Divisor();
   return divisor == 0 ? 0 * Load(grad)
                       : Load(grad) / divisor * step.grad_factor;
 }
@@ -197,7 +210,7 @@ struct ClipGradient {
   static absl::Status Run(double limit, FixedIn scalars, In grad,
                           Tensor& clipped) {
     const StepScalars& step = ScalarsIn(scalars);
-    const double most = limit * step.loss_count * step.loss_scale;
+    const double most = limit * step.Divisor();
     const T* from = grad.data<T>();
     T* to = clipped.data<T>();
     for (std::int64_t i = 0; i < grad.numel(); ++i) {
@@ -227,6 +240,8 @@ struct EmaUpdate {
 
 void BindOptimizer(OptimizerKernels& ops) {
   ops.SetStepScalars.BindFunction(SetStepScalars, nullptr);
+  ops.ApplyLossScale.BindFunction(ApplyLossScale, nullptr);
+  ops.UpdateLossScale.BindFunction(UpdateLossScale, nullptr);
   BindFloating<SgdUpdate>(ops.SgdUpdate);
   BindFloating<AdamUpdate>(ops.AdamUpdate);
   BindFloating<LambDirection>(ops.LambDirection);

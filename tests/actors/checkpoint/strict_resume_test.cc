@@ -15,6 +15,7 @@
 #include "nn/modules/linear.h"
 #include "nn/modules/sequential.h"
 #include "nn/ops/cast.h"
+#include "nn/ops/flatten.h"
 #include "nn/optim/sgd.h"
 #include "tests/actors/test_job.h"
 
@@ -235,6 +236,53 @@ TEST(StrictResumeMasterTest, MissingMasterValuesAreTheRestoredParameters) {
   EXPECT_EQ(FileBytes(second->checkpoint + "/model.safetensors"),
             FileBytes(first->checkpoint + "/model.safetensors"))
       << "the learning rate is 0";
+}
+
+// Two layers that share a weight, which goes by the name of the one that is
+// declared first; in the forward "x" comes before "y" in any case.
+class TiedLayers : public nn::Module {
+ public:
+  explicit TiedLayers(bool y_first) {
+    nn::Linear& first = Add<nn::Linear>(y_first ? "y" : "x", 784, 784);
+    nn::Linear& second = Add<nn::Linear>(y_first ? "x" : "y", 784, 784);
+    second.TieParameter("weight", first, "weight");
+    x_ = y_first ? &second : &first;
+    y_ = y_first ? &first : &second;
+    head_ = &Add<nn::Linear>("head", 784, 10);
+  }
+  nn::Tensor Forward(nn::Context& ctx, const nn::Tensor& images) override {
+    return (*head_)(ctx, (*y_)(ctx, (*x_)(ctx, nn::ops::Flatten(ctx, images))));
+  }
+
+ private:
+  nn::Linear *x_, *y_, *head_;
+};
+
+TEST(StrictResumeTiedTest, ASharedParameterMayHaveItsOtherName) {
+  const auto job = [](const std::string& dir, std::int64_t steps,
+                      bool y_first) {
+    JobSpec spec = TinyCnnJob(/*dp=*/2, steps);  // with momentum
+    spec.test = nullptr;
+    spec.model = [y_first] { return std::make_unique<TiedLayers>(y_first); };
+    spec.checkpoint.dir = dir;
+    spec.checkpoint.resume = true;
+    return spec;
+  };
+  const Reports whole =
+      ReportsOf(job(FreshFolder("whole"), /*steps=*/4, /*y_first=*/false));
+  const std::string dir = FreshFolder("parts");
+  ReportsOf(job(dir, /*steps=*/2, /*y_first=*/false));
+  const Reports rest = ReportsOf(job(dir, /*steps=*/4, /*y_first=*/true));
+  EXPECT_EQ(rest.info.missing, Names{});
+  EXPECT_EQ(rest.info.unexpected, Names{});
+  const std::vector<double> losses = whole.losses();
+  ASSERT_EQ(losses.size(), 4u);
+  EXPECT_EQ(rest.losses(),
+            std::vector<double>(losses.begin() + 2, losses.end()));
+  base::PosixFileSystem files;
+  const Checkpoint newest = *Checkpoint::Open(files, rest.checkpoints.back());
+  EXPECT_NE(newest.FindModel("y.weight"), nullptr) << "its own name from now";
+  EXPECT_EQ(newest.FindModel("x.weight"), nullptr);
 }
 
 }  // namespace

@@ -67,6 +67,22 @@ TEST_F(StepLossTest, AddsMicroBatchesAndBeginsAnew) {
   EXPECT_EQ(FromBits(Ended(loss).count), 2);
 }
 
+// Of the mean gradients, and before clipping has made its factor of it.
+TEST_F(StepLossTest, SaysTheNormOfTheGradients) {
+  StepLoss loss = MakeLoss();
+  ASSERT_TRUE(loss.BeginStep(StepKind::kTrain, 0, RateOf(0.5)).ok());
+  ASSERT_TRUE(loss.Add(0, Stats(1, 4, 0)).ok());
+  nn::StepScalars& scalars = nn::ScalarsIn(loss.scalars());
+  const double scale = scalars.loss_scale;
+  scalars.square_sum = 144 * scale * scale;
+  scalars.SetClipFactor(/*max_norm=*/1);
+  EXPECT_LT(scalars.grad_factor, 1);
+  EXPECT_EQ(FromBits(Ended(loss).grad_norm), 3);
+  ASSERT_TRUE(loss.BeginStep(StepKind::kTrain, 1, RateOf(0.5)).ok());
+  ASSERT_TRUE(loss.Add(0, Stats(1, 4, 0)).ok());
+  EXPECT_EQ(FromBits(Ended(loss).grad_norm), 0) << "nobody asked";
+}
+
 TEST_F(StepLossTest, SaysThatAStepWasSkipped) {
   StepLoss loss = MakeLoss();
   ASSERT_TRUE(loss.BeginStep(StepKind::kTrain, 0, RateOf(0.5)).ok());
@@ -115,6 +131,25 @@ TEST_F(StepLossTest, StopsAtAStepOfWhichNoTargetCounts) {
   const LossBits none = Ended(tolerant);
   EXPECT_TRUE(std::isnan(none.mean()) && !std::signbit(none.mean()));
   EXPECT_TRUE(std::isnan(none.accuracy()) && !std::signbit(none.accuracy()));
+}
+
+TEST_F(StepLossTest, ASumIsNotDivided) {
+  StepLoss::Options options;
+  options.loss_scale = 4;
+  options.reduction = nn::ops::LossReduction::kSum;
+  StepLoss loss = *StepLoss::Create(*kernels_, options);
+  ASSERT_TRUE(loss.BeginStep(StepKind::kTrain, 4, RateOf(0.5)).ok());
+  ASSERT_TRUE(loss.Add(0, Stats(3, 4, 1)).ok());
+  ASSERT_TRUE(loss.Add(1, Stats(5, 4, 3)).ok());
+  EXPECT_EQ(nn::ScalarsIn(loss.scalars()).InverseDivisor(), 0.25);
+  const LossBits bits = Ended(loss);
+  EXPECT_EQ(bits.Reduced(options.reduction), 8);
+  EXPECT_EQ(bits.Reduced(nn::ops::LossReduction::kMean), 1);
+  EXPECT_EQ(bits.accuracy(), 0.5);
+  // A sum over nothing is a number.
+  ASSERT_TRUE(loss.BeginStep(StepKind::kTrain, 5, RateOf(0.5)).ok());
+  ASSERT_TRUE(loss.Add(0, Stats(0, 0, 0)).ok());
+  EXPECT_EQ(Ended(loss).Reduced(options.reduction), 0);
 }
 
 TEST_F(StepLossTest, OnADeviceAStepOfWhichNoTargetCountsIsSeenLater) {

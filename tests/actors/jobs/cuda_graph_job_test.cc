@@ -1,6 +1,7 @@
 // Jobs whose training steps are recorded once and launched from then on, on
 // emulated GPUs: they have the bits of those that run one op after the other.
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -17,6 +18,7 @@
 #include "nn/modules/flatten.h"
 #include "nn/modules/linear.h"
 #include "nn/modules/sequential.h"
+#include "nn/optim/adam.h"
 #include "nn/optim/sgd.h"
 #include "tests/actors/test_job.h"
 #include "tests/base/seeds.h"
@@ -26,6 +28,7 @@ namespace troupe::actors {
 namespace {
 
 using nn::cuda::EmulatedWorld;
+using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -99,6 +102,58 @@ void ExpectTheSameBits(const JobSpec& spec, std::uint64_t seeds) {
 }
 
 TEST(CudaGraphJobTest, LeNet) { ExpectTheSameBits(LeNetJob(), 8); }
+
+// Steps that are skipped, and others, with scales that a graph reads where the
+// step before has left them.
+JobSpec ScaledJob(JobSpec spec) {
+  spec.steps = 20;
+  spec.loss_scale = 0x1p127;
+  spec.dynamic_loss_scale.emplace().growth_interval = 2;
+  spec.optimizer = [] {
+    nn::AdamOptions adam;
+    adam.lr = 0.01;
+    adam.common.skip_nonfinite = true;
+    return std::make_unique<nn::Adam>(adam);
+  };
+  return spec;
+}
+
+// The scale of each step, and whether it was skipped.
+std::vector<std::pair<double, bool>> ScalesOf(const Reports& reports) {
+  std::vector<std::pair<double, bool>> scales;
+  for (const StepReport& step : reports.steps) {
+    scales.emplace_back(step.loss_scale, step.skipped);
+  }
+  return scales;
+}
+
+void ExpectTheSameScales(const JobSpec& spec, std::uint64_t seeds) {
+  const Outcome eager = Simulated(spec, "off", 0);
+  ASSERT_TRUE(eager.status.ok()) << eager.status;
+  const auto want = ScalesOf(eager.reports);
+  const auto skipped = std::count_if(want.begin(), want.end(),
+                                     [](const auto& at) { return at.second; });
+  EXPECT_GT(skipped, 0);
+  EXPECT_LT(skipped, spec.steps);
+  for (std::uint64_t seed : Seeds(seeds)) {
+    const Outcome graph = Simulated(spec, "on", seed);
+    ASSERT_TRUE(graph.status.ok()) << graph.status << ReplayCommand(seed);
+    EXPECT_THAT(graph.notes, Contains("rank 0: steps run as a graph"));
+    EXPECT_EQ(graph.reports.losses(), eager.reports.losses())
+        << ReplayCommand(seed);
+    EXPECT_EQ(ScalesOf(graph.reports), want) << ReplayCommand(seed);
+  }
+}
+
+TEST(CudaGraphJobTest, DynamicLossScale) {
+  ExpectTheSameScales(ScaledJob(DropoutJob()), 8);
+}
+
+TEST(CudaGraphJobTest, DynamicLossScaleOfRanksThatReduceByNccl) {
+  JobSpec spec = ScaledJob(DropoutJob());
+  spec.plan.mesh = pipeline::Mesh(/*dp=*/2);
+  ExpectTheSameScales(spec, 8);
+}
 
 TEST(CudaGraphJobTest, SeveralMicroBatches) {
   JobSpec spec = LeNetJob();

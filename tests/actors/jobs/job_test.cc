@@ -29,6 +29,28 @@ TEST(JobTest, EveryStepIsReportedOnceAndInOrder) {
   for (int i = 0; i < 50; ++i) EXPECT_EQ(reports.steps[i].step, i + 1);
 }
 
+TEST(JobTest, OneWithoutAStepSaysWhatItDoes) {
+  JobSpec spec = TinyCnnJob(2, /*steps=*/0);
+  std::vector<std::string> notes;
+  spec.note = [&notes](const std::string& line) { notes.push_back(line); };
+  const Reports evaluated = ReportsOf(spec);
+  EXPECT_EQ(evaluated.steps.size(), 0u);
+  EXPECT_EQ(evaluated.evaluations.size(), 1u);
+  spec.checkpoint.dir = FreshFolder("untrained");
+  EXPECT_EQ(ReportsOf(spec).checkpoints.size(), 1u);
+  spec.test = nullptr;
+  spec.checkpoint.dir.clear();
+  ReportsOf(spec);
+  const std::string begin = "no steps to train: the model is ";
+  ASSERT_EQ(notes.size(), 3u);
+  EXPECT_EQ(notes[0], begin + "evaluated as it begins");
+  EXPECT_TRUE(absl::StartsWith(notes[1], begin + "evaluated and saved in "));
+  EXPECT_EQ(notes[2], begin + "neither evaluated nor saved");
+  spec.steps = 1;
+  ReportsOf(spec);
+  EXPECT_EQ(notes.size(), 3u) << "a step is trained";
+}
+
 TEST(JobTest, TwiceTheSameIsBitEqual) {
   const JobSpec spec = TinyCnnJob(2, 30);
   EXPECT_EQ(ReportsOf(spec).losses(), ReportsOf(spec).losses());

@@ -39,15 +39,22 @@ OptimizerFactory ClippedSgd(double clip_grad_norm) {
 }
 
 void ExpectNear(const std::vector<double>& got, const std::vector<double>& want,
-                const std::string& what) {
+                const std::string& what, double relative = 1e-6) {
   ASSERT_EQ(got.size(), want.size());
   for (std::size_t i = 0; i < got.size(); ++i) {
-    EXPECT_NEAR(got[i], want[i], 1e-6 * std::abs(want[i])) << what << ", " << i;
+    EXPECT_NEAR(got[i], want[i], relative * std::abs(want[i]))
+        << what << ", " << i;
   }
 }
 
+std::vector<double> NormsOf(const Reports& reports) {
+  std::vector<double> norms;
+  for (const StepReport& step : reports.steps) norms.push_back(step.grad_norm);
+  return norms;
+}
+
 TEST(OptimizerJobTest, TheNormOfGradientsIsThatOfAllStages) {
-  std::vector<double> alone;
+  std::vector<double> alone, norms_alone;
   for (const auto& [dp, pp] :
        {std::pair(1, 1), std::pair(2, 1), std::pair(1, 2), std::pair(2, 2),
         std::pair(1, 3)}) {
@@ -55,13 +62,22 @@ TEST(OptimizerJobTest, TheNormOfGradientsIsThatOfAllStages) {
     spec.optimizer = ClippedSgd(0.05);
     const Reports reports = ReportsOf(spec);
     EXPECT_EQ(absl::StrContains(reports.info.plan.ToString(), "NR"), pp > 1);
-    if (alone.empty()) alone = reports.losses();
-    ExpectNear(reports.losses(), alone, absl::StrCat("dp=", dp, " pp=", pp));
+    if (alone.empty()) {
+      alone = reports.losses();
+      norms_alone = NormsOf(reports);
+      EXPECT_GT(norms_alone.front(), 0.05) << "before clipping";
+    }
+    const std::string what = absl::StrCat("dp=", dp, " pp=", pp);
+    ExpectNear(reports.losses(), alone, what);
+    ExpectNear(NormsOf(reports), norms_alone, absl::StrCat("norm, ", what),
+               /*relative=*/1e-4);
   }
   JobSpec spec = JobOn(1, 1, /*steps=*/6);
   spec.optimizer = ClippedSgd(0);
-  EXPECT_GT(std::abs(ReportsOf(spec).losses().back() - alone.back()), 1e-3)
+  const Reports reports = ReportsOf(spec);
+  EXPECT_GT(std::abs(reports.losses().back() - alone.back()), 1e-3)
       << "nothing was clipped";
+  EXPECT_EQ(NormsOf(reports), std::vector<double>(6, 0.0)) << "nobody asked";
 }
 
 TEST(OptimizerJobTest, StagesSkipAStepTogether) {

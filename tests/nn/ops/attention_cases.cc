@@ -15,6 +15,7 @@ struct AttentionCase {
   double scale = 0.3;
   // False where the gradients are differences of nearly equal numbers.
   bool differentiable = true;
+  bool dropout = false;
 
   // The shapes of q, k and v, or of as many as there are.
   std::vector<Shape> Operands() const {
@@ -30,12 +31,20 @@ struct AttentionCase {
   }
 };
 
+DropoutMask SomeMask() {
+  DropoutMask mask{{RandomKey(/*seed=*/7, Purpose::kDropout), {5, 6, 7}}};
+  mask.drop_below = 0x60000000;
+  mask.scale = 1.6;
+  return mask;
+}
+
 void AddAttention(const AttentionCase& c, std::vector<OpCase>& all) {
   const Shape y = {c.N, c.T, c.Hq, c.D};
   const Shape lse = {c.N, c.Hq, c.T};
   AttentionRule rule;
   rule.causal = c.causal;
   rule.scale = c.scale;
+  if (c.dropout) rule.dropout = SomeMask();
   std::vector<Operand> in, gradients;
   for (const Shape& shape : c.Operands()) {
     in.push_back(Normal(shape));
@@ -68,6 +77,13 @@ void AddAttention(const AttentionCase& c, std::vector<OpCase>& all) {
        }});
 }
 
+void AddWithDropout(const AttentionCase& c, std::vector<OpCase>& all) {
+  AttentionCase dropped = c;
+  dropped.name = "dropout_" + c.name;
+  dropped.dropout = true;
+  AddAttention(dropped, all);
+}
+
 }  // namespace
 
 void AddAttentionCases(std::vector<OpCase>& all) {
@@ -95,6 +111,14 @@ void AddAttentionCases(std::vector<OpCase>& all) {
   AddAttention({"large_scale", 1, 8, 40, 1, 1, 16, false, Packing::kApart, 40,
                 /*differentiable=*/false},
                all);
+  AddWithDropout({"plain", 2, 5, 7, 3, 3, 8, false}, all);
+  AddWithDropout({"causal_more_keys", 2, 9, 44, 2, 2, 6, true}, all);
+  AddWithDropout({"causal_more_queries", 1, 37, 6, 1, 1, 24, true}, all);
+  AddWithDropout({"grouped", 2, 9, 33, 6, 2, 12, false}, all);
+  AddWithDropout({"packed_grouped", 2, 35, 35, 4, 2, 32, true, Packing::kAll},
+                 all);
+  AddWithDropout({"blocks", 1, 150, 550, 1, 1, 8, false}, all);
+  AddWithDropout({"blocks_causal", 1, 530, 530, 2, 1, 4, true}, all);
 }
 
 }  // namespace troupe::nn

@@ -1,5 +1,6 @@
 // What the fronts of attention and of positions refuse, and how they say it.
 
+#include <cmath>
 #include <memory>
 #include <string>
 
@@ -72,6 +73,27 @@ TEST_F(AttentionErrorsTest, PackedOperandsNeedTheirHeads) {
               return ops::PackedAttention(ctx, T({1, 2, 8}), Tensor(), options);
             }),
             "attention takes q and kv, got f32[1, 2, 8] and undefined");
+}
+
+TEST_F(AttentionErrorsTest, DropoutIsAProbabilityWithADrawForEachKey) {
+  ops::AttentionOptions options;
+  options.heads = 1;
+  const auto packed = [&](Context& ctx) {
+    return ops::PackedAttention(ctx, T({1, 2, 3}), options);
+  };
+  options.dropout = 1.5;
+  EXPECT_EQ(Message(packed), "attention takes a dropout in [0, 1], got 1.5");
+  options.dropout = NAN;
+  EXPECT_EQ(Message(packed), "attention takes a dropout in [0, 1], got nan");
+  options.dropout = 0.5;
+  ShapeRecord record;
+  Context ctx(Device{}, record);
+  constexpr std::int64_t kPositions = 200'000;
+  ops::PackedAttention(
+      ctx, Tensor::Meta({1, kPositions, 3}, DType::kF32, Device{}), options);
+  EXPECT_EQ(ctx.status().message(),
+            "attention with dropout has at most 2^34 probabilities in a "
+            "sample, got 1 heads of 200000 queries and 200000 keys");
 }
 
 TEST_F(AttentionErrorsTest, RotaryTurnsPairs) {

@@ -26,6 +26,9 @@ std::vector<Backend> Backends() {
   }
   options = CpuKernelOptions();
   add("onednn", options);
+  options.bf16 = false;
+  add("onednn_without_bf16", options);
+  options.bf16 = true;
   options.threads = 2;
   add("onednn_2_threads", options);
   return backends;

@@ -54,19 +54,22 @@ void AddAllSgd(std::int64_t n, std::vector<OpCase>& all) {
 }
 
 // Three steps of `update`, called with the scalars and the gradients of each.
+// `summed`: StepScalars::summed.
 using Update = std::function<absl::Status(Kernels&, const Tensor& scalars,
                                           const Tensor& grad, Outputs)>;
 void AddSteps(const std::string& name, std::int64_t n,
               std::vector<Operand> outputs, const Update& update,
-              std::vector<OpCase>& all) {
+              std::vector<OpCase>& all, double summed = 0) {
   OpCase steps;
   steps.name = absl::StrCat(name, "_", n);
   steps.inputs = {Normal({n}), Normal({n}), Normal({n})};
   steps.outputs = std::move(outputs);
   steps.element_wise = true;
-  steps.run = [update](Kernels& k, Inputs grads, Outputs out) -> absl::Status {
+  steps.run = [update, summed](Kernels& k, Inputs grads,
+                               Outputs out) -> absl::Status {
     StepScalars values;
     values.lr = 0.2;
+    values.summed = summed;
     values.grad_factor = 0.75;
     values.loss_count = 1.5;
     values.loss_scale = 2;
@@ -167,19 +170,80 @@ void AddNorms(std::int64_t n, std::vector<OpCase>& all) {
                  }});
 }
 
-// The factor that a norm of sqrt(square_sum) / 3 leaves.
-void AddClipFactor(double square_sum, std::vector<OpCase>& all) {
-  all.push_back({absl::StrCat("clip_factor_", square_sum),
-                 {Normal({1})},
-                 {{{kNumStepScalars}, Operand::Fill::kPoison, DType::kF64, 0}},
-                 [=](Kernels& k, Inputs, Outputs out) -> absl::Status {
-                   StepScalars values;
-                   values.loss_count = 1.5;
-                   values.loss_scale = 2;
-                   values.square_sum = square_sum;
-                   TROUPE_RETURN_IF_ERROR(k.SetStepScalars(values, out[0]));
-                   return k.SetClipFactor(0.5, out[0]);
-                 }});
+// Updates where no count divides the gradients.
+void AddSummed(std::int64_t n, std::vector<OpCase>& all) {
+  AddSteps(
+      "sgd_summed", n, {Normal({n})},
+      [](Kernels& k, const Tensor& scalars, const Tensor& grad, Outputs out) {
+        Tensor none;
+        return k.SgdUpdate(SgdRule(), scalars, grad, out[0], none);
+      },
+      all, /*summed=*/1);
+  LarsRule lars;
+  lars.weight_decay = 0.05;
+  lars.trust_coefficient = 0.5;
+  AddSteps(
+      "lars_summed", n, {Normal({n})},
+      [lars](Kernels& k, const Tensor& scalars, const Tensor& grad,
+             Outputs out) {
+        Tensor none;
+        return k.LarsUpdate(lars, scalars, Squares(k, 2, 3), grad, out[0],
+                            none);
+      },
+      all, /*summed=*/1);
+  AddSteps(
+      "clip_gradient_summed", n, {Poison({n})},
+      [](Kernels& k, const Tensor& scalars, const Tensor& grad, Outputs out) {
+        return k.ClipGradient(0.2, scalars, grad, out[0]);
+      },
+      all, /*summed=*/1);
+}
+
+// The factor that a norm of sqrt(square_sum) / 3 leaves, or / 2 of a sum.
+void AddClipFactor(double square_sum, double summed, std::vector<OpCase>& all) {
+  all.push_back(
+      {absl::StrCat("clip_factor_", square_sum, summed != 0 ? "_summed" : ""),
+       {Normal({1})},
+       {{{kNumStepScalars}, Operand::Fill::kPoison, DType::kF64, 0}},
+       [=](Kernels& k, Inputs, Outputs out) -> absl::Status {
+         StepScalars values;
+         values.loss_count = 1.5;
+         values.loss_scale = 2;
+         values.square_sum = square_sum;
+         values.summed = summed;
+         TROUPE_RETURN_IF_ERROR(k.SetStepScalars(values, out[0]));
+         return k.SetClipFactor(0.5, out[0]);
+       }});
+}
+
+// A state behind some steps, and the scalars of the next one.
+void AddLossScale(double skipped_steps, std::vector<OpCase>& all) {
+  constexpr auto kPoison = Operand::Fill::kPoison;
+  all.push_back(
+      {absl::StrCat("loss_scale_", skipped_steps),
+       {Normal({1})},
+       {{{kNumStepScalars}, kPoison, DType::kF64, 0},
+        {{kNumLossScaleState}, kPoison, DType::kF64, 0}},
+       [=](Kernels& k, Inputs, Outputs out) -> absl::Status {
+         StepScalars values;
+         values.step = 8;
+         values.beta1 = 0.9;
+         values.beta2 = 0.99;
+         Tensor state =
+             Tensor::Empty(out[1].shape(), DType::kF32, k.allocator());
+         TROUPE_RETURN_IF_ERROR(
+             k.SetValues({512, 1, static_cast<float>(skipped_steps)}, state));
+         TROUPE_RETURN_IF_ERROR(k.Copy(state, out[1]));
+         LossScaleRule rule;
+         rule.growth_interval = 3;
+         for (const double non_finite : {0.0, 2.0, 0.0, 0.0, 0.0, 0.0}) {
+           values.non_finite = non_finite;
+           TROUPE_RETURN_IF_ERROR(k.SetStepScalars(values, out[0]));
+           TROUPE_RETURN_IF_ERROR(k.ApplyLossScale(out[1], out[0]));
+           TROUPE_RETURN_IF_ERROR(k.UpdateLossScale(rule, out[0], out[1]));
+         }
+         return absl::OkStatus();
+       }});
 }
 
 }  // namespace
@@ -197,7 +261,11 @@ void AddOptimizerCases(std::vector<OpCase>& all) {
     AddPasses(n, all);
   }
   for (std::int64_t n : {0, 1, 7, 64, 1000, 40001}) AddNorms(n, all);
-  for (double square_sum : {0.0, 1.0, 9.0}) AddClipFactor(square_sum, all);
+  for (double square_sum : {0.0, 1.0, 9.0}) {
+    for (double summed : {0.0, 1.0}) AddClipFactor(square_sum, summed, all);
+  }
+  for (double skipped_steps : {0.0, 3.0}) AddLossScale(skipped_steps, all);
+  AddSummed(1000, all);
 }
 
 }  // namespace troupe::nn

@@ -158,6 +158,28 @@ TEST_F(SgdTest, ABatchWithoutTargetsHasNoGradient) {
   }
 }
 
+// So do PyTorch's gradients of a loss with reduction="sum".
+TEST_F(SgdTest, NoCountDividesTheGradientOfASum) {
+  for (const std::unique_ptr<Kernels>& kernels : AllSets()) {
+    for (const double count : {0.0, 64.0}) {
+      parameters_[0].init = Initializer::Constant(1);
+      auto arena = *ParameterArena::Create({{&parameters_[0]}}, {16},
+                                           kernels->allocator());
+      EXPECT_TRUE(arena->Initialize(1).ok());
+      Sgd sgd({/*lr=*/0.5});
+      EXPECT_TRUE(sgd.Attach(*arena).ok());
+      for (float& g : parameters_[0].grad.span<float>()) g = 32;
+      const Tensor scalars =
+          ScalarsFor(sgd, /*step=*/0, count, kernels_->allocator());
+      ScalarsIn(scalars).summed = 1;
+      ScalarsIn(scalars).loss_scale = 8;
+      ASSERT_TRUE(sgd.Update(*kernels, scalars, *arena, 0).ok());
+      EXPECT_EQ(ValuesOf(parameters_[0].value), std::vector<double>(20, -1))
+          << kernels->Describe();
+    }
+  }
+}
+
 TEST_F(SgdTest, MomentumNeedsItsBuffer) {
   for (const std::unique_ptr<Kernels>& kernels : AllSets()) {
     auto arena = *ParameterArena::Create({{&parameters_[0]}}, {16},

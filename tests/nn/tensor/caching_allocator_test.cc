@@ -88,6 +88,45 @@ TEST(CachingAllocator, KeepsNoMoreThanItMay) {
   EXPECT_GT(allocator.stats().bytes_cached, 60'000u);
 }
 
+// As training does, whose memory is larger than any fixed limit.
+TEST(CachingAllocator, KeepsAllThatAStepReleases) {
+  CachingAllocator::Options options;
+  options.cached_bytes_max = 0;
+  options.cached_of_peak_max = 2;
+  CachingAllocator allocator(options);
+  const StoragePtr parameters = *allocator.Allocate(1 << 20);
+  // A forward keeps its activations; a backward gives back each, and has its
+  // gradients, of the same sizes, for a moment.
+  const auto step = [&] {
+    std::vector<StoragePtr> activations;
+    for (int i = 1; i <= 20; ++i) {
+      activations.push_back(*allocator.Allocate(i * 70'000));
+    }
+    for (int i = 20; i >= 1; --i) {
+      const StoragePtr gradient = *allocator.Allocate(i * 70'000);
+      activations.pop_back();
+    }
+  };
+  step();
+  const auto first = allocator.stats();
+  for (int i = 0; i < 3; ++i) step();
+  const auto last = allocator.stats();
+  EXPECT_GT(last.allocations, 4 * 40);
+  EXPECT_EQ(last.system_allocations, first.system_allocations);
+  EXPECT_EQ(last.bytes_cached, first.bytes_cached);
+}
+
+TEST(CachingAllocator, SizesThatDoNotComeBackDoNotPileUp) {
+  CachingAllocator::Options options;
+  options.cached_bytes_max = 0;
+  options.cached_of_peak_max = 2;
+  CachingAllocator allocator(options);
+  for (int i = 1; i <= 100; ++i) *allocator.Allocate(i * 100'000);
+  const auto stats = allocator.stats();
+  EXPECT_GT(stats.bytes_in_use_peak, 10'000'000u);
+  EXPECT_LE(stats.bytes_cached, 2 * stats.bytes_in_use_peak);
+}
+
 TEST(CachingAllocator, StoragesOutliveIt) {
   std::optional<CachingAllocator> allocator(std::in_place);
   StoragePtr a = *allocator->Allocate(100);

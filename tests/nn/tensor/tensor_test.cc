@@ -58,6 +58,17 @@ TEST(Tensor, HoldsMemoryAsLongAsAnyViewLives) {
   EXPECT_EQ(allocator.stats().bytes_in_use, 0u);
 }
 
+TEST(Tensor, SmallTemporariesTakeTurnsInOneBlock) {
+  CachingAllocator allocator;
+  for (const std::int64_t count : {16384, 1, 5000, 12288}) {
+    const Tensor t = *Tensor::Temporary({count}, DType::kF32, allocator);
+    EXPECT_EQ(t.shape(), Shape{count});
+    EXPECT_EQ(t.span<float>().size(), static_cast<std::size_t>(count));
+  }
+  EXPECT_EQ(allocator.stats().system_allocations, 1);
+  EXPECT_EQ(Tensor::Temporary({16385}, DType::kF32, allocator)->numel(), 16385);
+}
+
 TEST(Tensor, MetaHasAShapeAndNoMemory) {
   Tensor meta = Tensor::Meta({3, 5}, DType::kF64, Device{});
   EXPECT_TRUE(meta.defined());

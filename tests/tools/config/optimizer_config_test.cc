@@ -1,5 +1,6 @@
 // What a configuration may say of losses, optimizers and schedules.
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,55 @@ TEST(Config, ALearningRateFollowsItsSchedule) {
   EXPECT_EQ(schedule.Factor(6), 0.1);
   EXPECT_EQ(ErrorOf(absl::StrCat(kShort, "[optimizer]\nschedule_steps = 0\n")),
             "run.toml:4: optimizer.schedule_steps = 0: must be at least 1");
+}
+
+TEST(Config, LossScale) {
+  const auto job = [](const std::string& lines) {
+    return Parsed(absl::StrCat(kShort, lines)).job;
+  };
+  EXPECT_EQ(job("").loss_scale, 1);
+  EXPECT_FALSE(job("").dynamic_loss_scale.has_value());
+  EXPECT_EQ(job("loss_scale = 128").loss_scale, 128);
+  EXPECT_EQ(job("loss_scale = 0.5").loss_scale, 0.5);
+  EXPECT_FALSE(job("precision = \"bf16\"").dynamic_loss_scale.has_value());
+  const std::string f16 = "precision = \"f16\"\n";
+  EXPECT_EQ(job(f16).loss_scale, 65536);
+  EXPECT_EQ(job(f16).dynamic_loss_scale.value().growth_interval, 2000);
+  EXPECT_EQ(job(f16 + "loss_scale = 1").loss_scale, 1);
+  EXPECT_FALSE(job(f16 + "loss_scale = 1").dynamic_loss_scale.has_value());
+  const actors::JobSpec dynamic = job(
+      "loss_scale = \"dynamic\"\nloss_scale_init = 256\n"
+      "loss_scale_growth_interval = 50\nloss_scale_min = 1\n");
+  EXPECT_EQ(dynamic.loss_scale, 256);
+  EXPECT_EQ(dynamic.dynamic_loss_scale.value().growth_interval, 50);
+  EXPECT_EQ(dynamic.dynamic_loss_scale.value().min, 1);
+}
+
+TEST(Config, ALossScaleIsANumberOrAWord) {
+  EXPECT_EQ(ErrorOf(absl::StrCat(kShort, "loss_scale = \"high\"\n")),
+            "run.toml:3: train.loss_scale = \"high\": must be \"auto\", "
+            "\"dynamic\" or a number above 0, such as 1024");
+  EXPECT_EQ(ErrorOf(absl::StrCat(kShort, "loss_scale = 0\n")),
+            "run.toml:3: train.loss_scale = 0: must be \"auto\", \"dynamic\" "
+            "or a number above 0, such as 1024");
+  EXPECT_EQ(ErrorOf(absl::StrCat(kShort, "loss_scale = true\n")),
+            "run.toml:3: train.loss_scale = true: must be a number or a text, "
+            "such as 1024");
+  EXPECT_EQ(ErrorOf(kShort, {Set("train.loss_scale", "dynamic"),
+                             Set("train.loss_scale_init", "1"),
+                             Set("train.loss_scale_min", "4")}),
+            "--set train.loss_scale_min: train.loss_scale_min = 4: must be "
+            "above 0 and at most train.loss_scale_init = 1");
+}
+
+TEST(Config, ReductionDType) {
+  const auto dtype = [](const std::string& line) {
+    return Parsed(absl::StrCat(kShort, "[comm]\n", line))
+        .job.plan.reduction_dtype;
+  };
+  EXPECT_EQ(dtype(""), std::nullopt);
+  EXPECT_EQ(dtype("reduction_dtype = \"auto\""), std::nullopt);
+  EXPECT_EQ(dtype("reduction_dtype = \"bf16\""), nn::DType::kBF16);
 }
 
 TEST(Config, Optimizer) {
@@ -107,6 +157,10 @@ TEST(Config, ALossSuitsTheData) {
   EXPECT_EQ(wrong("label_smoothing = 0.1\n"), "");
   EXPECT_EQ(wrong("label_smoothing = 1.5\n"),
             "run.toml:4: loss.label_smoothing must be from 0 to 1");
+  EXPECT_EQ(wrong("reduction = \"sum\"\n"), "");
+  EXPECT_EQ(wrong("reduction = \"none\"\n"),
+            "run.toml:4: loss.reduction = \"none\": must be one of \"mean\", "
+            "\"sum\"");
   EXPECT_EQ(wrong("delta = 2\n"),
             "run.toml:4: loss.delta is for loss.kind = \"huber\", and the kind "
             "is \"cross_entropy\"");

@@ -95,6 +95,7 @@ TEST_F(PrometheusExporterTest, TellsWhereTheRunStands) {
   step.loss = 0.5;
   step.accuracy = 0.75;
   step.lr = 0.125;
+  step.grad_norm = 2.5;
   step.samples_per_s = 2048;
   step.seconds = 0.02;
   step.peak_bytes = 4096;
@@ -113,9 +114,10 @@ TEST_F(PrometheusExporterTest, TellsWhereTheRunStands) {
        {"troupe_step 640\n", "troupe_steps 1000\n", "troupe_ranks 4\n",
         "troupe_epoch 2\n", "troupe_train_loss 0.5\n",
         "troupe_train_accuracy 0.75\n", "troupe_learning_rate 0.125\n",
-        "troupe_samples_per_second 2048\n", "troupe_peak_tensor_bytes 4096\n",
-        "troupe_eval_step 600\n", "troupe_eval_loss 0.25\n",
-        "troupe_checkpoint_step 600\n", "troupe_checkpoint_bytes_total 5\n",
+        "troupe_gradient_norm 2.5\n", "troupe_samples_per_second 2048\n",
+        "troupe_peak_tensor_bytes 4096\n", "troupe_eval_step 600\n",
+        "troupe_eval_loss 0.25\n", "troupe_checkpoint_step 600\n",
+        "troupe_checkpoint_bytes_total 5\n",
         "troupe_step_seconds_bucket{le=\"0.01\"} 0\n",
         "troupe_step_seconds_bucket{le=\"0.03\"} 1\n",
         "troupe_step_seconds_count 1\n", "process_resident_memory_bytes "}) {

@@ -148,6 +148,7 @@ TEST_F(TensorBoardLogTest, ScalarsComeBack) {
   step.loss = 0.5;
   step.accuracy = 0.75;
   step.lr = 0.125;
+  step.grad_norm = 2.5;
   step.samples_per_s = 1024;
   step.time = time_ + absl::Seconds(1);
   ASSERT_TRUE(log->OnStep(step).ok());
@@ -163,6 +164,7 @@ TEST_F(TensorBoardLogTest, ScalarsComeBack) {
                 "1:1024.5 2:1 7:{1:1}",
                 "1:1025.5 2:300 5:{1:{1:'train/loss' 2:0.5} "
                 "1:{1:'train/accuracy' 2:0.75} 1:{1:'train/lr' 2:0.125} "
+                "1:{1:'train/grad_norm' 2:2.5} "
                 "1:{1:'train/samples_per_second' 2:1024}}",
                 "1:1026.5 2:300 5:{1:{1:'eval/loss' 2:0.25} "
                 "1:{1:'eval/accuracy' 2:0.5}}",

@@ -37,7 +37,7 @@ class ProcessFaultsTest(ProcessCase):
                 job[number].signal(signal.SIGCONT)
                 job[number].end(END_S)
                 self.check_words(job, number, job[number],
-                                 [silent, r" (is gone|closed the connection)"])
+                                 [silent, r" (is gone|(closed|reset) the connection)"])
 
     def test_a_short_stop_is_nothing(self):
         path = self.path("saved")

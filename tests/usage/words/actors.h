@@ -178,9 +178,23 @@ extern const nn::Tensor loaded;
 extern absl::Status status;
 }  // namespace staged_copy_h
 
-namespace loss_reader_h {
-extern nn::Kernels& kernels;
+namespace loss_check_h {
+extern const StepChecks checks;
 }
+
+namespace loss_scaler_h {
+extern nn::Kernels& kernels;
+extern const LossScaler::Options options;
+extern const nn::StepScalars values;
+extern nn::Tensor scalars;
+extern nn::BackwardPass backward;
+extern const nn::Tensor loss;
+}  // namespace loss_scaler_h
+
+namespace loss_reader_h {
+extern const StepChecks checks;
+extern nn::Kernels& kernels;
+}  // namespace loss_reader_h
 
 namespace memory_holders_h {
 extern nn::Kernels& kernels;

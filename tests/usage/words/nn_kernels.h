@@ -117,6 +117,12 @@ extern const Tensor prediction, target;
 extern Tensor stats, dprediction;
 }  // namespace loss_h
 
+namespace loss_scale_h {
+extern Allocator& memory;
+extern const LossScaleRule rule;
+extern Tensor scalars;
+}  // namespace loss_scale_h
+
 namespace binary_h {
 extern const Tensor a, b;
 }

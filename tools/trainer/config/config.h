@@ -24,6 +24,7 @@
 #include "actors/trace.h"
 #include "base/file_system.h"
 #include "data/registry.h"
+#include "nn/kernels/loss_scale.h"
 #include "nn/models/models.h"
 #include "nn/optim/optimizer_options.h"
 
@@ -38,9 +39,10 @@ struct ModelConfig {
   // Of GPT-2 and ViT; 0: what the kind has, or the data.
   int depth = 0;
   std::int64_t heads = 0, width = 0, context = 0, patch_size = 0;
-  double dropout = -1;        // below 0: what the kind has
-  bool tie_head = true;       // of GPT-2
-  std::string stem = "auto";  // of ResNet
+  double dropout = -1;            // below 0: what the kind has
+  double attention_dropout = -1;  // below 0: as `dropout`
+  bool tie_head = true;           // of GPT-2
+  std::string stem = "auto";      // of ResNet
   bool zero_init_residual = false;
   bool sync_batch_norm = false;  // over all replicas
   nn::ModelOptions options;
@@ -78,12 +80,24 @@ struct OptimizerConfig {
 // The options of all losses; a kind takes some of them (loss_kinds.h).
 struct LossConfig {
   std::string kind = "auto";
+  std::string reduction = "mean";  // or "sum"
   double label_smoothing = 0;
   std::int64_t ignore_index = -100;
   std::vector<double> class_weights;  // empty: all 1
   double delta = 1;
   double beta = 1;
   double pos_weight = 1;
+};
+
+// "auto", "dynamic" or a number (loss_scale.h).
+struct LossScaleText {
+  std::string text = "auto";
+};
+
+struct LossScaleConfig {
+  LossScaleText scale;
+  double init = nn::kFirstLossScale;  // of the first step, where it is dynamic
+  nn::LossScaleRule rule;
 };
 
 struct LogConfig {
@@ -120,6 +134,7 @@ struct TrainerConfig {
   data::DatasetOptions data;
   LossConfig loss;
   OptimizerConfig optimizer;
+  LossScaleConfig loss_scale;
   // Numbers and names only. BuildSpec() adds model, loss, optimizer and data.
   actors::JobSpec job;
   // Checkpoints of an earlier run in the same folder give way to this one's.

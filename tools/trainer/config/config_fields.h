@@ -14,6 +14,7 @@
 #define TOOLS_TRAINER_CONFIG_CONFIG_FIELDS_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -30,6 +31,7 @@
 #include "nn/tensor/shape.h"
 #include "pipeline/partition.h"
 #include "tools/trainer/config/config.h"
+#include "tools/trainer/config/loss_scale.h"
 
 namespace troupe::tools {
 
@@ -196,6 +198,33 @@ struct FieldAs<nn::LrSchedule::Kind> {
     absl::StatusOr<nn::LrSchedule::Kind> kind = nn::ParseLrSchedule(value);
     if (kind.ok()) field = *kind;
     return kind.status();
+  }
+};
+
+// "auto" where it is unset.
+template <>
+struct FieldAs<std::optional<nn::DType>> {
+  using Value = std::string;
+  static Value Get(const std::optional<nn::DType>& field) {
+    return field ? Value(nn::DTypeName(*field)) : "auto";
+  }
+  static absl::Status Set(const Value& value, std::optional<nn::DType>& field) {
+    if (value == "auto") {
+      field.reset();
+      return absl::OkStatus();
+    }
+    return FieldAs<nn::DType>::Set(value, field.emplace());
+  }
+};
+
+template <>
+struct FieldAs<LossScaleText> {
+  using Value = std::string;
+  static Value Get(const LossScaleText& field) { return field.text; }
+  static absl::Status Set(const Value& value, LossScaleText& field) {
+    const absl::Status status = CheckLossScale(value);
+    if (status.ok()) field.text = value;
+    return status;
   }
 };
 

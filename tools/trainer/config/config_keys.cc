@@ -110,13 +110,31 @@ constexpr ConfigKey kTrainKeys[] = {
      "What parameters and activations are: \"f32\"; or \"bf16\" or \"f16\" "
      "with "
      "sums, and the optimizer's copy of the parameters, in f32; or \"f64\", on "
-     "the device \"reference:0\". Small gradients of \"f16\" need "
-     "train.loss_scale.",
+     "the device \"reference:0\".",
      "\"bf16\""},
-    {"train.loss_scale", Field<&C::job, &JobSpec::loss_scale>(), kAny,
+    {"train.loss_scale", Field<&C::loss_scale, &LossScaleConfig::scale>(),
+     kNumberOrWord,
      "Gradients are multiplied by it until the update; a power of two changes "
-     "no bit that neither overflows nor underflows.",
-     "1024"},
+     "no bit that neither overflows nor underflows. \"dynamic\": as in "
+     "torch.amp.GradScaler, it halves at a step whose gradients are not "
+     "finite, which updates nothing, and doubles after many others. \"auto\" "
+     "is \"dynamic\" where train.precision is \"f16\", and 1 elsewhere.",
+     "1024", CopiedTo<&JobSpec::dynamic_loss_scale>},
+    {"train.loss_scale_init", Field<&C::loss_scale, &LossScaleConfig::init>(),
+     kAny, "The dynamic loss scale of the first step.", "1024",
+     CopiedTo<&JobSpec::loss_scale>},
+    {"train.loss_scale_growth_interval",
+     Field<&C::loss_scale, &LossScaleConfig::rule,
+           &nn::LossScaleRule::growth_interval>(),
+     AtMost(kCountMax),
+     "Steps with finite gradients in a row, behind which the dynamic loss "
+     "scale doubles.",
+     "500"},
+    {"train.loss_scale_min",
+     Field<&C::loss_scale, &LossScaleConfig::rule, &nn::LossScaleRule::min>(),
+     kAny,
+     "A dynamic loss scale that falls below this ends the run with an error.",
+     "1"},
     {"train.device", Field<&C::job, &JobSpec::device>(), kAny,
      "What computes: \"cpu:0\"; \"cuda\", a GPU for each rank of a process, or "
      "\"cuda:2\", that one for all of them, among those that "
@@ -197,6 +215,13 @@ constexpr ConfigKey kMeshAndCommKeys[] = {
      "depend on the GPUs. \"auto\" takes \"any\" where ranks live on several "
      "GPUs.",
      "\"tree\""},
+    {"comm.reduction_dtype",
+     Field<&C::job, &JobSpec::plan, &PlanOptions::reduction_dtype>(), OneOf([] {
+       return Names{"auto", "f32", "bf16", "f16"};
+     }),
+     "What gradients are while ranks add them up: each sum of two is rounded "
+     "to it. \"auto\" is what they are on a rank, train.precision.",
+     "\"bf16\""},
     {"comm.timeout_s", Field<&C::job, &JobSpec::timeout>(), KeyRule{0.001, 1e9},
      "Seconds without progress after which the run fails.", "60"},
     {"comm.transport", Field<&C::network, &NetworkConfig::transport>(),
@@ -246,6 +271,7 @@ absl::string_view ConfigKey::key() const {
 }
 
 absl::string_view ConfigKey::type() const {
+  if (rule.unit == KeyUnit::kNumberOrWord) return "number or text";
   if (rule.unit != KeyUnit::kPlain) return "size";
   constexpr absl::string_view kTypes[] = {"text",
                                           "integer",

@@ -29,8 +29,9 @@ namespace troupe::tools {
 
 enum class KeyUnit {
   kPlain,
-  kBytes,        // "25MiB" may be written
-  kBytesOrAuto,  // and "auto", which is any value below 0
+  kBytes,         // "25MiB" may be written
+  kBytesOrAuto,   // and "auto", which is any value below 0
+  kNumberOrWord,  // a text, or a number in place of its text
 };
 
 // What a value may be; checked when it is set. Limits that a lower layer checks

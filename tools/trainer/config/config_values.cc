@@ -85,6 +85,14 @@ struct ValueText {
   }
 };
 
+// A number where `value` is the text of one.
+KeyValue AsNumber(const KeyValue& value) {
+  const auto* text = std::get_if<std::string>(&value);
+  double number = 0;
+  const bool is_number = text != nullptr && absl::SimpleAtod(*text, &number);
+  return is_number ? KeyValue(number) : value;
+}
+
 std::string Shown(const KeyValue& value) {
   return std::visit(ValueText{}, value);
 }
@@ -100,6 +108,9 @@ absl::string_view Wanted(const ConfigKey& key, const KeyValue& value) {
     return "must be \"auto\" or a size in bytes";
   }
   if (key.rule.unit == KeyUnit::kBytes) return "must be a size in bytes";
+  if (key.rule.unit == KeyUnit::kNumberOrWord) {
+    return "must be a number or a text";
+  }
   const bool is_number = std::holds_alternative<double>(value);
   if (key.field.type == KeyType::kInteger && is_number) {
     return "must be a whole number, without fraction or exponent";
@@ -130,15 +141,25 @@ bool ParseBytes(absl::string_view text, std::int64_t& bytes) {
          !__builtin_mul_overflow(bytes, unit, &bytes);
 }
 
+bool HasBytes(const ConfigKey& key) {
+  return key.rule.unit == KeyUnit::kBytes ||
+         key.rule.unit == KeyUnit::kBytesOrAuto;
+}
+
 // `value` as the type of the key: whole numbers are numbers too, some texts are
 // sizes, and a mixed list may be all numbers. False where the types do not go
 // together.
 bool Convert(const ConfigKey& key, KeyValue& value) {
   const auto* text = std::get_if<std::string>(&value);
-  if (text != nullptr && key.rule.unit != KeyUnit::kPlain) {
+  if (text != nullptr && HasBytes(key)) {
     std::int64_t bytes = 0;
     if (!ParseBytes(*text, bytes)) return false;
     value = bytes;
+  }
+  const bool is_number = std::holds_alternative<std::int64_t>(value) ||
+                         std::holds_alternative<double>(value);
+  if (is_number && key.rule.unit == KeyUnit::kNumberOrWord) {
+    value = Shown(value);
   }
   const auto* integer = std::get_if<std::int64_t>(&value);
   if (integer != nullptr && key.field.type == KeyType::kNumber) {
@@ -344,7 +365,8 @@ bool IsDefault(const LoadedConfig& loaded, const LoadedConfig& defaults,
 
 std::string FormatValue(const ConfigKey& key, const TrainerConfig& config) {
   const KeyValue value = key.field.get(config);
-  if (key.rule.unit == KeyUnit::kPlain) return Shown(value);
+  if (key.rule.unit == KeyUnit::kNumberOrWord) return Shown(AsNumber(value));
+  if (!HasBytes(key)) return Shown(value);
   return FormatBytes(std::get<std::int64_t>(value));
 }
 

@@ -33,6 +33,12 @@ inline constexpr KeyRule kFromOne{1, kCountMax};
 inline constexpr KeyRule kExtent{1, kExtentMax};
 inline constexpr KeyRule kExtentOrNone{0, kExtentMax};
 
+inline constexpr KeyRule kNumberOrWord = [] {
+  KeyRule rule;
+  rule.unit = KeyUnit::kNumberOrWord;
+  return rule;
+}();
+
 constexpr KeyRule AtMost(double max) {
   KeyRule rule;
   rule.max = max;

@@ -17,6 +17,8 @@ using nn::Tensor;
 
 constexpr char kAuto[] = "auto";
 constexpr char kCrossEntropy[] = "cross_entropy";
+constexpr char kMean[] = "mean";
+constexpr char kSum[] = "sum";
 
 struct KeyOfKind {
   const char* key;
@@ -69,6 +71,8 @@ absl::Status CheckNumbers(const LoadedConfig& loaded) {
 std::vector<std::string> LossKinds() {
   return {kAuto, kCrossEntropy, "mse", "l1", "huber", "smooth_l1", "bce"};
 }
+
+std::vector<std::string> LossReductions() { return {kMean, kSum}; }
 
 absl::Status CheckLoss(const LoadedConfig& loaded,
                        const data::SampleSpec& sample) {
@@ -126,6 +130,11 @@ nn::ops::LossFn LossOf(const LossConfig& config, bool classification) {
   options.class_weights.assign(config.class_weights.begin(),
                                config.class_weights.end());
   return nn::ops::CrossEntropyLoss(options);
+}
+
+nn::ops::LossReduction ReductionOf(const LossConfig& config) {
+  return config.reduction == kSum ? nn::ops::LossReduction::kSum
+                                  : nn::ops::LossReduction::kMean;
 }
 
 }  // namespace troupe::tools

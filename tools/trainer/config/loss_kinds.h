@@ -20,6 +20,9 @@ namespace troupe::tools {
 // "auto", "cross_entropy", "mse", "l1", "huber", "smooth_l1", "bce".
 std::vector<std::string> LossKinds();
 
+// "mean", "sum".
+std::vector<std::string> LossReductions();
+
 // kInvalidArgument, at the place of the key: a loss that does not suit the
 // data, a key that the kind does not take, class weights that are not one for
 // each class.
@@ -29,6 +32,7 @@ absl::Status CheckLoss(const LoadedConfig& loaded,
 // The loss of a configuration that CheckLoss() has passed, for samples with
 // classes or without.
 nn::ops::LossFn LossOf(const LossConfig& config, bool classification);
+nn::ops::LossReduction ReductionOf(const LossConfig& config);
 
 }  // namespace troupe::tools
 

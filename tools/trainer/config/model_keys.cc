@@ -65,6 +65,11 @@ constexpr ConfigKey kModelKeys[] = {
      "what "
      "model.kind has: 0.5 of VGG, 0 of GPT-2.",
      "0.1"},
+    {"model.attention_dropout",
+     Field<&C::model, &ModelConfig::attention_dropout>(), KeyRule{-1, 0.99},
+     "Part of the attention probabilities that a GPT-2 drops in training; -1 "
+     "means as model.dropout.",
+     "0.1"},
     {"model.tie_head", Field<&C::model, &ModelConfig::tie_head>(), kAny,
      "Whether the head of a GPT-2 is its table of tokens. Stages of a pipeline "
      "share no parameter: with mesh.pp above 1 set it to false.",

@@ -42,9 +42,14 @@ constexpr ConfigKey kKeys[] = {
      "numbers "
      "\"mse\" (squared error), \"l1\", \"huber\", \"smooth_l1\", or \"bce\" "
      "(binary "
-     "cross entropy with logits). \"auto\" is the first or the second of them. "
-     "All are means, as PyTorch has them.",
+     "cross entropy with logits). \"auto\" is the first or the second of them.",
      "\"cross_entropy\""},
+    {"loss.reduction", Field<&C::loss, &LossConfig::reduction>(),
+     OneOf(LossReductions),
+     "What of the loss is trained and shown, as in PyTorch: its \"mean\" over "
+     "all targets of a global batch that count, or their \"sum\", which no "
+     "number divides. The gradient of a sum grows with the batch.",
+     "\"sum\""},
     {"loss.label_smoothing", Field<&C::loss, &LossConfig::label_smoothing>(),
      kAny,
      "Part of a target that \"cross_entropy\" gives to all classes evenly.",

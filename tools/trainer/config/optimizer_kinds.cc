@@ -81,15 +81,17 @@ double ScaledLr(const TrainerConfig& config) {
   return lr;
 }
 
-nn::OptimizerOptions CommonOf(const OptimizerConfig& config) {
-  nn::OptimizerOptions common = config.common;
-  for (const std::string& pattern : config.no_decay) {
+nn::OptimizerOptions CommonOf(const TrainerConfig& config) {
+  const OptimizerConfig& from = config.optimizer;
+  nn::OptimizerOptions common = from.common;
+  for (const std::string& pattern : from.no_decay) {
     common.groups.push_back({pattern, /*lr_factor=*/1, /*weight_decay=*/0});
   }
-  if (config.no_decay_1d) common.groups.push_back(nn::NoDecayGroup());
+  if (from.no_decay_1d) common.groups.push_back(nn::NoDecayGroup());
   // Updates would be lost in 16 bits, and squares of gradients vanish; changes
   // nothing where train.precision has more.
   common.f32_master = true;
+  if (config.job.dynamic_loss_scale) common.skip_nonfinite = true;
   return common;
 }
 
@@ -101,7 +103,7 @@ nn::SgdOptions SgdOf(const TrainerConfig& config) {
   options.dampening = from.dampening;
   options.weight_decay = from.weight_decay;
   options.nesterov = from.nesterov;
-  options.common = CommonOf(from);
+  options.common = CommonOf(config);
   return options;
 }
 
@@ -115,7 +117,7 @@ Options AdaptiveOf(const TrainerConfig& config) {
   options.beta2 = from.betas[1];
   options.eps = from.eps;
   options.weight_decay = from.weight_decay;
-  options.common = CommonOf(from);
+  options.common = CommonOf(config);
   return options;
 }
 
@@ -134,7 +136,7 @@ nn::LarsOptions LarsOf(const TrainerConfig& config) {
   options.weight_decay = from.weight_decay;
   options.trust_coefficient = from.trust_coefficient;
   options.eps = from.eps;
-  options.common = CommonOf(from);
+  options.common = CommonOf(config);
   return options;
 }
 

@@ -39,6 +39,10 @@ struct StepEntry {
   double samples_per_s = 0;
   double seconds = 0;  // that the step took
   double lr = 0;
+  std::optional<double> loss_scale;  // where it is dynamic
+  std::int64_t skipped_steps = 0;    // of this run so far
+  // Of all gradients, before clipping; where they are clipped by it.
+  std::optional<double> grad_norm;
   // Most bytes that the tensors of one rank of this process have held at once.
   std::int64_t peak_bytes = 0;
   absl::Time time;

@@ -108,6 +108,8 @@ struct PrometheusExporter::Metrics {
       AddGauge("troupe_train_accuracy", "Accuracy of the last step, 0 to 1.");
   prometheus::Gauge& lr =
       AddGauge("troupe_learning_rate", "Learning rate of the last step.");
+  // Added where gradients are clipped: a gauge of 0 would say that all are 0.
+  prometheus::Gauge* grad_norm = nullptr;
   prometheus::Gauge& rate =
       AddGauge("troupe_samples_per_second", "Samples trained on, a second.");
   prometheus::Gauge& peak_bytes =
@@ -174,6 +176,14 @@ absl::Status PrometheusExporter::OnStep(const StepEntry& entry) {
   metrics_->loss.Set(entry.loss);
   if (entry.accuracy) metrics_->accuracy.Set(*entry.accuracy);
   metrics_->lr.Set(entry.lr);
+  if (entry.grad_norm) {
+    if (metrics_->grad_norm == nullptr) {
+      metrics_->grad_norm = &metrics_->AddGauge(
+          "troupe_gradient_norm",
+          "Norm of all gradients of the last step, before clipping.");
+    }
+    metrics_->grad_norm->Set(*entry.grad_norm);
+  }
   metrics_->rate.Set(entry.samples_per_s);
   metrics_->peak_bytes.Set(double(entry.peak_bytes));
   metrics_->step_seconds.Observe(entry.seconds);

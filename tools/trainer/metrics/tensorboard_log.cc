@@ -54,6 +54,11 @@ absl::Status TensorBoardLog::OnStep(const StepEntry& entry) {
   AddScalar("train/loss", entry.loss, event);
   if (entry.accuracy) AddScalar("train/accuracy", *entry.accuracy, event);
   AddScalar("train/lr", entry.lr, event);
+  if (entry.loss_scale) {
+    AddScalar("train/loss_scale", *entry.loss_scale, event);
+    AddScalar("train/skipped_steps", double(entry.skipped_steps), event);
+  }
+  if (entry.grad_norm) AddScalar("train/grad_norm", *entry.grad_norm, event);
   AddScalar("train/samples_per_second", entry.samples_per_s, event);
   return file_.Append(event.SerializeAsString());
 }

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <functional>
 #include <string>
 #include <tuple>
@@ -21,11 +22,14 @@
 namespace troupe::nn {
 namespace {
 
-constexpr double kTolerance = 3e-6;  // of the norm, and of the largest element
-
 struct Set {
   std::string name;
   CpuKernelOptions options;
+  DType dtype = DType::kF32;
+
+  // Of the norm, and of the largest element: the last digit of bf16, whose sums
+  // are in f32.
+  double tolerance() const { return dtype == DType::kBF16 ? 0x1p-8 : 3e-6; }
 };
 
 std::vector<Set> Sets() {
@@ -39,28 +43,40 @@ std::vector<Set> Sets() {
   }
   sets.push_back({"onednn", {base::BestCpuIsa(), 1, true}});
   sets.push_back({"onednn_2_threads", {base::BestCpuIsa(), 2, true}});
+  CpuKernelOptions options;
+  sets.push_back({"bf16", options, DType::kBF16});
+  options.bf16 = false;
+  sets.push_back({"bf16_in_f32", options, DType::kBF16});
+  options.bf16 = true;
+  options.threads = 2;
+  sets.push_back({"bf16_2_threads", options, DType::kBF16});
+  options.onednn = false;
+  sets.push_back({"bf16_own_loops", options, DType::kBF16});
   return sets;
 }
 
-// Tensors that begin `shift` floats behind a cache line.
+// Tensors that begin `shift` elements behind a cache line.
 class Shifted {
  public:
-  Shifted(Kernels& kernels, std::int64_t shift)
-      : kernels_(kernels), shift_(shift) {}
+  Shifted(Kernels& kernels, std::int64_t shift, DType dtype = DType::kF32)
+      : kernels_(kernels), shift_(shift), dtype_(dtype) {}
 
   Tensor operator()(const Shape& shape) {
-    Tensor room = Tensor::Zeros({shape.numel() + shift_}, DType::kF32,
-                                kernels_.allocator());
+    const Tensor draws = MakeTensor(
+        shape, dtype_,
+        NormalDraws(absl::StrCat("operand ", made_++), shape.numel()),
+        kernels_.allocator());
+    Tensor room =
+        Tensor::Zeros({shape.numel() + shift_}, dtype_, kernels_.allocator());
     Tensor t = room.FlatView(shift_, shape);
-    const std::vector<double> draws =
-        NormalDraws(absl::StrCat("operand ", made_++), shape.numel());
-    std::copy(draws.begin(), draws.end(), t.data<float>());
+    std::memcpy(t.raw(), draws.raw(), draws.bytes());
     return t;
   }
 
  private:
   Kernels& kernels_;
   const std::int64_t shift_;
+  const DType dtype_;
   int made_ = 0;
 };
 
@@ -119,11 +135,12 @@ struct Case {
 // gradients of many rows (written row by row, what they read copied or not).
 void AddLinears(std::vector<Case>& cases) {
   const std::int64_t shapes[][3] = {
-      {1, 5, 3},      {3, 70, 9},    {4, 70, 9},       {5, 16, 16},
-      {20, 10, 10},   {20, 10, 5},   {16, 400, 120},   {17, 31, 33},
-      {33, 65, 7},    {64, 513, 10}, {67, 1100, 130},  {130, 48, 200},
-      {700, 3, 100},  {64, 300, 64}, {24, 1030, 1031}, {600, 330, 150},
-      {40, 203, 170}, {40, 208, 170}};
+      {1, 5, 3},      {3, 70, 9},     {4, 70, 9},       {5, 16, 16},
+      {20, 10, 10},   {20, 10, 5},    {16, 400, 120},   {17, 31, 33},
+      {33, 65, 7},    {64, 513, 10},  {67, 1100, 130},  {130, 48, 200},
+      {700, 3, 100},  {64, 300, 64},  {24, 1030, 1031}, {600, 330, 150},
+      {40, 203, 170}, {40, 208, 170}, {5, 2100, 70},    {100, 64, 40},
+      {100, 65, 41}};
   for (const auto& s : shapes) {
     cases.push_back({absl::StrCat("linear_", s[0], "x", s[1], "x", s[2]),
                      [N = s[0], K = s[1], M = s[2]](Kernels& k, Shifted make) {
@@ -145,6 +162,7 @@ void AddConvs(std::vector<Case>& cases) {
       {"many_channels", {3, 3, 1, 1, 1, 1}, {2, 8, 8, 32}, 48},
       {"small_images", {3, 3, 1, 1, 1, 1}, {2, 4, 4, 160}, 40},
       {"leftover", {3, 3, 4, 4, 0, 0}, {2, 9, 10, 16}, 16},
+      {"few_pixels", {3, 3, 1, 1, 1, 1}, {2, 3, 3, 180}, 170},
       {"pointwise", {1, 1}, {2, 7, 7, 40}, 24},
       {"pointwise_strided", {1, 1, 2, 2, 0, 0}, {2, 7, 8, 20}, 17},
   };
@@ -188,10 +206,12 @@ TEST_P(CpuKernelsTest, AgreeWithTheReferenceOnBothSidesOfEveryChoice) {
   const auto oracle = CreateReferenceKernels();
   const auto kernels = CreateCpuKernels(GetParam().options);
   for (const Case& c : CasesToTry()) {
-    const Outcomes want = c.run(*oracle, Shifted(*oracle, 0));
-    const Outcomes got = c.run(*kernels, Shifted(*kernels, 0));
+    const DType dtype = GetParam().dtype;
+    const Outcomes want = c.run(*oracle, Shifted(*oracle, 0, dtype));
+    const Outcomes got = c.run(*kernels, Shifted(*kernels, 0, dtype));
     for (std::size_t i = 0; i < want.size(); ++i) {
-      EXPECT_TRUE(Near(ValuesOf(got[i]), ValuesOf(want[i]), kTolerance))
+      EXPECT_TRUE(
+          Near(ValuesOf(got[i]), ValuesOf(want[i]), GetParam().tolerance()))
           << c.name << ", outcome " << i;
     }
   }
@@ -200,13 +220,14 @@ TEST_P(CpuKernelsTest, AgreeWithTheReferenceOnBothSidesOfEveryChoice) {
 TEST_P(CpuKernelsTest, GiveTheSameBitsAtAnyAddressAndOnEveryCall) {
   const auto kernels = CreateCpuKernels(GetParam().options);
   for (const Case& c : CasesToTry()) {
-    const Outcomes first = c.run(*kernels, Shifted(*kernels, 0));
+    const DType dtype = GetParam().dtype;
+    const Outcomes first = c.run(*kernels, Shifted(*kernels, 0, dtype));
     for (std::int64_t shift : {0, 1, 7}) {
-      const Outcomes again = c.run(*kernels, Shifted(*kernels, shift));
+      const Outcomes again = c.run(*kernels, Shifted(*kernels, shift, dtype));
       for (std::size_t i = 0; i < first.size(); ++i) {
         EXPECT_TRUE(BitEqual(again[i], first[i]))
             << c.name << ", outcome " << i << ", " << shift
-            << " floats behind a cache line";
+            << " elements behind a cache line";
       }
     }
   }
@@ -216,7 +237,7 @@ TEST_P(CpuKernelsTest, GiveTheSameBitsAtAnyAddressAndOnEveryCall) {
 // chooses the same kernel.
 TEST_P(CpuKernelsTest, ASampleHasTheSameBitsAmongOtherSamples) {
   const auto kernels = CreateCpuKernels(GetParam().options);
-  Shifted make(*kernels, 0);
+  Shifted make(*kernels, 0, GetParam().dtype);
   Tensor x = make({64, 40}), w = make({24, 40}), b = make({24}),
          y = make({64, 24});
   ASSERT_TRUE(kernels->LinearForward(x, w, b, y).ok());
@@ -235,15 +256,16 @@ TEST_P(CpuKernelsTest, AGradientHasTheSameBitsAmongOtherRows) {
   }
   const auto kernels = CreateCpuKernels(GetParam().options);
   const std::int64_t N = 540, K = 300, M = 160, kPart = 50;
-  Shifted make(*kernels, 0);
+  Shifted make(*kernels, 0, GetParam().dtype);
   Tensor x = make({N, K}), dy = make({N, M}), dw = make({M, K});
   Tensor none;
   ASSERT_TRUE(kernels->LinearBackwardWeight(x, dy, false, dw, none).ok());
   for (std::int64_t begin : {0, 37, 110}) {
     Tensor part_dy = make({N, kPart}), part_dw = make({kPart, K});
     for (std::int64_t i = 0; i < N; ++i) {
-      std::copy_n(dy.data<float>() + i * M + begin, kPart,
-                  part_dy.data<float>() + i * kPart);
+      Tensor to = part_dy.Slice(i, i + 1);
+      const Tensor from = dy.FlatView(i * M + begin, {1, kPart});
+      std::memcpy(to.raw(), from.raw(), from.bytes());
     }
     ASSERT_TRUE(
         kernels->LinearBackwardWeight(x, part_dy, false, part_dw, none).ok());
@@ -292,7 +314,7 @@ TEST_P(CpuKernelsTest, OfSeveralNansInAWindowTheLastWins) {
       }
       EXPECT_EQ(results[0][0], 7) << "all of the first window are NaN";
       EXPECT_EQ(results[2], results[0]) << C << " channels";
-      EXPECT_TRUE(Near(results[3], results[1], kTolerance)) << C << " channels";
+      EXPECT_TRUE(Near(results[3], results[1], 3e-6)) << C << " channels";
     }
   }
 }

@@ -1,0 +1,89 @@
+#include <algorithm>
+
+#include "nn/kernels/cpu/bf16_kernels.h"
+
+namespace troupe::nn::cpu {
+namespace {
+
+const std::uint16_t* BitsOf(const Tensor& t) {
+  return t.defined() ? static_cast<const std::uint16_t*>(t.raw()) : nullptr;
+}
+
+BF16Operand RowsOf(const Tensor& t, bool along_depth) {
+  return {BitsOf(t), t.dim(1), along_depth};
+}
+
+void SetResult(Tensor& t, BF16Product& product) {
+  product.c_stride = t.dim(1);
+  if (t.dtype() == DType::kF32) {
+    product.wide_c = t.data<float>();
+  } else {
+    product.c = static_cast<std::uint16_t*>(t.raw());
+  }
+}
+
+// False where several threads compute large products, which is oneDNN's in f32.
+absl::StatusOr<bool> Multiply(CpuDevice& cpu, const BF16Product& product) {
+  if (cpu.threads() > 1 &&
+      product.rows * product.cols * product.depth >= (1 << 20)) {
+    return false;
+  }
+  TROUPE_ASSIGN_OR_RETURN(float* const scratch,
+                          cpu.Scratch(cpu.bf16_loops()->scratch()));
+  cpu.bf16_loops()->multiply(product, scratch);
+  return true;
+}
+
+}  // namespace
+
+absl::StatusOr<bool> LinearForwardBF16(CpuDevice& cpu, In x, In w, In b,
+                                       Tensor& y) {
+  BF16Product p{/*rows=*/x.dim(0), /*cols=*/w.dim(0), /*depth=*/x.dim(1),
+                RowsOf(x, true), RowsOf(w, true)};
+  p.bias = BitsOf(b);
+  SetResult(y, p);
+  return Multiply(cpu, p);
+}
+
+absl::StatusOr<bool> LinearBackwardInputBF16(CpuDevice& cpu, In dy, In w,
+                                             Tensor& dx) {
+  BF16Product p{/*rows=*/dy.dim(0), /*cols=*/w.dim(1), /*depth=*/w.dim(0),
+                RowsOf(dy, true), RowsOf(w, false)};
+  SetResult(dx, p);
+  return Multiply(cpu, p);
+}
+
+absl::StatusOr<bool> LinearBackwardWeightBF16(CpuDevice& cpu, In x, In dy,
+                                              bool accumulate, Tensor& dw,
+                                              Tensor& db) {
+  BF16Product p{/*rows=*/dy.dim(1), /*cols=*/x.dim(1), /*depth=*/x.dim(0),
+                RowsOf(dy, false), RowsOf(x, false)};
+  p.accumulate = accumulate;
+  SetResult(dw, p);
+  TROUPE_ASSIGN_OR_RETURN(const bool computed, Multiply(cpu, p));
+  if (computed && db.defined()) {
+    TROUPE_RETURN_IF_ERROR(ColumnSumsBF16(cpu, dy, accumulate, db));
+  }
+  return computed;
+}
+
+absl::Status ColumnSumsBF16(CpuDevice& cpu, In dy, bool accumulate,
+                            Tensor& db) {
+  const std::int64_t N = dy.dim(0), M = dy.dim(1);
+  // Blocks of rows that stay in the cache, and that the loops take as one.
+  const std::int64_t block = M < 16 ? 8192 : 512;
+  TROUPE_ASSIGN_OR_RETURN(float* const sums,
+                          cpu.Scratch(M + std::min(block, N) * M));
+  float* const rows = sums + M;
+  auto* const result = static_cast<std::uint16_t*>(db.raw());
+  if (accumulate) cpu.loops().widen_bf16(M, result, sums);
+  for (std::int64_t i = 0; i == 0 || i < N; i += block) {
+    const std::int64_t count = std::min(block, N - i);
+    cpu.loops().widen_bf16(count * M, BitsOf(dy) + i * M, rows);
+    cpu.loops().column_sums(count, M, rows, accumulate || i > 0, sums);
+  }
+  cpu.loops().narrow_bf16(M, sums, result);
+  return absl::OkStatus();
+}
+
+}  // namespace troupe::nn::cpu

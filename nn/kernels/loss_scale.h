@@ -1,0 +1,84 @@
+// Dynamic loss scaling as torch.amp.GradScaler has it: the scale halves at a
+// step whose gradients are not finite, which changes nothing else, and doubles
+// after so many others in a row. The state is in the memory of the device, so
+// that the next step has its scale before the host knows of any outcome.
+//
+//   Tensor state = Tensor::Empty({kNumLossScaleState}, DType::kF64, memory);
+//   // Each step, behind SetStepScalars, and before its updates:
+//   status = kernels.ApplyLossScale(state, scalars);
+//   // When the step's scalars say whether its gradients are finite:
+//   status = kernels.UpdateLossScale(rule, scalars, state);
+//
+// Source: Micikevicius et al. 2018, arXiv:1710.03740, sec. 3.2.
+
+#ifndef NN_KERNELS_LOSS_SCALE_H_
+#define NN_KERNELS_LOSS_SCALE_H_
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+#include "nn/kernels/step_scalars.h"
+#include "nn/tensor/tensor.h"
+
+namespace troupe::nn {
+
+// As torch.amp.GradScaler's defaults.
+inline constexpr double kFirstLossScale = 65536;
+inline constexpr double kLossScaleGrowth = 2;
+inline constexpr double kLossScaleBackoff = 0.5;
+// A scale beyond this one is no f32, and does not grow.
+inline constexpr double kLossScaleMax = std::numeric_limits<float>::max();
+
+struct LossScaleRule {
+  // Steps with finite gradients in a row, behind which the scale doubles.
+  std::int64_t growth_interval = 2000;
+  // A scale below this is an error of whoever trains: no scale helps then. It
+  // is below 1, since it multiplies gradients of sums over the global batch.
+  double min = 0x1p-14;
+};
+
+// The tensor f64[kNumLossScaleState], as a struct.
+struct LossScaleState {
+  double scale = kFirstLossScale;
+  double finite_steps = 0;   // in a row, since the scale last changed
+  double skipped_steps = 0;  // in all
+
+  // The step's scalars with this scale; the optimizer's step and what follows
+  // from it as if the skipped steps had not been.
+  void ApplyTo(StepScalars& scalars) const {
+    scalars.loss_scale = scale;
+    if (skipped_steps == 0) return;
+    scalars.step -= skipped_steps;
+    scalars.bias_correction1 = 1 - std::pow(scalars.beta1, scalars.step + 1);
+    scalars.bias_correction2 = 1 - std::pow(scalars.beta2, scalars.step + 1);
+  }
+
+  // What comes behind a step with these scalars.
+  void Update(const LossScaleRule& rule, const StepScalars& scalars) {
+    if (scalars.non_finite != 0) {
+      scale *= kLossScaleBackoff;
+      finite_steps = 0;
+      skipped_steps += 1;
+      return;
+    }
+    finite_steps += 1;
+    if (finite_steps < static_cast<double>(rule.growth_interval)) return;
+    finite_steps = 0;
+    if (scale * kLossScaleGrowth <= kLossScaleMax) scale *= kLossScaleGrowth;
+  }
+};
+
+// Elements of the tensor, and where the scale is.
+inline constexpr int kNumLossScaleState = 3;
+inline constexpr int kScaleOfState = 0;
+static_assert(sizeof(LossScaleState) == kNumLossScaleState * sizeof(double));
+
+// A state in memory that the host, or a kernel on it, may touch.
+inline LossScaleState& LossScaleIn(const Tensor& state) {
+  return *reinterpret_cast<LossScaleState*>(state.data<double>());
+}
+
+}  // namespace troupe::nn
+
+#endif  // NN_KERNELS_LOSS_SCALE_H_

@@ -1,0 +1,78 @@
+// A job whose loss is a sum: gradients of micro-batches and ranks are added and
+// divided by nothing, and what is reported is the sum.
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "actors/job.h"
+#include "gtest/gtest.h"
+#include "nn/ops/loss.h"
+#include "nn/optim/sgd.h"
+#include "tests/actors/test_job.h"
+
+namespace troupe::actors {
+namespace {
+
+constexpr int kBatch = 32, kTests = 70;
+
+// A sum where `lr_divisor` is not 1, a mean otherwise.
+JobSpec ReducedJob(int dp, int micro_batch, double lr_divisor) {
+  JobSpec spec = TinyCnnJob(dp, /*steps=*/6);
+  spec.plan.micro_batch_size = micro_batch;
+  if (lr_divisor != 1) spec.loss_reduction = nn::ops::LossReduction::kSum;
+  spec.optimizer = [lr_divisor] {
+    nn::SgdOptions sgd;
+    sgd.lr = 0.02 / lr_divisor;
+    sgd.momentum = 0.9;
+    return std::make_unique<nn::Sgd>(sgd);
+  };
+  return spec;
+}
+
+// The sum over a batch of 32 is 32 times the mean, and so are its gradient and
+// the momentum: powers of two, which change no digit.
+TEST(LossReductionJobTest, ASumIsTheMeanTimesTheBatch) {
+  for (const int dp : {1, 2}) {
+    for (const int micro_batch : {4, kBatch / dp}) {
+      const Reports mean = ReportsOf(ReducedJob(dp, micro_batch, 1));
+      const Reports sum = ReportsOf(ReducedJob(dp, micro_batch, kBatch));
+      ASSERT_EQ(sum.steps.size(), mean.steps.size());
+      for (std::size_t i = 0; i < sum.steps.size(); ++i) {
+        EXPECT_EQ(sum.steps[i].loss, kBatch * mean.steps[i].loss)
+            << "step " << i << ", dp " << dp << ", " << micro_batch;
+        EXPECT_EQ(sum.steps[i].accuracy, mean.steps[i].accuracy);
+      }
+      ASSERT_EQ(sum.evaluations.size(), 1u);
+      EXPECT_EQ(sum.evaluations[0].count, kTests);
+      EXPECT_DOUBLE_EQ(sum.evaluations[0].loss,
+                       kTests * mean.evaluations[0].loss);
+      EXPECT_EQ(sum.evaluations[0].accuracy, mean.evaluations[0].accuracy);
+    }
+  }
+}
+
+// Where micro-batches and ranks count different numbers of targets, nothing of
+// that is in a sum.
+TEST(LossReductionJobTest, HowABatchIsCutChangesNoSum) {
+  const auto losses = [](int dp, int micro_batch) {
+    JobSpec spec = ReducedJob(dp, micro_batch, kBatch);
+    nn::ops::CrossEntropyOptions options;
+    options.ignore_index = 3;
+    spec.loss = nn::ops::CrossEntropyLoss(options);
+    return ReportsOf(spec).losses();
+  };
+  const std::vector<double> whole = losses(1, kBatch);
+  const auto expect_near = [&](const std::vector<double>& cut) {
+    ASSERT_EQ(cut.size(), whole.size());
+    for (std::size_t i = 0; i < cut.size(); ++i) {
+      EXPECT_NEAR(cut[i], whole[i], 1e-4 * whole[i]) << "step " << i;
+    }
+  };
+  expect_near(losses(1, 2));
+  expect_near(losses(2, 16));
+  expect_near(losses(2, 2));
+}
+
+}  // namespace
+}  // namespace troupe::actors
