@@ -29,6 +29,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "actors/expected_memory.h"
 #include "actors/job_spec.h"
 #include "data/sampler.h"
 #include "pipeline/plan.h"
@@ -54,6 +55,8 @@ struct JobInfo {
   // How this process exchanges tensors with the job's others, as in "shm (1
   // link), tcp (2 links)"; empty: there are none.
   std::string transports;
+  // What its tensors will hold, by estimate; a total of 0: nobody knows.
+  ExpectedMemory memory;
 };
 
 // One committed step. Losses and accuracies are means over all counted targets

@@ -10,6 +10,7 @@
 #include "actors/calibrate.h"
 #include "actors/checkpoint/claim.h"
 #include "actors/checkpoint/plan_file.h"
+#include "actors/dtype_choice.h"
 #include "actors/rank_setup.h"
 #include "actors/resume.h"
 #include "base/check.h"
@@ -212,19 +213,29 @@ absl::StatusOr<std::vector<std::string>> PlanChanges(
   return pipeline::Diff(old, *alike);
 }
 
+// Closes the dtype of the spec, if it is open; `plan` may be null.
+absl::Status CloseDType(const pipeline::Plan* plan, ProcessContext& process) {
+  if (!process.spec->open_dtype.has_value()) return absl::OkStatus();
+  TROUPE_ASSIGN_OR_RETURN(JobSpec closed, WithDType(*process.spec, plan));
+  process.spec = std::make_shared<const JobSpec>(std::move(closed));
+  return absl::OkStatus();
+}
+
 // Claims the folder of checkpoints; chooses what to go on from, and the plan.
 absl::Status Decide(ProcessContext& process) {
-  const JobSpec& spec = *process.spec;
-  if (process.claim == nullptr && !spec.checkpoint.dir.empty()) {
-    TROUPE_ASSIGN_OR_RETURN(
-        process.claim, ClaimCheckpoints(*process.files, spec.checkpoint.dir));
+  const CheckpointOptions& checkpoint = process.spec->checkpoint;
+  if (process.claim == nullptr && !checkpoint.dir.empty()) {
+    TROUPE_ASSIGN_OR_RETURN(process.claim,
+                            ClaimCheckpoints(*process.files, checkpoint.dir));
   }
-  TROUPE_ASSIGN_OR_RETURN(process.resume, OpenResume(spec, *process.files));
+  TROUPE_ASSIGN_OR_RETURN(process.resume,
+                          OpenResume(*process.spec, *process.files));
   const SavedPlan saved =
       ReadSavedPlan(*process.files, process.resume.checkpoint.get());
-  if (saved.ok() && saved->has_value()) {
-    spec.kernel_choices->Adopt((*saved)->algorithms);
-  }
+  const bool has_plan = saved.ok() && saved->has_value();
+  TROUPE_RETURN_IF_ERROR(CloseDType(has_plan ? &**saved : nullptr, process));
+  const JobSpec& spec = *process.spec;
+  if (has_plan) spec.kernel_choices->Adopt((*saved)->algorithms);
   TROUPE_ASSIGN_OR_RETURN(process.plan,
                           MakeJobPlan(spec, InlineBytes(spec, process.cores)));
   TROUPE_ASSIGN_OR_RETURN(process.plan_changes,
@@ -293,6 +304,7 @@ absl::StatusOr<JobSetup> PrepareJob(const JobSpec& spec, JobObserver* observer,
   process->claim = spec.checkpoint.claim;
   if (decided != nullptr) {
     process->plan = decided->plan;
+    TROUPE_RETURN_IF_ERROR(CloseDType(decided->plan.get(), *process));
     process->spec->kernel_choices->Adopt(decided->plan->algorithms);
     TROUPE_ASSIGN_OR_RETURN(
         process->resume,
@@ -303,7 +315,7 @@ absl::StatusOr<JobSetup> PrepareJob(const JobSpec& spec, JobObserver* observer,
   TROUPE_ASSIGN_OR_RETURN(
       process->span,
       MakeSpan(spec, *process->plan, process->resume.checkpoint.get()));
-  TROUPE_RETURN_IF_ERROR(MatchKeys(spec, process->resume));
+  TROUPE_RETURN_IF_ERROR(MatchKeys(*process->spec, process->resume));
   TROUPE_RETURN_IF_ERROR(OpenWeights(*process));
   auto checkpoint = std::exchange(process->resume.checkpoint, nullptr);
   return JobSetup{std::move(process), std::move(checkpoint)};
@@ -351,6 +363,10 @@ void TellStart(const ProcessContext& process, JobObserver& observer) {
   info.unexpected = process.resume.keys.unexpected;
   info.plan_changes = process.plan_changes;
   info.transports = process.transports;
+  // An estimate that cannot be made is no reason not to train.
+  const absl::StatusOr<ExpectedMemory> memory =
+      ExpectMemory(*process.spec, *process.plan);
+  if (memory.ok()) info.memory = *memory;
   observer.OnStart(info);
 }
 

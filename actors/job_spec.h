@@ -19,6 +19,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -35,6 +36,7 @@
 #include "nn/optim/optimizer.h"
 #include "nn/serialize/weight_file.h"
 #include "nn/tensor/device.h"
+#include "nn/tensor/dtype.h"
 #include "pipeline/plan.h"
 
 namespace troupe::actors {
@@ -90,6 +92,21 @@ struct InitOptions {
   std::shared_ptr<const nn::WeightFile> weights;
 };
 
+struct JobSpec;
+
+// A job whose dtype is chosen when it starts (actors/dtype_choice.h): of the
+// candidates, the one that `measure` finds the fastest.
+struct OpenDType {
+  // The first one stays unless another is faster by a twentieth.
+  std::vector<nn::DType> candidates = {nn::DType::kF32, nn::DType::kBF16};
+  // Makes `spec` compute in `dtype`: JobSpec::dtype, the model's parameters, an
+  // optimizer that suits them.
+  std::function<void(nn::DType dtype, JobSpec& spec)> set;
+  // Seconds that a step of `spec` takes, as MeasureStepSeconds() has them; null:
+  // the first candidate is taken.
+  std::function<absl::StatusOr<double>(const JobSpec& spec)> measure;
+};
+
 struct JobSpec {
   // Called for each rank in the rank's own thread, several at once; and before,
   // to make the plan, in the caller of Job::Start().
@@ -102,6 +119,10 @@ struct JobSpec {
   OptimizerFactory optimizer;
   // What loaded floats become, inputs and targets.
   nn::DType dtype = nn::DType::kF32;
+  // Set: `dtype` is open. Process 0 chooses, before the plan is made; the plan
+  // has the choice, and a job that goes on from a checkpoint keeps that of its
+  // plan.
+  std::optional<OpenDType> open_dtype;
   // All gradients are multiplied by it until the update divides it out, so that
   // small ones are not lost in 16 bits; a power of two changes no other bit.
   double loss_scale = 1;

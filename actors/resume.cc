@@ -8,37 +8,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "actors/loss_scaler.h"
+#include "actors/optimizer_states.h"
 #include "base/check.h"
 #include "base/field_error.h"
-#include "nn/arena/parameter_arena.h"
-#include "nn/tensor/caching_allocator.h"
 
 namespace troupe::actors {
 namespace {
-
-// The states that the job's optimizer keeps for parameters of `dtype`, by name:
-// found by attaching one to an arena of a single element.
-absl::StatusOr<std::map<std::string, nn::DType>> OptimizerStates(
-    const JobSpec& spec, nn::DType dtype) {
-  nn::CachingAllocator memory;
-  nn::Parameter parameter;
-  parameter.name = "one element";
-  parameter.shape = {1};
-  parameter.dtype = dtype;
-  nn::ParameterArena::Options options;
-  options.grad_dtype = spec.plan.grad_dtype;
-  TROUPE_ASSIGN_OR_RETURN(
-      const std::unique_ptr<nn::ParameterArena> arena,
-      nn::ParameterArena::Create({{&parameter}}, options, memory));
-  TROUPE_ASSIGN_OR_RETURN(const std::unique_ptr<nn::Optimizer> optimizer,
-                          MakeOptimizer(spec));
-  TROUPE_RETURN_IF_ERROR(optimizer->Attach(*arena));
-  std::map<std::string, nn::DType> states;
-  for (const auto& [name, state] : arena->states()) {
-    states[name] = state.dtype();
-  }
-  return states;
-}
 
 // What the ranks of the job save together, under the checkpoint's names.
 absl::StatusOr<StateDictSpec> StateDictOf(const JobSpec& spec,

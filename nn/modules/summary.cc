@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <typeinfo>
 
@@ -127,6 +128,25 @@ std::string Label(const std::vector<ModelSummary::Row>& rows, std::size_t i) {
   return label;
 }
 
+// The rows down to `depth`; what lies deeper counts for the row above it.
+std::vector<ModelSummary::Row> DownTo(
+    int depth, const std::vector<ModelSummary::Row>& rows) {
+  std::vector<ModelSummary::Row> shown;
+  for (const ModelSummary::Row& row : rows) {
+    if (row.depth <= depth) {
+      shown.push_back(row);
+      continue;
+    }
+    ModelSummary::Row& above = shown.back();
+    if (row.parameters > 0) {
+      above.frozen = row.frozen && (above.frozen || above.parameters == 0);
+    }
+    above.parameters += row.parameters;
+    above.mult_adds += row.mult_adds;
+  }
+  return shown;
+}
+
 std::string Count(double number) {
   return number > 0 ? WithCommas(std::llround(number)) : kNothing;
 }
@@ -169,12 +189,14 @@ absl::StatusOr<ModelSummary> Summary(Module& model, const TensorSpec& input) {
   return summary;
 }
 
-std::string ModelSummary::ToString() const {
+std::string ModelSummary::Table(int depth) const {
+  const std::vector<Row> shown = DownTo(depth, rows);
   std::vector<std::string> labels, shapes;
   int label_columns = 5, shape_columns = 12;
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    labels.push_back(Label(rows, i));
-    shapes.push_back(rows[i].has_output ? rows[i].output.ToString() : kNothing);
+  for (std::size_t i = 0; i < shown.size(); ++i) {
+    labels.push_back(Label(shown, i));
+    shapes.push_back(shown[i].has_output ? shown[i].output.ToString()
+                                         : kNothing);
     label_columns = std::max(label_columns, Columns(labels[i]));
     shape_columns = std::max(shape_columns, Columns(shapes[i]));
   }
@@ -190,20 +212,24 @@ std::string ModelSummary::ToString() const {
       "\n";
   std::string text = absl::StrCat(
       line("Layer", "Output shape", "Parameters", "Mult-adds"), rule);
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    std::string count = Count(static_cast<double>(rows[i].parameters));
-    if (rows[i].frozen) count = absl::StrCat("(", count, ")");
-    text += line(labels[i], shapes[i], count, Count(rows[i].mult_adds));
+  for (std::size_t i = 0; i < shown.size(); ++i) {
+    std::string count = Count(static_cast<double>(shown[i].parameters));
+    if (shown[i].frozen) count = absl::StrCat("(", count, ")");
+    text += line(labels[i], shapes[i], count, Count(shown[i].mult_adds));
   }
-  absl::StrAppend(
-      &text, rule, "Parameters: ", WithCommas(parameters), ", of which ",
+  return text + rule;
+}
+
+std::string ModelSummary::ToString() const {
+  return absl::StrCat(
+      Table(std::numeric_limits<int>::max()),
+      "Parameters: ", WithCommas(parameters), ", of which ",
       WithCommas(trained), " are trained; buffers: ", WithCommas(buffers),
       "\nMult-adds of a forward of ", input.ToString(), ": ",
       WithCommas(std::llround(mult_adds)), "\nMemory: parameters ",
       BytesText(parameter_bytes), ", gradients ", BytesText(gradient_bytes),
       ", buffers ", BytesText(buffer_bytes),
       ", activations for backward up to ", BytesText(activation_bytes), "\n");
-  return text;
 }
 
 }  // namespace troupe::nn

@@ -57,7 +57,10 @@ struct ModelSummary {
   std::int64_t buffer_bytes = 0;
   std::int64_t activation_bytes = 0;
 
-  // The table, then the totals.
+  // The table, of modules down to `depth`: a row has what lies below it, too,
+  // where that has no rows.
+  std::string Table(int depth) const;
+  // All modules, then the totals.
   std::string ToString() const;
 };
 

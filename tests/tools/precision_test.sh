@@ -56,6 +56,21 @@ quietly train "${tiny[@]}" --set train.precision=f16 --set checkpoint.dir=auto \
 quietly train "${tiny[@]}" --ranks=2 --set comm.reduction_dtype=bf16 \
   --set checkpoint.dir=rounded
 
+# What is faster is chosen once, kept by who goes on, and the same in all
+# processes.
+quietly train "${text[@]}" --set train.precision=auto --set checkpoint.dir=chosen
+grep -Eq '^precision (f32|bf16): a step of one rank takes f32 .* ms, bf16 .* ms$' \
+  out.txt || die "$(cat out.txt)"
+quietly train "${text[@]}" --set train.precision=auto --set checkpoint.dir=chosen \
+  --set train.steps=6 --resume
+! grep -q '^precision ' out.txt || die "$(cat out.txt)"
+quietly generate --config=gpt.toml --set model.kind=gpt_nano \
+  --set data.kind=text --set data.context=16 --set train.precision=auto \
+  --checkpoint=chosen --tokens=3
+quietly launch --nproc-per-node=2 -- train "${text[@]}" \
+  --set train.precision=auto --set checkpoint.dir=both
+grep -q 'precision .*: a step of one rank' out.txt || die "$(cat out.txt)"
+
 # The weights are saved in their precision, and read in no other.
 quietly generate --config=gpt.toml --set model.kind=gpt_nano \
   --set data.kind=text --set data.context=16 --set train.precision=f16 \

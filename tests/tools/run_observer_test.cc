@@ -23,6 +23,18 @@ TEST(FormatStart, SaysWhatRunsAndOnWhat) {
             "1,000 steps of 64 samples, cpu:0, avx2, 1 thread");
 }
 
+TEST(FormatStart, SaysWhatMemoryIsExpected) {
+  actors::JobInfo info = Info();
+  const std::string unknown = FormatStart(TrainerConfig(), info);
+  info.memory.parameters = 2048;
+  info.memory.activations = 4096;
+  info.memory.ranks = 2;
+  EXPECT_EQ(FormatStart(TrainerConfig(), info),
+            unknown +
+                "\nmemory expected: 6.0 KiB a rank (activations 4.0 KiB, "
+                "parameters 2.0 KiB)");
+}
+
 TEST(FormatStart, SaysHowTensorsTravel) {
   actors::JobInfo info = Info();
   const std::string alone = FormatStart(TrainerConfig(), info);

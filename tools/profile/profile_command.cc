@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "actors/checkpoint/checkpoint.h"
+#include "actors/dtype_choice.h"
 #include "base/check.h"
 #include "data/registry.h"
 #include "tools/profile/timed_run.h"
@@ -122,6 +123,9 @@ absl::Status ProfileSteps(const LoadedConfig& loaded,
   if (!splits.ok()) return AtKeys(loaded, splits.status());
   TROUPE_ASSIGN_OR_RETURN(actors::JobSpec spec,
                           BuildSpec(loaded, *splits, files));
+  if (spec.open_dtype.has_value()) {
+    TROUPE_ASSIGN_OR_RETURN(spec, actors::WithDType(spec, /*plan=*/nullptr));
+  }
   KeepSteps(spec);
   OpClock clock;
   clock.Attach(spec);

@@ -28,6 +28,7 @@ class Display {
  public:
   struct Options {
     bool bar = false;
+    bool tables = false;  // whether whoever prints adds tables
     // Width of the terminal, asked each time the bar is written: windows
     // change.
     std::function<int()> columns = [] { return 80; };
@@ -38,6 +39,7 @@ class Display {
   Display(const Options& options, Write write)
       : options_(options), write_(std::move(write)) {}
 
+  bool shows_tables() const { return options_.tables; }
   // One or more lines, without the last line end.
   void Print(const std::string& text) ABSL_LOCKS_EXCLUDED(mutex_);
   // `seconds` on the run's clock: a bar is drawn ten times a second at most.

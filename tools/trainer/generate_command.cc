@@ -118,6 +118,8 @@ absl::Status GenerateText(const LoadedConfig& loaded,
   TROUPE_ASSIGN_OR_RETURN(
       const actors::Checkpoint checkpoint,
       actors::OpenCheckpoint(files, request.run.checkpoint));
+  TrainerConfig config = loaded.config;
+  TROUPE_RETURN_IF_ERROR(TakePrecision(checkpoint, files, config));
   TROUPE_ASSIGN_OR_RETURN(const data::DataSplits splits,
                           OpenText(loaded, files));
   const data::Tokenizer& tokenizer = *splits.tokenizer;
@@ -132,9 +134,9 @@ absl::Status GenerateText(const LoadedConfig& loaded,
   kernel_options.threads = request.threads;
   TROUPE_ASSIGN_OR_RETURN(const std::unique_ptr<nn::Kernels> kernels,
                           nn::OpenKernels(nn::Device(), kernel_options));
-  TROUPE_ASSIGN_OR_RETURN(const std::unique_ptr<nn::Sequential> model,
-                          LoadSavedModel(loaded.config, splits.train->spec(),
-                                         checkpoint, *kernels));
+  TROUPE_ASSIGN_OR_RETURN(
+      const std::unique_ptr<nn::Sequential> model,
+      LoadSavedModel(config, splits.train->spec(), checkpoint, *kernels));
 
   if (!write(request.prompt)) return absl::OkStatus();
   nn::GenerateOptions options;

@@ -10,7 +10,6 @@
 #include "nn/modules/freeze.h"
 #include "nn/modules/parameter_dtype.h"
 #include "nn/modules/recompute.h"
-#include "nn/modules/summary.h"
 #include "tools/trainer/model_kinds.h"
 
 namespace troupe::tools {
@@ -123,13 +122,10 @@ absl::StatusOr<std::unique_ptr<nn::Sequential>> MakeModel(
       absl::StrCat("model.recompute: ", chosen.message()));
 }
 
-absl::StatusOr<std::string> ModelTable(const TrainerConfig& config,
-                                       const data::SampleSpec& spec) {
+absl::StatusOr<nn::ModelSummary> SummaryOf(const TrainerConfig& config,
+                                           const data::SampleSpec& spec) {
   TROUPE_ASSIGN_OR_RETURN(const auto model, MakeModel(config, spec));
-  TROUPE_ASSIGN_OR_RETURN(
-      const nn::ModelSummary summary,
-      nn::Summary(*model, {spec.InputShape(1), InputDType(config, spec)}));
-  return summary.ToString();
+  return nn::Summary(*model, {spec.InputShape(1), InputDType(config, spec)});
 }
 
 absl::Status CheckModelFits(const TrainerConfig& config,

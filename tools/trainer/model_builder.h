@@ -11,12 +11,12 @@
 #define TOOLS_TRAINER_MODEL_BUILDER_H_
 
 #include <memory>
-#include <string>
 
 #include "absl/status/statusor.h"
 #include "data/dataset.h"
 #include "data/registry.h"
 #include "nn/modules/sequential.h"
+#include "nn/modules/summary.h"
 #include "tools/trainer/config/config.h"
 
 namespace troupe::tools {
@@ -30,9 +30,9 @@ nn::DType InputDType(const TrainerConfig& config,
 absl::StatusOr<std::unique_ptr<nn::Sequential>> MakeModel(
     const TrainerConfig& config, const data::SampleSpec& sample);
 
-// The model's layers, shapes and sizes (nn/modules/summary.h), for one sample.
-absl::StatusOr<std::string> ModelTable(const TrainerConfig& config,
-                                       const data::SampleSpec& sample);
+// The model's layers, shapes and sizes, for one sample.
+absl::StatusOr<nn::ModelSummary> SummaryOf(const TrainerConfig& config,
+                                           const data::SampleSpec& sample);
 
 // Whether the model takes the samples, is of a size that makes sense, and gives
 // what targets are compared with: kInvalidArgument, without a place.

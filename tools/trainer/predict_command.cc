@@ -128,16 +128,18 @@ absl::Status Predict(const LoadedConfig& loaded, const PredictRequest& request,
   TROUPE_ASSIGN_OR_RETURN(
       const actors::Checkpoint checkpoint,
       actors::OpenCheckpoint(files, request.run.checkpoint));
+  TrainerConfig config = loaded.config;
+  TROUPE_RETURN_IF_ERROR(TakePrecision(checkpoint, files, config));
   TROUPE_ASSIGN_OR_RETURN(const data::DataSplits splits,
                           OpenImages(loaded, files));
   nn::KernelOptions kernel_options;
   kernel_options.threads = request.threads;
   TROUPE_ASSIGN_OR_RETURN(const std::unique_ptr<nn::Kernels> kernels,
                           nn::OpenKernels(nn::Device(), kernel_options));
-  TROUPE_ASSIGN_OR_RETURN(const std::unique_ptr<nn::Sequential> model,
-                          LoadSavedModel(loaded.config, splits.train->spec(),
-                                         checkpoint, *kernels));
-  data::DatasetOptions options = loaded.config.data;
+  TROUPE_ASSIGN_OR_RETURN(
+      const std::unique_ptr<nn::Sequential> model,
+      LoadSavedModel(config, splits.train->spec(), checkpoint, *kernels));
+  data::DatasetOptions options = config.data;
   options.files = &files;
   TROUPE_ASSIGN_OR_RETURN(
       const data::DatasetPtr images,
@@ -146,7 +148,7 @@ absl::Status Predict(const LoadedConfig& loaded, const PredictRequest& request,
     nn::Tensor output;
     TROUPE_ASSIGN_OR_RETURN(
         const absl::Span<const float> logits,
-        LogitsOf(*images, static_cast<std::int64_t>(i), loaded.config.job.dtype,
+        LogitsOf(*images, static_cast<std::int64_t>(i), config.job.dtype,
                  *model, *kernels, &output));
     const std::string classes =
         TopClasses(Probabilities(logits), splits.classes, request.top);

@@ -42,6 +42,9 @@ std::string FormatStart(const TrainerConfig& config,
                          FormatCount(info.sampler->state().dataset_size))
           : "",
       " samples, ", info.plan.kernels);
+  if (info.memory.total() > 0) {
+    absl::StrAppend(&text, "\nmemory expected: ", info.memory.ToString());
+  }
   if (!info.transports.empty()) {
     absl::StrAppend(&text, "\nprocess 0 exchanges tensors with the others by ",
                     info.transports);

@@ -6,6 +6,7 @@
 //   DeclareSavedRun(reader, "photos", run);   // --checkpoint, --config, --set
 //   TROUPE_ASSIGN_OR_RETURN(bool help, reader.Read(left));
 //   TROUPE_RETURN_IF_ERROR(CheckSavedRun(run, "photos"));
+//   TROUPE_RETURN_IF_ERROR(TakePrecision(saved, files, config));
 //   TROUPE_ASSIGN_OR_RETURN(std::unique_ptr<nn::Sequential> model,
 //                           LoadSavedModel(config, sample, saved, *kernels));
 
@@ -19,6 +20,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "actors/checkpoint/checkpoint.h"
+#include "base/file_system.h"
 #include "data/dataset.h"
 #include "nn/kernels/kernels.h"
 #include "nn/modules/sequential.h"
@@ -39,6 +41,12 @@ void DeclareSavedRun(OptionsReader& reader, const std::string& name,
                      SavedRun& run);
 // kInvalidArgument: no checkpoint was given.
 absl::Status CheckSavedRun(const SavedRun& run, const std::string& name);
+
+// Where the configuration leaves the precision open: that of the run.
+//   kInvalidArgument: the checkpoint does not have it.
+//   the reader's error.
+absl::Status TakePrecision(const actors::Checkpoint& checkpoint,
+                           base::FileSystem& files, TrainerConfig& config);
 
 // The model of `config`, with the checkpoint's weights in memory of `kernels`.
 //   kInvalidArgument: it does not take such samples.

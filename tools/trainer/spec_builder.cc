@@ -3,14 +3,30 @@
 #include <memory>
 #include <utility>
 
+#include "actors/step_seconds.h"
 #include "base/check.h"
 #include "data/sampler.h"
 #include "tools/trainer/config/config_blame.h"
 #include "tools/trainer/config/loss_kinds.h"
 #include "tools/trainer/config/optimizer_kinds.h"
+#include "tools/trainer/config/precision.h"
 #include "tools/trainer/model_builder.h"
 
 namespace troupe::tools {
+namespace {
+
+// All that follows from the precision.
+void SetModel(const TrainerConfig& config, const data::SampleSpec& sample,
+              actors::JobSpec& spec) {
+  spec.dtype = config.job.dtype;
+  spec.loss_scale = config.job.loss_scale;
+  spec.dynamic_loss_scale = config.job.dynamic_loss_scale;
+  // The same model has been made before, by CheckSamples().
+  spec.model = [config, sample] { return MakeModel(config, sample).value(); };
+  spec.optimizer = OptimizerOf(config);
+}
+
+}  // namespace
 
 absl::StatusOr<actors::JobSpec> BuildSpec(const LoadedConfig& loaded,
                                           const data::DataSplits& splits,
@@ -25,11 +41,19 @@ absl::StatusOr<actors::JobSpec> BuildSpec(const LoadedConfig& loaded,
   if (!data::KnownSampleSpec(config.data)) {
     TROUPE_RETURN_IF_ERROR(CheckSamples(loaded, sample));
   }
-  // The same model has been made before, by CheckSamples().
-  spec.model = [config, sample] { return MakeModel(config, sample).value(); };
+  SetModel(config, sample, spec);
+  if (IsPrecisionOpen(config)) {
+    spec.open_dtype.emplace();
+    spec.open_dtype->set = [config, sample](nn::DType dtype,
+                                            actors::JobSpec& closed) {
+      TrainerConfig chosen = config;
+      SetPrecision(dtype, chosen);
+      SetModel(chosen, sample, closed);
+    };
+    spec.open_dtype->measure = actors::MeasureStepSeconds;
+  }
   spec.loss = LossOf(config.loss, sample.is_classification());
   spec.loss_reduction = ReductionOf(config.loss);
-  spec.optimizer = OptimizerOf(config);
   spec.train = splits.train;
   spec.test = splits.test;
   spec.data = data::DescribeData(config.data);

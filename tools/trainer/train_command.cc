@@ -129,6 +129,13 @@ class Run {
     observer_ = std::make_unique<RunObserver>(
         config, spec_.train->spec().is_classification(), display_, absl::Now);
     TROUPE_RETURN_IF_ERROR(OpenSinks());
+    if (display_.shows_tables()) {
+      TROUPE_ASSIGN_OR_RETURN(const nn::ModelSummary summary,
+                              SummaryOf(config, spec_.train->spec()));
+      std::string table = summary.Table(/*depth=*/1);
+      table.pop_back();  // Print() ends the last line
+      display_.Print(table);
+    }
     observer_->OnFailure([this] { stopper_.Stop(); });
     // Only when there is a new one do earlier ones go.
     observer_->OnFirstCheckpoint([this, old](const std::string& written) {

@@ -79,9 +79,12 @@ bool HasTerminal(const Placement& placement) {
 
 Display::Options DisplayOptions(const LogConfig& config,
                                 const Placement& placement) {
+  const auto is_on = [&](const std::string& value) {
+    return value == "on" || (value == "auto" && HasTerminal(placement));
+  };
   Display::Options options;
-  options.bar = config.progress == "on" ||
-                (config.progress == "auto" && HasTerminal(placement));
+  options.bar = is_on(config.progress);
+  options.tables = is_on(config.model_table);
   options.log_every = config.every;
   options.columns = TerminalColumns;
   return options;
@@ -138,9 +141,9 @@ int RunSummary(const TrainerConfig& config, base::FileSystem& files) {
     if (!splits.ok()) return Fail(splits.status(), kExitFailed);
     sample = splits->train->spec();
   }
-  const absl::StatusOr<std::string> text = ModelTable(config, *sample);
-  if (!text.ok()) return Fail(text.status(), kExitUsage);
-  WriteOut(*text);
+  const absl::StatusOr<nn::ModelSummary> summary = SummaryOf(config, *sample);
+  if (!summary.ok()) return Fail(summary.status(), kExitUsage);
+  WriteOut(summary->ToString());
   return kExitOk;
 }
 

@@ -38,6 +38,29 @@ Memory: parameters 32.0 kB, gradients 12.0 kB, buffers 0 B, activations for back
   EXPECT_EQ("\n" + summary->ToString(), want);
 }
 
+TEST(Summary, RowsOfATableHaveWhatLiesBelow) {
+  Sequential model;
+  auto& block = model.Append<Sequential>();
+  block.Append<Linear>(4, 4);
+  block.Append<ReLU>();
+  model.Append<Linear>(4, 2);
+  block.Parameters()[0]->requires_grad = false;
+  const auto summary = Summary(model, {{1, 4}, DType::kF32});
+  ASSERT_TRUE(summary.ok()) << summary.status();
+  EXPECT_EQ("\n" + summary->Table(/*depth=*/1), R"(
+Layer                Output shape      Parameters       Mult-adds
+=================================================================
+Sequential           [1, 2]                    --              --
+├─ 0 (Sequential)    [1, 4]                    20              18
+└─ 1 (Linear)        [1, 2]                    10               8
+=================================================================
+)");
+  for (Parameter* p : block.Parameters()) p->requires_grad = false;
+  const auto frozen = Summary(model, {{1, 4}, DType::kF32});
+  EXPECT_NE(frozen->Table(0).find(" 30 "), std::string::npos);
+  EXPECT_NE(frozen->Table(1).find(" (20) "), std::string::npos);
+}
+
 TEST(Summary, CountsASharedParameterOnce) {
   Sequential model;
   auto& first = model.Append<Linear>(4, 4);

@@ -31,6 +31,7 @@
 #include "actors/run_span.h"
 #include "actors/saving.h"
 #include "actors/stage_link.h"
+#include "actors/step_seconds.h"
 #include "actors/step_loss.h"
 #include "actors/step_runner.h"
 #include "actors/strand_fiber.h"
@@ -195,6 +196,11 @@ namespace loss_reader_h {
 extern const StepChecks checks;
 extern nn::Kernels& kernels;
 }  // namespace loss_reader_h
+
+namespace dtype_choice_h {
+std::unique_ptr<nn::Module> MakeMyModel(nn::DType dtype);
+std::unique_ptr<nn::Optimizer> MakeMyOptimizer(nn::DType dtype);
+}  // namespace dtype_choice_h
 
 namespace memory_holders_h {
 extern nn::Kernels& kernels;

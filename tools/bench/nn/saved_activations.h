@@ -3,8 +3,9 @@
 //
 //   TROUPE_ASSIGN_OR_RETURN(double mib, SavedActivationMiB(spec));
 //
-// The batch itself, parameters and buffers do not count. Nothing runs but one
-// forward, without actors, on the kernels of the job.
+// The batch itself, parameters, buffers and what kernels keep from call to call
+// do not count. Nothing runs but two forwards, of which the second counts,
+// without actors, on the kernels of the job.
 
 #ifndef TOOLS_BENCH_NN_SAVED_ACTIVATIONS_H_
 #define TOOLS_BENCH_NN_SAVED_ACTIVATIONS_H_

@@ -105,6 +105,7 @@ struct LogConfig {
   std::string file;          // empty: none
   std::string tensorboard;   // folder; empty: none
   std::string progress = "auto";
+  std::string model_table = "auto";
 };
 
 struct MetricsConfig {
@@ -129,11 +130,15 @@ struct NetworkConfig {
 inline constexpr char kAutoKernelCache[] = "auto";
 inline constexpr char kNoKernelCache[] = "off";
 
+// The value of TrainerConfig::precision that leaves the choice to the job.
+inline constexpr char kAutoPrecision[] = "auto";
+
 struct TrainerConfig {
   ModelConfig model;
   data::DatasetOptions data;
   LossConfig loss;
   OptimizerConfig optimizer;
+  std::string precision = "f32";  // a dtype or kAutoPrecision (precision.h)
   LossScaleConfig loss_scale;
   // Numbers and names only. BuildSpec() adds model, loss, optimizer and data.
   actors::JobSpec job;

@@ -13,8 +13,8 @@
 #include "base/check.h"
 #include "tools/trainer/config/config.h"
 #include "tools/trainer/config/config_keys.h"
-#include "tools/trainer/config/loss_scale.h"
 #include "tools/trainer/config/optimizer_kinds.h"
+#include "tools/trainer/config/precision.h"
 
 #define TOML_EXCEPTIONS 0
 #include "toml++/toml.h"
@@ -224,7 +224,7 @@ absl::StatusOr<LoadedConfig> ParseConfig(absl::string_view text,
     TROUPE_RETURN_IF_ERROR(Apply(setting, loaded));
   }
   FillOptimizerDefaults(loaded);
-  FillLossScale(loaded.config);
+  FillPrecision(loaded.config);
   TROUPE_RETURN_IF_ERROR(CheckConfig(loaded));
   return loaded;
 }

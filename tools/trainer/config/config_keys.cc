@@ -104,14 +104,15 @@ constexpr ConfigKey kTrainKeys[] = {
      "Difference that an improvement must be larger than, for "
      "train.early_stop_patience.",
      "0.001"},
-    {"train.precision", Field<&C::job, &JobSpec::dtype>(), OneOf([] {
-       return Names{"f32", "bf16", "f16", "f64"};
+    {"train.precision", Field<&C::precision>(), OneOf([] {
+       return Names{"f32", "bf16", "f16", "f64", kAutoPrecision};
      }),
      "What parameters and activations are: \"f32\"; or \"bf16\" or \"f16\" "
-     "with "
-     "sums, and the optimizer's copy of the parameters, in f32; or \"f64\", on "
-     "the device \"reference:0\".",
-     "\"bf16\""},
+     "with sums, and the optimizer's copy of the parameters, in f32; or "
+     "\"f64\", on the device \"reference:0\". \"auto\" measures a few steps "
+     "and takes \"bf16\" where it is faster than \"f32\"; a run that is "
+     "resumed keeps the choice.",
+     "\"bf16\"", CopiedTo<&JobSpec::dtype>},
     {"train.loss_scale", Field<&C::loss_scale, &LossScaleConfig::scale>(),
      kNumberOrWord,
      "Gradients are multiplied by it until the update; a power of two changes "

@@ -104,6 +104,12 @@ constexpr ConfigKey kKeys[] = {
      "A progress bar: \"auto\" shows it on a terminal only; \"off\" prints "
      "lines instead.",
      "\"off\""},
+    {"log.model_table", Field<&C::log, &LogConfig::model_table>(), OneOf([] {
+       return Names{"auto", "on", "off"};
+     }),
+     "A table of the model's outermost layers at the start; \"auto\" shows it "
+     "on a terminal only. --summary prints all layers, and trains nothing.",
+     "\"on\""},
 
     {"metrics.prometheus", Field<&C::metrics, &MetricsConfig::prometheus>(),
      kAny,
