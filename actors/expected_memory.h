@@ -10,8 +10,8 @@
 // padding. Activations are an estimate from above, as if backward found the
 // output of every op kept that does not run again (nn/modules/recompute.h),
 // for as many micro-batches as the rank's table has under way at once. Batches,
-// and what kernels keep for their own use, are not in it. StepReport::peak_bytes
-// says what it was.
+// and what kernels keep for their own use, are not in it. What it was is in
+// StepReport::peak_bytes.
 
 #ifndef ACTORS_EXPECTED_MEMORY_H_
 #define ACTORS_EXPECTED_MEMORY_H_

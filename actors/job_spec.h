@@ -102,8 +102,8 @@ struct OpenDType {
   // Makes `spec` compute in `dtype`: JobSpec::dtype, the model's parameters, an
   // optimizer that suits them.
   std::function<void(nn::DType dtype, JobSpec& spec)> set;
-  // Seconds that a step of `spec` takes, as MeasureStepSeconds() has them; null:
-  // the first candidate is taken.
+  // Seconds that a step of `spec` takes, as of MeasureStepSeconds(); null: the
+  // first candidate is taken.
   std::function<absl::StatusOr<double>(const JobSpec& spec)> measure;
 };
 

@@ -3,8 +3,8 @@
 //
 //   TROUPE_ASSIGN_OR_RETURN(const double seconds, MeasureStepSeconds(spec));
 //
-// It has the job's own samples, loss, optimizer and kernels, and the memory that
-// a rank without pipeline stages has. Takes about half a second, or four steps.
+// It has the job's own samples, loss, optimizer and kernels, and takes the memory
+// of a rank without pipeline stages. Lasts about half a second, or four steps.
 
 #ifndef ACTORS_STEP_SECONDS_H_
 #define ACTORS_STEP_SECONDS_H_

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "actors/checkpoint/layout.h"
+#include "actors/checkpoint/checkpoint.h"
 #include "actors/job.h"
 #include "actors/step_seconds.h"
 #include "base/file_system.h"

@@ -43,7 +43,7 @@ TEST(ExpectedMemory, OfOneRank) {
   EXPECT_EQ(memory.optimizer, 8 * kLayerBytes);
   EXPECT_EQ(memory.activations, 32 * 4 * kOutputBytes);
   EXPECT_EQ(memory.ToString(),
-            "8.5 KiB (activations 4.0 KiB, optimizer 2.2 KiB, parameters 1.1 "
+            "8.5 KiB (activations 4 KiB, optimizer 2.3 KiB, parameters 1.1 "
             "KiB, gradients 1.1 KiB)");
 }
 

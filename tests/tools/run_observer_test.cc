@@ -31,8 +31,8 @@ TEST(FormatStart, SaysWhatMemoryIsExpected) {
   info.memory.ranks = 2;
   EXPECT_EQ(FormatStart(TrainerConfig(), info),
             unknown +
-                "\nmemory expected: 6.0 KiB a rank (activations 4.0 KiB, "
-                "parameters 2.0 KiB)");
+                "\nmemory expected: 6 KiB a rank (activations 4 KiB, "
+                "parameters 2 KiB)");
 }
 
 TEST(FormatStart, SaysHowTensorsTravel) {

@@ -28,11 +28,11 @@ class Display {
  public:
   struct Options {
     bool bar = false;
-    bool tables = false;  // whether whoever prints adds tables
     // Width of the terminal, asked each time the bar is written: windows
     // change.
     std::function<int()> columns = [] { return 80; };
     std::int64_t log_every = 100;  // steps; without a bar
+    bool tables = false;           // whether whoever prints adds tables
   };
   using Write = std::function<void(absl::string_view)>;
 
