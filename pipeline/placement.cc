@@ -14,6 +14,15 @@ Placement LoopedPlacement(int pp, int chunks) {
   return placement;
 }
 
+Placement VPlacement(int pp) {
+  Placement placement;
+  for (int stage = 0; stage < 2 * pp; ++stage) {
+    const bool down = stage < pp;
+    placement.push_back({down ? stage : 2 * pp - 1 - stage, down ? 0 : 1});
+  }
+  return placement;
+}
+
 absl::Status CheckPlacement(const Placement& placement, int pp) {
   std::vector<int> chunks(pp);
   for (std::size_t stage = 0; stage < placement.size(); ++stage) {

@@ -4,7 +4,7 @@
 //   Placement looped = LoopedPlacement(/*pp=*/4, /*chunks=*/2);
 //   StagesAt(looped, /*pp=*/1);        // {1, 5}: its stages, by chunk
 //   // In the shape of a V, the last stage lies beside the first.
-//   Placement v = {{0, 0}, {1, 0}, {1, 1}, {0, 1}};
+//   Placement v = VPlacement(/*pp=*/2);  // {{0, 0}, {1, 0}, {1, 1}, {0, 1}}
 //
 // A rank's chunks are numbered in the order of their stages. The looped
 // placement is that of Narayanan et al. 2021, arXiv:2104.04473, sec. 2.2.
@@ -33,6 +33,10 @@ using Placement = std::vector<StagePlace>;  // by stage
 
 // Stage s of pp * chunks lies at coordinate s % pp, as chunk s / pp.
 Placement LoopedPlacement(int pp, int chunks);
+
+// 2 pp stages in the shape of a V: stages s and 2 pp - 1 - s lie beside each
+// other (Qi et al. 2024, arXiv:2405.15362).
+Placement VPlacement(int pp);
 
 // kInvalidArgument that names the stage: a coordinate that is not there, or
 // chunks of a coordinate that are not 0, 1, ... in the order of their stages.

@@ -48,12 +48,12 @@ TEST(Summary, RowsOfATableHaveWhatLiesBelow) {
   const auto summary = Summary(model, {{1, 4}, DType::kF32});
   ASSERT_TRUE(summary.ok()) << summary.status();
   EXPECT_EQ("\n" + summary->Table(/*depth=*/1), R"(
-Layer                Output shape      Parameters       Mult-adds
-=================================================================
-Sequential           [1, 2]                    --              --
-├─ 0 (Sequential)    [1, 4]                    20              18
-└─ 1 (Linear)        [1, 2]                    10               8
-=================================================================
+Layer              Output shape      Parameters       Mult-adds
+===============================================================
+Sequential         [1, 2]                    --              --
+├─ 0 (Sequential)  [1, 4]                    20              18
+└─ 1 (Linear)      [1, 2]                    10               8
+===============================================================
 )");
   for (Parameter* p : block.Parameters()) p->requires_grad = false;
   const auto frozen = Summary(model, {{1, 4}, DType::kF32});

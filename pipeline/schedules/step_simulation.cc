@@ -1,0 +1,435 @@
+#include "pipeline/schedules/step_simulation.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <queue>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "pipeline/activation_bound.h"
+#include "pipeline/compute_order.h"
+#include "pipeline/table_cursor.h"
+#include "pipeline/table_index.h"
+
+namespace troupe::pipeline {
+namespace {
+
+// Something that happens to a rank: a compute action ends, or a message comes.
+struct Happening {
+  double time;
+  std::int64_t number;  // of those at one time, the first that was foreseen
+  int rank;
+  int action;
+  bool arrives;
+
+  // For a queue whose top is the earliest.
+  friend bool operator<(const Happening& a, const Happening& b) {
+    return a.time != b.time ? a.time > b.time : a.number > b.number;
+  }
+};
+
+bool HasTransfers(const StepTable& table) {
+  return std::any_of(table.actions.begin(), table.actions.end(),
+                     [](const Action& a) {
+                       return !IsCompute(a.kind) && !IsCollective(a.kind) &&
+                              a.kind != ActionKind::kUpdateBucket;
+                     });
+}
+
+// The table as it runs.
+StepTable Ready(const StepTable& table, const std::vector<ChunkEnds>& ends,
+                bool adds_transfers, Dispatch dispatch) {
+  StepTable ready = adds_transfers ? AddTransfers(table, ends) : table;
+  if (dispatch == Dispatch::kStrict) {
+    KeepComputeOrder(ready);
+  } else {
+    BoundActivations(ready);
+  }
+  return ready;
+}
+
+class Simulator {
+ public:
+  Simulator(const std::vector<StepTable>& tables, const Placement& placement,
+            const StepCosts& costs, Dispatch dispatch)
+      : placement_(placement), costs_(costs) {
+    const bool adds = std::none_of(tables.begin(), tables.end(), HasTransfers);
+    for (int rank = 0; rank < static_cast<int>(tables.size()); ++rank) {
+      ranks_.emplace_back(
+          Ready(tables[rank], EndsAt(placement, rank), adds, dispatch),
+          StagesAt(placement, rank));
+    }
+    step_.ranks.resize(ranks_.size());
+  }
+
+  absl::StatusOr<SimulatedStep> Run() {
+    std::set<int> touched;
+    for (std::size_t r = 0; r < ranks_.size(); ++r) {
+      touched.insert(static_cast<int>(r));
+    }
+    double now = 0;
+    while (true) {
+      while (!queue_.empty() && queue_.top().time == now) {
+        touched.insert(queue_.top().rank);
+        Happen(queue_.top());
+        queue_.pop();
+      }
+      for (const int r : touched) {
+        TROUPE_RETURN_IF_ERROR(DoWhatTakesNoTime(r, now));
+      }
+      if (TellCollectives()) {
+        for (std::size_t r = 0; r < ranks_.size(); ++r) {
+          touched.insert(static_cast<int>(r));
+        }
+        continue;
+      }
+      // Messages that come at this moment are there for the choice.
+      if (!queue_.empty() && queue_.top().time == now) continue;
+      for (const int r : touched) ComputeNext(r, now);
+      touched.clear();
+      if (queue_.empty()) break;
+      now = queue_.top().time;
+    }
+    TROUPE_RETURN_IF_ERROR(CheckComplete());
+    Conclude();
+    return std::move(step_);
+  }
+
+ private:
+  struct Rank {
+    Rank(StepTable table, std::vector<int> at)
+        : cursor(std::move(table)),
+          index(cursor.table()),
+          stages(std::move(at)),
+          buckets(cursor.table().bucket_counts()),
+          left(stages.size(), 0),
+          records(cursor.table().actions.size(), -1) {
+      for (const Action& action : cursor.table().actions) {
+        if (EndsBackward(action.kind)) ++left[action.chunk];
+      }
+    }
+    static bool EndsBackward(ActionKind kind) {
+      return kind == ActionKind::kBackward ||
+             kind == ActionKind::kBackwardWeights;
+    }
+
+    TableCursor cursor;
+    TableIndex index;
+    std::vector<int> stages;   // by chunk
+    std::vector<int> buckets;  // by chunk
+    std::vector<int> left;     // ends of backwards, by chunk
+    // Number of an action among the rank's simulated ones, or -1.
+    std::vector<int> records;
+    int computing = -1;
+    int alive = 0;
+    double memory = 0;
+    bool loss_started = false, findings_started = false;
+  };
+
+  // Where an action's input came from: an action of another rank, or none.
+  struct Cause {
+    int rank = -1;
+    int record = -1;
+    double time = 0;  // when it was there
+  };
+
+  const Action& ActionOf(int rank, int id) const {
+    return ranks_[rank].cursor.table().actions[id];
+  }
+
+  double TimeOf(int rank, const Action& action) const {
+    const StageCosts& stage = costs_.stages[ranks_[rank].stages[action.chunk]];
+    switch (action.kind) {
+      case ActionKind::kForward:
+        return stage.forward;
+      case ActionKind::kBackward:
+        return stage.inputs + stage.weights;
+      case ActionKind::kBackwardInputs:
+        return stage.inputs;
+      default:
+        return stage.weights;
+    }
+  }
+
+  void Happen(const Happening& now) {
+    if (now.arrives) {
+      ranks_[now.rank].cursor.Finish(now.action);
+    } else {
+      Computed(now);
+    }
+  }
+
+  absl::Status DoWhatTakesNoTime(int r, double now) {
+    TableCursor& cursor = ranks_[r].cursor;
+    for (int id; (id = cursor.NextRunnable(/*busy=*/true)) >= 0;) {
+      cursor.Start(id);
+      TROUPE_RETURN_IF_ERROR(Do(r, id, now));
+    }
+    return absl::OkStatus();
+  }
+
+  void ComputeNext(int r, double now) {
+    Rank& rank = ranks_[r];
+    if (rank.computing >= 0) return;
+    const int id = rank.cursor.NextRunnable(/*busy=*/false);
+    if (id < 0) return;
+    rank.cursor.Start(id);
+    Compute(r, id, now);
+  }
+
+  void Compute(int r, int id, double now) {
+    Rank& rank = ranks_[r];
+    SimulatedRank& record = step_.ranks[r];
+    const Action& action = ActionOf(r, id);
+    rank.computing = id;
+    if (action.kind == ActionKind::kForward) {
+      rank.memory += costs_.stages[rank.stages[action.chunk]].activation;
+      record.activations_max = std::max(record.activations_max, ++rank.alive);
+      record.memory_max = std::max(record.memory_max, rank.memory);
+    }
+    const double end = now + TimeOf(r, action);
+    rank.records[id] = static_cast<int>(record.actions.size());
+    record.actions.push_back(
+        {r, {action.kind, action.index, {}, action.chunk}, now, end});
+    record.busy += end - now;
+    queue_.push({end, ++number_, r, id, /*arrives=*/false});
+  }
+
+  void Computed(const Happening& now) {
+    Rank& rank = ranks_[now.rank];
+    const Action& action = ActionOf(now.rank, now.action);
+    rank.computing = -1;
+    rank.cursor.Finish(now.action);
+    if (!Rank::EndsBackward(action.kind)) return;
+    --rank.alive;
+    rank.memory -= costs_.stages[rank.stages[action.chunk]].activation;
+    if (--rank.left[action.chunk] > 0) return;
+    for (int k = 0; k < rank.buckets[action.chunk]; ++k) {
+      rank.cursor.Give({SignalKind::kBucketReady, k, action.chunk});
+      rank.cursor.Give({SignalKind::kBucketReleased, k, action.chunk});
+    }
+  }
+
+  absl::Status Do(int r, int id, double now) {
+    Rank& rank = ranks_[r];
+    const Action& action = ActionOf(r, id);
+    switch (action.kind) {
+      case ActionKind::kSendActivation:
+      case ActionKind::kSendGradient:
+        rank.cursor.Finish(id);
+        return Send(r, action, now);
+      case ActionKind::kReduceLoss:
+        rank.loss_started = true;  // it ends when all ranks have started it
+        return absl::OkStatus();
+      case ActionKind::kReduceFindings:
+        rank.findings_started = true;
+        return absl::OkStatus();
+      case ActionKind::kReduceBucket:
+      case ActionKind::kReduceUpdateBucket:
+        rank.cursor.Finish(id);
+        rank.cursor.Give(
+            {SignalKind::kBucketReduced, action.index, action.chunk});
+        return absl::OkStatus();
+      default:
+        rank.cursor.Finish(id);
+        return absl::OkStatus();
+    }
+  }
+
+  // Ends the collectives of all ranks that all have started; false: none.
+  bool TellCollectives() {
+    bool any = false;
+    for (const bool findings : {false, true}) {
+      const bool all =
+          std::all_of(ranks_.begin(), ranks_.end(), [&](const Rank& rank) {
+            return findings ? rank.findings_started : rank.loss_started;
+          });
+      if (!all) continue;
+      any = true;
+      for (Rank& rank : ranks_) {
+        (findings ? rank.findings_started : rank.loss_started) = false;
+        rank.cursor.Finish(rank.index.Find(
+            findings ? ActionKind::kReduceFindings : ActionKind::kReduceLoss,
+            0));
+        if (!findings) rank.cursor.Give({SignalKind::kLossReduced, 0});
+      }
+    }
+    return any;
+  }
+
+  absl::Status Send(int r, const Action& action, double now) {
+    const bool forward = action.kind == ActionKind::kSendActivation;
+    const int to = ranks_[r].stages[action.chunk] + (forward ? 1 : -1);
+    if (to < 0 || to >= static_cast<int>(placement_.size())) {
+      return Wrong(r, action, "has no stage to send to");
+    }
+    const StagePlace& place = placement_[to];
+    const int receive = ranks_[place.pp].index.Find(
+        forward ? ActionKind::kRecvActivation : ActionKind::kRecvGradient,
+        action.index, place.chunk);
+    if (receive < 0) return Wrong(r, action, "is received by nobody");
+    const double transfer = place.pp == r ? 0 : costs_.transfer;
+    queue_.push({now + transfer, ++number_, place.pp, receive,
+                 /*arrives=*/true});
+    return absl::OkStatus();
+  }
+
+  absl::Status Wrong(int r, const Action& action, const char* what) const {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "schedule: rank ", r, ": ",
+        action.ToString(ranks_[r].cursor.table().chunks()), " ", what));
+  }
+
+  absl::Status CheckComplete() const {
+    std::string left;
+    for (std::size_t r = 0; r < ranks_.size(); ++r) {
+      const TableCursor& cursor = ranks_[r].cursor;
+      if (cursor.complete()) continue;
+      absl::StrAppend(&left, left.empty() ? "" : "; ", "rank ", r, " has left ",
+                      cursor.Unfinished());
+    }
+    if (left.empty()) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        absl::StrCat("schedule: the tables do not end: ", left));
+  }
+
+  // The action whose output a compute action waited for, on another rank.
+  Cause InputOf(const SimulatedAction& at) const {
+    const int stage = ranks_[at.rank].stages[at.action.chunk];
+    const bool forward = at.action.kind == ActionKind::kForward;
+    const int from = stage + (forward ? -1 : 1);
+    if (at.action.kind == ActionKind::kBackwardWeights || from < 0 ||
+        from >= static_cast<int>(placement_.size())) {
+      return {};
+    }
+    const StagePlace& place = placement_[from];
+    const Rank& other = ranks_[place.pp];
+    int id =
+        other.index.Find(forward ? ActionKind::kForward : ActionKind::kBackward,
+                         at.action.index, place.chunk);
+    if (id < 0) {
+      id = other.index.Find(ActionKind::kBackwardInputs, at.action.index,
+                            place.chunk);
+    }
+    if (id < 0 || other.records[id] < 0) return {};
+    const SimulatedAction& sent =
+        step_.ranks[place.pp].actions[other.records[id]];
+    return {place.pp, other.records[id],
+            sent.end + (place.pp == at.rank ? 0 : costs_.transfer)};
+  }
+
+  void Conclude() {
+    double busy = 0;
+    int last = -1;
+    for (std::size_t r = 0; r < step_.ranks.size(); ++r) {
+      const SimulatedRank& rank = step_.ranks[r];
+      busy += rank.busy;
+      if (rank.actions.empty()) continue;
+      if (last >= 0 && rank.actions.back().end <= step_.seconds) continue;
+      step_.seconds = rank.actions.back().end;
+      last = static_cast<int>(r);
+    }
+    if (step_.seconds > 0) {
+      step_.bubble =
+          1 - busy / (step_.seconds * static_cast<double>(ranks_.size()));
+    }
+    if (last < 0) return;
+    int rank = last;
+    int record = static_cast<int>(step_.ranks[last].actions.size()) - 1;
+    while (rank >= 0) {
+      const SimulatedAction& at = step_.ranks[rank].actions[record];
+      step_.critical_path.push_back(at);
+      const Cause input = InputOf(at);
+      const bool waits =
+          record == 0 || step_.ranks[rank].actions[record - 1].end < at.begin;
+      if (waits && input.rank >= 0) {
+        rank = input.rank;
+        record = input.record;
+      } else if (record > 0) {
+        --record;
+      } else {
+        rank = -1;
+      }
+    }
+    std::reverse(step_.critical_path.begin(), step_.critical_path.end());
+  }
+
+  const Placement placement_;
+  const StepCosts costs_;
+  std::vector<Rank> ranks_;
+  std::priority_queue<Happening> queue_;
+  std::int64_t number_ = 0;
+  SimulatedStep step_;
+};
+
+bool IsTime(double value) { return value >= 0; }
+
+}  // namespace
+
+int SimulatedStep::activations_max() const {
+  int most = 0;
+  for (const SimulatedRank& r : ranks) most = std::max(most, r.activations_max);
+  return most;
+}
+
+double SimulatedStep::memory_max() const {
+  double most = 0;
+  for (const SimulatedRank& r : ranks) most = std::max(most, r.memory_max);
+  return most;
+}
+
+absl::StatusOr<SimulatedStep> SimulateStep(const std::vector<StepTable>& tables,
+                                           const Placement& placement,
+                                           const StepCosts& costs,
+                                           Dispatch dispatch) {
+  const int pp = static_cast<int>(tables.size());
+  TROUPE_RETURN_IF_ERROR(CheckPlacement(placement, pp));
+  if (costs.stages.size() != placement.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("schedule: costs of ", costs.stages.size(),
+                     " stages, and ", placement.size(), " stages"));
+  }
+  for (const StageCosts& stage : costs.stages) {
+    if (IsTime(stage.forward) && IsTime(stage.inputs) &&
+        IsTime(stage.weights) && IsTime(costs.transfer)) {
+      continue;
+    }
+    return absl::InvalidArgumentError("schedule: a cost is below 0");
+  }
+  for (int rank = 0; rank < pp; ++rank) {
+    const int chunks = static_cast<int>(StagesAt(placement, rank).size());
+    if (tables[rank].chunks() <= chunks) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("schedule: the table of pp ", rank, " has ",
+                     tables[rank].chunks(), " chunks, the placement ", chunks));
+  }
+  return Simulator(tables, placement, costs, dispatch).Run();
+}
+
+std::string DrawStep(const SimulatedStep& step, int columns) {
+  const double per_column =
+      step.seconds > 0 ? step.seconds / std::max(columns, 1) : 1;
+  const auto column = [&](double time) {
+    return std::min(columns, static_cast<int>(time / per_column + 0.5));
+  };
+  std::string text;
+  for (std::size_t r = 0; r < step.ranks.size(); ++r) {
+    std::string line(columns, '.');
+    for (const SimulatedAction& at : step.ranks[r].actions) {
+      const int begin = column(at.begin), end = column(at.end);
+      const std::string word = at.action.ToString();
+      const char letter = word[word.find_first_not_of("0123456789")];
+      std::fill(line.begin() + begin, line.begin() + end, letter);
+      const std::string number = absl::StrCat(at.action.index);
+      const int room = end - begin - 1;
+      if (static_cast<int>(number.size()) > room) continue;
+      std::copy(number.begin(), number.end(), line.begin() + begin + 1);
+    }
+    absl::StrAppend(&text, "rank ", r, ": ", line, "\n");
+  }
+  return text;
+}
+
+}  // namespace troupe::pipeline
