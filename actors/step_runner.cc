@@ -1,11 +1,13 @@
 #include "actors/step_runner.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "actors/memory_holders.h"
 #include "base/check.h"
 #include "nn/kernels/device_queues.h"
+#include "pipeline/activation_bound.h"
 #include "pipeline/compute_order.h"
 
 namespace troupe::actors {
@@ -25,13 +27,22 @@ Chunk::Mode ModeOf(ActionKind backward) {
   }
 }
 
-// The rank's table for training, in the order that its layers need.
+// Whether layers of the rank communicate: then its order is that of its peers.
+bool LayersCommunicate(const StepRunner::Setup& setup) {
+  const std::vector<int> stages = setup.plan->StagesOf(setup.rank);
+  return std::any_of(stages.begin(), stages.end(), [&](int stage) {
+    return !setup.plan->stages[stage].layer_axes.empty();
+  });
+}
+
+// The rank's table for training, with what bounds its order.
 pipeline::StepTable TrainTableOf(const StepRunner::Setup& setup) {
   pipeline::StepTable table = setup.train_table;
-  for (int stage : setup.plan->StagesOf(setup.rank)) {
-    if (setup.plan->stages[stage].layer_axes.empty()) continue;
+  if (setup.plan->dispatch == pipeline::Dispatch::kStrict ||
+      LayersCommunicate(setup)) {
     pipeline::KeepComputeOrder(table);
-    break;
+  } else {
+    pipeline::BoundActivations(table);
   }
   return table;
 }

@@ -3,8 +3,9 @@
 //
 //   TROUPE_ASSIGN_OR_RETURN(const double seconds, MeasureStepSeconds(spec));
 //
-// It has the job's own samples, loss, optimizer and kernels, and takes the memory
-// of a rank without pipeline stages. Lasts about half a second, or four steps.
+// It has the job's own samples, loss, optimizer and kernels, and takes the
+// memory of a rank without pipeline stages. Lasts about half a second, or four
+// steps.
 
 #ifndef ACTORS_STEP_SECONDS_H_
 #define ACTORS_STEP_SECONDS_H_

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/field_error.h"
+#include "pipeline/schedules/step_simulation.h"
 
 namespace troupe::pipeline {
 namespace {
@@ -141,6 +142,15 @@ std::int64_t GradientBytes(const Plan& plan, const StagePlan& stage, int i) {
   const nn::DType dtype = plan.grad_dtype.value_or(stage.parameter_dtypes[i]);
   return stage.parameter_elems[i] *
          static_cast<std::int64_t>(nn::SizeOf(dtype));
+}
+
+// Whether the tables of all ranks end, each in the order that it runs in.
+absl::Status CheckEnds(const Plan& plan) {
+  std::vector<StepTable> tables;
+  for (const RankPlan& rank : plan.ranks) tables.push_back(rank.train);
+  StepCosts costs;
+  costs.stages.resize(plan.stages.size());
+  return SimulateStep(tables, plan.placement(), costs, plan.dispatch).status();
 }
 
 // What the ranks at `pp` do.
@@ -293,6 +303,7 @@ Plan PlanOfChoices(const PlanOptions& options, nn::DType dtype,
   plan.inline_bytes = options.inline_bytes;
   plan.fuse_updates = options.fuse_updates;
   plan.cross_step = options.cross_step;
+  plan.dispatch = options.dispatch;
   if (options.reduction_order != kAutoReduction) {
     plan.reduction_order = options.reduction_order;
   }
@@ -339,6 +350,7 @@ absl::StatusOr<Plan> MakePlan(const PlanOptions& options,
     plan.ranks.push_back(std::move(rank));
   }
   TROUPE_RETURN_IF_ERROR(plan.Check());
+  if (options.schedule) TROUPE_RETURN_IF_ERROR(CheckEnds(plan));
   return plan;
 }
 

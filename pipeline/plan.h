@@ -76,6 +76,9 @@ struct PlanOptions {
   // it is told.
   bool cross_step = false;
   std::string reduction_order = kAutoReduction;
+  // Whether a rank may run what a message has come for before what its table
+  // has first. The same bits.
+  Dispatch dispatch = Dispatch::kArrival;
   int threads_per_rank = 1;
   // Dtype of the gradients; unset: that of the parameters.
   std::optional<nn::DType> grad_dtype;
@@ -165,6 +168,7 @@ struct Plan {
   nn::Device device;
   std::string kernels;
   std::string reduction_order = kTreeReduction;
+  Dispatch dispatch = Dispatch::kArrival;
   // Which of a library's algorithms computes what, by kind of device, as far as
   // it is known: the rest is measured at the first use of a shape, and is in
   // the plan that lies beside the next checkpoint.

@@ -95,6 +95,7 @@ std::string PlanToJson(const Plan& plan) {
       {"loss_scale_min",
        plan.dynamic_loss_scale ? plan.dynamic_loss_scale->min : 0},
       {"cross_step", plan.cross_step},
+      {"strict_order", plan.dispatch == Dispatch::kStrict},
       {"device", plan.device.ToString()},
       {"kernels", plan.kernels},
       {"reduction_order", plan.reduction_order},

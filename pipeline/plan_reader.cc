@@ -330,6 +330,11 @@ void ReadLater(Object& object, Plan& plan) {
   if (object.HasLater("cross_step")) {
     object.Bool("cross_step", plan.cross_step);
   }
+  bool strict_order = false;
+  if (object.HasLater("strict_order")) {
+    object.Bool("strict_order", strict_order);
+  }
+  plan.dispatch = strict_order ? Dispatch::kStrict : Dispatch::kArrival;
   if (object.HasLater("algorithms")) {
     object.List("algorithms", kPlanAlgorithmDevicesMax,
                 [&](const Json& entry, const std::string& at) {

@@ -79,6 +79,9 @@ std::string Plan::ToString() const {
       absl::StrAppend(&text, ", loss scale ", loss_scale);
     }
     if (cross_step) absl::StrAppend(&text, ", across steps");
+    if (dispatch == Dispatch::kStrict) {
+      absl::StrAppend(&text, ", in the tables' order");
+    }
     absl::StrAppend(&text, "\n");
   }
   for (const auto& [device, choices] : algorithms) {

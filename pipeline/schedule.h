@@ -95,6 +95,12 @@ struct Action {
   }
 };
 
+// In which order a rank runs the compute actions of its table.
+enum class Dispatch {
+  kStrict,   // in the table's
+  kArrival,  // the first of those that may run (activation_bound.h)
+};
+
 struct StepTable {
   std::vector<Action> actions;
 
@@ -175,6 +181,9 @@ absl::Status Validate(const StepTable& table);
 // All ranks' tables as a grid, one line a rank:
 //   rank 0: F0 SA0 F1 SA1 ...
 std::string ToGrid(const std::vector<StepTable>& tables);
+// Reads ToGrid()'s text. Lines that are empty or begin with # are left out.
+// kInvalidArgument names the line, and the word.
+absl::StatusOr<std::vector<StepTable>> ParseGrid(absl::string_view text);
 
 }  // namespace troupe::pipeline
 

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "pipeline/schedule.h"
 
 namespace troupe::pipeline {
@@ -106,6 +107,28 @@ absl::StatusOr<StepTable> ParseTable(absl::string_view text,
     table.actions.push_back(std::move(action));
   }
   return WithNeeds(std::move(table), options);
+}
+
+absl::StatusOr<std::vector<StepTable>> ParseGrid(absl::string_view text) {
+  std::vector<StepTable> tables;
+  int number = 0;
+  for (absl::string_view line : absl::StrSplit(text, '\n')) {
+    ++number;
+    line = absl::StripAsciiWhitespace(line);
+    if (line.empty() || line[0] == '#') continue;
+    const std::string name = absl::StrCat("rank ", tables.size(), ":");
+    if (!absl::ConsumePrefix(&line, name)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("line ", number, ": must begin with \"", name, "\""));
+    }
+    absl::StatusOr<StepTable> table = ParseTable(line);
+    if (!table.ok()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("line ", number, ": ", table.status().message()));
+    }
+    tables.push_back(*std::move(table));
+  }
+  return tables;
 }
 
 std::string ToGrid(const std::vector<StepTable>& tables) {

@@ -1,6 +1,6 @@
 // What producers of tables share: sizes, and rows of words.
 //
-//   Row row(/*chunk counters start at 0*/);
+//   Row row(/*micro_batches=*/4, /*chunks=*/1);
 //   row.F(0);  // forward of the next micro-batch of chunk 0
 //   row.I(0), row.W(0);
 //   tables.push_back(row.Take());

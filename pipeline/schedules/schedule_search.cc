@@ -12,6 +12,14 @@
 namespace troupe::pipeline {
 namespace {
 
+// Of steps that are as long, the one that keeps less is better.
+bool IsBetter(const SimulatedStep& a, const SimulatedStep& b) {
+  // Sums of times round.
+  const double rounding = 1e-9 * b.seconds;
+  if (a.seconds < b.seconds - rounding) return true;
+  return a.seconds <= b.seconds + rounding && a.memory_max() < b.memory_max();
+}
+
 class Search {
  public:
   explicit Search(const ScheduleSearchOptions& options) : options_(options) {}
@@ -41,7 +49,7 @@ class Search {
         SimulatedStep step,
         SimulateStep(tables, placement, costs_, Dispatch::kArrival));
     if (step.memory_max() > options_.memory_limit) return absl::OkStatus();
-    if (best_ && step.seconds >= best_->step.seconds) return absl::OkStatus();
+    if (best_ && !IsBetter(step, best_->step)) return absl::OkStatus();
     best_ = FoundSchedule{name, placement, std::move(tables), std::move(step),
                           /*is_shortest=*/false};
     return absl::OkStatus();

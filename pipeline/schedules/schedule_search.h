@@ -7,7 +7,8 @@
 //   options.micro_batches = 8;
 //   options.costs_of = [&](int stages) { return CostsOfParts(stages); };
 //   options.memory_limit = 5e9;
-//   TROUPE_ASSIGN_OR_RETURN(const FoundSchedule found, SearchSchedule(options));
+//   TROUPE_ASSIGN_OR_RETURN(const FoundSchedule found,
+//                           SearchSchedule(options));
 //   found.name, found.step.seconds;                 // "zb_v", 0.43
 //
 // What is found is never longer than the best named schedule that keeps the

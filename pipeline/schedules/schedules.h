@@ -9,11 +9,12 @@
 //   options.mesh = Mesh(/*dp=*/1, /*pp=*/4);
 //   status = SetSchedule("zb_v", options);         // placement and tables
 //
-// p: ranks of the pipeline, m: micro-batches, v: chunks of a rank. F, I and W: a
-// stage's forward and the two halves of its backward, where v is 1. The bubble
-// is what a rank does not compute while the step lasts, with equal stages and
-// transfers that take no time; of those marked *, between its own first action
-// and its last. Activations are a chunk's, so the v-th part of a stage's.
+// p: ranks of the pipeline, m: micro-batches, v: chunks of a rank. F, I and W:
+// a stage's forward and the two halves of its backward, where v is 1. The
+// bubble is what a rank does not compute while the step lasts, with equal
+// stages and transfers that take no time; of those marked *, between its own
+// first action and its last. Activations are a chunk's, so the v-th part of a
+// stage's.
 //
 //     name              v   bubble                    activations, at most
 //     gpipe             1   (p - 1) (F + I + W)       m
@@ -24,19 +25,19 @@
 //     zb_h2             1   0 where F = I = W *       2 p - 1
 //     zb_v              2   0 where F = I = W *       2 p
 //     dualpipe_v        2   p - 1 chunks' F           2 p + 1
-//     v_half            2   half of 1f1b's            p + 3
-//     v_min             2   two thirds of 1f1b's      (2 p + 8) / 3
+//     v_half            2   about 1/2 of 1f1b's       p + 3
+//     v_min             2   about 2/3 of 1f1b's       (2 p + 8) / 3
 //
 // Sources:
-//   gpipe             Huang et al. 2019, arXiv:1811.06965
-//   1f1b              Fan et al. 2021 (DAPPLE), arXiv:2007.01045, sec. 3
-//   interleaved_1f1b  Narayanan et al. 2021, arXiv:2104.04473, sec. 2.2
-//   breadth_first     Lamy-Poirier 2022, arXiv:2211.05953
-//   zb_h1, zb_h2      Qi et al. 2023, arXiv:2401.10241, sec. 2
-//   zb_v              the same, sec. 6: stages in the shape of a V
-//   dualpipe_v        DeepSeek-AI 2024, arXiv:2412.19437, sec. 3.2.1, cut in
-//                     half as in Qi et al. 2025, "Cut-in-half"
-//   v_half, v_min     Qi et al. 2024, arXiv:2405.15362, sec. 3
+//     gpipe             Huang et al. 2019, arXiv:1811.06965
+//     1f1b              Fan et al. 2021 (DAPPLE), arXiv:2007.01045, sec. 3
+//     interleaved_1f1b  Narayanan et al. 2021, arXiv:2104.04473, sec. 2.2
+//     breadth_first     Lamy-Poirier 2022, arXiv:2211.05953
+//     zb_h1, zb_h2      Qi et al. 2023, arXiv:2401.10241, sec. 2
+//     zb_v              the same, sec. 6: stages in the shape of a V
+//     dualpipe_v        DeepSeek-AI 2024, arXiv:2412.19437, sec. 3.2.1; its two
+//                       directions are the legs of a V here
+//     v_half, v_min     Qi et al. 2024, arXiv:2405.15362, sec. 3
 
 #ifndef PIPELINE_SCHEDULES_SCHEDULES_H_
 #define PIPELINE_SCHEDULES_SCHEDULES_H_

@@ -3,9 +3,10 @@
 //
 //   StepCosts costs;
 //   costs.stages.assign(4, {/*forward=*/1, /*inputs=*/1, /*weights=*/1});
+//   const Placement placement = LoopedPlacement(/*pp=*/4, /*chunks=*/1);
 //   TROUPE_ASSIGN_OR_RETURN(
 //       const SimulatedStep step,
-//       SimulateStep(tables, LoopedPlacement(4, 1), costs, Dispatch::kArrival));
+//       SimulateStep(tables, placement, costs, Dispatch::kArrival));
 //   step.seconds, step.bubble;                      // 33, 0.27
 //   step.ranks[0].activations_max;                  // 4
 //   for (const SimulatedAction& action : step.critical_path) Print(action);
@@ -42,12 +43,6 @@ struct StageCosts {
 struct StepCosts {
   std::vector<StageCosts> stages;
   double transfer = 0;  // of an activation or a gradient, between ranks
-};
-
-// In which order a rank runs its actions.
-enum class Dispatch {
-  kStrict,   // that of the table
-  kArrival,  // the first of those that may run (activation_bound.h)
 };
 
 struct SimulatedAction {

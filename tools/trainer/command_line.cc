@@ -282,6 +282,17 @@ absl::StatusOr<Command> ParsePredictCommand(
   return command;
 }
 
+absl::StatusOr<Command> ParsePlanCommand(
+    const std::vector<std::string>& arguments) {
+  Command command;
+  TROUPE_ASSIGN_OR_RETURN(command.plan, ParsePlan(arguments));
+  const PlanRequest& request = command.plan;
+  command.kind = request.help ? CommandKind::kPlanHelp : CommandKind::kPlan;
+  TROUPE_RETURN_IF_ERROR(
+      ReadRun(request.config, request.sets, request.ranks, command));
+  return command;
+}
+
 absl::StatusOr<Command> ParseProfileCommand(
     const std::vector<std::string>& arguments) {
   Command command;
@@ -308,6 +319,7 @@ absl::StatusOr<Command> ParseCommandLine(
   if (first == "export") return ParseExportCommand(left.Rest());
   if (first == "generate") return ParseGenerateCommand(left.Rest());
   if (first == "predict") return ParsePredictCommand(left.Rest());
+  if (first == "plan") return ParsePlanCommand(left.Rest());
   if (first == "profile") return ParseProfileCommand(left.Rest());
   Command command;
   if (first == "--help" || first == "-h") return command;
@@ -337,14 +349,16 @@ absl::StatusOr<Command> ParseCommandLine(
     command.kind = CommandKind::kGenerateHelp;
   } else if (topic == "predict") {
     command.kind = CommandKind::kPredictHelp;
+  } else if (topic == "plan") {
+    command.kind = CommandKind::kPlanHelp;
   } else if (topic == "profile") {
     command.kind = CommandKind::kProfileHelp;
   } else {
-    return Usage(
-        absl::StrCat("no help on ", topic,
-                     "; there is \"trainer help train\", and the same "
-                     "of evaluate, generate, predict, profile, launch, certs, "
-                     "doctor and export"));
+    return Usage(absl::StrCat(
+        "no help on ", topic,
+        "; there is \"trainer help train\", and the same "
+        "of evaluate, generate, predict, plan, profile, launch, certs, "
+        "doctor and export"));
   }
   return command;
 }

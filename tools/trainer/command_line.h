@@ -23,6 +23,7 @@
 #include "tools/trainer/launch/launch_command.h"
 #include "tools/trainer/launch/start_words.h"
 #include "tools/trainer/launch/variables.h"
+#include "tools/trainer/plan_command.h"
 #include "tools/trainer/predict_command.h"
 
 namespace troupe::tools {
@@ -49,6 +50,8 @@ enum class CommandKind {
   kGenerate,
   kPredictHelp,
   kPredict,
+  kPlanHelp,
+  kPlan,
   kProfileHelp,
   kProfile,
 };
@@ -68,6 +71,7 @@ struct Command {
   ExportOptions exporting;   // of kExport
   GenerateRequest generate;  // of kGenerate
   PredictRequest predict;    // of kPredict
+  PlanRequest plan;          // of kPlan
   ProfileRequest profile;    // of kProfile
 };
 

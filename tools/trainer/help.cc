@@ -22,6 +22,8 @@ constexpr char kGeneralHelp[] =
                                           text of a language model
   trainer predict --checkpoint=DIR [--config=FILE] IMAGE...
                                           the classes of images
+  trainer plan [--config=FILE] [options]  stages, schedule, step and memory of a
+                                          run that has not begun
   trainer profile [--config=FILE] [options]
                                           where the time of a step goes
   trainer launch --nproc-per-node=K -- train ...
@@ -32,7 +34,7 @@ constexpr char kGeneralHelp[] =
   trainer export --checkpoint=DIR --out=FILE
                                           weights for other programs
   trainer help train                      every option and configuration key
-  trainer help evaluate|generate|predict|profile|launch|certs|doctor|
+  trainer help evaluate|generate|predict|plan|profile|launch|certs|doctor|
       export                              every option of these
   trainer help                            this text
   trainer --version                       the version of Troupe

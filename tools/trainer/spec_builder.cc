@@ -9,6 +9,7 @@
 #include "tools/trainer/config/config_blame.h"
 #include "tools/trainer/config/loss_kinds.h"
 #include "tools/trainer/config/optimizer_kinds.h"
+#include "tools/trainer/config/pipeline_options.h"
 #include "tools/trainer/config/precision.h"
 #include "tools/trainer/model_builder.h"
 
@@ -41,6 +42,7 @@ absl::StatusOr<actors::JobSpec> BuildSpec(const LoadedConfig& loaded,
   if (!data::KnownSampleSpec(config.data)) {
     TROUPE_RETURN_IF_ERROR(CheckSamples(loaded, sample));
   }
+  TROUPE_ASSIGN_OR_RETURN(spec.plan, PipelineOptions(loaded, sample));
   SetModel(config, sample, spec);
   if (IsPrecisionOpen(config)) {
     spec.open_dtype.emplace();

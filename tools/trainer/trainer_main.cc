@@ -42,6 +42,7 @@
 #include "tools/trainer/launch/start_words.h"
 #include "tools/trainer/launch/variables.h"
 #include "tools/trainer/model_builder.h"
+#include "tools/trainer/plan_command.h"
 #include "tools/trainer/predict_command.h"
 #include "tools/trainer/train_command.h"
 #include "tools/trainer/version.h"
@@ -336,6 +337,11 @@ int Main(const std::string& program,
       return kExitOk;
     case CommandKind::kPredict:
       return RunOther(*command, command->predict, Predict);
+    case CommandKind::kPlanHelp:
+      WriteOut(PlanHelp());
+      return kExitOk;
+    case CommandKind::kPlan:
+      return RunOther(*command, command->plan, ShowPlan);
     case CommandKind::kProfileHelp:
       WriteOut(ProfileHelp());
       return kExitOk;

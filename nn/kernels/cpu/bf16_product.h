@@ -61,9 +61,15 @@ struct Terms {
   Index pairs() const { return (count + 1) / 2; }
 };
 
+// Whether every element's terms begin at 32 bits.
+inline bool BeginsAtPairs(const BF16Operand& m) {
+  return m.stride % 2 == 0 &&
+         reinterpret_cast<std::uintptr_t>(m.data) % sizeof(float) == 0;
+}
+
 // Whether pairs of terms lie together, at whole pairs.
 inline bool HasPairs(const BF16Operand& m, Index depth) {
-  return m.along_depth && m.stride % 2 == 0 && depth % 2 == 0;
+  return m.along_depth && BeginsAtPairs(m) && depth % 2 == 0;
 }
 
 inline const float* PairsAt(const BF16Operand& m, Index i, Index p) {
@@ -111,17 +117,18 @@ inline void Interleave(const BF16Operand& m, Index begin, Index end,
 inline void TransposePairs(const BF16Operand& m, Index i, Index count,
                            const Terms& terms, float* rows, float* to,
                            Index to_stride) {
-  const float* from = PairsAt(m, i, terms.first);
-  Index stride = m.stride / 2;
-  if (m.stride % 2 != 0 || terms.count % 2 != 0) {
+  const float* from = rows;
+  Index stride = kSquare.pairs;
+  if (BeginsAtPairs(m) && terms.count % 2 == 0) {
+    from = PairsAt(m, i, terms.first);
+    stride = m.stride / 2;
+  } else {
     auto* copy = reinterpret_cast<std::uint16_t*>(rows);
     for (Index k = 0; k < count; ++k, copy += 2 * kSquare.pairs) {
       const std::uint16_t* row = m.data + (i + k) * m.stride + terms.first;
       std::copy_n(row, terms.count, copy);
       if (terms.count % 2 != 0) copy[terms.count] = 0;
     }
-    from = rows;
-    stride = kSquare.pairs;
   }
   TransposeMatrix(count, terms.pairs(), from, stride, to, to_stride,
                   /*pad=*/true, nullptr);

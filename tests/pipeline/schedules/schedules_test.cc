@@ -255,7 +255,7 @@ TEST(SchedulesTest, APlanTakesThemByName) {
             "interleaved_1f1b, breadth_first, zb_h1, zb_h2, zb_v, dualpipe_v, "
             "v_half, v_min");
   EXPECT_EQ(SetTables({}, options).message(),
-            "schedule: there are 0 tables, and mesh.pp is 2");
+            "schedule: there are 0 tables for 2 ranks");
 }
 
 }  // namespace

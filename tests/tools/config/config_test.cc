@@ -256,9 +256,13 @@ TEST(Config, BatchesThatDoNotDivide) {
 }
 
 TEST(Config, StagesAndCuts) {
-  EXPECT_EQ(ErrorOf(kShort, {Set("mesh.pp", "2")}),
-            "--set mesh.pp: mesh.pp = 2 stages need 1 cuts, mesh.cuts has 0; "
+  EXPECT_EQ(ErrorOf(kShort, {Set("mesh.pp", "3"), Set("mesh.cuts", "5")}),
+            "--set mesh.cuts: mesh.pp = 3 stages need 2 cuts, mesh.cuts has 1; "
             "the model has layers 0 to 11");
+  EXPECT_EQ(
+      ErrorOf(kShort, {Set("mesh.pp", "13")}),
+      "--set mesh.pp: the model has 12 layers in Sequentials, too few for "
+      "13 stages");
   EXPECT_EQ(ErrorOf(kShort, {Set("mesh.cuts", "3")}),
             "--set mesh.cuts: mesh.pp = 1 stages need 0 cuts, mesh.cuts has 1; "
             "the model has layers 0 to 11");
@@ -377,8 +381,8 @@ TEST(Config, ErrorsOfLowerLayersNameTheKey) {
             "run.toml:3: train.micro_batch_size = -2: must be at least 0");
   EXPECT_EQ(ErrorOf("[train]\nsteps = -1\n"),
             "run.toml:2: train.steps = -1: must be at least 0");
-  EXPECT_EQ(with("mesh", "pp = 3"),
-            "run.toml:4: mesh.pp = 3 stages need 2 cuts, mesh.cuts has 0; the "
+  EXPECT_EQ(with("mesh", "pp = 3\ncuts = [4]"),
+            "run.toml:5: mesh.pp = 3 stages need 2 cuts, mesh.cuts has 1; the "
             "model has layers 0 to 11");
 }
 

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "tools/trainer/config/config.h"
+#include "tools/trainer/config/precision.h"
 
 namespace troupe::tools {
 namespace {
@@ -62,12 +63,26 @@ TEST(Config, LossScale) {
   EXPECT_EQ(job(f16).dynamic_loss_scale.value().growth_interval, 2000);
   EXPECT_EQ(job(f16 + "loss_scale = 1").loss_scale, 1);
   EXPECT_FALSE(job(f16 + "loss_scale = 1").dynamic_loss_scale.has_value());
-  const actors::JobSpec dynamic = job(
-      "loss_scale = \"dynamic\"\nloss_scale_init = 256\n"
-      "loss_scale_growth_interval = 50\nloss_scale_min = 1\n");
+  const actors::JobSpec dynamic =
+      job("loss_scale = \"dynamic\"\nloss_scale_init = 256\n"
+          "loss_scale_growth_interval = 50\nloss_scale_min = 1\n");
   EXPECT_EQ(dynamic.loss_scale, 256);
   EXPECT_EQ(dynamic.dynamic_loss_scale.value().growth_interval, 50);
   EXPECT_EQ(dynamic.dynamic_loss_scale.value().min, 1);
+}
+
+TEST(Config, Precision) {
+  const auto parsed = [](const std::string& precision) {
+    return Parsed(absl::StrCat(kShort, "precision = \"", precision, "\"\n"));
+  };
+  EXPECT_EQ(parsed("bf16").job.dtype, nn::DType::kBF16);
+  EXPECT_FALSE(IsPrecisionOpen(parsed("bf16")));
+  TrainerConfig open = parsed("auto");
+  EXPECT_EQ(open.job.dtype, nn::DType::kF32);
+  EXPECT_TRUE(IsPrecisionOpen(open));
+  SetPrecision(nn::DType::kF16, open);
+  EXPECT_EQ(open.job.dtype, nn::DType::kF16);
+  EXPECT_TRUE(open.job.dynamic_loss_scale.has_value());
 }
 
 TEST(Config, ALossScaleIsANumberOrAWord) {

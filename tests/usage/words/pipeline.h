@@ -4,6 +4,7 @@
 #define TESTS_USAGE_WORDS_PIPELINE_H_
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "nn/modules/module.h"
@@ -17,6 +18,13 @@ namespace troupe::pipeline::usage {
 
 extern StepTable table;
 extern const nn::ModelFactory factory;
+
+namespace balance_h {
+using nn::Device;
+extern PlanOptions options;
+extern const nn::TensorSpec input;
+extern const std::vector<std::string> cuts;
+}  // namespace balance_h
 
 namespace buckets_h {
 extern const std::vector<std::int64_t> bytes_in_forward_order;

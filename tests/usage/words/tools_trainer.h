@@ -61,6 +61,11 @@ namespace predict_command_h {
 extern const std::function<bool(absl::string_view)> write;
 }
 
+namespace plan_command_h {
+extern Arguments left;
+extern const std::function<bool(absl::string_view)> write;
+}  // namespace plan_command_h
+
 namespace saved_run_h {
 extern Arguments left;
 extern const data::SampleSpec sample;

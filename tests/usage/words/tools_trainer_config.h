@@ -19,7 +19,7 @@ namespace troupe::tools::usage {
 extern base::FileSystem& files;
 extern const LoadedConfig loaded;
 extern TrainerConfig config;
-extern const actors::JobSpec spec;
+extern actors::JobSpec spec;
 extern const std::unique_ptr<actors::Job> job;
 
 namespace config_h {
@@ -31,6 +31,10 @@ extern const absl::Status status;
 }
 
 namespace loss_kinds_h {
+extern const data::SampleSpec sample;
+}
+
+namespace pipeline_options_h {
 extern const data::SampleSpec sample;
 }
 

@@ -118,6 +118,16 @@ struct TraceConfig {
   actors::ChromeTrace::Options options;
 };
 
+// The pipeline of a replica (pipeline_options.h).
+struct PipelineConfig {
+  std::string schedule = "auto";
+  std::string schedule_file;  // empty: by name
+  std::string grid;           // what the file has
+  std::string balance = "flops";
+  bool strict_order = false;
+  std::int64_t activation_limit = 0;  // bytes; 0: none
+};
+
 // How the processes of a job speak to each other.
 struct NetworkConfig {
   std::string transport = "auto";
@@ -142,6 +152,7 @@ struct TrainerConfig {
   LossScaleConfig loss_scale;
   // Numbers and names only. BuildSpec() adds model, loss, optimizer and data.
   actors::JobSpec job;
+  PipelineConfig pipeline;
   // Checkpoints of an earlier run in the same folder give way to this one's.
   bool replace_checkpoints = false;
   NetworkConfig network;
@@ -190,10 +201,12 @@ absl::StatusOr<LoadedConfig> LoadConfig(base::FileSystem& files,
                                         const std::string& path,
                                         absl::Span<const Setting> settings);
 
-// The same for a text that is there already.
+// The same for a text that is there already. `files`: where other files are
+// that it names; null: none is read.
 absl::StatusOr<LoadedConfig> ParseConfig(absl::string_view toml,
                                          const std::string& file,
-                                         absl::Span<const Setting> settings);
+                                         absl::Span<const Setting> settings,
+                                         base::FileSystem* files = nullptr);
 
 // Checks what no key can say alone: sizes that must divide each other, cuts
 // that must fit the mesh and the model. Part of the two above.

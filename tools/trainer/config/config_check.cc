@@ -17,6 +17,7 @@
 #include "tools/trainer/config/config_blame.h"
 #include "tools/trainer/config/loss_kinds.h"
 #include "tools/trainer/config/optimizer_kinds.h"
+#include "tools/trainer/config/pipeline_options.h"
 #include "tools/trainer/launch/host_port.h"
 #include "tools/trainer/model_builder.h"
 
@@ -129,9 +130,11 @@ absl::Status CheckEpoch(const TrainerConfig& config) {
 absl::Status CheckPlan(const LoadedConfig& loaded,
                        const data::SampleSpec& sample) {
   const TrainerConfig& config = loaded.config;
+  TROUPE_ASSIGN_OR_RETURN(const pipeline::PlanOptions options,
+                          PipelineOptions(loaded, sample));
   const absl::Status status =
       pipeline::MakePlan(
-          config.job.plan, [&] { return MakeModel(config, sample).value(); },
+          options, [&] { return MakeModel(config, sample).value(); },
           sample.input_shape, InputDType(config, sample), config.job.device)
           .status();
   const absl::Status at_keys = AtKeys(loaded, status);

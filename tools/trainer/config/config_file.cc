@@ -14,6 +14,7 @@
 #include "tools/trainer/config/config.h"
 #include "tools/trainer/config/config_keys.h"
 #include "tools/trainer/config/optimizer_kinds.h"
+#include "tools/trainer/config/pipeline_options.h"
 #include "tools/trainer/config/precision.h"
 
 #define TOML_EXCEPTIONS 0
@@ -208,7 +209,8 @@ absl::Status Apply(const Setting& setting, LoadedConfig& loaded) {
 
 absl::StatusOr<LoadedConfig> ParseConfig(absl::string_view text,
                                          const std::string& file,
-                                         absl::Span<const Setting> settings) {
+                                         absl::Span<const Setting> settings,
+                                         base::FileSystem* files) {
   LoadedConfig loaded;
   loaded.file = file;
   const toml::parse_result parsed =
@@ -225,6 +227,7 @@ absl::StatusOr<LoadedConfig> ParseConfig(absl::string_view text,
   }
   FillOptimizerDefaults(loaded);
   FillPrecision(loaded.config);
+  if (files != nullptr) TROUPE_RETURN_IF_ERROR(ReadGrid(*files, loaded));
   TROUPE_RETURN_IF_ERROR(CheckConfig(loaded));
   return loaded;
 }
@@ -232,10 +235,10 @@ absl::StatusOr<LoadedConfig> ParseConfig(absl::string_view text,
 absl::StatusOr<LoadedConfig> LoadConfig(base::FileSystem& files,
                                         const std::string& path,
                                         absl::Span<const Setting> settings) {
-  if (path.empty()) return ParseConfig("", path, settings);
+  if (path.empty()) return ParseConfig("", path, settings, &files);
   TROUPE_ASSIGN_OR_RETURN(const std::string text,
                           files.ReadToEnd(path, kFileBytesMax));
-  return ParseConfig(text, path, settings);
+  return ParseConfig(text, path, settings, &files);
 }
 
 }  // namespace troupe::tools

@@ -9,6 +9,7 @@
 #include "tools/trainer/config/key_rules.h"
 #include "tools/trainer/config/model_keys.h"
 #include "tools/trainer/config/optimizer_keys.h"
+#include "tools/trainer/config/pipeline_options.h"
 #include "tools/trainer/config/run_keys.h"
 
 namespace troupe::tools {
@@ -169,10 +170,48 @@ constexpr ConfigKey kMeshAndCommKeys[] = {
     {"mesh.pp", kMeshPp, AtMost(kIntMax),
      "Stages of the pipeline that a replica is cut into, one rank each.", "2"},
     {"mesh.cuts", Field<&C::job, &JobSpec::plan, &PlanOptions::cuts>(), kExtent,
-     "Where stages begin: mesh.pp - 1 layers of the model, ascending, each by "
-     "its number, counted from 0, or by its name, as parameters have it "
-     "(\"7\", or \"features.4\" inside another Sequential).",
+     "Where stages begin: as many layers of the model as there are stages, "
+     "less "
+     "one, ascending, each by its number, counted from 0, or by its name, as "
+     "parameters have it (\"7\", or \"features.4\" inside another Sequential). "
+     "Empty: as mesh.balance says.",
      "[3, \"7\"]"},
+    {"mesh.balance", Field<&C::pipeline, &PipelineConfig::balance>(), OneOf([] {
+       return Names{"flops", "parameters", "layers"};
+     }),
+     "What is alike in all stages, as far as may be, where mesh.cuts is empty: "
+     "the arithmetic of a forward, the number of parameters, or of layers.",
+     "\"parameters\""},
+    {"mesh.virtual_stages",
+     Field<&C::job, &JobSpec::plan, &PlanOptions::virtual_stages>(),
+     KeyRule{1, 1024},
+     "Parts of the model that each rank of a pipeline holds: mesh.pp times so "
+     "many stages in all.",
+     "2"},
+    {"mesh.schedule", Field<&C::pipeline, &PipelineConfig::schedule>(),
+     OneOf(ScheduleChoices),
+     "In which order ranks of a pipeline take their forwards and backwards "
+     "(docs/schedules.md). \"auto\" is \"1f1b\", or \"interleaved_1f1b\" where "
+     "mesh.virtual_stages is above 1; \"search\" looks for the shortest step. "
+     "The results are the same.",
+     "\"zb_v\""},
+    {"mesh.schedule_file",
+     Field<&C::pipeline, &PipelineConfig::schedule_file>(), kAny,
+     "File with the order instead, a line a rank, as trainer plan --grid "
+     "prints it: \"rank 0: F0 F1 B0 B1\".",
+     "\"schedule.txt\""},
+    {"mesh.activation_limit",
+     Field<&C::pipeline, &PipelineConfig::activation_limit>(),
+     Bytes(0, KeyUnit::kBytes),
+     "Limit on the activations of a rank that mesh.schedule = \"search\" "
+     "keeps, "
+     "by estimate; 0 means none.",
+     "\"2GiB\""},
+    {"mesh.strict_order", Field<&C::pipeline, &PipelineConfig::strict_order>(),
+     kAny,
+     "Keeps the order of the schedule also where an input comes late and "
+     "another is there. The results are the same.",
+     "true"},
 
     {"comm.first_bucket_bytes",
      Field<&C::job, &JobSpec::plan, &PlanOptions::buckets,

@@ -1,0 +1,131 @@
+// What the section [mesh] says of a pipeline.
+
+#include "tools/trainer/config/pipeline_options.h"
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/file_system.h"
+#include "data/registry.h"
+#include "gtest/gtest.h"
+
+namespace troupe::tools {
+namespace {
+
+using Settings = std::vector<Setting>;
+
+Setting Set(const std::string& key, const std::string& value) {
+  return {key, value, "--set " + key};
+}
+
+// Two stages of LeNet, eight micro-batches, and more.
+Settings TwoStages(const Settings& more = {}) {
+  Settings settings = {Set("train.steps", "10"), Set("mesh.pp", "2"),
+                       Set("train.micro_batch_size", "8")};
+  settings.insert(settings.end(), more.begin(), more.end());
+  return settings;
+}
+
+std::string ErrorOf(const Settings& settings) {
+  base::PosixFileSystem files;
+  return std::string(LoadConfig(files, "", settings).status().message());
+}
+
+absl::StatusOr<pipeline::PlanOptions> OptionsOf(const Settings& settings) {
+  base::PosixFileSystem files;
+  const auto loaded = LoadConfig(files, "", settings);
+  EXPECT_TRUE(loaded.ok()) << loaded.status();
+  if (!loaded.ok()) return loaded.status();
+  return PipelineOptions(*loaded, *data::KnownSampleSpec(loaded->config.data));
+}
+
+TEST(PipelineOptions, OneFOneBIsTheDefault) {
+  const auto options = OptionsOf(TwoStages());
+  ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_EQ(options->schedule(options->mesh, 0, 8).ToString(),
+            "F0 F1 B0 F2 B1 F3 B2 F4 B3 F5 B4 F6 B5 F7 B6 B7");
+  EXPECT_EQ(options->placement, pipeline::LoopedPlacement(2, 1));
+  EXPECT_EQ(options->cuts.size(), 1u);
+  EXPECT_EQ(options->dispatch, pipeline::Dispatch::kArrival);
+  // Without a pipeline there is none.
+  const auto alone = OptionsOf({Set("train.steps", "10")});
+  ASSERT_TRUE(alone.ok()) << alone.status();
+  EXPECT_EQ(alone->schedule, nullptr);
+}
+
+TEST(PipelineOptions, SchedulesByName) {
+  for (const std::string& name : ScheduleChoices()) {
+    if (name == "interleaved_1f1b" || name == "breadth_first") continue;
+    EXPECT_EQ(ErrorOf(TwoStages({Set("mesh.schedule", name)})), "") << name;
+  }
+  const auto v = OptionsOf(TwoStages({Set("mesh.schedule", "zb_v")}));
+  ASSERT_TRUE(v.ok()) << v.status();
+  EXPECT_EQ(v->placement, pipeline::VPlacement(2));
+  EXPECT_EQ(v->cuts.size(), 3u);
+  const auto looped = OptionsOf(TwoStages({Set("mesh.virtual_stages", "2")}));
+  ASSERT_TRUE(looped.ok()) << looped.status();
+  EXPECT_EQ(looped->placement, pipeline::LoopedPlacement(2, 2));
+  EXPECT_EQ(OptionsOf(TwoStages({Set("mesh.strict_order", "true")}))->dispatch,
+            pipeline::Dispatch::kStrict);
+}
+
+TEST(PipelineOptions, Balance) {
+  const auto cuts = [](const char* balance) {
+    return OptionsOf(TwoStages({Set("mesh.balance", balance)}))->cuts;
+  };
+  EXPECT_NE(cuts("flops"), cuts("parameters"));
+  EXPECT_EQ(cuts("layers"), (std::vector<pipeline::Cut>{"6"}));
+  // Cuts that somebody wrote stay.
+  EXPECT_EQ(OptionsOf(TwoStages({Set("mesh.cuts", "3")}))->cuts,
+            (std::vector<pipeline::Cut>{3}));
+}
+
+TEST(PipelineOptions, WhatDoesNotFit) {
+  EXPECT_EQ(ErrorOf({Set("train.steps", "1"), Set("mesh.schedule", "1f1b")}),
+            "--set mesh.schedule: mesh.schedule is for pipelines, and mesh.pp "
+            "is 1");
+  EXPECT_EQ(ErrorOf(TwoStages(
+                {Set("mesh.schedule", "dualpipe_v"), Set("mesh.pp", "8")})),
+            "--set mesh.schedule: schedule: dualpipe_v takes at least 2 pp = "
+            "16 micro-batches, and there are 8");
+  EXPECT_EQ(ErrorOf(TwoStages({Set("mesh.schedule", "search"),
+                               Set("mesh.activation_limit", "100")})),
+            "--set mesh.activation_limit: schedule: no order of 8 "
+            "micro-batches keeps the activations of a rank within 100");
+  EXPECT_EQ(ErrorOf(TwoStages({Set("mesh.pp", "13")})),
+            "--set mesh.pp: the model has 12 layers in Sequentials, too few "
+            "for 13 stages");
+}
+
+TEST(PipelineOptions, AFileOfTables) {
+  base::PosixFileSystem files;
+  const std::string path = absl::StrCat(testing::TempDir(), "/grid.txt");
+  const auto with = [&](const std::string& grid) {
+    EXPECT_TRUE(base::WriteWholeFile(files, path, grid).ok());
+    return TwoStages(
+        {Set("mesh.schedule_file", path), Set("train.micro_batch_size", "32")});
+  };
+  const auto options =
+      OptionsOf(with("# two\nrank 0: F0 F1 I0 W0 B1\n\nrank 1: F0 B0 F1 B1"));
+  ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_EQ(options->schedule(options->mesh, 0, 2).ToString(),
+            "F0 F1 I0 W0 B1");
+  const std::string place = "--set mesh.schedule_file: ";
+  EXPECT_EQ(
+      ErrorOf(with("rank 0: F0 B0 F1 B1\n")),
+      absl::StrCat(place, path, ": schedule: there are 1 tables for 2 ranks"));
+  EXPECT_EQ(ErrorOf(with("rank 0: F0 X\n")),
+            absl::StrCat(place, path,
+                         ": line 1: \"X\" is no action; write F0, B0, AR0, "
+                         "..."));
+  EXPECT_EQ(ErrorOf(with("rank 1: F0\n")),
+            absl::StrCat(place, path, ": line 1: must begin with \"rank 0:\""));
+  EXPECT_EQ(ErrorOf(TwoStages({Set("mesh.schedule_file", "/no/such")})),
+            absl::StrCat(place,
+                         "cannot read /no/such: No such file or directory; "
+                         "check the path"));
+}
+
+}  // namespace
+}  // namespace troupe::tools

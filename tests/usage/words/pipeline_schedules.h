@@ -1,0 +1,32 @@
+// What usage in pipeline/schedules/ leaves to its reader.
+
+#ifndef TESTS_USAGE_WORDS_PIPELINE_SCHEDULES_H_
+#define TESTS_USAGE_WORDS_PIPELINE_SCHEDULES_H_
+
+#include <vector>
+
+#include "absl/status/status.h"
+#include "pipeline/schedule.h"
+#include "pipeline/schedules/schedules.h"
+#include "pipeline/schedules/step_simulation.h"
+
+namespace troupe::pipeline::usage {
+
+extern absl::Status status;
+
+namespace producer_h {
+extern Tables tables;
+}
+
+namespace schedule_search_h {
+StepCosts CostsOfParts(int stages);
+}
+
+namespace step_simulation_h {
+extern const std::vector<StepTable> tables;
+void Print(const SimulatedAction& action);
+}  // namespace step_simulation_h
+
+}  // namespace troupe::pipeline::usage
+
+#endif  // TESTS_USAGE_WORDS_PIPELINE_SCHEDULES_H_

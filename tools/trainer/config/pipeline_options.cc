@@ -1,0 +1,208 @@
+#include "tools/trainer/config/pipeline_options.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "pipeline/balance.h"
+#include "pipeline/schedules/schedule_search.h"
+#include "pipeline/schedules/schedules.h"
+#include "tools/trainer/config/config_blame.h"
+#include "tools/trainer/model_builder.h"
+
+namespace troupe::tools {
+namespace {
+
+using pipeline::PlanOptions;
+
+constexpr char kAuto[] = "auto";
+constexpr char kSearch[] = "search";
+constexpr std::int64_t kGridBytesMax = 64 << 20;
+
+pipeline::Balance BalanceOf(const std::string& name) {
+  return name == "parameters" ? pipeline::Balance::kParameters
+         : name == "layers"   ? pipeline::Balance::kLayers
+                              : pipeline::Balance::kFlops;
+}
+
+// Makes the options of one configuration.
+class Builder {
+ public:
+  Builder(const LoadedConfig& loaded, const data::SampleSpec& sample)
+      : loaded_(loaded),
+        config_(loaded.config),
+        sample_(sample),
+        options_(config_.job.plan) {}
+
+  absl::StatusOr<PlanOptions> Build() {
+    if (config_.pipeline.strict_order) {
+      options_.dispatch = pipeline::Dispatch::kStrict;
+    }
+    const bool by_file = !config_.pipeline.schedule_file.empty();
+    const std::string name = ScheduleName(config_);
+    if (name.empty() && !by_file) return CheckAlone();
+    if (by_file) {
+      TROUPE_RETURN_IF_ERROR(SetGrid());
+    } else if (name == kSearch) {
+      TROUPE_RETURN_IF_ERROR(Search());
+    } else {
+      const absl::Status status = pipeline::SetSchedule(name, options_);
+      if (!status.ok()) return AtSchedule(status);
+    }
+    TROUPE_RETURN_IF_ERROR(Cut());
+    return std::move(options_);
+  }
+
+ private:
+  absl::StatusOr<PlanOptions> CheckAlone() {
+    if (config_.pipeline.schedule == kAuto) return std::move(options_);
+    return ErrorAt(loaded_, {"mesh.schedule"},
+                   "mesh.schedule is for pipelines, and mesh.pp is 1");
+  }
+
+  absl::Status AtSchedule(const absl::Status& status) const {
+    return ErrorAt(loaded_,
+                   {"mesh.schedule", "mesh.virtual_stages", "mesh.pp",
+                    "train.micro_batch_size"},
+                   status.message());
+  }
+
+  std::int64_t micro_batch_size() const {
+    const std::int64_t share = options_.global_batch_size / options_.mesh.dp();
+    return std::max<std::int64_t>(
+        1, options_.micro_batch_size > 0 ? options_.micro_batch_size : share);
+  }
+  int micro_batches() const {
+    const std::int64_t share = options_.global_batch_size / options_.mesh.dp();
+    return static_cast<int>(
+        std::max<std::int64_t>(1, share / micro_batch_size()));
+  }
+  nn::TensorSpec Input() const {
+    return {sample_.InputShape(micro_batch_size()),
+            InputDType(config_, sample_)};
+  }
+  std::unique_ptr<nn::Module> Model() const {
+    return MakeModel(config_, sample_).value();
+  }
+
+  absl::StatusOr<std::vector<pipeline::Cut>> Balanced(int stages) const {
+    const auto cuts = pipeline::BalanceCuts(
+        [this] { return Model(); }, Input(), config_.job.device, stages,
+        BalanceOf(config_.pipeline.balance));
+    if (cuts.ok()) return cuts;
+    return ErrorAt(loaded_, {"mesh.pp", "mesh.virtual_stages"},
+                   cuts.status().message());
+  }
+
+  absl::Status Cut() {
+    const int stages = options_.placement.empty()
+                           ? options_.mesh.pp() * options_.virtual_stages
+                           : static_cast<int>(options_.placement.size());
+    if (!options_.cuts.empty() || stages == 1) return absl::OkStatus();
+    TROUPE_ASSIGN_OR_RETURN(options_.cuts, Balanced(stages));
+    return absl::OkStatus();
+  }
+
+  absl::Status SetGrid() {
+    const std::string key = "mesh.schedule_file";
+    absl::StatusOr<pipeline::Tables> tables =
+        pipeline::ParseGrid(config_.pipeline.grid);
+    if (tables.ok()) {
+      const absl::Status set =
+          pipeline::SetTables(*std::move(tables), options_);
+      if (set.ok()) return set;
+      tables = set;
+    }
+    return ErrorAt(loaded_, {key},
+                   absl::StrCat(config_.pipeline.schedule_file, ": ",
+                                tables.status().message()));
+  }
+
+  // What is found has its own cuts, unless the configuration has them.
+  absl::Status Search() {
+    pipeline::ScheduleSearchOptions search;
+    search.pp = options_.mesh.pp();
+    search.micro_batches = micro_batches();
+    search.chunks = {options_.virtual_stages};
+    if (!loaded_.IsSet("mesh.virtual_stages")) search.chunks = {1, 2};
+    if (config_.pipeline.activation_limit > 0) {
+      search.memory_limit =
+          static_cast<double>(config_.pipeline.activation_limit);
+    }
+    absl::Status failed = absl::OkStatus();
+    search.costs_of = [&](int stages) {
+      absl::StatusOr<pipeline::StepCosts> costs = CostsOf(stages);
+      failed.Update(costs.status());
+      if (costs.ok()) return *std::move(costs);
+      pipeline::StepCosts none;
+      none.stages.resize(stages);
+      return none;
+    };
+    absl::StatusOr<pipeline::FoundSchedule> found =
+        pipeline::SearchSchedule(search);
+    TROUPE_RETURN_IF_ERROR(failed);
+    if (!found.ok()) {
+      return ErrorAt(loaded_, {"mesh.activation_limit", "mesh.schedule"},
+                     found.status().message());
+    }
+    options_.placement = std::move(found->placement);
+    return pipeline::SetTables(std::move(found->tables), options_);
+  }
+
+  absl::StatusOr<pipeline::StepCosts> CostsOf(int stages) const {
+    std::vector<pipeline::Cut> cuts = options_.cuts;
+    if (cuts.empty()) {
+      TROUPE_ASSIGN_OR_RETURN(cuts, Balanced(stages));
+    }
+    const nn::ModelFactory model = [this] { return Model(); };
+    TROUPE_ASSIGN_OR_RETURN(const std::vector<std::string> begins,
+                            pipeline::ResolveCuts(model, cuts));
+    return pipeline::EstimateCosts(model, begins, Input(), config_.job.device);
+  }
+
+  const LoadedConfig& loaded_;
+  const TrainerConfig& config_;
+  const data::SampleSpec& sample_;
+  PlanOptions options_;
+};
+
+}  // namespace
+
+std::vector<std::string> ScheduleChoices() {
+  std::vector<std::string> choices = pipeline::ScheduleNames();
+  choices.insert(choices.begin(), kAuto);
+  choices.push_back(kSearch);
+  return choices;
+}
+
+std::string ScheduleName(const TrainerConfig& config) {
+  const PlanOptions& plan = config.job.plan;
+  const int chunks = plan.virtual_stages;
+  if (plan.mesh.pp() == 1 && chunks == 1) return "";
+  const std::string& name = config.pipeline.schedule;
+  if (name != kAuto) return name;
+  return chunks > 1 ? "interleaved_1f1b" : "1f1b";
+}
+
+absl::Status ReadGrid(base::FileSystem& files, LoadedConfig& loaded) {
+  PipelineConfig& config = loaded.config.pipeline;
+  if (config.schedule_file.empty()) return absl::OkStatus();
+  absl::StatusOr<std::string> grid =
+      files.ReadToEnd(config.schedule_file, kGridBytesMax);
+  if (!grid.ok()) {
+    return absl::Status(grid.status().code(),
+                        absl::StrCat(loaded.Where("mesh.schedule_file"), ": ",
+                                     grid.status().message()));
+  }
+  config.grid = *std::move(grid);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<PlanOptions> PipelineOptions(const LoadedConfig& loaded,
+                                            const data::SampleSpec& sample) {
+  return Builder(loaded, sample).Build();
+}
+
+}  // namespace troupe::tools
