@@ -134,8 +134,8 @@ TEST(CommandLine, Errors) {
             "unknown command trian; \"trainer help\" shows what there is");
   EXPECT_EQ(ErrorOf({"help", "me"}),
             "no help on me; there is \"trainer help train\", and the same of "
-            "evaluate, generate, predict, profile, launch, certs, doctor and "
-            "export");
+            "evaluate, generate, predict, plan, profile, launch, certs, doctor "
+            "and export");
   EXPECT_EQ(ErrorOf({"train", "run.toml"}),
             "unexpected argument run.toml; the file is given as "
             "--config=run.toml");
