@@ -60,20 +60,6 @@ class Brancher {
   double TransferTo(int from, int to) const {
     return RankOf(from) == RankOf(to) ? 0 : options_.costs.transfer;
   }
-  double TimeOf(int stage, ActionKind kind) const {
-    const StageCosts& costs = options_.costs.stages[stage];
-    switch (kind) {
-      case ActionKind::kForward:
-        return costs.forward;
-      case ActionKind::kBackward:
-        return costs.inputs + costs.weights;
-      case ActionKind::kBackwardInputs:
-        return costs.inputs;
-      default:
-        return costs.weights;
-    }
-  }
-
   Partial Empty() const {
     Partial p;
     const std::vector<double> never(options_.micro_batches, kNever);
@@ -118,7 +104,8 @@ class Brancher {
       return;
     }
     const double begin = std::max(input, p.free_at[rank]);
-    to.push_back({stage, kind, m, begin, begin + TimeOf(stage, kind)});
+    to.push_back({stage, kind, m, begin,
+                  begin + options_.costs.stages[stage].TimeOf(kind)});
   }
 
   std::vector<Candidate> Candidates(const Partial& p) const {

@@ -145,32 +145,22 @@ class Player {
 
   void Begin(int stage, ActionKind kind, double now) {
     StageState& state = stages_[stage];
-    const StageCosts& costs = CostsOf(stage);
     RankState& rank = ranks_[RankOf(stage)];
-    double time = costs.weights;
     int m = 0;
-    switch (kind) {
-      case ActionKind::kForward:
-        time = costs.forward;
-        m = state.forwards++;
-        rank.memory += costs.activation;
-        break;
-      case ActionKind::kBackward:
-        time = costs.inputs + costs.weights;
-        m = state.inputs++;
-        ++state.weights;
-        break;
-      case ActionKind::kBackwardInputs:
-        time = costs.inputs;
-        m = state.inputs++;
-        break;
-      default:
-        m = state.weights++;
+    if (kind == ActionKind::kForward) {
+      m = state.forwards++;
+      rank.memory += ActivationOf(stage);
+    } else if (kind == ActionKind::kBackwardWeights) {
+      m = state.weights++;
+    } else {
+      m = state.inputs++;
+      state.weights += kind == ActionKind::kBackward;
     }
     rank.busy = true;
     rank.table.actions.push_back(
         {kind, m, {}, options_.placement[stage].chunk});
-    queue_.push({now + time, ++number_, stage, kind, m, /*message=*/false});
+    queue_.push({now + CostsOf(stage).TimeOf(kind), ++number_, stage, kind, m,
+                 /*message=*/false});
   }
 
   bool MayGoBack(int stage) const {

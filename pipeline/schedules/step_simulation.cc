@@ -139,20 +139,6 @@ class Simulator {
     return ranks_[rank].cursor.table().actions[id];
   }
 
-  double TimeOf(int rank, const Action& action) const {
-    const StageCosts& stage = costs_.stages[ranks_[rank].stages[action.chunk]];
-    switch (action.kind) {
-      case ActionKind::kForward:
-        return stage.forward;
-      case ActionKind::kBackward:
-        return stage.inputs + stage.weights;
-      case ActionKind::kBackwardInputs:
-        return stage.inputs;
-      default:
-        return stage.weights;
-    }
-  }
-
   void Happen(const Happening& now) {
     if (now.arrives) {
       ranks_[now.rank].cursor.Finish(now.action);
@@ -189,7 +175,8 @@ class Simulator {
       record.activations_max = std::max(record.activations_max, ++rank.alive);
       record.memory_max = std::max(record.memory_max, rank.memory);
     }
-    const double end = now + TimeOf(r, action);
+    const double end =
+        now + costs_.stages[rank.stages[action.chunk]].TimeOf(action.kind);
     rank.records[id] = static_cast<int>(record.actions.size());
     record.actions.push_back(
         {r, {action.kind, action.index, {}, action.chunk}, now, end});
@@ -367,6 +354,19 @@ class Simulator {
 bool IsTime(double value) { return value >= 0; }
 
 }  // namespace
+
+double StageCosts::TimeOf(ActionKind kind) const {
+  switch (kind) {
+    case ActionKind::kForward:
+      return forward;
+    case ActionKind::kBackward:
+      return inputs + weights;
+    case ActionKind::kBackwardInputs:
+      return inputs;
+    default:
+      return weights;
+  }
+}
 
 int SimulatedStep::activations_max() const {
   int most = 0;

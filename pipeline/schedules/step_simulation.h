@@ -38,6 +38,9 @@ struct StageCosts {
   double inputs = 1;      // gradients of inputs
   double weights = 1;     // gradients of weights; a whole backward has both
   double activation = 1;  // memory from the forward to the backward's end
+
+  // Of F, B, I or W.
+  double TimeOf(ActionKind kind) const;
 };
 
 struct StepCosts {

@@ -54,6 +54,12 @@ constexpr Case kCases[] = {
     {"vgg11", kImages, "model.kind=vgg11", 8},
     {"vit_tiny", kImages, "model.kind=vit_tiny model.patch_size=8", 8},
     {"gpt", kGpt, "model.depth=4", 8},
+    {"gpt8", kGpt, "model.depth=8 model.tie_head=false", 8},
+    {"mlp8", kVectors,
+     "data.input_shape=1024 "
+     "model.widths=1024,1024,1024,1024,1024,1024,1024 data.num_classes=1024 "
+     "data.train_count=2048",
+     128},
     {"gpt12", kGpt, "model.depth=12", 8},
     {"gpt12_recomputed", kGpt, "model.depth=12 model.recompute_every=1", 8},
 };

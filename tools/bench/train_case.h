@@ -19,7 +19,9 @@
 //                 classes; batch 8
 //     gpt         4 layers, 256 wide, 4 heads; 128 tokens of 256; AdamW;
 //                 batch 8
-//     gpt12       the same with 12 layers
+//     gpt8        the same with 8 layers, and a head of its own
+//     mlp8        8 linears of 1024x1024, ReLU between; 1024 classes; batch 128
+//     gpt12       as gpt, with 12 layers
 //     gpt12_recomputed
 //                 the same, and backward runs every block again
 //
