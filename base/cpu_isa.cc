@@ -14,8 +14,10 @@ constexpr std::uint32_t kAvx2 = 1u << 5, kAvx512F = 1u << 16;
 constexpr std::uint32_t kAvx512Dq = 1u << 17, kAvx512Bw = 1u << 30;
 constexpr std::uint32_t kAvx512Vl = 1u << 31;
 constexpr std::uint32_t kAvx512BF16 = 1u << 5;
+constexpr std::uint32_t kAmxBF16 = 1u << 22, kAmxTile = 1u << 24;
 constexpr std::uint64_t kSavesYmm = 0x06;  // XMM and the upper halves
 constexpr std::uint64_t kSavesZmm = 0xe6;  // masks, upper halves, 16 more
+constexpr std::uint64_t kSavesTiles = 0x60000;
 
 // Whether all of `bits` are set.
 template <typename Word>
@@ -30,6 +32,7 @@ CpuidWords AskTheCpu() {
   if (__get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0) words.leaf1_ecx = ecx;
   if (__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) != 0) {
     words.leaf7_ebx = ebx;
+    words.leaf7_edx = edx;
     // EAX is the last page there is.
     if (eax >= 1 && __get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx) != 0) {
       words.leaf7_1_eax = eax;
@@ -63,6 +66,11 @@ bool MultipliesBF16(const CpuidWords& words) {
          Has(words.leaf7_1_eax, kAvx512BF16);
 }
 
+bool MultipliesBF16Tiles(const CpuidWords& words) {
+  return MultipliesBF16(words) && Has(words.leaf7_edx, kAmxBF16 | kAmxTile) &&
+         Has(words.xcr0, kSavesTiles);
+}
+
 CpuIsa BestCpuIsa() {
   // Asking takes microseconds in a virtual machine.
   static const CpuIsa best = CpuIsaOf(AskTheCpu());
@@ -71,6 +79,11 @@ CpuIsa BestCpuIsa() {
 
 bool CpuMultipliesBF16() {
   static const bool multiplies = MultipliesBF16(AskTheCpu());
+  return multiplies;
+}
+
+bool CpuMultipliesBF16Tiles() {
+  static const bool multiplies = MultipliesBF16Tiles(AskTheCpu());
   return multiplies;
 }
 

@@ -27,10 +27,15 @@ CpuIsa BestCpuIsa();
 // Cooper Lake, Sapphire Rapids and later). Bits of f32 do not depend on it.
 bool CpuMultipliesBF16();
 
+// Whether it multiplies tiles of bf16 besides (AMX-BF16: Sapphire Rapids and
+// later), which a library then takes, with other last bits.
+bool CpuMultipliesBF16Tiles();
+
 // What an x86 CPU and the operating system say about themselves.
 struct CpuidWords {
   std::uint32_t leaf1_ecx = 0;
   std::uint32_t leaf7_ebx = 0;
+  std::uint32_t leaf7_edx = 0;
   std::uint32_t leaf7_1_eax = 0;  // the second page of leaf 7
   // Which registers the operating system saves: XGETBV(0), or 0 where there is
   // no such instruction (bit OSXSAVE of leaf1_ecx).
@@ -41,6 +46,7 @@ struct CpuidWords {
 // machine may hide any of them.
 CpuIsa CpuIsaOf(const CpuidWords& words);
 bool MultipliesBF16(const CpuidWords& words);
+bool MultipliesBF16Tiles(const CpuidWords& words);
 
 }  // namespace troupe::base
 

@@ -6,7 +6,8 @@ namespace troupe::base {
 namespace {
 
 // What an Intel Emerald Rapids under Linux answers.
-constexpr CpuidWords kServer = {0xfffab223, 0xf1bfbfab, 0x1c30, 0x602e7};
+constexpr CpuidWords kServer = {0xfffab223, 0xf1bfbfab, 0xffdd4432, 0x1c30,
+                                0x602e7};
 
 TEST(CpuIsa, OfACpuThatHasAll) {
   EXPECT_EQ(CpuIsaOf(kServer), CpuIsa::kAvx512);
@@ -54,6 +55,20 @@ TEST(CpuIsa, ProductsOfBF16AreAskedForByThemselves) {
   words = kServer;
   words.leaf7_ebx &= ~(1u << 16);  // AVX512F hidden
   EXPECT_FALSE(MultipliesBF16(words));
+}
+
+TEST(CpuIsa, TilesAreAskedForByThemselves) {
+  EXPECT_TRUE(MultipliesBF16Tiles(kServer));
+  CpuidWords words = kServer;
+  words.leaf7_edx &= ~(1u << 22);  // AMX-BF16 hidden
+  EXPECT_FALSE(MultipliesBF16Tiles(words));
+  EXPECT_TRUE(MultipliesBF16(words));
+  words = kServer;
+  words.xcr0 &= ~std::uint64_t{0x40000};  // tiles are not saved
+  EXPECT_FALSE(MultipliesBF16Tiles(words));
+  words = kServer;
+  words.leaf7_1_eax = 0;
+  EXPECT_FALSE(MultipliesBF16Tiles(words));
 }
 
 #if defined(__x86_64__)

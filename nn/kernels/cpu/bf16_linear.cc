@@ -22,6 +22,29 @@ void SetResult(Tensor& t, BF16Product& product) {
   }
 }
 
+// Weights from which on tiles are faster than what a call costs. How many rows
+// there are does not matter: a row's bits are its own.
+constexpr std::int64_t kTilesMin = std::int64_t{1} << 12;
+
+// x [n, k], w [m, k], y [n, m].
+struct Sizes {
+  std::int64_t n, k, m;
+};
+
+// By tiles, where the CPU has them; false: not computed.
+absl::StatusOr<bool> MultiplyTiles(CpuDevice& cpu, OneDnn::Way way,
+                                   const Sizes& size, In a, In b, In bias,
+                                   bool accumulate, Tensor& result) {
+  if (!cpu.uses_bf16_tiles() || size.k * size.m < kTilesMin) {
+    return false;
+  }
+  const bool wide = result.dtype() == DType::kF32;
+  TROUPE_RETURN_IF_ERROR(cpu.onednn().Linear(way, size.n, size.k, size.m,
+                                             BitsOf(a), BitsOf(b), BitsOf(bias),
+                                             accumulate, wide, result.raw()));
+  return true;
+}
+
 // False where several threads compute large products, which is oneDNN's in f32.
 absl::StatusOr<bool> Multiply(CpuDevice& cpu, const BF16Product& product) {
   if (cpu.threads() > 1 &&
@@ -38,6 +61,11 @@ absl::StatusOr<bool> Multiply(CpuDevice& cpu, const BF16Product& product) {
 
 absl::StatusOr<bool> LinearForwardBF16(CpuDevice& cpu, In x, In w, In b,
                                        Tensor& y) {
+  TROUPE_ASSIGN_OR_RETURN(const bool tiled,
+                          MultiplyTiles(cpu, OneDnn::Way::kForward,
+                                        {x.dim(0), x.dim(1), w.dim(0)}, x, w, b,
+                                        /*accumulate=*/false, y));
+  if (tiled) return true;
   BF16Product p{/*rows=*/x.dim(0), /*cols=*/w.dim(0), /*depth=*/x.dim(1),
                 RowsOf(x, true), RowsOf(w, true)};
   p.bias = BitsOf(b);
@@ -47,6 +75,12 @@ absl::StatusOr<bool> LinearForwardBF16(CpuDevice& cpu, In x, In w, In b,
 
 absl::StatusOr<bool> LinearBackwardInputBF16(CpuDevice& cpu, In dy, In w,
                                              Tensor& dx) {
+  TROUPE_ASSIGN_OR_RETURN(
+      const bool tiled,
+      MultiplyTiles(cpu, OneDnn::Way::kBackwardInput,
+                    {dy.dim(0), w.dim(1), w.dim(0)}, dy, w, Tensor(),
+                    /*accumulate=*/false, dx));
+  if (tiled) return true;
   BF16Product p{/*rows=*/dy.dim(0), /*cols=*/w.dim(1), /*depth=*/w.dim(0),
                 RowsOf(dy, true), RowsOf(w, false)};
   SetResult(dx, p);
@@ -56,11 +90,17 @@ absl::StatusOr<bool> LinearBackwardInputBF16(CpuDevice& cpu, In dy, In w,
 absl::StatusOr<bool> LinearBackwardWeightBF16(CpuDevice& cpu, In x, In dy,
                                               bool accumulate, Tensor& dw,
                                               Tensor& db) {
-  BF16Product p{/*rows=*/dy.dim(1), /*cols=*/x.dim(1), /*depth=*/x.dim(0),
-                RowsOf(dy, false), RowsOf(x, false)};
-  p.accumulate = accumulate;
-  SetResult(dw, p);
-  TROUPE_ASSIGN_OR_RETURN(const bool computed, Multiply(cpu, p));
+  TROUPE_ASSIGN_OR_RETURN(bool computed,
+                          MultiplyTiles(cpu, OneDnn::Way::kBackwardWeight,
+                                        {x.dim(0), x.dim(1), dy.dim(1)}, x, dy,
+                                        Tensor(), accumulate, dw));
+  if (!computed) {
+    BF16Product p{/*rows=*/dy.dim(1), /*cols=*/x.dim(1), /*depth=*/x.dim(0),
+                  RowsOf(dy, false), RowsOf(x, false)};
+    p.accumulate = accumulate;
+    SetResult(dw, p);
+    TROUPE_ASSIGN_OR_RETURN(computed, Multiply(cpu, p));
+  }
   if (computed && db.defined()) {
     TROUPE_RETURN_IF_ERROR(ColumnSumsBF16(cpu, dy, accumulate, db));
   }

@@ -31,6 +31,8 @@ CpuDevice::CpuDevice(const CpuKernelOptions& options)
                       ? &Avx512BF16Loops()
                       : nullptr),
       uses_onednn_(options.onednn && options.isa >= base::BestCpuIsa()),
+      uses_bf16_tiles_(uses_onednn_ && bf16_loops_ != nullptr &&
+                       base::CpuMultipliesBF16Tiles()),
       allocator_({/*cached_bytes_max=*/std::size_t{1} << 30, Device{},
                   options.memory, /*cached_of_peak_max=*/2}) {}
 
@@ -52,7 +54,8 @@ absl::StatusOr<float*> CpuDevice::Scratch(std::int64_t floats) {
 
 std::string CpuDevice::Describe() const {
   return absl::StrCat(
-      loops_.name, bf16_loops_ ? " with bf16" : "", ", ", options_.threads,
+      loops_.name, bf16_loops_ ? " with bf16" : "",
+      uses_bf16_tiles_ ? " and AMX" : "", ", ", options_.threads,
       options_.threads == 1 ? " thread" : " threads", uses_onednn_ ? ", " : "",
       uses_onednn_ ? OneDnn::Version() : "");
 }

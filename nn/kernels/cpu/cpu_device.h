@@ -40,11 +40,13 @@ class CpuDevice {
   // Null where the CPU has no such instructions, or the caller asked for less
   // than they are.
   const BF16Loops* bf16_loops() const { return bf16_loops_; }
+  // Whether oneDNN multiplies tiles of bf16, which is faster than those.
+  bool uses_bf16_tiles() const { return uses_bf16_tiles_; }
   // Made at the first use: a rank of small layers never pays for it.
   OneDnn& onednn();
   // At least `floats` of 64-byte aligned memory, kept between calls.
   absl::StatusOr<float*> Scratch(std::int64_t floats);
-  // "avx512 with bf16, 1 thread, oneDNN 2.6.3"
+  // "avx512 with bf16 and AMX, 1 thread, oneDNN 2.6.3"
   std::string Describe() const;
 
  private:
@@ -52,6 +54,7 @@ class CpuDevice {
   const Loops& loops_;
   const BF16Loops* const bf16_loops_;
   const bool uses_onednn_;
+  const bool uses_bf16_tiles_;
   CachingAllocator allocator_;
   StoragePtr scratch_;
   std::unique_ptr<OneDnn> onednn_;

@@ -109,9 +109,43 @@ struct OneDnn::ConvCall {
   void *a, *b, *bias, *result;
 };
 
+struct OneDnn::LinearCall {
+  Way way;
+  std::int64_t n, k, m;
+  bool accumulate, wide;
+  void *a, *b, *bias, *result;
+};
+
 class OneDnn::Impl {
  public:
   explicit Impl(Allocator& allocator) : allocator_(allocator) {}
+
+  absl::Status Linear(const LinearCall& call) {
+    const ProductKey key = {static_cast<std::int64_t>(call.way),
+                            call.n,
+                            call.k,
+                            call.m,
+                            call.accumulate,
+                            call.wide,
+                            call.bias != nullptr};
+    auto it = products_.find(key);
+    if (it == products_.end()) {
+      it = products_.emplace(key, MakeProduct(call)).first;
+    }
+    Product& p = *it->second;
+    TROUPE_ASSIGN_OR_RETURN(char* const scratch,
+                            Scratch(p.scratchpad.get_desc().get_size()));
+    // oneDNN has a b, whatever the pass: dw is dy^T x.
+    const bool swaps = call.way == Way::kBackwardWeight;
+    p.a.set_data_handle(swaps ? call.b : call.a);
+    p.b.set_data_handle(swaps ? call.a : call.b);
+    p.c.set_data_handle(call.result);
+    p.scratchpad.set_data_handle(scratch);
+    if (call.bias != nullptr) p.bias.set_data_handle(call.bias);
+    p.main.execute(stream_, p.args);
+    stream_.wait();
+    return absl::OkStatus();
+  }
 
   absl::Status Conv(const ImageShape& shape, const ConvCall& call) {
     const Way way = call.way;
@@ -145,6 +179,60 @@ class OneDnn::Impl {
   }
 
  private:
+  using ProductKey = std::array<std::int64_t, 7>;
+
+  struct Product {
+    dnnl::matmul main;
+    memory a, b, c, bias, scratchpad;
+    std::unordered_map<int, memory> args;
+  };
+
+  std::unique_ptr<Product> MakeProduct(const LinearCall& call) {
+    const auto bf16 = memory::data_type::bf16;
+    // [rows, depth] [depth, cols]; ba: as it lies, the other way round.
+    memory::dims sizes = {call.n, call.k, call.m};
+    Tag a_tag = Tag::ab, b_tag = Tag::ba;
+    if (call.way == Way::kBackwardInput) {
+      sizes = {call.n, call.m, call.k};
+      b_tag = Tag::ab;
+    } else if (call.way == Way::kBackwardWeight) {
+      sizes = {call.m, call.n, call.k};
+      a_tag = Tag::ba;
+      b_tag = Tag::ab;
+    }
+    const memory::desc a({sizes[0], sizes[1]}, bf16, a_tag);
+    const memory::desc b({sizes[1], sizes[2]}, bf16, b_tag);
+    const memory::desc c({sizes[0], sizes[2]},
+                         call.wide ? memory::data_type::f32 : bf16, Tag::ab);
+    const memory::desc bias({1, sizes[2]}, bf16, Tag::ab);
+    dnnl::primitive_attr attr;
+    attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+    if (call.accumulate) {
+      dnnl::post_ops ops;
+      ops.append_sum(1.0f);
+      attr.set_post_ops(ops);
+    }
+    const dnnl::matmul::desc product = call.bias != nullptr
+                                           ? dnnl::matmul::desc(a, b, bias, c)
+                                           : dnnl::matmul::desc(a, b, c);
+    const dnnl::matmul::primitive_desc made(product, attr, engine_);
+    auto p = std::make_unique<Product>();
+    p->main = dnnl::matmul(made);
+    p->a = memory(a, engine_, DNNL_MEMORY_NONE);
+    p->b = memory(b, engine_, DNNL_MEMORY_NONE);
+    p->c = memory(c, engine_, DNNL_MEMORY_NONE);
+    p->scratchpad = memory(made.scratchpad_desc(), engine_, DNNL_MEMORY_NONE);
+    p->args = {{DNNL_ARG_SRC, p->a},
+               {DNNL_ARG_WEIGHTS, p->b},
+               {DNNL_ARG_DST, p->c},
+               {DNNL_ARG_SCRATCHPAD, p->scratchpad}};
+    if (call.bias != nullptr) {
+      p->bias = memory(bias, engine_, DNNL_MEMORY_NONE);
+      p->args.emplace(DNNL_ARG_BIAS, p->bias);
+    }
+    return p;
+  }
+
   absl::StatusOr<char*> Scratch(std::size_t bytes) {
     if (!scratch_ || scratch_->bytes() < bytes) {
       scratch_.reset();
@@ -215,6 +303,7 @@ class OneDnn::Impl {
   dnnl::engine engine_{dnnl::engine::kind::cpu, 0};
   dnnl::stream stream_{engine_};
   absl::flat_hash_map<Key, std::unique_ptr<Primitive>> primitives_;
+  absl::flat_hash_map<ProductKey, std::unique_ptr<Product>> products_;
   StoragePtr scratch_;
 };
 
@@ -290,6 +379,24 @@ absl::Status OneDnn::Linear(Way way, std::int64_t n, std::int64_t k,
   return absl::InternalError(absl::StrCat("Linear", NameOf(way), " of ", n, "x",
                                           k, "x", m, ": oneDNN answers status ",
                                           static_cast<int>(status)));
+}
+
+absl::Status OneDnn::Linear(Way way, std::int64_t n, std::int64_t k,
+                            std::int64_t m, const std::uint16_t* a,
+                            const std::uint16_t* b, const std::uint16_t* bias,
+                            bool accumulate, bool wide, void* result) {
+  omp_set_num_threads(threads_);
+  try {
+    if (!impl_) impl_ = std::make_unique<Impl>(allocator_);
+    return impl_->Linear({way, n, k, m, accumulate, wide,
+                          const_cast<std::uint16_t*>(a),
+                          const_cast<std::uint16_t*>(b),
+                          const_cast<std::uint16_t*>(bias), result});
+  } catch (const dnnl::error& error) {
+    return absl::InternalError(absl::StrCat("Linear", NameOf(way), " of ", n,
+                                            "x", k, "x", m, ": oneDNN answers ",
+                                            error.what()));
+  }
 }
 
 absl::Status OneDnn::Conv(Way way, const ImageShape& shape, const float* a,

@@ -54,6 +54,14 @@ class OneDnn {
                       const float* a, const float* b, bool accumulate,
                       float* result);
 
+  // The same on the bits of bf16, by tiles where the CPU multiplies those, with
+  // sums in f32. The result is bf16, or f32 where `wide`; `bias` is that of a
+  // forward pass, or null.
+  absl::Status Linear(Way way, std::int64_t n, std::int64_t k, std::int64_t m,
+                      const std::uint16_t* a, const std::uint16_t* b,
+                      const std::uint16_t* bias, bool accumulate, bool wide,
+                      void* result);
+
   // Without bias, overwriting the result; operands as above.
   absl::Status Conv(Way way, const ImageShape& shape, const float* a,
                     const float* b, float* result);
@@ -70,6 +78,7 @@ class OneDnn {
  private:
   class Impl;
   struct ConvCall;
+  struct LinearCall;
 
   absl::Status Run(const ImageShape& shape, const ConvCall& call);
 
