@@ -46,6 +46,8 @@ TEST(TrainCase, ModelsHaveTheirNumberOfParameters) {
       {"vgg11", 132'863'336},
       {"vit_tiny", 5'581'480},
       {"gpt", 3'257'856},
+      {"gpt8", 6'482'432},
+      {"mlp8", 8'396'800},
       {"gpt12", 9'575'936},
       {"gpt12_recomputed", 9'575'936}};
   for (const std::string& name : TrainCaseNames()) {
