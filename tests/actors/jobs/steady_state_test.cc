@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "actors/job.h"
+#include "base/cpu_isa.h"
 #include "data/in_memory_dataset.h"
 #include "data/registry.h"
 #include "gtest/gtest.h"
@@ -202,8 +203,9 @@ std::vector<Case> Cases() {
       {"ResNetInBF16InOneBucket", InOneBucket(ResNet(kBF16)), true},
       {"Gpt", Gpt(kF32), false},
       {"GptAccumulating", Accumulating(Gpt(kF32)), false},
-      {"GptInBF16", Gpt(kBF16), false},
-      {"GptInBF16Launched", Launched(Accumulating(Gpt(kBF16))), false},
+      {"GptInBF16", Gpt(kBF16), base::CpuMultipliesBF16Tiles()},
+      {"GptInBF16Launched", Launched(Accumulating(Gpt(kBF16))),
+       base::CpuMultipliesBF16Tiles()},
   };
 }
 
