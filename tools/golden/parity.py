@@ -5,6 +5,7 @@ every gradient and the losses of 20 steps.
     python3 tools/golden/parity.py                   # all models, some minutes
     python3 tools/golden/parity.py gpt vit_tiny      # some of them
     ... --thin            narrow models, in seconds: whether this works at all
+    ... --draw=1          other weights and samples
     ... --folder=FOLDER   keep what PyTorch computed, 2.3 GB for all
 
 Needs PyTorch (a CPU is enough). For each model it writes a folder with
@@ -112,9 +113,9 @@ def error(got, want):
     return ((got.double() - want).norm() / want.norm()).item()
 
 
-def write_case(folder, name, case):
-    """Everything of a case is random by its name."""
-    torch.manual_seed(sum(name.encode()))
+def write_case(folder, name, case, draw):
+    """Everything of a case is random by its name and the number of the draw."""
+    torch.manual_seed(sum(name.encode()) + 10000 * draw)
     os.makedirs(folder, exist_ok=True)
     model = make_model(case["model"])
     fill(model)
@@ -151,7 +152,7 @@ def compare(arguments, folder):
         if arguments.thin:
             case = dict(case, model=dict(case["model"], **case["thin"]))
         folders.append(os.path.join(folder, name))
-        write_case(folders[-1], name, case)
+        write_case(folders[-1], name, case, arguments.draw)
     middle = time.monotonic()
     code = subprocess.run([arguments.program, *folders]).returncode
     print(f"PyTorch took {(middle - begin) / 60:.1f} minutes, "
@@ -167,6 +168,8 @@ def main():
     parser.add_argument("models", nargs="*",
                         help=f"of {', '.join(CASES)}; none: all of them")
     parser.add_argument("--thin", action="store_true", help="narrow models")
+    parser.add_argument("--draw", type=int, default=0,
+                        help="number of other weights and samples")
     parser.add_argument("--folder", help="where to write, and leave, files")
     parser.add_argument("--program", default=os.path.join(
         here, "..", "..", "bazel-bin", "tools", "golden", "parity"))

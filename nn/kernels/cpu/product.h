@@ -16,7 +16,7 @@ namespace {
 
 // Terms of one fma chain; longer sums are sums of such chains. Bounds both the
 // rounding error and the part of B that a row of tiles goes through.
-constexpr Index kDepth = 512;
+constexpr Index kDepth = 256;
 
 // A count of floats, rounded up to whole vectors.
 constexpr Index Padded(Index n) { return CeilDiv(n, kLanes) * kLanes; }
