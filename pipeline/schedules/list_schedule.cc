@@ -71,8 +71,9 @@ class Player {
     while (!queue_.empty()) {
       const double now = queue_.top().time;
       while (!queue_.empty() && queue_.top().time == now) {
-        touched.insert(Happen(queue_.top()));
+        const Ended ended = queue_.top();
         queue_.pop();
+        touched.insert(Happen(ended));
       }
       if (!queue_.empty() && queue_.top().time == now) continue;
       for (const int r : touched) Choose(r, now);

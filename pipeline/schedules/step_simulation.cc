@@ -72,9 +72,10 @@ class Simulator {
     double now = 0;
     while (true) {
       while (!queue_.empty() && queue_.top().time == now) {
-        touched.insert(queue_.top().rank);
-        Happen(queue_.top());
+        const Happening happening = queue_.top();
         queue_.pop();
+        touched.insert(happening.rank);
+        Happen(happening);
       }
       for (const int r : touched) {
         TROUPE_RETURN_IF_ERROR(DoWhatTakesNoTime(r, now));
