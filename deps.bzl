@@ -6,12 +6,14 @@
 
     troupe_deps()
 
-All of it is on the machine already, from Debian 12 packages (tools/setup
-installs them); nothing is fetched over the network. Troupe's own WORKSPACE calls
-the same function. docs/using.md has the rest that a workspace needs.
+All of it is on the machine already, from Debian 12 packages and, for GPUs, a
+wheel of the Python index (tools/setup installs them); nothing is fetched over the
+network. Troupe's own WORKSPACE calls the same function. docs/using.md has the rest
+that a workspace needs.
 """
 
 load("//third_party/cuda:repo.bzl", "cuda_repository")
+load("//third_party/cudnn_frontend:repo.bzl", "cudnn_frontend_repository")
 load("//third_party/mpi:repo.bzl", "mpi_repository")
 
 def _folder_impl(rctx):
@@ -60,6 +62,10 @@ def troupe_deps():
     # The CUDA toolkit, or an empty stand-in where there is none.
     if not native.existing_rule("local_cuda"):
         cuda_repository(name = "local_cuda")
+
+    # The headers of cuDNN's frontend, or an empty stand-in.
+    if not native.existing_rule("cudnn_frontend"):
+        cudnn_frontend_repository(name = "cudnn_frontend")
 
     # Open MPI, or an empty stand-in.
     if not native.existing_rule("local_mpi"):

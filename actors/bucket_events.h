@@ -52,6 +52,11 @@ class BucketEvents {
   const base::Event& Ready(int chunk, int bucket) const {
     return chunks_[chunk][bucket].ready;
   }
+  // The sum over stages that share the bucket has come between: `done`, an
+  // event of update_queue, is when its gradients are complete.
+  void NoteSummed(int chunk, int bucket, const base::Event& done) {
+    chunks_[chunk][bucket].ready = done;
+  }
   // It has been given all that reads the bucket's parameters in this step.
   void NoteReleased(int chunk, int bucket);
   // `done`: when the reduction's result is there.

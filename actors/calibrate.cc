@@ -76,4 +76,9 @@ std::int64_t MeasureInlineBytes(int ranks, int cores) {
                                   kInlineBytesMax);
 }
 
+double MeasureHandOffSeconds() {
+  PingPong ping_pong;
+  return ping_pong.Measure() / 2;
+}
+
 }  // namespace troupe::actors

@@ -1,5 +1,6 @@
 #include "actors/chunk.h"
 
+#include <algorithm>
 #include <exception>
 #include <string>
 #include <utility>
@@ -15,11 +16,36 @@ namespace troupe::actors {
 // What a chunk holds of one micro-batch between its forward and its backward.
 struct Chunk::MicroBatch {
   nn::Tape tape;
-  nn::Tensor received_activation, received_gradient;
-  nn::Tensor input;   // watched, where it came from another chunk
-  nn::Tensor output;  // the loss, on the last chunk
-  nn::Tensor input_gradient;
+  nn::TensorList received_activations, received_gradients;
+  nn::TensorList inputs;   // watched, from another chunk; without memory
+  nn::TensorList outputs;  // the loss, on the last chunk
+  nn::TensorList input_gradients;
 };
+
+namespace {
+
+// What the tape knows `tensor` by, without its memory.
+nn::Tensor WithoutMemory(const nn::Tensor& tensor) {
+  nn::Tensor meta =
+      nn::Tensor::Meta(tensor.shape(), tensor.dtype(), tensor.device());
+  meta.set_tape_ref(tensor.tape_ref());
+  return meta;
+}
+
+absl::StatusOr<nn::TensorList> Received(const nn::TensorList& tensors,
+                                        int wanted) {
+  if (static_cast<int>(tensors.size()) != wanted) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(tensors.size(), " tensor(s) where the plan has ", wanted));
+  }
+  nn::TensorList detached;
+  for (const nn::Tensor& tensor : tensors) {
+    detached.push_back(tensor.Detached());
+  }
+  return detached;
+}
+
+}  // namespace
 
 absl::StatusOr<std::unique_ptr<Chunk>> Chunk::Create(const Setup& setup,
                                                      Listener* listener) {
@@ -63,7 +89,7 @@ void Chunk::BeginStep(StepKind kind, std::int64_t step, StepBatches batches) {
   kind_ = kind;
   step_ = step;
   batches_ = std::move(batches);
-  counting_ = false;
+  counting_ = updates_ = false;
   draws_ = nn::Tensor();
   // One that was given up may have left a backward.
   backward_.reset();
@@ -87,17 +113,71 @@ absl::StatusOr<nn::Tensor> Chunk::AsModelType(const nn::Tensor& loaded,
   return here;
 }
 
-absl::StatusOr<nn::Tensor> Chunk::Input(int m) {
+absl::StatusOr<nn::TensorList> Chunk::Inputs(nn::Context& ctx, int m) {
   MicroBatch& micro = micro_batches_[m];
-  nn::Tensor input;
   if (first_) {
-    TROUPE_ASSIGN_OR_RETURN(input, AsModelType(batches_[m].inputs, inputs_));
-  } else {
-    input = std::exchange(micro.received_activation, nn::Tensor());
-    if (kind_ == StepKind::kTrain)
-      input = micro.input = micro.tape.Watch(input);
+    TROUPE_ASSIGN_OR_RETURN(const nn::Tensor input,
+                            AsModelType(batches_[m].inputs, inputs_));
+    return nn::TensorList{input};
   }
-  return input;
+  nn::TensorList received = std::move(micro.received_activations);
+  micro.received_activations.clear();
+  micro.inputs.clear();
+  if (kind_ == StepKind::kTrain) {
+    for (nn::Tensor& tensor : received) {
+      tensor = micro.tape.Watch(tensor);
+      micro.inputs.push_back(WithoutMemory(tensor));
+    }
+  }
+  const pipeline::StagePlan& stage = setup_.plan->stages[setup_.stage];
+  const std::size_t inputs = 1 + stage.more_inputs.size();
+  for (std::size_t i = 0; i < stage.skips.size(); ++i) {
+    TROUPE_RETURN_IF_ERROR(ctx.stashed().Add(stage.skips[i].name, /*module=*/"",
+                                             received[inputs + i]));
+  }
+  received.resize(inputs);
+  return received;
+}
+
+nn::TensorList Chunk::RunModule(nn::Context& ctx,
+                                const nn::TensorList& inputs) {
+  const bool several =
+      inputs.size() > 1 ||
+      (!last_ && !setup_.plan->stages[setup_.stage + 1].more_inputs.empty());
+  if (!several) return {(*module_)(ctx, inputs[0])};
+  nn::TensorList outputs = module_->CallMany(ctx, inputs);
+  if (last_ && ctx.ok() && outputs.size() != 1) {
+    ctx.Fail(absl::InvalidArgumentError(
+        absl::StrCat("the last module gives ", outputs.size(),
+                     " tensors where one is wanted")));
+  }
+  return outputs;
+}
+
+absl::Status Chunk::AddSkips(nn::Context& ctx, nn::TensorList& outputs) const {
+  absl::Span<const pipeline::SkipPlan> planned;
+  if (!last_) planned = setup_.plan->stages[setup_.stage + 1].skips;
+  const std::vector<nn::StashedTensor>& waiting = ctx.stashed().waiting();
+  const auto name = [](const auto& skips, std::size_t i) {
+    return i < skips.size() ? absl::StrCat("\"", skips[i].name, "\"")
+                            : "no further one";
+  };
+  for (std::size_t i = 0; i < std::max(waiting.size(), planned.size()); ++i) {
+    if (name(waiting, i) == name(planned, i)) {
+      outputs.push_back(waiting[i].tensor);
+      continue;
+    }
+    return absl::InvalidArgumentError(absl::StrCat(
+        "stage ", setup_.stage, " leaves as skip connection ", i, " ",
+        name(waiting, i), " where the plan, made of shapes alone, has ",
+        name(planned, i), "; what is stashed must not depend on values"));
+  }
+  if (!last_ && static_cast<int>(outputs.size()) != sent_tensors()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "stage ", setup_.stage, " gives ", outputs.size(),
+        " tensors where the plan, made of shapes alone, has ", sent_tensors()));
+  }
+  return absl::OkStatus();
 }
 
 nn::Tensor Chunk::Loss(nn::Context& ctx, int m, const nn::Tensor& output) {
@@ -144,26 +224,46 @@ absl::Status Chunk::RunForward(int m) {
   }
   ctx.set_collectives(setup_.axes);
   if (train && setup_.gated) ctx.set_gate(this);
-  TROUPE_ASSIGN_OR_RETURN(const nn::Tensor input, Input(m));
-  micro.output = (*module_)(ctx, input);
-  if (last_ && ctx.ok()) micro.output = Loss(ctx, m, micro.output);
-  return ctx.status();
+  TROUPE_ASSIGN_OR_RETURN(const nn::TensorList inputs, Inputs(ctx, m));
+  micro.outputs = RunModule(ctx, inputs);
+  const bool has_loss = last_ && kind_ != StepKind::kPredict;
+  if (has_loss && ctx.ok()) micro.outputs = {Loss(ctx, m, micro.outputs[0])};
+  TROUPE_RETURN_IF_ERROR(ctx.status());
+  return AddSkips(ctx, micro.outputs);
 }
 
 const nn::Tensor& Chunk::output(int m) const {
-  return micro_batches_[m].output;
+  return micro_batches_[m].outputs[0];
 }
 
-void Chunk::ReceiveActivation(int m, const nn::Tensor& tensor) {
-  micro_batches_[m].received_activation = tensor.Detached();
+nn::TensorList Chunk::TakeOutputs(int m) {
+  nn::TensorList taken = micro_batches_[m].outputs;
+  for (nn::Tensor& output : micro_batches_[m].outputs) {
+    output = WithoutMemory(output);
+  }
+  return taken;
 }
 
-void Chunk::ReceiveGradient(int m, const nn::Tensor& tensor) {
-  micro_batches_[m].received_gradient = tensor.Detached();
+int Chunk::sent_tensors() const {
+  return last_ ? 0 : setup_.plan->stages[setup_.stage + 1].received_tensors();
 }
 
-nn::Tensor Chunk::TakeInputGradient(int m) {
-  return std::exchange(micro_batches_[m].input_gradient, nn::Tensor());
+absl::Status Chunk::ReceiveActivations(int m, const nn::TensorList& tensors) {
+  const pipeline::StagePlan& stage = setup_.plan->stages[setup_.stage];
+  TROUPE_ASSIGN_OR_RETURN(micro_batches_[m].received_activations,
+                          Received(tensors, stage.received_tensors()));
+  return absl::OkStatus();
+}
+
+absl::Status Chunk::ReceiveGradients(int m, const nn::TensorList& tensors) {
+  const int wanted = kind_ == StepKind::kTrain ? sent_tensors() : 0;
+  TROUPE_ASSIGN_OR_RETURN(micro_batches_[m].received_gradients,
+                          Received(tensors, wanted));
+  return absl::OkStatus();
+}
+
+nn::TensorList Chunk::TakeInputGradients(int m) {
+  return std::exchange(micro_batches_[m].input_gradients, {});
 }
 
 void Chunk::BeginBackward(int m, Mode mode) {
@@ -183,14 +283,20 @@ void Chunk::BeginBackward(int m, Mode mode) {
                m, mode});
   if (mode == Mode::kWeights) return;
   if (last_ && setup_.loss_seed.defined()) {
-    backward_->pass.Seed(micro.output, setup_.loss_seed);
+    backward_->pass.Seed(micro.outputs[0], setup_.loss_seed);
   } else if (last_) {
-    backward_->pass.SeedLoss(micro.output, setup_.plan->loss_scale);
+    backward_->pass.SeedLoss(micro.outputs[0], setup_.plan->loss_scale);
   } else {
-    backward_->pass.Seed(micro.output, micro.received_gradient);
+    for (std::size_t i = 0; i < micro.outputs.size(); ++i) {
+      const nn::Tensor& gradient = micro.received_gradients[i];
+      // The loss may not depend on what travels beside the activation.
+      if (i == 0 || gradient.defined()) {
+        backward_->pass.Seed(micro.outputs[i], gradient);
+      }
+    }
   }
-  micro.output = nn::Tensor();
-  micro.received_gradient = nn::Tensor();
+  micro.outputs.clear();
+  micro.received_gradients.clear();
 }
 
 absl::StatusOr<bool> Chunk::NextPiece() {
@@ -208,9 +314,14 @@ absl::StatusOr<bool> Chunk::RunPiece() {
   MicroBatch& micro = micro_batches_[backward_->micro_batch];
   backward_.reset();
   if (mode != Mode::kWeights && !first_) {
-    TROUPE_ASSIGN_OR_RETURN(micro.input_gradient,
-                            micro.tape.InputGradOrZeros(kernels_, micro.input));
-    micro.input = nn::Tensor();
+    TROUPE_ASSIGN_OR_RETURN(
+        const nn::Tensor first,
+        micro.tape.InputGradOrZeros(kernels_, micro.inputs[0]));
+    micro.input_gradients = {first};
+    for (std::size_t i = 1; i < micro.inputs.size(); ++i) {
+      micro.input_gradients.push_back(micro.tape.InputGrad(micro.inputs[i]));
+    }
+    micro.inputs.clear();
   }
   if (mode != Mode::kInputs) micro.tape.Reset();
   return false;
@@ -235,8 +346,14 @@ void Chunk::TellIfDone(int k) {
     if (setup_.gated) {
       bucket_status_.Update(listener_->AwaitUpdate(setup_.chunk, k));
     }
-    bucket_status_.Update(parameters_->ZeroUnwritten(k));
-    if (bucket_status_.ok()) bucket_status_.Update(parameters_->Pack(k));
+    bucket_status_.Update(parameters_->AddUses(k));
+    if (bucket_status_.ok()) {
+      bucket_status_.Update(parameters_->ZeroUnwritten(k));
+    }
+    // What stages share is packed when it is summed over them.
+    if (bucket_status_.ok() && !IsTied(k)) {
+      bucket_status_.Update(parameters_->Pack(k));
+    }
     if (!bucket_status_.ok()) return;  // NextPiece() returns it
     bucket.ready = true;
     setup_.trace->BucketReady(setup_.chunk, k);

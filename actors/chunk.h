@@ -11,10 +11,11 @@
 //   Reduce(chunk->arena().BucketGrads(k));  // over the replicas
 //   TROUPE_RETURN_IF_ERROR(chunk->Update(k));
 //
-// What comes from a neighbouring chunk is given by ReceiveActivation and
-// ReceiveGradient before it is needed; what goes to one is there as output()
-// after a forward and TakeInputGradient() after a backward. Sums keep the order
-// of the backwards, so their micro-batches come in order.
+// What comes from a neighbouring chunk is given by ReceiveActivations and
+// ReceiveGradients before it is needed; what goes to one is taken by
+// TakeOutputs() after a forward and TakeInputGradients() after a backward: the
+// activation first, then what travels beside it (StagePlan::skips). Sums keep
+// the order of the backwards, so their micro-batches come in order.
 //
 // Errors: kInvalidArgument and what kernels return, naming step, micro-batch
 // and module.
@@ -110,19 +111,42 @@ class Chunk : private nn::GradientSink, private nn::ParameterGate {
   void DrawAt(const nn::Tensor& draws) { draws_ = draws; }
 
   absl::Status Forward(int micro_batch);
-  // The activation, or the loss's statistics (nn/ops/loss.h) on the last chunk.
+  // The activation, or the loss's statistics (nn/ops/loss.h) on the last chunk,
+  // but in a prediction.
   const nn::Tensor& output(int micro_batch) const;
+  // All that the next chunk gets; from here on it is that chunk's memory.
+  nn::TensorList TakeOutputs(int micro_batch);
 
+  // In this step a backward may update a parameter as soon as its gradient is
+  // there, part by part while that is in the cache, and without memory for the
+  // whole: the loss of all ranks is there. What it has updated so, Update()
+  // leaves out. Before BeginBackward(); nothing where the parameters do not
+  // allow it (ChunkParameters::UpdatesByRows).
+  void UpdateInBackward() { updates_ = parameters_->UpdatesByRows(); }
+  // A backward has updated all of the bucket.
+  bool IsUpdated(int bucket) const { return parameters_->IsUpdated(bucket); }
   void BeginBackward(int micro_batch, Mode mode);
   // Runs a piece of the backward (nn/autograd/tape.h). False when it is done.
   absl::StatusOr<bool> NextPiece();
 
-  void ReceiveActivation(int micro_batch, const nn::Tensor& tensor);
-  void ReceiveGradient(int micro_batch, const nn::Tensor& tensor);
-  // Zeros where the loss does not depend on the input; undefined in evaluation.
-  nn::Tensor TakeInputGradient(int micro_batch);
+  //   kInvalidArgument: there are not as many as the plan has for this stage,
+  //     or for the next.
+  absl::Status ReceiveActivations(int micro_batch,
+                                  const nn::TensorList& tensors);
+  absl::Status ReceiveGradients(int micro_batch, const nn::TensorList& tensors);
+  // The gradients of all inputs, in their order. Where the loss does not depend
+  // on one: zeros for the first, undefined for others. Empty in evaluation.
+  nn::TensorList TakeInputGradients(int micro_batch);
 
   // As those of ChunkParameters.
+  bool IsTied(int bucket) const { return parameters_->IsTied(bucket); }
+  nn::Tensor TiedGrads(int bucket) const {
+    return parameters_->TiedGrads(bucket);
+  }
+  absl::Status Pack(int bucket) { return parameters_->Pack(bucket); }
+  void AddReduced(std::vector<nn::Tensor>& ranges) const {
+    parameters_->AddReduced(ranges);
+  }
   comm::Collective Reduce(int bucket) const {
     return parameters_->Reduce(bucket);
   }
@@ -176,6 +200,11 @@ class Chunk : private nn::GradientSink, private nn::ParameterGate {
 
   // GradientSink:
   absl::Status GradientNeeded(nn::Parameter& parameter) override;
+  bool TakesRows(const nn::Parameter&) override { return updates_; }
+  absl::Status TakeRows(nn::Parameter& parameter, std::int64_t begin,
+                        const nn::Tensor& rows) override {
+    return parameters_->UpdateRows(parameter, begin, rows);
+  }
   void GradientComplete(nn::Parameter& parameter) override;
   void LastReaderDone(nn::Parameter& parameter) override;
   // ParameterGate:
@@ -186,7 +215,13 @@ class Chunk : private nn::GradientSink, private nn::ParameterGate {
   // An error, with step and micro-batch in front.
   absl::Status InStep(int micro_batch, const absl::Status& status) const;
 
-  absl::StatusOr<nn::Tensor> Input(int micro_batch);
+  // The inputs of the module; what is to be popped goes into `ctx`.
+  absl::StatusOr<nn::TensorList> Inputs(nn::Context& ctx, int micro_batch);
+  nn::TensorList RunModule(nn::Context& ctx, const nn::TensorList& inputs);
+  // What was stashed for later chunks becomes an output, too.
+  absl::Status AddSkips(nn::Context& ctx, nn::TensorList& outputs) const;
+  // How many tensors go to the next chunk.
+  int sent_tensors() const;
   nn::Tensor Loss(nn::Context& ctx, int micro_batch, const nn::Tensor& output);
   // `loaded`, where the kernels find it, in the model's dtype where it is
   // floating: tokens stay integers.
@@ -214,6 +249,7 @@ class Chunk : private nn::GradientSink, private nn::ParameterGate {
   // Only what the last micro-batch adds completes a gradient.
   bool counting_ = false;
   bool weights_begun_ = false;  // of that micro-batch
+  bool updates_ = false;        // backward updates what it can
   absl::Status bucket_status_;  // what kept a bucket from becoming ready
   std::vector<Bucket> buckets_;
 };

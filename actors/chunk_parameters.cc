@@ -11,6 +11,8 @@
 #include "actors/checkpoint/state_dict.h"
 #include "base/check.h"
 #include "base/field_error.h"
+#include "nn/autograd/tape.h"
+#include "pipeline/ties.h"
 
 namespace troupe::actors {
 namespace {
@@ -82,8 +84,10 @@ absl::Status ChunkParameters::Init(nn::Module& module) {
     by_name[parameter->name] = parameter;
   }
   TROUPE_RETURN_IF_ERROR(CheckSameModel(stage, setup_.stage, by_name));
+  copies_ = pipeline::CopiesIn(setup_.plan->stages, setup_.stage);
   // What each dtype has.
   std::vector<nn::DType> dtypes;
+  std::vector<std::vector<int>> copied;
   std::vector<std::vector<std::vector<nn::Parameter*>>> buckets;
   std::vector<std::vector<nn::Parameter*>> frozen;
   const auto part_of = [&](const nn::Parameter& parameter) {
@@ -92,6 +96,7 @@ absl::Status ChunkParameters::Init(nn::Module& module) {
     if (found == dtypes.end()) {
       dtypes.push_back(parameter.dtype);
       buckets.emplace_back();
+      copied.emplace_back();
       frozen.emplace_back();
     }
     return part;
@@ -100,7 +105,9 @@ absl::Status ChunkParameters::Init(nn::Module& module) {
     std::vector<nn::Parameter*> chosen;
     for (int i : bucket) chosen.push_back(by_name[stage.parameters[i]]);
     const int part = part_of(*chosen[0]);
-    places_.push_back({part, static_cast<int>(buckets[part].size())});
+    const auto k = static_cast<int>(buckets[part].size());
+    places_.push_back({part, k});
+    if (copies_.count(chosen[0]->name) > 0) copied[part].push_back(k);
     buckets[part].push_back(std::move(chosen));
   }
   for (int i : stage.frozen) {
@@ -110,10 +117,12 @@ absl::Status ChunkParameters::Init(nn::Module& module) {
   }
   if (dtypes.empty()) {  // an arena without parameters keeps what asks simple
     buckets.emplace_back();
+    copied.emplace_back();
     frozen.emplace_back();
   }
   for (std::size_t part = 0; part < buckets.size(); ++part) {
-    TROUPE_RETURN_IF_ERROR(AddPart(buckets[part], frozen[part]));
+    TROUPE_RETURN_IF_ERROR(
+        AddPart(buckets[part], frozen[part], std::move(copied[part])));
   }
   // A slot has the number of its bucket in the part; users know the plan's.
   for (int bucket = 0; bucket < num_buckets(); ++bucket) {
@@ -121,10 +130,49 @@ absl::Status ChunkParameters::Init(nn::Module& module) {
       bucket_of_[by_name[stage.parameters[i]]->index] = bucket;
     }
   }
+  FindShared();
   buffers_ = module.Buffers();
   TROUPE_RETURN_IF_ERROR(nn::BindBuffers(buffers_, *setup_.kernels));
   const nn::WeightFile* const weights = setup_.spec->init.weights.get();
   return weights == nullptr ? absl::OkStatus() : ReadWeights(*weights);
+}
+
+void ChunkParameters::FindShared() {
+  for (const pipeline::Tie& tie : pipeline::TiesOf(setup_.plan->stages)) {
+    for (const pipeline::TieMember& member : tie.members) {
+      if (member.stage == setup_.stage) places_[member.bucket].tied = true;
+    }
+  }
+  for (const Part& part : parts_) {
+    for (const nn::ArenaSlot& slot : part.arena->slots()) {
+      nn::Parameter& parameter = *slot.parameter;
+      parameter.grad_per_use =
+          parameter.requires_grad && parameter.other_names.size() == 1;
+      if (parameter.grad_per_use) used_twice_.push_back(&parameter);
+    }
+  }
+}
+
+absl::Status ChunkParameters::AddUses(int bucket) {
+  for (nn::Parameter* parameter : used_twice_) {
+    if (BucketOf(*parameter) != bucket) continue;
+    TROUPE_RETURN_IF_ERROR(nn::AddUses(*setup_.kernels, *parameter));
+  }
+  return absl::OkStatus();
+}
+
+nn::Tensor ChunkParameters::TiedGrads(int bucket) const {
+  const Place& place = places_[bucket];
+  const nn::ParameterArena& arena = *parts_[place.part].arena;
+  // Where the bucket begins and ends depends on what lies before it.
+  nn::ArenaRange range = {arena.range(place.k).end, 0};
+  for (const nn::ArenaSlot& slot : arena.slots()) {
+    if (slot.bucket != place.k) continue;
+    range.begin = std::min(range.begin, slot.begin);
+    range.end = std::max(range.end, slot.begin + slot.parameter->shape.numel());
+  }
+  return arena.BucketGrads(place.k).FlatView(
+      range.begin - arena.range(place.k).begin, {range.size()});
 }
 
 template <typename Read>
@@ -161,9 +209,10 @@ absl::Status ChunkParameters::ReadWeights(const nn::WeightFile& weights) {
 
 absl::Status ChunkParameters::AddPart(
     const std::vector<std::vector<nn::Parameter*>>& buckets,
-    const std::vector<nn::Parameter*>& frozen) {
+    const std::vector<nn::Parameter*>& frozen, std::vector<int> copied) {
   const pipeline::Plan& plan = *setup_.plan;
   nn::ParameterArena::Options options;
+  options.copied_buckets = std::move(copied);
   options.frozen = frozen;
   options.pad_elems *= plan.mesh.dp();
   options.threads = setup_.start_threads;
@@ -178,6 +227,8 @@ absl::Status ChunkParameters::AddPart(
   // have the memory of its gradients. Several micro-batches add to all buckets.
   options.keep_grads = buckets.size() < 2 || plan.micro_batches > 1 ||
                        setup_.update_queue != nn::Queue::kCompute;
+  // The largest bucket may be updated in backward, and need no memory.
+  options.grads_ahead = !AllowsRows();
   Part part;
   TROUPE_ASSIGN_OR_RETURN(part.arena,
                           nn::ParameterArena::Create(buckets, options, memory));
@@ -217,7 +268,20 @@ absl::Status ChunkParameters::AddWire(nn::Allocator& memory, Part& part) {
 }
 
 void ChunkParameters::BeginStep() {
-  for (Part& part : parts_) part.arena->BeginStep();
+  for (Part& part : parts_) {
+    part.arena->BeginStep();
+    part.updated.clear();
+  }
+}
+
+void ChunkParameters::AddReduced(std::vector<nn::Tensor>& ranges) const {
+  for (const Part& part : parts_) {
+    if (!part.wire.empty()) {
+      ranges.insert(ranges.end(), part.wire.begin(), part.wire.end());
+    } else if (part.arena->grads().defined()) {
+      ranges.push_back(part.arena->grads());
+    }
+  }
 }
 
 absl::Status ChunkParameters::Pack(int bucket) {
@@ -267,22 +331,12 @@ absl::Status ChunkParameters::Conclude(nn::Tensor scalars) {
   return parts_[0].optimizer->Conclude(*setup_.kernels, scalars);
 }
 
-absl::Status ChunkParameters::Update(int bucket, const nn::Tensor& scalars) {
-  Place& place = places_[bucket];
-  Part& part = parts_[place.part];
-  const nn::QueueScope scope(*setup_.kernels, setup_.update_queue);
-  TROUPE_RETURN_IF_ERROR(Unpack(place));
-  TROUPE_RETURN_IF_ERROR(
-      part.optimizer->Update(*setup_.kernels, scalars, *part.arena, place.k));
-  part.arena->ReleaseGrads(place.k);
-  return absl::OkStatus();
-}
-
 template <typename Each>
 absl::Status ChunkParameters::ForEachSaved(const Checkpoint* saved,
                                            const Each& each) const {
   for (const Part& part : parts_) {
     for (const nn::ArenaSlot& slot : part.arena->slots()) {
+      if (saved == nullptr && copies_.count(slot.parameter->name) > 0) continue;
       const std::string& name = saved == nullptr
                                     ? slot.parameter->name
                                     : SavedName(*saved, *slot.parameter);

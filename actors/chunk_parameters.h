@@ -16,6 +16,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -71,10 +73,21 @@ class ChunkParameters {
   absl::Status ZeroUnwritten(int bucket) {
     return ArenaOf(bucket).ZeroUnwritten(places_[bucket].k);
   }
+  // When no backward of the step adds more to the bucket: AddUses() of nn for
+  // what modules share.
+  absl::Status AddUses(int bucket);
 
-  // Between the backward that completes the bucket and Reduce(): rounds its
-  // gradients to the dtype of reductions. Nothing where they have it.
+  // Whether other stages have the bucket too (pipeline/ties.h).
+  bool IsTied(int bucket) const { return places_[bucket].tied; }
+  // The gradients of such a bucket, without padding: as long in all stages.
+  nn::Tensor TiedGrads(int bucket) const;
+
+  // Between the sum over stages, where there is one, or the backward that
+  // completes the bucket, and Reduce(): rounds its gradients to the dtype of
+  // reductions. Nothing where they have it.
   absl::Status Pack(int bucket);
+  // Adds the memory that all Reduce() work on, where it stays in its place.
+  void AddReduced(std::vector<nn::Tensor>& ranges) const;
   // What reduces the bucket's gradients over the replicas.
   comm::Collective Reduce(int bucket) const;
   // What reduces them and updates the parameters in one pass.
@@ -85,6 +98,17 @@ class ChunkParameters {
   // What follows from what all stages found (Optimizer::Conclude). Once for all
   // chunks of a rank.
   absl::Status Conclude(nn::Tensor scalars);
+  // Whether UpdateRows() may be called: a parameter needs its gradient and
+  // nothing else, and nobody else needs that.
+  bool UpdatesByRows() const;
+  // Updates a parameter's rows [begin, begin + grads.dim(0)), whose gradients
+  // these are. Update() of its bucket leaves the parameter out, in this step;
+  // so all of its rows are updated before.
+  absl::Status UpdateRows(const nn::Parameter& parameter, std::int64_t begin,
+                          const nn::Tensor& grads);
+  // UpdateRows() has updated all parameters of the bucket: nobody needs its
+  // gradients, which may have no memory.
+  bool IsUpdated(int bucket) const;
   // Updates the bucket by these scalars, and releases its gradients.
   absl::Status Update(int bucket, const nn::Tensor& scalars);
   // What the optimizer sets of step `step`'s scalars (Optimizer::FillScalars).
@@ -95,7 +119,8 @@ class ChunkParameters {
   }
 
   // Adds copies of parameters, buffers and optimizer states to `shard`, in
-  // memory of the host; the device's queue kReadBack makes them.
+  // memory of the host; the device's queue kReadBack makes them. What an
+  // earlier stage has too, that one saves.
   //   kResourceExhausted: there is no memory for them; names the tensor.
   absl::Status CopyInto(CheckpointShard& shard) const;
   // Errors as Checkpoint::ReadModel: names the tensor that is missing or of
@@ -114,20 +139,32 @@ class ChunkParameters {
     std::vector<std::shared_ptr<BucketUpdate>> updates;  // by its buckets
     // What is reduced in place of gradients, by bucket; empty: they are.
     std::vector<nn::Tensor> wire;
+    // By slot, where UpdateRows() was called in this step; empty: it was not.
+    std::vector<bool> updated;
   };
   // Where a bucket of the plan is: bucket k of a part.
   struct Place {
     int part = 0;
     int k = 0;
     bool packed = false;  // what the gradients are to be is on the wire
+    bool tied = false;
   };
 
   explicit ChunkParameters(const Setup& setup) : setup_(setup) {}
+  // Whether the plan needs no gradient as a whole.
+  bool AllowsRows() const;
   absl::Status Init(nn::Module& module);
+  // `copied`: of its buckets, those that an earlier stage has too.
   absl::Status AddPart(const std::vector<std::vector<nn::Parameter*>>& buckets,
-                       const std::vector<nn::Parameter*>& frozen);
+                       const std::vector<nn::Parameter*>& frozen,
+                       std::vector<int> copied);
+  // Marks the tied buckets, and what modules of this stage share.
+  void FindShared();
   // The memory of what is reduced in place of gradients.
   absl::Status AddWire(nn::Allocator& memory, Part& part);
+  // Calls each(range) for what UpdateRows() has left of a bucket.
+  template <typename Each>
+  absl::Status ForEachLeft(const Part& part, int k, const Each& each) const;
   // Brings back what Pack() took and a reduction has added up. Enqueued where
   // calls of kernels go.
   absl::Status Unpack(Place& place);
@@ -149,8 +186,10 @@ class ChunkParameters {
 
   const Setup setup_;
   std::vector<Part> parts_;
-  std::vector<Place> places_;   // by bucket of the plan
-  std::vector<int> bucket_of_;  // by Parameter::index; kNoBucket: frozen
+  std::vector<Place> places_;     // by bucket of the plan
+  std::vector<int> bucket_of_;    // by Parameter::index; kNoBucket: frozen
+  std::set<std::string> copies_;  // parameters that an earlier stage saves
+  std::vector<nn::Parameter*> used_twice_;  // that keep a gradient per use
   std::vector<nn::Buffer*> buffers_;
 };
 

@@ -1,5 +1,6 @@
 #include "actors/comm_strand.h"
 
+#include <functional>
 #include <utility>
 
 #include "actors/strand_guard.h"
@@ -38,13 +39,28 @@ void Start(CommState& state, const Launch& launch) {
 
 // One chunk of any group; false when there is no work now.
 bool Drive(CommState& state) {
-  return GroupOf(*state.context, GroupId::kWorld).Progress() ||
-         GroupOf(*state.context, GroupId::kDp).Progress();
+  const RankContext& context = *state.context;
+  if (context.world->Progress() || context.dp->Progress()) return true;
+  for (const auto& tie : context.tied) {
+    if (tie != nullptr && tie->Progress()) return true;
+  }
+  return false;
+}
+
+// Sets what all groups of the rank call when there is work.
+void SetWakeups(const RankContext& context,
+                const std::function<void()>& wakeup) {
+  context.world->SetWakeup(wakeup);
+  context.dp->SetWakeup(wakeup);
+  for (const auto& tie : context.tied) {
+    if (tie != nullptr) tie->SetWakeup(wakeup);
+  }
 }
 
 }  // namespace
 
 comm::Communicator& GroupOf(const RankContext& context, GroupId group) {
+  if (pipeline::IsTied(group)) return *context.tied[pipeline::TieOf(group)];
   return group == GroupId::kWorld ? *context.world : *context.dp;
 }
 
@@ -59,9 +75,7 @@ Launched AnswerTo(const Launch& launch, const absl::Status& status) {
 }
 
 CommState::~CommState() {
-  if (!woken) return;
-  context->world->SetWakeup(nullptr);
-  context->dp->SetWakeup(nullptr);
+  if (woken) SetWakeups(*context, nullptr);
 }
 
 CommActor::behavior_type CommBehavior(
@@ -83,10 +97,7 @@ CommActor::behavior_type CommBehavior(
   // strand at a time may touch them.
   const pipeline::Plan& plan = *state.context->plan;
   state.woken = !plan.RankPlanOf(state.context->rank).reduce_inline;
-  if (state.woken) {
-    state.context->world->SetWakeup(wakeup);
-    state.context->dp->SetWakeup(wakeup);
-  }
+  if (state.woken) SetWakeups(*state.context, wakeup);
   // Strands that share a thread interleave after every chunk.
   const int chunks_max = IsSimulated(self->system()) ? 1 : kChunksPerDrive;
   return {[=](const Launch& launch) { Start(self->state, launch); },

@@ -21,6 +21,7 @@ absl::Status ComputeState::Init(Self self, RankContextPtr context,
   setup.train_table = context_->train_table;
   setup.world = context_->world.get();
   setup.dp = context_->dp.get();
+  setup.tied = context_->tied;
   setup.layer_groups = context_->layer_groups;
   setup.start_threads = context_->start_threads;
   setup.position = context_->position.get();
@@ -193,6 +194,9 @@ absl::Status ComputeState::SendWhatIsThere() {
     if (!loss.has_value()) break;
     Run& run = runs_.front();
     run.done.losses.push_back(*loss);
+    if (run.done.kind == StepKind::kPredict && runner_->has_outputs()) {
+      run.done.outputs.push_back(runner_->TakeOutput());
+    }
     if (run.done.losses.size() < run.steps) continue;
     run.done.peak_bytes =
         runner_->kernels().allocator().stats().bytes_in_use_peak;
@@ -243,7 +247,8 @@ void ComputeState::Launch(int action, pipeline::GroupId group,
 }
 
 void ComputeState::Send(int stage, bool forward, int micro_batch,
-                        const nn::Tensor& tensor, const base::Event& ready) {
+                        const nn::TensorList& tensors,
+                        const base::Event& ready) {
   Transfer transfer;
   transfer.generation = context_->generation;
   transfer.stage = stage;
@@ -251,9 +256,9 @@ void ComputeState::Send(int stage, bool forward, int micro_batch,
   transfer.kind = runner_->kind();
   transfer.forward = forward;
   transfer.micro_batch = micro_batch;
-  transfer.tensor = tensor;
+  transfer.tensors = tensors;
   transfer.ready = ready;
-  if (queues_ != nullptr && tensor.defined() &&
+  if (queues_ != nullptr && !tensors.empty() &&
       peers_->stages->NeedsHostMemory(stage)) {
     MoveToHost(transfer);
   }
@@ -263,25 +268,29 @@ void ComputeState::Send(int stage, bool forward, int micro_batch,
 void ComputeState::MoveToHost(Transfer& transfer) {
   nn::Kernels& kernels = runner_->kernels();
   nn::Wait(kernels, nn::Queue::kReadBack, transfer.ready);
-  const absl::StatusOr<nn::Tensor> copy =
-      nn::CopyToHost(kernels, nn::Queue::kReadBack, transfer.tensor);
-  if (!copy.ok()) {
-    // Nothing can be sent: the receiver hears of it as of what failed.
-    transfer.ready = base::Event::Make();
-    transfer.ready.Complete(copy.status());
-    return;
+  const nn::TensorList on_device = transfer.tensors;
+  for (nn::Tensor& tensor : transfer.tensors) {
+    if (!tensor.defined()) continue;
+    const absl::StatusOr<nn::Tensor> copy =
+        nn::CopyToHost(kernels, nn::Queue::kReadBack, tensor);
+    if (!copy.ok()) {
+      // Nothing can be sent: the receiver hears of it as of what failed.
+      transfer.ready = base::Event::Make();
+      transfer.ready.Complete(copy.status());
+      return;
+    }
+    tensor = *copy;
   }
   transfer.ready = nn::Record(kernels, nn::Queue::kReadBack);
   // What is copied stays until then.
-  transfer.ready.OnReady([kept = transfer.tensor](const absl::Status&) {});
-  transfer.tensor = *copy;
+  transfer.ready.OnReady([kept = on_device](const absl::Status&) {});
   DriveLater();
 }
 
 ComputeActor::behavior_type ComputeBehavior(
-    ComputeState::Self self, RankContextPtr context, SupervisorActor supervisor,
+    ComputeState::Self self, RankContextPtr context, FailureSink failures,
     std::shared_ptr<const Checkpoint> checkpoint) {
-  const FailureSource source = {supervisor, context->generation, context->rank,
+  const FailureSource source = {failures, context->generation, context->rank,
                                 "compute"};
   GuardStrand(self, source);
   const auto check = [=](const absl::Status& status) {

@@ -11,9 +11,10 @@
 //        drive                             its device, or a collective that the
 //                                          fiber waits for, has come on
 //        (snapshot, step)                  -> SnapshotPtr
-// Gives  StepsDone to its rank; Launch to its communication strand, but for
-//        collectives that are work of devices (comm/device): it starts these;
-//        Transfer to its neighbours, through a StageLink
+// Gives  StepsDone to its rank, or whoever it computes for; Launch to its
+//        communication strand, but for collectives that are work of devices
+//        (comm/device): it starts these; Transfer to its neighbours, through a
+//        StageLink
 // Fails  with the runner's status, as a Failure
 //
 // A device that works later than it is told (nn/kernels/device_queues.h) is
@@ -92,8 +93,8 @@ class ComputeState : public StepRunner::Host {
   void Launch(int action, pipeline::GroupId group,
               const comm::Collective& collective,
               const comm::Event& after) override;
-  void Send(int stage, bool forward, int micro_batch, const nn::Tensor& tensor,
-            const base::Event& ready) override;
+  void Send(int stage, bool forward, int micro_batch,
+            const nn::TensorList& tensors, const base::Event& ready) override;
   absl::Status StepDone(StepKind kind, std::int64_t step) override;
 
   Self self_ = nullptr;
@@ -116,7 +117,7 @@ class ComputeState : public StepRunner::Host {
 
 // `checkpoint`: where the rank starts from, read at once and dropped; or null.
 ComputeActor::behavior_type ComputeBehavior(
-    ComputeState::Self self, RankContextPtr context, SupervisorActor supervisor,
+    ComputeState::Self self, RankContextPtr context, FailureSink failures,
     std::shared_ptr<const Checkpoint> checkpoint);
 
 }  // namespace troupe::actors

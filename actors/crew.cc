@@ -35,7 +35,7 @@ std::shared_ptr<StageLink> LinkStages(const ProcessContext& process, int rank,
     ranks.push_back(replica[stage.place.pp]);
     stages.push_back(computes[ranks.back()]);
   }
-  auto local = std::make_shared<LocalStageLink>(std::move(stages));
+  auto local = LinkLocalStages(std::move(stages), process.hooks);
   if (process.roster == nullptr) return local;
   return std::make_shared<FabricStageLink>(process.fabric, process.roster, rank,
                                            std::move(ranks), std::move(local));

@@ -22,16 +22,18 @@ double BytesOf(std::int64_t elems, nn::DType dtype) {
 }
 
 // How many micro-batches of a chunk are between their forward and the end of
-// their backward, at most.
-int MostUnderWay(const pipeline::StepTable& table, int chunk) {
-  int now = 0, most = 0;
+// their backward, at most. `last`: what the last one counts.
+double MostUnderWay(const pipeline::StepTable& table, int chunk, double last) {
+  double now = 0, most = 0;
+  const int last_index = table.micro_batches() - 1;
   for (const pipeline::Action& action : table.actions) {
     if (action.chunk != chunk) continue;
+    const double counts = action.index == last_index ? last : 1;
     if (action.kind == pipeline::ActionKind::kForward) {
-      most = std::max(most, ++now);
+      most = std::max(most, now += counts);
     } else if (action.kind == pipeline::ActionKind::kBackward ||
                action.kind == pipeline::ActionKind::kBackwardWeights) {
-      --now;
+      now -= counts;
     }
   }
   return most;
@@ -51,7 +53,8 @@ class Estimate {
       TROUPE_RETURN_IF_ERROR(AddParameters(plan_.stages[number], memory));
       TROUPE_RETURN_IF_ERROR(AddActivations(
           number,
-          MostUnderWay(plan_.RankPlanOf(rank).train, static_cast<int>(chunk)),
+          MostUnderWay(plan_.RankPlanOf(rank).train, static_cast<int>(chunk),
+                       plan_.last_micro_batch_part()),
           memory));
     }
     return memory;
@@ -79,7 +82,7 @@ class Estimate {
     return absl::OkStatus();
   }
 
-  absl::Status AddActivations(int number, int under_way,
+  absl::Status AddActivations(int number, double under_way,
                               ExpectedMemory& memory) {
     const pipeline::StagePlan& stage = plan_.stages[number];
     TROUPE_ASSIGN_OR_RETURN(
@@ -88,12 +91,31 @@ class Estimate {
     for (const nn::Buffer* buffer : module->Buffers()) {
       memory.parameters += BytesOf(buffer->shape.numel(), buffer->dtype);
     }
+    for (const nn::Parameter* parameter : module->Parameters()) {
+      if (!UsedTwice(*parameter)) continue;
+      memory.gradients += BytesOf(parameter->shape.numel(),
+                                  plan_.grad_dtype.value_or(parameter->dtype));
+    }
+    TROUPE_ASSIGN_OR_RETURN(const nn::StashedTensors skips,
+                            stage.SkipsOn(plan_.device));
     TROUPE_ASSIGN_OR_RETURN(
         const double kept,
-        nn::KeptActivationBytes(*module, {stage.input, stage.input_dtype},
-                                plan_.device));
+        nn::KeptActivationBytes(*module, stage.inputs(), skips, plan_.device));
     memory.activations += kept * under_way;
     return absl::OkStatus();
+  }
+
+  // Whether two modules of one stage share it: each use has a gradient.
+  bool UsedTwice(const nn::Parameter& parameter) const {
+    if (!parameter.requires_grad || parameter.other_names.size() != 1) {
+      return false;
+    }
+    int stages = 0;
+    for (const pipeline::StagePlan& stage : plan_.stages) {
+      stages += static_cast<int>(std::count(
+          stage.parameters.begin(), stage.parameters.end(), parameter.name));
+    }
+    return stages == 1;
   }
 
   const JobSpec& spec_;
@@ -122,17 +144,26 @@ std::string ExpectedMemory::ToString() const {
                       ranks > 1 ? " a rank (" : " (", text, ")");
 }
 
-absl::StatusOr<ExpectedMemory> ExpectMemory(const JobSpec& spec,
-                                            const pipeline::Plan& plan) {
+absl::StatusOr<std::vector<ExpectedMemory>> ExpectMemoryOfRanks(
+    const JobSpec& spec, const pipeline::Plan& plan) {
   Estimate estimate(spec, plan);
-  ExpectedMemory most;
+  std::vector<ExpectedMemory> ranks;
   for (int pp = 0; pp < plan.mesh.pp(); ++pp) {
     TROUPE_ASSIGN_OR_RETURN(
         const ExpectedMemory memory,
         estimate.OfRank(plan.mesh.RankOf({/*dp=*/0, pp, /*tp=*/0})));
-    if (pp == 0 || memory.total() > most.total()) most = memory;
+    ranks.push_back(memory);
   }
-  return most;
+  return ranks;
+}
+
+absl::StatusOr<ExpectedMemory> ExpectMemory(const JobSpec& spec,
+                                            const pipeline::Plan& plan) {
+  TROUPE_ASSIGN_OR_RETURN(const std::vector<ExpectedMemory> ranks,
+                          ExpectMemoryOfRanks(spec, plan));
+  return *std::max_element(
+      ranks.begin(), ranks.end(),
+      [](const auto& a, const auto& b) { return a.total() < b.total(); });
 }
 
 }  // namespace troupe::actors

@@ -4,7 +4,7 @@
 //   TROUPE_ASSIGN_OR_RETURN(const ExpectedMemory memory,
 //                           ExpectMemory(spec, plan));
 //   memory.ToString();
-//   // "61 MiB a rank (activations 60 MiB, parameters 174 KiB, ...)"
+//   // "1.8 MiB a rank (activations 1.3 MiB, parameters 174 KiB, ...)"
 //
 // Parameters, gradients and optimizer states are what arenas will take, but for
 // padding. Activations are an estimate from above, as if backward found the
@@ -17,6 +17,7 @@
 #define ACTORS_EXPECTED_MEMORY_H_
 
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "actors/job_spec.h"
@@ -24,7 +25,7 @@
 
 namespace troupe::actors {
 
-// Bytes of the rank that needs most.
+// Bytes of a rank.
 struct ExpectedMemory {
   double parameters = 0;  // and buffers
   double gradients = 0;
@@ -32,14 +33,18 @@ struct ExpectedMemory {
   double activations = 0;
   int ranks = 1;  // of the job
 
-  double total() const {
-    return parameters + gradients + optimizer + activations;
-  }
+  // All but activations.
+  double held() const { return parameters + gradients + optimizer; }
+  double total() const { return held() + activations; }
   // The largest part first.
   std::string ToString() const;
 };
 
-// Errors of the job's model and optimizer.
+// What ranks need, by coordinate along pp. Errors of the job's model and
+// optimizer.
+absl::StatusOr<std::vector<ExpectedMemory>> ExpectMemoryOfRanks(
+    const JobSpec& spec, const pipeline::Plan& plan);
+// What the rank needs that needs most.
 absl::StatusOr<ExpectedMemory> ExpectMemory(const JobSpec& spec,
                                             const pipeline::Plan& plan);
 

@@ -1,15 +1,21 @@
 #include "actors/fabric_stage_link.h"
 
-#include <array>
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <map>
+#include <optional>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
 #include "base/check.h"
 #include "nn/tensor/caching_allocator.h"
+#include "pipeline/plan.h"
 
 namespace troupe::actors {
 namespace {
@@ -29,14 +35,52 @@ struct WireTransfer {
   std::uint8_t extents;
   std::uint8_t has_tensor;
   std::uint8_t unused[3];
+  std::uint16_t tensors;
+  std::uint16_t number;
+  std::uint32_t unused_too;
 };
-static_assert(sizeof(WireTransfer) == 80);
+static_assert(sizeof(WireTransfer) == 88);
+static_assert(pipeline::kStageTensorsMax <= 0xffff);
 static_assert(std::is_trivially_copyable_v<WireTransfer>);
 
 absl::Status BadField(absl::string_view field) {
   return absl::InvalidArgumentError(
       absl::StrCat("a transfer between stages with a wrong ", field));
 }
+
+// Puts together the transfers whose tensors come one by one.
+class ArrivingTransfers {
+ public:
+  // Adds a tensor. The transfer, where it was the last of its tensors; null
+  // else.
+  std::optional<Transfer> Add(TransferHeader header, const nn::Tensor& tensor) {
+    if (header.tensors == 0) return std::move(header.transfer);
+    const Transfer& transfer = header.transfer;
+    const Key key = {header.rank,   transfer.stage,   transfer.step,
+                     transfer.kind, transfer.forward, transfer.micro_batch};
+    absl::MutexLock lock(&mutex_);
+    const auto [found, is_new] = arriving_.try_emplace(key);
+    Arriving& arriving = found->second;
+    if (is_new) arriving.transfer = std::move(header.transfer);
+    arriving.transfer.tensors.resize(header.tensors);
+    arriving.transfer.tensors[header.number] = tensor;
+    if (++arriving.here < header.tensors) return std::nullopt;
+    Transfer whole = std::move(arriving.transfer);
+    arriving_.erase(found);
+    return whole;
+  }
+
+ private:
+  // Rank, stage, step, kind, direction, micro-batch.
+  using Key = std::tuple<int, int, std::int64_t, StepKind, bool, int>;
+  struct Arriving {
+    Transfer transfer;
+    int here = 0;
+  };
+
+  absl::Mutex mutex_;  // senders have a thread each
+  std::map<Key, Arriving> arriving_ ABSL_GUARDED_BY(mutex_);
+};
 
 // Makes room for what comes, and hands it to the compute strand it is for.
 class TransferReceiver : public comm::ParcelHandler {
@@ -54,8 +98,10 @@ class TransferReceiver : public comm::ParcelHandler {
                 const nn::Tensor& payload) override {
     absl::StatusOr<TransferHeader> header = Decode(parcel);
     TROUPE_CHECK(header.ok(), "the header was read before");
-    header->transfer.tensor = payload;
-    caf::anon_send(computes_[header->rank], std::move(header->transfer));
+    const int rank = header->rank;
+    std::optional<Transfer> transfer =
+        arriving_.Add(*std::move(header), payload);
+    if (transfer) caf::anon_send(computes_[rank], *std::move(transfer));
   }
 
  private:
@@ -84,6 +130,7 @@ class TransferReceiver : public comm::ParcelHandler {
   const int stages_;
   const std::vector<ComputeActor> computes_;  // by rank
   nn::CachingAllocator memory_;
+  ArrivingTransfers arriving_;
 };
 
 // `receiver` gets what the ranks of other processes send.
@@ -97,7 +144,7 @@ void SetHandlers(const ProcessContext& process,
 
 }  // namespace
 
-std::string EncodeTransfer(int rank, const Transfer& transfer) {
+std::string EncodeTransfer(int rank, const Transfer& transfer, int number) {
   WireTransfer wire = {};
   wire.step = transfer.step;
   wire.generation = transfer.generation;
@@ -106,10 +153,14 @@ std::string EncodeTransfer(int rank, const Transfer& transfer) {
   wire.micro_batch = transfer.micro_batch;
   wire.kind = static_cast<std::uint8_t>(transfer.kind);
   wire.forward = transfer.forward;
-  if (transfer.tensor.defined()) {
-    const nn::Shape& shape = transfer.tensor.shape();
+  wire.tensors = static_cast<std::uint16_t>(transfer.tensors.size());
+  wire.number = static_cast<std::uint16_t>(number);
+  const nn::Tensor tensor =
+      transfer.tensors.empty() ? nn::Tensor() : transfer.tensors[number];
+  if (tensor.defined()) {
+    const nn::Shape& shape = tensor.shape();
     wire.has_tensor = 1;
-    wire.dtype = static_cast<std::uint8_t>(transfer.tensor.dtype());
+    wire.dtype = static_cast<std::uint8_t>(tensor.dtype());
     wire.extents = static_cast<std::uint8_t>(shape.rank());
     for (int i = 0; i < shape.rank(); ++i) wire.dims[i] = shape[i];
   }
@@ -131,8 +182,13 @@ absl::StatusOr<TransferHeader> DecodeTransfer(absl::string_view header) {
   if (wire.extents > nn::Shape::kMaxRank) return BadField("shape");
   const absl::Span<const std::int64_t> dims(wire.dims, wire.extents);
   if (!nn::Shape::Fits(dims)) return BadField("shape");
+  if (wire.tensors > pipeline::kStageTensorsMax) return BadField("count");
+  if (wire.number >= std::max<int>(wire.tensors, 1)) return BadField("number");
+  if (wire.tensors == 0 && wire.has_tensor != 0) return BadField("count");
   TransferHeader decoded;
   decoded.rank = wire.rank;
+  decoded.tensors = wire.tensors;
+  decoded.number = wire.number;
   decoded.has_tensor = wire.has_tensor != 0;
   decoded.shape = nn::Shape(dims);
   decoded.dtype = static_cast<nn::DType>(wire.dtype);
@@ -164,12 +220,18 @@ void FabricStageLink::Send(int stage, Transfer transfer) {
     local_->Send(stage, std::move(transfer));
     return;
   }
-  const absl::StatusOr<comm::Event> sent = fabric_->SendParcel(
-      process, TransferChannel(rank_), EncodeTransfer(ranks_[stage], transfer),
-      transfer.tensor, transfer.ready);
-  // A peer that is lost ends the job elsewhere.
-  if (!sent.ok()) return;
-  sent->OnReady([tensor = transfer.tensor](const absl::Status&) {});
+  // A credit has no tensor, and is a parcel all the same.
+  const int parcels = std::max(static_cast<int>(transfer.tensors.size()), 1);
+  for (int i = 0; i < parcels; ++i) {
+    const nn::Tensor tensor =
+        transfer.tensors.empty() ? nn::Tensor() : transfer.tensors[i];
+    const absl::StatusOr<comm::Event> sent = fabric_->SendParcel(
+        process, TransferChannel(rank_),
+        EncodeTransfer(ranks_[stage], transfer, i), tensor, transfer.ready);
+    // A peer that is lost ends the job elsewhere.
+    if (!sent.ok()) return;
+    sent->OnReady([tensor](const absl::Status&) {});
+  }
 }
 
 bool FabricStageLink::NeedsHostMemory(int stage) const {

@@ -1,12 +1,13 @@
-// The way between stages of a replica that live in several processes: a tensor
-// travels as a parcel (comm/fabric.h), whose header says which one it is.
+// The way between stages of a replica that live in several processes: each
+// tensor of a transfer travels as a parcel (comm/fabric.h), whose header says
+// which one it is and of what shape and dtype. The receiver puts them together.
 //
 //   TakeTransfers(process, computes);             // before any is sent
 //   FabricStageLink link(process.fabric, process.roster, rank, stage_ranks,
 //                        local);
 //   link.Send(/*stage=*/1, std::move(transfer));
 //
-// A stage of this very process is handed the tensor itself, without a copy.
+// A stage of this very process is handed the tensors themselves, not copies.
 //
 // Each rank that sends has a channel of its own. Parcels of a channel leave in
 // order, and a rank with a GPU sends before the tensor is there: what it sends
@@ -63,17 +64,20 @@ void TakeTransfers(const ProcessContext& process,
 // What comes later stays with the fabric.
 void RefuseTransfers(const ProcessContext& process);
 
-// The header of a parcel: all of a transfer but its tensor's elements, and the
-// rank that it is for.
+// The header of a parcel: all of a transfer but its tensors, what one of these
+// is, and the rank that it is for.
 struct TransferHeader {
   int rank = 0;
-  Transfer transfer;  // without tensor
+  Transfer transfer;  // without tensors
+  int tensors = 0;    // that it has; none: the parcel is the whole transfer
+  int number = 0;     // of this one
   // A loss that does not reach a stage's input sends it no gradient.
   bool has_tensor = false;
   nn::Shape shape;
   nn::DType dtype = nn::DType::kF32;
 };
-std::string EncodeTransfer(int rank, const Transfer& transfer);
+// `number`: of the tensor that the parcel brings.
+std::string EncodeTransfer(int rank, const Transfer& transfer, int number);
 // kInvalidArgument: no such header; names the field. It came over a wire.
 absl::StatusOr<TransferHeader> DecodeTransfer(absl::string_view header);
 

@@ -8,18 +8,12 @@
 #include "actors/job_setup.h"
 #include "actors/strand_scheduler.h"
 #include "actors/thread_supply.h"
+#include "actors/threaded_config.h"
 #include "base/check.h"
 #include "base/exception_text.h"
 
 namespace troupe::actors {
 namespace {
-
-struct SystemConfig : caf::actor_system_config {
-  explicit SystemConfig(ThreadSupply& threads) {
-    AddMessageTypes(*this);
-    RunOnThreads(threads, *this);
-  }
-};
 
 class LocalJob : public Job {
  public:
@@ -50,7 +44,7 @@ class LocalJob : public Job {
  private:
   ProcessContextPtr process_;
   std::unique_ptr<ThreadSupply> threads_;
-  SystemConfig config_;
+  ThreadedConfig config_;
   caf::actor_system system_;
   SupervisorActor supervisor_;
 };

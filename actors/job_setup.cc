@@ -11,6 +11,7 @@
 #include "actors/checkpoint/claim.h"
 #include "actors/checkpoint/plan_file.h"
 #include "actors/dtype_choice.h"
+#include "actors/pipeline_choice.h"
 #include "actors/rank_setup.h"
 #include "actors/resume.h"
 #include "base/check.h"
@@ -185,13 +186,7 @@ absl::StatusOr<std::shared_ptr<const pipeline::Plan>> MakeJobPlan(
   options.loss_scale = spec.loss_scale;
   options.dynamic_loss_scale = spec.dynamic_loss_scale;
   options.data_dtype = spec.dtype;
-  const data::SampleSpec& sample = spec.train->spec();
-  const nn::DType input =
-      nn::IsFloating(sample.input_dtype) ? spec.dtype : sample.input_dtype;
-  TROUPE_ASSIGN_OR_RETURN(
-      pipeline::Plan plan,
-      pipeline::MakePlan(options, spec.model, sample.input_shape, input,
-                         spec.device));
+  TROUPE_ASSIGN_OR_RETURN(pipeline::Plan plan, MakeJobPlan(spec, options));
   TROUPE_RETURN_IF_ERROR(CheckBuckets(plan));
   return std::make_shared<const pipeline::Plan>(std::move(plan));
 }
@@ -221,6 +216,15 @@ absl::Status CloseDType(const pipeline::Plan* plan, ProcessContext& process) {
   return absl::OkStatus();
 }
 
+// The same for the cuts, which are measured in the dtype that was chosen.
+absl::Status ClosePipeline(const pipeline::Plan* plan,
+                           ProcessContext& process) {
+  if (!process.spec->open_pipeline.has_value()) return absl::OkStatus();
+  TROUPE_ASSIGN_OR_RETURN(JobSpec closed, WithPipeline(*process.spec, plan));
+  process.spec = std::make_shared<const JobSpec>(std::move(closed));
+  return absl::OkStatus();
+}
+
 // Claims the folder of checkpoints; chooses what to go on from, and the plan.
 absl::Status Decide(ProcessContext& process) {
   const CheckpointOptions& checkpoint = process.spec->checkpoint;
@@ -233,7 +237,9 @@ absl::Status Decide(ProcessContext& process) {
   const SavedPlan saved =
       ReadSavedPlan(*process.files, process.resume.checkpoint.get());
   const bool has_plan = saved.ok() && saved->has_value();
-  TROUPE_RETURN_IF_ERROR(CloseDType(has_plan ? &**saved : nullptr, process));
+  const pipeline::Plan* const before = has_plan ? &**saved : nullptr;
+  TROUPE_RETURN_IF_ERROR(CloseDType(before, process));
+  TROUPE_RETURN_IF_ERROR(ClosePipeline(before, process));
   const JobSpec& spec = *process.spec;
   if (has_plan) spec.kernel_choices->Adopt((*saved)->algorithms);
   TROUPE_ASSIGN_OR_RETURN(process.plan,

@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "base/field_error.h"
 #include "comm/local/local_group.h"
+#include "data/dataset.h"
 #include "nn/kernels/open_kernels.h"
 
 namespace troupe::actors {
@@ -119,6 +120,15 @@ absl::StatusOr<std::unique_ptr<nn::Optimizer>> MakeOptimizer(
   if (optimizer != nullptr) return optimizer;
   return absl::InvalidArgumentError(
       absl::StrCat(base::FieldName<&JobSpec::optimizer>(), " made none"));
+}
+
+absl::StatusOr<pipeline::Plan> MakeJobPlan(
+    const JobSpec& spec, const pipeline::PlanOptions& options) {
+  const data::SampleSpec& sample = spec.train->spec();
+  const nn::DType input =
+      nn::IsFloating(sample.input_dtype) ? spec.dtype : sample.input_dtype;
+  return pipeline::MakePlan(options, spec.model, sample.input_shape, input,
+                            spec.device);
 }
 
 absl::StatusOr<std::unique_ptr<nn::Kernels>> OpenRankKernels(

@@ -37,6 +37,7 @@
 #include "nn/serialize/weight_file.h"
 #include "nn/tensor/device.h"
 #include "nn/tensor/dtype.h"
+#include "pipeline/cut_search.h"
 #include "pipeline/plan.h"
 
 namespace troupe::actors {
@@ -107,6 +108,21 @@ struct OpenDType {
   std::function<absl::StatusOr<double>(const JobSpec& spec)> measure;
 };
 
+// A job whose model is cut by what its parts are measured to take
+// (actors/pipeline_choice.h).
+struct OpenPipeline {
+  // Seconds and bytes of the model's parts, as of MeasureCosts()
+  // (actors/measure_costs.h).
+  std::function<absl::StatusOr<pipeline::ModelCosts>(const JobSpec& spec)>
+      measure;
+  // Sets cuts by the costs, and where `chooses_schedule`, placement and
+  // schedule. Until it is called, `plan` has others, with which it is complete.
+  std::function<absl::Status(const pipeline::ModelCosts& costs,
+                             pipeline::PlanOptions& plan)>
+      set;
+  bool chooses_schedule = false;
+};
+
 struct JobSpec {
   // Called for each rank in the rank's own thread, several at once; and before,
   // to make the plan, in the caller of Job::Start().
@@ -160,6 +176,10 @@ struct JobSpec {
 
   // Mesh, batch sizes, buckets.
   pipeline::PlanOptions plan;
+  // Set: cuts are open. Process 0 measures, when the dtype is chosen and before
+  // the plan is made; the plan has the cuts, and a job that goes on from a
+  // checkpoint keeps those of its plan.
+  std::optional<OpenPipeline> open_pipeline;
 
   // Which of several processes this is; none: all ranks live in this one.
   std::optional<ClusterOptions> cluster;
@@ -200,6 +220,11 @@ absl::Status CheckNumbers(const JobSpec& spec);
 //   kInvalidArgument: the factory made none.
 absl::StatusOr<std::unique_ptr<nn::Optimizer>> MakeOptimizer(
     const JobSpec& spec);
+
+// The plan of the job's model, for samples as `train` has them.
+//   Errors of pipeline::MakePlan().
+absl::StatusOr<pipeline::Plan> MakeJobPlan(
+    const JobSpec& spec, const pipeline::PlanOptions& options);
 
 // Opens the kernel set of the rank that is number `local_rank` of its host.
 absl::StatusOr<std::unique_ptr<nn::Kernels>> OpenRankKernels(

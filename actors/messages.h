@@ -167,6 +167,8 @@ struct StepsDone {
   std::int64_t first = 0;
   std::vector<LossBits> losses;
   std::uint64_t peak_bytes = 0;  // as in Progress
+  // A prediction's results, a step each, from the rank with the last stage.
+  std::vector<nn::Tensor> outputs;
 };
 
 // To the communication strand: start this collective for the compute strand's
@@ -306,9 +308,11 @@ typename Inspector::result_type inspect(Inspector& f, EndRank& x) {
 
 namespace troupe::actors {
 struct ComputePeers;
+class InferenceCall;
 }  // namespace troupe::actors
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(
     std::shared_ptr<const troupe::actors::ComputePeers>)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(std::shared_ptr<troupe::actors::InferenceCall>)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::LoadRequest)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::Loaded)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::RunSteps)
@@ -323,6 +327,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::FinishReports)
 
 CAF_BEGIN_TYPE_ID_BLOCK(troupe, caf::first_custom_type_id)
 CAF_ADD_TYPE_ID(troupe, (std::shared_ptr<const troupe::actors::ComputePeers>))
+CAF_ADD_TYPE_ID(troupe, (std::shared_ptr<troupe::actors::InferenceCall>))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::Grant))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::Progress))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::Alive))
@@ -397,9 +402,12 @@ using RankActor = caf::typed_actor<
     caf::reacts_to<AskWaits>,      // -> RankWaits, to whoever asks
     caf::reacts_to<EndRank>>;
 
+// Whoever a compute strand computes for: a rank, or an InferenceActor.
+using StepsSink = caf::typed_actor<caf::reacts_to<StepsDone>>;
+
 // Whom a compute strand talks to; known once all actors of the job exist.
 struct ComputePeers {
-  RankActor rank;
+  StepsSink rank;
   CommActor comm;
   std::shared_ptr<StageLink> stages;  // null where there is one
 };
@@ -414,6 +422,17 @@ using CheckpointerActor =
 using ReporterActor = caf::typed_actor<
     caf::reacts_to<std::vector<Report>>,  // -> reported: a credit back
     caf::reacts_to<FinishReports>>;       // the outcome
+
+// Whoever hears of what ends an actor: the supervisor, or who stands for it.
+using FailureSink = caf::typed_actor<caf::reacts_to<Failure>>;
+
+// A model that is trained and spread over compute strands.
+using InferenceCallPtr = std::shared_ptr<InferenceCall>;  // inference_call.h
+using InferenceActor = caf::typed_actor<
+    caf::reacts_to<InferenceCallPtr>,  // is answered by InferenceCall::Set()
+    caf::reacts_to<StepsDone>,         // from its compute strands
+    caf::reacts_to<Failure>,           // of one of them
+    caf::reacts_to<watch_atom>>;       // to itself: is there silence?
 
 using SupervisorActor = caf::typed_actor<
     caf::reacts_to<begin_atom>, caf::reacts_to<Progress>, caf::reacts_to<Alive>,

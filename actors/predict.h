@@ -7,7 +7,8 @@
 //   seen.output.shape();                        // [3, 10]: a row a sample
 //
 // Evaluation mode: nothing is dropped, batch norms use what they have tracked.
-// Runs in the caller's thread, and in those that the kernels have.
+// Runs in the caller's thread, and in those that the kernels have; or through
+// the stages of a session.
 
 #ifndef ACTORS_PREDICT_H_
 #define ACTORS_PREDICT_H_
@@ -16,6 +17,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "actors/inference_session.h"
 #include "data/dataset.h"
 #include "nn/kernels/kernels.h"
 #include "nn/modules/module.h"
@@ -38,6 +40,13 @@ absl::StatusOr<Prediction> Predict(nn::Module& model, nn::Kernels& kernels,
                                    const data::Dataset& samples,
                                    absl::Span<const std::int64_t> indices,
                                    nn::DType dtype);
+
+// What a session's model says of them, in one batch. Floats become the dtype of
+// the session's spec.
+//   other errors: as InferenceSession::Run().
+absl::StatusOr<nn::Tensor> Predict(InferenceSession& session,
+                                   const data::Dataset& samples,
+                                   absl::Span<const std::int64_t> indices);
 
 }  // namespace troupe::actors
 

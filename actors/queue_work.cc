@@ -55,6 +55,8 @@ void QueueWork::LookAfter(std::function<bool()> look) {
   kernels_.queues()->LookAfter(std::move(look));
 }
 
+bool QueueWork::capturing() const { return kernels_.queues()->capturing(); }
+
 nn::Allocator* QueueWork::host_allocator() {
   return &kernels_.queues()->host_allocator();
 }

@@ -32,6 +32,7 @@ class QueueWork final : public comm::DeviceWork {
   absl::Status Enqueue(const char* name,
                        std::function<bool(void* native_stream)> work) override;
   void LookAfter(std::function<bool()> look) override;
+  bool capturing() const override;
   nn::Allocator* host_allocator() override;
   base::Event Record() override;
 

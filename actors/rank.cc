@@ -42,6 +42,9 @@ void RankState::EndStrands(const absl::Status& status) {
   if (!status.ok()) {
     context_->world->Abort(status);
     context_->dp->Abort(status);
+    for (const auto& tie : context_->tied) {
+      if (tie != nullptr) tie->Abort(status);
+    }
     for (const AxisGroup& group : context_->layer_groups) {
       group.comm->Abort(status);
     }

@@ -44,6 +44,9 @@ struct RankContext {
   // The rank in the group of the whole job, and in that of its stage.
   std::unique_ptr<comm::Communicator> world;
   std::unique_ptr<comm::Communicator> dp;
+  // The rank in the groups of the plan's ties (pipeline/ties.h), by number;
+  // null where no other rank has what this one has of it.
+  std::vector<std::unique_ptr<comm::Communicator>> tied;
   // The rank in the groups of its layers: one for each axis that has peers.
   std::vector<AxisGroup> layer_groups;
   // Where its compute strand stands. Constant in none of its parts, but safe in

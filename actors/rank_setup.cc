@@ -41,6 +41,7 @@ struct Groups {
   Group world;
   Group dp;
   std::vector<std::vector<AxisGroup>> layers;
+  std::vector<Group> ties;  // by rank, then by number
 };
 
 // The layers' own groups: one for each axis that has peers and that layers ask
@@ -71,6 +72,35 @@ absl::Status MakeLayerGroups(const pipeline::Plan& plan,
   return absl::OkStatus();
 }
 
+// One group for each tie that is between ranks, and each replica. A rank sums a
+// bucket once a step.
+absl::Status MakeTiedGroups(const pipeline::Plan& plan,
+                            const GroupMaker& make_group, Groups& groups) {
+  const pipeline::Mesh& mesh = plan.mesh;
+  groups.ties.resize(mesh.size());
+  const std::vector<pipeline::Tie> ties = pipeline::TiesOf(plan.stages);
+  for (Group& of_rank : groups.ties) of_rank.resize(ties.size());
+  for (std::size_t number = 0; number < ties.size(); ++number) {
+    const std::vector<int> places =
+        pipeline::PlacesOf(ties[number], plan.stages);
+    if (places.size() == 1) continue;
+    for (int rank = 0; rank < mesh.size(); ++rank) {
+      if (mesh.CoordOf(rank, pipeline::kPpAxis) != places[0]) continue;
+      FabricGroupOptions options;
+      options.name = TieGroup(ties[number]);
+      options.in_flight_max = 2;
+      for (const int pp : places) {
+        options.ranks.push_back(mesh.RankWith(rank, pipeline::kPpAxis, pp));
+      }
+      TROUPE_ASSIGN_OR_RETURN(Group group, make_group(options));
+      for (std::size_t i = 0; i < group.size(); ++i) {
+        groups.ties[options.ranks[i]][number] = std::move(group[i]);
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<Groups> MakeGroups(const pipeline::Plan& plan,
                                   const GroupMaker& make_group) {
   const pipeline::Mesh& mesh = plan.mesh;
@@ -91,6 +121,7 @@ absl::StatusOr<Groups> MakeGroups(const pipeline::Plan& plan,
     }
   }
   TROUPE_RETURN_IF_ERROR(MakeLayerGroups(plan, make_group, groups));
+  TROUPE_RETURN_IF_ERROR(MakeTiedGroups(plan, make_group, groups));
   return groups;
 }
 
@@ -103,6 +134,10 @@ std::string ReplicaGroup(const pipeline::Plan& plan, int pp) {
 
 std::string LayerGroup(const std::string& axis) {
   return absl::StrCat("layers along ", axis);
+}
+
+std::string TieGroup(const pipeline::Tie& tie) {
+  return absl::StrCat("stages that share ", tie.name);
 }
 
 comm::GroupFactory GroupsOn(nn::Device device) {
@@ -253,6 +288,7 @@ absl::StatusOr<std::vector<RankContextPtr>> MakeRanks(
     context->world = std::move(groups.world[rank]);
     context->dp = std::move(groups.dp[rank]);
     context->layer_groups = std::move(groups.layers[rank]);
+    context->tied = std::move(groups.ties[rank]);
     context->position = std::make_shared<StepPosition>();
     context->start_threads = std::max(1, process.cores / (last - first));
     context->shared_memory = process.shared_memory;

@@ -6,7 +6,8 @@
 //                                     LocalGroups(*process)));
 //
 // Every process makes the same groups in the same order, whichever ranks it
-// has: the one of the whole job, one for each stage, and those of layers.
+// has: the one of the whole job, one for each stage, those of layers, and those
+// of stages that share parameters.
 
 #ifndef ACTORS_RANK_SETUP_H_
 #define ACTORS_RANK_SETUP_H_
@@ -21,6 +22,7 @@
 #include "actors/process_context.h"
 #include "comm/fabric.h"
 #include "comm/store.h"
+#include "pipeline/ties.h"
 
 namespace troupe::actors {
 
@@ -30,10 +32,11 @@ using GroupMaker = std::function<absl::StatusOr<comm::Group>(
     const comm::FabricGroupOptions& options)>;
 
 // What errors call the groups of a rank: that of the whole job, that of its
-// stage's replicas, and that of its layers along an axis.
+// stage's replicas, that of its layers along an axis, and that of a tie.
 inline constexpr char kWorldGroup[] = "all ranks";
 std::string ReplicaGroup(const pipeline::Plan& plan, int pp);
 std::string LayerGroup(const std::string& axis);
+std::string TieGroup(const pipeline::Tie& tie);
 
 // Makes groups of ranks that live in one process and compute on `device`: in
 // the host's memory, or of devices.

@@ -16,10 +16,12 @@
 #ifndef ACTORS_REDUCER_H_
 #define ACTORS_REDUCER_H_
 
+#include <memory>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "actors/strand_wait.h"
 #include "comm/communicator.h"
 #include "pipeline/group_id.h"
@@ -28,7 +30,7 @@
 namespace troupe::actors {
 
 // What a collective of a step is about: "loss", "norms of gradients", "bucket
-// 1", "bucket 1 of chunk 0" where the table has several chunks.
+// 1", "tied bucket 1"; "bucket 1 of chunk 0" where the table has several.
 std::string PartOf(const pipeline::Action& collective, int chunks);
 
 class Reducer {
@@ -48,6 +50,8 @@ class Reducer {
     comm::Communicator* world = nullptr;
     comm::Communicator* dp = nullptr;
     bool run_inline = false;
+    // By the number of the tie (pipeline/ties.h).
+    absl::Span<const std::unique_ptr<comm::Communicator>> tied = {};
   };
 
   // `wait`: how an inline collective waits for its peers.
@@ -65,6 +69,8 @@ class Reducer {
   int in_flight() const { return in_flight_; }
 
  private:
+  comm::Communicator& GroupOf(pipeline::GroupId group) const;
+
   const Options options_;
   Launcher* const launcher_;
   StrandWait* const wait_;

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "actors/messages.h"
+#include "actors/test_hooks.h"
 #include "base/check.h"
 
 namespace troupe::actors {
@@ -48,6 +49,14 @@ class LocalStageLink : public StageLink {
  private:
   const std::vector<ComputeActor> stages_;
 };
+
+// That link, as `hooks` want it; null: as it is.
+inline std::shared_ptr<StageLink> LinkLocalStages(
+    std::vector<ComputeActor> stages, const TestHooks* hooks) {
+  auto link = std::make_shared<LocalStageLink>(std::move(stages));
+  if (hooks == nullptr || !hooks->wrap_link) return link;
+  return hooks->wrap_link(std::move(link));
+}
 
 }  // namespace troupe::actors
 

@@ -74,8 +74,9 @@ StepRunner::StepRunner(const Setup& setup, Host* host, StrandWait* wait)
       trace_(setup.spec->trace, setup.rank, setup.plan->StagesOf(setup.rank),
              setup.plan->mesh.CoordsOf(setup.rank).dp),
       reducer_({setup.world, setup.dp,
-                setup.plan->RankPlanOf(setup.rank).reduce_inline},
+                setup.plan->RankPlanOf(setup.rank).reduce_inline, setup.tied},
                host, wait_),
+      ties_(*setup.plan, setup.rank),
       train_(TrainTableOf(setup), BucketsOf(*setup.plan, setup.rank)),
       evaluate_(setup.plan->RankPlanOf(setup.rank).evaluate,
                 BucketsOf(*setup.plan, setup.rank)),
@@ -85,6 +86,7 @@ StepRunner::StepRunner(const Setup& setup, Host* host, StrandWait* wait)
 absl::Status StepRunner::Init() {
   const JobSpec& spec = *setup_.spec;
   TROUPE_ASSIGN_OR_RETURN(kernels_, OpenRankKernels(spec, setup_.local_rank));
+  trace_.WatchMemory(&kernels_->allocator());
   JoinGroups();
   events_.emplace(*kernels_, UpdateQueue());
   if (OverlapsSteps()) {
@@ -102,71 +104,6 @@ absl::Status StepRunner::Init() {
   }
   TROUPE_RETURN_IF_ERROR(MakeChunks());
   MakeGraphs();
-  return absl::OkStatus();
-}
-
-absl::Status StepRunner::MakeScaler() {
-  const pipeline::Plan& plan = *setup_.plan;
-  if (!plan.dynamic_loss_scale.has_value()) return absl::OkStatus();
-  TROUPE_CHECK(plan.update_needs_all_buckets,
-               "a dynamic loss scale needs what all gradients are like");
-  TROUPE_ASSIGN_OR_RETURN(
-      scaler_,
-      LossScaler::Create(*kernels_, {plan.loss_scale, *plan.dynamic_loss_scale,
-                                     UpdateQueue()}));
-  return absl::OkStatus();
-}
-
-nn::Queue StepRunner::UpdateQueue() const {
-  return kernels_->queues() != nullptr && setup_.world->size() > 1
-             ? nn::CommQueue(0)
-             : nn::Queue::kCompute;
-}
-
-QueueWork* StepRunner::AddWork(int axis) {
-  if (kernels_->queues() == nullptr) return nullptr;
-  works_.push_back(std::make_unique<QueueWork>(*kernels_, nn::CommQueue(axis)));
-  return works_.back().get();
-}
-
-void StepRunner::JoinGroups() {
-  if (QueueWork* const work = AddWork(0)) {
-    reduces_on_device_ = setup_.world->UseDevice(work);
-    setup_.dp->UseDevice(work);
-  }
-  int axis = 0;
-  for (const AxisGroup& group : setup_.layer_groups) {
-    QueueWork* const work = AddWork(++axis);
-    const bool on_device = work != nullptr && group.comm->UseDevice(work);
-    layer_collectives_.push_back(std::make_unique<LayerCollectives>(
-        group.comm.get(), kernels_.get(), wait_, on_device));
-    axes_.push_back({group.axis, layer_collectives_.back().get()});
-  }
-}
-
-absl::Status StepRunner::MakeChunks() {
-  for (int stage : setup_.plan->StagesOf(setup_.rank)) {
-    Chunk::Setup chunk;
-    chunk.spec = setup_.spec;
-    chunk.plan = setup_.plan;
-    chunk.stage = stage;
-    chunk.chunk = chunk_count();
-    chunk.kernels = kernels_;
-    chunk.trace = &trace_;
-    chunk.axes = axes_;
-    chunk.start_threads = setup_.start_threads;
-    chunk.grad_allocator = setup_.grad_allocator;
-    chunk.scalars = losses_[0].scalars();
-    if (scaler_ != nullptr) chunk.loss_seed = scaler_->seed();
-    chunk.update_queue = events_->update_queue();
-    chunk.gated =
-        tail_.has_value() || chunk.update_queue != nn::Queue::kCompute;
-    TROUPE_ASSIGN_OR_RETURN(std::unique_ptr<Chunk> made,
-                            Chunk::Create(chunk, this));
-    chunks_.push_back(std::move(made));
-    events_->AddChunk(
-        static_cast<int>(setup_.plan->stages[stage].buckets.size()));
-  }
   return absl::OkStatus();
 }
 
@@ -188,7 +125,7 @@ absl::Status StepRunner::Begin(StepKind kind, std::int64_t step,
   cursor_->Begin();
   position_.BeginStep(kind, step);
   trace_.BeginStep(kind, step);
-  inspected_ = concluded_ = false;
+  inspected_ = concluded_ = loss_reduced_ = false;
   TROUPE_RETURN_IF_ERROR(
       loss().BeginStep(kind, step, chunks_[0]->ScalarsOf(step)));
   for (std::size_t c = 0; c + 1 < chunks_.size(); ++c) {
@@ -276,6 +213,8 @@ absl::Status StepRunner::Run(int id) {
     case ActionKind::kReduceFindings:
       TROUPE_RETURN_IF_ERROR(Inspect(loss()));
       return Reduce(id);
+    case ActionKind::kReduceTied:
+      return ReduceTied(id);
     case ActionKind::kReduceLoss:
     case ActionKind::kReduceBucket:
     case ActionKind::kReduceUpdateBucket:
@@ -296,6 +235,9 @@ absl::Status StepRunner::RunForward(const pipeline::Action& action) {
   Chunk& chunk = ChunkOf(action);
   TROUPE_RETURN_IF_ERROR(chunk.Forward(action.index));
   if (!chunk.is_last()) return absl::OkStatus();
+  if (kind_ == StepKind::kPredict) {
+    return KeepOutput(chunk.output(action.index));
+  }
   return loss().Add(action.index, chunk.output(action.index));
 }
 
@@ -304,6 +246,7 @@ absl::Status StepRunner::RunBackward(const pipeline::Action& action) {
   TROUPE_RETURN_IF_ERROR(FinishTail());
   const TraceScope scope(trace_, action);
   Chunk& chunk = ChunkOf(action);
+  if (UpdatesInBackward()) chunk.UpdateInBackward();
   chunk.BeginBackward(action.index, ModeOf(action.kind));
   while (true) {
     // Buckets are launched and updated while the rest still runs.
@@ -356,8 +299,14 @@ comm::Event StepRunner::ReadyOf(const pipeline::Action& action) const {
 }
 
 absl::Status StepRunner::Reduce(int id) {
+  TROUPE_RETURN_IF_ERROR(tied_status_);
   const pipeline::Action& action = ActionOf(id);
   trace_.Begin(action);
+  if (action.kind == ActionKind::kReduceBucket &&
+      ChunkOf(action).IsUpdated(action.index)) {
+    Reduced(id, comm::Event(), *cursor_, trace_);  // nothing is left of it
+    return absl::OkStatus();
+  }
   TROUPE_ASSIGN_OR_RETURN(comm::Collective collective, CollectiveOf(action));
   // What the backward completes last, the next forward reads first.
   if (tail_) collective.priority = id;
@@ -393,8 +342,12 @@ void StepRunner::CollectiveDone(std::int64_t step, int id,
 void StepRunner::Reduced(int id, const comm::Event& done,
                          pipeline::TableCursor& cursor, StepTrace& trace) {
   const pipeline::Action& action = cursor.table().actions[id];
+  if (action.kind == ActionKind::kReduceTied) {
+    return FinishTied(ties_.Of(action), done, cursor, trace);
+  }
   if (action.kind == ActionKind::kReduceLoss) {
     losses_[turn_].NoteReduced(done);
+    loss_reduced_ = true;
   } else if (action.kind == ActionKind::kReduceFindings) {
     losses_[turn_].NoteFindingsReduced(done);
   } else {

@@ -19,7 +19,7 @@
 // happens (step_trace.h), and BucketEvents keep what a device with queues waits
 // for (bucket_events.h). The runner only knows what may come next; of it,
 // step_tail.cc has what follows a step, step_transfers.cc what passes between
-// stages, and step_snapshot.cc what is saved.
+// stages, step_ties.cc what stages share, and step_snapshot.cc what is saved.
 //
 // In a backward, the runner looks up after every piece (nn/autograd/tape.h):
 // buckets whose last gradient has landed are launched, buckets that are reduced
@@ -46,6 +46,7 @@
 #define ACTORS_STEP_RUNNER_H_
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -69,6 +70,7 @@
 #include "actors/step_trace.h"
 #include "actors/step_types.h"
 #include "actors/strand_wait.h"
+#include "actors/tied_sums.h"
 #include "comm/communicator.h"
 #include "nn/arena/parameter_arena.h"
 #include "nn/kernels/kernels.h"
@@ -85,10 +87,11 @@ class StepRunner : private Chunk::Listener {
   class Host : public Reducer::Launcher {
    public:
     // To stage `stage` of this replica, which may be on this rank too. Forward:
-    // an activation, from the stage before; else a gradient.
-    // It is there when `ready` is done.
+    // activations, from the stage before; else gradients (Transfer::tensors).
+    // They are there when `ready` is done.
     virtual void Send(int stage, bool forward, int micro_batch,
-                      const nn::Tensor& tensor, const base::Event& ready) = 0;
+                      const nn::TensorList& tensors,
+                      const base::Event& ready) = 0;
     // All of a step is done: its loss can be taken, and parameters are those
     // behind it until this returns. An error ends the runner.
     virtual absl::Status StepDone(StepKind /*kind*/, std::int64_t /*step*/) {
@@ -105,6 +108,8 @@ class StepRunner : private Chunk::Listener {
     pipeline::StepTable train_table;
     comm::Communicator* world = nullptr;
     comm::Communicator* dp = nullptr;
+    // The rank in the groups of the plan's ties; null where it has no peers.
+    absl::Span<const std::unique_ptr<comm::Communicator>> tied;
     // Its layers' own groups, by axis, where the axis has peers.
     absl::Span<const AxisGroup> layer_groups;
     // Number of threads that fill the parameters before the first step.
@@ -119,6 +124,9 @@ class StepRunner : private Chunk::Listener {
   static absl::StatusOr<std::unique_ptr<StepRunner>> Create(const Setup& setup,
                                                             Host* host,
                                                             StrandWait* wait);
+  ~StepRunner() {
+    if (reduces_on_device_) setup_.dp->UseRanges({});
+  }
 
   // Runs a step to its end, or to where its tail begins. `batches`: one per
   // micro-batch of the table.
@@ -144,6 +152,10 @@ class StepRunner : private Chunk::Listener {
   // As StepLoss::Take(): losses of steps in their order, training's over all
   // ranks, evaluation's over this one.
   absl::StatusOr<std::optional<LossBits>> TakeLoss();
+  // Behind TakeLoss() of a prediction, where the model's last chunk is: what it
+  // gave, in memory of the host.
+  nn::Tensor TakeOutput();
+  bool has_outputs() const { return chunks_.back()->is_last(); }
   std::int64_t step() const { return step_; }
   StepKind kind() const { return kind_; }
   // What is still to run, for a message about a step that stands still.
@@ -223,19 +235,40 @@ class StepRunner : private Chunk::Listener {
   absl::StatusOr<bool> AdvanceTail(int preferred);
   absl::Status Run(int id);
   void Send(const pipeline::Action& action);
+  // Keeps what the model gave until TakeOutput().
+  absl::Status KeepOutput(const nn::Tensor& output);
   absl::Status RunForward(const pipeline::Action& action);
+  // Whether backwards may update parameters (Chunk::UpdateInBackward). With
+  // peers it would depend on them whether the loss is there in time, and so how
+  // much memory a step takes.
+  bool UpdatesInBackward() const {
+    return loss_reduced_ && !tail_ && setup_.plan->mesh.size() == 1 &&
+           setup_.plan->RankPlanOf(setup_.rank).reduce_inline;
+  }
   absl::Status RunBackward(const pipeline::Action& action);
   absl::Status Reduce(int id);
   absl::StatusOr<comm::Collective> CollectiveOf(const pipeline::Action& action);
   comm::Event ReadyOf(const pipeline::Action& action) const;
+  // Tells the groups of ties of the rank's device.
+  void JoinTies(QueueWork* work);
+  nn::Tensor TiedGrads(const TiedSums::Copy& copy) const {
+    return chunks_[copy.chunk]->TiedGrads(copy.bucket);
+  }
+  absl::Status ReduceTied(int id);
+  // The first of the rank's copies has the sum when `done` is; ends the actions
+  // that are about it. An error is in tied_status_.
+  void FinishTied(TiedSums::Sum& sum, const comm::Event& done,
+                  pipeline::TableCursor& cursor, StepTrace& trace);
+  // Brings the sum to the other copies, and makes all ready to be reduced.
+  absl::Status PassOnTied(const TiedSums::Sum& sum, const comm::Event& done);
   // Collective `id` has ended, in the step that `cursor` and `trace` are of.
   void Reduced(int id, const comm::Event& done, pipeline::TableCursor& cursor,
                StepTrace& trace);
   absl::Status Inspect(StepLoss& loss);
   absl::Status Update(const pipeline::Action& action, StepLoss& loss,
                       StepTrace& trace);
-  // A transferred tensor, where this rank's kernels may read it.
-  absl::StatusOr<nn::Tensor> Here(const Transfer& transfer);
+  // Transferred tensors, where this rank's kernels may read them.
+  absl::StatusOr<nn::TensorList> Here(const Transfer& transfer);
 
   const Setup setup_;
   StepPosition own_position_;
@@ -255,6 +288,8 @@ class StepRunner : private Chunk::Listener {
   std::vector<StepLoss> losses_;
   std::size_t turn_ = 0;  // losses_[turn_] is the present step's
   Reducer reducer_;
+  TiedSums ties_;
+  absl::Status tied_status_;  // of what follows a sum over stages
 
   // A table and where the step stands in it.
   struct Table {
@@ -272,10 +307,12 @@ class StepRunner : private Chunk::Listener {
   // The gradients of this step, as a whole: what they are like is known to this
   // rank, to all.
   bool inspected_ = false, concluded_ = false;
+  bool loss_reduced_ = false;
   // A device that works later than it is told waits for them.
   std::optional<BucketEvents> events_;
   std::optional<StepGraphs> graphs_;  // none where steps are not recorded
   std::vector<Transfer> early_;       // arrived before their step began
+  std::deque<nn::Tensor> outputs_;    // of predictions, until they are taken
 };
 
 }  // namespace troupe::actors

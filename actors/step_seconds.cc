@@ -1,77 +1,142 @@
 #include "actors/step_seconds.h"
 
 #include <algorithm>
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
-#include <limits>
+#include <memory>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
+#include "absl/time/time.h"
 #include "actors/job.h"
 #include "base/check.h"
 
 namespace troupe::actors {
 namespace {
 
-// Steps that tell nothing of kernels that are made at the first use.
-constexpr std::int64_t kFewSteps = 4, kManySteps = 1024;
-constexpr double kLongEnough = 0.2;  // seconds
+constexpr std::int64_t kStepsWithoutEnd = std::int64_t{1} << 40;
+constexpr std::size_t kRateBlocks = 10;
+constexpr double kMeasuredSeconds = 0.2;
+// How much longer than its time the first step, or the last one, may take.
+constexpr absl::Duration kSlack = absl::Seconds(60);
+// A step lies between two.
+constexpr std::size_t kMarksMin = 2;
 
-class StepTimer : public JobObserver {
+double Now() {
+  return std::chrono::duration<double>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+void CallIfSet(const std::function<void()>& function) {
+  if (function) function();
+}
+
+// Notes when which step was done, from a warm-up after the first one on, for
+// `seconds`, or longer where a step takes so long.
+class Marks : public JobObserver {
  public:
+  struct Mark {
+    std::int64_t step;
+    double seconds;
+  };
+
+  Marks(double seconds, const TimedPart& part)
+      : seconds_(seconds), part_(part) {}
+
   void OnSteps(absl::Span<const StepReport> steps) override {
-    // Those that are reported together have the mean of their times.
-    if (first_ < 0) {
-      first_ = steps[0].step_seconds;
-    } else {
-      least_ = std::min(least_, steps[0].step_seconds);
-    }
+    const double now = Now();
+    if (begin_ == 0) begin_ = now + seconds_ / 4;
+    if (now < begin_ || done_.HasBeenNotified()) return;
+    if (marks_.empty()) CallIfSet(part_.begin);
+    marks_.push_back({steps.back().step, now});
+    if (now < begin_ + seconds_ || marks_.size() < kMarksMin) return;
+    CallIfSet(part_.end);
+    done_.Notify();
   }
-  // The first report's where there is no other.
-  double least() const {
-    return least_ == std::numeric_limits<double>::infinity() ? first_ : least_;
+  bool Wait(absl::Duration timeout) {
+    return done_.WaitForNotificationWithTimeout(timeout);
+  }
+  // Once the job has ended, and Wait() has returned true.
+  double MedianRate() const {
+    const std::size_t gaps = marks_.size() - 1;
+    const std::size_t blocks = std::min<std::size_t>(kRateBlocks, gaps);
+    std::vector<double> rates;
+    for (std::size_t block = 0; block < blocks; ++block) {
+      const Mark& from = marks_[gaps * block / blocks];
+      const Mark& to = marks_[gaps * (block + 1) / blocks];
+      rates.push_back(static_cast<double>(to.step - from.step) /
+                      (to.seconds - from.seconds));
+    }
+    const auto middle = rates.begin() + rates.size() / 2;
+    std::nth_element(rates.begin(), middle, rates.end());
+    return *middle;
   }
 
  private:
-  double first_ = -1;
-  double least_ = std::numeric_limits<double>::infinity();
+  const double seconds_;
+  const TimedPart& part_;
+  absl::Notification done_;
+  // The supervisor's thread writes.
+  double begin_ = 0;
+  std::vector<Mark> marks_;
 };
 
-JobSpec ShortJob(const JobSpec& spec) {
-  JobSpec job = spec;
+// One rank with the whole model and a rank's micro-batch.
+JobSpec OnOneRank(JobSpec job) {
   job.cluster.reset();
-  job.checkpoint = CheckpointOptions();
   job.init = InitOptions();
-  job.test = nullptr;
   job.note = nullptr;
   job.trace = nullptr;
-  job.epochs = 0;
-  job.eval_every = 0;
-  job.eval_each_epoch = false;
-  job.early_stop_patience = 0;
   job.stop_on_nan = false;
   pipeline::PlanOptions& plan = job.plan;
-  const std::int64_t samples = plan.micro_batch_size > 0
-                                   ? plan.micro_batch_size
-                                   : plan.global_batch_size / plan.mesh.dp();
-  plan.global_batch_size = std::max<std::int64_t>(samples, 1);
+  plan.global_batch_size = plan.MicroBatchSize();
   plan.micro_batch_size = 0;
   plan.mesh = pipeline::Mesh();
   plan.cuts.clear();
   plan.virtual_stages = 1;
   plan.placement = pipeline::Placement();
+  job.open_pipeline.reset();
   plan.schedule = nullptr;
   return job;
 }
 
 }  // namespace
 
-absl::StatusOr<double> MeasureStepSeconds(const JobSpec& spec) {
-  JobSpec job = ShortJob(spec);
-  for (job.steps = kFewSteps;; job.steps *= 4) {
-    StepTimer timer;
-    TROUPE_ASSIGN_OR_RETURN(const JobResult result, RunJob(job, &timer));
-    if (result.seconds >= kLongEnough || job.steps >= kManySteps) {
-      return timer.least();
-    }
+JobSpec StepsAlone(const JobSpec& spec) {
+  JobSpec job = spec;
+  job.test = nullptr;
+  job.epochs = 0;
+  job.steps = kStepsWithoutEnd;
+  job.eval_every = 0;
+  job.eval_each_epoch = false;
+  job.early_stop_patience = 0;
+  job.checkpoint = CheckpointOptions();
+  return job;
+}
+
+absl::StatusOr<double> StepsPerSecond(const JobSpec& spec, double seconds,
+                                      const TimedPart& part) {
+  Marks marks(seconds, part);
+  TROUPE_ASSIGN_OR_RETURN(std::unique_ptr<Job> job, Job::Start(spec, &marks));
+  const absl::Duration timeout = kSlack + 2 * absl::Seconds(seconds);
+  const bool done = marks.Wait(timeout);
+  job->RequestStop();
+  TROUPE_RETURN_IF_ERROR(job->Wait().status());
+  if (!done) {
+    return absl::DeadlineExceededError(
+        absl::StrCat("not enough steps in ", absl::FormatDuration(timeout)));
   }
+  return marks.MedianRate();
+}
+
+absl::StatusOr<double> MeasureStepSeconds(const JobSpec& spec) {
+  TROUPE_ASSIGN_OR_RETURN(
+      const double rate,
+      StepsPerSecond(OnOneRank(StepsAlone(spec)), kMeasuredSeconds));
+  return 1 / rate;
 }
 
 }  // namespace troupe::actors

@@ -11,6 +11,7 @@ TraceKind KindOf(ActionKind action) {
   switch (action) {
     case ActionKind::kReduceLoss:
     case ActionKind::kReduceFindings:
+    case ActionKind::kReduceTied:
     case ActionKind::kReduceBucket:
     case ActionKind::kReduceUpdateBucket:
       return TraceKind::kCollective;
@@ -29,6 +30,7 @@ TraceKind KindOf(ActionKind action) {
 // The bucket that the action is about, or -1.
 int BucketOf(const pipeline::Action& action) {
   switch (action.kind) {
+    case ActionKind::kReduceTied:
     case ActionKind::kReduceBucket:
     case ActionKind::kReduceUpdateBucket:
     case ActionKind::kUpdateBucket:
@@ -62,6 +64,7 @@ void StepTrace::Note(const pipeline::Action& action, TracePhase phase) {
     event.boundary = stages_[action.chunk] - (IsBefore(action.kind) ? 1 : 0);
     event.replica = replica_;
   }
+  event.bytes = BytesNow();
   event.name = action.ToString(static_cast<int>(stages_.size()));
   sink_->Record(event);
 }
@@ -72,8 +75,14 @@ void StepTrace::NoteGraph(TracePhase phase) {
   event.kind = TraceKind::kGraph;
   event.phase = phase;
   event.step = step_;
+  event.bytes = BytesNow();
   event.name = "graph";
   sink_->Record(event);
+}
+
+std::int64_t StepTrace::BytesNow() const {
+  if (allocator_ == nullptr) return -1;
+  return static_cast<std::int64_t>(allocator_->stats().bytes_in_use);
 }
 
 void StepTrace::NoteBucket(TraceKind kind, absl::string_view name, int chunk,

@@ -22,6 +22,7 @@
 #include "absl/strings/string_view.h"
 #include "actors/step_types.h"
 #include "actors/trace.h"
+#include "nn/tensor/allocator.h"
 #include "pipeline/schedule.h"
 
 namespace troupe::actors {
@@ -36,6 +37,10 @@ class StepTrace {
         rank_(rank),
         stages_(std::move(stages)),
         replica_(replica) {}
+
+  // Events tell from now on how much memory of `allocator` is in use; it
+  // outlives the trace.
+  void WatchMemory(const nn::Allocator* allocator) { allocator_ = allocator; }
 
   // Only training steps are traced.
   void BeginStep(StepKind kind, std::int64_t step) {
@@ -73,11 +78,14 @@ class StepTrace {
   void NoteGraph(TracePhase phase);
   void NoteBucket(TraceKind kind, absl::string_view name, int chunk,
                   int bucket);
+  // What the rank's tensors hold now; below 0: not known.
+  std::int64_t BytesNow() const;
 
   TraceSink* const sink_;
   const int rank_;
   const std::vector<int> stages_;
   const int replica_;
+  const nn::Allocator* allocator_ = nullptr;
   std::int64_t step_ = 0;
   bool wanted_ = false;  // the step, by the sink
   bool on_ = false;

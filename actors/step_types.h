@@ -19,7 +19,9 @@
 
 namespace troupe::actors {
 
-enum class StepKind : std::uint8_t { kTrain, kEvaluate };
+// A prediction runs as an evaluation does, and gives the model's output in
+// place of a loss.
+enum class StepKind : std::uint8_t { kTrain, kEvaluate, kPredict };
 
 using StepBatches = std::vector<data::Batch>;  // a rank's micro-batches
 
@@ -42,7 +44,7 @@ struct LossBits {
   std::uint64_t correct = 0;
   std::uint64_t skipped = 0;  // 1: gradients were not finite, nothing updated
   std::uint64_t scale = 0;    // what its gradients were multiplied by
-  // Of all mean gradients, before clipping; 0 where nobody asked for the norm.
+  // The norm of the mean gradients before clipping; 0 where nobody asked.
   std::uint64_t grad_norm = 0;
 
   // NaN where nothing was counted.
@@ -71,8 +73,11 @@ struct Transfer {
   StepKind kind = StepKind::kTrain;
   bool forward = true;
   std::int32_t micro_batch = 0;
-  nn::Tensor tensor;
-  // On a device that works later than it is told: when `tensor` is there.
+  // The activation, then the tensors that travel beside it, in the order of
+  // StagePlan::skips; or the gradient of each, undefined where it has none.
+  // Empty: a credit of an evaluation.
+  nn::TensorList tensors;
+  // On a device that works later than it is told: when they are there.
   base::Event ready = {};
 };
 

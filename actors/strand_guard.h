@@ -19,7 +19,7 @@ namespace troupe::actors {
 
 // Who reports failures, and to whom. `rank` is -1 outside ranks.
 struct FailureSource {
-  SupervisorActor supervisor;
+  FailureSink supervisor;
   std::int32_t generation = 0;
   int rank = -1;
   std::string actor;
@@ -49,16 +49,24 @@ void ReportFailure(Self* self, const FailureSource& source,
   self->quit(ToError(status));
 }
 
-// An exception in any handler becomes a failure of this actor, with its text.
-template <typename Self>
-void GuardStrand(Self* self, const FailureSource& source) {
+// What an exception in any handler says is given to `tell`, and ends the actor.
+template <typename Self, typename Tell>
+void TellExceptions(Self* self, Tell tell) {
   self->set_exception_handler(
       [=](caf::scheduled_actor*, std::exception_ptr& exception) -> caf::error {
         const absl::Status status =
             absl::InternalError(base::ExceptionText(exception));
-        caf::anon_send(source.supervisor, MakeFailure(source, status));
+        tell(status);
         return ToError(status);
       });
+}
+
+// An exception in any handler becomes a failure of this actor, with its text.
+template <typename Self>
+void GuardStrand(Self* self, const FailureSource& source) {
+  TellExceptions(self, [=](const absl::Status& status) {
+    caf::anon_send(source.supervisor, MakeFailure(source, status));
+  });
 }
 
 }  // namespace troupe::actors

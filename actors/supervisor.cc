@@ -7,7 +7,6 @@
 #include "actors/actor_timeout.h"
 #include "actors/status_error.h"
 #include "actors/strand_guard.h"
-#include "base/exception_text.h"
 
 namespace troupe::actors {
 namespace {
@@ -418,13 +417,9 @@ SupervisorActor::behavior_type SupervisorBehavior(SupervisorState::Self self,
   self->state.Init(self, std::move(process), std::move(crew));
   self->set_down_handler(
       [=](caf::down_msg& down) { self->state.OnDown(down); });
-  self->set_exception_handler(
-      [=](caf::scheduled_actor*, std::exception_ptr& exception) -> caf::error {
-        const absl::Status status =
-            absl::InternalError(base::ExceptionText(exception));
-        self->state.OnException(status);
-        return ToError(status);
-      });
+  TellExceptions(self, [=](const absl::Status& status) {
+    self->state.OnException(status);
+  });
   return {
       [=](begin_atom) { self->state.OnBegin(); },
       [=](const Progress& progress) { self->state.OnProgress(progress); },

@@ -8,15 +8,17 @@
 //
 // A hook that is not set does nothing.
 //
-// Threads: edit_table and make_group in the caller of SetUpJob(), at_boundary
-// on the supervisor's strand, the others on each rank's compute strand, so on
-// several at once unless the job is simulated.
+// Threads: edit_table and make_group in the caller of SetUpJob(), wrap_link in
+// whoever spawns the ranks, at_boundary on the supervisor's strand, the others
+// on each rank's compute strand, so on several at once unless the job is
+// simulated.
 
 #ifndef ACTORS_TEST_HOOKS_H_
 #define ACTORS_TEST_HOOKS_H_
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 
 #include "comm/local/local_group.h"
 #include "nn/arena/parameter_arena.h"
@@ -24,11 +26,16 @@
 
 namespace troupe::actors {
 
+class StageLink;  // stage_link.h
+
 struct TestHooks {
   // Bends a rank's table for training, to plant bugs.
   std::function<void(int rank, pipeline::StepTable& table)> edit_table;
   // Makes the groups of ranks, or wraps them; null: comm::MakeLocalGroup.
   comm::GroupFactory make_group;
+  // Wraps a rank's link to the stages of its replica in this process.
+  std::function<std::shared_ptr<StageLink>(std::shared_ptr<StageLink> link)>
+      wrap_link;
   // Called after each training step of each rank, once for each chunk.
   std::function<void(int rank, std::int64_t step,
                      const nn::ParameterArena& arena)>

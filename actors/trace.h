@@ -1,6 +1,6 @@
 // What happened when on which rank: actions of the compute strand, collectives
 // of the communication strand, buckets that became ready, transfers between
-// stages, loading, evaluations and checkpoints.
+// stages, loading, evaluations and checkpoints; and what its tensors hold.
 //
 //   ChromeTrace trace({/*first_step=*/10, /*steps=*/2});  // of this run
 //   spec.trace = &trace;
@@ -62,6 +62,8 @@ struct TraceEvent {
   int micro_batch = -1;
   int boundary = -1;
   int replica = 0;
+  // What the rank's tensors hold at this moment; below 0: not known.
+  std::int64_t bytes = -1;
   std::string name;
 };
 
@@ -97,7 +99,7 @@ class ChromeTrace : public TraceSink {
   struct Options {
     // 1 is the first step of the run, wherever it was resumed from.
     std::int64_t first_step = 10;
-    std::int64_t steps = 2;
+    std::int64_t steps = 5;
     std::int64_t events_max = 1 << 20;  // later ones are dropped and counted
   };
   explicit ChromeTrace(const Options& options);

@@ -96,6 +96,7 @@ const char* ArrowOf(const TraceEvent& event) {
   if (event.kind == TraceKind::kBucketReady) return "s";
   if (event.phase != TracePhase::kBegin) return nullptr;
   switch (event.action) {
+    case ActionKind::kReduceTied:
     case ActionKind::kReduceBucket:
       return "t";
     case ActionKind::kReduceUpdateBucket:
@@ -146,11 +147,26 @@ class Writer {
     if (const char* arrow = ArrowOf(event)) {
       AddArrow(stamped, arrow, thread);
     }
+    if (event.bytes >= 0) AddMemory(stamped);
   }
 
   Json TakeRows() { return std::move(rows_); }
 
  private:
+  // A counter's value holds until its next one.
+  void AddMemory(const StampedEvent& stamped) {
+    const TraceEvent& event = stamped.event;
+    const auto [last, is_first] = memory_.emplace(event.rank, event.bytes);
+    if (!is_first && last->second == event.bytes) return;
+    last->second = event.bytes;
+    rows_.push_back({{"name", "memory"},
+                     {"cat", "memory"},
+                     {"ph", "C"},
+                     {"pid", event.rank},
+                     {"ts", stamped.micros},
+                     {"args", {{"bytes", event.bytes}}}});
+  }
+
   // Ends bind to the slice that encloses them ("bp").
   void AddArrow(const StampedEvent& stamped, const char* arrow,
                 const Json& thread) {
@@ -214,7 +230,8 @@ class Writer {
   std::set<int> ranks_, threads_;  // that have a name
   // By rank: what each of its lanes is running, "" where it is free.
   std::map<int, std::vector<std::string>> lanes_;
-  std::map<std::string, int> arrows_;  // their ids, by key
+  std::map<std::string, int> arrows_;   // their ids, by key
+  std::map<int, std::int64_t> memory_;  // that was written last, by rank
 };
 
 }  // namespace

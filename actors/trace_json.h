@@ -9,7 +9,7 @@
 // only between slices that are open on the track of a thread, and only where
 // its id is a number; asynchronous slices lie on no thread. So reductions,
 // which overlap, are spread over as many tracks as it takes: "comm", "comm 2"
-// and so on.
+// and so on. What the tensors of a rank hold is a counter, "memory".
 //
 // Format: "Trace Event Format", Chromium project, 2016; Perfetto's
 // json_trace_parser.cc and flow_tracker.cc for what is read of it.

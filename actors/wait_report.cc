@@ -10,6 +10,7 @@
 #include "actors/rank_setup.h"
 #include "actors/reducer.h"
 #include "pipeline/table_cursor.h"
+#include "pipeline/ties.h"
 
 namespace troupe::actors {
 namespace {
@@ -49,11 +50,28 @@ WaitReport::WaitReport(const RankContext& context) : context_(context) {
   seats_.push_back({context.dp.get(), ReplicaGroup(plan, context.coords.pp),
                     mesh.DpGroup(rank),
                     PartsOf(context.train_table, GroupId::kDp)});
+  AddTies();
   for (const AxisGroup& group : context.layer_groups) {
     seats_.push_back({group.comm.get(),
                       LayerGroup(group.axis),
                       mesh.Group(rank, group.axis),
                       {}});
+  }
+}
+
+void WaitReport::AddTies() {
+  const pipeline::Plan& plan = *context_.plan;
+  const std::vector<pipeline::Tie> ties = pipeline::TiesOf(plan.stages);
+  for (std::size_t i = 0; i < context_.tied.size(); ++i) {
+    if (context_.tied[i] == nullptr) continue;
+    std::vector<int> ranks;
+    for (const int pp : pipeline::PlacesOf(ties[i], plan.stages)) {
+      ranks.push_back(plan.mesh.RankWith(context_.rank, pipeline::kPpAxis, pp));
+    }
+    seats_.push_back({context_.tied[i].get(),
+                      TieGroup(ties[i]),
+                      std::move(ranks),
+                      {absl::StrCat("gradients of ", ties[i].name)}});
   }
 }
 

@@ -45,6 +45,7 @@ class WaitReport {
     std::vector<std::string> parts;
   };
 
+  void AddTies();
   void AddWaits(const Seat& seat, const StepPosition::Place& place,
                 TimePoint now, RankWaits& report) const;
   void AddReceive(const StepPosition::Place& place, TimePoint now,

@@ -181,6 +181,12 @@ class Communicator {
   // outlives the last call. False: they move data in memory of the host.
   virtual bool UseDevice(DeviceWork* /*work*/) { return false; }
 
+  // Behind UseDevice(), in the same thread: collectives will work on parts of
+  // `ranges`, which stay where they are until the next call, or one without
+  // any; then none of them is under way. For a backend that knows memory faster
+  // which it was told of.
+  virtual void UseRanges(absl::Span<const nn::Tensor> /*ranges*/) {}
+
   // Starts `collective` once `after` is ready; the event is ready when this
   // rank's range holds the result and may be reused. An `after` that fails
   // aborts the group: the peers would wait for ever.

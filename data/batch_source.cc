@@ -93,14 +93,14 @@ absl::Status FillAll(const Dataset& dataset, absl::Span<const Task> tasks,
 
 }  // namespace
 
-BatchSource::BatchSource(DatasetPtr dataset, Sampler sampler, Range block,
-                         std::int64_t micro_batches, int workers,
+BatchSource::BatchSource(DatasetPtr dataset, Sampler sampler,
+                         const MicroBatchCuts& cuts, const Share& share,
                          nn::Allocator& allocator)
     : dataset_(std::move(dataset)),
       sampler_(std::move(sampler)),
-      block_(block),
-      micro_batches_(micro_batches),
-      workers_(workers),
+      cuts_(cuts),
+      block_(cuts.NumbersOf(share.rank)),
+      workers_(share.workers),
       allocator_(&allocator) {}
 
 absl::StatusOr<BatchSource> BatchSource::Create(DatasetPtr dataset,
@@ -110,12 +110,12 @@ absl::StatusOr<BatchSource> BatchSource::Create(DatasetPtr dataset,
   TROUPE_RETURN_IF_ERROR(CheckShare(dataset, share));
   options.dataset_size = dataset->size();
   TROUPE_ASSIGN_OR_RETURN(Sampler sampler, Sampler::Create(options));
-  TROUPE_ASSIGN_OR_RETURN(const std::int64_t micro_batches,
-                          MicroBatchCount(options.global_batch_size,
-                                          share.micro_batch_size, share.world));
-  return BatchSource(std::move(dataset), std::move(sampler),
-                     BlockOf(micro_batches, share.rank, share.world),
-                     micro_batches, share.workers, allocator);
+  TROUPE_ASSIGN_OR_RETURN(
+      const MicroBatchCuts cuts,
+      MicroBatchCuts::Create(options.global_batch_size, share.micro_batch_size,
+                             share.world));
+  return BatchSource(std::move(dataset), std::move(sampler), cuts, share,
+                     allocator);
 }
 
 absl::Status BatchSource::Next(std::vector<Batch>& batches) {
@@ -130,7 +130,7 @@ absl::Status BatchSource::At(std::int64_t n, std::vector<Batch>& batches) {
   batches.resize(block_.size());
   absl::InlinedVector<Task, 8> tasks;
   for (std::int64_t m = block_.begin; m < block_.end; ++m) {
-    const Range range = BlockOf(global.size, m, micro_batches_);
+    const Range range = cuts_.PositionsOf(m, global.size);
     Batch& batch = batches[m - block_.begin];
     batch.position = range.begin;
     batch.global_batch_size = global.size;

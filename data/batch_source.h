@@ -39,6 +39,7 @@ namespace troupe::data {
 struct Share {
   int rank = 0;
   int world = 1;
+  // The last micro-batch of a step has the rest.
   std::int64_t micro_batch_size = 1;
   // Threads that read and decode the samples of a step; any number of them
   // makes the same batches.
@@ -50,9 +51,8 @@ class BatchSource {
   // `options.dataset_size` is ignored: it is dataset->size().
   // `allocator` gives host memory; kResourceExhausted of Next() and At() says
   // when there is none left.
-  //   kInvalidArgument: rank not in [0, world); global_batch_size is not a
-  //                     multiple of micro_batch_size * world; workers < 1; as
-  //                     Sampler.
+  //   kInvalidArgument: rank not in [0, world); workers < 1; as Sampler and
+  //                     MicroBatchCuts.
   static absl::StatusOr<BatchSource> Create(DatasetPtr dataset,
                                             SamplerOptions options,
                                             const Share& share,
@@ -71,19 +71,18 @@ class BatchSource {
   SamplerState state() const { return sampler_.StateAt(next_); }
   absl::Status Load(const SamplerState& state);
 
-  std::int64_t micro_batches_per_step() const { return block_.size(); }
+  std::int64_t micro_batches_per_step() const { return cuts_.per_rank(); }
   const Sampler& sampler() const { return sampler_; }
   const Dataset& dataset() const { return *dataset_; }
 
  private:
-  BatchSource(DatasetPtr dataset, Sampler sampler, Range block,
-              std::int64_t micro_batches, int workers,
-              nn::Allocator& allocator);
+  BatchSource(DatasetPtr dataset, Sampler sampler, const MicroBatchCuts& cuts,
+              const Share& share, nn::Allocator& allocator);
 
   DatasetPtr dataset_;
   Sampler sampler_;
-  Range block_;                 // micro-batch numbers of this rank
-  std::int64_t micro_batches_;  // of a global batch
+  MicroBatchCuts cuts_;
+  Range block_;  // micro-batch numbers of this rank
   int workers_;
   nn::Allocator* allocator_;
   std::int64_t next_ = 0;

@@ -43,23 +43,34 @@ Range BlockOf(std::int64_t count, std::int64_t part, std::int64_t parts) {
           (part + 1) * each + (part + 1) * rest / parts};
 }
 
-absl::StatusOr<std::int64_t> MicroBatchCount(std::int64_t global_batch_size,
-                                             std::int64_t micro_batch_size,
-                                             int world) {
+absl::StatusOr<MicroBatchCuts> MicroBatchCuts::Create(
+    std::int64_t global_batch_size, std::int64_t micro_batch_size, int world) {
   if (global_batch_size < 1 || micro_batch_size < 1 || world < 1) {
     return absl::InvalidArgumentError(absl::StrCat(
         "global_batch_size (", global_batch_size, "), micro_batch_size (",
         micro_batch_size, ") and the data-parallel width (", world,
         ") must be at least 1"));
   }
-  if (global_batch_size % micro_batch_size != 0 ||
-      global_batch_size / micro_batch_size % world != 0) {
+  if (global_batch_size % world != 0) {
     return absl::InvalidArgumentError(absl::StrCat(
         "global_batch_size (", global_batch_size,
-        ") is not a multiple of micro_batch_size (", micro_batch_size,
-        ") times the data-parallel width (", world, ")"));
+        ") is not a multiple of the data-parallel width (", world, ")"));
   }
-  return global_batch_size / micro_batch_size;
+  const std::int64_t share = global_batch_size / world;
+  if (micro_batch_size > share) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("micro_batch_size (", micro_batch_size,
+                     ") is more than the ", share, " samples of a rank"));
+  }
+  return MicroBatchCuts(share, micro_batch_size, world);
+}
+
+Range MicroBatchCuts::PositionsOf(std::int64_t m, std::int64_t samples) const {
+  TROUPE_CHECK(0 <= m && m < world_ * per_rank_,
+               "a micro-batch is one of all ranks'");
+  const std::int64_t whole = share_ * world_;
+  return {BlockOf(samples, BeginOf(m), whole).begin,
+          BlockOf(samples, BeginOf(m + 1) - 1, whole).end};
 }
 
 absl::Status SamplerOptions::Validate() const {
@@ -129,8 +140,8 @@ absl::Span<const std::int64_t> Sampler::Indices(const GlobalBatch& batch) {
 }
 
 absl::Span<const std::int64_t> Sampler::MicroBatchIndices(
-    const GlobalBatch& batch, std::int64_t m, std::int64_t count) {
-  const Range range = BlockOf(batch.size, m, count);
+    const GlobalBatch& batch, std::int64_t m, const MicroBatchCuts& cuts) {
+  const Range range = cuts.PositionsOf(m, batch.size);
   return Indices(batch).subspan(range.begin, range.size());
 }
 

@@ -3,25 +3,25 @@
 //   SamplerOptions options;
 //   options.dataset_size = 60000, options.global_batch_size = 256;
 //   TROUPE_ASSIGN_OR_RETURN(Sampler sampler, Sampler::Create(options));
-//   TROUPE_ASSIGN_OR_RETURN(int64_t count,     // of micro-batches, here 8
-//                           MicroBatchCount(256, /*micro_batch_size=*/32, 4));
+//   TROUPE_ASSIGN_OR_RETURN(
+//       MicroBatchCuts cuts,
+//       MicroBatchCuts::Create(256, /*micro_batch_size=*/32, /*world=*/4));
 //   GlobalBatch batch = sampler.Next();        // the same on all 4 ranks
-//   Range mine = BlockOf(count, rank, 4);      // two of the 8
+//   Range mine = cuts.NumbersOf(rank);         // two of the 8
 //   for (int64_t m = mine.begin; m < mine.end; ++m)
-//     sampler.MicroBatchIndices(batch, m, count);      // 32 samples
+//     sampler.MicroBatchIndices(batch, m, cuts);       // 32 samples
 //   SamplerState saved = sampler.state();
 //
 // Vocabulary: an epoch's order is a permutation of the samples (epoch_order.h).
-// Consecutive ranges of it are the global batches. A global batch of n samples
-// is cut into M numbered micro-batches: number m has positions
-// [m*n/M, (m+1)*n/M) (integer division). Rank r of W takes the micro-batches
-// [r*M/W, (r+1)*M/W). So what micro-batch m holds depends on M alone, never on
-// W: dp width changes only who computes it. All of it is arithmetic on the
-// seed; ranks never talk.
+// Consecutive ranges of it are the global batches. Rank r of W takes the r-th
+// of W equal shares of a global batch, and cuts it into micro-batches; where
+// the share is no multiple of their size, the last one is smaller. Where it is
+// one, what a micro-batch holds does not depend on W: dp width changes only who
+// computes it. All of it is arithmetic on the seed; ranks never talk.
 //
 // The last global batch of an epoch: dropped with drop_last (the default), or
-// shorter. The same formula cuts a short one, so its micro-batches differ by
-// at most one sample; with fewer samples than micro-batches some are empty.
+// shorter. A short one of n samples is cut at the same places, times n over the
+// size of a whole one, rounded down; with few samples some are empty.
 //
 // Resuming: the state is (epoch, samples of that epoch consumed by the job).
 // It may be loaded under another dp width, micro-batch size or global batch
@@ -103,12 +103,40 @@ struct Range {
 // at most one.
 Range BlockOf(std::int64_t count, std::int64_t part, std::int64_t parts);
 
-// The number of micro-batches a global batch is cut into.
-//   kInvalidArgument: global_batch_size is not a multiple of
-//                     micro_batch_size * world.
-absl::StatusOr<std::int64_t> MicroBatchCount(std::int64_t global_batch_size,
-                                             std::int64_t micro_batch_size,
-                                             int world);
+// How global batches are cut into micro-batches, numbered over all ranks.
+class MicroBatchCuts {
+ public:
+  // kInvalidArgument: a size is below 1, global_batch_size is not a multiple of
+  //                   world, or micro_batch_size is more than a rank's share.
+  static absl::StatusOr<MicroBatchCuts> Create(std::int64_t global_batch_size,
+                                               std::int64_t micro_batch_size,
+                                               int world);
+
+  // Of a rank, in every step.
+  std::int64_t per_rank() const { return per_rank_; }
+  // The micro-batches of rank `rank`.
+  Range NumbersOf(int rank) const {
+    return {rank * per_rank_, (rank + 1) * per_rank_};
+  }
+  // The positions of micro-batch `m` in a global batch of `samples` samples.
+  Range PositionsOf(std::int64_t m, std::int64_t samples) const;
+
+ private:
+  MicroBatchCuts(std::int64_t share, std::int64_t size, int world)
+      : share_(share),
+        size_(size),
+        world_(world),
+        per_rank_(share / size + (share % size != 0)) {}
+  // Where micro-batch `m` of a whole global batch begins.
+  std::int64_t BeginOf(std::int64_t m) const {
+    return m / per_rank_ * share_ + m % per_rank_ * size_;
+  }
+
+  std::int64_t share_;  // samples of a rank
+  std::int64_t size_;   // of a micro-batch; the last one of a rank has the rest
+  int world_;
+  std::int64_t per_rank_;
+};
 
 class Sampler {
  public:
@@ -122,12 +150,12 @@ class Sampler {
   // n >= 0, in O(1). Does not move Next().
   GlobalBatch BatchAt(std::int64_t n) const;
 
-  // The samples of the batch, and of its micro-batch `m` of `count`. The views
-  // hold until a batch of another epoch is asked for.
+  // The samples of the batch, and of its micro-batch `m`. The views hold until
+  // a batch of another epoch is asked for.
   absl::Span<const std::int64_t> Indices(const GlobalBatch& batch);
   absl::Span<const std::int64_t> MicroBatchIndices(const GlobalBatch& batch,
                                                    std::int64_t m,
-                                                   std::int64_t count);
+                                                   const MicroBatchCuts& cuts);
 
   // The batches from the start (or the loaded state) to the end of `epochs`
   // whole epochs of the job; 0 where those are over.

@@ -4,13 +4,6 @@
 #include <vector>
 
 namespace troupe::pipeline {
-namespace {
-
-bool EndsBackward(ActionKind kind) {
-  return kind == ActionKind::kBackward || kind == ActionKind::kBackwardWeights;
-}
-
-}  // namespace
 
 int MostActivations(const StepTable& table) {
   int now = 0, most = 0;

@@ -1,7 +1,5 @@
 #include "pipeline/balance.h"
 
-#include <algorithm>
-#include <limits>
 #include <memory>
 #include <utility>
 
@@ -10,6 +8,7 @@
 #include "base/check.h"
 #include "nn/modules/recompute.h"
 #include "nn/modules/sequential.h"
+#include "pipeline/cut_search.h"
 
 namespace troupe::pipeline {
 namespace {
@@ -71,35 +70,22 @@ absl::Status Weigh(nn::Module& model, const nn::TensorSpec& input,
   return absl::OkStatus();
 }
 
-// Where the stages but the first begin, so that the dearest is cheapest.
-std::vector<int> Divide(const std::vector<Unit>& units, int stages) {
-  const int count = static_cast<int>(units.size());
-  std::vector<double> before(count + 1, 0);
-  for (int i = 0; i < count; ++i) before[i + 1] = before[i] + units[i].cost;
-  // best[s][i]: of units [i, count) in s stages; next[s][i]: where the second
-  // of them begins.
-  constexpr double kNever = std::numeric_limits<double>::infinity();
-  std::vector<std::vector<double>> best(stages + 1,
-                                        std::vector<double>(count + 1, kNever));
-  std::vector<std::vector<int>> next(stages + 1,
-                                     std::vector<int>(count + 1, count));
-  for (int i = 0; i < count; ++i) best[1][i] = before[count] - before[i];
-  for (int s = 2; s <= stages; ++s) {
-    for (int i = 0; i <= count - s; ++i) {
-      for (int j = i + 1; j <= count - s + 1; ++j) {
-        const double dearest = std::max(before[j] - before[i], best[s - 1][j]);
-        if (dearest > best[s][i]) continue;
-        best[s][i] = dearest;
-        next[s][i] = j;
-      }
-    }
+absl::StatusOr<std::vector<Unit>> UnitsOf(nn::Module& model, int stages) {
+  std::vector<Unit> units;
+  if (dynamic_cast<nn::Sequential*>(&model) != nullptr) {
+    AddUnits(model, "", units);
   }
-  std::vector<int> begins;
-  for (int s = stages, i = 0; s > 1; --s) {
-    i = next[s][i];
-    begins.push_back(i);
-  }
-  return begins;
+  if (static_cast<int>(units.size()) >= stages) return units;
+  return absl::InvalidArgumentError(
+      absl::StrCat("the model has ", units.size(),
+                   " layers in Sequentials, too few for ", stages, " stages"));
+}
+
+absl::StatusOr<std::unique_ptr<nn::Module>> MakeModel(
+    const nn::ModelFactory& factory) {
+  std::unique_ptr<nn::Module> model = factory();
+  if (model != nullptr) return model;
+  return absl::InvalidArgumentError("the model factory returned no model");
 }
 
 }  // namespace
@@ -108,23 +94,31 @@ absl::StatusOr<std::vector<Cut>> BalanceCuts(const nn::ModelFactory& factory,
                                              const nn::TensorSpec& input,
                                              nn::Device device, int stages,
                                              Balance balance) {
-  const std::unique_ptr<nn::Module> model = factory();
-  if (model == nullptr) {
-    return absl::InvalidArgumentError("the model factory returned no model");
-  }
-  std::vector<Unit> units;
-  if (dynamic_cast<nn::Sequential*>(model.get()) != nullptr) {
-    AddUnits(*model, "", units);
-  }
-  if (static_cast<int>(units.size()) < stages) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "the model has ", units.size(), " layers in Sequentials, too few for ",
-        stages, " stages"));
-  }
+  TROUPE_ASSIGN_OR_RETURN(const std::unique_ptr<nn::Module> model,
+                          MakeModel(factory));
+  TROUPE_ASSIGN_OR_RETURN(std::vector<Unit> units, UnitsOf(*model, stages));
   TROUPE_RETURN_IF_ERROR(Weigh(*model, input, device, balance, units));
-  std::vector<Cut> cuts;
-  for (const int i : Divide(units, stages)) cuts.emplace_back(units[i].path);
-  return cuts;
+  ModelCosts costs;
+  for (const Unit& unit : units) {
+    UnitCosts& weight = costs.units.emplace_back();
+    weight.path = unit.path;
+    weight.costs = {unit.cost, 0, 0, 0};
+  }
+  CutOptions options;
+  options.placement = LoopedPlacement(stages, /*chunks=*/1);
+  TROUPE_ASSIGN_OR_RETURN(FoundCuts found, FindCuts(costs, options));
+  return std::move(found.cuts);
+}
+
+absl::StatusOr<std::vector<std::string>> CutPlaces(
+    const nn::ModelFactory& factory) {
+  TROUPE_ASSIGN_OR_RETURN(const std::unique_ptr<nn::Module> model,
+                          MakeModel(factory));
+  TROUPE_ASSIGN_OR_RETURN(const std::vector<Unit> units,
+                          UnitsOf(*model, /*stages=*/1));
+  std::vector<std::string> paths;
+  for (const Unit& unit : units) paths.push_back(unit.path);
+  return paths;
 }
 
 absl::StatusOr<StepCosts> EstimateCosts(const nn::ModelFactory& factory,
@@ -132,19 +126,24 @@ absl::StatusOr<StepCosts> EstimateCosts(const nn::ModelFactory& factory,
                                         const nn::TensorSpec& input,
                                         nn::Device device) {
   StepCosts costs;
-  nn::TensorSpec between = input;
+  std::vector<nn::TensorSpec> between = {input};
+  nn::StashedTensors stashed;
   for (int stage = 0; stage <= static_cast<int>(begins.size()); ++stage) {
     TROUPE_ASSIGN_OR_RETURN(const std::unique_ptr<nn::Module> module,
                             BuildStage(factory, begins, stage));
+    TROUPE_ASSIGN_OR_RETURN(
+        const double kept,
+        nn::KeptActivationBytes(*module, between, stashed, device));
     nn::ShapeRecord record;
     TROUPE_ASSIGN_OR_RETURN(
-        const nn::TensorList output,
-        nn::ShapeOnlyForward(*module, {between}, device, record));
-    TROUPE_ASSIGN_OR_RETURN(const double kept,
-                            nn::KeptActivationBytes(*module, between, device));
+        const nn::TensorList outputs,
+        nn::ShapeOnlyForward(*module, between, stashed, device, record));
     const double flops = record.flops();
     costs.stages.push_back({flops, flops, flops, kept});
-    between = {output[0].shape(), output[0].dtype()};
+    between.clear();
+    for (const nn::Tensor& output : outputs) {
+      between.push_back({output.shape(), output.dtype()});
+    }
   }
   return costs;
 }

@@ -13,8 +13,9 @@
 // ReLU, stays with what it follows.
 //
 // Everything is found by shape-only forwards: nothing is computed, and the
-// model need not fit anywhere. Cost: the square of the number of places times
-// the number of stages.
+// model need not fit anywhere. Where the parts of a model have been measured,
+// cut_search.h finds cuts by their times, for several chunks a rank and within
+// a limit of memory.
 
 #ifndef PIPELINE_BALANCE_H_
 #define PIPELINE_BALANCE_H_
@@ -44,6 +45,12 @@ absl::StatusOr<std::vector<Cut>> BalanceCuts(const nn::ModelFactory& factory,
                                              const nn::TensorSpec& input,
                                              nn::Device device, int stages,
                                              Balance balance);
+
+// The paths of all modules before which the model can be cut, in order; the
+// first one begins the model.
+//   kInvalidArgument: there are none, since the model is no Sequential.
+absl::StatusOr<std::vector<std::string>> CutPlaces(
+    const nn::ModelFactory& factory);
 
 // Costs of the stages that begin at `begins`, in FLOPs and bytes: a backward
 // takes twice a forward, half of that for gradients of inputs, and keeps what a

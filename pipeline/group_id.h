@@ -1,13 +1,14 @@
-// Which ranks take part in a collective: all ranks of the job, or those along
-// one axis of the mesh.
+// Which ranks take part in a collective: all ranks of the job, those along one
+// axis of the mesh, or those whose stages share parameters.
 //
 //   GroupId group = GroupOf(ActionKind::kReduceBucket);   // GroupId::kDp
 //   if (group != GroupId::kWorld) mesh.Group(rank, AxisOf(group));
 //
 // An axis is known by its number (pipeline/mesh.h). tp, dp and pp have the
-// same numbers in every mesh, so a table needs no mesh to name its groups.
+// same numbers in every mesh, so a table needs no mesh to name its groups. A
+// tie is known by its number among those of the plan (pipeline/ties.h).
 //
-// A plain value of one byte, for messages and switches.
+// A plain value of two bytes, for messages and switches.
 
 #ifndef PIPELINE_GROUP_ID_H_
 #define PIPELINE_GROUP_ID_H_
@@ -22,7 +23,9 @@ inline constexpr int kDpAxis = 1;
 inline constexpr int kPpAxis = 2;
 
 // The values from 0 on are numbers of axes; those above kPp have no name here.
-enum class GroupId : std::int8_t {
+// Those from kTied downwards are ties: TiedGroup(0) is kTied.
+enum class GroupId : std::int16_t {
+  kTied = -2,
   kWorld = -1,
   kTp = kTpAxis,
   kDp = kDpAxis,
@@ -30,8 +33,15 @@ enum class GroupId : std::int8_t {
 };
 
 constexpr GroupId GroupAlong(int axis) { return static_cast<GroupId>(axis); }
-// The axis of a group; -1 for the world.
+// The axis of a group; below 0 for the world and for ties.
 constexpr int AxisOf(GroupId group) { return static_cast<int>(group); }
+
+// Limit on the ties of a plan.
+inline constexpr int kTiesMax = 1 << 10;
+constexpr GroupId TiedGroup(int tie) { return static_cast<GroupId>(-2 - tie); }
+constexpr bool IsTied(GroupId group) { return group <= GroupId::kTied; }
+// The number of the tie, of a group that IsTied().
+constexpr int TieOf(GroupId group) { return -2 - static_cast<int>(group); }
 
 }  // namespace troupe::pipeline
 

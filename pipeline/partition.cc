@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <typeinfo>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
@@ -139,23 +138,12 @@ absl::StatusOr<std::vector<Place>> FindAll(const nn::Module& model,
   return places;
 }
 
-// A parameter that two stages share would have two values, each with a part of
-// the gradient.
-absl::Status CheckShared(
-    absl::Span<const std::unique_ptr<nn::Sequential>> parts) {
-  absl::flat_hash_map<const nn::Parameter*, std::string> first_name;
-  for (const std::unique_ptr<nn::Sequential>& part : parts) {
-    for (const nn::Parameter* parameter : part->Parameters()) {
-      const auto [found, is_new] =
-          first_name.try_emplace(parameter, parameter->name);
-      if (is_new) continue;
-      return absl::InvalidArgumentError(absl::StrCat(
-          "a cut parts ", found->second, " from ", parameter->name,
-          ", which are one tensor: stages share no parameter; give the second "
-          "one values of its own, or cut elsewhere"));
-    }
+// A part has its own copy of a parameter that it shares with others: by the
+// names of the whole model, all know that it is one.
+void KeepSharedNames(nn::Module& model) {
+  for (nn::Parameter* parameter : model.Parameters()) {
+    parameter->keeps_names = !parameter->other_names.empty();
   }
-  return absl::OkStatus();
 }
 
 }  // namespace
@@ -190,11 +178,11 @@ absl::StatusOr<std::unique_ptr<nn::Module>> BuildStage(
                           FindAll(*model, cuts));
   std::vector<nn::Sequential::Path> paths;
   for (const Place& place : places) paths.push_back(place.numbers);
+  KeepSharedNames(*model);
   std::unique_ptr<nn::Sequential> whole(
       static_cast<nn::Sequential*>(model.release()));
   TROUPE_ASSIGN_OR_RETURN(std::vector<std::unique_ptr<nn::Sequential>> parts,
                           nn::Sequential::Cut(std::move(whole), paths));
-  TROUPE_RETURN_IF_ERROR(CheckShared(parts));
   return std::unique_ptr<nn::Module>(std::move(parts[stage]));
 }
 

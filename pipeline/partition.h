@@ -7,7 +7,9 @@
 //   auto last = BuildStage(factory, begins, /*stage=*/2);
 //
 // Cuts are between children of a Sequential, or of one that lies in it and in
-// nothing else; without cuts any Module will do. Parameters keep their names.
+// nothing else; without cuts any Module will do. Parameters keep their names;
+// of one that modules of several stages share (Module::TieParameter), each has
+// its own, under the name that the whole model gives it (pipeline/ties.h).
 
 #ifndef PIPELINE_PARTITION_H_
 #define PIPELINE_PARTITION_H_
@@ -48,8 +50,7 @@ absl::StatusOr<std::vector<std::string>> ResolveCuts(
     const nn::ModelFactory& factory, absl::Span<const Cut> cuts);
 
 // Makes the model and keeps stage `stage` of `begins.size() + 1`. `begins` is
-// what ResolveCuts() has returned for this model; errors are the same, and
-//   kInvalidArgument: two stages share a parameter (Module::TieParameter).
+// what ResolveCuts() has returned for this model; errors are the same.
 absl::StatusOr<std::unique_ptr<nn::Module>> BuildStage(
     const nn::ModelFactory& factory, absl::Span<const std::string> begins,
     int stage);

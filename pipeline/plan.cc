@@ -7,7 +7,10 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/field_error.h"
+#include "pipeline/join_backwards.h"
 #include "pipeline/schedules/step_simulation.h"
+#include "pipeline/stage_buckets.h"
+#include "pipeline/ties.h"
 
 namespace troupe::pipeline {
 namespace {
@@ -26,28 +29,27 @@ std::int64_t NextMultiple(std::int64_t value, std::int64_t unit) {
   return (value / unit + 1) * unit;
 }
 
-// A global batch splits evenly over the replicas and their micro-batches.
+// A global batch splits evenly over the replicas, and a replica's share holds a
+// whole micro-batch.
 absl::Status CheckBatches(const PlanOptions& options) {
   const std::string global = base::FieldName<&PlanOptions::global_batch_size>();
   const std::string micro = base::FieldName<&PlanOptions::micro_batch_size>();
   const std::string dp = AxisFieldName("dp");
   const std::int64_t samples = options.global_batch_size;
   const std::int64_t width = options.mesh.dp();
-  if (options.micro_batch_size == 0) {
-    if (samples % width == 0) return absl::OkStatus();
+  if (samples % width != 0) {
     return base::WithFields(
         absl::InvalidArgumentError(
             absl::StrCat(global, " = ", samples, " is not a multiple of ", dp,
                          " = ", width, "; use ", NextMultiple(samples, width))),
         {global, dp});
   }
-  const std::int64_t unit = options.micro_batch_size * width;
-  if (samples % unit == 0) return absl::OkStatus();
+  const std::int64_t share = samples / width;
+  if (options.micro_batch_size <= share) return absl::OkStatus();
   return base::WithFields(
       absl::InvalidArgumentError(absl::StrCat(
-          global, " = ", samples, " is not a multiple of ", micro, " * ", dp,
-          " = ", options.micro_batch_size, " * ", width, "; use ",
-          NextMultiple(samples, unit), ", or another ", micro)),
+          micro, " = ", options.micro_batch_size, " is more than ", global,
+          " / ", dp, " = ", samples, " / ", width, "; use at most ", share)),
       {micro, global, dp});
 }
 
@@ -138,6 +140,16 @@ absl::StatusOr<StepTable> ComputeTable(const PlanOptions& options, int pp,
   return table;
 }
 
+// Nobody waits for gradients of the model's input, so halves of a backward have
+// nothing for them on the first of several stages.
+StepTable JoinFirstStage(StepTable compute,
+                         const std::vector<ChunkEnds>& chunks) {
+  return JoinBackwards(std::move(compute), [&](const Action& inputs) {
+    const ChunkEnds& ends = chunks[inputs.chunk];
+    return ends.first_stage && !ends.last_stage;
+  });
+}
+
 std::int64_t GradientBytes(const Plan& plan, const StagePlan& stage, int i) {
   const nn::DType dtype = plan.grad_dtype.value_or(stage.parameter_dtypes[i]);
   return stage.parameter_elems[i] *
@@ -159,12 +171,15 @@ absl::StatusOr<RankPlan> PlanRank(const PlanOptions& options, const Plan& plan,
   const Placement placement = plan.placement();
   const std::vector<ChunkEnds> ends = EndsAt(placement, pp);
   TROUPE_ASSIGN_OR_RETURN(
-      const StepTable compute,
+      StepTable compute,
       ComputeTable(options, pp, static_cast<int>(ends.size()),
                    plan.micro_batches));
+  compute = JoinFirstStage(std::move(compute), ends);
   RankPlan rank;
   std::int64_t bytes = 0;
   std::vector<int> buckets;
+  ReductionOptions reductions = options.reductions;
+  reductions.tied = TiedBuckets(plan.stages, StagesAt(placement, pp));
   for (int number : StagesAt(placement, pp)) {
     const StagePlan& stage = plan.stages[number];
     buckets.push_back(static_cast<int>(stage.buckets.size()));
@@ -175,7 +190,6 @@ absl::StatusOr<RankPlan> PlanRank(const PlanOptions& options, const Plan& plan,
   // A strand that waits for the loss of a later stage could not send that stage
   // what it waits for: inline is for replicas of a whole model.
   rank.reduce_inline = plan.stages.size() == 1 && bytes <= options.inline_bytes;
-  ReductionOptions reductions = options.reductions;
   reductions.reduce_findings = options.mesh.pp() > 1;
   reductions.fuse_updates = options.fuse_updates && rank.reduce_inline &&
                             options.mesh.dp() > 1 && !plan.reduction_dtype &&
@@ -184,43 +198,6 @@ absl::StatusOr<RankPlan> PlanRank(const PlanOptions& options, const Plan& plan,
   rank.evaluate = EvaluateTable(ends);
   return rank;
 }
-
-// Parameters with gradients, by dtype: a bucket has one.
-struct Trained {
-  struct OfOneType {
-    nn::DType dtype;
-    std::vector<int> numbers;
-    std::vector<std::int64_t> bytes;
-  };
-  std::vector<OfOneType> types;  // in order of first use
-
-  void Add(int number, nn::DType dtype, std::int64_t grad_bytes) {
-    auto type = std::find_if(types.begin(), types.end(),
-                             [&](const auto& t) { return t.dtype == dtype; });
-    if (type == types.end()) {
-      types.push_back({dtype, {}, {}});
-      type = types.end() - 1;
-    }
-    type->numbers.push_back(number);
-    type->bytes.push_back(grad_bytes);
-  }
-
-  // Those whose last gradient comes first stand first.
-  std::vector<std::vector<int>> Buckets(const BucketOptions& options) const {
-    std::vector<std::vector<int>> all;
-    for (const OfOneType& type : types) {
-      for (std::vector<int>& bucket : AssignBuckets(type.bytes, options)) {
-        for (int& i : bucket) i = type.numbers[i];
-        all.push_back(std::move(bucket));
-      }
-    }
-    // Within a bucket, and among those of one dtype, numbers descend.
-    std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) {
-      return a.back() > b.back();
-    });
-    return all;
-  }
-};
 
 // All parameters of a stage, in order of first use; then, untrained, those that
 // its forward does not use. A checkpoint has them too, as PyTorch's have.
@@ -240,59 +217,79 @@ struct StageParameters {
   const std::size_t used;
 };
 
-// Runs one stage on shapes; `input` becomes its output.
-absl::Status PlanStage(const PlanOptions& options,
-                       const nn::ModelFactory& factory,
+// What passes from one stage to the next.
+struct Between {
+  std::vector<nn::TensorSpec> activations;
+  nn::StashedTensors stashed;
+};
+
+// Notes what the stage is given.
+void PlanInputs(const Between& between, StagePlan& plan) {
+  plan.input = between.activations[0].shape;
+  plan.input_dtype = between.activations[0].dtype;
+  plan.more_inputs.assign(between.activations.begin() + 1,
+                          between.activations.end());
+  for (const nn::StashedTensor& stashed : between.stashed.waiting()) {
+    plan.skips.push_back(
+        {stashed.name, {stashed.tensor.shape(), stashed.tensor.dtype()}});
+  }
+}
+
+// Runs one stage on shapes; `between` becomes what it gives. `trained`, by
+// parameter.
+absl::Status PlanStage(const nn::ModelFactory& factory,
                        absl::Span<const std::string> cuts, int stage,
-                       nn::Device device, nn::TensorSpec& input,
-                       StagePlan& plan) {
+                       nn::Device device, Between& between, StagePlan& plan,
+                       std::vector<bool>& trained) {
   TROUPE_ASSIGN_OR_RETURN(const std::unique_ptr<nn::Module> module,
                           BuildStage(factory, cuts, stage));
+  PlanInputs(between, plan);
   nn::ShapeRecord record;
   TROUPE_ASSIGN_OR_RETURN(
-      nn::Tensor output,
-      nn::ShapeOnlyForward(*module, input.shape, input.dtype, device, record));
-  plan.input = input.shape;
-  plan.input_dtype = input.dtype;
-  input = {output.shape(), output.dtype()};
-  plan.output = input.shape;
-  plan.output_dtype = input.dtype;
+      const nn::TensorList outputs,
+      nn::ShapeOnlyForward(*module, between.activations, between.stashed,
+                           device, record));
+  between.activations.clear();
+  for (const nn::Tensor& output : outputs) {
+    between.activations.push_back({output.shape(), output.dtype()});
+  }
+  if (outputs.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("stage ", stage, " gives no tensor"));
+  }
+  plan.output = outputs[0].shape();
+  plan.output_dtype = outputs[0].dtype();
   plan.flops = record.flops();
   plan.layer_axes = record.axes;
   const StageParameters parameters(*module, record);
-  Trained trained;
   for (std::size_t i = 0; i < parameters.all.size(); ++i) {
     const nn::Parameter* const parameter = parameters.all[i];
-    const int number = static_cast<int>(i);
     plan.parameters.push_back(parameter->name);
     plan.parameter_elems.push_back(parameter->shape.numel());
     plan.parameter_dtypes.push_back(parameter->dtype);
-    if (!parameters.IsTrained(i)) {
-      plan.frozen.push_back(number);
-      continue;
-    }
-    const nn::DType grad = options.grad_dtype.value_or(parameter->dtype);
-    trained.Add(
-        number, parameter->dtype,
-        parameter->shape.numel() * static_cast<std::int64_t>(nn::SizeOf(grad)));
+    trained.push_back(parameters.IsTrained(i));
   }
-  plan.buckets = trained.Buckets(options.buckets);
   return absl::OkStatus();
+}
+
+// The loss takes one tensor, and nobody what was stashed for later.
+absl::Status CheckModelEnds(const Between& end) {
+  if (end.activations.size() != 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the last module gives ", end.activations.size(),
+                     " tensors where one is wanted"));
+  }
+  return end.stashed.CheckAllTaken();
 }
 
 // A plan that is complete but for what follows from the model.
 Plan PlanOfChoices(const PlanOptions& options, nn::DType dtype,
                    nn::Device device) {
-  const int dp = options.mesh.dp();
-  const std::int64_t micro = options.micro_batch_size > 0
-                                 ? options.micro_batch_size
-                                 : options.global_batch_size / dp;
   Plan plan;
   plan.mesh = options.mesh;
   plan.global_batch_size = options.global_batch_size;
-  plan.micro_batch_size = micro;
-  plan.micro_batches =
-      static_cast<int>(options.global_batch_size / (micro * dp));
+  plan.micro_batch_size = options.MicroBatchSize();
+  plan.micro_batches = options.MicroBatches();
   plan.threads_per_rank = options.threads_per_rank;
   plan.grad_dtype = options.grad_dtype;
   plan.reduction_dtype = options.reduction_dtype;
@@ -317,6 +314,19 @@ Plan PlanOfChoices(const PlanOptions& options, nn::DType dtype,
 
 }  // namespace
 
+std::int64_t PlanOptions::MicroBatchSize() const {
+  const std::int64_t size =
+      micro_batch_size > 0 ? micro_batch_size : global_batch_size / mesh.dp();
+  return std::max<std::int64_t>(size, 1);
+}
+
+int PlanOptions::MicroBatches() const {
+  const std::int64_t share = global_batch_size / mesh.dp();
+  const std::int64_t size = MicroBatchSize();
+  const std::int64_t count = share / size + (share % size != 0);
+  return static_cast<int>(std::max<std::int64_t>(count, 1));
+}
+
 absl::StatusOr<Plan> MakePlan(const PlanOptions& options,
                               const nn::ModelFactory& factory,
                               const nn::Shape& input, nn::DType dtype,
@@ -331,14 +341,20 @@ absl::StatusOr<Plan> MakePlan(const PlanOptions& options,
   plan.cuts = *std::move(cuts);
   std::vector<std::int64_t> dims = {plan.micro_batch_size};
   dims.insert(dims.end(), input.dims().begin(), input.dims().end());
-  nn::TensorSpec between = {nn::Shape(absl::Span<const std::int64_t>(dims)),
-                            dtype};
+  Between between;
+  between.activations = {
+      {nn::Shape(absl::Span<const std::int64_t>(dims)), dtype}};
+  std::vector<std::vector<bool>> trained;  // by stage
   for (const StagePlace& place : PlacementOf(options)) {
     const int stage = static_cast<int>(plan.stages.size());
     plan.stages.emplace_back().place = place;
-    TROUPE_RETURN_IF_ERROR(PlanStage(options, factory, plan.cuts, stage, device,
-                                     between, plan.stages.back()));
+    TROUPE_RETURN_IF_ERROR(PlanStage(factory, plan.cuts, stage, device, between,
+                                     plan.stages.back(),
+                                     trained.emplace_back()));
   }
+  TROUPE_RETURN_IF_ERROR(CheckModelEnds(between));
+  FillBuckets({options.buckets, options.grad_dtype}, std::move(trained),
+              plan.stages);
   for (int pp = 0; pp < options.mesh.pp(); ++pp) {
     TROUPE_ASSIGN_OR_RETURN(RankPlan rank, PlanRank(options, plan, pp));
     TROUPE_RETURN_IF_ERROR(Validate(rank.train));

@@ -25,6 +25,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "nn/autograd/stashed_tensors.h"
 #include "nn/kernels/kernel_choices.h"
 #include "nn/kernels/loss_scale.h"
 #include "nn/modules/module.h"
@@ -56,8 +57,13 @@ struct PlanOptions {
   // number or the path of a module (pipeline/partition.h).
   std::vector<Cut> cuts;
   std::int64_t global_batch_size = 64;
-  // Samples of one forward of one stage; 0: the rank's whole share.
+  // Samples of one forward of one stage; 0: the rank's whole share. Where that
+  // is no multiple of it, the last micro-batch is smaller.
   std::int64_t micro_batch_size = 0;
+  // What a plan makes of the two; at least 1, whatever they are: sizes that
+  // cannot be are told when the plan is made.
+  std::int64_t MicroBatchSize() const;
+  int MicroBatches() const;
   // Null: DataParallelTable for one stage, GPipeTable for several.
   ScheduleFn schedule;
   BucketOptions buckets;
@@ -112,14 +118,31 @@ std::string AxisFieldName(absl::string_view axis);
 // `status` with the axes of `mesh` as the fields to blame.
 absl::Status WithAxisFields(absl::Status status, const Mesh& mesh);
 
+// Limit on the tensors that a stage may be sent of a micro-batch.
+inline constexpr int kStageTensorsMax = 1024;
+
+// A tensor that a module has stashed for one of a later stage
+// (nn/modules/skip.h), and that travels with the activation until then.
+struct SkipPlan {
+  std::string name;
+  nn::TensorSpec spec;  // of a micro-batch
+};
+
 // One stage: a part of the model, and where it lies.
 struct StagePlan {
   StagePlace place;  // coordinate along pp, and chunk of the ranks there
-  nn::Shape input;   // of a micro-batch
-  nn::Shape output;  // of a micro-batch
+  // Of a micro-batch; the last one of a step may have fewer samples.
+  nn::Shape input;
+  nn::Shape output;
   nn::DType input_dtype = nn::DType::kF32;
   nn::DType output_dtype = nn::DType::kF32;
-  double flops = 0;  // of one forward of a micro-batch
+  // Where the module before the cut gives several tensors (ForwardMany): those
+  // behind `input`.
+  std::vector<nn::TensorSpec> more_inputs;
+  // What comes behind the inputs, in the order of stashing: tensors that the
+  // stage pops, and those that it passes on. None in the first stage.
+  std::vector<SkipPlan> skips;
+  double flops = 0;  // of one forward of such a micro-batch
   // Axes of the mesh along which its layers communicate in the middle of a
   // forward; where there are any, compute actions keep the order of the table.
   std::vector<std::string> layer_axes;
@@ -128,9 +151,19 @@ struct StagePlan {
   std::vector<std::int64_t> parameter_elems;
   std::vector<nn::DType> parameter_dtypes;
   // Numbers into `parameters`, bucket by bucket, each of one dtype; then those
-  // that are not trained: frozen, or used by no forward.
+  // that are not trained: frozen, or used by no forward. What other stages list
+  // too is a copy, and lies in the last buckets (pipeline/ties.h).
   std::vector<std::vector<int>> buckets;
   std::vector<int> frozen;
+
+  std::vector<nn::TensorSpec> inputs() const;
+  // How many tensors come from the stage before, and how large they are.
+  int received_tensors() const {
+    return static_cast<int>(1 + more_inputs.size() + skips.size());
+  }
+  std::int64_t received_bytes() const;
+  // `skips` as meta tensors, for a shape-only forward of the stage.
+  absl::StatusOr<nn::StashedTensors> SkipsOn(nn::Device device) const;
 };
 
 // What the ranks at one coordinate of pp do, over all their chunks.
@@ -152,8 +185,8 @@ struct Plan {
   // Paths of modules, as ResolveCuts() has them: one text for one place.
   std::vector<std::string> cuts;
   std::int64_t global_batch_size = 1;
-  std::int64_t micro_batch_size = 1;
-  int micro_batches = 1;  // per rank and step
+  std::int64_t micro_batch_size = 1;  // of all but the last
+  int micro_batches = 1;              // per rank and step
   int threads_per_rank = 1;
   std::int64_t inline_bytes = -1;
   bool fuse_updates = true;
@@ -186,7 +219,18 @@ struct Plan {
     return ranks[mesh.CoordOf(rank, kPpAxis)];
   }
   Placement placement() const;
+  // Of the model: what several stages have counts once.
   std::int64_t parameter_elems() const;
+  // Samples of the last micro-batch of a rank's step: what is left for it.
+  std::int64_t last_micro_batch_size() const {
+    return global_batch_size / mesh.dp() -
+           (micro_batches - 1) * micro_batch_size;
+  }
+  // That as a part of micro_batch_size: 1 where all are alike.
+  double last_micro_batch_part() const {
+    return static_cast<double>(last_micro_batch_size()) /
+           static_cast<double>(micro_batch_size);
+  }
 
   // kInvalidArgument that names the field: what does not fit together, such as
   // a parameter in two buckets, or a table of another number of micro-batches.

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -10,6 +12,7 @@
 #include "nn/kernels/choice_cache.h"
 #include "pipeline/plan.h"
 #include "pipeline/table_index.h"
+#include "pipeline/ties.h"
 
 namespace troupe::pipeline {
 namespace {
@@ -30,12 +33,14 @@ absl::Status CheckBatches(const Plan& plan) {
   if (plan.micro_batch_size < 1) return Bad("micro_batch_size", "is below 1");
   if (plan.micro_batches < 1) return Bad("micro_batches", "is below 1");
   if (plan.threads_per_rank < 1) return Bad("threads_per_rank", "is below 1");
-  std::int64_t samples = plan.mesh.dp();
-  if (__builtin_mul_overflow(samples, plan.micro_batch_size, &samples) ||
-      __builtin_mul_overflow(samples, plan.micro_batches, &samples) ||
-      samples != plan.global_batch_size) {
-    return Bad("global_batch_size",
-               "is not dp x micro_batches x micro_batch_size");
+  const std::int64_t share = plan.global_batch_size / plan.mesh.dp();
+  if (plan.global_batch_size % plan.mesh.dp() != 0 ||
+      (share - 1) / plan.micro_batch_size + 1 != plan.micro_batches ||
+      plan.micro_batch_size > share) {
+    return Bad(
+        "global_batch_size",
+        "is not dp x micro_batches x micro_batch_size, of which the last "
+        "micro-batch may be smaller");
   }
   return absl::OkStatus();
 }
@@ -79,6 +84,73 @@ absl::Status CheckCuts(const std::vector<std::string>& cuts) {
     const std::string field = absl::StrCat("cuts[", i, "]");
     if (cuts[i].empty()) return Bad(field, "is empty");
     if (!seen.insert(cuts[i]).second) return Bad(field, "is there twice");
+  }
+  return absl::OkStatus();
+}
+
+// The skip connections that stage `number` is given. `last_at`: the last stage
+// before it that is given each name.
+absl::Status CheckSkipNames(const Plan& plan, std::size_t number,
+                            std::map<std::string, std::size_t>& last_at) {
+  const StagePlan& stage = plan.stages[number];
+  const std::string field = absl::StrCat("stages[", number, "].skips");
+  if (number == 0 && stage.received_tensors() > 1) {
+    return Bad(field, "or more_inputs are there, before any stage");
+  }
+  if (stage.received_tensors() > kStageTensorsMax) {
+    return Bad(field,
+               absl::StrCat("and inputs are more than ", kStageTensorsMax));
+  }
+  for (const SkipPlan& skip : stage.skips) {
+    if (skip.name.empty()) return Bad(field, "has one without a name");
+    const auto [last, is_new] = last_at.try_emplace(skip.name, number);
+    if (is_new) continue;
+    if (last->second == number) {
+      return Bad(field, absl::StrCat("has \"", skip.name, "\" twice"));
+    }
+    if (last->second + 1 != number) {
+      return Bad(field, absl::StrCat("has \"", skip.name,
+                                     "\", which a stage before has popped"));
+    }
+    last->second = number;
+  }
+  return absl::OkStatus();
+}
+
+// What a stage passes on stands first in what the next one is given, in the
+// same order and of the same shape.
+absl::Status CheckPassedOn(const Plan& plan, std::size_t number) {
+  const std::vector<SkipPlan>& skips = plan.stages[number].skips;
+  const std::string field = absl::StrCat("stages[", number, "].skips");
+  std::set<absl::string_view> before;
+  for (const SkipPlan& skip : plan.stages[number - 1].skips) {
+    before.insert(skip.name);
+  }
+  std::size_t at = 0;
+  for (const SkipPlan& skip : plan.stages[number - 1].skips) {
+    if (at == skips.size() || skips[at].name != skip.name) continue;
+    if (skips[at].spec == skip.spec) {
+      ++at;
+      continue;
+    }
+    return Bad(field,
+               absl::StrCat("has \"", skip.name,
+                            "\" of another shape than the stage before"));
+  }
+  for (; at < skips.size(); ++at) {
+    if (before.count(skips[at].name) == 0) continue;
+    return Bad(field,
+               absl::StrCat("has \"", skips[at].name,
+                            "\" in another order than the stage before"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckSkips(const Plan& plan) {
+  std::map<std::string, std::size_t> last_at;
+  for (std::size_t i = 0; i < plan.stages.size(); ++i) {
+    TROUPE_RETURN_IF_ERROR(CheckSkipNames(plan, i, last_at));
+    if (i > 0) TROUPE_RETURN_IF_ERROR(CheckPassedOn(plan, i));
   }
   return absl::OkStatus();
 }
@@ -136,6 +208,24 @@ absl::Status CheckTransfers(const std::vector<ChunkEnds>& ends,
   return absl::OkStatus();
 }
 
+// The buckets that other stages share, the last `tied` of each chunk, are
+// summed over them, and no others.
+absl::Status CheckTied(const std::vector<int>& buckets,
+                       const std::vector<int>& tied, const StepTable& table) {
+  const TableIndex index(table);
+  for (int chunk = 0; chunk < static_cast<int>(buckets.size()); ++chunk) {
+    for (int k = 0; k < buckets[chunk]; ++k) {
+      const bool wanted = k >= buckets[chunk] - tied[chunk];
+      if (index.Has(ActionKind::kReduceTied, k, chunk) == wanted) continue;
+      return absl::InvalidArgumentError(absl::StrCat(
+          Action{ActionKind::kReduceTied, k, {}, chunk}.ToString(
+              static_cast<int>(buckets.size())),
+          wanted ? " is missing" : " is of a bucket that no other stage has"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckTable(const Plan& plan, int pp, const StepTable& table,
                         int micro_batches, const std::vector<int>& buckets) {
   TROUPE_RETURN_IF_ERROR(Validate(table));
@@ -162,8 +252,10 @@ absl::Status CheckTable(const Plan& plan, int pp, const StepTable& table,
 absl::Status CheckRank(const Plan& plan, int pp) {
   const RankPlan& rank = plan.ranks[pp];
   const std::string field = absl::StrCat("ranks[", pp, "]");
+  const std::vector<int> stages = StagesAt(plan.placement(), pp);
+  const std::vector<int> tied = TiedBuckets(plan.stages, stages);
   std::vector<int> buckets;
-  for (int stage : StagesAt(plan.placement(), pp)) {
+  for (int stage : stages) {
     buckets.push_back(static_cast<int>(plan.stages[stage].buckets.size()));
   }
   if (rank.reduce_inline && plan.stages.size() > 1) {
@@ -173,6 +265,8 @@ absl::Status CheckRank(const Plan& plan, int pp) {
   TROUPE_RETURN_IF_ERROR(
       In(absl::StrCat(field, ".train"),
          CheckTable(plan, pp, rank.train, plan.micro_batches, buckets)));
+  TROUPE_RETURN_IF_ERROR(
+      In(absl::StrCat(field, ".train"), CheckTied(buckets, tied, rank.train)));
   return In(
       absl::StrCat(field, ".evaluate"),
       CheckTable(plan, pp, rank.evaluate, 1, std::vector<int>(buckets.size())));
@@ -233,6 +327,8 @@ absl::Status Plan::Check() const {
   for (std::size_t i = 0; i < stages.size(); ++i) {
     TROUPE_RETURN_IF_ERROR(CheckStage(*this, i));
   }
+  TROUPE_RETURN_IF_ERROR(CheckSkips(*this));
+  TROUPE_RETURN_IF_ERROR(CheckTies(stages));
   for (int pp = 0; pp < mesh.pp(); ++pp) {
     TROUPE_RETURN_IF_ERROR(CheckRank(*this, pp));
   }

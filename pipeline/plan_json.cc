@@ -27,6 +27,10 @@ Json ShapeJson(const nn::Shape& shape) {
   return dims;
 }
 
+Json SpecJson(const nn::TensorSpec& spec) {
+  return {{"shape", ShapeJson(spec.shape)}, {"dtype", NameOf(spec.dtype)}};
+}
+
 Json StageJson(const StagePlan& stage) {
   Json parameters = Json::array();
   for (std::size_t i = 0; i < stage.parameters.size(); ++i) {
@@ -34,11 +38,22 @@ Json StageJson(const StagePlan& stage) {
                           {"elems", stage.parameter_elems[i]},
                           {"dtype", NameOf(stage.parameter_dtypes[i])}});
   }
+  Json more_inputs = Json::array(), skips = Json::array();
+  for (const nn::TensorSpec& input : stage.more_inputs) {
+    more_inputs.push_back(SpecJson(input));
+  }
+  for (const SkipPlan& skip : stage.skips) {
+    Json named = {{"name", skip.name}};
+    named.update(SpecJson(skip.spec));
+    skips.push_back(std::move(named));
+  }
   return {
       {"pp", stage.place.pp},
       {"chunk", stage.place.chunk},
       {"input", ShapeJson(stage.input)},
       {"input_dtype", NameOf(stage.input_dtype)},
+      {"more_inputs", std::move(more_inputs)},
+      {"skips", std::move(skips)},
       {"output", ShapeJson(stage.output)},
       {"output_dtype", NameOf(stage.output_dtype)},
       {"flops", stage.flops},

@@ -213,6 +213,33 @@ void ReadName(Object& object, const char* name, Parse parse, T& value) {
   value = *parsed;
 }
 
+void ReadSpec(Object& object, nn::TensorSpec& spec) {
+  object.Shape("shape", spec.shape);
+  ReadName(object, "dtype", nn::ParseDType, spec.dtype);
+}
+
+// What comes beside a stage's input; the first version knew of no such thing.
+void ReadMoreInputs(Object& object, StagePlan& stage) {
+  if (object.HasLater("more_inputs")) {
+    object.List("more_inputs", kStageTensorsMax,
+                [&](const Json& entry, const std::string& at) {
+                  Object input(entry, at);
+                  ReadSpec(input, stage.more_inputs.emplace_back());
+                  return input.Finish();
+                });
+  }
+  if (object.HasLater("skips")) {
+    object.List("skips", kStageTensorsMax,
+                [&](const Json& entry, const std::string& at) {
+                  Object skip(entry, at);
+                  SkipPlan& read = stage.skips.emplace_back();
+                  skip.Text("name", kPlanNameMax, read.name);
+                  ReadSpec(skip, read.spec);
+                  return skip.Finish();
+                });
+  }
+}
+
 absl::Status ReadStage(const Json& json, const std::string& path,
                        Version version, StagePlan& stage) {
   Object object(json, path, version);
@@ -220,6 +247,7 @@ absl::Status ReadStage(const Json& json, const std::string& path,
   object.Integer("chunk", 0, kChunksMax - 1, stage.place.chunk);
   object.Shape("input", stage.input);
   ReadName(object, "input_dtype", nn::ParseDType, stage.input_dtype);
+  ReadMoreInputs(object, stage);
   object.Shape("output", stage.output);
   ReadName(object, "output_dtype", nn::ParseDType, stage.output_dtype);
   object.Number("flops", stage.flops);

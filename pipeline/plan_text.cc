@@ -1,8 +1,11 @@
 // Plan::ToString and what else a plan says of itself.
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/check.h"
 #include "pipeline/plan.h"
+#include "pipeline/ties.h"
 
 namespace troupe::pipeline {
 namespace {
@@ -18,7 +21,37 @@ std::string Describe(const StagePlan& stage, const std::vector<int>& numbers) {
   return absl::StrCat(elems, " elements: ", absl::StrJoin(names, " "));
 }
 
-std::string StageText(const Plan& plan, std::size_t number) {
+// ", f32[2, 4], skip1 f32[2, 8]"
+std::string MoreInputsText(const StagePlan& stage) {
+  std::string text;
+  for (const nn::TensorSpec& input : stage.more_inputs) {
+    absl::StrAppend(&text, ", ", input.ToString());
+  }
+  for (const SkipPlan& skip : stage.skips) {
+    absl::StrAppend(&text, ", ", skip.name, " ", skip.spec.ToString());
+  }
+  return text;
+}
+
+// What a bucket says of the other stages that have it: " (tied with stage 3)".
+std::string TieText(const std::vector<Tie>& ties, int stage, int bucket) {
+  for (const Tie& tie : ties) {
+    std::vector<int> others;
+    bool is_member = false;
+    for (const TieMember& member : tie.members) {
+      const bool own = member == TieMember{stage, bucket};
+      is_member |= own;
+      if (!own) others.push_back(member.stage);
+    }
+    if (!is_member) continue;
+    return absl::StrCat(" (tied with stage", others.size() > 1 ? "s " : " ",
+                        absl::StrJoin(others, ", "), ")");
+  }
+  return "";
+}
+
+std::string StageText(const Plan& plan, const std::vector<Tie>& ties,
+                      std::size_t number) {
   const StagePlan& stage = plan.stages[number];
   const bool alone = plan.stages.size() == plan.ranks.size();
   std::string text = absl::StrCat("stage ", number);
@@ -27,13 +60,15 @@ std::string StageText(const Plan& plan, std::size_t number) {
                     stage.place.chunk, ")");
   }
   absl::StrAppend(
-      &text, ": ", stage.input.ToString(), " -> ", stage.output.ToString(),
-      ", ", stage.parameters.size(), " parameters in ", stage.buckets.size(),
-      " bucket(s)",
+      &text, ": ", stage.input.ToString(), MoreInputsText(stage), " -> ",
+      stage.output.ToString(), ", ", stage.parameters.size(), " parameters in ",
+      stage.buckets.size(), " bucket(s)",
       plan.ranks[stage.place.pp].reduce_inline ? ", reduced inline" : "", "\n");
   for (std::size_t k = 0; k < stage.buckets.size(); ++k) {
-    absl::StrAppend(&text, "  bucket ", k, ": ",
-                    Describe(stage, stage.buckets[k]), "\n");
+    absl::StrAppend(
+        &text, "  bucket ", k,
+        TieText(ties, static_cast<int>(number), static_cast<int>(k)), ": ",
+        Describe(stage, stage.buckets[k]), "\n");
   }
   if (!stage.frozen.empty()) {
     absl::StrAppend(&text, "  frozen: ", Describe(stage, stage.frozen), "\n");
@@ -47,6 +82,33 @@ std::string StageText(const Plan& plan, std::size_t number) {
 
 }  // namespace
 
+std::vector<nn::TensorSpec> StagePlan::inputs() const {
+  std::vector<nn::TensorSpec> all = {{input, input_dtype}};
+  all.insert(all.end(), more_inputs.begin(), more_inputs.end());
+  return all;
+}
+
+std::int64_t StagePlan::received_bytes() const {
+  std::vector<nn::TensorSpec> received = inputs();
+  for (const SkipPlan& skip : skips) received.push_back(skip.spec);
+  std::int64_t bytes = 0;
+  for (const nn::TensorSpec& spec : received) {
+    bytes +=
+        spec.shape.numel() * static_cast<std::int64_t>(nn::SizeOf(spec.dtype));
+  }
+  return bytes;
+}
+
+absl::StatusOr<nn::StashedTensors> StagePlan::SkipsOn(nn::Device device) const {
+  nn::StashedTensors stashed;
+  for (const SkipPlan& skip : skips) {
+    TROUPE_RETURN_IF_ERROR(stashed.Add(
+        skip.name, /*module=*/"",
+        nn::Tensor::Meta(skip.spec.shape, skip.spec.dtype, device)));
+  }
+  return stashed;
+}
+
 Placement Plan::placement() const {
   Placement placement;
   for (const StagePlan& stage : stages) placement.push_back(stage.place);
@@ -55,8 +117,12 @@ Placement Plan::placement() const {
 
 std::int64_t Plan::parameter_elems() const {
   std::int64_t sum = 0;
+  absl::flat_hash_set<absl::string_view> seen;
   for (const StagePlan& stage : stages) {
-    for (std::int64_t elems : stage.parameter_elems) sum += elems;
+    for (std::size_t i = 0; i < stage.parameters.size(); ++i) {
+      if (!seen.insert(stage.parameters[i]).second) continue;
+      sum += stage.parameter_elems[i];
+    }
   }
   return sum;
 }
@@ -65,6 +131,9 @@ std::string Plan::ToString() const {
   std::string text = absl::StrCat(
       "mesh ", mesh.ToString(), ", global batch ", global_batch_size, " = ",
       mesh.dp(), " x ", micro_batches, " micro-batches of ", micro_batch_size,
+      last_micro_batch_size() == micro_batch_size
+          ? ""
+          : absl::StrCat(", the last of ", last_micro_batch_size()),
       ", ", threads_per_rank, " thread(s) per rank\n");
   if (!kernels.empty()) {
     absl::StrAppend(&text, nn::DTypeName(dtype), " on ", device.ToString(),
@@ -88,8 +157,9 @@ std::string Plan::ToString() const {
     absl::StrAppend(&text, choices.size(), " algorithm(s) chosen for ", device,
                     "\n");
   }
+  const std::vector<Tie> ties = TiesOf(stages);
   for (std::size_t i = 0; i < stages.size(); ++i) {
-    absl::StrAppend(&text, StageText(*this, i));
+    absl::StrAppend(&text, StageText(*this, ties, i));
   }
   if (stages.size() == ranks.size()) return text;
   for (std::size_t pp = 0; pp < ranks.size(); ++pp) {

@@ -15,7 +15,7 @@ bool IsBackward(ActionKind kind) {
 }
 
 bool IsOfBucket(ActionKind kind) {
-  return kind == ActionKind::kReduceBucket ||
+  return kind == ActionKind::kReduceTied || kind == ActionKind::kReduceBucket ||
          kind == ActionKind::kUpdateBucket ||
          kind == ActionKind::kReduceUpdateBucket;
 }
@@ -67,18 +67,34 @@ void NeedComputed(const TableIndex& table, Action& action) {
   NeedDone(table, action.kind, m - 1, action);
 }
 
+// A bucket is summed over the replicas when its gradients are complete, and
+// summed over the stages that share it.
+void NeedComplete(const TableIndex& table, Action& action) {
+  const int tied =
+      table.Find(ActionKind::kReduceTied, action.index, action.chunk);
+  if (tied >= 0) {
+    action.needs.push_back({SignalKind::kDone, tied});
+  } else {
+    action.needs.push_back(
+        {SignalKind::kBucketReady, action.index, action.chunk});
+  }
+}
+
 // `findings`: the number of NR, or -1.
-void NeedReduced(const ReductionOptions& options, int findings,
-                 Action& action) {
+void NeedReduced(const ReductionOptions& options, const TableIndex& table,
+                 int findings, Action& action) {
   const auto need_bucket = [&action](SignalKind kind) {
     action.needs.push_back({kind, action.index, action.chunk});
   };
   switch (action.kind) {
-    case ActionKind::kReduceBucket:
+    case ActionKind::kReduceTied:
       need_bucket(SignalKind::kBucketReady);
       break;
+    case ActionKind::kReduceBucket:
+      NeedComplete(table, action);
+      break;
     case ActionKind::kReduceUpdateBucket:
-      need_bucket(SignalKind::kBucketReady);
+      NeedComplete(table, action);
       need_bucket(SignalKind::kBucketReleased);
       action.needs.push_back({SignalKind::kLossReduced, 0});
       break;
@@ -126,6 +142,10 @@ std::vector<int> StepTable::bucket_counts() const {
 int StepTable::buckets() const {
   const std::vector<int> counts = bucket_counts();
   return std::accumulate(counts.begin(), counts.end(), 0);
+}
+
+bool EndsBackward(ActionKind kind) {
+  return kind == ActionKind::kBackward || kind == ActionKind::kBackwardWeights;
 }
 
 int StepTable::Find(ActionKind kind, int index, int chunk) const {
@@ -189,6 +209,45 @@ StepTable AddTransfers(const StepTable& compute, bool first_stage,
   return AddTransfers(compute, {ChunkEnds{first_stage, last_stage}});
 }
 
+namespace {
+
+void AppendBucket(const ReductionOptions& options, int k, int chunk,
+                  StepTable& table) {
+  if (options.fuse_updates) {
+    return Append(table, ActionKind::kReduceUpdateBucket, k, chunk);
+  }
+  Append(table, ActionKind::kReduceBucket, k, chunk);
+  Append(table, ActionKind::kUpdateBucket, k, chunk);
+}
+
+// The reductions of a group keep the order of the table, so one that waits for
+// another stage stands behind those that do not.
+void AppendReductions(absl::Span<const int> buckets,
+                      const ReductionOptions& options, StepTable& table) {
+  const auto first_tied = [&](int chunk) {
+    const bool listed = chunk < static_cast<int>(options.tied.size());
+    return buckets[chunk] - (listed ? options.tied[chunk] : 0);
+  };
+  const int last = static_cast<int>(buckets.size()) - 1;
+  for (int chunk = last; chunk >= 0; --chunk) {
+    for (int k = first_tied(chunk); k < buckets[chunk]; ++k) {
+      Append(table, ActionKind::kReduceTied, k, chunk);
+    }
+  }
+  for (int chunk = last; chunk >= 0; --chunk) {
+    for (int k = 0; k < first_tied(chunk); ++k) {
+      AppendBucket(options, k, chunk, table);
+    }
+  }
+  for (int chunk = last; chunk >= 0; --chunk) {
+    for (int k = first_tied(chunk); k < buckets[chunk]; ++k) {
+      AppendBucket(options, k, chunk, table);
+    }
+  }
+}
+
+}  // namespace
+
 StepTable AddReductions(const StepTable& table, absl::Span<const int> buckets,
                         const ReductionOptions& options) {
   // After the last forward and its send: nobody waits for the loss first.
@@ -205,16 +264,7 @@ StepTable AddReductions(const StepTable& table, absl::Span<const int> buckets,
     Append(reduced, action.kind, action.index, action.chunk);
     if (i == last_forward) Append(reduced, ActionKind::kReduceLoss, 0, 0);
   }
-  for (int chunk = static_cast<int>(buckets.size()) - 1; chunk >= 0; --chunk) {
-    for (int k = 0; k < buckets[chunk]; ++k) {
-      if (options.fuse_updates) {
-        Append(reduced, ActionKind::kReduceUpdateBucket, k, chunk);
-        continue;
-      }
-      Append(reduced, ActionKind::kReduceBucket, k, chunk);
-      Append(reduced, ActionKind::kUpdateBucket, k, chunk);
-    }
-  }
+  AppendReductions(buckets, options, reduced);
   if (options.update_needs_all_buckets && options.reduce_findings) {
     Append(reduced, ActionKind::kReduceFindings, 0, 0);
   }
@@ -232,7 +282,7 @@ StepTable WithNeeds(StepTable table, const ReductionOptions& options) {
   for (Action& action : table.actions) {
     action.needs.clear();
     NeedComputed(index, action);
-    NeedReduced(options, findings, action);
+    NeedReduced(options, index, findings, action);
   }
   if (findings >= 0) {
     // Without buckets nothing says that all are reduced.

@@ -13,6 +13,7 @@
 //     RGm receive gradient    SGm send gradient
 //     LR  all-reduce of the loss statistics
 //     NR  all-reduce of what optimizers found in all gradients, over stages
+//     TRk all-reduce of bucket k over the stages that share it, before ARk
 //     ARk all-reduce of bucket k            UPk update of bucket k
 //     RUk both in one pass over memory (comm/replica_update.h)
 //
@@ -55,10 +56,14 @@ enum class ActionKind {
   kSendGradient,
   kReduceLoss,
   kReduceFindings,
+  kReduceTied,
   kReduceBucket,
   kUpdateBucket,
   kReduceUpdateBucket,
 };
+
+// A whole backward, or the second half of one: activations go then.
+bool EndsBackward(ActionKind kind);
 
 // What an action waits for. Buckets are those of the signal's chunk.
 enum class SignalKind {
@@ -154,10 +159,15 @@ struct ReductionOptions {
   // RUk instead of ARk and UPk. It cannot begin before the last reader of the
   // bucket is done, so it is for reductions that overlap nothing anyway.
   bool fuse_updates = false;
+  // By chunk: how many of its buckets, the last ones, other stages share
+  // (pipeline/ties.h); a chunk that is not listed shares none.
+  std::vector<int> tied = {};
 };
 // Adds LR after the last forward, and ARk, UPk (or RUk) in bucket order at the
 // end, last chunk first: its gradients are complete first; and NR behind them,
-// where there is one. `buckets`: their number, by chunk.
+// where there is one. `buckets`: their number, by chunk. Where buckets are
+// tied, their TRk stand before all ARk, and their ARk, which wait for another
+// stage, behind those of all others.
 StepTable AddReductions(const StepTable& table, absl::Span<const int> buckets,
                         const ReductionOptions& options);
 // The same for tables of one chunk.

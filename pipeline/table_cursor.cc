@@ -23,15 +23,25 @@ bool IsReceive(ActionKind kind) {
 bool IsCollective(ActionKind kind) {
   return kind == ActionKind::kReduceLoss ||
          kind == ActionKind::kReduceFindings ||
-         kind == ActionKind::kReduceBucket ||
+         kind == ActionKind::kReduceTied || ReducesBucket(kind);
+}
+
+bool ReducesBucket(ActionKind kind) {
+  return kind == ActionKind::kReduceBucket ||
          kind == ActionKind::kReduceUpdateBucket;
 }
 
 GroupId GroupOf(ActionKind kind) {
   TROUPE_CHECK(IsCollective(kind), "only a collective has a group");
-  return kind == ActionKind::kReduceLoss || kind == ActionKind::kReduceFindings
-             ? GroupId::kWorld
-             : GroupId::kDp;
+  switch (kind) {
+    case ActionKind::kReduceLoss:
+    case ActionKind::kReduceFindings:
+      return GroupId::kWorld;
+    case ActionKind::kReduceTied:
+      return GroupId::kTied;
+    default:
+      return GroupId::kDp;
+  }
 }
 
 TableCursor::TableCursor(StepTable table, const std::vector<int>& buckets)

@@ -16,8 +16,8 @@
 //
 // Actions of different kinds may overtake each other when what they need is
 // there; among those that may run, the first of the table is chosen.
-// The collectives (LR, NR, AR, RU) of one group start strictly in table order,
-// whatever becomes ready first: the ranks of a group pair them by order.
+// The collectives (LR, NR, TR, AR, RU) of one group start strictly in table
+// order, whatever becomes ready first: the ranks of a group pair them by order.
 // Collectives of different groups do not wait for each other.
 //
 // Cost: a step is linear in the table and its needs, whatever the order in
@@ -46,10 +46,12 @@ namespace troupe::pipeline {
 bool IsCompute(ActionKind kind);
 // RA, RG: finished by a message from outside.
 bool IsReceive(ActionKind kind);
-// LR, NR, AR, RU.
+// LR, NR, TR, AR, RU.
 bool IsCollective(ActionKind kind);
+// AR, RU: the sum of a bucket that updates are made from.
+bool ReducesBucket(ActionKind kind);
 // The ranks that a collective pairs: all for LR and NR, those along dp for AR
-// and RU.
+// and RU. For TR kTied, whichever the tie is: a table does not know.
 GroupId GroupOf(ActionKind kind);
 
 // Moved, not copied: the parts of its state point into one block.

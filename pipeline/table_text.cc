@@ -29,6 +29,7 @@ constexpr KindName kKindNames[] = {
     {ActionKind::kSendGradient, "SG"},
     {ActionKind::kReduceLoss, "LR"},
     {ActionKind::kReduceFindings, "NR"},
+    {ActionKind::kReduceTied, "TR"},
     {ActionKind::kReduceBucket, "AR"},
     {ActionKind::kUpdateBucket, "UP"},
     {ActionKind::kReduceUpdateBucket, "RU"},

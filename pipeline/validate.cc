@@ -219,8 +219,7 @@ class Validator {
         }
       } else if (action.kind == ActionKind::kReduceLoss) {
         cursor.Give({SignalKind::kLossReduced, 0});
-      } else if (IsCollective(action.kind) &&
-                 action.kind != ActionKind::kReduceFindings) {
+      } else if (ReducesBucket(action.kind)) {
         cursor.Give({SignalKind::kBucketReduced, action.index, action.chunk});
       }
     }

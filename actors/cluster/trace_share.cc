@@ -15,12 +15,12 @@ constexpr std::size_t kNameMax = 1024;
 // An event on the wire, as it lies in memory; its name follows.
 struct WireEvent {
   double micros;
-  std::int64_t step;
+  std::int64_t step, bytes;
   std::int32_t rank, chunk, bucket, micro_batch, boundary, replica;
   std::uint8_t track, kind, phase, action;
   std::uint32_t name_bytes;
 };
-static_assert(sizeof(WireEvent) == 48);
+static_assert(sizeof(WireEvent) == 56);
 static_assert(std::is_trivially_copyable_v<WireEvent>);
 
 void Append(const StampedEvent& stamped, std::string* text) {
@@ -28,6 +28,7 @@ void Append(const StampedEvent& stamped, std::string* text) {
   WireEvent wire = {};
   wire.micros = stamped.micros;
   wire.step = event.step;
+  wire.bytes = event.bytes;
   wire.rank = event.rank;
   wire.chunk = event.chunk;
   wire.bucket = event.bucket;
@@ -66,6 +67,7 @@ absl::StatusOr<StampedEvent> TakeEvent(absl::string_view* text) {
   stamped.micros = wire.micros;
   TraceEvent& event = stamped.event;
   event.step = wire.step;
+  event.bytes = wire.bytes;
   event.rank = wire.rank;
   event.chunk = wire.chunk;
   event.bucket = wire.bucket;

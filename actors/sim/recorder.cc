@@ -1,5 +1,6 @@
 #include "actors/sim/recorder.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <string>
@@ -9,7 +10,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "actors/sim/executed_order.h"
 #include "base/check.h"
+#include "pipeline/activation_bound.h"
+#include "pipeline/schedule.h"
+#include "pipeline/ties.h"
 
 namespace troupe::actors {
 namespace {
@@ -24,17 +29,21 @@ absl::Status Broken(const TraceEvent& event, absl::string_view what) {
 struct BucketLife {
   int gradients = 0;
   int ready = 0, launched = 0, reduced = 0, updated = 0;
+  int tied = 0, summed = 0;  // over stages: begun, ended
 };
 
 class Checker {
  public:
-  explicit Checker(const pipeline::Plan& plan) : plan_(plan) {}
+  explicit Checker(const pipeline::Plan& plan)
+      : plan_(plan), ties_(pipeline::TiesOf(plan.stages)) {}
 
   absl::Status See(const TraceEvent& event) {
     const bool begin = event.phase == TracePhase::kBegin;
     BucketLife& life =
         lives_[{event.rank, event.step, event.chunk, event.bucket}];
     switch (event.kind) {
+      case TraceKind::kAction:
+        return SeeAction(event);
       case TraceKind::kGradientComplete:
         return SeeGradient(event, life);
       case TraceKind::kBucketReady:
@@ -44,12 +53,18 @@ class Checker {
       case TraceKind::kCollective:
         if (begin) launches_[event.rank].push_back(Launch(event));
         if (event.bucket < 0) return absl::OkStatus();
+        if (event.action == pipeline::ActionKind::kReduceTied) {
+          return SeeTied(event, life);
+        }
         if (!begin) {
           ++life.reduced;
           life.updated += Updates(event);
           return absl::OkStatus();
         }
         ++life.launched;
+        TROUPE_RETURN_IF_ERROR(
+            Check(event, life.summed == IsTied(event),
+                  "launched before it was summed over its stages"));
         return Check(event, life.ready == 1, "launched before it was ready");
       case TraceKind::kUpdate:
         if (!begin) return absl::OkStatus();
@@ -78,6 +93,11 @@ class Checker {
           event.rank = rank;
           event.step = step;
           event.name = absl::StrCat("chunk ", chunk, " bucket ", k);
+          event.chunk = chunk;
+          event.bucket = k;
+          TROUPE_RETURN_IF_ERROR(
+              Check(event, life.tied == IsTied(event),
+                    "not summed exactly once over its stages"));
           TROUPE_RETURN_IF_ERROR(
               Check(event, life.launched == 1, "not launched exactly once"));
           TROUPE_RETURN_IF_ERROR(
@@ -119,15 +139,55 @@ class Checker {
     return plan_.stages[plan_.StagesOf(event.rank)[event.chunk]];
   }
 
+  // Whether other stages have the bucket too.
+  bool IsTied(const TraceEvent& event) const {
+    const pipeline::TieMember own = {plan_.StagesOf(event.rank)[event.chunk],
+                                     event.bucket};
+    for (const pipeline::Tie& tie : ties_) {
+      if (std::count(tie.members.begin(), tie.members.end(), own) > 0) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  absl::Status SeeTied(const TraceEvent& event, BucketLife& life) {
+    if (event.phase != TracePhase::kBegin) {
+      ++life.summed;
+      return absl::OkStatus();
+    }
+    ++life.tied;
+    return Check(event, life.ready == 1,
+                 "summed over its stages before it was ready");
+  }
+
   int ParametersIn(const TraceEvent& event) const {
     return static_cast<int>(StageOf(event).buckets[event.bucket].size());
   }
 
+  absl::Status SeeAction(const TraceEvent& event) {
+    using pipeline::ActionKind;
+    const bool is_forward = event.action == ActionKind::kForward;
+    if (is_forward && event.phase == TracePhase::kBegin) {
+      return Check(event, ++under_way_[{event.rank, event.step}] <= Most(event),
+                   "keeps more activations than its table");
+    }
+    if (pipeline::EndsBackward(event.action) &&
+        event.phase == TracePhase::kEnd) {
+      --under_way_[{event.rank, event.step}];
+    }
+    return absl::OkStatus();
+  }
+
+  int Most(const TraceEvent& event) const {
+    return pipeline::MostActivations(plan_.RankPlanOf(event.rank).train);
+  }
+
   absl::Status SeeGradient(const TraceEvent& event, BucketLife& life) {
     ++life.gradients;
-    TROUPE_RETURN_IF_ERROR(
-        Check(event, ++seen_[{event.rank, event.step, event.name}] == 1,
-              "its gradient is complete twice"));
+    TROUPE_RETURN_IF_ERROR(Check(
+        event, ++seen_[{event.rank, event.step, event.chunk, event.name}] == 1,
+        "its gradient is complete twice"));
     const pipeline::StagePlan& stage = StageOf(event);
     for (int p : stage.buckets[event.bucket]) {
       if (stage.parameters[p] == event.name) return absl::OkStatus();
@@ -148,8 +208,10 @@ class Checker {
   }
 
   const pipeline::Plan& plan_;
+  const std::vector<pipeline::Tie> ties_;
   std::map<std::tuple<int, std::int64_t, int, int>, BucketLife> lives_;
-  std::map<std::tuple<int, std::int64_t, std::string>, int> seen_;
+  std::map<std::tuple<int, std::int64_t, int, std::string>, int> seen_;
+  std::map<std::pair<int, std::int64_t>, int> under_way_;  // by rank and step
   std::map<int, std::vector<std::string>> launches_;
   std::set<std::pair<int, std::int64_t>> graphs_;  // rank, step
 };
@@ -166,7 +228,12 @@ absl::Status CheckInvariants(const Recorder& recorder,
   for (const TraceEvent& event : recorder.events()) {
     TROUPE_RETURN_IF_ERROR(checker.See(event));
   }
-  return checker.CheckComplete(first_step, steps);
+  TROUPE_RETURN_IF_ERROR(checker.CheckComplete(first_step, steps));
+  ExecutedOrder order(plan);
+  for (const TraceEvent& event : recorder.events()) {
+    TROUPE_RETURN_IF_ERROR(order.See(event));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace troupe::actors

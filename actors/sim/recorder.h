@@ -8,7 +8,9 @@
 //       the bucket that the plan says;
 //     - each bucket is launched exactly once on each rank, after its gradients
 //       are complete, and updated exactly once, after its reduction;
-//     - the ranks of a group launch the same collectives in the same order.
+//     - the ranks of a group launch the same collectives in the same order;
+//     - no rank has more forwards whose backward is to come than its table has;
+//     - each action begins when all that it needs is done (executed_order.h).
 
 #ifndef ACTORS_SIM_RECORDER_H_
 #define ACTORS_SIM_RECORDER_H_
@@ -33,7 +35,7 @@ class Recorder : public TraceSink {
   std::vector<TraceEvent> events_;
 };
 
-//   kFailedPrecondition: names the invariant, rank, step and bucket.
+//   kFailedPrecondition: names the invariant, rank, step and what was seen.
 absl::Status CheckInvariants(const Recorder& recorder,
                              const pipeline::Plan& plan,
                              std::int64_t first_step, std::int64_t steps);

@@ -9,6 +9,7 @@
 #include "actors/rank_setup.h"
 #include "actors/sim/preemption_points.h"
 #include "actors/sim/seeded_scheduler.h"
+#include "actors/sim/slow_links.h"
 #include "base/check.h"
 #include "base/file_system.h"
 
@@ -55,6 +56,7 @@ absl::StatusOr<JobResult> Simulation::Run(JobObserver* observer) {
   caf::actor_system system(config);
   SeededScheduler scheduler(system, {options_.seed, options_.message_time_max});
   PreemptionPoints points(scheduler);
+  SlowLinks links(system, scheduler);
   JobSpec spec = spec_;
   spec.train = points.In(spec.train);
   spec.test = points.In(spec.test);
@@ -67,6 +69,7 @@ absl::StatusOr<JobResult> Simulation::Run(JobObserver* observer) {
   if (options_.make_group || spec_.device.type != nn::DeviceType::kCuda) {
     hooks.make_group = InSmallChunks(options_.make_group, spec_.device);
   }
+  hooks.wrap_link = [&](auto link) { return links.Over(std::move(link)); };
   hooks.window_max = 1 + scheduler.draws().Bits32() % 4;
   hooks.checkpointers = 1 + scheduler.draws().Bits32() % 3;
   hooks.mailbox_rounds = [&scheduler] {

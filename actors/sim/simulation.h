@@ -11,8 +11,9 @@
 // What the seed chooses: which actor runs its next message; where a handler is
 // left standing while others run, at its sends, its reads of samples, its
 // operations on files and its calls of the observer; how eager each actor is
-// (some are starved for long stretches, so that ranks drift apart); and how
-// large windows of granted steps are. A step yields after every action and
+// (some are starved for long stretches, so that ranks drift apart), and how
+// slow each link between two stages; and how large windows of granted steps
+// are. A step yields after every action and
 // every piece of a backward, a reduction after every chunk.
 //
 // Time is virtual: it stands still while anything can run, unless

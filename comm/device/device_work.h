@@ -39,6 +39,8 @@ class DeviceWork {
   virtual absl::Status Enqueue(const char* name,
                                std::function<bool(void* native_stream)> work);
   virtual void LookAfter(std::function<bool()> look);
+  // Whether what it is given is recorded in a graph, and runs later.
+  virtual bool capturing() const { return false; }
   // Memory of the host that the device copies from and to; null: none.
   virtual nn::Allocator* host_allocator() { return nullptr; }
   // Done when all that it was given so far is.

@@ -6,8 +6,8 @@
 //                           ranks.Admit(/*rank=*/0, Pack(collective)));
 //   ranks.Missing(/*rank=*/0, number);            // who has not started it
 //
-// Ranks of other processes are not compared: that would take a message for each
-// collective. One that goes wrong there ends by its time-out.
+// Ranks of other processes compare what they start by way of the device
+// (start_words.h).
 //
 // Threads: any.
 

@@ -43,6 +43,9 @@ class NcclCommunicator final : public QueuedCommunicator {
                                       const Event& after) override {
     return rank_->Start(collectives, after);
   }
+  void UseRanges(absl::Span<const nn::Tensor> ranges) override {
+    rank_->Register(ranges);
+  }
   std::vector<Waiting> Waits() const override { return rank_->Waits(); }
   void Abort(absl::Status status) override { abort_all_(status); }
 

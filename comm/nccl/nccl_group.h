@@ -25,7 +25,15 @@
 // bits, and messages: NCCL's have no tags, and no length of their own.
 //
 // Ranks of one process that start different collectives are told so at once.
-// Between processes nothing is compared: such a collective ends by time-out.
+// Those of several gather, before each collective, three words of what they are
+// to start, and compare them on the host, which does not wait for it: a group
+// that differs ends with an error that names both ranks and collectives, while
+// NCCL still waits. Parts of an all_to_all are not compared, nor is what a
+// graph replays.
+//
+// UseRanges() registers memory with NCCL (ncclCommRegister, from 2.19.1 on),
+// which may then read and write it in place. Memory that it refuses is used
+// all the same.
 //
 // Errors. An asynchronous error of NCCL's, a time-out, a failed `after` and
 // Abort() end the group for all its ranks of this process: pending events

@@ -10,9 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "base/check.h"
-#include "comm/device/device_check.h"
 #include "comm/nccl/nccl_calls.h"
-#include "comm/signature.h"
 
 namespace troupe::comm::internal {
 namespace {
@@ -20,13 +18,6 @@ namespace {
 // How long Leave() waits for NCCL to end a communicator in good order.
 constexpr absl::Duration kFarewellMax = absl::Seconds(2);
 constexpr char kInit[] = "ncclCommInitRankConfig";
-
-bool HasBarrier(absl::Span<const Collective> collectives) {
-  return std::any_of(collectives.begin(), collectives.end(),
-                     [](const Collective& collective) {
-                       return collective.kind == CollectiveKind::kBarrier;
-                     });
-}
 
 // Waits until the last call is over, or the time.
 bool IsOver(ncclComm_t comm, ncclResult_t last) {
@@ -84,9 +75,10 @@ void NcclRank::Use(DeviceWork* work) {
                      begun = false](void* stream) mutable {
     const bool over = self->Advance(
         kInit,
-        [](NcclRank& rank, void*) {
+        [](NcclRank& rank, void* on) {
           rank.mutex_.AssertHeld();
-          return rank.Init();
+          const ncclResult_t made = rank.MakeScratch(on);
+          return made == ncclSuccess ? rank.Init() : made;
         },
         &begun, stream);
     if (over || self->Now() < since + self->options_.timeout) return over;
@@ -95,7 +87,9 @@ void NcclRank::Use(DeviceWork* work) {
     return true;
   };
   const absl::Status given = work_->Enqueue(kInit, init);
-  if (!given.ok()) abort_all_(given);
+  if (!given.ok()) return abort_all_(given);
+  // What the queue does to the scratch memory is done before this goes.
+  work_->Record().OnReady([self = shared_from_this()](const absl::Status&) {});
 }
 
 ncclResult_t NcclRank::Init() {
@@ -103,27 +97,6 @@ ncclResult_t NcclRank::Init() {
   config.blocking = 0;
   begun_ = true;
   return ncclCommInitRankConfig(&comm_, size(), id_, rank_, &config);
-}
-
-ncclResult_t NcclRank::MakeScratch(void* stream) {
-  if (scratch_ != nullptr) return ncclSuccess;
-  if (cudaMalloc(&scratch_, sizeof(int)) != cudaSuccess) {
-    return ncclUnhandledCudaError;
-  }
-  return cudaMemsetAsync(scratch_, 0, sizeof(int),
-                         static_cast<cudaStream_t>(stream)) == cudaSuccess
-             ? ncclSuccess
-             : ncclUnhandledCudaError;
-}
-
-ncclResult_t NcclRank::Run(const std::vector<Collective>& collectives,
-                           void* stream) {
-  if (HasBarrier(collectives)) {
-    const ncclResult_t made = MakeScratch(stream);
-    if (made != ncclSuccess) return made;
-  }
-  return CallNccl(collectives, {comm_, rank_, size(),
-                                static_cast<cudaStream_t>(stream), scratch_});
 }
 
 absl::Status NcclRank::Ask(const std::string& what, bool* over) {
@@ -156,88 +129,51 @@ bool NcclRank::Advance(const std::string& what, const NcclCall& call,
   return true;
 }
 
-absl::StatusOr<std::uint64_t> NcclRank::Admit(
-    absl::Span<const Collective> collectives) {
-  std::uint64_t first = 0;
-  for (std::size_t i = 0; i < collectives.size(); ++i) {
-    const absl::StatusOr<std::uint64_t> number =
-        local_->Admit(rank_, Pack(collectives[i]));
-    if (number.ok()) {
-      if (i == 0) first = *number;
-      continue;
-    }
-    if (i == 0 && absl::IsResourceExhausted(number.status())) {
-      return number.status();
-    }
-    const absl::Status why(number.status().code(),
-                           absl::StrCat("group \"", options_.name,
-                                        "\": ", number.status().message()));
-    abort_all_(why);
-    return why;
-  }
-  return first;
+absl::Status NcclRank::Give(const char* name, const std::string& what,
+                            NcclCall call) {
+  return work_->Enqueue(name, [self = shared_from_this(), what, begun = false,
+                               call = std::move(call)](void* stream) mutable {
+    return self->Advance(what, call, &begun, stream);
+  });
 }
 
-absl::StatusOr<Event> NcclRank::Start(absl::Span<const Collective> collectives,
-                                      const Event& after) {
-  TROUPE_CHECK(work_ != nullptr, "UseDevice() comes before Start()");
-  for (const Collective& collective : collectives) {
-    TROUPE_RETURN_IF_ERROR(CheckOnDevice(collective, rank_, size()));
-    TROUPE_RETURN_IF_ERROR(CheckNccl(collective, rank_));
+ncclResult_t NcclRank::RegisterNow(const nn::Tensor& range) {
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 19, 1)
+  registered_.push_back(nullptr);
+  const ncclResult_t result = ncclCommRegister(
+      comm_, range.device_data(), range.numel() * nn::SizeOf(range.dtype()),
+      &registered_.back());
+  // Memory that NCCL does not register is reduced the ordinary way.
+  return result == ncclInProgress ? result : ncclSuccess;
+#else
+  static_cast<void>(range);
+  return ncclSuccess;
+#endif
+}
+
+void NcclRank::Register(absl::Span<const nn::Tensor> ranges) {
+  if (ranges.empty()) return Deregister();
+  for (const nn::Tensor& range : ranges) {
+    const absl::Status given = Give("ncclCommRegister", "ncclCommRegister",
+                                    [range](NcclRank& rank, void*) {
+                                      rank.mutex_.AssertHeld();
+                                      return rank.RegisterNow(range);
+                                    });
+    if (!given.ok()) return abort_all_(given);
   }
-  if (collectives.empty()) return after;
-  {
-    absl::MutexLock lock(&mutex_);
-    TROUPE_RETURN_IF_ERROR(aborted_);
+}
+
+// With work under way this is the end of a job that failed: ncclCommAbort(),
+// which comes, deregisters too.
+void NcclRank::Deregister() {
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 19, 1)
+  absl::MutexLock lock(&mutex_);
+  if (comm_ == nullptr || !pending_.empty()) return;
+  for (void* registration : registered_) {
+    if (registration != nullptr) ncclCommDeregister(comm_, registration);
   }
-  TROUPE_ASSIGN_OR_RETURN(const std::uint64_t number, Admit(collectives));
-  Pending pending;
-  pending.number = number;
-  pending.what = absl::StrCat(
-      collectives[0].ToString(), ", collective ", number, " of the group",
-      collectives.size() == 1
-          ? ""
-          : absl::StrCat(", and ", collectives.size() - 1, " with it"));
-  pending.done = Event::Make();
-  pending.since = Now();
-  pending.started = std::chrono::steady_clock::now();
-  const Event done = pending.done;
-  const std::string what = pending.what;
-  {
-    absl::MutexLock lock(&mutex_);
-    TROUPE_RETURN_IF_ERROR(aborted_);
-    pending_.push_back(std::move(pending));
-  }
-  const auto self = shared_from_this();
-  after.OnReady([self](const absl::Status& status) {
-    if (!status.ok()) self->abort_all_(status);
-  });
-  work_->Wait(after);
-  const auto call =
-      [self, what, begun = false,
-       all = std::vector<Collective>(collectives.begin(), collectives.end())](
-          void* stream) mutable {
-        return self->Advance(
-            what,
-            [&all](NcclRank& rank, void* on) {
-              rank.mutex_.AssertHeld();
-              return rank.Run(all, on);
-            },
-            &begun, stream);
-      };
-  const absl::Status given =
-      work_->Enqueue(NcclCallName(collectives[0].kind), call);
-  if (!given.ok()) {
-    abort_all_(given);
-    return given;
-  }
-  const Event recorded = work_->Record();
-  recorded.OnReady([self, number](const absl::Status& status) {
-    self->Ended(number, status);
-  });
-  done.Follow(recorded);
-  LookAfter();
-  return done;
+  registered_.clear();
+#endif
 }
 
 void NcclRank::Ended(std::uint64_t number, const absl::Status& status) {

@@ -13,6 +13,12 @@
 //
 //     queue   | wait `after` | init, asked again .. | all_reduce | record |
 //
+// Where the group has ranks of other processes, every Start() first gathers
+// what all of them start (start_words.h), on the same queue and before it waits
+// for `after`: in most cases while backward still computes what is to be
+// reduced.
+// What a graph records was compared in the steps before it.
+//
 // Whatever waits for peers is looked after by the device's Progress(): an
 // asynchronous error and a time-out end the group.
 //
@@ -26,6 +32,7 @@
 #include <nccl.h>
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -63,6 +70,9 @@ class NcclRank : public std::enable_shared_from_this<NcclRank> {
   void Use(DeviceWork* work) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::StatusOr<Event> Start(absl::Span<const Collective> collectives,
                               const Event& after) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Communicator::UseRanges().
+  void Register(absl::Span<const nn::Tensor> ranges)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   std::vector<Waiting> Waits() const ABSL_LOCKS_EXCLUDED(mutex_);
   // Ends this rank alone.
   void Abort(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -79,6 +89,11 @@ class NcclRank : public std::enable_shared_from_this<NcclRank> {
     absl::Time since;
     std::chrono::steady_clock::time_point started;
   };
+  // What the ranks tell each other of a Start(), in memory of the host.
+  struct Told {
+    nn::Tensor mine, all;
+    bool copied = false;  // into `all`, when its event is done
+  };
   // A call of NCCL's: enqueues to `stream`.
   using NcclCall = std::function<ncclResult_t(NcclRank& rank, void* stream)>;
 
@@ -86,10 +101,32 @@ class NcclRank : public std::enable_shared_from_this<NcclRank> {
   ncclResult_t MakeScratch(void* stream) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   ncclResult_t Run(const std::vector<Collective>& collectives, void* stream)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  ncclResult_t RegisterNow(const nn::Tensor& range)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Deregister() ABSL_LOCKS_EXCLUDED(mutex_);
+  std::size_t bytes_of_words() const;
+  // The two halves of gathering what all ranks start.
+  ncclResult_t Gather(const Told& told, void* stream)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  ncclResult_t CopyGathered(Told& told, void* stream)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Work of the queue (DeviceWork::Enqueue): makes `call` once, then asks. True
   // when it is over, one way or another.
   bool Advance(const std::string& what, const NcclCall& call, bool* begun,
                void* stream) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Gives `call` to the queue; `name` is a literal.
+  absl::Status Give(const char* name, const std::string& what, NcclCall call)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  // The ranks of other processes hear what this one starts, and it what they
+  // do, when the queue comes to it. Nothing where all live here, and in a
+  // capture.
+  absl::Status Tell(std::uint64_t number, const std::string& what,
+                    absl::Span<const Collective> collectives)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  // Start(), as work of the queue.
+  absl::Status GiveAll(std::uint64_t number, const std::string& what,
+                       absl::Span<const Collective> collectives,
+                       const Event& after) ABSL_LOCKS_EXCLUDED(mutex_);
   // The outcome of the last call that was not over; ok and ncclSuccess: none.
   absl::Status Ask(const std::string& what, bool* over)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -119,7 +156,10 @@ class NcclRank : public std::enable_shared_from_this<NcclRank> {
   mutable absl::Mutex mutex_;
   ncclComm_t comm_ ABSL_GUARDED_BY(mutex_) = nullptr;
   bool begun_ ABSL_GUARDED_BY(mutex_) = false;  // the communicator is made
+  // On the device: kStartWords of each rank, and an int for barriers.
   void* scratch_ ABSL_GUARDED_BY(mutex_) = nullptr;
+  // Of ncclCommRegister(). NCCL writes to an element later, perhaps.
+  std::deque<void*> registered_ ABSL_GUARDED_BY(mutex_);
   absl::Status aborted_ ABSL_GUARDED_BY(mutex_);
   std::deque<Pending> pending_ ABSL_GUARDED_BY(mutex_);
   bool looking_ ABSL_GUARDED_BY(mutex_) = false;

@@ -124,6 +124,7 @@ absl::Status ParameterArena::Init(std::int64_t elems) {
     largest = std::max(largest, range.size());
   }
   if (!options_.keep_grads) {
+    if (!options_.grads_ahead) return absl::OkStatus();
     // Most buckets of a large model are about as large as the largest.
     TROUPE_ASSIGN_OR_RETURN(
         Tensor block,
@@ -264,13 +265,17 @@ absl::Status ParameterArena::Initialize(std::uint64_t seed) {
 }
 
 void ParameterArena::BeginStep() {
-  for (const ArenaSlot& slot : slots_) slot.parameter->grad_written = false;
+  for (const ArenaSlot& slot : slots_) {
+    slot.parameter->grad_written = false;
+    slot.parameter->first_use_written = false;
+    slot.parameter->first_use_grad = Tensor();
+  }
 }
 
 absl::Status ParameterArena::ZeroUnwritten(int bucket) {
-  TROUPE_RETURN_IF_ERROR(HoldGrads(bucket));
   for (const ArenaSlot& slot : SlotsOf(bucket)) {
     if (slot.parameter->grad_written) continue;
+    TROUPE_RETURN_IF_ERROR(HoldGrads(bucket));
     TROUPE_RETURN_IF_ERROR(FillWithZeros(slot.parameter->grad));
     slot.parameter->grad_written = true;
   }

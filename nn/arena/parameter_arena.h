@@ -31,6 +31,7 @@
 #ifndef NN_ARENA_PARAMETER_ARENA_H_
 #define NN_ARENA_PARAMETER_ARENA_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -75,6 +76,9 @@ class ParameterArena {
     int threads = 1;
     // Whether all gradients have memory of their own, all the time.
     bool keep_grads = true;
+    // Without keep_grads: whether the memory for the largest bucket's gradients
+    // is taken at once, or with the first bucket that needs it.
+    bool grads_ahead = true;
     // Parameter::index of the first slot, where a rank has several arenas.
     int first_index = 0;
     // Write the memory where the host may not touch it; outlive the arena.
@@ -85,6 +89,8 @@ class ParameterArena {
     // Where the gradients' memory comes from; null: where that of the
     // parameters does. Outlives the arena.
     Allocator* grad_allocator = nullptr;
+    // Buckets whose gradients another rank has too, and counts in norms.
+    std::vector<int> copied_buckets = {};
   };
 
   static absl::StatusOr<std::unique_ptr<ParameterArena>> Create(
@@ -100,7 +106,7 @@ class ParameterArena {
   void BeginStep();
   // Zeroes the gradients that nothing has written in this step (parameters
   // that the model did not use), so that a bucket never travels with old ones.
-  // Holds the bucket's gradients.
+  // Holds the bucket's gradients where there are such.
   absl::Status ZeroUnwritten(int bucket);
 
   // From here on the gradients of `bucket` have memory, with zeros between the
@@ -116,10 +122,18 @@ class ParameterArena {
   const Tensor& grads() const { return grads_; }
   int num_buckets() const { return static_cast<int>(ranges_.size()); }
   const ArenaRange& range(int bucket) const { return ranges_[bucket]; }
+  // Whether what is found in all gradients of a model leaves this bucket out,
+  // since another rank has the same: Optimizer::Inspect().
+  bool IsCopied(int bucket) const {
+    return std::count(options_.copied_buckets.begin(),
+                      options_.copied_buckets.end(), bucket) > 0;
+  }
   Tensor BucketValues(int bucket) const { return View(values_, bucket); }
   // Of a bucket whose gradients are held.
   Tensor BucketGrads(int bucket) const;
   const std::vector<ArenaSlot>& slots() const { return slots_; }
+  // Parameter::index of the first slot.
+  int first_index() const { return options_.first_index; }
 
   // A parallel arena of zeros, kept under `name` for checkpoints; of the
   // parameters' dtype unless another is given.

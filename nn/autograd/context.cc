@@ -8,6 +8,21 @@
 #include "base/usage_error.h"
 
 namespace troupe::nn {
+namespace {
+
+// y = x: where the gradient of what is popped joins that of what was stashed.
+class StashNode final : public Node {
+ public:
+  const char* name() const override { return "stash"; }
+  absl::Status BackwardInputs(Kernels&, const Tensor& dy,
+                              absl::Span<const bool>,
+                              absl::Span<Tensor> dx) override {
+    dx[0] = dy;
+    return absl::OkStatus();
+  }
+};
+
+}  // namespace
 
 double ShapeRecord::flops() const {
   double sum = 0;
@@ -135,6 +150,28 @@ std::optional<SampleDraws> Context::Random(Purpose purpose) {
   draws.first.position = static_cast<std::uint32_t>(random_->sample);
   draws.first.path = hash + again * 0x9e3779b9u;  // 2^32 / golden ratio
   return draws;
+}
+
+void Context::Stash(absl::string_view name, const Tensor& x) {
+  if (!ok()) return;
+  Tensor stashed = x;
+  if (tape_ != nullptr) {
+    const absl::Status fits = tape_->CheckInputs("stash", {x});
+    if (!fits.ok()) {
+      Fail(fits);
+      return;
+    }
+    stashed = tape_->Record(std::make_unique<StashNode>(), {x},
+                            /*num_weights=*/0, x);
+  }
+  const absl::Status added = stashed_.Add(name, path(), stashed);
+  if (!added.ok()) Fail(added);
+}
+
+Tensor Context::Pop(absl::string_view name) {
+  if (!ok()) return Tensor();
+  absl::StatusOr<Tensor> taken = stashed_.Take(name, path());
+  return taken.ok() ? *std::move(taken) : Fail(taken.status());
 }
 
 Tensor Context::Empty(const char* op, const Shape& shape, DType dtype) {

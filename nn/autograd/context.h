@@ -23,6 +23,11 @@
 //
 //   ctx.set_random({seed, step, batch.position});
 //   std::optional<SampleDraws> draws = ctx.Random(Purpose::kDropout);
+//
+// A module may put a tensor aside for a later one, of this stage or of another:
+//
+//   ctx.Stash("skip1", x);
+//   Tensor skipped = ctx.Pop("skip1");        // in the later module
 
 #ifndef NN_AUTOGRAD_CONTEXT_H_
 #define NN_AUTOGRAD_CONTEXT_H_
@@ -40,6 +45,7 @@
 #include "absl/types/span.h"
 #include "nn/autograd/buffer.h"
 #include "nn/autograd/parameter.h"
+#include "nn/autograd/stashed_tensors.h"
 #include "nn/autograd/tape.h"
 #include "nn/collectives.h"
 #include "nn/kernels/kernels.h"
@@ -153,6 +159,17 @@ class Context {
   // An output of `op`: memory, or a meta tensor when shape-only. Undefined, and
   // the context has failed with the op's name, where there is no memory left.
   Tensor Empty(const char* op, const Shape& shape, DType dtype);
+  // Puts `x` aside under a name that nothing else in the model has, until a
+  // later module pops it, once. The gradient of what is popped is added to that
+  // of `x` here, in the order of the tape: the bits are those of a model that
+  // is not cut in between. Modules that do it: nn/modules/skip.h.
+  void Stash(absl::string_view name, const Tensor& x);
+  // Undefined, and the context has failed with both modules' names, where there
+  // is none.
+  Tensor Pop(absl::string_view name);
+  // What waits to be popped: from stages before, and for those behind.
+  StashedTensors& stashed() { return stashed_; }
+
   // Notes an op in the shape record; does nothing otherwise.
   void Note(const char* op, const Tensor& output, double flops);
   // Whether backward will want a node with these inputs.
@@ -181,6 +198,7 @@ class Context {
   std::optional<StepPosition> random_;
   Tensor random_place_;
   std::vector<std::uint32_t> drawn_;  // hashes of the paths that asked
+  StashedTensors stashed_;
   absl::Status status_;
   std::vector<const std::string*> path_;
 };

@@ -25,6 +25,9 @@ struct Parameter {
   // ("lm_head.weight" where `name` is "wte.weight"). Files are saved under
   // `name`, and may have any of them when they are read.
   std::vector<std::string> other_names;
+  // Set where a cut parts the modules that share it: both names stay those that
+  // it had in the whole model, in each of the parts.
+  bool keeps_names = false;
   Shape shape;
   DType dtype = DType::kF32;
   Initializer init;
@@ -42,6 +45,14 @@ struct Parameter {
   // False at the start of a step: the first gradient overwrites, later ones
   // add. So no pass over memory is spent on zeros.
   bool grad_written = false;
+  // Whether a tape that uses the parameter twice, as a table of tokens and as a
+  // head say, keeps the gradients of its first use, which backward comes to
+  // last, in `first_use_grad`: micro-batches add up use by use, so that two
+  // stages that hold a use each have the same sums. Whoever sets it adds the
+  // two when the step's last gradient is there (AddUses() in tape.h).
+  bool grad_per_use = false;
+  Tensor first_use_grad;           // undefined while there is none
+  bool first_use_written = false;  // as grad_written
   // Place in the rank's list of parameters; -1 until an arena binds it.
   int index = -1;
 

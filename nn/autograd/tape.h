@@ -16,8 +16,12 @@
 // same numbers as kWhole, bit for bit (zero-bubble schedules, Qi et al. 2023,
 // arXiv:2401.10241, sec. 2).
 //
+// Where a sink takes a gradient by rows (GradientSink::TakesRows), the node's
+// input gradient comes first, since it reads the weight. The same bits.
+//
 // Order of sums: nodes in reverse order of recording. A parameter used several
-// times, or by several micro-batches, adds up in that order.
+// times, or by several micro-batches, adds up in that order; but use by use,
+// where Parameter::grad_per_use says so.
 //
 // Two promises are for parameters that ops take as weights. One that an op
 // takes as an activation (ops::Add(ctx, x, ctx.Use(p))), or beside a computed
@@ -76,6 +80,14 @@ class Node {
   virtual absl::Status BackwardWeights(Kernels& kernels, const Tensor& dy,
                                        bool accumulate,
                                        absl::Span<WeightGrad> grads);
+
+  // How many rows of the first weight's gradient are best computed at a time,
+  // for whoever uses them while they are in the cache; 0: it is computed whole.
+  virtual std::int64_t WeightRows(const Kernels&) const { return 0; }
+  // Writes rows [begin, begin + rows.dim(0)) of that gradient, WeightRows() of
+  // them or more, with the bits that they have in the whole.
+  virtual absl::Status BackwardWeightRows(Kernels& kernels, const Tensor& dy,
+                                          std::int64_t begin, Tensor& rows);
 };
 
 // Told, during backward, what has become of each parameter. A parameter is
@@ -86,6 +98,14 @@ class GradientSink {
   // parameter.grad is about to be written and is undefined: gives it memory,
   // or says why there is none.
   virtual absl::Status GradientNeeded(Parameter&) { return absl::OkStatus(); }
+  // Whether it takes a gradient, all of which one op computes, by rows and in
+  // place of memory for the whole. Then nothing reads parameter.value any more,
+  // and TakeRows() may change it.
+  virtual bool TakesRows(const Parameter&) { return false; }
+  // `rows`: rows [begin, begin + rows.dim(0)) of the gradient, for this call.
+  // All of them come, once each, in ascending order.
+  virtual absl::Status TakeRows(Parameter& parameter, std::int64_t begin,
+                                const Tensor& rows);
   // This tape adds nothing more to parameter.grad.
   virtual void GradientComplete(Parameter& parameter) = 0;
   // No later piece of this tape reads parameter.value (but see (a) above).
@@ -148,7 +168,8 @@ class Tape {
     Parameter* parameter = nullptr;
     Tensor grad;  // what consumers have given so far
     bool watched = false;
-    int uses_left = 0;     // nodes still to add to the gradient
+    int uses = 0;          // nodes that add to the gradient
+    int uses_left = 0;     // those that have still to
     int readers_left = 0;  // pieces still to read the parameter
   };
   struct RecordedSegment;
@@ -177,6 +198,10 @@ class Tape {
   std::vector<Step> nodes_;
 };
 
+// Adds the gradients that Parameter::grad_per_use keeps apart, where there are
+// any: once a step, when no tape adds more to them.
+absl::Status AddUses(Kernels& kernels, Parameter& parameter);
+
 class BackwardPass {
  public:
   enum class Mode { kWhole, kInputs, kWeights };
@@ -184,7 +209,8 @@ class BackwardPass {
   BackwardPass(Tape& tape, Kernels& kernels, GradientSink& sink, Mode mode);
 
   // Where gradients begin: a loss (dy undefined: 1), or a stage's output with
-  // the gradient that came from the next stage. Not needed in kWeights. Where a
+  // the gradient that came from the next stage; once for each output, and where
+  // two are one tensor, gradients add up. Not needed in kWeights. Where a
   // shape does not fit, or there is no dy and the output is not a loss, Next()
   // answers kInvalidArgument.
   void Seed(const Tensor& output, const Tensor& dy = Tensor());
@@ -197,18 +223,28 @@ class BackwardPass {
   absl::StatusOr<bool> Next();
 
  private:
-  enum class Phase { kWeights, kInputs };
+  enum class Phase { kWeights, kInputs, kRows };
+  // Where the gradient of one use of a parameter goes.
+  struct GradPlace {
+    Tensor grad;
+    bool* written;  // whether something is there, to which it is added
+  };
   class SegmentSink;
 
   bool Enters(const Tape::Step& step) const;
   absl::Status NeedGradient(Parameter& parameter);
-  absl::Status RunWeights(Tape::Step& step);
-  absl::Status RunWeightsApart(Tape::Step& step, const Tensor& dy,
+  absl::StatusOr<GradPlace> PlaceOf(const Tape::Value& value);
+  // Of weights from number `begin` on.
+  absl::Status RunWeights(Tape::Step& step, int begin = 0);
+  bool GoesByRows(const Tape::Step& step) const;
+  absl::Status RunRows(Tape::Step& step);
+  absl::Status RunWeightsApart(Tape::Step& step, int begin, const Tensor& dy,
                                absl::Span<WeightGrad> grads);
   absl::Status RunComputedWeights(Tape::Step& step);
   absl::Status RunInputs(Tape::Step& step);
+  void EndNode(Tape::Step& step);
   absl::Status Give(std::int32_t value, const Tensor& grad);
-  absl::Status AddTo(Parameter& parameter, const Tensor& grad);
+  absl::Status AddTo(const Tape::Value& value, const Tensor& grad);
   // `grad`, or ones where it has no memory: the gradient of a loss.
   absl::StatusOr<Tensor> WithMemory(const Tensor& grad);
   void UsedWeights(Tape::Step& step);

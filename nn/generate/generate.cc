@@ -1,6 +1,7 @@
 #include "nn/generate/generate.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
@@ -26,19 +27,15 @@ std::int64_t ForwardLength(std::int64_t tokens, std::int64_t context) {
 // The logits of what follows `text`, which is no longer than the context. They
 // lie in `output`, which keeps them.
 absl::StatusOr<absl::Span<const float>> NextLogits(
-    Module& model, Kernels& kernels, absl::Span<const std::int32_t> text,
-    std::int64_t context, Tensor* output) {
+    const LogitsFn& logits, Allocator& memory,
+    absl::Span<const std::int32_t> text, std::int64_t context, Tensor* output) {
   const std::int64_t count = static_cast<std::int64_t>(text.size());
   const std::int64_t length = ForwardLength(count, context);
-  TROUPE_ASSIGN_OR_RETURN(Tensor input, Tensor::Create({1, length}, DType::kI64,
-                                                       kernels.allocator()));
+  TROUPE_ASSIGN_OR_RETURN(Tensor input,
+                          Tensor::Create({1, length}, DType::kI64, memory));
   std::int64_t* tokens = input.data<std::int64_t>();
   std::fill(std::copy(text.begin(), text.end(), tokens), tokens + length, 0);
-
-  Context ctx(kernels);
-  ctx.set_training(false);
-  *output = ops::Cast(ctx, model(ctx, input), DType::kF32);
-  if (!ctx.ok()) return ctx.status();
+  TROUPE_ASSIGN_OR_RETURN(*output, logits(input));
   const Shape& shape = output->shape();
   if (shape.rank() != 3 || shape[0] != 1 || shape[1] != length ||
       shape[2] == 0 || output->dtype() != DType::kF32) {
@@ -57,6 +54,21 @@ absl::Status Generate(Module& model, Kernels& kernels,
                       std::vector<std::int32_t> prompt,
                       const GenerateOptions& options,
                       const std::function<bool(std::int32_t)>& on_token) {
+  const LogitsFn logits = [&](const Tensor& tokens) -> absl::StatusOr<Tensor> {
+    Context ctx(kernels);
+    ctx.set_training(false);
+    Tensor output = ops::Cast(ctx, model(ctx, tokens), DType::kF32);
+    if (!ctx.ok()) return ctx.status();
+    return output;
+  };
+  return Generate(logits, kernels.allocator(), std::move(prompt), options,
+                  on_token);
+}
+
+absl::Status Generate(const LogitsFn& logits, Allocator& memory,
+                      std::vector<std::int32_t> prompt,
+                      const GenerateOptions& options,
+                      const std::function<bool(std::int32_t)>& on_token) {
   TROUPE_RETURN_IF_ERROR(options.sampling.Validate());
   if (options.context < 1) {
     return absl::InvalidArgumentError("the context must be at least 1");
@@ -72,10 +84,10 @@ absl::Status Generate(Module& model, Kernels& kernels,
         std::min(text.size(), static_cast<std::size_t>(options.context));
     Tensor output;
     TROUPE_ASSIGN_OR_RETURN(
-        const absl::Span<const float> logits,
-        NextLogits(model, kernels, absl::MakeConstSpan(text).last(seen),
+        const absl::Span<const float> next,
+        NextLogits(logits, memory, absl::MakeConstSpan(text).last(seen),
                    options.context, &output));
-    TROUPE_ASSIGN_OR_RETURN(const std::int32_t token, choice.Next(logits));
+    TROUPE_ASSIGN_OR_RETURN(const std::int32_t token, choice.Next(next));
     if (!on_token(token)) return absl::OkStatus();
     text.push_back(token);
   }

@@ -15,6 +15,9 @@
 // nn/models/gpt2.h, or one of your own. Of a text longer than the context it
 // sees the last part. It runs on the host, in evaluation mode, over the whole
 // text for each token: nothing of the forwards before is kept.
+//
+// Where the model computes elsewhere, such as in stages of a pipeline
+// (actors/inference_session.h), a function stands for it.
 
 #ifndef NN_GENERATE_GENERATE_H_
 #define NN_GENERATE_GENERATE_H_
@@ -24,9 +27,12 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "nn/generate/token_choice.h"
 #include "nn/kernels/kernels.h"
 #include "nn/modules/module.h"
+#include "nn/tensor/allocator.h"
+#include "nn/tensor/tensor.h"
 
 namespace troupe::nn {
 
@@ -36,11 +42,18 @@ struct GenerateOptions {
   SamplingOptions sampling;
 };
 
+// The model's logits of tokens i64 (1, T): f32 (1, T, vocabulary), on the host.
+using LogitsFn = std::function<absl::StatusOr<Tensor>(const Tensor& tokens)>;
+
 // Calls `on_token` with each token of what follows `prompt`, until it says
-// false.
+// false. `memory` is the host's.
 //   kInvalidArgument: the prompt is empty, an option cannot be, the model does
 //     not take tokens or gives something else, a logit is not finite.
-//   other: from the kernels.
+//   other: from `logits`, or the kernels.
+absl::Status Generate(const LogitsFn& logits, Allocator& memory,
+                      std::vector<std::int32_t> prompt,
+                      const GenerateOptions& options,
+                      const std::function<bool(std::int32_t)>& on_token);
 absl::Status Generate(Module& model, Kernels& kernels,
                       std::vector<std::int32_t> prompt,
                       const GenerateOptions& options,

@@ -33,9 +33,10 @@
 // blocks of four draws: the p[s] of query t of head h goes by draw
 // 4 ((h T + t) ceil(S / 4)) + s of its sample.
 //
-// No memory grows with T S: backward computes the probabilities again from q, k
-// and `lse`, block by block (FlashAttention-2, Dao 2023, arXiv:2307.08691), and
-// draws again what was dropped.
+// Nothing that is kept grows with T S: backward computes the probabilities
+// again from q, k and `lse`, block by block (FlashAttention-2, Dao 2023,
+// arXiv:2307.08691), and draws again what was dropped. Where a library computes
+// it on a GPU, a workspace of the call may (docs/cuda.md).
 
 #ifndef NN_KERNELS_ATTENTION_H_
 #define NN_KERNELS_ATTENTION_H_

@@ -19,6 +19,7 @@
 #ifndef NN_KERNELS_KERNELS_H_
 #define NN_KERNELS_KERNELS_H_
 
+#include <cstdint>
 #include <string>
 
 #include "nn/kernels/attention.h"
@@ -79,6 +80,15 @@ class Kernels : public LinearKernels,
   // Queues, events and copies of a device that works later than it is told
   // (device_queues.h); null where calls return when their work is done.
   virtual DeviceQueues* queues() { return nullptr; }
+  // For whoever uses a gradient dw[M, K] of a linear weight while it is in the
+  // cache: how many rows LinearBackwardWeightRows computes best at a time. 0:
+  // the whole is computed at once, since parts would not have its bits, or
+  // nothing is gained.
+  virtual std::int64_t LinearGradientRows(DType /*dtype*/, std::int64_t /*n*/,
+                                          std::int64_t /*k*/,
+                                          std::int64_t /*m*/) const {
+    return 0;
+  }
   // One line for logs: "cpu:0, avx512 with bf16, 1 thread, oneDNN 2.6.3".
   virtual std::string Describe() const = 0;
 

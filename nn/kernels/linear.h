@@ -8,6 +8,8 @@
 #ifndef NN_KERNELS_LINEAR_H_
 #define NN_KERNELS_LINEAR_H_
 
+#include <cstdint>
+
 #include "nn/kernels/op.h"
 
 namespace troupe::nn {
@@ -25,11 +27,17 @@ struct LinearKernels {
   Op<absl::Status(In x, In dy, bool accumulate, Grad dw, Grad db)>
       LinearBackwardWeight{"LinearBackwardWeight"};
 
+  // dw[R, K] = rows [begin, begin + R) of dy[N, M]^T x[N, K], with the bits
+  // that LinearBackwardWeight gives them. Where Kernels::LinearGradientRows()
+  // is not 0.
+  Op<absl::Status(In x, In dy, std::int64_t begin, Out dw)>
+      LinearBackwardWeightRows{"LinearBackwardWeightRows"};
+
   template <typename Visit>
   static void ForEachOp(Visit visit) {
     using K = LinearKernels;
     VisitOps<K>(visit, &K::LinearForward, &K::LinearBackwardInput,
-                &K::LinearBackwardWeight);
+                &K::LinearBackwardWeight, &K::LinearBackwardWeightRows);
   }
 };
 

@@ -12,8 +12,8 @@
 //
 //     x = x + attn(ln_1(x));  y = x + mlp.c_proj(gelu(mlp.c_fc(ln_2(x))))
 //
-// lm_head.weight is wte.weight unless tie_head is false: stages share no
-// parameter, so a model that is cut has a head of its own.
+// lm_head.weight is wte.weight unless tie_head is false. Where the model is
+// cut, the stages that use it hold a copy each (pipeline/ties.h).
 
 #ifndef NN_MODELS_GPT2_H_
 #define NN_MODELS_GPT2_H_

@@ -1,8 +1,10 @@
 #include "nn/models/layer_kinds.h"
 
+#include "absl/strings/str_cat.h"
 #include "nn/modules/activation.h"
 #include "nn/modules/batch_norm.h"
 #include "nn/modules/conv2d.h"
+#include "nn/modules/conv_transpose2d.h"
 #include "nn/modules/dropout.h"
 #include "nn/modules/embedding.h"
 #include "nn/modules/flatten.h"
@@ -10,6 +12,7 @@
 #include "nn/modules/norm.h"
 #include "nn/modules/pool2d.h"
 #include "nn/modules/relu.h"
+#include "nn/modules/skip.h"
 
 namespace troupe::nn {
 namespace {
@@ -32,6 +35,24 @@ ModulePtr MakeConv(const LayerText& layer) {
   options.dtype = layer.model.dtype;
   return std::make_unique<Conv2d>(layer.width(), layer.Integer(0), window,
                                   options);
+}
+
+ModulePtr MakeConvTranspose(const LayerText& layer) {
+  const std::int64_t k = layer.Integer(1);
+  const std::int64_t stride = layer.IntegerOption("stride", 1);
+  const std::int64_t pad = layer.IntegerOption("pad", 0);
+  ConvTranspose2d::Options options;
+  options.bias = HasBias(layer);
+  options.dtype = layer.model.dtype;
+  return std::make_unique<ConvTranspose2d>(
+      layer.width(), layer.Integer(0), Window2d{k, k, stride, stride, pad, pad},
+      options);
+}
+
+// One end of the skip connection that the number stands for.
+template <typename End>
+ModulePtr MakeSkip(const LayerText& layer) {
+  return std::make_unique<End>(absl::StrCat(layer.Integer(0)));
 }
 
 ModulePtr MakeLinear(const LayerText& layer) {
@@ -98,6 +119,12 @@ std::vector<LayerKind> AllKinds() {
         {"bias", kSwitch}},
        MakeConv,
        ConvWeights},
+      {"convtranspose",
+       "convtranspose OUT KERNEL [stride=1] [pad=0] [bias=1]",
+       {kCount, kCount},
+       {{"stride", kCount}, {"pad", kWhole}, {"bias", kSwitch}},
+       MakeConvTranspose,
+       ConvWeights},
       {"linear",
        "linear OUT [bias=1]",
        {kCount},
@@ -152,6 +179,9 @@ std::vector<LayerKind> AllKinds() {
        [](const LayerText& l) -> ModulePtr {
          return std::make_unique<AdaptiveAvgPool2d>(l.Integer(0));
        }},
+      {"stash", "stash NUMBER", {kWhole}, {}, MakeSkip<Stash>},
+      {"popadd", "popadd NUMBER", {kWhole}, {}, MakeSkip<PopAdd>},
+      {"popconcat", "popconcat NUMBER", {kWhole}, {}, MakeSkip<PopConcat>},
       {"dropout",
        "dropout P",
        {kFraction},

@@ -76,9 +76,10 @@ absl::Status Wrong(absl::string_view what) {
   return absl::InvalidArgumentError(what);
 }
 
-// Appends what `text` says; layer.input becomes its output.
+// Appends what `text` says; layer.input becomes its output, and `stashed` what
+// layers behind it may pop.
 absl::Status AppendLayer(const std::string& text, LayerText& layer,
-                         Sequential& model) {
+                         StashedTensors& stashed, Sequential& model) {
   const std::vector<std::string> words =
       absl::StrSplit(text, ' ', absl::SkipEmpty());
   const LayerKind* const kind =
@@ -103,7 +104,7 @@ absl::Status AppendLayer(const std::string& text, LayerText& layer,
   ShapeRecord record;
   TROUPE_ASSIGN_OR_RETURN(
       const TensorList output,
-      ShapeOnlyForward(*made, {layer.input}, Device{}, record));
+      ShapeOnlyForward(*made, {layer.input}, stashed, Device{}, record));
   layer.input = {output[0].shape(), output[0].dtype()};
   model.AppendModule(std::move(made));
   return absl::OkStatus();
@@ -131,13 +132,15 @@ absl::StatusOr<std::unique_ptr<Sequential>> MakeLayers(
   LayerText layer;
   layer.model = options;
   layer.input = {Shape(dims), sample.dtype};
+  StashedTensors stashed;
   for (std::size_t i = 0; i < layers.size(); ++i) {
-    const absl::Status status = AppendLayer(layers[i], layer, *model);
+    const absl::Status status = AppendLayer(layers[i], layer, stashed, *model);
     if (status.ok()) continue;
     return absl::Status(
         status.code(),
         absl::StrCat("layer ", i, ", \"", layers[i], "\": ", status.message()));
   }
+  TROUPE_RETURN_IF_ERROR(stashed.CheckAllTaken());
   return model;
 }
 

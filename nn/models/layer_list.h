@@ -7,8 +7,9 @@
 //
 // A layer is a name, then numbers, then options such as stride=2. How many
 // channels or features come in follows from the layer before. LayerUsage()
-// lists what there is. Layers are called "0", "1", ..., as PyTorch's Sequential
-// has them.
+// lists what there is. "stash 1" keeps what "popadd 1" or "popconcat 1" takes
+// further on (nn/modules/skip.h). Layers are called "0", "1", ..., as PyTorch's
+// Sequential has them.
 
 #ifndef NN_MODELS_LAYER_LIST_H_
 #define NN_MODELS_LAYER_LIST_H_

@@ -87,7 +87,7 @@ class CausalSelfAttention : public Module {
   struct Options {
     bool bias = true;
     double init_stddev = 0.02;
-    // That of c_proj; GPT-2 has 0.02 / sqrt(2 layers).
+    // The deviation of c_proj; GPT-2 has 0.02 / sqrt(2 layers).
     double projection_init_stddev = 0.02;
     // Part of the result that is dropped in training (resid_pdrop), and of the
     // attention probabilities (attn_pdrop).

@@ -45,7 +45,8 @@ class BatchNorm : public Module {
     // False: an evaluation uses the statistics of its batch, too.
     bool track_running_stats = true;
     bool relu = false;  // y = max(0, y)
-    // That of x and the weights. Running statistics are f32, or f64 with f64.
+    // The dtype of x and the weights. Running statistics are f32, or f64 with
+    // f64.
     DType dtype = DType::kF32;
   };
 

@@ -201,10 +201,12 @@ void Module::Collect(const std::string& prefix, Collected& all) {
   for (auto& [name, declared] : parameters_) {
     Parameter& parameter = declared->tied_to ? *declared->tied_to : *declared;
     std::string full = absl::StrCat(prefix, name);
-    if (all.seen.insert(&parameter).second) {
+    const bool is_new = all.seen.insert(&parameter).second;
+    if (is_new) all.parameters.push_back(&parameter);
+    if (parameter.keeps_names) continue;
+    if (is_new) {
       parameter.name = std::move(full);
       parameter.other_names.clear();
-      all.parameters.push_back(&parameter);
     } else {
       parameter.other_names.push_back(std::move(full));
     }
@@ -231,6 +233,7 @@ absl::StatusOr<Tensor> ShapeOnlyForward(Module& module, const Shape& input,
   Context ctx(device, record);
   Tensor output = module(ctx, Tensor::Meta(input, dtype, device));
   if (!ctx.ok()) return ctx.status();
+  TROUPE_RETURN_IF_ERROR(ctx.stashed().CheckAllTaken());
   return output;
 }
 
@@ -238,14 +241,29 @@ absl::StatusOr<TensorList> ShapeOnlyForward(Module& module,
                                             absl::Span<const TensorSpec> inputs,
                                             Device device,
                                             ShapeRecord& record) {
+  StashedTensors stashed;
+  TROUPE_ASSIGN_OR_RETURN(
+      TensorList outputs,
+      ShapeOnlyForward(module, inputs, stashed, device, record));
+  TROUPE_RETURN_IF_ERROR(stashed.CheckAllTaken());
+  return outputs;
+}
+
+absl::StatusOr<TensorList> ShapeOnlyForward(Module& module,
+                                            absl::Span<const TensorSpec> inputs,
+                                            StashedTensors& stashed,
+                                            Device device,
+                                            ShapeRecord& record) {
   TROUPE_RETURN_IF_ERROR(module.CheckDeclarations());
   module.Parameters();  // sets the full names
   Context ctx(device, record);
+  ctx.stashed() = std::move(stashed);
   TensorList xs;
   for (const TensorSpec& input : inputs) {
     xs.push_back(Tensor::Meta(input.shape, input.dtype, device));
   }
   TensorList outputs = module.CallMany(ctx, xs);
+  stashed = std::move(ctx.stashed());
   if (!ctx.ok()) return ctx.status();
   return outputs;
 }

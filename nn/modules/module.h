@@ -54,7 +54,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -64,8 +63,6 @@
 #include "nn/autograd/parameter.h"
 
 namespace troupe::nn {
-
-using TensorList = absl::InlinedVector<Tensor, 2>;
 
 class Module {
  public:
@@ -204,9 +201,16 @@ using ModelFactory = std::function<std::unique_ptr<Module>()>;
 absl::StatusOr<Tensor> ShapeOnlyForward(Module& module, const Shape& input,
                                         DType dtype, Device device,
                                         ShapeRecord& record);
-// The same with lists; every input keeps its dtype.
+// The same with lists; every input keeps its dtype. In both, whatever is
+// stashed is popped.
 absl::StatusOr<TensorList> ShapeOnlyForward(Module& module,
                                             absl::Span<const TensorSpec> inputs,
+                                            Device device, ShapeRecord& record);
+// The same of a part of a model: `stashed` is what modules before it have
+// stashed and becomes what those behind it may pop, of meta tensors.
+absl::StatusOr<TensorList> ShapeOnlyForward(Module& module,
+                                            absl::Span<const TensorSpec> inputs,
+                                            StashedTensors& stashed,
                                             Device device, ShapeRecord& record);
 
 }  // namespace troupe::nn

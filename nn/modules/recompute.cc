@@ -69,12 +69,12 @@ double BytesOf(const ShapeRecord::Op& op) {
   return static_cast<double>(op.output.numel()) * SizeOf(op.dtype);
 }
 
-absl::StatusOr<ShapeRecord> Record(Module& model, const TensorSpec& input,
-                                   Device device) {
+absl::StatusOr<ShapeRecord> Record(Module& model,
+                                   absl::Span<const TensorSpec> inputs,
+                                   StashedTensors& stashed, Device device) {
   ShapeRecord record;
   TROUPE_RETURN_IF_ERROR(
-      ShapeOnlyForward(model, input.shape, input.dtype, device, record)
-          .status());
+      ShapeOnlyForward(model, inputs, stashed, device, record).status());
   return record;
 }
 
@@ -104,8 +104,9 @@ double KeptBytesOf(Module& model, const ShapeRecord& record) {
 
 absl::Status FitInto(double budget_bytes, Module& model,
                      const TensorSpec& input, Device device) {
+  StashedTensors none;
   TROUPE_ASSIGN_OR_RETURN(const ShapeRecord record,
-                          Record(model, input, device));
+                          Record(model, {input}, none, device));
   std::vector<std::pair<double, Module*>> savings;
   for (const ModelBlock& block : BlocksOf(model)) {
     if (block.module->recomputes()) continue;
@@ -158,11 +159,18 @@ absl::Status ApplyRecompute(Module& model, const RecomputeOptions& options,
 }
 
 absl::StatusOr<double> KeptActivationBytes(Module& model,
-                                           const TensorSpec& input,
+                                           absl::Span<const TensorSpec> inputs,
+                                           const StashedTensors& stashed,
                                            Device device) {
+  StashedTensors left = stashed;
   TROUPE_ASSIGN_OR_RETURN(const ShapeRecord record,
-                          Record(model, input, device));
-  return KeptBytesOf(model, record);
+                          Record(model, inputs, left, device));
+  double bytes = KeptBytesOf(model, record);
+  for (const StashedTensor& received : stashed.waiting()) {
+    if (left.IsWaiting(received.name)) continue;  // passed on
+    bytes += static_cast<double>(received.tensor.bytes());
+  }
+  return bytes;
 }
 
 }  // namespace troupe::nn

@@ -58,10 +58,12 @@ std::vector<ModelBlock> BlocksOf(Module& model);
 absl::Status ApplyRecompute(Module& model, const RecomputeOptions& options,
                             const TensorSpec& input, Device device);
 
-// Bytes that backward finds kept after a forward of the model on `input`: every
-// op's output, but for those of modules that run again; an estimate from above.
+// Bytes that backward finds kept after a forward of the model on `inputs`: the
+// outputs of all ops, but for those of modules that run again, and what the
+// model, as a part of another, pops of `stashed`; an estimate from above.
 absl::StatusOr<double> KeptActivationBytes(Module& model,
-                                           const TensorSpec& input,
+                                           absl::Span<const TensorSpec> inputs,
+                                           const StashedTensors& stashed,
                                            Device device);
 
 }  // namespace troupe::nn

@@ -27,14 +27,23 @@ class LinearNode final : public Node {
                                bool accumulate,
                                absl::Span<WeightGrad> grads) override {
     Tensor none;
-    TROUPE_RETURN_IF_ERROR(EnsureWeightGrad(kernels, w_, grads[0]));
     Tensor& dw = grads[0].grad;
     Tensor& db = grads.size() > 1 ? grads[1].grad : none;
+    if (!grads[0].wanted()) return kernels.BiasBackward(dy, accumulate, db);
     if (IsMatrix(x_)) {
       return kernels.LinearBackwardWeight(x_, dy, accumulate, dw, db);
     }
     return kernels.LinearBackwardWeight(AsMatrix(x_), AsMatrix(dy), accumulate,
                                         dw, db);
+  }
+  std::int64_t WeightRows(const Kernels& kernels) const override {
+    return kernels.LinearGradientRows(w_.dtype(), AsMatrix(x_).dim(0),
+                                      w_.dim(1), w_.dim(0));
+  }
+  absl::Status BackwardWeightRows(Kernels& kernels, const Tensor& dy,
+                                  std::int64_t begin, Tensor& rows) override {
+    return kernels.LinearBackwardWeightRows(AsMatrix(x_), AsMatrix(dy), begin,
+                                            rows);
   }
 
  private:

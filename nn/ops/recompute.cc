@@ -17,6 +17,8 @@ class PartOfModel final : public Segment {
       : before_(before), part_(std::move(part)), x_(x.Detached()) {
     before_.set_recomputing(true);
     before_.set_uses(nullptr);
+    // The part takes none of them, and they would stay in memory with it.
+    before_.stashed() = StashedTensors();
   }
 
   absl::StatusOr<Tensor> Run(Kernels&, Tape& tape, Tensor& x) override {
@@ -33,18 +35,48 @@ class PartOfModel final : public Segment {
   const Tensor x_;
 };
 
+// A part that runs again has one input and one output. What it stashed for
+// modules outside, or popped of theirs, would be another, without a gradient.
+absl::Status CheckStashes(const StashedTensors& before,
+                          const StashedTensors& after) {
+  constexpr char kRule[] =
+      "; what runs again in backward has both ends of a skip connection, or "
+      "none";
+  for (const StashedTensor& outer : before.waiting()) {
+    if (after.IsWaiting(outer.name)) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("the part of the model to recompute pops \"", outer.name,
+                     "\", which was stashed outside of it", kRule));
+  }
+  for (const StashedTensor& inner : after.waiting()) {
+    if (before.IsWaiting(inner.name)) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("the part of the model to recompute stashes \"",
+                     inner.name, "\" and does not pop it", kRule));
+  }
+  return absl::OkStatus();
+}
+
+Tensor RunFirst(Context& ctx, const ModelPart& part, const Tensor& x) {
+  const StashedTensors before = ctx.stashed();
+  Tensor y = part(ctx, x);
+  if (!ctx.ok()) return Tensor();
+  const absl::Status balanced = CheckStashes(before, ctx.stashed());
+  return balanced.ok() ? y : ctx.Fail(balanced);
+}
+
 }  // namespace
 
 Tensor Recompute(Context& ctx, const ModelPart& part, const Tensor& x) {
   if (!ctx.ok()) return Tensor();
   Tape* const tape = ctx.tape();
-  if (tape == nullptr || ctx.shape_only()) return part(ctx, x);
+  if (tape == nullptr || ctx.shape_only()) return RunFirst(ctx, part, x);
   auto segment = std::make_unique<PartOfModel>(ctx, part, x);
   std::vector<Parameter*> used;
   std::vector<Parameter*>* const outer_uses = ctx.uses();
   ctx.set_tape(nullptr);
   ctx.set_uses(&used);
-  Tensor y = part(ctx, x.Detached());
+  Tensor y = RunFirst(ctx, part, x.Detached());
   ctx.set_uses(outer_uses);
   ctx.set_tape(tape);
   if (!ctx.ok()) return Tensor();

@@ -9,7 +9,9 @@
 // Context::updates_buffers() is false. What it captures outlives the backward.
 // In evaluation, and in a shape-only forward, it is just called.
 //
-// Bits and overlap: nn/autograd/segment.h. Errors: those of `part`.
+// Bits and overlap: nn/autograd/segment.h. Errors: those of `part`, and
+// kInvalidArgument where it has one end of a skip connection and not the other
+// (nn/modules/skip.h).
 
 #ifndef NN_OPS_RECOMPUTE_H_
 #define NN_OPS_RECOMPUTE_H_

@@ -1,8 +1,18 @@
 #include "nn/optim/arena_optimizer.h"
 
+#include <algorithm>
+#include <cstdint>
+
 #include "base/check.h"
 
 namespace troupe::nn {
+namespace {
+
+// What a piece reads and writes stays in the second-level cache from one pass
+// over it to the next.
+constexpr std::int64_t kPieceElems = std::int64_t{1} << 15;
+
+}  // namespace
 
 absl::Status ArenaOptimizer::Attach(ParameterArena& arena) {
   const DType values = arena.values().dtype();
@@ -38,6 +48,7 @@ absl::Status ArenaOptimizer::Inspect(Kernels& kernels, const Tensor& scalars,
   Tensor count = scalars.FlatView(kNonFiniteScalar, {1});
   Tensor squares = scalars.FlatView(kSquareSumScalar, {1});
   for (int bucket = 0; bucket < arena.num_buckets(); ++bucket) {
+    if (arena.IsCopied(bucket)) continue;
     const Tensor grads = arena.BucketGrads(bucket);
     if (common_.skip_nonfinite) {
       TROUPE_RETURN_IF_ERROR(kernels.CountNonFinite(grads, count));
@@ -54,10 +65,28 @@ absl::Status ArenaOptimizer::Conclude(Kernels& kernels, Tensor& scalars) {
   return kernels.SetClipFactor(common_.clip_grad_norm, scalars);
 }
 
-// One pass over the part; conversions and clipping by value before it, and what
-// follows from the new values behind it.
 absl::Status ArenaOptimizer::RunPart(Kernels& kernels, const Tensor& grads,
-                                     Part& part) {
+                                     const Part& part) {
+  const ArenaRange whole = part.range;
+  // Copies of large ranges would take as much memory as they, and go through
+  // it. A device with queues rather has few calls.
+  const bool cuts = !per_parameter() && kernels.queues() == nullptr;
+  const std::int64_t most = cuts ? kPieceElems : whole.size();
+  for (std::int64_t begin = whole.begin; begin < whole.end;) {
+    Part piece = part;
+    piece.range = {begin, std::min(begin + most, whole.end)};
+    TROUPE_RETURN_IF_ERROR(RunPiece(
+        kernels, grads.FlatView(begin - whole.begin, Shape{piece.range.size()}),
+        piece));
+    begin = piece.range.end;
+  }
+  return absl::OkStatus();
+}
+
+// One pass over the piece; conversions and clipping by value before it, what
+// follows from the new values behind it.
+absl::Status ArenaOptimizer::RunPiece(Kernels& kernels, const Tensor& grads,
+                                      Part& part) {
   Tensor values = part.arena.View(part.arena.values(), part.range);
   part.values =
       master_.defined() ? part.arena.View(master_, part.range) : values;

@@ -76,7 +76,8 @@ class ArenaOptimizer : public Optimizer {
   virtual bool per_parameter() const { return false; }
 
  private:
-  absl::Status RunPart(Kernels& kernels, const Tensor& grads, Part& part);
+  absl::Status RunPart(Kernels& kernels, const Tensor& grads, const Part& part);
+  absl::Status RunPiece(Kernels& kernels, const Tensor& grads, Part& part);
 
   const double lr_, weight_decay_;
   const OptimizerOptions common_;

@@ -46,7 +46,8 @@ class Optimizer {
     values.step = static_cast<double>(step);
   }
 
-  // Looks at the gradients as a whole; called where NeedsAllBuckets(), when all
+  // Looks at the gradients as a whole, but for copied buckets
+  // (ParameterArena::IsCopied); called where NeedsAllBuckets(), when all
   // buckets are reduced, before the first of them is updated. What it finds is
   // added to StepScalars::non_finite and square_sum, on the device, which are
   // then summed over the stages. A step with non_finite updates nothing, and is

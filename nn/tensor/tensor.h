@@ -28,6 +28,7 @@
 #include <string>
 
 #include "absl/base/optimization.h"
+#include "absl/container/inlined_vector.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "base/check.h"
@@ -149,6 +150,8 @@ class Tensor {
   bool defined_ = false;
   TapeRef tape_ref_;
 };
+
+using TensorList = absl::InlinedVector<Tensor, 2>;
 
 // Bytes equal: the same shape, dtype and bits. NaNs compare by their bits.
 bool BitEqual(const Tensor& a, const Tensor& b);

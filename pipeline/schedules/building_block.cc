@@ -16,7 +16,7 @@
 namespace troupe::pipeline {
 namespace {
 
-// Of two chunks in a V, F, I and W of each, as long as each other.
+// A block has F, I and W of each of a V's two chunks, all equally long.
 constexpr int kPeriod = 6;
 
 // The steps of a block from one rank to the next, on its four legs: forwards

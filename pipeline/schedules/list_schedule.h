@@ -32,7 +32,7 @@ struct ListScheduleOptions {
   Placement placement;
   int micro_batches = 1;
   StepCosts costs;
-  // Of a rank's activations, in the unit of the costs.
+  // What the activations of a rank may take, in the unit of the costs.
   double memory_limit = std::numeric_limits<double>::infinity();
   // Backwards in two halves.
   bool splits = true;

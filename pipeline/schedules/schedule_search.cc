@@ -1,10 +1,13 @@
 #include "pipeline/schedules/schedule_search.h"
 
+#include <algorithm>
+#include <cstddef>
 #include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "pipeline/join_backwards.h"
 #include "pipeline/schedules/exact_schedule.h"
 #include "pipeline/schedules/list_schedule.h"
 #include "pipeline/schedules/producer.h"
@@ -12,13 +15,31 @@
 namespace troupe::pipeline {
 namespace {
 
-// Of steps that are as long, the one that keeps less is better.
+// The shorter step is better; of two as long, the one that keeps less.
 bool IsBetter(const SimulatedStep& a, const SimulatedStep& b) {
   // Sums of times round.
   const double rounding = 1e-9 * b.seconds;
   if (a.seconds < b.seconds - rounding) return true;
   return a.seconds <= b.seconds + rounding && a.memory_max() < b.memory_max();
 }
+
+// What a list schedule may prefer, each tried.
+struct Preference {
+  bool splits, forwards_first, puts_weights_off;
+};
+constexpr Preference kPreferences[] = {
+    {/*splits=*/true, /*forwards_first=*/false, /*puts_weights_off=*/true},
+    {/*splits=*/true, /*forwards_first=*/true, /*puts_weights_off=*/true},
+    {/*splits=*/true, /*forwards_first=*/false, /*puts_weights_off=*/false},
+    {/*splits=*/true, /*forwards_first=*/true, /*puts_weights_off=*/false},
+    {/*splits=*/false, /*forwards_first=*/false, /*puts_weights_off=*/false},
+    {/*splits=*/false, /*forwards_first=*/true, /*puts_weights_off=*/false},
+};
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// Limit on the pairs of halves that are joined to see what it is good for.
+constexpr int kJoinsMax = 256;
 
 class Search {
  public:
@@ -29,26 +50,102 @@ class Search {
       TROUPE_RETURN_IF_ERROR(
           CheckProducer(options_.pp, options_.micro_batches, chunks));
       costs_ = options_.costs_of(options_.pp * chunks);
+      whole_is_shorter_ = WholeIsShorter();
       TROUPE_RETURN_IF_ERROR(AddNamed(chunks));
       TROUPE_RETURN_IF_ERROR(AddPlayed(LoopedPlacement(options_.pp, chunks)));
       if (chunks == 2)
         TROUPE_RETURN_IF_ERROR(AddPlayed(VPlacement(options_.pp)));
     }
+    TROUPE_RETURN_IF_ERROR(JoinSingly());
     if (best_) return *std::move(best_);
     return absl::ResourceExhaustedError(
         absl::StrCat("schedule: no order of ", options_.micro_batches,
                      " micro-batches keeps the activations of a rank within ",
-                     options_.memory_limit));
+                     options_.memory_limit,
+                     options_.total_limit < kInfinity
+                         ? absl::StrCat(", and all that it holds within ",
+                                        options_.total_limit)
+                         : ""));
   }
 
  private:
-  // Keeps the tables where they are shorter than what there is.
+  // Keeps the tables where they are shorter than what there is; or the same
+  // with whole backwards, where these take less than their halves.
   absl::Status Offer(const std::string& name, const Placement& placement,
                      Tables tables) {
+    if (whole_is_shorter_) {
+      const std::vector<bool> all(tables.size(), true);
+      TROUPE_RETURN_IF_ERROR(OfferOne(name, placement, Joined(tables, all)));
+    }
+    return OfferOne(name, placement, std::move(tables));
+  }
+
+  static Tables Joined(Tables tables, const std::vector<bool>& ranks) {
+    for (std::size_t rank = 0; rank < tables.size(); ++rank) {
+      if (!ranks[rank]) continue;
+      tables[rank] = JoinBackwards(std::move(tables[rank]),
+                                   [](const Action&) { return true; });
+    }
+    return tables;
+  }
+
+  // Joins halves of the best tables one by one, where the step gets shorter.
+  absl::Status JoinSingly() {
+    if (!best_) return absl::OkStatus();
+    costs_ = options_.costs_of(static_cast<int>(best_->placement.size()));
+    if (!WholeIsShorter()) return absl::OkStatus();
+    int tries = kJoinsMax;
+    for (int rank = 0; rank < options_.pp; ++rank) {
+      std::vector<Action> pairs;
+      JoinBackwards(best_->tables[rank], [&](const Action& inputs) {
+        pairs.push_back({inputs.kind, inputs.index, {}, inputs.chunk});
+        return false;
+      });
+      for (const Action& pair : pairs) {
+        if (--tries < 0) return absl::OkStatus();
+        Tables tables = best_->tables;
+        tables[rank] =
+            JoinBackwards(std::move(tables[rank]), [&](const Action& inputs) {
+              return inputs.index == pair.index && inputs.chunk == pair.chunk;
+            });
+        TROUPE_RETURN_IF_ERROR(
+            OfferOne(best_->name, best_->placement, std::move(tables)));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  // What the ranks hold beside activations.
+  std::vector<double> HeldBy(const Placement& placement) const {
+    std::vector<double> held(options_.pp, 0);
+    for (std::size_t stage = 0; stage < placement.size(); ++stage) {
+      held[placement[stage].pp] += costs_.stages[stage].held;
+    }
+    return held;
+  }
+
+  bool WholeIsShorter() const {
+    for (const StageCosts& stage : costs_.stages) {
+      if (stage.TimeOf(ActionKind::kBackward) < stage.inputs + stage.weights) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  absl::Status OfferOne(const std::string& name, const Placement& placement,
+                        Tables tables) {
     TROUPE_ASSIGN_OR_RETURN(
         SimulatedStep step,
         SimulateStep(tables, placement, costs_, Dispatch::kArrival));
-    if (step.memory_max() > options_.memory_limit) return absl::OkStatus();
+    const std::vector<double> held = HeldBy(placement);
+    for (std::size_t rank = 0; rank < held.size(); ++rank) {
+      const double activations = step.ranks[rank].memory_max;
+      if (activations > options_.memory_limit ||
+          activations + held[rank] > options_.total_limit) {
+        return absl::OkStatus();
+      }
+    }
     if (best_ && !IsBetter(step, best_->step)) return absl::OkStatus();
     best_ = FoundSchedule{name, placement, std::move(tables), std::move(step),
                           /*is_shortest=*/false};
@@ -73,11 +170,15 @@ class Search {
     play.placement = placement;
     play.micro_batches = options_.micro_batches;
     play.costs = costs_;
-    play.memory_limit = options_.memory_limit;
-    for (const int rule : {0, 1, 2, 3, 4, 5}) {
-      play.splits = rule < 4;
-      play.forwards_first = rule % 2 == 1;
-      play.puts_weights_off = rule < 2;
+    const std::vector<double> held = HeldBy(placement);
+    play.memory_limit = std::min(
+        options_.memory_limit,
+        options_.total_limit - *std::max_element(held.begin(), held.end()));
+    if (play.memory_limit < 0) return absl::OkStatus();
+    for (const Preference& preference : kPreferences) {
+      play.splits = preference.splits;
+      play.forwards_first = preference.forwards_first;
+      play.puts_weights_off = preference.puts_weights_off;
       absl::StatusOr<Tables> tables = ListSchedule(play);
       if (absl::IsResourceExhausted(tables.status())) return absl::OkStatus();
       TROUPE_RETURN_IF_ERROR(tables.status());
@@ -89,8 +190,7 @@ class Search {
   absl::Status AddExact(ListScheduleOptions play) {
     if (options_.exact_limit <= 0) return absl::OkStatus();
     play.splits = true;
-    const double shorter_than =
-        best_ ? best_->step.seconds : std::numeric_limits<double>::infinity();
+    const double shorter_than = best_ ? best_->step.seconds : kInfinity;
     ExactSchedule exact =
         FindExactSchedule(play, shorter_than, options_.exact_limit);
     if (exact.tables) {
@@ -98,8 +198,8 @@ class Search {
           Offer("exact", play.placement, *std::move(exact.tables)));
     }
     const bool unlimited =
-        options_.memory_limit == std::numeric_limits<double>::infinity();
-    if (exact.looked_at_all && unlimited && best_ &&
+        std::min(options_.memory_limit, options_.total_limit) == kInfinity;
+    if (exact.looked_at_all && unlimited && best_ && !whole_is_shorter_ &&
         best_->placement == play.placement) {
       best_->is_shortest = true;
     }
@@ -108,6 +208,7 @@ class Search {
 
   const ScheduleSearchOptions& options_;
   StepCosts costs_;
+  bool whole_is_shorter_ = false;  // a backward than its halves, by the costs
   std::optional<FoundSchedule> best_;
 };
 

@@ -11,6 +11,10 @@
 //                           SearchSchedule(options));
 //   found.name, found.step.seconds;                 // "zb_v", 0.43
 //
+// Where a whole backward takes less than its halves (StageCosts::backward),
+// halves that stand beside each other are joined as far as that makes a step
+// shorter.
+//
 // What is found is never longer than the best named schedule that keeps the
 // limit. The same options find the same tables.
 
@@ -37,7 +41,10 @@ struct ScheduleSearchOptions {
   std::function<StepCosts(int stages)> costs_of;
   // Numbers of chunks that a rank may have.
   std::vector<int> chunks = {1, 2};
+  // Of a rank's activations; and of these with what its stages hold all the
+  // time (StageCosts::held).
   double memory_limit = std::numeric_limits<double>::infinity();
+  double total_limit = std::numeric_limits<double>::infinity();
   // Orders that are looked at where all are asked for; 0: none.
   std::int64_t exact_limit = 200'000;
 };

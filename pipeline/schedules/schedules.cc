@@ -1,7 +1,5 @@
 #include "pipeline/schedules/schedules.h"
 
-#include <algorithm>
-#include <cstdint>
 #include <memory>
 #include <utility>
 
@@ -57,15 +55,8 @@ absl::Status SetSchedule(absl::string_view name, PlanOptions& options) {
     const int pp = options.mesh.pp();
     const int chunks =
         schedule.chunks == 0 ? options.virtual_stages : schedule.chunks;
-    const std::int64_t of_a_step =
-        options.global_batch_size / options.mesh.dp();
-    const std::int64_t size =
-        options.micro_batch_size > 0 ? options.micro_batch_size : of_a_step;
-    // Sizes that do not divide are told when the plan is made.
-    const auto micro_batches = static_cast<int>(
-        size > 0 ? std::max<std::int64_t>(of_a_step / size, 1) : 1);
-    TROUPE_ASSIGN_OR_RETURN(Tables tables,
-                            schedule.tables(pp, micro_batches, chunks));
+    TROUPE_ASSIGN_OR_RETURN(
+        Tables tables, schedule.tables(pp, options.MicroBatches(), chunks));
     options.placement = PlacementFor(schedule, pp, chunks);
     return SetTables(std::move(tables), options);
   }

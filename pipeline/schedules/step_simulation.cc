@@ -24,6 +24,9 @@ struct Happening {
   int action;
   bool arrives;
 
+  // What only lets a rank look up: it may begin.
+  bool is_begin() const { return action < 0; }
+
   // For a queue whose top is the earliest.
   friend bool operator<(const Happening& a, const Happening& b) {
     return a.time != b.time ? a.time > b.time : a.number > b.number;
@@ -53,8 +56,9 @@ StepTable Ready(const StepTable& table, const std::vector<ChunkEnds>& ends,
 class Simulator {
  public:
   Simulator(const std::vector<StepTable>& tables, const Placement& placement,
-            const StepCosts& costs, Dispatch dispatch)
-      : placement_(placement), costs_(costs) {
+            const StepCosts& costs, Dispatch dispatch,
+            std::vector<double> begins)
+      : placement_(placement), costs_(costs), begins_(std::move(begins)) {
     const bool adds = std::none_of(tables.begin(), tables.end(), HasTransfers);
     for (int rank = 0; rank < static_cast<int>(tables.size()); ++rank) {
       ranks_.emplace_back(
@@ -68,6 +72,10 @@ class Simulator {
     std::set<int> touched;
     for (std::size_t r = 0; r < ranks_.size(); ++r) {
       touched.insert(static_cast<int>(r));
+      if (begins_[r] > 0) {
+        queue_.push({begins_[r], ++number_, static_cast<int>(r), /*action=*/-1,
+                     /*arrives=*/false});
+      }
     }
     double now = 0;
     while (true) {
@@ -105,21 +113,19 @@ class Simulator {
           index(cursor.table()),
           stages(std::move(at)),
           buckets(cursor.table().bucket_counts()),
+          last(cursor.table().micro_batches() - 1),
           left(stages.size(), 0),
           records(cursor.table().actions.size(), -1) {
       for (const Action& action : cursor.table().actions) {
         if (EndsBackward(action.kind)) ++left[action.chunk];
       }
     }
-    static bool EndsBackward(ActionKind kind) {
-      return kind == ActionKind::kBackward ||
-             kind == ActionKind::kBackwardWeights;
-    }
 
     TableCursor cursor;
     TableIndex index;
     std::vector<int> stages;   // by chunk
     std::vector<int> buckets;  // by chunk
+    int last;                  // micro-batch
     std::vector<int> left;     // ends of backwards, by chunk
     // Number of an action among the rank's simulated ones, or -1.
     std::vector<int> records;
@@ -140,7 +146,21 @@ class Simulator {
     return ranks_[rank].cursor.table().actions[id];
   }
 
+  double TimeOf(const Rank& rank, const Action& action) const {
+    const int stage = rank.stages[action.chunk];
+    double time = costs_.stages[stage].TimeOf(action.kind);
+    if (action.index == rank.last) time *= costs_.last_micro_batch;
+    return costs_.factor ? time * costs_.factor(stage, action) : time;
+  }
+
+  // What a micro-batch keeps.
+  double BytesOf(const Rank& rank, const Action& action) const {
+    const double bytes = costs_.stages[rank.stages[action.chunk]].activation;
+    return action.index == rank.last ? bytes * costs_.last_micro_batch : bytes;
+  }
+
   void Happen(const Happening& now) {
+    if (now.is_begin()) return;
     if (now.arrives) {
       ranks_[now.rank].cursor.Finish(now.action);
     } else {
@@ -159,7 +179,7 @@ class Simulator {
 
   void ComputeNext(int r, double now) {
     Rank& rank = ranks_[r];
-    if (rank.computing >= 0) return;
+    if (rank.computing >= 0 || now < begins_[r]) return;
     const int id = rank.cursor.NextRunnable(/*busy=*/false);
     if (id < 0) return;
     rank.cursor.Start(id);
@@ -172,12 +192,11 @@ class Simulator {
     const Action& action = ActionOf(r, id);
     rank.computing = id;
     if (action.kind == ActionKind::kForward) {
-      rank.memory += costs_.stages[rank.stages[action.chunk]].activation;
+      rank.memory += BytesOf(rank, action);
       record.activations_max = std::max(record.activations_max, ++rank.alive);
       record.memory_max = std::max(record.memory_max, rank.memory);
     }
-    const double end =
-        now + costs_.stages[rank.stages[action.chunk]].TimeOf(action.kind);
+    const double end = now + TimeOf(rank, action);
     rank.records[id] = static_cast<int>(record.actions.size());
     record.actions.push_back(
         {r, {action.kind, action.index, {}, action.chunk}, now, end});
@@ -190,9 +209,9 @@ class Simulator {
     const Action& action = ActionOf(now.rank, now.action);
     rank.computing = -1;
     rank.cursor.Finish(now.action);
-    if (!Rank::EndsBackward(action.kind)) return;
+    if (!EndsBackward(action.kind)) return;
     --rank.alive;
-    rank.memory -= costs_.stages[rank.stages[action.chunk]].activation;
+    rank.memory -= BytesOf(rank, action);
     if (--rank.left[action.chunk] > 0) return;
     for (int k = 0; k < rank.buckets[action.chunk]; ++k) {
       rank.cursor.Give({SignalKind::kBucketReady, k, action.chunk});
@@ -346,6 +365,7 @@ class Simulator {
 
   const Placement placement_;
   const StepCosts costs_;
+  const std::vector<double> begins_;  // of computing, by rank
   std::vector<Rank> ranks_;
   std::priority_queue<Happening> queue_;
   std::int64_t number_ = 0;
@@ -354,6 +374,33 @@ class Simulator {
 
 bool IsTime(double value) { return value >= 0; }
 
+absl::Status CheckCosts(const std::vector<StepTable>& tables,
+                        const Placement& placement, const StepCosts& costs) {
+  const int pp = static_cast<int>(tables.size());
+  TROUPE_RETURN_IF_ERROR(CheckPlacement(placement, pp));
+  if (costs.stages.size() != placement.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("schedule: costs of ", costs.stages.size(),
+                     " stages, and ", placement.size(), " stages"));
+  }
+  for (const StageCosts& stage : costs.stages) {
+    if (IsTime(stage.forward) && IsTime(stage.inputs) &&
+        IsTime(stage.weights) && IsTime(stage.update) &&
+        IsTime(costs.transfer)) {
+      continue;
+    }
+    return absl::InvalidArgumentError("schedule: a cost is below 0");
+  }
+  for (int rank = 0; rank < pp; ++rank) {
+    const int chunks = static_cast<int>(StagesAt(placement, rank).size());
+    if (tables[rank].chunks() <= chunks) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("schedule: the table of pp ", rank, " has ",
+                     tables[rank].chunks(), " chunks, the placement ", chunks));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 double StageCosts::TimeOf(ActionKind kind) const {
@@ -361,7 +408,7 @@ double StageCosts::TimeOf(ActionKind kind) const {
     case ActionKind::kForward:
       return forward;
     case ActionKind::kBackward:
-      return inputs + weights;
+      return backward >= 0 ? backward : inputs + weights;
     case ActionKind::kBackwardInputs:
       return inputs;
     default:
@@ -384,53 +431,11 @@ double SimulatedStep::memory_max() const {
 absl::StatusOr<SimulatedStep> SimulateStep(const std::vector<StepTable>& tables,
                                            const Placement& placement,
                                            const StepCosts& costs,
-                                           Dispatch dispatch) {
-  const int pp = static_cast<int>(tables.size());
-  TROUPE_RETURN_IF_ERROR(CheckPlacement(placement, pp));
-  if (costs.stages.size() != placement.size()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("schedule: costs of ", costs.stages.size(),
-                     " stages, and ", placement.size(), " stages"));
-  }
-  for (const StageCosts& stage : costs.stages) {
-    if (IsTime(stage.forward) && IsTime(stage.inputs) &&
-        IsTime(stage.weights) && IsTime(costs.transfer)) {
-      continue;
-    }
-    return absl::InvalidArgumentError("schedule: a cost is below 0");
-  }
-  for (int rank = 0; rank < pp; ++rank) {
-    const int chunks = static_cast<int>(StagesAt(placement, rank).size());
-    if (tables[rank].chunks() <= chunks) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat("schedule: the table of pp ", rank, " has ",
-                     tables[rank].chunks(), " chunks, the placement ", chunks));
-  }
-  return Simulator(tables, placement, costs, dispatch).Run();
-}
-
-std::string DrawStep(const SimulatedStep& step, int columns) {
-  const double per_column =
-      step.seconds > 0 ? step.seconds / std::max(columns, 1) : 1;
-  const auto column = [&](double time) {
-    return std::min(columns, static_cast<int>(time / per_column + 0.5));
-  };
-  std::string text;
-  for (std::size_t r = 0; r < step.ranks.size(); ++r) {
-    std::string line(columns, '.');
-    for (const SimulatedAction& at : step.ranks[r].actions) {
-      const int begin = column(at.begin), end = column(at.end);
-      const std::string word = at.action.ToString();
-      const char letter = word[word.find_first_not_of("0123456789")];
-      std::fill(line.begin() + begin, line.begin() + end, letter);
-      const std::string number = absl::StrCat(at.action.index);
-      const int room = end - begin - 1;
-      if (static_cast<int>(number.size()) > room) continue;
-      std::copy(number.begin(), number.end(), line.begin() + begin + 1);
-    }
-    absl::StrAppend(&text, "rank ", r, ": ", line, "\n");
-  }
-  return text;
+                                           Dispatch dispatch,
+                                           std::vector<double> begins) {
+  TROUPE_RETURN_IF_ERROR(CheckCosts(tables, placement, costs));
+  begins.resize(tables.size(), 0);
+  return Simulator(tables, placement, costs, dispatch, std::move(begins)).Run();
 }
 
 }  // namespace troupe::pipeline

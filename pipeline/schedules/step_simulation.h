@@ -23,6 +23,7 @@
 #ifndef PIPELINE_SCHEDULES_STEP_SIMULATION_H_
 #define PIPELINE_SCHEDULES_STEP_SIMULATION_H_
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -32,20 +33,30 @@
 
 namespace troupe::pipeline {
 
-// Of one micro-batch, in any unit of time and of memory.
+// What one micro-batch costs, in any unit of time and of memory.
 struct StageCosts {
   double forward = 1;
   double inputs = 1;      // gradients of inputs
-  double weights = 1;     // gradients of weights; a whole backward has both
+  double weights = 1;     // gradients of weights
   double activation = 1;  // memory from the forward to the backward's end
+  // A whole backward; below 0: inputs and weights. Where it is shorter, halves
+  // read again from memory what a whole one has in the cache.
+  double backward = -1;
+  double update = 0;  // of its parameters, once a step
+  double held = 0;    // memory, all the time: parameters and the like
 
-  // Of F, B, I or W.
+  // How long an F, B, I or W takes.
   double TimeOf(ActionKind kind) const;
 };
 
 struct StepCosts {
   std::vector<StageCosts> stages;
   double transfer = 0;  // of an activation or a gradient, between ranks
+  // What the last micro-batch costs, in time and memory, as a part of what the
+  // others do (Plan::last_micro_batch_part()).
+  double last_micro_batch = 1;
+  // What an action's time is multiplied by, such as noise; null: 1.
+  std::function<double(int stage, const Action& action)> factor;
 };
 
 struct SimulatedAction {
@@ -74,13 +85,16 @@ struct SimulatedStep {
   double memory_max() const;
 };
 
+// `begins`: when the ranks are free for the step; those that are left out are
+// at 0.
 //   kInvalidArgument: tables or costs are not as many as the placement has
 //   ranks or stages, a time is negative, or the tables do not fit together:
 //   names what can never run.
 absl::StatusOr<SimulatedStep> SimulateStep(const std::vector<StepTable>& tables,
                                            const Placement& placement,
                                            const StepCosts& costs,
-                                           Dispatch dispatch);
+                                           Dispatch dispatch,
+                                           std::vector<double> begins = {});
 
 // The ranks below each other, time to the right: "FFFF....BIWW", with numbers
 // of micro-batches where they fit. `columns`: width of the whole.

@@ -54,6 +54,15 @@ TEST(ExpectedMemory, OfAMicroBatchAtATime) {
   EXPECT_EQ(Of(spec).activations, 8 * 4 * kOutputBytes);
 }
 
+// 32 samples are five micro-batches of 7 with a rest of 4, all kept at once.
+TEST(ExpectedMemory, OfALastMicroBatchThatIsSmaller) {
+  JobSpec spec = Layers();
+  spec.plan.mesh = pipeline::Mesh(/*dp=*/1, /*pp=*/2);
+  spec.plan.cuts = {2};
+  spec.plan.micro_batch_size = 7;
+  EXPECT_NEAR(Of(spec).activations, 32 * 2 * kOutputBytes, 1e-6);
+}
+
 // GPipe's stages keep all micro-batches; the stage that has most is told.
 TEST(ExpectedMemory, OfTheLargestStage) {
   JobSpec spec = Layers();

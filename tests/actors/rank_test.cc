@@ -154,7 +154,9 @@ class RankTest : public testing::Test {
   void EndRun() {
     const RunSteps run = seen_.runs.front();
     seen_.runs.erase(seen_.runs.begin());
-    StepsDone done{run.kind, run.first, {}};
+    StepsDone done;
+    done.kind = run.kind;
+    done.first = run.first;
     done.losses.assign(run.steps.size(), LossBits{Bits(1), Bits(2), Bits(0)});
     Send(done);
   }

@@ -23,6 +23,9 @@ class Importer {
       End(row);
     } else if (phase == "s" || phase == "t" || phase == "f") {
       Arrow(phase, row);
+    } else if (phase == "C") {
+      trace_.counters[{row["pid"], row["name"]}].push_back(
+          row["args"]["bytes"]);
     } else if (phase != "i") {
       Problem("of an unknown phase", row);
     }

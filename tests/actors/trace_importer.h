@@ -26,6 +26,8 @@ struct ImportedTrace {
   std::vector<ImportedSlice> slices;  // in the order of their begins
   // How many arrows lead from a slice to a slice, by `where`.
   std::map<std::pair<std::string, std::string>, int> arrows;
+  // Values of counters in their order, by process and name.
+  std::map<std::pair<int, std::string>, std::vector<std::int64_t>> counters;
   // A line for each thing that the importer would drop or misplace.
   std::string problems;
 

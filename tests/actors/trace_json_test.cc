@@ -110,6 +110,26 @@ TEST(TraceJsonTest, ArrowsLeadFromStageToStage) {
                           Pair(Pair("1/compute/SG2", "0/compute/RG2"), 1)));
 }
 
+TEST(TraceJsonTest, MemoryIsACounterOfItsRank) {
+  std::vector<StampedEvent> events;
+  const auto add = [&](int rank, std::int64_t bytes) {
+    TraceEvent event;
+    event.rank = rank;
+    event.phase = TracePhase::kInstant;
+    event.kind = TraceKind::kBucketReady;
+    event.bytes = bytes;
+    event.bucket = static_cast<int>(events.size());
+    events.push_back({event, double(events.size())});
+  };
+  for (const std::int64_t bytes : {-1, 64, 64, 128, 64}) add(0, bytes);
+  add(3, 64);
+  const auto counters = ImportTrace(TraceJson(events, 0)).counters;
+  using Values =
+      std::map<std::pair<int, std::string>, std::vector<std::int64_t>>;
+  EXPECT_EQ(counters,
+            (Values{{{0, "memory"}, {64, 128, 64}}, {{3, "memory"}, {64}}}));
+}
+
 // The importer of these tests sees what the real one drops.
 TEST(TraceImporterTest, SeesWhatWouldBeDropped) {
   const auto problems = [](const std::string& rows) {

@@ -29,6 +29,9 @@ class WrappedCommunicator : public Communicator {
   int rank() const override { return inner_->rank(); }
   int size() const override { return inner_->size(); }
   bool UseDevice(DeviceWork* work) override { return inner_->UseDevice(work); }
+  void UseRanges(absl::Span<const nn::Tensor> ranges) override {
+    inner_->UseRanges(ranges);
+  }
   absl::StatusOr<Event> Start(const Collective& collective,
                               Event after) override {
     return inner_->Start(collective, std::move(after));

@@ -64,6 +64,17 @@ TEST_F(BatchSourceTest, GivesARankItsBlockOfMicroBatches) {
   EXPECT_EQ(batches[0].epoch, 1);
 }
 
+TEST_F(BatchSourceTest, TheLastMicroBatchOfAStepHasTheRest) {
+  BatchSource source = Make(20, Ordered(10), {/*rank=*/1, /*world=*/2, 2});
+  EXPECT_EQ(source.micro_batches_per_step(), 3);
+  ASSERT_TRUE(source.At(1, batches).ok());
+  ASSERT_EQ(batches.size(), 3u);
+  EXPECT_THAT(ToVector<float>(batches[0].inputs), ElementsAre(15, 16));
+  EXPECT_THAT(ToVector<float>(batches[1].inputs), ElementsAre(17, 18));
+  EXPECT_THAT(ToVector<float>(batches[2].inputs), ElementsAre(19));
+  EXPECT_EQ(batches[2].position, 9);
+}
+
 TEST_F(BatchSourceTest, AnyNumberOfWorkersMakesTheSameBatches) {
   SamplerOptions options = Ordered(12, /*drop_last=*/false);
   options.shuffle = true;

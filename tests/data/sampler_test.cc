@@ -71,14 +71,61 @@ TEST(BlockOfTest, CutsEvenly) {
   }
 }
 
-TEST(MicroBatchCountTest, ExplainsWhatDoesNotDivide) {
-  EXPECT_EQ(*MicroBatchCount(64, 8, 4), 8);
-  EXPECT_EQ(MicroBatchCount(64, 8, 3).status().message(),
-            "global_batch_size (64) is not a multiple of micro_batch_size (8) "
-            "times the data-parallel width (3)");
-  EXPECT_FALSE(MicroBatchCount(64, 7, 1).ok());
-  EXPECT_FALSE(MicroBatchCount(0, 1, 1).ok());
-  EXPECT_FALSE(MicroBatchCount(8, 0, 1).ok());
+// The positions of all micro-batches in a global batch of `samples`.
+std::vector<Range> Cut(const MicroBatchCuts& cuts, int world,
+                       std::int64_t samples) {
+  std::vector<Range> ranges;
+  for (int rank = 0; rank < world; ++rank) {
+    const Range numbers = cuts.NumbersOf(rank);
+    EXPECT_EQ(numbers.size(), cuts.per_rank());
+    for (std::int64_t m = numbers.begin; m < numbers.end; ++m) {
+      ranges.push_back(cuts.PositionsOf(m, samples));
+    }
+  }
+  return ranges;
+}
+
+TEST(MicroBatchCutsTest, TheLastOfARankHasTheRest) {
+  EXPECT_EQ(MicroBatchCuts::Create(64, 8, 4)->per_rank(), 2);
+  const MicroBatchCuts cuts = *MicroBatchCuts::Create(20, 4, 2);
+  EXPECT_THAT(Cut(cuts, 2, 20),
+              ElementsAre(Range{0, 4}, Range{4, 8}, Range{8, 10}, Range{10, 14},
+                          Range{14, 18}, Range{18, 20}));
+  // Half a batch is cut at half of each place.
+  EXPECT_THAT(Cut(cuts, 2, 10),
+              ElementsAre(Range{0, 2}, Range{2, 4}, Range{4, 5}, Range{5, 7},
+                          Range{7, 9}, Range{9, 10}));
+}
+
+TEST(MicroBatchCutsTest, EveryPositionIsInOneMicroBatch) {
+  for (const int world : {1, 2, 3}) {
+    for (std::int64_t share = 1; share < 12; ++share) {
+      for (std::int64_t micro = 1; micro <= share; ++micro) {
+        const std::int64_t whole = share * world;
+        const MicroBatchCuts cuts =
+            *MicroBatchCuts::Create(whole, micro, world);
+        for (std::int64_t samples = 0; samples <= whole; ++samples) {
+          std::int64_t at = 0;
+          for (const Range& range : Cut(cuts, world, samples)) {
+            ASSERT_EQ(range.begin, at);
+            ASSERT_LE(range.size(), micro);
+            at = range.end;
+          }
+          ASSERT_EQ(at, samples);
+        }
+      }
+    }
+  }
+}
+
+TEST(MicroBatchCutsTest, ExplainsWhatDoesNotDivide) {
+  EXPECT_EQ(MicroBatchCuts::Create(64, 8, 3).status().message(),
+            "global_batch_size (64) is not a multiple of the data-parallel "
+            "width (3)");
+  EXPECT_EQ(MicroBatchCuts::Create(64, 17, 4).status().message(),
+            "micro_batch_size (17) is more than the 16 samples of a rank");
+  EXPECT_FALSE(MicroBatchCuts::Create(0, 1, 1).ok());
+  EXPECT_FALSE(MicroBatchCuts::Create(8, 0, 1).ok());
 }
 
 TEST(SamplerTest, BatchesFollowTheEpochsOrder) {
@@ -124,14 +171,13 @@ TEST(SamplerTest, BatchAtAgreesWithNext) {
 // rank order.
 Order StepOf(Sampler& sampler, const GlobalBatch& batch, std::int64_t micro,
              int world) {
-  const std::int64_t count =
-      *MicroBatchCount(sampler.options().global_batch_size, micro, world);
+  const MicroBatchCuts cuts = *MicroBatchCuts::Create(
+      sampler.options().global_batch_size, micro, world);
   Order all;
   for (int rank = 0; rank < world; ++rank) {
-    const Range block = BlockOf(count, rank, world);
-    EXPECT_EQ(block.size(), count / world);
+    const Range block = cuts.NumbersOf(rank);
     for (std::int64_t m = block.begin; m < block.end; ++m) {
-      const auto indices = sampler.MicroBatchIndices(batch, m, count);
+      const auto indices = sampler.MicroBatchIndices(batch, m, cuts);
       if (batch.size == sampler.options().global_batch_size) {
         EXPECT_EQ(indices.size(), static_cast<std::size_t>(micro));
         EXPECT_EQ(indices.data(), sampler.Indices(batch).data() + m * micro);
@@ -165,9 +211,10 @@ TEST(SamplerTest, AShortBatchIsSpreadOverItsMicroBatches) {
   Sampler sampler = Make(Options(10, 8, /*drop_last=*/false));
   const GlobalBatch last = sampler.BatchAt(1);
   ASSERT_EQ(last.size, 2);
+  const MicroBatchCuts cuts = *MicroBatchCuts::Create(8, 2, 1);
   std::vector<std::size_t> sizes;
   for (std::int64_t m = 0; m < 4; ++m) {
-    sizes.push_back(sampler.MicroBatchIndices(last, m, 4).size());
+    sizes.push_back(sampler.MicroBatchIndices(last, m, cuts).size());
   }
   EXPECT_THAT(sizes, ElementsAre(0, 1, 0, 1));
 }

@@ -1,8 +1,10 @@
 // Plan::Check: each kind of plan whose parts do not fit is refused, by field.
 
 #include <cmath>
+#include <cstdint>
 #include <functional>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "gtest/gtest.h"
@@ -20,10 +22,28 @@ std::string Broken(const std::function<void(Plan&)>& change) {
   return std::string(plan.Check().message());
 }
 
+TEST(PlanCheckTest, TheLastMicroBatchMayBeSmaller) {
+  // Two micro-batches of 2 are the rank's share of 8; of 6 it is 3.
+  EXPECT_EQ(Broken([](Plan& plan) { plan.global_batch_size = 6; }), "");
+  const std::string other =
+      "plan: global_batch_size is not dp x micro_batches x micro_batch_size, "
+      "of "
+      "which the last micro-batch may be smaller";
+  for (const std::int64_t size : {7, 4, 10}) {
+    EXPECT_EQ(Broken([&](Plan& plan) { plan.global_batch_size = size; }), other)
+        << size;
+  }
+  EXPECT_EQ(Broken([](Plan& plan) {
+              plan.micro_batches = 1;
+              plan.micro_batch_size = 5;
+            }),
+            other);
+}
+
 TEST(PlanCheckTest, PartsThatDoNotFit) {
   EXPECT_EQ(Broken([](Plan& plan) { plan.micro_batches = 3; }),
             "plan: global_batch_size is not dp x micro_batches x "
-            "micro_batch_size");
+            "micro_batch_size, of which the last micro-batch may be smaller");
   EXPECT_EQ(Broken([](Plan& plan) { plan.ranks.pop_back(); }),
             "plan: ranks has 1 entries, pp is 2");
   EXPECT_EQ(Broken([](Plan& plan) { plan.cuts.clear(); }),
@@ -73,6 +93,46 @@ TEST(PlanCheckTest, PartsThatDoNotFit) {
         plan.ranks[0].train.actions[2].needs.push_back({SignalKind::kDone, 1});
       }),
       "plan: ranks[0].train: has needs that its text does not say");
+}
+
+// What Check says of the plan with skip connections, with one thing changed.
+std::string BrokenSkips(const std::function<void(Plan&)>& change) {
+  Plan plan = SkipPlanOf({3, 4, 5});
+  EXPECT_EQ(plan.Check(), absl::OkStatus());
+  change(plan);
+  return std::string(plan.Check().message());
+}
+
+TEST(PlanCheckTest, SkipConnectionsThatDoNotFit) {
+  const auto swap = [](Plan& plan) {
+    std::swap(plan.stages[3].skips[0], plan.stages[3].skips[1]);
+  };
+  EXPECT_EQ(
+      BrokenSkips(swap),
+      "plan: stages[3].skips has \"deep\" in another order than the stage "
+      "before");
+  EXPECT_EQ(
+      BrokenSkips([](Plan& plan) {
+        plan.stages[2].skips[0].spec.dtype = nn::DType::kI64;
+      }),
+      "plan: stages[2].skips has \"deep\" of another shape than the stage "
+      "before");
+  EXPECT_EQ(BrokenSkips([](Plan& plan) {
+              plan.stages[2].skips.erase(plan.stages[2].skips.begin());
+            }),
+            "plan: stages[3].skips has \"deep\", which a stage before has "
+            "popped");
+  EXPECT_EQ(BrokenSkips([](Plan& plan) {
+              plan.stages[1].skips.push_back(plan.stages[1].skips[0]);
+            }),
+            "plan: stages[1].skips has \"deep\" twice");
+  EXPECT_EQ(
+      BrokenSkips([](Plan& plan) { plan.stages[2].skips[1].name.clear(); }),
+      "plan: stages[2].skips has one without a name");
+  EXPECT_EQ(BrokenSkips([](Plan& plan) {
+              plan.stages[0].skips = plan.stages[1].skips;
+            }),
+            "plan: stages[0].skips or more_inputs are there, before any stage");
 }
 
 }  // namespace

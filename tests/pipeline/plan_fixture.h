@@ -4,11 +4,13 @@
 #define TESTS_PIPELINE_PLAN_FIXTURE_H_
 
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "nn/modules/linear.h"
 #include "nn/modules/relu.h"
 #include "nn/modules/sequential.h"
+#include "nn/modules/skip.h"
 #include "pipeline/plan.h"
 
 namespace troupe::pipeline {
@@ -52,6 +54,26 @@ inline Plan NestedPlan(const std::vector<Cut>& cuts = {"0.1"}) {
   };
   PlanOptions options = SmallOptions();
   options.cuts = cuts;
+  return MakePlan(options, factory, {3}, nn::DType::kF32, nn::Device{}).value();
+}
+
+// A U-Net of vectors in three stages: "deep" passes through the second one.
+inline Plan SkipPlanOf(std::vector<Cut> cuts = {3, 6}) {
+  const nn::ModelFactory factory = [] {
+    auto model = std::make_unique<nn::Sequential>();
+    model->Append<nn::Linear>(3, 4);
+    model->AppendNamed<nn::Stash>("in", "deep");
+    model->Append<nn::Linear>(4, 5);
+    model->AppendNamed<nn::Stash>("inner", "near");
+    model->Append<nn::ReLU>();
+    model->AppendNamed<nn::PopConcat>("join", "near");
+    model->Append<nn::Linear>(10, 4);
+    model->AppendNamed<nn::PopAdd>("out", "deep");
+    return model;
+  };
+  PlanOptions options = SmallOptions();
+  options.mesh = Mesh(/*dp=*/1, static_cast<int>(cuts.size()) + 1);
+  options.cuts = std::move(cuts);
   return MakePlan(options, factory, {3}, nn::DType::kF32, nn::Device{}).value();
 }
 

@@ -49,12 +49,12 @@ TEST(PlanJsonTest, LooksLikeThis) {
       R"("device":"cpu:0","kernels":"cpu:0, avx512",)"
       R"("reduction_order":"tree","algorithms":[],"stages":[)"
       R"({"pp":0,"chunk":0,"input":[2,3],"input_dtype":"f32",)"
-      R"("output":[2,4],"output_dtype":"f32","flops":56.0,)"
+      R"("more_inputs":[],"skips":[],"output":[2,4],"output_dtype":"f32","flops":56.0,)"
       R"("layer_axes":[],)"
       R"("parameters":[{"name":"0.weight","elems":12,"dtype":"f32"},)"
       R"({"name":"0.bias","elems":4,"dtype":"f32"}],"buckets":[[1],[0]],"frozen":[]},)"
       R"({"pp":1,"chunk":0,"input":[2,4],"input_dtype":"f32",)"
-      R"("output":[2,2],"output_dtype":"f32","flops":32.0,)"
+      R"("more_inputs":[],"skips":[],"output":[2,2],"output_dtype":"f32","flops":32.0,)"
       R"("layer_axes":[],)"
       R"("parameters":[{"name":"2.weight","elems":8,"dtype":"f32"},)"
       R"({"name":"2.bias","elems":2,"dtype":"f32"}],"buckets":[[0]],"frozen":[1]}],)"
@@ -96,6 +96,18 @@ TEST(PlanJsonTest, ReadsWhatItWrites) {
     EXPECT_EQ(read->dynamic_loss_scale.has_value(),
               plan.dynamic_loss_scale.has_value());
   }
+}
+
+TEST(PlanJsonTest, ReadsSkipConnections) {
+  const Plan plan = SkipPlanOf();
+  const absl::StatusOr<Plan> read = PlanFromJson(PlanToJson(plan));
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(PlanToJson(*read), PlanToJson(plan));
+  EXPECT_EQ(read->stages[2].skips[0].name, "deep");
+  EXPECT_NE(Compact(plan).find(
+                R"("skips":[{"name":"deep","shape":[2,4],"dtype":"f32"}])"),
+            std::string::npos)
+      << Compact(plan);
 }
 
 std::string Golden(const std::string& name) {
@@ -141,7 +153,7 @@ TEST(PlanJsonTest, OnePlaceIsOneText) {
 TEST(PlanJsonTest, TheHashIsThatOfTheText) {
   // FNV-1a of the text, as any other program would compute it. A change of
   // this number is a change of the format.
-  EXPECT_EQ(absl::StrCat(absl::Hex(PlanHash(SmallPlan()))), "8d8bbffcb94a5f6a");
+  EXPECT_EQ(absl::StrCat(absl::Hex(PlanHash(SmallPlan()))), "ba446b74f0be42bc");
   PlanOptions options = SmallOptions();
   options.kernels = "cpu:0, avx2";
   EXPECT_NE(PlanHash(SmallPlan(options)), PlanHash(SmallPlan()));

@@ -289,14 +289,29 @@ TEST(PlanTest, SaysWhichKernelsItIsFor) {
             std::string::npos);
 }
 
+TEST(PlanTest, TheLastMicroBatchHasTheRest) {
+  const PlanOptions options = Options(Mesh(2), 20, 4);
+  EXPECT_EQ(options.MicroBatchSize(), 4);
+  EXPECT_EQ(options.MicroBatches(), 3);
+  const Plan plan = *PlanOf(options, LeNet);
+  EXPECT_EQ(plan.last_micro_batch_size(), 2);
+  EXPECT_EQ(plan.last_micro_batch_part(), 0.5);
+  EXPECT_EQ(plan.stages[0].input, nn::Shape({4, 28, 28, 1}));
+  EXPECT_EQ(plan.ToString().substr(0, 83),
+            "mesh dp=2 pp=1, global batch 20 = 2 x 3 micro-batches of 4, the "
+            "last of 2, 1 thread");
+  EXPECT_EQ(PlanOf(Options(Mesh(2), 20, 10), LeNet)->last_micro_batch_size(),
+            10);
+}
+
 TEST(PlanTest, SizesThatDoNotFit) {
   EXPECT_EQ(ErrorOf(Options(Mesh(3), 64)),
             "PlanOptions.global_batch_size = 64 is not a multiple of "
             "PlanOptions.mesh.dp = 3; use 66");
-  EXPECT_EQ(ErrorOf(Options(Mesh(2), 64, 5)),
-            "PlanOptions.global_batch_size = 64 is not a multiple of "
-            "PlanOptions.micro_batch_size * PlanOptions.mesh.dp = 5 * 2; use "
-            "70, or another PlanOptions.micro_batch_size");
+  EXPECT_EQ(ErrorOf(Options(Mesh(2), 64, 33)),
+            "PlanOptions.micro_batch_size = 33 is more than "
+            "PlanOptions.global_batch_size / PlanOptions.mesh.dp = 64 / 2; use "
+            "at most 32");
   EXPECT_EQ(ErrorOf(Options(Mesh(2), 0)),
             "PlanOptions.global_batch_size = 0: must be at least 1");
   EXPECT_EQ(ErrorOf(Options(Mesh(2), 1)),
@@ -320,7 +335,7 @@ TEST(PlanTest, ErrorsBlameTheirFields) {
   using Names = std::vector<std::string>;
   EXPECT_EQ(base::FieldsOf(PlanOf(Options(Mesh(3), 64), LeNet).status()),
             (Names{"PlanOptions.global_batch_size", "PlanOptions.mesh.dp"}));
-  EXPECT_EQ(base::FieldsOf(PlanOf(Options(Mesh(2), 64, 5), LeNet).status()),
+  EXPECT_EQ(base::FieldsOf(PlanOf(Options(Mesh(2), 64, 33), LeNet).status()),
             (Names{"PlanOptions.micro_batch_size",
                    "PlanOptions.global_batch_size", "PlanOptions.mesh.dp"}));
   PlanOptions options = Options(Mesh(1, 2), 64);

@@ -88,6 +88,22 @@ TEST(CommandLine, Weights) {
             "--format=onnx: must be \"pytorch\" or \"transformers\"");
 }
 
+TEST(CommandLine, Report) {
+  const Command train = Parsed({"train", "--run-dir=runs/a"});
+  ASSERT_EQ(train.settings.size(), 1u);
+  EXPECT_EQ(train.settings[0].key, "log.run_dir");
+  EXPECT_EQ(train.settings[0].value, "runs/a");
+  const Command command = Parsed({"report", "runs/a", "--output=a.html"});
+  EXPECT_EQ(command.kind, CommandKind::kReport);
+  EXPECT_EQ(command.report.run_dir, "runs/a");
+  EXPECT_EQ(command.report.output, "a.html");
+  EXPECT_EQ(Parsed({"report", "--help"}).kind, CommandKind::kReportHelp);
+  EXPECT_EQ(Parsed({"help", "report"}).kind, CommandKind::kReportHelp);
+  EXPECT_EQ(ErrorOf({"report", "a", "b"}),
+            "report takes one run folder, not 2; write trainer report "
+            "runs/mnist, say");
+}
+
 TEST(CommandLine, TheSameAgain) {
   const Command command =
       Parsed({"train", "--config", "my runs/a.toml", "--set", "train.steps=30",
@@ -132,10 +148,11 @@ TEST(CommandLine, AnEvaluationTakesACheckpointAndTheRunsOptions) {
 TEST(CommandLine, Errors) {
   EXPECT_EQ(ErrorOf({"trian"}),
             "unknown command trian; \"trainer help\" shows what there is");
-  EXPECT_EQ(ErrorOf({"help", "me"}),
-            "no help on me; there is \"trainer help train\", and the same of "
-            "evaluate, generate, predict, plan, profile, launch, certs, doctor "
-            "and export");
+  EXPECT_EQ(
+      ErrorOf({"help", "me"}),
+      "no help on me; there is \"trainer help train\", and the same of "
+      "evaluate, generate, predict, plan, profile, report, launch, certs, "
+      "doctor and export");
   EXPECT_EQ(ErrorOf({"train", "run.toml"}),
             "unexpected argument run.toml; the file is given as "
             "--config=run.toml");

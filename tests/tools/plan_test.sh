@@ -25,9 +25,56 @@ line 'memory expected: ' >line.txt
 quietly plan "${piped[@]}" --measure
 grep -Eq '^a step takes about [0-9.e-]+ ms; one rank would take' out.txt ||
   die "$(cat out.txt)"
+grep -Eq '^stage +rank +from +parameters +forward +backward +inputs' out.txt ||
+  die "$(cat out.txt)"
+# Cuts by measured times, whatever they are, train as others do.
+quietly plan "${piped[@]}" --set mesh.balance=measured
+grep -Eq '^a step takes about [0-9.e-]+ ms' out.txt || die "$(cat out.txt)"
+quietly train "${piped[@]}" --set mesh.balance=measured \
+  --set mesh.schedule=search --set checkpoint.dir=measured
+# What does not fit is told, or refused where cuts would have to fit.
+quietly plan "${piped[@]}" --set mesh.memory_limit=100
+grep -Eq '^does not fit: rank 1 of the pipeline needs .*, .* more than mesh.memory_limit$' \
+  out.txt || die "$(cat out.txt)"
+fails_with 2 'trainer: --set mesh.memory_limit: no cuts keep what a rank holds within 100 bytes: at best, pp *' \
+  plan "${piped[@]}" --set mesh.memory_limit=100 --set mesh.balance=measured
 quietly plan --config=tiny.toml --ranks=4
 [[ $(line mlp) == *'on 4 ranks (dp=4 pp=1), a step of 16 samples: 1 micro-batch of 4'* ]] ||
   die "$(cat out.txt)"
+
+# A rank's share is cut as it comes.
+quietly plan "${piped[@]}" --set train.micro_batch_size=6
+[[ $(line mlp) == *'3 micro-batches of 6, the last of 4, on each replica' ]] ||
+  die "$(cat out.txt)"
+fails_with 2 'trainer: --set train.micro_batch_size: train.micro_batch_size = 17 is more than train.global_batch_size / mesh.dp = 16 / 1; use at most 16' \
+  plan "${piped[@]}" --set train.micro_batch_size=17
+
+# What passes a stage by is shown with it, and trains to the bits of one rank.
+cat >images.toml <<'TOML'
+[data]
+kind = "synthetic"
+input_shape = [8, 8, 1]
+train_count = 256
+test_count = 32
+
+[train]
+steps = 20
+global_batch_size = 16
+micro_batch_size = 4
+TOML
+skips=(--config=images.toml --set 'model.layers=[
+  "conv 4 3 pad=1", "stash 1", "maxpool 2", "conv 4 3 pad=1", "relu",
+  "convtranspose 4 2 stride=2", "popconcat 1", "flatten", "linear 10"]')
+quietly plan "${skips[@]}" --set mesh.pp=3 --set 'mesh.cuts=[3, 5]'
+(($(grep -c 'with skip connection 1, f32\[4, ' out.txt) == 2)) ||
+  die "$(cat out.txt)"
+quietly train "${skips[@]}" --set checkpoint.dir=whole
+quietly train "${skips[@]}" --set mesh.pp=2 --set 'mesh.cuts=[3]' \
+  --set checkpoint.dir=cut
+for run in whole cut; do
+  quietly export --checkpoint=$run --out=$run.safetensors
+done
+same_bytes whole.safetensors cut.safetensors
 
 # Every schedule trains to the same bits, and so does what --grid prints.
 quietly train "${piped[@]}" --set mesh.schedule=gpipe --set checkpoint.dir=gpipe
@@ -40,13 +87,19 @@ sed -n '/^rank 0: F0 /,$p' out.txt >grid.txt
 (($(wc -l <grid.txt) == 2)) || die "$(cat out.txt)"
 quietly train "${piped[@]}" --set mesh.schedule_file=grid.txt \
   --set checkpoint.dir=file
-for other in zb_h1 file; do
+for other in zb_h1 file measured; do
   same_bytes gpipe/step-00000020/model-00001-of-00002.safetensors \
     $other/step-00000020/model-00001-of-00002.safetensors
 done
 quietly train "${piped[@]}" --set mesh.virtual_stages=2 \
   --set 'model.widths=[16, 16, 16]' --set mesh.strict_order=true \
   --set checkpoint.dir=looped
+
+# A GPT whose head is its table of tokens: the first stage and the last have it.
+quietly plan --set model.kind=gpt_nano --set data.kind=text --set mesh.pp=2 \
+  --set train.global_batch_size=16 --set train.micro_batch_size=4
+[[ $(line wte.weight) == *' parameters: a copy in each of the stages 0, 1' ]] ||
+  die "$(cat out.txt)"
 
 echo 'rank 0: F0 F1 B0' >short.txt
 fails_with 2 'trainer: --set mesh.schedule_file: short.txt: *1 tables for 2*' \

@@ -53,6 +53,10 @@ quietly "${predict[@]}" 'a rose.png' sea.png photos/red/3.png
 [[ $(cat out.txt) == 'a rose.png: red '*' %, blue '*' %
 sea.png: blue '*' %, red '*' %
 photos/red/3.png: red '* ]] || die "$(cat out.txt)"
+# In two stages, of which the first only flattens.
+cp out.txt whole.txt
+quietly "${predict[@]}" 'a rose.png' sea.png photos/red/3.png --set mesh.pp=2
+same_bytes whole.txt out.txt
 quietly "${predict[@]}" sea.png --top=1
 [[ $(cat out.txt) == 'sea.png: blue '*' %' && $(cat out.txt) != *red* ]] ||
   die "$(cat out.txt)"
@@ -64,5 +68,5 @@ fails_with 2 'trainer: no image is given; *' "${predict[@]}"
 fails_with 2 'trainer: no checkpoint is given; *' predict sea.png
 fails_with 2 'trainer: tiny.toml:6: data.kind = "synthetic" has no classes *' \
   predict --config=tiny.toml --checkpoint=saved sea.png
-fails_with 2 'trainer: *"1.weight"*' \
+fails_with 2 'trainer: *is of another model; mismatched: 1.weight is *' \
   "${predict[@]}" --set data.image_size=4 sea.png

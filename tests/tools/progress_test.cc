@@ -128,6 +128,7 @@ TEST(FormatSummary, EndedEarly) {
   s.metrics = {"runs/a.jsonl", "runs/a"};
   s.checkpoint = "c/step-00000640";
   s.longer = "trainer train --config=a.toml";
+  s.run_dir = "runs/b";
   EXPECT_EQ(FormatSummary(s),
             "done: 640 steps in 10.0 s (4,096 samples/s, at most 1.5 MiB a "
             "rank)\n"
@@ -135,6 +136,7 @@ TEST(FormatSummary, EndedEarly) {
             "test loss: 0.0812\n"
             "best: test loss 0.0712 after step 400, c/best\n"
             "metrics: runs/a.jsonl, runs/a\n"
+            "run folder: runs/b (as a page: trainer report runs/b)\n"
             "checkpoint: c/step-00000640\n"
             "to go on: trainer train --config=a.toml --resume\n");
 }

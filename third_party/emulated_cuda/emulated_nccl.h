@@ -21,6 +21,7 @@
 
 #include <nccl.h>
 
+#include <cstddef>
 #include <cstdint>
 
 namespace emulated_cuda {
@@ -36,6 +37,15 @@ void FailCollective(std::uint64_t number, ncclResult_t error);
 // The `number`th communicator that ncclCommInitRank() or its like makes from
 // now on, counted from 1, is never ready, nor are its peers. Until Reset().
 void LoseComm(std::uint64_t number);
+
+// Of ncclCommRegister(): ranges that are registered now, of all communicators,
+// and how many have ever been since Reset(). One that is freed before it is
+// deregistered is a problem.
+struct Registrations {
+  std::size_t now = 0;
+  std::size_t ever = 0;
+};
+Registrations RegisteredRanges();
 
 }  // namespace emulated_cuda
 

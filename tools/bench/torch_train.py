@@ -47,6 +47,7 @@ import torch_models  # pylint: disable=wrong-import-position
 BLOCKS = 10
 ONCE_STEPS = 11
 WIDE = 2236
+GPT2_VOCAB = 50304
 
 
 def attend(qkv, heads, causal):
@@ -116,6 +117,11 @@ def gpt(layers, recomputed=False):
     return model
 
 
+def gpt2():
+    return torch_models.Gpt2(12, heads=12, width=768, context=1024,
+                             vocab_size=GPT2_VOCAB)
+
+
 @dataclasses.dataclass
 class Case:
     make_model: typing.Callable
@@ -126,8 +132,8 @@ class Case:
     tokens: bool = False  # a target for each, and AdamW
 
 
-def image_case(make_model):
-    return Case(make_model, (3, 64, 64), 1000, 8)
+def image_case(make_model, side=64, batch=8):
+    return Case(make_model, (3, side, side), 1000, batch)
 
 
 def gpt_case(make_model):
@@ -146,7 +152,29 @@ CASES = {
     "gpt": gpt_case(lambda: gpt(4)),
     "gpt12": gpt_case(lambda: gpt(12)),
     "gpt12_recomputed": gpt_case(lambda: gpt(12, recomputed=True)),
+    "resnet50_224": image_case(lambda: resnet(50), side=224, batch=256),
+    "gpt2": Case(gpt2, (1024,), GPT2_VOCAB, 32, tokens=True),
 }
+
+
+def make_batch(case):
+    """Inputs, targets, and the loss of them."""
+    shape = (case.batch, *case.sample)
+    if case.tokens:
+        inputs = torch.randint(case.outputs, shape)
+    else:
+        inputs = torch.rand(shape) * 2 - 1
+    if case.regression:
+        return (inputs, torch.rand(case.batch, case.outputs) * 2 - 1,
+                nn.MSELoss())
+    targets = torch.randint(case.outputs,
+                            shape if case.tokens else (case.batch,))
+    return inputs, targets.flatten(), nn.CrossEntropyLoss()
+
+
+def make_optimizer(case, parameters):
+    kind = torch.optim.AdamW if case.tokens else torch.optim.SGD
+    return kind(parameters, lr=1e-3 if case.tokens else 0.01, fused=True)
 
 
 class Training:
@@ -156,15 +184,13 @@ class Training:
         case = CASES[case]
         torch.manual_seed(0)
         self.model = case.make_model()
-        self.make_batch(case)
+        self.inputs, self.targets, self.loss = make_batch(case)
         self.bf16 = precision == "bf16"
         if len(case.sample) == 3 and mode != "eager":
             layout = {"memory_format": torch.channels_last}
             self.model = self.model.to(**layout)
             self.inputs = self.inputs.contiguous(**layout)
-        kind = torch.optim.AdamW if case.tokens else torch.optim.SGD
-        self.optimizer = kind(self.model.parameters(),
-                              lr=1e-3 if case.tokens else 0.01, fused=True)
+        self.optimizer = make_optimizer(case, self.model.parameters())
         if ranks > 1:
             # The faster settings of DDP.
             self.model = nn.parallel.DistributedDataParallel(
@@ -172,20 +198,6 @@ class Training:
         self.forward = self.loss_of
         if mode == "compile":
             self.forward = torch.compile(self.loss_of)
-
-    def make_batch(self, case):
-        shape = (case.batch, *case.sample)
-        if case.tokens:
-            self.inputs = torch.randint(case.outputs, shape)
-        else:
-            self.inputs = torch.rand(shape) * 2 - 1
-        if case.regression:
-            self.targets = torch.rand(case.batch, case.outputs) * 2 - 1
-            self.loss = nn.MSELoss()
-        else:
-            self.targets = torch.randint(
-                case.outputs, shape if case.tokens else (case.batch,)).flatten()
-            self.loss = nn.CrossEntropyLoss()
 
     def loss_of(self):
         with torch.autocast("cpu", torch.bfloat16, enabled=self.bf16):

@@ -62,6 +62,13 @@ constexpr Case kCases[] = {
      128},
     {"gpt12", kGpt, "model.depth=12", 8},
     {"gpt12_recomputed", kGpt, "model.depth=12 model.recompute_every=1", 8},
+    {"resnet50_224", "data.kind=synthetic model.kind=resnet50 ",
+     "data.input_shape=224,224,3 data.num_classes=1000 data.train_count=512",
+     256},
+    {"gpt2", "data.kind=tokens data.path=none ",
+     "data.context=1024 data.train_count=256 model.kind=gpt2 "
+     "model.vocab_size=50304 optimizer.kind=adamw",
+     32},
 };
 
 // Numbers that only have to differ: a linear congruence.

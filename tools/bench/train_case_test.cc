@@ -49,7 +49,9 @@ TEST(TrainCase, ModelsHaveTheirNumberOfParameters) {
       {"gpt8", 6'482'432},
       {"mlp8", 8'396'800},
       {"gpt12", 9'575'936},
-      {"gpt12_recomputed", 9'575'936}};
+      {"gpt12_recomputed", 9'575'936},
+      {"resnet50_224", 25'557'032},
+      {"gpt2", 124'475'904}};
   for (const std::string& name : TrainCaseNames()) {
     const absl::StatusOr<actors::JobSpec> spec = MakeTrainJob(name, 1);
     ASSERT_TRUE(spec.ok()) << name << ": " << spec.status();

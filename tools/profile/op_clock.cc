@@ -40,6 +40,11 @@ class OpClock::TimedKernels final : public nn::Kernels {
 
   nn::Allocator& allocator() override { return inner_->allocator(); }
   nn::DeviceQueues* queues() override { return inner_->queues(); }
+  std::int64_t LinearGradientRows(nn::DType dtype, std::int64_t n,
+                                  std::int64_t k,
+                                  std::int64_t m) const override {
+    return inner_->LinearGradientRows(dtype, n, k, m);
+  }
   std::string Describe() const override { return inner_->Describe(); }
 
  private:

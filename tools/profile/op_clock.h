@@ -3,10 +3,10 @@
 //
 //   OpClock clock;
 //   clock.Attach(spec);
-//   TimedPart part;
+//   actors::TimedPart part;  // actors/step_seconds.h
 //   part.begin = [&] { clock.Start(); };
 //   part.end = [&] { clock.Stop(); };
-//   status = StepsPerSecond(spec, /*seconds=*/1, part).status();
+//   status = actors::StepsPerSecond(spec, /*seconds=*/1, part).status();
 //   for (const OpClock::Time& op : clock.times()) Print(op.name, op.seconds);
 //
 // An op costs two readings of the clock more than without: some 50 ns.

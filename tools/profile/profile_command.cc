@@ -5,11 +5,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "actors/checkpoint/checkpoint.h"
 #include "actors/dtype_choice.h"
+#include "actors/step_seconds.h"
 #include "base/check.h"
 #include "data/registry.h"
-#include "tools/profile/timed_run.h"
 #include "tools/trainer/config/config_blame.h"
 #include "tools/trainer/options_reader.h"
 #include "tools/trainer/progress.h"
@@ -41,19 +40,9 @@ trainer train --trace=FILE draws the same steps as a timeline, with what ranks
 and stages wait for.
 )";
 
-constexpr std::int64_t kStepsWithoutEnd = std::int64_t{1} << 40;
 constexpr double kSecondsMax = 3600;
 // Ops that take less of a step are added up.
 constexpr double kRowShareMin = 0.005;
-
-// A job whose steps are like those of `spec`, and that does nothing else.
-void KeepSteps(actors::JobSpec& spec) {
-  spec.test = nullptr;
-  spec.epochs = 0;
-  spec.steps = kStepsWithoutEnd;
-  spec.early_stop_patience = 0;
-  spec.checkpoint = actors::CheckpointOptions();
-}
 
 std::string Row(absl::string_view name, const std::string& calls, double ms,
                 double share) {
@@ -126,14 +115,14 @@ absl::Status ProfileSteps(const LoadedConfig& loaded,
   if (spec.open_dtype.has_value()) {
     TROUPE_ASSIGN_OR_RETURN(spec, actors::WithDType(spec, /*plan=*/nullptr));
   }
-  KeepSteps(spec);
+  spec = actors::StepsAlone(spec);
   OpClock clock;
   clock.Attach(spec);
-  TimedPart part;
+  actors::TimedPart part;
   part.begin = [&clock] { clock.Start(); };
   part.end = [&clock] { clock.Stop(); };
   const absl::StatusOr<double> rate =
-      StepsPerSecond(spec, request.seconds, part);
+      actors::StepsPerSecond(spec, request.seconds, part);
   if (!rate.ok()) return AtKeys(loaded, rate.status());
   StepProfile profile;
   profile.steps_per_second = *rate;

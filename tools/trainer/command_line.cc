@@ -73,6 +73,10 @@ class TrainParser {
           const std::string file,
           arguments_.Value(option, "--init-from=resnet18.safetensors"));
       command_.settings.push_back({"model.init_from", file, name});
+    } else if (name == "--run-dir") {
+      TROUPE_ASSIGN_OR_RETURN(const std::string folder,
+                              arguments_.Value(option, "--run-dir=runs/mnist"));
+      command_.settings.push_back({"log.run_dir", folder, name});
     } else if (name == "--trace") {
       TROUPE_ASSIGN_OR_RETURN(const std::string file,
                               arguments_.Value(option, "--trace=trace.json"));
@@ -305,6 +309,15 @@ absl::StatusOr<Command> ParseProfileCommand(
   return command;
 }
 
+absl::StatusOr<Command> ParseReportCommand(
+    const std::vector<std::string>& arguments) {
+  Command command;
+  TROUPE_ASSIGN_OR_RETURN(command.report, ParseReport(arguments));
+  command.kind =
+      command.report.help ? CommandKind::kReportHelp : CommandKind::kReport;
+  return command;
+}
+
 }  // namespace
 
 absl::StatusOr<Command> ParseCommandLine(
@@ -321,6 +334,7 @@ absl::StatusOr<Command> ParseCommandLine(
   if (first == "predict") return ParsePredictCommand(left.Rest());
   if (first == "plan") return ParsePlanCommand(left.Rest());
   if (first == "profile") return ParseProfileCommand(left.Rest());
+  if (first == "report") return ParseReportCommand(left.Rest());
   Command command;
   if (first == "--help" || first == "-h") return command;
   if (first == "--version") {
@@ -353,11 +367,13 @@ absl::StatusOr<Command> ParseCommandLine(
     command.kind = CommandKind::kPlanHelp;
   } else if (topic == "profile") {
     command.kind = CommandKind::kProfileHelp;
+  } else if (topic == "report") {
+    command.kind = CommandKind::kReportHelp;
   } else {
     return Usage(absl::StrCat(
         "no help on ", topic,
         "; there is \"trainer help train\", and the same "
-        "of evaluate, generate, predict, plan, profile, launch, certs, "
+        "of evaluate, generate, predict, plan, profile, report, launch, certs, "
         "doctor and export"));
   }
   return command;

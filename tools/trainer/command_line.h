@@ -15,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "tools/profile/profile_command.h"
+#include "tools/report/report_command.h"
 #include "tools/trainer/certs_command.h"
 #include "tools/trainer/config/config.h"
 #include "tools/trainer/doctor/doctor_command.h"
@@ -54,6 +55,8 @@ enum class CommandKind {
   kPlan,
   kProfileHelp,
   kProfile,
+  kReportHelp,
+  kReport,
 };
 
 struct Command {
@@ -73,6 +76,7 @@ struct Command {
   PredictRequest predict;    // of kPredict
   PlanRequest plan;          // of kPlan
   ProfileRequest profile;    // of kProfile
+  ReportRequest report;      // of kReport
 };
 
 // kInvalidArgument: one line that says what was not understood, and what is.

@@ -9,7 +9,8 @@
 #include "base/check.h"
 #include "data/registry.h"
 #include "nn/generate/generate.h"
-#include "nn/kernels/open_kernels.h"
+#include "nn/serialize/weight_file.h"
+#include "nn/tensor/caching_allocator.h"
 #include "tools/trainer/arguments.h"
 #include "tools/trainer/config/config_blame.h"
 #include "tools/trainer/options_reader.h"
@@ -22,7 +23,8 @@ constexpr char kHelp[] =
 
 Prints a prompt and what the language model of a checkpoint says next, token by
 token. The configuration is that of the run that wrote it: model and data must
-be the same, since the data know the tokenizer.
+be the same, since the data know the tokenizer. The text is the same under any
+mesh; with mesh.pp, each rank holds its stages of the model alone.
 
 Options:
   --checkpoint=DIR         A checkpoint ("checkpoints/char_gpt/best"), or a
@@ -39,13 +41,18 @@ Options:
   --top-p=P                Chooses among the fewest tokens that together have
                            probability P: 1.
   --seed=N                 Another number, another text; the same, the same: 0.
-  --threads=N              Of the computation: 1.
+  --threads=N              Of each rank's computation: 1.
   --help                   This text.
 
 For example:
 
   trainer generate --config=examples/char_gpt/char_gpt.toml \
       --checkpoint=checkpoints/char_gpt --prompt=ROMEO: --temperature=0.8
+
+The same by two ranks, of a model that was cut as it is here or in another way:
+
+  trainer generate --config=long.toml --checkpoint=checkpoints/long \
+      --set mesh.pp=2
 )";
 
 constexpr char kRunName[] = "char_gpt";
@@ -116,12 +123,12 @@ absl::Status GenerateText(const LoadedConfig& loaded,
                           base::FileSystem& files,
                           const std::function<bool(absl::string_view)>& write) {
   TROUPE_ASSIGN_OR_RETURN(
-      const actors::Checkpoint checkpoint,
+      actors::Checkpoint checkpoint,
       actors::OpenCheckpoint(files, request.run.checkpoint));
-  TrainerConfig config = loaded.config;
-  TROUPE_RETURN_IF_ERROR(TakePrecision(checkpoint, files, config));
+  LoadedConfig saved = loaded;
+  TROUPE_RETURN_IF_ERROR(TakePrecision(checkpoint, files, saved.config));
   TROUPE_ASSIGN_OR_RETURN(const data::DataSplits splits,
-                          OpenText(loaded, files));
+                          OpenText(saved, files));
   const data::Tokenizer& tokenizer = *splits.tokenizer;
   absl::StatusOr<std::vector<data::Token>> prompt =
       tokenizer.Encode(request.prompt);
@@ -130,13 +137,15 @@ absl::Status GenerateText(const LoadedConfig& loaded,
         absl::StrCat("--prompt: ", prompt.status().message()));
   }
 
-  nn::KernelOptions kernel_options;
-  kernel_options.threads = request.threads;
-  TROUPE_ASSIGN_OR_RETURN(const std::unique_ptr<nn::Kernels> kernels,
-                          nn::OpenKernels(nn::Device(), kernel_options));
-  TROUPE_ASSIGN_OR_RETURN(
-      const std::unique_ptr<nn::Sequential> model,
-      LoadSavedModel(config, splits.train->spec(), checkpoint, *kernels));
+  TROUPE_ASSIGN_OR_RETURN(const std::unique_ptr<actors::InferenceSession> model,
+                          OpenSavedModel(saved, splits, std::move(checkpoint),
+                                         files, request.threads));
+  nn::CachingAllocator memory;
+  const nn::LogitsFn logits =
+      [&](const nn::Tensor& tokens) -> absl::StatusOr<nn::Tensor> {
+    TROUPE_ASSIGN_OR_RETURN(const nn::Tensor output, model->Run(tokens));
+    return nn::ConvertFloats(output, nn::DType::kF32, memory);
+  };
 
   if (!write(request.prompt)) return absl::OkStatus();
   nn::GenerateOptions options;
@@ -145,7 +154,7 @@ absl::Status GenerateText(const LoadedConfig& loaded,
   options.sampling = request.sampling;
   absl::Status decoded = absl::OkStatus();
   TROUPE_RETURN_IF_ERROR(nn::Generate(
-      *model, *kernels, *std::move(prompt), options, [&](std::int32_t token) {
+      logits, memory, *std::move(prompt), options, [&](std::int32_t token) {
         const absl::StatusOr<std::string> text = tokenizer.Decode({token});
         if (!text.ok()) decoded = text.status();
         return text.ok() && write(*text);

@@ -26,6 +26,8 @@ constexpr char kGeneralHelp[] =
                                           run that has not begun
   trainer profile [--config=FILE] [options]
                                           where the time of a step goes
+  trainer report RUN-DIR [--output=FILE]  a page of a run: executed and planned
+                                          steps, waiting, memory, curves
   trainer launch --nproc-per-node=K -- train ...
                                           the same by K processes, on one node
                                           or on several
@@ -34,8 +36,8 @@ constexpr char kGeneralHelp[] =
   trainer export --checkpoint=DIR --out=FILE
                                           weights for other programs
   trainer help train                      every option and configuration key
-  trainer help evaluate|generate|predict|plan|profile|launch|certs|doctor|
-      export                              every option of these
+  trainer help evaluate|generate|predict|plan|profile|report|launch|certs|
+      doctor|export                       every option of these
   trainer help                            this text
   trainer --version                       the version of Troupe
 
@@ -67,6 +69,8 @@ Options:
                            or starts where there is none.
   --init-from=FILE         Begins with the weights of a safetensors file, under
                            PyTorch's names: model.init_from.
+  --run-dir=DIR            Keeps there what trainer report makes a page of:
+                           log.run_dir.
   --trace=FILE             Writes a timeline of a few steps (ui.perfetto.dev).
   --certs=DIR              Certificates of this node; trainer certs makes them.
   --insecure-network       Processes speak without TLS: whoever reaches their

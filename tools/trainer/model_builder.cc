@@ -85,10 +85,7 @@ absl::Status ChooseRecomputed(nn::Module& model, const TrainerConfig& config,
     options.budget_bytes =
         static_cast<double>(config.model.recompute_budget_bytes);
   }
-  const pipeline::PlanOptions& plan = config.job.plan;
-  const std::int64_t micro_batch =
-      plan.micro_batch_size > 0 ? plan.micro_batch_size
-                                : plan.global_batch_size / plan.mesh.dp();
+  const std::int64_t micro_batch = config.job.plan.MicroBatchSize();
   return nn::ApplyRecompute(
       model, options, {spec.InputShape(micro_batch), InputDType(config, spec)},
       nn::Device{});

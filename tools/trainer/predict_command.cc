@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <numeric>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -14,8 +15,8 @@
 #include "actors/predict.h"
 #include "base/check.h"
 #include "data/registry.h"
-#include "nn/kernels/open_kernels.h"
 #include "nn/serialize/weight_file.h"
+#include "nn/tensor/caching_allocator.h"
 #include "tools/trainer/config/config_blame.h"
 
 namespace troupe::tools {
@@ -34,7 +35,8 @@ Options:
   --config=FILE            As of trainer train; so is the next.
   --set section.key=value
   --top=N                  So many classes of each image: 3.
-  --threads=N              Of the computation: 1.
+  --threads=N              Of each rank's computation: 1. With mesh.pp there are
+                           several, and none holds the whole model.
   --help                   This text.
 
 For example:
@@ -83,16 +85,15 @@ std::string TopClasses(absl::Span<const double> shares,
   });
 }
 
-// The logits of image number `index`, in `logits`, of a model in `dtype`.
+// The logits of image number `index`, in `logits`.
 absl::StatusOr<absl::Span<const float>> LogitsOf(
-    const data::Dataset& images, std::int64_t index, nn::DType dtype,
-    nn::Module& model, nn::Kernels& kernels, nn::Tensor* logits) {
-  TROUPE_ASSIGN_OR_RETURN(
-      const actors::Prediction seen,
-      actors::Predict(model, kernels, images, {index}, dtype));
-  TROUPE_ASSIGN_OR_RETURN(
-      *logits,
-      nn::ConvertFloats(seen.output, nn::DType::kF32, kernels.allocator()));
+    const data::Dataset& images, std::int64_t index,
+    actors::InferenceSession& model, nn::Tensor* logits) {
+  TROUPE_ASSIGN_OR_RETURN(const nn::Tensor output,
+                          actors::Predict(model, images, {index}));
+  nn::CachingAllocator memory;
+  TROUPE_ASSIGN_OR_RETURN(*logits,
+                          nn::ConvertFloats(output, nn::DType::kF32, memory));
   if (logits->shape().rank() == 2 && logits->dtype() == nn::DType::kF32) {
     return absl::MakeConstSpan(logits->data<float>(), logits->numel());
   }
@@ -126,20 +127,16 @@ absl::Status Predict(const LoadedConfig& loaded, const PredictRequest& request,
                      base::FileSystem& files,
                      const std::function<bool(absl::string_view)>& write) {
   TROUPE_ASSIGN_OR_RETURN(
-      const actors::Checkpoint checkpoint,
+      actors::Checkpoint checkpoint,
       actors::OpenCheckpoint(files, request.run.checkpoint));
-  TrainerConfig config = loaded.config;
-  TROUPE_RETURN_IF_ERROR(TakePrecision(checkpoint, files, config));
+  LoadedConfig saved = loaded;
+  TROUPE_RETURN_IF_ERROR(TakePrecision(checkpoint, files, saved.config));
   TROUPE_ASSIGN_OR_RETURN(const data::DataSplits splits,
-                          OpenImages(loaded, files));
-  nn::KernelOptions kernel_options;
-  kernel_options.threads = request.threads;
-  TROUPE_ASSIGN_OR_RETURN(const std::unique_ptr<nn::Kernels> kernels,
-                          nn::OpenKernels(nn::Device(), kernel_options));
-  TROUPE_ASSIGN_OR_RETURN(
-      const std::unique_ptr<nn::Sequential> model,
-      LoadSavedModel(config, splits.train->spec(), checkpoint, *kernels));
-  data::DatasetOptions options = config.data;
+                          OpenImages(saved, files));
+  TROUPE_ASSIGN_OR_RETURN(const std::unique_ptr<actors::InferenceSession> model,
+                          OpenSavedModel(saved, splits, std::move(checkpoint),
+                                         files, request.threads));
+  data::DatasetOptions options = saved.config.data;
   options.files = &files;
   TROUPE_ASSIGN_OR_RETURN(
       const data::DatasetPtr images,
@@ -148,8 +145,7 @@ absl::Status Predict(const LoadedConfig& loaded, const PredictRequest& request,
     nn::Tensor output;
     TROUPE_ASSIGN_OR_RETURN(
         const absl::Span<const float> logits,
-        LogitsOf(*images, static_cast<std::int64_t>(i), config.job.dtype,
-                 *model, *kernels, &output));
+        LogitsOf(*images, static_cast<std::int64_t>(i), *model, &output));
     const std::string classes =
         TopClasses(Probabilities(logits), splits.classes, request.top);
     if (!write(absl::StrCat(request.paths[i], ": ", classes, "\n"))) break;

@@ -95,6 +95,12 @@ std::string TraceLine(const Summary& s) {
                           : " (open it at ui.perfetto.dev)\n");
 }
 
+std::string RunFolderLine(const Summary& s) {
+  if (s.run_dir.empty()) return "";
+  return absl::StrCat("run folder: ", s.run_dir, " (as a page: trainer report ",
+                      s.run_dir, ")\n");
+}
+
 std::string Where(const Summary& s) {
   return s.where.empty() ? "" : absl::StrCat(", ", s.where);
 }
@@ -212,7 +218,8 @@ std::string FormatSummary(const Summary& s) {
     absl::StrAppend(&text, "ended early: ", s.converged, "\n");
   }
   return absl::StrCat(text, SkippedLine(s), EvaluationLine(s), BestLine(s),
-                      MetricsLine(s), TraceLine(s), CheckpointLines(s));
+                      MetricsLine(s), TraceLine(s), RunFolderLine(s),
+                      CheckpointLines(s));
 }
 
 void RateMeter::Add(double seconds, std::int64_t samples) {

@@ -70,6 +70,7 @@ struct Summary {
   std::string resumed_from;          // path
   std::string trace;                 // path
   bool trace_empty = false;
+  std::string run_dir;  // path; empty: none
   // Commands to type next (FormatCommand): for this run again, and for one
   // that trains longer.
   std::string again;

@@ -78,6 +78,7 @@ void RunObserver::OnStart(const actors::JobInfo& info) {
   steps_ = info.steps;
   if (info.plan.dynamic_loss_scale) loss_scale_ = info.plan.loss_scale;
   display_.Print(FormatStart(config_, info));
+  if (on_planned_) Keep(on_planned_(info));
   StartEntry entry;
   entry.first_step = first_step_;
   entry.steps = steps_;

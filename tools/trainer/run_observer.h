@@ -46,6 +46,11 @@ class RunObserver : public actors::JobObserver {
     sinks_.push_back({sink, every});
   }
 
+  // `action` is called when the job's plan is made, before any sink hears of
+  // the start.
+  void OnPlanned(std::function<absl::Status(const actors::JobInfo&)> action) {
+    on_planned_ = std::move(action);
+  }
   // `stop` is called once, when the observer cannot do its own work: the log
   // can no longer be written, say.
   void OnFailure(std::function<void()> stop) { stop_ = std::move(stop); }
@@ -88,6 +93,7 @@ class RunObserver : public actors::JobObserver {
   const bool classification_;
   Display& display_;
   const std::function<absl::Time()> now_;
+  std::function<absl::Status(const actors::JobInfo&)> on_planned_;
   std::function<void()> stop_;
   std::function<absl::Status(const std::string&)> on_first_checkpoint_;
   absl::Status status_;

@@ -1,13 +1,15 @@
 #include "tools/trainer/saved_run.h"
 
 #include <optional>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "actors/checkpoint/load_model.h"
 #include "actors/checkpoint/plan_file.h"
 #include "base/check.h"
+#include "tools/trainer/config/config_blame.h"
+#include "tools/trainer/config/pipeline_options.h"
 #include "tools/trainer/config/precision.h"
-#include "tools/trainer/model_builder.h"
+#include "tools/trainer/spec_builder.h"
 
 namespace troupe::tools {
 
@@ -39,13 +41,19 @@ absl::Status TakePrecision(const actors::Checkpoint& checkpoint,
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::unique_ptr<nn::Sequential>> LoadSavedModel(
-    const TrainerConfig& config, const data::SampleSpec& sample,
-    const actors::Checkpoint& checkpoint, nn::Kernels& kernels) {
-  TROUPE_ASSIGN_OR_RETURN(std::unique_ptr<nn::Sequential> model,
-                          MakeModel(config, sample));
-  TROUPE_RETURN_IF_ERROR(actors::LoadModel(checkpoint, *model, kernels));
-  return model;
+absl::StatusOr<std::unique_ptr<actors::InferenceSession>> OpenSavedModel(
+    const LoadedConfig& loaded, const data::DataSplits& splits,
+    actors::Checkpoint checkpoint, base::FileSystem& files, int threads) {
+  LoadedConfig own = loaded;
+  // An order of backwards is of no use here, and a search for one takes time.
+  PipelineConfig& pipeline = own.config.pipeline;
+  if (pipeline.schedule == kSearchSchedule) pipeline.schedule = kAutoSchedule;
+  TROUPE_ASSIGN_OR_RETURN(actors::JobSpec spec, BuildSpec(own, splits, files));
+  spec.device = nn::Device();
+  spec.plan.threads_per_rank = threads;
+  auto session = actors::InferenceSession::Open(spec, std::move(checkpoint));
+  if (!session.ok()) return AtKeys(loaded, session.status());
+  return session;
 }
 
 }  // namespace troupe::tools

@@ -6,9 +6,10 @@
 //   DeclareSavedRun(reader, "photos", run);   // --checkpoint, --config, --set
 //   TROUPE_ASSIGN_OR_RETURN(bool help, reader.Read(left));
 //   TROUPE_RETURN_IF_ERROR(CheckSavedRun(run, "photos"));
-//   TROUPE_RETURN_IF_ERROR(TakePrecision(saved, files, config));
-//   TROUPE_ASSIGN_OR_RETURN(std::unique_ptr<nn::Sequential> model,
-//                           LoadSavedModel(config, sample, saved, *kernels));
+//   TROUPE_RETURN_IF_ERROR(TakePrecision(saved, files, loaded.config));
+//   TROUPE_ASSIGN_OR_RETURN(
+//       const std::unique_ptr<actors::InferenceSession> model,
+//       OpenSavedModel(loaded, splits, std::move(saved), files, threads));
 
 #ifndef TOOLS_TRAINER_SAVED_RUN_H_
 #define TOOLS_TRAINER_SAVED_RUN_H_
@@ -20,10 +21,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "actors/checkpoint/checkpoint.h"
+#include "actors/inference_session.h"
 #include "base/file_system.h"
-#include "data/dataset.h"
-#include "nn/kernels/kernels.h"
-#include "nn/modules/sequential.h"
+#include "data/registry.h"
 #include "tools/trainer/config/config.h"
 #include "tools/trainer/options_reader.h"
 
@@ -48,12 +48,16 @@ absl::Status CheckSavedRun(const SavedRun& run, const std::string& name);
 absl::Status TakePrecision(const actors::Checkpoint& checkpoint,
                            base::FileSystem& files, TrainerConfig& config);
 
-// The model of `config`, with the checkpoint's weights in memory of `kernels`.
-//   kInvalidArgument: it does not take such samples.
-//   other: as actors::LoadModel().
-absl::StatusOr<std::unique_ptr<nn::Sequential>> LoadSavedModel(
-    const TrainerConfig& config, const data::SampleSpec& sample,
-    const actors::Checkpoint& checkpoint, nn::Kernels& kernels);
+// The model of `loaded`, whose precision is no longer open, with the
+// checkpoint's weights, on the host: in as many stages as mesh.pp and
+// mesh.virtual_stages say, on mesh.pp ranks of `threads` threads each. Another
+// replica than the first would do the same, so mesh.dp counts for nothing.
+//   kInvalidArgument: it does not take such samples, stages do not fit it, or
+//     the checkpoint is of another model.
+//   other: as actors::InferenceSession::Open().
+absl::StatusOr<std::unique_ptr<actors::InferenceSession>> OpenSavedModel(
+    const LoadedConfig& loaded, const data::DataSplits& splits,
+    actors::Checkpoint checkpoint, base::FileSystem& files, int threads);
 
 }  // namespace troupe::tools
 

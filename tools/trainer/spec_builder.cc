@@ -3,6 +3,7 @@
 #include <memory>
 #include <utility>
 
+#include "actors/measure_costs.h"
 #include "actors/step_seconds.h"
 #include "base/check.h"
 #include "data/sampler.h"
@@ -43,6 +44,10 @@ absl::StatusOr<actors::JobSpec> BuildSpec(const LoadedConfig& loaded,
     TROUPE_RETURN_IF_ERROR(CheckSamples(loaded, sample));
   }
   TROUPE_ASSIGN_OR_RETURN(spec.plan, PipelineOptions(loaded, sample));
+  if (IsPipelineOpen(config)) {
+    spec.open_pipeline = OpenPipelineOf(loaded, sample);
+    spec.open_pipeline->measure = actors::MeasureCosts;
+  }
   SetModel(config, sample, spec);
   if (IsPrecisionOpen(config)) {
     spec.open_dtype.emplace();

@@ -24,16 +24,20 @@
 #include "actors/trace.h"
 #include "base/check.h"
 #include "nn/kernels/kernel_choices.h"
+#include "pipeline/balance.h"
 #include "tools/trainer/command_line.h"
 #include "tools/trainer/config/config_blame.h"
+#include "tools/trainer/config/pipeline_options.h"
 #include "tools/trainer/json_log.h"
 #include "tools/trainer/launch/host_port.h"
 #include "tools/trainer/metrics/prometheus_exporter.h"
 #include "tools/trainer/metrics/tensorboard_log.h"
 #include "tools/trainer/model_builder.h"
+#include "tools/trainer/run_folder.h"
 #include "tools/trainer/run_observer.h"
 #include "tools/trainer/spec_builder.h"
 #include "tools/trainer/stop_signals.h"
+#include "tools/trainer/version.h"
 
 namespace troupe::tools {
 namespace {
@@ -106,8 +110,8 @@ class Run {
 
   absl::Status Prepare() {
     const TrainerConfig& config = loaded_.config;
-    if (!config.trace.file.empty()) {
-      trace_.emplace(config.trace.options);
+    if (!config.trace.file.empty() || !config.log.run_dir.empty()) {
+      trace_.emplace(TraceOptions());
       spec_.trace = &*trace_;
     }
     // What is written and shown is process 0's.
@@ -167,10 +171,11 @@ class Run {
     stopped_ = result->stopped;
     if (!decides()) return absl::OkStatus();
     TROUPE_RETURN_IF_ERROR(observer_->status());
-    if (trace_) {
+    if (!loaded_.config.trace.file.empty()) {
       TROUPE_RETURN_IF_ERROR(
           trace_->WriteFile(files_, loaded_.config.trace.file));
     }
+    if (folder_ != nullptr) TROUPE_RETURN_IF_ERROR(folder_->End(*trace_));
     PrintSummary(*result);
     return absl::OkStatus();
   }
@@ -200,6 +205,7 @@ class Run {
                                {absl::Now(), actors::HostName(), getpid()}));
       AddSink(std::make_unique<TensorBoardLog>(std::move(events)), log.every);
     }
+    TROUPE_RETURN_IF_ERROR(OpenFolder());
     const std::string& prometheus = loaded_.config.metrics.prometheus;
     if (prometheus.empty()) return absl::OkStatus();
     TROUPE_ASSIGN_OR_RETURN(const HostPort address, ParseHostPort(prometheus));
@@ -213,6 +219,63 @@ class Run {
     AddSink(*std::move(exporter), /*every=*/1);
     display_.Print(absl::StrCat("metrics: http://", prometheus, "/metrics"));
     return absl::OkStatus();
+  }
+
+  absl::Status OpenFolder() {
+    const std::string& dir = loaded_.config.log.run_dir;
+    if (dir.empty()) return absl::OkStatus();
+    TROUPE_ASSIGN_OR_RETURN(std::unique_ptr<RunFolder> folder,
+                            RunFolder::Open(files_, dir));
+    folder_ = folder.get();
+    observer_->OnPlanned([this](const actors::JobInfo& info) -> absl::Status {
+      TROUPE_ASSIGN_OR_RETURN(const RunFacts facts, FactsOf(info));
+      return folder_->Begin(facts, info.plan);
+    });
+    AddSink(std::move(folder), /*every=*/1);
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<RunFacts> FactsOf(const actors::JobInfo& info) const {
+    const TrainerConfig& config = loaded_.config;
+    const pipeline::Plan& plan = info.plan;
+    RunFacts facts;
+    facts.version = Version();
+    facts.model = config.model.Name();
+    facts.data = config.data.kind;
+    facts.schedule = config.pipeline.schedule_file.empty()
+                         ? ScheduleName(config)
+                         : config.pipeline.schedule_file;
+    facts.optimizer = config.optimizer.kind;
+    const auto& dtypes = plan.stages[0].parameter_dtypes;
+    facts.precision =
+        std::string(nn::DTypeName(dtypes.empty() ? plan.dtype : dtypes[0]));
+    facts.started = absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", absl::Now(),
+                                     absl::UTCTimeZone());
+    facts.parameters = plan.parameter_elems();
+    facts.first_step = info.first_step;
+    facts.steps = info.steps;
+    facts.memory_expected = info.memory.total();
+    TROUPE_ASSIGN_OR_RETURN(
+        facts.costs,
+        pipeline::EstimateCosts(
+            spec_.model, plan.cuts,
+            {plan.stages[0].input, plan.stages[0].input_dtype}, plan.device));
+    return facts;
+  }
+
+  // A run that is over before its first traced step traces its last ones.
+  actors::ChromeTrace::Options TraceOptions() const {
+    actors::ChromeTrace::Options options = loaded_.config.trace.options;
+    if (loaded_.IsSet("trace.first_step") || spec_.checkpoint.resume) {
+      return options;
+    }
+    const std::int64_t steps =
+        spec_.steps > 0 ? spec_.steps
+                        : spec_.epochs * (spec_.train->size() /
+                                          spec_.plan.global_batch_size);
+    options.first_step = std::max<std::int64_t>(
+        1, std::min(options.first_step, steps - options.steps + 1));
+    return options;
   }
 
   void AddSink(std::unique_ptr<MetricSink> sink, std::int64_t every) {
@@ -272,6 +335,7 @@ class Run {
     summary.resumed_from = observer_->resumed_from();
     summary.trace = loaded_.config.trace.file;
     summary.trace_empty = trace_ && trace_->IsEmpty();
+    summary.run_dir = loaded_.config.log.run_dir;
     const actors::JobSpec& job = loaded_.config.job;
     const std::string more =
         job.epochs > 0
@@ -300,6 +364,7 @@ class Run {
   Display& display_;
   actors::JobSpec spec_;
   std::vector<std::unique_ptr<MetricSink>> sinks_;
+  RunFolder* folder_ = nullptr;  // one of them; null: none is kept
   std::optional<actors::ChromeTrace> trace_;
   Stopper stopper_;
   bool stopped_ = false;

@@ -24,6 +24,7 @@
 #include "data/registry.h"
 #include "nn/kernels/kernel_choices.h"
 #include "tools/profile/profile_command.h"
+#include "tools/report/report_command.h"
 #include "tools/trainer/certs_command.h"
 #include "tools/trainer/command_line.h"
 #include "tools/trainer/config/config.h"
@@ -156,6 +157,14 @@ int RunExport(const ExportOptions& options) {
                                    ? kExitUsage
                                    : kExitFailed);
   }
+  WriteOut(*text);
+  return kExitOk;
+}
+
+int RunReport(const ReportRequest& request) {
+  base::PosixFileSystem files;
+  const absl::StatusOr<std::string> text = WriteReport(request, files);
+  if (!text.ok()) return Fail(text.status(), kExitFailed);
   WriteOut(*text);
   return kExitOk;
 }
@@ -347,6 +356,11 @@ int Main(const std::string& program,
       return kExitOk;
     case CommandKind::kProfile:
       return RunOther(*command, command->profile, ProfileSteps);
+    case CommandKind::kReportHelp:
+      WriteOut(ReportHelp());
+      return kExitOk;
+    case CommandKind::kReport:
+      return RunReport(command->report);
     case CommandKind::kLaunch:
       return CheckAndLaunch(command->launch, program);
     case CommandKind::kPrintConfig:

@@ -37,7 +37,8 @@ class HeadDropout {
     dropout_.scale = static_cast<float>(rule.dropout->scale);
   }
 
-  // That of the heads of sample n from `head` on; the next call changes it.
+  // The dropout of the heads of sample n from `head` on, or null; the next call
+  // changes it.
   const AttentionDropout* Of(std::int64_t n, std::int64_t head) {
     if (!draws_) return nullptr;
     const RandomPosition at = draws_->At(n);

@@ -7,10 +7,6 @@ namespace {
 
 using Way = OneDnn::Way;
 
-std::uint16_t* BitsOf(const Tensor& t) {
-  return t.defined() ? static_cast<std::uint16_t*>(t.raw()) : nullptr;
-}
-
 absl::StatusOr<Tensor> Converted(CpuDevice& cpu, const Tensor& t, DType dtype) {
   TROUPE_ASSIGN_OR_RETURN(Tensor copy,
                           Tensor::Create(t.shape(), dtype, cpu.allocator()));

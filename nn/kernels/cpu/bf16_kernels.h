@@ -11,11 +11,18 @@
 #ifndef NN_KERNELS_CPU_BF16_KERNELS_H_
 #define NN_KERNELS_CPU_BF16_KERNELS_H_
 
+#include <cstdint>
+
 #include "absl/status/statusor.h"
 #include "nn/kernels/cpu/cpu_device.h"
 #include "nn/kernels/cpu/widening.h"
 
 namespace troupe::nn::cpu {
+
+// The bits of bf16; null where `t` is not there, as a bias may be.
+inline std::uint16_t* BitsOf(const Tensor& t) {
+  return t.defined() ? static_cast<std::uint16_t*>(t.raw()) : nullptr;
+}
 
 // Operands of nn/kernels/linear.h.
 absl::StatusOr<bool> LinearForwardBF16(CpuDevice& cpu, In x, In w, In b,
@@ -27,6 +34,12 @@ absl::StatusOr<bool> LinearBackwardWeightBF16(CpuDevice& cpu, In x, In dy,
                                               bool accumulate, Tensor& dw,
                                               Tensor& db);
 
+absl::StatusOr<bool> LinearBackwardWeightRowsBF16(CpuDevice& cpu, In x, In dy,
+                                                  std::int64_t begin,
+                                                  Tensor& dw);
+// How many rows of a weight's gradient have the bits that they have among
+// others, where n samples are summed up; 0: no number of them has.
+std::int64_t LinearRowsMinBF16(const CpuDevice& cpu, std::int64_t n);
 // Operands of nn/kernels/conv2d.h.
 absl::StatusOr<bool> Conv2dForwardBF16(CpuDevice& cpu, const Window2d& window,
                                        In x, In w, In b, Tensor& y);

@@ -5,10 +5,6 @@
 namespace troupe::nn::cpu {
 namespace {
 
-const std::uint16_t* BitsOf(const Tensor& t) {
-  return t.defined() ? static_cast<const std::uint16_t*>(t.raw()) : nullptr;
-}
-
 BF16Operand RowsOf(const Tensor& t, bool along_depth) {
   return {BitsOf(t), t.dim(1), along_depth};
 }
@@ -105,6 +101,22 @@ absl::StatusOr<bool> LinearBackwardWeightBF16(CpuDevice& cpu, In x, In dy,
     TROUPE_RETURN_IF_ERROR(ColumnSumsBF16(cpu, dy, accumulate, db));
   }
   return computed;
+}
+
+absl::StatusOr<bool> LinearBackwardWeightRowsBF16(CpuDevice& cpu, In x, In dy,
+                                                  std::int64_t begin,
+                                                  Tensor& dw) {
+  BF16Operand columns = RowsOf(dy, false);
+  columns.data += begin;
+  BF16Product p{/*rows=*/dw.dim(0), /*cols=*/x.dim(1), /*depth=*/x.dim(0),
+                columns, RowsOf(x, false)};
+  SetResult(dw, p);
+  return Multiply(cpu, p);
+}
+
+std::int64_t LinearRowsMinBF16(const CpuDevice& cpu, std::int64_t n) {
+  if (cpu.bf16_loops() == nullptr || cpu.uses_bf16_tiles()) return 0;
+  return cpu.bf16_loops()->rows_min(n);
 }
 
 absl::Status ColumnSumsBF16(CpuDevice& cpu, In dy, bool accumulate,

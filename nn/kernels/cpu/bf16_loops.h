@@ -39,6 +39,8 @@ struct BF16Loops {
   // Floats of scratch memory.
   std::int64_t (*scratch)();
   void (*multiply)(const BF16Product& product, float* scratch);
+  // How many rows of a product of this depth have the same bits among others.
+  std::int64_t (*rows_min)(std::int64_t depth);
 };
 
 // Runs only on a CPU that has the instructions (base::CpuMultipliesBF16()).

@@ -285,6 +285,11 @@ inline Cut CutOf(const BF16Product& m) {
   return few_rows || m.depth <= 2 * kFlat.pairs ? kFlat : kSquare;
 }
 
+// From where on CutOf() takes no notice of the number of rows.
+inline Index BF16RowsMin(Index depth) {
+  return depth <= 2 * kFlat.pairs ? 1 : 2 * kFlat.rows + 1;
+}
+
 inline void MultiplyBF16(const BF16Product& product, float* scratch) {
   const BF16Scratchpad pad(scratch);
   const bool turned = IsTurned(product);

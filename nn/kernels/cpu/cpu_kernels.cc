@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "nn/kernels/cpu/cpu_device.h"
+#include "nn/kernels/cpu/linear.h"
 
 namespace troupe::nn {
 namespace {
@@ -34,6 +35,10 @@ class CpuKernels final : public Kernels {
   }
 
   CachingAllocator& allocator() override { return cpu_.allocator(); }
+  std::int64_t LinearGradientRows(DType dtype, std::int64_t n, std::int64_t k,
+                                  std::int64_t m) const override {
+    return cpu::LinearGradientRows(cpu_, dtype, n, k, m);
+  }
   std::string Describe() const override {
     return absl::StrCat(device().ToString(), ", ", cpu_.Describe());
   }

@@ -8,6 +8,23 @@
 namespace troupe::nn::cpu {
 namespace {
 using Way = OneDnn::Way;
+
+// A block of a gradient lies in the second-level cache beside the values that
+// it updates and what the product reads again and again.
+constexpr std::int64_t kGradientBlock = std::int64_t{1} << 16;
+// What is smaller is in that cache as a whole.
+constexpr std::int64_t kGradientMin = 2 * kGradientBlock;
+
+// A product prepares its operands anew for each block: so many rows repay it.
+constexpr std::int64_t kGradientRowsMin = 36;
+
+// So few rows at least give the bits that they have among others; 0: none do.
+std::int64_t LinearRowsMin(const CpuDevice& cpu, DType dtype, std::int64_t n) {
+  if (dtype == DType::kF32) return 1;
+  if (dtype != DType::kBF16) return 0;
+  return LinearRowsMinBF16(cpu, n);
+}
+
 }  // namespace
 
 absl::Status LinearForward(CpuDevice& cpu, In x, In w, In b, Tensor& y) {
@@ -58,9 +75,9 @@ absl::Status LinearBackwardWeight(CpuDevice& cpu, In x, In dy, bool accumulate,
   } else {
     TROUPE_ASSIGN_OR_RETURN(float* const scratch,
                             cpu.Scratch(cpu.loops().linear_scratch(n, k, m)));
-    cpu.loops().linear_backward_weight(n, k, m, x.data<float>(),
-                                       dy.data<float>(), accumulate,
-                                       dw.data<float>(), scratch);
+    cpu.loops().linear_backward_weight(n, k, m, /*begin=*/0, /*rows=*/m,
+                                       x.data<float>(), dy.data<float>(),
+                                       accumulate, dw.data<float>(), scratch);
   }
   if (db.defined()) {
     cpu.loops().column_sums(n, m, dy.data<float>(), accumulate,
@@ -69,12 +86,37 @@ absl::Status LinearBackwardWeight(CpuDevice& cpu, In x, In dy, bool accumulate,
   return absl::OkStatus();
 }
 
+absl::Status LinearBackwardWeightRows(CpuDevice& cpu, In x, In dy,
+                                      std::int64_t begin, Tensor& dw) {
+  const std::int64_t n = x.dim(0), k = x.dim(1), m = dy.dim(1);
+  TROUPE_ASSIGN_OR_RETURN(float* const scratch,
+                          cpu.Scratch(cpu.loops().linear_scratch(n, k, m)));
+  cpu.loops().linear_backward_weight(
+      n, k, m, begin, dw.dim(0), x.data<float>(), dy.data<float>(),
+      /*accumulate=*/false, dw.data<float>(), scratch);
+  return absl::OkStatus();
+}
+
+std::int64_t LinearGradientRows(const CpuDevice& cpu, DType dtype,
+                                std::int64_t n, std::int64_t k,
+                                std::int64_t m) {
+  // Several threads leave large products to oneDNN, which cuts them at will.
+  if (cpu.threads() > 1 || k * m < kGradientMin) return 0;
+  const std::int64_t least = LinearRowsMin(cpu, dtype, n);
+  if (least == 0) return 0;
+  const std::int64_t rows =
+      std::max({kGradientBlock / k, kGradientRowsMin, least});
+  return rows < m ? rows : 0;
+}
+
 void BindLinear(CpuDevice& cpu, LinearKernels& ops) {
   BindF32AndBF16<LinearForward, LinearForwardBF16>(cpu, ops.LinearForward);
   BindF32AndBF16<LinearBackwardInput, LinearBackwardInputBF16>(
       cpu, ops.LinearBackwardInput);
   BindF32AndBF16<LinearBackwardWeight, LinearBackwardWeightBF16>(
       cpu, ops.LinearBackwardWeight);
+  BindF32AndBF16<LinearBackwardWeightRows, LinearBackwardWeightRowsBF16>(
+      cpu, ops.LinearBackwardWeightRows);
 }
 
 }  // namespace troupe::nn::cpu

@@ -6,6 +6,8 @@
 #ifndef NN_KERNELS_CPU_LINEAR_H_
 #define NN_KERNELS_CPU_LINEAR_H_
 
+#include <cstdint>
+
 #include "nn/kernels/cpu/cpu_device.h"
 
 namespace troupe::nn::cpu {
@@ -14,6 +16,11 @@ absl::Status LinearForward(CpuDevice& cpu, In x, In w, In b, Tensor& y);
 absl::Status LinearBackwardInput(CpuDevice& cpu, In dy, In w, Tensor& dx);
 absl::Status LinearBackwardWeight(CpuDevice& cpu, In x, In dy, bool accumulate,
                                   Tensor& dw, Tensor& db);
+absl::Status LinearBackwardWeightRows(CpuDevice& cpu, In x, In dy,
+                                      std::int64_t begin, Tensor& dw);
+// Kernels::LinearGradientRows.
+std::int64_t LinearGradientRows(const CpuDevice& cpu, DType dtype,
+                                std::int64_t n, std::int64_t k, std::int64_t m);
 
 }  // namespace troupe::nn::cpu
 

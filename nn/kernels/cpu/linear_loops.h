@@ -109,14 +109,15 @@ inline void LinearBackwardInput(Index n, Index k, Index m, const float* dy,
   Multiply</*kPacked=*/false>(p);
 }
 
-inline void LinearBackwardWeight(Index n, Index k, Index m, const float* x,
-                                 const float* dy, bool accumulate, float* dw,
-                                 float* scratch) {
+// Rows [begin, begin + rows) of the gradient, at dw.
+inline void LinearBackwardWeight(Index n, Index k, Index m, Index begin,
+                                 Index rows, const float* x, const float* dy,
+                                 bool accumulate, float* dw, float* scratch) {
   Product p;
-  p.rows = m;
+  p.rows = rows;
   p.cols = k;
   p.depth = n;
-  p.a = dy;
+  p.a = dy + begin;
   p.a_stride = m;
   p.b = x;
   p.b_stride = k;

@@ -127,7 +127,9 @@ struct Loops {
   void (*linear_backward_input)(std::int64_t n, std::int64_t k, std::int64_t m,
                                 const float* dy, const float* w, float* dx,
                                 float* scratch);
+  // dw: rows [begin, begin + rows) of the gradient.
   void (*linear_backward_weight)(std::int64_t n, std::int64_t k, std::int64_t m,
+                                 std::int64_t begin, std::int64_t rows,
                                  const float* x, const float* dy,
                                  bool accumulate, float* dw, float* scratch);
   // sums[M] (+)= sum over N of x[N, M]

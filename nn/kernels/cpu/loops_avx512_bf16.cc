@@ -3,7 +3,7 @@
 namespace troupe::nn::cpu {
 
 const BF16Loops& Avx512BF16Loops() {
-  static constexpr BF16Loops kLoops = {BF16Scratch, MultiplyBF16};
+  static constexpr BF16Loops kLoops = {BF16Scratch, MultiplyBF16, BF16RowsMin};
   return kLoops;
 }
 

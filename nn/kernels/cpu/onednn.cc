@@ -24,7 +24,7 @@ using Tag = memory::format_tag;
 // Shape and direction, as numbers to look up.
 using Key = std::array<std::int64_t, 19>;
 
-// Of images, and of weights; whether there is a bias.
+// What a convolution reads and writes, and whether it has a bias.
 struct ConvTypes {
   memory::data_type images, weights;
   bool bias;

@@ -128,7 +128,7 @@ struct AttentionForward {
 
 }  // namespace
 
-void BindAttention(AttentionKernels& ops, CudaOps* state) {
+void BindOwnAttention(AttentionKernels& ops, CudaOps* state) {
   BindFloating<AttentionForward>(ops.AttentionForward, state);
   BindAttentionBackward(ops, state);
 }

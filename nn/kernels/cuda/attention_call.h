@@ -191,7 +191,7 @@ inline base::LaunchShape TileGrid(std::int64_t positions, std::int64_t heads,
   return shape;
 }
 
-// Binds the backward pass; BindAttention() calls it.
+// Binds the backward pass; BindOwnAttention() calls it.
 void BindAttentionBackward(AttentionKernels& ops, CudaOps* state);
 
 }  // namespace troupe::nn::cuda

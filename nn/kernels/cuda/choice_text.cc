@@ -11,6 +11,7 @@ namespace troupe::nn::cuda {
 namespace {
 
 constexpr absl::string_view kLt = "lt.";
+constexpr absl::string_view kCudnn = "cudnn:";
 constexpr std::size_t kDigits = 16;
 
 // Lower-case digits only.
@@ -80,6 +81,19 @@ bool EngineChoice::Parse(absl::string_view text, EngineChoice& choice) {
     choice.knobs.emplace_back(type, value);
   }
   return true;
+}
+
+std::string AttentionChoice::ToText() const {
+  return absl::StrCat(kCudnn, samples, ":", engine.ToText());
+}
+
+bool AttentionChoice::Parse(absl::string_view text, AttentionChoice& choice) {
+  if (!absl::ConsumePrefix(&text, kCudnn)) return false;
+  const std::size_t colon = text.find(':');
+  return colon != absl::string_view::npos &&
+         ParseNumber(text.substr(0, colon), choice.samples) &&
+         choice.samples > 0 &&
+         EngineChoice::Parse(text.substr(colon + 1), choice.engine);
 }
 
 }  // namespace troupe::nn::cuda

@@ -8,6 +8,10 @@
 //   engine.engine = 12, engine.knobs = {{2, 64}, {9, 1}};
 //   engine.ToText();                     // "plain:12:2=64:9=1"
 //
+//   AttentionChoice attention;
+//   attention.samples = 8, attention.engine = engine;
+//   attention.ToText();                  // "cudnn:8:plain:12:2=64:9=1"
+//
 // Parsing takes what printing gives and nothing else. No CUDA in here.
 
 #ifndef NN_KERNELS_CUDA_CHOICE_TEXT_H_
@@ -42,6 +46,15 @@ struct EngineChoice {
 
   std::string ToText() const;
   static bool Parse(absl::string_view text, EngineChoice& choice);
+};
+
+// An engine of cuDNN for the attention of so many samples at once.
+struct AttentionChoice {
+  std::int64_t samples = 1;
+  EngineChoice engine;
+
+  std::string ToText() const;
+  static bool Parse(absl::string_view text, AttentionChoice& choice);
 };
 
 }  // namespace troupe::nn::cuda

@@ -28,7 +28,7 @@ std::string CudaVersion(int version) {
 }
 
 // "NVIDIA H200, compute 9.0, driver 13.0, CUDA 13.0, cuBLASLt 13.0.2, cuDNN
-// 9.19.0": what a choice of algorithms is for.
+// 9.19.0, cuDNN frontend 1.32.0": what a choice of algorithms is for.
 absl::StatusOr<std::string> DescribeGpu(int ordinal) {
   cudaDeviceProp properties;
   TROUPE_RETURN_IF_ERROR(
@@ -42,7 +42,8 @@ absl::StatusOr<std::string> DescribeGpu(int ordinal) {
   return absl::StrCat(properties.name, ", compute ", properties.major, ".",
                       properties.minor, ", driver ", CudaVersion(driver),
                       ", CUDA ", CudaVersion(runtime), ", ",
-                      MatmulLibraryName(), ", ", ConvLibraryName());
+                      MatmulLibraryName(), ", ", ConvLibraryName(), ", ",
+                      AttentionLibraryName());
 }
 
 // The memory of whichever queue ops are enqueued to.
@@ -78,6 +79,9 @@ class StreamOps final : public Kernels {
     };
     TROUPE_ASSIGN_OR_RETURN(ops->matmuls_, OpenMatmulPlans(options));
     TROUPE_ASSIGN_OR_RETURN(ops->convs_, OpenConvPlans(options));
+    BindOwnAttention(ops->own_attention_, &ops->own_);
+    TROUPE_ASSIGN_OR_RETURN(ops->attentions_,
+                            OpenAttentionPlans(options, ops->own_attention_));
     ops->Bind();
     return ops;
   }
@@ -106,14 +110,19 @@ class StreamOps final : public Kernels {
     own_.stream = library_.stream = device.stream(queue_);
     own_.allocator = library_.allocator = &memory_;
     own_.error = device.data_error(queue_);
+    AttentionKernels::ForEachOp([&](auto op) {
+      (own_attention_.*op).set_device(this->device());
+    });
   }
 
   void Bind() {
     library_.matmuls = matmuls_.get();
     library_.convs = convs_.get();
+    library_.attentions = attentions_.get();
+    library_.own_attention = &own_attention_;
     BindLinear(*this, &library_);
     BindConv2d(*this, &library_);
-    BindAttention(*this, &own_);
+    BindAttention(*this, &library_);
     BindBatchNorm(*this, &own_);
     BindBias(*this, &library_);
     BindMatMul(*this, &library_);
@@ -141,6 +150,8 @@ class StreamOps final : public Kernels {
   std::unique_ptr<MatmulPlans> matmuls_;
   std::unique_ptr<ConvPlans> convs_;
   CudaOps own_;
+  AttentionKernels own_attention_;  // outlives the plans
+  std::unique_ptr<AttentionPlans> attentions_;
   LibraryOps library_;
 };
 

@@ -56,7 +56,7 @@ struct CudaOps {
   DataError* error = nullptr;  // in memory that kernels write
 };
 
-void BindAttention(AttentionKernels& ops, CudaOps* state);
+void BindOwnAttention(AttentionKernels& ops, CudaOps* state);
 void BindRotary(RotaryKernels& ops, CudaOps* state);
 void BindElementwise(ElementwiseKernels& ops, CudaOps* state);
 void BindDropout(DropoutKernels& ops, CudaOps* state);

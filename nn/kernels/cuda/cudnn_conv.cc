@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "nn/kernels/cuda/conv.h"
 #include "nn/kernels/cuda/cudnn_graph.h"
+#include "nn/kernels/cuda/cudnn_handle.h"
 #include "nn/kernels/cuda/measure.h"
 #include "nn/kernels/cuda/plan_cache.h"
 
@@ -18,32 +19,6 @@ namespace {
 // Tensors of a graph. The sum is what forward gives before its bias.
 constexpr std::int64_t kImage = 1, kWeight = 2, kOutput = 3, kBias = 4,
                        kSum = 5;
-
-struct DestroyCudnn {
-  void operator()(cudnnContext* handle) const { (void)cudnnDestroy(handle); }
-};
-using OwnedHandle = std::unique_ptr<cudnnContext, DestroyCudnn>;
-
-// The library, on one stream at a time.
-class Cudnn {
- public:
-  explicit Cudnn(OwnedHandle handle) : handle_(std::move(handle)) {}
-
-  cudnnHandle_t get() const { return handle_.get(); }
-  absl::Status UseStream(cudaStream_t stream) {
-    if (set_ && stream == stream_) return absl::OkStatus();
-    TROUPE_RETURN_IF_ERROR(
-        CudnnStatus(cudnnSetStream(handle_.get(), stream), "cudnnSetStream"));
-    stream_ = stream;
-    set_ = true;
-    return absl::OkStatus();
-  }
-
- private:
-  const OwnedHandle handle_;
-  cudaStream_t stream_ = nullptr;
-  bool set_ = false;
-};
 
 absl::Status WithKey(const ConvSpec& spec, const absl::Status& status) {
   if (status.ok()) return status;
@@ -237,7 +212,7 @@ bool IsAllowed(const ConvSpec& spec,
 
 class CudnnPlan final : public ConvPlan {
  public:
-  CudnnPlan(const ConvSpec& spec, Cudnn& cudnn, GraphPlan plan,
+  CudnnPlan(const ConvSpec& spec, CudnnHandle& cudnn, GraphPlan plan,
             const EngineChoice& choice)
       : ConvPlan(spec, choice.ToText(),
                  static_cast<std::size_t>(plan.workspace_bytes), choice.fused),
@@ -260,7 +235,7 @@ class CudnnPlan final : public ConvPlan {
   }
 
  private:
-  Cudnn& cudnn_;
+  CudnnHandle& cudnn_;
   const GraphPlan plan_;
 };
 
@@ -272,8 +247,8 @@ class CudnnLibrary {
   using Stream = cudaStream_t;
   using Plans = std::vector<std::unique_ptr<Plan>>;
 
-  CudnnLibrary(OwnedHandle handle, const LibraryOptions& options)
-      : cudnn_(std::move(handle)), options_(options) {}
+  CudnnLibrary(CudnnHandle cudnn, const LibraryOptions& options)
+      : cudnn_(std::move(cudnn)), options_(options) {}
 
   absl::StatusOr<std::unique_ptr<Plan>> FromChoice(const Spec& spec,
                                                    const std::string& text) {
@@ -376,14 +351,14 @@ class CudnnLibrary {
     return plans;
   }
 
-  Cudnn cudnn_;
+  CudnnHandle cudnn_;
   const LibraryOptions options_;
 };
 
 class CudnnPlans final : public ConvPlans {
  public:
-  CudnnPlans(OwnedHandle handle, const LibraryOptions& options)
-      : library_(std::move(handle), options), plans_(library_, options) {}
+  CudnnPlans(CudnnHandle cudnn, const LibraryOptions& options)
+      : library_(std::move(cudnn), options), plans_(library_, options) {}
 
   absl::StatusOr<ConvPlan*> Get(const ConvSpec& spec,
                                 cudaStream_t stream) override {
@@ -407,9 +382,8 @@ std::string ConvLibraryName() {
 absl::StatusOr<std::unique_ptr<ConvPlans>> OpenConvPlans(
     const LibraryOptions& options) {
   TROUPE_CHECK(options.allocator != nullptr, "plans are measured in memory");
-  cudnnHandle_t handle = nullptr;
-  TROUPE_RETURN_IF_ERROR(CudnnStatus(cudnnCreate(&handle), "cudnnCreate"));
-  return std::make_unique<CudnnPlans>(OwnedHandle(handle), options);
+  TROUPE_ASSIGN_OR_RETURN(CudnnHandle cudnn, CudnnHandle::Open());
+  return std::make_unique<CudnnPlans>(std::move(cudnn), options);
 }
 
 }  // namespace troupe::nn::cuda

@@ -4,6 +4,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "nn/kernels/cuda/attention_plans.h"
 #include "nn/kernels/cuda/conv.h"
 #include "nn/kernels/cuda/matmul.h"
 
@@ -56,7 +57,8 @@ GpuReport ReportGpus() {
   report.kernels_minor = kKernelsMinor;
   (void)cudaDriverGetVersion(&report.driver);  // 0 without a driver
   (void)cudaRuntimeGetVersion(&report.runtime);
-  report.libraries = {MatmulLibraryName(), ConvLibraryName(), NcclName()};
+  report.libraries = {MatmulLibraryName(), ConvLibraryName(),
+                      AttentionLibraryName(), NcclName()};
   int count = 0;
   const cudaError_t counted = cudaGetDeviceCount(&count);
   if (counted != cudaSuccess) {

@@ -1,6 +1,6 @@
-// Binds the ops that libraries compute on a GPU, linear layers, convolutions
-// and products of matrices, on top of matmul.h and conv.h, and biases by
-// themselves.
+// Binds the ops that libraries compute on a GPU, linear layers, convolutions,
+// products of matrices and attention, on top of matmul.h, conv.h and
+// attention_plans.h, and biases by themselves.
 //
 //   LibraryOps state;
 //   state.stream = stream, state.allocator = &allocator;
@@ -19,8 +19,10 @@
 #ifndef NN_KERNELS_CUDA_LIBRARY_OPS_H_
 #define NN_KERNELS_CUDA_LIBRARY_OPS_H_
 
+#include "nn/kernels/attention.h"
 #include "nn/kernels/bias.h"
 #include "nn/kernels/conv2d.h"
+#include "nn/kernels/cuda/attention_plans.h"
 #include "nn/kernels/cuda/conv.h"
 #include "nn/kernels/cuda/matmul.h"
 #include "nn/kernels/linear.h"
@@ -34,12 +36,16 @@ struct LibraryOps {
   Allocator* allocator = nullptr;
   MatmulPlans* matmuls = nullptr;
   ConvPlans* convs = nullptr;
+  AttentionPlans* attentions = nullptr;
+  // What computes the attention for which no library is asked.
+  const AttentionKernels* own_attention = nullptr;
   // MatmulSpec::allow_tf32 and ConvSpec::allow_tf32 of all.
   bool allow_tf32 = false;
 };
 
 void BindLinear(LinearKernels& ops, LibraryOps* state);
 void BindConv2d(Conv2dKernels& ops, LibraryOps* state);
+void BindAttention(AttentionKernels& ops, LibraryOps* state);
 void BindBias(BiasKernels& ops, LibraryOps* state);
 void BindMatMul(MatMulKernels& ops, LibraryOps* state);
 

@@ -1,5 +1,5 @@
-// What a device gives the libraries of its products and convolutions, for
-// OpenMatmulPlans() and OpenConvPlans().
+// What a device gives the libraries of its products, convolutions and
+// attention, for OpenMatmulPlans(), OpenConvPlans() and OpenAttentionPlans().
 //
 //   LibraryOptions options;
 //   options.allocator = &allocator;
@@ -30,6 +30,9 @@ struct LibraryOptions {
   // No candidate needs more. 32 MiB is what cuBLAS advises on Hopper.
   std::size_t matmul_workspace_bytes_max = std::size_t{32} << 20;
   std::size_t conv_workspace_bytes_max = std::size_t{256} << 20;
+  // Gradients in a fixed order of sums take 2 T S bytes for each head on
+  // Hopper; a batch is computed in parts where that is more.
+  std::size_t attention_workspace_bytes_max = std::size_t{512} << 20;
   // Takes a line for the log: a choice on record that the library refuses, or
   // that there is no memory to measure in.
   std::function<void(absl::string_view line)> warn = [](absl::string_view) {};

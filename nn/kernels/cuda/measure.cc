@@ -93,9 +93,21 @@ absl::StatusOr<void*> SampleMemory::Bytes(std::size_t bytes) {
 }
 
 absl::StatusOr<void*> SampleMemory::Numbers(DType dtype, std::int64_t elems) {
+  TROUPE_ASSIGN_OR_RETURN(
+      void* const data, Bytes(static_cast<std::size_t>(elems) * SizeOf(dtype)));
+  TROUPE_RETURN_IF_ERROR(Fill(dtype, elems, data));
+  return data;
+}
+
+absl::StatusOr<Tensor> SampleMemory::Numbers(const Shape& shape, DType dtype) {
+  TROUPE_ASSIGN_OR_RETURN(Tensor t, Tensor::Create(shape, dtype, allocator_));
+  TROUPE_RETURN_IF_ERROR(Fill(dtype, t.numel(), t.device_data()));
+  return t;
+}
+
+absl::Status SampleMemory::Fill(DType dtype, std::int64_t elems, void* data) {
   constexpr std::size_t kPatternElems = 1 << 15;
   const std::size_t bytes = static_cast<std::size_t>(elems) * SizeOf(dtype);
-  TROUPE_ASSIGN_OR_RETURN(void* const data, Bytes(bytes));
   const std::vector<char> pattern =
       Pattern(dtype, std::min(kPatternElems, static_cast<std::size_t>(elems)));
   // Returns when the pattern has been read, since the host may page it out.
@@ -111,7 +123,7 @@ absl::StatusOr<void*> SampleMemory::Numbers(DType dtype, std::int64_t elems) {
                    "filling memory to measure in"));
     done += more;
   }
-  return data;
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::vector<CandidateTimes>> TimeCandidates(

@@ -30,6 +30,8 @@
 #include "nn/kernels/cuda/candidates.h"
 #include "nn/tensor/allocator.h"
 #include "nn/tensor/dtype.h"
+#include "nn/tensor/shape.h"
+#include "nn/tensor/tensor.h"
 
 namespace troupe::nn::cuda {
 
@@ -44,8 +46,12 @@ class SampleMemory {
   // f32, bf16 or f16 numbers spread over [-1, 1): zeros would cost a GPU less
   // power, and so less time, than a network's numbers do.
   absl::StatusOr<void*> Numbers(DType dtype, std::int64_t elems);
+  // The same as a tensor, which keeps its memory.
+  absl::StatusOr<Tensor> Numbers(const Shape& shape, DType dtype);
 
  private:
+  absl::Status Fill(DType dtype, std::int64_t elems, void* data);
+
   Allocator& allocator_;
   const cudaStream_t stream_;
   std::vector<StoragePtr> blocks_;

@@ -70,12 +70,34 @@ struct LinearBackwardWeight {
   }
 };
 
+struct LinearBackwardWeightRows {
+  template <typename T>
+  static absl::Status Run(In x_NK, In dy_NM, std::int64_t begin,
+                          Tensor& dw_RK) {
+    const std::int64_t N = x_NK.dim(0), K = x_NK.dim(1), M = dy_NM.dim(1);
+    const T* x = x_NK.data<T>();
+    const T* dy = dy_NM.data<T>() + begin;
+    T* dw = dw_RK.data<T>();
+    for (std::int64_t r = 0; r < dw_RK.dim(0); ++r) {
+      for (std::int64_t k = 0; k < K; ++k) {
+        double sum = 0;
+        for (std::int64_t n = 0; n < N; ++n) {
+          sum += Load(dy[n * M + r]) * Load(x[n * K + k]);
+        }
+        dw[r * K + k] = Store<T>(sum);
+      }
+    }
+    return absl::OkStatus();
+  }
+};
+
 }  // namespace
 
 void BindLinear(LinearKernels& ops) {
   BindFloating<LinearForward>(ops.LinearForward);
   BindFloating<LinearBackwardInput>(ops.LinearBackwardInput);
   BindFloating<LinearBackwardWeight>(ops.LinearBackwardWeight);
+  BindFloating<LinearBackwardWeightRows>(ops.LinearBackwardWeightRows);
 }
 
 }  // namespace troupe::nn::reference

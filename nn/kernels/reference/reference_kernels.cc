@@ -7,6 +7,8 @@
 namespace troupe::nn {
 namespace {
 
+constexpr std::int64_t kGradientRows = 2;
+
 CachingAllocator::Options AllocatorOptions() {
   CachingAllocator::Options options;
   options.device = Device{DeviceType::kReference, 0};
@@ -42,6 +44,11 @@ class ReferenceKernels final : public Kernels {
   }
 
   CachingAllocator& allocator() override { return allocator_; }
+  // So few that small models go by rows, too.
+  std::int64_t LinearGradientRows(DType, std::int64_t, std::int64_t,
+                                  std::int64_t m) const override {
+    return m > kGradientRows ? kGradientRows : 0;
+  }
   std::string Describe() const override {
     return "reference:0, plain loops in f64, 1 thread";
   }

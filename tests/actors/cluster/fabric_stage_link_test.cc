@@ -1,11 +1,14 @@
 #include "actors/fabric_stage_link.h"
 
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "actors/cluster/roster.h"
 #include "gtest/gtest.h"
+#include "nn/tensor/caching_allocator.h"
+#include "pipeline/plan.h"
 #include "tests/comm/shelf.h"
 #include "tests/comm/sim_world.h"
 
@@ -60,6 +63,53 @@ TEST(FabricStageLink, WhatARankHasToWaitForHoldsUpNoOther) {
   Drive(world);
   ASSERT_EQ(shelves[0]->headers.size(), 1u);
   EXPECT_EQ(DecodeTransfer(shelves[0]->headers[0])->rank, 2);
+}
+
+// What one transfer brings, of any shape and dtype, in a header each.
+TEST(FabricStageLink, SendsEachTensorByItself) {
+  comm::SimWorldOptions options;
+  options.process_of = {0, 0, 1, 1};
+  comm::SimWorld world(options);
+  const auto shelf = std::make_shared<comm::Shelf>();
+  world.fabric(1).SetParcelHandler(TransferChannel(0), shelf);
+  FabricStageLink link = LinkOf(0, world);
+  nn::CachingAllocator memory;
+  Transfer transfer = ActivationAfter(base::Event());
+  transfer.tensors = {nn::Tensor::Zeros({2, 3}, nn::DType::kF32, memory),
+                      nn::Tensor(),
+                      nn::Tensor::Zeros({5}, nn::DType::kI64, memory)};
+  link.Send(/*stage=*/1, transfer);
+  transfer.tensors.clear();  // a credit
+  link.Send(/*stage=*/1, transfer);
+  Drive(world);
+  ASSERT_EQ(shelf->headers.size(), 4u);
+  std::vector<TransferHeader> headers;
+  for (const std::string& text : shelf->headers) {
+    headers.push_back(DecodeTransfer(text).value());
+  }
+  for (int i : {0, 1, 2}) {
+    EXPECT_EQ(headers[i].tensors, 3);
+    EXPECT_EQ(headers[i].number, i);
+    EXPECT_EQ(headers[i].has_tensor, i != 1);
+  }
+  EXPECT_EQ(headers[0].shape, nn::Shape({2, 3}));
+  EXPECT_EQ(headers[2].dtype, nn::DType::kI64);
+  EXPECT_EQ(headers[3].tensors, 0);
+}
+
+TEST(FabricStageLink, RefusesHeadersWhoseNumbersDoNotFit) {
+  Transfer transfer;
+  transfer.tensors.resize(2);
+  std::string header = EncodeTransfer(/*rank=*/0, transfer, /*number=*/1);
+  EXPECT_EQ(DecodeTransfer(header)->number, 1);
+  header = EncodeTransfer(0, transfer, 1);
+  EXPECT_EQ(DecodeTransfer(header.substr(1)).status(),
+            absl::InvalidArgumentError(
+                "a transfer between stages with a wrong header"));
+  transfer.tensors.resize(pipeline::kStageTensorsMax + 1);
+  EXPECT_EQ(DecodeTransfer(EncodeTransfer(0, transfer, 0)).status(),
+            absl::InvalidArgumentError(
+                "a transfer between stages with a wrong count"));
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "actors/job.h"
 #include "gtest/gtest.h"
 #include "tests/actors/cluster/cluster_run.h"
+#include "tests/actors/skip_models.h"
 #include "tests/actors/test_job.h"
 
 namespace troupe::actors {
@@ -35,6 +36,35 @@ TEST(ProcessJobTest, FourProcessesHaveTheBitsOfOne) {
                 FileBytes(absl::StrCat(together.checkpoints.back(), "/", file)))
         << file;
   }
+}
+
+TEST(ProcessJobTest, SkipConnectionsCrossTwoProcesses) {
+  JobSpec spec = TinyCnnJob(1, /*steps=*/4);
+  spec.model = ImageUNet();
+  spec.plan.mesh = pipeline::Mesh(/*dp=*/1, /*pp=*/2);
+  spec.plan.cuts = {7};
+  spec.plan.micro_batch_size = 8;
+  spec.checkpoint.dir = FreshFolder("apart");
+  ClusterRun run;
+  run.ranks = {1, 1};
+  ChildProcesses children(spec, run);
+  for (int i : {0, 1}) {
+    const absl::Status status = children.Wait(i);
+    EXPECT_TRUE(status.ok()) << i << ": " << status;
+  }
+  const std::string apart = absl::StrCat(spec.checkpoint.dir, "/step-00000004");
+  spec.checkpoint.dir = FreshFolder("together");
+  const Reports together = ReportsOf(spec);
+  for (const char* shard : {"model-00001-of-00002", "model-00002-of-00002"}) {
+    EXPECT_TRUE(FileBytes(absl::StrCat(apart, "/", shard, ".safetensors")) ==
+                FileBytes(absl::StrCat(together.checkpoints.back(), "/", shard,
+                                       ".safetensors")))
+        << shard;
+  }
+  spec.plan.mesh = pipeline::Mesh();
+  spec.plan.cuts.clear();
+  spec.checkpoint.dir.clear();
+  EXPECT_EQ(ReportsOf(spec).losses(), together.losses());
 }
 
 }  // namespace

@@ -25,6 +25,7 @@ StampedEvent EventOf(int i) {
   event.micro_batch = i + 3;
   event.boundary = i + 4;
   event.replica = i + 5;
+  event.bytes = (std::int64_t{1} << 40) + i;
   event.name = "B" + std::to_string(i);
   return stamped;
 }
@@ -42,6 +43,7 @@ void ExpectSame(const StampedEvent& a, const StampedEvent& b) {
   EXPECT_EQ(a.event.micro_batch, b.event.micro_batch);
   EXPECT_EQ(a.event.boundary, b.event.boundary);
   EXPECT_EQ(a.event.replica, b.event.replica);
+  EXPECT_EQ(a.event.bytes, b.event.bytes);
   EXPECT_EQ(a.event.name, b.event.name);
 }
 

@@ -102,7 +102,8 @@ class Rank : private StepRunner::Host, private StrandWait {
     LatePeers& comm = group == pipeline::GroupId::kWorld ? *world_ : *dp_;
     launched_.emplace_back(action, comm.Start(collective, after).value());
   }
-  void Send(int, bool, int, const nn::Tensor&, const base::Event&) override {}
+  void Send(int, bool, int, const nn::TensorList&,
+            const base::Event&) override {}
   // StrandWait: the step goes on at once, its device does not.
   void AwaitNews() override {
     for (const auto& [action, done] : std::exchange(launched_, {})) {

@@ -13,11 +13,7 @@ EngineFixture::EngineFixture(const SmallJobOptions& job,
                              const std::function<void(JobSpec& spec)>& edit)
     : spec_(SmallJob(job)) {
   if (edit) edit(spec_);
-  pipeline::PlanOptions options = spec_.plan;
-  plan_ =
-      pipeline::MakePlan(options, spec_.model, spec_.train->spec().input_shape,
-                         spec_.dtype, spec_.device)
-          .value();
+  plan_ = MakeJobPlan(spec_, spec_.plan).value();
   trace_ = std::make_unique<StepTrace>(spec_.trace, /*rank=*/0);
   scalars_ = nn::HostScalars({}, allocator_);
 }

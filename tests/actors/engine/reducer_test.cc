@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "actors/tied_sums.h"
 #include "comm/local/local_group.h"
 #include "gtest/gtest.h"
 #include "nn/ops/loss.h"
@@ -169,6 +170,51 @@ TEST_F(ReducerTest, UpdatesInOnePassWithTheBitsOfOneRank) {
   for (int rank : {0, 1}) {
     EXPECT_EQ(ValuesOf(chunks[rank]->arena()), ValuesOf(alone->arena()));
   }
+}
+
+// Three stages that share a bucket, two of them on rank 0.
+pipeline::Plan TiedPlan() {
+  pipeline::Plan plan;
+  plan.mesh = pipeline::Mesh(/*dp=*/1, /*pp=*/2);
+  for (const pipeline::StagePlace& place :
+       {pipeline::StagePlace{0, 0}, {1, 0}, {1, 1}, {0, 1}}) {
+    pipeline::StagePlan& stage = plan.stages.emplace_back();
+    stage.place = place;
+    const bool shares = plan.stages.size() != 2;
+    stage.parameters = {shares ? "shared" : "own", "more"};
+    stage.parameters[1] += std::to_string(plan.stages.size());
+    stage.buckets = {{1}, {0}};
+  }
+  return plan;
+}
+
+TEST(TiedSumsTest, ARankSumsWhatItHasBeforeItMeetsOthers) {
+  using pipeline::ActionKind;
+  TiedSums sums(TiedPlan(), /*rank=*/0);
+  const pipeline::Action last = {ActionKind::kReduceTied, 1, {}, /*chunk=*/1};
+  const pipeline::Action first = {ActionKind::kReduceTied, 1, {}, /*chunk=*/0};
+  for (int step = 0; step < 2; ++step) {
+    EXPECT_EQ(sums.Begin(last, /*id=*/7), nullptr);
+    TiedSums::Sum* const sum = sums.Begin(first, /*id=*/9);
+    ASSERT_NE(sum, nullptr);
+    EXPECT_EQ(sum, &sums.Of(last));
+    EXPECT_TRUE(sum->has_peers);
+    ASSERT_EQ(sum->copies.size(), 2u);
+    EXPECT_EQ(sum->copies[0].chunk, 0) << "in the order of stages";
+    EXPECT_EQ(sum->copies[1].chunk, 1);
+    EXPECT_EQ(sums.End(*sum), (std::vector<int>{7, 9}));
+  }
+}
+
+TEST(TiedSumsTest, OneCopyMeetsOthersAtOnce) {
+  TiedSums sums(TiedPlan(), /*rank=*/1);
+  TiedSums::Sum* const sum = sums.Begin(
+      {pipeline::ActionKind::kReduceTied, 1, {}, /*chunk=*/1}, /*id=*/3);
+  ASSERT_NE(sum, nullptr);
+  EXPECT_TRUE(sum->has_peers);
+  EXPECT_EQ(sum->copies.size(), 1u);
+  EXPECT_DEATH(sums.Of({pipeline::ActionKind::kReduceTied, 1, {}, 0}),
+               "of a bucket that stages share");
 }
 
 }  // namespace

@@ -67,7 +67,7 @@ TEST_F(StepLossTest, AddsMicroBatchesAndBeginsAnew) {
   EXPECT_EQ(FromBits(Ended(loss).count), 2);
 }
 
-// Of the mean gradients, and before clipping has made its factor of it.
+// The norm is that of the mean gradients, before clipping.
 TEST_F(StepLossTest, SaysTheNormOfTheGradients) {
   StepLoss loss = MakeLoss();
   ASSERT_TRUE(loss.BeginStep(StepKind::kTrain, 0, RateOf(0.5)).ok());

@@ -164,7 +164,12 @@ TEST(StepRunnerTest, RefusesATransferThatItsTableDoesNotReceive) {
                 "1, which its table does not receive"));
   transfer.micro_batch = 1;
   transfer.forward = true;
-  transfer.tensor = nn::Tensor();
+  transfer.tensors.resize(2);
+  EXPECT_EQ(last.Deliver(transfer),
+            absl::InvalidArgumentError(
+                "rank 1, step 1: got an activation of micro-batch 1 for stage "
+                "1: 2 tensor(s) where the plan has 1"));
+  transfer.tensors.resize(1);
   ASSERT_TRUE(last.Deliver(transfer).ok());
   EXPECT_EQ(last.Deliver(transfer),
             absl::InvalidArgumentError(

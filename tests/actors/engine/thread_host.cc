@@ -27,14 +27,14 @@ void ThreadHost::Launch(int action, pipeline::GroupId group,
 }
 
 void ThreadHost::Send(int stage, bool forward, int micro_batch,
-                      const nn::Tensor& tensor, const base::Event& ready) {
+                      const nn::TensorList& tensors, const base::Event& ready) {
   Transfer transfer;
   transfer.stage = stage;
   transfer.step = runner_->step();
   transfer.kind = runner_->kind();
   transfer.forward = forward;
   transfer.micro_batch = micro_batch;
-  transfer.tensor = tensor;
+  transfer.tensors = tensors;
   transfer.ready = ready;
   stages_[stage]->Post(transfer);
 }

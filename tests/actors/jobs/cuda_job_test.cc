@@ -3,11 +3,14 @@
 // job has the same bits whatever the order, and the CPU's numbers.
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
 
+#include "absl/types/span.h"
 #include "actors/job.h"
+#include "actors/sim/simulation.h"
 #include "comm/device/device_group.h"
 #include "gtest/gtest.h"
 #include "tests/actors/emulated_job.h"
@@ -99,6 +102,33 @@ TEST(CudaJobTest, NamesAGpuThatIsNotThere) {
   EXPECT_EQ(status.message(),
             "there is no cuda:7: this process sees 2 GPUs "
             "(CUDA_VISIBLE_DEVICES chooses which)");
+}
+
+// Notes what the job has taken from the driver and given back by some step.
+class DriverCalls : public JobObserver {
+ public:
+  void OnSteps(absl::Span<const StepReport> steps) override {
+    for (const StepReport& step : steps) {
+      by_step_[step.step] = emulated_cuda::Counts().system_allocations;
+    }
+  }
+  std::uint64_t Until(std::int64_t step) const { return by_step_.at(step); }
+
+ private:
+  std::map<std::int64_t, std::uint64_t> by_step_;
+};
+
+TEST(CudaJobTest, AsksNothingOfTheDriverInSteadyState) {
+  for (int dp : {1, 2}) {
+    const EmulatedWorld world(EmulatedGpus(/*seed=*/1, dp));
+    DriverCalls calls;
+    const auto result =
+        Simulation(EmulatedLeNetJob("cuda", dp, 1, /*steps=*/48), {})
+            .Run(&calls);
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_GT(calls.Until(3), 0u);
+    EXPECT_EQ(calls.Until(47), calls.Until(32)) << dp;
+  }
 }
 
 // --- Planted bugs ---

@@ -45,29 +45,23 @@ JobSpec CenteredJob(int ranks,
   return spec;
 }
 
-SimulatedRun RunWith(std::uint64_t seed, const JobSpec& spec) {
-  SimulationOptions options;
-  options.seed = seed;
-  return Simulate(spec, options);
-}
-
 TEST(LayerCollectivesTest, AThousandSeedsGiveTheSameBits) {
   const JobSpec spec = CenteredJob(kRanks);
-  const SimulatedRun expected = RunWith(/*seed=*/0, spec);
+  const SimulatedRun expected = Simulate(spec, /*seed=*/0);
   ASSERT_TRUE(expected.result.ok()) << expected.result.status();
   ASSERT_EQ(expected.reports.steps.size(), static_cast<std::size_t>(kSteps));
   for (std::uint64_t seed : Seeds(1000)) {
-    ASSERT_EQ(Difference(RunWith(seed, spec), expected), "")
+    ASSERT_EQ(Difference(Simulate(spec, seed), expected), "")
         << ReplayCommand(seed);
   }
 }
 
 TEST(LayerCollectivesTest, BesideInlineReductionsToo) {
   JobSpec spec = CenteredJob(kRanks);
-  const SimulatedRun expected = RunWith(/*seed=*/0, spec);
+  const SimulatedRun expected = Simulate(spec, /*seed=*/0);
   spec.plan.inline_bytes = 1 << 30;
   for (std::uint64_t seed : Seeds(200)) {
-    ASSERT_EQ(Difference(RunWith(seed, spec), expected), "")
+    ASSERT_EQ(Difference(Simulate(spec, seed), expected), "")
         << ReplayCommand(seed);
   }
 }
@@ -108,7 +102,7 @@ TEST(LayerCollectivesTest, EqualsOneRankWithTheWholeBatch) {
 }
 
 TEST(LayerCollectivesTest, ThreadsGiveTheBitsOfTheSimulation) {
-  const SimulatedRun expected = RunWith(/*seed=*/0, CenteredJob(kRanks));
+  const SimulatedRun expected = Simulate(CenteredJob(kRanks), /*seed=*/0);
   for (std::int64_t inline_bytes : {0, 1 << 30}) {
     JobSpec spec = CenteredJob(kRanks);
     spec.plan.inline_bytes = inline_bytes;
@@ -124,10 +118,10 @@ TEST(LayerCollectivesTest, StagesKeepTheOrderOfTheirReplicas) {
   spec.plan.mesh = pipeline::Mesh(/*dp=*/2, /*pp=*/2);
   spec.plan.cuts = {3};
   spec.plan.micro_batch_size = 3;
-  const SimulatedRun expected = RunWith(/*seed=*/0, spec);
+  const SimulatedRun expected = Simulate(spec, /*seed=*/0);
   ASSERT_TRUE(expected.result.ok()) << expected.result.status();
   for (std::uint64_t seed : Seeds(200)) {
-    ASSERT_EQ(Difference(RunWith(seed, spec), expected), "")
+    ASSERT_EQ(Difference(Simulate(spec, seed), expected), "")
         << ReplayCommand(seed);
   }
 }
@@ -143,7 +137,7 @@ TEST(LayerCollectivesTest, APeerThatDiesEndsTheWait) {
   };
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     const absl::Status status =
-        RunWith(seed, CenteredJob(kRanks, failing())).result.status();
+        Simulate(CenteredJob(kRanks, failing()), seed).result.status();
     ASSERT_EQ(status.code(), absl::StatusCode::kDataLoss)
         << "seed " << seed << ": " << status;
     ASSERT_TRUE(absl::StrContains(status.message(), "planted"));

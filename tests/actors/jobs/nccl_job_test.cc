@@ -50,6 +50,14 @@ TEST(NcclJobTest, TheTreeIsThereForTheAsking) {
   EXPECT_EQ(outcome.order, "tree");
 }
 
+TEST(NcclJobTest, GradientsAreRegistered) {
+  const EmulatedWorld world(EmulatedGpus(1, 2));
+  ASSERT_TRUE(Simulation(EmulatedLeNetJob("cuda", 2, 1), {}).Run().ok());
+  // The arena of each rank.
+  EXPECT_EQ(emulated_cuda::RegisteredRanges().ever, 2u);
+  EXPECT_EQ(emulated_cuda::RegisteredRanges().now, 0u);
+}
+
 TEST(NcclJobTest, OnThreadsOfItsOwn) {
   ExpectTheSameBitsOnThreads(EmulatedLeNetJob("cuda", 2, 1), Seeds(5));
 }

@@ -2,6 +2,7 @@
 // one rank with the same micro-batches, to the bit.
 
 #include <algorithm>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -72,6 +73,7 @@ TEST(PipelineJobTest, StagesEqualOneRankToTheBit) {
     ASSERT_EQ(reports.evaluations.size(), 1u);
     EXPECT_EQ(reports.evaluations[0].count, 70);
     EXPECT_EQ(reports.evaluations[0].accuracy, alone.evaluations[0].accuracy);
+    EXPECT_EQ(reports.evaluations[0].loss, alone.evaluations[0].loss);
   }
 }
 
@@ -173,8 +175,13 @@ TEST(PipelineJobTest, StagesTimesReplicasEqualReplicas) {
   EXPECT_EQ(cut.losses(), flat.losses());
 }
 
-TEST(PipelineJobTest, ACheckpointOfStagesLoadsUncut) {
-  JobSpec spec = Pipelined(2, "cut");
+// A run in `stages` stages goes on uncut from its checkpoint, as one that never
+// was cut.
+void ExpectToGoOnUncut(int stages, std::int64_t micro_batch_size) {
+  JobSpec spec = Pipelined(stages, "cut");
+  spec.plan.micro_batch_size = micro_batch_size;
+  JobSpec whole = Pipelined(1, "straight");
+  whole.plan.micro_batch_size = micro_batch_size;
   spec.steps = 6;
   Reports first, second, straight;
   ASSERT_TRUE(RunJob(spec, &first).ok());
@@ -184,10 +191,20 @@ TEST(PipelineJobTest, ACheckpointOfStagesLoadsUncut) {
   spec.checkpoint.resume = true;
   const absl::StatusOr<JobResult> resumed = RunJob(spec, &second);
   ASSERT_TRUE(resumed.ok()) << resumed.status();
-  ASSERT_TRUE(RunJob(Pipelined(1, "straight"), &straight).ok());
+  ASSERT_TRUE(RunJob(whole, &straight).ok());
   std::vector<double> joined = first.losses();
   for (double loss : second.losses()) joined.push_back(loss);
   EXPECT_EQ(joined, straight.losses());
+  EXPECT_EQ(second.evaluations.back().loss, straight.evaluations.back().loss);
+}
+
+TEST(PipelineJobTest, ACheckpointOfStagesLoadsUncut) {
+  ExpectToGoOnUncut(/*stages=*/2, /*micro_batch_size=*/8);
+}
+
+// Micro-batches of 12, 12 and 8.
+TEST(PipelineJobTest, ASmallerLastMicroBatchGoesOnUncut) {
+  ExpectToGoOnUncut(/*stages=*/3, /*micro_batch_size=*/12);
 }
 
 TEST(PipelineJobTest, SimulatedUnderManySeeds) {

@@ -7,10 +7,17 @@
 #include <cstdint>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "actors/job_spec.h"
 #include "gtest/gtest.h"
+#include "nn/modules/flatten.h"
+#include "nn/modules/linear.h"
+#include "nn/modules/relu.h"
+#include "nn/modules/sequential.h"
+#include "pipeline/schedules/schedules.h"
 #include "tests/actors/sim/simulated_run.h"
+#include "tests/actors/skip_models.h"
 #include "tests/actors/test_job.h"
 #include "tests/comm/wrapped_communicator.h"
 
@@ -19,8 +26,7 @@ namespace {
 
 constexpr std::int64_t kSteps = kQueuedSteps;
 
-void ExpectTheBitsOfTheCpu(int dp, int pp, std::uint64_t seeds) {
-  const JobSpec spec = LeNetJob(dp, pp);
+void ExpectTheBitsOfTheCpu(const JobSpec& spec, std::uint64_t seeds) {
   const Outcome want = OnTheCpu(spec);
   ASSERT_TRUE(want.status.ok()) << want.status;
   ASSERT_EQ(want.reports.steps.size(), std::size_t{kSteps});
@@ -33,15 +39,51 @@ void ExpectTheBitsOfTheCpu(int dp, int pp, std::uint64_t seeds) {
 }
 
 TEST(QueuedJobTest, OneRankHasTheBitsOfTheCpu) {
-  ExpectTheBitsOfTheCpu(/*dp=*/1, /*pp=*/1, /*seeds=*/200);
+  ExpectTheBitsOfTheCpu(LeNetJob(/*dp=*/1, /*pp=*/1), /*seeds=*/200);
 }
 
 TEST(QueuedJobTest, TwoRanksHaveTheBitsOfTheCpu) {
-  ExpectTheBitsOfTheCpu(/*dp=*/2, /*pp=*/1, /*seeds=*/200);
+  ExpectTheBitsOfTheCpu(LeNetJob(/*dp=*/2, /*pp=*/1), /*seeds=*/200);
 }
 
 TEST(QueuedJobTest, StagesHaveTheBitsOfTheCpu) {
-  ExpectTheBitsOfTheCpu(/*dp=*/2, /*pp=*/2, /*seeds=*/50);
+  ExpectTheBitsOfTheCpu(LeNetJob(/*dp=*/2, /*pp=*/2), /*seeds=*/50);
+}
+
+// What a rank passes on is copied to its device and from there.
+TEST(QueuedJobTest, SkipConnectionsHaveTheBitsOfTheCpu) {
+  JobSpec spec = LeNetJob(/*dp=*/1, /*pp=*/3);
+  spec.model = ImageUNet();
+  spec.plan.cuts = {6, 8};
+  ExpectTheBitsOfTheCpu(spec, /*seeds=*/20);
+}
+
+// The first stage and the last share a matrix: between ranks, whose sum comes
+// before that of the replicas, and in a V, on one rank.
+JobSpec TiedJob(int dp, const char* schedule, std::vector<pipeline::Cut> cuts) {
+  JobSpec spec = LeNetJob(dp, /*pp=*/2);
+  spec.model = [] {
+    auto model = std::make_unique<nn::Sequential>();
+    model->Append<nn::Flatten>();
+    model->Append<nn::Linear>(28 * 28, 10);
+    auto& first = model->Append<nn::Linear>(10, 10);
+    model->Append<nn::ReLU>();
+    model->Append<nn::Linear>(10, 10).TieParameter("weight", first, "weight");
+    return model;
+  };
+  spec.plan.cuts = std::move(cuts);
+  const absl::Status set = pipeline::SetSchedule(schedule, spec.plan);
+  EXPECT_TRUE(set.ok()) << set;
+  return spec;
+}
+
+TEST(QueuedJobTest, StagesThatShareAMatrixHaveTheBitsOfTheCpu) {
+  ExpectTheBitsOfTheCpu(TiedJob(/*dp=*/1, "1f1b", {3}), /*seeds=*/20);
+  ExpectTheBitsOfTheCpu(TiedJob(/*dp=*/2, "1f1b", {3}), /*seeds=*/20);
+  JobSpec rounded = TiedJob(/*dp=*/2, "1f1b", {3});
+  rounded.plan.reduction_dtype = nn::DType::kBF16;
+  ExpectTheBitsOfTheCpu(rounded, /*seeds=*/20);
+  ExpectTheBitsOfTheCpu(TiedJob(/*dp=*/1, "zb_v", {2, 3, 4}), /*seeds=*/20);
 }
 
 // Reductions that do not wait for the gradients that they add up.

@@ -67,8 +67,8 @@ double LossOf(double w, const std::vector<float>& targets) {
   return sum / double(targets.size());
 }
 
-// That the first step's gradients add up to `sum` says the second one's loss:
-// w = -lr * sum / count. Another sum of these tests is 0.1 away and more.
+// Expects the first step's gradients to add up to `sum`, by the second one's
+// loss: w = -lr * sum / count. Another sum of these tests is 0.1 away and more.
 void ExpectSum(double sum, const std::vector<float>& targets,
                std::optional<nn::DType> dtype, std::int64_t inline_bytes) {
   JobSpec spec = OneWeightJob(targets);
@@ -139,9 +139,7 @@ void ExpectOneOutcomeUnderEverySeed(const JobSpec& spec, std::uint64_t seeds) {
   const SimulatedRun want = Simulate(spec, {});
   ASSERT_TRUE(want.result.ok()) << want.result.status();
   for (std::uint64_t seed : Seeds(seeds)) {
-    SimulationOptions options;
-    options.seed = seed;
-    const SimulatedRun run = Simulate(spec, options);
+    const SimulatedRun run = Simulate(spec, seed);
     ASSERT_EQ(Difference(run, want), "") << ReplayCommand(seed);
   }
 }
@@ -155,9 +153,7 @@ TEST(ReductionDTypeTest, SimulatedStepsThatOverlap) {
   const SimulatedRun want = Simulate(RoundedJob(nullptr), {});
   const JobSpec spec = RoundedJob(across);
   for (std::uint64_t seed : Seeds(200)) {
-    SimulationOptions options;
-    options.seed = seed;
-    ASSERT_EQ(Difference(Simulate(spec, options), want), "")
+    ASSERT_EQ(Difference(Simulate(spec, seed), want), "")
         << ReplayCommand(seed);
   }
 }

@@ -45,19 +45,13 @@ JobSpec NormedJob(int ranks) {
   return spec;
 }
 
-SimulatedRun RunWith(std::uint64_t seed, const JobSpec& spec) {
-  SimulationOptions options;
-  options.seed = seed;
-  return Simulate(spec, options);
-}
-
 TEST(SyncBatchNormJob, GivesTheSameBitsUnderEverySeed) {
   const JobSpec spec = NormedJob(4);
-  const SimulatedRun expected = RunWith(/*seed=*/0, spec);
+  const SimulatedRun expected = Simulate(spec, /*seed=*/0);
   ASSERT_TRUE(expected.result.ok()) << expected.result.status();
   ASSERT_EQ(expected.reports.steps.size(), static_cast<std::size_t>(kSteps));
   for (std::uint64_t seed : Seeds(100)) {
-    ASSERT_EQ(Difference(RunWith(seed, spec), expected), "")
+    ASSERT_EQ(Difference(Simulate(spec, seed), expected), "")
         << ReplayCommand(seed);
   }
   EXPECT_EQ(ReportsOf(spec).losses(), expected.reports.losses());

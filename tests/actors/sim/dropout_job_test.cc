@@ -100,12 +100,15 @@ std::vector<double> Train(int dp, const std::vector<pipeline::Cut>& cuts,
 TEST(DropoutJobTest, TheCutOfTheBatchChangesNothing) {
   const std::vector<double> whole = Train(/*dp=*/1, {}, kBatch);
   ASSERT_EQ(whole.size(), kSteps * 2u * (kWidth * kWidth + kWidth));
-  for (const std::int64_t micro : {1, 2, 4}) {
+  // Of 3, the last one is smaller.
+  for (const std::int64_t micro : {1, 2, 3, 4}) {
     EXPECT_EQ(Train(1, {}, micro), whole) << "micro-batches of " << micro;
     EXPECT_EQ(Train(2, {}, micro), whole) << "2 ranks, " << micro;
     EXPECT_EQ(Train(1, {2}, micro), whole) << "2 stages, " << micro;
   }
   EXPECT_EQ(Train(2, {1}, 2), whole) << "2 stages of 2 ranks";
+  EXPECT_EQ(Train(2, {1}, 3), whole) << "2 stages of 2 ranks, 3 and 1";
+  EXPECT_EQ(Train(1, {2}, 5), whole) << "2 stages, 5 and 3";
   EXPECT_EQ(Train(4, {}, 2), whole) << "4 ranks";
 }
 

@@ -75,6 +75,14 @@ class RecorderTest : public testing::Test {
 
 TEST_F(RecorderTest, ASoundRunIsSound) { EXPECT_EQ(Verdict(), ""); }
 
+TEST_F(RecorderTest, AForwardTooMany) {
+  const auto forward = Find(TraceKind::kAction, TracePhase::kBegin, -1);
+  ASSERT_EQ(forward->action, pipeline::ActionKind::kForward);
+  const TraceEvent again = *forward;
+  events_.insert(forward, again);
+  ExpectBroken("keeps more activations than its table");
+}
+
 TEST_F(RecorderTest, AGradientThatNeverComes) {
   events_.erase(Gradient(0));
   ExpectBroken("step 2, ");
@@ -127,6 +135,27 @@ TEST_F(RecorderTest, ABucketThatIsUpdatedTwice) {
   const TraceEvent again = *Updated(0);
   events_.insert(Updated(0), again);
   ExpectBroken("not updated exactly once");
+}
+
+TEST_F(RecorderTest, AnUpdateBeforeTheLoss) {
+  const auto loss =
+      std::find_if(events_.begin(), events_.end(), [](const TraceEvent& e) {
+        return e.rank == 1 && e.step == 1 && e.name == "LR" &&
+               e.phase == TracePhase::kEnd;
+      });
+  std::rotate(loss, loss + 1, Updated(0) + 1);
+  ExpectBroken("step 2, UP0: begins before what it needs, the loss");
+}
+
+TEST_F(RecorderTest, ABackwardBesideItsForward) {
+  const auto forward = Find(TraceKind::kAction, TracePhase::kEnd, -1);
+  const auto backward =
+      std::find_if(forward, events_.end(), [](const TraceEvent& e) {
+        return e.rank == 1 && e.step == 1 && e.name == "B0";
+      });
+  ASSERT_EQ(forward->name, "F0");
+  std::rotate(forward, forward + 1, backward + 1);
+  ExpectBroken("step 2, B0: begins before what it needs, F0");
 }
 
 TEST_F(RecorderTest, AnotherOrderOfLaunches) {

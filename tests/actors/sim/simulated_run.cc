@@ -40,11 +40,23 @@ SimulatedRun Simulate(const JobSpec& spec, const SimulationOptions& options) {
   return run;
 }
 
+SimulatedRun Simulate(const JobSpec& spec, std::uint64_t seed) {
+  SimulationOptions options;
+  options.seed = seed;
+  return Simulate(spec, options);
+}
+
 std::string Difference(const SimulatedRun& run, const SimulatedRun& want) {
   if (!run.check.ok()) return run.check.ToString();
   const absl::Status same = Compare(run.parameters, want.parameters);
   if (!same.ok()) return same.ToString();
-  return ReportDifference(run.reports, want.reports);
+  const std::string reports = ReportDifference(run.reports, want.reports);
+  if (!reports.empty()) return reports;
+  // What a run that was refused has is not different, it is missing.
+  if (want.result.ok() && !run.result.ok()) {
+    return run.result.status().ToString();
+  }
+  return "";
 }
 
 }  // namespace troupe::actors

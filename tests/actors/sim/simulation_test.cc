@@ -126,9 +126,7 @@ TEST(SimulationTest, FourMicroBatchesGiveTheBitsOfOneBatch) {
   const SimulatedRun whole = Simulate(spec, {});
   spec.plan.micro_batch_size = kSmallJobBatch / 4;
   for (std::uint64_t seed : Seeds(20)) {
-    SimulationOptions options;
-    options.seed = seed;
-    ASSERT_EQ(Difference(Simulate(spec, options), whole), "")
+    ASSERT_EQ(Difference(Simulate(spec, seed), whole), "")
         << ReplayCommand(seed);
   }
 }

@@ -40,30 +40,25 @@ JobSpec FourLayers(int dp, int pp, int chunks) {
   return spec;
 }
 
-SimulatedRun RunWith(std::uint64_t seed, const JobSpec& spec) {
-  SimulationOptions options;
-  options.seed = seed;
-  return Simulate(spec, options);
-}
-
 TEST(VirtualStagesTest, TwoChunksARankGiveTheBitsOfOneUnderEverySeed) {
-  const SimulatedRun one = RunWith(/*seed=*/0, FourLayers(1, 1, 1));
+  const SimulatedRun one = Simulate(FourLayers(1, 1, 1), /*seed=*/0);
   ASSERT_TRUE(one.result.ok()) << one.result.status();
   for (int chunks : {1, 2}) {
     const JobSpec spec = FourLayers(1, 4 / chunks, chunks);
     for (std::uint64_t seed : Seeds(200)) {
-      ASSERT_EQ(Difference(RunWith(seed, spec), one), "")
+      ASSERT_EQ(Difference(Simulate(spec, seed), one), "")
           << ReplayCommand(seed);
     }
   }
 }
 
 TEST(VirtualStagesTest, WithReplicasToo) {
-  const SimulatedRun flat = RunWith(/*seed=*/0, FourLayers(2, 1, 1));
+  const SimulatedRun flat = Simulate(FourLayers(2, 1, 1), /*seed=*/0);
   ASSERT_TRUE(flat.result.ok()) << flat.result.status();
   const JobSpec spec = FourLayers(2, 2, 2);
   for (std::uint64_t seed : Seeds(50)) {
-    ASSERT_EQ(Difference(RunWith(seed, spec), flat), "") << ReplayCommand(seed);
+    ASSERT_EQ(Difference(Simulate(spec, seed), flat), "")
+        << ReplayCommand(seed);
   }
 }
 

@@ -37,6 +37,8 @@ class CudaWork final : public DeviceWork {
   void LookAfter(std::function<bool()> look) override {
     device_.LookAfter(std::move(look));
   }
+  bool capturing() const override { return device_.capturing(); }
+  nn::Allocator* host_allocator() override { return &device_.host_allocator(); }
   base::Event Record() override { return device_.Record(nn::Queue::kComm); }
 
  private:

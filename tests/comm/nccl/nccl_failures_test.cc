@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "comm/nccl/nccl_group.h"
+#include "comm/nccl/start_words.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/base/seeds.h"
@@ -172,6 +173,99 @@ TEST(NcclFailuresTest, RanksThatDifferEndTheGroup) {
             "all_reduce(max, f32 x 1)");
   EXPECT_EQ(first.status(), status);
   ExpectAnotherGroupWorks(ranks);
+}
+
+// Two ranks of two processes, which start these; what becomes of the group.
+absl::Status Differ(std::uint64_t seed, const std::vector<Collective>& first,
+                    const std::vector<Collective>& second) {
+  EmulatedWorld world(GpusOf(seed, 2));
+  // It reports what the ranks ask of NCCL.
+  world.ExpectBroken();
+  NcclRanks ranks(2);
+  ranks.Join(ranks.OfProcesses(ranks.options()));
+  std::vector<Event> done;
+  for (int r = 0; r < 2; ++r) {
+    const Tensor range = ranks.On<float>(r, {1, 2, 3, 4});
+    for (Collective collective : r == 0 ? first : second) {
+      // Of the test's meta tensors the counts matter.
+      if (collective.range.defined()) {
+        collective.range = range.FlatView(0, collective.range.shape());
+      }
+      const auto event = ranks.group[r]->Start(collective, ranks.Ready(r));
+      if (event.ok()) done.push_back(*event);
+    }
+  }
+  const absl::Status status = ranks.Await(done);
+  // Both processes say the same.
+  for (int r = 0; r < 2; ++r) {
+    EXPECT_EQ(ranks.group[r]->Start(Barrier(), Event()).status(), status);
+  }
+  ExpectAnotherGroupWorks(ranks);
+  return status;
+}
+
+Tensor Floats(std::int64_t count) {
+  return Tensor::Meta({count}, nn::DType::kF32, nn::Device());
+}
+
+TEST(NcclFailuresTest, ProcessesThatDifferAreNamed) {
+  const Collective sum = AllReduce(ReduceOp::kSum, Floats(4));
+  const std::string head =
+      "group \"replicas\": the ranks differ in collective ";
+  for (std::uint64_t seed : Seeds(20)) {
+    SCOPED_TRACE(ReplayCommand(seed));
+    // In operator, in size, in kind, in order.
+    absl::Status status =
+        Differ(seed, {sum}, {AllReduce(ReduceOp::kMax, Floats(4))});
+    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+    EXPECT_EQ(status.message(),
+              head +
+                  "0 of the group: rank 0 started all_reduce(sum, f32 x 4), "
+                  "rank 1 started all_reduce(max, f32 x 4)");
+    status = Differ(seed, {sum}, {AllReduce(ReduceOp::kSum, Floats(3))});
+    EXPECT_EQ(status.message(),
+              head +
+                  "0 of the group: rank 0 started all_reduce(sum, f32 x 4), "
+                  "rank 1 started all_reduce(sum, f32 x 3)");
+    status = Differ(seed, {sum, Broadcast(0, Floats(2)), sum}, {sum, sum});
+    EXPECT_EQ(status.message(),
+              head +
+                  "1 of the group: rank 0 started broadcast(root 0, f32 x "
+                  "2), rank 1 started all_reduce(sum, f32 x 4)");
+    status = Differ(seed, {sum, Barrier()}, {Barrier(), sum});
+    EXPECT_EQ(status.message(),
+              head +
+                  "0 of the group: rank 0 started all_reduce(sum, f32 x 4), "
+                  "rank 1 started barrier()");
+  }
+}
+
+TEST(NcclFailuresTest, WhatStartsTogetherIsCompared) {
+  const Collective sum = AllReduce(ReduceOp::kSum, Floats(4));
+  const Collective less = AllReduce(ReduceOp::kSum, Floats(3));
+  const auto compare = [](const std::vector<Collective>& first,
+                          const std::vector<Collective>& second) {
+    std::vector<std::int64_t> words;
+    for (const auto& all : {first, second}) {
+      const auto of_rank = internal::WordsOf(all);
+      words.insert(words.end(), of_rank.begin(), of_rank.end());
+    }
+    return std::string(internal::CompareStarts(7, words).message());
+  };
+  EXPECT_EQ(compare({sum, less}, {sum, less}), "");
+  EXPECT_EQ(compare({sum, less}, {sum}),
+            "the ranks differ in collective 7 of the group: rank 0 started "
+            "all_reduce(sum, f32 x 4) and 1 more with it, rank 1 started "
+            "all_reduce(sum, f32 x 4)");
+  EXPECT_EQ(compare({sum, less}, {sum, sum}),
+            "the ranks differ in collective 7 of the group: rank 0 started "
+            "all_reduce(sum, f32 x 4) and 1 more with it, rank 1 started "
+            "all_reduce(sum, f32 x 4) and 1 more with it, of which one "
+            "differs");
+  // What comes from a device that is broken.
+  EXPECT_THAT(
+      std::string(internal::CompareStarts(7, {-1, -1, -1, 0, 1, 2}).message()),
+      HasSubstr("rank 0 started what is no collective"));
 }
 
 TEST(NcclFailuresTest, ARankThatLeavesIsMissed) {

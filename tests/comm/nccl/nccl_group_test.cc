@@ -4,6 +4,7 @@
 #include "comm/nccl/nccl_group.h"
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "gtest/gtest.h"
 #include "tests/base/seeds.h"
 #include "tests/comm/nccl/nccl_ranks.h"
+#include "third_party/emulated_cuda/emulated_nccl.h"
 
 namespace troupe::comm {
 namespace {
@@ -166,6 +168,86 @@ TEST(NcclGroupTest, ExchangesUnequalParts) {
     }
     EXPECT_THAT(ranks.Values<float>(0, to[0], done[0]), ElementsAre(1));
     EXPECT_THAT(ranks.Values<float>(1, to[1], done[1]), ElementsAre(2, 3, 4));
+  }
+}
+
+TEST(NcclGroupTest, ProcessesCompareWhatTheyStart) {
+  for (std::uint64_t seed : Seeds(20)) {
+    SCOPED_TRACE(ReplayCommand(seed));
+    const int size = 2 + static_cast<int>(seed % 3);
+    const EmulatedWorld world(GpusOf(seed, size));
+    NcclRanks ranks(size);
+    ranks.Join(ranks.OfProcesses(ranks.options()));
+    ExpectReductions<float>(ranks);
+    ExpectMoves(ranks);
+    // The comparisons take no memory of the host's beyond the first.
+    nn::Allocator& host = ranks.devices[0]->host_allocator();
+    const std::int64_t taken = host.stats().system_allocations;
+    ExpectReductions<float>(ranks);
+    EXPECT_EQ(host.stats().system_allocations, taken);
+  }
+}
+
+// A graph has the collective alone: what was compared in the steps before it.
+TEST(NcclGroupTest, RecordsWithoutAComparison) {
+  for (std::uint64_t seed : Seeds(20)) {
+    SCOPED_TRACE(ReplayCommand(seed));
+    const EmulatedWorld world(GpusOf(seed, 2));
+    NcclRanks ranks(2);
+    ranks.Join(ranks.OfProcesses(ranks.options()));
+    ExpectReductions<float>(ranks);
+    std::vector<Tensor> values;
+    std::vector<std::unique_ptr<nn::DeviceGraph>> graphs;
+    for (int r = 0; r < 2; ++r) {
+      nn::cuda::CudaDevice& device = *ranks.devices[r];
+      values.push_back(ranks.On<float>(r, {1.f + r}));
+      const std::int64_t asked = device.host_allocator().stats().allocations;
+      ASSERT_TRUE(device.BeginCapture().ok());
+      const auto done = ranks.group[r]->Start(
+          AllReduce(ReduceOp::kSum, values[r]), ranks.Ready(r));
+      ASSERT_TRUE(done.ok()) << done.status();
+      device.Wait(nn::Queue::kCompute, *done);
+      auto graph = device.EndCapture();
+      ASSERT_TRUE(graph.ok()) << graph.status();
+      graphs.push_back(*std::move(graph));
+      EXPECT_EQ(device.host_allocator().stats().allocations, asked);
+    }
+    for (int launch = 0; launch < 2; ++launch) {
+      for (const auto& graph : graphs) ASSERT_TRUE(graph->Launch().ok());
+    }
+    for (int r = 0; r < 2; ++r) {
+      EXPECT_THAT(ranks.Values<float>(r, values[r], Event()), ElementsAre(6));
+    }
+    graphs.clear();
+  }
+}
+
+TEST(NcclGroupTest, RegistersRanges) {
+  for (std::uint64_t seed : Seeds(20)) {
+    SCOPED_TRACE(ReplayCommand(seed));
+    const EmulatedWorld world(GpusOf(seed, 2));
+    NcclRanks ranks(2);
+    ranks.Join(*OpenNcclGroup(ranks.options(), ranks.store));
+    std::vector<Tensor> ranges;
+    for (int r = 0; r < 2; ++r) {
+      ranges.push_back(ranks.On<float>(r, {1.f + r, 2}));
+      ranks.group[r]->UseRanges({ranges[r], ranks.On<float>(r, {3})});
+    }
+    std::vector<Event> done;
+    for (int r = 0; r < 2; ++r) {
+      done.push_back(*ranks.group[r]->Start(
+          AllReduce(ReduceOp::kSum, ranges[r].FlatView(0, {1})),
+          ranks.Ready(r)));
+    }
+    EXPECT_THAT(ranks.Values<float>(0, ranges[0], done[0]), ElementsAre(3, 2));
+    EXPECT_TRUE(ranks.Await(done).ok());
+    EXPECT_EQ(emulated_cuda::RegisteredRanges().now, 4u);
+    ranks.group[0]->UseRanges({});
+    EXPECT_EQ(emulated_cuda::RegisteredRanges().now, 2u);
+    // What is left goes with its rank.
+    ranks.group.clear();
+    EXPECT_EQ(emulated_cuda::RegisteredRanges().now, 0u);
+    EXPECT_EQ(emulated_cuda::RegisteredRanges().ever, 4u);
   }
 }
 

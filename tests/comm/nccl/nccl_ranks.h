@@ -3,7 +3,7 @@
 //
 //   const EmulatedWorld world(GpusOf(seed, /*size=*/4));
 //   NcclRanks ranks(/*size=*/4);
-//   ranks.Join(*MakeNcclGroup(ranks.options(), ranks.store));
+//   ranks.Join(*OpenNcclGroup(ranks.options(), ranks.store));
 //   Event done = *ranks.group[0]->Start(Barrier(), Event());
 //   EXPECT_TRUE(ranks.Await({done}).ok());
 
@@ -19,7 +19,7 @@
 
 #include "comm/communicator.h"
 #include "comm/memory_store.h"
-#include "comm/nccl/nccl_backend.h"
+#include "comm/nccl/nccl_group.h"
 #include "nn/kernels/cuda/cuda_device.h"
 #include "tests/comm/nccl/cuda_work.h"
 #include "tests/nn/kernels/cuda/emulated_device_fixture.h"
@@ -54,6 +54,17 @@ class NcclRanks {
     for (int r = 0; r < static_cast<int>(devices.size()); ++r) {
       made.ranks.push_back(r);
       made.local.push_back(r);
+    }
+    return made;
+  }
+  // A group as processes make it that have one rank each.
+  Group OfProcesses(const NcclGroupOptions& of_all) {
+    Group made;
+    for (int place : of_all.local) {
+      NcclGroupOptions of_one = of_all;
+      of_one.local = {place};
+      Group alone = *OpenNcclGroup(of_one, store);
+      made.push_back(std::move(alone[place]));
     }
     return made;
   }

@@ -1,11 +1,16 @@
 #include "nn/autograd/tape.h"
 
+#include <algorithm>
+#include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gtest/gtest.h"
 #include "nn/models/models.h"
+#include "nn/modules/linear.h"
+#include "nn/modules/module.h"
 #include "nn/modules/sequential.h"
 #include "nn/ops/loss.h"
 #include "nn/ops/relu.h"
@@ -45,6 +50,92 @@ TEST_F(TapeTest, InPiecesTheSinkHearsOfAGradientAsSoonAsItIsThere) {
   EXPECT_EQ(diary.text, "");
   ASSERT_TRUE(*real.Next());  // weights of the last layer
   EXPECT_EQ(diary.text, "complete 3.weight\ncomplete 3.bias\n");
+}
+
+// Takes the gradients of some parameters by rows, and makes one of each.
+struct RowSink : Diary {
+  explicit RowSink(std::vector<std::string> names) : names(std::move(names)) {}
+  bool TakesRows(const Parameter& p) override {
+    return std::find(names.begin(), names.end(), p.name) != names.end();
+  }
+  absl::Status TakeRows(Parameter& p, std::int64_t begin,
+                        const Tensor& rows) override {
+    std::vector<double>& all = taken[p.name];
+    EXPECT_EQ(begin * p.shape[1], static_cast<std::int64_t>(all.size()));
+    const std::vector<double> values = ValuesOf(rows);
+    all.insert(all.end(), values.begin(), values.end());
+    absl::StrAppend(&text, rows.dim(0), " rows of ", p.name, "\n");
+    return absl::OkStatus();
+  }
+  const std::vector<std::string> names;
+  std::map<std::string, std::vector<double>> taken;
+};
+
+// The reference takes two rows at a time, and the last part what is left.
+TEST_F(TapeTest, ASinkTakesAGradientByRowsWhenNothingReadsTheWeightAnyMore) {
+  Own(MakeMlp({3, 5, 4, 2}, {}));
+  const Tensor x = Draws("x", {6, 3});
+  Tape tape;
+  Diary diary;
+  Tensor loss = Loss(tape, x);
+  Backward(tape, loss, diary, Mode::kWhole);
+  std::map<std::string, std::vector<double>> whole;
+  for (const Parameter* p : parameters_) whole[p->name] = ValuesOf(p->grad);
+
+  arena_->BeginStep();
+  tape.Reset();
+  RowSink sink({"1.weight", "3.weight"});
+  loss = Loss(tape, x);
+  const int pieces = Backward(tape, loss, sink, Mode::kWhole);
+  EXPECT_EQ(sink.text,
+            "complete 5.weight\ncomplete 5.bias\n"
+            "read 5.weight\nread 5.bias\n"
+            "2 rows of 3.weight\n2 rows of 3.weight\n"
+            "complete 3.weight\ncomplete 3.bias\n"
+            "read 3.weight\nread 3.bias\n"
+            "2 rows of 1.weight\n3 rows of 1.weight\n"
+            "complete 1.weight\ncomplete 1.bias\n"
+            "read 1.weight\nread 1.bias\n");
+  EXPECT_EQ(pieces, 9) << "loss, activations, and two a layer";
+  for (const Parameter* p : parameters_) {
+    const bool by_rows = sink.taken.count(p->name) > 0;
+    EXPECT_EQ(by_rows ? sink.taken[p->name] : ValuesOf(p->grad), whole[p->name])
+        << p->name;
+    EXPECT_TRUE(p->grad_written);
+  }
+}
+
+// A module that uses its only weight twice.
+class Twice : public Module {
+ public:
+  Twice() : linear_(Add<Linear>("linear", 4, 4)) {}
+  Tensor Forward(Context& ctx, const Tensor& x) override {
+    return linear_(ctx, linear_(ctx, x));
+  }
+
+ private:
+  Linear& linear_;
+};
+
+TEST_F(TapeTest, AGradientThatSeveralAddToIsNotTakenByRows) {
+  Own(std::make_unique<Twice>());
+  Tape tape;
+  RowSink sink({"linear.weight"});
+  Backward(tape, Loss(tape, Draws("x", {6, 4})), sink, Mode::kWhole);
+  EXPECT_TRUE(sink.taken.empty());
+}
+
+// Two micro-batches, and the two passes of a split backward.
+TEST_F(TapeTest, OnlyAWholeBackwardIsTakenByRowsAndOnlyTheFirst) {
+  Own(MakeMlp({3, 4, 2}, {}));
+  Tape tape;
+  RowSink sink({"1.weight"});
+  Tensor loss = Loss(tape, Draws("x", {6, 3}));
+  Backward(tape, loss, sink, Mode::kInputs);
+  Backward(tape, Tensor(), sink, Mode::kWeights);
+  tape.Reset();
+  Backward(tape, Loss(tape, Draws("x", {6, 3})), sink, Mode::kWhole);
+  EXPECT_TRUE(sink.taken.empty());
 }
 
 TEST_F(TapeTest, InputsThenWeightsEqualTheWholeBitForBit) {

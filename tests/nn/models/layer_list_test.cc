@@ -60,6 +60,23 @@ TEST(MakeLayers, TakesTokens) {
   EXPECT_EQ((*model)->Parameters()[1]->shape, (Shape{100, 8}));
 }
 
+TEST(MakeLayers, SkipsLayers) {
+  auto model =
+      MakeLayers({"conv 4 3 pad=1", "stash 1", "maxpool 2", "conv 8 3 pad=1",
+                  "stash 2", "conv 8 3 pad=1", "popadd 2",
+                  "convtranspose 6 2 stride=2", "popconcat 1", "conv 2 1"},
+                 kDigit, {});
+  ASSERT_TRUE(model.ok()) << model.status();
+  // 4 channels stashed, and 6.
+  EXPECT_EQ((*model)->Parameters()[8]->name, "9.weight");
+  EXPECT_EQ((*model)->Parameters()[8]->shape, (Shape{2, 10, 1, 1}));
+  EXPECT_EQ(ErrorOf({"relu", "popadd 1"}),
+            "layer 1, \"popadd 1\": pops \"1\", which no module before it has "
+            "stashed");
+  EXPECT_EQ(ErrorOf({"stash 1", "relu"}),
+            "another module stashes \"1\", and no module pops it");
+}
+
 TEST(MakeLayers, NamesTheLayerThatIsWrong) {
   EXPECT_EQ(ErrorOf({"relu", "conv 32"}),
             "layer 1, \"conv 32\": it takes 2 numbers, and has 1; write conv "

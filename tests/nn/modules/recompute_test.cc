@@ -59,7 +59,7 @@ class RecomputeTest : public TapeTest {
     return chosen;
   }
   double Kept() {
-    const auto bytes = KeptActivationBytes(*model_, kInput, Device{});
+    const auto bytes = KeptActivationBytes(*model_, {kInput}, {}, Device{});
     EXPECT_TRUE(bytes.ok()) << bytes.status();
     return bytes.value_or(-1);
   }

@@ -42,6 +42,9 @@ struct NoSink : GradientSink {
   std::vector<std::string> names;
 };
 
+// That gradients have: the parameters' dtype, or f64.
+enum class Precision { kSame, kWide };
+
 // Tokens to vectors and back by one table, as GPT-2 does.
 std::unique_ptr<Sequential> MakeTied(bool tied) {
   auto model = std::make_unique<Sequential>();
@@ -111,16 +114,74 @@ TEST(SharedParameters, OutliveTheModuleThatDeclaredThem) {
   EXPECT_EQ(Names(*parts[1]), "lm_head.weight");
 }
 
-TEST(SharedParameters, AreNotPartedByACut) {
-  EXPECT_TRUE(pipeline::BuildStage([] { return MakeTied(false); }, {"1"}, 1)
-                  .status()
-                  .ok());
-  EXPECT_EQ(
-      pipeline::BuildStage([] { return MakeTied(true); }, {"1"}, 1).status(),
-      absl::InvalidArgumentError(
-          "a cut parts wte.weight from lm_head.weight, which are one tensor: "
-          "stages share no parameter; give the second one values of its own, "
-          "or cut elsewhere"));
+// In each of the parts under the names of the whole model.
+TEST(SharedParameters, AreCopiedByACut) {
+  for (const int stage : {0, 1}) {
+    const auto part =
+        *pipeline::BuildStage([] { return MakeTied(true); }, {"1"}, stage);
+    EXPECT_EQ(Names(*part), "wte.weight=lm_head.weight") << stage;
+    EXPECT_EQ(part->Parameters()[0]->shape, (Shape{5, 3}));
+    const auto own =
+        *pipeline::BuildStage([] { return MakeTied(false); }, {"1"}, stage);
+    EXPECT_EQ(Names(*own), stage == 0 ? "wte.weight" : "lm_head.weight");
+  }
+}
+
+// Backward of one micro-batch.
+void AddGradients(Module& model, Kernels& kernels, std::int64_t token) {
+  Tensor tokens = Tensor::Zeros({3}, DType::kI64, kernels.allocator());
+  tokens.data<std::int64_t>()[0] = token;
+  tokens.data<std::int64_t>()[2] = 4;
+  Tape tape;
+  Context ctx(kernels, &tape);
+  const Tensor loss = ops::SoftmaxCrossEntropy(ctx, model(ctx, tokens), tokens);
+  ASSERT_TRUE(ctx.ok()) << ctx.status();
+  NoSink sink;
+  BackwardPass pass(tape, kernels, sink, BackwardPass::Mode::kWhole);
+  pass.Seed(loss);
+  while (*pass.Next()) {
+  }
+}
+
+// The table's gradient over three micro-batches. `tied` false: that of the head
+// plus that of the table.
+std::vector<double> GradientOfThree(bool tied, Precision grads, bool per_use) {
+  auto kernels = CreateReferenceKernels();
+  auto model = MakeTied(tied);
+  const std::vector<Parameter*> parameters = model->Parameters();
+  ParameterArena::Options options;
+  if (grads == Precision::kWide) options.grad_dtype = DType::kF64;
+  auto arena =
+      *ParameterArena::Create({parameters}, options, kernels->allocator());
+  for (Parameter* parameter : parameters) {
+    parameter->grad_per_use = per_use;
+    for (std::int64_t i = 0; i < parameter->shape.numel(); ++i) {
+      parameter->value.data<float>()[i] = 0.1f * static_cast<float>(i % 7);
+    }
+  }
+  arena->BeginStep();
+  for (std::int64_t token : {0, 1, 2}) AddGradients(*model, *kernels, token);
+  for (Parameter* parameter : parameters) {
+    EXPECT_TRUE(AddUses(*kernels, *parameter).ok());
+    EXPECT_FALSE(parameter->first_use_grad.defined());
+  }
+  if (!tied) {
+    Tensor& sum = parameters[1]->grad;
+    EXPECT_TRUE(kernels->Add(sum, parameters[0]->grad, sum).ok());
+  }
+  return ValuesOf(parameters.back()->grad);
+}
+
+// Each use over all micro-batches, then both: what two stages that hold a use
+// each add up.
+TEST(SharedParameters, MayAddUpUseByUse) {
+  for (const Precision grads : {Precision::kSame, Precision::kWide}) {
+    EXPECT_EQ(GradientOfThree(/*tied=*/true, grads, /*per_use=*/true),
+              GradientOfThree(/*tied=*/false, grads, /*per_use=*/false));
+  }
+  EXPECT_NE(GradientOfThree(true, Precision::kSame, /*per_use=*/true),
+            GradientOfThree(true, Precision::kSame, /*per_use=*/false))
+      << "in the order of micro-batches, the last bits are others";
 }
 
 TEST(SharedParameters, HaveOneShape) {

@@ -63,6 +63,51 @@ TEST(ScheduleSearchTest, LessMemoryIsNeverFaster) {
   }
 }
 
+// Halves that read from memory what a whole backward has in the cache.
+TEST(ScheduleSearchTest, WholeBackwardsWhereHalvesTakeLonger) {
+  for (const double whole : {1.6, 2.0}) {
+    ScheduleSearchOptions options = Options(2, 8);
+    options.chunks = {1};
+    options.costs_of = [&](int stages) {
+      StepCosts costs;
+      costs.stages.assign(stages, {1, 1, 1, 1, /*backward=*/whole});
+      return costs;
+    };
+    const auto found = SearchSchedule(options);
+    ASSERT_TRUE(found.ok()) << found.status();
+    for (const NamedSchedule& named : NamedSchedules()) {
+      if (named.chunks != 1) continue;
+      const auto step =
+          SimulateStep(*named.tables(2, 8, 1), LoopedPlacement(2, 1),
+                       options.costs_of(2), Dispatch::kArrival);
+      EXPECT_LE(found->step.seconds, step->seconds + 1e-9) << named.name;
+    }
+    // Mostly whole ones: a table of halves alone takes 8 * 3 at least.
+    if (whole < 2) {
+      EXPECT_LT(found->step.seconds, 8 * 3);
+    }
+  }
+}
+
+TEST(ScheduleSearchTest, CountsWhatRanksHold) {
+  ScheduleSearchOptions options = Options(2, 4);
+  options.chunks = {1};
+  options.costs_of = [](int stages) {
+    StepCosts costs;
+    costs.stages.assign(stages, {1, 1, 1, 1});
+    costs.stages[1].held = 10;
+    return costs;
+  };
+  options.total_limit = 11;
+  const auto found = SearchSchedule(options);
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_EQ(found->step.ranks[1].memory_max, 1);
+  options.total_limit = 10;
+  EXPECT_EQ(SearchSchedule(options).status().message(),
+            "schedule: no order of 4 micro-batches keeps the activations of a "
+            "rank within inf, and all that it holds within 10");
+}
+
 TEST(ScheduleSearchTest, WhatFitsNowhereIsToldSo) {
   ScheduleSearchOptions options = Options(2, 4);
   options.memory_limit = 1;

@@ -70,6 +70,20 @@ TEST(StepSimulationTest, MemoryIsCountedByStage) {
   EXPECT_EQ(step->activations_max(), 2);
 }
 
+TEST(StepSimulationTest, ASmallerLastMicroBatchCostsLess) {
+  StepCosts costs;
+  costs.stages.assign(2, {1, 1, 1, /*activation=*/4});
+  costs.last_micro_batch = 0.5;
+  const auto step = SimulateStep(*GPipe(2, 2), LoopedPlacement(2, 1), costs,
+                                 Dispatch::kStrict);
+  ASSERT_TRUE(step.ok()) << step.status();
+  EXPECT_EQ(step->ranks[0].busy, 3 + 1.5);
+  EXPECT_EQ(step->memory_max(), 6);
+  // F0 F1 wait; then B0 of the other stage, and both backwards.
+  EXPECT_EQ(PathOf(*step), "0F0 1F0 1F1 1B0 0B0 0B1 ");
+  EXPECT_EQ(step->seconds, 1 + 1 + 0.5 + 2 + 2 + 1);
+}
+
 // A stage whose input is late goes on with what is there.
 TEST(StepSimulationTest, ArrivalOvertakesWhatWaits) {
   StepCosts costs;

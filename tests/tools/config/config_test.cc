@@ -245,10 +245,9 @@ TEST(Config, BatchesThatDoNotDivide) {
             "--set mesh.dp: train.global_batch_size = 64 is not a multiple of "
             "mesh.dp = 3; use 66");
   EXPECT_EQ(ErrorOf(kShort,
-                    {Set("mesh.dp", "2"), Set("train.micro_batch_size", "10")}),
-            "--set train.micro_batch_size: train.global_batch_size = 64 is not "
-            "a multiple of train.micro_batch_size * mesh.dp = 10 * 2; use 80, "
-            "or another train.micro_batch_size");
+                    {Set("mesh.dp", "2"), Set("train.micro_batch_size", "33")}),
+            "--set train.micro_batch_size: train.micro_batch_size = 33 is more "
+            "than train.global_batch_size / mesh.dp = 64 / 2; use at most 32");
   EXPECT_EQ(ErrorOf(kShort, {Set("data.train_count", "63")}),
             "--set data.train_count: train.global_batch_size = 64 is more than "
             "the 63 samples of an epoch: no whole step is left; use at most "

@@ -81,6 +81,80 @@ TEST(PipelineOptions, Balance) {
             (std::vector<pipeline::Cut>{3}));
 }
 
+// Every layer of LeNet takes a second forward and two backward, but for one.
+pipeline::ModelCosts CostsOfLayers(int dear) {
+  pipeline::ModelCosts costs;
+  for (int i = 0; i < 12; ++i) {
+    pipeline::UnitCosts& unit = costs.units.emplace_back();
+    unit.path = absl::StrCat(i);
+    unit.costs = {1, 1, 1, /*activation=*/10};
+    if (i == dear) unit.costs.forward = 10;
+    unit.held_bytes = 100;
+  }
+  return costs;
+}
+
+TEST(PipelineOptions, MeasuredCuts) {
+  const Settings settings = TwoStages(
+      {Set("mesh.balance", "measured"), Set("mesh.memory_limit", "1000")});
+  base::PosixFileSystem files;
+  const auto loaded = LoadConfig(files, "", settings);
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  EXPECT_TRUE(IsPipelineOpen(loaded->config));
+  const data::SampleSpec sample = *data::KnownSampleSpec(loaded->config.data);
+  // Until somebody has measured, they are those of arithmetic.
+  pipeline::PlanOptions plan = *PipelineOptions(*loaded, sample);
+  EXPECT_EQ(plan.cuts,
+            OptionsOf(TwoStages({Set("mesh.balance", "flops")}))->cuts);
+  const actors::OpenPipeline open = OpenPipelineOf(*loaded, sample);
+  EXPECT_FALSE(open.chooses_schedule);
+  // 12 layers of 3 seconds, and 9 more in one of them.
+  ASSERT_TRUE(open.set(CostsOfLayers(/*dear=*/2), plan).ok());
+  EXPECT_EQ(plan.cuts, (std::vector<pipeline::Cut>{"5"}));
+  ASSERT_TRUE(open.set(CostsOfLayers(/*dear=*/9), plan).ok());
+  EXPECT_EQ(plan.cuts, (std::vector<pipeline::Cut>{"8"}));
+  // Rank 0 keeps two micro-batches: 8 layers take 8 * 120 bytes.
+  pipeline::ModelCosts large = CostsOfLayers(/*dear=*/9);
+  for (pipeline::UnitCosts& unit : large.units) unit.held_bytes *= 2;
+  EXPECT_EQ(open.set(large, plan),
+            absl::InvalidArgumentError(
+                "--set mesh.memory_limit: no cuts keep what a rank holds "
+                "within 1 KiB: at best, pp 0 holds 1.3 KiB, which is 320 "
+                "bytes more"));
+}
+
+TEST(PipelineOptions, MeasuredSchedules) {
+  const Settings settings = TwoStages({Set("mesh.balance", "measured"),
+                                       Set("mesh.schedule", "search"),
+                                       Set("mesh.virtual_stages", "1")});
+  base::PosixFileSystem files;
+  const auto loaded = LoadConfig(files, "", settings);
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  const data::SampleSpec sample = *data::KnownSampleSpec(loaded->config.data);
+  const actors::OpenPipeline open = OpenPipelineOf(*loaded, sample);
+  EXPECT_TRUE(open.chooses_schedule);
+  pipeline::PlanOptions plan = *PipelineOptions(*loaded, sample);
+  pipeline::ModelCosts costs = CostsOfLayers(/*dear=*/-1);
+  // Whole backwards that take next to nothing are all that there is.
+  for (pipeline::UnitCosts& unit : costs.units) unit.costs.backward = 0.25;
+  ASSERT_TRUE(open.set(costs, plan).ok());
+  EXPECT_EQ(plan.cuts, (std::vector<pipeline::Cut>{"6"}));
+  for (int pp = 0; pp < 2; ++pp) {
+    const pipeline::StepTable table = plan.schedule(plan.mesh, pp, 8);
+    EXPECT_EQ(table.Find(pipeline::ActionKind::kBackwardInputs, 0), -1)
+        << table.ToString();
+  }
+}
+
+TEST(PipelineOptions, WrittenCutsNeedNoMeasuring) {
+  base::PosixFileSystem files;
+  const auto loaded = LoadConfig(
+      files, "",
+      TwoStages({Set("mesh.balance", "measured"), Set("mesh.cuts", "3")}));
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  EXPECT_FALSE(IsPipelineOpen(loaded->config));
+}
+
 TEST(PipelineOptions, WhatDoesNotFit) {
   EXPECT_EQ(ErrorOf({Set("train.steps", "1"), Set("mesh.schedule", "1f1b")}),
             "--set mesh.schedule: mesh.schedule is for pipelines, and mesh.pp "

@@ -77,6 +77,11 @@ unset CUDA_VISIBLE_DEVICES
 fails_with 2 "trainer: --set train.device: train.device = \"gpu\": no device is \
 called \"gpu\"; *" train --config=gpu.toml --set train.device=gpu
 
+# --- A GPU that breaks ends the process, which says what ran there ---
+
+EMULATED_BREAKS=200 fails_with 1 "trainer: *cuda:? failed: *\
+cudaErrorIllegalAddress*; in flight: *" train --config=gpu.toml
+
 # --- The ordinary program of a machine without a GPU ---
 
 code=0

@@ -10,7 +10,7 @@ readonly CPU_TRAINER=$PWD/tools/trainer
 . tests/tools/trainer_lib.sh
 
 export XDG_CACHE_HOME=$PWD/cache
-unset CUDA_VISIBLE_DEVICES EMULATED_GPUS EMULATED_FASTEST
+unset CUDA_VISIBLE_DEVICES EMULATED_GPUS EMULATED_FASTEST EMULATED_BREAKS
 
 sed 's/^global_batch_size.*/&\ndevice = "cuda"/' tiny.toml >gpu.toml
 

@@ -4,6 +4,7 @@
 //
 //   EMULATED_GPUS=4        GPUs; default 2
 //   EMULATED_FASTEST=1     which algorithm is the fastest; default 0
+//   EMULATED_BREAKS=200    the record of an event that finds its GPU broken
 //   CUDA_VISIBLE_DEVICES   as on a real one
 
 #include <cstdlib>
@@ -19,6 +20,10 @@ int main(int argc, char** argv) {
   }
   if (const char* visible = std::getenv("CUDA_VISIBLE_DEVICES")) {
     options.visible_devices = visible;
+  }
+  if (const char* breaks = std::getenv("EMULATED_BREAKS")) {
+    options.fail = {std::strtoull(breaks, nullptr, 10), "cudaEventRecord",
+                    cudaErrorIllegalAddress, /*sticky=*/true};
   }
   emulated_cuda::Reset(options);
   if (const char* fastest = std::getenv("EMULATED_FASTEST")) {

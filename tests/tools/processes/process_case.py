@@ -139,8 +139,8 @@ class ProcessCase(unittest.TestCase):
                     r"(loss|bucket \d+): (all_reduce|reduce_update)"
                     r"\(\w+, f\d\d x \d+\), collective \d+ of group "
                     r"(all ranks|replicas( of stage \d)?)",
-                    r"(micro-batch \d+: )?the (activation|gradient) of stage \d "
-                    r"for stage \d"))
+                    r"(micro-batch \d+: )?the (activation|gradient|credit) of "
+                    r"stage \d for stage \d"))
 
     def check_words(self, job, number, run, patterns, code=1, also=r""):
         """`run` has failed with one line that matches one of the patterns, and

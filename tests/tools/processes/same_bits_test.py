@@ -89,6 +89,12 @@ class SameBitsTest(TrainingTest):
                     self.train(start, [
                         *stages, *options(comm__transport=transport)]), want)
 
+    def test_a_pipeline_on_two_hosts(self):
+        stages = options(mesh__dp=1, mesh__pp=2, mesh__cuts=7,
+                         train__micro_batch_size=12)
+        self.assert_same_bits(self.train_on_hosts(2, stages),
+                              self.one_process(*stages))
+
     def test_a_pipeline_with_replicas_in_two_processes(self):
         stages = options(mesh__dp=2, mesh__pp=2, mesh__cuts=7,
                          train__micro_batch_size=12)

@@ -23,6 +23,7 @@
 #include "actors/job.h"
 #include "actors/job_spec.h"
 #include "actors/loader.h"
+#include "actors/measure_costs.h"
 #include "actors/messages.h"
 #include "actors/process_context.h"
 #include "actors/rank_context.h"
@@ -31,12 +32,13 @@
 #include "actors/run_span.h"
 #include "actors/saving.h"
 #include "actors/stage_link.h"
-#include "actors/step_seconds.h"
 #include "actors/step_loss.h"
 #include "actors/step_runner.h"
+#include "actors/step_seconds.h"
 #include "actors/strand_fiber.h"
 #include "actors/supervisor.h"
 #include "actors/thread_supply.h"
+#include "actors/tied_sums.h"
 #include "actors/trace.h"
 #include "base/cpu_cores.h"
 #include "base/file_system.h"
@@ -133,6 +135,19 @@ extern const RankWaits answer;
 void Ask(int rank);
 absl::Status End(const absl::Status& status);
 }  // namespace held_verdict_h
+
+namespace inference_call_h {
+extern const std::vector<nn::Tensor> inputs;
+extern const InferenceActor model;
+}  // namespace inference_call_h
+
+namespace inference_session_h {
+extern const nn::Tensor tokens;
+}
+
+namespace pipeline_choice_h {
+pipeline::CutOptions OptionsOf(const pipeline::PlanOptions& plan);
+}
 
 namespace job_h {
 extern JobObserver& observer;
@@ -345,6 +360,15 @@ struct Lane {
 };
 extern Lane& lane;
 }  // namespace thread_supply_h
+
+namespace tied_sums_h {
+extern const pipeline::Plan plan;
+extern const int rank, id;
+extern const pipeline::Action action;
+extern pipeline::TableCursor cursor;
+void AddUp(const std::vector<TiedSums::Copy>& copies);
+void AllReduce(pipeline::GroupId group);
+}  // namespace tied_sums_h
 
 namespace trace_json_h {
 extern const TraceEvent event;

@@ -21,6 +21,7 @@
 #include "actors/cluster/roster.h"
 #include "actors/job.h"
 #include "base/check.h"
+#include "comm/fabric.h"
 #include "comm/link.h"
 
 namespace troupe::actors::usage {
@@ -57,6 +58,10 @@ namespace peer_links_h {
 extern const Welcome welcome;
 extern comm::Store& client;
 }  // namespace peer_links_h
+
+namespace rendezvous_h {
+extern const std::string agreement;
+}
 
 namespace trace_share_h {
 extern const std::vector<StampedEvent> events;

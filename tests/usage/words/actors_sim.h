@@ -5,16 +5,25 @@
 
 #include <cstdint>
 
+#include "actors/checkpoint/checkpoint.h"
 #include "actors/job.h"
 #include "actors/job_spec.h"
+#include "actors/sim/executed_order.h"
 #include "actors/sim/parameter_log.h"
 #include "actors/sim/recorder.h"
 #include "actors/sim/seeded_scheduler.h"
 #include "actors/sim/simulated_network.h"
+#include "actors/test_hooks.h"
 #include "nn/arena/parameter_arena.h"
+#include "nn/tensor/tensor.h"
 #include "pipeline/plan.h"
 
 namespace troupe::actors::usage {
+
+namespace executed_order_h {
+extern const pipeline::Plan plan;
+extern const Recorder recorder;
+}  // namespace executed_order_h
 
 namespace parameter_log_h {
 extern const int rank;
@@ -40,12 +49,24 @@ void SpawnActors(caf::actor_system& system);
 bool ended();
 }  // namespace seeded_scheduler_h
 
+namespace simulated_inference_h {
+extern const JobSpec spec;
+extern Checkpoint saved;
+extern const nn::Tensor x;
+}  // namespace simulated_inference_h
+
 namespace simulated_network_h {
 extern caf::actor_system& system;
 extern SeededScheduler& scheduler;
 extern const SimulatedNetworkOptions options;
 caf::actor SpawnDesk(caf::actor_system& system);
 }  // namespace simulated_network_h
+
+namespace slow_links_h {
+extern caf::actor_system& system;
+extern SeededScheduler& scheduler;
+extern TestHooks hooks;
+}  // namespace slow_links_h
 
 namespace simulation_h {
 extern const JobSpec spec;

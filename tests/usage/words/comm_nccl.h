@@ -46,6 +46,12 @@ extern cudaStream_t stream;
 extern void* scratch;
 }  // namespace nccl_calls_h
 
+namespace start_words_h {
+extern const Collective collective;
+extern std::int64_t* mine;
+std::vector<std::int64_t> Gathered();
+}  // namespace start_words_h
+
 namespace nccl_rank_h {
 extern const std::shared_ptr<NcclRank> rank;
 extern DeviceWork& work;

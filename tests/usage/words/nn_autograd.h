@@ -13,6 +13,7 @@
 #include "nn/autograd/context.h"
 #include "nn/autograd/parameter.h"
 #include "nn/autograd/segment.h"
+#include "nn/autograd/stashed_tensors.h"
 #include "nn/autograd/tape.h"
 #include "nn/kernels/kernels.h"
 #include "nn/modules/sequential.h"
@@ -67,6 +68,10 @@ class Block : public Segment {
 };
 extern const std::vector<Parameter*> parameters;
 }  // namespace segment_h
+
+namespace stashed_tensors_h {
+void Send(const std::vector<StashedTensor>& stashed);
+}
 
 namespace tape_h {
 extern const Tensor targets;

@@ -227,6 +227,31 @@ extern const Window2d window;
 }  // namespace troupe::nn::cuda::usage::conv_spec_h
 #endif
 
+#ifdef NN_KERNELS_CUDA_ATTENTION_SPEC_H_
+namespace troupe::nn::cuda::usage::attention_spec_h {
+extern const std::int64_t N, T, S, Hq, Hkv, D;
+}  // namespace troupe::nn::cuda::usage::attention_spec_h
+#endif
+
+#ifdef NN_KERNELS_CUDA_ATTENTION_PLANS_H_
+namespace troupe::nn::cuda::usage::attention_plans_h {
+extern absl::Status status;
+extern const cudaStream_t stream;
+extern const LibraryOptions options;
+extern const AttentionKernels own;
+extern const AttentionSpec spec;
+extern const Tensor qkv, y, lse;
+}  // namespace troupe::nn::cuda::usage::attention_plans_h
+#endif
+
+#ifdef NN_KERNELS_CUDA_OWN_ATTENTION_H_
+namespace troupe::nn::cuda::usage::own_attention_h {
+extern const std::string choice;
+extern const AttentionKernels own;
+extern const AttentionSpec spec;
+}  // namespace troupe::nn::cuda::usage::own_attention_h
+#endif
+
 #ifdef NN_KERNELS_CUDA_LIBRARY_OPTIONS_H_
 namespace troupe::nn::cuda::usage::library_options_h {
 extern CachingAllocator allocator;
@@ -315,6 +340,17 @@ extern const LibraryOptions options;
 extern const MatmulSpec spec;
 extern void* const stream;
 }  // namespace troupe::nn::cuda::usage::plan_cache_h
+#endif
+
+#ifdef NN_KERNELS_CUDA_CUDNN_HANDLE_H_
+namespace troupe::nn::cuda::usage::cudnn_handle_h {
+extern absl::Status status;
+extern const cudaStream_t stream;
+extern const GraphPlan plan;
+extern const std::vector<std::int64_t> uids;
+extern const std::vector<void*> pointers;
+extern void* workspace;
+}  // namespace troupe::nn::cuda::usage::cudnn_handle_h
 #endif
 
 #ifdef NN_KERNELS_CUDA_CUDNN_GRAPH_H_

@@ -7,9 +7,12 @@
 #include <memory>
 
 #include "nn/autograd/context.h"
+#include "nn/modules/conv2d.h"
+#include "nn/modules/conv_transpose2d.h"
 #include "nn/modules/embedding.h"
 #include "nn/modules/linear.h"
 #include "nn/modules/module.h"
+#include "nn/modules/pool2d.h"
 #include "nn/modules/recompute.h"
 #include "nn/modules/sequential.h"
 #include "nn/ops/add.h"

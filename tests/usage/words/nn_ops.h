@@ -3,12 +3,15 @@
 #ifndef TESTS_USAGE_WORDS_NN_OPS_H_
 #define TESTS_USAGE_WORDS_NN_OPS_H_
 
+#include <cmath>
 #include <cstdint>
 #include <memory>
 
 #include "nn/autograd/context.h"
 #include "nn/kernels/window2d.h"
+#include "nn/modules/lambda.h"
 #include "nn/modules/linear.h"
+#include "nn/modules/sequential.h"
 #include "nn/ops/batch_norm.h"
 #include "nn/tensor/tensor.h"
 
@@ -36,6 +39,10 @@ extern const Tensor a, b;
 std::unique_ptr<Node> MakeDivNode(const Tensor& a, const Tensor& b,
                                   const Tensor& y);
 }  // namespace binary_h
+
+namespace custom_h {
+extern nn::Sequential* model;
+}
 
 namespace broadcast_h {
 extern Kernels& kernels;

@@ -10,6 +10,7 @@
 #include "nn/modules/module.h"
 #include "nn/tensor/device.h"
 #include "nn/tensor/dtype.h"
+#include "pipeline/cut_search.h"
 #include "pipeline/mesh.h"
 #include "pipeline/plan.h"
 #include "pipeline/schedule.h"
@@ -30,6 +31,11 @@ namespace buckets_h {
 extern const std::vector<std::int64_t> bytes_in_forward_order;
 }
 
+namespace cut_search_h {
+extern const ModelCosts costs;
+extern PlanOptions plan_options;
+}  // namespace cut_search_h
+
 namespace group_id_h {
 extern const Mesh mesh;
 extern const int rank;
@@ -48,10 +54,20 @@ namespace plan_json_h {
 extern const Plan plan;
 }
 
+namespace stage_buckets_h {
+extern const PlanOptions options;
+extern Plan plan;
+extern const std::vector<std::vector<bool>> trained;
+}  // namespace stage_buckets_h
+
 namespace table_cursor_h {
 void AwaitSignal();
 void Run(const Action& action);
 }  // namespace table_cursor_h
+
+namespace ties_h {
+extern const Plan plan;
+}
 
 }  // namespace troupe::pipeline::usage
 

@@ -22,6 +22,12 @@ namespace schedule_search_h {
 StepCosts CostsOfParts(int stages);
 }
 
+namespace steady_steps_h {
+extern const std::vector<StepTable> tables;
+extern const Placement placement;
+extern const StepCosts costs;
+}  // namespace steady_steps_h
+
 namespace step_simulation_h {
 extern const std::vector<StepTable> tables;
 void Print(const SimulatedAction& action);

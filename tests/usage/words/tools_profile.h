@@ -9,8 +9,9 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "actors/job_spec.h"
+#include "actors/step_seconds.h"
 #include "base/file_system.h"
-#include "tools/profile/timed_run.h"
+#include "tools/profile/process_memory.h"
 #include "tools/trainer/config/config.h"
 
 namespace troupe::tools::usage {
@@ -26,10 +27,6 @@ extern const LoadedConfig loaded;
 extern base::FileSystem& files;
 extern const std::function<bool(absl::string_view)> write;
 }  // namespace profile_command_h
-
-namespace timed_run_h {
-extern const actors::JobSpec spec;
-}
 
 }  // namespace troupe::tools::usage
 

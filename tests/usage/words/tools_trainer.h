@@ -18,11 +18,11 @@
 #include "actors/checkpoint/checkpoint.h"
 #include "actors/job.h"
 #include "actors/job_spec.h"
+#include "actors/step_prediction.h"
 #include "base/file_system.h"
 #include "base/tls/certificates.h"
 #include "comm/tcp/tls_stream.h"
-#include "data/dataset.h"
-#include "nn/kernels/kernels.h"
+#include "data/registry.h"
 #include "tools/trainer/arguments.h"
 #include "tools/trainer/command_line.h"
 #include "tools/trainer/config/config.h"
@@ -33,6 +33,8 @@
 #include "tools/trainer/launch/launchers.h"
 #include "tools/trainer/launch/variables.h"
 #include "tools/trainer/progress.h"
+#include "tools/trainer/run_folder.h"
+#include "tools/trainer/run_observer.h"
 #include "tools/trainer/version.h"
 
 namespace troupe::tools::usage {
@@ -66,11 +68,24 @@ extern Arguments left;
 extern const std::function<bool(absl::string_view)> write;
 }  // namespace plan_command_h
 
+namespace plan_text_h {
+extern const actors::StepPrediction step;
+extern const std::function<bool(absl::string_view)> write;
+}  // namespace plan_text_h
+
+namespace run_folder_h {
+extern const RunFacts facts;
+extern const pipeline::Plan plan;
+extern RunObserver& observer;
+extern const actors::ChromeTrace trace;
+}  // namespace run_folder_h
+
 namespace saved_run_h {
 extern Arguments left;
-extern const data::SampleSpec sample;
-extern const actors::Checkpoint saved;
-extern const std::unique_ptr<nn::Kernels> kernels;
+extern LoadedConfig loaded;
+extern const data::DataSplits splits;
+extern actors::Checkpoint saved;
+extern const int threads;
 }  // namespace saved_run_h
 
 namespace display_h {

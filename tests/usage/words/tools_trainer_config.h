@@ -36,7 +36,8 @@ extern const data::SampleSpec sample;
 
 namespace pipeline_options_h {
 extern const data::SampleSpec sample;
-}
+extern actors::JobSpec spec;
+}  // namespace pipeline_options_h
 
 namespace optimizer_kinds_h {
 extern LoadedConfig& parsed;

@@ -225,6 +225,9 @@ ncclResult_t ncclCommDestroy(ncclComm_t handle) {
         call.site().ToString());
     emulated_cuda::AbortPending(*comm);
   }
+  while (!comm->registered.empty()) {
+    emulated_cuda::Deregister(*comm, comm->registered.begin()->first);
+  }
   comm->is_aborted = true;
   emulated_cuda::Forget(comm);
   return ncclSuccess;

@@ -100,6 +100,24 @@ ncclResult_t ResultOf(cudaError_t error) {
   }
 }
 
+void Deregister(Comm& comm, const void* registration) {
+  const auto found = comm.registered.find(registration);
+  if (!IsLiveOnDevice(registration, found->second)) {
+    Problem("a range was freed before ncclCommDeregister()");
+  }
+  comm.registered.erase(found);
+}
+
+Registrations RegisteredRanges() {
+  const WorldLock lock;
+  Registrations registrations;
+  registrations.ever = TheNccl().registrations;
+  for (const auto& [handle, comm] : TheNccl().comms) {
+    registrations.now += comm->registered.size();
+  }
+  return registrations;
+}
+
 void FailComm(ncclComm_t handle, ncclResult_t error) {
   const WorldLock lock;
   if (const auto comm = FindComm(handle)) comm->error = error;

@@ -11,11 +11,11 @@
 
 #include <nccl.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -82,7 +82,7 @@ struct Comm {
   std::vector<Deferred> deferred;
   // This rank's operations that wait for peers.
   std::vector<std::weak_ptr<Operation>> started;
-  std::set<const void*> registered;
+  std::map<const void*, std::size_t> registered;  // bytes
   // Of ncclRedOpCreatePreMulSum().
   struct PreMul {
     ncclDataType_t type = ncclFloat32;
@@ -99,6 +99,7 @@ struct Nccl : Extension {
   std::map<std::uint64_t, std::shared_ptr<Clique>> cliques;
   std::map<const void*, std::shared_ptr<Comm>> comms;
   std::uint64_t next_id = 1;
+  std::size_t registrations = 0;  // since the beginning
   // Calls until FailCollective()'s, which fails; 0: none does.
   std::uint64_t calls_to_failure = 0;
   ncclResult_t failure = ncclSuccess;
@@ -124,6 +125,9 @@ ncclResult_t CheckUsable(const Comm& comm);
 // The end of a call that began something for `comm`: waits, or answers
 // ncclInProgress, as the communicator is configured.
 ncclResult_t Conclude(const std::shared_ptr<Comm>& comm, const CallSite& site);
+
+// What was registered and is gone is reported; `registration` goes.
+void Deregister(Comm& comm, const void* registration);
 
 // Operations of `comm` that are not complete.
 bool HasPending(const Comm& comm);

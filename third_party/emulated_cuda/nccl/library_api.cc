@@ -65,7 +65,8 @@ ncclResult_t ncclCommRegister(const ncclComm_t handle, void* buffer,
       emulated_cuda::DeviceOf(buffer) != comm->device) {
     return Refuse(ncclInvalidArgument, "not a live range of the device");
   }
-  comm->registered.insert(buffer);
+  comm->registered[buffer] = bytes;
+  ++emulated_cuda::TheNccl().registrations;
   *registration = buffer;
   return ncclSuccess;
 }
@@ -74,9 +75,11 @@ ncclResult_t ncclCommDeregister(const ncclComm_t handle, void* registration) {
   EMULATED_NCCL_CALL();
   const auto comm = FindComm(handle);
   if (!comm) return Refuse(ncclInvalidArgument, "no such communicator");
-  if (registration != nullptr && comm->registered.erase(registration) == 0) {
+  if (registration == nullptr) return ncclSuccess;
+  if (comm->registered.count(registration) == 0) {
     return Refuse(ncclInvalidArgument, "not a registration of this one");
   }
+  emulated_cuda::Deregister(*comm, registration);
   return ncclSuccess;
 }
 

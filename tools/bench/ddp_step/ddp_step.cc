@@ -27,13 +27,14 @@
 #include "absl/flags/usage.h"
 #include "absl/strings/str_cat.h"
 #include "actors/job.h"
+#include "actors/step_seconds.h"
 #include "base/check.h"
 #include "tools/bench/figure_table.h"
 #include "tools/bench/peer.h"
 #include "tools/bench/report.h"
 #include "tools/bench/torch_train.h"
 #include "tools/bench/train_case.h"
-#include "tools/profile/timed_run.h"
+#include "tools/profile/process_memory.h"
 
 ABSL_FLAG(std::vector<std::string>, case, {},
           "toy_mlp, toy_cnn, mnist_mlp, mlp_25m, first_step, peak_memory; "
@@ -165,7 +166,7 @@ class Bench {
     Figure& figure = table_.At(name, ranks, kRate, Better::kHigher);
     TROUPE_ASSIGN_OR_RETURN(const actors::JobSpec spec, MakeJob(name, ranks));
     TROUPE_ASSIGN_OR_RETURN(const double rate,
-                            tools::StepsPerSecond(spec, seconds));
+                            actors::StepsPerSecond(spec, seconds));
     figure.ours.push_back(rate);
     if (!torch_.is_there()) return absl::OkStatus();
     TorchStep step;

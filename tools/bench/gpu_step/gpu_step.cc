@@ -30,13 +30,13 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "actors/step_seconds.h"
 #include "base/check.h"
 #include "nn/kernels/kernel_choices.h"
 #include "nn/kernels/open_kernels.h"
 #include "tools/bench/peer.h"
 #include "tools/bench/report.h"
 #include "tools/bench/train_case.h"
-#include "tools/profile/timed_run.h"
 
 ABSL_FLAG(std::vector<std::string>, case, {},
           "toy_mlp, toy_cnn, mnist_mlp; default: all");
@@ -111,7 +111,7 @@ class Bench {
       spec.kernel_choices = choices_;
       TROUPE_ASSIGN_OR_RETURN(
           const double rate,
-          tools::StepsPerSecond(spec, absl::GetFlag(FLAGS_seconds)));
+          actors::StepsPerSecond(spec, absl::GetFlag(FLAGS_seconds)));
       ours_[mode.name].push_back(MicrosPerStep(rate));
     }
     if (peer_ == nullptr) return absl::OkStatus();
@@ -191,6 +191,7 @@ absl::Status RunCases(Bench& bench) {
       if (status.ok()) continue;
       std::fprintf(stderr, "%s %s: %s\n", name.c_str(), dtype.c_str(),
                    status.ToString().c_str());
+      // A row that a backend has no kernel for is told, and is no failure.
       if (!absl::IsUnimplemented(status)) first_error.Update(status);
     }
   }

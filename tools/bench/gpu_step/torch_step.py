@@ -3,56 +3,37 @@
     torch_step.py --device=cuda          (or cpu, to try the script)
 
 A question is a line "CASE DTYPE MODE SECONDS"; the answer is the steps per
-second, the median of ten blocks, or "nan" where PyTorch does not run it so; the
-reason is on standard error. Modes:
+second, the median of ten blocks, or of as many as there are steps in the time;
+or "nan" where PyTorch does not run it so; the reason is on standard error.
+Modes:
 
-    eager            as written
-    compile          torch.compile of forward and loss
-    graphs           the whole step captured in one CUDA graph
-    autocast_graphs  the same under bf16 autocast, with parameters in f32
+    eager             as written
+    compile           torch.compile of forward and loss
+    graphs            the whole step captured in one CUDA graph
+    autocast_compile  as compile, under bf16 autocast with parameters in f32
+    autocast_graphs   as graphs, likewise
 
-What makes PyTorch fast is on everywhere: fused SGD, gradients set to None,
-cudnn.benchmark, channels_last for images. No TF32, as in Troupe. The batch is
-one fixed tensor on the GPU, and the loss is never read. The models are those of
-train_case.h.
+What makes PyTorch fast is on everywhere: fused optimizers, gradients set to
+None, cudnn.benchmark, channels_last for images, its own attention. No TF32, as
+in Troupe. The batch is one fixed tensor on the GPU, and the loss is never read.
+The models are those of train_case.h, as torch_train.py has them.
 """
 
 import argparse
 import contextlib
+import os
 import statistics
 import sys
 import time
 
 import torch
-from torch import nn
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, ".."))
+import torch_train  # pylint: disable=wrong-import-position
 
 BLOCKS = 10
 WARM_UP_STEPS = 11  # what torch.cuda.graph's manual asks for, and DDP's
-
-
-def mlp(widths):
-    layers = []
-    for i in range(1, len(widths)):
-        if i > 1:
-            layers.append(nn.ReLU())
-        layers.append(nn.Linear(widths[i - 1], widths[i]))
-    return nn.Sequential(*layers)
-
-
-def lenet():
-    return nn.Sequential(
-        nn.Conv2d(3, 6, 5), nn.ReLU(), nn.MaxPool2d(2),
-        nn.Conv2d(6, 16, 5), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(),
-        nn.Linear(400, 120), nn.ReLU(), nn.Linear(120, 84), nn.ReLU(),
-        nn.Linear(84, 10))
-
-
-# Model, shape of a sample, outputs, batch, whether it is a regression.
-CASES = {
-    "toy_mlp": (lambda: mlp([10, 10, 5]), (10,), 5, 20, True),
-    "toy_cnn": (lenet, (3, 32, 32), 10, 16, False),
-    "mnist_mlp": (lambda: mlp([784, 512, 512, 10]), (784,), 10, 64, False),
-}
 
 
 class Training:
@@ -61,29 +42,25 @@ class Training:
     def __init__(self, device, case, dtype, mode):
         if mode.endswith("graphs") and device == "cpu":
             raise ValueError("a CPU has no CUDA graphs")
-        make_model, sample, outputs, batch, regression = CASES[case]
+        case = torch_train.CASES[case]
         autocast = mode.startswith("autocast")
         kind = torch.bfloat16 if dtype == "bf16" and not autocast else None
         torch.manual_seed(0)
         self._device = device
-        self._model = make_model().to(device, kind)
-        self._inputs = torch.randn(batch, *sample, device=device, dtype=kind)
-        if len(sample) == 3:
+        self._model = case.make_model().to(device, kind)
+        self._inputs, self._targets, self._loss = (
+            part.to(device, kind if part.is_floating_point() else None)
+            if torch.is_tensor(part) else part
+            for part in torch_train.make_batch(case))
+        if len(case.sample) == 3:
             layout = {"memory_format": torch.channels_last}
             self._model = self._model.to(**layout)
             self._inputs = self._inputs.contiguous(**layout)
-        if regression:
-            self._targets = torch.randn(batch, outputs, device=device,
-                                        dtype=kind)
-            self._loss = nn.MSELoss()
-        else:
-            self._targets = torch.randint(outputs, (batch,), device=device)
-            self._loss = nn.CrossEntropyLoss()
         self._autocast = autocast
-        self._optimizer = torch.optim.SGD(self._model.parameters(), lr=0.01,
-                                          fused=True)
+        self._optimizer = torch_train.make_optimizer(
+            case, self._model.parameters())
         self._forward = self._loss_of
-        if mode == "compile":
+        if mode.endswith("compile"):
             self._forward = torch.compile(self._loss_of)
         self._run = self._step
         for _ in range(WARM_UP_STEPS if device == "cuda" else 1):
@@ -92,10 +69,10 @@ class Training:
             self._run = self._captured()
 
     def _loss_of(self):
-        if not self._autocast:
-            return self._loss(self._model(self._inputs), self._targets)
-        with torch.autocast(self._device, torch.bfloat16, cache_enabled=False):
-            return self._loss(self._model(self._inputs), self._targets)
+        with torch.autocast(self._device, torch.bfloat16,
+                            enabled=self._autocast, cache_enabled=False):
+            return self._loss(self._model(self._inputs).flatten(0, -2),
+                              self._targets)
 
     def _step(self):
         self._optimizer.zero_grad(set_to_none=True)
@@ -136,16 +113,25 @@ def rate(training, seconds):
     while time.perf_counter() < warm_end:
         count = max(1, int(seconds / BLOCKS / took * count))
         took = training.time(count)
-    count = max(1, round(seconds / BLOCKS / took * count))
+    step = took / count
+    count = max(1, round(seconds / BLOCKS / step))
+    blocks = max(1, min(BLOCKS, round(seconds / step)))
     return statistics.median(
-        count / training.time(count) for _ in range(BLOCKS))
+        count / training.time(count) for _ in range(blocks))
 
 
 def answers(device, lines):
-    trainings = {}
+    trainings, present = {}, None
     for line in lines:
         case, dtype, mode, seconds = line.split()
         key = case, dtype, mode
+        if present != (case, dtype):
+            # A large one's memory is for the next.
+            present = case, dtype
+            trainings.clear()
+            training = None
+            if device == "cuda":
+                torch.cuda.empty_cache()
         try:
             if key not in trainings:
                 # Compilers write to standard output, where answers go.

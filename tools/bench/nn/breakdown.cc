@@ -5,9 +5,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "actors/step_seconds.h"
 #include "base/check.h"
 #include "tools/profile/op_clock.h"
-#include "tools/profile/timed_run.h"
 
 namespace troupe::bench {
 namespace {
@@ -52,11 +52,11 @@ absl::Status AddBreakdown(const std::string& label, actors::JobSpec spec,
                           FigureTable& table) {
   tools::OpClock clock;
   clock.Attach(spec);
-  tools::TimedPart part;
+  actors::TimedPart part;
   part.begin = [&clock] { clock.Start(); };
   part.end = [&clock] { clock.Stop(); };
   TROUPE_ASSIGN_OR_RETURN(const double rate,
-                          tools::StepsPerSecond(spec, seconds, part));
+                          actors::StepsPerSecond(spec, seconds, part));
   const Shares shares = SharesOf(clock);
   const double at_peak = flops * rate / (peak.gflops * 1e9);
   const double steps = rate * clock.seconds();

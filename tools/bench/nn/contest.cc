@@ -6,9 +6,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "actors/step_seconds.h"
 #include "base/check.h"
 #include "tools/bench/train_case.h"
-#include "tools/profile/timed_run.h"
 
 namespace troupe::bench {
 namespace {
@@ -67,7 +67,7 @@ absl::Status Contest::Prepare() {
 absl::Status Contest::MeasureOurs(int ranks) {
   TROUPE_ASSIGN_OR_RETURN(
       const double rate,
-      tools::StepsPerSecond(jobs_.at(ranks), options_.seconds));
+      actors::StepsPerSecond(jobs_.at(ranks), options_.seconds));
   sides_[ranks].ours.push_back(rate);
   return absl::OkStatus();
 }

@@ -41,7 +41,7 @@
 #include "tools/bench/peer.h"
 #include "tools/bench/torch_train.h"
 #include "tools/bench/train_case.h"
-#include "tools/profile/timed_run.h"
+#include "tools/profile/process_memory.h"
 
 ABSL_FLAG(std::vector<std::string>, case, {},
           "resnet18, resnet50, vgg11, gpt, vit_tiny, mnist_mlp, toy_cnn, "

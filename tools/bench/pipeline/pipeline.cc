@@ -8,14 +8,24 @@
 //   ... --json                               one JSON object a row
 //
 // Cases: gpt8, a GPT of 8 blocks 256 wide, 8 times 128 tokens a micro-batch;
-// mlp8, 8 layers of 1024, 128 samples a micro-batch. Rows: milliseconds of a
-// step, by schedule, beside the same of PyTorch, or its 1F1B where it has no
-// such schedule; and of one rank alone, without a peer. Behind a row: the part
-// of the step in which a rank is idle, if two ranks are as fast as twice one.
+// mlp8, 8 layers of 1024, 128 samples a micro-batch; resnet50, 8 images of
+// 64x64 a micro-batch, 8 of them, which PyTorch does not run here. Layers are
+// measured before every row and round, and cuts follow from that
+// (mesh.balance).
+//
+// Rows: milliseconds of a step, by schedule, beside the same of PyTorch, or its
+// 1F1B where it has no such schedule; and of one rank alone, without a peer.
+// "split" is one micro-batch, the whole batch, so that one stage works at a
+// time. Behind a row: the part of the step in which a rank is idle, if two
+// ranks are as fast as twice one; what trainer plan predicts, and by how much
+// of the measured that is off. "jitter" rows are simulated: noise of a fifth on
+// the time of every action, ours in the order of arrival, the peer in the
+// table's.
 
 #include <cmath>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,16 +36,22 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "actors/job_spec.h"
+#include "actors/measure_costs.h"
+#include "actors/step_prediction.h"
+#include "actors/step_seconds.h"
 #include "base/check.h"
 #include "tools/bench/peer.h"
+#include "tools/bench/pipeline/jitter.h"
 #include "tools/bench/report.h"
 #include "tools/bench/train_case.h"
-#include "tools/profile/timed_run.h"
 
-ABSL_FLAG(std::vector<std::string>, case, {}, "gpt8, mlp8; default: both");
+ABSL_FLAG(std::vector<std::string>, case, {},
+          "gpt8, mlp8, resnet50; default: all");
 ABSL_FLAG(std::vector<std::string>, schedule, {},
-          "names of mesh.schedule; default: gpipe, 1f1b, zb_h1, zb_v");
+          "names of mesh.schedule; default: gpipe, 1f1b, zb_h1, zb_v, search; "
+          "of resnet50, split, gpipe, 1f1b");
 ABSL_FLAG(int, micro_batches, 0, "of a step; default: 8 and 16");
+ABSL_FLAG(double, jitter, 0.2, "part of an action's time that is noise");
 ABSL_FLAG(double, seconds, 2, "of one row, one contestant and one round");
 ABSL_FLAG(int, rounds, 3, "alternating rounds; the median counts");
 ABSL_FLAG(bool, json, false, "print one JSON object a row");
@@ -48,8 +64,21 @@ namespace {
 struct PipelineCase {
   const char* name;
   int micro_batch;
+  std::vector<std::string> schedules;
+  std::vector<int> micro_batches;  // of a step
+  bool has_peer;
 };
-constexpr PipelineCase kCases[] = {{"gpt8", 8}, {"mlp8", 128}};
+
+// One micro-batch: no stage works beside another.
+constexpr char kSplit[] = "split";
+
+std::vector<PipelineCase> Cases() {
+  const std::vector<std::string> all = {"gpipe", "1f1b", "zb_h1", "zb_v",
+                                        "search"};
+  return {{"gpt8", 8, all, {8, 16}, true},
+          {"mlp8", 128, all, {8, 16}, true},
+          {"resnet50", 8, {kSplit, "gpipe", "1f1b"}, {8}, false}};
+}
 
 // What PyTorch calls a schedule; its 1F1B where it has no such one of a chunk a
 // rank.
@@ -75,29 +104,14 @@ class Benchmark {
 
   absl::Status Run(const PipelineCase& c, int micro_batches,
                    const std::vector<std::string>& schedules) {
-    TROUPE_ASSIGN_OR_RETURN(const double alone,
-                            Median({c, micro_batches, ""}, nullptr));
+    TROUPE_ASSIGN_OR_RETURN(const Times alone, Measure({c, micro_batches, ""}));
     for (const std::string& schedule : schedules) {
-      std::vector<double> theirs;
-      TROUPE_ASSIGN_OR_RETURN(const double ours,
-                              Median({c, micro_batches, schedule}, &theirs));
-      Row row;
-      row.name = absl::StrCat(c.name, " m=", micro_batches, " ", schedule);
-      row.ranks = 2;
-      row.unit = "ms";
-      row.ours = ours;
-      if (!theirs.empty()) row.peer = bench::Median(theirs);
-      // Of two ranks, which together are as fast as twice one.
-      row.note =
-          absl::StrFormat("%.0f%% of the time of one rank, %.1f%% idle",
-                          100 * ours / alone, 100 * (1 - alone / (2 * ours)));
-      report_.Add(row);
+      const Turn turn = {c, micro_batches, schedule};
+      TROUPE_ASSIGN_OR_RETURN(const Times times, Measure(turn));
+      AddRow(turn, times, bench::Median(alone.ours));
+      if (schedule != kSplit) TROUPE_RETURN_IF_ERROR(AddJitter(turn, times));
     }
-    Row row;
-    row.name = absl::StrCat(c.name, " m=", micro_batches, " one rank");
-    row.unit = "ms";
-    row.ours = alone;
-    report_.Add(row);
+    AddRow({c, micro_batches, ""}, alone, bench::Median(alone.ours));
     return absl::OkStatus();
   }
 
@@ -108,23 +122,52 @@ class Benchmark {
     const PipelineCase& c;
     int micro_batches;
     std::string schedule;  // empty: one rank
+
+    std::string name() const {
+      return absl::StrCat(c.name, " m=", micro_batches, " ",
+                          schedule.empty() ? "one rank" : schedule);
+    }
+  };
+  // Milliseconds, by round.
+  struct Times {
+    std::vector<double> ours, theirs;
+    std::vector<double> predicted, errors;  // parts of the measured
+    std::optional<actors::StepPrediction> last;
   };
 
-  static absl::StatusOr<double> Ours(const Turn& turn) {
+  static absl::StatusOr<actors::JobSpec> SpecOf(const Turn& turn) {
+    const int batch = turn.c.micro_batch * turn.micro_batches;
+    const bool split = turn.schedule == kSplit;
     std::vector<std::string> settings = {
-        absl::StrCat("train.micro_batch_size=", turn.c.micro_batch),
-        absl::StrCat("train.global_batch_size=",
-                     turn.c.micro_batch * turn.micro_batches)};
+        absl::StrCat("train.micro_batch_size=",
+                     split ? batch : turn.c.micro_batch),
+        absl::StrCat("train.global_batch_size=", batch)};
     if (!turn.schedule.empty()) {
       settings.push_back("mesh.pp=2");
-      settings.push_back(absl::StrCat("mesh.schedule=", turn.schedule));
+      settings.push_back("mesh.balance=measured");
+      settings.push_back(
+          absl::StrCat("mesh.schedule=", split ? "gpipe" : turn.schedule));
     }
-    TROUPE_ASSIGN_OR_RETURN(const actors::JobSpec spec,
-                            MakeTrainJob(turn.c.name, /*ranks=*/1, settings));
+    return MakeTrainJob(turn.c.name, /*ranks=*/1, settings);
+  }
+
+  // A prediction, and then the run.
+  static absl::Status Ours(const Turn& turn, Times& times) {
+    TROUPE_ASSIGN_OR_RETURN(actors::JobSpec spec, SpecOf(turn));
+    TROUPE_ASSIGN_OR_RETURN(const pipeline::ModelCosts costs,
+                            actors::MeasureCosts(spec));
+    if (spec.open_pipeline.has_value()) {
+      TROUPE_RETURN_IF_ERROR(spec.open_pipeline->set(costs, spec.plan));
+      spec.open_pipeline.reset();
+    }
+    TROUPE_ASSIGN_OR_RETURN(times.last, actors::PredictStep(spec, &costs));
     TROUPE_ASSIGN_OR_RETURN(
         const double rate,
-        tools::StepsPerSecond(spec, absl::GetFlag(FLAGS_seconds)));
-    return 1e3 / rate;
+        actors::StepsPerSecond(spec, absl::GetFlag(FLAGS_seconds)));
+    times.ours.push_back(1e3 / rate);
+    times.predicted.push_back(1e3 * times.last->seconds);
+    times.errors.push_back(times.last->seconds * rate - 1);
+    return absl::OkStatus();
   }
 
   absl::StatusOr<double> Theirs(const Turn& turn) {
@@ -133,21 +176,69 @@ class Benchmark {
                      turn.micro_batches, " ", absl::GetFlag(FLAGS_seconds)));
   }
 
-  // Ours; the peer's go into `theirs`, where there is a peer and it has them.
-  absl::StatusOr<double> Median(const Turn& turn, std::vector<double>* theirs) {
-    std::vector<double> ours;
+  absl::StatusOr<Times> Measure(const Turn& turn) {
+    Times times;
+    const bool has_peer =
+        peer_ != nullptr && turn.c.has_peer && !turn.schedule.empty();
     for (int round = 0; round < absl::GetFlag(FLAGS_rounds); ++round) {
       for (const bool own : {round % 2 == 0, round % 2 != 0}) {
         if (own) {
-          TROUPE_ASSIGN_OR_RETURN(const double time, Ours(turn));
-          ours.push_back(time);
-        } else if (theirs != nullptr && peer_ != nullptr) {
+          TROUPE_RETURN_IF_ERROR(Ours(turn, times));
+        } else if (has_peer) {
           TROUPE_ASSIGN_OR_RETURN(const double time, Theirs(turn));
-          if (!std::isnan(time)) theirs->push_back(time);
+          if (!std::isnan(time)) times.theirs.push_back(time);
         }
       }
     }
-    return bench::Median(ours);
+    return times;
+  }
+
+  void AddRow(const Turn& turn, const Times& times, double alone) {
+    Row row;
+    row.name = turn.name();
+    row.ranks = turn.schedule.empty() ? 1 : 2;
+    row.unit = "ms";
+    row.ours = bench::Median(times.ours);
+    if (!times.theirs.empty()) row.peer = bench::Median(times.theirs);
+    // Of two ranks, which together are as fast as twice one.
+    if (row.ranks == 2) {
+      row.note = absl::StrFormat(
+          "%.0f%% of the time of one rank, %.1f%% idle; ",
+          100 * row.ours / alone, 100 * (1 - alone / (2 * row.ours)));
+    }
+    absl::StrAppendFormat(&row.note, "predicted %.4g ms, %+.1f%%",
+                          bench::Median(times.predicted),
+                          100 * bench::Median(times.errors));
+    if (row.ranks == 2) {
+      absl::StrAppendFormat(
+          &row.note, ", bubble %.1f%%, activations of at most %d micro-batches",
+          100 * times.last->steady.bubble,
+          times.last->steady.step.activations_max());
+    }
+    report_.Add(row);
+    row.name += ", predicted";
+    row.peer.reset();
+    row.ours = bench::Median(times.predicted);
+    row.note.clear();
+    if (absl::GetFlag(FLAGS_json)) report_.Add(row);
+  }
+
+  absl::Status AddJitter(const Turn& turn, const Times& times) {
+    const double jitter = absl::GetFlag(FLAGS_jitter);
+    TROUPE_ASSIGN_OR_RETURN(
+        const JitteredSteps steps,
+        SimulateJitter(times.last->plan, times.last->costs, jitter));
+    Row row;
+    row.name = absl::StrCat(turn.name(), " jitter");
+    row.ranks = 2;
+    row.unit = "ms";
+    row.ours = 1e3 * steps.arrival;
+    row.peer = 1e3 * steps.strict;
+    row.note = absl::StrFormat(
+        "simulated with %.0f%% noise: by arrival, beside strict order",
+        100 * jitter);
+    report_.Add(row);
+    return absl::OkStatus();
   }
 
   Report report_;
@@ -163,17 +254,16 @@ bool IsAsked(const std::vector<std::string>& names, const std::string& name) {
 }
 
 absl::Status Main(const std::string& program) {
-  std::vector<std::string> schedules = absl::GetFlag(FLAGS_schedule);
-  if (schedules.empty()) schedules = {"gpipe", "1f1b", "zb_h1", "zb_v"};
-  std::vector<int> counts = {8, 16};
-  if (absl::GetFlag(FLAGS_micro_batches) > 0) {
-    counts = {absl::GetFlag(FLAGS_micro_batches)};
-  }
+  const std::vector<std::string> asked = absl::GetFlag(FLAGS_schedule);
+  const int count_asked = absl::GetFlag(FLAGS_micro_batches);
   Benchmark benchmark(program, absl::GetFlag(FLAGS_python));
-  for (const PipelineCase& c : kCases) {
+  for (const PipelineCase& c : Cases()) {
     if (!IsAsked(absl::GetFlag(FLAGS_case), c.name)) continue;
+    const std::vector<int> counts =
+        count_asked > 0 ? std::vector<int>{count_asked} : c.micro_batches;
     for (const int count : counts) {
-      TROUPE_RETURN_IF_ERROR(benchmark.Run(c, count, schedules));
+      TROUPE_RETURN_IF_ERROR(
+          benchmark.Run(c, count, asked.empty() ? c.schedules : asked));
     }
   }
   benchmark.End();

@@ -102,6 +102,7 @@ struct LossScaleConfig {
 
 struct LogConfig {
   std::int64_t every = 100;  // steps
+  std::string run_dir;       // what trainer report reads; empty: none
   std::string file;          // empty: none
   std::string tensorboard;   // folder; empty: none
   std::string progress = "auto";
@@ -118,14 +119,19 @@ struct TraceConfig {
   actors::ChromeTrace::Options options;
 };
 
+// The values of PipelineConfig::schedule that are no name of a schedule.
+inline constexpr char kAutoSchedule[] = "auto";
+inline constexpr char kSearchSchedule[] = "search";
+
 // The pipeline of a replica (pipeline_options.h).
 struct PipelineConfig {
-  std::string schedule = "auto";
+  std::string schedule = kAutoSchedule;
   std::string schedule_file;  // empty: by name
   std::string grid;           // what the file has
   std::string balance = "flops";
   bool strict_order = false;
   std::int64_t activation_limit = 0;  // bytes; 0: none
+  std::int64_t memory_limit = 0;      // bytes; 0: none
 };
 
 // How the processes of a job speak to each other.

@@ -84,7 +84,8 @@ constexpr ConfigKey kTrainKeys[] = {
      Field<&C::job, &JobSpec::plan, &PlanOptions::micro_batch_size>(),
      AtMost(kExtentMax),
      "Samples of one forward of one stage, per rank; 0 means global_batch_size "
-     "/ mesh.dp. Smaller ones accumulate gradients, and fill a pipeline.",
+     "/ mesh.dp. Smaller ones accumulate gradients, and fill a pipeline; where "
+     "they do not divide that, the last one of a step is smaller still.",
      "16"},
     {"train.seed", Field<&C::job, &JobSpec::seed>(), kFromZero,
      "Seed of the first parameters and of the order of samples.", "42"},
@@ -177,11 +178,19 @@ constexpr ConfigKey kMeshAndCommKeys[] = {
      "Empty: as mesh.balance says.",
      "[3, \"7\"]"},
     {"mesh.balance", Field<&C::pipeline, &PipelineConfig::balance>(), OneOf([] {
-       return Names{"flops", "parameters", "layers"};
+       return Names{"flops", "parameters", "layers", "measured"};
      }),
      "What is alike in all stages, as far as may be, where mesh.cuts is empty: "
-     "the arithmetic of a forward, the number of parameters, or of layers.",
-     "\"parameters\""},
+     "the arithmetic of a forward, the number of parameters, or of layers; "
+     "\"measured\" times every layer when the run begins, and makes the rank "
+     "with the most to do as idle as may be.",
+     "\"measured\""},
+    {"mesh.memory_limit", Field<&C::pipeline, &PipelineConfig::memory_limit>(),
+     Bytes(0, KeyUnit::kBytes),
+     "Limit on what a rank of a pipeline holds, by estimate: parameters, "
+     "gradients, optimizer states and activations. mesh.balance = \"measured\" "
+     "keeps it, and trainer plan says what does not fit; 0 means none.",
+     "\"8GiB\""},
     {"mesh.virtual_stages",
      Field<&C::job, &JobSpec::plan, &PlanOptions::virtual_stages>(),
      KeyRule{1, 1024},

@@ -56,7 +56,8 @@ std::string KeyAdvice(absl::string_view name) {
     return absl::StrCat(
         "there is no key ", name,
         ": gradients are accumulated over train.global_batch_size / (mesh.dp * "
-        "train.micro_batch_size) micro-batches; to accumulate over 4, write "
+        "train.micro_batch_size) micro-batches, rounded up; to accumulate over "
+        "4, write "
         "train.micro_batch_size = a quarter of train.global_batch_size / "
         "mesh.dp");
   }

@@ -28,12 +28,15 @@ constexpr ConfigKey kModelKeys[] = {
     {"model.layers", Field<&C::model, &ModelConfig::layers>(), kAny,
      "A network of your own, in place of model.kind: its layers, one after "
      "another. There are \"conv OUT KERNEL [stride=1] [pad=0] [dilation=1] "
-     "[groups=1] [bias=1]\", \"linear OUT [bias=1]\", \"embedding ROWS "
+     "[groups=1] [bias=1]\", \"convtranspose OUT KERNEL [stride=1] [pad=0] "
+     "[bias=1]\", \"linear OUT [bias=1]\", \"embedding ROWS "
      "WIDTH\"; \"batchnorm\", \"layernorm\", \"rmsnorm\", \"groupnorm "
      "GROUPS\"; \"relu\", \"leakyrelu [slope=0.01]\", \"gelu [tanh=0]\", "
      "\"silu\", \"sigmoid\", \"tanh\"; \"maxpool KERNEL [stride=KERNEL] "
      "[pad=0]\", \"avgpool KERNEL [stride=KERNEL] [pad=0]\", "
-     "\"adaptiveavgpool SIZE\"; \"flatten\" and \"dropout P\".",
+     "\"adaptiveavgpool SIZE\"; \"flatten\" and \"dropout P\"; and \"stash "
+     "NUMBER\", whose input \"popadd NUMBER\" or \"popconcat NUMBER\" adds to "
+     "its own, or puts in front of it, further on.",
      "[\"conv 32 3 pad=1\", \"relu\", \"maxpool 2\", \"flatten\", \"linear "
      "10\"]"},
     {"model.num_classes", Field<&C::model, &ModelConfig::num_classes>(),
@@ -71,8 +74,9 @@ constexpr ConfigKey kModelKeys[] = {
      "means as model.dropout.",
      "0.1"},
     {"model.tie_head", Field<&C::model, &ModelConfig::tie_head>(), kAny,
-     "Whether the head of a GPT-2 is its table of tokens. Stages of a pipeline "
-     "share no parameter: with mesh.pp above 1 set it to false.",
+     "Whether the head of a GPT-2 is its table of tokens. In a pipeline the "
+     "first "
+     "stage and the last then hold a copy each.",
      "false"},
     {"model.stem", Field<&C::model, &ModelConfig::stem>(), OneOf([] {
        return Names{"auto", "imagenet", "cifar"};

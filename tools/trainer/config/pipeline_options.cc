@@ -1,12 +1,12 @@
 #include "tools/trainer/config/pipeline_options.h"
 
-#include <algorithm>
 #include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "pipeline/balance.h"
+#include "pipeline/cut_search.h"
 #include "pipeline/schedules/schedule_search.h"
 #include "pipeline/schedules/schedules.h"
 #include "tools/trainer/config/config_blame.h"
@@ -19,6 +19,7 @@ using pipeline::PlanOptions;
 
 constexpr char kAuto[] = "auto";
 constexpr char kSearch[] = "search";
+constexpr char kMeasured[] = "measured";
 constexpr std::int64_t kGridBytesMax = 64 << 20;
 
 pipeline::Balance BalanceOf(const std::string& name) {
@@ -27,13 +28,16 @@ pipeline::Balance BalanceOf(const std::string& name) {
                               : pipeline::Balance::kFlops;
 }
 
-// Makes the options of one configuration.
+// Makes the options of one configuration. `costs`: what was measured; null:
+// nothing was.
 class Builder {
  public:
-  Builder(const LoadedConfig& loaded, const data::SampleSpec& sample)
+  Builder(const LoadedConfig& loaded, const data::SampleSpec& sample,
+          const pipeline::ModelCosts* costs)
       : loaded_(loaded),
         config_(loaded.config),
         sample_(sample),
+        costs_(costs),
         options_(config_.job.plan) {}
 
   absl::StatusOr<PlanOptions> Build() {
@@ -45,7 +49,7 @@ class Builder {
     if (name.empty() && !by_file) return CheckAlone();
     if (by_file) {
       TROUPE_RETURN_IF_ERROR(SetGrid());
-    } else if (name == kSearch) {
+    } else if (name == kSearchSchedule) {
       TROUPE_RETURN_IF_ERROR(Search());
     } else {
       const absl::Status status = pipeline::SetSchedule(name, options_);
@@ -57,7 +61,7 @@ class Builder {
 
  private:
   absl::StatusOr<PlanOptions> CheckAlone() {
-    if (config_.pipeline.schedule == kAuto) return std::move(options_);
+    if (config_.pipeline.schedule == kAutoSchedule) return std::move(options_);
     return ErrorAt(loaded_, {"mesh.schedule"},
                    "mesh.schedule is for pipelines, and mesh.pp is 1");
   }
@@ -69,18 +73,8 @@ class Builder {
                    status.message());
   }
 
-  std::int64_t micro_batch_size() const {
-    const std::int64_t share = options_.global_batch_size / options_.mesh.dp();
-    return std::max<std::int64_t>(
-        1, options_.micro_batch_size > 0 ? options_.micro_batch_size : share);
-  }
-  int micro_batches() const {
-    const std::int64_t share = options_.global_batch_size / options_.mesh.dp();
-    return static_cast<int>(
-        std::max<std::int64_t>(1, share / micro_batch_size()));
-  }
   nn::TensorSpec Input() const {
-    return {sample_.InputShape(micro_batch_size()),
+    return {sample_.InputShape(options_.MicroBatchSize()),
             InputDType(config_, sample_)};
   }
   std::unique_ptr<nn::Module> Model() const {
@@ -97,11 +91,38 @@ class Builder {
   }
 
   absl::Status Cut() {
-    const int stages = options_.placement.empty()
-                           ? options_.mesh.pp() * options_.virtual_stages
-                           : static_cast<int>(options_.placement.size());
+    const pipeline::Placement placement =
+        options_.placement.empty()
+            ? pipeline::LoopedPlacement(options_.mesh.pp(),
+                                        options_.virtual_stages)
+            : options_.placement;
+    const int stages = static_cast<int>(placement.size());
     if (!options_.cuts.empty() || stages == 1) return absl::OkStatus();
+    if (costs_ != nullptr) return CutByCosts(placement);
     TROUPE_ASSIGN_OR_RETURN(options_.cuts, Balanced(stages));
+    return absl::OkStatus();
+  }
+
+  absl::Status CutByCosts(const pipeline::Placement& placement) {
+    pipeline::CutOptions cut;
+    cut.placement = placement;
+    cut.micro_batches = options_.MicroBatches();
+    if (config_.pipeline.memory_limit > 0) {
+      cut.memory_limit = static_cast<double>(config_.pipeline.memory_limit);
+    }
+    pipeline::Tables tables;
+    for (int pp = 0; pp < options_.mesh.pp(); ++pp) {
+      tables.push_back(options_.schedule(options_.mesh, pp, cut.micro_batches));
+    }
+    cut.under_way = pipeline::MostUnderWay(tables, placement);
+    absl::StatusOr<pipeline::FoundCuts> found =
+        pipeline::FindCuts(*costs_, cut);
+    if (!found.ok()) {
+      return ErrorAt(loaded_,
+                     {"mesh.memory_limit", "mesh.pp", "mesh.virtual_stages"},
+                     found.status().message());
+    }
+    options_.cuts = std::move(found->cuts);
     return absl::OkStatus();
   }
 
@@ -124,12 +145,15 @@ class Builder {
   absl::Status Search() {
     pipeline::ScheduleSearchOptions search;
     search.pp = options_.mesh.pp();
-    search.micro_batches = micro_batches();
+    search.micro_batches = options_.MicroBatches();
     search.chunks = {options_.virtual_stages};
     if (!loaded_.IsSet("mesh.virtual_stages")) search.chunks = {1, 2};
     if (config_.pipeline.activation_limit > 0) {
       search.memory_limit =
           static_cast<double>(config_.pipeline.activation_limit);
+    }
+    if (costs_ != nullptr && config_.pipeline.memory_limit > 0) {
+      search.total_limit = static_cast<double>(config_.pipeline.memory_limit);
     }
     absl::Status failed = absl::OkStatus();
     search.costs_of = [&](int stages) {
@@ -144,27 +168,46 @@ class Builder {
         pipeline::SearchSchedule(search);
     TROUPE_RETURN_IF_ERROR(failed);
     if (!found.ok()) {
-      return ErrorAt(loaded_, {"mesh.activation_limit", "mesh.schedule"},
-                     found.status().message());
+      return ErrorAt(
+          loaded_,
+          {"mesh.activation_limit", "mesh.memory_limit", "mesh.schedule"},
+          found.status().message());
     }
     options_.placement = std::move(found->placement);
+    if (costs_ != nullptr) {
+      // Tables were found for stages that are alike, whoever holds them.
+      TROUPE_ASSIGN_OR_RETURN(
+          options_.cuts, CutsFor(static_cast<int>(options_.placement.size())));
+    }
     return pipeline::SetTables(std::move(found->tables), options_);
   }
 
+  // The configuration's, or those that make stages alike.
+  absl::StatusOr<std::vector<pipeline::Cut>> CutsFor(int stages) const {
+    if (!options_.cuts.empty()) return options_.cuts;
+    if (costs_ == nullptr) return Balanced(stages);
+    pipeline::CutOptions cut;
+    cut.placement = pipeline::LoopedPlacement(stages, /*chunks=*/1);
+    cut.micro_batches = options_.MicroBatches();
+    TROUPE_ASSIGN_OR_RETURN(pipeline::FoundCuts found,
+                            pipeline::FindCuts(*costs_, cut));
+    return std::move(found.cuts);
+  }
+
   absl::StatusOr<pipeline::StepCosts> CostsOf(int stages) const {
-    std::vector<pipeline::Cut> cuts = options_.cuts;
-    if (cuts.empty()) {
-      TROUPE_ASSIGN_OR_RETURN(cuts, Balanced(stages));
-    }
+    TROUPE_ASSIGN_OR_RETURN(const std::vector<pipeline::Cut> cuts,
+                            CutsFor(stages));
     const nn::ModelFactory model = [this] { return Model(); };
     TROUPE_ASSIGN_OR_RETURN(const std::vector<std::string> begins,
                             pipeline::ResolveCuts(model, cuts));
+    if (costs_ != nullptr) return pipeline::CostsOfStages(*costs_, begins);
     return pipeline::EstimateCosts(model, begins, Input(), config_.job.device);
   }
 
   const LoadedConfig& loaded_;
   const TrainerConfig& config_;
   const data::SampleSpec& sample_;
+  const pipeline::ModelCosts* const costs_;
   PlanOptions options_;
 };
 
@@ -172,8 +215,8 @@ class Builder {
 
 std::vector<std::string> ScheduleChoices() {
   std::vector<std::string> choices = pipeline::ScheduleNames();
-  choices.insert(choices.begin(), kAuto);
-  choices.push_back(kSearch);
+  choices.insert(choices.begin(), kAutoSchedule);
+  choices.push_back(kSearchSchedule);
   return choices;
 }
 
@@ -182,7 +225,7 @@ std::string ScheduleName(const TrainerConfig& config) {
   const int chunks = plan.virtual_stages;
   if (plan.mesh.pp() == 1 && chunks == 1) return "";
   const std::string& name = config.pipeline.schedule;
-  if (name != kAuto) return name;
+  if (name != kAutoSchedule) return name;
   return chunks > 1 ? "interleaved_1f1b" : "1f1b";
 }
 
@@ -202,7 +245,31 @@ absl::Status ReadGrid(base::FileSystem& files, LoadedConfig& loaded) {
 
 absl::StatusOr<PlanOptions> PipelineOptions(const LoadedConfig& loaded,
                                             const data::SampleSpec& sample) {
-  return Builder(loaded, sample).Build();
+  return Builder(loaded, sample, /*costs=*/nullptr).Build();
+}
+
+bool IsPipelineOpen(const TrainerConfig& config) {
+  const PlanOptions& plan = config.job.plan;
+  const bool is_pipeline = plan.mesh.pp() > 1 || plan.virtual_stages > 1;
+  const bool is_open = plan.cuts.empty() || ScheduleName(config) == kSearch;
+  return is_pipeline && is_open && config.pipeline.balance == kMeasured;
+}
+
+actors::OpenPipeline OpenPipelineOf(const LoadedConfig& loaded,
+                                    const data::SampleSpec& sample) {
+  actors::OpenPipeline open;
+  open.chooses_schedule = loaded.config.pipeline.schedule_file.empty() &&
+                          ScheduleName(loaded.config) == kSearch;
+  open.set = [loaded, sample](const pipeline::ModelCosts& costs,
+                              PlanOptions& plan) -> absl::Status {
+    TROUPE_ASSIGN_OR_RETURN(PlanOptions found,
+                            Builder(loaded, sample, &costs).Build());
+    plan.cuts = std::move(found.cuts);
+    plan.placement = std::move(found.placement);
+    plan.schedule = std::move(found.schedule);
+    return absl::OkStatus();
+  };
+  return open;
 }
 
 }  // namespace troupe::tools

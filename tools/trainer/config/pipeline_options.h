@@ -5,7 +5,12 @@
 //
 // Cuts that nobody wrote make stages alike (pipeline/balance.h); a schedule is
 // known by its name (pipeline/schedules/schedules.h), stands in a file, or is
-// looked for.
+// looked for. Where mesh.balance is "measured", they are those of
+// mesh.balance = "flops" until somebody has measured:
+//
+//   if (IsPipelineOpen(loaded.config)) {
+//     spec.open_pipeline = OpenPipelineOf(loaded, sample);
+//   }
 
 #ifndef TOOLS_TRAINER_CONFIG_PIPELINE_OPTIONS_H_
 #define TOOLS_TRAINER_CONFIG_PIPELINE_OPTIONS_H_
@@ -15,6 +20,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "actors/job_spec.h"
 #include "base/file_system.h"
 #include "data/dataset.h"
 #include "pipeline/plan.h"
@@ -38,6 +44,15 @@ absl::Status ReadGrid(base::FileSystem& files, LoadedConfig& loaded);
 //   schedule does not take the sizes, a file has no tables of them.
 absl::StatusOr<pipeline::PlanOptions> PipelineOptions(
     const LoadedConfig& loaded, const data::SampleSpec& sample);
+
+// Whether cuts or schedule wait for measured costs.
+bool IsPipelineOpen(const TrainerConfig& config);
+
+// How they are set, then; what measures is left to the caller. Errors of
+// PipelineOptions(), and
+//   kInvalidArgument, with the place of mesh.memory_limit: what does not fit.
+actors::OpenPipeline OpenPipelineOf(const LoadedConfig& loaded,
+                                    const data::SampleSpec& sample);
 
 }  // namespace troupe::tools
 

@@ -91,6 +91,12 @@ constexpr ConfigKey kKeys[] = {
      "Steps between lines of the log file and, away from a terminal, of the "
      "output.",
      "10"},
+    {"log.run_dir", Field<&C::log, &LogConfig::run_dir>(), kAny,
+     "Folder for all that trainer report makes a page of: what the run is, its "
+     "plan, metrics, and the timeline of the steps that trace.first_step and "
+     "trace.steps say; empty means none. A run that begins at step 0 replaces "
+     "what another left there. --run-dir=DIR sets it.",
+     "\"runs/mnist\""},
     {"log.file", Field<&C::log, &LogConfig::file>(), kAny,
      "File for metrics, one JSON object a line; empty means none.",
      "\"runs/mnist.jsonl\""},
@@ -131,11 +137,12 @@ constexpr ConfigKey kKeys[] = {
            &ChromeTrace::Options::first_step>(),
      kFromOne,
      "First step that is traced, counted from 1 at the start of the run, also "
-     "of a resumed one.",
+     "of a resumed one. A run that is shorter, where this is not set, traces "
+     "its last steps.",
      "100"},
     {"trace.steps",
      Field<&C::trace, &TraceConfig::options, &ChromeTrace::Options::steps>(),
-     KeyRule{1, 1000}, "Steps that are traced.", "5"},
+     KeyRule{1, 1000}, "Steps that are traced.", "20"},
 };
 
 }  // namespace

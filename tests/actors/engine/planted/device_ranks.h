@@ -52,8 +52,8 @@ class DeviceRank : public StepRunner::Host {
   void Launch(int action, pipeline::GroupId group,
               const comm::Collective& collective,
               const comm::Event& after) override;
-  void Send(int stage, bool forward, int micro_batch, const nn::Tensor& tensor,
-            const base::Event& ready) override;
+  void Send(int stage, bool forward, int micro_batch,
+            const nn::TensorList& tensors, const base::Event& ready) override;
 
  private:
   struct Launched {

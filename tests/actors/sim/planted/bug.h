@@ -9,6 +9,7 @@
 #define TESTS_ACTORS_SIM_PLANTED_BUG_H_
 
 #include "tests/actors/sim/planted/planted_bug.h"
+#include "tests/actors/sim/planted/streams.h"
 
 namespace troupe {
 
@@ -44,6 +45,18 @@ enum class Bug {
   kFastestRankCounts,
   kOneEvaluationIsMissing,
   kEnd,
+};
+
+// Deadlocks and wrong gradients known from other projects
+// (known_bugs_test.cc).
+enum class KnownBug {
+  kNone,
+  kReceiveBeforeCompute,     // a receive is posted before independent compute
+  kShapesInOrder,            // stages exchange shapes, the middle ones in order
+  kSendHoldsTheStream,       // a send waits for its receiver, and blocks all
+  kTiedCountsTwice,          // a weight that two layers share gets too much
+  kScaledByMicroBatchesToo,  // gradients are divided by their number, too
+  kNothingToReduce,          // a stage without parameters leaves reductions out
 };
 
 // The rank for which this thread computes, of kSumInOrderOfWhoIsFirst.

@@ -273,6 +273,34 @@ TEST_P(CpuKernelsTest, AGradientHasTheSameBitsAmongOtherRows) {
   }
 }
 
+// Where a gradient is computed by parts, they are those of the whole.
+TEST_P(CpuKernelsTest, RowsOfAGradientHaveTheBitsOfTheWhole) {
+  const auto kernels = CreateCpuKernels(GetParam().options);
+  const DType dtype = GetParam().dtype;
+  struct Size {
+    std::int64_t n, k, m;
+  };
+  for (const auto& [N, K, M] : {Size{8, 2048, 130}, Size{64, 784, 512},
+                                Size{300, 500, 331}, Size{33, 1001, 400}}) {
+    const std::int64_t rows = kernels->LinearGradientRows(dtype, N, K, M);
+    if (GetParam().options.threads > 1) {
+      EXPECT_EQ(rows, 0);
+    }
+    if (rows == 0) continue;
+    Shifted make(*kernels, 0, dtype);
+    Tensor x = make({N, K}), dy = make({N, M}), dw = make({M, K}), none;
+    ASSERT_TRUE(kernels->LinearBackwardWeight(x, dy, false, dw, none).ok());
+    for (std::int64_t begin : {std::int64_t{0}, rows, M - rows}) {
+      Tensor part = make({rows, K});
+      ASSERT_TRUE(kernels->LinearBackwardWeightRows(x, dy, begin, part).ok());
+      EXPECT_TRUE(BitEqual(part, dw.Slice(begin, begin + rows)))
+          << N << " samples, " << K << " to " << M << ", from " << begin;
+    }
+  }
+  EXPECT_EQ(kernels->LinearGradientRows(dtype, 64, 32, 32), 0)
+      << "all of it is in the cache";
+}
+
 // Chains over all rows are 6e-4 to 4e-3 off: each term is rounded to a multiple
 // of the sum's last digit.
 TEST_P(CpuKernelsTest, ABiasGradientOfManyRowsKeepsItsDigits) {

@@ -187,7 +187,7 @@ void AddLinear(std::map<std::string, Run>& all) {
                            scratch.data());
       loops.linear_backward_input(n, k, m, dy.data(), w.data(), dx.data(),
                                   scratch.data());
-      loops.linear_backward_weight(n, k, m, x.data(), dy.data(), true,
+      loops.linear_backward_weight(n, k, m, 0, m, x.data(), dy.data(), true,
                                    dw.data(), scratch.data());
       loops.column_sums(n, m, dy.data(), true, db.data());
       loops.add_to_rows(n, m, b.data(), y.data());

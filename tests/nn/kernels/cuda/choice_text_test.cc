@@ -90,5 +90,27 @@ TEST(EngineChoice, HasSoManyKnobsAndNoMore) {
   EXPECT_FALSE(EngineChoice::Parse(text + ":1000=1", read));
 }
 
+TEST(AttentionChoice, IsReadBack) {
+  AttentionChoice choice;
+  choice.samples = 8;
+  choice.engine.engine = 6;
+  choice.engine.knobs = {{2, 64}};
+  EXPECT_EQ(choice.ToText(), "cudnn:8:plain:6:2=64");
+  AttentionChoice read;
+  ASSERT_TRUE(AttentionChoice::Parse(choice.ToText(), read));
+  EXPECT_EQ(read.samples, 8);
+  EXPECT_EQ(read.engine.ToText(), choice.engine.ToText());
+}
+
+TEST(AttentionChoice, IsNothingElse) {
+  AttentionChoice read;
+  for (const char* wrong :
+       {"", "own", "plain:6", "cudnn:", "cudnn:8", "cudnn:8:", "cudnn:plain:6",
+        "cudnn:0:plain:6", "cudnn:-8:plain:6", "cudnn:08:plain:6",
+        "cudnn:8:plain", "cudnn:8:8:plain:6"}) {
+    EXPECT_FALSE(AttentionChoice::Parse(wrong, read)) << wrong;
+  }
+}
+
 }  // namespace
 }  // namespace troupe::nn::cuda

@@ -109,6 +109,67 @@ TEST(CudaKernelsTest, TakesTheAlgorithmThatWasChosen) {
   EXPECT_NE(by_algorithm[0], by_algorithm[2]);
 }
 
+// Attention of bf16 numbers and its gradient, of 64 queries and keys.
+std::vector<float> Attended(Kernels& kernels, const AttentionRule& rule) {
+  constexpr std::int64_t kT = 64, kD = 8;
+  const auto made = [&](std::int64_t heads) {
+    return Tensor::Empty({1, kT, heads, kD}, DType::kBF16, kernels.allocator());
+  };
+  std::vector<float> numbers(kT * 3 * kD);
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    numbers[i] = static_cast<float>(i * 37 % 101) / 50.0f - 1;
+  }
+  Tensor qkv = made(3), dqkv = made(3), y = made(1), none;
+  Tensor lse = Tensor::Empty({1, 1, kT}, DType::kF32, kernels.allocator());
+  Tensor all = Tensor::Empty(qkv.shape(), DType::kF32, kernels.allocator());
+  for (const absl::Status& status :
+       {kernels.Copy(There(kernels, numbers).View(qkv.shape()), qkv),
+        kernels.AttentionForward(rule, qkv, none, none, y, lse),
+        kernels.AttentionBackward(rule, qkv, none, none, y, lse, y, dqkv, none,
+                                  none),
+        kernels.Copy(dqkv, all)}) {
+    EXPECT_TRUE(status.ok()) << status;
+  }
+  return Back(kernels, all);
+}
+
+std::string ChoiceOf(const ChoicesByDevice& chosen, const std::string& key) {
+  for (const auto& [device, choices] : chosen) {
+    if (choices.count(key) > 0) return choices.at(key);
+  }
+  return "none";
+}
+
+// Kernels of our own compete with the library's, for each way by itself.
+TEST(CudaKernelsTest, TakesTheAttentionThatWasChosen) {
+  const EmulatedWorld world(1);
+  AttentionRule rule;
+  rule.causal = true;
+  rule.scale = 0.3;
+  const std::string sizes = ":bf16:1.64.64:1.1.8:qkv+causal";
+  std::vector<std::vector<float>> by_algorithm;
+  for (const char* choice : {"own", "reference"}) {
+    SetEmulatedFastest(static_cast<int>(by_algorithm.size()));
+    KernelOptions options;
+    options.choices = std::make_shared<KernelChoices>();
+    by_algorithm.push_back(Attended(**OpenCudaKernels(0, options), rule));
+    const ChoicesByDevice chosen = options.choices->InUse();
+    EXPECT_EQ(ChoiceOf(chosen, "attention_forward" + sizes), choice);
+    EXPECT_EQ(ChoiceOf(chosen, "attention_backward" + sizes), choice);
+    // Another run with this plan, on a day when the other one is faster.
+    SetEmulatedFastest(by_algorithm.size() == 1 ? 1 : 0);
+    KernelOptions later;
+    later.choices = std::make_shared<KernelChoices>();
+    later.choices->Adopt(chosen);
+    EXPECT_EQ(Attended(**OpenCudaKernels(0, later), rule), by_algorithm.back());
+  }
+  SetEmulatedFastest(0);
+  ASSERT_EQ(by_algorithm[0].size(), by_algorithm[1].size());
+  for (std::size_t i = 0; i < by_algorithm[0].size(); ++i) {
+    EXPECT_NEAR(by_algorithm[0][i], by_algorithm[1][i], 0.02) << i;
+  }
+}
+
 // Operands whose handles are gone when the ops' turn comes.
 TEST(CudaKernelsTest, HeldOpsKeepTheirOperands) {
   for (std::uint64_t seed : Seeds(50)) {

@@ -4,6 +4,7 @@
 #include "nn/kernels/cuda/library_ops.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -146,6 +147,77 @@ TEST_F(LibraryOpsTest, GradientsMayBeWiderThanTheOperands) {
       };
       // Sums of multiples of 1/64 below 2^10: exact in f32, in any order.
       EXPECT_EQ(run(*kernels_, DType::kBF16), run(*oracle_, DType::kF32));
+    }
+  }
+}
+
+// How the operands are packed (nn/kernels/attention.h), and their sizes.
+struct AttentionShapes {
+  std::int64_t N, T, S, Hq, Hkv, D;
+  bool causal;
+  int tensors;  // 1: qkv, 2: q and kv, 3: q, k and v
+
+  Shape Of(int tensor) const {
+    const std::int64_t rest = tensors == 3 ? 1 : tensors == 2 ? 2 : 0;
+    if (tensor == 0) return {N, T, tensors == 1 ? Hq + 2 * Hkv : Hq, D};
+    return {N, S, rest * Hkv, D};
+  }
+};
+
+// What attention and its gradients write, one after the other.
+std::vector<double> Attend(Kernels& kernels, const AttentionShapes& c,
+                           DType dtype) {
+  AttentionRule rule;
+  rule.causal = c.causal;
+  rule.scale = 0.25;
+  std::vector<Tensor> in(3), gradients(3);
+  for (int i = 0; i < c.tensors; ++i) {
+    in[i] = MakeTensor(c.Of(i), dtype, Numbers(c.Of(i).numel(), i),
+                       kernels.allocator());
+    gradients[i] = Tensor::Empty(c.Of(i), dtype, kernels.allocator());
+  }
+  const Shape out = {c.N, c.T, c.Hq, c.D};
+  Tensor y = Tensor::Empty(out, dtype, kernels.allocator());
+  const Tensor dy =
+      MakeTensor(out, dtype, Numbers(out.numel(), 5), kernels.allocator());
+  Tensor lse =
+      Tensor::Empty({c.N, c.Hq, c.T}, DType::kF32, kernels.allocator());
+  absl::Status status =
+      kernels.AttentionForward(rule, in[0], in[1], in[2], y, lse);
+  EXPECT_TRUE(status.ok()) << status;
+  status = kernels.AttentionBackward(rule, in[0], in[1], in[2], y, lse, dy,
+                                     gradients[0], gradients[1], gradients[2]);
+  EXPECT_TRUE(status.ok()) << status;
+  std::vector<double> all = ValuesOf(y);
+  for (double value : ValuesOf(lse)) all.push_back(value);
+  for (int i = 0; i < c.tensors; ++i) {
+    for (double value : ValuesOf(gradients[i])) all.push_back(value);
+  }
+  return all;
+}
+
+// Sizes that a library is asked for: on a GPU its first guess computes, on the
+// emulation kernels of our own. Libraries round the probabilities, too.
+TEST_F(LibraryOpsTest, AttentionIsThatOfTheReference) {
+  for (const AttentionShapes& c :
+       {AttentionShapes{2, 64, 64, 2, 2, 64, true, 1},
+        AttentionShapes{1, 130, 130, 2, 1, 32, true, 1},
+        AttentionShapes{1, 65, 200, 2, 2, 16, false, 2},
+        AttentionShapes{2, 96, 80, 4, 2, 8, false, 3},
+        AttentionShapes{1, 70, 129, 1, 1, 128, true, 3}}) {
+    for (DType dtype : {DType::kBF16, DType::kF16}) {
+      const std::vector<double> want = Attend(*oracle_, c, dtype);
+      const std::vector<double> got = Attend(*kernels_, c, dtype);
+      ASSERT_EQ(got.size(), want.size());
+      double off = 0;
+      for (std::size_t i = 0; i < got.size(); ++i) {
+        off =
+            std::max(off, std::abs(got[i] - want[i]) / (1 + std::abs(want[i])));
+      }
+      EXPECT_LT(off, dtype == DType::kBF16 ? 0.03 : 0.004)
+          << c.T << " queries, " << c.S << " keys, " << DTypeName(dtype);
+      // And the same bits again.
+      EXPECT_EQ(Attend(*kernels_, c, dtype), got);
     }
   }
 }

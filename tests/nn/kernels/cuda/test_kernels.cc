@@ -65,6 +65,12 @@ struct Enqueued : Kernels {
     libraries.allocator = &memory;
     libraries.matmuls = matmuls.get();
     libraries.convs = convs.get();
+    AttentionKernels::ForEachOp(
+        [&](auto op) { (own_attention.*op).set_device(kDevice); });
+    cuda::BindOwnAttention(own_attention, &ops);
+    attentions = *cuda::OpenAttentionPlans(options, own_attention);
+    libraries.attentions = attentions.get();
+    libraries.own_attention = &own_attention;
     cuda::BindLinear(*this, &libraries);
     cuda::BindConv2d(*this, &libraries);
     cuda::BindMatMul(*this, &libraries);
@@ -76,7 +82,7 @@ struct Enqueued : Kernels {
     cuda::BindElementwise(*this, &ops);
     cuda::BindDropout(*this, &ops);
     cuda::BindEmbedding(*this, &ops);
-    cuda::BindAttention(*this, &ops);
+    cuda::BindAttention(*this, &libraries);
     cuda::BindLayout(*this, &ops);
     cuda::BindRotary(*this, &ops);
     cuda::BindLoss(*this, &ops);
@@ -103,6 +109,8 @@ struct Enqueued : Kernels {
   cuda::CudaOps ops;
   std::unique_ptr<cuda::MatmulPlans> matmuls;
   std::unique_ptr<cuda::ConvPlans> convs;
+  AttentionKernels own_attention;
+  std::unique_ptr<cuda::AttentionPlans> attentions;
   cuda::LibraryOps libraries;
 };
 

@@ -1,0 +1,134 @@
+#include "actors/sim/executed_order.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "pipeline/compute_order.h"
+#include "pipeline/mesh.h"
+#include "pipeline/schedule.h"
+
+namespace troupe::actors {
+namespace {
+
+using pipeline::Action;
+using pipeline::ActionKind;
+using pipeline::Signal;
+using pipeline::SignalKind;
+
+// Whether the ranks at a coordinate compute in the order of their table.
+bool KeepsOrder(const pipeline::Plan& plan, int pp) {
+  if (plan.dispatch == pipeline::Dispatch::kStrict) return true;
+  const std::vector<int> stages = pipeline::StagesAt(plan.placement(), pp);
+  return std::any_of(stages.begin(), stages.end(), [&](int stage) {
+    return !plan.stages[stage].layer_axes.empty();
+  });
+}
+
+bool Reduces(const Action& action) {
+  return action.kind == ActionKind::kReduceBucket ||
+         action.kind == ActionKind::kReduceUpdateBucket;
+}
+
+std::string NameOf(const Signal& need, const pipeline::StepTable& table) {
+  switch (need.kind) {
+    case SignalKind::kDone:
+      return table.actions[need.id].ToString(table.chunks());
+    case SignalKind::kBucketReady:
+      return absl::StrCat("bucket ", need.id, " ready");
+    case SignalKind::kBucketReleased:
+      return absl::StrCat("bucket ", need.id, " released");
+    case SignalKind::kBucketReduced:
+      return absl::StrCat("bucket ", need.id, " reduced");
+    case SignalKind::kAllReduced:
+      return "all buckets reduced";
+    case SignalKind::kLossReduced:
+      return "the loss";
+  }
+  return "";
+}
+
+}  // namespace
+
+ExecutedOrder::ExecutedOrder(const pipeline::Plan& plan) : plan_(plan) {
+  for (int pp = 0; pp < plan.mesh.pp(); ++pp) {
+    Table table;
+    table.table = plan.ranks[pp].train;
+    if (KeepsOrder(plan, pp)) pipeline::KeepComputeOrder(table.table);
+    const int chunks = table.table.chunks();
+    for (std::size_t id = 0; id < table.table.actions.size(); ++id) {
+      table.places[table.table.actions[id].ToString(chunks)] =
+          static_cast<int>(id);
+    }
+    tables_.push_back(std::move(table));
+  }
+}
+
+absl::Status ExecutedOrder::See(const TraceEvent& event) {
+  const Table& table = tables_[plan_.mesh.CoordsOf(event.rank).pp];
+  Progress& progress = progress_[{event.rank, event.step}];
+  progress.done.resize(table.table.actions.size());
+  switch (event.kind) {
+    case TraceKind::kBucketReady:
+      progress.ready.insert({event.chunk, event.bucket});
+      return absl::OkStatus();
+    case TraceKind::kAction:
+    case TraceKind::kCollective:
+    case TraceKind::kUpdate:
+    case TraceKind::kTransfer:
+      break;
+    default:
+      return absl::OkStatus();
+  }
+  const auto place = table.places.find(event.name);
+  if (place == table.places.end()) return absl::OkStatus();
+  if (event.phase == TracePhase::kEnd) {
+    progress.done[place->second] = true;
+    return absl::OkStatus();
+  }
+  const std::string missing =
+      Missing(table, table.table.actions[place->second], progress);
+  if (missing.empty()) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "invariant broken: rank ", event.rank, ", step ", event.step + 1, ", ",
+      event.name, ": begins before what it needs, ", missing));
+}
+
+std::string ExecutedOrder::Missing(const Table& table, const Action& action,
+                                   const Progress& progress) const {
+  for (const Signal& need : action.needs) {
+    if (!IsThere(table, need, progress)) return NameOf(need, table.table);
+  }
+  return "";
+}
+
+bool ExecutedOrder::IsThere(const Table& table, const Signal& need,
+                            const Progress& progress) const {
+  // Whether all actions that `is_one` picks are done.
+  const auto all_done = [&](const auto& is_one) {
+    const std::vector<Action>& actions = table.table.actions;
+    for (std::size_t id = 0; id < actions.size(); ++id) {
+      if (is_one(actions[id]) && !progress.done[id]) return false;
+    }
+    return true;
+  };
+  switch (need.kind) {
+    case SignalKind::kDone:
+      return progress.done[need.id];
+    case SignalKind::kBucketReady:
+      return progress.ready.count({need.chunk, need.id}) > 0;
+    case SignalKind::kBucketReleased:
+      return true;
+    case SignalKind::kBucketReduced:
+      return all_done([&](const Action& a) {
+        return Reduces(a) && a.index == need.id && a.chunk == need.chunk;
+      });
+    case SignalKind::kAllReduced:
+      return all_done(Reduces);
+    case SignalKind::kLossReduced:
+      return all_done(
+          [](const Action& a) { return a.kind == ActionKind::kReduceLoss; });
+  }
+  return true;
+}
+
+}  // namespace troupe::actors

@@ -1,0 +1,153 @@
+#include "pipeline/stage_buckets.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+
+namespace troupe::pipeline {
+namespace {
+
+// Parameters with gradients, by dtype: a bucket has one.
+struct Trained {
+  struct OfOneType {
+    nn::DType dtype;
+    std::vector<int> numbers;
+    std::vector<std::int64_t> bytes;
+  };
+  std::vector<OfOneType> types;  // in order of first use
+
+  void Add(int number, nn::DType dtype, std::int64_t grad_bytes) {
+    auto type = std::find_if(types.begin(), types.end(),
+                             [&](const auto& t) { return t.dtype == dtype; });
+    if (type == types.end()) {
+      types.push_back({dtype, {}, {}});
+      type = types.end() - 1;
+    }
+    type->numbers.push_back(number);
+    type->bytes.push_back(grad_bytes);
+  }
+
+  // Those whose last gradient comes first stand first.
+  std::vector<std::vector<int>> Buckets(const BucketOptions& options) const {
+    std::vector<std::vector<int>> all;
+    for (const OfOneType& type : types) {
+      for (std::vector<int>& bucket : AssignBuckets(type.bytes, options)) {
+        for (int& i : bucket) i = type.numbers[i];
+        all.push_back(std::move(bucket));
+      }
+    }
+    // Within a bucket, and among those of one dtype, numbers descend.
+    std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) {
+      return a.back() > b.back();
+    });
+    return all;
+  }
+};
+
+class Filler {
+ public:
+  Filler(const StageBucketOptions& options,
+         std::vector<std::vector<bool>> trained, std::vector<StagePlan>& stages)
+      : options_(options), trained_(std::move(trained)), stages_(stages) {}
+
+  void Fill() {
+    FindHolders();
+    for (int s = 0; s < static_cast<int>(stages_.size()); ++s) FillOwn(s);
+    FillTied();
+  }
+
+ private:
+  // The stages that list a parameter, and its number in each.
+  using Holders = std::map<int, int>;
+
+  void FindHolders() {
+    for (int s = 0; s < static_cast<int>(stages_.size()); ++s) {
+      const std::vector<std::string>& names = stages_[s].parameters;
+      for (int i = 0; i < static_cast<int>(names.size()); ++i) {
+        holders_[names[i]].emplace(s, i);
+      }
+    }
+    for (const auto& [name, holders] : holders_) {
+      if (holders.size() == 1) continue;
+      const bool trained =
+          std::any_of(holders.begin(), holders.end(),
+                      [&](const auto& at) { return Trains(at); });
+      for (const auto& [s, i] : holders) trained_[s][i] = trained;
+    }
+  }
+
+  bool Trains(const std::pair<const int, int>& at) const {
+    return trained_[at.first][at.second];
+  }
+
+  std::int64_t GradBytes(const StagePlan& stage, int i) const {
+    const nn::DType dtype =
+        options_.grad_dtype.value_or(stage.parameter_dtypes[i]);
+    return stage.parameter_elems[i] *
+           static_cast<std::int64_t>(nn::SizeOf(dtype));
+  }
+
+  // What no other stage has.
+  void FillOwn(int s) {
+    StagePlan& stage = stages_[s];
+    Trained own;
+    for (int i = 0; i < static_cast<int>(stage.parameters.size()); ++i) {
+      if (!trained_[s][i]) {
+        stage.frozen.push_back(i);
+      } else if (holders_[stage.parameters[i]].size() == 1) {
+        own.Add(i, stage.parameter_dtypes[i], GradBytes(stage, i));
+      }
+    }
+    stage.buckets = own.Buckets(options_.buckets);
+  }
+
+  // What the same stages share travels together, numbered as in the first.
+  void FillTied() {
+    std::map<std::vector<int>, Trained> sets;  // by the stages that share
+    for (int s = 0; s < static_cast<int>(stages_.size()); ++s) {
+      const StagePlan& stage = stages_[s];
+      for (int i = 0; i < static_cast<int>(stage.parameters.size()); ++i) {
+        const Holders& holders = holders_[stage.parameters[i]];
+        const bool is_first = holders.begin()->first == s;
+        if (holders.size() == 1 || !is_first || !trained_[s][i]) continue;
+        std::vector<int> members;
+        for (const auto& holder : holders) members.push_back(holder.first);
+        sets[members].Add(i, stage.parameter_dtypes[i], GradBytes(stage, i));
+      }
+    }
+    for (const auto& [members, shared] : sets) {
+      for (const std::vector<int>& bucket : shared.Buckets(options_.buckets)) {
+        AddTied(members, bucket);
+      }
+    }
+  }
+
+  // `bucket`: by the numbers of the first member.
+  void AddTied(const std::vector<int>& members,
+               const std::vector<int>& bucket) {
+    for (const int s : members) {
+      std::vector<int>& own = stages_[s].buckets.emplace_back();
+      for (const int i : bucket) {
+        own.push_back(holders_[stages_[members[0]].parameters[i]][s]);
+      }
+    }
+  }
+
+  const StageBucketOptions options_;
+  std::vector<std::vector<bool>> trained_;
+  std::vector<StagePlan>& stages_;
+  std::map<std::string, Holders> holders_;
+};
+
+}  // namespace
+
+void FillBuckets(const StageBucketOptions& options,
+                 std::vector<std::vector<bool>> trained,
+                 std::vector<StagePlan>& stages) {
+  Filler(options, std::move(trained), stages).Fill();
+}
+
+}  // namespace troupe::pipeline

@@ -1,0 +1,37 @@
+// Which parameters of a stage travel together (pipeline/buckets.h), for all
+// stages of a plan: those that stages share lie in buckets of their own.
+//
+//   // trained[stage][i]: its forward uses parameter i, which is not frozen.
+//   FillBuckets({options.buckets, options.grad_dtype}, trained, plan.stages);
+//
+// A bucket has one dtype. Those whose last gradient comes first stand first;
+// behind them those of the stage's ties (pipeline/ties.h).
+
+#ifndef PIPELINE_STAGE_BUCKETS_H_
+#define PIPELINE_STAGE_BUCKETS_H_
+
+#include <optional>
+#include <vector>
+
+#include "nn/tensor/dtype.h"
+#include "pipeline/buckets.h"
+#include "pipeline/plan.h"
+
+namespace troupe::pipeline {
+
+struct StageBucketOptions {
+  BucketOptions buckets;
+  // Dtype of the gradients; unset: that of the parameters.
+  std::optional<nn::DType> grad_dtype;
+};
+
+// Sets StagePlan::buckets and frozen from the stages' lists of parameters. A
+// parameter that several stages list is trained in all of them where it is in
+// one.
+void FillBuckets(const StageBucketOptions& options,
+                 std::vector<std::vector<bool>> trained,
+                 std::vector<StagePlan>& stages);
+
+}  // namespace troupe::pipeline
+
+#endif  // PIPELINE_STAGE_BUCKETS_H_

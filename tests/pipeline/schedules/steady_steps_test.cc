@@ -1,0 +1,88 @@
+#include "pipeline/schedules/steady_steps.h"
+
+#include "gtest/gtest.h"
+#include "pipeline/schedules/schedules.h"
+
+namespace troupe::pipeline {
+namespace {
+
+StepCosts Two(StageCosts costs) {
+  StepCosts both;
+  both.stages.assign(2, costs);
+  return both;
+}
+
+SteadyStep Steady(const Tables& tables, const StepCosts& costs) {
+  const auto steady =
+      SimulateSteps(tables, LoopedPlacement(2, 1), costs, Dispatch::kArrival);
+  EXPECT_TRUE(steady.ok()) << steady.status();
+  return steady.value_or(SteadyStep());
+}
+
+TEST(SteadyStepsTest, UpdatesAreAPartOfTheStep) {
+  StepCosts costs = Two({1, 1, 1});
+  const Tables tables = *OneForwardOneBackward(2, 2);
+  EXPECT_EQ(Steady(tables, costs).seconds, 9);
+  // Rank 0 ends last; what rank 1 updates is done by then.
+  costs.stages[1].update = 1;
+  EXPECT_EQ(Steady(tables, costs).seconds, 9);
+  costs.stages[0].update = 2;
+  const SteadyStep steady = Steady(tables, costs);
+  EXPECT_EQ(steady.seconds, 11);
+  EXPECT_NEAR(steady.bubble, 1 - (6 + 2 + 6 + 1) / 22.0, 1e-12);
+}
+
+// Where rank 1 is the last to end, rank 0 has begun the next step.
+TEST(SteadyStepsTest, RanksBeginTheNextStepWhenTheyAreFree) {
+  const Tables tables = *ZeroBubbleH1(2, 4);
+  StepCosts costs = Two({1, 1, 1});
+  costs.stages[1].weights = 2;
+  const double alone =
+      SimulateStep(tables, LoopedPlacement(2, 1), costs, Dispatch::kArrival)
+          ->seconds;
+  const SteadyStep steady = Steady(tables, costs);
+  EXPECT_LT(steady.seconds, alone);
+  // Rank 1 works without a pause.
+  EXPECT_EQ(steady.seconds, 4 * 4);
+}
+
+TEST(SteadyStepsTest, UpdatesThatNeedAllGradientsWaitForTheLastRank) {
+  StepCosts costs = Two({1, 1, 1});
+  costs.stages[1].update = 5;
+  Tables tables = *OneForwardOneBackward(2, 2);
+  // Rank 1 works without a pause.
+  EXPECT_EQ(Steady(tables, costs).seconds, 11);
+  ReductionOptions reductions;
+  reductions.update_needs_all_buckets = reductions.reduce_findings = true;
+  const Placement placement = LoopedPlacement(2, 1);
+  for (int rank = 0; rank < 2; ++rank) {
+    tables[rank] =
+        AddReductions(AddTransfers(tables[rank], EndsAt(placement, rank)),
+                      /*buckets=*/1, reductions);
+  }
+  EXPECT_EQ(Steady(tables, costs).seconds, 13);
+}
+
+TEST(SteadyStepsTest, NoiseIsOfActions) {
+  StepCosts costs = Two({1, 1, 1});
+  costs.factor = [](int stage, const Action& action) {
+    return stage == 0 && action.index == 0 ? 2 : 1;
+  };
+  const auto step =
+      SimulateStep(*OneForwardOneBackward(2, 2), LoopedPlacement(2, 1), costs,
+                   Dispatch::kStrict);
+  ASSERT_TRUE(step.ok()) << step.status();
+  EXPECT_EQ(step->ranks[0].busy, 3 * 2 + 3);
+  EXPECT_EQ(step->ranks[1].busy, 6);
+}
+
+TEST(SteadyStepsTest, ErrorsOfASimulation) {
+  EXPECT_EQ(SimulateSteps(*GPipe(2, 2), LoopedPlacement(2, 1), StepCosts(),
+                          Dispatch::kArrival)
+                .status()
+                .message(),
+            "schedule: costs of 0 stages, and 2 stages");
+}
+
+}  // namespace
+}  // namespace troupe::pipeline

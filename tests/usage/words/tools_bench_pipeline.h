@@ -1,0 +1,16 @@
+// What usage in tools/bench/pipeline/ leaves to its reader.
+
+#ifndef TESTS_USAGE_WORDS_TOOLS_BENCH_PIPELINE_H_
+#define TESTS_USAGE_WORDS_TOOLS_BENCH_PIPELINE_H_
+
+#include "actors/step_prediction.h"
+
+namespace troupe::bench::usage {
+
+namespace jitter_h {
+extern const actors::StepPrediction prediction;
+}
+
+}  // namespace troupe::bench::usage
+
+#endif  // TESTS_USAGE_WORDS_TOOLS_BENCH_PIPELINE_H_

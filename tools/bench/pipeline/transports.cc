@@ -1,0 +1,201 @@
+// Times the training step of a pipeline of two stages by what carries their
+// activations and gradients: handles within a process; shared memory, and TCP
+// over loopback, between two processes.
+//
+//   bazel run //tools/bench/pipeline:transports
+//   ... --case=mlp8 --micro_batches=16 --schedule=zb_h1
+//   ... --seconds=2 --rounds=5         longer, and more often
+//   ... --json                         one JSON object a row
+//
+// Cases are those of //tools/bench/pipeline. The peer of the rows of two
+// processes is the step within one. Each turn has processes of its own, and
+// turns alternate: in one round they begin with one process, in the next with
+// TCP.
+
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/flags/flag.h"
+#include "absl/flags/parse.h"
+#include "absl/flags/usage.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "actors/job.h"
+#include "actors/step_seconds.h"
+#include "base/check.h"
+#include "base/owned_fd.h"
+#include "tools/bench/report.h"
+#include "tools/bench/train_case.h"
+
+ABSL_FLAG(std::string, case, "gpt8", "gpt8 or mlp8");
+ABSL_FLAG(int, micro_batches, 8, "of a step");
+ABSL_FLAG(std::string, schedule, "1f1b", "a name of mesh.schedule");
+ABSL_FLAG(double, seconds, 2, "of one way and one round");
+ABSL_FLAG(int, rounds, 3, "alternating rounds; the median counts");
+ABSL_FLAG(bool, json, false, "print one JSON object a row");
+
+namespace troupe::bench {
+namespace {
+
+struct Way {
+  const char* name;
+  int processes;
+  actors::Transport transport;
+};
+constexpr Way kWays[] = {{"one process", 1, actors::Transport::kAuto},
+                         {"shm", 2, actors::Transport::kShm},
+                         {"tcp", 2, actors::Transport::kTcp}};
+
+struct Pipe {
+  base::OwnedFd read, write;
+};
+
+absl::StatusOr<Pipe> MakePipe() {
+  int ends[2];
+  if (::pipe(ends) != 0) return absl::ErrnoToStatus(errno, "pipe");
+  return Pipe{base::OwnedFd(ends[0]), base::OwnedFd(ends[1])};
+}
+
+template <typename T>
+bool Write(const base::OwnedFd& fd, const T& value) {
+  return ::write(fd.get(), &value, sizeof(value)) == sizeof(value);
+}
+template <typename T>
+bool Read(const base::OwnedFd& fd, T& value) {
+  return ::read(fd.get(), &value, sizeof(value)) == sizeof(value);
+}
+
+absl::StatusOr<actors::JobSpec> MakeJob() {
+  const std::string name = absl::GetFlag(FLAGS_case);
+  const int micro_batch = name == "mlp8" ? 128 : 8;
+  return MakeTrainJob(
+      name, /*ranks=*/1,
+      {absl::StrCat("train.micro_batch_size=", micro_batch),
+       absl::StrCat("train.global_batch_size=",
+                    micro_batch * absl::GetFlag(FLAGS_micro_batches)),
+       "mesh.pp=2",
+       absl::StrCat("mesh.schedule=", absl::GetFlag(FLAGS_schedule))});
+}
+
+// What one process does; process 0 writes milliseconds to `result`. `port`: by
+// which the other one finds it.
+absl::Status RunProcess(const Way& way, int process, const Pipe& port,
+                        const Pipe& result) {
+  TROUPE_ASSIGN_OR_RETURN(actors::JobSpec spec, MakeJob());
+  if (way.processes > 1) {
+    actors::ClusterOptions cluster;
+    cluster.process = process;
+    cluster.processes = way.processes;
+    cluster.transport = way.transport;
+    cluster.insecure = true;  // on loopback
+    cluster.on_listening = [&port](int at) {
+      return Write(port.write, at)
+                 ? absl::OkStatus()
+                 : absl::InternalError("the port could not be told");
+    };
+    if (process > 0 && !Read(port.read, cluster.master_port)) {
+      return absl::InternalError("process 0 told no port");
+    }
+    spec.cluster = std::move(cluster);
+  }
+  if (process > 0) return actors::RunJob(spec, nullptr).status();
+  TROUPE_ASSIGN_OR_RETURN(
+      const double rate,
+      actors::StepsPerSecond(spec, absl::GetFlag(FLAGS_seconds)));
+  return Write(result.write, 1e3 / rate)
+             ? absl::OkStatus()
+             : absl::InternalError("the time could not be told");
+}
+
+// Milliseconds of a step.
+absl::StatusOr<double> Measure(const Way& way) {
+  TROUPE_ASSIGN_OR_RETURN(Pipe port, MakePipe());
+  TROUPE_ASSIGN_OR_RETURN(Pipe result, MakePipe());
+  std::vector<pid_t> children;
+  for (int process = 0; process < way.processes; ++process) {
+    const pid_t child = ::fork();
+    if (child < 0) return absl::ErrnoToStatus(errno, "fork");
+    if (child == 0) {
+      ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+      if (process > 0) {
+        port.write.reset();
+        result.write.reset();
+      }
+      const absl::Status status = RunProcess(way, process, port, result);
+      if (!status.ok()) {
+        std::fprintf(stderr, "process %d: %s\n", process,
+                     status.ToString().c_str());
+      }
+      ::_exit(status.ok() ? 0 : 1);
+    }
+    children.push_back(child);
+  }
+  // So that reading ends with process 0.
+  port.write.reset();
+  result.write.reset();
+  double milliseconds = 0;
+  const bool told = Read(result.read, milliseconds);
+  for (const pid_t child : children) {
+    if (!told) ::kill(child, SIGKILL);
+    ::waitpid(child, nullptr, 0);
+  }
+  if (told) return milliseconds;
+  return absl::InternalError(absl::StrCat(way.name, ": no time was told"));
+}
+
+absl::Status Main() {
+  std::map<std::string, std::vector<double>> times;
+  for (int round = 0; round < absl::GetFlag(FLAGS_rounds); ++round) {
+    std::vector<Way> ways(std::begin(kWays), std::end(kWays));
+    if (round % 2 == 1) std::reverse(ways.begin(), ways.end());
+    for (const Way& way : ways) {
+      TROUPE_ASSIGN_OR_RETURN(const double time, Measure(way));
+      times[way.name].push_back(time);
+    }
+  }
+  Report report("pipeline_transports", absl::GetFlag(FLAGS_json)
+                                           ? Report::Form::kJson
+                                           : Report::Form::kTable);
+  const double within = Median(times[kWays[0].name]);
+  for (const Way& way : kWays) {
+    Row row;
+    row.name = absl::StrCat(absl::GetFlag(FLAGS_case),
+                            " m=", absl::GetFlag(FLAGS_micro_batches), " ",
+                            absl::GetFlag(FLAGS_schedule), " ", way.name);
+    row.ranks = 2;
+    row.unit = "ms";
+    row.ours = Median(times[way.name]);
+    if (way.processes > 1) {
+      row.peer = within;
+      row.note = absl::StrFormat("%+.1f%% beside one process",
+                                 100 * (row.ours / within - 1));
+    }
+    report.Add(row);
+  }
+  report.End();
+  return absl::OkStatus();
+}
+
+}  // namespace
+}  // namespace troupe::bench
+
+int main(int argc, char** argv) {
+  absl::SetProgramUsageMessage(
+      "times pipelines of two stages by what carries their tensors");
+  absl::ParseCommandLine(argc, argv);
+  const absl::Status status = troupe::bench::Main();
+  if (status.ok()) return 0;
+  std::fprintf(stderr, "transports: %s\n", status.ToString().c_str());
+  return 1;
+}

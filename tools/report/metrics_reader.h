@@ -1,0 +1,56 @@
+// The metrics in a run folder, read back from their JSON lines
+// (tools/trainer/json_log.h).
+//
+//   TROUPE_ASSIGN_OR_RETURN(const RunMetrics metrics, ReadMetrics(text));
+//   for (const MetricRow& row : metrics.train) Plot(row.step, row.loss);
+//
+// Rows are by step; of two rows of one step, as a resumed run leaves them, the
+// later one counts. A last line without its end is left out: a run may have
+// died while it wrote it. Objects of another "kind" are left out. Errors
+// (kInvalidArgument) name the line.
+
+#ifndef TOOLS_REPORT_METRICS_READER_H_
+#define TOOLS_REPORT_METRICS_READER_H_
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace troupe::tools {
+
+inline constexpr std::int64_t kMetricsBytesMax = std::int64_t{256} << 20;
+
+// Numbers after a step; none where they were not written, or not finite.
+struct MetricRow {
+  std::int64_t step = 0;
+  std::optional<double> loss, accuracy, samples_per_s, lr, grad_norm,
+      peak_bytes;
+};
+
+// The numbers of a row, with the names that they have in the file.
+struct MetricField {
+  const char* name;
+  std::optional<double> MetricRow::*field;
+};
+inline constexpr MetricField kMetricFields[] = {
+    {"loss", &MetricRow::loss},
+    {"accuracy", &MetricRow::accuracy},
+    {"samples_per_s", &MetricRow::samples_per_s},
+    {"lr", &MetricRow::lr},
+    {"grad_norm", &MetricRow::grad_norm},
+    {"peak_bytes", &MetricRow::peak_bytes},
+};
+
+struct RunMetrics {
+  std::vector<MetricRow> train;       // ascending by step
+  std::vector<MetricRow> evaluation;  // loss and accuracy
+};
+
+absl::StatusOr<RunMetrics> ReadMetrics(absl::string_view text);
+
+}  // namespace troupe::tools
+
+#endif  // TOOLS_REPORT_METRICS_READER_H_

@@ -1,0 +1,33 @@
+// Recorded and planned steps as parts of a page's JSON (report_data.h).
+//
+//   nlohmann::json step = StepJson(timeline.Step(12), timeline, shape);
+//   AddMemory(trace, timeline.Step(12), &step);
+//   const nlohmann::json plan = PlannedJson(planned);
+//
+// Threads: any.
+
+#ifndef TOOLS_REPORT_STEP_JSON_H_
+#define TOOLS_REPORT_STEP_JSON_H_
+
+#include "nlohmann/json.hpp"
+#include "tools/report/planned_step.h"
+#include "tools/report/run_shape.h"
+#include "tools/report/step_timeline.h"
+
+namespace troupe::tools {
+
+nlohmann::json StepJson(const StepTimeline& step, const RunTimeline& run,
+                        const RunShape& shape);
+
+// Adds to each rank what its tensors held during the step.
+void AddMemory(const RunTrace& trace, const StepTimeline& step,
+               nlohmann::json* json);
+
+nlohmann::json PlannedJson(const PlannedStep& planned);
+
+// Names of the values of SpanKind, by number.
+nlohmann::json SpanKindNames();
+
+}  // namespace troupe::tools
+
+#endif  // TOOLS_REPORT_STEP_JSON_H_

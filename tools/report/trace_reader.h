@@ -1,0 +1,66 @@
+// The timeline in a run folder, read back: bars, and how much memory ranks had.
+//
+//   TROUPE_ASSIGN_OR_RETURN(const RunTrace trace, ReadTrace(text));
+//   for (const Bar& bar : trace.bars) Draw(bar);
+//
+// The text is what actors/trace_json.h writes, but nobody vouches for it: rows
+// of another kind are left out, as are bars without an end. An error
+// (kInvalidArgument) names the line where it is no JSON, or the row, from 1.
+// Times are microseconds since the first bar began.
+//
+// Linear in the text, of which no more than a row is held as JSON.
+
+#ifndef TOOLS_REPORT_TRACE_READER_H_
+#define TOOLS_REPORT_TRACE_READER_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "pipeline/schedule.h"
+
+namespace troupe::tools {
+
+// Limits on a trace.
+inline constexpr std::int64_t kTraceBytesMax = std::int64_t{512} << 20;
+inline constexpr std::int64_t kTraceRanksMax = 1024;
+inline constexpr std::size_t kTraceBarsMax = std::size_t{1} << 20;
+
+enum class BarTrack {
+  kCompute,  // an action of the compute strand
+  kComm,     // a collective, from its launch to its result
+  kLoad,     // a loader makes a batch
+};
+
+struct Bar {
+  int rank = 0;
+  BarTrack track = BarTrack::kCompute;
+  // What runs; of no meaning where `track` is kLoad or `is_graph`.
+  pipeline::ActionKind kind = pipeline::ActionKind::kForward;
+  bool is_graph = false;  // a recorded step, launched as a whole
+  int chunk = 0;
+  int index = 0;          // micro-batch or bucket
+  std::int64_t step = 0;  // 1 is the first
+  double begin = 0, end = 0;
+};
+
+// What the tensors of a rank held from `at` on.
+struct MemorySample {
+  int rank = 0;
+  double at = 0;
+  std::int64_t bytes = 0;
+};
+
+struct RunTrace {
+  std::vector<Bar> bars;             // by begin
+  std::vector<MemorySample> memory;  // by time
+  std::int64_t dropped = 0;          // events that the run did not keep
+};
+
+absl::StatusOr<RunTrace> ReadTrace(absl::string_view text);
+
+}  // namespace troupe::tools
+
+#endif  // TOOLS_REPORT_TRACE_READER_H_
