@@ -102,7 +102,7 @@ says 'GPUs'
 says ' 2, of CUDA_VISIBLE_DEVICES=1,0'
 says 'compute 9.0, 4 multiprocessors, PCI 0000:11:00.0'
 says 'P2P (NVLink) to cuda:1'
-says 'emulated products, emulated convolutions, NCCL '
+says 'emulated products, emulated convolutions, emulated attention, NCCL '
 says 'knows CUDA up to '
 CUDA_VISIBLE_DEVICES=7 "$TRAINER" doctor --port=29433 >out.txt &&
   die "no GPU is no problem: $(cat out.txt)"

@@ -1,18 +1,22 @@
-// Times training steps of small models on a GPU, where the cost is the step's
-// overhead and not its arithmetic; in rounds between, PyTorch's.
+// Times training steps on a GPU; in rounds between, PyTorch's. By default those
+// of small models, where the cost is the step's overhead and not its arithmetic.
 //
 //   bazel run --config=cuda //tools/bench/gpu_step -- --python=$(which python3)
 //   ... --case=toy_cnn --dtype=bf16           some cases, one dtype
+//   ... --case=gpt2,resnet50_224 --dtype=bf16 --seconds=5
+//       --peer_modes=eager,autocast_compile   models that fill a GPU
 //   ... --seconds=2 --rounds=9 --json
 //   ... --device=cpu:0 --dtype=f32            the same rows without a GPU
 //
 // A row "toy_cnn f32 graphs / torch eager" has Troupe's time of a step that is
 // captured in CUDA graphs beside that of PyTorch run eagerly: medians of
-// alternating rounds. Troupe runs the whole engine (actors, loader, samples
-// gathered from memory and copied to the GPU); the peer's batch is one fixed
-// tensor on the GPU, and it uses what makes it fast (torch_step.py). No TF32 on
-// either side. bf16: all parameters and activations; "autocast graphs" is
-// PyTorch's autocast instead, with parameters in f32.
+// alternating rounds. Behind it, Troupe's samples or tokens a second, and its
+// model FLOPs (tools/bench/nn/step_work.h). Troupe runs the whole engine
+// (actors, loader, samples gathered from memory and copied to the GPU); the
+// peer's batch is one fixed tensor on the GPU, and it uses what makes it fast
+// (torch_step.py). No TF32 on either side. bf16: all parameters and activations;
+// "autocast graphs" and "autocast compile" are PyTorch's autocast instead, with
+// parameters in f32.
 
 #include <chrono>
 #include <cmath>
@@ -29,17 +33,21 @@
 #include "absl/flags/usage.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "actors/step_seconds.h"
 #include "base/check.h"
+#include "data/dataset.h"
 #include "nn/kernels/kernel_choices.h"
 #include "nn/kernels/open_kernels.h"
+#include "tools/bench/nn/step_work.h"
 #include "tools/bench/peer.h"
 #include "tools/bench/report.h"
 #include "tools/bench/train_case.h"
 
 ABSL_FLAG(std::vector<std::string>, case, {},
-          "toy_mlp, toy_cnn, mnist_mlp; default: all");
+          "cases of tools/bench/train_case.h; default: toy_mlp, toy_cnn, "
+          "mnist_mlp");
 ABSL_FLAG(std::vector<std::string>, dtype,
           std::vector<std::string>({"f32", "bf16"}), "f32, bf16, or both");
 ABSL_FLAG(std::string, device, "cuda:0", "cuda:N or cpu:0");
@@ -51,8 +59,8 @@ ABSL_FLAG(bool, json, false, "print one JSON object a row");
 ABSL_FLAG(std::string, python, "", "a Python with PyTorch, to measure it too");
 ABSL_FLAG(std::vector<std::string>, peer_modes,
           std::vector<std::string>({"eager", "graphs", "compile"}),
-          "how PyTorch runs: eager, graphs, compile; bf16 has autocast_graphs "
-          "beside graphs");
+          "how PyTorch runs: eager, graphs, compile, autocast_compile, "
+          "autocast_graphs; bf16 has autocast_graphs beside graphs");
 
 namespace troupe::bench {
 namespace {
@@ -75,6 +83,31 @@ std::vector<std::string> PeerModes(const std::string& dtype) {
     modes.push_back("autocast_graphs");
   }
   return modes;
+}
+
+// What a step is: how many of what, and how much arithmetic.
+struct Work {
+  const char* unit = "samples";
+  double units = 0;
+  double flops = 0;
+};
+
+absl::StatusOr<Work> WorkOf(const actors::JobSpec& spec) {
+  const data::SampleSpec& sample = spec.train->spec();
+  Work work;
+  work.units = static_cast<double>(spec.plan.global_batch_size);
+  if (!nn::IsFloating(sample.input_dtype)) {
+    work.unit = "tokens";
+    work.units *= static_cast<double>(sample.input_shape.num_elements());
+  }
+  TROUPE_ASSIGN_OR_RETURN(work.flops, StepFlops(spec));
+  return work;
+}
+
+// "512000 tokens/s, 438 TFLOP/s".
+std::string Describe(const Work& work, double micros) {
+  return absl::StrFormat("%.6g %s/s, %.3g TFLOP/s", work.units / micros * 1e6,
+                         work.unit, work.flops / micros * 1e-6);
 }
 
 double MicrosPerStep(double steps_per_second) { return 1e6 / steps_per_second; }
@@ -109,6 +142,7 @@ class Bench {
                absl::StrCat("train.cuda_graphs=", mode.cuda_graphs),
                "train.stop_on_nan=false"}));
       spec.kernel_choices = choices_;
+      TROUPE_ASSIGN_OR_RETURN(work_, WorkOf(spec));
       TROUPE_ASSIGN_OR_RETURN(
           const double rate,
           actors::StepsPerSecond(spec, absl::GetFlag(FLAGS_seconds)));
@@ -132,6 +166,7 @@ class Bench {
     row.name = absl::StrCat(name, " ", dtype, " ", own_mode);
     row.unit = "us/step";
     row.ours = Median(ours_.at(own_mode));
+    row.note = Describe(work_, row.ours);
     if (theirs_.empty()) report_.Add(row);
     for (const auto& [mode, times] : theirs_) {
       Row beside = row;
@@ -146,6 +181,7 @@ class Bench {
   Report& report_;
   const std::shared_ptr<nn::KernelChoices> choices_ =
       std::make_shared<nn::KernelChoices>();
+  Work work_;
   Times ours_, theirs_;
 };
 
