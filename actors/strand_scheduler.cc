@@ -51,6 +51,7 @@ StrandScheduler::StrandScheduler(caf::actor_system& system,
       shared_(*this) {}
 
 void StrandScheduler::start() {
+  running_ = true;
   threads_.Run([this] { shared_.Run(); });
   threads_.Run([this] { clock_.run_dispatch_loop(); });
   utility_actors_[printer_id] =
@@ -69,6 +70,7 @@ void StrandScheduler::stop() {
   // Not before: an actor counts as ended a moment before it is, and what it
   // does last may be a word to the printer.
   utility_actors_[printer_id] = nullptr;
+  running_ = false;
 }
 
 std::vector<StrandScheduler::Lane*> StrandScheduler::Strands() {

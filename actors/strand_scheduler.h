@@ -20,6 +20,7 @@
 
 #include <cstddef>
 #include <deque>
+#include <exception>
 #include <memory>
 #include <unordered_map>
 #include <vector>
@@ -39,6 +40,12 @@ namespace troupe::actors {
 class StrandScheduler : public caf::scheduler::abstract_coordinator {
  public:
   StrandScheduler(caf::actor_system& system, ThreadSupply& threads);
+  // Where another module of the system cannot start, and throws, CAF takes the
+  // system down without stop(), while its threads run: they, or CAF, would use
+  // what is gone, or wait for ever. So that is the end of the program.
+  ~StrandScheduler() override {
+    if (running_) std::terminate();
+  }
 
   // The host of a spawn that makes a strand.
   caf::execution_unit* strand_host() { return &strand_host_; }
@@ -102,6 +109,7 @@ class StrandScheduler : public caf::scheduler::abstract_coordinator {
   Lane& LaneOf(caf::resumable* job) ABSL_LOCKS_EXCLUDED(mutex_);
 
   ThreadSupply& threads_;
+  bool running_ = false;  // between start() and stop()
   StrandHost strand_host_;
   caf::detail::thread_safe_actor_clock clock_;
   Lane shared_;

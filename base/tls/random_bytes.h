@@ -10,7 +10,7 @@
 
 namespace troupe::base::tls {
 
-// CHECK-fails where the system has none to give.
+// Throws std::bad_alloc, as what else needs memory.
 std::string RandomBytes(int count);
 
 }  // namespace troupe::base::tls

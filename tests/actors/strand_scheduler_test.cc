@@ -1,6 +1,9 @@
 #include "actors/strand_scheduler.h"
 
 #include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -113,6 +116,35 @@ TEST_F(StrandSchedulerTest, AnExceptionThatNobodyHandlesIsPrinted) {
   system_.reset();
   EXPECT_THAT(testing::internal::GetCapturedStderr(),
               testing::HasSubstr("a planted one"));
+}
+
+// Of CAF's, those that open sockets and start threads may.
+class ModuleThatCannotStart : public caf::actor_system::module {
+ public:
+  void start() override { throw std::runtime_error("no memory"); }
+  void stop() override {}
+  void init(caf::actor_system_config&) override {}
+  id_t id() const override { return middleman; }
+  void* subtype_ptr() override { return this; }
+};
+
+TEST(StrandSchedulerDeathTest, EndsWithTheSystemThatCannotStart) {
+  const auto start = [] {
+    std::set_terminate([] {
+      std::fputs("the end\n", stderr);
+      std::_Exit(1);
+    });
+    const std::unique_ptr<ThreadSupply> threads = StartActorThreads(8).value();
+    caf::actor_system_config config;
+    RunOnThreads(*threads, config);
+    config.module_factories.push_back(
+        [](caf::actor_system&) { return new ModuleThatCannotStart; });
+    try {
+      const caf::actor_system system(config);
+    } catch (const std::runtime_error&) {
+    }
+  };
+  EXPECT_EXIT(start(), testing::ExitedWithCode(1), "^the end\n$");
 }
 
 }  // namespace

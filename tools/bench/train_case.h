@@ -26,9 +26,9 @@
 //                 the same, and backward runs every block again
 //     resnet50_224
 //                 on 224x224x3, 1000 classes; batch 256
-//     gpt2        12 layers, 768 wide, 12 heads: 124M parameters; 1024 tokens of
-//                 50304, GPT-2's 50257 and some that make the head's product
-//                 even; AdamW; batch 32
+//     gpt2        12 layers, 768 wide, 12 heads: 124M parameters; 1024 tokens
+//                 of 50304, GPT-2's 50257 and some that make the head's
+//                 product even; AdamW; batch 32
 //
 // The last two are for GPUs.
 //

@@ -1,5 +1,5 @@
 // Times training steps on a GPU; in rounds between, PyTorch's. By default those
-// of small models, where the cost is the step's overhead and not its arithmetic.
+// of small models, where the cost is the step's overhead and not arithmetic.
 //
 //   bazel run --config=cuda //tools/bench/gpu_step -- --python=$(which python3)
 //   ... --case=toy_cnn --dtype=bf16           some cases, one dtype
@@ -14,9 +14,9 @@
 // model FLOPs (tools/bench/nn/step_work.h). Troupe runs the whole engine
 // (actors, loader, samples gathered from memory and copied to the GPU); the
 // peer's batch is one fixed tensor on the GPU, and it uses what makes it fast
-// (torch_step.py). No TF32 on either side. bf16: all parameters and activations;
-// "autocast graphs" and "autocast compile" are PyTorch's autocast instead, with
-// parameters in f32.
+// (torch_step.py). No TF32 on either side. bf16: all parameters and
+// activations; "autocast graphs" and "autocast compile" are PyTorch's autocast
+// instead, with parameters in f32.
 
 #include <chrono>
 #include <cmath>
@@ -98,7 +98,7 @@ absl::StatusOr<Work> WorkOf(const actors::JobSpec& spec) {
   work.units = static_cast<double>(spec.plan.global_batch_size);
   if (!nn::IsFloating(sample.input_dtype)) {
     work.unit = "tokens";
-    work.units *= static_cast<double>(sample.input_shape.num_elements());
+    work.units *= static_cast<double>(sample.input_shape.numel());
   }
   TROUPE_ASSIGN_OR_RETURN(work.flops, StepFlops(spec));
   return work;
