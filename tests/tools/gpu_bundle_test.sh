@@ -53,6 +53,7 @@ grep -q '/tests/' < <(tar -tzf "$ARCHIVE") && die "what is packed is there twice
 
 # Elsewhere it unpacks itself, and brings all but NVIDIA's and the system's.
 mv "$OUT/troupe-gpu-$(<VERSION)" "$TEST_TMPDIR/else where"
+cp -r "$TEST_TMPDIR/else where" "$TEST_TMPDIR/without xz"
 cd "$TEST_TMPDIR/else where"
 [[ ! -e bin ]] || die "bin is there before it is unpacked"
 without_cuda() {
@@ -76,6 +77,14 @@ grep -qx "libcudnn.so.9: $TEST_TMPDIR/toolkit/lib64" out.txt ||
   die "no scripts"
 grep -q 'tools/gpu_bundle' README.md || die "another README"
 compgen -G '.unpacking*' >/dev/null && die "what was being unpacked is left"
+
+# Also where there is no xz.
+mkdir "$TEST_TMPDIR/path"
+ln -s /usr/bin/* "$TEST_TMPDIR/path"
+rm -f "$TEST_TMPDIR/path/xz"
+env -i PATH="$TEST_TMPDIR/path" "$TEST_TMPDIR/without xz/with_cuda" --unpack
+diff -r tests "$TEST_TMPDIR/without xz/tests"
+diff -r lib "$TEST_TMPDIR/without xz/lib"
 
 # A Python's packages are found; where nobody has cuDNN, it says so.
 mkdir -p site/nvidia/cudnn/lib

@@ -5,13 +5,24 @@
 #   ./with_cuda --where          # says where each library was found
 #   ./with_cuda --unpack         # only what every first use does
 #
-# The first use unpacks programs.tar.gz beside this script.
+# The first use unpacks programs.tar.xz beside this script.
 #
 # Looks in $CUDA_HOME/lib64, /usr/local/cuda/lib64, and in NVIDIA's packages of
 # the Python that $TROUPE_PYTHON names (else python3); then where the system
 # looks anyway. What cuDNN loads later lies beside it and is found the same way.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+
+# Archive $1 into folder $2, on machines without xz too.
+extract() {
+  if command -v xz >/dev/null; then
+    tar -xJf "$1" -C "$2"
+  else
+    python3 -c 'import sys, tarfile
+with tarfile.open(sys.argv[1]) as archive:
+    archive.extractall(sys.argv[2])' "$1" "$2"
+  fi
+}
 
 # Whole or not at all, also where two begin at once: lib/nvidia.txt comes last.
 unpack() {
@@ -20,7 +31,7 @@ unpack() {
     echo "${0##*/}: cannot write to $here, where programs must be unpacked; copy the folder to where you can write" >&2
     exit 1
   }
-  tar -xzf "$here/programs.tar.gz" -C "$stage"
+  extract "$here/programs.tar.xz" "$stage"
   cp -rT "$stage/bin" "$here/bin"
   [[ ! -d $stage/tests ]] || cp -rT "$stage/tests" "$here/tests"
   [[ ! -d $stage/data ]] || cp -rT "$stage/data" "$here/data"
