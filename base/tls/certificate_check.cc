@@ -8,6 +8,7 @@
 
 #include <ctime>
 #include <memory>
+#include <new>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -114,9 +115,10 @@ absl::Status CheckSigned(const std::vector<X509Ptr>& chain,
   if (!ok) return OpenSslError("verify a certificate");
   X509_STORE_CTX_set_time(context.get(), /*flags=*/0, absl::ToTimeT(now));
   if (X509_verify_cert(context.get()) == 1) return absl::OkStatus();
-  const char* why =
-      X509_verify_cert_error_string(X509_STORE_CTX_get_error(context.get()));
+  const int error = X509_STORE_CTX_get_error(context.get());
   ERR_clear_error();
+  if (error == X509_V_ERR_OUT_OF_MEM) throw std::bad_alloc();
+  const char* why = X509_verify_cert_error_string(error);
   return absl::InvalidArgumentError(absl::StrCat(
       files.certificate, " was signed by \"", IssuerName(chain[0].get()),
       "\", which ", files.authority, ", \"", CommonName(authorities[0].get()),

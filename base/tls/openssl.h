@@ -32,6 +32,8 @@ using Key = std::unique_ptr<EVP_PKEY, Freer<EVP_PKEY_free>>;
 using X509Ptr = std::unique_ptr<X509, Freer<X509_free>>;
 
 // Why the last call of this thread failed, in OpenSSL's words; forgets it.
+// Throws std::bad_alloc where it found no memory, which OpenSSL may tell as an
+// error of what it was reading.
 std::string OpenSslReason();
 
 // kInternal: "cannot <verb>: <reason>".

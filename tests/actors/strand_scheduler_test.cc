@@ -118,7 +118,8 @@ TEST_F(StrandSchedulerTest, AnExceptionThatNobodyHandlesIsPrinted) {
               testing::HasSubstr("a planted one"));
 }
 
-// Of CAF's, those that open sockets and start threads may.
+// A module of the system that throws as it starts, as CAF's may that open
+// sockets and start threads.
 class ModuleThatCannotStart : public caf::actor_system::module {
  public:
   void start() override { throw std::runtime_error("no memory"); }

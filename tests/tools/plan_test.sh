@@ -13,6 +13,16 @@ line() {
   grep -m1 "^$1" out.txt || die "no $1 in $(cat out.txt)"
 }
 
+# The runs that saved into $1 and $2 have the same weights, however their stages
+# are cut.
+same_model() {
+  local run
+  for run in "$@"; do
+    quietly export --checkpoint="$run" --out="$run.safetensors"
+  done
+  same_bytes "$1.safetensors" "$2.safetensors"
+}
+
 quietly plan "${piped[@]}" --columns=40
 [[ $(line mlp) == *'on 2 ranks (dp=1 pp=2), schedule 1f1b, a step of 16 samples: 4 micro-batches of 4 on each replica' ]] ||
   die "$(cat out.txt)"
@@ -71,10 +81,7 @@ quietly plan "${skips[@]}" --set mesh.pp=3 --set 'mesh.cuts=[3, 5]'
 quietly train "${skips[@]}" --set checkpoint.dir=whole
 quietly train "${skips[@]}" --set mesh.pp=2 --set 'mesh.cuts=[3]' \
   --set checkpoint.dir=cut
-for run in whole cut; do
-  quietly export --checkpoint=$run --out=$run.safetensors
-done
-same_bytes whole.safetensors cut.safetensors
+same_model whole cut
 
 # Every schedule trains to the same bits, and so does what --grid prints.
 quietly train "${piped[@]}" --set mesh.schedule=gpipe --set checkpoint.dir=gpipe
@@ -91,11 +98,8 @@ for other in zb_h1 file; do
   same_bytes gpipe/step-00000020/model-00001-of-00002.safetensors \
     $other/step-00000020/model-00001-of-00002.safetensors
 done
-# Measured cuts may put another part of the model into that file.
-for run in gpipe measured; do
-  quietly export --checkpoint=$run --out=$run.safetensors
-done
-same_bytes gpipe.safetensors measured.safetensors
+# Measured cuts may put other parts of the model into each file.
+same_model gpipe measured
 quietly train "${piped[@]}" --set mesh.virtual_stages=2 \
   --set 'model.widths=[16, 16, 16]' --set mesh.strict_order=true \
   --set checkpoint.dir=looped

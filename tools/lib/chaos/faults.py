@@ -10,7 +10,7 @@ import resource
 import signal
 
 # How the trainer ends (tools/trainer/exit_codes.h).
-OK, FAILED, MISUSED, STOPPED, AT_ONCE = 0, 1, 2, 3, 130
+OK, FAILED, STOPPED, AT_ONCE = 0, 1, 3, 130
 
 NO_SPACE = r"No space left on device; free space there"
 TOO_LARGE = r"File too large; raise the limit on file sizes"

@@ -11,8 +11,8 @@ import signal
 import socket
 
 from chaos import processes
-from chaos.faults import (AT_ONCE, FAILED, MISUSED, NO_MEMORY, NO_SPACE, OK,
-                          STOPPED, TOO_LARGE, Wrong)
+from chaos.faults import (AT_ONCE, FAILED, NO_MEMORY, NO_SPACE, OK, STOPPED,
+                          TOO_LARGE, Wrong)
 from chaos.process_jobs import LIVENESS_S
 
 HOST = socket.gethostname()
@@ -152,11 +152,10 @@ def verdict(strike, name, codes):
         of_others += (FAILED, STOPPED)
         pattern = "|".join(filter(None, (
             pattern, NOT_THERE, strike.name() + " is (lost|gone): ")))
-    # Libraries that find no memory while they start say so in their own words,
-    # or take a certificate for a bad one.
+    # Libraries that find no memory while they start say so in their own words.
     in_own_words = strike.early and name == "memory limit"
     if in_own_words:
-        of_victim += (-signal.SIGABRT, MISUSED)
+        of_victim += (-signal.SIGABRT,)
     if re.search(r"^to go on", strike.job[0].out(), re.M):
         # The victim may be at its end, its handlers gone.
         of_victim += (-signal.SIGINT, -signal.SIGTERM)

@@ -239,7 +239,6 @@ void PrintTable() {
   std::printf("| bug | in | %s |\n| --- | --- | --- |\n",
               kUnderTsan ? "ThreadSanitizer names" : "found by seeds");
   for (const Case& c : kCases) {
-    std::fflush(stdout);  // or each process of a case would print it, too
     const std::string found =
         kUnderTsan ? NamedRace(RacesOf(c, c.bug)) : Count(c, c.bug).ToString();
     std::printf("| %s | `%s` | %s |\n", c.name, c.source, found.c_str());

@@ -20,6 +20,7 @@ namespace troupe {
 inline std::string InChild(const std::function<void()>& body) {
   int ends[2];
   if (pipe(ends) != 0) return "no pipe";
+  std::fflush(nullptr);  // or the child would write it, too
   const pid_t child = fork();
   if (child == 0) {
     dup2(ends[1], STDERR_FILENO);
