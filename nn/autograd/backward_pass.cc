@@ -263,6 +263,7 @@ absl::Status BackwardPass::RunInputs(Tape::Step& step) {
   if (!step.weights_are_leaves) {
     TROUPE_RETURN_IF_ERROR(RunComputedWeights(step));
   }
+  if (AddsToInput(step)) return RunInputOnto(step);
   const int count = static_cast<int>(step.inputs.size()) - step.num_weights;
   absl::InlinedVector<Tensor, 4> dx(count);
   absl::InlinedVector<bool, 4> wanted(count);
@@ -277,6 +278,31 @@ absl::Status BackwardPass::RunInputs(Tape::Step& step) {
     status = Give(step.inputs[i], dx[i]);
     if (!status.ok()) return InOp(*step.node, status);
   }
+  return absl::OkStatus();
+}
+
+// Whether the input has a gradient already, as that of a norm has from a
+// residual connection around it, and the op adds to it.
+bool BackwardPass::AddsToInput(const Tape::Step& step) const {
+  if (static_cast<int>(step.inputs.size()) - step.num_weights != 1)
+    return false;
+  if (step.inputs[0] < 0 || !step.node->AddsInputGradient()) return false;
+  const Tape::Value& value = tape_.values_[step.inputs[0]];
+  return value.parameter == nullptr && value.grad.defined() &&
+         !value.grad.is_meta();
+}
+
+absl::Status BackwardPass::RunInputOnto(Tape::Step& step) {
+  Tensor& grad = tape_.values_[step.inputs[0]].grad;
+  absl::StatusOr<Tensor> sum =
+      Tensor::Create(grad.shape(), grad.dtype(), kernels_.allocator());
+  absl::Status status = sum.status();
+  if (status.ok()) {
+    status = step.node->BackwardInputOnto(
+        kernels_, tape_.values_[step.output].grad, grad, *sum);
+  }
+  if (!status.ok()) return InOp(*step.node, status);
+  grad = *std::move(sum);
   return absl::OkStatus();
 }
 

@@ -20,6 +20,12 @@ std::uint32_t NextSerial() {
 
 }  // namespace
 
+absl::Status Node::BackwardInputOnto(Kernels&, const Tensor&, const Tensor&,
+                                     Tensor&) {
+  return absl::UnimplementedError(
+      absl::StrCat(name(), " computes gradients by themselves"));
+}
+
 absl::Status Node::BackwardWeights(Kernels&, const Tensor&, bool,
                                    absl::Span<WeightGrad>) {
   return absl::OkStatus();

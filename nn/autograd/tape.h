@@ -76,6 +76,13 @@ class Node {
                                       absl::Span<const bool> wanted,
                                       absl::Span<Tensor> dx) = 0;
 
+  // Whether this op, which has one activation input, can add that gradient to
+  // what other ops gave the input already, in the same pass over memory.
+  virtual bool AddsInputGradient() const { return false; }
+  // dx = base + that gradient, with the bits of a sum behind BackwardInputs().
+  virtual absl::Status BackwardInputOnto(Kernels& kernels, const Tensor& dy,
+                                         const Tensor& base, Tensor& dx);
+
   // Writes (or adds, where `accumulate`) the gradients of the weights.
   virtual absl::Status BackwardWeights(Kernels& kernels, const Tensor& dy,
                                        bool accumulate,
@@ -242,6 +249,8 @@ class BackwardPass {
                                absl::Span<WeightGrad> grads);
   absl::Status RunComputedWeights(Tape::Step& step);
   absl::Status RunInputs(Tape::Step& step);
+  bool AddsToInput(const Tape::Step& step) const;
+  absl::Status RunInputOnto(Tape::Step& step);
   void EndNode(Tape::Step& step);
   absl::Status Give(std::int32_t value, const Tensor& grad);
   absl::Status AddTo(const Tape::Value& value, const Tensor& grad);

@@ -37,12 +37,25 @@ struct NormKernels {
                   FixedOut stats)>
       NormForward{"NormForward"};
 
+  // A residual connection and the norm behind it, in one pass over memory:
+  // sum = a + b, then y and stats of sum as NormForward() has them. Rows alone:
+  // [N, 1, D] in one group.
+  Op<absl::Status(const NormRule& rule, In a, In b, In w, In bias, Out sum,
+                  Out y, FixedOut stats)>
+      AddNormForward{"AddNormForward"};
+
   // With g = w dy, xhat = (x - mean) rstd and means over the group:
   // dx = rstd (g - mean(g) - xhat mean(g xhat)), the first mean being 0 where
   // not centered.
   Op<absl::Status(const NormRule& rule, In x, FixedIn stats, In w, In dy,
                   Out dx)>
       NormBackwardInput{"NormBackwardInput"};
+
+  // The same added to what a residual connection gives: dx = base + (the dx
+  // above, rounded to its dtype). Rows alone.
+  Op<absl::Status(const NormRule& rule, In x, FixedIn stats, In w, In dy,
+                  In base, Out dx)>
+      AddNormBackwardInput{"AddNormBackwardInput"};
 
   // dw[C] (+)= sum of dy xhat over samples and places;  db[C] (+)= sum of dy.
   Op<absl::Status(const NormRule& rule, In x, FixedIn stats, In dy,
@@ -52,7 +65,8 @@ struct NormKernels {
   template <typename Visit>
   static void ForEachOp(Visit visit) {
     using K = NormKernels;
-    VisitOps<K>(visit, &K::NormForward, &K::NormBackwardInput,
+    VisitOps<K>(visit, &K::NormForward, &K::AddNormForward,
+                &K::NormBackwardInput, &K::AddNormBackwardInput,
                 &K::NormBackwardWeight);
   }
 };

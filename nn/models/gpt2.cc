@@ -64,8 +64,9 @@ class Block : public Module {
         mlp_(Add<Mlp>("mlp", options.width)),
         drop_2_(Add<Dropout>("dropout", options.dropout)) {}
   Tensor Forward(Context& ctx, const Tensor& x) override {
-    const Tensor y = ops::Add(ctx, x, drop_1_(ctx, attn_(ctx, ln_1_(ctx, x))));
-    return ops::Add(ctx, y, drop_2_(ctx, mlp_(ctx, ln_2_(ctx, y))));
+    const auto [y, normed] =
+        ln_2_.AfterAdd(ctx, x, drop_1_(ctx, attn_(ctx, ln_1_(ctx, x))));
+    return ops::Add(ctx, y, drop_2_(ctx, mlp_(ctx, normed)));
   }
 
  private:

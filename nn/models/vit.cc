@@ -119,8 +119,9 @@ class Block : public Module {
         norm2_(Add<LayerNorm>("norm2", options.width, NormOptions())),
         mlp_(Add<Mlp>("mlp", options.width)) {}
   Tensor Forward(Context& ctx, const Tensor& x) override {
-    const Tensor y = ops::Add(ctx, x, attn_(ctx, norm1_(ctx, x)));
-    return ops::Add(ctx, y, mlp_(ctx, norm2_(ctx, y)));
+    const auto [y, normed] =
+        norm2_.AfterAdd(ctx, x, attn_(ctx, norm1_(ctx, x)));
+    return ops::Add(ctx, y, mlp_(ctx, normed));
   }
 
  private:

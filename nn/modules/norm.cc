@@ -1,6 +1,9 @@
 #include "nn/modules/norm.h"
 
+#include <utility>
+
 #include "absl/strings/str_cat.h"
+#include "nn/ops/add.h"
 #include "nn/ops/norm.h"
 
 namespace troupe::nn {
@@ -25,6 +28,24 @@ bool HasFeatures(const Tensor& x, std::int64_t features) {
 
 }  // namespace
 
+ops::SumAndNorm RowNorm::AfterAdd(Context& ctx, const Tensor& x,
+                                  const Tensor& branch) {
+  // A norm that runs again in backward does so from the sum, which is kept.
+  if (recomputes()) {
+    const Tensor sum = ops::Add(ctx, x, branch);
+    return {sum, (*this)(ctx, sum)};
+  }
+  TensorList both = CallMany(ctx, {x, branch});
+  if (!ctx.ok()) return {};
+  return {std::move(both[0]), std::move(both[1])};
+}
+
+TensorList RowNorm::ForwardMany(Context& ctx, absl::Span<const Tensor> xs) {
+  if (xs.size() != 2) return Module::ForwardMany(ctx, xs);
+  ops::SumAndNorm both = ForwardAfterAdd(ctx, xs[0], xs[1]);
+  return {std::move(both.sum), std::move(both.normed)};
+}
+
 LayerNorm::LayerNorm(const Shape& normalized, const Options& options)
     : normalized_(normalized), eps_(options.eps) {
   if (!options.elementwise_affine) return;
@@ -38,6 +59,13 @@ Tensor LayerNorm::Forward(Context& ctx, const Tensor& x) {
   const Tensor w = UseIf(ctx, weight_);  // in this order: plans record it
   const Tensor b = UseIf(ctx, bias_);
   return ops::LayerNorm(ctx, x, normalized_, w, b, eps_);
+}
+
+ops::SumAndNorm LayerNorm::ForwardAfterAdd(Context& ctx, const Tensor& x,
+                                           const Tensor& branch) {
+  const Tensor w = UseIf(ctx, weight_);
+  const Tensor b = UseIf(ctx, bias_);
+  return ops::AddLayerNorm(ctx, x, branch, normalized_, w, b, eps_);
 }
 
 GroupNorm::GroupNorm(std::int64_t groups, std::int64_t channels,
@@ -70,6 +98,14 @@ Tensor RMSNorm::Forward(Context& ctx, const Tensor& x) {
     return WrongFeatures(ctx, "RMSNorm", features_, x);
   }
   return ops::RmsNorm(ctx, x, UseIf(ctx, weight_), eps_);
+}
+
+ops::SumAndNorm RMSNorm::ForwardAfterAdd(Context& ctx, const Tensor& x,
+                                         const Tensor& branch) {
+  if (!HasFeatures(x, features_)) {
+    return {Tensor(), WrongFeatures(ctx, "RMSNorm", features_, x)};
+  }
+  return ops::AddRmsNorm(ctx, x, branch, UseIf(ctx, weight_), eps_);
 }
 
 }  // namespace troupe::nn

@@ -7,6 +7,11 @@
 //   RMSNorm rms(512);                       // weight [512]
 //   Tensor y = norm(ctx, x);                // x's shape
 //
+// Behind a residual connection, LayerNorm and RMSNorm take both in one pass over
+// memory, with the same bits:
+//
+//   auto [sum, normed] = norm.AfterAdd(ctx, x, branch);  // x + branch, norm(sum)
+//
 // Weights begin as ones, biases as zeros, as PyTorch's do. Groups are of the
 // last axis: images are (N, H, W, C).
 
@@ -16,11 +21,26 @@
 #include <cstdint>
 #include <optional>
 
+#include "absl/types/span.h"
 #include "nn/modules/module.h"
+#include "nn/ops/norm.h"
 
 namespace troupe::nn {
 
-class LayerNorm : public Module {
+// A norm over the last axes, which can follow a residual connection.
+class RowNorm : public Module {
+ public:
+  // x + branch, and the norm of it.
+  ops::SumAndNorm AfterAdd(Context& ctx, const Tensor& x, const Tensor& branch);
+  // {x} as Forward() takes it; {x, branch} as AfterAdd() does.
+  TensorList ForwardMany(Context& ctx, absl::Span<const Tensor> xs) override;
+
+ private:
+  virtual ops::SumAndNorm ForwardAfterAdd(Context& ctx, const Tensor& x,
+                                          const Tensor& branch) = 0;
+};
+
+class LayerNorm : public RowNorm {
  public:
   struct Options {
     double eps = 1e-5;
@@ -40,6 +60,9 @@ class LayerNorm : public Module {
   Tensor Forward(Context& ctx, const Tensor& x) override;
 
  private:
+  ops::SumAndNorm ForwardAfterAdd(Context& ctx, const Tensor& x,
+                                  const Tensor& branch) override;
+
   const Shape normalized_;
   const double eps_;
   Parameter* weight_ = nullptr;
@@ -66,7 +89,7 @@ class GroupNorm : public Module {
   Parameter* bias_ = nullptr;
 };
 
-class RMSNorm : public Module {
+class RMSNorm : public RowNorm {
  public:
   struct Options {
     std::optional<double> eps;  // ops::RmsNorm() has the default
@@ -79,6 +102,9 @@ class RMSNorm : public Module {
   Tensor Forward(Context& ctx, const Tensor& x) override;
 
  private:
+  ops::SumAndNorm ForwardAfterAdd(Context& ctx, const Tensor& x,
+                                  const Tensor& branch) override;
+
   const std::int64_t features_;
   const std::optional<double> eps_;
   Parameter* weight_ = nullptr;

@@ -5,10 +5,14 @@
 
 #include "absl/container/inlined_vector.h"
 #include "base/check.h"
+#include "nn/ops/add.h"
+#include "nn/ops/add_node.h"
 #include "nn/ops/op_util.h"
 
 namespace troupe::nn::ops {
 namespace {
+
+constexpr double kFlopsPerElement = 8;  // of a norm
 
 // A call of the kernels: x as samples of `places` places with `channels`
 // channels each (nn/kernels/norm.h).
@@ -17,6 +21,8 @@ struct NormCall {
   NormRule rule;
   std::int64_t samples, places, channels;
 
+  // Whether each sample is one group of one place.
+  bool is_of_rows() const { return rule.groups == 1 && places == 1; }
   Tensor Samples(const Tensor& t) const {
     return t.View({samples, places, channels});
   }
@@ -47,6 +53,14 @@ class NormNode final : public Node {
                                      call_.Channels(w_), call_.Samples(dy),
                                      samples);
   }
+  bool AddsInputGradient() const override { return call_.is_of_rows(); }
+  absl::Status BackwardInputOnto(Kernels& kernels, const Tensor& dy,
+                                 const Tensor& base, Tensor& dx) override {
+    Tensor samples = call_.Samples(dx);
+    return kernels.AddNormBackwardInput(call_.rule, call_.Samples(x_), stats_,
+                                        call_.Channels(w_), call_.Samples(dy),
+                                        call_.Samples(base), samples);
+  }
   absl::Status BackwardWeights(Kernels& kernels, const Tensor& dy,
                                bool accumulate,
                                absl::Span<WeightGrad> grads) override {
@@ -68,27 +82,69 @@ bool IsWeightOf(const Tensor& x, const Shape& shape, const Tensor& t) {
   return !t.defined() || (t.shape() == shape && t.dtype() == x.dtype());
 }
 
-Tensor Run(Context& ctx, const NormCall& call, const Tensor& x, const Tensor& w,
-           const Tensor& b) {
-  Tensor y = ctx.Empty(call.name, x.shape(), x.dtype());
-  ctx.Note(call.name, y, 8.0 * x.numel());
-  if (!ctx.computes()) return y;
-  absl::StatusOr<Tensor> stats =
-      Tensor::Create({call.samples, call.rule.groups, 2}, DType::kF64,
-                     ctx.kernels().allocator());
-  if (!stats.ok()) return ctx.Fail(stats.status());
-  Tensor samples = call.Samples(y);
-  const absl::Status status =
-      ctx.kernels().NormForward(call.rule, call.Samples(x), call.Channels(w),
-                                call.Channels(b), samples, *stats);
+Tensor EmptyLike(Context& ctx, const char* op, const Tensor& x,
+                 double flops_per_element) {
+  Tensor y = ctx.Empty(op, x.shape(), x.dtype());
+  ctx.Note(op, y, flops_per_element * static_cast<double>(x.numel()));
+  return y;
+}
+
+absl::StatusOr<Tensor> StatsOf(Context& ctx, const NormCall& call) {
+  return Tensor::Create({call.samples, call.rule.groups, 2}, DType::kF64,
+                        ctx.kernels().allocator());
+}
+
+Tensor FinishNorm(Context& ctx, const absl::Status& status,
+                  const NormCall& call, const Tensor& x, const Tensor& stats,
+                  const Tensor& w, const Tensor& b, Tensor& y) {
   absl::InlinedVector<Tensor, 3> inputs = {x};
   for (const Tensor& weight : {w, b}) {
     if (weight.defined()) inputs.push_back(weight);
   }
   return Finish(
       ctx, status, inputs, static_cast<int>(inputs.size()) - 1, y, [&] {
-        return std::make_unique<NormNode>(call, x, *stats, w, b.defined());
+        return std::make_unique<NormNode>(call, x, stats, w, b.defined());
       });
+}
+
+Tensor Run(Context& ctx, const NormCall& call, const Tensor& x, const Tensor& w,
+           const Tensor& b) {
+  Tensor y = EmptyLike(ctx, call.name, x, kFlopsPerElement);
+  if (!ctx.computes()) return y;
+  absl::StatusOr<Tensor> stats = StatsOf(ctx, call);
+  if (!stats.ok()) return ctx.Fail(stats.status());
+  Tensor samples = call.Samples(y);
+  const absl::Status status =
+      ctx.kernels().NormForward(call.rule, call.Samples(x), call.Channels(w),
+                                call.Channels(b), samples, *stats);
+  return FinishNorm(ctx, status, call, x, *stats, w, b, y);
+}
+
+// Of a sum that is computed with it, a and b of one shape and dtype. The tape
+// has what two ops would leave there.
+SumAndNorm RunWithSum(Context& ctx, const NormCall& call, const Tensor& a,
+                      const Tensor& b, const Tensor& w, const Tensor& bias) {
+  Tensor sum = EmptyLike(ctx, "add", a, 1.0);
+  Tensor y = EmptyLike(ctx, call.name, a, kFlopsPerElement);
+  if (!ctx.computes()) return {sum, y};
+  absl::StatusOr<Tensor> stats = StatsOf(ctx, call);
+  if (!stats.ok()) return {Tensor(), ctx.Fail(stats.status())};
+  Tensor sum_rows = call.Samples(sum), y_rows = call.Samples(y);
+  const absl::Status status = ctx.kernels().AddNormForward(
+      call.rule, call.Samples(a), call.Samples(b), call.Channels(w),
+      call.Channels(bias), sum_rows, y_rows, *stats);
+  sum = Finish(ctx, status, {a, b}, /*num_weights=*/0, sum,
+               [&] { return std::make_unique<AddNode>(a.shape(), b.shape()); });
+  if (!ctx.ok()) return {};
+  y = FinishNorm(ctx, status, call, sum, *stats, w, bias, y);
+  return {sum, y};
+}
+
+// Whether one kernel may compute a + b and the norm of it, which takes sums of
+// one shape alone.
+bool AreOfOneKind(const Tensor& a, const Tensor& b) {
+  return a.defined() && b.defined() && a.shape() == b.shape() &&
+         a.dtype() == b.dtype();
 }
 
 // Whether x's last axes are those of `normalized`, which has elements.
@@ -115,29 +171,31 @@ NormCall RowsOf(const char* name, const Tensor& x, const Shape& normalized) {
 
 bool IsEps(double eps) { return eps >= 0 && std::isfinite(eps); }
 
-}  // namespace
-
-Tensor LayerNorm(Context& ctx, const Tensor& x, const Shape& normalized,
-                 const Tensor& w, const Tensor& b, double eps) {
-  if (!ctx.ok()) return Tensor();
+// The call for operands that fit; otherwise nothing, and the context has failed.
+std::optional<NormCall> LayerNormOf(Context& ctx, const Tensor& x,
+                                    const Shape& normalized, const Tensor& w,
+                                    const Tensor& b, double eps) {
+  if (!ctx.ok()) return std::nullopt;
   if (!x.defined() || !EndsWith(x.shape(), normalized) || !IsEps(eps)) {
-    return BadShapes(ctx, "layer_norm over ", normalized.ToString(),
-                     " takes x[..., ", "those axes] and eps >= 0, got ", Str(x),
-                     " and ", eps);
+    BadShapes(ctx, "layer_norm over ", normalized.ToString(), " takes x[..., ",
+              "those axes] and eps >= 0, got ", Str(x), " and ", eps);
+    return std::nullopt;
   }
   if (!IsWeightOf(x, normalized, w) || !IsWeightOf(x, normalized, b)) {
-    return BadShapes(ctx, "layer_norm of ", Str(x),
-                     " takes a weight and a bias of ", DTypeName(x.dtype()),
-                     normalized.ToString(), ", got ", Str(w), " and ", Str(b));
+    BadShapes(ctx, "layer_norm of ", Str(x), " takes a weight and a bias of ",
+              DTypeName(x.dtype()), normalized.ToString(), ", got ", Str(w),
+              " and ", Str(b));
+    return std::nullopt;
   }
   NormCall call = RowsOf("layer_norm", x, normalized);
   call.rule.eps = eps;
-  return Run(ctx, call, x, w, b);
+  return call;
 }
 
-Tensor RmsNorm(Context& ctx, const Tensor& x, const Tensor& w,
-               std::optional<double> eps) {
-  if (!ctx.ok()) return Tensor();
+// Likewise.
+std::optional<NormCall> RmsNormOf(Context& ctx, const Tensor& x,
+                                  const Tensor& w, std::optional<double> eps) {
+  if (!ctx.ok()) return std::nullopt;
   const double added =
       eps.value_or(std::ldexp(1.0, x.dtype() == DType::kF64 ? -52 : -23));
   const bool has_axes = x.defined() && x.shape().rank() >= 1;
@@ -145,14 +203,52 @@ Tensor RmsNorm(Context& ctx, const Tensor& x, const Tensor& w,
       w.defined() ? w.shape() : Shape{has_axes ? x.dim(-1) : 0};
   if (!has_axes || !EndsWith(x.shape(), normalized) ||
       !IsWeightOf(x, normalized, w) || !IsEps(added)) {
-    return BadShapes(
-        ctx, "rms_norm takes x[..., D], w[D] of one dtype and eps >= 0, got ",
-        Str(x), ", ", Str(w), " and ", added);
+    BadShapes(ctx,
+              "rms_norm takes x[..., D], w[D] of one dtype and eps >= 0, got ",
+              Str(x), ", ", Str(w), " and ", added);
+    return std::nullopt;
   }
   NormCall call = RowsOf("rms_norm", x, normalized);
   call.rule.eps = added;
   call.rule.centered = false;
-  return Run(ctx, call, x, w, Tensor());
+  return call;
+}
+
+}  // namespace
+
+Tensor LayerNorm(Context& ctx, const Tensor& x, const Shape& normalized,
+                 const Tensor& w, const Tensor& b, double eps) {
+  const std::optional<NormCall> call =
+      LayerNormOf(ctx, x, normalized, w, b, eps);
+  return call ? Run(ctx, *call, x, w, b) : Tensor();
+}
+
+SumAndNorm AddLayerNorm(Context& ctx, const Tensor& x, const Tensor& branch,
+                        const Shape& normalized, const Tensor& w,
+                        const Tensor& b, double eps) {
+  if (!AreOfOneKind(x, branch)) {
+    const Tensor sum = Add(ctx, x, branch);
+    return {sum, LayerNorm(ctx, sum, normalized, w, b, eps)};
+  }
+  const std::optional<NormCall> call =
+      LayerNormOf(ctx, x, normalized, w, b, eps);
+  return call ? RunWithSum(ctx, *call, x, branch, w, b) : SumAndNorm();
+}
+
+Tensor RmsNorm(Context& ctx, const Tensor& x, const Tensor& w,
+               std::optional<double> eps) {
+  const std::optional<NormCall> call = RmsNormOf(ctx, x, w, eps);
+  return call ? Run(ctx, *call, x, w, Tensor()) : Tensor();
+}
+
+SumAndNorm AddRmsNorm(Context& ctx, const Tensor& x, const Tensor& branch,
+                      const Tensor& w, std::optional<double> eps) {
+  if (!AreOfOneKind(x, branch)) {
+    const Tensor sum = Add(ctx, x, branch);
+    return {sum, RmsNorm(ctx, sum, w, eps)};
+  }
+  const std::optional<NormCall> call = RmsNormOf(ctx, x, w, eps);
+  return call ? RunWithSum(ctx, *call, x, branch, w, Tensor()) : SumAndNorm();
 }
 
 Tensor GroupNorm(Context& ctx, const Tensor& x, std::int64_t groups,

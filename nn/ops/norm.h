@@ -15,6 +15,15 @@
 // He 2018, arXiv:1803.08494): over x[N, ..., C]'s places and the C / groups
 // channels of each group; w, b [C].
 //
+// A residual connection and the norm behind it take one pass over memory, with
+// the bits of Add() and the norm:
+//
+//   auto [sum, normed] = ops::AddLayerNorm(ctx, x, branch, Shape{512}, w, b);
+//   y = ops::Add(ctx, sum, mlp(ctx, normed));
+//
+// In backward each norm of rows adds its gradient to what the residual
+// connection around it gave, likewise in one pass.
+//
 // w and b may be undefined, b alone too. One dtype; statistics of 16-bit
 // numbers are computed in f32 and f64. y has x's shape.
 //
@@ -33,10 +42,22 @@ namespace troupe::nn::ops {
 Tensor LayerNorm(Context& ctx, const Tensor& x, const Shape& normalized,
                  const Tensor& w, const Tensor& b, double eps = 1e-5);
 
+// x + branch, and a norm of it, over rows of the last axes.
+struct SumAndNorm {
+  Tensor sum, normed;
+};
+SumAndNorm AddLayerNorm(Context& ctx, const Tensor& x, const Tensor& branch,
+                        const Shape& normalized, const Tensor& w,
+                        const Tensor& b, double eps = 1e-5);
+
 // Without `eps`, PyTorch's default: the distance from 1 to the next number of
 // the type that is computed in (2^-23 for f32 and 16 bits, 2^-52 for f64).
 Tensor RmsNorm(Context& ctx, const Tensor& x, const Tensor& w,
                std::optional<double> eps = std::nullopt);
+
+SumAndNorm AddRmsNorm(Context& ctx, const Tensor& x, const Tensor& branch,
+                      const Tensor& w,
+                      std::optional<double> eps = std::nullopt);
 
 Tensor GroupNorm(Context& ctx, const Tensor& x, std::int64_t groups,
                  const Tensor& w, const Tensor& b, double eps = 1e-5);

@@ -2,6 +2,7 @@
 
 #include "nn/kernels/batch_norm_stats.h"
 #include "nn/kernels/cpu/channel_scratch.h"
+#include "nn/kernels/cpu/row_slices.h"
 #include "nn/kernels/cpu/widening.h"
 
 namespace troupe::nn::cpu {
@@ -160,6 +161,45 @@ absl::Status NormForward(CpuDevice& cpu, const NormRule& rule, In x, In w, In b,
   return absl::OkStatus();
 }
 
+absl::Status AddNormForward(CpuDevice& cpu, const NormRule& rule, In a, In b,
+                            In w, In bias, Tensor& sum, Tensor& y,
+                            Tensor& stats) {
+  TROUPE_ASSIGN_OR_RETURN(const Tensor weight, AsF32(cpu, w));
+  TROUPE_ASSIGN_OR_RETURN(const Tensor added, AsF32(cpu, bias));
+  const std::int64_t d = a.dim(2);
+  RowSlices slices(cpu, {a.dim(0), /*together=*/1, /*cuts_f32=*/true}, {&a, &b},
+                   {&sum, &y});
+  TROUPE_RETURN_IF_ERROR(slices.Prepare());
+  RowSlice at;
+  while (slices.Next(at)) {
+    cpu.loops().add(at.rows * d, at.in[0], at.in[1], at.out[0]);
+    slices.Round(at, 0);
+    cpu.loops().norm_rows_forward(
+        at.rows, d, rule.centered, rule.eps, at.out[0], DataOrNull(weight),
+        DataOrNull(added), at.out[1], stats.data<double>() + 2 * at.first);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status AddNormBackwardInput(CpuDevice& cpu, const NormRule& rule, In x,
+                                  In stats, In w, In dy, In base, Tensor& dx) {
+  TROUPE_ASSIGN_OR_RETURN(const Tensor weight, AsF32(cpu, w));
+  const std::int64_t d = x.dim(2);
+  RowSlices slices(cpu, {x.dim(0), /*together=*/1, /*cuts_f32=*/true},
+                   {&x, &dy, &base}, {&dx});
+  TROUPE_RETURN_IF_ERROR(slices.Prepare());
+  RowSlice at;
+  while (slices.Next(at)) {
+    cpu.loops().norm_rows_backward_input(at.rows, d, rule.centered, at.in[0],
+                                         stats.data<double>() + 2 * at.first,
+                                         DataOrNull(weight), at.in[1],
+                                         at.out[0]);
+    slices.Round(at, 0);
+    cpu.loops().add(at.rows * d, at.in[2], at.out[0], at.out[0]);
+  }
+  return absl::OkStatus();
+}
+
 absl::Status NormBackwardInput(CpuDevice& cpu, const NormRule& rule, In x,
                                In stats, In w, In dy, Tensor& dx) {
   if (!RowsAreGroups(rule, x)) {
@@ -194,7 +234,9 @@ absl::Status NormBackwardWeight(CpuDevice& cpu, const NormRule& rule, In x,
 
 void BindNorm(CpuDevice& cpu, NormKernels& ops) {
   BindF32<NormForward>(cpu, ops.NormForward);
+  BindByRows<AddNormForward>(cpu, ops.AddNormForward);
   BindF32<NormBackwardInput>(cpu, ops.NormBackwardInput);
+  BindByRows<AddNormBackwardInput>(cpu, ops.AddNormBackwardInput);
   BindF32<NormBackwardWeight>(cpu, ops.NormBackwardWeight);
 }
 

@@ -32,15 +32,16 @@ RowSlices::RowSlices(CpuDevice& cpu, const RowsToCut& cut,
 absl::Status RowSlices::Prepare() {
   std::int64_t widest = 0, cols = 0;
   for (const Operand& operand : operands_) {
-    if (!operand.narrow) continue;
+    if (!operand.narrow && !cut_.cuts_f32) continue;
     widest = std::max(widest, operand.cols);
-    cols += operand.cols;
+    cols += operand.narrow ? operand.cols : 0;
   }
   rows_at_once_ = cut_.rows;
   if (widest == 0) return absl::OkStatus();
   const std::int64_t groups =
       std::max<std::int64_t>(1, kFloatsAtOnce / (widest * cut_.together));
   rows_at_once_ = std::min(cut_.rows, groups * cut_.together);
+  if (cols == 0) return absl::OkStatus();
   TROUPE_ASSIGN_OR_RETURN(
       copies_,
       Tensor::Create({rows_at_once_ * cols}, DType::kF32, cpu_.allocator()));
@@ -69,6 +70,13 @@ bool RowSlices::Next(RowSlice& slice) {
     slice.out[i] = At(out, slice);
   }
   return true;
+}
+
+void RowSlices::Round(const RowSlice& slice, int i) {
+  const Operand& out = operands_[static_cast<std::size_t>(3 + i)];
+  if (!out.narrow) return;
+  Convert(out, slice, /*widens=*/false);
+  Convert(out, slice, /*widens=*/true);
 }
 
 float* RowSlices::At(const Operand& operand, const RowSlice& slice) {

@@ -8,7 +8,8 @@
 //   });
 //   BindByRows<ReluBackward>(cpu, ops.ReluBackward);
 //
-// Operands of f32 are passed on as they lie, all rows at once.
+// Operands of f32 are passed on as they lie, all rows at once unless asked
+// otherwise.
 
 #ifndef NN_KERNELS_CPU_ROW_SLICES_H_
 #define NN_KERNELS_CPU_ROW_SLICES_H_
@@ -35,6 +36,8 @@ struct RowSlice {
 struct RowsToCut {
   std::int64_t rows;
   std::int64_t together = 1;  // slices begin at multiples of this
+  // f32 too comes in slices: for a kernel of several passes over each.
+  bool cuts_f32 = false;
 };
 
 // The operands of one call: at most three that are read and three written.
@@ -48,6 +51,8 @@ class RowSlices {
   absl::Status Prepare();
   // False: there are no more rows.
   bool Next(RowSlice& slice);
+  // Result `i` of the slice is from here on what its dtype can hold.
+  void Round(const RowSlice& slice, int i);
 
  private:
   struct Operand {

@@ -92,14 +92,46 @@ __device__ __forceinline__ Numbers<float, kVector> LoadOr(const T* from,
   return numbers;
 }
 
+// Numbers as elements of T have them.
+template <typename T, int kVector>
+__device__ __forceinline__ Numbers<float, kVector> Rounded(
+    Numbers<float, kVector> numbers) {
+  for (float& number : numbers.at) {
+    T element;
+    Round(number, element);
+    number = Widen(element);
+  }
+  return numbers;
+}
+
+// a + b, where both are numbers of T.
+template <typename T, int kVector>
+__device__ __forceinline__ Numbers<float, kVector> RoundedSum(
+    Numbers<float, kVector> a, const Numbers<float, kVector>& b) {
+  for (int j = 0; j < kVector; ++j) a.at[j] += b.at[j];
+  return Rounded<T>(a);
+}
+
 template <typename T>
 struct ForwardBody {
   Groups groups;
-  const T* x;
-  const T* w;  // may be null
-  const T* b;  // may be null
+  const T* x;       // with a branch, x + branch is normalised, and is in `sum`
+  const T* branch;  // may be null
+  const T* w;       // may be null
+  const T* b;       // may be null
+  T* sum;
   T* y;
   double* stats;
+
+  template <int kVector>
+  __device__ __forceinline__ Numbers<float, kVector> First(
+      std::int64_t i) const {
+    Numbers<float, kVector> v = Load<kVector>(x + i);
+    if (branch == nullptr) return v;
+    v = RoundedSum<T>(v, Load<kVector>(branch + i));
+    Store(v, sum + i);
+    return v;
+  }
 
   template <int kVector, int kGroupThreads>
   __device__ void Group(std::int64_t g, int thread) const {
@@ -107,7 +139,7 @@ struct ForwardBody {
     TwoSums sums = {0, 0};
     ForEachOfGroup<kVector, kGroupThreads>(
         groups, thread, [&](std::int64_t i, std::int64_t) {
-          const Numbers<float, kVector> v = Load<kVector>(x + begin + i);
+          const Numbers<float, kVector> v = First<kVector>(begin + i);
           for (float value : v.at) {
             const double wide = value;
             sums.a += wide;
@@ -125,9 +157,10 @@ struct ForwardBody {
       stats[2 * g + 1] = rstd;
     }
     const float m = static_cast<float>(mean), r = static_cast<float>(rstd);
+    const T* const from = branch == nullptr ? x : sum;
     ForEachOfGroup<kVector, kGroupThreads>(
         groups, thread, [&](std::int64_t i, std::int64_t k) {
-          Numbers<float, kVector> v = Load<kVector>(x + begin + i);
+          Numbers<float, kVector> v = Load<kVector>(from + begin + i);
           const auto weight = LoadOr<kVector>(w, channel + k, 1);
           const auto bias = LoadOr<kVector>(b, channel + k, 0);
           for (int j = 0; j < kVector; ++j) {
@@ -145,6 +178,7 @@ struct BackwardBody {
   const double* stats;
   const T* w;  // may be null
   const T* dy;
+  const T* base;  // what dx is added to; may be null
   T* dx;
 
   template <int kVector, int kGroupThreads>
@@ -177,6 +211,9 @@ struct BackwardBody {
           for (int j = 0; j < kVector; ++j) {
             const float hat = (v.at[j] - m) * r;
             d.at[j] = r * (d.at[j] * weight.at[j] - mean - hat * slope);
+          }
+          if (base != nullptr) {
+            d = RoundedSum<T>(Load<kVector>(base + begin + i), Rounded<T>(d));
           }
           Store(d, dx + begin + i);
         });
@@ -233,12 +270,33 @@ struct NormForward {
   static absl::Status Run(const CudaOps& cuda, const NormRule& rule, In x, In w,
                           In b, Tensor& y, Tensor& stats) {
     if (x.numel() == 0) return absl::OkStatus();
-    const ForwardBody<T> body{GroupsOf(rule, x), Data<T>(x),
-                              DataOrNull<T>(w),  DataOrNull<T>(b),
-                              Data<T>(y),        Data<double>(stats)};
+    return Launch<T>(
+        "NormForward", cuda,
+        {GroupsOf(rule, x), Data<T>(x), /*branch=*/nullptr, DataOrNull<T>(w),
+         DataOrNull<T>(b), /*sum=*/nullptr, Data<T>(y), Data<double>(stats)});
+  }
+
+  template <typename T>
+  static absl::Status Launch(base::KernelName name, const CudaOps& cuda,
+                             const ForwardBody<T>& body) {
     return ForEachGroup<kVectorOf<T>>(
-        "NormForward", cuda.stream,
-        TakesVectors<T>(body.groups, {body.x, body.w, body.b, body.y}), body);
+        name, cuda.stream,
+        TakesVectors<T>(body.groups, {body.x, body.branch, body.w, body.b,
+                                      body.sum, body.y}),
+        body);
+  }
+};
+
+struct AddNormForward {
+  template <typename T>
+  static absl::Status Run(const CudaOps& cuda, const NormRule& rule, In a, In b,
+                          In w, In bias, Tensor& sum, Tensor& y,
+                          Tensor& stats) {
+    if (a.numel() == 0) return absl::OkStatus();
+    return NormForward::Launch<T>(
+        "AddNormForward", cuda,
+        {GroupsOf(rule, a), Data<T>(a), Data<T>(b), DataOrNull<T>(w),
+         DataOrNull<T>(bias), Data<T>(sum), Data<T>(y), Data<double>(stats)});
   }
 };
 
@@ -247,12 +305,32 @@ struct NormBackwardInput {
   static absl::Status Run(const CudaOps& cuda, const NormRule& rule, In x,
                           In stats, In w, In dy, Tensor& dx) {
     if (x.numel() == 0) return absl::OkStatus();
-    const BackwardBody<T> body{GroupsOf(rule, x),   Data<T>(x),
-                               Data<double>(stats), DataOrNull<T>(w),
-                               Data<T>(dy),         Data<T>(dx)};
+    return Launch<T>(
+        "NormBackwardInput", cuda,
+        {GroupsOf(rule, x), Data<T>(x), Data<double>(stats), DataOrNull<T>(w),
+         Data<T>(dy), /*base=*/nullptr, Data<T>(dx)});
+  }
+
+  template <typename T>
+  static absl::Status Launch(base::KernelName name, const CudaOps& cuda,
+                             const BackwardBody<T>& body) {
     return ForEachGroup<kVectorOf<T>>(
-        "NormBackwardInput", cuda.stream,
-        TakesVectors<T>(body.groups, {body.x, body.w, body.dy, body.dx}), body);
+        name, cuda.stream,
+        TakesVectors<T>(body.groups,
+                        {body.x, body.w, body.dy, body.base, body.dx}),
+        body);
+  }
+};
+
+struct AddNormBackwardInput {
+  template <typename T>
+  static absl::Status Run(const CudaOps& cuda, const NormRule& rule, In x,
+                          In stats, In w, In dy, In base, Tensor& dx) {
+    if (x.numel() == 0) return absl::OkStatus();
+    return NormBackwardInput::Launch<T>(
+        "AddNormBackwardInput", cuda,
+        {GroupsOf(rule, x), Data<T>(x), Data<double>(stats), DataOrNull<T>(w),
+         Data<T>(dy), Data<T>(base), Data<T>(dx)});
   }
 };
 
@@ -315,7 +393,9 @@ struct NormBackwardWeight {
 
 void BindNorm(NormKernels& ops, CudaOps* state) {
   BindFloating<NormForward>(ops.NormForward, state);
+  BindFloating<AddNormForward>(ops.AddNormForward, state);
   BindFloating<NormBackwardInput>(ops.NormBackwardInput, state);
+  BindFloating<AddNormBackwardInput>(ops.AddNormBackwardInput, state);
   BindFloating<NormBackwardWeight>(ops.NormBackwardWeight, state);
 }
 

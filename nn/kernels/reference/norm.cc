@@ -34,6 +34,15 @@ T* DataOrNull(const Tensor& t) {
   return t.defined() ? t.data<T>() : nullptr;
 }
 
+template <typename T>
+void AddTo(In a, In b, Tensor& sum) {
+  const T *first = a.data<T>(), *second = b.data<T>();
+  T* out = sum.data<T>();
+  for (std::int64_t i = 0; i < sum.numel(); ++i) {
+    out[i] = Store<T>(Load(first[i]) + Load(second[i]));
+  }
+}
+
 struct NormForward {
   template <typename T>
   static absl::Status Run(const NormRule& rule, In x, In w, In b, Tensor& y,
@@ -63,6 +72,15 @@ struct NormForward {
   }
 };
 
+struct AddNormForward {
+  template <typename T>
+  static absl::Status Run(const NormRule& rule, In a, In b, In w, In bias,
+                          Tensor& sum, Tensor& y, Tensor& stats) {
+    AddTo<T>(a, b, sum);
+    return NormForward::Run<T>(rule, sum, w, bias, y, stats);
+  }
+};
+
 struct NormBackwardInput {
   template <typename T>
   static absl::Status Run(const NormRule& rule, In x, In stats, In w, In dy,
@@ -88,6 +106,17 @@ struct NormBackwardInput {
         });
       }
     }
+    return absl::OkStatus();
+  }
+};
+
+struct AddNormBackwardInput {
+  template <typename T>
+  static absl::Status Run(const NormRule& rule, In x, In stats, In w, In dy,
+                          In base, Tensor& dx) {
+    TROUPE_RETURN_IF_ERROR(
+        NormBackwardInput::Run<T>(rule, x, stats, w, dy, dx));
+    AddTo<T>(base, dx, dx);
     return absl::OkStatus();
   }
 };
@@ -121,7 +150,9 @@ struct NormBackwardWeight {
 
 void BindNorm(NormKernels& ops) {
   BindFloating<NormForward>(ops.NormForward);
+  BindFloating<AddNormForward>(ops.AddNormForward);
   BindFloating<NormBackwardInput>(ops.NormBackwardInput);
+  BindFloating<AddNormBackwardInput>(ops.AddNormBackwardInput);
   BindFloating<NormBackwardWeight>(ops.NormBackwardWeight);
 }
 

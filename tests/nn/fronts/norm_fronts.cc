@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "nn/ops/arithmetic.h"
 #include "nn/ops/batch_norm.h"
 #include "nn/ops/norm.h"
 #include "tests/nn/fronts/front_case.h"
@@ -30,6 +31,31 @@ std::vector<FrontCase> SampleNormCases() {
       Layer("no_bias", {2, 3, 6}, {6}, 1),
       Layer("no_weight", {4, 7}, {7}, 0),
       Layer("two_axes", {3, 2, 5}, {2, 5}, 2),
+      // Both results count; the norm's gradient is added to the product's.
+      {"add_layer_norm",
+       {{4, 7}, {4, 7}},
+       {{7}, {7}},
+       [](Context& ctx, const Tensors& v) {
+         const auto [sum, normed] =
+             ops::AddLayerNorm(ctx, v[0], v[1], {7}, v[2], v[3]);
+         return ops::Mul(ctx, sum, normed);
+       }},
+      {"add_layer_norm_broadcast",
+       {{2, 3, 7}, {3, 7}},
+       {{7}},
+       [](Context& ctx, const Tensors& v) {
+         const auto [sum, normed] =
+             ops::AddLayerNorm(ctx, v[0], v[1], {7}, v[2], Tensor());
+         return ops::Mul(ctx, sum, normed);
+       }},
+      {"add_rms_norm",
+       {{2, 3, 6}, {2, 3, 6}},
+       {{6}},
+       [](Context& ctx, const Tensors& v) {
+         const auto [sum, normed] =
+             ops::AddRmsNorm(ctx, v[0], v[1], v[2], 1e-6);
+         return ops::Mul(ctx, sum, normed);
+       }},
       {"layer_norm_bias_alone",
        {{4, 7}},
        {{7}},

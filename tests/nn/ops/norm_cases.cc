@@ -29,6 +29,31 @@ void AddForward(const NormCase& c, bool weight, std::vector<OpCase>& all) {
                  }});
 }
 
+// Of a sum, and added to a gradient: rows alone.
+void AddAfterSum(const NormCase& c, bool weight, std::vector<OpCase>& all) {
+  const Operand w = Normal({c.x[2]});
+  all.push_back({absl::StrCat("add_", c.name, weight ? "" : "_no_weight"),
+                 {Normal(c.x), Normal(c.x), w, w},
+                 {Poison(c.x), Poison(c.x), StatsOf(c)},
+                 [rule = c.rule, weight](Kernels& k, Inputs in, Outputs out) {
+                   return k.AddNormForward(
+                       rule, in[0], in[1], weight ? in[2] : Tensor(),
+                       weight ? in[3] : Tensor(), out[0], out[1], out[2]);
+                 }});
+  all.push_back(
+      {absl::StrCat("add_", c.name, weight ? "" : "_no_weight", "_dx"),
+       {Normal(c.x), w, Normal(c.x), Normal(c.x)},
+       {Poison(c.x), StatsOf(c), Poison(c.x)},
+       [rule = c.rule, weight](Kernels& k, Inputs in,
+                               Outputs out) -> absl::Status {
+         const Tensor w = weight ? in[1] : Tensor();
+         TROUPE_RETURN_IF_ERROR(
+             k.NormForward(rule, in[0], w, Tensor(), out[0], out[1]));
+         return k.AddNormBackwardInput(rule, in[0], out[1], w, in[2], in[3],
+                                       out[2]);
+       }});
+}
+
 void AddBackwardInput(const NormCase& c, std::vector<OpCase>& all) {
   all.push_back(
       {c.name + "_dx",
@@ -60,6 +85,10 @@ void AddAll(const NormCase& c, std::vector<OpCase>& all) {
   AddForward(c, /*weight=*/true, all);
   AddForward(c, /*weight=*/false, all);
   AddBackwardInput(c, all);
+  if (c.rule.groups == 1 && c.x[1] == 1) {
+    AddAfterSum(c, /*weight=*/true, all);
+    AddAfterSum(c, /*weight=*/false, all);
+  }
   AddBackwardWeight(c, /*accumulate=*/false, all);
   AddBackwardWeight(c, /*accumulate=*/true, all);
 }
@@ -103,6 +132,8 @@ void AddNormCases(std::vector<OpCase>& all) {
   AddEmpty({"layer_norm_empty_batch", {0, 1, 64}, layer}, all);
   AddEmpty({"rms_norm_empty_batch", {0, 1, 19}, rms}, all);
   AddEmpty({"group_norm_empty_batch", {0, 6, 12}, group(3)}, all);
+  AddAfterSum({"layer_norm_empty_batch", {0, 1, 64}, layer}, /*weight=*/true,
+              all);
 }
 
 }  // namespace troupe::nn

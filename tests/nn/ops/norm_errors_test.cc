@@ -65,6 +65,21 @@ TEST_F(NormErrorsTest, RmsNorm) {
             std::string::npos);
 }
 
+TEST_F(NormErrorsTest, AfterAnAddition) {
+  EXPECT_EQ(Message([&](Context& ctx) {
+              return ops::AddLayerNorm(ctx, T({2, 3}), T({2, 3}), {4}, Tensor(),
+                                       Tensor())
+                  .normed;
+            }),
+            "layer_norm over [4] takes x[..., those axes] and eps >= 0, got "
+            "f32[2, 3] and 1e-05");
+  EXPECT_EQ(Message([&](Context& ctx) {
+              return ops::AddRmsNorm(ctx, T({2, 3}), T({2, 4}), T({3})).sum;
+            }),
+            "add takes two tensors of one dtype that broadcast to one shape, "
+            "got f32[2, 3] and f32[2, 4]");
+}
+
 TEST_F(NormErrorsTest, GroupNorm) {
   EXPECT_EQ(Message([&](Context& ctx) {
               return ops::GroupNorm(ctx, T({2, 6}), 4, Tensor(), Tensor());

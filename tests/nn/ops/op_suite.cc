@@ -227,7 +227,52 @@ TEST_P(BackendSuite, AnEmptyBatchAddsNothing) {
       EXPECT_EQ(ValuesOf(operands.out[i]), want) << op.name << ", output " << i;
     }
   }
-  EXPECT_EQ(found, 92) << "a new case of an empty batch counts here";
+  EXPECT_EQ(found, 94) << "a new case of an empty batch counts here";
+}
+
+// A norm with a sum beside the two ops, bit by bit, on rows of d elements.
+void ExpectNormsWithSums(Kernels& kernels, DType dtype, std::int64_t d) {
+  const NormRule rule;
+  const Shape shape = {7, 1, d};
+  const auto normal = [&](const char* name, const Shape& of) {
+    return MakeTensor(of, dtype, NormalDraws(name, of.numel()),
+                      kernels.allocator());
+  };
+  const auto empty = [&] {
+    return Tensor::Zeros(shape, dtype, kernels.allocator());
+  };
+  const Tensor a = normal("a", shape), b = normal("b", shape);
+  const Tensor w = normal("w", {d}), bias = normal("bias", {d});
+  Tensor sum = empty(), y = empty(), sum_at_once = empty(), at_once = empty();
+  Tensor stats = Tensor::Zeros({7, 1, 2}, DType::kF64, kernels.allocator());
+  Tensor stats_at_once =
+      Tensor::Zeros(stats.shape(), DType::kF64, kernels.allocator());
+  ASSERT_TRUE(kernels.Add(a, b, sum).ok());
+  ASSERT_TRUE(kernels.NormForward(rule, sum, w, bias, y, stats).ok());
+  ASSERT_TRUE(kernels
+                  .AddNormForward(rule, a, b, w, bias, sum_at_once, at_once,
+                                  stats_at_once)
+                  .ok());
+  EXPECT_EQ(ValuesOf(sum_at_once), ValuesOf(sum));
+  EXPECT_EQ(ValuesOf(at_once), ValuesOf(y));
+  EXPECT_EQ(ValuesOf(stats_at_once), ValuesOf(stats));
+
+  Tensor dx = empty(), added = empty();
+  ASSERT_TRUE(kernels.NormBackwardInput(rule, sum, stats, w, b, dx).ok());
+  ASSERT_TRUE(kernels.Add(a, dx, added).ok());
+  ASSERT_TRUE(
+      kernels.AddNormBackwardInput(rule, sum, stats, w, b, a, at_once).ok());
+  EXPECT_EQ(ValuesOf(at_once), ValuesOf(added));
+}
+
+TEST_P(BackendSuite, ANormWithASumHasTheBitsOfBoth) {
+  const auto kernels = GetParam().create();
+  for (const DType dtype : GetParam().dtypes) {
+    for (const std::int64_t d : {19, 64, 5003}) {
+      SCOPED_TRACE(absl::StrCat(DTypeName(dtype), ", rows of ", d));
+      ExpectNormsWithSums(*kernels, dtype, d);
+    }
+  }
 }
 
 TEST_P(BackendSuite, ADTypeWithoutKernelsIsNamed) {
