@@ -1,6 +1,8 @@
 #include "tools/bench/nn/breakdown.h"
 
+#include <cmath>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -16,26 +18,58 @@ constexpr char kUnit[] = "of step";
 // Ops that take less of a step are in the sums alone.
 constexpr double kRowShareMin = 0.01;
 
-// What the clock saw, as parts of the time that it ran.
-struct Shares {
+// A rank's step, op by op: seconds, and of them those of ops.
+struct TimedStep {
+  double seconds = 0;
   double products = 0;
   double others = 0;
+  std::vector<tools::OpClock::Time> ops;  // calls are those of a step
+
+  double outside() const { return seconds - products - others; }
 };
 
-Shares SharesOf(const tools::OpClock& clock) {
-  Shares shares;
-  for (const tools::OpClock::Time& op : clock.times()) {
-    double& sum = IsProduct(op.name) ? shares.products : shares.others;
-    sum += op.seconds / clock.seconds();
+absl::StatusOr<TimedStep> TimeStep(actors::JobSpec spec, int ranks,
+                                   double seconds) {
+  tools::OpClock clock;
+  clock.Attach(spec);
+  actors::TimedPart part;
+  part.begin = [&clock] { clock.Start(); };
+  part.end = [&clock] { clock.Stop(); };
+  TROUPE_ASSIGN_OR_RETURN(const double rate,
+                          actors::StepsPerSecond(spec, seconds, part));
+  TimedStep step;
+  step.seconds = 1 / rate;
+  step.ops = clock.times();
+  const double rank_steps = clock.seconds() * rate * ranks;
+  for (tools::OpClock::Time& op : step.ops) {
+    op.seconds /= rank_steps;
+    op.calls = std::llround(static_cast<double>(op.calls) / rank_steps);
+    (IsProduct(op.name) ? step.products : step.others) += op.seconds;
   }
-  return shares;
+  return step;
 }
 
-void AddRow(const std::string& name, double share, FigureTable& table,
-            const std::string& note = "") {
-  Figure& figure = table.At(name, /*ranks=*/1, kUnit, Better::kLower);
+void AddRow(const std::string& name, int ranks, double share,
+            FigureTable& table, const std::string& note = "") {
+  Figure& figure = table.At(name, ranks, kUnit, Better::kLower);
   figure.ours = {share};
   figure.note = note;
+}
+
+// What a step of several ranks takes beyond one rank's, as parts of the latter.
+void AddLonger(const std::string& label, int ranks, const TimedStep& one,
+               const TimedStep& step, FigureTable& table) {
+  const auto add = [&](const char* name, double more,
+                       const std::string& note = "") {
+    AddRow(absl::StrCat(label, " ", name), ranks, more / one.seconds, table,
+           note);
+  };
+  add("longer", step.seconds - one.seconds,
+      absl::StrFormat("a step of %.4g ms beside one rank's %.4g",
+                      1e3 * step.seconds, 1e3 * one.seconds));
+  add("longer products", step.products - one.products);
+  add("longer other ops", step.others - one.others);
+  add("longer outside ops", step.outside() - one.outside());
 }
 
 }  // namespace
@@ -47,33 +81,36 @@ bool IsProduct(const std::string& op) {
   return false;
 }
 
-absl::Status AddBreakdown(const std::string& label, actors::JobSpec spec,
-                          double flops, const Peak& peak, double seconds,
+absl::Status AddBreakdown(const std::string& label, const JobOfRanks& job,
+                          absl::Span<const int> ranks, double flops,
+                          const Peak& peak, double seconds,
                           FigureTable& table) {
-  tools::OpClock clock;
-  clock.Attach(spec);
-  actors::TimedPart part;
-  part.begin = [&clock] { clock.Start(); };
-  part.end = [&clock] { clock.Stop(); };
-  TROUPE_ASSIGN_OR_RETURN(const double rate,
-                          actors::StepsPerSecond(spec, seconds, part));
-  const Shares shares = SharesOf(clock);
-  const double at_peak = flops * rate / (peak.gflops * 1e9);
-  const double steps = rate * clock.seconds();
-  AddRow(absl::StrCat(label, " at the peak"), at_peak, table,
-         absl::StrFormat("of a step of %.4g ms, ops timed one by one",
-                         1e3 / rate));
-  AddRow(absl::StrCat(label, " slower products"), shares.products - at_peak,
-         table);
-  AddRow(absl::StrCat(label, " other ops"), shares.others, table);
-  AddRow(absl::StrCat(label, " outside ops"),
-         1 - shares.products - shares.others, table);
-  for (const tools::OpClock::Time& op : clock.times()) {
-    const double share = op.seconds / clock.seconds();
+  TROUPE_ASSIGN_OR_RETURN(actors::JobSpec spec, job(1));
+  TROUPE_ASSIGN_OR_RETURN(const TimedStep one,
+                          TimeStep(std::move(spec), 1, seconds));
+  const auto add = [&](const char* name, double share,
+                       const std::string& note = "") {
+    AddRow(absl::StrCat(label, " ", name), /*ranks=*/1, share, table, note);
+  };
+  const double at_peak = flops / (peak.gflops * 1e9) / one.seconds;
+  add("at the peak", at_peak,
+      absl::StrFormat("of a step of %.4g ms, ops timed one by one",
+                      1e3 * one.seconds));
+  add("slower products", one.products / one.seconds - at_peak);
+  add("other ops", one.others / one.seconds);
+  add("outside ops", one.outside() / one.seconds);
+  for (const tools::OpClock::Time& op : one.ops) {
+    const double share = op.seconds / one.seconds;
     if (share < kRowShareMin) break;
-    AddRow(absl::StrCat(label, " ", op.name), share, table,
-           absl::StrFormat("%.4g ms, in %.0f calls", 1e3 * op.seconds / steps,
-                           static_cast<double>(op.calls) / steps));
+    add(op.name.c_str(), share,
+        absl::StrFormat("%.4g ms, in %d calls", 1e3 * op.seconds, op.calls));
+  }
+  for (const int count : ranks) {
+    if (count == 1) continue;
+    TROUPE_ASSIGN_OR_RETURN(spec, job(count));
+    TROUPE_ASSIGN_OR_RETURN(const TimedStep step,
+                            TimeStep(std::move(spec), count, seconds));
+    AddLonger(label, count, one, step, table);
   }
   return absl::OkStatus();
 }

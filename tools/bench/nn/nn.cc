@@ -180,8 +180,10 @@ class Bench {
     if (!absl::GetFlag(FLAGS_breakdown)) return absl::OkStatus();
     TROUPE_ASSIGN_OR_RETURN(const actors::JobSpec spec, what.Job(/*ranks=*/1));
     TROUPE_ASSIGN_OR_RETURN(const double flops, StepFlops(spec));
-    return AddBreakdown(what.Label(), spec, flops, MeasurePeak(what.is_bf16()),
-                        options_.contest.seconds, table_);
+    const auto job = [&](int ranks) { return what.Job(ranks); };
+    return AddBreakdown(what.Label(), job, options_.contest.ranks, flops,
+                        MeasurePeak(what.is_bf16()), options_.contest.seconds,
+                        table_);
   }
 
   absl::Status Measure(const CaseAndPrecision& what) {
