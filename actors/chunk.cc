@@ -180,13 +180,13 @@ absl::Status Chunk::AddSkips(nn::Context& ctx, nn::TensorList& outputs) const {
   return absl::OkStatus();
 }
 
-nn::Tensor Chunk::Loss(nn::Context& ctx, int m, const nn::Tensor& output) {
+nn::Tensor Chunk::Loss(nn::Context& ctx, int m, nn::Tensor output) {
   const absl::StatusOr<nn::Tensor> target =
       AsModelType(batches_[m].targets, targets_);
   if (!target.ok()) return ctx.Fail(target.status());
   nn::Tensor stats;
   try {
-    stats = setup_.spec->loss(ctx, output, *target);
+    stats = setup_.spec->loss(ctx, std::move(output), *target);
   } catch (const std::exception&) {
     return ctx.FailThrown();
   }
@@ -227,7 +227,10 @@ absl::Status Chunk::RunForward(int m) {
   TROUPE_ASSIGN_OR_RETURN(const nn::TensorList inputs, Inputs(ctx, m));
   micro.outputs = RunModule(ctx, inputs);
   const bool has_loss = last_ && kind_ != StepKind::kPredict;
-  if (has_loss && ctx.ok()) micro.outputs = {Loss(ctx, m, micro.outputs[0])};
+  if (has_loss && ctx.ok()) {
+    nn::Tensor output = std::move(micro.outputs[0]);
+    micro.outputs = {Loss(ctx, m, std::move(output))};
+  }
   TROUPE_RETURN_IF_ERROR(ctx.status());
   return AddSkips(ctx, micro.outputs);
 }

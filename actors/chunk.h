@@ -222,7 +222,7 @@ class Chunk : private nn::GradientSink, private nn::ParameterGate {
   absl::Status AddSkips(nn::Context& ctx, nn::TensorList& outputs) const;
   // How many tensors go to the next chunk.
   int sent_tensors() const;
-  nn::Tensor Loss(nn::Context& ctx, int micro_batch, const nn::Tensor& output);
+  nn::Tensor Loss(nn::Context& ctx, int micro_batch, nn::Tensor output);
   // `loaded`, where the kernels find it, in the model's dtype where it is
   // floating: tokens stay integers.
   absl::StatusOr<nn::Tensor> AsModelType(const nn::Tensor& loaded,

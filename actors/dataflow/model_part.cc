@@ -103,7 +103,7 @@ absl::StatusOr<nn::Tensor> ModelPart::Run(const nn::Tensor& x,
   micro->output = (*model_)(ctx, micro->input);
   if (targets != nullptr && ctx.ok()) {
     TROUPE_ASSIGN_OR_RETURN(const nn::Tensor wanted, OnDevice(*targets));
-    micro->output = options_.loss(ctx, micro->output, wanted);
+    micro->output = options_.loss(ctx, std::move(micro->output), wanted);
   }
   TROUPE_RETURN_IF_ERROR(ctx.status());
   absl::StatusOr<nn::Tensor> output = OnHost(micro->output);

@@ -30,7 +30,7 @@ struct LossKernels {
   // logits[N, C], targets i64[N]; rows whose target is rule.ignore_index count
   // nothing; rule.label_smoothing is 0. stats = {sum of losses, counted rows,
   // rows where the largest logit is the target}; dlogits = softmax(logits) -
-  // onehot(target).
+  // onehot(target), which may be in the memory of the logits.
   //   kOutOfRange: a target is no class; names row and target.
   Op<absl::Status(In logits, FixedIn targets, const CrossEntropyRule& rule,
                   FixedOut stats, Out dlogits)>
@@ -41,7 +41,7 @@ struct LossKernels {
   // y, a row's loss is
   //     -(1 - s) w[y] log p[y] - s / C * sum_c w[c] log p[c]
   // stats = {sum of losses, sum of w[y], sum of w[y] where the largest logit is
-  // the target}.
+  // the target}. dlogits as above.
   Op<absl::Status(In logits, FixedIn targets, FixedIn class_weights,
                   const CrossEntropyRule& rule, FixedOut stats, Out dlogits)>
       WeightedCrossEntropy{"WeightedCrossEntropy"};

@@ -62,13 +62,17 @@ class AddLossesNode final : public Node {
   }
 };
 
+// The gradient has the memory of `x` where `takes_x`, else its own.
 template <typename Kernel>
-Tensor Loss(Context& ctx, const char* name, const Tensor& x, Kernel kernel) {
+Tensor Loss(Context& ctx, const char* name, const Tensor& x, bool takes_x,
+            Kernel kernel) {
   Tensor stats = ctx.Empty(name, {kNumLossStats}, DType::kF64);
   ctx.Note(name, stats, 4.0 * x.numel());
   if (ctx.shape_only()) return stats;
   Tensor dx;
-  if (ctx.Tracks({x})) dx = ctx.Empty(name, x.shape(), x.dtype());
+  if (ctx.Tracks({x})) {
+    dx = takes_x ? x.Detached() : ctx.Empty(name, x.shape(), x.dtype());
+  }
   if (!ctx.ok()) return Tensor();
   const absl::Status status = kernel(stats, dx);
   return Finish(ctx, status, {x}, /*num_weights=*/0, stats,
@@ -85,7 +89,7 @@ Tensor LossOfPairs(Context& ctx, const char* name, const Tensor& prediction,
     return BadShapes(ctx, name, " takes two tensors of one shape and dtype, ",
                      "got ", Str(prediction), " and ", Str(target));
   }
-  return Loss(ctx, name, prediction, kernel);
+  return Loss(ctx, name, prediction, /*takes_x=*/false, kernel);
 }
 
 // Whether `targets` has one target for each row of `logits`.
@@ -97,32 +101,33 @@ bool FitTargets(const Tensor& logits, const Tensor& targets) {
 
 }  // namespace
 
-Tensor SoftmaxCrossEntropy(Context& ctx, const Tensor& logits,
-                           const Tensor& targets, std::int64_t ignore_index) {
+Tensor SoftmaxCrossEntropy(Context& ctx, Tensor logits, const Tensor& targets,
+                           std::int64_t ignore_index) {
   if (!ctx.ok()) return Tensor();
   if (!FitTargets(logits, targets)) {
     return BadShapes(
         ctx, "cross entropy takes logits[..., C] and i64 targets[...], got ",
         Str(logits), " and ", Str(targets));
   }
-  return Loss(ctx, "cross_entropy", logits, [&](Tensor& stats, Tensor& dx) {
-    Kernels& kernels = ctx.kernels();
-    if (IsMatrix(logits)) {
-      return kernels.SoftmaxCrossEntropy(logits, targets, ignore_index, stats,
-                                         dx);
-    }
-    Tensor dx_rows = dx.defined() ? AsMatrix(dx) : dx;
-    return kernels.SoftmaxCrossEntropy(AsMatrix(logits),
-                                       targets.View({targets.numel()}),
-                                       ignore_index, stats, dx_rows);
-  });
+  return Loss(ctx, "cross_entropy", logits, logits.owns_alone(),
+              [&](Tensor& stats, Tensor& dx) {
+                Kernels& kernels = ctx.kernels();
+                if (IsMatrix(logits)) {
+                  return kernels.SoftmaxCrossEntropy(logits, targets,
+                                                     ignore_index, stats, dx);
+                }
+                Tensor dx_rows = dx.defined() ? AsMatrix(dx) : dx;
+                return kernels.SoftmaxCrossEntropy(
+                    AsMatrix(logits), targets.View({targets.numel()}),
+                    ignore_index, stats, dx_rows);
+              });
 }
 
-Tensor SoftmaxCrossEntropy(Context& ctx, const Tensor& logits,
-                           const Tensor& targets,
+Tensor SoftmaxCrossEntropy(Context& ctx, Tensor logits, const Tensor& targets,
                            const CrossEntropyOptions& options) {
   if (options.label_smoothing == 0 && options.class_weights.empty()) {
-    return SoftmaxCrossEntropy(ctx, logits, targets, options.ignore_index);
+    return SoftmaxCrossEntropy(ctx, std::move(logits), targets,
+                               options.ignore_index);
   }
   if (!ctx.ok()) return Tensor();
   const auto weights = static_cast<std::int64_t>(options.class_weights.size());
@@ -138,7 +143,7 @@ Tensor SoftmaxCrossEntropy(Context& ctx, const Tensor& logits,
                      "got ", options.label_smoothing);
   }
   return Loss(
-      ctx, "cross_entropy", logits,
+      ctx, "cross_entropy", logits, logits.owns_alone(),
       [&](Tensor& stats, Tensor& dx) -> absl::Status {
         Kernels& kernels = ctx.kernels();
         Tensor by_class;
@@ -157,8 +162,8 @@ Tensor SoftmaxCrossEntropy(Context& ctx, const Tensor& logits,
 }
 
 LossFn CrossEntropyLoss(const CrossEntropyOptions& options) {
-  return [options](Context& ctx, const Tensor& logits, const Tensor& targets) {
-    return SoftmaxCrossEntropy(ctx, logits, targets, options);
+  return [options](Context& ctx, Tensor logits, const Tensor& targets) {
+    return SoftmaxCrossEntropy(ctx, std::move(logits), targets, options);
   };
 }
 

@@ -21,6 +21,11 @@
 // by the loss scale in backward; with 1 nothing is multiplied. In f16 its
 // elements are rounded before they are scaled.
 //
+// Cross entropy writes the gradient over logits that nobody else refers to, such
+// as those of SoftmaxCrossEntropy(ctx, model(ctx, x), labels): with a large
+// vocabulary they are the largest tensor of a step. A handle that you keep keeps
+// the logits.
+//
 // Errors (sticky in ctx): kInvalidArgument with the shapes, kOutOfRange for a
 // label outside the classes.
 
@@ -43,8 +48,7 @@ inline constexpr std::int64_t kIgnoreIndex = -100;
 
 // logits [..., C], targets i64 [...]: the classes are the last axis of any
 // number of them (PyTorch's functional form takes them as the second).
-Tensor SoftmaxCrossEntropy(Context& ctx, const Tensor& logits,
-                           const Tensor& targets,
+Tensor SoftmaxCrossEntropy(Context& ctx, Tensor logits, const Tensor& targets,
                            std::int64_t ignore_index = kIgnoreIndex);
 
 // torch.nn.CrossEntropyLoss's options. With class weights, the count is the sum
@@ -55,8 +59,7 @@ struct CrossEntropyOptions {
   double label_smoothing = 0;             // from 0 to 1
   std::vector<float> class_weights = {};  // by class; empty: all 1
 };
-Tensor SoftmaxCrossEntropy(Context& ctx, const Tensor& logits,
-                           const Tensor& targets,
+Tensor SoftmaxCrossEntropy(Context& ctx, Tensor logits, const Tensor& targets,
                            const CrossEntropyOptions& options);
 
 // Of these, prediction and target have one shape and dtype, and the mean is
@@ -89,9 +92,11 @@ bool IsLoss(const Tensor& tensor);
 // StepScalars::summed says it.
 enum class LossReduction : std::uint8_t { kMean, kSum };
 
-// What a plan takes: (ctx, the model's output, targets) -> statistics.
+// What a plan takes: (ctx, the model's output, targets) -> statistics. The output
+// is the function's own: one that hands it on, by std::move(), gives its memory
+// to cross entropy. One that takes a const Tensor& fits as well.
 using LossFn =
-    std::function<Tensor(Context&, const Tensor& output, const Tensor& target)>;
+    std::function<Tensor(Context&, Tensor output, const Tensor& target)>;
 
 // SoftmaxCrossEntropy() as such a function (torch.nn.CrossEntropyLoss). Those
 // above that have no options are one by themselves: LossFn(MeanSquaredError).

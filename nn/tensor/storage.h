@@ -46,6 +46,7 @@ class alignas(64) Storage {
   std::size_t bytes() const { return bytes_; }  // asked for
   std::size_t block_bytes() const { return block_bytes_; }
   bool host_accessible() const { return host_accessible_; }
+  const StorageOwner* owner() const { return owner_; }
 
   // For the owner: this header counts one reference to `bytes` from now on.
   Storage* HandOut(std::size_t bytes) {
@@ -95,6 +96,10 @@ class StoragePtr {
     storage_ = nullptr;
   }
   Storage* get() const { return storage_; }
+  // Whether this is the only reference; false where it is null.
+  bool unique() const {
+    return storage_ && storage_->count_.load(std::memory_order_acquire) == 1;
+  }
   Storage* operator->() const { return storage_; }
   explicit operator bool() const { return storage_ != nullptr; }
 

@@ -75,6 +75,10 @@ Tensor Tensor::Borrow(void* data, const Shape& shape, DType dtype,
   return t;
 }
 
+bool Tensor::owns_alone() const {
+  return storage_.unique() && storage_->owner() != Borrower();
+}
+
 Tensor Tensor::Meta(const Shape& shape, DType dtype, Device device) {
   Tensor t;
   t.shape_ = shape;

@@ -94,6 +94,9 @@ class Tensor {
   void* device_data() const {
     return static_cast<char*>(storage_->data()) + offset_bytes_;
   }
+  // Whether nobody else, such as an op that keeps its output for backward,
+  // refers to the memory. False where it is borrowed, or there is none.
+  bool owns_alone() const;
   // Whether data() and raw() may be used. False for a meta tensor.
   bool host_accessible() const {
     return storage_ && storage_->host_accessible();

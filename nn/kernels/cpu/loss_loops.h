@@ -35,6 +35,7 @@ inline double CrossEntropyRow(Index classes, const float* logits, Index target,
                               float* d, bool* hit) {
   const float largest = LargestOf(classes, logits);
   *hit = IsFirstLargest(logits, target, largest);
+  const float own = logits[target];  // before d, which may be the logits
   const double sum = ExpSum(classes, logits, largest, d);
   if (d) {
     const Vec scale = Set(static_cast<float>(1.0 / sum));
@@ -43,7 +44,7 @@ inline double CrossEntropyRow(Index classes, const float* logits, Index target,
     });
     d[target] -= 1.0f;
   }
-  return __builtin_log(sum) + (static_cast<double>(largest) - logits[target]);
+  return __builtin_log(sum) + (static_cast<double>(largest) - own);
 }
 
 // The sum of body(load, store), a vector, over n elements: in f32 over a block,
@@ -71,22 +72,26 @@ inline double WeightedCrossEntropyRow(Index classes, const float* logits,
                                       double smoothing, float* d, bool* hit) {
   const float largest = LargestOf(classes, logits);
   *hit = IsFirstLargest(logits, target, largest);
-  const double sum = ExpSum(classes, logits, largest, d);
-  const double log_sum = __builtin_log(sum);
   const double own = (1 - smoothing) * (weights ? weights[target] : 1);
   const double share = smoothing / static_cast<double>(classes);
-  double loss =
-      own * (log_sum + (static_cast<double>(largest) - logits[target]));
-  double all = own;
+  // All of the logits before d, which may lie over them.
+  const double below = static_cast<double>(largest) - logits[target];
+  double weight = 0, weighted = 0;
   if (share != 0) {
     const Vec one = Set(1.0f), offset = Set(largest);
-    const double weight = SumInBlocks(classes, [=](auto load, auto) {
+    weight = SumInBlocks(classes, [=](auto load, auto) {
       return weights ? load(weights) : one;
     });
-    const double weighted = SumInBlocks(classes, [=](auto load, auto) {
+    weighted = SumInBlocks(classes, [=](auto load, auto) {
       const Vec x = Minus(load(logits), offset);
       return weights ? Times(load(weights), x) : x;
     });
+  }
+  const double sum = ExpSum(classes, logits, largest, d);
+  const double log_sum = __builtin_log(sum);
+  double loss = own * (log_sum + below);
+  double all = own;
+  if (share != 0) {
     loss += share * (weight * log_sum - weighted);
     all += share * weight;
   }

@@ -50,11 +50,12 @@ __device__ __forceinline__ void CrossEntropyRow(const CrossEntropy& loss,
     return;
   }
   const T* row = logits + n * loss.C;
+  const float own = Widen(row[target]);
   const SoftmaxOfRow all =
       SoftmaxSums<kVector, kRowThreads>(loss.C, thread, row);
   if (thread == 0) {
-    part.sum += log(all.sum) - (static_cast<double>(Widen(row[target])) -
-                                static_cast<double>(all.largest));
+    part.sum += log(all.sum) -
+                (static_cast<double>(own) - static_cast<double>(all.largest));
     part.count += 1;
     part.hits += all.index == target ? 1 : 0;
   }
@@ -167,6 +168,7 @@ __device__ __forceinline__ void WeightedRow(const WeightedLoss& of,
                                             const T* row, T* d_row,
                                             LossPart& part) {
   const int C = of.loss.C;
+  const float own_logit = Widen(row[target]);
   const SoftmaxOfRow all = SoftmaxSums<1, kRowThreads>(C, thread, row);
   const double own = (1 - of.smoothing) * of.WeightOf(target);
   const double share = of.smoothing / C;
@@ -174,7 +176,7 @@ __device__ __forceinline__ void WeightedRow(const WeightedLoss& of,
   if (share != 0) sums = SumWeights<kRowThreads>(of, thread, all.largest, row);
   if (thread == 0) {
     const double log_sum = log(all.sum);
-    part.sum += own * (log_sum - (static_cast<double>(Widen(row[target])) -
+    part.sum += own * (log_sum - (static_cast<double>(own_logit) -
                                   static_cast<double>(all.largest)));
     if (share != 0) {
       part.sum += share * (sums.weight * log_sum - sums.weighted);

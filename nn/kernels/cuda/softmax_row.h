@@ -85,13 +85,15 @@ __device__ __forceinline__ SoftmaxOfRow SoftmaxSums(int C, int thread,
     AddLogits(Load<kVector>(row + c), c, s);
   }
   if constexpr (kRowThreads == kWarpThreads) {
-    return MergeWarp(s, MergeSoftmax());
+    s = MergeWarp(s, MergeSoftmax());
+    __syncwarp();  // who writes over the row does so behind all that read it
+    return s;
   } else {
     return MergeBlock<kRowThreads>(s, MergeSoftmax());
   }
 }
 
-// d_row = softmax(row) - onehot(target)
+// d_row = softmax(row) - onehot(target); the two may be one.
 template <int kVector, int kRowThreads, typename T>
 __device__ __forceinline__ void SoftmaxGradient(int C, int thread,
                                                 const SoftmaxOfRow& all,

@@ -19,6 +19,14 @@ void AddLosses(std::int64_t N, std::int64_t C, std::vector<OpCase>& all) {
                    return k.SoftmaxCrossEntropy(in[0], in[1], kIgnoredLabel,
                                                 out[0], out[1]);
                  }});
+  all.push_back({"cross_entropy_over_logits_" + size,
+                 {Normal({N, C}), labels},
+                 {Stats(), Poison({N, C})},
+                 [](Kernels& k, Inputs in, Outputs out) -> absl::Status {
+                   TROUPE_RETURN_IF_ERROR(k.Copy(in[0], out[1]));
+                   return k.SoftmaxCrossEntropy(out[1], in[1], kIgnoredLabel,
+                                                out[0], out[1]);
+                 }});
   all.push_back({"cross_entropy_stats_" + size,
                  {Normal({N, C}), labels},
                  {Stats()},
@@ -51,10 +59,22 @@ void AddWeighted(std::int64_t N, std::int64_t C, std::vector<OpCase>& all) {
       const std::string name = absl::StrCat(
           "weighted_cross_entropy", smoothing > 0 ? "_smoothed" : "",
           weighted ? "_by_class" : "", "_", N, "x", C);
-      const auto run = [=](Kernels& k, Inputs in, Tensor& stats, Tensor& d) {
-        return k.WeightedCrossEntropy(in[0], in[1], weighted ? in[2] : Tensor(),
+      const auto of = [=](const Tensor& logits, Kernels& k, Inputs in,
+                          Tensor& stats, Tensor& d) {
+        return k.WeightedCrossEntropy(logits, in[1],
+                                      weighted ? in[2] : Tensor(),
                                       {kIgnoredLabel, smoothing}, stats, d);
       };
+      const auto run = [of](Kernels& k, Inputs in, Tensor& stats, Tensor& d) {
+        return of(in[0], k, in, stats, d);
+      };
+      all.push_back({name + "_over_logits",
+                     {Normal({N, C}), labels, weights},
+                     {Stats(), Poison({N, C})},
+                     [of](Kernels& k, Inputs in, Outputs out) -> absl::Status {
+                       TROUPE_RETURN_IF_ERROR(k.Copy(in[0], out[1]));
+                       return of(out[1], k, in, out[0], out[1]);
+                     }});
       all.push_back({name,
                      {Normal({N, C}), labels, weights},
                      {Stats(), Poison({N, C})},

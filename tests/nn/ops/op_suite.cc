@@ -227,7 +227,7 @@ TEST_P(BackendSuite, AnEmptyBatchAddsNothing) {
       EXPECT_EQ(ValuesOf(operands.out[i]), want) << op.name << ", output " << i;
     }
   }
-  EXPECT_EQ(found, 94) << "a new case of an empty batch counts here";
+  EXPECT_EQ(found, 99) << "a new case of an empty batch counts here";
 }
 
 // A norm with a sum beside the two ops, bit by bit, on rows of d elements.
@@ -271,6 +271,49 @@ TEST_P(BackendSuite, ANormWithASumHasTheBitsOfBoth) {
     for (const std::int64_t d : {19, 64, 5003}) {
       SCOPED_TRACE(absl::StrCat(DTypeName(dtype), ", rows of ", d));
       ExpectNormsWithSums(*kernels, dtype, d);
+    }
+  }
+}
+
+// A gradient in the memory of its logits beside one in its own, bit by bit.
+void ExpectCrossEntropyOverLogits(Kernels& kernels, DType dtype,
+                                  std::int64_t classes, double smoothing) {
+  constexpr std::int64_t kRows = 9;
+  Allocator& memory = kernels.allocator();
+  const std::vector<double> draws = NormalDraws("logits", kRows * classes);
+  const Tensor logits = MakeTensor({kRows, classes}, dtype, draws, memory);
+  Tensor over = MakeTensor({kRows, classes}, dtype, draws, memory);
+  Tensor apart = Tensor::Zeros({kRows, classes}, dtype, memory);
+  Tensor labels = Tensor::Zeros({kRows}, DType::kI64, memory);
+  for (std::int64_t row = 0; row < kRows; ++row) {
+    labels.data<std::int64_t>()[row] =
+        row == 4 ? kIgnoredLabel : row * 7919 % classes;
+  }
+  Tensor stats = Tensor::Zeros({3}, DType::kF64, memory);
+  Tensor stats_over = Tensor::Zeros({3}, DType::kF64, memory);
+  const auto run = [&](const Tensor& from, Tensor& sums, Tensor& gradient) {
+    if (smoothing == 0) {
+      return kernels.SoftmaxCrossEntropy(from, labels, kIgnoredLabel, sums,
+                                         gradient);
+    }
+    return kernels.WeightedCrossEntropy(
+        from, labels, Tensor(), {kIgnoredLabel, smoothing}, sums, gradient);
+  };
+  ASSERT_TRUE(run(logits, stats, apart).ok());
+  ASSERT_TRUE(run(over, stats_over, over).ok());
+  EXPECT_EQ(ValuesOf(stats_over), ValuesOf(stats));
+  EXPECT_EQ(ValuesOf(over), ValuesOf(apart));
+}
+
+TEST_P(BackendSuite, CrossEntropyOverItsLogitsHasTheSameBits) {
+  const auto kernels = GetParam().create();
+  for (const DType dtype : GetParam().dtypes) {
+    for (const std::int64_t classes : {10, 257, 5000}) {
+      for (const double smoothing : {0.0, 0.1}) {
+        SCOPED_TRACE(absl::StrCat(DTypeName(dtype), ", ", classes,
+                                  " classes, smoothed by ", smoothing));
+        ExpectCrossEntropyOverLogits(*kernels, dtype, classes, smoothing);
+      }
     }
   }
 }

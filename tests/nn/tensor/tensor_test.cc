@@ -3,6 +3,7 @@
 #include <limits>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "base/usage_error.h"
@@ -28,6 +29,25 @@ TEST(Tensor, CopiesShareElements) {
   EXPECT_EQ(a.data<float>()[4], 7);
   EXPECT_EQ(a.bytes(), 24u);
   EXPECT_EQ(a.ToString(), "f32[2, 3] on cpu:0");
+}
+
+TEST(Tensor, OwnsAloneWhatNobodyElseRefersTo) {
+  CachingAllocator allocator;
+  Tensor a = Tensor::Zeros({2, 3}, DType::kF32, allocator);
+  EXPECT_TRUE(a.owns_alone());
+  {
+    const Tensor view = a.Slice(0, 1);
+    EXPECT_FALSE(a.owns_alone());
+    EXPECT_FALSE(view.owns_alone());
+  }
+  EXPECT_TRUE(a.owns_alone());
+  const Tensor moved = std::move(a);
+  EXPECT_TRUE(moved.owns_alone());
+  EXPECT_FALSE(Tensor().owns_alone());
+  EXPECT_FALSE(Tensor::Meta({2}, DType::kF32, Device{}).owns_alone());
+  float number = 1;
+  EXPECT_FALSE(
+      Tensor::Borrow(&number, {1}, DType::kF32, Device{}).owns_alone());
 }
 
 TEST(Tensor, ViewsAndSlicesShareMemory) {
