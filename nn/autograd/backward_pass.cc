@@ -284,9 +284,9 @@ absl::Status BackwardPass::RunInputs(Tape::Step& step) {
 // Whether the input has a gradient already, as that of a norm has from a
 // residual connection around it, and the op adds to it.
 bool BackwardPass::AddsToInput(const Tape::Step& step) const {
-  if (static_cast<int>(step.inputs.size()) - step.num_weights != 1)
-    return false;
-  if (step.inputs[0] < 0 || !step.node->AddsInputGradient()) return false;
+  const int count = static_cast<int>(step.inputs.size()) - step.num_weights;
+  if (count != 1 || step.inputs[0] < 0) return false;
+  if (!step.node->AddsInputGradient()) return false;
   const Tape::Value& value = tape_.values_[step.inputs[0]];
   return value.parameter == nullptr && value.grad.defined() &&
          !value.grad.is_meta();

@@ -7,10 +7,10 @@
 //   RMSNorm rms(512);                       // weight [512]
 //   Tensor y = norm(ctx, x);                // x's shape
 //
-// Behind a residual connection, LayerNorm and RMSNorm take both in one pass over
-// memory, with the same bits:
+// Behind a residual connection, LayerNorm and RMSNorm take both in one pass
+// over memory, with the same bits:
 //
-//   auto [sum, normed] = norm.AfterAdd(ctx, x, branch);  // x + branch, norm(sum)
+//   auto [sum, normed] = norm.AfterAdd(ctx, x, branch);  // sum is x + branch
 //
 // Weights begin as ones, biases as zeros, as PyTorch's do. Groups are of the
 // last axis: images are (N, H, W, C).

@@ -21,10 +21,10 @@
 // by the loss scale in backward; with 1 nothing is multiplied. In f16 its
 // elements are rounded before they are scaled.
 //
-// Cross entropy writes the gradient over logits that nobody else refers to, such
-// as those of SoftmaxCrossEntropy(ctx, model(ctx, x), labels): with a large
-// vocabulary they are the largest tensor of a step. A handle that you keep keeps
-// the logits.
+// Cross entropy writes the gradient over logits that nobody else refers to,
+// such as those of SoftmaxCrossEntropy(ctx, model(ctx, x), labels): with a
+// large vocabulary they are the largest tensor of a step. A handle that you
+// keep keeps the logits.
 //
 // Errors (sticky in ctx): kInvalidArgument with the shapes, kOutOfRange for a
 // label outside the classes.
@@ -92,9 +92,9 @@ bool IsLoss(const Tensor& tensor);
 // StepScalars::summed says it.
 enum class LossReduction : std::uint8_t { kMean, kSum };
 
-// What a plan takes: (ctx, the model's output, targets) -> statistics. The output
-// is the function's own: one that hands it on, by std::move(), gives its memory
-// to cross entropy. One that takes a const Tensor& fits as well.
+// What a plan takes: (ctx, the model's output, targets) -> statistics. The
+// output is the function's own: one that hands it on, by std::move(), gives its
+// memory to cross entropy. One that takes a const Tensor& fits as well.
 using LossFn =
     std::function<Tensor(Context&, Tensor output, const Tensor& target)>;
 

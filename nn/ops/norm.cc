@@ -171,7 +171,7 @@ NormCall RowsOf(const char* name, const Tensor& x, const Shape& normalized) {
 
 bool IsEps(double eps) { return eps >= 0 && std::isfinite(eps); }
 
-// The call for operands that fit; otherwise nothing, and the context has failed.
+// The call for operands that fit; else nothing, and the context has failed.
 std::optional<NormCall> LayerNormOf(Context& ctx, const Tensor& x,
                                     const Shape& normalized, const Tensor& w,
                                     const Tensor& b, double eps) {

@@ -14,7 +14,8 @@
 //     outside ops       tape, tensors, tables of actions, waiting for samples
 //
 // then a row for each op that takes a hundredth of a step or more. For each
-// larger number of ranks, what a step takes beyond one rank's, as parts of that:
+// larger number of ranks, what a step takes beyond one rank's, as parts of the
+// latter:
 //
 //     longer              all of it
 //     longer products     what the machine takes: clock, caches, memory
