@@ -6,11 +6,10 @@
 //   GroupNorm groups(/*groups=*/32, /*channels=*/64);
 //   RMSNorm rms(512);                       // weight [512]
 //   Tensor y = norm(ctx, x);                // x's shape
-//
-// Behind a residual connection, LayerNorm and RMSNorm take both in one pass
-// over memory, with the same bits:
-//
 //   auto [sum, normed] = norm.AfterAdd(ctx, x, branch);  // sum is x + branch
+//
+// AfterAdd() takes a residual connection and the LayerNorm or RMSNorm behind it
+// in one pass over memory, with the bits of both.
 //
 // Weights begin as ones, biases as zeros, as PyTorch's do. Groups are of the
 // last axis: images are (N, H, W, C).

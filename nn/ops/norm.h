@@ -19,7 +19,7 @@
 // the bits of Add() and the norm:
 //
 //   auto [sum, normed] = ops::AddLayerNorm(ctx, x, branch, Shape{512}, w, b);
-//   y = ops::Add(ctx, sum, mlp(ctx, normed));
+//   Tensor z = ops::Add(ctx, sum, ops::Linear(ctx, normed, v, Tensor()));
 //
 // In backward each norm of rows adds its gradient to what the residual
 // connection around it gave, likewise in one pass.

@@ -45,6 +45,10 @@ extern const Tensor shortcut;
 std::unique_ptr<Module> MakeModel();
 }  // namespace batch_norm_h
 
+namespace norm_h {
+extern const Tensor branch;
+}
+
 namespace attention_h {
 extern const Tensor memory;
 }

@@ -12,7 +12,9 @@
 #include "nn/modules/lambda.h"
 #include "nn/modules/linear.h"
 #include "nn/modules/sequential.h"
+#include "nn/ops/add.h"
 #include "nn/ops/batch_norm.h"
+#include "nn/ops/linear.h"
 #include "nn/tensor/tensor.h"
 
 namespace troupe::nn::ops::usage {
@@ -96,7 +98,7 @@ extern const Tensor scores, images;
 }
 
 namespace norm_h {
-extern const Tensor w, b, images;
+extern const Tensor w, b, v, branch, images;
 }
 
 namespace loss_h {

@@ -7,13 +7,14 @@
 
 #include "actors/job_spec.h"
 #include "tools/bench/figure_table.h"
+#include "tools/bench/nn/contest.h"
 #include "tools/bench/nn/step_work.h"
 #include "tools/bench/torch_train.h"
 
 namespace troupe::bench::usage {
 
 namespace breakdown_h {
-extern const actors::JobSpec spec;
+extern const CaseAndPrecision what;
 extern const double flops;
 extern const Peak peak;
 extern FigureTable& table;
