@@ -8,7 +8,7 @@
 
 namespace troupe::nn::ops {
 
-// Of y = a + b, broadcast; `a` and `b` are their shapes.
+// The node of y = a + b, broadcast; `a` and `b` are the shapes of the two.
 class AddNode final : public Node {
  public:
   AddNode(const Shape& a, const Shape& b) : shapes_{a, b} {}

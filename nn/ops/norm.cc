@@ -120,8 +120,8 @@ Tensor Run(Context& ctx, const NormCall& call, const Tensor& x, const Tensor& w,
   return FinishNorm(ctx, status, call, x, *stats, w, b, y);
 }
 
-// Of a sum that is computed with it, a and b of one shape and dtype. The tape
-// has what two ops would leave there.
+// Runs the kernel that computes a + b and the norm of it, a and b of one shape
+// and dtype. The tape has what two ops would leave there.
 SumAndNorm RunWithSum(Context& ctx, const NormCall& call, const Tensor& a,
                       const Tensor& b, const Tensor& w, const Tensor& bias) {
   Tensor sum = EmptyLike(ctx, "add", a, 1.0);

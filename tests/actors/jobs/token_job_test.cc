@@ -1,8 +1,10 @@
 // Integers go through a job: a model of tokens trains on one rank, on two, and
 // in stages, whichever of them gets the integers.
 
+#include <atomic>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "actors/job.h"
@@ -94,6 +96,26 @@ TEST(TokenJobTest, StagesEqualOneRankToTheBit) {
 TEST(TokenJobTest, TwoReplicasTrainToo) {
   EXPECT_EQ(ReportsOf(TokenJob(pipeline::Mesh(2), {})).evaluations[0].accuracy,
             1.0);
+}
+
+// So cross entropy may write the gradient over the logits: with the bits of one
+// beside logits that are kept, as TokenJob() keeps them.
+TEST(TokenJobTest, ALossHasTheLogitsAlone) {
+  for (const int stages : {1, 2}) {
+    JobSpec spec = TokenJob(pipeline::Mesh(1, stages), {});
+    if (stages == 2) spec.plan.cuts = {2};
+    const std::vector<double> kept = ReportsOf(spec).losses();
+    std::atomic<int> alone{0}, shared{0};
+    spec.loss = [&, loss = nn::ops::CrossEntropyLoss()](
+                    nn::Context& ctx, nn::Tensor logits,
+                    const nn::Tensor& targets) {
+      if (ctx.computes()) ++(logits.owns_alone() ? alone : shared);
+      return loss(ctx, std::move(logits), targets);
+    };
+    EXPECT_EQ(ReportsOf(spec).losses(), kept);
+    EXPECT_GE(alone, 2 * spec.steps) << "two micro-batches a step";
+    EXPECT_EQ(shared, 0);
+  }
 }
 
 TEST(TokenJobTest, ALossMustReturnItsStatistics) {

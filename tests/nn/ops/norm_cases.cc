@@ -29,7 +29,8 @@ void AddForward(const NormCase& c, bool weight, std::vector<OpCase>& all) {
                  }});
 }
 
-// Of a sum, and added to a gradient: rows alone.
+// Adds the cases of a norm with a sum: that of its input, and that of its
+// gradient with another. Rows alone.
 void AddAfterSum(const NormCase& c, bool weight, std::vector<OpCase>& all) {
   const Operand w = Normal({c.x[2]});
   all.push_back({absl::StrCat("add_", c.name, weight ? "" : "_no_weight"),

@@ -44,12 +44,18 @@ for row in timed:
 # The parts of a step add up.
 for precision in ("f32", "bf16"):
     parts = {row["case"]: row["ours"] for row in rows
-             if row["unit"] == "of step"}
+             if row["unit"] == "of step" and row["ranks"] == 1}
     label = "toy_mlp " + precision
     whole = sum(parts["%s %s" % (label, part)] for part in (
         "at the peak", "slower products", "other ops", "outside ops"))
     assert abs(whole - 1) < 1e-6, parts
     assert parts[label + " LinearForward"] > 0, parts
+    # And so does what two ranks take beyond one.
+    parts = {row["case"]: row["ours"] for row in rows
+             if row["unit"] == "of step" and row["ranks"] == 2}
+    rest = sum(parts["%s longer %s" % (label, part)]
+               for part in ("products", "other ops", "outside ops"))
+    assert abs(parts[label + " longer"] - rest) < 1e-6, parts
 END
 
 "$NN" --case=toy_cnn --precision=f32 --seconds=0.1 --rounds=2 --memory --json \
