@@ -172,9 +172,12 @@ def make_batch(case):
     return inputs, targets.flatten(), nn.CrossEntropyLoss()
 
 
-def make_optimizer(case, parameters):
-    kind = torch.optim.AdamW if case.tokens else torch.optim.SGD
-    return kind(parameters, lr=1e-3 if case.tokens else 0.01, fused=True)
+def make_optimizer(case, parameters, captured=False):
+    """`captured`: its steps may be recorded in a CUDA graph."""
+    if not case.tokens:
+        return torch.optim.SGD(parameters, lr=0.01, fused=True)
+    return torch.optim.AdamW(parameters, lr=1e-3, fused=True,
+                             capturable=captured)
 
 
 class Training:

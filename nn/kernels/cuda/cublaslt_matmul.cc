@@ -12,6 +12,7 @@
 #include "nn/kernels/cuda/matmul.h"
 #include "nn/kernels/cuda/measure.h"
 #include "nn/kernels/cuda/plan_cache.h"
+#include "nn/kernels/cuda/workspace.h"
 
 namespace troupe::nn::cuda {
 namespace {
@@ -221,10 +222,11 @@ class LtPlan final : public MatmulPlan {
  public:
   LtPlan(const MatmulSpec& spec, cublasLtHandle_t library, Problem problem,
          const cublasLtMatmulAlgo_t& algorithm, std::size_t workspace_bytes)
-      : MatmulPlan(spec, TextOf(algorithm), workspace_bytes),
+      : MatmulPlan(spec, TextOf(algorithm), WorkspaceRoom(workspace_bytes)),
         library_(library),
         problem_(std::move(problem)),
-        algorithm_(algorithm) {}
+        algorithm_(algorithm),
+        library_bytes_(workspace_bytes) {}
 
   absl::Status Run(const MatmulOperands& operands, void* workspace,
                    cudaStream_t stream) override {
@@ -235,16 +237,19 @@ class LtPlan final : public MatmulPlan {
     const cublasStatus_t status = cublasLtMatmul(
         library_, problem_.operation.get(), &alpha, operands.b,
         problem_.a.get(), operands.a, problem_.b.get(), &beta, operands.c,
-        problem_.c.get(), operands.c, problem_.c.get(), &algorithm_, workspace,
-        workspace_bytes(), stream);
+        problem_.c.get(), operands.c, problem_.c.get(), &algorithm_,
+        AlignedWorkspace(workspace), library_bytes_, stream);
     if (status == CUBLAS_STATUS_SUCCESS) return absl::OkStatus();
-    return LtStatus(status, spec().Key(), "cublasLtMatmul");
+    return LtStatus(status, spec().Key(),
+                    absl::StrCat("cublasLtMatmul with a workspace of ",
+                                 library_bytes_, " bytes and ", choice()));
   }
 
  private:
   const cublasLtHandle_t library_;
   const Problem problem_;
   const cublasLtMatmulAlgo_t algorithm_;
+  const std::size_t library_bytes_;  // of the workspace
 };
 
 // For PlanCache.

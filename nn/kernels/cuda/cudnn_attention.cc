@@ -31,6 +31,7 @@
 #include "nn/kernels/cuda/measure.h"
 #include "nn/kernels/cuda/own_attention.h"
 #include "nn/kernels/cuda/plan_cache.h"
+#include "nn/kernels/cuda/workspace.h"
 
 // Attention as a graph of cuDNN's frontend, which builds it of some twenty
 // operations in the one pattern that cuDNN's fused kernels know
@@ -220,7 +221,7 @@ class CudnnAttention final : public AttentionPlan {
                  AttentionGraph made, std::int64_t plan,
                  const AttentionChoice& choice, std::int64_t workspace_bytes)
       : AttentionPlan(spec, choice.ToText(),
-                      static_cast<std::size_t>(workspace_bytes)),
+                      WorkspaceRoom(static_cast<std::size_t>(workspace_bytes))),
         cudnn_(cudnn),
         made_(std::move(made)),
         plan_(plan) {}
@@ -233,10 +234,10 @@ class CudnnAttention final : public AttentionPlan {
     for (std::int64_t n = 0; n < spec().size.N; n += made_.samples) {
       Addresses at = AddressesOf(operands, n);
       at[kScale] = &scale;
-      TROUPE_RETURN_IF_ERROR(
-          FrontendStatus(made_.graph->execute_plan_at_index(cudnn_.get(), at,
-                                                            workspace, plan_),
-                         spec().Key()));
+      TROUPE_RETURN_IF_ERROR(FrontendStatus(
+          made_.graph->execute_plan_at_index(
+              cudnn_.get(), at, AlignedWorkspace(workspace), plan_),
+          spec().Key()));
     }
     return absl::OkStatus();
   }

@@ -104,6 +104,8 @@ struct EmbeddingForward {
 constexpr std::int64_t kPartsMax = 1024;
 // Lookups that every row of the table may look through.
 constexpr std::int64_t kUnlistedRowsMax = 1024;
+// Terms of a sum that are on their way from memory at once.
+constexpr int kTermsAtOnce = 8;
 
 struct Parts {
   std::int64_t count;        // of parts
@@ -195,12 +197,26 @@ __global__ void __launch_bounds__(kThreads)
       const std::int64_t r = i >= size ? 0 : listed ? list[i] : i;
       unsigned own = __ballot_sync(
           kWholeWarp, i < size && rows[r] == v && v != padding_row);
-      for (; own != 0; own &= own - 1) {
-        const std::int64_t from =
-            __shfl_sync(kWholeWarp, r, __ffs(static_cast<int>(own)) - 1);
-        if (d >= D) continue;
-        const Numbers<float, kVector> add = Load<kVector>(dy + from * D + d);
-        for (int k = 0; k < kVector; ++k) sums.at[k] += add.at[k];
+      // A row that is looked up often, as a text's commonest word, is one long
+      // sum: its terms are added one after the other, but read several at once.
+      while (own != 0) {
+        Numbers<float, kVector> terms[kTermsAtOnce];
+        int count = 0;
+#pragma unroll
+        for (int t = 0; t < kTermsAtOnce; ++t) {
+          if (own == 0) break;
+          const std::int64_t from =
+              __shfl_sync(kWholeWarp, r, __ffs(static_cast<int>(own)) - 1);
+          if (d < D) terms[t] = Load<kVector>(dy + from * D + d);
+          own &= own - 1;
+          ++count;
+        }
+#pragma unroll
+        for (int t = 0; t < kTermsAtOnce; ++t) {
+          if (t >= count || d >= D) break;
+#pragma unroll
+          for (int k = 0; k < kVector; ++k) sums.at[k] += terms[t].at[k];
+        }
       }
     }
     if (d < D) Store(sums, dtable + v * D + d);

@@ -1,7 +1,8 @@
 // The softmax of one row of logits by a warp or a block: largest logit and sum
 // of exponentials in one pass over the row (Milakov and Gimelshein 2018,
 // "Online normalizer calculation for softmax"), the gradient of cross entropy
-// in a second, which finds the row in the cache.
+// in a second, which finds the row in the cache where few enough rows are under
+// way (loss.cu).
 //
 //   const SoftmaxOfRow all = SoftmaxSums<kVector, kRowThreads>(C, thread, row);
 //   SoftmaxGradient<kVector, kRowThreads>(C, thread, all, target, row, d_row);
@@ -53,10 +54,11 @@ struct MergeSoftmax {
   }
 };
 
-// Takes logits c, c + 1, ... into `s`.
+// Makes the largest of `v`, which are logits c, c + 1, ..., that of `s`, where
+// it is larger.
 template <int kVector>
-__device__ __forceinline__ void AddLogits(const Numbers<float, kVector>& v,
-                                          int c, SoftmaxOfRow& s) {
+__device__ __forceinline__ void TakeLargest(const Numbers<float, kVector>& v,
+                                            int c, SoftmaxOfRow& s) {
   int at = 0;
   float largest = v.at[0];
 #pragma unroll
@@ -70,11 +72,27 @@ __device__ __forceinline__ void AddLogits(const Numbers<float, kVector>& v,
     s.largest = largest;
     s.index = c + at;
   }
-  if (s.largest == -INFINITY) return;  // all are, and add nothing
+}
+
+// Takes logits c, c + 1, ... into `s`. Long rows are bound by the number of
+// instructions: most vectors hold no new largest logit, which fmaxf() finds out
+// (it passes over NaNs), and a vector is summed in f32.
+template <int kVector>
+__device__ __forceinline__ void AddLogits(const Numbers<float, kVector>& v,
+                                          int c, SoftmaxOfRow& s) {
+  float largest = v.at[0];
+  bool nan = v.at[0] != v.at[0];
 #pragma unroll
-  for (int k = 0; k < kVector; ++k) {
-    s.sum += static_cast<double>(expf(v.at[k] - s.largest));
+  for (int k = 1; k < kVector; ++k) {
+    largest = fmaxf(largest, v.at[k]);
+    nan = nan || v.at[k] != v.at[k];
   }
+  if (nan || s.index == kNoClass || largest > s.largest) TakeLargest(v, c, s);
+  if (s.largest == -INFINITY) return;  // all are, and add nothing
+  float sum = expf(v.at[0] - s.largest);
+#pragma unroll
+  for (int k = 1; k < kVector; ++k) sum += expf(v.at[k] - s.largest);
+  s.sum += static_cast<double>(sum);
 }
 
 template <int kVector, int kRowThreads, typename T>
@@ -105,7 +123,10 @@ __device__ __forceinline__ void SoftmaxGradient(int C, int thread,
 #pragma unroll
     for (int k = 0; k < kVector; ++k) {
       v.at[k] = expf(v.at[k] - all.largest) * inverse;
-      if (c + k == target) v.at[k] -= 1;
+    }
+    if (target >= c && target < c + kVector) {
+#pragma unroll
+      for (int k = 0; k < kVector; ++k) v.at[k] -= c + k == target ? 1 : 0;
     }
     Store(v, d_row + c);
   }

@@ -8,6 +8,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nn/kernels/cuda/cuda_kernels.h"
+#include "nn/kernels/kernel_choices.h"
 #include "tests/actors/test_job.h"
 
 namespace troupe::actors {
@@ -27,11 +28,15 @@ class CudaGraphGpuTest : public testing::Test {
     spec.plan.micro_batch_size = micro_batch_size;
     spec.eval_every = 8;
     spec.cuda_graphs = graphs;
+    // Algorithms that each run measured for itself would differ in last bits.
+    spec.kernel_choices = choices_;
     notes_.clear();
     spec.note = [this](const std::string& line) { notes_.push_back(line); };
     return ReportsOf(spec);
   }
 
+  const std::shared_ptr<nn::KernelChoices> choices_ =
+      std::make_shared<nn::KernelChoices>();
   std::vector<std::string> notes_;
 };
 

@@ -293,6 +293,21 @@ class Parts(unittest.TestCase):
         code = bundle.Outcome(1, "", "leaks", False)
         self.assertEqual(unit_tests.judge(code, report, 9).state, FAILED)
 
+    def test_shards_of_a_test_are_one_result(self):
+        ok = Result(OK, "2 passed", passed=2, failed=0, skipped=1)
+        empty = Result(SKIPPED, "it has no case here", passed=0)
+        bad = Result(FAILED, "1 of 3 failed: A.B", output="why", passed=2,
+                     failed=1, skipped=0)
+        both = unit_tests.merged([ok, ok, empty])
+        self.assertEqual((both.state, both.words),
+                         (OK, "4 passed, 2 skipped, in 3 shards"))
+        self.assertEqual(unit_tests.merged([empty, empty]).state, SKIPPED)
+        failed = unit_tests.merged([ok, bad])
+        self.assertEqual((failed.state, failed.words, failed.details["output"]),
+                         (FAILED, "1 of 2 shards failed; one: 1 of 3 failed: "
+                          "A.B", "why"))
+        self.assertIs(unit_tests.merged([bad]), bad)
+
     def test_accuracy_is_the_last_line_of_it(self):
         self.assertEqual(trainings.accuracy_of(
             "after step 9: test loss 1, accuracy 3.00%\n"

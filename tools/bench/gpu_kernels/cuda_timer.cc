@@ -34,7 +34,7 @@ using Run = std::function<absl::Status()>;
 LibraryOptions WideSearch(nn::Allocator& allocator) {
   LibraryOptions options;
   options.allocator = &allocator;
-  options.candidates_max = 48;
+  options.candidates_max = options.conv_candidates_max = 48;
   options.matmul_workspace_bytes_max = std::size_t{256} << 20;
   options.conv_workspace_bytes_max = std::size_t{1} << 30;
   return options;

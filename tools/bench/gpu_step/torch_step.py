@@ -58,7 +58,7 @@ class Training:
             self._inputs = self._inputs.contiguous(**layout)
         self._autocast = autocast
         self._optimizer = torch_train.make_optimizer(
-            case, self._model.parameters())
+            case, self._model.parameters(), captured=mode.endswith("graphs"))
         self._forward = self._loss_of
         if mode.endswith("compile"):
             self._forward = torch.compile(self._loss_of)

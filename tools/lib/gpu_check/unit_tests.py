@@ -7,6 +7,7 @@ A test skips itself where there is no GPU. compute-sanitizer runs a few that
 are small (sanitizer_pieces), under each of its tools.
 """
 
+import concurrent.futures
 import json
 import os
 import re
@@ -34,6 +35,9 @@ TOOLS = (("memcheck", SANITIZED + ("trainer",)),
 # Several ranks on one GPU, where NCCL is 2.30 or newer.
 ENV = {"NCCL_MULTI_RANK_GPU_ENABLE": "1"}
 TAIL_LINES = 40
+# The op suite has thousands of cases, a few milliseconds each, most of them on
+# the host: several processes share them, as Bazel's shards do.
+SHARDS = {"ops_gpu_test": 12}
 
 
 def counts(report):
@@ -84,10 +88,11 @@ def judge(outcome, report, limit_s):
     return Result(OK, words, **numbers)
 
 
-def run_test(bundle, test, limit_s):
+def run_shard(bundle, test, limit_s, shard, shards):
     name = os.path.basename(test)
-    path = bundle.scratch_path(name + ".json")
-    env = dict(ENV, TEST_TMPDIR=bundle.scratch.name)
+    path = bundle.scratch_path("%s.%d.json" % (name, shard))
+    env = dict(ENV, TEST_TMPDIR=bundle.scratch.name,
+               GTEST_TOTAL_SHARDS=str(shards), GTEST_SHARD_INDEX=str(shard))
     outcome = bundle.run([test, "--gtest_output=json:" + path], limit_s, env)
     try:
         with open(path, encoding="utf-8") as text:
@@ -95,6 +100,34 @@ def run_test(bundle, test, limit_s):
     except (OSError, ValueError):
         report = None
     return judge(outcome, report, limit_s)
+
+
+def merged(results):
+    """One result of a test's shards: the first that failed says why."""
+    if len(results) == 1:
+        return results[0]
+    numbers = {what: sum(result.details.get(what, 0) for result in results)
+               for what in ("passed", "failed", "skipped")}
+    failed = [result for result in results if result.state == FAILED]
+    if failed:
+        words = "%d of %d shards failed; one: %s" % (
+            len(failed), len(results), failed[0].words)
+        return Result(FAILED, words, output=failed[0].details.get("output", ""),
+                      **numbers)
+    if numbers["passed"] == 0:
+        return Result(SKIPPED, results[0].words, **numbers)
+    words = "%d passed" % numbers["passed"]
+    if numbers["skipped"]:
+        words += ", %d skipped" % numbers["skipped"]
+    return Result(OK, "%s, in %d shards" % (words, len(results)), **numbers)
+
+
+def run_test(bundle, test, limit_s):
+    shards = min(SHARDS.get(os.path.basename(test), 1), os.cpu_count() or 1)
+    with concurrent.futures.ThreadPoolExecutor(shards) as threads:
+        return merged(list(threads.map(
+            lambda shard: run_shard(bundle, test, limit_s, shard, shards),
+            range(shards))))
 
 
 def pieces(bundle):

@@ -177,9 +177,14 @@ INSTANTIATE_TEST_SUITE_P(Specs, MatmulTest, testing::ValuesIn(Specs()),
                                {{":", "_"}, {".", "x"}, {"+", "_"}});
                          });
 
-TEST(EmulatedMatmulTest, ASpecThatGoesNotTogetherIsRefused) {
+TEST(MatmulPlansTest, ASpecThatGoesNotTogetherIsRefused) {
   if (!emulated_cuda_test::WhyNoDevice().empty()) GTEST_SKIP();
-  const auto plans = OpenMatmulPlans(LibraryOptions());
+  CachingAllocator::Options memory;
+  memory.source = SharedMemory();
+  CachingAllocator allocator(memory);
+  LibraryOptions options;
+  options.allocator = &allocator;
+  const auto plans = OpenMatmulPlans(options);
   ASSERT_TRUE(plans.ok());
   EXPECT_EQ((*plans)->Get(MatmulSpec(), nullptr).status().code(),
             absl::StatusCode::kInvalidArgument);
