@@ -64,6 +64,20 @@ absl::Status CheckLossScale(const JobSpec& spec) {
                    base::FieldName<&JobSpec::loss_scale>(), " = ", scale));
 }
 
+// A plan may have any axes; ranks divide batches over dp and models over pp.
+absl::Status CheckAxes(const pipeline::Mesh& mesh) {
+  for (const pipeline::Axis& axis : mesh.axes()) {
+    if (axis.size == 1 || axis.name == "dp" || axis.name == "pp") continue;
+    const std::string field = pipeline::AxisFieldName(axis.name);
+    return base::WithFields(
+        absl::InvalidArgumentError(absl::StrCat(
+            field, " = ", axis.size,
+            ": a job has ranks along dp and pp alone so far; must be 1")),
+        {field});
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckLimits(const JobSpec& spec) {
   using Saving = CheckpointOptions;
   using Buckets = pipeline::BucketOptions;
@@ -106,6 +120,7 @@ absl::Status CheckNumbers(const JobSpec& spec) {
   }
   const pipeline::Mesh& mesh = spec.plan.mesh;
   TROUPE_RETURN_IF_ERROR(pipeline::WithAxisFields(mesh.Check(), mesh));
+  TROUPE_RETURN_IF_ERROR(CheckAxes(mesh));
   if (mesh.size() <= comm::kLocalGroupSizeMax) return absl::OkStatus();
   return pipeline::WithAxisFields(
       absl::InvalidArgumentError(absl::StrCat(
