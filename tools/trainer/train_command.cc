@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -45,9 +46,14 @@ namespace {
 // Stops a job that may not have started yet, or be over.
 class Stopper {
  public:
-  void Stop() ABSL_LOCKS_EXCLUDED(mutex_) {
+  // Calls `announce`, if given, when no further part of the run begins and
+  // before the job hears of it: so what it prints is true, and stands before
+  // what the end of the job prints.
+  void Stop(const std::function<void()>& announce = nullptr)
+      ABSL_LOCKS_EXCLUDED(mutex_) {
     absl::MutexLock lock(&mutex_);
     if (!given_up_->HasBeenNotified()) given_up_->Notify();
+    if (announce) announce();
     if (job_ != nullptr) job_->RequestStop();
   }
   // Notified by the first Stop().
@@ -382,12 +388,12 @@ TrainOutcome Train(const LoadedConfig& loaded, const StartWords& start,
   std::atomic<int> first_signal{0};
   const auto signals = StopSignals::Start([&](int signal) {
     first_signal = signal;
-    if (run->decides()) {
+    run->stopper().Stop([&] {
+      if (!run->decides()) return;
       display.Print(absl::StrCat("stopping after this step; Ctrl-C ",
                                  signal == SIGINT ? "again " : "",
                                  "exits at once"));
-    }
-    run->stopper().Stop();
+    });
   });
   TrainOutcome outcome;
   outcome.status = signals.status();
