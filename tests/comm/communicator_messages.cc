@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "tests/comm/communicator_suite.h"
 #include "tests/comm/reduction_test_data.h"

@@ -14,6 +14,8 @@ import os
 import re
 import sys
 
+import copt_patterns
+import includes
 import public_targets
 
 CPP = (".h", ".cc", ".cu", ".cuh")
@@ -330,10 +332,18 @@ def visibility(tree):
     return public_targets.public_targets(tree, LAYERS)
 
 
+def include(tree):
+    return includes.includes(tree)
+
+
+def patterns(tree):
+    return copt_patterns.copt_patterns(tree)
+
+
 FILE_RULES = [banned_calls, sleeping_scripts, include_guard, layering, length,
               width, header_comment, usage_lines, unfinished, machine_paths]
 TREE_RULES = [own_header_first, config_words, links, readmes, dead_files,
-              visibility]
+              visibility, include, patterns]
 
 
 def read_exceptions(tree):

@@ -72,7 +72,7 @@ class CheckStyleTest(unittest.TestCase):
                                         "//       2);     // (")})
 
     def test_sleep(self):
-        for call in ("std::this_thread::sleep_for", "absl::SleepFor", "sleep",
+        for call in ("this_thread::sleep_for", "absl::SleepFor", "sleep",
                      "usleep"):
             self.expect_in_source(
                 "%s(x);" % call,
@@ -88,7 +88,7 @@ class CheckStyleTest(unittest.TestCase):
 
     def test_clock(self):
         self.expect_in_source(
-            "auto t = std::chrono::system_clock::now();",
+            "auto t = system_clock::now();",
             "system_clock::now (clock); take the clock through the constructor")
 
     def test_words_in_comments_and_strings_are_fine(self):
@@ -211,6 +211,31 @@ class CheckStyleTest(unittest.TestCase):
         self.expect(dict(keys, **{"nn/add.cc": OWN + 'f("; set mesh.pp to 1");\n'}),
                     "nn/add.cc:2: mesh.pp is the trainer's word; name the field "
                     "(base/field_error.h)")
+
+    def test_includes(self):
+        use = 'std::vector<int> v;  // std::string\nauto s = "absl::StrCat";\n'
+        self.expect({"nn/add.cc": OWN + use},
+                    "nn/add.cc:2: include; add #include <vector>")
+        self.expect({"nn/add.cc": OWN + "#include <vector>\n" + use})
+        brings = CLEAN_HEADER.replace("int Add", "#include <vector>\n\nint Add")
+        self.expect({"nn/add.h": brings, "nn/add.cc": OWN + use})
+        # By way of what the own header includes, and of Abseil.
+        further = CLEAN_HEADER.replace("NN_ADD_H_", "NN_MORE_H_")
+        self.expect({
+            "nn/BUILD": CLEAN["nn/BUILD"] + '"more.h"\n',
+            "nn/more.h": further.replace(
+                "int Add", '#include "absl/strings/str_split.h"\n\nint Add'),
+            "nn/add.h": CLEAN_HEADER.replace(
+                "int Add", '#include "nn/more.h"\n\nint Add'),
+            "nn/add.cc": OWN + use})
+
+    def test_copt_patterns(self):
+        option = "build --per_file_copt=%s@-O1\n"
+        for meets in ("^nn/", "//nn[:/].*", "^nn/.*,-//nn:add"):
+            self.expect({".bazelrc": option % meets})
+        self.expect({".bazelrc": "\n" + option % "^nn/,-//nn/add"},
+                    ".bazelrc:2: the pattern //nn/add meets no source; write it "
+                    "for paths (^nn/ops/) or labels (//nn/ops[:/])")
 
     def test_a_glob_names_files(self):
         header = CLEAN_HEADER.replace("NN_ADD_H_", "NN_SUB_SUB_H_")

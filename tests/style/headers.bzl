@@ -10,9 +10,12 @@ A target tagged "not_self_contained" must fail: //tests/style/planted keeps one,
 as the proof that the check can.
 """
 
-load("@bazel_tools//tools/cpp:toolchain_utils.bzl", "find_cpp_toolchain")
-
-_ACTION = "c++-compile"
+load(
+    "//third_party/pch:compile_command.bzl",
+    "CPP_ATTRS",
+    "CPP_TOOLCHAINS",
+    "compile_command",
+)
 
 def _headers_of(ctx):
     files = [
@@ -30,42 +33,15 @@ def _headers_of(ctx):
            file.short_path[:-len(".h")] + ".cc" not in sources
     ]
 
-def _flags(ctx, cc_toolchain, features, compilation_context):
-    variables = cc_common.create_compile_variables(
-        feature_configuration = features,
-        cc_toolchain = cc_toolchain,
-        user_compile_flags = (
-            ctx.fragments.cpp.copts +
-            ctx.fragments.cpp.cxxopts +
-            getattr(ctx.rule.attr, "copts", [])
-        ),
-        include_directories = compilation_context.includes,
-        quote_include_directories = compilation_context.quote_includes,
-        system_include_directories = compilation_context.system_includes,
-        preprocessor_defines = compilation_context.defines,
-    )
-    return cc_common.get_memory_inefficient_command_line(
-        feature_configuration = features,
-        action_name = _ACTION,
-        variables = variables,
-    )
-
 def _impl(target, ctx):
     if CcInfo not in target or target.label.workspace_name:
         return []
-    cc_toolchain = find_cpp_toolchain(ctx)
-    features = cc_common.configure_features(
-        ctx = ctx,
-        cc_toolchain = cc_toolchain,
-        requested_features = ctx.features,
-        unsupported_features = ctx.disabled_features,
-    )
-    compiler = cc_common.get_tool_for_action(
-        feature_configuration = features,
-        action_name = _ACTION,
-    )
     context = target[CcInfo].compilation_context
-    flags = _flags(ctx, cc_toolchain, features, context)
+    command, toolchain_files = compile_command(
+        ctx,
+        getattr(ctx.rule.attr, "copts", []),
+        context,
+    )
     must_fail = "not_self_contained" in ctx.rule.attr.tags
 
     # An empty file that includes the header: as the main file, a header would
@@ -81,7 +57,7 @@ def _impl(target, ctx):
         )
         ctx.actions.run_shell(
             command = script,
-            arguments = [compiler] + flags + [
+            arguments = command + [
                 "-w",
                 "-fsyntax-only",
                 "-include",
@@ -96,7 +72,7 @@ def _impl(target, ctx):
             },
             inputs = depset(
                 [header],
-                transitive = [context.headers, cc_toolchain.all_files],
+                transitive = [context.headers, toolchain_files],
             ),
             outputs = [done],
             mnemonic = "HeaderAlone",
@@ -107,12 +83,8 @@ def _impl(target, ctx):
 
 headers_alone = aspect(
     implementation = _impl,
-    attrs = {
-        "_cc_toolchain": attr.label(
-            default = "@bazel_tools//tools/cpp:current_cc_toolchain",
-        ),
-    },
+    attrs = CPP_ATTRS,
     fragments = ["cpp"],
-    toolchains = ["@bazel_tools//tools/cpp:toolchain_type"],
+    toolchains = CPP_TOOLCHAINS,
     incompatible_use_toolchain_transition = True,
 )

@@ -16,6 +16,9 @@ die() {
 # else under $TMPDIR. TROUPE_OUTPUT_BASE overrides the output base.
 #
 #   troupe_bazel test //tests/comm/... --config=asan
+#
+# A person sees the progress. A log has none of it, or, where progress_seconds is
+# set, a line every so many seconds.
 troupe_bazel() {
   local command=$1
   shift
@@ -33,9 +36,11 @@ troupe_bazel() {
   if [[ -n ${TROUPE_OUTPUT_BASE:-} ]]; then
     startup+=("--output_base=$TROUPE_OUTPUT_BASE")
   fi
-  # A person sees the progress; a log does not need it.
   options+=(--ui_event_filters=-info --noshow_loading_progress)
-  if [[ ! -t 2 ]]; then
+  if [[ ! -t 2 && -n ${progress_seconds:-} ]]; then
+    options+=(--curses=no --color=no
+      "--show_progress_rate_limit=$progress_seconds")
+  elif [[ ! -t 2 ]]; then
     options+=(--noshow_progress)
   fi
   bazel "${startup[@]}" "$command" "${options[@]}" "$@"

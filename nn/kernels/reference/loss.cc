@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "absl/strings/str_cat.h"
 #include "nn/kernels/reference/reference_ops.h"
 
 namespace troupe::nn::reference {

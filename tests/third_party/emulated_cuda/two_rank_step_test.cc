@@ -4,6 +4,7 @@
 #include "tests/third_party/emulated_cuda/two_rank_step.h"
 
 #include <cstdint>
+#include <cstdio>
 #include <set>
 #include <string>
 
