@@ -14,6 +14,7 @@ import os
 import re
 import sys
 
+import build_limits
 import copt_patterns
 import includes
 import public_targets
@@ -340,10 +341,14 @@ def patterns(tree):
     return copt_patterns.copt_patterns(tree)
 
 
+def limits(tree):
+    return build_limits.build_limits(tree)
+
+
 FILE_RULES = [banned_calls, sleeping_scripts, include_guard, layering, length,
               width, header_comment, usage_lines, unfinished, machine_paths]
 TREE_RULES = [own_header_first, config_words, links, readmes, dead_files,
-              visibility, include, patterns]
+              visibility, include, patterns, limits]
 
 
 def read_exceptions(tree):

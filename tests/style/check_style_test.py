@@ -237,6 +237,34 @@ class CheckStyleTest(unittest.TestCase):
                     ".bazelrc:2: the pattern //nn/add meets no source; write it "
                     "for paths (^nn/ops/) or labels (//nn/ops[:/])")
 
+    def test_build_limits(self):
+        name = "tests/style/build_limits.txt"
+        build = ('[cc_library(name = n, srcs = [n + ".cc", "d.cu"])'
+                 ' for n in ["add", "b", "c"]]\n'
+                 'cc_test(name = "t", srcs = ["t.cc"])\n'
+                 'sh_test(name = "s", srcs = ["s.sh"])\n'
+                 'genrule(name = "g", srcs = ["add.cc"], outs = ["h.cc"])\n'
+                 'glob(["*.h"])\n')
+
+        def tree(limits):
+            return {"tests/README.md": "", "nn/BUILD": build,
+                    name: "# Why.\n" + limits}
+
+        self.expect(tree("nn 7 2\n"))
+        self.expect(tree("nn 37 32\n"))
+        self.expect(
+            tree("nn 6 1\n"),
+            *(name + ":2: nn/ has %s; put them into a source or test that is "
+              "there, or raise the limit and give the reason in the change"
+              % what for what in ("2 tests, at most 1",
+                                  "7 sources, at most 6")))
+        self.expect(
+            tree("nn 38 2\n"),
+            name + ":2: nn/ has 7 sources, far fewer than 38; lower the limit "
+            "to the next multiple of 10")
+        self.expect(tree(""), name + ":1: nn/ has 7 sources and 2 tests; add a "
+                    "line for it")
+
     def test_a_glob_names_files(self):
         header = CLEAN_HEADER.replace("NN_ADD_H_", "NN_SUB_SUB_H_")
         build = CLEAN["nn/BUILD"] + 'glob(["%s"])\n'

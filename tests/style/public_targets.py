@@ -8,6 +8,7 @@ examples depend only on such targets. Since Bazel lets everybody use a public
 target, the layers are checked here on the labels too.
 """
 
+import functools
 import os
 import re
 import sys
@@ -42,6 +43,7 @@ def listed_targets(tree):
     return listed
 
 
+@functools.lru_cache(maxsize=1)  # for several rules that read the same tree
 def targets_of(tree):
     packages = [os.path.dirname(p) for p in sorted(tree.paths)
                 if os.path.basename(p) == "BUILD"]
