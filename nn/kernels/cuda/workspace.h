@@ -1,7 +1,7 @@
 // Where the workspace of a library's plan begins.
 //
-//   MatmulPlan(spec, choice, WorkspaceRoom(bytes));  // what a caller allocates
-//   Run(AlignedWorkspace(room), bytes);              // what the library gets
+//   room = Allocate(WorkspaceRoom(bytes));
+//   Multiply(AlignedWorkspace(room), bytes);     // what the library gets
 //
 // Allocators align to 64 bytes, which is enough for operands. Products of
 // cuBLASLt 13.1 with a workspace at an odd multiple of 64 bytes failed with

@@ -342,6 +342,15 @@ extern void* const stream;
 }  // namespace troupe::nn::cuda::usage::plan_cache_h
 #endif
 
+#ifdef NN_KERNELS_CUDA_WORKSPACE_H_
+namespace troupe::nn::cuda::usage::workspace_h {
+extern const std::size_t bytes;
+extern void* room;
+void* Allocate(std::size_t bytes);
+void Multiply(void* workspace, std::size_t workspace_bytes);
+}  // namespace troupe::nn::cuda::usage::workspace_h
+#endif
+
 #ifdef NN_KERNELS_CUDA_CUDNN_HANDLE_H_
 namespace troupe::nn::cuda::usage::cudnn_handle_h {
 extern absl::Status status;
