@@ -37,7 +37,8 @@ def _impl(ctx):
         command = _COMPILE,
         arguments = command + [
             "-iquote",
-            ".",
+            # Empty where Troupe is the workspace that is built.
+            ctx.label.workspace_root or ".",
             "-x",
             "c++-header",
             header.path,
