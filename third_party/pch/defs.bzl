@@ -33,15 +33,25 @@ def _impl(ctx):
     ctx.actions.symlink(output = header, target_file = ctx.file.src)
     compiled = ctx.actions.declare_file(ctx.label.name + ".h.gch")
     command, toolchain_files = compile_command(ctx, ctx.attr.copts, None)
+    script, source = _COMPILE, [header.path]
+    if command[0].endswith("clang"):
+        # Clang also refuses one whose sources lie elsewhere, as they do where a
+        # cache gives it to another clone: it gets them as one text, and keeps that.
+        sources = [file.path for file in ctx.files.hdrs + [ctx.file.src]]
+        script = "cat %s | grep -v '^#include \"third_party/' | {%s}" % (
+            " ".join(sources),
+            _COMPILE,
+        )
+        source = ["-", "-Xclang", "-fmodules-embed-all-files"]
     ctx.actions.run_shell(
-        command = _COMPILE,
+        command = script,
         arguments = command + [
             "-iquote",
             # Empty where Troupe is the workspace that is built.
             ctx.label.workspace_root or ".",
             "-x",
             "c++-header",
-            header.path,
+        ] + source + [
             "-o",
             compiled.path,
         ],
