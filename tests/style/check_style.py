@@ -18,6 +18,7 @@ import build_limits
 import copt_patterns
 import includes
 import public_targets
+from includes import code_of
 
 CPP = (".h", ".cc", ".cu", ".cuh")
 TEXT = CPP + (".bzl", ".md", ".proto", ".py", ".sh", ".toml", ".txt", ".tpl")
@@ -118,12 +119,6 @@ class Tree:
             return False
         with open(os.path.join(self.root, path), "rb") as content:
             return content.read(2) == b"#!"
-
-
-def code_of(line):
-    """The line without a // comment and without the text of strings."""
-    line = re.sub(r'"(\\.|[^"\\])*"', '""', line)
-    return line.split("//")[0]
 
 
 def banned_calls(file):

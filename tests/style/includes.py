@@ -91,6 +91,7 @@ _INCLUDE = re.compile(r'#include\s+(<[^>]+>|"[^"]+")')
 
 
 def code_of(line):
+    """The line without a // comment and without the text of strings."""
     line = re.sub(r'"(\\.|[^"\\])*"', '""', line)
     return line.split("//")[0]
 
