@@ -4,9 +4,9 @@
     count_tests.py --total CASES
 
 The first adds what ran to the file CASES, a line for each execution of a case;
-the second prints how many executions there were, and on a last line the
-distinct cases: one that fails under any configuration has failed, one that
-passes under any other has passed. A case is a test case of GoogleTest, or a
+the second prints how many executions there were, names the cases that failed, and
+counts the distinct cases on its last line: one that fails under any configuration
+has failed, one that passes under any other has passed. A case is a test case of GoogleTest, or a
 whole script. A target that does not build, crashes or runs out of time counts
 as one failure; the end of its log goes to stderr, with a line that names it.
 """
@@ -17,6 +17,7 @@ import urllib.parse
 import xml.etree.ElementTree
 
 LOG_LINES_MAX = 200
+NAMED_FAILURES_MAX = 30
 
 # Exit codes of Bazel: 0 is success, 4 is "no tests were found".
 NO_FAILURE = (0, 4)
@@ -123,11 +124,16 @@ def total(path):
             if outcome == "passed":
                 executions += 1
                 cached += was_there
-    failed = sum("failed" in all_of for all_of in seen.values())
+    failures = [case for case, all_of in seen.items() if "failed" in all_of]
+    failed = len(failures)
     passed = sum("passed" in all_of and "failed" not in all_of
                  for all_of in seen.values())
     print("%d executions passed in all configurations, %d of them cached"
           % (executions, cached))
+    for case in failures[:NAMED_FAILURES_MAX]:
+        print("failed: %s %s" % case)
+    if failed > NAMED_FAILURES_MAX:
+        print("and %d more failed" % (failed - NAMED_FAILURES_MAX))
     print("%d passed, %d failed, %d skipped"
           % (passed, failed, len(seen) - passed - failed))
 

@@ -57,7 +57,7 @@ class CountTestsTest(unittest.TestCase):
         return done.stderr
 
     def total(self):
-        """Returns (the line of executions, the last line)."""
+        """Returns (the line of executions, those of failures, the last)."""
         done = subprocess.run(
             [sys.executable, "tools/lib/count_tests.py", "--total",
              self.cases()],
@@ -72,11 +72,12 @@ class CountTestsTest(unittest.TestCase):
     def count(self, events, exit_code=0):
         """Returns (the last line, what is said beside it)."""
         said = self.add(events, exit_code)
-        return self.total()[1], said
+        return self.total()[-1], said
 
     def test_cases_of_a_program(self):
         counts, said = self.count([self.result("t", "FAILED", MIXED)], 3)
         self.assertEqual(counts, "1 passed, 1 failed, 2 skipped")
+        self.assertEqual(self.total()[1:-1], ("failed: t .Fails",))
         self.assertEqual(said, "said why\nfailed: t (FAILED)\n")
 
     def test_a_case_counts_once_and_its_executions_all(self):
@@ -93,20 +94,27 @@ class CountTestsTest(unittest.TestCase):
         self.add([self.result("t", "PASSED", SCRIPT)])
         fails = SCRIPT.replace("/></", "><failure/></testcase></")
         self.add([self.result("t", "FAILED", fails)], 3)
-        self.assertEqual(self.total()[1], "0 passed, 1 failed, 0 skipped")
+        self.assertEqual(self.total()[-1], "0 passed, 1 failed, 0 skipped")
 
     def test_a_case_that_another_shard_runs_is_not_skipped(self):
         self.add([self.result("t", "PASSED", SCRIPT),
                   self.result("t", "PASSED",
                               SCRIPT.replace('"x"', '"x" status="notrun"'),
                               run=2)])
-        self.assertEqual(self.total()[1], "1 passed, 0 failed, 0 skipped")
+        self.assertEqual(self.total()[-1], "1 passed, 0 failed, 0 skipped")
 
     def test_a_later_attempt_replaces_an_earlier_one(self):
         events = [self.result("t", "FAILED", MIXED),
                   self.result("t", "PASSED", SCRIPT)]
         self.assertEqual(self.count(events),
                          ("1 passed, 0 failed, 0 skipped", ""))
+
+    def test_a_long_list_of_failures_is_cut(self):
+        self.add([self.built("t%02d" % i, completed={}) for i in range(32)], 1)
+        total = self.total()
+        self.assertEqual(total[1], "failed: t00 builds")
+        self.assertEqual(total[30:], ("failed: t29 builds", "and 2 more failed",
+                                      "0 passed, 32 failed, 0 skipped"))
 
     def test_a_timeout_without_a_failed_case_is_a_failure(self):
         counts, _ = self.count([self.result("t", "TIMEOUT", SCRIPT)], 3)
