@@ -9,7 +9,6 @@
 #include "actors/step_seconds.h"
 #include "base/file_system.h"
 #include "gtest/gtest.h"
-#include "nn/modules/parameter_dtype.h"
 #include "tests/actors/test_job.h"
 
 namespace troupe::actors {
@@ -20,16 +19,8 @@ using Times = std::map<nn::DType, double>;
 // TinyCnnJob() with an open dtype; what it measures is in `times`.
 JobSpec OpenJob(const Times& times, std::int64_t steps = 2) {
   JobSpec job = TinyCnnJob(/*dp=*/1, steps);
-  const nn::ModelFactory model = job.model;
   OpenDType& open = job.open_dtype.emplace();
-  open.set = [model](nn::DType dtype, JobSpec& spec) {
-    spec.dtype = dtype;
-    spec.model = [model, dtype] {
-      auto made = model();
-      nn::SetParameterDType(*made, dtype);
-      return made;
-    };
-  };
+  open.set = UseDType;
   open.measure = [times](const JobSpec& spec) -> absl::StatusOr<double> {
     EXPECT_FALSE(spec.open_dtype.has_value());
     return times.at(spec.dtype);

@@ -3,6 +3,7 @@
 #include <fstream>
 #include <memory>
 #include <sstream>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
@@ -10,6 +11,11 @@
 #include "data/registry.h"
 #include "gtest/gtest.h"
 #include "nn/models/models.h"
+#include "nn/modules/dropout.h"
+#include "nn/modules/flatten.h"
+#include "nn/modules/linear.h"
+#include "nn/modules/parameter_dtype.h"
+#include "nn/modules/sequential.h"
 #include "nn/optim/sgd.h"
 
 namespace troupe::actors {
@@ -40,6 +46,24 @@ JobSpec TinyCnnJob(int dp, std::int64_t steps) {
   spec.plan.mesh = pipeline::Mesh(dp);
   spec.plan.global_batch_size = 32;
   return spec;
+}
+
+std::unique_ptr<nn::Module> MakeDropoutMlp() {
+  auto model = std::make_unique<nn::Sequential>();
+  model->Append<nn::Flatten>();
+  model->Append<nn::Linear>(784, 12);
+  model->Append<nn::Dropout>(0.5);
+  model->Append<nn::Linear>(12, 10);
+  return model;
+}
+
+void UseDType(nn::DType dtype, JobSpec& spec) {
+  spec.dtype = dtype;
+  spec.model = [dtype, model = std::move(spec.model)] {
+    std::unique_ptr<nn::Module> made = model();
+    nn::SetParameterDType(*made, dtype);
+    return made;
+  };
 }
 
 std::vector<double> Reports::losses() const {

@@ -3,15 +3,24 @@
 #ifndef TESTS_ACTORS_TEST_JOB_H_
 #define TESTS_ACTORS_TEST_JOB_H_
 
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "actors/job.h"
+#include "nn/modules/module.h"
+#include "nn/tensor/dtype.h"
 
 namespace troupe::actors {
 
 // LeNet on random 28x28 images in 10 classes: 2 ranks of 16, momentum 0.9.
 JobSpec TinyCnnJob(int dp, std::int64_t steps);
+
+// A model for the samples of TinyCnnJob() in which a layer draws.
+std::unique_ptr<nn::Module> MakeDropoutMlp();
+
+// Gives the model's parameters, its activations and the inputs this dtype.
+void UseDType(nn::DType dtype, JobSpec& spec);
 
 // Keeps every report.
 class Reports : public JobObserver {

@@ -3,10 +3,10 @@
 //   room = Allocate(WorkspaceRoom(bytes));
 //   Multiply(AlignedWorkspace(room), bytes);     // what the library gets
 //
-// Allocators align to 64 bytes, which is enough for operands. Products of
-// cuBLASLt 13.1 with a workspace at an odd multiple of 64 bytes failed with
-// CUBLAS_STATUS_INVALID_VALUE on an H200, and algorithms that fail are not
-// chosen.
+// Allocators align to 64 bytes, which is enough for operands. Libraries expect
+// what cudaMalloc() gives, a multiple of 256: the most likely reason why
+// products of cuBLASLt 13.1 failed with CUBLAS_STATUS_INVALID_VALUE on an H200.
+// An algorithm that fails is not chosen.
 
 #ifndef NN_KERNELS_CUDA_WORKSPACE_H_
 #define NN_KERNELS_CUDA_WORKSPACE_H_

@@ -14,7 +14,6 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nn/kernels/device_queues.h"
-#include "nn/modules/dropout.h"
 #include "nn/modules/flatten.h"
 #include "nn/modules/linear.h"
 #include "nn/modules/sequential.h"
@@ -48,14 +47,7 @@ JobSpec LeNetJob() {
 // A job in which layers draw.
 JobSpec DropoutJob() {
   JobSpec spec = LeNetJob();
-  spec.model = [] {
-    auto model = std::make_unique<nn::Sequential>();
-    model->Append<nn::Flatten>();
-    model->Append<nn::Linear>(784, 12);
-    model->Append<nn::Dropout>(0.5);
-    model->Append<nn::Linear>(12, 10);
-    return model;
-  };
+  spec.model = MakeDropoutMlp;
   return spec;
 }
 

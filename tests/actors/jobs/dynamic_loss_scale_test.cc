@@ -10,7 +10,6 @@
 
 #include "actors/job.h"
 #include "gtest/gtest.h"
-#include "nn/modules/parameter_dtype.h"
 #include "nn/optim/adam.h"
 #include "nn/optim/sgd.h"
 #include "tests/actors/jobs/queued_job.h"
@@ -152,12 +151,7 @@ TEST(DynamicLossScaleTest, TrainsInF16) {
     return std::make_unique<nn::Sgd>(sgd);
   };
   JobSpec spec = SameSamplesJob(/*dp=*/2, /*pp=*/1, sgd_of, /*steps=*/24);
-  spec.dtype = nn::DType::kF16;
-  spec.model = [model = spec.model] {
-    auto made = model();
-    nn::SetParameterDType(*made, nn::DType::kF16);
-    return made;
-  };
+  UseDType(nn::DType::kF16, spec);
   MakeDynamic(spec, kFirst, /*interval=*/10);
   const Reports reports = ReportsOf(spec);
   ExpectTheRule(reports, kFirst, 10);

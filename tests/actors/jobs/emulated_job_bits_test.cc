@@ -21,12 +21,7 @@
 #include "actors/job.h"
 #include "actors/sim/simulation.h"
 #include "gtest/gtest.h"
-#include "nn/modules/dropout.h"
-#include "nn/modules/flatten.h"
-#include "nn/modules/linear.h"
-#include "nn/modules/sequential.h"
 #include "nn/optim/adam.h"
-#include "nn/optim/sgd.h"
 #include "pipeline/plan_json.h"
 #include "pipeline/schedules/schedules.h"
 #include "tests/actors/emulated_job.h"
@@ -72,14 +67,7 @@ JobSpec Evaluated(JobSpec spec) {
 // first steps, which are skipped.
 JobSpec ScaledDropout(int dp) {
   JobSpec spec = LeNet("cuda", dp, /*pp=*/1);
-  spec.model = [] {
-    auto model = std::make_unique<nn::Sequential>();
-    model->Append<nn::Flatten>();
-    model->Append<nn::Linear>(784, 12);
-    model->Append<nn::Dropout>(0.5);
-    model->Append<nn::Linear>(12, 10);
-    return model;
-  };
+  spec.model = MakeDropoutMlp;
   spec.optimizer = [] {
     nn::AdamOptions adam;
     adam.lr = 0.01;
@@ -93,25 +81,12 @@ JobSpec ScaledDropout(int dp) {
 }
 
 JobSpec InBF16(JobSpec spec) {
-  UseDType(nn::DType::kBF16, spec);
-  spec.plan.grad_dtype = nn::DType::kF32;
-  spec.optimizer = [] {
-    nn::AdamOptions adam = nn::AdamWDefaults();
-    adam.lr = 0.01;
-    adam.common.f32_master = true;
-    return std::make_unique<nn::Adam>(adam);
-  };
+  TrainInBF16(spec);
   return spec;
 }
 
 JobSpec Clipped(JobSpec spec) {
-  spec.optimizer = [] {
-    nn::SgdOptions sgd;
-    sgd.lr = 0.1;
-    sgd.momentum = 0.9;
-    sgd.common.clip_grad_norm = 0.5;
-    return std::make_unique<nn::Sgd>(sgd);
-  };
+  ClipByNorm(spec);
   return spec;
 }
 

@@ -4,11 +4,9 @@
 #include <utility>
 
 #include "base/check.h"
-#include "nn/kernels/reference/reference_kernels.h"
 #include "nn/models/models.h"
 #include "nn/modules/batch_norm.h"
 #include "nn/modules/freeze.h"
-#include "nn/optim/adam.h"
 #include "nn/optim/layerwise.h"
 #include "nn/optim/sgd.h"
 #include "pipeline/schedules/schedules.h"
@@ -72,35 +70,12 @@ void ReduceInBF16(JobSpec& spec) {
   spec.plan.reduction_dtype = nn::DType::kBF16;
 }
 
-void ClipByNorm(JobSpec& spec) {
-  spec.optimizer = [] {
-    nn::SgdOptions sgd;
-    sgd.lr = 0.1;
-    sgd.momentum = 0.9;
-    sgd.nesterov = true;
-    sgd.common.clip_grad_norm = 0.5;
-    return std::make_unique<nn::Sgd>(sgd);
-  };
-}
-
 void UseLamb(JobSpec& spec) {
   spec.optimizer = [] {
     nn::LambOptions lamb;
     lamb.lr = 0.01;
     lamb.weight_decay = 0.1;
     return std::make_unique<nn::Lamb>(lamb);
-  };
-}
-
-void TrainInBF16(JobSpec& spec) {
-  UseDType(nn::DType::kBF16, spec);
-  spec.plan.grad_dtype = nn::DType::kF32;
-  spec.optimizer = [] {
-    nn::AdamOptions adam = nn::AdamWDefaults();
-    adam.lr = 0.01;
-    adam.common.f32_master = true;
-    adam.common.ema_decay = 0.9;
-    return std::make_unique<nn::Adam>(adam);
   };
 }
 

@@ -1,12 +1,10 @@
 #include "tests/actors/jobs/bits/bit_jobs.h"
 
 #include <memory>
-#include <utility>
 
 #include "nn/kernels/cpu/cpu_kernels.h"
 #include "nn/models/resnet.h"
 #include "nn/models/vit.h"
-#include "nn/modules/parameter_dtype.h"
 #include "nn/optim/adam.h"
 #include "nn/optim/lr_schedule.h"
 #include "nn/optim/sgd.h"
@@ -54,12 +52,26 @@ void UseOwnLoops(base::CpuIsa isa, JobSpec& spec) {
   };
 }
 
-void UseDType(nn::DType dtype, JobSpec& spec) {
-  spec.dtype = dtype;
-  spec.model = [dtype, model = std::move(spec.model)] {
-    std::unique_ptr<nn::Module> made = model();
-    nn::SetParameterDType(*made, dtype);
-    return made;
+void ClipByNorm(JobSpec& spec) {
+  spec.optimizer = [] {
+    nn::SgdOptions sgd;
+    sgd.lr = 0.1;
+    sgd.momentum = 0.9;
+    sgd.nesterov = true;
+    sgd.common.clip_grad_norm = 0.5;
+    return std::make_unique<nn::Sgd>(sgd);
+  };
+}
+
+void TrainInBF16(JobSpec& spec) {
+  UseDType(nn::DType::kBF16, spec);
+  spec.plan.grad_dtype = nn::DType::kF32;
+  spec.optimizer = [] {
+    nn::AdamOptions adam = nn::AdamWDefaults();
+    adam.lr = 0.01;
+    adam.common.f32_master = true;
+    adam.common.ema_decay = 0.9;
+    return std::make_unique<nn::Adam>(adam);
   };
 }
 

@@ -14,7 +14,6 @@
 #include "actors/job_spec.h"
 #include "base/cpu_isa.h"
 #include "nn/models/gpt2.h"
-#include "nn/tensor/dtype.h"
 
 namespace troupe::actors {
 
@@ -23,8 +22,12 @@ namespace troupe::actors {
 // in f32: AVX-512 has the same bits on CPUs that multiply bf16 and on others.
 void UseOwnLoops(base::CpuIsa isa, JobSpec& spec);
 
-// Gives the model's parameters, its activations and the inputs this dtype.
-void UseDType(nn::DType dtype, JobSpec& spec);
+// SGD with Nesterov's momentum, and gradients clipped by their common norm.
+void ClipByNorm(JobSpec& spec);
+
+// The job in bf16, with master values and gradients in f32; AdamW with averages
+// of the parameters.
+void TrainInBF16(JobSpec& spec);
 
 // TinyCnnJob() with three micro-batches of 8 samples on each replica; SGD with
 // momentum.
