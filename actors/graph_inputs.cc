@@ -1,5 +1,6 @@
 #include "actors/graph_inputs.h"
 
+#include <cstring>
 #include <utility>
 
 #include "base/check.h"
@@ -37,7 +38,7 @@ absl::StatusOr<nn::Tensor> DrawsOf(std::int64_t step,
 
 GraphInputs::GraphInputs(nn::Kernels& kernels, nn::DType dtype,
                          const StepBatches& batches)
-    : kernels_(kernels), dtype_(dtype) {
+    : kernels_(kernels), dtype_(dtype), staged_(kernels) {
   for (const nn::Tensor& tensor : FlatOf(batches)) {
     like_.push_back(
         nn::Tensor::Meta(tensor.shape(), tensor.dtype(), tensor.device()));
@@ -48,13 +49,17 @@ GraphInputs::GraphInputs(nn::Kernels& kernels, nn::DType dtype,
 }
 
 absl::Status GraphInputs::TakeMemory() {
-  for (const nn::Tensor& like : like_) {
-    const nn::DType read = nn::IsFloating(like.dtype()) ? dtype_ : like.dtype();
+  TROUPE_ASSIGN_OR_RETURN(block_,
+                          nn::TensorBlock::Create(like_, kernels_.allocator()));
+  for (const nn::Tensor& loaded : block_->tensors()) {
+    if (!nn::IsFloating(loaded.dtype()) || loaded.dtype() == dtype_) {
+      here_.push_back(loaded);
+      continue;
+    }
     TROUPE_ASSIGN_OR_RETURN(
         nn::Tensor here,
-        nn::Tensor::Create(like.shape(), read, kernels_.allocator()));
+        nn::Tensor::Create(loaded.shape(), dtype_, kernels_.allocator()));
     here_.push_back(std::move(here));
-    staged_.emplace_back(kernels_);
   }
   return absl::OkStatus();
 }
@@ -80,8 +85,18 @@ absl::StatusOr<StepBatches> GraphInputs::Place(std::int64_t step,
   std::vector<nn::Tensor> loaded = FlatOf(batches);
   TROUPE_ASSIGN_OR_RETURN(nn::Tensor draws, DrawsOf(step, batches, kernels_));
   loaded.push_back(std::move(draws));
+  TROUPE_ASSIGN_OR_RETURN(
+      const nn::TensorBlock packed,
+      nn::TensorBlock::Create(like_, nn::HostAllocator(kernels_)));
   for (std::size_t i = 0; i < loaded.size(); ++i) {
-    TROUPE_RETURN_IF_ERROR(staged_[i].Bring(loaded[i], here_[i]));
+    std::memcpy(packed.tensors()[i].raw(), loaded[i].raw(), loaded[i].bytes());
+  }
+  nn::Tensor bytes = block_->bytes();
+  TROUPE_RETURN_IF_ERROR(staged_.Bring(packed.bytes(), bytes));
+  for (std::size_t i = 0; i < here_.size(); ++i) {
+    const nn::Tensor& as_loaded = block_->tensors()[i];
+    if (here_[i].dtype() == as_loaded.dtype()) continue;
+    TROUPE_RETURN_IF_ERROR(kernels_.Copy(as_loaded, here_[i]));
   }
   StepBatches placed = batches;
   for (std::size_t m = 0; m < placed.size(); ++m) {

@@ -5,8 +5,9 @@
 //   TROUPE_ASSIGN_OR_RETURN(StepBatches placed, inputs.Place(step, batches));
 //   Forward(placed[0].inputs, placed[0].targets);   // recorded
 //
-// A batch travels by way of staging places (staged_copy.h), so the next one is
-// copied while a graph runs.
+// A batch is put into one block of the host's and travels by way of a staging
+// place (staged_copy.h): the next one is copied while a graph runs, and a small
+// step has few calls of the driver, which cost microseconds each.
 //
 // Threads: one at a time.
 
@@ -14,6 +15,7 @@
 #define ACTORS_GRAPH_INPUTS_H_
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -22,6 +24,7 @@
 #include "actors/step_types.h"
 #include "nn/kernels/kernels.h"
 #include "nn/tensor/tensor.h"
+#include "nn/tensor/tensor_block.h"
 
 namespace troupe::actors {
 
@@ -48,9 +51,12 @@ class GraphInputs {
   nn::Kernels& kernels_;
   const nn::DType dtype_;
   std::vector<nn::Tensor> like_;  // meta
-  // In the order of FlatOf(), then draws().
+  // Where a batch comes to, in the dtypes of the loader.
+  std::optional<nn::TensorBlock> block_;
+  // What steps read: tensors of the block, or others where dtypes differ. In
+  // the order of FlatOf(), then draws().
   std::vector<nn::Tensor> here_;
-  std::vector<StagedCopy> staged_;
+  StagedCopy staged_;
 };
 
 }  // namespace troupe::actors
