@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "nn/kernels/cuda/conv.h"
+#include "nn/kernels/cuda/conv_exactness.h"
 #include "nn/kernels/cuda/cudnn_graph.h"
 #include "nn/kernels/cuda/cudnn_handle.h"
 #include "nn/kernels/cuda/measure.h"
@@ -188,17 +189,20 @@ absl::StatusOr<Descriptor> MakeConvGraph(cudnnHandle_t handle,
   return MakeGraph(handle, operations);
 }
 
+bool IsExactF32(const ConvSpec& spec) {
+  return spec.dtype == DType::kF32 && !spec.allow_tf32;
+}
+
 // Whether an engine with these notes gives the same bits every time, and none
-// that the spec does not allow.
+// that the spec does not allow. Notes do not tell all (conv_exactness.h).
 bool IsAllowed(const ConvSpec& spec,
                const std::vector<cudnnBackendNumericalNote_t>& notes) {
-  const bool exact_f32 = spec.dtype == DType::kF32 && !spec.allow_tf32;
+  const bool exact_f32 = IsExactF32(spec);
   return std::none_of(notes.begin(), notes.end(), [&](auto note) {
     switch (note) {
       case CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC:
       case CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION:
-      // Transforms that lose several bits of an f32: weights of LeNet differed
-      // by 2e-3 after 60 steps.
+      // Transforms that lose several bits of an f32.
       case CUDNN_NUMERICAL_NOTE_WINOGRAD:
       case CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_4x4:
       case CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_6x6:
@@ -293,7 +297,13 @@ class CudnnLibrary {
                                                    Stream stream) {
     SampleMemory memory(*options_.allocator, stream);
     TROUPE_ASSIGN_OR_RETURN(const ConvOperands operands, Sample(spec, memory));
-    return TimePlans(candidates, operands, memory, stream);
+    TROUPE_ASSIGN_OR_RETURN(std::vector<CandidateTimes> times,
+                            TimePlans(candidates, operands, memory, stream));
+    if (IsExactF32(spec)) {
+      TROUPE_RETURN_IF_ERROR(DropInexact(candidates, operands,
+                                         *options_.allocator, stream, times));
+    }
+    return times;
   }
 
  private:

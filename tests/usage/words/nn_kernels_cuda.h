@@ -36,6 +36,14 @@ extern const DataError found;
 }  // namespace troupe::nn::cuda::usage::data_error_h
 #endif
 
+#ifdef NN_KERNELS_CUDA_CONV_EXACTNESS_H_
+namespace troupe::nn::cuda::usage::conv_exactness_h {
+extern const std::vector<std::unique_ptr<ConvPlan>> candidates;
+extern const ConvOperands operands;
+extern CachingAllocator allocator;
+}  // namespace troupe::nn::cuda::usage::conv_exactness_h
+#endif
+
 #ifdef NN_KERNELS_CUDA_STRIDED_OFFSETS_H_
 namespace troupe::nn::cuda::usage::strided_offsets_h {
 extern const DeviceLoops loops;
