@@ -28,9 +28,7 @@ struct LibraryOptions {
   bool measure = true;  // false: the library's first guess
   // Algorithms that are measured for a product or an attention.
   int candidates_max = 8;
-  // A convolution needs a longer list: on an H200 the first eight engines that
-  // sum weight gradients in a fixed order were up to 20 times slower than the
-  // best of 32.
+  // A convolution's list is longer: its engines differ by more.
   int conv_candidates_max = 32;
   // No candidate needs more. 32 MiB is what cuBLAS advises on Hopper.
   std::size_t matmul_workspace_bytes_max = std::size_t{32} << 20;
