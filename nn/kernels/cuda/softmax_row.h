@@ -1,8 +1,7 @@
 // The softmax of one row of logits by a warp or a block: largest logit and sum
 // of exponentials in one pass over the row (Milakov and Gimelshein 2018,
 // "Online normalizer calculation for softmax"), the gradient of cross entropy
-// in a second, which finds the row in the cache where few enough rows are under
-// way (loss.cu).
+// in a second.
 //
 //   const SoftmaxOfRow all = SoftmaxSums<kVector, kRowThreads>(C, thread, row);
 //   SoftmaxGradient<kVector, kRowThreads>(C, thread, all, target, row, d_row);
