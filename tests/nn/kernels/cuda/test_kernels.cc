@@ -50,27 +50,57 @@ CachingAllocator::Options AllocatorOptions() {
   return options;
 }
 
-// The ops as they are bound: a call returns when its work is enqueued.
-struct Enqueued : Kernels {
-  Enqueued() : Kernels(kDevice), memory(AllocatorOptions()) {
+// The state of ops that need no library.
+struct OwnOps {
+  OwnOps() : memory(AllocatorOptions()) {
     error_block = *memory.Allocate(sizeof(cuda::DataError));
     ops.error = static_cast<cuda::DataError*>(error_block->data());
     *ops.error = cuda::DataError();
     ops.allocator = &memory;
+  }
+
+  CachingAllocator memory;
+  StoragePtr error_block;
+  cuda::CudaOps ops;
+};
+
+// One for the process: on a GPU opening them takes longer than most tests.
+struct SharedLibraries {
+  SharedLibraries() {
     cuda::LibraryOptions options;
-    options.allocator = &memory;
-    options.measure = false;  // one choice in all objects: the same bits
+    options.allocator = &own.memory;
+    options.measure = false;  // the library's first guess
+    options.candidates_max = options.conv_candidates_max = 1;
     matmuls = *cuda::OpenMatmulPlans(options);
     convs = *cuda::OpenConvPlans(options);
-    libraries.allocator = &memory;
-    libraries.matmuls = matmuls.get();
-    libraries.convs = convs.get();
     AttentionKernels::ForEachOp(
         [&](auto op) { (own_attention.*op).set_device(kDevice); });
-    cuda::BindOwnAttention(own_attention, &ops);
+    cuda::BindOwnAttention(own_attention, &own.ops);
     attentions = *cuda::OpenAttentionPlans(options, own_attention);
-    libraries.attentions = attentions.get();
-    libraries.own_attention = &own_attention;
+  }
+
+  // Never deleted: the driver may be gone when the process ends.
+  static SharedLibraries& Get() {
+    static SharedLibraries* const libraries = new SharedLibraries;
+    return *libraries;
+  }
+
+  OwnOps own;
+  std::unique_ptr<cuda::MatmulPlans> matmuls;
+  std::unique_ptr<cuda::ConvPlans> convs;
+  AttentionKernels own_attention;
+  std::unique_ptr<cuda::AttentionPlans> attentions;
+};
+
+// The ops as they are bound: a call returns when its work is enqueued.
+struct Enqueued : Kernels {
+  Enqueued() : Kernels(kDevice), memory(own.memory), ops(own.ops) {
+    SharedLibraries& shared = SharedLibraries::Get();
+    libraries.allocator = &memory;
+    libraries.matmuls = shared.matmuls.get();
+    libraries.convs = shared.convs.get();
+    libraries.attentions = shared.attentions.get();
+    libraries.own_attention = &shared.own_attention;
     cuda::BindLinear(*this, &libraries);
     cuda::BindConv2d(*this, &libraries);
     cuda::BindMatMul(*this, &libraries);
@@ -104,13 +134,9 @@ struct Enqueued : Kernels {
     return StatusOf(std::exchange(*ops.error, cuda::DataError()));
   }
 
-  CachingAllocator memory;
-  StoragePtr error_block;
-  cuda::CudaOps ops;
-  std::unique_ptr<cuda::MatmulPlans> matmuls;
-  std::unique_ptr<cuda::ConvPlans> convs;
-  AttentionKernels own_attention;
-  std::unique_ptr<cuda::AttentionPlans> attentions;
+  OwnOps own;
+  CachingAllocator& memory;
+  cuda::CudaOps& ops;
   cuda::LibraryOps libraries;
 };
 
