@@ -27,7 +27,7 @@
 #include <string>
 
 #include "actors/checkpoint/trainer_state.h"
-#include "actors/job.h"
+#include "actors/job_report.h"
 #include "actors/job_spec.h"
 
 namespace troupe::actors {

@@ -3,9 +3,11 @@
 #include <exception>
 #include <utility>
 
+#include "absl/memory/memory.h"
 #include "actors/cluster/cluster_job.h"
 #include "actors/crew.h"
 #include "actors/job_setup.h"
+#include "actors/running_job.h"
 #include "actors/strand_scheduler.h"
 #include "actors/thread_supply.h"
 #include "actors/threaded_config.h"
@@ -15,7 +17,7 @@
 namespace troupe::actors {
 namespace {
 
-class LocalJob : public Job {
+class LocalJob : public RunningJob {
  public:
   LocalJob(JobSetup setup, std::unique_ptr<ThreadSupply> threads)
       : process_(std::move(setup.process)),
@@ -49,8 +51,8 @@ class LocalJob : public Job {
   SupervisorActor supervisor_;
 };
 
-absl::StatusOr<std::unique_ptr<Job>> StartLocalJob(const JobSpec& spec,
-                                                   JobObserver* observer) {
+absl::StatusOr<std::unique_ptr<RunningJob>> StartLocalJob(
+    const JobSpec& spec, JobObserver* observer) {
   TROUPE_ASSIGN_OR_RETURN(JobSetup setup, SetUpJob(spec, observer));
   const ProcessContextPtr& process = setup.process;
   TROUPE_ASSIGN_OR_RETURN(
@@ -66,12 +68,22 @@ absl::StatusOr<std::unique_ptr<Job>> Job::Start(const JobSpec& spec,
                                                 JobObserver* observer) {
   // Factories and the observer are code of the user's.
   try {
-    return spec.cluster ? StartClusterJob(spec, observer)
-                        : StartLocalJob(spec, observer);
+    TROUPE_ASSIGN_OR_RETURN(std::unique_ptr<RunningJob> running,
+                            spec.cluster ? StartClusterJob(spec, observer)
+                                         : StartLocalJob(spec, observer));
+    return absl::WrapUnique(new Job(std::move(running)));
   } catch (...) {
     return absl::InternalError(base::ExceptionText(std::current_exception()));
   }
 }
+
+Job::Job(std::unique_ptr<RunningJob> running) : running_(std::move(running)) {}
+
+Job::~Job() = default;
+
+void Job::RequestStop() { running_->RequestStop(); }
+
+absl::StatusOr<JobResult> Job::Wait() { return running_->Wait(); }
 
 absl::StatusOr<JobResult> RunJob(const JobSpec& spec, JobObserver* observer) {
   TROUPE_ASSIGN_OR_RETURN(std::unique_ptr<Job> job, Job::Start(spec, observer));

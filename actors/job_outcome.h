@@ -17,7 +17,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
-#include "actors/job.h"
+#include "actors/job_report.h"
 
 namespace troupe::actors {
 

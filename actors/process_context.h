@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "actors/cluster/roster.h"
-#include "actors/job.h"
+#include "actors/job_report.h"
 #include "actors/job_outcome.h"
 #include "actors/job_spec.h"
 #include "actors/rank_context.h"

@@ -20,7 +20,7 @@
 #include <variant>
 #include <vector>
 
-#include "actors/job.h"
+#include "actors/job_report.h"
 
 namespace troupe::actors {
 

@@ -20,7 +20,7 @@
 #include <utility>
 #include <vector>
 
-#include "actors/job.h"
+#include "actors/job_report.h"
 #include "actors/job_spec.h"
 #include "actors/messages.h"
 #include "nn/optim/optimizer.h"

@@ -33,7 +33,7 @@
 #include "actors/cluster/liveness.h"
 #include "actors/cluster/trace_share.h"
 #include "actors/held_verdict.h"
-#include "actors/job.h"
+#include "actors/job_report.h"
 
 namespace troupe::actors {
 

@@ -78,7 +78,7 @@ absl::Status CheckRanks(const Roster& roster, const pipeline::Plan& plan) {
       " ranks, but the processes have ", roster.ranks(), " (", have, ")"));
 }
 
-class ClusterJob : public Job {
+class ClusterJob : public RunningJob {
  public:
   ClusterJob(const JobSpec& spec, std::unique_ptr<ThreadSupply> threads)
       : options_(*spec.cluster),
@@ -390,8 +390,8 @@ class ClusterJob : public Job {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Job>> StartClusterJob(const JobSpec& spec,
-                                                     JobObserver* observer) {
+absl::StatusOr<std::unique_ptr<RunningJob>> StartClusterJob(
+    const JobSpec& spec, JobObserver* observer) {
   TROUPE_RETURN_IF_ERROR(CheckOptions(*spec.cluster));
   TROUPE_ASSIGN_OR_RETURN(std::unique_ptr<ThreadSupply> threads,
                           StartActorThreads(JobThreads(spec.cluster->ranks)));

@@ -1,7 +1,8 @@
 // A job whose ranks live in several processes, as one of them sees it. Users
 // start it by Job::Start() with JobSpec::cluster set; this is what that does.
 //
-//   absl::StatusOr<std::unique_ptr<Job>> job = StartClusterJob(spec, observer);
+//   absl::StatusOr<std::unique_ptr<RunningJob>> job =
+//       StartClusterJob(spec, observer);
 //
 // In this order, in every process: the control plane (control_plane.h);
 // joining, by which all agree and learn the plan of process 0 (join_round.h);
@@ -19,13 +20,14 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
-#include "actors/job.h"
+#include "actors/job_report.h"
 #include "actors/job_spec.h"
+#include "actors/running_job.h"
 
 namespace troupe::actors {
 
-absl::StatusOr<std::unique_ptr<Job>> StartClusterJob(const JobSpec& spec,
-                                                     JobObserver* observer);
+absl::StatusOr<std::unique_ptr<RunningJob>> StartClusterJob(
+    const JobSpec& spec, JobObserver* observer);
 
 }  // namespace troupe::actors
 
