@@ -4,13 +4,13 @@
 #include <utility>
 
 #include "absl/memory/memory.h"
+#include "actors/caf/strand_scheduler.h"
+#include "actors/caf/thread_supply.h"
 #include "actors/cluster/cluster_job.h"
-#include "actors/crew.h"
-#include "actors/job_setup.h"
-#include "actors/running_job.h"
-#include "actors/strand_scheduler.h"
-#include "actors/thread_supply.h"
-#include "actors/threaded_config.h"
+#include "actors/protocol/threaded_config.h"
+#include "actors/setup/job_setup.h"
+#include "actors/setup/running_job.h"
+#include "actors/supervision/crew.h"
 #include "base/check.h"
 #include "base/exception_text.h"
 

@@ -23,8 +23,8 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
-#include "actors/job_report.h"
-#include "actors/job_spec.h"
+#include "actors/setup/job_report.h"
+#include "actors/spec/job_spec.h"
 
 namespace troupe::actors {
 

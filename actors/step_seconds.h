@@ -13,7 +13,7 @@
 #include <functional>
 
 #include "absl/status/statusor.h"
-#include "actors/job_spec.h"
+#include "actors/spec/job_spec.h"
 
 namespace troupe::actors {
 

@@ -1,7 +1,7 @@
 // Where to cut a model whose parts have been measured, so that the rank with
 // the most to do has as little as may be, and no rank holds more than it can:
 // an exact dynamic programme over all contiguous cuts, several chunks a rank
-// included. Costs come from actors/measure_costs.h.
+// included. Costs come from actors/planning/measure_costs.h.
 //
 //   CutOptions options;
 //   options.placement = VPlacement(/*pp=*/2);

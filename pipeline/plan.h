@@ -69,7 +69,7 @@ struct PlanOptions {
   BucketOptions buckets;
   // A rank whose gradients are no larger reduces them on its compute strand:
   // handing them to the communication strand would cost more than the work.
-  // Below 0: a job measures it (actors/calibrate.h); 0: never inline.
+  // Below 0: a job measures it (actors/planning/calibrate.h); 0: never inline.
   std::int64_t inline_bytes = -1;
   // Where reductions are inline, reduces and updates a bucket in one pass over
   // memory (RU): the same bits, sooner. A job switches it off where its

@@ -1,5 +1,5 @@
 // A schedule is data: for each rank, an ordered table of actions, each with the
-// signals it needs. One engine (actors/step_runner.h) runs every table.
+// signals it needs. One engine (actors/engine/step_runner.h) runs every table.
 //
 //   StepTable table = DataParallelTable(/*micro_batches=*/2);
 //   table.ToString();                        // "F0 B0 F1 B1"

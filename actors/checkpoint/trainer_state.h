@@ -27,7 +27,7 @@ namespace troupe::actors {
 inline constexpr std::int64_t kCheckpointFormat = 1;
 
 // What a run remembers of its evaluations, to keep the best checkpoint and to
-// stop early (actors/evaluation_track.h).
+// stop early (actors/supervision/evaluation_track.h).
 struct EvaluationState {
   std::string metric;  // "eval_loss" or "eval_accuracy"
   // The best value, and its step; step 0: none was a finite number yet.

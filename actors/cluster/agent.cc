@@ -4,8 +4,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "actors/actor_timeout.h"
-#include "actors/strand_guard.h"
+#include "actors/caf/actor_timeout.h"
+#include "actors/protocol/strand_guard.h"
 
 namespace troupe::actors {
 

@@ -29,11 +29,11 @@
 
 #include "absl/status/statusor.h"
 #include "actors/cluster/cluster_messages.h"
-#include "actors/cluster/cluster_options.h"
 #include "actors/cluster/liveness.h"
 #include "actors/cluster/trace_share.h"
-#include "actors/held_verdict.h"
-#include "actors/job_report.h"
+#include "actors/setup/job_report.h"
+#include "actors/spec/cluster_options.h"
+#include "actors/supervision/held_verdict.h"
 
 namespace troupe::actors {
 

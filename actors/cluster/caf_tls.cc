@@ -26,7 +26,7 @@
 
 #include <cstdint>
 
-#include "actors/caf.h"
+#include "actors/caf/caf.h"
 #include "caf/openssl/session.hpp"
 
 namespace caf::openssl {

@@ -20,9 +20,9 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
-#include "actors/job_report.h"
-#include "actors/job_spec.h"
-#include "actors/running_job.h"
+#include "actors/setup/job_report.h"
+#include "actors/setup/running_job.h"
+#include "actors/spec/job_spec.h"
 
 namespace troupe::actors {
 

@@ -1,7 +1,7 @@
 // The protocol between the processes of a job, before and beside that of its
-// ranks (actors/messages.h): joining, the store, signs of life, the end. All of
-// it goes between process 0, whose coordinator answers, and one other; nothing
-// here is in-process, and no float is in it.
+// ranks (actors/protocol/messages.h): joining, the store, signs of life, the
+// end. All of it goes between process 0, whose coordinator answers, and one
+// other; nothing here is in-process, and no float is in it.
 
 #ifndef ACTORS_CLUSTER_CLUSTER_MESSAGES_H_
 #define ACTORS_CLUSTER_CLUSTER_MESSAGES_H_
@@ -11,12 +11,12 @@
 #include <string>
 #include <vector>
 
-#include "actors/cluster/roster.h"
-#include "actors/messages.h"
+#include "actors/protocol/messages.h"
+#include "actors/setup/roster.h"
 
 namespace troupe::actors {
 
-struct Crew;  // actors/supervisor.h
+struct Crew;  // actors/supervision/supervisor.h
 
 // A process wants to take part. What it says of the job must be alike in all
 // processes (join_round.h).

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "actors/actor_timeout.h"
+#include "actors/caf/actor_timeout.h"
 #include "base/check.h"
 
 namespace troupe::actors {

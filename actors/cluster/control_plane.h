@@ -23,9 +23,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "actors/caf.h"
+#include "actors/caf/caf.h"
 #include "actors/cluster/cluster_messages.h"
-#include "actors/cluster/cluster_options.h"
+#include "actors/spec/cluster_options.h"
 
 namespace troupe::actors {
 

@@ -6,10 +6,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "actors/actor_timeout.h"
+#include "actors/caf/actor_timeout.h"
 #include "actors/cluster/trace_share.h"
-#include "actors/strand_guard.h"
-#include "actors/supervisor.h"
+#include "actors/protocol/strand_guard.h"
+#include "actors/supervision/supervisor.h"
 
 namespace troupe::actors {
 namespace {

@@ -40,9 +40,9 @@
 
 #include "absl/synchronization/notification.h"
 #include "actors/cluster/cluster_messages.h"
-#include "actors/cluster/cluster_options.h"
 #include "actors/cluster/join_round.h"
 #include "actors/cluster/liveness.h"
+#include "actors/spec/cluster_options.h"
 
 namespace troupe::actors {
 

@@ -19,7 +19,7 @@
 
 #include "absl/status/status.h"
 #include "actors/cluster/cluster_messages.h"
-#include "actors/cluster/roster.h"
+#include "actors/setup/roster.h"
 
 namespace troupe::actors {
 

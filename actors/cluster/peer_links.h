@@ -15,7 +15,7 @@
 
 #include "absl/status/statusor.h"
 #include "actors/cluster/cluster_messages.h"
-#include "actors/cluster/cluster_options.h"
+#include "actors/spec/cluster_options.h"
 #include "comm/link.h"
 #include "comm/mpi/mpi_process.h"
 #include "comm/store.h"

@@ -24,8 +24,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "actors/cluster/cluster_options.h"
-#include "actors/cluster/roster.h"
+#include "actors/setup/roster.h"
+#include "actors/spec/cluster_options.h"
 #include "comm/link.h"
 
 namespace troupe::actors {

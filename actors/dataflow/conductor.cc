@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "actors/actor_timeout.h"
+#include "actors/caf/actor_timeout.h"
 #include "actors/dataflow/channel_wire.h"
 
 namespace troupe::actors {

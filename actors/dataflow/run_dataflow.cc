@@ -6,11 +6,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "actors/caf/strand_scheduler.h"
+#include "actors/caf/thread_supply.h"
 #include "actors/cluster/rendezvous.h"
 #include "actors/dataflow/conductor.h"
 #include "actors/dataflow/dataflow_context.h"
-#include "actors/strand_scheduler.h"
-#include "actors/thread_supply.h"
 #include "base/check.h"
 
 namespace troupe::actors {

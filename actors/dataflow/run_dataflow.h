@@ -37,9 +37,9 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "actors/cluster/cluster_options.h"
 #include "actors/dataflow/dataflow.h"
 #include "actors/dataflow/dataflow_report.h"
+#include "actors/spec/cluster_options.h"
 
 namespace troupe::actors {
 

@@ -2,8 +2,8 @@
 
 #include <utility>
 
+#include "actors/caf/status_error.h"
 #include "actors/dataflow/channel_wire.h"
-#include "actors/status_error.h"
 #include "base/exception_text.h"
 
 namespace troupe::actors {

@@ -22,7 +22,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
-#include "actors/trace.h"
+#include "actors/tracing/trace.h"
 #include "pipeline/plan.h"
 
 namespace troupe::actors {

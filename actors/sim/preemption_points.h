@@ -16,7 +16,7 @@
 
 #include <memory>
 
-#include "actors/job.h"
+#include "actors/setup/job_report.h"
 #include "actors/sim/seeded_scheduler.h"
 #include "base/file_system.h"
 #include "data/dataset.h"

@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "actors/trace.h"
+#include "actors/tracing/trace.h"
 #include "pipeline/plan.h"
 
 namespace troupe::actors {

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "actors/inference_actor.h"
+#include "actors/inference/inference_actor.h"
 #include "actors/sim/seeded_scheduler.h"
 #include "actors/sim/slow_links.h"
 #include "base/check.h"

@@ -1,6 +1,6 @@
 // A trained model whose stages are simulated: the session of
-// actors/inference_session.h, with the actors of production, in one thread
-// under a seeded scheduler.
+// actors/inference/inference_session.h, with the actors of production, in one
+// thread under a seeded scheduler.
 //
 //   TROUPE_ASSIGN_OR_RETURN(
 //       const std::unique_ptr<SimulatedInference> session,
@@ -23,8 +23,8 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "actors/checkpoint/checkpoint.h"
-#include "actors/inference_session.h"
-#include "actors/job_spec.h"
+#include "actors/inference/inference_session.h"
+#include "actors/spec/job_spec.h"
 
 namespace troupe::actors {
 

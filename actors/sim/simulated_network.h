@@ -30,7 +30,7 @@
 #include <utility>
 #include <vector>
 
-#include "actors/caf.h"
+#include "actors/caf/caf.h"
 #include "actors/sim/fault_plan.h"
 #include "actors/sim/seeded_scheduler.h"
 

@@ -4,12 +4,12 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "actors/crew.h"
-#include "actors/job_setup.h"
-#include "actors/rank_setup.h"
+#include "actors/setup/job_setup.h"
+#include "actors/setup/rank_setup.h"
 #include "actors/sim/preemption_points.h"
 #include "actors/sim/seeded_scheduler.h"
 #include "actors/sim/slow_links.h"
+#include "actors/supervision/crew.h"
 #include "base/check.h"
 #include "base/file_system.h"
 

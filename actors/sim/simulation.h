@@ -1,6 +1,6 @@
 // Runs a whole job of many ranks in one thread, under a seeded scheduler with a
-// virtual clock: the very actors of production (actors/crew.h), with a seed
-// that chooses every interleaving and delay.
+// virtual clock: the very actors of production (actors/supervision/crew.h),
+// with a seed that chooses every interleaving and delay.
 //
 //   Simulation simulation(spec, {/*seed=*/42});
 //   absl::StatusOr<JobResult> result = simulation.Run();
@@ -33,9 +33,10 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "actors/job.h"
+#include "actors/setup/job_report.h"
 #include "actors/sim/parameter_log.h"
 #include "actors/sim/recorder.h"
+#include "actors/spec/job_spec.h"
 #include "comm/local/local_group.h"
 #include "nn/arena/parameter_arena.h"
 #include "pipeline/plan.h"

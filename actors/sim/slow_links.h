@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "actors/sim/seeded_scheduler.h"
-#include "actors/stage_link.h"
+#include "actors/strands/stage_link.h"
 #include "caf/actor_system.hpp"
 
 namespace troupe::actors {

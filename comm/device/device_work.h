@@ -6,7 +6,7 @@
 //   Event done = work.Record();
 //
 // Above nn, which has the devices, it is implemented over their queues
-// (actors/queue_work.h). Threads: those of the device, one at a time.
+// (actors/engine/queue_work.h). Threads: those of the device, one at a time.
 
 #ifndef COMM_DEVICE_DEVICE_WORK_H_
 #define COMM_DEVICE_DEVICE_WORK_H_

@@ -1,5 +1,5 @@
 // What a training step is made of, without any actor: model, tape, backward,
-// update. The actors run these same pieces (actors/step_runner.h).
+// update. The actors run these same pieces (actors/engine/step_runner.h).
 //
 //   bazel run //examples/01_train_by_hand
 //

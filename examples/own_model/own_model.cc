@@ -15,7 +15,7 @@
 #include <memory>
 
 #include "absl/status/status.h"
-#include "actors/export_model.h"
+#include "actors/inference/export_model.h"
 #include "actors/job.h"
 #include "base/check.h"
 #include "data/registry.h"

@@ -17,7 +17,7 @@
 // text for each token: nothing of the forwards before is kept.
 //
 // Where the model computes elsewhere, such as in stages of a pipeline
-// (actors/inference_session.h), a function stands for it.
+// (actors/inference/inference_session.h), a function stands for it.
 
 #ifndef NN_GENERATE_GENERATE_H_
 #define NN_GENERATE_GENERATE_H_

@@ -13,7 +13,7 @@
 #include <chrono>
 
 #include "absl/time/time.h"
-#include "actors/messages.h"
+#include "actors/protocol/messages.h"
 #include "caf/scheduler/test_coordinator.hpp"
 
 namespace troupe::actors {

@@ -7,7 +7,8 @@
     )
 
 Takes the headers of all that `deps` depends on, those of tests/ left out, and
-makes one source for each folder of headers. So a new header is compiled without
+makes one source for each folder of headers, or for several: a folder without
+words of its own goes with the one above it. So a new header is compiled without
 being named here; usage_test.sh says where one is out of reach. What the sources
 include, their folder and that of the words may choose freely among `deps`.
 """
@@ -42,6 +43,15 @@ def _aspect_impl(target, ctx):
     )]
 
 _usage_aspect = aspect(implementation = _aspect_impl, attr_aspects = ["deps"])
+
+def _folder_with_words(folder, words):
+    """Returns the folder, or the one above it whose words it shares."""
+    names = [file.basename for file in words]
+    parts = folder.split("/")
+    for count in range(len(parts), 0, -1):
+        if "_".join(parts[:count]) + ".h" in names:
+            return "/".join(parts[:count])
+    return folder
 
 def _source(ctx, folder, headers, words):
     """Declares the action that writes the source of a folder's usage."""
@@ -80,7 +90,8 @@ def _impl(ctx):
         if folder in ctx.attr.but_folders:
             continue
         if not ctx.attr.folders or folder in ctx.attr.folders:
-            folders.setdefault(folder, []).append(file)
+            source = _folder_with_words(folder, ctx.files.words)
+            folders.setdefault(source, []).append(file)
 
     objects = []
     for folder, files in sorted(folders.items()):

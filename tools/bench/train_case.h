@@ -43,7 +43,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "actors/job_spec.h"
+#include "actors/spec/job_spec.h"
 
 namespace troupe::bench {
 

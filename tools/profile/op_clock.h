@@ -26,7 +26,7 @@
 #include <string>
 #include <vector>
 
-#include "actors/job_spec.h"
+#include "actors/spec/job_spec.h"
 #include "nn/kernels/kernels.h"
 
 namespace troupe::tools {

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "actors/dtype_choice.h"
+#include "actors/planning/dtype_choice.h"
 #include "actors/step_seconds.h"
 #include "base/check.h"
 #include "data/registry.h"

@@ -3,8 +3,8 @@
 //   TROUPE_ASSIGN_OR_RETURN(const RunTrace trace, ReadTrace(text));
 //   for (const Bar& bar : trace.bars) Draw(bar);
 //
-// The text is what actors/trace_json.h writes, but nobody vouches for it: rows
-// of another kind are left out, as are bars without an end. An error
+// The text is what actors/tracing/trace_json.h writes, but nobody vouches for
+// it: rows of another kind are left out, as are bars without an end. An error
 // (kInvalidArgument) names the line where it is no JSON, or the row, from 1.
 // Times are microseconds since the first bar began.
 //

@@ -4,10 +4,10 @@
 #include <optional>
 #include <utility>
 
-#include "actors/dtype_choice.h"
-#include "actors/job_spec.h"
-#include "actors/measure_costs.h"
-#include "actors/step_prediction.h"
+#include "actors/planning/dtype_choice.h"
+#include "actors/planning/measure_costs.h"
+#include "actors/planning/step_prediction.h"
+#include "actors/spec/job_spec.h"
 #include "base/check.h"
 #include "data/registry.h"
 #include "nn/kernels/kernel_choices.h"

@@ -9,7 +9,7 @@
 
 #include <string>
 
-#include "actors/step_prediction.h"
+#include "actors/planning/step_prediction.h"
 #include "tools/trainer/config/config.h"
 
 namespace troupe::tools {

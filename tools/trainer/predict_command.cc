@@ -12,7 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/types/span.h"
 #include "actors/checkpoint/load_model.h"
-#include "actors/predict.h"
+#include "actors/inference/predict.h"
 #include "base/check.h"
 #include "data/registry.h"
 #include "nn/serialize/weight_file.h"

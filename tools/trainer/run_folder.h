@@ -23,7 +23,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "actors/trace.h"
+#include "actors/tracing/trace.h"
 #include "base/file_system.h"
 #include "pipeline/plan.h"
 #include "tools/report/run_facts.h"

@@ -21,7 +21,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "actors/checkpoint/checkpoint.h"
-#include "actors/inference_session.h"
+#include "actors/inference/inference_session.h"
 #include "base/file_system.h"
 #include "data/registry.h"
 #include "tools/trainer/config/config.h"

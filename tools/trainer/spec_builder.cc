@@ -3,7 +3,7 @@
 #include <memory>
 #include <utility>
 
-#include "actors/measure_costs.h"
+#include "actors/planning/measure_costs.h"
 #include "actors/step_seconds.h"
 #include "base/check.h"
 #include "data/sampler.h"

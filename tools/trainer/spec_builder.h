@@ -9,7 +9,7 @@
 #define TOOLS_TRAINER_SPEC_BUILDER_H_
 
 #include "absl/status/statusor.h"
-#include "actors/job_spec.h"
+#include "actors/spec/job_spec.h"
 #include "base/file_system.h"
 #include "data/registry.h"
 #include "tools/trainer/config/config.h"

@@ -22,7 +22,7 @@
 #include "actors/checkpoint/layout.h"
 #include "actors/cluster/host_address.h"
 #include "actors/job.h"
-#include "actors/trace.h"
+#include "actors/tracing/trace.h"
 #include "base/check.h"
 #include "nn/kernels/kernel_choices.h"
 #include "pipeline/balance.h"

@@ -22,7 +22,7 @@
 #include "actors/cluster/agent.h"
 #include "actors/cluster/control_client.h"
 #include "actors/cluster/coordinator.h"
-#include "actors/supervisor.h"
+#include "actors/supervision/supervisor.h"
 #include "base/file_system.h"
 #include "base/tls/certificates.h"
 #include "gtest/gtest.h"

@@ -11,8 +11,8 @@
 #include "absl/strings/match.h"
 #include "actors/cluster/agent.h"
 #include "actors/cluster/trace_share.h"
+#include "actors/protocol/strand_guard.h"
 #include "actors/sim/seeded_scheduler.h"
-#include "actors/strand_guard.h"
 #include "gtest/gtest.h"
 
 namespace troupe::actors {

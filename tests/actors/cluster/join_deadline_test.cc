@@ -5,7 +5,7 @@
 
 #include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
-#include "actors/caf.h"
+#include "actors/caf/caf.h"
 #include "actors/cluster/coordinator.h"
 #include "caf/scheduler/test_coordinator.hpp"
 #include "caf/scoped_actor.hpp"

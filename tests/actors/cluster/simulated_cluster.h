@@ -24,7 +24,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "actors/job.h"
+#include "actors/setup/job_report.h"
 #include "actors/sim/fault_plan.h"
 
 namespace troupe::actors {

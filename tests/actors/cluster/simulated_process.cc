@@ -4,10 +4,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "actors/actor_timeout.h"
-#include "actors/fabric_stage_link.h"
-#include "actors/rank_setup.h"
-#include "actors/strand_guard.h"
+#include "actors/caf/actor_timeout.h"
+#include "actors/protocol/strand_guard.h"
+#include "actors/setup/rank_setup.h"
+#include "actors/strands/fabric_stage_link.h"
 #include "base/check.h"
 #include "pipeline/plan_json.h"
 

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "actors/step_runner.h"
+#include "actors/engine/step_runner.h"
 #include "comm/local/local_group.h"
 #include "gtest/gtest.h"
 #include "nn/kernels/device_queues.h"

@@ -15,9 +15,9 @@
 #include <string>
 #include <vector>
 
-#include "actors/chunk.h"
-#include "actors/job_spec.h"
-#include "actors/step_trace.h"
+#include "actors/chunks/chunk.h"
+#include "actors/chunks/step_trace.h"
+#include "actors/spec/job_spec.h"
 #include "pipeline/plan.h"
 #include "tests/actors/sim/small_job.h"
 

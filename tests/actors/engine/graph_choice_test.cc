@@ -1,6 +1,6 @@
 // When a step is recorded, and which way of running it is kept.
 
-#include "actors/graph_choice.h"
+#include "actors/engine/graph_choice.h"
 
 #include <optional>
 

@@ -1,7 +1,7 @@
 // Batches of recorded steps on a device whose queues go on in any order that
 // events allow.
 
-#include "actors/graph_inputs.h"
+#include "actors/engine/graph_inputs.h"
 
 #include <cstdint>
 #include <memory>

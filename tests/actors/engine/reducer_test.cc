@@ -1,4 +1,4 @@
-#include "actors/reducer.h"
+#include "actors/engine/reducer.h"
 
 #include <memory>
 #include <string>
@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "actors/tied_sums.h"
+#include "actors/engine/tied_sums.h"
 #include "comm/local/local_group.h"
 #include "gtest/gtest.h"
 #include "nn/ops/loss.h"

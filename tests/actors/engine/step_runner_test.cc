@@ -1,4 +1,4 @@
-#include "actors/step_runner.h"
+#include "actors/engine/step_runner.h"
 
 #include <functional>
 #include <memory>

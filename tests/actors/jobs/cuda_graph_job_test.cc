@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "actors/graph_choice.h"
+#include "actors/engine/graph_choice.h"
 #include "actors/job.h"
 #include "actors/sim/simulation.h"
 #include "gmock/gmock.h"

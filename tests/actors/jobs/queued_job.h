@@ -12,7 +12,7 @@
 #include <memory>
 
 #include "absl/status/status.h"
-#include "actors/job_spec.h"
+#include "actors/spec/job_spec.h"
 #include "comm/communicator.h"
 #include "tests/actors/test_job.h"
 

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "actors/job_spec.h"
+#include "actors/spec/job_spec.h"
 #include "gtest/gtest.h"
 #include "nn/modules/flatten.h"
 #include "nn/modules/linear.h"

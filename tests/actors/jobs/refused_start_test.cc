@@ -12,11 +12,11 @@
 #include <memory>
 #include <new>
 
-#include "actors/crew.h"
+#include "actors/caf/strand_scheduler.h"
+#include "actors/caf/thread_supply.h"
 #include "actors/job.h"
-#include "actors/job_setup.h"
-#include "actors/strand_scheduler.h"
-#include "actors/thread_supply.h"
+#include "actors/setup/job_setup.h"
+#include "actors/supervision/crew.h"
 #include "gtest/gtest.h"
 #include "tests/actors/test_job.h"
 

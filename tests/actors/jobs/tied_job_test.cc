@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "actors/checkpoint/checkpoint.h"
-#include "actors/export_model.h"
+#include "actors/inference/export_model.h"
 #include "actors/job.h"
 #include "base/file_system.h"
 #include "data/in_memory_dataset.h"

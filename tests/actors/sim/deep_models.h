@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-#include "actors/job_spec.h"
+#include "actors/spec/job_spec.h"
 #include "pipeline/mesh.h"
 #include "pipeline/partition.h"
 

@@ -14,7 +14,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "actors/job_spec.h"
+#include "actors/spec/job_spec.h"
 
 namespace troupe::actors {
 

@@ -1,5 +1,5 @@
-// The tables of a schedule as the engine runs them (actors/step_runner.h), on
-// all ranks of a mesh, with a bucket a chunk.
+// The tables of a schedule as the engine runs them
+// (actors/engine/step_runner.h), on all ranks of a mesh, with a bucket a chunk.
 //
 //   const EngineTables job(Mesh(/*dp=*/1, /*pp=*/2), LoopedPlacement(2, 1),
 //                          *OneForwardOneBackward(2, 4), Dispatch::kArrival);

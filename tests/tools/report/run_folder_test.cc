@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "actors/trace.h"
+#include "actors/tracing/trace.h"
 #include "gtest/gtest.h"
 #include "tests/base/fresh_path.h"
 #include "tests/tools/report/made_run.h"

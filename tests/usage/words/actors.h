@@ -12,34 +12,36 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "actors/caf.h"
+#include "actors/caf/caf.h"
+#include "actors/caf/thread_supply.h"
 #include "actors/checkpoint/load_model.h"
 #include "actors/checkpoint/trainer_state.h"
 #include "actors/checkpoint/writer.h"
-#include "actors/chunk.h"
-#include "actors/crew.h"
-#include "actors/evaluation_track.h"
-#include "actors/fabric_stage_link.h"
+#include "actors/chunks/chunk.h"
+#include "actors/chunks/step_loss.h"
+#include "actors/engine/step_runner.h"
+#include "actors/engine/strand_fiber.h"
+#include "actors/engine/tied_sums.h"
 #include "actors/job.h"
-#include "actors/job_spec.h"
-#include "actors/loader.h"
-#include "actors/measure_costs.h"
-#include "actors/messages.h"
-#include "actors/process_context.h"
-#include "actors/rank_context.h"
-#include "actors/rank_setup.h"
-#include "actors/report_queue.h"
-#include "actors/run_span.h"
-#include "actors/saving.h"
-#include "actors/stage_link.h"
-#include "actors/step_loss.h"
-#include "actors/step_runner.h"
+#include "actors/planning/measure_costs.h"
+#include "actors/protocol/messages.h"
+#include "actors/protocol/report_queue.h"
+#include "actors/setup/process_context.h"
+#include "actors/setup/rank_context.h"
+#include "actors/setup/rank_setup.h"
+#include "actors/setup/roster.h"
+#include "actors/setup/run_span.h"
+#include "actors/setup/running_job.h"
+#include "actors/spec/job_spec.h"
 #include "actors/step_seconds.h"
-#include "actors/strand_fiber.h"
-#include "actors/supervisor.h"
-#include "actors/thread_supply.h"
-#include "actors/tied_sums.h"
-#include "actors/trace.h"
+#include "actors/strands/fabric_stage_link.h"
+#include "actors/strands/loader.h"
+#include "actors/strands/stage_link.h"
+#include "actors/supervision/crew.h"
+#include "actors/supervision/evaluation_track.h"
+#include "actors/supervision/saving.h"
+#include "actors/supervision/supervisor.h"
+#include "actors/tracing/trace.h"
 #include "base/cpu_cores.h"
 #include "base/file_system.h"
 #include "comm/communicator.h"
@@ -193,6 +195,17 @@ extern const nn::DType dtype;
 extern const nn::Tensor loaded;
 extern absl::Status status;
 }  // namespace staged_copy_h
+
+namespace roster_h {
+extern const std::vector<Member> members;
+}
+
+namespace running_job_h {
+extern const JobSpec spec;
+extern JobObserver* observer;
+absl::StatusOr<std::unique_ptr<RunningJob>> StartClusterJob(
+    const JobSpec& spec, JobObserver* observer);
+}  // namespace running_job_h
 
 namespace loss_check_h {
 extern const StepChecks checks;

@@ -12,14 +12,14 @@
 
 #include "actors/cluster/agent.h"
 #include "actors/cluster/cluster_messages.h"
-#include "actors/cluster/cluster_options.h"
 #include "actors/cluster/control_client.h"
 #include "actors/cluster/control_plane.h"
 #include "actors/cluster/coordinator.h"
 #include "actors/cluster/join_round.h"
 #include "actors/cluster/liveness.h"
-#include "actors/cluster/roster.h"
 #include "actors/job.h"
+#include "actors/setup/roster.h"
+#include "actors/spec/cluster_options.h"
 #include "base/check.h"
 #include "comm/fabric.h"
 #include "comm/link.h"
@@ -33,10 +33,6 @@ extern caf::actor_system& system;
 extern const CoordinatorActor coordinator;
 extern const absl::Time deadline;
 extern const absl::Duration timeout;
-
-namespace roster_h {
-extern const std::vector<Member> members;
-}
 
 namespace join_round_h {
 extern const Join join_of_0, join_of_1;

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "actors/job_spec.h"
+#include "actors/spec/job_spec.h"
 #include "tools/bench/figure_table.h"
 #include "tools/bench/nn/contest.h"
 #include "tools/bench/nn/step_work.h"

@@ -3,7 +3,7 @@
 #ifndef TESTS_USAGE_WORDS_TOOLS_BENCH_PIPELINE_H_
 #define TESTS_USAGE_WORDS_TOOLS_BENCH_PIPELINE_H_
 
-#include "actors/step_prediction.h"
+#include "actors/planning/step_prediction.h"
 
 namespace troupe::bench::usage {
 

@@ -8,7 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
-#include "actors/job_spec.h"
+#include "actors/spec/job_spec.h"
 #include "actors/step_seconds.h"
 #include "base/file_system.h"
 #include "tools/profile/process_memory.h"

@@ -9,7 +9,7 @@
 
 #include "absl/status/status.h"
 #include "actors/job.h"
-#include "actors/job_spec.h"
+#include "actors/spec/job_spec.h"
 #include "base/file_system.h"
 #include "data/dataset.h"
 #include "tools/trainer/config/config.h"

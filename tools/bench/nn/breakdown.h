@@ -31,7 +31,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "actors/job_spec.h"
+#include "actors/spec/job_spec.h"
 #include "tools/bench/figure_table.h"
 #include "tools/bench/nn/step_work.h"
 

@@ -23,7 +23,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "actors/job_spec.h"
+#include "actors/spec/job_spec.h"
 #include "tools/bench/figure_table.h"
 #include "tools/bench/nn/step_work.h"
 #include "tools/bench/torch_train.h"

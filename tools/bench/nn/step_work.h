@@ -14,7 +14,7 @@
 #define TOOLS_BENCH_NN_STEP_WORK_H_
 
 #include "absl/status/statusor.h"
-#include "actors/job_spec.h"
+#include "actors/spec/job_spec.h"
 
 namespace troupe::bench {
 

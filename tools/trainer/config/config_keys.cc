@@ -1,6 +1,6 @@
 #include "tools/trainer/config/config_keys.h"
 
-#include "actors/job_spec.h"
+#include "actors/spec/job_spec.h"
 #include "base/field_error.h"
 #include "data/sampler.h"
 #include "nn/models/models.h"

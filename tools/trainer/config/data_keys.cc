@@ -1,6 +1,6 @@
 #include "tools/trainer/config/data_keys.h"
 
-#include "actors/job_spec.h"
+#include "actors/spec/job_spec.h"
 #include "base/field_error.h"
 #include "data/images/image_splits.h"
 #include "data/registry.h"

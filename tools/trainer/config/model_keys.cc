@@ -1,6 +1,6 @@
 #include "tools/trainer/config/model_keys.h"
 
-#include "actors/job_spec.h"
+#include "actors/spec/job_spec.h"
 #include "nn/models/models.h"
 #include "tools/trainer/config/key_rules.h"
 #include "tools/trainer/model_kinds.h"

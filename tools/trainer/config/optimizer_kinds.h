@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "actors/job_spec.h"
+#include "actors/spec/job_spec.h"
 #include "tools/trainer/config/config.h"
 
 namespace troupe::tools {

@@ -20,7 +20,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "actors/job_spec.h"
+#include "actors/spec/job_spec.h"
 #include "base/file_system.h"
 #include "data/dataset.h"
 #include "pipeline/plan.h"

@@ -1,7 +1,7 @@
 #include "tools/trainer/config/run_keys.h"
 
-#include "actors/job_spec.h"
-#include "actors/trace.h"
+#include "actors/spec/job_spec.h"
+#include "actors/tracing/trace.h"
 #include "base/field_error.h"
 #include "tools/trainer/config/key_rules.h"
 

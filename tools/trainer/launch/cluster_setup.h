@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "actors/cluster/cluster_options.h"
+#include "actors/spec/cluster_options.h"
 #include "tools/trainer/config/config.h"
 #include "tools/trainer/launch/launchers.h"
 

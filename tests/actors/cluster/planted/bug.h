@@ -35,13 +35,13 @@ enum class Bug {
   kStaleEndIsTaken,
   kAgentBlamesProcess0,
   kLateCrewLivesOn,
-  // In the supervisor: actors/supervisor.cc, actors/saving.cc.
+  // In the supervisor: supervisor.cc and saving.cc of actors/supervision.
   kWhoeverLeavesHasFailed,
   kVerdictIsNotHeld,
   kAsksOnce,
   kCommitsBeforeTheLastShard,
-  // In the writers of checkpoints, and between stages: actors/checkpointer.cc,
-  // actors/fabric_stage_link.cc.
+  // In the writers of checkpoints, and between stages: checkpointer.cc and
+  // fabric_stage_link.cc of actors/strands.
   kShardFailureIsKept,
   kUnfinishedIsLeft,
   kFirstMicroBatchOnly,

@@ -25,24 +25,24 @@ enum class Bug {
   // Events and memory: nn/kernels/cuda/event_pool.cc, device_memory.cc.
   kEventUsedAgainTooEarly,
   kFreedWhileInUse,
-  // Batches: actors/staged_copy.cc.
+  // Batches: actors/chunks/staged_copy.cc.
   kBatchNotWaitedFor,
   kRecordedBeforeTheCopy,
   kBatchOverwritten,
-  // Groups: comm/device/device_state.cc, actors/queue_work.cc.
+  // Groups: comm/device/device_state.cc, actors/engine/queue_work.cc.
   kReducedBeforeTheGradient,
   kOneRankNotWaitedFor,
   kRecordedOnAnotherStream,
-  // Losses: actors/loss_reader.cc.
+  // Losses: actors/chunks/loss_reader.cc.
   kLossReadTooEarly,
   kLossCopiedTooEarly,
   kScalarsOverwritten,
-  // Updates: actors/bucket_events.cc.
+  // Updates: actors/engine/bucket_events.cc.
   kUpdateBesideReduction,
   kReaderBesideUpdate,
-  // Whole steps as graphs: actors/graph_inputs.cc.
+  // Whole steps as graphs: actors/engine/graph_inputs.cc.
   kGraphWithOldPointer,
-  // The step engine: actors/step_transfers.cc.
+  // The step engine: actors/engine/step_transfers.cc.
   kTransferReadTooEarly,
   kTransferMemoryUsedAgain,
   kEnd,

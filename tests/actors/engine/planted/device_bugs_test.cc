@@ -138,12 +138,12 @@ struct Case {
 
 constexpr char kQueue[] = "nn/kernels/cuda/stream_queue.cc";
 constexpr char kDevice[] = "nn/kernels/cuda/cuda_device.cc";
-constexpr char kCopies[] = "actors/staged_copy.cc";
+constexpr char kCopies[] = "actors/chunks/staged_copy.cc";
 constexpr char kGroup[] = "comm/device/device_state.cc";
-constexpr char kLosses[] = "actors/loss_reader.cc";
-constexpr char kUpdates[] = "actors/bucket_events.cc";
-constexpr char kGraphs[] = "actors/graph_inputs.cc";
-constexpr char kTransfers[] = "actors/step_transfers.cc";
+constexpr char kLosses[] = "actors/chunks/loss_reader.cc";
+constexpr char kUpdates[] = "actors/engine/bucket_events.cc";
+constexpr char kGraphs[] = "actors/engine/graph_inputs.cc";
+constexpr char kTransfers[] = "actors/engine/step_transfers.cc";
 
 // For messages of GoogleTest.
 void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
@@ -164,7 +164,8 @@ constexpr Case kCases[] = {
     TROUPE_CASE(BatchOverwritten, kCopies, TwoRanks),
     TROUPE_CASE(ReducedBeforeTheGradient, kGroup, TwoGpus),
     TROUPE_CASE(OneRankNotWaitedFor, kGroup, TwoGpus),
-    TROUPE_CASE(RecordedOnAnotherStream, "actors/queue_work.cc", TwoRanks),
+    TROUPE_CASE(RecordedOnAnotherStream, "actors/engine/queue_work.cc",
+                TwoRanks),
     TROUPE_CASE(LossReadTooEarly, kLosses, TwoRanks),
     TROUPE_CASE(LossCopiedTooEarly, kLosses, TwoRanks),
     TROUPE_CASE(ScalarsOverwritten, kLosses, OneRank),

@@ -20,7 +20,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "actors/job_spec.h"
+#include "actors/spec/job_spec.h"
 #include "base/cpu_isa.h"
 
 namespace troupe::actors {

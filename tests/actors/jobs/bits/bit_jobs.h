@@ -11,7 +11,7 @@
 
 #include <cstdint>
 
-#include "actors/job_spec.h"
+#include "actors/spec/job_spec.h"
 #include "base/cpu_isa.h"
 #include "nn/models/gpt2.h"
 

@@ -14,11 +14,11 @@ namespace troupe {
 
 enum class Bug {
   kNone,
-  // actors/bucket_events.cc.
+  // actors/engine/bucket_events.cc.
   kUpdateBesideItsReader,
   kUpdateBeforeItsSum,
   kForwardBeforeUpdate,
-  // actors/step_loss.cc.
+  // actors/chunks/step_loss.cc.
   kUpdateBeforeTheCount,
   kScalarsWrittenTooEarly,
   kEnd,

@@ -15,20 +15,20 @@ namespace troupe {
 
 enum class Bug {
   kNone,
-  // The step engine: actors/step_runner.cc.
+  // The step engine: actors/engine/step_runner.cc.
   kEarlyTransferIsLost,
   kTransferOfAnotherStepIsTaken,
   kAnotherBucketIsReduced,
   kBucketIsReleasedWhenReady,
   kMicroBatchWithoutLoss,
-  // The tail of a step: actors/step_tail.cc.
+  // The tail of a step: actors/engine/step_tail.cc.
   kForwardDoesNotWait,
   kTailTakesTheNextScalars,
   // The cursor: pipeline/table_cursor.cc.
   kReductionsCountedOverSteps,
   kOneNeedIsEnough,
-  // The reducer and the communication strand: actors/reducer.cc,
-  // actors/comm_strand.cc.
+  // The reducer and the communication strand: actors/engine/reducer.cc,
+  // actors/strands/comm_strand.cc.
   kInlineIsLaunched,
   kLossOfOneRank,
   kGroupsMixedUp,
@@ -41,7 +41,7 @@ enum class Bug {
   kOwnReplicaOnly,
   kNeverIdle,
   kLooksOnce,
-  // Who watches over all ranks: actors/supervisor.cc.
+  // Who watches over all ranks: actors/supervision/supervisor.cc.
   kFastestRankCounts,
   kOneEvaluationIsMissing,
   kEnd,

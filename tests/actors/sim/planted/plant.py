@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Copies a source of the house, with bugs planted in it.
 
-  plant.py actors/reducer.cc FOLDER/bugs.txt < actors/reducer.cc > planted.cc
+  plant.py actors/engine/reducer.cc FOLDER/bugs.txt < actors/engine/reducer.cc > planted.cc
 
 Each bug of bugs.txt, in the folder of the test, is a piece of text of one source and what stands there
 instead. The new text asks Planted(Bug::kName) (FOLDER/bug.h) whether the bug is

@@ -18,7 +18,7 @@
 #include <tuple>
 
 #include "absl/strings/str_cat.h"
-#include "actors/strand_wait.h"
+#include "actors/engine/strand_wait.h"
 #include "pipeline/schedule.h"
 #include "pipeline/table_cursor.h"
 

@@ -1,0 +1,394 @@
+#include "actors/chunks/chunk.h"
+
+#include <algorithm>
+#include <exception>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "nn/kernels/device_queues.h"
+#include "nn/ops/loss.h"
+#include "pipeline/partition.h"
+
+namespace troupe::actors {
+
+// What a chunk holds of one micro-batch between its forward and its backward.
+struct Chunk::MicroBatch {
+  nn::Tape tape;
+  nn::TensorList received_activations, received_gradients;
+  nn::TensorList inputs;   // watched, from another chunk; without memory
+  nn::TensorList outputs;  // the loss, on the last chunk
+  nn::TensorList input_gradients;
+};
+
+namespace {
+
+// What the tape knows `tensor` by, without its memory.
+nn::Tensor WithoutMemory(const nn::Tensor& tensor) {
+  nn::Tensor meta =
+      nn::Tensor::Meta(tensor.shape(), tensor.dtype(), tensor.device());
+  meta.set_tape_ref(tensor.tape_ref());
+  return meta;
+}
+
+absl::StatusOr<nn::TensorList> Received(const nn::TensorList& tensors,
+                                        int wanted) {
+  if (static_cast<int>(tensors.size()) != wanted) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(tensors.size(), " tensor(s) where the plan has ", wanted));
+  }
+  nn::TensorList detached;
+  for (const nn::Tensor& tensor : tensors) {
+    detached.push_back(tensor.Detached());
+  }
+  return detached;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Chunk>> Chunk::Create(const Setup& setup,
+                                                     Listener* listener) {
+  std::unique_ptr<Chunk> chunk(new Chunk(setup, listener));
+  TROUPE_RETURN_IF_ERROR(chunk->Init());
+  return chunk;
+}
+
+Chunk::Chunk(const Setup& setup, Listener* listener)
+    : setup_(setup),
+      listener_(listener),
+      first_(setup.stage == 0),
+      last_(setup.stage + 1 == static_cast<int>(setup.plan->stages.size())),
+      kernels_(*setup.kernels),
+      inputs_(kernels_),
+      targets_(kernels_) {}
+
+Chunk::~Chunk() = default;
+
+absl::Status Chunk::Init() {
+  TROUPE_ASSIGN_OR_RETURN(
+      module_, pipeline::BuildStage(setup_.spec->model, setup_.plan->cuts,
+                                    setup_.stage));
+  ChunkParameters::Setup parameters;
+  parameters.spec = setup_.spec;
+  parameters.plan = setup_.plan;
+  parameters.stage = setup_.stage;
+  parameters.kernels = setup_.kernels;
+  parameters.start_threads = setup_.start_threads;
+  parameters.grad_allocator = setup_.grad_allocator;
+  parameters.scalars = setup_.scalars;
+  parameters.update_queue = setup_.update_queue;
+  TROUPE_ASSIGN_OR_RETURN(parameters_,
+                          ChunkParameters::Create(parameters, *module_));
+  buckets_.resize(parameters_->num_buckets());
+  micro_batches_ = std::vector<MicroBatch>(setup_.plan->micro_batches);
+  return absl::OkStatus();
+}
+
+void Chunk::BeginStep(StepKind kind, std::int64_t step, StepBatches batches) {
+  kind_ = kind;
+  step_ = step;
+  batches_ = std::move(batches);
+  counting_ = updates_ = false;
+  draws_ = nn::Tensor();
+  // One that was given up may have left a backward.
+  backward_.reset();
+  bucket_status_ = absl::OkStatus();
+  for (Bucket& bucket : buckets_) bucket = {};
+  if (kind == StepKind::kTrain) parameters_->BeginStep();
+}
+
+absl::StatusOr<nn::Tensor> Chunk::AsModelType(const nn::Tensor& loaded,
+                                              StagedCopy& copy) {
+  const nn::DType dtype =
+      nn::IsFloating(loaded.dtype()) ? setup_.plan->data_dtype : loaded.dtype();
+  const bool is_here =
+      kernels_.queues() == nullptr || loaded.device() == kernels_.device();
+  if (is_here && loaded.dtype() == dtype) return loaded;
+  TROUPE_ASSIGN_OR_RETURN(
+      nn::Tensor here,
+      nn::Tensor::Create(loaded.shape(), dtype, kernels_.allocator()));
+  TROUPE_RETURN_IF_ERROR(is_here ? kernels_.Copy(loaded, here)
+                                 : copy.Bring(loaded, here));
+  return here;
+}
+
+absl::StatusOr<nn::TensorList> Chunk::Inputs(nn::Context& ctx, int m) {
+  MicroBatch& micro = micro_batches_[m];
+  if (first_) {
+    TROUPE_ASSIGN_OR_RETURN(const nn::Tensor input,
+                            AsModelType(batches_[m].inputs, inputs_));
+    return nn::TensorList{input};
+  }
+  nn::TensorList received = std::move(micro.received_activations);
+  micro.received_activations.clear();
+  micro.inputs.clear();
+  if (kind_ == StepKind::kTrain) {
+    for (nn::Tensor& tensor : received) {
+      tensor = micro.tape.Watch(tensor);
+      micro.inputs.push_back(WithoutMemory(tensor));
+    }
+  }
+  const pipeline::StagePlan& stage = setup_.plan->stages[setup_.stage];
+  const std::size_t inputs = 1 + stage.more_inputs.size();
+  for (std::size_t i = 0; i < stage.skips.size(); ++i) {
+    TROUPE_RETURN_IF_ERROR(ctx.stashed().Add(stage.skips[i].name, /*module=*/"",
+                                             received[inputs + i]));
+  }
+  received.resize(inputs);
+  return received;
+}
+
+nn::TensorList Chunk::RunModule(nn::Context& ctx,
+                                const nn::TensorList& inputs) {
+  const bool several =
+      inputs.size() > 1 ||
+      (!last_ && !setup_.plan->stages[setup_.stage + 1].more_inputs.empty());
+  if (!several) return {(*module_)(ctx, inputs[0])};
+  nn::TensorList outputs = module_->CallMany(ctx, inputs);
+  if (last_ && ctx.ok() && outputs.size() != 1) {
+    ctx.Fail(absl::InvalidArgumentError(
+        absl::StrCat("the last module gives ", outputs.size(),
+                     " tensors where one is wanted")));
+  }
+  return outputs;
+}
+
+absl::Status Chunk::AddSkips(nn::Context& ctx, nn::TensorList& outputs) const {
+  absl::Span<const pipeline::SkipPlan> planned;
+  if (!last_) planned = setup_.plan->stages[setup_.stage + 1].skips;
+  const std::vector<nn::StashedTensor>& waiting = ctx.stashed().waiting();
+  const auto name = [](const auto& skips, std::size_t i) {
+    return i < skips.size() ? absl::StrCat("\"", skips[i].name, "\"")
+                            : "no further one";
+  };
+  for (std::size_t i = 0; i < std::max(waiting.size(), planned.size()); ++i) {
+    if (name(waiting, i) == name(planned, i)) {
+      outputs.push_back(waiting[i].tensor);
+      continue;
+    }
+    return absl::InvalidArgumentError(absl::StrCat(
+        "stage ", setup_.stage, " leaves as skip connection ", i, " ",
+        name(waiting, i), " where the plan, made of shapes alone, has ",
+        name(planned, i), "; what is stashed must not depend on values"));
+  }
+  if (!last_ && static_cast<int>(outputs.size()) != sent_tensors()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "stage ", setup_.stage, " gives ", outputs.size(),
+        " tensors where the plan, made of shapes alone, has ", sent_tensors()));
+  }
+  return absl::OkStatus();
+}
+
+nn::Tensor Chunk::Loss(nn::Context& ctx, int m, nn::Tensor output) {
+  const absl::StatusOr<nn::Tensor> target =
+      AsModelType(batches_[m].targets, targets_);
+  if (!target.ok()) return ctx.Fail(target.status());
+  nn::Tensor stats;
+  try {
+    stats = setup_.spec->loss(ctx, std::move(output), *target);
+  } catch (const std::exception&) {
+    return ctx.FailThrown();
+  }
+  if (!ctx.ok() || (nn::ops::IsLoss(stats) && !stats.is_meta())) return stats;
+  return ctx.Fail(absl::InvalidArgumentError(
+      absl::StrCat("the loss function returned ",
+                   stats.defined() ? stats.ToString() : "an undefined tensor",
+                   ", not the statistics of a loss (nn/ops/loss.h)")));
+}
+
+absl::Status Chunk::InStep(int m, const absl::Status& status) const {
+  if (status.ok()) return status;
+  return absl::Status(
+      status.code(), absl::StrCat("step ", step_ + 1, ", micro-batch ", m, ": ",
+                                  status.message()));
+}
+
+void Chunk::AddTo(MemoryHolders& holders) const {
+  for (int i = 0; i < parameters_->num_arenas(); ++i) {
+    holders.AddArena(parameters_->arena(i));
+  }
+}
+
+absl::Status Chunk::Forward(int m) { return InStep(m, RunForward(m)); }
+
+absl::Status Chunk::RunForward(int m) {
+  MicroBatch& micro = micro_batches_[m];
+  const bool train = kind_ == StepKind::kTrain;
+  if (train) micro.tape.Reset();
+  nn::Context ctx(kernels_, train ? &micro.tape : nullptr);
+  ctx.set_training(train);
+  ctx.set_random({setup_.spec->seed, step_, batches_[m].position});
+  if (draws_.defined()) {
+    ctx.set_random_place(draws_.FlatView(std::int64_t{2} * m, {2}));
+  }
+  ctx.set_collectives(setup_.axes);
+  if (train && setup_.gated) ctx.set_gate(this);
+  TROUPE_ASSIGN_OR_RETURN(const nn::TensorList inputs, Inputs(ctx, m));
+  micro.outputs = RunModule(ctx, inputs);
+  const bool has_loss = last_ && kind_ != StepKind::kPredict;
+  if (has_loss && ctx.ok()) {
+    nn::Tensor output = std::move(micro.outputs[0]);
+    micro.outputs = {Loss(ctx, m, std::move(output))};
+  }
+  TROUPE_RETURN_IF_ERROR(ctx.status());
+  return AddSkips(ctx, micro.outputs);
+}
+
+const nn::Tensor& Chunk::output(int m) const {
+  return micro_batches_[m].outputs[0];
+}
+
+nn::TensorList Chunk::TakeOutputs(int m) {
+  nn::TensorList taken = micro_batches_[m].outputs;
+  for (nn::Tensor& output : micro_batches_[m].outputs) {
+    output = WithoutMemory(output);
+  }
+  return taken;
+}
+
+int Chunk::sent_tensors() const {
+  return last_ ? 0 : setup_.plan->stages[setup_.stage + 1].received_tensors();
+}
+
+absl::Status Chunk::ReceiveActivations(int m, const nn::TensorList& tensors) {
+  const pipeline::StagePlan& stage = setup_.plan->stages[setup_.stage];
+  TROUPE_ASSIGN_OR_RETURN(micro_batches_[m].received_activations,
+                          Received(tensors, stage.received_tensors()));
+  return absl::OkStatus();
+}
+
+absl::Status Chunk::ReceiveGradients(int m, const nn::TensorList& tensors) {
+  const int wanted = kind_ == StepKind::kTrain ? sent_tensors() : 0;
+  TROUPE_ASSIGN_OR_RETURN(micro_batches_[m].received_gradients,
+                          Received(tensors, wanted));
+  return absl::OkStatus();
+}
+
+nn::TensorList Chunk::TakeInputGradients(int m) {
+  return std::exchange(micro_batches_[m].input_gradients, {});
+}
+
+void Chunk::BeginBackward(int m, Mode mode) {
+  MicroBatch& micro = micro_batches_[m];
+  counting_ = m + 1 == static_cast<int>(batches_.size());
+  if (counting_) {
+    // A split backward's inputs add to no gradient, and weights of earlier
+    // micro-batches may still come: no bucket is complete yet.
+    weights_begun_ = mode != Mode::kInputs;
+    if (mode != Mode::kWeights) CountGradients(micro.tape);
+    // A bucket that this micro-batch does not touch is complete already.
+    TellWhatIsDone();
+  }
+  backward_.emplace(
+      Backward{nn::BackwardPass(micro.tape, kernels_,
+                                static_cast<nn::GradientSink&>(*this), mode),
+               m, mode});
+  if (mode == Mode::kWeights) return;
+  if (last_ && setup_.loss_seed.defined()) {
+    backward_->pass.Seed(micro.outputs[0], setup_.loss_seed);
+  } else if (last_) {
+    backward_->pass.SeedLoss(micro.outputs[0], setup_.plan->loss_scale);
+  } else {
+    for (std::size_t i = 0; i < micro.outputs.size(); ++i) {
+      const nn::Tensor& gradient = micro.received_gradients[i];
+      // The loss may not depend on what travels beside the activation.
+      if (i == 0 || gradient.defined()) {
+        backward_->pass.Seed(micro.outputs[i], gradient);
+      }
+    }
+  }
+  micro.outputs.clear();
+  micro.received_gradients.clear();
+}
+
+absl::StatusOr<bool> Chunk::NextPiece() {
+  const int m = backward_->micro_batch;
+  absl::StatusOr<bool> more = RunPiece();
+  if (more.ok()) return more;
+  return InStep(m, more.status());
+}
+
+absl::StatusOr<bool> Chunk::RunPiece() {
+  TROUPE_ASSIGN_OR_RETURN(const bool more, backward_->pass.Next());
+  TROUPE_RETURN_IF_ERROR(bucket_status_);
+  if (more) return true;
+  const Mode mode = backward_->mode;
+  MicroBatch& micro = micro_batches_[backward_->micro_batch];
+  backward_.reset();
+  if (mode != Mode::kWeights && !first_) {
+    TROUPE_ASSIGN_OR_RETURN(
+        const nn::Tensor first,
+        micro.tape.InputGradOrZeros(kernels_, micro.inputs[0]));
+    micro.input_gradients = {first};
+    for (std::size_t i = 1; i < micro.inputs.size(); ++i) {
+      micro.input_gradients.push_back(micro.tape.InputGrad(micro.inputs[i]));
+    }
+    micro.inputs.clear();
+  }
+  if (mode != Mode::kInputs) micro.tape.Reset();
+  return false;
+}
+
+void Chunk::CountGradients(const nn::Tape& tape) {
+  for (const nn::Parameter* parameter : tape.parameters()) {
+    Bucket& bucket = buckets_[parameters_->BucketOf(*parameter)];
+    ++bucket.grads_left;
+    ++bucket.readers_left;
+  }
+}
+
+void Chunk::TellWhatIsDone() {
+  for (int k = 0; k < static_cast<int>(buckets_.size()); ++k) TellIfDone(k);
+}
+
+void Chunk::TellIfDone(int k) {
+  Bucket& bucket = buckets_[k];
+  if (bucket.grads_left == 0 && weights_begun_ && !bucket.ready) {
+    // This step may have read nothing of the bucket.
+    if (setup_.gated) {
+      bucket_status_.Update(listener_->AwaitUpdate(setup_.chunk, k));
+    }
+    bucket_status_.Update(parameters_->AddUses(k));
+    if (bucket_status_.ok()) {
+      bucket_status_.Update(parameters_->ZeroUnwritten(k));
+    }
+    // What stages share is packed when it is summed over them.
+    if (bucket_status_.ok() && !IsTied(k)) {
+      bucket_status_.Update(parameters_->Pack(k));
+    }
+    if (!bucket_status_.ok()) return;  // NextPiece() returns it
+    bucket.ready = true;
+    setup_.trace->BucketReady(setup_.chunk, k);
+    listener_->BucketReady(setup_.chunk, k);
+  }
+  if (bucket.readers_left == 0 && !bucket.released) {
+    bucket.released = true;
+    listener_->BucketReleased(setup_.chunk, k);
+  }
+}
+
+absl::Status Chunk::GradientNeeded(nn::Parameter& parameter) {
+  return parameters_->HoldGrads(parameters_->BucketOf(parameter));
+}
+
+void Chunk::GradientComplete(nn::Parameter& parameter) {
+  if (!counting_) return;
+  const int bucket = parameters_->BucketOf(parameter);
+  setup_.trace->GradientComplete(parameter.name, setup_.chunk, bucket);
+  --buckets_[bucket].grads_left;
+  TellIfDone(bucket);
+}
+
+absl::Status Chunk::AwaitValue(const nn::Parameter& parameter) {
+  return listener_->AwaitUpdate(setup_.chunk, parameters_->BucketOf(parameter));
+}
+
+void Chunk::LastReaderDone(nn::Parameter& parameter) {
+  if (!counting_) return;
+  const int bucket = parameters_->BucketOf(parameter);
+  --buckets_[bucket].readers_left;
+  TellIfDone(bucket);
+}
+
+}  // namespace troupe::actors

@@ -1,0 +1,113 @@
+// What one rank notes of its steps in a trace: nothing in steps that the sink
+// does not want, and then it costs a comparison.
+//
+//   StepTrace trace(spec.trace, rank, plan.StagesOf(rank), /*replica=*/0);
+//   trace.BeginStep(StepKind::kTrain, step);
+//   {
+//     TraceScope scope(trace, action);     // "F0" begins
+//     Run(action);
+//   }                                      // and ends, also on an error
+//   trace.Begin(reduction);                // one that ends elsewhere
+//   trace.End(reduction);                  // when its result is there
+//
+// Threads: one at a time; the sink takes any.
+
+#ifndef ACTORS_CHUNKS_STEP_TRACE_H_
+#define ACTORS_CHUNKS_STEP_TRACE_H_
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "actors/chunks/step_types.h"
+#include "actors/tracing/trace.h"
+#include "nn/tensor/allocator.h"
+#include "pipeline/schedule.h"
+
+namespace troupe::actors {
+
+class StepTrace {
+ public:
+  // `sink` null: nothing is noted. `stages`: of the rank's chunks, by chunk;
+  // names say which one where there are several. `replica`: the rank's.
+  StepTrace(TraceSink* sink, int rank, std::vector<int> stages = {0},
+            int replica = 0)
+      : sink_(sink),
+        rank_(rank),
+        stages_(std::move(stages)),
+        replica_(replica) {}
+
+  // Events tell from now on how much memory of `allocator` is in use; it
+  // outlives the trace.
+  void WatchMemory(const nn::Allocator* allocator) { allocator_ = allocator; }
+
+  // Only training steps are traced.
+  void BeginStep(StepKind kind, std::int64_t step) {
+    step_ = step;
+    wanted_ =
+        kind == StepKind::kTrain && sink_ != nullptr && sink_->Wants(step);
+    on_ = wanted_;
+  }
+  // The parts of a step that is recorded are no events: BeginGraph() and
+  // EndGraph() enclose its launch.
+  void Mute() { on_ = false; }
+  void BeginGraph() {
+    Mute();
+    if (wanted_) NoteGraph(TracePhase::kBegin);
+  }
+  void EndGraph() {
+    if (wanted_) NoteGraph(TracePhase::kEnd);
+  }
+
+  void Begin(const pipeline::Action& action) {
+    if (on_) Note(action, TracePhase::kBegin);
+  }
+  void End(const pipeline::Action& action) {
+    if (on_) Note(action, TracePhase::kEnd);
+  }
+  void GradientComplete(absl::string_view parameter, int chunk, int bucket) {
+    if (on_) NoteBucket(TraceKind::kGradientComplete, parameter, chunk, bucket);
+  }
+  void BucketReady(int chunk, int bucket) {
+    if (on_) NoteBucket(TraceKind::kBucketReady, "bucket ready", chunk, bucket);
+  }
+
+ private:
+  void Note(const pipeline::Action& action, TracePhase phase);
+  void NoteGraph(TracePhase phase);
+  void NoteBucket(TraceKind kind, absl::string_view name, int chunk,
+                  int bucket);
+  // What the rank's tensors hold now; below 0: not known.
+  std::int64_t BytesNow() const;
+
+  TraceSink* const sink_;
+  const int rank_;
+  const std::vector<int> stages_;
+  const int replica_;
+  const nn::Allocator* allocator_ = nullptr;
+  std::int64_t step_ = 0;
+  bool wanted_ = false;  // the step, by the sink
+  bool on_ = false;
+};
+
+// An action that begins and ends with a block.
+class TraceScope {
+ public:
+  // Both outlive the scope.
+  TraceScope(StepTrace& trace, const pipeline::Action& action)
+      : trace_(trace), action_(action) {
+    trace_.Begin(action_);
+  }
+  ~TraceScope() { trace_.End(action_); }
+  TraceScope(const TraceScope&) = delete;
+  TraceScope& operator=(const TraceScope&) = delete;
+
+ private:
+  StepTrace& trace_;
+  const pipeline::Action& action_;
+};
+
+}  // namespace troupe::actors
+
+#endif  // ACTORS_CHUNKS_STEP_TRACE_H_

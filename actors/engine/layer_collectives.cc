@@ -1,0 +1,42 @@
+#include "actors/engine/layer_collectives.h"
+
+#include "base/check.h"
+#include "nn/kernels/device_queues.h"
+
+namespace troupe::actors {
+namespace {
+
+comm::ReduceOp OpOf(nn::ReduceOp op) {
+  switch (op) {
+    case nn::ReduceOp::kSum:
+      return comm::ReduceOp::kSum;
+    case nn::ReduceOp::kAvg:
+      return comm::ReduceOp::kAvg;
+    case nn::ReduceOp::kMin:
+      return comm::ReduceOp::kMin;
+    case nn::ReduceOp::kMax:
+      return comm::ReduceOp::kMax;
+  }
+  TROUPE_CHECK(false, "an op of nn/collectives.h");
+  return comm::ReduceOp::kSum;
+}
+
+}  // namespace
+
+absl::Status LayerCollectives::AllReduce(nn::ReduceOp op,
+                                         const nn::Tensor& range) {
+  const base::Event ready = nn::Record(*kernels_, nn::Queue::kCompute);
+  if (on_device_) {
+    TROUPE_ASSIGN_OR_RETURN(
+        const base::Event done,
+        comm_->Start(comm::AllReduce(OpOf(op), range), ready));
+    nn::Wait(*kernels_, nn::Queue::kCompute, done);
+    return absl::OkStatus();
+  }
+  // The host's threads move the data: they need it to be there.
+  while (!ready.ready()) wait_->AwaitNews();
+  TROUPE_RETURN_IF_ERROR(ready.status());
+  return wait_->RunInline(*comm_, comm::AllReduce(OpOf(op), range));
+}
+
+}  // namespace troupe::actors

@@ -1,0 +1,57 @@
+// The collectives of a layer (nn/collectives.h), run on the compute strand.
+//
+//   LayerCollectives dp(context.layer_groups[0].comm.get(), &kernels, &fiber,
+//                       /*on_device=*/false);
+//   chunk.axes = {{"dp", &dp}};
+//
+// Their communicators are the layers' own: in the group that reduces buckets,
+// the ranks pair collectives by order, and there the order of buckets would
+// depend on when each rank's layer comes to its call.
+//
+// In a group of devices (comm/device) the collective is enqueued, and what the
+// compute queue is given later waits for it; otherwise the fiber waits.
+//
+// Errors: those of Communicator::RunInline(), or Start().
+// Threads: the compute strand's.
+
+#ifndef ACTORS_ENGINE_LAYER_COLLECTIVES_H_
+#define ACTORS_ENGINE_LAYER_COLLECTIVES_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "actors/engine/strand_wait.h"
+#include "comm/communicator.h"
+#include "nn/collectives.h"
+#include "nn/kernels/kernels.h"
+
+namespace troupe::actors {
+
+// A rank in the layers' own group along one axis.
+struct AxisGroup {
+  std::string axis;  // "dp"
+  std::unique_ptr<comm::Communicator> comm;
+};
+
+class LayerCollectives : public nn::Collectives {
+ public:
+  // All outlive it. `on_device`: what Communicator::UseDevice() said.
+  LayerCollectives(comm::Communicator* comm, nn::Kernels* kernels,
+                   StrandWait* wait, bool on_device)
+      : comm_(comm), kernels_(kernels), wait_(wait), on_device_(on_device) {}
+
+  int rank() const override { return comm_->rank(); }
+  int size() const override { return comm_->size(); }
+  absl::Status AllReduce(nn::ReduceOp op, const nn::Tensor& range) override;
+
+ private:
+  comm::Communicator* const comm_;
+  nn::Kernels* const kernels_;
+  StrandWait* const wait_;
+  const bool on_device_;
+};
+
+}  // namespace troupe::actors
+
+#endif  // ACTORS_ENGINE_LAYER_COLLECTIVES_H_

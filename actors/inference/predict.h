@@ -1,0 +1,53 @@
+// What a trained model says of samples, outside of a job.
+//
+//   TROUPE_RETURN_IF_ERROR(LoadModel(saved, *model, *kernels));
+//   TROUPE_ASSIGN_OR_RETURN(
+//       const Prediction seen,
+//       Predict(*model, *kernels, *splits.test, {0, 1, 2}, DType::kF32));
+//   seen.output.shape();                        // [3, 10]: a row a sample
+//
+// Evaluation mode: nothing is dropped, batch norms use what they have tracked.
+// Runs in the caller's thread, and in those that the kernels have; or through
+// the stages of a session.
+
+#ifndef ACTORS_INFERENCE_PREDICT_H_
+#define ACTORS_INFERENCE_PREDICT_H_
+
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "actors/inference/inference_session.h"
+#include "data/dataset.h"
+#include "nn/kernels/kernels.h"
+#include "nn/modules/module.h"
+#include "nn/tensor/tensor.h"
+
+namespace troupe::actors {
+
+struct Prediction {
+  nn::Tensor input;   // [B, ...], as the model took it
+  nn::Tensor output;  // as it gave it
+};
+
+// Samples `indices` of `samples`, B of them, go through `model` in one batch;
+// their floats become `dtype` before (JobSpec::dtype). The model's parameters
+// have memory of `kernels`, which compute on the host.
+//   kOutOfRange: an index is no sample.
+//   kInvalidArgument: the model does not take them; names module and shapes.
+//   other: from the dataset.
+absl::StatusOr<Prediction> Predict(nn::Module& model, nn::Kernels& kernels,
+                                   const data::Dataset& samples,
+                                   absl::Span<const std::int64_t> indices,
+                                   nn::DType dtype);
+
+// What a session's model says of them, in one batch. Floats become the dtype of
+// the session's spec.
+//   other errors: as InferenceSession::Run().
+absl::StatusOr<nn::Tensor> Predict(InferenceSession& session,
+                                   const data::Dataset& samples,
+                                   absl::Span<const std::int64_t> indices);
+
+}  // namespace troupe::actors
+
+#endif  // ACTORS_INFERENCE_PREDICT_H_

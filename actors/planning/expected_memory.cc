@@ -1,0 +1,169 @@
+#include "actors/planning/expected_memory.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "actors/spec/optimizer_states.h"
+#include "base/check.h"
+#include "base/format_bytes.h"
+#include "nn/modules/recompute.h"
+#include "pipeline/partition.h"
+
+namespace troupe::actors {
+namespace {
+
+double BytesOf(std::int64_t elems, nn::DType dtype) {
+  return static_cast<double>(elems) * static_cast<double>(nn::SizeOf(dtype));
+}
+
+// How many micro-batches of a chunk are between their forward and the end of
+// their backward, at most. `last`: what the last one counts.
+double MostUnderWay(const pipeline::StepTable& table, int chunk, double last) {
+  double now = 0, most = 0;
+  const int last_index = table.micro_batches() - 1;
+  for (const pipeline::Action& action : table.actions) {
+    if (action.chunk != chunk) continue;
+    const double counts = action.index == last_index ? last : 1;
+    if (action.kind == pipeline::ActionKind::kForward) {
+      most = std::max(most, now += counts);
+    } else if (action.kind == pipeline::ActionKind::kBackward ||
+               action.kind == pipeline::ActionKind::kBackwardWeights) {
+      now -= counts;
+    }
+  }
+  return most;
+}
+
+class Estimate {
+ public:
+  Estimate(const JobSpec& spec, const pipeline::Plan& plan)
+      : spec_(spec), plan_(plan) {}
+
+  absl::StatusOr<ExpectedMemory> OfRank(int rank) {
+    ExpectedMemory memory;
+    memory.ranks = plan_.mesh.size();
+    const std::vector<int> stages = plan_.StagesOf(rank);
+    for (std::size_t chunk = 0; chunk < stages.size(); ++chunk) {
+      const int number = stages[chunk];
+      TROUPE_RETURN_IF_ERROR(AddParameters(plan_.stages[number], memory));
+      TROUPE_RETURN_IF_ERROR(AddActivations(
+          number,
+          MostUnderWay(plan_.RankPlanOf(rank).train, static_cast<int>(chunk),
+                       plan_.last_micro_batch_part()),
+          memory));
+    }
+    return memory;
+  }
+
+ private:
+  absl::Status AddParameters(const pipeline::StagePlan& stage,
+                             ExpectedMemory& memory) {
+    std::vector<bool> trained(stage.parameters.size(), true);
+    for (const int i : stage.frozen) trained[i] = false;
+    for (std::size_t i = 0; i < stage.parameters.size(); ++i) {
+      const std::int64_t elems = stage.parameter_elems[i];
+      const nn::DType dtype = stage.parameter_dtypes[i];
+      memory.parameters += BytesOf(elems, dtype);
+      if (!trained[i]) continue;
+      memory.gradients += BytesOf(elems, plan_.grad_dtype.value_or(dtype));
+      const auto [states, is_new] = states_.try_emplace(dtype);
+      if (is_new) {
+        TROUPE_ASSIGN_OR_RETURN(states->second, OptimizerStates(spec_, dtype));
+      }
+      for (const auto& [name, of_state] : states->second) {
+        memory.optimizer += BytesOf(elems, of_state);
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status AddActivations(int number, double under_way,
+                              ExpectedMemory& memory) {
+    const pipeline::StagePlan& stage = plan_.stages[number];
+    TROUPE_ASSIGN_OR_RETURN(
+        const std::unique_ptr<nn::Module> module,
+        pipeline::BuildStage(spec_.model, plan_.cuts, number));
+    for (const nn::Buffer* buffer : module->Buffers()) {
+      memory.parameters += BytesOf(buffer->shape.numel(), buffer->dtype);
+    }
+    for (const nn::Parameter* parameter : module->Parameters()) {
+      if (!UsedTwice(*parameter)) continue;
+      memory.gradients += BytesOf(parameter->shape.numel(),
+                                  plan_.grad_dtype.value_or(parameter->dtype));
+    }
+    TROUPE_ASSIGN_OR_RETURN(const nn::StashedTensors skips,
+                            stage.SkipsOn(plan_.device));
+    TROUPE_ASSIGN_OR_RETURN(
+        const double kept,
+        nn::KeptActivationBytes(*module, stage.inputs(), skips, plan_.device));
+    memory.activations += kept * under_way;
+    return absl::OkStatus();
+  }
+
+  // Whether two modules of one stage share it: each use has a gradient.
+  bool UsedTwice(const nn::Parameter& parameter) const {
+    if (!parameter.requires_grad || parameter.other_names.size() != 1) {
+      return false;
+    }
+    int stages = 0;
+    for (const pipeline::StagePlan& stage : plan_.stages) {
+      stages += static_cast<int>(std::count(
+          stage.parameters.begin(), stage.parameters.end(), parameter.name));
+    }
+    return stages == 1;
+  }
+
+  const JobSpec& spec_;
+  const pipeline::Plan& plan_;
+  std::map<nn::DType, std::map<std::string, nn::DType>> states_;
+};
+
+}  // namespace
+
+std::string ExpectedMemory::ToString() const {
+  std::vector<std::pair<double, const char*>> parts = {
+      {activations, "activations"},
+      {parameters, "parameters"},
+      {gradients, "gradients"},
+      {optimizer, "optimizer"}};
+  std::stable_sort(
+      parts.begin(), parts.end(),
+      [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::string text;
+  for (const auto& [bytes, name] : parts) {
+    if (bytes == 0) continue;
+    absl::StrAppend(&text, text.empty() ? "" : ", ", name, " ",
+                    base::FormatBytes(static_cast<std::uint64_t>(bytes)));
+  }
+  return absl::StrCat(base::FormatBytes(static_cast<std::uint64_t>(total())),
+                      ranks > 1 ? " a rank (" : " (", text, ")");
+}
+
+absl::StatusOr<std::vector<ExpectedMemory>> ExpectMemoryOfRanks(
+    const JobSpec& spec, const pipeline::Plan& plan) {
+  Estimate estimate(spec, plan);
+  std::vector<ExpectedMemory> ranks;
+  for (int pp = 0; pp < plan.mesh.pp(); ++pp) {
+    TROUPE_ASSIGN_OR_RETURN(
+        const ExpectedMemory memory,
+        estimate.OfRank(plan.mesh.RankOf({/*dp=*/0, pp, /*tp=*/0})));
+    ranks.push_back(memory);
+  }
+  return ranks;
+}
+
+absl::StatusOr<ExpectedMemory> ExpectMemory(const JobSpec& spec,
+                                            const pipeline::Plan& plan) {
+  TROUPE_ASSIGN_OR_RETURN(const std::vector<ExpectedMemory> ranks,
+                          ExpectMemoryOfRanks(spec, plan));
+  return *std::max_element(
+      ranks.begin(), ranks.end(),
+      [](const auto& a, const auto& b) { return a.total() < b.total(); });
+}
+
+}  // namespace troupe::actors

@@ -1,0 +1,74 @@
+#include "actors/planning/step_prediction.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+#include "base/check.h"
+#include "base/cpu_cores.h"
+#include "pipeline/balance.h"
+
+namespace troupe::actors {
+namespace {
+
+absl::StatusOr<pipeline::Plan> PlanOf(const JobSpec& spec) {
+  pipeline::PlanOptions options = spec.plan;
+  TROUPE_ASSIGN_OR_RETURN(const std::unique_ptr<nn::Optimizer> optimizer,
+                          MakeOptimizer(spec));
+  options.reductions.update_needs_all_buckets = optimizer->NeedsAllBuckets();
+  return MakeJobPlan(spec, options);
+}
+
+absl::StatusOr<pipeline::StepCosts> CostsOf(
+    const JobSpec& spec, const pipeline::Plan& plan,
+    const pipeline::ModelCosts* measured) {
+  if (measured != nullptr) {
+    return pipeline::CostsOfStages(*measured, plan.cuts);
+  }
+  const pipeline::StagePlan& first = plan.stages[0];
+  return pipeline::EstimateCosts(spec.model, plan.cuts,
+                                 {first.input, first.input_dtype}, plan.device);
+}
+
+// What all ranks of this machine compute in a step, spread over its cores.
+double SecondsOfCores(const JobSpec& spec, const StepPrediction& step) {
+  if (!spec.device.is_host() || spec.cluster) return 0;
+  const double ranks = step.plan.mesh.size();
+  const double cores =
+      static_cast<double>(base::AvailableCores()) / spec.plan.threads_per_rank;
+  return cores < ranks ? step.work * step.plan.mesh.dp() / cores : 0;
+}
+
+}  // namespace
+
+absl::StatusOr<StepPrediction> PredictStep(
+    const JobSpec& spec, const pipeline::ModelCosts* measured) {
+  StepPrediction step;
+  TROUPE_ASSIGN_OR_RETURN(step.plan, PlanOf(spec));
+  TROUPE_ASSIGN_OR_RETURN(step.costs, CostsOf(spec, step.plan, measured));
+  step.costs.last_micro_batch = step.plan.last_micro_batch_part();
+  std::vector<pipeline::StepTable> tables;
+  for (const pipeline::RankPlan& rank : step.plan.ranks) {
+    tables.push_back(rank.train);
+  }
+  TROUPE_ASSIGN_OR_RETURN(
+      step.steady, pipeline::SimulateSteps(tables, step.plan.placement(),
+                                           step.costs, step.plan.dispatch));
+  for (const pipeline::StageCosts& stage : step.costs.stages) {
+    step.work +=
+        (step.plan.micro_batches - 1 + step.costs.last_micro_batch) *
+            (stage.forward + stage.TimeOf(pipeline::ActionKind::kBackward)) +
+        stage.update;
+  }
+  step.seconds = step.steady.seconds;
+  if (measured != nullptr) {
+    step.seconds = std::max(step.seconds, SecondsOfCores(spec, step));
+  }
+  TROUPE_ASSIGN_OR_RETURN(step.memory, ExpectMemoryOfRanks(spec, step.plan));
+  for (std::size_t pp = 0; pp < step.memory.size(); ++pp) {
+    step.memory[pp].activations = step.steady.step.ranks[pp].memory_max;
+  }
+  return step;
+}
+
+}  // namespace troupe::actors

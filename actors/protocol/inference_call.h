@@ -1,0 +1,55 @@
+// What a trained model is asked, and where its answer is put, once.
+//
+//   auto call = std::make_shared<InferenceCall>(inputs);
+//   caf::anon_send(model, call);                // an InferenceActor
+//   absl::StatusOr<InferenceAnswer> answer = call->Wait();
+//   answer->outputs[0];                         // of inputs[0]
+//
+// Threads: any; whoever waits is no actor.
+
+#ifndef ACTORS_PROTOCOL_INFERENCE_CALL_H_
+#define ACTORS_PROTOCOL_INFERENCE_CALL_H_
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/notification.h"
+#include "nn/tensor/tensor.h"
+
+namespace troupe::actors {
+
+struct InferenceAnswer {
+  std::vector<nn::Tensor> outputs;  // one for each input, in their order
+  // Most bytes that the tensors of each rank have held at once so far.
+  std::vector<std::uint64_t> peak_bytes;
+};
+
+class InferenceCall {
+ public:
+  explicit InferenceCall(std::vector<nn::Tensor> inputs)
+      : inputs_(std::move(inputs)) {}
+
+  const std::vector<nn::Tensor>& inputs() const { return inputs_; }
+  // Once.
+  void Set(absl::StatusOr<InferenceAnswer> answer) {
+    answer_ = std::move(answer);
+    done_.Notify();
+  }
+  bool HasBeenSet() const { return done_.HasBeenNotified(); }
+  const absl::StatusOr<InferenceAnswer>& Wait() const {
+    done_.WaitForNotification();
+    return answer_;
+  }
+
+ private:
+  const std::vector<nn::Tensor> inputs_;
+  absl::StatusOr<InferenceAnswer> answer_ = absl::UnknownError("not answered");
+  absl::Notification done_;
+};
+
+}  // namespace troupe::actors
+
+#endif  // ACTORS_PROTOCOL_INFERENCE_CALL_H_

@@ -1,0 +1,386 @@
+#include "actors/setup/job_setup.h"
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "actors/checkpoint/claim.h"
+#include "actors/checkpoint/plan_file.h"
+#include "actors/planning/calibrate.h"
+#include "actors/planning/dtype_choice.h"
+#include "actors/planning/pipeline_choice.h"
+#include "actors/setup/rank_setup.h"
+#include "actors/setup/resume.h"
+#include "base/check.h"
+#include "base/cpu_cores.h"
+#include "base/field_error.h"
+#include "comm/nccl/nccl_backend.h"
+#include "nn/optim/optimizer_options.h"
+#include "pipeline/plan_diff.h"
+
+namespace troupe::actors {
+namespace {
+
+// What keeps the best checkpoint, or stops early, needs evaluations.
+absl::Status CheckEvaluations(const JobSpec& spec) {
+  const bool stops = spec.early_stop_patience > 0;
+  if (!stops && !spec.checkpoint.keep_best) return absl::OkStatus();
+  const std::string patience = base::FieldName<&JobSpec::early_stop_patience>();
+  const std::string keep = base::FieldName<&CheckpointOptions::keep_best>();
+  const auto refuse = [&](absl::string_view why) {
+    return base::WithFields(absl::InvalidArgumentError(absl::StrCat(
+                                stops ? patience : keep, " is set, but ", why)),
+                            {stops ? patience : keep});
+  };
+  if (spec.test == nullptr) {
+    return refuse("the data have no test samples to evaluate");
+  }
+  if (stops && spec.eval_every == 0 && !spec.eval_each_epoch) {
+    return refuse(absl::StrCat("nothing is evaluated before the end; set ",
+                               base::FieldName<&JobSpec::eval_every>()));
+  }
+  if (spec.checkpoint.best_metric == kEvalAccuracy &&
+      !spec.train->spec().is_classification()) {
+    return base::FieldError<&CheckpointOptions::best_metric>(absl::StrCat(
+        base::FieldName<&CheckpointOptions::best_metric>(), " = \"",
+        kEvalAccuracy, "\", but the data are no classes; take \"", kEvalLoss,
+        "\""));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckSpec(const JobSpec& spec) {
+  const char* missing = !spec.model       ? "model"
+                        : !spec.loss      ? "loss"
+                        : !spec.optimizer ? "optimizer"
+                        : !spec.train     ? "train"
+                                          : nullptr;
+  if (missing != nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("JobSpec: ", missing, " is not set"));
+  }
+  TROUPE_RETURN_IF_ERROR(CheckNumbers(spec));
+  return CheckEvaluations(spec);
+}
+
+data::SamplerOptions SamplerOptionsOf(const JobSpec& spec,
+                                      const pipeline::Plan& plan) {
+  data::SamplerOptions options;
+  options.dataset_size = spec.train->size();
+  options.global_batch_size = plan.global_batch_size;
+  options.seed = spec.seed;
+  options.shuffle = spec.shuffle;
+  options.data = spec.data;
+  return options;
+}
+
+// The steps of the run, from where `checkpoint` (or nothing) left off.
+absl::StatusOr<std::shared_ptr<const RunSpan>> MakeSpan(
+    const JobSpec& spec, const pipeline::Plan& plan,
+    const Checkpoint* checkpoint) {
+  TROUPE_ASSIGN_OR_RETURN(data::Sampler sampler,
+                          data::Sampler::Create(SamplerOptionsOf(spec, plan)));
+  auto span = std::make_shared<RunSpan>(std::move(sampler));
+  if (checkpoint != nullptr) {
+    span->first_step = checkpoint->state().step;
+    const absl::Status status = span->sampler.Load(checkpoint->state().sampler);
+    if (!status.ok()) {
+      return absl::Status(status.code(), absl::StrCat(checkpoint->path(), ": ",
+                                                      status.message()));
+    }
+  }
+  span->steps = spec.epochs > 0
+                    ? span->first_step + span->sampler.BatchesUntil(spec.epochs)
+                    : spec.steps;
+  return span;
+}
+
+// The plan of the run that wrote the checkpoint; nothing where it is not known.
+using SavedPlan = absl::StatusOr<std::optional<pipeline::Plan>>;
+
+SavedPlan ReadSavedPlan(base::FileSystem& files, const Checkpoint* checkpoint) {
+  if (checkpoint == nullptr) return std::optional<pipeline::Plan>();
+  return ReadPlanFile(files, checkpoint->path());
+}
+
+// Where ranks live in several processes: what goes there and back in less time
+// than two strands take to wake each other.
+constexpr std::int64_t kSpanningInlineBytes = std::int64_t{64} << 10;
+
+// Chosen anew by each run, for where its ranks live: what suits one process
+// would keep several from overlapping, and the other way round. No bit depends
+// on it.
+std::int64_t InlineBytes(const JobSpec& spec, int cores) {
+  if (spec.plan.inline_bytes >= 0) return spec.plan.inline_bytes;
+  return spec.cluster && spec.cluster->processes > 1
+             ? kSpanningInlineBytes
+             : MeasureInlineBytes(spec.plan.mesh.size(), cores);
+}
+
+int ProcessesOf(const JobSpec& spec) {
+  return spec.cluster ? spec.cluster->processes : 1;
+}
+
+// In which order the ranks' elements are added up.
+absl::StatusOr<std::string> ReductionOrderOf(const JobSpec& spec) {
+  const pipeline::PlanOptions& plan = spec.plan;
+  const bool on_gpus = spec.device.type == nn::DeviceType::kCuda;
+  const bool on_several =
+      on_gpus && plan.mesh.size() > 1 &&
+      (spec.device.index == nn::Device::kOneForEach || ProcessesOf(spec) > 1);
+  if (plan.reduction_order == pipeline::kAutoReduction) {
+    return on_several && comm::HasNccl() ? pipeline::kAnyReduction
+                                         : pipeline::kTreeReduction;
+  }
+  if (plan.reduction_order != pipeline::kAnyReduction) {
+    return plan.reduction_order;
+  }
+  const auto refuse = [](absl::string_view why) {
+    return base::FieldError<&pipeline::PlanOptions::reduction_order>(
+        absl::StrCat(base::FieldName<&pipeline::PlanOptions::reduction_order>(),
+                     " = \"any\" ", why));
+  };
+  if (!on_gpus) {
+    return refuse(absl::StrCat("is for GPUs, and the device is ",
+                               spec.device.ToString(), "; take \"tree\""));
+  }
+  if (!comm::HasNccl()) {
+    return refuse(
+        "needs NCCL, without which this program was built; build it with "
+        "--config=cuda, or take \"tree\"");
+  }
+  return plan.reduction_order;
+}
+
+absl::StatusOr<std::shared_ptr<const pipeline::Plan>> MakeJobPlan(
+    const JobSpec& spec, std::int64_t inline_bytes) {
+  pipeline::PlanOptions options = spec.plan;
+  TROUPE_ASSIGN_OR_RETURN(const std::unique_ptr<nn::Optimizer> optimizer,
+                          MakeOptimizer(spec));
+  if (spec.dynamic_loss_scale && !optimizer->MaySkipSteps()) {
+    using Options = nn::OptimizerOptions;
+    return base::FieldError<&JobSpec::dynamic_loss_scale,
+                            &Options::skip_nonfinite>(
+        absl::StrCat(base::FieldName<&JobSpec::dynamic_loss_scale>(),
+                     " is for an optimizer that skips steps; set ",
+                     base::FieldName<&Options::skip_nonfinite>(), " = true"));
+  }
+  if (optimizer->NeedsAllBuckets() &&
+      options.mesh.size() > options.mesh.dp() * options.mesh.pp()) {
+    return absl::UnimplementedError(
+        "an optimizer that looks at all gradients takes a mesh of dp and pp "
+        "alone: along another axis, gradients may be parts or copies");
+  }
+  TROUPE_ASSIGN_OR_RETURN(options.reduction_order, ReductionOrderOf(spec));
+  options.reductions.update_needs_all_buckets = optimizer->NeedsAllBuckets();
+  options.fuse_updates = options.fuse_updates && optimizer->IsElementwise();
+  // Inline are reductions of what the very thread has computed.
+  options.inline_bytes = spec.device.is_host() ? inline_bytes : 0;
+  TROUPE_ASSIGN_OR_RETURN(const auto kernels,
+                          OpenRankKernels(spec, /*local_rank=*/0));
+  options.kernels = kernels->Describe();
+  options.algorithms = spec.kernel_choices->Known();
+  options.loss_scale = spec.loss_scale;
+  options.dynamic_loss_scale = spec.dynamic_loss_scale;
+  options.data_dtype = spec.dtype;
+  TROUPE_ASSIGN_OR_RETURN(pipeline::Plan plan, MakeJobPlan(spec, options));
+  TROUPE_RETURN_IF_ERROR(CheckBuckets(plan));
+  return std::make_shared<const pipeline::Plan>(std::move(plan));
+}
+
+// For people only, so a file that is damaged is told, and no error.
+absl::StatusOr<std::vector<std::string>> PlanChanges(
+    const JobSpec& spec, const SavedPlan& saved, const pipeline::Plan& plan) {
+  if (!saved.ok()) {
+    return std::vector<std::string>{std::string(saved.status().message())};
+  }
+  if (!saved->has_value()) return std::vector<std::string>();
+  // Algorithms are the same, or told when they are asked for.
+  pipeline::Plan old = **saved;
+  old.algorithms = plan.algorithms;
+  if (old.inline_bytes == plan.inline_bytes) return pipeline::Diff(old, plan);
+  // Where reductions run is no change of what is computed.
+  TROUPE_ASSIGN_OR_RETURN(const auto alike,
+                          MakeJobPlan(spec, old.inline_bytes));
+  return pipeline::Diff(old, *alike);
+}
+
+// Closes the dtype of the spec, if it is open; `plan` may be null.
+absl::Status CloseDType(const pipeline::Plan* plan, ProcessContext& process) {
+  if (!process.spec->open_dtype.has_value()) return absl::OkStatus();
+  TROUPE_ASSIGN_OR_RETURN(JobSpec closed, WithDType(*process.spec, plan));
+  process.spec = std::make_shared<const JobSpec>(std::move(closed));
+  return absl::OkStatus();
+}
+
+// The same for the cuts, which are measured in the dtype that was chosen.
+absl::Status ClosePipeline(const pipeline::Plan* plan,
+                           ProcessContext& process) {
+  if (!process.spec->open_pipeline.has_value()) return absl::OkStatus();
+  TROUPE_ASSIGN_OR_RETURN(JobSpec closed, WithPipeline(*process.spec, plan));
+  process.spec = std::make_shared<const JobSpec>(std::move(closed));
+  return absl::OkStatus();
+}
+
+// Claims the folder of checkpoints; chooses what to go on from, and the plan.
+absl::Status Decide(ProcessContext& process) {
+  const CheckpointOptions& checkpoint = process.spec->checkpoint;
+  if (process.claim == nullptr && !checkpoint.dir.empty()) {
+    TROUPE_ASSIGN_OR_RETURN(process.claim,
+                            ClaimCheckpoints(*process.files, checkpoint.dir));
+  }
+  TROUPE_ASSIGN_OR_RETURN(process.resume,
+                          OpenResume(*process.spec, *process.files));
+  const SavedPlan saved =
+      ReadSavedPlan(*process.files, process.resume.checkpoint.get());
+  const bool has_plan = saved.ok() && saved->has_value();
+  const pipeline::Plan* const before = has_plan ? &**saved : nullptr;
+  TROUPE_RETURN_IF_ERROR(CloseDType(before, process));
+  TROUPE_RETURN_IF_ERROR(ClosePipeline(before, process));
+  const JobSpec& spec = *process.spec;
+  if (has_plan) spec.kernel_choices->Adopt((*saved)->algorithms);
+  TROUPE_ASSIGN_OR_RETURN(process.plan,
+                          MakeJobPlan(spec, InlineBytes(spec, process.cores)));
+  TROUPE_ASSIGN_OR_RETURN(process.plan_changes,
+                          PlanChanges(spec, saved, *process.plan));
+  return absl::OkStatus();
+}
+
+// Opens the weights that a fresh job begins with, and compares them with the
+// model: a part of a model that nobody has read trains too, only worse.
+absl::Status OpenWeights(ProcessContext& process) {
+  const JobSpec& spec = *process.spec;
+  if (spec.init.from.empty() || process.resume.checkpoint != nullptr) {
+    return absl::OkStatus();
+  }
+  const std::string field = base::FieldName<&InitOptions::from>();
+  absl::StatusOr<nn::WeightFile> weights =
+      nn::WeightFile::Open(*process.files, spec.init.from);
+  if (!weights.ok()) return base::WithFields(weights.status(), {field});
+  const std::unique_ptr<nn::Module> model = spec.model();
+  const nn::WeightDifferences differences = weights->Compare(*model);
+  if (differences.any() && spec.init.strict) {
+    const std::string strict = base::FieldName<&InitOptions::strict>();
+    return base::WithFields(
+        absl::InvalidArgumentError(absl::StrCat(
+            weights->path(), " has the weights of another model; ",
+            differences.ToString(), "; take a file of this model, or set ",
+            strict, " = false to take what fits")),
+        {field, strict});
+  }
+  if (differences.any() && spec.note != nullptr) {
+    spec.note(absl::StrCat("taking what fits from ", weights->path(), "; ",
+                           differences.ToString()));
+  }
+  auto with_weights = std::make_shared<JobSpec>(spec);
+  with_weights->init.weights =
+      std::make_shared<const nn::WeightFile>(*std::move(weights));
+  process.spec = std::move(with_weights);
+  return absl::OkStatus();
+}
+
+std::shared_ptr<const JobSpec> WithChoices(const JobSpec& spec) {
+  auto complete = std::make_shared<JobSpec>(spec);
+  if (complete->kernel_choices == nullptr) {
+    complete->kernel_choices = std::make_shared<nn::KernelChoices>();
+  }
+  return complete;
+}
+
+}  // namespace
+
+absl::StatusOr<JobSetup> PrepareJob(const JobSpec& spec, JobObserver* observer,
+                                    const TestHooks* hooks,
+                                    const Decision* decided) {
+  TROUPE_RETURN_IF_ERROR(CheckSpec(spec));
+  auto process = std::make_shared<ProcessContext>();
+  process->spec = WithChoices(spec);
+  process->cores = base::AvailableCores();
+  process->generation = 1;
+  process->observer = observer;
+  process->hooks = hooks;
+  process->files = spec.checkpoint.files;
+  if (process->files == nullptr) {
+    process->own_files = std::make_unique<base::PosixFileSystem>();
+    process->files = process->own_files.get();
+  }
+  process->claim = spec.checkpoint.claim;
+  if (decided != nullptr) {
+    process->plan = decided->plan;
+    TROUPE_RETURN_IF_ERROR(CloseDType(decided->plan.get(), *process));
+    process->spec->kernel_choices->Adopt(decided->plan->algorithms);
+    TROUPE_ASSIGN_OR_RETURN(
+        process->resume,
+        OpenResumeAt(spec, *process->files, decided->resume_path));
+  } else {
+    TROUPE_RETURN_IF_ERROR(Decide(*process));
+  }
+  TROUPE_ASSIGN_OR_RETURN(
+      process->span,
+      MakeSpan(spec, *process->plan, process->resume.checkpoint.get()));
+  TROUPE_RETURN_IF_ERROR(MatchKeys(*process->spec, process->resume));
+  TROUPE_RETURN_IF_ERROR(OpenWeights(*process));
+  auto checkpoint = std::exchange(process->resume.checkpoint, nullptr);
+  return JobSetup{std::move(process), std::move(checkpoint)};
+}
+
+absl::StatusOr<JobSetup> SetUpJob(const JobSpec& spec, JobObserver* observer,
+                                  const TestHooks* hooks) {
+  TROUPE_ASSIGN_OR_RETURN(JobSetup setup, PrepareJob(spec, observer, hooks));
+  ProcessContext& process = *setup.process;
+  TROUPE_ASSIGN_OR_RETURN(
+      process.ranks,
+      MakeRanks(process, 0, process.plan->mesh.size(), LocalGroups(process)));
+  return setup;
+}
+
+namespace {
+
+// A job without a step does only what all jobs do at their end: says so, for a
+// model that nobody has trained is easily taken for one that is.
+void NoteUntrained(const ProcessContext& process) {
+  const JobSpec& spec = *process.spec;
+  if (spec.note == nullptr || process.span->steps > 0 ||
+      !process.resume.path.empty()) {
+    return;
+  }
+  std::vector<std::string> does;
+  if (spec.test != nullptr) does.push_back("evaluated");
+  if (!spec.checkpoint.dir.empty()) {
+    does.push_back(absl::StrCat("saved in ", spec.checkpoint.dir));
+  }
+  spec.note(absl::StrCat("no steps to train: the model is ",
+                         does.empty() ? "neither evaluated nor saved"
+                                      : absl::StrJoin(does, " and "),
+                         does.empty() ? "" : " as it begins"));
+}
+
+void TellStart(const ProcessContext& process, JobObserver& observer) {
+  JobInfo info;
+  info.plan = *process.plan;
+  info.first_step = process.span->first_step;
+  info.steps = process.span->steps;
+  info.sampler = process.span->sampler;
+  info.resumed_from = process.resume.path;
+  info.missing = process.resume.keys.missing;
+  info.unexpected = process.resume.keys.unexpected;
+  info.plan_changes = process.plan_changes;
+  info.transports = process.transports;
+  // An estimate that cannot be made is no reason not to train.
+  const absl::StatusOr<ExpectedMemory> memory =
+      ExpectMemory(*process.spec, *process.plan);
+  if (memory.ok()) info.memory = *memory;
+  observer.OnStart(info);
+}
+
+}  // namespace
+
+void AnnounceJob(const ProcessContext& process, JobObserver* observer) {
+  if (observer != nullptr) TellStart(process, *observer);
+  NoteUntrained(process);
+}
+
+}  // namespace troupe::actors

@@ -1,0 +1,304 @@
+#include "actors/setup/rank_setup.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/field_error.h"
+#include "comm/device/device_group.h"
+#include "comm/device/staged_group.h"
+#include "comm/local/local_group.h"
+#include "comm/memory_store.h"
+#include "comm/nccl/nccl_backend.h"
+#include "nn/kernels/open_kernels.h"
+
+namespace troupe::actors {
+namespace {
+
+using comm::FabricGroupOptions;
+using comm::Group;
+
+// Collectives of one rank in flight: every bucket of its chunks, and the loss.
+int InFlightMax(const pipeline::Plan& plan) {
+  std::vector<std::size_t> at(plan.mesh.pp());
+  for (const pipeline::StagePlan& stage : plan.stages) {
+    at[stage.place.pp] += stage.buckets.size();
+  }
+  const std::size_t buckets = *std::max_element(at.begin(), at.end());
+  int in_flight = FabricGroupOptions().in_flight_max;
+  while (in_flight < static_cast<int>(buckets) + 1) in_flight *= 2;
+  return in_flight;
+}
+
+// The communicators of all ranks of the job, by rank; null for those that live
+// elsewhere.
+struct Groups {
+  Group world;
+  Group dp;
+  std::vector<std::vector<AxisGroup>> layers;
+  std::vector<Group> ties;  // by rank, then by number
+};
+
+// The layers' own groups: one for each axis that has peers and that layers ask
+// for. One collective of a layer is in flight at a time.
+absl::Status MakeLayerGroups(const pipeline::Plan& plan,
+                             const GroupMaker& make_group, Groups& groups) {
+  const pipeline::Mesh& mesh = plan.mesh;
+  groups.layers.resize(mesh.size());
+  std::set<std::string> axes;
+  for (const pipeline::StagePlan& stage : plan.stages) {
+    axes.insert(stage.layer_axes.begin(), stage.layer_axes.end());
+  }
+  for (const std::string& axis : axes) {
+    if (mesh.SizeOf(axis) == 1) continue;
+    for (int rank = 0; rank < mesh.size(); ++rank) {
+      if (mesh.CoordOf(rank, axis) != 0) continue;
+      FabricGroupOptions options;
+      options.name = LayerGroup(axis);
+      options.ranks = mesh.Group(rank, axis);
+      options.in_flight_max = 2;
+      TROUPE_ASSIGN_OR_RETURN(Group group, make_group(options));
+      for (std::size_t i = 0; i < group.size(); ++i) {
+        if (group[i] == nullptr) continue;
+        groups.layers[options.ranks[i]].push_back({axis, std::move(group[i])});
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+// One group for each tie that is between ranks, and each replica. A rank sums a
+// bucket once a step.
+absl::Status MakeTiedGroups(const pipeline::Plan& plan,
+                            const GroupMaker& make_group, Groups& groups) {
+  const pipeline::Mesh& mesh = plan.mesh;
+  groups.ties.resize(mesh.size());
+  const std::vector<pipeline::Tie> ties = pipeline::TiesOf(plan.stages);
+  for (Group& of_rank : groups.ties) of_rank.resize(ties.size());
+  for (std::size_t number = 0; number < ties.size(); ++number) {
+    const std::vector<int> places =
+        pipeline::PlacesOf(ties[number], plan.stages);
+    if (places.size() == 1) continue;
+    for (int rank = 0; rank < mesh.size(); ++rank) {
+      if (mesh.CoordOf(rank, pipeline::kPpAxis) != places[0]) continue;
+      FabricGroupOptions options;
+      options.name = TieGroup(ties[number]);
+      options.in_flight_max = 2;
+      for (const int pp : places) {
+        options.ranks.push_back(mesh.RankWith(rank, pipeline::kPpAxis, pp));
+      }
+      TROUPE_ASSIGN_OR_RETURN(Group group, make_group(options));
+      for (std::size_t i = 0; i < group.size(); ++i) {
+        groups.ties[options.ranks[i]][number] = std::move(group[i]);
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Groups> MakeGroups(const pipeline::Plan& plan,
+                                  const GroupMaker& make_group) {
+  const pipeline::Mesh& mesh = plan.mesh;
+  Groups groups;
+  FabricGroupOptions options;
+  options.name = kWorldGroup;
+  options.in_flight_max = InFlightMax(plan);
+  for (int rank = 0; rank < mesh.size(); ++rank) options.ranks.push_back(rank);
+  TROUPE_ASSIGN_OR_RETURN(groups.world, make_group(options));
+  groups.dp.resize(mesh.size());
+  for (int stage = 0; stage < mesh.pp(); ++stage) {
+    options.name = ReplicaGroup(plan, stage);
+    options.ranks =
+        mesh.Group(mesh.RankOf({/*dp=*/0, stage}), pipeline::kDpAxis);
+    TROUPE_ASSIGN_OR_RETURN(Group group, make_group(options));
+    for (std::size_t i = 0; i < group.size(); ++i) {
+      groups.dp[options.ranks[i]] = std::move(group[i]);
+    }
+  }
+  TROUPE_RETURN_IF_ERROR(MakeLayerGroups(plan, make_group, groups));
+  TROUPE_RETURN_IF_ERROR(MakeTiedGroups(plan, make_group, groups));
+  return groups;
+}
+
+}  // namespace
+
+std::string ReplicaGroup(const pipeline::Plan& plan, int pp) {
+  return plan.mesh.pp() == 1 ? std::string("replicas")
+                             : absl::StrCat("replicas of stage ", pp);
+}
+
+std::string LayerGroup(const std::string& axis) {
+  return absl::StrCat("layers along ", axis);
+}
+
+std::string TieGroup(const pipeline::Tie& tie) {
+  return absl::StrCat("stages that share ", tie.name);
+}
+
+comm::GroupFactory GroupsOn(nn::Device device) {
+  return device.type == nn::DeviceType::kCuda ? comm::MakeDeviceGroup
+                                              : comm::MakeLocalGroup;
+}
+
+namespace {
+
+bool MadeByHooks(const ProcessContext& process) {
+  return process.hooks != nullptr && process.hooks->make_group;
+}
+
+// By the hooks, or as GroupsOn() makes them.
+GroupMaker LocalGroupsOf(const ProcessContext& process) {
+  return [make_group = MadeByHooks(process) ? process.hooks->make_group
+                                            : GroupsOn(process.spec->device)](
+             const FabricGroupOptions& group) {
+    comm::LocalGroupOptions options;
+    options.size = static_cast<int>(group.ranks.size());
+    options.chunk_bytes = group.chunk_bytes;
+    options.in_flight_max = group.in_flight_max;
+    return make_group(options);
+  };
+}
+
+}  // namespace
+
+GroupMaker LocalGroups(const ProcessContext& process) {
+  GroupMaker in_memory = LocalGroupsOf(process);
+  if (MadeByHooks(process) ||
+      process.plan->reduction_order != pipeline::kAnyReduction) {
+    return in_memory;
+  }
+  return GroupsByNccl(
+      process, std::make_shared<comm::MemoryStore>(), [](int) { return true; },
+      std::move(in_memory));
+}
+
+GroupMaker GroupsByNccl(const ProcessContext& process,
+                        std::shared_ptr<comm::Store> store,
+                        std::function<bool(int rank)> is_local,
+                        GroupMaker make_lonely) {
+  return [=, generation = static_cast<std::uint32_t>(process.generation),
+          timeout = process.spec->timeout](
+             const FabricGroupOptions& group) -> absl::StatusOr<Group> {
+    // A rank that has no peers needs no NCCL.
+    if (group.ranks.size() == 1) return make_lonely(group);
+    comm::NcclGroupOptions options;
+    options.name = group.name;
+    options.ranks = group.ranks;
+    for (std::size_t i = 0; i < group.ranks.size(); ++i) {
+      if (is_local(group.ranks[i]))
+        options.local.push_back(static_cast<int>(i));
+    }
+    options.generation = generation;
+    options.timeout = timeout;
+    options.in_flight_max = group.in_flight_max;
+    if (options.local.empty()) return Group(group.ranks.size());
+    return comm::MakeNcclGroup(options, *store);
+  };
+}
+
+namespace {
+
+// Ranks on GPUs whose sums go through the host; those of one process have no
+// need of it.
+GroupMaker StagedGroups(const ProcessContext& process, GroupMaker in_process) {
+  return [fabric = process.fabric, roster = process.roster, in_process](
+             const FabricGroupOptions& group) -> absl::StatusOr<Group> {
+    const int first = roster->ProcessOf(group.ranks[0]);
+    const bool in_one =
+        std::all_of(group.ranks.begin(), group.ranks.end(),
+                    [&](int rank) { return roster->ProcessOf(rank) == first; });
+    if (in_one && first != fabric->process()) return Group(group.ranks.size());
+    if (in_one) return in_process(group);
+    TROUPE_ASSIGN_OR_RETURN(Group made, fabric->MakeGroup(group));
+    for (auto& rank : made) {
+      if (rank != nullptr) rank = comm::StageThroughHost(std::move(rank));
+    }
+    return made;
+  };
+}
+
+}  // namespace
+
+GroupMaker SpanningGroups(const ProcessContext& process, comm::Store& store) {
+  if (process.spec->device.type != nn::DeviceType::kCuda) {
+    return [fabric = process.fabric](const FabricGroupOptions& group) {
+      return fabric->MakeGroup(group);
+    };
+  }
+  GroupMaker in_process = LocalGroupsOf(process);
+  GroupMaker staged = StagedGroups(process, in_process);
+  if (process.plan->reduction_order != pipeline::kAnyReduction) return staged;
+  const auto is_local = [fabric = process.fabric,
+                         roster = process.roster](int rank) {
+    return roster->ProcessOf(rank) == fabric->process();
+  };
+  // The store is not the maker's own.
+  const std::shared_ptr<comm::Store> borrowed(&store, [](comm::Store*) {});
+  return GroupsByNccl(process, borrowed, is_local, std::move(staged));
+}
+
+int RanksBefore(const Roster& roster, int process) {
+  int ranks = 0;
+  for (int p = 0; p < process; ++p) {
+    if (roster.member(p).host == roster.member(process).host) {
+      ranks += roster.member(p).ranks;
+    }
+  }
+  return ranks;
+}
+
+absl::Status CheckBuckets(const pipeline::Plan& plan) {
+  if (InFlightMax(plan) <= comm::kLocalGroupInFlightMax) {
+    return absl::OkStatus();
+  }
+  return base::FieldError<&pipeline::BucketOptions::bucket_bytes>(absl::StrCat(
+      "a stage has more than ", comm::kLocalGroupInFlightMax - 1,
+      " gradient buckets; make ",
+      base::FieldName<&pipeline::BucketOptions::bucket_bytes>(), " larger"));
+}
+
+absl::StatusOr<std::vector<RankContextPtr>> MakeRanks(
+    const ProcessContext& process, int first, int last,
+    const GroupMaker& make_group) {
+  const pipeline::Plan& plan = *process.plan;
+  const int before = process.roster == nullptr
+                         ? 0
+                         : RanksBefore(*process.roster, process.number);
+  if (!process.spec->kernels) {
+    TROUPE_RETURN_IF_ERROR(base::WithFields<&JobSpec::device>(
+        nn::CheckDevices(process.spec->device, before + last - first)));
+  }
+  TROUPE_ASSIGN_OR_RETURN(Groups groups, MakeGroups(plan, make_group));
+  std::vector<RankContextPtr> ranks;
+  for (int rank = first; rank < last; ++rank) {
+    auto context = std::make_shared<RankContext>();
+    context->rank = rank;
+    context->local_rank = before + rank - first;
+    context->coords = plan.mesh.CoordsOf(rank);
+    context->generation = process.generation;
+    context->spec = process.spec;
+    context->plan = process.plan;
+    context->span = process.span;
+    context->train_table = plan.RankPlanOf(rank).train;
+    context->world = std::move(groups.world[rank]);
+    context->dp = std::move(groups.dp[rank]);
+    context->layer_groups = std::move(groups.layers[rank]);
+    context->tied = std::move(groups.ties[rank]);
+    context->position = std::make_shared<StepPosition>();
+    context->start_threads = std::max(1, process.cores / (last - first));
+    context->shared_memory = process.shared_memory;
+    context->hooks = process.hooks;
+    if (process.hooks != nullptr && process.hooks->edit_table) {
+      process.hooks->edit_table(rank, context->train_table);
+    }
+    ranks.push_back(std::move(context));
+  }
+  return ranks;
+}
+
+}  // namespace troupe::actors

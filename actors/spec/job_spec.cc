@@ -1,0 +1,159 @@
+#include "actors/spec/job_spec.h"
+
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/field_error.h"
+#include "comm/local/local_group.h"
+#include "data/dataset.h"
+#include "nn/kernels/open_kernels.h"
+
+namespace troupe::actors {
+namespace {
+
+template <auto kField, typename Options>
+absl::Status AtLeast(std::int64_t least, const Options& options) {
+  if (options.*kField >= least) return absl::OkStatus();
+  return base::FieldError<kField>(absl::StrCat(base::FieldName<kField>(), " = ",
+                                               options.*kField,
+                                               ": must be at least ", least));
+}
+
+absl::Status CheckGraphs(const std::string& mode) {
+  if (mode == "auto" || mode == "on" || mode == "off") return absl::OkStatus();
+  return base::FieldError<&JobSpec::cuda_graphs>(
+      absl::StrCat(base::FieldName<&JobSpec::cuda_graphs>(), " = \"", mode,
+                   "\": must be \"auto\", \"on\" or \"off\""));
+}
+
+// How evaluations are compared.
+absl::Status CheckComparison(const JobSpec& spec) {
+  using Saving = CheckpointOptions;
+  const std::string& metric = spec.checkpoint.best_metric;
+  if (metric != kEvalLoss && metric != kEvalAccuracy) {
+    return base::FieldError<&Saving::best_metric>(absl::StrCat(
+        base::FieldName<&Saving::best_metric>(), " = \"", metric,
+        "\": must be \"", kEvalLoss, "\" or \"", kEvalAccuracy, "\""));
+  }
+  TROUPE_RETURN_IF_ERROR(AtLeast<&JobSpec::early_stop_patience>(0, spec));
+  if (spec.early_stop_min_delta >= 0 &&
+      std::isfinite(spec.early_stop_min_delta)) {
+    return absl::OkStatus();
+  }
+  return base::FieldError<&JobSpec::early_stop_min_delta>(absl::StrCat(
+      base::FieldName<&JobSpec::early_stop_min_delta>(), " = ",
+      spec.early_stop_min_delta, ": must be a finite number of at least 0"));
+}
+
+absl::Status CheckLossScale(const JobSpec& spec) {
+  using Rule = nn::LossScaleRule;
+  const double scale = spec.loss_scale;
+  if (!(scale > 0) || std::isinf(scale)) {
+    return base::FieldError<&JobSpec::loss_scale>(
+        absl::StrCat(base::FieldName<&JobSpec::loss_scale>(), " is ", scale,
+                     ", must be above 0"));
+  }
+  if (!spec.dynamic_loss_scale.has_value()) return absl::OkStatus();
+  const Rule& rule = *spec.dynamic_loss_scale;
+  TROUPE_RETURN_IF_ERROR(AtLeast<&Rule::growth_interval>(1, rule));
+  if (rule.min > 0 && rule.min <= scale) return absl::OkStatus();
+  return base::FieldError<&Rule::min, &JobSpec::loss_scale>(
+      absl::StrCat(base::FieldName<&Rule::min>(), " = ", rule.min,
+                   ": must be above 0 and at most ",
+                   base::FieldName<&JobSpec::loss_scale>(), " = ", scale));
+}
+
+// A plan may have any axes; ranks divide batches over dp and models over pp.
+absl::Status CheckAxes(const pipeline::Mesh& mesh) {
+  for (const pipeline::Axis& axis : mesh.axes()) {
+    if (axis.size == 1 || axis.name == "dp" || axis.name == "pp") continue;
+    const std::string field = pipeline::AxisFieldName(axis.name);
+    return base::WithFields(
+        absl::InvalidArgumentError(absl::StrCat(
+            field, " = ", axis.size,
+            ": a job has ranks along dp and pp alone so far; must be 1")),
+        {field});
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckLimits(const JobSpec& spec) {
+  using Saving = CheckpointOptions;
+  using Buckets = pipeline::BucketOptions;
+  const Buckets& buckets = spec.plan.buckets;
+  TROUPE_RETURN_IF_ERROR(AtLeast<&JobSpec::prefetch_steps>(0, spec));
+  TROUPE_RETURN_IF_ERROR(AtLeast<&JobSpec::load_workers>(1, spec));
+  TROUPE_RETURN_IF_ERROR(AtLeast<&Saving::every>(0, spec.checkpoint));
+  TROUPE_RETURN_IF_ERROR(AtLeast<&Saving::keep>(0, spec.checkpoint));
+  if (spec.checkpoint.every_time < absl::ZeroDuration()) {
+    return base::FieldError<&Saving::every_time>(
+        absl::StrCat(base::FieldName<&Saving::every_time>(), " = ",
+                     absl::FormatDuration(spec.checkpoint.every_time),
+                     ": must be at least 0"));
+  }
+  TROUPE_RETURN_IF_ERROR(
+      AtLeast<&pipeline::PlanOptions::threads_per_rank>(1, spec.plan));
+  TROUPE_RETURN_IF_ERROR(AtLeast<&Buckets::first_bucket_bytes>(1, buckets));
+  TROUPE_RETURN_IF_ERROR(AtLeast<&Buckets::bucket_bytes>(1, buckets));
+  if (spec.timeout > absl::ZeroDuration()) return absl::OkStatus();
+  return base::FieldError<&JobSpec::timeout>(absl::StrCat(
+      base::FieldName<&JobSpec::timeout>(), " = ",
+      absl::FormatDuration(spec.timeout),
+      ": must be above 0; absl::InfiniteDuration() waits for ever"));
+}
+
+}  // namespace
+
+absl::Status CheckNumbers(const JobSpec& spec) {
+  TROUPE_RETURN_IF_ERROR(AtLeast<&JobSpec::steps>(0, spec));
+  TROUPE_RETURN_IF_ERROR(AtLeast<&JobSpec::epochs>(0, spec));
+  TROUPE_RETURN_IF_ERROR(AtLeast<&JobSpec::eval_every>(0, spec));
+  TROUPE_RETURN_IF_ERROR(CheckLimits(spec));
+  TROUPE_RETURN_IF_ERROR(CheckGraphs(spec.cuda_graphs));
+  TROUPE_RETURN_IF_ERROR(CheckComparison(spec));
+  TROUPE_RETURN_IF_ERROR(CheckLossScale(spec));
+  if (spec.steps > 0 && spec.epochs > 0) {
+    return base::FieldError<&JobSpec::epochs, &JobSpec::steps>(absl::StrCat(
+        base::FieldName<&JobSpec::steps>(), " and ",
+        base::FieldName<&JobSpec::epochs>(), " are both set; remove one"));
+  }
+  const pipeline::Mesh& mesh = spec.plan.mesh;
+  TROUPE_RETURN_IF_ERROR(pipeline::WithAxisFields(mesh.Check(), mesh));
+  TROUPE_RETURN_IF_ERROR(CheckAxes(mesh));
+  if (mesh.size() <= comm::kLocalGroupSizeMax) return absl::OkStatus();
+  return pipeline::WithAxisFields(
+      absl::InvalidArgumentError(absl::StrCat(
+          "mesh ", mesh.ToString(), " has ", mesh.size(),
+          " ranks; one process has at most ", comm::kLocalGroupSizeMax)),
+      mesh);
+}
+
+absl::StatusOr<std::unique_ptr<nn::Optimizer>> MakeOptimizer(
+    const JobSpec& spec) {
+  std::unique_ptr<nn::Optimizer> optimizer = spec.optimizer();
+  if (optimizer != nullptr) return optimizer;
+  return absl::InvalidArgumentError(
+      absl::StrCat(base::FieldName<&JobSpec::optimizer>(), " made none"));
+}
+
+absl::StatusOr<pipeline::Plan> MakeJobPlan(
+    const JobSpec& spec, const pipeline::PlanOptions& options) {
+  const data::SampleSpec& sample = spec.train->spec();
+  const nn::DType input =
+      nn::IsFloating(sample.input_dtype) ? spec.dtype : sample.input_dtype;
+  return pipeline::MakePlan(options, spec.model, sample.input_shape, input,
+                            spec.device);
+}
+
+absl::StatusOr<std::unique_ptr<nn::Kernels>> OpenRankKernels(
+    const JobSpec& spec, int local_rank) {
+  if (spec.kernels) return spec.kernels();
+  auto kernels =
+      nn::OpenKernels(spec.device.ForRank(local_rank),
+                      {spec.plan.threads_per_rank, spec.kernel_choices});
+  if (kernels.ok()) return kernels;
+  return base::WithFields<&JobSpec::device>(kernels.status());
+}
+
+}  // namespace troupe::actors

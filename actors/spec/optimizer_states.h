@@ -1,0 +1,26 @@
+// What the optimizer of a job keeps for each parameter.
+//
+//   TROUPE_ASSIGN_OR_RETURN(const auto states,
+//                           OptimizerStates(spec, nn::DType::kBF16));
+//   states;  // {"exp_avg": f32, "exp_avg_sq": f32, "master_value": f32}
+
+#ifndef ACTORS_SPEC_OPTIMIZER_STATES_H_
+#define ACTORS_SPEC_OPTIMIZER_STATES_H_
+
+#include <map>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "actors/spec/job_spec.h"
+#include "nn/tensor/dtype.h"
+
+namespace troupe::actors {
+
+// The states for parameters of `dtype`, each as large as they are, by name.
+//   kInvalidArgument: the job makes no optimizer.
+absl::StatusOr<std::map<std::string, nn::DType>> OptimizerStates(
+    const JobSpec& spec, nn::DType dtype);
+
+}  // namespace troupe::actors
+
+#endif  // ACTORS_SPEC_OPTIMIZER_STATES_H_

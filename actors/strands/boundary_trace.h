@@ -1,0 +1,51 @@
+// Notes in a trace what happens at a boundary: an evaluation, the parts of a
+// checkpoint.
+//
+//   const BoundaryTrace trace(spec.trace, span, rank, TraceTrack::kRank);
+//   trace.Note(TraceKind::kEvaluation, TracePhase::kBegin, step, "evaluate");
+//
+// A boundary stands behind `step` committed steps. It is shown with the last of
+// them, and not at all where the run has trained none.
+//
+// Threads: as the sink's.
+
+#ifndef ACTORS_STRANDS_BOUNDARY_TRACE_H_
+#define ACTORS_STRANDS_BOUNDARY_TRACE_H_
+
+#include <cstdint>
+
+#include "actors/setup/run_span.h"
+#include "actors/tracing/trace.h"
+
+namespace troupe::actors {
+
+class BoundaryTrace {
+ public:
+  // `sink` may be null, and outlives it.
+  BoundaryTrace(TraceSink* sink, const RunSpan& span, int rank,
+                TraceTrack track)
+      : sink_(sink), first_step_(span.first_step), rank_(rank), track_(track) {}
+
+  void Note(TraceKind kind, TracePhase phase, std::int64_t step,
+            const char* name) const {
+    if (step <= first_step_) return;
+    TraceEvent event;
+    event.rank = rank_;
+    event.track = track_;
+    event.kind = kind;
+    event.phase = phase;
+    event.step = step - 1;
+    event.name = name;
+    actors::Note(sink_, event);
+  }
+
+ private:
+  TraceSink* sink_;
+  std::int64_t first_step_;
+  int rank_;
+  TraceTrack track_;
+};
+
+}  // namespace troupe::actors
+
+#endif  // ACTORS_STRANDS_BOUNDARY_TRACE_H_

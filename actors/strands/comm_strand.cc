@@ -1,0 +1,114 @@
+#include "actors/strands/comm_strand.h"
+
+#include <functional>
+#include <utility>
+
+#include "actors/protocol/strand_guard.h"
+
+namespace troupe::actors {
+namespace {
+
+using pipeline::GroupId;
+
+// Chunks of a collective that one drive message does before the strand looks
+// for further collectives to start.
+constexpr int kChunksPerDrive = 64;
+
+void Start(CommState& state, const Launch& launch) {
+  if (launch.generation != state.context->generation) return;
+  absl::StatusOr<comm::Event> event =
+      GroupOf(*state.context, launch.group)
+          .Start(launch.collective, launch.after);
+  const ComputeActor compute = state.compute;
+  if (!event.ok() || launch.answer_at_once) {
+    Launched answer = AnswerTo(launch, event.status());
+    if (event.ok()) answer.done = *event;
+    caf::anon_send(compute, std::move(answer));
+    return;
+  }
+  // Runs in whichever rank's thread does the last chunk. The weak handle lets
+  // a job end while collectives are in flight.
+  event->OnReady([launch, weak = caf::actor_cast<caf::weak_actor_ptr>(compute)](
+                     const absl::Status& status) {
+    if (auto strong = weak.lock()) {
+      caf::anon_send(caf::actor_cast<ComputeActor>(strong),
+                     AnswerTo(launch, status));
+    }
+  });
+}
+
+// One chunk of any group; false when there is no work now.
+bool Drive(CommState& state) {
+  const RankContext& context = *state.context;
+  if (context.world->Progress() || context.dp->Progress()) return true;
+  for (const auto& tie : context.tied) {
+    if (tie != nullptr && tie->Progress()) return true;
+  }
+  return false;
+}
+
+// Sets what all groups of the rank call when there is work.
+void SetWakeups(const RankContext& context,
+                const std::function<void()>& wakeup) {
+  context.world->SetWakeup(wakeup);
+  context.dp->SetWakeup(wakeup);
+  for (const auto& tie : context.tied) {
+    if (tie != nullptr) tie->SetWakeup(wakeup);
+  }
+}
+
+}  // namespace
+
+comm::Communicator& GroupOf(const RankContext& context, GroupId group) {
+  if (pipeline::IsTied(group)) return *context.tied[pipeline::TieOf(group)];
+  return group == GroupId::kWorld ? *context.world : *context.dp;
+}
+
+Launched AnswerTo(const Launch& launch, const absl::Status& status) {
+  Launched done;
+  done.generation = launch.generation;
+  done.step = launch.step;
+  done.action = launch.action;
+  done.code = status.raw_code();
+  done.message = std::string(status.message());
+  return done;
+}
+
+CommState::~CommState() {
+  if (woken) SetWakeups(*context, nullptr);
+}
+
+CommActor::behavior_type CommBehavior(
+    CommActor::stateful_pointer<CommState> self, RankContextPtr context,
+    SupervisorActor supervisor, ComputeActor compute) {
+  GuardStrand(self, FailureSource{supervisor, context->generation,
+                                  context->rank, "comm"});
+  CommState& state = self->state;
+  state.context = std::move(context);
+  state.compute = std::move(compute);
+  const auto weak = caf::actor_cast<caf::weak_actor_ptr>(CommActor(self));
+  const auto wakeup = [weak, driving = state.driving] {
+    if (driving->exchange(true)) return;
+    if (auto strong = weak.lock()) {
+      caf::anon_send(caf::actor_cast<CommActor>(strong), drive_atom::value);
+    }
+  };
+  // A rank that reduces inline drives its groups on its compute strand, and one
+  // strand at a time may touch them.
+  const pipeline::Plan& plan = *state.context->plan;
+  state.woken = !plan.RankPlanOf(state.context->rank).reduce_inline;
+  if (state.woken) SetWakeups(*state.context, wakeup);
+  // Strands that share a thread interleave after every chunk.
+  const int chunks_max = IsSimulated(self->system()) ? 1 : kChunksPerDrive;
+  return {[=](const Launch& launch) { Start(self->state, launch); },
+          [=](drive_atom) {
+            self->state.driving->store(false);
+            int chunks = 0;
+            while (chunks < chunks_max && Drive(self->state)) ++chunks;
+            if (chunks == chunks_max && !self->state.driving->exchange(true)) {
+              self->send(self, drive_atom::value);
+            }
+          }};
+}
+
+}  // namespace troupe::actors

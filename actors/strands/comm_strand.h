@@ -1,0 +1,48 @@
+// The communication strand of one rank: starts collectives in the order in
+// which the compute strand launches them, and drives them.
+//
+// Takes  Launch {action, group, collective}
+//        drive  (to itself, and from the groups' wake-ups)
+// Gives  Launched to the compute strand, when the collective is done or failed
+// Fails  never by itself: a collective's error is in its Launched
+//
+// One drive does a bounded number of chunks, since further collectives may wait
+// to be started; under the seeded scheduler one, so that ranks interleave.
+
+#ifndef ACTORS_STRANDS_COMM_STRAND_H_
+#define ACTORS_STRANDS_COMM_STRAND_H_
+
+#include <atomic>
+#include <memory>
+
+#include "actors/protocol/messages.h"
+#include "actors/setup/rank_context.h"
+
+namespace troupe::actors {
+
+struct CommState {
+  static inline const char* name = "comm";
+  RankContextPtr context;
+  ComputeActor compute;
+  bool woken = false;  // the groups wake this strand
+  // A drive message is under way: one is enough. Shared with the wake-ups,
+  // which may outlive the actor.
+  std::shared_ptr<std::atomic<bool>> driving =
+      std::make_shared<std::atomic<bool>>(false);
+
+  ~CommState();
+};
+
+// The group of a rank in which `launch` is, and the word that it has come to
+// `status`.
+comm::Communicator& GroupOf(const RankContext& context,
+                            pipeline::GroupId group);
+Launched AnswerTo(const Launch& launch, const absl::Status& status);
+
+CommActor::behavior_type CommBehavior(
+    CommActor::stateful_pointer<CommState> self, RankContextPtr context,
+    SupervisorActor supervisor, ComputeActor compute);
+
+}  // namespace troupe::actors
+
+#endif  // ACTORS_STRANDS_COMM_STRAND_H_

@@ -1,0 +1,114 @@
+// One rank of the job: it turns grants and loaded batches into runs of its
+// compute strand, and answers the supervisor for all of them.
+//
+// Takes  Grant {until}              from the supervisor: credits
+//        StepsDone                  from its compute strand
+//        Evaluate {step}            -> Evaluated to the supervisor
+//        TakeSnapshot {step}        -> SnapshotTaken to the supervisor
+//        SaveShard {step, folder}   -> WriteShard to its checkpoint writer
+//        AskWaits                   -> RankWaits to whoever asks
+//        EndRank                    from the supervisor: the job is over
+// Gives  Progress, Alive, Evaluated, SnapshotTaken to the supervisor;
+//        LoadRequest to its loader; RunSteps to its compute strand; WriteShard
+//        to the checkpoint writer of its process
+// Fails  when a loader's answer is an error or does not come in time, or when a
+//        strand of the rank ends without a word
+//
+// Credits: at most kRunsMax runs are with the compute strand, and the loader is
+// at most prefetch_steps (or two chunks, if that is more) ahead, in training
+// and in evaluation alike.
+//
+// A rank that fails, or ends, takes its strands and its side of the groups
+// with it. One that has failed stays until EndRank, and still says what it
+// waited for.
+
+#ifndef ACTORS_STRANDS_RANK_H_
+#define ACTORS_STRANDS_RANK_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "actors/protocol/messages.h"
+#include "actors/protocol/strand_guard.h"
+#include "actors/setup/rank_context.h"
+#include "actors/strands/boundary_trace.h"
+#include "actors/strands/load_window.h"
+#include "actors/strands/wait_report.h"
+
+namespace troupe::actors {
+
+// The strands that a rank works with. All but the checkpointer, which is the
+// process's, are its own.
+struct RankStrands {
+  LoaderActor loader;
+  ComputeActor compute;
+  CommActor comm;
+  CheckpointerActor checkpointer;
+};
+
+class RankState {
+ public:
+  static inline const char* name = "rank";
+  using Self = RankActor::stateful_pointer<RankState>;
+
+  ~RankState();
+  void Init(Self self, RankContextPtr context, SupervisorActor supervisor,
+            RankStrands strands);
+
+  void OnGrant(const Grant& grant);
+  void OnStepsDone(const StepsDone& done);
+  void OnEvaluate(const Evaluate& evaluate);
+  void OnTakeSnapshot(const TakeSnapshot& take);
+  void OnSaveShard(const SaveShard& save);
+  void OnAskWaits(const AskWaits& ask);
+  void OnEndRank(const EndRank& end);
+  void OnDown(const caf::down_msg& down);
+
+ private:
+  bool IsCurrent(std::int32_t generation) const {
+    return generation == context_->generation;
+  }
+  LoadWindow* WindowOf(StepKind kind);
+  void LoadAhead(StepKind kind);
+  void OnLoaded(StepKind kind, Loaded& loaded, std::int64_t asked);
+  void Dispatch();
+  void OnBatchesEvaluated(const StepsDone& done);
+  void EndEvaluationIfDone();
+  void EndStrands(const absl::Status& status);
+  void Fail(const std::string& actor, const absl::Status& status);
+  // What it does where its compute strand has no step to run, and whether it
+  // may yet have one.
+  void DescribeRest(RankWaits& answer) const;
+
+  static constexpr int kRunsMax = 2;
+
+  Self self_ = nullptr;
+  RankContextPtr context_;
+  std::optional<BoundaryTrace> trace_;
+  SupervisorActor supervisor_;
+  RankStrands strands_;
+  std::optional<WaitReport> report_;
+  bool ended_ = false;   // its strands
+  bool failed_ = false;  // and has said so
+
+  std::int64_t granted_ = 0;  // may run steps below
+  std::optional<LoadWindow> training_;
+  int runs_ = 0;  // RunSteps with the compute strand
+
+  // An evaluation: sums in the order of batches.
+  std::optional<LoadWindow> evaluation_;
+  std::int64_t evaluation_step_ = 0;
+  double sum_ = 0, count_ = 0, correct_ = 0;
+
+  SnapshotPtr snapshot_;  // until SaveShard
+};
+
+RankActor::behavior_type RankBehavior(RankState::Self self,
+                                      RankContextPtr context,
+                                      SupervisorActor supervisor,
+                                      RankStrands strands);
+
+}  // namespace troupe::actors
+
+#endif  // ACTORS_STRANDS_RANK_H_

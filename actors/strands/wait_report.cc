@@ -1,0 +1,148 @@
+#include "actors/strands/wait_report.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "actors/engine/reducer.h"
+#include "actors/setup/rank_setup.h"
+#include "pipeline/table_cursor.h"
+#include "pipeline/ties.h"
+
+namespace troupe::actors {
+namespace {
+
+using pipeline::GroupId;
+
+// The collectives of a group in a step, in the order in which they start.
+std::vector<std::string> PartsOf(const pipeline::StepTable& table,
+                                 GroupId group) {
+  const int chunks = table.chunks();
+  std::vector<std::string> parts;
+  for (const pipeline::Action& action : table.actions) {
+    if (!pipeline::IsCollective(action.kind) ||
+        pipeline::GroupOf(action.kind) != group) {
+      continue;
+    }
+    parts.push_back(PartOf(action, chunks));
+  }
+  return parts;
+}
+
+std::int64_t Nanos(WaitReport::TimePoint since, WaitReport::TimePoint now) {
+  return std::max<std::int64_t>(
+      0, std::chrono::duration_cast<std::chrono::nanoseconds>(now - since)
+             .count());
+}
+
+}  // namespace
+
+WaitReport::WaitReport(const RankContext& context) : context_(context) {
+  const pipeline::Plan& plan = *context.plan;
+  const pipeline::Mesh& mesh = plan.mesh;
+  const int rank = context.rank;
+  seats_.push_back({context.world.get(), kWorldGroup,
+                    mesh.Group(rank, GroupId::kWorld),
+                    PartsOf(context.train_table, GroupId::kWorld)});
+  seats_.push_back({context.dp.get(), ReplicaGroup(plan, context.coords.pp),
+                    mesh.DpGroup(rank),
+                    PartsOf(context.train_table, GroupId::kDp)});
+  AddTies();
+  for (const AxisGroup& group : context.layer_groups) {
+    seats_.push_back({group.comm.get(),
+                      LayerGroup(group.axis),
+                      mesh.Group(rank, group.axis),
+                      {}});
+  }
+}
+
+void WaitReport::AddTies() {
+  const pipeline::Plan& plan = *context_.plan;
+  const std::vector<pipeline::Tie> ties = pipeline::TiesOf(plan.stages);
+  for (std::size_t i = 0; i < context_.tied.size(); ++i) {
+    if (context_.tied[i] == nullptr) continue;
+    std::vector<int> ranks;
+    for (const int pp : pipeline::PlacesOf(ties[i], plan.stages)) {
+      ranks.push_back(plan.mesh.RankWith(context_.rank, pipeline::kPpAxis, pp));
+    }
+    seats_.push_back({context_.tied[i].get(),
+                      TieGroup(ties[i]),
+                      std::move(ranks),
+                      {absl::StrCat("gradients of ", ties[i].name)}});
+  }
+}
+
+void WaitReport::AddWaits(const Seat& seat, const StepPosition::Place& place,
+                          TimePoint now, RankWaits& report) const {
+  for (const comm::Waiting& waiting : seat.comm->Waits()) {
+    RankWait wait;
+    wait.what = std::string(absl::StripSuffix(waiting.what, " of the group"));
+    wait.what.resize(std::min(wait.what.size(), kWaitTextMax));
+    wait.group = seat.group;
+    wait.collective = waiting.collective;
+    wait.nanos = Nanos(waiting.since, now);
+    if (place.running && place.kind == StepKind::kTrain) wait.step = place.step;
+    const auto of_step = static_cast<std::int64_t>(seat.parts.size());
+    if (waiting.collective >= 0 && of_step > 0) {
+      wait.step = context_.span->first_step + waiting.collective / of_step;
+      wait.part = seat.parts[waiting.collective % of_step];
+    }
+    wait.begun = waiting.ranks.empty();
+    if (wait.begun) {
+      wait.ranks.assign(seat.ranks.begin(), seat.ranks.end());
+    } else {
+      for (int rank : waiting.ranks) wait.ranks.push_back(seat.ranks[rank]);
+    }
+    wait.ranks.resize(std::min(wait.ranks.size(), kAwaitedRanksMax));
+    report.waits.push_back(std::move(wait));
+  }
+}
+
+void WaitReport::AddReceive(const StepPosition::Place& place, TimePoint now,
+                            RankWaits& report) const {
+  const StepPosition::Receive& receive = *place.receive;
+  const pipeline::Plan& plan = *context_.plan;
+  const int from = receive.stage + (receive.forward ? -1 : 1);
+  RankWait wait;
+  wait.what = absl::StrCat(receive.forward ? "the activation"
+                           : place.kind == StepKind::kEvaluate ? "the credit"
+                                                               : "the gradient",
+                           " of stage ", from, " for stage ", receive.stage);
+  if (place.kind == StepKind::kTrain) wait.step = place.step;
+  wait.part = place.kind == StepKind::kTrain
+                  ? absl::StrCat("micro-batch ", receive.micro_batch)
+                  : absl::StrCat("batch ", place.step, " of an evaluation");
+  // A table may ask for what no stage sends: nobody is waited for, then.
+  if (from >= 0 && from < static_cast<int>(plan.stages.size())) {
+    const int pp = plan.stages[from].place.pp;
+    wait.ranks = {plan.mesh.Group(context_.rank, pipeline::kPpAxis)[pp]};
+  }
+  wait.nanos = Nanos(receive.since, now);
+  report.waits.push_back(std::move(wait));
+}
+
+RankWaits WaitReport::Make(TimePoint now) const {
+  RankWaits report;
+  report.generation = context_.generation;
+  report.rank = context_.rank;
+  const StepPosition::Place place = context_.position->Get();
+  for (const Seat& seat : seats_) AddWaits(seat, place, now, report);
+  if (place.running && place.receive) AddReceive(place, now, report);
+  std::stable_sort(
+      report.waits.begin(), report.waits.end(),
+      [](const RankWait& a, const RankWait& b) { return a.nanos > b.nanos; });
+  report.waits.resize(std::min(report.waits.size(), kRankWaitsMax));
+  if (place.running && report.waits.empty()) {
+    report.busy = true;
+    report.doing =
+        place.kind == StepKind::kTrain
+            ? absl::StrCat("computing step ", place.step + 1)
+            : absl::StrCat("computing batch ", place.step, " of an evaluation");
+  }
+  return report;
+}
+
+}  // namespace troupe::actors

@@ -1,0 +1,70 @@
+#include "actors/supervision/held_verdict.h"
+
+#include <string>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+
+namespace troupe::actors {
+
+absl::Status StatusOf(const Failure& failure) {
+  std::string who;  // none: the message says it
+  if (failure.rank >= 0) {
+    who = absl::StrCat("rank ", failure.rank, ", ", failure.actor, ": ");
+  } else if (!failure.actor.empty()) {
+    who = absl::StrCat(failure.actor, ": ");
+  }
+  return absl::Status(static_cast<absl::StatusCode>(failure.code),
+                      absl::StrCat(who, failure.message));
+}
+
+bool HeldVerdict::IsFor(const Failure& failure) {
+  if (failure.process >= 0) return true;
+  const auto code = static_cast<absl::StatusCode>(failure.code);
+  if (code != absl::StatusCode::kUnavailable &&
+      code != absl::StatusCode::kDeadlineExceeded) {
+    return false;
+  }
+  // Others wait for disks and observers.
+  return failure.actor.empty() || failure.actor == "compute" ||
+         failure.actor == "comm" || failure.actor == "supervisor";
+}
+
+HeldVerdict::HeldVerdict(const Failure& failure, int ranks,
+                         const Roster* roster, TimePoint now)
+    : failure_(failure), roster_(roster), since_(now), graph_(ranks, roster) {
+  NoteLost(failure.process);
+}
+
+void HeldVerdict::Add(const Failure& failure) {
+  if (failure.process < 0) return;
+  NoteLost(failure.process);
+  // A rank has it from its group: these are the words of who saw it. Whoever
+  // left because of the first failure is not to blame for it.
+  if (failure_.rank >= 0 && Names(failure_, failure.process)) {
+    failure_ = failure;
+  }
+}
+
+bool HeldVerdict::Names(const Failure& failure, int process) const {
+  return roster_ != nullptr && process < roster_->processes() &&
+         absl::StrContains(failure.message, roster_->Describe(process));
+}
+
+void HeldVerdict::NoteLost(int process) {
+  if (roster_ == nullptr || process < 0 || process >= roster_->processes()) {
+    return;
+  }
+  const int end = roster_->FirstRankOf(process + 1);
+  for (int rank = roster_->FirstRankOf(process); rank < end; ++rank) {
+    graph_.SetLost(rank);
+  }
+}
+
+absl::Status HeldVerdict::ToStatus() const {
+  const absl::Status why = StatusOf(failure_);
+  return absl::Status(why.code(),
+                      absl::StrCat(why.message(), "\n", graph_.ToString()));
+}
+
+}  // namespace troupe::actors

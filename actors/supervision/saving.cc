@@ -1,0 +1,91 @@
+#include "actors/supervision/saving.h"
+
+#include <utility>
+
+#include "actors/caf/actor_timeout.h"
+#include "actors/supervision/supervisor.h"
+
+namespace troupe::actors {
+
+void Saving::Init(Self self, ProcessContextPtr process,
+                  std::shared_ptr<Crew> crew) {
+  self_ = self;
+  process_ = std::move(process);
+  crew_ = std::move(crew);
+  saved_at_ = Now();
+  // What a resumed job starts from is saved already.
+  if (!process_->resume.path.empty()) {
+    snapshot_step_ = process_->span->first_step;
+  }
+}
+
+bool Saving::IsOverdue() const {
+  const CheckpointOptions& options = process_->spec->checkpoint;
+  return !options.dir.empty() && options.every_time > absl::ZeroDuration() &&
+         !active() && Now() - saved_at_ >= ActorTimeout(options.every_time);
+}
+
+void Saving::Begin(std::int64_t step,
+                   const std::optional<EvaluationState>& evaluations) {
+  evaluations_ = evaluations;
+  const pipeline::Mesh& mesh = process_->plan->mesh;
+  round_.Begin(step, mesh.pp());
+  last_sign_ = Now();
+  self_->send(crew_->checkpointers.front(),
+              BeginCheckpoint{process_->generation, step});
+  for (int stage = 0; stage < mesh.pp(); ++stage) {
+    self_->send(crew_->ranks[mesh.RankOf({/*dp=*/0, stage})],
+                TakeSnapshot{process_->generation, step});
+  }
+}
+
+bool Saving::OnSnapshotTaken(const SnapshotTaken& taken) {
+  const int stage = process_->plan->mesh.CoordsOf(taken.rank).pp;
+  if (!round_.SnapshotTaken(taken.step, stage)) return false;
+  last_sign_ = Now();
+  if (!HasSnapshots()) return false;
+  snapshot_step_ = taken.step;
+  saved_at_ = Now();
+  WriteShardsIfReady();
+  return true;
+}
+
+void Saving::OnCheckpointOpened(const CheckpointOpened& opened) {
+  if (!round_.Opened(opened.step, opened.folder)) return;
+  last_sign_ = Now();
+  WriteShardsIfReady();
+}
+
+void Saving::WriteShardsIfReady() {
+  if (!round_.CanWrite()) return;
+  const pipeline::Mesh& mesh = process_->plan->mesh;
+  for (int stage = 0; stage < mesh.pp(); ++stage) {
+    SaveShard save;
+    save.generation = process_->generation;
+    save.step = round_.step();
+    save.shards = round_.shards();
+    save.folder = round_.folder();
+    self_->send(crew_->ranks[mesh.RankOf({/*dp=*/0, stage})], std::move(save));
+  }
+}
+
+void Saving::OnShardSaved(const ShardSaved& saved) {
+  if (!round_.ShardSaved(saved.step, saved.summary)) return;
+  last_sign_ = Now();
+  if (!round_.CanCommit()) return;
+  CommitCheckpoint commit;
+  commit.generation = process_->generation;
+  commit.step = round_.step();
+  commit.folder = round_.folder();
+  commit.shards = round_.summaries();
+  commit.evaluations = BitsOf(evaluations_);
+  self_->send(crew_->checkpointers.front(), std::move(commit));
+}
+
+bool Saving::OnCheckpointSaved(const CheckpointSaved& saved) {
+  if (!active() || saved.step != round_.step()) return false;
+  round_.End();
+  return true;
+}
+
+}  // namespace troupe::actors

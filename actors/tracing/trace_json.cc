@@ -1,0 +1,249 @@
+#include "actors/tracing/trace_json.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "nlohmann/json.hpp"
+
+namespace troupe::actors {
+namespace {
+
+using Json = nlohmann::json;
+using pipeline::ActionKind;
+
+// Perfetto takes the number of a thread for the system's, so that those of two
+// ranks differ too.
+constexpr int kTracksMax = 10000;  // of a rank
+constexpr int kFirstCommTrack = 10;
+
+int TrackOf(TraceTrack track) {
+  switch (track) {
+    case TraceTrack::kCompute:
+      return 1;
+    case TraceTrack::kLoader:
+      return 2;
+    case TraceTrack::kRank:
+      return 3;
+    case TraceTrack::kCheckpointer:
+      return 4;
+    case TraceTrack::kComm:
+      return kFirstCommTrack;
+  }
+  return 0;
+}
+
+const char* NameOf(TraceTrack track) {
+  switch (track) {
+    case TraceTrack::kCompute:
+      return "compute";
+    case TraceTrack::kLoader:
+      return "loader";
+    case TraceTrack::kRank:
+      return "rank";
+    case TraceTrack::kCheckpointer:
+      return "checkpointer";
+    case TraceTrack::kComm:
+      return "comm";
+  }
+  return "";
+}
+
+const char* CategoryOf(TraceKind kind) {
+  switch (kind) {
+    case TraceKind::kAction:
+      return "action";
+    case TraceKind::kCollective:
+      return "collective";
+    case TraceKind::kGradientComplete:
+      return "gradient";
+    case TraceKind::kBucketReady:
+      return "bucket";
+    case TraceKind::kUpdate:
+      return "update";
+    case TraceKind::kGraph:
+      return "graph";
+    case TraceKind::kTransfer:
+      return "transfer";
+    case TraceKind::kLoad:
+      return "load";
+    case TraceKind::kEvaluation:
+      return "evaluation";
+    case TraceKind::kCheckpoint:
+      return "checkpoint";
+  }
+  return "";
+}
+
+const char* PhaseOf(TracePhase phase) {
+  switch (phase) {
+    case TracePhase::kBegin:
+      return "B";
+    case TracePhase::kEnd:
+      return "E";
+    case TracePhase::kInstant:
+      return "i";
+  }
+  return "";
+}
+
+// What an event does for its arrow, in the format's letters: it starts one
+// ("s"), is on its way ("t") or ends it ("f"). Null: it has none. Arrows begin
+// and end where slices begin, or at an instant within one.
+const char* ArrowOf(const TraceEvent& event) {
+  if (event.kind == TraceKind::kBucketReady) return "s";
+  if (event.phase != TracePhase::kBegin) return nullptr;
+  switch (event.action) {
+    case ActionKind::kReduceTied:
+    case ActionKind::kReduceBucket:
+      return "t";
+    case ActionKind::kReduceUpdateBucket:
+    case ActionKind::kUpdateBucket:
+      return "f";
+    case ActionKind::kSendActivation:
+    case ActionKind::kSendGradient:
+      return "s";
+    case ActionKind::kRecvActivation:
+    case ActionKind::kRecvGradient:
+      return "f";
+    default:
+      return nullptr;
+  }
+}
+
+// The same at all ends of one arrow.
+std::string ArrowKey(const TraceEvent& event) {
+  if (event.kind != TraceKind::kTransfer) {
+    return absl::StrCat("bucket ", event.rank, " ", event.step, " ",
+                        event.chunk, " ", event.bucket);
+  }
+  const bool forward = event.action == ActionKind::kSendActivation ||
+                       event.action == ActionKind::kRecvActivation;
+  return absl::StrCat(forward ? "activation " : "gradient ", event.replica, " ",
+                      event.step, " ", event.boundary, " ", event.micro_batch);
+}
+
+class Writer {
+ public:
+  void Add(const StampedEvent& stamped) {
+    const TraceEvent& event = stamped.event;
+    Json row = {{"name", event.name},
+                {"cat", CategoryOf(event.kind)},
+                {"ph", PhaseOf(event.phase)},
+                {"pid", event.rank},
+                {"tid", ThreadOf(event)},
+                {"ts", stamped.micros},
+                {"args", {{"step", event.step + 1}}}};
+    if (event.phase == TracePhase::kInstant) row["s"] = "t";
+    if (event.bucket >= 0) row["args"]["bucket"] = event.bucket;
+    if (event.chunk > 0) row["args"]["chunk"] = event.chunk;
+    if (event.micro_batch >= 0) {
+      row["args"]["micro_batch"] = event.micro_batch;
+    }
+    const Json thread = row["tid"];
+    rows_.push_back(std::move(row));
+    if (const char* arrow = ArrowOf(event)) {
+      AddArrow(stamped, arrow, thread);
+    }
+    if (event.bytes >= 0) AddMemory(stamped);
+  }
+
+  Json TakeRows() { return std::move(rows_); }
+
+ private:
+  // A counter's value holds until its next one.
+  void AddMemory(const StampedEvent& stamped) {
+    const TraceEvent& event = stamped.event;
+    const auto [last, is_first] = memory_.emplace(event.rank, event.bytes);
+    if (!is_first && last->second == event.bytes) return;
+    last->second = event.bytes;
+    rows_.push_back({{"name", "memory"},
+                     {"cat", "memory"},
+                     {"ph", "C"},
+                     {"pid", event.rank},
+                     {"ts", stamped.micros},
+                     {"args", {{"bytes", event.bytes}}}});
+  }
+
+  // Ends bind to the slice that encloses them ("bp").
+  void AddArrow(const StampedEvent& stamped, const char* arrow,
+                const Json& thread) {
+    const TraceEvent& event = stamped.event;
+    const char* name =
+        event.kind == TraceKind::kTransfer ? "transfer" : "bucket";
+    const int next = static_cast<int>(arrows_.size()) + 1;
+    const int id = arrows_.emplace(ArrowKey(event), next).first->second;
+    rows_.push_back({{"name", name},
+                     {"cat", name},
+                     {"ph", arrow},
+                     {"bp", "e"},
+                     {"id", id},
+                     {"pid", event.rank},
+                     {"tid", thread},
+                     {"ts", stamped.micros}});
+  }
+
+  // Reductions that are under way at once have a track each.
+  int ThreadOf(const TraceEvent& event) {
+    int track = TrackOf(event.track);
+    int lane = 0;
+    if (event.track == TraceTrack::kComm) {
+      lane = LaneOf(event);
+      track += lane;
+    }
+    const int thread = event.rank * kTracksMax + track;
+    if (ranks_.insert(event.rank).second) {
+      Name(event.rank, 0, "process_name", absl::StrCat("rank ", event.rank));
+    }
+    if (threads_.insert(thread).second) {
+      Name(event.rank, thread, "thread_name",
+           lane == 0 ? NameOf(event.track)
+                     : absl::StrCat(NameOf(event.track), " ", lane + 1));
+    }
+    return thread;
+  }
+
+  // The lane where the event's reduction runs; the first free one for one that
+  // begins.
+  int LaneOf(const TraceEvent& event) {
+    std::vector<std::string>& lanes = lanes_[event.rank];
+    const bool begins = event.phase == TracePhase::kBegin;
+    const std::string key = absl::StrCat(event.step, " ", event.name);
+    auto lane = std::find(lanes.begin(), lanes.end(), begins ? "" : key);
+    if (lane == lanes.end()) lane = lanes.insert(lane, "");
+    *lane = begins ? key : "";
+    return std::min(static_cast<int>(lane - lanes.begin()),
+                    kTracksMax - kFirstCommTrack - 1);
+  }
+
+  void Name(int rank, int thread, const char* what, const std::string& name) {
+    rows_.push_back({{"ph", "M"},
+                     {"pid", rank},
+                     {"tid", thread},
+                     {"name", what},
+                     {"args", {{"name", name}}}});
+  }
+
+  Json rows_ = Json::array();
+  std::set<int> ranks_, threads_;  // that have a name
+  // By rank: what each of its lanes is running, "" where it is free.
+  std::map<int, std::vector<std::string>> lanes_;
+  std::map<std::string, int> arrows_;   // their ids, by key
+  std::map<int, std::int64_t> memory_;  // that was written last, by rank
+};
+
+}  // namespace
+
+std::string TraceJson(const std::vector<StampedEvent>& events,
+                      std::int64_t dropped) {
+  Writer writer;
+  for (const StampedEvent& event : events) writer.Add(event);
+  Json document = {{"traceEvents", writer.TakeRows()},
+                   {"displayTimeUnit", "ms"},
+                   {"otherData", {{"dropped_events", dropped}}}};
+  return document.dump();
+}
+
+}  // namespace troupe::actors

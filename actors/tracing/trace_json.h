@@ -1,0 +1,34 @@
+// Events as Chrome's trace event format, the way Perfetto's importer reads it:
+// a process per rank and a track per strand.
+//
+//   std::vector<StampedEvent> events = {{event, /*micros=*/12.5}};
+//   std::string json = TraceJson(events, /*dropped=*/0);
+//
+// Arrows lead from a bucket's readiness to its reduction and on to its update,
+// and from what a stage sends to where it arrives. The importer draws an arrow
+// only between slices that are open on the track of a thread, and only where
+// its id is a number; asynchronous slices lie on no thread. So reductions,
+// which overlap, are spread over as many tracks as it takes: "comm", "comm 2"
+// and so on. What the tensors of a rank hold is a counter, "memory".
+//
+// Format: "Trace Event Format", Chromium project, 2016; Perfetto's
+// json_trace_parser.cc and flow_tracker.cc for what is read of it.
+
+#ifndef ACTORS_TRACING_TRACE_JSON_H_
+#define ACTORS_TRACING_TRACE_JSON_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "actors/tracing/trace.h"
+
+namespace troupe::actors {
+
+// `dropped`: how many more events there would have been.
+std::string TraceJson(const std::vector<StampedEvent>& events,
+                      std::int64_t dropped);
+
+}  // namespace troupe::actors
+
+#endif  // ACTORS_TRACING_TRACE_JSON_H_

@@ -1,0 +1,108 @@
+#include "actors/planning/expected_memory.h"
+
+#include <memory>
+
+#include "actors/job.h"
+#include "gtest/gtest.h"
+#include "nn/modules/linear.h"
+#include "nn/modules/recompute.h"
+#include "nn/modules/sequential.h"
+#include "nn/optim/adam.h"
+#include "tests/actors/test_job.h"
+
+namespace troupe::actors {
+namespace {
+
+// Four layers of 8 x 8 and 8 biases on samples of 8 numbers, f32, Adam.
+JobSpec Layers() {
+  JobSpec spec = TinyCnnJob(/*dp=*/1, /*steps=*/1);
+  spec.model = [] {
+    auto model = std::make_unique<nn::Sequential>();
+    for (int i = 0; i < 4; ++i) model->Append<nn::Linear>(8, 8);
+    return model;
+  };
+  spec.optimizer = [] { return std::make_unique<nn::Adam>(nn::AdamOptions()); };
+  return spec;
+}
+
+constexpr double kLayerBytes = (8 * 8 + 8) * 4;
+constexpr double kOutputBytes = 8 * 4;  // of a layer, for a sample
+
+ExpectedMemory Of(const JobSpec& spec) {
+  pipeline::PlanOptions options = spec.plan;
+  const pipeline::Plan plan =
+      pipeline::MakePlan(options, spec.model, {8}, spec.dtype, spec.device)
+          .value();
+  return ExpectMemory(spec, plan).value();
+}
+
+TEST(ExpectedMemory, OfOneRank) {
+  const ExpectedMemory memory = Of(Layers());
+  EXPECT_EQ(memory.parameters, 4 * kLayerBytes);
+  EXPECT_EQ(memory.gradients, 4 * kLayerBytes);
+  EXPECT_EQ(memory.optimizer, 8 * kLayerBytes);
+  EXPECT_EQ(memory.activations, 32 * 4 * kOutputBytes);
+  EXPECT_EQ(memory.ToString(),
+            "8.5 KiB (activations 4 KiB, optimizer 2.3 KiB, parameters 1.1 "
+            "KiB, gradients 1.1 KiB)");
+}
+
+// One micro-batch at a time, whatever their number.
+TEST(ExpectedMemory, OfAMicroBatchAtATime) {
+  JobSpec spec = Layers();
+  spec.plan.micro_batch_size = 8;
+  EXPECT_EQ(Of(spec).activations, 8 * 4 * kOutputBytes);
+}
+
+// 32 samples are five micro-batches of 7 with a rest of 4, all kept at once.
+TEST(ExpectedMemory, OfALastMicroBatchThatIsSmaller) {
+  JobSpec spec = Layers();
+  spec.plan.mesh = pipeline::Mesh(/*dp=*/1, /*pp=*/2);
+  spec.plan.cuts = {2};
+  spec.plan.micro_batch_size = 7;
+  EXPECT_NEAR(Of(spec).activations, 32 * 2 * kOutputBytes, 1e-6);
+}
+
+// GPipe's stages keep all micro-batches; the stage that has most is told.
+TEST(ExpectedMemory, OfTheLargestStage) {
+  JobSpec spec = Layers();
+  spec.plan.mesh = pipeline::Mesh(/*dp=*/2, /*pp=*/2);
+  spec.plan.cuts = {1};
+  spec.plan.micro_batch_size = 4;
+  const ExpectedMemory memory = Of(spec);
+  EXPECT_EQ(memory.parameters, 3 * kLayerBytes);
+  EXPECT_EQ(memory.activations, 16 * 3 * kOutputBytes);
+  EXPECT_EQ(memory.ranks, 4);
+  EXPECT_NE(memory.ToString().find(" a rank ("), std::string::npos);
+}
+
+TEST(ExpectedMemory, OfGradientsInAnotherDtype) {
+  JobSpec spec = Layers();
+  spec.plan.grad_dtype = nn::DType::kF64;
+  EXPECT_EQ(Of(spec).gradients, 8 * kLayerBytes);
+}
+
+TEST(ExpectedMemory, FrozenParametersHaveNoMore) {
+  JobSpec spec = Layers();
+  const nn::ModelFactory all = spec.model;
+  spec.model = [all] {
+    auto model = all();
+    model->Parameters()[0]->requires_grad = false;  // a weight
+    return model;
+  };
+  const ExpectedMemory memory = Of(spec);
+  EXPECT_EQ(memory.parameters, 4 * kLayerBytes);
+  EXPECT_EQ(memory.gradients, 4 * kLayerBytes - 8 * 8 * 4);
+}
+
+// The estimate is from above, and not by much where a step is activations.
+TEST(ExpectedMemory, IsThatOfARunOrMore) {
+  JobSpec spec = TinyCnnJob(/*dp=*/1, /*steps=*/3);
+  const Reports reports = ReportsOf(spec);
+  const double peak = static_cast<double>(reports.steps.back().peak_bytes);
+  EXPECT_GT(reports.info.memory.total(), 0.5 * peak);
+  EXPECT_LT(reports.info.memory.total(), 2 * peak);
+}
+
+}  // namespace
+}  // namespace troupe::actors

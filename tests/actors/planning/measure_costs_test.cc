@@ -1,0 +1,122 @@
+#include "actors/planning/measure_costs.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "actors/planning/step_prediction.h"
+#include "gtest/gtest.h"
+#include "nn/modules/flatten.h"
+#include "nn/modules/linear.h"
+#include "nn/modules/relu.h"
+#include "nn/modules/sequential.h"
+#include "nn/optim/adam.h"
+#include "tests/actors/test_job.h"
+
+namespace troupe::actors {
+namespace {
+
+// Layers of very different size on TinyCnnJob()'s images, in two stages.
+JobSpec Layers() {
+  JobSpec spec = TinyCnnJob(/*dp=*/1, /*steps=*/2);
+  spec.model = [] {
+    auto model = std::make_unique<nn::Sequential>();
+    model->Append<nn::Flatten>();
+    auto& body = model->AppendNamed<nn::Sequential>("body");
+    body.Append<nn::Linear>(784, 512);
+    body.Append<nn::ReLU>();
+    body.Append<nn::Linear>(512, 16);
+    model->AppendNamed<nn::Linear>("head", 16, 10);
+    return model;
+  };
+  spec.optimizer = [] { return std::make_unique<nn::Adam>(nn::AdamOptions()); };
+  spec.plan.mesh = pipeline::Mesh(/*dp=*/1, /*pp=*/2);
+  spec.plan.micro_batch_size = spec.plan.global_batch_size / 4;
+  spec.plan.cuts = {"body.2"};
+  return spec;
+}
+
+TEST(MeasureCosts, EveryPartOfTheModel) {
+  const JobSpec spec = Layers();
+  const auto costs = MeasureCosts(spec);
+  ASSERT_TRUE(costs.ok()) << costs.status();
+  std::vector<std::string> paths;
+  for (const pipeline::UnitCosts& unit : costs->units) {
+    paths.push_back(unit.path);
+    EXPECT_GT(unit.costs.forward, 0) << unit.path;
+    EXPECT_GT(unit.costs.backward, 0) << unit.path;
+    EXPECT_GT(unit.costs.inputs + unit.costs.weights, 0) << unit.path;
+  }
+  EXPECT_EQ(paths, (std::vector<std::string>{"0", "body.0", "body.1", "body.2",
+                                             "head"}));
+  EXPECT_GT(costs->transfer, 0);
+  // Parameters, gradients and Adam's two states.
+  const pipeline::UnitCosts& large = costs->units[1];
+  EXPECT_EQ(large.held_bytes, 4.0 * (784 * 512 + 512) * 4);
+  EXPECT_EQ(costs->units[2].held_bytes, 0);
+  const double batch = spec.plan.micro_batch_size;
+  EXPECT_EQ(large.output_bytes, batch * 512 * 4);
+  // What is kept of the layer is its output, which the allocator rounds up.
+  EXPECT_GE(large.costs.activation, batch * 512 * 4);
+  EXPECT_LT(large.costs.activation, 4 * batch * 512 * 4);
+  // 25 times the arithmetic of the other two.
+  for (const int small : {3, 4}) {
+    EXPECT_GT(large.costs.weights, costs->units[small].costs.weights);
+    EXPECT_GT(large.costs.update, costs->units[small].costs.update);
+  }
+}
+
+TEST(MeasureCosts, OptimizersThatLookAtAllGradients) {
+  JobSpec spec = Layers();
+  spec.optimizer = [] {
+    nn::AdamOptions options;
+    options.common.clip_grad_norm = 1;
+    return std::make_unique<nn::Adam>(options);
+  };
+  const auto costs = MeasureCosts(spec);
+  ASSERT_TRUE(costs.ok()) << costs.status();
+  EXPECT_GT(costs->units[1].costs.update, 0);
+}
+
+TEST(MeasureCosts, Errors) {
+  JobSpec spec = Layers();
+  spec.model = [] { return std::make_unique<nn::Linear>(784, 10); };
+  EXPECT_EQ(MeasureCosts(spec).status().message(),
+            "the model has 0 layers in Sequentials, too few for 1 stages");
+}
+
+// The prediction is that of the very tables, with these costs.
+TEST(PredictStep, AddsUp) {
+  const JobSpec spec = Layers();
+  pipeline::ModelCosts costs;
+  for (const char* path : {"0", "body.0", "body.1", "body.2", "head"}) {
+    pipeline::UnitCosts& unit = costs.units.emplace_back();
+    unit.path = path;
+    unit.costs = {1, 1, 1, /*activation=*/100, /*backward=*/2, /*update=*/3};
+  }
+  const auto step = PredictStep(spec, &costs);
+  ASSERT_TRUE(step.ok()) << step.status();
+  // GPipe with stages of 3 and 2 units: forwards of 3, then 2; backwards of 4,
+  // then 6; and updates of 9 at the end of rank 0. Rank 1 runs its first
+  // backward from 5 to 9, while it would wait for the second activation, so it
+  // holds three micro-batches at most, and the third backward's gradient is
+  // there at 23, before rank 0 has done the second, which began at 19.
+  EXPECT_EQ(step->steady.seconds, 19 + 3 * 6 + 9);
+  EXPECT_GE(step->seconds, step->steady.seconds);
+  EXPECT_EQ(step->work, 4 * 5 * 3 + 5 * 3);
+  ASSERT_EQ(step->memory.size(), 2u);
+  EXPECT_EQ(step->memory[0].activations, 4 * 300);
+  EXPECT_EQ(step->memory[1].activations, 3 * 200);
+  EXPECT_EQ(step->memory[0].optimizer, 2.0 * (784 * 512 + 512) * 4);
+}
+
+// By arithmetic the unit is another one, but the shape is the same.
+TEST(PredictStep, WithoutMeasuring) {
+  const auto step = PredictStep(Layers(), nullptr);
+  ASSERT_TRUE(step.ok()) << step.status();
+  EXPECT_GT(step->seconds, 0);
+  EXPECT_LT(step->steady.bubble, 1);
+}
+
+}  // namespace
+}  // namespace troupe::actors

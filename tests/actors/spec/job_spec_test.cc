@@ -1,0 +1,85 @@
+#include "actors/spec/job_spec.h"
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "base/field_error.h"
+#include "gtest/gtest.h"
+#include "tests/actors/test_job.h"
+
+namespace troupe::actors {
+namespace {
+
+TEST(JobSpecTest, AJobIsSound) {
+  EXPECT_TRUE(CheckNumbers(TinyCnnJob(2, 10)).ok());
+}
+
+TEST(JobSpecTest, BadFieldsAreNamed) {
+  const std::pair<std::function<void(JobSpec&)>, const char*> cases[] = {
+      {[](JobSpec& s) { s.steps = -1; },
+       "JobSpec.steps = -1: must be at least 0"},
+      {[](JobSpec& s) { s.epochs = -2; },
+       "JobSpec.epochs = -2: must be at least 0"},
+      {[](JobSpec& s) { s.epochs = 2; },
+       "JobSpec.steps and JobSpec.epochs are both set; remove one"},
+      {[](JobSpec& s) { s.eval_every = -1; },
+       "JobSpec.eval_every = -1: must be at least 0"},
+      {[](JobSpec& s) { s.prefetch_steps = -1; },
+       "JobSpec.prefetch_steps = -1: must be at least 0"},
+      {[](JobSpec& s) { s.checkpoint.every = -1; },
+       "CheckpointOptions.every = -1: must be at least 0"},
+      {[](JobSpec& s) { s.checkpoint.every_time = absl::Seconds(-1); },
+       "CheckpointOptions.every_time = -1s: must be at least 0"},
+      {[](JobSpec& s) { s.checkpoint.keep = -1; },
+       "CheckpointOptions.keep = -1: must be at least 0"},
+      {[](JobSpec& s) { s.plan.threads_per_rank = 0; },
+       "PlanOptions.threads_per_rank = 0: must be at least 1"},
+      {[](JobSpec& s) { s.plan.buckets.bucket_bytes = -5; },
+       "BucketOptions.bucket_bytes = -5: must be at least 1"},
+      {[](JobSpec& s) { s.plan.buckets.first_bucket_bytes = 0; },
+       "BucketOptions.first_bucket_bytes = 0: must be at least 1"},
+      {[](JobSpec& s) { s.timeout = absl::ZeroDuration(); },
+       "JobSpec.timeout = 0: must be above 0; absl::InfiniteDuration() waits "
+       "for ever"},
+  };
+  for (const auto& [spoil, message] : cases) {
+    JobSpec spec = TinyCnnJob(2, 10);
+    spoil(spec);
+    const absl::Status status = CheckNumbers(spec);
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << message;
+    EXPECT_EQ(status.message(), message);
+    EXPECT_FALSE(base::FieldsOf(status).empty()) << message;
+  }
+}
+
+TEST(JobSpecTest, AxesWithoutRanksAreNamed) {
+  JobSpec spec = TinyCnnJob(2, 10);
+  spec.plan.mesh =
+      *pipeline::Mesh::Create({{"tp", 2}, {"dp", 2}, {"pp", 1}, {"ep", 1}});
+  const absl::Status status = CheckNumbers(spec);
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(status.message(),
+            "PlanOptions.mesh.tp = 2: a job has ranks along dp and pp alone so "
+            "far; must be 1");
+  EXPECT_EQ(base::FieldsOf(status),
+            std::vector<std::string>{"PlanOptions.mesh.tp"});
+  EXPECT_EQ(RunJob(spec).status().message(), status.message());
+  spec.plan.mesh =
+      *pipeline::Mesh::Create({{"tp", 1}, {"dp", 2}, {"pp", 1}, {"ep", 1}});
+  EXPECT_TRUE(CheckNumbers(spec).ok());
+}
+
+TEST(JobSpecTest, AnInfiniteTimeOutRuns) {
+  JobSpec spec = TinyCnnJob(2, 5);
+  spec.timeout = absl::InfiniteDuration();
+  for (std::int64_t inline_bytes : {0, 1 << 30}) {
+    spec.plan.inline_bytes = inline_bytes;
+    EXPECT_TRUE(RunJob(spec).ok());
+  }
+}
+
+}  // namespace
+}  // namespace troupe::actors

@@ -1,0 +1,68 @@
+#include "actors/supervision/save_round.h"
+
+#include <string>
+
+#include "gtest/gtest.h"
+
+namespace troupe::actors {
+namespace {
+
+ShardSummary Shard(int shard) {
+  ShardSummary summary;
+  summary.shard = shard;
+  return summary;
+}
+
+TEST(SaveRoundTest, GoesFromCopiesToFilesToItsEnd) {
+  SaveRound round;
+  EXPECT_FALSE(round.active());
+  round.Begin(/*step=*/100, /*shards=*/2);
+  EXPECT_TRUE(round.SnapshotTaken(100, 1));
+  EXPECT_TRUE(round.Opened(100, "folder"));
+  EXPECT_FALSE(round.CanWrite()) << "shard 0 is not copied";
+  EXPECT_TRUE(round.SnapshotTaken(100, 0));
+  EXPECT_TRUE(round.HasSnapshots());
+  EXPECT_TRUE(round.CanWrite());
+  EXPECT_TRUE(round.ShardSaved(100, Shard(1)));
+  EXPECT_FALSE(round.CanCommit());
+  EXPECT_EQ(round.ToString(), "1 of 2 shards of step 100 are written, not 0");
+  EXPECT_TRUE(round.ShardSaved(100, Shard(0)));
+  EXPECT_TRUE(round.CanCommit());
+  EXPECT_EQ(round.summaries().size(), 2u);
+  round.End();
+  EXPECT_FALSE(round.active());
+  EXPECT_FALSE(round.CanCommit());
+}
+
+TEST(SaveRoundTest, TheFolderMayComeLast) {
+  SaveRound round;
+  round.Begin(7, 1);
+  EXPECT_TRUE(round.SnapshotTaken(7, 0));
+  EXPECT_FALSE(round.CanWrite());
+  EXPECT_TRUE(round.Opened(7, "folder"));
+  EXPECT_TRUE(round.CanWrite());
+}
+
+TEST(SaveRoundTest, OldAndDoubleNewsChangeNothing) {
+  SaveRound round;
+  EXPECT_FALSE(round.SnapshotTaken(0, 0)) << "nothing has begun";
+  round.Begin(100, 2);
+  EXPECT_FALSE(round.SnapshotTaken(99, 0)) << "of another step";
+  EXPECT_FALSE(round.SnapshotTaken(100, 2)) << "no such shard";
+  EXPECT_FALSE(round.SnapshotTaken(100, -1));
+  EXPECT_TRUE(round.SnapshotTaken(100, 0));
+  EXPECT_FALSE(round.SnapshotTaken(100, 0)) << "heard before";
+  EXPECT_FALSE(round.HasSnapshots());
+  EXPECT_FALSE(round.Opened(99, "other"));
+  EXPECT_TRUE(round.Opened(100, "folder"));
+  EXPECT_FALSE(round.Opened(100, "again"));
+  EXPECT_EQ(round.folder(), "folder");
+  EXPECT_TRUE(round.ShardSaved(100, Shard(0)));
+  EXPECT_FALSE(round.ShardSaved(100, Shard(0)));
+  EXPECT_FALSE(round.ShardSaved(100, Shard(5)));
+  round.End();
+  EXPECT_FALSE(round.ShardSaved(100, Shard(1))) << "it is over";
+}
+
+}  // namespace
+}  // namespace troupe::actors
