@@ -18,6 +18,7 @@ import build_limits
 import copt_patterns
 import includes
 import public_targets
+import rooms
 from includes import code_of
 
 CPP = (".h", ".cc", ".cu", ".cuh")
@@ -184,6 +185,10 @@ def layering(file):
                 folder, found.group(1), ", ".join(LAYERS[folder]))
 
 
+def room(file):
+    return rooms.rooms(file)
+
+
 def length(file):
     if file.path.endswith(CPP + (".bzl", ".py", ".sh")):
         if len(file.lines) > LINES_MAX:
@@ -340,8 +345,8 @@ def limits(tree):
     return build_limits.build_limits(tree)
 
 
-FILE_RULES = [banned_calls, sleeping_scripts, include_guard, layering, length,
-              width, header_comment, usage_lines, unfinished, machine_paths]
+FILE_RULES = [banned_calls, sleeping_scripts, include_guard, layering, room,
+              length, width, header_comment, usage_lines, unfinished, machine_paths]
 TREE_RULES = [own_header_first, config_words, links, readmes, dead_files,
               visibility, include, patterns, limits]
 

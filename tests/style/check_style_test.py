@@ -6,6 +6,7 @@ import tempfile
 import unittest
 
 import check_style
+import rooms
 
 CLEAN_HEADER = """\
 // Adds numbers.
@@ -106,10 +107,10 @@ class CheckStyleTest(unittest.TestCase):
             "tools/main.cc:1: #include <caf/ (caf); actors live in actors/; "
             "use absl::Status and plain data")
         self.expect(
-            {"actors/README.md": "", "actors/BUILD": '"rank.cc"',
-             "actors/rank.cc": "#include <caf/actor.hpp>\n"
+            {"actors/README.md": "", "actors/BUILD": '"job.cc"',
+             "actors/job.cc": "#include <caf/actor.hpp>\n"
                                "#include <caf/io/all.hpp>\n"},
-            "actors/rank.cc:2: caf/io/all.hpp (caf-all); include the headers "
+            "actors/job.cc:2: caf/io/all.hpp (caf-all); include the headers "
             "that are used: this one costs 4 s")
 
     def test_include_guard(self):
@@ -135,6 +136,36 @@ class CheckStyleTest(unittest.TestCase):
                                '#include "nn/modules/linear.h"\n'},
             "data/reader.cc:3: data/ may not include nn/modules/linear.h; it "
             "may use data/, nn/tensor/, nn/random/, base/")
+
+    def test_rooms(self):
+        def actors(path, line):
+            folder = os.path.dirname(path)
+            return {"actors/README.md": "",
+                    folder + "/BUILD": '"%s"' % os.path.basename(path),
+                    path: line + "\n"}
+        self.expect(actors("actors/spec/a.cc",
+                           '#include "actors/tracing/trace.h"\n'
+                           '#include "actors/spec/job_spec.h"\n'
+                           '#include "actors/setup/resume.h"'),
+                    "actors/spec/a.cc:3: spec of actors/ may not include "
+                    "actors/setup/resume.h; it may use tracing")
+        self.expect(actors("actors/caf/a.cc", '#include "actors/job.h"'),
+                    "actors/caf/a.cc:1: caf of actors/ may not include "
+                    "actors/job.h; it may use no other room")
+        self.expect(actors("actors/a.cc", '#include "actors/sim/simulation.h"'),
+                    "actors/a.cc:1: front of actors/ may not include "
+                    "actors/sim/simulation.h; it may use caf, spec, setup, "
+                    "protocol, supervision, cluster")
+        self.expect(actors("actors/attic/a.cc", ""),
+                    "actors/attic/a.cc:1: actors/attic/ is no room of rooms.py; "
+                    "add it, with what it uses")
+
+    def test_every_room_stands_above_those_that_use_it(self):
+        for table in rooms.ROOMS.values():
+            above = set()
+            for room, uses in table.items():
+                self.assertLessEqual(set(uses), above, room)
+                above.add(room)
 
     def test_length(self):
         long = OWN + "int x;\n" * 459
