@@ -5,7 +5,7 @@
 #include "actors/sim/simulation.h"
 #include "gtest/gtest.h"
 #include "tests/base/seeds.h"
-#include "tests/nn/kernels/cuda/emulated_device_fixture.h"
+#include "tests/nn/kernels/cuda/device/emulated_device_fixture.h"
 
 namespace troupe::actors {
 

@@ -19,10 +19,10 @@
 
 #include "nn/kernels/attention.h"
 #include "nn/kernels/cuda/attention_tile.h"
-#include "nn/kernels/cuda/cuda_ops.h"
-#include "nn/kernels/cuda/dispatch.h"
-#include "nn/kernels/cuda/element_grid.h"
-#include "nn/kernels/cuda/philox_words.h"
+#include "nn/kernels/cuda/kernel_parts/cuda_ops.h"
+#include "nn/kernels/cuda/kernel_parts/dispatch.h"
+#include "nn/kernels/cuda/kernel_parts/element_grid.h"
+#include "nn/kernels/cuda/kernel_parts/philox_words.h"
 
 namespace troupe::nn::cuda {
 

@@ -21,8 +21,8 @@
 #include <cstdint>
 
 #include "base/cuda/launch.h"
-#include "nn/kernels/cuda/elements.h"
-#include "nn/kernels/cuda/reduce.h"
+#include "nn/kernels/cuda/kernel_parts/elements.h"
+#include "nn/kernels/cuda/kernel_parts/reduce.h"
 
 namespace troupe::nn::cuda {
 

@@ -2,9 +2,9 @@
 
 #include "nn/kernels/batch_norm_stats.h"
 #include "nn/kernels/cuda/channel_grid.h"
-#include "nn/kernels/cuda/cuda_ops.h"
-#include "nn/kernels/cuda/dispatch.h"
-#include "nn/kernels/cuda/elements.h"
+#include "nn/kernels/cuda/kernel_parts/cuda_ops.h"
+#include "nn/kernels/cuda/kernel_parts/dispatch.h"
+#include "nn/kernels/cuda/kernel_parts/elements.h"
 
 // Letters: R rows, C channels. Statistics are f64 in memory and f32 in the
 // formulas; z = (x - mean) scale + shift with scale = rstd w.

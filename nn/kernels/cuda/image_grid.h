@@ -24,9 +24,9 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "nn/kernels/cuda/cuda_ops.h"
-#include "nn/kernels/cuda/dispatch.h"
-#include "nn/kernels/cuda/element_grid.h"
+#include "nn/kernels/cuda/kernel_parts/cuda_ops.h"
+#include "nn/kernels/cuda/kernel_parts/dispatch.h"
+#include "nn/kernels/cuda/kernel_parts/element_grid.h"
 
 namespace troupe::nn::cuda {
 

@@ -2,10 +2,10 @@
 #include <cmath>
 #include <cstdint>
 
-#include "nn/kernels/cuda/cuda_ops.h"
-#include "nn/kernels/cuda/dispatch.h"
-#include "nn/kernels/cuda/element_grid.h"
-#include "nn/kernels/cuda/elements.h"
+#include "nn/kernels/cuda/kernel_parts/cuda_ops.h"
+#include "nn/kernels/cuda/kernel_parts/dispatch.h"
+#include "nn/kernels/cuda/kernel_parts/element_grid.h"
+#include "nn/kernels/cuda/kernel_parts/elements.h"
 #include "nn/kernels/cuda/loss_launch.h"
 #include "nn/kernels/cuda/loss_part.h"
 #include "nn/kernels/cuda/softmax_row.h"

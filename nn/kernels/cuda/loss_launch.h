@@ -11,11 +11,11 @@
 #include <cstdint>
 
 #include "absl/status/statusor.h"
-#include "nn/kernels/cuda/cuda_ops.h"
-#include "nn/kernels/cuda/dispatch.h"
-#include "nn/kernels/cuda/element_grid.h"
+#include "nn/kernels/cuda/kernel_parts/cuda_ops.h"
+#include "nn/kernels/cuda/kernel_parts/dispatch.h"
+#include "nn/kernels/cuda/kernel_parts/element_grid.h"
+#include "nn/kernels/cuda/kernel_parts/reduce.h"
 #include "nn/kernels/cuda/loss_part.h"
-#include "nn/kernels/cuda/reduce.h"
 
 namespace troupe::nn::cuda {
 

@@ -12,8 +12,8 @@
 
 #include "absl/status/status.h"
 #include "base/cuda/launch.h"
-#include "nn/kernels/cuda/data_error.h"
-#include "nn/kernels/cuda/reduce.h"
+#include "nn/kernels/cuda/kernel_parts/data_error.h"
+#include "nn/kernels/cuda/kernel_parts/reduce.h"
 
 namespace troupe::nn::cuda {
 

@@ -3,10 +3,10 @@
 
 #include "nn/kernels/batch_norm_stats.h"
 #include "nn/kernels/cuda/channel_grid.h"
-#include "nn/kernels/cuda/cuda_ops.h"
-#include "nn/kernels/cuda/dispatch.h"
-#include "nn/kernels/cuda/elements.h"
-#include "nn/kernels/cuda/reduce.h"
+#include "nn/kernels/cuda/kernel_parts/cuda_ops.h"
+#include "nn/kernels/cuda/kernel_parts/dispatch.h"
+#include "nn/kernels/cuda/kernel_parts/elements.h"
+#include "nn/kernels/cuda/kernel_parts/reduce.h"
 
 // Letters: N samples, S places, C channels, G groups of K channels. A warp has
 // a group, or a block where groups are large.

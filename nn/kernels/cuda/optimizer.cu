@@ -1,10 +1,10 @@
 #include <cstdint>
 
-#include "nn/kernels/cuda/cuda_ops.h"
-#include "nn/kernels/cuda/dispatch.h"
-#include "nn/kernels/cuda/element_grid.h"
-#include "nn/kernels/cuda/elements.h"
-#include "nn/kernels/cuda/update_kernel.h"
+#include "nn/kernels/cuda/kernel_parts/cuda_ops.h"
+#include "nn/kernels/cuda/kernel_parts/dispatch.h"
+#include "nn/kernels/cuda/kernel_parts/element_grid.h"
+#include "nn/kernels/cuda/kernel_parts/elements.h"
+#include "nn/kernels/cuda/kernel_parts/update_kernel.h"
 
 // Rounding is part of the contract of updates: each product and sum of
 // a rule's formula is rounded to f32 on its own, with no fused multiply-add,

@@ -1,9 +1,9 @@
 #include <cstdint>
 
-#include "nn/kernels/cuda/cuda_ops.h"
-#include "nn/kernels/cuda/dispatch.h"
-#include "nn/kernels/cuda/elements.h"
 #include "nn/kernels/cuda/image_grid.h"
+#include "nn/kernels/cuda/kernel_parts/cuda_ops.h"
+#include "nn/kernels/cuda/kernel_parts/dispatch.h"
+#include "nn/kernels/cuda/kernel_parts/elements.h"
 #include "nn/kernels/pad_source.h"
 
 // Letters: N batch, C channels, H W pixels of the image, P Q of the padded one.

@@ -1,10 +1,10 @@
 #include <cmath>
 #include <cstdint>
 
-#include "nn/kernels/cuda/cuda_ops.h"
-#include "nn/kernels/cuda/dispatch.h"
-#include "nn/kernels/cuda/elements.h"
 #include "nn/kernels/cuda/image_grid.h"
+#include "nn/kernels/cuda/kernel_parts/cuda_ops.h"
+#include "nn/kernels/cuda/kernel_parts/dispatch.h"
+#include "nn/kernels/cuda/kernel_parts/elements.h"
 
 // Letters: N batch, C channels, H W input pixels, P Q output pixels. A thread
 // has several channels of one pixel. Backward, a pixel of the input gathers

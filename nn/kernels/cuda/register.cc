@@ -1,7 +1,7 @@
 // Whoever links this file opens GPUs by OpenKernels().
 
 #include "nn/kernels/cuda/cuda_kernels.h"
-#include "nn/kernels/cuda/gpu_report.h"
+#include "nn/kernels/cuda/libraries/gpu_report.h"
 #include "nn/kernels/device_backends.h"
 
 namespace troupe::nn::cuda {

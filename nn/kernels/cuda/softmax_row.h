@@ -15,8 +15,8 @@
 #include <cmath>
 
 #include "base/cuda/launch.h"
-#include "nn/kernels/cuda/elements.h"
-#include "nn/kernels/cuda/reduce.h"
+#include "nn/kernels/cuda/kernel_parts/elements.h"
+#include "nn/kernels/cuda/kernel_parts/reduce.h"
 
 namespace troupe::nn::cuda {
 

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "nn/kernels/cuda/cuda_ops.h"
-#include "nn/kernels/cuda/element_grid.h"
-#include "nn/kernels/cuda/elements.h"
-#include "nn/kernels/cuda/strided_offsets.h"
-#include "nn/kernels/cuda/transpose.h"
+#include "nn/kernels/cuda/kernel_parts/cuda_ops.h"
+#include "nn/kernels/cuda/kernel_parts/element_grid.h"
+#include "nn/kernels/cuda/kernel_parts/elements.h"
+#include "nn/kernels/cuda/kernel_parts/strided_offsets.h"
+#include "nn/kernels/cuda/kernel_parts/transpose.h"
 
 namespace troupe::nn::cuda {
 namespace {

@@ -2,10 +2,10 @@
 
 #include <cmath>
 
-#include "nn/kernels/cuda/cuda_ops.h"
-#include "nn/kernels/cuda/dispatch.h"
-#include "nn/kernels/cuda/element_grid.h"
-#include "nn/kernels/cuda/elements.h"
+#include "nn/kernels/cuda/kernel_parts/cuda_ops.h"
+#include "nn/kernels/cuda/kernel_parts/dispatch.h"
+#include "nn/kernels/cuda/kernel_parts/element_grid.h"
+#include "nn/kernels/cuda/kernel_parts/elements.h"
 
 namespace troupe::nn::cuda {
 namespace {

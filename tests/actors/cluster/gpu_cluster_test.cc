@@ -12,7 +12,7 @@
 #include "gtest/gtest.h"
 #include "tests/actors/cluster/cluster_run.h"
 #include "tests/actors/emulated_job.h"
-#include "tests/nn/kernels/cuda/emulated_device_fixture.h"
+#include "tests/nn/kernels/cuda/device/emulated_device_fixture.h"
 
 namespace troupe::actors {
 namespace {

@@ -21,7 +21,7 @@
 #include "nn/optim/sgd.h"
 #include "tests/actors/test_job.h"
 #include "tests/base/seeds.h"
-#include "tests/nn/kernels/cuda/emulated_device_fixture.h"
+#include "tests/nn/kernels/cuda/device/emulated_device_fixture.h"
 
 namespace troupe::actors {
 namespace {

@@ -16,7 +16,7 @@
 #include "tests/actors/emulated_job.h"
 #include "tests/base/seeds.h"
 #include "tests/comm/wrapped_communicator.h"
-#include "tests/nn/kernels/cuda/emulated_device_fixture.h"
+#include "tests/nn/kernels/cuda/device/emulated_device_fixture.h"
 
 namespace troupe::actors {
 namespace {

@@ -30,7 +30,7 @@
 #include "tests/actors/jobs/bits/job_bits.h"
 #include "tests/actors/test_job.h"
 #include "tests/base/seeds.h"
-#include "tests/nn/kernels/cuda/emulated_device_fixture.h"
+#include "tests/nn/kernels/cuda/device/emulated_device_fixture.h"
 
 namespace troupe::actors {
 namespace {

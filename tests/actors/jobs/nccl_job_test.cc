@@ -12,7 +12,7 @@
 #include "gtest/gtest.h"
 #include "tests/actors/emulated_job.h"
 #include "tests/base/seeds.h"
-#include "tests/nn/kernels/cuda/emulated_device_fixture.h"
+#include "tests/nn/kernels/cuda/device/emulated_device_fixture.h"
 #include "third_party/emulated_cuda/emulated_nccl.h"
 
 namespace troupe::actors {

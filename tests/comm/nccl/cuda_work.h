@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "comm/device/device_work.h"
-#include "nn/kernels/cuda/cuda_device.h"
+#include "nn/kernels/cuda/device/cuda_device.h"
 
 namespace troupe::comm {
 

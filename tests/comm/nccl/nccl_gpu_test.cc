@@ -14,7 +14,7 @@
 #include "comm/nccl/nccl_group.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "nn/kernels/cuda/cuda_device.h"
+#include "nn/kernels/cuda/device/cuda_device.h"
 #include "tests/comm/nccl/cuda_work.h"
 
 namespace troupe::comm {

@@ -20,9 +20,9 @@
 #include "comm/communicator.h"
 #include "comm/memory_store.h"
 #include "comm/nccl/nccl_group.h"
-#include "nn/kernels/cuda/cuda_device.h"
+#include "nn/kernels/cuda/device/cuda_device.h"
 #include "tests/comm/nccl/cuda_work.h"
-#include "tests/nn/kernels/cuda/emulated_device_fixture.h"
+#include "tests/nn/kernels/cuda/device/emulated_device_fixture.h"
 
 namespace troupe::comm {
 

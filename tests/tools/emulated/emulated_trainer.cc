@@ -9,7 +9,7 @@
 
 #include <cstdlib>
 
-#include "nn/kernels/cuda/emulated_choice.h"
+#include "nn/kernels/cuda/libraries/emulated_choice.h"
 #include "third_party/emulated_cuda/emulated_cuda.h"
 #include "tools/trainer/trainer_main.h"
 

@@ -13,7 +13,7 @@
 #include "nn/tensor/caching_allocator.h"
 
 // Where the CUDA toolkit is there.
-#ifdef NN_KERNELS_CUDA_CUDA_OPS_H_
+#ifdef NN_KERNELS_CUDA_KERNEL_PARTS_CUDA_OPS_H_
 namespace troupe::nn::cuda::usage {
 extern absl::Status status;
 extern const cudaStream_t stream;
@@ -36,7 +36,7 @@ extern const DataError found;
 }  // namespace troupe::nn::cuda::usage::data_error_h
 #endif
 
-#ifdef NN_KERNELS_CUDA_CONV_EXACTNESS_H_
+#ifdef NN_KERNELS_CUDA_LIBRARIES_CONV_EXACTNESS_H_
 namespace troupe::nn::cuda::usage::conv_exactness_h {
 extern const std::vector<std::unique_ptr<ConvPlan>> candidates;
 extern const ConvOperands operands;
@@ -44,14 +44,14 @@ extern CachingAllocator allocator;
 }  // namespace troupe::nn::cuda::usage::conv_exactness_h
 #endif
 
-#ifdef NN_KERNELS_CUDA_STRIDED_OFFSETS_H_
+#ifdef NN_KERNELS_CUDA_KERNEL_PARTS_STRIDED_OFFSETS_H_
 namespace troupe::nn::cuda::usage::strided_offsets_h {
 extern const DeviceLoops loops;
 extern const std::int64_t i;
 }  // namespace troupe::nn::cuda::usage::strided_offsets_h
 #endif
 
-#ifdef NN_KERNELS_CUDA_DISPATCH_H_
+#ifdef NN_KERNELS_CUDA_KERNEL_PARTS_DISPATCH_H_
 namespace troupe::nn::cuda::usage::dispatch_h {
 struct Add {
   template <typename T>
@@ -62,7 +62,7 @@ extern CudaOps* state;
 }  // namespace troupe::nn::cuda::usage::dispatch_h
 #endif
 
-#ifdef NN_KERNELS_CUDA_ELEMENTS_H_
+#ifdef NN_KERNELS_CUDA_KERNEL_PARTS_ELEMENTS_H_
 namespace troupe::nn::cuda::usage::elements_h {
 extern const float factor;
 }  // namespace troupe::nn::cuda::usage::elements_h
@@ -77,7 +77,7 @@ extern const int H, W, C;
 }  // namespace troupe::nn::cuda::usage::image_grid_h
 #endif
 
-#ifdef NN_KERNELS_CUDA_UPDATE_KERNEL_H_
+#ifdef NN_KERNELS_CUDA_KERNEL_PARTS_UPDATE_KERNEL_H_
 namespace troupe::nn::cuda::usage::update_kernel_h {
 extern const CudaOps& cuda;
 extern const Tensor scalars;
@@ -94,7 +94,7 @@ extern Tensor stats;
 }  // namespace troupe::nn::cuda::usage::loss_launch_h
 #endif
 
-#ifdef NN_KERNELS_CUDA_REDUCE_H_
+#ifdef NN_KERNELS_CUDA_KERNEL_PARTS_REDUCE_H_
 namespace troupe::nn::cuda::usage::reduce_h {
 extern const double mine;
 }  // namespace troupe::nn::cuda::usage::reduce_h
@@ -111,7 +111,7 @@ extern RowSums<kWidth> sums;
 }  // namespace troupe::nn::cuda::usage::attention_tile_h
 #endif
 
-#ifdef NN_KERNELS_CUDA_PHILOX_WORDS_H_
+#ifdef NN_KERNELS_CUDA_KERNEL_PARTS_PHILOX_WORDS_H_
 namespace troupe::nn::cuda::usage::philox_words_h {
 extern const DropoutMask mask;
 extern const std::int32_t* place;
@@ -136,7 +136,7 @@ extern float* d_row;
 }  // namespace troupe::nn::cuda::usage::softmax_row_h
 #endif
 
-#ifdef NN_KERNELS_CUDA_MATRIX_KERNELS_H_
+#ifdef NN_KERNELS_CUDA_LIBRARIES_MATRIX_KERNELS_H_
 namespace troupe::nn::cuda::usage::matrix_kernels_h {
 extern absl::Status status;
 extern const cudaStream_t stream;
@@ -145,7 +145,7 @@ extern void *dy, *db, *scratch, *bias, *y, *w_OCRS, *w_ORSC;
 }  // namespace troupe::nn::cuda::usage::matrix_kernels_h
 #endif
 
-#ifdef NN_KERNELS_CUDA_EMULATED_ELEMENTS_H_
+#ifdef NN_KERNELS_CUDA_LIBRARIES_EMULATED_ELEMENTS_H_
 namespace troupe::nn::cuda::usage::emulated_elements_h {
 struct Products {
   const void* a;
@@ -161,7 +161,7 @@ extern const std::vector<double> sums;
 }  // namespace troupe::nn::cuda::usage::emulated_elements_h
 #endif
 
-#ifdef NN_KERNELS_CUDA_CUDA_DEVICE_H_
+#ifdef NN_KERNELS_CUDA_DEVICE_CUDA_DEVICE_H_
 namespace troupe::nn::cuda::usage {
 namespace event_pool_h {
 extern const base::Event event, other;
@@ -206,19 +206,19 @@ extern const Tensor a, b, c;
 }  // namespace troupe::nn::cuda::usage
 #endif
 
-#ifdef NN_KERNELS_CUDA_EMULATED_CHOICE_H_
+#ifdef NN_KERNELS_CUDA_LIBRARIES_EMULATED_CHOICE_H_
 namespace troupe::nn::cuda::usage::emulated_choice_h {
 void TrainAgain();
 }  // namespace troupe::nn::cuda::usage::emulated_choice_h
 #endif
 
-#ifdef NN_KERNELS_CUDA_CHOICE_TEXT_H_
+#ifdef NN_KERNELS_CUDA_LIBRARIES_CHOICE_TEXT_H_
 namespace troupe::nn::cuda::usage::choice_text_h {
 void Refuse(const std::string& text);
 }  // namespace troupe::nn::cuda::usage::choice_text_h
 #endif
 
-#ifdef NN_KERNELS_CUDA_MATMUL_SPEC_H_
+#ifdef NN_KERNELS_CUDA_LIBRARIES_MATMUL_SPEC_H_
 namespace troupe::nn::cuda::usage::matmul_spec_h {
 extern const std::int64_t n, k, m;
 }  // namespace troupe::nn::cuda::usage::matmul_spec_h
@@ -229,19 +229,19 @@ extern const MatmulOperands operands;
 }  // namespace troupe::nn::cuda::usage::operand_checks_h
 #endif
 
-#ifdef NN_KERNELS_CUDA_CONV_SPEC_H_
+#ifdef NN_KERNELS_CUDA_LIBRARIES_CONV_SPEC_H_
 namespace troupe::nn::cuda::usage::conv_spec_h {
 extern const Window2d window;
 }  // namespace troupe::nn::cuda::usage::conv_spec_h
 #endif
 
-#ifdef NN_KERNELS_CUDA_ATTENTION_SPEC_H_
+#ifdef NN_KERNELS_CUDA_LIBRARIES_ATTENTION_SPEC_H_
 namespace troupe::nn::cuda::usage::attention_spec_h {
 extern const std::int64_t N, T, S, Hq, Hkv, D;
 }  // namespace troupe::nn::cuda::usage::attention_spec_h
 #endif
 
-#ifdef NN_KERNELS_CUDA_ATTENTION_PLANS_H_
+#ifdef NN_KERNELS_CUDA_LIBRARIES_ATTENTION_PLANS_H_
 namespace troupe::nn::cuda::usage::attention_plans_h {
 extern absl::Status status;
 extern const cudaStream_t stream;
@@ -252,7 +252,7 @@ extern const Tensor qkv, y, lse;
 }  // namespace troupe::nn::cuda::usage::attention_plans_h
 #endif
 
-#ifdef NN_KERNELS_CUDA_OWN_ATTENTION_H_
+#ifdef NN_KERNELS_CUDA_LIBRARIES_OWN_ATTENTION_H_
 namespace troupe::nn::cuda::usage::own_attention_h {
 extern const std::string choice;
 extern const AttentionKernels own;
@@ -260,14 +260,14 @@ extern const AttentionSpec spec;
 }  // namespace troupe::nn::cuda::usage::own_attention_h
 #endif
 
-#ifdef NN_KERNELS_CUDA_LIBRARY_OPTIONS_H_
+#ifdef NN_KERNELS_CUDA_LIBRARIES_LIBRARY_OPTIONS_H_
 namespace troupe::nn::cuda::usage::library_options_h {
 extern CachingAllocator allocator;
 extern DeviceChoices choices;
 }  // namespace troupe::nn::cuda::usage::library_options_h
 #endif
 
-#ifdef NN_KERNELS_CUDA_MATMUL_H_
+#ifdef NN_KERNELS_CUDA_LIBRARIES_MATMUL_H_
 namespace troupe::nn::cuda::usage::matmul_h {
 extern absl::Status status;
 extern const cudaStream_t stream;
@@ -278,7 +278,7 @@ extern void* y;
 }  // namespace troupe::nn::cuda::usage::matmul_h
 #endif
 
-#ifdef NN_KERNELS_CUDA_CONV_H_
+#ifdef NN_KERNELS_CUDA_LIBRARIES_CONV_H_
 namespace troupe::nn::cuda::usage::conv_h {
 extern absl::Status status;
 extern const cudaStream_t stream;
@@ -288,7 +288,7 @@ extern void *x, *w_ORSC, *y;
 }  // namespace troupe::nn::cuda::usage::conv_h
 #endif
 
-#ifdef NN_KERNELS_CUDA_DIRECT_CONV_H_
+#ifdef NN_KERNELS_CUDA_LIBRARIES_DIRECT_CONV_H_
 namespace troupe::nn::cuda::usage::direct_conv_h {
 extern absl::Status status;
 extern const cudaStream_t stream;
@@ -301,7 +301,7 @@ extern Memory memory;
 }  // namespace troupe::nn::cuda::usage::direct_conv_h
 #endif
 
-#ifdef NN_KERNELS_CUDA_LIBRARY_OPS_H_
+#ifdef NN_KERNELS_CUDA_LIBRARIES_LIBRARY_OPS_H_
 namespace troupe::nn::cuda::usage::library_ops_h {
 extern const cudaStream_t stream;
 extern CachingAllocator allocator;
@@ -312,7 +312,7 @@ extern Bound kernels;
 }  // namespace troupe::nn::cuda::usage::library_ops_h
 #endif
 
-#ifdef NN_KERNELS_CUDA_CALL_MEMORY_H_
+#ifdef NN_KERNELS_CUDA_LIBRARIES_CALL_MEMORY_H_
 namespace troupe::nn::cuda::usage::call_memory_h {
 extern const LibraryOps gpu;
 extern Tensor x, y;
@@ -320,7 +320,7 @@ absl::Status Enqueue(const void* from, void* to, void* workspace);
 }  // namespace troupe::nn::cuda::usage::call_memory_h
 #endif
 
-#ifdef NN_KERNELS_CUDA_LINEAR_H_
+#ifdef NN_KERNELS_CUDA_LIBRARIES_LINEAR_H_
 namespace troupe::nn::cuda::usage::linear_h {
 extern absl::Status status;
 extern LibraryOps gpu;
@@ -328,7 +328,7 @@ extern Tensor x_NK, w_MK, b_M, y_NM;
 }  // namespace troupe::nn::cuda::usage::linear_h
 #endif
 
-#ifdef NN_KERNELS_CUDA_MEASURE_H_
+#ifdef NN_KERNELS_CUDA_LIBRARIES_MEASURE_H_
 namespace troupe::nn::cuda::usage::measure_h {
 extern CachingAllocator allocator;
 extern const cudaStream_t stream;
@@ -336,7 +336,7 @@ absl::Status Run(int candidate, void* x);
 }  // namespace troupe::nn::cuda::usage::measure_h
 #endif
 
-#ifdef NN_KERNELS_CUDA_PLAN_CACHE_H_
+#ifdef NN_KERNELS_CUDA_LIBRARIES_PLAN_CACHE_H_
 namespace troupe::nn::cuda::usage::plan_cache_h {
 using cudaStream_t = void*;
 struct MatmulPlan {
@@ -350,7 +350,7 @@ extern void* const stream;
 }  // namespace troupe::nn::cuda::usage::plan_cache_h
 #endif
 
-#ifdef NN_KERNELS_CUDA_WORKSPACE_H_
+#ifdef NN_KERNELS_CUDA_LIBRARIES_WORKSPACE_H_
 namespace troupe::nn::cuda::usage::workspace_h {
 extern const std::size_t bytes;
 extern void* room;
@@ -359,7 +359,7 @@ void Multiply(void* workspace, std::size_t workspace_bytes);
 }  // namespace troupe::nn::cuda::usage::workspace_h
 #endif
 
-#ifdef NN_KERNELS_CUDA_CUDNN_HANDLE_H_
+#ifdef NN_KERNELS_CUDA_LIBRARIES_CUDNN_HANDLE_H_
 namespace troupe::nn::cuda::usage::cudnn_handle_h {
 extern absl::Status status;
 extern const cudaStream_t stream;
@@ -370,7 +370,7 @@ extern void* workspace;
 }  // namespace troupe::nn::cuda::usage::cudnn_handle_h
 #endif
 
-#ifdef NN_KERNELS_CUDA_CUDNN_GRAPH_H_
+#ifdef NN_KERNELS_CUDA_LIBRARIES_CUDNN_GRAPH_H_
 namespace troupe::nn::cuda::usage::cudnn_graph_h {
 extern absl::Status status;
 extern const std::int64_t uid;

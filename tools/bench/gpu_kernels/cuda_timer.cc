@@ -7,9 +7,9 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/cuda/cuda_status.h"
-#include "nn/kernels/cuda/cuda_device.h"
-#include "nn/kernels/cuda/library_ops.h"
-#include "nn/kernels/cuda/measure.h"
+#include "nn/kernels/cuda/device/cuda_device.h"
+#include "nn/kernels/cuda/libraries/library_ops.h"
+#include "nn/kernels/cuda/libraries/measure.h"
 #include "tools/bench/gpu_kernels/kernel_call.h"
 #include "tools/bench/gpu_kernels/kernel_timer.h"
 

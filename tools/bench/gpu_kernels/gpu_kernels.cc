@@ -31,7 +31,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
-#include "nn/kernels/cuda/device_info.h"
+#include "nn/kernels/cuda/device/device_info.h"
 #include "tools/bench/gpu_kernels/kernel_case.h"
 #include "tools/bench/gpu_kernels/kernel_timer.h"
 #include "tools/bench/gpu_kernels/roofline.h"

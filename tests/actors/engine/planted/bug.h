@@ -14,15 +14,15 @@ namespace troupe {
 
 enum class Bug {
   kNone,
-  // A stream's queue: nn/kernels/cuda/stream_queue.cc.
+  // A stream's queue: nn/kernels/cuda/device/stream_queue.cc.
   kEventNotWaitedFor,
   kDoneWithoutAsking,
   kRecordedBeforeHeldWork,
-  // The device: nn/kernels/cuda/cuda_device.cc.
+  // The device: nn/kernels/cuda/device/cuda_device.cc.
   kOvertakesAHeldWait,
   kStagingUsedAgainTooEarly,
   kReadBackTooEarly,
-  // Events and memory: nn/kernels/cuda/event_pool.cc, device_memory.cc.
+  // Events and memory: nn/kernels/cuda/device/event_pool.cc, device_memory.cc.
   kEventUsedAgainTooEarly,
   kFreedWhileInUse,
   // Batches: actors/chunks/staged_copy.cc.

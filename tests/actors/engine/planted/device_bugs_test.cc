@@ -25,7 +25,7 @@
 #include "tests/actors/sim/planted/hunt.h"
 #include "tests/actors/sim/planted/races.h"
 #include "tests/base/seeds.h"
-#include "tests/nn/kernels/cuda/emulated_device_fixture.h"
+#include "tests/nn/kernels/cuda/device/emulated_device_fixture.h"
 
 namespace troupe::actors {
 namespace {
@@ -136,8 +136,8 @@ struct Case {
 #define TROUPE_CASE(bug, source, outcome) \
   { Bug::k##bug, #bug, source, outcome }
 
-constexpr char kQueue[] = "nn/kernels/cuda/stream_queue.cc";
-constexpr char kDevice[] = "nn/kernels/cuda/cuda_device.cc";
+constexpr char kQueue[] = "nn/kernels/cuda/device/stream_queue.cc";
+constexpr char kDevice[] = "nn/kernels/cuda/device/cuda_device.cc";
 constexpr char kCopies[] = "actors/chunks/staged_copy.cc";
 constexpr char kGroup[] = "comm/device/device_state.cc";
 constexpr char kLosses[] = "actors/chunks/loss_reader.cc";
@@ -155,9 +155,9 @@ constexpr Case kCases[] = {
     TROUPE_CASE(OvertakesAHeldWait, kDevice, TwoRanks),
     TROUPE_CASE(StagingUsedAgainTooEarly, kDevice, TwoRanks),
     TROUPE_CASE(ReadBackTooEarly, kDevice, ReadsBack),
-    TROUPE_CASE(EventUsedAgainTooEarly, "nn/kernels/cuda/event_pool.cc",
+    TROUPE_CASE(EventUsedAgainTooEarly, "nn/kernels/cuda/device/event_pool.cc",
                 TwoRanks),
-    TROUPE_CASE(FreedWhileInUse, "nn/kernels/cuda/device_memory.cc",
+    TROUPE_CASE(FreedWhileInUse, "nn/kernels/cuda/device/device_memory.cc",
                 MemoryRunsOut),
     TROUPE_CASE(BatchNotWaitedFor, kCopies, TwoRanks),
     TROUPE_CASE(RecordedBeforeTheCopy, kCopies, TwoRanks),

@@ -10,11 +10,11 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "nn/kernels/cuda/emulated_choice.h"
+#include "nn/kernels/cuda/libraries/emulated_choice.h"
 #include "nn/kernels/device_queues.h"
 #include "nn/kernels/kernel_choices.h"
 #include "tests/base/seeds.h"
-#include "tests/nn/kernels/cuda/emulated_device_fixture.h"
+#include "tests/nn/kernels/cuda/device/emulated_device_fixture.h"
 
 namespace troupe::nn::cuda {
 namespace {

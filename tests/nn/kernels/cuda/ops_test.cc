@@ -13,7 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "nn/kernels/cuda/cuda_ops.h"
+#include "nn/kernels/cuda/kernel_parts/cuda_ops.h"
 #include "tests/nn/kernels/cuda/test_kernels.h"
 #include "tests/nn/ops/op_suite.h"
 #include "tests/nn/testing/tensor_values.h"

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "nn/kernels/cuda/cuda_ops.h"
-#include "nn/kernels/cuda/library_ops.h"
+#include "nn/kernels/cuda/kernel_parts/cuda_ops.h"
+#include "nn/kernels/cuda/libraries/library_ops.h"
 #include "tests/third_party/emulated_cuda/test_device.h"
 
 namespace troupe::nn {

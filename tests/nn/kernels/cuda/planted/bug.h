@@ -14,14 +14,14 @@ namespace troupe {
 
 enum class Bug {
   kNone,
-  // Reductions of a block: nn/kernels/cuda/reduce.h.
+  // Reductions of a block: nn/kernels/cuda/kernel_parts/reduce.h.
   kNoBarrierAfterWrite,
   kWrongMask,
   // nn/kernels/cuda/embedding.cu.
   kNoBarrierBeforeReuse,
-  // nn/kernels/cuda/transpose.h.
+  // nn/kernels/cuda/kernel_parts/transpose.h.
   kTileReadTooEarly,
-  // Sums of columns: nn/kernels/cuda/matrix_kernels.cu.
+  // Sums of columns: nn/kernels/cuda/libraries/matrix_kernels.cu.
   kRowsReadTooEarly,
   kTailBeyondTheEnd,
   // nn/kernels/cuda/softmax_row.h.

@@ -1,0 +1,165 @@
+// What a CudaDevice does while a graph is captured, and with graphs.
+
+#include <functional>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/cuda/cuda_status.h"
+#include "nn/kernels/cuda/device/cuda_device.h"
+#include "nn/kernels/cuda/device/cuda_graph.h"
+
+namespace troupe::nn::cuda {
+namespace {
+
+using base::CudaStatus;
+
+// A library that makes connections answers later; steps that were not recorded
+// have made them.
+constexpr int kCallsInCapture = 1'000'000;
+
+// A queue that forks from kCompute in a capture.
+bool IsFork(Queue queue) { return queue >= Queue::kComm; }
+
+// A recording of an event that has a time.
+class CudaMoment final : public DeviceMoment {
+ public:
+  explicit CudaMoment(cudaEvent_t event) : event_(event) {}
+  ~CudaMoment() override { cudaEventDestroy(event_); }
+  CudaMoment(const CudaMoment&) = delete;
+  CudaMoment& operator=(const CudaMoment&) = delete;
+
+  std::optional<double> SecondsSince(
+      const DeviceMoment& earlier) const override {
+    float ms = 0;
+    if (cudaEventQuery(event_) == cudaSuccess &&
+        cudaEventElapsedTime(&ms,
+                             static_cast<const CudaMoment&>(earlier).event_,
+                             event_) == cudaSuccess) {
+      return ms * 1e-3;
+    }
+    cudaGetLastError();  // not there yet: no error
+    return std::nullopt;
+  }
+
+ private:
+  const cudaEvent_t event_;
+};
+
+}  // namespace
+
+class CudaDevice::Graph final : public DeviceGraph {
+ public:
+  Graph(CudaDevice* device, std::shared_ptr<GraphExecutable> graph)
+      : device_(*device), graph_(std::move(graph)) {}
+  absl::Status Launch() override { return device_.Launch(graph_); }
+
+ private:
+  CudaDevice& device_;
+  const std::shared_ptr<GraphExecutable> graph_;
+};
+
+absl::Status CudaDevice::MayRecord(Queue queue) {
+  if (!capturing()) return absl::OkStatus();
+  if (capture_->status().ok()) capture_->NoteWork(queue);
+  return capture_->status();
+}
+
+void CudaDevice::FailCapture(const absl::Status& why) {
+  if (capturing()) capture_->Fail(why);
+}
+
+absl::Status CudaDevice::BeginCapture() {
+  TROUPE_CHECK(!capturing(), "one capture at a time");
+  MakeCurrent();
+  if (broken_) return status_;
+  GraphCapture::Setup setup = {streams_, events_, source_, {}};
+  for (Queue queue : open_) {
+    if (Of(queue).held()) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("cuda:", ordinal(), " waits for the host's work"));
+    }
+    if (IsFork(queue)) setup.forks.push_back(queue);
+  }
+  // The graph has memory of its own for what steps have used so far.
+  memory_.own.ReleaseCached();
+  TROUPE_ASSIGN_OR_RETURN(capture_, GraphCapture::Begin(std::move(setup)));
+  for (Queue queue : open_) {
+    if (Allocator* pool = capture_->allocator(queue)) {
+      PoolOf(queue).memory.UseInstead(pool);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<DeviceGraph>> CudaDevice::EndCapture() {
+  if (!capturing()) {
+    return absl::FailedPreconditionError("no capture is going on");
+  }
+  MakeCurrent();
+  for (Queue queue : open_) PoolOf(queue).memory.UseInstead(nullptr);
+  // An event that completes may bring somebody back here.
+  const std::unique_ptr<GraphCapture> capture = std::move(capture_);
+  TROUPE_ASSIGN_OR_RETURN(std::shared_ptr<GraphExecutable> graph,
+                          capture->End());
+  return std::make_unique<Graph>(this, std::move(graph));
+}
+
+void CudaDevice::JoinQueues() {
+  for (Queue queue : open_) {
+    if (!IsFork(queue)) continue;
+    std::uint64_t& joined = joined_[static_cast<int>(queue)];
+    if (!Of(queue).held() && Of(queue).given() == joined) continue;
+    Wait(Queue::kCompute, Record(queue));
+    joined = Of(queue).given();
+  }
+}
+
+absl::Status CudaDevice::Launch(const std::shared_ptr<GraphExecutable>& graph) {
+  if (capturing()) {
+    FailCapture(absl::FailedPreconditionError("a graph is not recorded"));
+    return capture_->status();
+  }
+  JoinQueues();
+  const absl::Status given =
+      Give(Queue::kCompute, "Graph",
+           [graph, stream = stream(Queue::kCompute)]() -> absl::Status {
+             return CudaStatus(cudaGraphLaunch(graph->exec(), stream),
+                               "cudaGraphLaunch");
+           });
+  TROUPE_RETURN_IF_ERROR(Check(given));
+  const base::Event done = Record(Queue::kCompute);
+  for (Queue queue : open_) {
+    if (IsFork(queue) && graph->uses(queue)) Wait(queue, done);
+  }
+  return status_;
+}
+
+absl::Status CudaDevice::EnqueueInCapture(
+    Queue queue, const char* name, const std::function<bool(void*)>& work) {
+  Of(queue).Note(name);
+  for (int call = 0; call < kCallsInCapture; ++call) {
+    if (work(stream(queue))) return absl::OkStatus();
+    std::this_thread::yield();
+  }
+  FailCapture(absl::DeadlineExceededError(
+      absl::StrCat(name, " does not come to its end")));
+  return capture_->status();
+}
+
+std::unique_ptr<DeviceMoment> CudaDevice::Mark(Queue queue) {
+  MakeCurrent();
+  if (capturing() || !OpenQueue(queue) || Of(queue).held()) return nullptr;
+  cudaEvent_t event = nullptr;
+  if (cudaEventCreate(&event) != cudaSuccess) {
+    cudaGetLastError();
+    return nullptr;
+  }
+  auto moment = std::make_unique<CudaMoment>(event);
+  const absl::Status recorded =
+      CudaStatus(cudaEventRecord(event, stream(queue)), "cudaEventRecord");
+  return Check(recorded).ok() ? std::move(moment) : nullptr;
+}
+
+}  // namespace troupe::nn::cuda

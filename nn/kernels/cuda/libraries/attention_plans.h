@@ -1,0 +1,90 @@
+// Attention on a GPU by whoever computes it fastest, behind one narrow seam:
+// cudnn_attention.cc brings cuDNN's, emulated_attention.cc the reference's
+// where tests emulate CUDA; kernels of our own (attention.cu) compete with
+// either.
+//
+//   TROUPE_ASSIGN_OR_RETURN(std::unique_ptr<AttentionPlans> plans,
+//                           OpenAttentionPlans(options, own));
+//   TROUPE_ASSIGN_OR_RETURN(AttentionPlan* plan, plans->Get(spec, stream));
+//   TROUPE_ASSIGN_OR_RETURN(
+//       StoragePtr workspace,
+//       options.allocator->Allocate(plan->workspace_bytes()));
+//   AttentionOperands operands;
+//   operands.q = qkv, operands.y = y, operands.lse = lse;
+//   status = plan->Run(operands, workspace->data(), stream);
+//
+// Forward and backward are chosen apart: `lse` is the same number whoever wrote
+// it. Choice, order of sums, streams, threads and lifetime are those of
+// matmul.h.
+
+#ifndef NN_KERNELS_CUDA_LIBRARIES_ATTENTION_PLANS_H_
+#define NN_KERNELS_CUDA_LIBRARIES_ATTENTION_PLANS_H_
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "nn/kernels/attention.h"
+#include "nn/kernels/cuda/libraries/attention_spec.h"
+#include "nn/kernels/cuda/libraries/library_options.h"
+
+namespace troupe::nn::cuda {
+
+class AttentionPlan {
+ public:
+  virtual ~AttentionPlan() = default;
+
+  const AttentionSpec& spec() const { return spec_; }
+  // One word, as a choice cache holds it.
+  const std::string& choice() const { return choice_; }
+  // Of device memory, which only Run()'s work on its stream uses.
+  std::size_t workspace_bytes() const { return workspace_bytes_; }
+
+  //   kInvalidArgument: an operand is missing or not aligned.
+  //   kInternal:        the library refused; names call and reason.
+  virtual absl::Status Run(const AttentionOperands& operands, void* workspace,
+                           cudaStream_t stream) = 0;
+
+ protected:
+  AttentionPlan(const AttentionSpec& spec, std::string choice,
+                std::size_t workspace_bytes)
+      : spec_(spec),
+        choice_(std::move(choice)),
+        workspace_bytes_(workspace_bytes) {}
+
+ private:
+  const AttentionSpec spec_;
+  const std::string choice_;
+  const std::size_t workspace_bytes_;
+};
+
+class AttentionPlans {
+ public:
+  virtual ~AttentionPlans() = default;
+
+  //   kInvalidArgument: the spec's Check().
+  //   kUnimplemented:   there is no library.
+  //   kInternal:        the device failed.
+  virtual absl::StatusOr<AttentionPlan*> Get(const AttentionSpec& spec,
+                                             cudaStream_t stream) = 0;
+};
+
+// "cuDNN frontend 1.32.0", "own attention", "emulated attention": whose choices
+// are made.
+std::string AttentionLibraryName();
+
+// For the device that is current in the calling thread. `own`: kernels of our
+// own, which enqueue to the stream that Get() and Run() are called with; they
+// outlive the plans.
+//   kUnavailable: no driver, or no device.
+absl::StatusOr<std::unique_ptr<AttentionPlans>> OpenAttentionPlans(
+    const LibraryOptions& options, const AttentionKernels& own);
+
+}  // namespace troupe::nn::cuda
+
+#endif  // NN_KERNELS_CUDA_LIBRARIES_ATTENTION_PLANS_H_

@@ -1,0 +1,62 @@
+// Algorithms of libraries as single words, the choices of choice_cache.h.
+//
+//   const std::string lt = LtAlgorithmText({1, 2, 3, 4, 5, 6, 7, 8});
+//   LtAlgorithm algorithm;
+//   if (!ParseLtAlgorithm(lt, algorithm)) Refuse(lt);
+//
+//   EngineChoice engine;
+//   engine.engine = 12, engine.knobs = {{2, 64}, {9, 1}};
+//   engine.ToText();                     // "plain:12:2=64:9=1"
+//
+//   AttentionChoice attention;
+//   attention.samples = 8, attention.engine = engine;
+//   attention.ToText();                  // "cudnn:8:plain:12:2=64:9=1"
+//
+// Parsing takes what printing gives and nothing else. No CUDA in here.
+
+#ifndef NN_KERNELS_CUDA_LIBRARIES_CHOICE_TEXT_H_
+#define NN_KERNELS_CUDA_LIBRARIES_CHOICE_TEXT_H_
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+
+namespace troupe::nn::cuda {
+
+// The words of a cublasLtMatmulAlgo_t, which the same version of the library
+// takes back as they are.
+using LtAlgorithm = std::array<std::uint64_t, 8>;
+
+// "lt." and 8 times 16 digits.
+std::string LtAlgorithmText(const LtAlgorithm& algorithm);
+bool ParseLtAlgorithm(absl::string_view text, LtAlgorithm& algorithm);
+
+// An engine of cuDNN for a graph, and how it is set.
+struct EngineChoice {
+  static constexpr std::size_t kKnobsMax = 64;
+
+  bool fused = false;  // the graph adds the bias, too
+  std::int64_t engine = 0;
+  // Type and value, both numbers of cuDNN's; ordered by type.
+  std::vector<std::pair<std::int64_t, std::int64_t>> knobs;
+
+  std::string ToText() const;
+  static bool Parse(absl::string_view text, EngineChoice& choice);
+};
+
+// An engine of cuDNN for the attention of so many samples at once.
+struct AttentionChoice {
+  std::int64_t samples = 1;
+  EngineChoice engine;
+
+  std::string ToText() const;
+  static bool Parse(absl::string_view text, AttentionChoice& choice);
+};
+
+}  // namespace troupe::nn::cuda
+
+#endif  // NN_KERNELS_CUDA_LIBRARIES_CHOICE_TEXT_H_

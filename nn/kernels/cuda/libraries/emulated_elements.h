@@ -1,0 +1,78 @@
+// Elements of a device's memory as doubles and back, for host code that stands
+// in for libraries where tests emulate CUDA.
+//
+//   std::vector<double> x = WidenAll(operands.a, spec.dtype, count);
+//   RoundAll(sums, spec.out_dtype, operands.c);
+//
+// f32, bf16 and f16; each element is rounded once, to nearest. Only for code
+// that runs as an operation of a stream (third_party/emulated_cuda/enqueue.h).
+
+#ifndef NN_KERNELS_CUDA_LIBRARIES_EMULATED_ELEMENTS_H_
+#define NN_KERNELS_CUDA_LIBRARIES_EMULATED_ELEMENTS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "nn/tensor/dtype.h"
+
+namespace troupe::nn::cuda {
+
+// fn(T{}) for the type T of `dtype`.
+template <typename Fn>
+void ForEmulated(DType dtype, Fn fn) {
+  switch (dtype) {
+    case DType::kF32:
+      return fn(float{});
+    case DType::kBF16:
+      return fn(bf16{});
+    case DType::kF16:
+      return fn(f16{});
+    default:
+      TROUPE_CHECK(false, "a spec that was checked has f32, bf16 or f16");
+  }
+}
+
+inline std::vector<double> WidenAll(const void* from, DType dtype,
+                                    std::int64_t count) {
+  std::vector<double> values(static_cast<std::size_t>(count));
+  ForEmulated(dtype, [&](auto element) {
+    const auto* elements = static_cast<const decltype(element)*>(from);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      values[i] = ToF64(elements[i]);
+    }
+  });
+  return values;
+}
+
+inline void RoundAll(const std::vector<double>& values, DType dtype, void* to) {
+  ForEmulated(dtype, [&](auto element) {
+    using T = decltype(element);
+    auto* elements = static_cast<T*>(to);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      elements[i] = FromF64<T>(values[i]);
+    }
+  });
+}
+
+// A workspace that nothing needs, so that a wrong one is found out: Run()'s
+// work overwrites it with NaNs.
+inline constexpr std::size_t kEmulatedWorkspaceBytes = 256;
+
+// What EnqueueHostWork() answered: null, or the name of an error.
+inline absl::Status EnqueuedStatus(const char* what, const char* error) {
+  if (error == nullptr) return absl::OkStatus();
+  return absl::InternalError(absl::StrCat(what, ": ", error));
+}
+
+inline void PoisonWorkspace(void* workspace) {
+  std::memset(workspace, 0xFF, kEmulatedWorkspaceBytes);
+}
+
+}  // namespace troupe::nn::cuda
+
+#endif  // NN_KERNELS_CUDA_LIBRARIES_EMULATED_ELEMENTS_H_

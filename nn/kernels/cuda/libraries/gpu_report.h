@@ -1,0 +1,26 @@
+// Fills a GpuReport (nn/kernels/gpu_report.h) by CUDA's runtime.
+//
+//   const GpuReport report = ReportGpus();
+//   std::cout << report.gpus.size() << " GPUs\n";
+//
+// Threads: any. Cost: the first call opens the driver (about 0.1 s); it takes
+// no device memory.
+
+#ifndef NN_KERNELS_CUDA_LIBRARIES_GPU_REPORT_H_
+#define NN_KERNELS_CUDA_LIBRARIES_GPU_REPORT_H_
+
+#include <string>
+
+#include "nn/kernels/gpu_report.h"
+
+namespace troupe::nn::cuda {
+
+// Never fails: what cannot be found out is `problem`, or missing.
+GpuReport ReportGpus();
+
+// "NCCL 2.28.9".
+std::string NcclName();
+
+}  // namespace troupe::nn::cuda
+
+#endif  // NN_KERNELS_CUDA_LIBRARIES_GPU_REPORT_H_
