@@ -160,6 +160,16 @@ class CheckStyleTest(unittest.TestCase):
                     "actors/attic/a.cc:1: actors/attic/ is no room of rooms.py; "
                     "add it, with what it uses")
 
+    def test_rooms_of_a_folder_further_down(self):
+        cuda = "nn/kernels/cuda/"
+        path = cuda + "device/no_cuda/a.cc"
+        self.expect({cuda + "README.md": "",
+                     cuda + "device/no_cuda/BUILD": '"a.cc"',
+                     path: '#include "nn/kernels/cuda/kernel_parts/reduce.h"\n'
+                           '#include "nn/kernels/cuda/libraries/conv.h"\n'},
+                    path + ":2: device of nn/kernels/cuda/ may not include "
+                    "nn/kernels/cuda/libraries/conv.h; it may use kernel_parts")
+
     def test_every_room_stands_above_those_that_use_it(self):
         for table in rooms.ROOMS.values():
             above = set()

@@ -35,7 +35,21 @@ ROOMS = {
                 "supervision", "inference"),
         "dataflow": ("caf", "spec", "cluster", "sim"),
     },
+    "nn/kernels/cuda": {
+        "kernel_parts": (),
+        "device": ("kernel_parts",),
+        "libraries": ("kernel_parts",),
+        FRONT: ("kernel_parts", "device", "libraries"),
+    },
 }
+
+
+def folder_of(path):
+    """Which folder of ROOMS a path lies in; None: in no such."""
+    for folder in ROOMS:
+        if path.startswith(folder + "/"):
+            return folder
+    return None
 
 
 def room_of(folder, path):
@@ -45,8 +59,8 @@ def room_of(folder, path):
 
 
 def rooms(file):
-    folder = file.path.split("/")[0]
-    if not file.is_cpp or folder not in ROOMS:
+    folder = folder_of(file.path)
+    if not file.is_cpp or folder is None:
         return
     own = room_of(folder, file.path)
     if own not in ROOMS[folder]:
