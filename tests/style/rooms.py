@@ -41,6 +41,17 @@ ROOMS = {
         "libraries": ("kernel_parts",),
         FRONT: ("kernel_parts", "device", "libraries"),
     },
+    "tools/trainer": {
+        "terminal": (),
+        "config": ("terminal",),
+        "metrics": ("terminal",),
+        "launch": ("terminal", "config"),
+        "doctor": ("terminal",),
+        "run": ("terminal", "config", "metrics"),
+        "commands": ("terminal", "config", "metrics", "launch", "doctor",
+                     "run"),
+        FRONT: ("terminal", "config", "launch", "doctor", "commands"),
+    },
 }
 
 

@@ -1,4 +1,4 @@
-#include "tools/trainer/certs_command.h"
+#include "tools/trainer/commands/certs_command.h"
 
 #include <string>
 #include <vector>

@@ -1,4 +1,4 @@
-#include "tools/trainer/command_line.h"
+#include "tools/trainer/commands/command_line.h"
 
 #include <string>
 #include <vector>

@@ -16,7 +16,7 @@
 #include "base/owned_fd.h"
 #include "base/tls/certificates.h"
 #include "gtest/gtest.h"
-#include "tools/trainer/certs_command.h"
+#include "tools/trainer/commands/certs_command.h"
 #include "tools/trainer/doctor/doctor_checks.h"
 #include "tools/trainer/doctor/doctor_command.h"
 #include "tools/trainer/doctor/doctor_findings.h"

@@ -1,11 +1,11 @@
-#include "tools/trainer/help.h"
+#include "tools/trainer/commands/help.h"
 
 #include <string>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
 #include "gtest/gtest.h"
-#include "tools/trainer/certs_command.h"
+#include "tools/trainer/commands/certs_command.h"
 #include "tools/trainer/config/config_keys.h"
 #include "tools/trainer/doctor/doctor_command.h"
 #include "tools/trainer/launch/launch_command.h"

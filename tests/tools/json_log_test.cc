@@ -1,4 +1,4 @@
-#include "tools/trainer/json_log.h"
+#include "tools/trainer/run/json_log.h"
 
 #include <cmath>
 #include <limits>

@@ -1,4 +1,4 @@
-#include "tools/trainer/last_words.h"
+#include "tools/trainer/terminal/last_words.h"
 
 #include <atomic>
 #include <cstdio>
@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "gtest/gtest.h"
-#include "tools/trainer/exit_codes.h"
+#include "tools/trainer/terminal/exit_codes.h"
 
 namespace troupe::tools {
 namespace {

@@ -1,4 +1,4 @@
-#include "tools/trainer/options_reader.h"
+#include "tools/trainer/terminal/options_reader.h"
 
 #include <string>
 #include <vector>

@@ -1,4 +1,4 @@
-#include "tools/trainer/progress.h"
+#include "tools/trainer/terminal/progress.h"
 
 #include <cmath>
 #include <limits>
@@ -7,7 +7,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tools/trainer/display.h"
+#include "tools/trainer/terminal/display.h"
 
 namespace troupe::tools {
 namespace {

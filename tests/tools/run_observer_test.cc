@@ -1,4 +1,4 @@
-#include "tools/trainer/run_observer.h"
+#include "tools/trainer/run/run_observer.h"
 
 #include <string>
 #include <vector>

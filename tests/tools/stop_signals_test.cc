@@ -1,4 +1,4 @@
-#include "tools/trainer/stop_signals.h"
+#include "tools/trainer/terminal/stop_signals.h"
 
 #include <signal.h>
 #include <sys/resource.h>
@@ -9,7 +9,7 @@
 #include "absl/synchronization/notification.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tools/trainer/exit_codes.h"
+#include "tools/trainer/terminal/exit_codes.h"
 
 namespace troupe::tools {
 namespace {

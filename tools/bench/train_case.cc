@@ -12,7 +12,7 @@
 #include "data/registry.h"
 #include "nn/tensor/caching_allocator.h"
 #include "tools/trainer/config/config.h"
-#include "tools/trainer/spec_builder.h"
+#include "tools/trainer/run/spec_builder.h"
 
 namespace troupe::bench {
 namespace {

@@ -10,9 +10,9 @@
 #include "base/check.h"
 #include "data/registry.h"
 #include "tools/trainer/config/config_blame.h"
-#include "tools/trainer/options_reader.h"
-#include "tools/trainer/progress.h"
-#include "tools/trainer/spec_builder.h"
+#include "tools/trainer/run/spec_builder.h"
+#include "tools/trainer/terminal/options_reader.h"
+#include "tools/trainer/terminal/progress.h"
 
 namespace troupe::tools {
 namespace {

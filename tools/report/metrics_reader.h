@@ -1,5 +1,5 @@
 // The metrics in a run folder, read back from their JSON lines
-// (tools/trainer/json_log.h).
+// (tools/trainer/run/json_log.h).
 //
 //   TROUPE_ASSIGN_OR_RETURN(const RunMetrics metrics, ReadMetrics(text));
 //   for (const MetricRow& row : metrics.train) Plot(row.step, row.loss);

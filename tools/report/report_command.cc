@@ -6,7 +6,7 @@
 #include "tools/report/report_data.h"
 #include "tools/report/report_page.h"
 #include "tools/report/run_reader.h"
-#include "tools/trainer/options_reader.h"
+#include "tools/trainer/terminal/options_reader.h"
 
 namespace troupe::tools {
 namespace {

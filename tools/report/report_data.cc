@@ -16,7 +16,7 @@
 #include "tools/report/run_shape.h"
 #include "tools/report/step_json.h"
 #include "tools/report/step_timeline.h"
-#include "tools/trainer/progress.h"
+#include "tools/trainer/terminal/progress.h"
 
 namespace troupe::tools {
 namespace {

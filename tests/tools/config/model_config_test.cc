@@ -9,7 +9,7 @@
 #include "nn/autograd/context.h"
 #include "nn/modules/module.h"
 #include "tools/trainer/config/config.h"
-#include "tools/trainer/model_builder.h"
+#include "tools/trainer/config/model_builder.h"
 
 namespace troupe::tools {
 namespace {

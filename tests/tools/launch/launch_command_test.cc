@@ -16,7 +16,7 @@
 #include "base/file_system.h"
 #include "gtest/gtest.h"
 #include "tests/base/fresh_path.h"
-#include "tools/trainer/certs_command.h"
+#include "tools/trainer/commands/certs_command.h"
 
 namespace troupe::tools {
 namespace {

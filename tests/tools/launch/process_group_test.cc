@@ -16,7 +16,7 @@
 #include "base/file_system.h"
 #include "gtest/gtest.h"
 #include "tests/base/fresh_path.h"
-#include "tools/trainer/exit_codes.h"
+#include "tools/trainer/terminal/exit_codes.h"
 
 namespace troupe::tools {
 namespace {

@@ -1,6 +1,6 @@
 // What a run writes, as the report reads it.
 
-#include "tools/trainer/run_folder.h"
+#include "tools/trainer/run/run_folder.h"
 
 #include <memory>
 #include <string>

@@ -17,7 +17,7 @@
 #include "tools/report/run_shape.h"
 #include "tools/report/step_timeline.h"
 #include "tools/report/trace_reader.h"
-#include "tools/trainer/arguments.h"
+#include "tools/trainer/terminal/arguments.h"
 
 namespace troupe::tools::usage {
 

@@ -17,7 +17,7 @@
 #include "comm/tcp/tls_stream.h"
 #include "nn/kernels/device_backends.h"
 #include "tools/trainer/doctor/doctor_machine.h"
-#include "tools/trainer/version.h"
+#include "tools/trainer/terminal/version.h"
 
 namespace troupe::tools::usage {
 

@@ -13,9 +13,9 @@
 #include "base/check.h"
 #include "base/file_system.h"
 #include "tools/tensorboard/event.pb.h"
-#include "tools/trainer/json_log.h"
 #include "tools/trainer/metrics/prometheus_exporter.h"
 #include "tools/trainer/metrics/tensorboard_log.h"
+#include "tools/trainer/run/json_log.h"
 
 namespace troupe::tools::usage {
 

@@ -9,7 +9,7 @@ import re
 import resource
 import signal
 
-# How the trainer ends (tools/trainer/exit_codes.h).
+# How the trainer ends (tools/trainer/terminal/exit_codes.h).
 OK, FAILED, STOPPED, AT_ONCE = 0, 1, 3, 130
 
 NO_SPACE = r"No space left on device; free space there"

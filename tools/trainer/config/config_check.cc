@@ -16,10 +16,10 @@
 #include "tools/trainer/config/config.h"
 #include "tools/trainer/config/config_blame.h"
 #include "tools/trainer/config/loss_kinds.h"
+#include "tools/trainer/config/model_builder.h"
 #include "tools/trainer/config/optimizer_kinds.h"
 #include "tools/trainer/config/pipeline_options.h"
-#include "tools/trainer/launch/host_port.h"
-#include "tools/trainer/model_builder.h"
+#include "tools/trainer/terminal/host_port.h"
 
 namespace troupe::tools {
 namespace {

@@ -7,7 +7,7 @@
 #include "base/check.h"
 #include "tools/trainer/config/config_blame.h"
 #include "tools/trainer/config/config_keys.h"
-#include "tools/trainer/model_builder.h"
+#include "tools/trainer/config/model_builder.h"
 
 namespace troupe::tools {
 namespace {

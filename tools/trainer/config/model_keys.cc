@@ -3,7 +3,7 @@
 #include "actors/spec/job_spec.h"
 #include "nn/models/models.h"
 #include "tools/trainer/config/key_rules.h"
-#include "tools/trainer/model_kinds.h"
+#include "tools/trainer/config/model_kinds.h"
 
 namespace troupe::tools {
 namespace {

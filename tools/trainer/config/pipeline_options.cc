@@ -10,7 +10,7 @@
 #include "pipeline/schedules/schedule_search.h"
 #include "pipeline/schedules/schedules.h"
 #include "tools/trainer/config/config_blame.h"
-#include "tools/trainer/model_builder.h"
+#include "tools/trainer/config/model_builder.h"
 
 namespace troupe::tools {
 namespace {

@@ -10,10 +10,10 @@
 #include "actors/cluster/host_address.h"
 #include "base/check.h"
 #include "base/tls/certificate_check.h"
-#include "tools/trainer/arguments.h"
 #include "tools/trainer/doctor/doctor_machine.h"
 #include "tools/trainer/doctor/doctor_peer.h"
-#include "tools/trainer/options_reader.h"
+#include "tools/trainer/terminal/arguments.h"
+#include "tools/trainer/terminal/options_reader.h"
 
 namespace troupe::tools {
 namespace {

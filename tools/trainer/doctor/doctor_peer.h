@@ -38,7 +38,7 @@
 #include "base/tls/certificates.h"
 #include "tools/trainer/doctor/doctor_checks.h"
 #include "tools/trainer/doctor/doctor_stream.h"
-#include "tools/trainer/launch/host_port.h"
+#include "tools/trainer/terminal/host_port.h"
 
 namespace troupe::tools {
 

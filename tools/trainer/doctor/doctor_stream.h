@@ -25,7 +25,7 @@
 #include "absl/time/time.h"
 #include "base/owned_fd.h"
 #include "comm/tcp/tls_stream.h"
-#include "tools/trainer/launch/host_port.h"
+#include "tools/trainer/terminal/host_port.h"
 
 namespace troupe::tools {
 

@@ -9,7 +9,7 @@
 #include "comm/mpi/mpi_process.h"
 #include "tools/trainer/config/config_keys.h"
 #include "tools/trainer/launch/torchrun_store.h"
-#include "tools/trainer/version.h"
+#include "tools/trainer/terminal/version.h"
 
 namespace troupe::tools {
 namespace {

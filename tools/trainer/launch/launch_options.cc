@@ -1,10 +1,10 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
-#include "tools/trainer/arguments.h"
-#include "tools/trainer/launch/host_port.h"
 #include "tools/trainer/launch/launch_command.h"
-#include "tools/trainer/options_reader.h"
+#include "tools/trainer/terminal/arguments.h"
+#include "tools/trainer/terminal/host_port.h"
+#include "tools/trainer/terminal/options_reader.h"
 
 namespace troupe::tools {
 namespace {

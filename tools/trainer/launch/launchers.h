@@ -24,8 +24,8 @@
 
 #include "absl/status/statusor.h"
 #include "base/tls/certificates.h"
-#include "tools/trainer/launch/host_port.h"
 #include "tools/trainer/launch/variables.h"
+#include "tools/trainer/terminal/host_port.h"
 
 namespace troupe::tools {
 

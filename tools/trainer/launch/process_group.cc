@@ -22,9 +22,9 @@
 #include "absl/strings/strip.h"
 #include "base/check.h"
 #include "base/file_system.h"
-#include "tools/trainer/exit_codes.h"
 #include "tools/trainer/launch/line_relay.h"
 #include "tools/trainer/launch/signal_queue.h"
+#include "tools/trainer/terminal/exit_codes.h"
 
 namespace troupe::tools {
 namespace {

@@ -23,7 +23,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "tools/trainer/launch/host_port.h"
+#include "tools/trainer/terminal/host_port.h"
 
 namespace troupe::tools {
 

@@ -36,8 +36,8 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/file_system.h"
-#include "tools/trainer/launch/host_port.h"
 #include "tools/trainer/metrics/metric_sink.h"
+#include "tools/trainer/terminal/host_port.h"
 
 namespace troupe::tools {
 

@@ -1,0 +1,56 @@
+// `trainer generate`: text from the language model of a checkpoint.
+//
+//   GenerateRequest request;
+//   request.run.checkpoint = "checkpoints/char_gpt";
+//   request.prompt = "ROMEO:";
+//   TROUPE_RETURN_IF_ERROR(
+//       GenerateText(loaded, request, files, [](absl::string_view text) {
+//         return std::fwrite(text.data(), 1, text.size(), stdout) != 0;
+//       }));
+
+#ifndef TOOLS_TRAINER_COMMANDS_GENERATE_COMMAND_H_
+#define TOOLS_TRAINER_COMMANDS_GENERATE_COMMAND_H_
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "base/file_system.h"
+#include "nn/generate/token_choice.h"
+#include "tools/trainer/config/config.h"
+#include "tools/trainer/run/saved_run.h"
+
+namespace troupe::tools {
+
+struct GenerateRequest {
+  bool help = false;
+  SavedRun run;
+  std::string prompt = "\n";
+  int tokens = 200;
+  int threads = 1;
+  nn::SamplingOptions sampling;
+};
+
+// What follows `generate` on the command line.
+//   kInvalidArgument: one line that says what was not understood.
+absl::StatusOr<GenerateRequest> ParseGenerate(
+    const std::vector<std::string>& arguments);
+
+std::string GenerateHelp();
+
+// Writes the prompt, and what the model says next as soon as it is known. Ends
+// early where `write` says false.
+//   kInvalidArgument: `loaded` is no text model, or not that of the checkpoint;
+//     the tokenizer has no token for something in the prompt.
+//   kNotFound, kDataLoss: there is no checkpoint, or it is damaged.
+absl::Status GenerateText(const LoadedConfig& loaded,
+                          const GenerateRequest& request,
+                          base::FileSystem& files,
+                          const std::function<bool(absl::string_view)>& write);
+
+}  // namespace troupe::tools
+
+#endif  // TOOLS_TRAINER_COMMANDS_GENERATE_COMMAND_H_

@@ -1,0 +1,121 @@
+#include "tools/trainer/commands/plan_command.h"
+
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "actors/planning/dtype_choice.h"
+#include "actors/planning/measure_costs.h"
+#include "actors/planning/step_prediction.h"
+#include "actors/spec/job_spec.h"
+#include "base/check.h"
+#include "data/registry.h"
+#include "nn/kernels/kernel_choices.h"
+#include "pipeline/cut_search.h"
+#include "tools/trainer/config/config_blame.h"
+#include "tools/trainer/run/plan_text.h"
+#include "tools/trainer/run/spec_builder.h"
+#include "tools/trainer/terminal/options_reader.h"
+
+namespace troupe::tools {
+namespace {
+
+constexpr char kHelp[] =
+    R"(trainer plan [--config=FILE] [options]
+
+Prints what a run would do: the mesh, the stages that the model is cut into, the
+order in which the ranks of a pipeline run them, and by prediction how long a
+step takes, how long ranks stand still in it, how much memory they need, and
+what of that does not fit. Nothing is trained.
+
+Times are shares of a step: a stage takes as long as its arithmetic, a backward
+twice as long as its forward, a transfer none. --measure times every layer for
+half a second instead, and so does mesh.balance = "measured", which needs that
+for its cuts.
+
+Options:
+  --config=FILE            As of trainer train; so are the next two.
+  --set section.key=value
+  --ranks=N
+  --measure                Times every layer.
+  --grid                   Prints the tables of the pipeline's ranks, which
+                           mesh.schedule_file takes.
+  --columns=N              Width of the drawn step: 100.
+  --help                   This text.
+
+For example, which schedule suits four stages of a small GPT:
+
+  trainer plan --set model.kind=gpt_nano --set data.kind=text \
+      --set mesh.pp=4 --set train.micro_batch_size=4 --set mesh.schedule=zb_v
+)";
+
+constexpr int kColumnsMin = 20, kColumnsMax = 10'000;
+
+// The job with nothing open, and what its model's parts were measured to take,
+// where they were.
+struct ClosedSpec {
+  actors::JobSpec spec;
+  std::optional<pipeline::ModelCosts> costs;
+};
+
+absl::StatusOr<ClosedSpec> Close(actors::JobSpec spec, bool measure) {
+  ClosedSpec closed;
+  if (spec.open_dtype.has_value()) {
+    if (!measure) spec.open_dtype->measure = nullptr;
+    TROUPE_ASSIGN_OR_RETURN(spec, actors::WithDType(spec, /*plan=*/nullptr));
+  }
+  closed.spec = spec;
+  closed.spec.open_pipeline.reset();
+  if (measure || spec.open_pipeline.has_value()) {
+    TROUPE_ASSIGN_OR_RETURN(closed.costs, actors::MeasureCosts(closed.spec));
+  }
+  if (spec.open_pipeline.has_value()) {
+    TROUPE_RETURN_IF_ERROR(
+        spec.open_pipeline->set(*closed.costs, closed.spec.plan));
+  }
+  return closed;
+}
+
+}  // namespace
+
+std::string PlanHelp() { return kHelp; }
+
+absl::StatusOr<PlanRequest> ParsePlan(
+    const std::vector<std::string>& arguments) {
+  PlanRequest request;
+  OptionsReader reader("plan");
+  reader.Text("--config=examples/glyphs/glyphs.toml", &request.config);
+  reader.Texts("--set=mesh.pp=2", &request.sets);
+  reader.Text("--ranks=2", &request.ranks);
+  reader.Flag("--measure", &request.measure);
+  reader.Flag("--grid", &request.grid);
+  reader.Number("--columns=100", kColumnsMin, kColumnsMax, &request.columns);
+  Arguments left(arguments);
+  TROUPE_ASSIGN_OR_RETURN(request.help, reader.Read(left));
+  return request;
+}
+
+absl::Status ShowPlan(const LoadedConfig& loaded, const PlanRequest& request,
+                      base::FileSystem& files,
+                      const std::function<bool(absl::string_view)>& write) {
+  data::DatasetOptions data = loaded.config.data;
+  data.files = &files;
+  const absl::StatusOr<data::DataSplits> splits = data::OpenDataset(data);
+  if (!splits.ok()) return AtKeys(loaded, splits.status());
+  TROUPE_ASSIGN_OR_RETURN(actors::JobSpec spec,
+                          BuildSpec(loaded, *splits, files));
+  spec.kernel_choices = std::make_shared<nn::KernelChoices>();
+  TROUPE_ASSIGN_OR_RETURN(const ClosedSpec closed,
+                          Close(std::move(spec), request.measure));
+  const absl::StatusOr<actors::StepPrediction> step =
+      actors::PredictStep(closed.spec, closed.costs ? &*closed.costs : nullptr);
+  if (!step.ok()) return AtKeys(loaded, step.status());
+  PlanTextOptions options;
+  options.measured = closed.costs.has_value();
+  options.grid = request.grid;
+  options.columns = request.columns;
+  write(PlanText(loaded.config, *step, options));
+  return absl::OkStatus();
+}
+
+}  // namespace troupe::tools

@@ -1,0 +1,47 @@
+// `trainer plan`: what a run would do, and what it would cost.
+//
+//   TROUPE_ASSIGN_OR_RETURN(PlanRequest request, ParsePlan(left.Rest()));
+//   if (request.help) return PlanHelp();
+//   TROUPE_RETURN_IF_ERROR(ShowPlan(loaded, request, files, write));
+
+#ifndef TOOLS_TRAINER_COMMANDS_PLAN_COMMAND_H_
+#define TOOLS_TRAINER_COMMANDS_PLAN_COMMAND_H_
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "base/file_system.h"
+#include "tools/trainer/config/config.h"
+
+namespace troupe::tools {
+
+struct PlanRequest {
+  bool help = false;
+  // As of trainer train.
+  std::string config, ranks;
+  std::vector<std::string> sets;
+  bool measure = false;  // times a step, for predictions in milliseconds
+  bool grid = false;     // prints the tables of all ranks
+  int columns = 100;     // width of the drawn step
+};
+
+// What follows `plan` on the command line.
+//   kInvalidArgument: one line that says what was not understood.
+absl::StatusOr<PlanRequest> ParsePlan(
+    const std::vector<std::string>& arguments);
+
+std::string PlanHelp();
+
+// Nothing is trained but, where the request measures, a few steps.
+//   kInvalidArgument, with the place of a key: as BuildSpec().
+absl::Status ShowPlan(const LoadedConfig& loaded, const PlanRequest& request,
+                      base::FileSystem& files,
+                      const std::function<bool(absl::string_view)>& write);
+
+}  // namespace troupe::tools
+
+#endif  // TOOLS_TRAINER_COMMANDS_PLAN_COMMAND_H_

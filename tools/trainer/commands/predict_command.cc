@@ -1,0 +1,156 @@
+#include "tools/trainer/commands/predict_command.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <memory>
+#include <numeric>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/types/span.h"
+#include "actors/checkpoint/load_model.h"
+#include "actors/inference/predict.h"
+#include "base/check.h"
+#include "data/registry.h"
+#include "nn/serialize/weight_file.h"
+#include "nn/tensor/caching_allocator.h"
+#include "tools/trainer/config/config_blame.h"
+
+namespace troupe::tools {
+namespace {
+
+constexpr char kHelp[] =
+    R"(trainer predict --checkpoint=DIR [--config=FILE] [options] IMAGE...
+
+Prints the likeliest classes of images (JPEG or PNG), by the model of a
+checkpoint. The configuration is that of the run that wrote it, with data.kind =
+"images": its folders name the classes, its sizes say how an image is cut.
+
+Options:
+  --checkpoint=DIR         A checkpoint ("checkpoints/photos/best"), or a folder
+                           of them, of which the newest is taken.
+  --config=FILE            As of trainer train; so is the next.
+  --set section.key=value
+  --top=N                  So many classes of each image: 3.
+  --threads=N              Of each rank's computation: 1. With mesh.pp there are
+                           several, and none holds the whole model.
+  --help                   This text.
+
+For example:
+
+  trainer predict --config=photos.toml --checkpoint=checkpoints/photos/best *.jpg
+)";
+
+constexpr char kRunName[] = "photos";
+
+absl::StatusOr<data::DataSplits> OpenImages(const LoadedConfig& loaded,
+                                            base::FileSystem& files) {
+  data::DatasetOptions options = loaded.config.data;
+  if (options.kind != "images") {
+    return ErrorAt(loaded, {"data.kind"},
+                   absl::StrCat("data.kind = \"", options.kind,
+                                "\" has no classes of images; it must be "
+                                "\"images\""));
+  }
+  options.files = &files;
+  absl::StatusOr<data::DataSplits> splits = data::OpenDataset(options);
+  if (!splits.ok()) return AtKeys(loaded, splits.status());
+  return splits;
+}
+
+// softmax(logits), in the order of the classes.
+std::vector<double> Probabilities(absl::Span<const float> logits) {
+  const double highest = *std::max_element(logits.begin(), logits.end());
+  std::vector<double> shares;
+  for (const float logit : logits) shares.push_back(std::exp(logit - highest));
+  const double sum = std::accumulate(shares.begin(), shares.end(), 0.0);
+  for (double& share : shares) share /= sum;
+  return shares;
+}
+
+// "cat 98.1 %, dog 1.9 %", the likeliest first, of equal ones the first.
+std::string TopClasses(absl::Span<const double> shares,
+                       const std::vector<std::string>& classes, int top) {
+  std::vector<std::size_t> order(std::min(shares.size(), classes.size()));
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](auto a, auto b) { return shares[a] > shares[b]; });
+  order.resize(std::min(order.size(), static_cast<std::size_t>(top)));
+  return absl::StrJoin(order, ", ", [&](std::string* out, std::size_t i) {
+    absl::StrAppend(out, classes[i],
+                    absl::StrFormat(" %.1f %%", 100 * shares[i]));
+  });
+}
+
+// The logits of image number `index`, in `logits`.
+absl::StatusOr<absl::Span<const float>> LogitsOf(
+    const data::Dataset& images, std::int64_t index,
+    actors::InferenceSession& model, nn::Tensor* logits) {
+  TROUPE_ASSIGN_OR_RETURN(const nn::Tensor output,
+                          actors::Predict(model, images, {index}));
+  nn::CachingAllocator memory;
+  TROUPE_ASSIGN_OR_RETURN(*logits,
+                          nn::ConvertFloats(output, nn::DType::kF32, memory));
+  if (logits->shape().rank() == 2 && logits->dtype() == nn::DType::kF32) {
+    return absl::MakeConstSpan(logits->data<float>(), logits->numel());
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "the model gives ", nn::DTypeName(logits->dtype()), " ",
+      logits->shape().ToString(), ", and f32 [1, classes] is wanted"));
+}
+
+}  // namespace
+
+std::string PredictHelp() { return kHelp; }
+
+absl::StatusOr<PredictRequest> ParsePredict(
+    const std::vector<std::string>& arguments) {
+  PredictRequest request;
+  OptionsReader reader("predict");
+  DeclareSavedRun(reader, kRunName, request.run);
+  reader.Number("--top=3", 1, 1 << 16, &request.top);
+  reader.Number("--threads=2", 1, 1024, &request.threads);
+  reader.Others(&request.paths);
+  Arguments left(arguments);
+  TROUPE_ASSIGN_OR_RETURN(request.help, reader.Read(left));
+  if (request.help) return request;
+  TROUPE_RETURN_IF_ERROR(CheckSavedRun(request.run, kRunName));
+  if (!request.paths.empty()) return request;
+  return absl::InvalidArgumentError(
+      "no image is given; write its file behind the options");
+}
+
+absl::Status Predict(const LoadedConfig& loaded, const PredictRequest& request,
+                     base::FileSystem& files,
+                     const std::function<bool(absl::string_view)>& write) {
+  TROUPE_ASSIGN_OR_RETURN(
+      actors::Checkpoint checkpoint,
+      actors::OpenCheckpoint(files, request.run.checkpoint));
+  LoadedConfig saved = loaded;
+  TROUPE_RETURN_IF_ERROR(TakePrecision(checkpoint, files, saved.config));
+  TROUPE_ASSIGN_OR_RETURN(const data::DataSplits splits,
+                          OpenImages(saved, files));
+  TROUPE_ASSIGN_OR_RETURN(const std::unique_ptr<actors::InferenceSession> model,
+                          OpenSavedModel(saved, splits, std::move(checkpoint),
+                                         files, request.threads));
+  data::DatasetOptions options = saved.config.data;
+  options.files = &files;
+  TROUPE_ASSIGN_OR_RETURN(
+      const data::DatasetPtr images,
+      data::OpenImagesAt(options, request.paths, splits.classes));
+  for (std::size_t i = 0; i < request.paths.size(); ++i) {
+    nn::Tensor output;
+    TROUPE_ASSIGN_OR_RETURN(
+        const absl::Span<const float> logits,
+        LogitsOf(*images, static_cast<std::int64_t>(i), *model, &output));
+    const std::string classes =
+        TopClasses(Probabilities(logits), splits.classes, request.top);
+    if (!write(absl::StrCat(request.paths[i], ": ", classes, "\n"))) break;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace troupe::tools

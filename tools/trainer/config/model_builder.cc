@@ -1,0 +1,153 @@
+#include "tools/trainer/config/model_builder.h"
+
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "nn/models/layer_list.h"
+#include "nn/modules/batch_norm.h"
+#include "nn/modules/freeze.h"
+#include "nn/modules/parameter_dtype.h"
+#include "nn/modules/recompute.h"
+#include "tools/trainer/config/model_kinds.h"
+
+namespace troupe::tools {
+namespace {
+
+// Limit on the elements of one parameter: more is a slip of the pen, or would
+// need the memory of many machines.
+constexpr std::int64_t kParameterElemsMax = 10'000'000'000;
+
+// What comes out of the model for a batch of one.
+nn::Shape OutputShape(const data::SampleSpec& spec, std::int64_t outputs) {
+  if (!spec.is_classification()) return {1, outputs};
+  std::vector<std::int64_t> dims = {1};
+  dims.insert(dims.end(), spec.target_shape.dims().begin(),
+              spec.target_shape.dims().end());
+  dims.push_back(outputs);
+  return nn::Shape(dims);
+}
+
+std::string DataWords(const TrainerConfig& config,
+                      const data::SampleSpec& spec) {
+  return absl::StrCat("data.kind = \"", config.data.kind,
+                      "\", whose samples are ", spec.ToString());
+}
+
+absl::Status Refuse(const TrainerConfig& config, const data::SampleSpec& spec,
+                    absl::string_view why) {
+  const ModelConfig& model = config.model;
+  const bool is_kind = model.layers.empty();
+  absl::string_view hint;
+  if (is_kind && !nn::IsFloating(spec.input_dtype)) {
+    hint = "; text is for model.kind = \"gpt_nano\" and its like";
+  } else if (is_kind && model.kind == "lenet") {
+    hint = "; use model.kind = \"mlp\"";
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat(is_kind ? absl::StrCat("model.kind = \"", model.kind, "\"")
+                           : "model.layers",
+                   " does not take the samples of ", DataWords(config, spec),
+                   ": ", why, hint));
+}
+
+// How many outputs the model has; at least as many as the data asks for.
+absl::StatusOr<std::int64_t> CountOutputs(const TrainerConfig& config,
+                                          const data::SampleSpec& spec) {
+  const bool is_text = !nn::IsFloating(spec.input_dtype);
+  const std::int64_t needed =
+      spec.is_classification() ? spec.num_classes : spec.target_shape.numel();
+  const std::int64_t chosen =
+      is_text ? config.model.vocab_size : config.model.num_classes;
+  if (chosen == 0 || chosen == needed) return needed;
+  if (chosen > needed && spec.is_classification()) return chosen;
+  return absl::InvalidArgumentError(absl::StrCat(
+      is_text ? "model.vocab_size = " : "model.num_classes = ", chosen,
+      ", but the targets of ", DataWords(config, spec), " need ", needed,
+      " outputs"));
+}
+
+absl::StatusOr<std::unique_ptr<nn::Sequential>> MakeLayersOrKind(
+    const ModelConfig& config, const data::SampleSpec& spec,
+    std::int64_t outputs) {
+  if (config.layers.empty()) return MakeModelOfKind(config, spec, outputs);
+  return nn::MakeLayers(config.layers, {spec.input_shape, spec.input_dtype},
+                        config.options);
+}
+
+absl::Status ChooseRecomputed(nn::Module& model, const TrainerConfig& config,
+                              const data::SampleSpec& spec) {
+  nn::RecomputeOptions options;
+  options.modules = config.model.recompute;
+  options.every = config.model.recompute_every;
+  if (config.model.recompute_budget_bytes > 0) {
+    options.budget_bytes =
+        static_cast<double>(config.model.recompute_budget_bytes);
+  }
+  const std::int64_t micro_batch = config.job.plan.MicroBatchSize();
+  return nn::ApplyRecompute(
+      model, options, {spec.InputShape(micro_batch), InputDType(config, spec)},
+      nn::Device{});
+}
+
+}  // namespace
+
+nn::DType InputDType(const TrainerConfig& config,
+                     const data::SampleSpec& sample) {
+  return nn::IsFloating(sample.input_dtype) ? config.job.dtype
+                                            : sample.input_dtype;
+}
+
+absl::StatusOr<std::unique_ptr<nn::Sequential>> MakeModel(
+    const TrainerConfig& config, const data::SampleSpec& spec) {
+  TROUPE_ASSIGN_OR_RETURN(const std::int64_t outputs,
+                          CountOutputs(config, spec));
+  auto model = MakeLayersOrKind(config.model, spec, outputs);
+  if (!model.ok()) return Refuse(config, spec, model.status().message());
+  nn::SetParameterDType(**model, config.job.dtype);
+  if (config.model.sync_batch_norm) nn::SynchroniseBatchNorms(**model);
+  const absl::Status frozen =
+      nn::FreezeParameters(**model, config.model.freeze);
+  if (!frozen.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("model.freeze: ", frozen.message()));
+  }
+  const absl::Status chosen = ChooseRecomputed(**model, config, spec);
+  if (chosen.ok()) return model;
+  return absl::InvalidArgumentError(
+      absl::StrCat("model.recompute: ", chosen.message()));
+}
+
+absl::StatusOr<nn::ModelSummary> SummaryOf(const TrainerConfig& config,
+                                           const data::SampleSpec& spec) {
+  TROUPE_ASSIGN_OR_RETURN(const auto model, MakeModel(config, spec));
+  return nn::Summary(*model, {spec.InputShape(1), InputDType(config, spec)});
+}
+
+absl::Status CheckModelFits(const TrainerConfig& config,
+                            const data::SampleSpec& spec) {
+  TROUPE_ASSIGN_OR_RETURN(const std::int64_t outputs,
+                          CountOutputs(config, spec));
+  TROUPE_ASSIGN_OR_RETURN(const auto model, MakeModel(config, spec));
+  for (const nn::Parameter* p : model->Parameters()) {
+    if (p->shape.numel() <= kParameterElemsMax) continue;
+    return Refuse(
+        config, spec,
+        absl::StrCat(p->name, " is ", p->shape.ToString(), ", more than ",
+                     kParameterElemsMax, " elements"));
+  }
+  nn::ShapeRecord record;
+  const absl::StatusOr<nn::TensorList> output = nn::ShapeOnlyForward(
+      *model, {{spec.InputShape(1), InputDType(config, spec)}}, nn::Device{},
+      record);
+  if (!output.ok()) return Refuse(config, spec, output.status().message());
+  const nn::Shape& given = (*output)[0].shape();
+  const nn::Shape wanted = OutputShape(spec, outputs);
+  if (given == wanted) return absl::OkStatus();
+  return Refuse(config, spec,
+                absl::StrCat("of a batch of one it makes ", given.ToString(),
+                             ", and ", wanted.ToString(), " is wanted"));
+}
+
+}  // namespace troupe::tools

@@ -1,0 +1,191 @@
+#include "tools/trainer/run/run_observer.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "actors/checkpoint/state_dict.h"
+
+namespace troupe::tools {
+
+namespace {
+
+// Limit on the lines about another plan; each bucket may be one.
+constexpr std::size_t kPlanChangesShownMax = 20;
+
+std::string FormatPlanChanges(const std::vector<std::string>& changes) {
+  if (changes.empty()) return "";
+  std::string text =
+      "\nwhere the plan differs from the checkpoint's (field: then, now):";
+  const std::size_t shown = std::min(changes.size(), kPlanChangesShownMax);
+  for (std::size_t i = 0; i < shown; ++i) {
+    absl::StrAppend(&text, "\n  ", changes[i]);
+  }
+  if (shown < changes.size()) {
+    absl::StrAppend(&text, "\n  and ", changes.size() - shown, " more");
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string FormatStart(const TrainerConfig& config,
+                        const actors::JobInfo& info) {
+  const int ranks = info.plan.mesh.size();
+  std::string text = absl::StrCat(
+      "training ", config.model.Name(), " (",
+      FormatCount(info.plan.parameter_elems()), " parameters) on ",
+      config.data.kind, ": ", ranks, ranks == 1 ? " rank (" : " ranks (",
+      info.plan.mesh.ToString(), "), ", FormatCount(info.steps), " steps of ",
+      info.plan.global_batch_size,
+      info.sampler
+          ? absl::StrCat(" of ",
+                         FormatCount(info.sampler->state().dataset_size))
+          : "",
+      " samples, ", info.plan.kernels);
+  if (info.memory.total() > 0) {
+    absl::StrAppend(&text, "\nmemory expected: ", info.memory.ToString());
+  }
+  if (!info.transports.empty()) {
+    absl::StrAppend(&text, "\nprocess 0 exchanges tensors with the others by ",
+                    info.transports);
+  }
+  if (!info.resumed_from.empty()) {
+    absl::StrAppend(&text, "\ngoing on from ", info.resumed_from);
+    if (info.first_step >= info.steps) {
+      absl::StrAppend(&text, "; its ", FormatCount(info.first_step),
+                      " steps are all that was asked for");
+    }
+    if (!info.missing.empty()) {
+      absl::StrAppend(&text, "\nmissing from it, with initial values: ",
+                      actors::ListKeys(info.missing));
+    }
+    if (!info.unexpected.empty()) {
+      absl::StrAppend(&text, "\nunexpected in it, left out: ",
+                      actors::ListKeys(info.unexpected));
+    }
+    text += FormatPlanChanges(info.plan_changes);
+  } else if (config.job.checkpoint.resume) {
+    absl::StrAppend(&text, "\nno checkpoint in ", config.job.checkpoint.dir,
+                    " yet: starting at step 0");
+  }
+  return text;
+}
+
+void RunObserver::OnStart(const actors::JobInfo& info) {
+  first_step_ = info.first_step;
+  sampler_ = info.sampler;
+  resumed_from_ = info.resumed_from;
+  steps_ = info.steps;
+  if (info.plan.dynamic_loss_scale) loss_scale_ = info.plan.loss_scale;
+  display_.Print(FormatStart(config_, info));
+  if (on_planned_) Keep(on_planned_(info));
+  StartEntry entry;
+  entry.first_step = first_step_;
+  entry.steps = steps_;
+  entry.ranks = info.plan.mesh.size();
+  entry.time = now_();
+  ToSinks([&](MetricSink& sink) { return sink.OnStart(entry); });
+}
+
+void RunObserver::OnSteps(absl::Span<const actors::StepReport> steps) {
+  for (const actors::StepReport& report : steps) {
+    samples_ += report.samples;
+    peak_bytes_ = report.peak_bytes;
+    skipped_steps_ += report.skipped;
+    if (loss_scale_) loss_scale_ = report.loss_scale;
+    rate_.Add(report.seconds, report.samples);
+    const Progress progress = ProgressAt(report);
+    display_.ShowStep(progress, report.seconds);
+    const StepEntry entry = EntryOf(report, progress);
+    for (const Sink& sink : sinks_) {
+      const bool due = report.step % sink.every == 0 || report.step == steps_;
+      if (due && status_.ok()) Keep(sink.to->OnStep(entry));
+    }
+  }
+}
+
+StepEntry RunObserver::EntryOf(const actors::StepReport& report,
+                               const Progress& progress) const {
+  StepEntry entry;
+  entry.step = report.step;
+  entry.epoch = progress.epoch;
+  entry.loss = report.loss;
+  entry.accuracy = progress.accuracy;
+  entry.samples_per_s = progress.samples_per_s;
+  entry.seconds = report.step_seconds;
+  entry.lr = report.lr;
+  if (config_.optimizer.common.clip_grad_norm > 0) {
+    entry.grad_norm = report.grad_norm;
+  }
+  entry.peak_bytes = report.peak_bytes;
+  entry.loss_scale = loss_scale_;
+  entry.skipped_steps = skipped_steps_;
+  entry.time = now_();
+  return entry;
+}
+
+void RunObserver::OnEvaluation(const actors::EvaluationReport& report) {
+  display_.Print(FormatEvaluation(report.step, report.loss,
+                                  AccuracyOf(report.accuracy), report.count));
+  EvaluationEntry entry;
+  entry.step = report.step;
+  entry.loss = report.loss;
+  entry.accuracy = AccuracyOf(report.accuracy);
+  entry.count = report.count;
+  entry.time = now_();
+  ToSinks([&](MetricSink& sink) { return sink.OnEvaluation(entry); });
+}
+
+Progress RunObserver::ProgressAt(const actors::StepReport& report) const {
+  Progress progress;
+  progress.step = report.step;
+  progress.steps = steps_;
+  progress.epoch = EpochOf(report.step);
+  progress.epochs = EpochOf(steps_);
+  progress.loss = report.loss;
+  progress.accuracy = AccuracyOf(report.accuracy);
+  progress.loss_scale = loss_scale_;
+  progress.skipped_steps = skipped_steps_;
+  progress.samples_per_s = rate_.SamplesPerSecond();
+  if (progress.samples_per_s > 0) {
+    progress.left_s = double((steps_ - report.step) * report.samples) /
+                      progress.samples_per_s;
+  }
+  return progress;
+}
+
+std::int64_t RunObserver::EpochOf(std::int64_t step) const {
+  const std::int64_t in_run = std::max<std::int64_t>(step - first_step_, 1);
+  return sampler_->BatchAt(in_run - 1).epoch + 1;
+}
+
+std::optional<double> RunObserver::AccuracyOf(double accuracy) const {
+  if (!classification_) return std::nullopt;
+  return accuracy;
+}
+
+void RunObserver::OnCheckpoint(std::int64_t step, const std::string& path) {
+  if (on_first_checkpoint_) Keep(on_first_checkpoint_(path));
+  on_first_checkpoint_ = nullptr;
+  CheckpointEntry entry;
+  entry.step = step;
+  entry.path = path;
+  entry.time = now_();
+  ToSinks([&](MetricSink& sink) { return sink.OnCheckpoint(entry); });
+}
+
+void RunObserver::ToSinks(
+    const std::function<absl::Status(MetricSink&)>& write) {
+  for (const Sink& sink : sinks_) {
+    if (status_.ok()) Keep(write(*sink.to));
+  }
+}
+
+// The first error counts, and ends the run.
+void RunObserver::Keep(const absl::Status& status) {
+  if (status.ok() || !status_.ok()) return;
+  status_ = status;
+  if (stop_) stop_();
+}
+
+}  // namespace troupe::tools

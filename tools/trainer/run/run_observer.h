@@ -1,0 +1,124 @@
+// Follows a job: shows it, and hands its metrics to whoever writes them.
+//
+//   RunObserver observer(loaded.config, /*classification=*/true, display, now);
+//   observer.AddSink(&json_log, /*every=*/100);
+//   observer.OnFailure([&] { job->RequestStop(); });
+//   absl::StatusOr<actors::JobResult> result = actors::RunJob(spec, &observer);
+//   observer.status();              // whether its own work succeeded
+//
+// Called from one thread at a time, the supervisor's.
+
+#ifndef TOOLS_TRAINER_RUN_RUN_OBSERVER_H_
+#define TOOLS_TRAINER_RUN_RUN_OBSERVER_H_
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "actors/job.h"
+#include "data/sampler.h"
+#include "tools/trainer/config/config.h"
+#include "tools/trainer/metrics/metric_sink.h"
+#include "tools/trainer/terminal/display.h"
+#include "tools/trainer/terminal/progress.h"
+
+namespace troupe::tools {
+
+class RunObserver : public actors::JobObserver {
+ public:
+  // All outlive the observer.
+  RunObserver(const TrainerConfig& config, bool classification,
+              Display& display, std::function<absl::Time()> now)
+      : config_(config),
+        classification_(classification),
+        display_(display),
+        now_(std::move(now)) {}
+
+  // Writes metrics to `sink`, too, which outlives the observer: of steps every
+  // `every`-th and the last. Before the job starts.
+  void AddSink(MetricSink* sink, std::int64_t every) {
+    sinks_.push_back({sink, every});
+  }
+
+  // `action` is called when the job's plan is made, before any sink hears of
+  // the start.
+  void OnPlanned(std::function<absl::Status(const actors::JobInfo&)> action) {
+    on_planned_ = std::move(action);
+  }
+  // `stop` is called once, when the observer cannot do its own work: the log
+  // can no longer be written, say.
+  void OnFailure(std::function<void()> stop) { stop_ = std::move(stop); }
+  // `action` is called with the path of the job's first checkpoint.
+  void OnFirstCheckpoint(
+      std::function<absl::Status(const std::string&)> action) {
+    on_first_checkpoint_ = std::move(action);
+  }
+
+  void OnStart(const actors::JobInfo& info) override;
+  void OnSteps(absl::Span<const actors::StepReport> steps) override;
+  void OnEvaluation(const actors::EvaluationReport& report) override;
+  void OnCheckpoint(std::int64_t step, const std::string& path) override;
+
+  const absl::Status& status() const { return status_; }
+  std::int64_t first_step() const { return first_step_; }
+  // The epoch that a step (1 after the first) belongs to, counted from 1. Valid
+  // once the job has started.
+  std::int64_t EpochOf(std::int64_t step) const;
+  const std::string& resumed_from() const { return resumed_from_; }
+  // Number of samples that this run has trained on.
+  std::int64_t samples() const { return samples_; }
+  // As in StepReport, so far.
+  std::int64_t peak_bytes() const { return peak_bytes_; }
+  // Steps of this run that updated nothing.
+  std::int64_t skipped_steps() const { return skipped_steps_; }
+  // That of the last step, where it is dynamic.
+  std::optional<double> loss_scale() const { return loss_scale_; }
+
+ private:
+  Progress ProgressAt(const actors::StepReport& report) const;
+  std::optional<double> AccuracyOf(double accuracy) const;
+  StepEntry EntryOf(const actors::StepReport& report,
+                    const Progress& progress) const;
+  // Calls `write` with each sink, until one of them fails.
+  void ToSinks(const std::function<absl::Status(MetricSink&)>& write);
+  void Keep(const absl::Status& status);
+
+  const TrainerConfig& config_;
+  const bool classification_;
+  Display& display_;
+  const std::function<absl::Time()> now_;
+  std::function<absl::Status(const actors::JobInfo&)> on_planned_;
+  std::function<void()> stop_;
+  std::function<absl::Status(const std::string&)> on_first_checkpoint_;
+  absl::Status status_;
+
+  struct Sink {
+    MetricSink* to;
+    std::int64_t every;  // steps
+  };
+  std::vector<Sink> sinks_;
+
+  RateMeter rate_;
+  std::int64_t first_step_ = 0;
+  std::optional<data::Sampler> sampler_;  // at first_step_, once started
+  std::string resumed_from_;
+  std::int64_t steps_ = 0;
+  std::int64_t samples_ = 0;
+  std::int64_t peak_bytes_ = 0;
+  std::int64_t skipped_steps_ = 0;
+  std::optional<double> loss_scale_;
+};
+
+// The lines that a run begins with.
+std::string FormatStart(const TrainerConfig& config,
+                        const actors::JobInfo& info);
+
+}  // namespace troupe::tools
+
+#endif  // TOOLS_TRAINER_RUN_RUN_OBSERVER_H_

@@ -1,0 +1,72 @@
+#include "tools/trainer/run/spec_builder.h"
+
+#include <memory>
+#include <utility>
+
+#include "actors/planning/measure_costs.h"
+#include "actors/step_seconds.h"
+#include "base/check.h"
+#include "data/sampler.h"
+#include "tools/trainer/config/config_blame.h"
+#include "tools/trainer/config/loss_kinds.h"
+#include "tools/trainer/config/model_builder.h"
+#include "tools/trainer/config/optimizer_kinds.h"
+#include "tools/trainer/config/pipeline_options.h"
+#include "tools/trainer/config/precision.h"
+
+namespace troupe::tools {
+namespace {
+
+// All that follows from the precision.
+void SetModel(const TrainerConfig& config, const data::SampleSpec& sample,
+              actors::JobSpec& spec) {
+  spec.dtype = config.job.dtype;
+  spec.loss_scale = config.job.loss_scale;
+  spec.dynamic_loss_scale = config.job.dynamic_loss_scale;
+  // The same model has been made before, by CheckSamples().
+  spec.model = [config, sample] { return MakeModel(config, sample).value(); };
+  spec.optimizer = OptimizerOf(config);
+}
+
+}  // namespace
+
+absl::StatusOr<actors::JobSpec> BuildSpec(const LoadedConfig& loaded,
+                                          const data::DataSplits& splits,
+                                          base::FileSystem& files) {
+  const TrainerConfig& config = loaded.config;
+  actors::JobSpec spec = config.job;
+  data::SamplerOptions sampler;
+  sampler.dataset_size = splits.train->size();
+  sampler.global_batch_size = spec.plan.global_batch_size;
+  TROUPE_RETURN_IF_ERROR(AtKeys(loaded, sampler.Validate()));
+  const data::SampleSpec& sample = splits.train->spec();
+  if (!data::KnownSampleSpec(config.data)) {
+    TROUPE_RETURN_IF_ERROR(CheckSamples(loaded, sample));
+  }
+  TROUPE_ASSIGN_OR_RETURN(spec.plan, PipelineOptions(loaded, sample));
+  if (IsPipelineOpen(config)) {
+    spec.open_pipeline = OpenPipelineOf(loaded, sample);
+    spec.open_pipeline->measure = actors::MeasureCosts;
+  }
+  SetModel(config, sample, spec);
+  if (IsPrecisionOpen(config)) {
+    spec.open_dtype.emplace();
+    spec.open_dtype->set = [config, sample](nn::DType dtype,
+                                            actors::JobSpec& closed) {
+      TrainerConfig chosen = config;
+      SetPrecision(dtype, chosen);
+      SetModel(chosen, sample, closed);
+    };
+    spec.open_dtype->measure = actors::MeasureStepSeconds;
+  }
+  spec.loss = LossOf(config.loss, sample.is_classification());
+  spec.loss_reduction = ReductionOf(config.loss);
+  spec.train = splits.train;
+  spec.test = splits.test;
+  spec.data = data::DescribeData(config.data);
+  spec.eval_each_epoch = spec.eval_every == 0;
+  spec.checkpoint.files = &files;
+  return spec;
+}
+
+}  // namespace troupe::tools

@@ -1,0 +1,73 @@
+// The options of one command, each with the place its value goes to.
+//
+//   DoctorOptions options;
+//   OptionsReader reader("doctor");
+//   reader.Text("--certs=certs", &options.certs);
+//   reader.List("--hosts=n1,n2", &options.hosts);
+//   reader.Number("--port=29400", /*min=*/1, /*max=*/65535, &options.port);
+//   reader.Flag("--listen", &options.listen);
+//   TROUPE_ASSIGN_OR_RETURN(options.help, reader.Read(left));
+//
+// An option is declared by an example of its use, which is also what an error
+// tells the user to write. Threads: one at a time.
+
+#ifndef TOOLS_TRAINER_TERMINAL_OPTIONS_READER_H_
+#define TOOLS_TRAINER_TERMINAL_OPTIONS_READER_H_
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "tools/trainer/terminal/arguments.h"
+
+namespace troupe::tools {
+
+class OptionsReader {
+ public:
+  explicit OptionsReader(std::string command) : command_(std::move(command)) {}
+
+  // Each `into` outlives the reader, and keeps its value where the option is
+  // not there.
+  void Text(const std::string& example, std::string* into);
+  // May be repeated: each adds a text.
+  void Texts(const std::string& example, std::vector<std::string>* into);
+  // Texts between commas; empty ones are left out.
+  void List(const std::string& example, std::vector<std::string>* into);
+  void Number(const std::string& example, int min, int max, int* into);
+  void Real(const std::string& example, double min, double max, double* into);
+  // Takes no value.
+  void Flag(const std::string& name, bool* into);
+  // "--" ends the options; what follows is left. `words` tell of that behind
+  // the error on an option that is not known.
+  void EndAtTwoDashes(std::string words) { rest_ = std::move(words); }
+
+  // Arguments that are no options go there; `into` outlives the reader.
+  void Others(std::vector<std::string>* into) { others_ = into; }
+
+  // Reads to the end of the options, or to --help or -h: true then.
+  //   kInvalidArgument: one line that names the option, and what is wrong.
+  absl::StatusOr<bool> Read(Arguments& left);
+
+ private:
+  struct Known {
+    std::string example;
+    std::function<absl::Status(const std::string& value)> take;
+  };
+
+  absl::Status ReadOne(const Option& option, Arguments& left) const;
+
+  const std::string command_;
+  std::optional<std::string> rest_;  // set: "--" may come
+  std::vector<std::string>* others_ = nullptr;
+  std::map<std::string, Known> known_;
+  std::map<std::string, bool*> flags_;
+};
+
+}  // namespace troupe::tools
+
+#endif  // TOOLS_TRAINER_TERMINAL_OPTIONS_READER_H_

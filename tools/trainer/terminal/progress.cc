@@ -1,0 +1,239 @@
+#include "tools/trainer/terminal/progress.h"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "base/format_bytes.h"
+
+namespace troupe::tools {
+namespace {
+
+constexpr int kBarColumnsMin = 8;
+constexpr int kBarColumnsMax = 30;
+constexpr double kSecondsMax = 100 * 3600;
+
+std::string FormatPercent(double fraction) {
+  return absl::StrFormat("%.2f%%", 100 * fraction);
+}
+
+// "[====>    ]", `columns` wide with the brackets.
+std::string Bar(double done, int columns) {
+  const int inside = columns - 2;
+  const int filled = static_cast<int>(std::clamp(done, 0.0, 1.0) * inside);
+  std::string bar(filled, '=');
+  if (filled < inside) bar += '>';
+  bar.resize(inside, ' ');
+  return absl::StrCat("[", bar, "]");
+}
+
+std::string RateAndTime(const Progress& p, const char* gap, const char* unit) {
+  if (p.samples_per_s <= 0) return "";
+  return absl::StrCat(gap,
+                      FormatCount(static_cast<std::int64_t>(p.samples_per_s)),
+                      unit, gap, "ETA ", FormatDuration(p.left_s));
+}
+
+// The last evaluation's line; it says when that was, if training went on after.
+std::string EvaluationLine(const Summary& s) {
+  if (!s.evaluated) return "";
+  const std::string after =
+      s.evaluated_at == s.steps
+          ? ""
+          : absl::StrCat(" after step ", FormatCount(s.evaluated_at));
+  if (!s.test_accuracy) {
+    return absl::StrCat("test loss", after, ": ", FormatLoss(s.test_loss),
+                        "\n");
+  }
+  return absl::StrCat("test accuracy", after, ": ",
+                      FormatPercent(*s.test_accuracy), " (loss ",
+                      FormatLoss(s.test_loss), ")\n");
+}
+
+// The best evaluation, and where its checkpoint is.
+std::string BestLine(const Summary& s) {
+  if (s.best_at == 0) return "";
+  const std::string what =
+      s.best_accuracy
+          ? absl::StrCat("test accuracy ", FormatPercent(*s.best_accuracy),
+                         " (loss ", FormatLoss(s.best_loss), ")")
+          : absl::StrCat("test loss ", FormatLoss(s.best_loss));
+  return absl::StrCat(
+      "best: ", what, " after step ", FormatCount(s.best_at),
+      s.best_checkpoint.empty() ? "" : absl::StrCat(", ", s.best_checkpoint),
+      "\n");
+}
+
+// The steps that updated nothing.
+std::string SkippedLine(const Summary& s) {
+  if (!s.loss_scale && s.skipped_steps == 0) return "";
+  const std::string skipped =
+      s.skipped_steps == 0
+          ? "no step was skipped"
+          : absl::StrCat(FormatCount(s.skipped_steps),
+                         " steps were skipped, whose gradients were not "
+                         "finite");
+  return absl::StrCat(
+      s.loss_scale ? absl::StrCat("loss scale: ", *s.loss_scale, "; ") : "",
+      skipped, "\n");
+}
+
+std::string MetricsLine(const Summary& s) {
+  if (s.metrics.empty()) return "";
+  return absl::StrCat("metrics: ", absl::StrJoin(s.metrics, ", "), "\n");
+}
+
+std::string TraceLine(const Summary& s) {
+  if (s.trace.empty()) return "";
+  return absl::StrCat("trace: ", s.trace,
+                      s.trace_empty
+                          ? " is empty, the run ended before trace.first_step; "
+                            "add --set trace.first_step=1\n"
+                          : " (open it at ui.perfetto.dev)\n");
+}
+
+std::string RunFolderLine(const Summary& s) {
+  if (s.run_dir.empty()) return "";
+  return absl::StrCat("run folder: ", s.run_dir, " (as a page: trainer report ",
+                      s.run_dir, ")\n");
+}
+
+std::string Where(const Summary& s) {
+  return s.where.empty() ? "" : absl::StrCat(", ", s.where);
+}
+
+// What is saved, and the command that goes on from there.
+std::string CheckpointLines(const Summary& s) {
+  if (!s.checkpoint.empty() || !s.resumed_from.empty()) {
+    const std::string saved =
+        !s.checkpoint.empty()
+            ? s.checkpoint
+            : absl::StrCat(s.resumed_from, ", from before this run");
+    return absl::StrCat("checkpoint: ", saved, "\nto go on", Where(s), ": ",
+                        s.stopped ? s.again : s.longer, " --resume\n");
+  }
+  if (s.has_folder) return "no checkpoint written: there was no step to save\n";
+  return absl::StrCat("no checkpoint written; to keep the model", Where(s),
+                      ": ", s.again, " --set checkpoint.dir=checkpoints\n");
+}
+
+}  // namespace
+
+std::string FormatCount(std::int64_t count) {
+  std::string digits = absl::StrCat(count);
+  for (int at = static_cast<int>(digits.size()) - 3; at > 0; at -= 3) {
+    digits.insert(at, ",");
+  }
+  return digits;
+}
+
+std::string FormatDuration(double seconds) {
+  if (!(seconds < kSecondsMax)) return ">100 h";
+  const std::int64_t s = std::llround(std::max(seconds, 0.0));
+  if (s < 3600) return absl::StrFormat("%d:%02d", s / 60, s % 60);
+  return absl::StrFormat("%d:%02d:%02d", s / 3600, s / 60 % 60, s % 60);
+}
+
+std::string FormatElapsed(double seconds) {
+  return seconds < 59.95 ? absl::StrFormat("%.1f s", seconds)
+                         : FormatDuration(seconds);
+}
+
+std::string FormatLoss(double loss) {
+  if (std::isnan(loss)) return "nan";
+  const double size = std::abs(loss);
+  const bool plain = size == 0 || (size >= 1e-3 && size < 1e4);
+  return plain ? absl::StrFormat("%.4f", loss) : absl::StrFormat("%.2e", loss);
+}
+
+std::string FormatBar(const Progress& p, int columns) {
+  const std::string before = absl::StrCat("epoch ", p.epoch, "/", p.epochs);
+  const int digits = static_cast<int>(absl::StrCat(p.steps).size());
+  std::string after = absl::StrFormat(" %*d/%d loss %s", digits, p.step,
+                                      p.steps, FormatLoss(p.loss));
+  if (p.accuracy) {
+    absl::StrAppendFormat(&after, " acc %5.1f%%", 100 * *p.accuracy);
+  }
+  absl::StrAppend(&after, RateAndTime(p, " ", "/s"));
+  // Room for what may still grow: the bar does not jump from step to step.
+  constexpr int kTextColumns = 58;
+  const int left = columns - kTextColumns - 2 * digits -
+                   static_cast<int>(2 * absl::StrCat(p.epochs).size());
+  std::string line = before;
+  if (left >= kBarColumnsMin) {
+    const double done =
+        p.steps == 0 ? 1 : static_cast<double>(p.step) / double(p.steps);
+    absl::StrAppend(&line, " ", Bar(done, std::min(left, kBarColumnsMax)));
+  }
+  line += after;
+  if (static_cast<int>(line.size()) > columns) line.resize(columns);
+  return line;
+}
+
+std::string FormatLine(const Progress& p) {
+  std::string line = absl::StrCat("step ", p.step, "/", p.steps, "  epoch ",
+                                  p.epoch, "  loss ", FormatLoss(p.loss));
+  if (p.accuracy) {
+    absl::StrAppend(&line, "  accuracy ", FormatPercent(*p.accuracy));
+  }
+  if (p.loss_scale) absl::StrAppend(&line, "  loss scale ", *p.loss_scale);
+  if (p.skipped_steps > 0) {
+    absl::StrAppend(&line, "  ", FormatCount(p.skipped_steps), " skipped");
+  }
+  return line + RateAndTime(p, "  ", " samples/s");
+}
+
+std::string FormatEvaluation(std::int64_t step, double loss,
+                             std::optional<double> accuracy,
+                             std::int64_t count) {
+  std::string line =
+      absl::StrCat("after step ", step, ": test loss ", FormatLoss(loss));
+  if (accuracy) absl::StrAppend(&line, ", accuracy ", FormatPercent(*accuracy));
+  return absl::StrCat(line, " of ", FormatCount(count), " samples");
+}
+
+std::string FormatSummary(const Summary& s) {
+  const std::int64_t done = s.steps - s.first_step;
+  std::vector<std::string> details;
+  std::string text =
+      absl::StrCat(s.stopped ? "stopped" : "done", ": ", FormatCount(done),
+                   " steps in ", FormatElapsed(s.seconds));
+  if (s.seconds > 0 && s.samples > 0) {
+    details.push_back(absl::StrCat(
+        FormatCount(static_cast<std::int64_t>(double(s.samples) / s.seconds)),
+        " samples/s"));
+  }
+  if (s.peak_bytes > 0) {
+    details.push_back(
+        absl::StrCat("at most ", base::FormatBytes(s.peak_bytes), " a rank"));
+  }
+  if (!details.empty()) {
+    absl::StrAppend(&text, " (", absl::StrJoin(details, ", "), ")");
+  }
+  text += "\n";
+  if (!s.converged.empty()) {
+    absl::StrAppend(&text, "ended early: ", s.converged, "\n");
+  }
+  return absl::StrCat(text, SkippedLine(s), EvaluationLine(s), BestLine(s),
+                      MetricsLine(s), TraceLine(s), RunFolderLine(s),
+                      CheckpointLines(s));
+}
+
+void RateMeter::Add(double seconds, std::int64_t samples) {
+  marks_.emplace_back(seconds, marks_.back().second + samples);
+  while (marks_.size() > 2 &&
+         marks_.back().first - marks_.front().first > kWindowSeconds) {
+    marks_.pop_front();
+  }
+}
+
+double RateMeter::SamplesPerSecond() const {
+  const double seconds = marks_.back().first - marks_.front().first;
+  if (seconds <= 0) return 0;
+  return double(marks_.back().second - marks_.front().second) / seconds;
+}
+
+}  // namespace troupe::tools

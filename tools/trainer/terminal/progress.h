@@ -1,0 +1,107 @@
+// How a run looks: pure functions from numbers to text.
+//
+//   std::string bar = FormatBar(progress, /*columns=*/80);
+//   // epoch 2/5 [=====>    ] 640/1280 loss 0.1234 acc 96.5% 12,345/s ETA 0:42
+//   std::string line = FormatLine(progress);
+//   // step 640/1280  epoch 2  loss 0.1234  accuracy 96.52%  12,345 samples/s
+//   // ETA 0:42                                         (all on one line)
+
+#ifndef TOOLS_TRAINER_TERMINAL_PROGRESS_H_
+#define TOOLS_TRAINER_TERMINAL_PROGRESS_H_
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace troupe::tools {
+
+// Where a run stands after a step.
+struct Progress {
+  std::int64_t step = 0;  // 1 after the first
+  std::int64_t steps = 0;
+  std::int64_t epoch = 1;  // of that step, from 1
+  std::int64_t epochs = 1;
+  double loss = 0;
+  std::optional<double> accuracy;    // of classification, 0 to 1
+  double samples_per_s = 0;          // 0: not known yet
+  std::optional<double> loss_scale;  // where it is dynamic
+  std::int64_t skipped_steps = 0;    // of this run so far
+  double left_s = 0;  // expected; not known while samples_per_s is 0
+};
+
+// One line of at most `columns` characters, without its end. Narrow terminals
+// lose the bar first, then the end of the line.
+std::string FormatBar(const Progress& progress, int columns);
+std::string FormatLine(const Progress& progress);
+
+// "after step 640: test loss 0.0712, accuracy 97.90% of 2,048 samples"
+std::string FormatEvaluation(std::int64_t step, double loss,
+                             std::optional<double> accuracy,
+                             std::int64_t count);
+
+// What the last lines of a run say.
+struct Summary {
+  std::int64_t first_step = 0;
+  std::int64_t steps = 0;  // committed in all
+  std::int64_t samples = 0;
+  double seconds = 0;
+  std::int64_t peak_bytes = 0;  // of the tensors of any one rank; 0: not known
+  bool stopped = false;         // before all steps were done
+  // Why it ended early, a sentence (JobResult::converged); empty: it did not.
+  std::string converged;
+  std::int64_t skipped_steps = 0;
+  std::optional<double> loss_scale;  // of the last step, where it is dynamic
+  bool evaluated = false;
+  std::int64_t evaluated_at = 0;  // steps; fewer than `steps` after a stop
+  double test_loss = 0;
+  std::optional<double> test_accuracy;
+  // The best evaluation of the run, by checkpoint.best_metric; 0: nobody looked
+  // for it.
+  std::int64_t best_at = 0;
+  double best_loss = 0;
+  std::optional<double> best_accuracy;
+  std::string best_checkpoint;       // path; empty: none is kept
+  std::vector<std::string> metrics;  // paths where they were written
+  bool has_folder = false;           // for checkpoints
+  std::string checkpoint;            // path of the last one written
+  std::string resumed_from;          // path
+  std::string trace;                 // path
+  bool trace_empty = false;
+  std::string run_dir;  // path; empty: none
+  // Commands to type next (FormatCommand): for this run again, and for one
+  // that trains longer.
+  std::string again;
+  std::string where;  // they are to be typed (StartWords)
+  std::string longer;
+};
+// The lines, the last one with its end.
+std::string FormatSummary(const Summary& summary);
+
+// "12,345"
+std::string FormatCount(std::int64_t count);
+// "4.2 s", "12:05", "1:02:03"
+std::string FormatElapsed(double seconds);
+// "0:42", "12:05", "1:02:03"
+std::string FormatDuration(double seconds);
+// "0.1234", "1.2e-05", "nan"
+std::string FormatLoss(double loss);
+
+// Samples a second over the last few seconds.
+class RateMeter {
+ public:
+  // `seconds` on the run's clock; does not go backwards.
+  void Add(double seconds, std::int64_t samples);
+  double SamplesPerSecond() const;  // 0: not known yet
+
+ private:
+  static constexpr double kWindowSeconds = 5;
+
+  std::deque<std::pair<double, std::int64_t>> marks_{{0.0, 0}};
+};
+
+}  // namespace troupe::tools
+
+#endif  // TOOLS_TRAINER_TERMINAL_PROGRESS_H_

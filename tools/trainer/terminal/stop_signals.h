@@ -1,0 +1,64 @@
+// The signals that ask a run to stop: SIGINT (Ctrl-C), SIGTERM, SIGHUP (a
+// closed terminal) and SIGPIPE (nobody reads what is printed).
+//
+//   TROUPE_ASSIGN_OR_RETURN(auto signals, StopSignals::Start([&](int signal) {
+//     job->RequestStop();
+//   }));
+//
+// The function runs in a thread of its own, once, with the first signal. After
+// that a SIGINT ends the process at once (kExitAtOnce), and the others do
+// nothing: they often come twice. `timeout` signals its child and the child's
+// group; shell and kernel both tell of a closed terminal. For the same reason a
+// SIGINT within kTogetherMs of the first signal does nothing either. Whoever
+// insists has SIGKILL.
+//
+// A SIGHUP that was ignored before (nohup) stays ignored. One object at a time:
+// what a signal handler may reach is global to the process.
+
+#ifndef TOOLS_TRAINER_TERMINAL_STOP_SIGNALS_H_
+#define TOOLS_TRAINER_TERMINAL_STOP_SIGNALS_H_
+
+#include <signal.h>
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <thread>
+
+#include "absl/status/statusor.h"
+
+namespace troupe::tools {
+
+// Milliseconds of some steady clock.
+std::int64_t SteadyMilliseconds();
+
+class StopSignals {
+ public:
+  // Milliseconds from the first signal in which a SIGINT counts as the same.
+  // Nobody presses Ctrl-C, reads the answer and presses again within them.
+  static constexpr std::int64_t kTogetherMs = 200;
+
+  // `clock_ms` is called in signal handlers.
+  //   kResourceExhausted: the system refuses the thread or its pipe.
+  static absl::StatusOr<std::unique_ptr<StopSignals>> Start(
+      std::function<void(int signal)> on_first,
+      std::int64_t (*clock_ms)() = SteadyMilliseconds);
+  // Handles the signals as before Start(). `on_first` is not running any more.
+  ~StopSignals();
+  StopSignals(const StopSignals&) = delete;
+  StopSignals& operator=(const StopSignals&) = delete;
+
+ private:
+  static constexpr std::array kSignals = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
+
+  StopSignals(int read_end, int write_end, std::thread thread);
+
+  const int read_end_, write_end_;
+  std::thread thread_;
+  std::array<struct sigaction, kSignals.size()> before_;  // as kSignals
+};
+
+}  // namespace troupe::tools
+
+#endif  // TOOLS_TRAINER_TERMINAL_STOP_SIGNALS_H_

@@ -1,0 +1,3 @@
+#include "tools/trainer/terminal/version.h"
+
+const char* troupe::tools::Version() { return "{VERSION}"; }

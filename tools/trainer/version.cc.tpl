@@ -1,3 +1,0 @@
-#include "tools/trainer/version.h"
-
-const char* troupe::tools::Version() { return "{VERSION}"; }
