@@ -1,6 +1,6 @@
 // Launches a CUDA kernel. Every .cu file includes this header and no other of
 // CUDA's, since it is compiled twice: by nvcc for the GPU, and by the host's
-// compiler for tests, which run it on third_party/emulated_cuda.
+// compiler for tests, which run it on base/cuda/emulated.
 //
 //   __global__ void Scale(int count, float factor, float* x) {
 //     const int i = static_cast<int>(blockIdx.x * 256 + threadIdx.x);
@@ -15,7 +15,7 @@
 //   }
 //
 // The rules that keep a kernel compilable on both sides are those of
-// third_party/emulated_cuda/README.md; first of all, no <<<>>>, no inline PTX,
+// base/cuda/emulated/README.md; first of all, no <<<>>>, no inline PTX,
 // and DynamicShared<T>() instead of `extern __shared__`.
 //
 // Errors: kInternal, naming the kernel, where the launch failed: a shape that
@@ -36,9 +36,9 @@
 
 #include "base/cuda/cuda_status.h"
 #else
-#include "third_party/emulated_cuda/device_code.h"
-#include "third_party/emulated_cuda/enqueue.h"
-#include "third_party/emulated_cuda/executor.h"
+#include "base/cuda/emulated/device_code.h"
+#include "base/cuda/emulated/enqueue.h"
+#include "base/cuda/emulated/executor.h"
 #endif
 
 #include <cstddef>

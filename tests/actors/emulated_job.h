@@ -17,9 +17,9 @@
 #include <vector>
 
 #include "actors/job.h"
+#include "base/cuda/emulated/emulated_cuda.h"
 #include "comm/local/local_group.h"
 #include "tests/actors/test_job.h"
-#include "third_party/emulated_cuda/emulated_cuda.h"
 
 namespace troupe::actors {
 

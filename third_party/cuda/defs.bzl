@@ -23,7 +23,7 @@ Each of the two makes two targets. NAME is for the GPU, under --config=cuda only
 cuda_library compiles .cu files with nvcc and hands on a CcInfo, so that cc_*
 targets depend on it like on a cc_library. NAME_emulated is for tests, in every
 build for which the toolkit's headers are there: the same sources, compiled by the
-host's compiler against //third_party/emulated_cuda.
+host's compiler against //base/cuda/emulated.
 """
 
 load("@bazel_tools//tools/cpp:toolchain_utils.bzl", "find_cpp_toolchain")
@@ -224,7 +224,7 @@ def _emulated_library(name, cuda_deps, deps, **kwargs):
         testonly = True,
         target_compatible_with = CUDA_HEADERS,
         deps = deps + [_emulated_label(label) for label in cuda_deps] + [
-            "//third_party/emulated_cuda:executor",
+            "//base/cuda/emulated:executor",
             "@local_cuda//:headers",
         ],
         **kwargs

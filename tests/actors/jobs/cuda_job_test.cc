@@ -1,4 +1,4 @@
-// A whole job on GPUs, emulated (third_party/emulated_cuda): the product's own
+// A whole job on GPUs, emulated (base/cuda/emulated): the product's own
 // kernels, device and groups, in all orders that streams and events permit. A
 // job has the same bits whatever the order, and the CPU's numbers.
 

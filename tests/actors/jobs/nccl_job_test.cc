@@ -7,13 +7,13 @@
 
 #include "actors/job.h"
 #include "actors/sim/simulation.h"
+#include "base/cuda/emulated/emulated_nccl.h"
 #include "base/field_error.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/actors/emulated_job.h"
 #include "tests/base/seeds.h"
 #include "tests/nn/kernels/cuda/device/emulated_device_fixture.h"
-#include "third_party/emulated_cuda/emulated_nccl.h"
 
 namespace troupe::actors {
 namespace {

@@ -6,13 +6,13 @@
 #include <thread>
 #include <vector>
 
+#include "base/cuda/emulated/emulated_nccl.h"
 #include "comm/nccl/nccl_group.h"
 #include "comm/nccl/start_words.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/base/seeds.h"
 #include "tests/comm/nccl/nccl_ranks.h"
-#include "third_party/emulated_cuda/emulated_nccl.h"
 
 namespace troupe::comm {
 namespace {

@@ -8,11 +8,11 @@
 #include <string>
 #include <vector>
 
+#include "base/cuda/emulated/emulated_nccl.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/base/seeds.h"
 #include "tests/comm/nccl/nccl_ranks.h"
-#include "third_party/emulated_cuda/emulated_nccl.h"
 
 namespace troupe::comm {
 namespace {

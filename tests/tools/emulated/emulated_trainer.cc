@@ -1,4 +1,4 @@
-// The trainer on emulated GPUs (third_party/emulated_cuda), for tests of
+// The trainer on emulated GPUs (base/cuda/emulated), for tests of
 // device = "cuda" from the command line on. Variables of the environment say
 // what the machine has:
 //
@@ -9,8 +9,8 @@
 
 #include <cstdlib>
 
+#include "base/cuda/emulated/emulated_cuda.h"
 #include "nn/kernels/cuda/libraries/emulated_choice.h"
-#include "third_party/emulated_cuda/emulated_cuda.h"
 #include "tools/trainer/trainer_main.h"
 
 int main(int argc, char** argv) {

@@ -10,13 +10,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "base/cuda/emulated/enqueue.h"
 #include "nn/kernels/cuda/libraries/attention_plans.h"
 #include "nn/kernels/cuda/libraries/emulated_choice.h"
 #include "nn/kernels/cuda/libraries/emulated_elements.h"
 #include "nn/kernels/cuda/libraries/own_attention.h"
 #include "nn/kernels/cuda/libraries/plan_cache.h"
 #include "nn/kernels/reference/reference_kernels.h"
-#include "third_party/emulated_cuda/enqueue.h"
 
 namespace troupe::nn::cuda {
 namespace {

@@ -5,7 +5,7 @@
 //   RoundAll(sums, spec.out_dtype, operands.c);
 //
 // f32, bf16 and f16; each element is rounded once, to nearest. Only for code
-// that runs as an operation of a stream (third_party/emulated_cuda/enqueue.h).
+// that runs as an operation of a stream (base/cuda/emulated/enqueue.h).
 
 #ifndef NN_KERNELS_CUDA_LIBRARIES_EMULATED_ELEMENTS_H_
 #define NN_KERNELS_CUDA_LIBRARIES_EMULATED_ELEMENTS_H_

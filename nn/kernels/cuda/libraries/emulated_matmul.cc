@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/cuda/emulated/enqueue.h"
 #include "nn/kernels/cuda/libraries/emulated_choice.h"
 #include "nn/kernels/cuda/libraries/emulated_elements.h"
 #include "nn/kernels/cuda/libraries/matmul.h"
 #include "nn/kernels/cuda/libraries/plan_cache.h"
-#include "third_party/emulated_cuda/enqueue.h"
 
 namespace troupe::nn::cuda {
 namespace {

@@ -1,5 +1,5 @@
 // Deliberate bugs in the sources that drive GPUs, on the emulated one
-// (third_party/emulated_cuda): some seeds show each of them, by other bits, a
+// (base/cuda/emulated): some seeds show each of them, by other bits, a
 // report or an error. Right code shows nothing. Each run is a process of its
 // own.
 //

@@ -14,10 +14,10 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nn/kernels/cuda/kernel_parts/cuda_ops.h"
+#include "tests/base/cuda/emulated/test_device.h"
 #include "tests/nn/kernels/cuda/test_kernels.h"
 #include "tests/nn/ops/op_suite.h"
 #include "tests/nn/testing/tensor_values.h"
-#include "tests/third_party/emulated_cuda/test_device.h"
 
 namespace troupe::nn {
 namespace {

@@ -11,8 +11,8 @@
 #include "absl/status/status.h"
 #include "gtest/gtest.h"
 #include "nn/kernels/kernels.h"
+#include "tests/base/cuda/emulated/test_device.h"
 #include "tests/nn/kernels/cuda/test_kernels.h"
-#include "tests/third_party/emulated_cuda/test_device.h"
 
 namespace troupe::nn {
 namespace {

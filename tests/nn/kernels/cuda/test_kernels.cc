@@ -9,7 +9,7 @@
 
 #include "nn/kernels/cuda/kernel_parts/cuda_ops.h"
 #include "nn/kernels/cuda/libraries/library_ops.h"
-#include "tests/third_party/emulated_cuda/test_device.h"
+#include "tests/base/cuda/emulated/test_device.h"
 
 namespace troupe::nn {
 namespace {

@@ -1,5 +1,5 @@
 // The kernel set of a GPU in tests, where kernels run: on the emulation or on a
-// GPU (tests/third_party/emulated_cuda/test_device.h). Its memory is one that
+// GPU (tests/base/cuda/emulated/test_device.h). Its memory is one that
 // the host reads as well; a call returns when its work is done, and wrong data
 // is the status of the call.
 //

@@ -16,10 +16,10 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/cuda/emulated/emulated_cuda.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nn/kernels/cuda/device/cuda_device.h"
-#include "third_party/emulated_cuda/emulated_cuda.h"
 
 namespace troupe::nn::cuda {
 

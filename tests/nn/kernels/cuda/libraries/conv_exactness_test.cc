@@ -12,9 +12,9 @@
 #include "gtest/gtest.h"
 #include "nn/kernels/cuda/libraries/direct_conv.h"
 #include "nn/tensor/tensor.h"
+#include "tests/base/cuda/emulated/test_device.h"
 #include "tests/nn/kernels/cuda/test_kernels.h"
 #include "tests/nn/testing/tensor_values.h"
-#include "tests/third_party/emulated_cuda/test_device.h"
 
 namespace troupe::nn::cuda {
 namespace {

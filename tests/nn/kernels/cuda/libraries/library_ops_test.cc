@@ -14,9 +14,9 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nn/kernels/reference/reference_kernels.h"
+#include "tests/base/cuda/emulated/test_device.h"
 #include "tests/nn/kernels/cuda/test_kernels.h"
 #include "tests/nn/testing/tensor_values.h"
-#include "tests/third_party/emulated_cuda/test_device.h"
 
 namespace troupe::nn {
 namespace {

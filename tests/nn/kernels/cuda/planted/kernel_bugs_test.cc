@@ -1,4 +1,4 @@
-// Deliberate bugs in kernels, on the emulated GPU (third_party/emulated_cuda):
+// Deliberate bugs in kernels, on the emulated GPU (base/cuda/emulated):
 // a schedule shows each of them, by other bits, poison or an error. Right code
 // shows nothing. Each run is a process of its own.
 //
@@ -20,10 +20,10 @@
 #include "tests/actors/sim/planted/count_seeds.h"
 #include "tests/actors/sim/planted/hunt.h"
 #include "tests/actors/sim/planted/races.h"
+#include "tests/base/cuda/emulated/test_device.h"
 #include "tests/nn/kernels/cuda/planted/bug.h"
 #include "tests/nn/kernels/cuda/test_kernels.h"
 #include "tests/nn/testing/tensor_values.h"
-#include "tests/third_party/emulated_cuda/test_device.h"
 
 namespace troupe::nn {
 namespace {

@@ -1,0 +1,22 @@
+// Work runs when it is enqueued, whatever its stream: for tests of kernels,
+// which need no streams. An Error of a kernel leaves through base::Launch().
+
+#include <functional>
+
+#include "base/cuda/emulated/enqueue.h"
+
+namespace emulated_cuda {
+
+const char* EnqueueKernel(cudaStream_t, const LaunchSite&,
+                          std::function<void()> run) {
+  run();
+  return nullptr;
+}
+
+const char* EnqueueHostWork(cudaStream_t, const LaunchSite&,
+                            std::function<void()> run) {
+  run();
+  return nullptr;
+}
+
+}  // namespace emulated_cuda

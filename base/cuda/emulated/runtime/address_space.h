@@ -1,0 +1,33 @@
+// The addresses of the emulated devices: reserved once in a process, and closed
+// unless an operation runs.
+//
+//     AddressRange& range = AddressesOf(/*device=*/0);
+//     bool open = IsOpen(/*device=*/0);
+//
+// Threads: under the runtime's lock; the fault handler reads without it.
+
+#ifndef BASE_CUDA_EMULATED_RUNTIME_ADDRESS_SPACE_H_
+#define BASE_CUDA_EMULATED_RUNTIME_ADDRESS_SPACE_H_
+
+#include <cstddef>
+
+namespace emulated_cuda {
+
+struct AddressRange {
+  // Of each device, so that a world with few frees never runs out.
+  static constexpr std::size_t kBytes = std::size_t{8} << 30;
+
+  char* base = nullptr;
+  // The pages that this world uses; they hold poison or a block.
+  std::size_t touched_bytes = 0;
+};
+
+// Reserves it at the first call. Ends the program where there is none.
+AddressRange& AddressesOf(int device);
+
+// Whether the device's memory is open now.
+bool IsOpen(int device);
+
+}  // namespace emulated_cuda
+
+#endif  // BASE_CUDA_EMULATED_RUNTIME_ADDRESS_SPACE_H_

@@ -1,0 +1,132 @@
+#include "base/cuda/emulated/runtime/host_memory.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+
+#include "base/cuda/emulated/runtime/api_call.h"
+#include "base/cuda/emulated/runtime/capture.h"
+#include "base/cuda/emulated/runtime/world.h"
+
+namespace emulated_cuda {
+namespace {
+
+constexpr std::size_t kAlignBytes = 256;
+
+Pinned In(const std::map<const char*, std::size_t>& ranges, const char* p,
+          std::size_t bytes) {
+  auto range = ranges.upper_bound(p);
+  if (range == ranges.begin()) return Pinned::kNot;
+  --range;
+  const char* const end = range->first + range->second;
+  if (p >= end) return Pinned::kNot;
+  return p + bytes <= end ? Pinned::kAll : Pinned::kBeyondItsEnd;
+}
+
+}  // namespace
+
+Pinned PinnedAt(const void* p, std::size_t bytes) {
+  const auto* const begin = static_cast<const char*>(p);
+  const Pinned ours = In(TheWorld().pinned, begin, bytes);
+  return ours != Pinned::kNot ? ours : In(TheWorld().registered, begin, bytes);
+}
+
+}  // namespace emulated_cuda
+
+using emulated_cuda::Fail;
+using emulated_cuda::Pinned;
+using emulated_cuda::PinnedAt;
+using emulated_cuda::TheWorld;
+using emulated_cuda::World;
+
+extern "C" {
+
+cudaError_t cudaMallocHost(void** out, std::size_t bytes) {
+  EMULATED_CUDA_CALL();
+  World& world = TheWorld();
+  *out = nullptr;
+  if (emulated_cuda::RefuseUnsafeCall()) {
+    return Fail(cudaErrorStreamCaptureUnsupported);
+  }
+  ++world.counts.system_allocations;
+  if (bytes == 0) return cudaSuccess;
+  const std::size_t align = emulated_cuda::kAlignBytes;
+  const emulated_cuda::Recorded recorded;
+  // Not rounded up, so that AddressSanitizer knows the end.
+  if (posix_memalign(out, align, bytes) != 0) {
+    return Fail(cudaErrorMemoryAllocation);
+  }
+  std::memset(*out, world.options.poison, bytes);
+  world.pinned[static_cast<char*>(*out)] = bytes;
+  return cudaSuccess;
+}
+
+cudaError_t cudaHostAlloc(void** out, std::size_t bytes, unsigned flags) {
+  constexpr unsigned kKnown =
+      cudaHostAllocPortable | cudaHostAllocMapped | cudaHostAllocWriteCombined;
+  if ((flags & ~kKnown) != 0) return cudaErrorInvalidValue;
+  return cudaMallocHost(out, bytes);
+}
+
+cudaError_t cudaFreeHost(void* p) {
+  EMULATED_CUDA_CALL();
+  World& world = TheWorld();
+  if (emulated_cuda::RefuseUnsafeCall()) {
+    return Fail(cudaErrorStreamCaptureUnsupported);
+  }
+  ++world.counts.system_allocations;
+  if (p == nullptr) return cudaSuccess;
+  const auto pinned = world.pinned.find(static_cast<char*>(p));
+  if (pinned == world.pinned.end()) return Fail(cudaErrorInvalidValue);
+  const emulated_cuda::Recorded recorded;
+  std::memset(p, world.options.poison, pinned->second);
+  std::free(p);
+  world.pinned.erase(pinned);
+  return cudaSuccess;
+}
+
+cudaError_t cudaHostRegister(void* p, std::size_t bytes, unsigned) {
+  EMULATED_CUDA_CALL();
+  if (p == nullptr || bytes == 0) return Fail(cudaErrorInvalidValue);
+  if (PinnedAt(p, bytes) != Pinned::kNot) {
+    return Fail(cudaErrorHostMemoryAlreadyRegistered);
+  }
+  TheWorld().registered[static_cast<char*>(p)] = bytes;
+  return cudaSuccess;
+}
+
+cudaError_t cudaHostUnregister(void* p) {
+  EMULATED_CUDA_CALL();
+  const bool known = TheWorld().registered.erase(static_cast<char*>(p)) != 0;
+  return Fail(known ? cudaSuccess : cudaErrorHostMemoryNotRegistered);
+}
+
+// Devices read pinned memory at the host's address.
+cudaError_t cudaHostGetDevicePointer(void** out, void* p, unsigned) {
+  EMULATED_CUDA_CALL();
+  if (PinnedAt(p, 1) != Pinned::kAll) return Fail(cudaErrorInvalidValue);
+  *out = p;
+  return cudaSuccess;
+}
+
+cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes,
+                                     const void* p) {
+  EMULATED_CUDA_CALL();
+  std::memset(attributes, 0, sizeof *attributes);
+  attributes->device = emulated_cuda::DeviceOf(p);
+  if (attributes->device >= 0) {
+    attributes->type = cudaMemoryTypeDevice;
+    attributes->devicePointer = const_cast<void*>(p);
+  } else if (PinnedAt(p, 1) == Pinned::kAll) {
+    attributes->type = cudaMemoryTypeHost;
+    attributes->device = emulated_cuda::ThisThread().device;
+    attributes->hostPointer = const_cast<void*>(p);
+    attributes->devicePointer = const_cast<void*>(p);
+  } else {
+    attributes->type = cudaMemoryTypeUnregistered;
+  }
+  return cudaSuccess;
+}
+
+}  // extern "C"

@@ -1,0 +1,21 @@
+// Pinned host memory: what asynchronous copies read and write in place.
+//
+//     switch (PinnedAt(p, bytes)) { ... }
+//
+// Threads: under the runtime's lock.
+
+#ifndef BASE_CUDA_EMULATED_RUNTIME_HOST_MEMORY_H_
+#define BASE_CUDA_EMULATED_RUNTIME_HOST_MEMORY_H_
+
+#include <cstddef>
+
+namespace emulated_cuda {
+
+enum class Pinned { kNot, kAll, kBeyondItsEnd };
+
+// How [p, p + bytes) lies to pinned memory.
+Pinned PinnedAt(const void* p, std::size_t bytes);
+
+}  // namespace emulated_cuda
+
+#endif  // BASE_CUDA_EMULATED_RUNTIME_HOST_MEMORY_H_
