@@ -38,6 +38,8 @@ extern const DataError found;
 
 #ifdef NN_KERNELS_CUDA_LIBRARIES_CONV_EXACTNESS_H_
 namespace troupe::nn::cuda::usage::conv_exactness_h {
+extern absl::Status status;
+extern const cudaStream_t stream;
 extern const std::vector<std::unique_ptr<ConvPlan>> candidates;
 extern const ConvOperands operands;
 extern CachingAllocator allocator;
