@@ -31,7 +31,8 @@ class TensorBlock {
   // What kernels want whose loads are widest.
   static constexpr std::size_t kPartAlignmentBytes = 256;
 
-  // Of shapes and dtypes alone: meta tensors will do.
+  // The block has room for tensors of these shapes and dtypes; meta tensors
+  // will do.
   //   kResourceExhausted: as Tensor::Create().
   static absl::StatusOr<TensorBlock> Create(const std::vector<Tensor>& like,
                                             Allocator& allocator);

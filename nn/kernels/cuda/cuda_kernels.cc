@@ -110,9 +110,8 @@ class StreamOps final : public Kernels {
     own_.stream = library_.stream = device.stream(queue_);
     own_.allocator = library_.allocator = &memory_;
     own_.error = device.data_error(queue_);
-    AttentionKernels::ForEachOp([&](auto op) {
-      (own_attention_.*op).set_device(this->device());
-    });
+    AttentionKernels::ForEachOp(
+        [&](auto op) { (own_attention_.*op).set_device(this->device()); });
   }
 
   void Bind() {

@@ -101,7 +101,7 @@ class DeviceMemory {
   const unsigned char poison_;
   char* base_;
   std::size_t bytes_live_ = 0;
-  std::size_t end_ = kGapBytes;          // of what was handed out
+  std::size_t end_ = kGapBytes;                // of what was handed out
   std::map<std::size_t, MemoryBlock> blocks_;  // by offset
 };
 

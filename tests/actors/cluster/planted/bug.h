@@ -35,12 +35,12 @@ enum class Bug {
   kStaleEndIsTaken,
   kAgentBlamesProcess0,
   kLateCrewLivesOn,
-  // In the supervisor: supervisor.cc and saving.cc of actors/supervision.
+  // The supervisor: supervisor.cc and saving.cc of actors/supervision.
   kWhoeverLeavesHasFailed,
   kVerdictIsNotHeld,
   kAsksOnce,
   kCommitsBeforeTheLastShard,
-  // In the writers of checkpoints, and between stages: checkpointer.cc and
+  // The writers of checkpoints, and links of stages: checkpointer.cc and
   // fabric_stage_link.cc of actors/strands.
   kShardFailureIsKept,
   kUnfinishedIsLeft,

@@ -41,7 +41,7 @@ enum class Bug {
   kOwnReplicaOnly,
   kNeverIdle,
   kLooksOnce,
-  // Who watches over all ranks: actors/supervision/supervisor.cc.
+  // The supervisor: actors/supervision/supervisor.cc.
   kFastestRankCounts,
   kOneEvaluationIsMissing,
   kEnd,

@@ -89,13 +89,13 @@ TEST(PlantedBugsTest, TheRightVersionsAgreeUnderAllSchedules) {
 TEST(PlantedBugsTest, AMaskThatLacksTheCaller) {
   const std::string text =
       ErrorOf([] { return RunRowSums(Bug::kMaskLacksTheCaller); });
-  EXPECT_THAT(
-      text, AllOf(HasSubstr("thread 16 (lane 16) calls __shfl_xor_sync at "
-                            "tests/base/cuda/emulated/planted_bugs.cu:"),
-                  HasSubstr("with mask 0x0000ffff, which lacks its own lane"),
-                  HasSubstr("in RowSums, launched at "
-                            "tests/base/cuda/emulated/planted_bugs.cu:"),
-                  HasSubstr("block (0,0,0) of grid (6,1,1)")));
+  EXPECT_THAT(text,
+              AllOf(HasSubstr("thread 16 (lane 16) calls __shfl_xor_sync at "
+                              "tests/base/cuda/emulated/planted_bugs.cu:"),
+                    HasSubstr("with mask 0x0000ffff, which lacks its own lane"),
+                    HasSubstr("in RowSums, launched at "
+                              "tests/base/cuda/emulated/planted_bugs.cu:"),
+                    HasSubstr("block (0,0,0) of grid (6,1,1)")));
 }
 
 TEST(PlantedBugsTest, AMaskThatNamesLanesThatAreElsewhere) {
