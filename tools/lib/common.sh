@@ -12,8 +12,22 @@ die() {
   exit 1
 }
 
-# Bazel with its caches where they can be written: under $HOME/.cache as usual,
-# else under $TMPDIR. TROUPE_OUTPUT_BASE overrides the output base.
+# The folder of Troupe's caches that can be written: ~/.cache as usual, else one
+# under $TMPDIR.
+cache_root() {
+  local cache=${HOME:+$HOME/.cache}
+  if [[ -n $cache ]] && mkdir -p "$cache/troupe-bazel" 2>/dev/null &&
+    [[ -w $cache/troupe-bazel ]]; then
+    echo "$cache"
+  else
+    cache=${TMPDIR:-/tmp}/troupe-$(id -u)
+    mkdir -p "$cache/troupe-bazel"
+    echo "$cache"
+  fi
+}
+
+# Bazel with its caches where they can be written (cache_root). TROUPE_OUTPUT_BASE
+# overrides the output base.
 #
 #   troupe_bazel test //tests/comm/... --config=asan
 #
@@ -22,16 +36,11 @@ die() {
 troupe_bazel() {
   local command=$1
   shift
-  local startup=() options=()
-  local cache=${HOME:+$HOME/.cache}
-  if [[ -n $cache ]] && mkdir -p "$cache/troupe-bazel" 2>/dev/null &&
-    [[ -w $cache/troupe-bazel ]]; then
-    options+=("--disk_cache=$cache/troupe-bazel")
-  else
-    cache=${TMPDIR:-/tmp}/troupe-$(id -u)
-    mkdir -p "$cache"
+  local cache startup=() options=()
+  cache=$(cache_root)
+  options+=("--disk_cache=$cache/troupe-bazel")
+  if [[ $cache != "${HOME:-}/.cache" ]]; then
     startup+=("--output_user_root=$cache/bazel")
-    options+=("--disk_cache=$cache/disk")
   fi
   if [[ -n ${TROUPE_OUTPUT_BASE:-} ]]; then
     startup+=("--output_base=$TROUPE_OUTPUT_BASE")
