@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "pipeline/action_rules.h"
+
 namespace troupe::pipeline {
 
 int MostActivations(const StepTable& table) {

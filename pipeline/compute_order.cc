@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "pipeline/table_cursor.h"
+#include "pipeline/action_rules.h"
 
 namespace troupe::pipeline {
 

@@ -5,111 +5,14 @@
 #include <utility>
 
 #include "base/check.h"
+#include "pipeline/action_rules.h"
 #include "pipeline/table_index.h"
 
 namespace troupe::pipeline {
 namespace {
 
-bool IsBackward(ActionKind kind) {
-  return kind == ActionKind::kBackward || kind == ActionKind::kBackwardInputs;
-}
-
-bool IsOfBucket(ActionKind kind) {
-  return kind == ActionKind::kReduceTied || kind == ActionKind::kReduceBucket ||
-         kind == ActionKind::kUpdateBucket ||
-         kind == ActionKind::kReduceUpdateBucket;
-}
-
 void Append(StepTable& table, ActionKind kind, int index, int chunk) {
   table.actions.push_back({kind, index, {}, chunk});
-}
-
-// Adds the need "action (kind, index) of the same chunk is done" where the
-// table has it.
-void NeedDone(const TableIndex& table, ActionKind kind, int index,
-              Action& action) {
-  const int found = table.Find(kind, index, action.chunk);
-  if (found >= 0) action.needs.push_back({SignalKind::kDone, found});
-}
-
-void NeedComputed(const TableIndex& table, Action& action) {
-  const int m = action.index;
-  switch (action.kind) {
-    case ActionKind::kForward:
-      NeedDone(table, ActionKind::kRecvActivation, m, action);
-      break;
-    case ActionKind::kBackward:
-      NeedDone(table, ActionKind::kForward, m, action);
-      NeedDone(table, ActionKind::kRecvGradient, m, action);
-      NeedDone(table, ActionKind::kBackwardWeights, m - 1, action);
-      break;
-    case ActionKind::kBackwardInputs:
-      NeedDone(table, ActionKind::kForward, m, action);
-      NeedDone(table, ActionKind::kRecvGradient, m, action);
-      NeedDone(table, ActionKind::kBackward, m - 1, action);
-      break;
-    case ActionKind::kBackwardWeights:
-      NeedDone(table, ActionKind::kBackwardInputs, m, action);
-      NeedDone(table, ActionKind::kBackward, m - 1, action);
-      break;
-    case ActionKind::kSendActivation:
-      NeedDone(table, ActionKind::kForward, m, action);
-      return;
-    case ActionKind::kSendGradient:
-      NeedDone(table, ActionKind::kBackward, m, action);
-      NeedDone(table, ActionKind::kBackwardInputs, m, action);
-      return;
-    default:
-      return;
-  }
-  // Backwards and weight gradients of a chunk keep micro-batch order, whole
-  // ones among split ones too.
-  NeedDone(table, action.kind, m - 1, action);
-}
-
-// A bucket is summed over the replicas when its gradients are complete, and
-// summed over the stages that share it.
-void NeedComplete(const TableIndex& table, Action& action) {
-  const int tied =
-      table.Find(ActionKind::kReduceTied, action.index, action.chunk);
-  if (tied >= 0) {
-    action.needs.push_back({SignalKind::kDone, tied});
-  } else {
-    action.needs.push_back(
-        {SignalKind::kBucketReady, action.index, action.chunk});
-  }
-}
-
-// `findings`: the number of NR, or -1.
-void NeedReduced(const ReductionOptions& options, const TableIndex& table,
-                 int findings, Action& action) {
-  const auto need_bucket = [&action](SignalKind kind) {
-    action.needs.push_back({kind, action.index, action.chunk});
-  };
-  switch (action.kind) {
-    case ActionKind::kReduceTied:
-      need_bucket(SignalKind::kBucketReady);
-      break;
-    case ActionKind::kReduceBucket:
-      NeedComplete(table, action);
-      break;
-    case ActionKind::kReduceUpdateBucket:
-      NeedComplete(table, action);
-      need_bucket(SignalKind::kBucketReleased);
-      action.needs.push_back({SignalKind::kLossReduced, 0});
-      break;
-    case ActionKind::kUpdateBucket:
-      need_bucket(SignalKind::kBucketReduced);
-      need_bucket(SignalKind::kBucketReleased);
-      action.needs.push_back({SignalKind::kLossReduced, 0});
-      if (options.update_needs_all_buckets) {
-        action.needs.push_back({SignalKind::kAllReduced, 0});
-      }
-      if (findings >= 0) action.needs.push_back({SignalKind::kDone, findings});
-      break;
-    default:
-      break;
-  }
 }
 
 }  // namespace
@@ -142,10 +45,6 @@ std::vector<int> StepTable::bucket_counts() const {
 int StepTable::buckets() const {
   const std::vector<int> counts = bucket_counts();
   return std::accumulate(counts.begin(), counts.end(), 0);
-}
-
-bool EndsBackward(ActionKind kind) {
-  return kind == ActionKind::kBackward || kind == ActionKind::kBackwardWeights;
 }
 
 int StepTable::Find(ActionKind kind, int index, int chunk) const {
@@ -190,7 +89,7 @@ StepTable AddTransfers(const StepTable& compute,
     TROUPE_CHECK(chunk >= 0 && chunk < static_cast<int>(chunks.size()),
                  "the ends of every chunk are known");
     const bool forward = action.kind == ActionKind::kForward;
-    const bool backward = IsBackward(action.kind);
+    const bool backward = BeginsBackward(action.kind);
     const bool before = !chunks[chunk].first_stage;
     const bool after = !chunks[chunk].last_stage;
     if (forward && before) {
@@ -254,7 +153,7 @@ StepTable AddReductions(const StepTable& table, absl::Span<const int> buckets,
   int last_forward = -1;
   for (int i = 0; i < static_cast<int>(table.actions.size()); ++i) {
     const ActionKind kind = table.actions[i].kind;
-    if (kind == ActionKind::kForward || kind == ActionKind::kSendActivation) {
+    if (IsOfForward(kind) && !IsReceive(kind)) {
       last_forward = i;
     }
   }
@@ -278,24 +177,9 @@ StepTable AddReductions(const StepTable& table, int buckets,
 
 StepTable WithNeeds(StepTable table, const ReductionOptions& options) {
   const TableIndex index(table);
-  const int findings = index.Find(ActionKind::kReduceFindings, 0);
   for (Action& action : table.actions) {
     action.needs.clear();
-    NeedComputed(index, action);
-    NeedReduced(options, index, findings, action);
-  }
-  if (findings >= 0) {
-    // Without buckets nothing says that all are reduced.
-    std::vector<Signal>& needs = table.actions[findings].needs;
-    needs.push_back({SignalKind::kLossReduced, 0});
-    if (table.buckets() > 0) needs.push_back({SignalKind::kAllReduced, 0});
-  }
-  // Only the first LR, so that a bad table stays linear too.
-  const int loss = index.Find(ActionKind::kReduceLoss, 0);
-  if (loss < 0) return table;
-  for (int i = 0; i < static_cast<int>(table.actions.size()); ++i) {
-    if (table.actions[i].kind != ActionKind::kForward) continue;
-    table.actions[loss].needs.push_back({SignalKind::kDone, i});
+    RuleOf(action.kind).add_needs({table, index, options}, action);
   }
   return table;
 }

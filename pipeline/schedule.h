@@ -45,6 +45,7 @@ inline constexpr int kActionIndexMax = 1 << 20;
 // Limit on the chunks of a rank.
 inline constexpr int kChunksMax = 1024;
 
+// Each has its row in pipeline/action_rules.cc.
 enum class ActionKind {
   kForward,
   kBackward,
@@ -61,9 +62,6 @@ enum class ActionKind {
   kUpdateBucket,
   kReduceUpdateBucket,
 };
-
-// A whole backward, or the second half of one: activations go then.
-bool EndsBackward(ActionKind kind);
 
 // What an action waits for. Buckets are those of the signal's chunk.
 enum class SignalKind {

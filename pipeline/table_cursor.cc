@@ -6,43 +6,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "pipeline/action_rules.h"
+#include "pipeline/group_id.h"
 
 namespace troupe::pipeline {
-
-bool IsCompute(ActionKind kind) {
-  return kind == ActionKind::kForward || kind == ActionKind::kBackward ||
-         kind == ActionKind::kBackwardInputs ||
-         kind == ActionKind::kBackwardWeights;
-}
-
-bool IsReceive(ActionKind kind) {
-  return kind == ActionKind::kRecvActivation ||
-         kind == ActionKind::kRecvGradient;
-}
-
-bool IsCollective(ActionKind kind) {
-  return kind == ActionKind::kReduceLoss ||
-         kind == ActionKind::kReduceFindings ||
-         kind == ActionKind::kReduceTied || ReducesBucket(kind);
-}
-
-bool ReducesBucket(ActionKind kind) {
-  return kind == ActionKind::kReduceBucket ||
-         kind == ActionKind::kReduceUpdateBucket;
-}
-
-GroupId GroupOf(ActionKind kind) {
-  TROUPE_CHECK(IsCollective(kind), "only a collective has a group");
-  switch (kind) {
-    case ActionKind::kReduceLoss:
-    case ActionKind::kReduceFindings:
-      return GroupId::kWorld;
-    case ActionKind::kReduceTied:
-      return GroupId::kTied;
-    default:
-      return GroupId::kDp;
-  }
-}
 
 TableCursor::TableCursor(StepTable table, const std::vector<int>& buckets)
     : table_(std::move(table)) {
@@ -66,10 +33,12 @@ void TableCursor::FindRoles() {
   std::vector<int> last;  // per group: its last collective so far
   for (int i = 0; i < static_cast<int>(table_.actions.size()); ++i) {
     const ActionKind kind = table_.actions[i].kind;
-    roles_.push_back(
-        {IsCompute(kind), IsReceive(kind), kind == ActionKind::kUpdateBucket});
+    const ActionRole role = RuleOf(kind).role;
+    roles_.push_back({role == ActionRole::kCompute,
+                      role == ActionRole::kReceive,
+                      role == ActionRole::kUpdate});
     updates_ += roles_.back().update;
-    if (!IsCollective(kind)) continue;
+    if (role != ActionRole::kCollective) continue;
     const auto found = std::find(groups.begin(), groups.end(), GroupOf(kind));
     const int group = static_cast<int>(found - groups.begin());
     roles_[i].group = group;

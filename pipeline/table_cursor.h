@@ -36,23 +36,10 @@
 #include <utility>
 #include <vector>
 
-#include "pipeline/group_id.h"
 #include "pipeline/ready_set.h"
 #include "pipeline/schedule.h"
 
 namespace troupe::pipeline {
-
-// F, B, I, W: long, and run one at a time on the compute strand.
-bool IsCompute(ActionKind kind);
-// RA, RG: finished by a message from outside.
-bool IsReceive(ActionKind kind);
-// LR, NR, TR, AR, RU.
-bool IsCollective(ActionKind kind);
-// AR, RU: the sum of a bucket that updates are made from.
-bool ReducesBucket(ActionKind kind);
-// The ranks that a collective pairs: all for LR and NR, those along dp for AR
-// and RU. For TR kTied, whichever the tie is: a table does not know.
-GroupId GroupOf(ActionKind kind);
 
 // Moved, not copied: the parts of its state point into one block.
 class TableCursor {

@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "pipeline/action_rules.h"
 #include "pipeline/schedule.h"
 
 namespace troupe::pipeline {
@@ -16,39 +17,6 @@ namespace {
 
 // Limit on the letters of a wrong word in an error.
 constexpr std::size_t kWordShownMax = 40;
-
-struct KindName {
-  ActionKind kind;
-  absl::string_view name;
-};
-
-constexpr KindName kKindNames[] = {
-    {ActionKind::kRecvActivation, "RA"},
-    {ActionKind::kSendActivation, "SA"},
-    {ActionKind::kRecvGradient, "RG"},
-    {ActionKind::kSendGradient, "SG"},
-    {ActionKind::kReduceLoss, "LR"},
-    {ActionKind::kReduceFindings, "NR"},
-    {ActionKind::kReduceTied, "TR"},
-    {ActionKind::kReduceBucket, "AR"},
-    {ActionKind::kUpdateBucket, "UP"},
-    {ActionKind::kReduceUpdateBucket, "RU"},
-    {ActionKind::kForward, "F"},
-    {ActionKind::kBackward, "B"},
-    {ActionKind::kBackwardInputs, "I"},
-    {ActionKind::kBackwardWeights, "W"},
-};
-
-absl::string_view NameOf(ActionKind kind) {
-  for (const KindName& row : kKindNames) {
-    if (row.kind == kind) return row.name;
-  }
-  return "?";
-}
-
-bool HasNumber(ActionKind kind) {
-  return kind != ActionKind::kReduceLoss && kind != ActionKind::kReduceFindings;
-}
 
 // Takes the digits at the start of `text`; false where their number is not
 // below `limit`. No digits leave `number` as it is.
@@ -69,10 +37,10 @@ bool ParseWord(absl::string_view word, Action& action) {
   while (letters < word.size() && absl::ascii_isupper(word[letters])) ++letters;
   const absl::string_view name = word.substr(0, letters);
   word.remove_prefix(letters);
-  for (const KindName& row : kKindNames) {
-    if (row.name != name) continue;
-    action.kind = row.kind;
-    if (!HasNumber(row.kind)) return !with_chunk && word.empty();
+  for (const ActionRule& rule : ActionRules()) {
+    if (rule.word != name) continue;
+    action.kind = rule.kind;
+    if (rule.scope == ActionScope::kStep) return !with_chunk && word.empty();
     return !word.empty() &&
            TakeNumber(word, kActionIndexMax + 1, action.index) && word.empty();
   }
@@ -82,9 +50,10 @@ bool ParseWord(absl::string_view word, Action& action) {
 }  // namespace
 
 std::string Action::ToString(int chunks) const {
-  if (!HasNumber(kind)) return std::string(NameOf(kind));
-  if (chunks > 1 || chunk != 0) return absl::StrCat(chunk, NameOf(kind), index);
-  return absl::StrCat(NameOf(kind), index);
+  const ActionRule& rule = RuleOf(kind);
+  if (rule.scope == ActionScope::kStep) return std::string(rule.word);
+  if (chunks > 1 || chunk != 0) return absl::StrCat(chunk, rule.word, index);
+  return absl::StrCat(rule.word, index);
 }
 
 std::string StepTable::ToString() const {

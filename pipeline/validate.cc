@@ -1,39 +1,17 @@
 // Validate(): can this table run to its end?
 
+#include <optional>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "pipeline/action_rules.h"
 #include "pipeline/schedule.h"
 #include "pipeline/table_cursor.h"
 #include "pipeline/table_index.h"
 
 namespace troupe::pipeline {
 namespace {
-
-// What must also be in the table for this action to make sense.
-struct Pair {
-  ActionKind kind;
-  ActionKind partner;
-  absl::string_view missing;
-};
-
-constexpr Pair kPairs[] = {
-    {ActionKind::kBackward, ActionKind::kForward, "has no forward"},
-    {ActionKind::kBackwardInputs, ActionKind::kForward, "has no forward"},
-    {ActionKind::kBackwardInputs, ActionKind::kBackwardWeights,
-     "has no weight gradients after it"},
-    {ActionKind::kBackwardWeights, ActionKind::kBackwardInputs,
-     "has no input gradients before it"},
-    {ActionKind::kSendActivation, ActionKind::kForward, "has no forward"},
-    {ActionKind::kRecvActivation, ActionKind::kForward, "has no forward"},
-    {ActionKind::kReduceBucket, ActionKind::kUpdateBucket, "has no update"},
-    {ActionKind::kUpdateBucket, ActionKind::kReduceBucket, "has no reduction"},
-};
-
-bool WritesGradients(ActionKind kind) {
-  return kind == ActionKind::kBackward || kind == ActionKind::kBackwardWeights;
-}
 
 // Whether the signal is of one bucket.
 bool IsOfBucket(SignalKind kind) {
@@ -53,8 +31,7 @@ class Validator {
     forwards_.resize(chunks_);
     for (const Action& action : table_.actions) {
       forwards_[action.chunk] += action.kind == ActionKind::kForward;
-      trains_ |= action.kind == ActionKind::kBackward ||
-                 action.kind == ActionKind::kBackwardInputs;
+      trains_ |= BeginsBackward(action.kind);
     }
     micro_batches_ = forwards_[0];
     TROUPE_RETURN_IF_ERROR(CheckPairs());
@@ -94,8 +71,7 @@ class Validator {
         return Bad(action, absl::StrCat("has a chunk that is not from 0 to ",
                                         kChunksMax - 1));
       }
-      if ((action.kind == ActionKind::kReduceLoss ||
-           action.kind == ActionKind::kReduceFindings) &&
+      if (RuleOf(action.kind).scope == ActionScope::kStep &&
           (action.chunk != 0 || action.index != 0)) {
         return Bad(action, "has a number");
       }
@@ -109,10 +85,9 @@ class Validator {
       if (index_.Find(action.kind, action.index, action.chunk) != i) {
         return Bad(action, "is there twice");
       }
-      for (const Pair& pair : kPairs) {
-        if (pair.kind == action.kind &&
-            !index_.Has(pair.partner, action.index, action.chunk)) {
-          return Bad(action, pair.missing);
+      for (const ActionPartner& partner : RuleOf(action.kind).partners) {
+        if (!index_.Has(partner.kind, action.index, action.chunk)) {
+          return Bad(action, partner.missing);
         }
       }
       if (action.kind == ActionKind::kSendGradient ||
@@ -202,7 +177,7 @@ class Validator {
   absl::Status CheckRuns() const {
     std::vector<int> writers(chunks_);  // actions that still write gradients
     for (const Action& action : table_.actions) {
-      writers[action.chunk] += WritesGradients(action.kind);
+      writers[action.chunk] += EndsBackward(action.kind);
     }
     TableCursor cursor(table_);
     for (int i = 0; i < static_cast<int>(table_.actions.size()); ++i) {
@@ -212,15 +187,13 @@ class Validator {
       const Action& action = table_.actions[next];
       cursor.Start(next);
       cursor.Finish(next);
-      if (WritesGradients(action.kind) && --writers[action.chunk] == 0) {
+      if (EndsBackward(action.kind) && --writers[action.chunk] == 0) {
         for (int k = 0; k < buckets_[action.chunk]; ++k) {
           cursor.Give({SignalKind::kBucketReady, k, action.chunk});
           cursor.Give({SignalKind::kBucketReleased, k, action.chunk});
         }
-      } else if (action.kind == ActionKind::kReduceLoss) {
-        cursor.Give({SignalKind::kLossReduced, 0});
-      } else if (ReducesBucket(action.kind)) {
-        cursor.Give({SignalKind::kBucketReduced, action.index, action.chunk});
+      } else if (const std::optional<Signal> given = SignalOf(action)) {
+        cursor.Give(*given);
       }
     }
     if (cursor.complete()) return absl::OkStatus();

@@ -2,48 +2,31 @@
 
 #include <string>
 
+#include "pipeline/action_rules.h"
+
 namespace troupe::actors {
 namespace {
 
 using pipeline::ActionKind;
 
 TraceKind KindOf(ActionKind action) {
-  switch (action) {
-    case ActionKind::kReduceLoss:
-    case ActionKind::kReduceFindings:
-    case ActionKind::kReduceTied:
-    case ActionKind::kReduceBucket:
-    case ActionKind::kReduceUpdateBucket:
-      return TraceKind::kCollective;
-    case ActionKind::kUpdateBucket:
-      return TraceKind::kUpdate;
-    case ActionKind::kSendActivation:
-    case ActionKind::kRecvActivation:
-    case ActionKind::kSendGradient:
-    case ActionKind::kRecvGradient:
-      return TraceKind::kTransfer;
-    default:
+  switch (pipeline::RuleOf(action).role) {
+    case pipeline::ActionRole::kCompute:
       return TraceKind::kAction;
+    case pipeline::ActionRole::kReceive:
+    case pipeline::ActionRole::kSend:
+      return TraceKind::kTransfer;
+    case pipeline::ActionRole::kCollective:
+      return TraceKind::kCollective;
+    case pipeline::ActionRole::kUpdate:
+      return TraceKind::kUpdate;
   }
-}
-
-// The bucket that the action is about, or -1.
-int BucketOf(const pipeline::Action& action) {
-  switch (action.kind) {
-    case ActionKind::kReduceTied:
-    case ActionKind::kReduceBucket:
-    case ActionKind::kReduceUpdateBucket:
-    case ActionKind::kUpdateBucket:
-      return action.index;
-    default:
-      return -1;
-  }
+  return TraceKind::kAction;
 }
 
 // Whether what crosses does so between `stage` and the one before it.
 bool IsBefore(ActionKind action) {
-  return action == ActionKind::kRecvActivation ||
-         action == ActionKind::kSendGradient;
+  return pipeline::IsReceive(action) == pipeline::IsOfForward(action);
 }
 
 }  // namespace
@@ -58,7 +41,7 @@ void StepTrace::Note(const pipeline::Action& action, TracePhase phase) {
   event.step = step_;
   event.action = action.kind;
   event.chunk = action.chunk;
-  event.bucket = BucketOf(action);
+  event.bucket = pipeline::IsOfBucket(action.kind) ? action.index : -1;
   if (event.kind == TraceKind::kTransfer) {
     event.micro_batch = action.index;
     event.boundary = stages_[action.chunk] - (IsBefore(action.kind) ? 1 : 0);

@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "base/check.h"
+#include "pipeline/action_rules.h"
 
 namespace troupe::actors {
 namespace {
@@ -59,8 +60,7 @@ absl::StatusOr<StampedEvent> TakeEvent(absl::string_view* text) {
       wire.track > static_cast<int>(TraceTrack::kCheckpointer) ||
       wire.kind > static_cast<int>(TraceKind::kCheckpoint) ||
       wire.phase > static_cast<int>(TracePhase::kInstant) ||
-      wire.action >
-          static_cast<int>(pipeline::ActionKind::kReduceUpdateBucket)) {
+      wire.action >= static_cast<int>(pipeline::ActionRules().size())) {
     return NoEvents();
   }
   StampedEvent stamped;

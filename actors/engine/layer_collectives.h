@@ -1,6 +1,6 @@
 // The collectives of a layer (nn/collectives.h), run on the compute strand.
 //
-//   LayerCollectives dp(context.layer_groups[0].comm.get(), &kernels, &fiber,
+//   LayerCollectives dp(groups.layers[0].comm.get(), &kernels, &fiber,
 //                       /*on_device=*/false);
 //   chunk.axes = {{"dp", &dp}};
 //
@@ -17,9 +17,6 @@
 #ifndef ACTORS_ENGINE_LAYER_COLLECTIVES_H_
 #define ACTORS_ENGINE_LAYER_COLLECTIVES_H_
 
-#include <memory>
-#include <string>
-
 #include "absl/status/status.h"
 #include "actors/engine/strand_wait.h"
 #include "comm/communicator.h"
@@ -27,12 +24,6 @@
 #include "nn/kernels/kernels.h"
 
 namespace troupe::actors {
-
-// A rank in the layers' own group along one axis.
-struct AxisGroup {
-  std::string axis;  // "dp"
-  std::unique_ptr<comm::Communicator> comm;
-};
 
 class LayerCollectives : public nn::Collectives {
  public:

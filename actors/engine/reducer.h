@@ -2,7 +2,7 @@
 // do; *inline* ones run to their end on this very strand; the others are
 // *launched*, and heard of later.
 //
-//   Reducer reducer({world, dp, /*run_inline=*/false}, &launcher, &wait);
+//   Reducer reducer({&groups, /*run_inline=*/false}, &launcher, &wait);
 //   TROUPE_ASSIGN_OR_RETURN(
 //       bool done, reducer.Start(action, GroupId::kDp, collective, ready));
 //   // Not done: the launcher's owner calls reducer.Finish(), later.
@@ -16,22 +16,17 @@
 #ifndef ACTORS_ENGINE_REDUCER_H_
 #define ACTORS_ENGINE_REDUCER_H_
 
-#include <memory>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/types/span.h"
+#include "actors/engine/rank_groups.h"
 #include "actors/engine/strand_wait.h"
 #include "comm/communicator.h"
 #include "pipeline/group_id.h"
 #include "pipeline/schedule.h"
 
 namespace troupe::actors {
-
-// What a collective of a step is about: "loss", "norms of gradients", "bucket
-// 1", "tied bucket 1"; "bucket 1 of chunk 0" where the table has several.
-std::string PartOf(const pipeline::Action& collective, int chunks);
 
 class Reducer {
  public:
@@ -47,14 +42,12 @@ class Reducer {
   };
 
   struct Options {
-    comm::Communicator* world = nullptr;
-    comm::Communicator* dp = nullptr;
+    const RankGroups* groups = nullptr;
     bool run_inline = false;
-    // By the number of the tie (pipeline/ties.h).
-    absl::Span<const std::unique_ptr<comm::Communicator>> tied = {};
   };
 
-  // `wait`: how an inline collective waits for its peers.
+  // The groups outlive the reducer. `wait`: how an inline collective waits for
+  // its peers.
   Reducer(const Options& options, Launcher* launcher, StrandWait* wait)
       : options_(options), launcher_(launcher), wait_(wait) {}
 
@@ -69,8 +62,6 @@ class Reducer {
   int in_flight() const { return in_flight_; }
 
  private:
-  comm::Communicator& GroupOf(pipeline::GroupId group) const;
-
   const Options options_;
   Launcher* const launcher_;
   StrandWait* const wait_;

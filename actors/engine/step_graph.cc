@@ -5,6 +5,7 @@
 #include "actors/engine/step_runner.h"
 #include "base/check.h"
 #include "nn/kernels/device_queues.h"
+#include "pipeline/action_rules.h"
 
 namespace troupe::actors {
 
@@ -104,12 +105,10 @@ bool StepRunner::RecordsSteps() const {
   // Ranks that choose for themselves could choose differently.
   const bool by_nccl = reduces_on_device_ &&
                        setup_.plan->reduction_order == pipeline::kAnyReduction;
-  const bool has_peers = setup_.world->size() > 1 || setup_.dp->size() > 1;
+  const bool has_peers = setup_.groups->world->size() > 1;
   if (has_peers && !(by_nccl && spec.cuda_graphs == "on")) return false;
   for (const pipeline::Action& action : train_.cursor.table().actions) {
-    if (action.kind == pipeline::ActionKind::kSendActivation ||
-        action.kind == pipeline::ActionKind::kSendGradient ||
-        pipeline::IsReceive(action.kind)) {
+    if (pipeline::IsSend(action.kind) || pipeline::IsReceive(action.kind)) {
       return false;
     }
   }

@@ -7,6 +7,7 @@
 #include "actors/chunks/memory_holders.h"
 #include "base/check.h"
 #include "nn/kernels/device_queues.h"
+#include "pipeline/action_rules.h"
 #include "pipeline/activation_bound.h"
 #include "pipeline/compute_order.h"
 
@@ -73,8 +74,7 @@ StepRunner::StepRunner(const Setup& setup, Host* host, StrandWait* wait)
       wait_(&quiet_wait_),
       trace_(setup.spec->trace, setup.rank, setup.plan->StagesOf(setup.rank),
              setup.plan->mesh.CoordsOf(setup.rank).dp),
-      reducer_({setup.world, setup.dp,
-                setup.plan->RankPlanOf(setup.rank).reduce_inline, setup.tied},
+      reducer_({setup.groups, setup.plan->RankPlanOf(setup.rank).reduce_inline},
                host, wait_),
       ties_(*setup.plan, setup.rank),
       train_(TrainTableOf(setup), BucketsOf(*setup.plan, setup.rank)),
@@ -324,9 +324,10 @@ absl::Status StepRunner::CollectiveFailed(std::int64_t step, int id,
     return why;
   }
   return absl::Status(
-      why.code(), absl::StrCat("step ", step + 1, ", ",
-                               PartOf(ActionOf(id), cursor_->table().chunks()),
-                               ": ", why.message()));
+      why.code(),
+      absl::StrCat("step ", step + 1, ", ",
+                   pipeline::PartOf(ActionOf(id), cursor_->table().chunks()),
+                   ": ", why.message()));
 }
 
 void StepRunner::CollectiveDone(std::int64_t step, int id,
@@ -357,11 +358,7 @@ void StepRunner::Reduced(int id, const comm::Event& done,
   if (action.kind == ActionKind::kReduceUpdateBucket) {
     ChunkOf(action).ReleaseGrads(action.index);
   }
-  if (action.kind == ActionKind::kReduceLoss) {
-    cursor.Give({SignalKind::kLossReduced, 0});
-  } else if (action.kind != ActionKind::kReduceFindings) {
-    cursor.Give({SignalKind::kBucketReduced, action.index, action.chunk});
-  }
+  if (const auto given = pipeline::SignalOf(action)) cursor.Give(*given);
   trace.End(action);
 }
 

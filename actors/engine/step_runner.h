@@ -54,7 +54,6 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/types/span.h"
 #include "actors/chunks/chunk.h"
 #include "actors/chunks/loss_scaler.h"
 #include "actors/chunks/step_loss.h"
@@ -64,6 +63,7 @@
 #include "actors/engine/layer_collectives.h"
 #include "actors/engine/queue_work.h"
 #include "actors/engine/quiet_wait.h"
+#include "actors/engine/rank_groups.h"
 #include "actors/engine/reducer.h"
 #include "actors/engine/step_graph.h"
 #include "actors/engine/step_position.h"
@@ -106,12 +106,7 @@ class StepRunner : private Chunk::Listener {
     const pipeline::Plan* plan = nullptr;
     // The rank's own table for training; the plan's, unless a test bends it.
     pipeline::StepTable train_table;
-    comm::Communicator* world = nullptr;
-    comm::Communicator* dp = nullptr;
-    // The rank in the groups of the plan's ties; null where it has no peers.
-    absl::Span<const std::unique_ptr<comm::Communicator>> tied;
-    // Its layers' own groups, by axis, where the axis has peers.
-    absl::Span<const AxisGroup> layer_groups;
+    const RankGroups* groups = nullptr;
     // Number of threads that fill the parameters before the first step.
     int start_threads = 1;
     // Where it notes where it stands; may be null.
@@ -125,7 +120,7 @@ class StepRunner : private Chunk::Listener {
                                                             Host* host,
                                                             StrandWait* wait);
   ~StepRunner() {
-    if (reduces_on_device_) setup_.dp->UseRanges({});
+    if (reduces_on_device_) setup_.groups->dp->UseRanges({});
   }
 
   // Runs a step to its end, or to where its tail begins. `batches`: one per
@@ -249,8 +244,6 @@ class StepRunner : private Chunk::Listener {
   absl::Status Reduce(int id);
   absl::StatusOr<comm::Collective> CollectiveOf(const pipeline::Action& action);
   comm::Event ReadyOf(const pipeline::Action& action) const;
-  // Tells the groups of ties of the rank's device.
-  void JoinTies(QueueWork* work);
   nn::Tensor TiedGrads(const TiedSums::Copy& copy) const {
     return chunks_[copy.chunk]->TiedGrads(copy.bucket);
   }

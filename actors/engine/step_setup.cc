@@ -23,7 +23,7 @@ absl::Status StepRunner::MakeScaler() {
 }
 
 nn::Queue StepRunner::UpdateQueue() const {
-  return kernels_->queues() != nullptr && setup_.world->size() > 1
+  return kernels_->queues() != nullptr && setup_.groups->world->size() > 1
              ? nn::CommQueue(0)
              : nn::Queue::kCompute;
 }
@@ -36,12 +36,13 @@ QueueWork* StepRunner::AddWork(int axis) {
 
 void StepRunner::JoinGroups() {
   if (QueueWork* const work = AddWork(0)) {
-    reduces_on_device_ = setup_.world->UseDevice(work);
-    setup_.dp->UseDevice(work);
-    JoinTies(work);
+    setup_.groups->ForEachOfTable([&](comm::Communicator& group) {
+      const bool on_device = group.UseDevice(work);
+      if (&group == setup_.groups->world.get()) reduces_on_device_ = on_device;
+    });
   }
   int axis = 0;
-  for (const AxisGroup& group : setup_.layer_groups) {
+  for (const AxisGroup& group : setup_.groups->layers) {
     QueueWork* const work = AddWork(++axis);
     const bool on_device = work != nullptr && group.comm->UseDevice(work);
     layer_collectives_.push_back(std::make_unique<LayerCollectives>(
@@ -76,7 +77,7 @@ absl::Status StepRunner::MakeChunks() {
   if (reduces_on_device_) {
     std::vector<nn::Tensor> reduced;
     for (const auto& chunk : chunks_) chunk->AddReduced(reduced);
-    setup_.dp->UseRanges(reduced);
+    setup_.groups->dp->UseRanges(reduced);
   }
   return absl::OkStatus();
 }

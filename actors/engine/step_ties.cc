@@ -7,12 +7,6 @@
 
 namespace troupe::actors {
 
-void StepRunner::JoinTies(QueueWork* work) {
-  for (const auto& tie : setup_.tied) {
-    if (tie != nullptr) tie->UseDevice(work);
-  }
-}
-
 absl::Status StepRunner::ReduceTied(int id) {
   const pipeline::Action& action = ActionOf(id);
   trace_.Begin(action);

@@ -8,6 +8,7 @@
 #include "actors/engine/step_runner.h"
 #include "base/check.h"
 #include "nn/kernels/device_queues.h"
+#include "pipeline/action_rules.h"
 
 namespace troupe::actors {
 
@@ -17,7 +18,7 @@ using pipeline::SignalKind;
 void StepRunner::Send(const pipeline::Action& action) {
   const TraceScope scope(trace_, action);
   Chunk& chunk = ChunkOf(action);
-  const bool forward = action.kind == ActionKind::kSendActivation;
+  const bool forward = pipeline::IsOfForward(action.kind);
   host_->Send(chunk.stage() + (forward ? 1 : -1), forward, action.index,
               forward ? chunk.TakeOutputs(action.index)
                       : chunk.TakeInputGradients(action.index),
@@ -34,7 +35,7 @@ void StepRunner::NoteWait() {
         cursor_->Given({SignalKind::kDone, id})) {
       continue;
     }
-    position_.Await({action.kind == ActionKind::kRecvActivation, action.index,
+    position_.Await({pipeline::IsOfForward(action.kind), action.index,
                      ChunkOf(action).stage()});
     return;
   }

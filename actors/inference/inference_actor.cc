@@ -139,11 +139,8 @@ void InferenceState::End(const absl::Status& status) {
   for (const Pending& pending : calls_) pending.call->Set(status);
   calls_.clear();
   for (const RankContextPtr& context : process_->ranks) {
-    context->world->Abort(status);
-    context->dp->Abort(status);
-    for (const AxisGroup& group : context->layer_groups) {
-      group.comm->Abort(status);
-    }
+    context->groups.ForEach(
+        [&](comm::Communicator& group) { group.Abort(status); });
   }
   for (const ComputeActor& compute : computes_) {
     caf::anon_send_exit(compute, caf::exit_reason::user_shutdown);

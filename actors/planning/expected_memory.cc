@@ -12,6 +12,7 @@
 #include "base/check.h"
 #include "base/format_bytes.h"
 #include "nn/modules/recompute.h"
+#include "pipeline/action_rules.h"
 #include "pipeline/partition.h"
 
 namespace troupe::actors {
@@ -31,8 +32,7 @@ double MostUnderWay(const pipeline::StepTable& table, int chunk, double last) {
     const double counts = action.index == last_index ? last : 1;
     if (action.kind == pipeline::ActionKind::kForward) {
       most = std::max(most, now += counts);
-    } else if (action.kind == pipeline::ActionKind::kBackward ||
-               action.kind == pipeline::ActionKind::kBackwardWeights) {
+    } else if (pipeline::EndsBackward(action.kind)) {
       now -= counts;
     }
   }

@@ -2,7 +2,7 @@
 //
 //   RankContextPtr context = process.ranks[0];   // SetUpJob() makes them
 //   context->plan->StageOf(context->rank);
-//   context->dp->Start(collective, /*after=*/comm::Event());
+//   context->groups.dp->Start(collective, /*after=*/comm::Event());
 //
 // `spec` and `plan` are shared by all ranks of the process, and equal in all
 // processes; the rest is the rank's own.
@@ -18,7 +18,7 @@
 #include <memory>
 #include <vector>
 
-#include "actors/engine/layer_collectives.h"
+#include "actors/engine/rank_groups.h"
 #include "actors/engine/step_position.h"
 #include "actors/setup/run_span.h"
 #include "actors/setup/test_hooks.h"
@@ -41,14 +41,7 @@ struct RankContext {
 
   // The rank's table for training: the plan's, unless a test bends it.
   pipeline::StepTable train_table;
-  // The rank in the group of the whole job, and in that of its stage.
-  std::unique_ptr<comm::Communicator> world;
-  std::unique_ptr<comm::Communicator> dp;
-  // The rank in the groups of the plan's ties (pipeline/ties.h), by number;
-  // null where no other rank has what this one has of it.
-  std::vector<std::unique_ptr<comm::Communicator>> tied;
-  // The rank in the groups of its layers: one for each axis that has peers.
-  std::vector<AxisGroup> layer_groups;
+  RankGroups groups;
   // Where its compute strand stands. Constant in none of its parts, but safe in
   // any thread.
   std::shared_ptr<StepPosition> position;

@@ -35,21 +35,15 @@ int InFlightMax(const pipeline::Plan& plan) {
   return in_flight;
 }
 
-// The communicators of all ranks of the job, by rank; null for those that live
-// elsewhere.
-struct Groups {
-  Group world;
-  Group dp;
-  std::vector<std::vector<AxisGroup>> layers;
-  std::vector<Group> ties;  // by rank, then by number
-};
+// The groups of all ranks of the job, by rank; of ranks that live elsewhere the
+// communicators are null.
+using Groups = std::vector<RankGroups>;
 
 // The layers' own groups: one for each axis that has peers and that layers ask
 // for. One collective of a layer is in flight at a time.
 absl::Status MakeLayerGroups(const pipeline::Plan& plan,
                              const GroupMaker& make_group, Groups& groups) {
   const pipeline::Mesh& mesh = plan.mesh;
-  groups.layers.resize(mesh.size());
   std::set<std::string> axes;
   for (const pipeline::StagePlan& stage : plan.stages) {
     axes.insert(stage.layer_axes.begin(), stage.layer_axes.end());
@@ -65,7 +59,7 @@ absl::Status MakeLayerGroups(const pipeline::Plan& plan,
       TROUPE_ASSIGN_OR_RETURN(Group group, make_group(options));
       for (std::size_t i = 0; i < group.size(); ++i) {
         if (group[i] == nullptr) continue;
-        groups.layers[options.ranks[i]].push_back({axis, std::move(group[i])});
+        groups[options.ranks[i]].layers.push_back({axis, std::move(group[i])});
       }
     }
   }
@@ -77,9 +71,8 @@ absl::Status MakeLayerGroups(const pipeline::Plan& plan,
 absl::Status MakeTiedGroups(const pipeline::Plan& plan,
                             const GroupMaker& make_group, Groups& groups) {
   const pipeline::Mesh& mesh = plan.mesh;
-  groups.ties.resize(mesh.size());
   const std::vector<pipeline::Tie> ties = pipeline::TiesOf(plan.stages);
-  for (Group& of_rank : groups.ties) of_rank.resize(ties.size());
+  for (RankGroups& of_rank : groups) of_rank.ties.resize(ties.size());
   for (std::size_t number = 0; number < ties.size(); ++number) {
     const std::vector<int> places =
         pipeline::PlacesOf(ties[number], plan.stages);
@@ -94,7 +87,7 @@ absl::Status MakeTiedGroups(const pipeline::Plan& plan,
       }
       TROUPE_ASSIGN_OR_RETURN(Group group, make_group(options));
       for (std::size_t i = 0; i < group.size(); ++i) {
-        groups.ties[options.ranks[i]][number] = std::move(group[i]);
+        groups[options.ranks[i]].ties[number] = std::move(group[i]);
       }
     }
   }
@@ -104,20 +97,22 @@ absl::Status MakeTiedGroups(const pipeline::Plan& plan,
 absl::StatusOr<Groups> MakeGroups(const pipeline::Plan& plan,
                                   const GroupMaker& make_group) {
   const pipeline::Mesh& mesh = plan.mesh;
-  Groups groups;
+  Groups groups(mesh.size());
   FabricGroupOptions options;
   options.name = kWorldGroup;
   options.in_flight_max = InFlightMax(plan);
   for (int rank = 0; rank < mesh.size(); ++rank) options.ranks.push_back(rank);
-  TROUPE_ASSIGN_OR_RETURN(groups.world, make_group(options));
-  groups.dp.resize(mesh.size());
+  TROUPE_ASSIGN_OR_RETURN(Group world, make_group(options));
+  for (int rank = 0; rank < mesh.size(); ++rank) {
+    groups[rank].world = std::move(world[rank]);
+  }
   for (int stage = 0; stage < mesh.pp(); ++stage) {
     options.name = ReplicaGroup(plan, stage);
     options.ranks =
         mesh.Group(mesh.RankOf({/*dp=*/0, stage}), pipeline::kDpAxis);
     TROUPE_ASSIGN_OR_RETURN(Group group, make_group(options));
     for (std::size_t i = 0; i < group.size(); ++i) {
-      groups.dp[options.ranks[i]] = std::move(group[i]);
+      groups[options.ranks[i]].dp = std::move(group[i]);
     }
   }
   TROUPE_RETURN_IF_ERROR(MakeLayerGroups(plan, make_group, groups));
@@ -285,10 +280,7 @@ absl::StatusOr<std::vector<RankContextPtr>> MakeRanks(
     context->plan = process.plan;
     context->span = process.span;
     context->train_table = plan.RankPlanOf(rank).train;
-    context->world = std::move(groups.world[rank]);
-    context->dp = std::move(groups.dp[rank]);
-    context->layer_groups = std::move(groups.layers[rank]);
-    context->tied = std::move(groups.ties[rank]);
+    context->groups = std::move(groups[rank]);
     context->position = std::make_shared<StepPosition>();
     context->start_threads = std::max(1, process.cores / (last - first));
     context->shared_memory = process.shared_memory;

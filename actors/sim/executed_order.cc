@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "pipeline/action_rules.h"
 #include "pipeline/compute_order.h"
 #include "pipeline/mesh.h"
 #include "pipeline/schedule.h"
@@ -22,11 +23,6 @@ bool KeepsOrder(const pipeline::Plan& plan, int pp) {
   return std::any_of(stages.begin(), stages.end(), [&](int stage) {
     return !plan.stages[stage].layer_axes.empty();
   });
-}
-
-bool Reduces(const Action& action) {
-  return action.kind == ActionKind::kReduceBucket ||
-         action.kind == ActionKind::kReduceUpdateBucket;
 }
 
 std::string NameOf(const Signal& need, const pipeline::StepTable& table) {
@@ -120,10 +116,12 @@ bool ExecutedOrder::IsThere(const Table& table, const Signal& need,
       return true;
     case SignalKind::kBucketReduced:
       return all_done([&](const Action& a) {
-        return Reduces(a) && a.index == need.id && a.chunk == need.chunk;
+        return pipeline::ReducesBucket(a.kind) && a.index == need.id &&
+               a.chunk == need.chunk;
       });
     case SignalKind::kAllReduced:
-      return all_done(Reduces);
+      return all_done(
+          [](const Action& a) { return pipeline::ReducesBucket(a.kind); });
     case SignalKind::kLossReduced:
       return all_done(
           [](const Action& a) { return a.kind == ActionKind::kReduceLoss; });

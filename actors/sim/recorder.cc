@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "actors/sim/executed_order.h"
 #include "base/check.h"
+#include "pipeline/action_rules.h"
 #include "pipeline/activation_bound.h"
 #include "pipeline/schedule.h"
 #include "pipeline/ties.h"
@@ -53,7 +54,7 @@ class Checker {
       case TraceKind::kCollective:
         if (begin) launches_[event.rank].push_back(Launch(event));
         if (event.bucket < 0) return absl::OkStatus();
-        if (event.action == pipeline::ActionKind::kReduceTied) {
+        if (!pipeline::ReducesBucket(event.action)) {
           return SeeTied(event, life);
         }
         if (!begin) {
@@ -120,7 +121,7 @@ class Checker {
 
   // Whether the collective updates the bucket as it reduces it.
   static bool Updates(const TraceEvent& event) {
-    return event.action == pipeline::ActionKind::kReduceUpdateBucket;
+    return pipeline::RuleOf(event.action).Has(pipeline::kMakesParameters);
   }
 
   // The rank's buckets, as chunk and number.

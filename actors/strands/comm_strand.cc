@@ -8,8 +8,6 @@
 namespace troupe::actors {
 namespace {
 
-using pipeline::GroupId;
-
 // Chunks of a collective that one drive message does before the strand looks
 // for further collectives to start.
 constexpr int kChunksPerDrive = 64;
@@ -17,7 +15,7 @@ constexpr int kChunksPerDrive = 64;
 void Start(CommState& state, const Launch& launch) {
   if (launch.generation != state.context->generation) return;
   absl::StatusOr<comm::Event> event =
-      GroupOf(*state.context, launch.group)
+      state.context->groups.Of(launch.group)
           .Start(launch.collective, launch.after);
   const ComputeActor compute = state.compute;
   if (!event.ok() || launch.answer_at_once) {
@@ -39,30 +37,21 @@ void Start(CommState& state, const Launch& launch) {
 
 // One chunk of any group; false when there is no work now.
 bool Drive(CommState& state) {
-  const RankContext& context = *state.context;
-  if (context.world->Progress() || context.dp->Progress()) return true;
-  for (const auto& tie : context.tied) {
-    if (tie != nullptr && tie->Progress()) return true;
-  }
-  return false;
+  bool progress = false;
+  state.context->groups.ForEachOfTable([&](comm::Communicator& group) {
+    progress = progress || group.Progress();
+  });
+  return progress;
 }
 
 // Sets what all groups of the rank call when there is work.
 void SetWakeups(const RankContext& context,
                 const std::function<void()>& wakeup) {
-  context.world->SetWakeup(wakeup);
-  context.dp->SetWakeup(wakeup);
-  for (const auto& tie : context.tied) {
-    if (tie != nullptr) tie->SetWakeup(wakeup);
-  }
+  context.groups.ForEachOfTable(
+      [&](comm::Communicator& group) { group.SetWakeup(wakeup); });
 }
 
 }  // namespace
-
-comm::Communicator& GroupOf(const RankContext& context, GroupId group) {
-  if (pipeline::IsTied(group)) return *context.tied[pipeline::TieOf(group)];
-  return group == GroupId::kWorld ? *context.world : *context.dp;
-}
 
 Launched AnswerTo(const Launch& launch, const absl::Status& status) {
   Launched done;

@@ -33,10 +33,7 @@ struct CommState {
   ~CommState();
 };
 
-// The group of a rank in which `launch` is, and the word that it has come to
-// `status`.
-comm::Communicator& GroupOf(const RankContext& context,
-                            pipeline::GroupId group);
+// The word that `launch` has come to `status`.
 Launched AnswerTo(const Launch& launch, const absl::Status& status);
 
 CommActor::behavior_type CommBehavior(

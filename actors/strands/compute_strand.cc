@@ -19,10 +19,7 @@ absl::Status ComputeState::Init(Self self, RankContextPtr context,
   setup.spec = context_->spec.get();
   setup.plan = context_->plan.get();
   setup.train_table = context_->train_table;
-  setup.world = context_->world.get();
-  setup.dp = context_->dp.get();
-  setup.tied = context_->tied;
-  setup.layer_groups = context_->layer_groups;
+  setup.groups = &context_->groups;
   setup.start_threads = context_->start_threads;
   setup.position = context_->position.get();
   if (context_->shared_memory != nullptr) {
@@ -236,7 +233,7 @@ void ComputeState::Launch(int action, pipeline::GroupId group,
   }
   // Work for this strand's device: nobody else calls that.
   const absl::StatusOr<comm::Event> done =
-      GroupOf(*context_, group).Start(collective, after);
+      context_->groups.Of(group).Start(collective, after);
   if (done.ok() && runner_->recording()) {
     // No message is read before the step is recorded.
     return runner_->CollectiveDone(launch.step, action, *done);

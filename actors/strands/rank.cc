@@ -40,14 +40,8 @@ RankState::~RankState() {
 void RankState::EndStrands(const absl::Status& status) {
   if (std::exchange(ended_, true)) return;
   if (!status.ok()) {
-    context_->world->Abort(status);
-    context_->dp->Abort(status);
-    for (const auto& tie : context_->tied) {
-      if (tie != nullptr) tie->Abort(status);
-    }
-    for (const AxisGroup& group : context_->layer_groups) {
-      group.comm->Abort(status);
-    }
+    context_->groups.ForEach(
+        [&](comm::Communicator& group) { group.Abort(status); });
   }
   const auto end = [](const auto& strand) {
     caf::anon_send_exit(strand, caf::exit_reason::user_shutdown);

@@ -9,7 +9,7 @@
 #include "absl/strings/strip.h"
 #include "actors/engine/reducer.h"
 #include "actors/setup/rank_setup.h"
-#include "pipeline/table_cursor.h"
+#include "pipeline/action_rules.h"
 #include "pipeline/ties.h"
 
 namespace troupe::actors {
@@ -27,7 +27,7 @@ std::vector<std::string> PartsOf(const pipeline::StepTable& table,
         pipeline::GroupOf(action.kind) != group) {
       continue;
     }
-    parts.push_back(PartOf(action, chunks));
+    parts.push_back(pipeline::PartOf(action, chunks));
   }
   return parts;
 }
@@ -44,14 +44,14 @@ WaitReport::WaitReport(const RankContext& context) : context_(context) {
   const pipeline::Plan& plan = *context.plan;
   const pipeline::Mesh& mesh = plan.mesh;
   const int rank = context.rank;
-  seats_.push_back({context.world.get(), kWorldGroup,
+  seats_.push_back({context.groups.world.get(), kWorldGroup,
                     mesh.Group(rank, GroupId::kWorld),
                     PartsOf(context.train_table, GroupId::kWorld)});
-  seats_.push_back({context.dp.get(), ReplicaGroup(plan, context.coords.pp),
-                    mesh.DpGroup(rank),
+  seats_.push_back({context.groups.dp.get(),
+                    ReplicaGroup(plan, context.coords.pp), mesh.DpGroup(rank),
                     PartsOf(context.train_table, GroupId::kDp)});
   AddTies();
-  for (const AxisGroup& group : context.layer_groups) {
+  for (const AxisGroup& group : context.groups.layers) {
     seats_.push_back({group.comm.get(),
                       LayerGroup(group.axis),
                       mesh.Group(rank, group.axis),
@@ -62,13 +62,14 @@ WaitReport::WaitReport(const RankContext& context) : context_(context) {
 void WaitReport::AddTies() {
   const pipeline::Plan& plan = *context_.plan;
   const std::vector<pipeline::Tie> ties = pipeline::TiesOf(plan.stages);
-  for (std::size_t i = 0; i < context_.tied.size(); ++i) {
-    if (context_.tied[i] == nullptr) continue;
+  const auto& groups = context_.groups.ties;
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    if (groups[i] == nullptr) continue;
     std::vector<int> ranks;
     for (const int pp : pipeline::PlacesOf(ties[i], plan.stages)) {
       ranks.push_back(plan.mesh.RankWith(context_.rank, pipeline::kPpAxis, pp));
     }
-    seats_.push_back({context_.tied[i].get(),
+    seats_.push_back({groups[i].get(),
                       TieGroup(ties[i]),
                       std::move(ranks),
                       {absl::StrCat("gradients of ", ties[i].name)}});

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "nlohmann/json.hpp"
+#include "pipeline/action_rules.h"
 
 namespace troupe::actors {
 namespace {
@@ -95,22 +96,11 @@ const char* PhaseOf(TracePhase phase) {
 const char* ArrowOf(const TraceEvent& event) {
   if (event.kind == TraceKind::kBucketReady) return "s";
   if (event.phase != TracePhase::kBegin) return nullptr;
-  switch (event.action) {
-    case ActionKind::kReduceTied:
-    case ActionKind::kReduceBucket:
-      return "t";
-    case ActionKind::kReduceUpdateBucket:
-    case ActionKind::kUpdateBucket:
-      return "f";
-    case ActionKind::kSendActivation:
-    case ActionKind::kSendGradient:
-      return "s";
-    case ActionKind::kRecvActivation:
-    case ActionKind::kRecvGradient:
-      return "f";
-    default:
-      return nullptr;
-  }
+  const pipeline::ActionRule& rule = pipeline::RuleOf(event.action);
+  if (rule.role == pipeline::ActionRole::kSend) return "s";
+  if (rule.role == pipeline::ActionRole::kReceive) return "f";
+  if (rule.scope != pipeline::ActionScope::kBucket) return nullptr;
+  return rule.Has(pipeline::kMakesParameters) ? "f" : "t";
 }
 
 // The same at all ends of one arrow.
@@ -119,8 +109,7 @@ std::string ArrowKey(const TraceEvent& event) {
     return absl::StrCat("bucket ", event.rank, " ", event.step, " ",
                         event.chunk, " ", event.bucket);
   }
-  const bool forward = event.action == ActionKind::kSendActivation ||
-                       event.action == ActionKind::kRecvActivation;
+  const bool forward = pipeline::IsOfForward(event.action);
   return absl::StrCat(forward ? "activation " : "gradient ", event.replica, " ",
                       event.step, " ", event.boundary, " ", event.micro_batch);
 }

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "pipeline/action_rules.h"
 #include "pipeline/schedules/producer.h"
 
 namespace troupe::pipeline {
@@ -130,8 +131,7 @@ class Player {
         ++stage.inputs_done;
         if (ended.stage > 0) Post(ended, ended.stage - 1);
     }
-    if (ended.kind == ActionKind::kBackward ||
-        ended.kind == ActionKind::kBackwardWeights) {
+    if (EndsBackward(ended.kind)) {
       ++stage.weights_done;
       rank.memory -= ActivationOf(ended.stage);
     }

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "pipeline/action_rules.h"
 #include "pipeline/activation_bound.h"
 #include "pipeline/compute_order.h"
 #include "pipeline/table_cursor.h"
@@ -33,12 +34,15 @@ struct Happening {
   }
 };
 
+// A collective of all ranks, as a bit.
+std::uint32_t BitOf(ActionKind kind) {
+  return std::uint32_t{1} << static_cast<int>(kind);
+}
+
 bool HasTransfers(const StepTable& table) {
-  return std::any_of(table.actions.begin(), table.actions.end(),
-                     [](const Action& a) {
-                       return !IsCompute(a.kind) && !IsCollective(a.kind) &&
-                              a.kind != ActionKind::kUpdateBucket;
-                     });
+  return std::any_of(
+      table.actions.begin(), table.actions.end(),
+      [](const Action& a) { return IsSend(a.kind) || IsReceive(a.kind); });
 }
 
 // The table as it runs.
@@ -132,7 +136,8 @@ class Simulator {
     int computing = -1;
     int alive = 0;
     double memory = 0;
-    bool loss_started = false, findings_started = false;
+    // Collectives of all ranks that it has started, as bits.
+    std::uint32_t started = 0;
   };
 
   // Where an action's input came from: an action of another rank, or none.
@@ -222,52 +227,41 @@ class Simulator {
   absl::Status Do(int r, int id, double now) {
     Rank& rank = ranks_[r];
     const Action& action = ActionOf(r, id);
-    switch (action.kind) {
-      case ActionKind::kSendActivation:
-      case ActionKind::kSendGradient:
-        rank.cursor.Finish(id);
-        return Send(r, action, now);
-      case ActionKind::kReduceLoss:
-        rank.loss_started = true;  // it ends when all ranks have started it
-        return absl::OkStatus();
-      case ActionKind::kReduceFindings:
-        rank.findings_started = true;
-        return absl::OkStatus();
-      case ActionKind::kReduceBucket:
-      case ActionKind::kReduceUpdateBucket:
-        rank.cursor.Finish(id);
-        rank.cursor.Give(
-            {SignalKind::kBucketReduced, action.index, action.chunk});
-        return absl::OkStatus();
-      default:
-        rank.cursor.Finish(id);
-        return absl::OkStatus();
+    const ActionRule& rule = RuleOf(action.kind);
+    if (rule.group == GroupId::kWorld) {
+      // It ends when all ranks have started it.
+      rank.started |= BitOf(action.kind);
+      return absl::OkStatus();
     }
+    rank.cursor.Finish(id);
+    if (rule.role == ActionRole::kSend) return Send(r, action, now);
+    if (const std::optional<Signal> given = SignalOf(action)) {
+      rank.cursor.Give(*given);
+    }
+    return absl::OkStatus();
   }
 
   // Ends the collectives of all ranks that all have started; false: none.
   bool TellCollectives() {
-    bool any = false;
-    for (const bool findings : {false, true}) {
-      const bool all =
-          std::all_of(ranks_.begin(), ranks_.end(), [&](const Rank& rank) {
-            return findings ? rank.findings_started : rank.loss_started;
-          });
-      if (!all) continue;
-      any = true;
-      for (Rank& rank : ranks_) {
-        (findings ? rank.findings_started : rank.loss_started) = false;
-        rank.cursor.Finish(rank.index.Find(
-            findings ? ActionKind::kReduceFindings : ActionKind::kReduceLoss,
-            0));
-        if (!findings) rank.cursor.Give({SignalKind::kLossReduced, 0});
+    std::uint32_t started = ~std::uint32_t{0};
+    for (const Rank& rank : ranks_) started &= rank.started;
+    if (started == 0) return false;
+    for (Rank& rank : ranks_) {
+      rank.started &= ~started;
+      for (const ActionRule& rule : ActionRules()) {
+        if ((started & BitOf(rule.kind)) == 0) continue;
+        const int id = rank.index.Find(rule.kind, 0);
+        rank.cursor.Finish(id);
+        if (const auto given = SignalOf(rank.cursor.table().actions[id])) {
+          rank.cursor.Give(*given);
+        }
       }
     }
-    return any;
+    return true;
   }
 
   absl::Status Send(int r, const Action& action, double now) {
-    const bool forward = action.kind == ActionKind::kSendActivation;
+    const bool forward = IsOfForward(action.kind);
     const int to = ranks_[r].stages[action.chunk] + (forward ? 1 : -1);
     if (to < 0 || to >= static_cast<int>(placement_.size())) {
       return Wrong(r, action, "has no stage to send to");

@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "gtest/gtest.h"
+#include "pipeline/action_rules.h"
 #include "pipeline/placement.h"
 #include "pipeline/schedule.h"
 #include "pipeline/table_cursor.h"

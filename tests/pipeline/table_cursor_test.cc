@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "gtest/gtest.h"
+#include "pipeline/action_rules.h"
 
 namespace troupe::pipeline {
 namespace {

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "nn/random/philox.h"
+#include "pipeline/action_rules.h"
 #include "pipeline/table_cursor.h"
 #include "pipeline/table_index.h"
 

@@ -1,6 +1,6 @@
 #include "tools/report/run_shape.h"
 
-#include "pipeline/table_cursor.h"
+#include "pipeline/action_rules.h"
 
 namespace troupe::tools {
 

@@ -63,8 +63,13 @@ class Rank : private StepRunner::Host, private StrandWait {
     setup.spec = &fixture_.spec();
     setup.plan = &fixture_.plan();
     setup.train_table = fixture_.plan().RankPlanOf(0).train;
-    setup.world = world_.get();
-    setup.dp = dp_.get();
+    auto world = MakeLatePeers();
+    auto dp = MakeLatePeers();
+    world_ = world.get();
+    dp_ = dp.get();
+    groups_.world = std::move(world);
+    groups_.dp = std::move(dp);
+    setup.groups = &groups_;
     runner_ = StepRunner::Create(setup, this, this).value();
   }
 
@@ -99,8 +104,8 @@ class Rank : private StepRunner::Host, private StrandWait {
   void Launch(int action, pipeline::GroupId group,
               const comm::Collective& collective,
               const comm::Event& after) override {
-    LatePeers& comm = group == pipeline::GroupId::kWorld ? *world_ : *dp_;
-    launched_.emplace_back(action, comm.Start(collective, after).value());
+    launched_.emplace_back(action,
+                           groups_.Of(group).Start(collective, after).value());
   }
   void Send(int, bool, int, const nn::TensorList&,
             const base::Event&) override {}
@@ -117,8 +122,9 @@ class Rank : private StepRunner::Host, private StrandWait {
   }
 
   const EngineFixture fixture_;
-  const std::unique_ptr<LatePeers> world_ = MakeLatePeers();
-  const std::unique_ptr<LatePeers> dp_ = MakeLatePeers();
+  RankGroups groups_;
+  LatePeers* world_ = nullptr;  // in groups_
+  LatePeers* dp_ = nullptr;
   std::vector<std::pair<int, comm::Event>> launched_;
   std::unique_ptr<StepRunner> runner_;
 };

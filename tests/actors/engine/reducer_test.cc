@@ -7,17 +7,16 @@
 
 #include "absl/strings/str_cat.h"
 #include "actors/engine/tied_sums.h"
-#include "comm/local/local_group.h"
 #include "gtest/gtest.h"
 #include "nn/ops/loss.h"
 #include "tests/actors/engine/engine_fixture.h"
+#include "tests/actors/engine/test_groups.h"
 #include "tests/actors/engine/thread_host.h"
 
 namespace troupe::actors {
 namespace {
 
 using pipeline::GroupId;
-using Group = std::vector<std::unique_ptr<comm::Communicator>>;
 
 // Keeps what it is to launch, as text: "3 dp all_reduce(sum, f32 x 4)".
 class LaunchLog : public Reducer::Launcher {
@@ -38,9 +37,9 @@ class ReducerTest : public testing::Test {
     for (float& x : tensor.span<float>()) x = value;
     return tensor;
   }
-  static Reducer::Options OptionsOf(Group& world, Group& dp, int rank,
-                                    bool run_inline) {
-    return {world[rank].get(), dp[rank].get(), run_inline};
+  // Of `ranks` replicas.
+  static std::vector<RankGroups> Groups(int ranks) {
+    return MakeTestGroups(pipeline::Mesh(/*dp=*/ranks, /*pp=*/1));
   }
 
   nn::CachingAllocator allocator_;
@@ -49,10 +48,8 @@ class ReducerTest : public testing::Test {
 };
 
 TEST_F(ReducerTest, OneRankHasItsSumAlready) {
-  Group world = comm::MakeLocalGroup({1});
-  Group dp = comm::MakeLocalGroup({1});
-  Reducer reducer(OptionsOf(world, dp, 0, /*run_inline=*/false), &launched_,
-                  &wait_);
+  const std::vector<RankGroups> groups = Groups(1);
+  Reducer reducer({&groups[0], /*run_inline=*/false}, &launched_, &wait_);
   EXPECT_EQ(reducer.Start(0, GroupId::kDp,
                           comm::AllReduce(comm::ReduceOp::kSum, Filled(1)),
                           comm::Event()),
@@ -62,10 +59,8 @@ TEST_F(ReducerTest, OneRankHasItsSumAlready) {
 }
 
 TEST_F(ReducerTest, LaunchesIntoTheGroupAndCounts) {
-  Group world = comm::MakeLocalGroup({2});
-  Group dp = comm::MakeLocalGroup({2});
-  Reducer reducer(OptionsOf(world, dp, 0, /*run_inline=*/false), &launched_,
-                  &wait_);
+  const std::vector<RankGroups> groups = Groups(2);
+  Reducer reducer({&groups[0], /*run_inline=*/false}, &launched_, &wait_);
   const comm::Collective sum = comm::AllReduce(comm::ReduceOp::kSum, Filled(1));
   EXPECT_EQ(reducer.Start(3, GroupId::kDp, sum, comm::Event()),
             absl::StatusOr<bool>(false));
@@ -79,15 +74,13 @@ TEST_F(ReducerTest, LaunchesIntoTheGroupAndCounts) {
 }
 
 TEST_F(ReducerTest, InlineReducesBesideItsPeer) {
-  Group world = comm::MakeLocalGroup({2});
-  Group dp = comm::MakeLocalGroup({2});
+  const std::vector<RankGroups> groups = Groups(2);
   const nn::Tensor values[] = {Filled(1), Filled(2)};
   std::vector<std::thread> ranks;
   for (int rank : {0, 1}) {
     ranks.emplace_back([&, rank] {
       LaunchLog launched;
-      Reducer reducer(OptionsOf(world, dp, rank, /*run_inline=*/true),
-                      &launched, &wait_);
+      Reducer reducer({&groups[rank], /*run_inline=*/true}, &launched, &wait_);
       for (int round = 0; round < 100; ++round) {
         const GroupId group = round % 2 == 0 ? GroupId::kDp : GroupId::kWorld;
         ASSERT_EQ(
@@ -104,12 +97,10 @@ TEST_F(ReducerTest, InlineReducesBesideItsPeer) {
 }
 
 TEST_F(ReducerTest, AnAbortEndsAnInlineOne) {
-  Group world = comm::MakeLocalGroup({2});
-  Group dp = comm::MakeLocalGroup({2});
-  Reducer reducer(OptionsOf(world, dp, 0, /*run_inline=*/true), &launched_,
-                  &wait_);
+  const std::vector<RankGroups> groups = Groups(2);
+  Reducer reducer({&groups[0], /*run_inline=*/true}, &launched_, &wait_);
   std::thread peer(
-      [&] { dp[1]->Abort(absl::UnavailableError("rank 1 is gone")); });
+      [&] { groups[1].dp->Abort(absl::UnavailableError("rank 1 is gone")); });
   EXPECT_EQ(reducer
                 .Start(0, GroupId::kDp,
                        comm::AllReduce(comm::ReduceOp::kSum, Filled(1)),
@@ -142,8 +133,7 @@ TEST_F(ReducerTest, UpdatesInOnePassWithTheBitsOfOneRank) {
   TrainStep(one, *alone, 0, one.Batches(0, 0));
 
   const EngineFixture two({/*ranks=*/2, Numbers::kExact});
-  Group world = comm::MakeLocalGroup({2});
-  Group dp = comm::MakeLocalGroup({2});
+  const std::vector<RankGroups> groups = Groups(2);
   double counts[2] = {};
   std::unique_ptr<Chunk> chunks[2];
   BucketLog logs[2];
@@ -155,8 +145,7 @@ TEST_F(ReducerTest, UpdatesInOnePassWithTheBitsOfOneRank) {
   std::vector<std::thread> ranks;
   for (int rank : {0, 1}) {
     ranks.emplace_back([&, rank] {
-      Reducer reducer(OptionsOf(world, dp, rank, /*run_inline=*/true), nullptr,
-                      &wait_);
+      Reducer reducer({&groups[rank], /*run_inline=*/true}, nullptr, &wait_);
       Chunk& chunk = *chunks[rank];
       for (int k = 0; k < chunk.arena().num_buckets(); ++k) {
         ASSERT_EQ(reducer.Start(k, GroupId::kDp, chunk.ReduceUpdate(k),

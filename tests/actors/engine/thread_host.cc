@@ -19,9 +19,8 @@ absl::Status ThreadWait::RunInline(comm::Communicator& comm,
 void ThreadHost::Launch(int action, pipeline::GroupId group,
                         const comm::Collective& collective,
                         const comm::Event& after) {
-  comm::Communicator* const comm =
-      group == pipeline::GroupId::kWorld ? world_ : dp_;
-  const absl::StatusOr<comm::Event> event = comm->Start(collective, after);
+  const absl::StatusOr<comm::Event> event =
+      groups_->Of(group).Start(collective, after);
   ASSERT_TRUE(event.ok()) << event.status();
   in_flight_.push_back({runner_->step(), action, *event});
 }
@@ -71,43 +70,28 @@ bool ThreadHost::Deliver() {
 
 void ThreadHost::AwaitNews() {
   while (!Deliver()) {
-    if (!world_->Progress() && !dp_->Progress()) sched_yield();
+    if (!groups_->world->Progress() && !groups_->dp->Progress()) sched_yield();
   }
 }
 
 void ThreadHost::TakeNews(bool expected) {
   if (!expected) return;
-  dp_->Progress();
+  groups_->dp->Progress();
   Deliver();
 }
 
 ThreadRanks::ThreadRanks(const EngineFixture& fixture)
-    : fixture_(fixture),
-      dp_(fixture.plan().mesh.size()),
-      layer_groups_(fixture.plan().mesh.size()) {
+    : fixture_(fixture), groups_(MakeTestGroups(fixture.plan().mesh)) {
   const pipeline::Plan& plan = fixture.plan();
   const pipeline::Mesh& mesh = plan.mesh;
-  world_ = comm::MakeLocalGroup({mesh.size()});
-  for (int stage = 0; stage < mesh.pp(); ++stage) {
-    auto group = comm::MakeLocalGroup({mesh.dp()});
-    auto layers = comm::MakeLocalGroup({mesh.dp()});
-    for (int dp = 0; dp < mesh.dp(); ++dp) {
-      const int rank = mesh.RankOf({dp, stage});
-      dp_[rank] = std::move(group[dp]);
-      layer_groups_[rank] = {"dp", std::move(layers[dp])};
-    }
-  }
   for (int rank = 0; rank < mesh.size(); ++rank) {
-    hosts_.push_back(
-        std::make_unique<ThreadHost>(world_[rank].get(), dp_[rank].get()));
+    hosts_.push_back(std::make_unique<ThreadHost>(&groups_[rank]));
     StepRunner::Setup setup;
     setup.rank = rank;
     setup.spec = &fixture.spec();
     setup.plan = &plan;
     setup.train_table = plan.RankPlanOf(rank).train;
-    setup.world = world_[rank].get();
-    setup.dp = dp_[rank].get();
-    if (mesh.dp() > 1) setup.layer_groups = {&layer_groups_[rank], 1};
+    setup.groups = &groups_[rank];
     runners_.push_back(
         StepRunner::Create(setup, hosts_[rank].get(), hosts_[rank].get())
             .value());

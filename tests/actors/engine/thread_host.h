@@ -19,6 +19,7 @@
 #include "actors/engine/strand_wait.h"
 #include "comm/communicator.h"
 #include "tests/actors/engine/engine_fixture.h"
+#include "tests/actors/engine/test_groups.h"
 
 namespace troupe::actors {
 
@@ -34,8 +35,7 @@ class ThreadWait : public StrandWait {
 // One rank's.
 class ThreadHost : public StepRunner::Host, public ThreadWait {
  public:
-  ThreadHost(comm::Communicator* world, comm::Communicator* dp)
-      : world_(world), dp_(dp) {}
+  explicit ThreadHost(const RankGroups* groups) : groups_(groups) {}
 
   // `stages`: who has each stage of this rank's replica.
   void Wire(StepRunner* runner, std::vector<ThreadHost*> stages) {
@@ -56,8 +56,7 @@ class ThreadHost : public StepRunner::Host, public ThreadWait {
   // Whether there was any.
   bool Deliver();
 
-  comm::Communicator* const world_;
-  comm::Communicator* const dp_;
+  const RankGroups* const groups_;
   StepRunner* runner_ = nullptr;
   std::vector<ThreadHost*> stages_;
   struct Launched {
@@ -81,8 +80,7 @@ class ThreadRanks {
 
  private:
   const EngineFixture& fixture_;
-  std::vector<std::unique_ptr<comm::Communicator>> world_, dp_;
-  std::vector<AxisGroup> layer_groups_;  // by rank: along dp
+  std::vector<RankGroups> groups_;  // by rank
   std::vector<std::unique_ptr<ThreadHost>> hosts_;
   std::vector<std::unique_ptr<StepRunner>> runners_;
 };

@@ -261,8 +261,9 @@ TEST_F(RankTest, AStrandThatEndsWithoutAWordIsNamed) {
   const std::string told = Told();
   EXPECT_NE(told.find("compute of generation 1: "), std::string::npos) << told;
   // Whoever works with this rank's group hears of it.
-  EXPECT_FALSE(
-      process_->ranks[0]->world->Start(comm::Barrier(), comm::Event()).ok());
+  EXPECT_FALSE(process_->ranks[0]
+                   ->groups.world->Start(comm::Barrier(), comm::Event())
+                   .ok());
 }
 
 }  // namespace

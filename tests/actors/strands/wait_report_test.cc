@@ -44,12 +44,12 @@ TEST(WaitReportTest, ACollectiveIsABucketOfAStep) {
   // The whole first step, and bucket 0 of the second, are over on both.
   std::vector<Event> done;
   for (int i = 0; i < buckets + 1; ++i) {
-    done.push_back(*mine.dp->Start(Barrier(), Event()));
-    done.push_back(*peer.dp->Start(Barrier(), Event()));
+    done.push_back(*mine.groups.dp->Start(Barrier(), Event()));
+    done.push_back(*peer.groups.dp->Start(Barrier(), Event()));
   }
-  while (!done.back().ready()) peer.dp->Progress();
-  const Event next = *mine.dp->Start(Barrier(), Event());
-  const Event loss = *mine.world->Start(Barrier(), Event());
+  while (!done.back().ready()) peer.groups.dp->Progress();
+  const Event next = *mine.groups.dp->Start(Barrier(), Event());
+  const Event loss = *mine.groups.world->Start(Barrier(), Event());
   const RankWaits report = ReportOf(mine);
   EXPECT_EQ(report.rank, 2);
   EXPECT_FALSE(report.busy);
@@ -68,7 +68,7 @@ TEST(WaitReportTest, ACollectiveIsABucketOfAStep) {
   EXPECT_EQ(report.waits[1].ranks, (std::vector<int>{0, 1, 3}));
   EXPECT_GE(report.waits[0].nanos, report.waits[1].nanos);
   // What it waited for when its group was aborted is still told.
-  peer.dp->Abort(absl::CancelledError("over"));
+  peer.groups.dp->Abort(absl::CancelledError("over"));
   EXPECT_EQ(ReportOf(mine).waits.size(), 2u);
   EXPECT_EQ(ReportOf(peer).waits.size(), 0u);
 }

@@ -160,7 +160,7 @@ extern const nn::SgdOptions sgd_options;
 }  // namespace job_spec_h
 
 namespace layer_collectives_h {
-extern const RankContext context;
+extern const RankGroups groups;
 extern nn::Kernels& kernels;
 extern StrandFiber fiber;
 extern Chunk::Setup chunk;
@@ -253,7 +253,7 @@ extern const ProcessContext process;
 
 namespace reducer_h {
 using pipeline::GroupId;
-extern comm::Communicator *world, *dp;
+extern const RankGroups groups;
 extern Reducer::Launcher& launcher;
 extern const int action;
 extern const comm::Event ready;
@@ -400,6 +400,12 @@ extern nn::Kernels& kernels;
 extern comm::Communicator* world;
 extern bool on_device;
 }  // namespace queue_work_h
+
+namespace rank_groups_h {
+using pipeline::GroupId;
+extern const RankContext context;
+extern const absl::Status why;
+}  // namespace rank_groups_h
 
 namespace rank_setup_h {
 extern const std::shared_ptr<ProcessContext> process;

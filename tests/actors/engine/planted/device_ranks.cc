@@ -8,6 +8,7 @@
 #include "base/fnv_hash.h"
 #include "comm/device/device_group.h"
 #include "nn/kernels/device_queues.h"
+#include "tests/actors/engine/test_groups.h"
 
 namespace troupe::actors {
 namespace {
@@ -38,9 +39,8 @@ std::uint64_t HashOf(const Snapshot& snapshot) {
 }  // namespace
 
 DeviceRank::DeviceRank(const EngineFixture& fixture, int rank,
-                       comm::Communicator* world, comm::Communicator* dp,
-                       std::int64_t steps)
-    : fixture_(fixture), rank_(rank), world_(world), dp_(dp), steps_(steps) {
+                       const RankGroups* groups, std::int64_t steps)
+    : fixture_(fixture), rank_(rank), groups_(groups), steps_(steps) {
   fiber_.emplace(FiberOptions(), [this] { failure_ = Train(); });
 }
 
@@ -54,8 +54,7 @@ absl::Status DeviceRank::Open() {
   setup.spec = &fixture_.spec();
   setup.plan = &fixture_.plan();
   setup.train_table = fixture_.plan().RankPlanOf(rank_).train;
-  setup.world = world_;
-  setup.dp = dp_;
+  setup.groups = groups_;
   TROUPE_ASSIGN_OR_RETURN(runner_, StepRunner::Create(setup, this, &*fiber_));
   return absl::OkStatus();
 }
@@ -126,10 +125,8 @@ std::string DeviceRank::Results() const {
 void DeviceRank::Launch(int action, pipeline::GroupId group,
                         const comm::Collective& collective,
                         const comm::Event& after) {
-  comm::Communicator* const comm =
-      group == pipeline::GroupId::kWorld ? world_ : dp_;
   launched_.push_back(
-      {runner_->step(), action, comm->Start(collective, after)});
+      {runner_->step(), action, groups_->Of(group).Start(collective, after)});
 }
 
 void DeviceRank::Send(int stage, bool forward, int micro_batch,
@@ -145,27 +142,12 @@ void DeviceRank::Send(int stage, bool forward, int micro_batch,
   stages_[stage]->mail_.push_back(std::move(transfer));
 }
 
-void DeviceRanks::MakeGroups() {
-  const pipeline::Mesh& mesh = fixture_.plan().mesh;
-  comm::LocalGroupOptions options;
-  options.size = mesh.size();
-  world_ = comm::MakeDeviceGroup(options);
-  dp_.resize(mesh.size());
-  options.size = mesh.dp();
-  for (int stage = 0; stage < mesh.pp(); ++stage) {
-    comm::Group group = comm::MakeDeviceGroup(options);
-    for (int dp = 0; dp < mesh.dp(); ++dp) {
-      dp_[mesh.RankOf({dp, stage})] = std::move(group[dp]);
-    }
-  }
-}
-
 absl::Status DeviceRanks::Open(std::int64_t steps) {
   const pipeline::Plan& plan = fixture_.plan();
-  MakeGroups();
+  groups_ = MakeTestGroups(plan.mesh, comm::MakeDeviceGroup);
   for (int rank = 0; rank < plan.mesh.size(); ++rank) {
-    ranks_.push_back(std::make_unique<DeviceRank>(
-        fixture_, rank, world_[rank].get(), dp_[rank].get(), steps));
+    ranks_.push_back(
+        std::make_unique<DeviceRank>(fixture_, rank, &groups_[rank], steps));
     TROUPE_RETURN_IF_ERROR(ranks_.back()->Open());
   }
   for (int rank = 0; rank < plan.mesh.size(); ++rank) {

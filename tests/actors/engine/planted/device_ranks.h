@@ -34,8 +34,8 @@ namespace troupe::actors {
 // One rank's strand, without its actor.
 class DeviceRank : public StepRunner::Host {
  public:
-  DeviceRank(const EngineFixture& fixture, int rank, comm::Communicator* world,
-             comm::Communicator* dp, std::int64_t steps);
+  DeviceRank(const EngineFixture& fixture, int rank, const RankGroups* groups,
+             std::int64_t steps);
   ~DeviceRank();
 
   absl::Status Open();
@@ -68,8 +68,7 @@ class DeviceRank : public StepRunner::Host {
 
   const EngineFixture& fixture_;
   const int rank_;
-  comm::Communicator* const world_;
-  comm::Communicator* const dp_;
+  const RankGroups* const groups_;
   const std::int64_t steps_;
   std::optional<StrandFiber> fiber_;
   std::unique_ptr<StepRunner> runner_;
@@ -90,13 +89,12 @@ class DeviceRanks {
   std::string Train(std::int64_t steps);
 
  private:
-  void MakeGroups();
   absl::Status Open(std::int64_t steps);
   absl::Status Run();
 
   const EngineFixture& fixture_;
   const std::uint64_t seed_;
-  std::vector<std::unique_ptr<comm::Communicator>> world_, dp_;  // by rank
+  std::vector<RankGroups> groups_;  // by rank
   std::vector<std::unique_ptr<DeviceRank>> ranks_;
 };
 

@@ -19,8 +19,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "actors/engine/strand_wait.h"
+#include "pipeline/action_rules.h"
 #include "pipeline/schedule.h"
-#include "pipeline/table_cursor.h"
 
 namespace troupe {
 
