@@ -6,7 +6,7 @@
 //   rule.word;                            // "AR"
 //   rule.role;                            // ActionRole::kCollective
 //   GroupOf(ActionKind::kReduceBucket);   // GroupId::kDp
-//   SignalOf({ActionKind::kReduceBucket, 1});   // kBucketReduced of bucket 1
+//   SignalOf(action);                     // kBucketReduced, of its bucket
 //
 // All functions are constant in time, but for add_needs, whose sum over a table
 // is linear.

@@ -1,11 +1,8 @@
 #include "actors/engine/step_graph.h"
 
 #include "absl/strings/str_cat.h"
-#include "actors/engine/quiet_wait.h"
-#include "actors/engine/step_runner.h"
 #include "base/check.h"
 #include "nn/kernels/device_queues.h"
-#include "pipeline/action_rules.h"
 
 namespace troupe::actors {
 
@@ -94,100 +91,6 @@ void StepGraphs::CollectTimes() {
     timed_.pop_front();
     if (auto verdict = choice.TakeVerdict()) Tell(verdict->ToString());
   }
-}
-
-// --- What StepRunner does with graphs. ---
-
-bool StepRunner::RecordsSteps() const {
-  const JobSpec& spec = *setup_.spec;
-  if (spec.cuda_graphs == "off" || kernels_->queues() == nullptr) return false;
-  // What waits for another rank waits on the host, but where NCCL does it.
-  // Ranks that choose for themselves could choose differently.
-  const bool by_nccl = reduces_on_device_ &&
-                       setup_.plan->reduction_order == pipeline::kAnyReduction;
-  const bool has_peers = setup_.groups->world->size() > 1;
-  if (has_peers && !(by_nccl && spec.cuda_graphs == "on")) return false;
-  for (const pipeline::Action& action : train_.cursor.table().actions) {
-    if (pipeline::IsSend(action.kind) || pipeline::IsReceive(action.kind)) {
-      return false;
-    }
-  }
-  return axes_.empty() && !tail_.has_value();
-}
-
-void StepRunner::MakeGraphs() {
-  if (!RecordsSteps()) return;
-  const JobSpec& spec = *setup_.spec;
-  StepGraphs::Options options;
-  options.measure = spec.cuda_graphs != "on";
-  options.dtype = setup_.plan->data_dtype;
-  if (spec.note) {
-    options.note = [note = spec.note,
-                    rank = setup_.rank](const std::string& line) {
-      note(absl::StrCat("rank ", rank, ": ", line));
-    };
-  }
-  graphs_.emplace(*kernels_, std::move(options));
-}
-
-absl::Status StepRunner::RunTrainStep(std::int64_t step, StepBatches batches) {
-  StepGraphs::Way way = graphs_->Next(batches);
-  graphs_->BeginStep(way);
-  if (way == StepGraphs::Way::kCapture) {
-    TROUPE_ASSIGN_OR_RETURN(const bool captured, CaptureStep(step, batches));
-    if (!captured) way = StepGraphs::Way::kEager;
-  }
-  if (way == StepGraphs::Way::kEager) {
-    TROUPE_RETURN_IF_ERROR(
-        RunEagerly(StepKind::kTrain, step, std::move(batches)));
-  } else {
-    TROUPE_RETURN_IF_ERROR(
-        LaunchStep(step, batches, /*begun=*/way == StepGraphs::Way::kCapture));
-  }
-  graphs_->EndStep(way);
-  return absl::OkStatus();
-}
-
-absl::StatusOr<bool> StepRunner::CaptureStep(std::int64_t step,
-                                             const StepBatches& batches) {
-  absl::StatusOr<StepBatches> placed = graphs_->Place(step, batches);
-  if (!placed.ok()) {
-    graphs_->Refuse(placed.status());
-    return false;
-  }
-  TROUPE_RETURN_IF_ERROR(Begin(StepKind::kTrain, step, *std::move(placed)));
-  for (const auto& chunk : chunks_) chunk->DrawAt(graphs_->draws());
-  trace_.Mute();
-  // All of before is done: a queue that waits for a library is not recorded,
-  // and all ranks are to record this step.
-  events_->AwaitAllUpdates();
-  const base::Event before = nn::Record(*kernels_, nn::Queue::kCompute);
-  while (!before.ready()) wait_->AwaitNews();
-  const QuietWait::Scope quiet(quiet_wait_);
-  const bool captured = graphs_->Capture([this]() -> absl::Status {
-    TROUPE_RETURN_IF_ERROR(Walk());
-    TROUPE_RETURN_IF_ERROR(loss().Settle());
-    events_->AwaitAllUpdates();
-    return absl::OkStatus();
-  });
-  if (captured) graphs_->KeepLosses(loss().TakeChecked());
-  return captured;
-}
-
-absl::Status StepRunner::LaunchStep(std::int64_t step,
-                                    const StepBatches& batches, bool begun) {
-  if (!begun) {
-    TROUPE_ASSIGN_OR_RETURN(StepBatches placed, graphs_->Place(step, batches));
-    TROUPE_RETURN_IF_ERROR(Begin(StepKind::kTrain, step, std::move(placed)));
-  }
-  trace_.BeginGraph();
-  // What the step before left is on its way to the host.
-  loss().AwaitCopied();
-  TROUPE_RETURN_IF_ERROR(graphs_->Launch());
-  loss().NoteLaunched();
-  loss().Check(graphs_->losses());
-  trace_.EndGraph();
-  return EndStep(loss(), StepKind::kTrain, step);
 }
 
 }  // namespace troupe::actors

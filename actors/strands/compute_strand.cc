@@ -58,7 +58,8 @@ absl::Status ComputeState::OnLaunched(const Launched& launched) {
         absl::Status(static_cast<absl::StatusCode>(launched.code),
                      launched.message));
   }
-  runner_->CollectiveDone(launched.step, launched.action, launched.done);
+  TROUPE_RETURN_IF_ERROR(
+      runner_->CollectiveDone(launched.step, launched.action, launched.done));
   DriveAfter(launched.done);
   TellFailure(launched);
   return Go();
@@ -232,11 +233,14 @@ void ComputeState::Launch(int action, pipeline::GroupId group,
     return self_->send(peers_->comm, std::move(launch));
   }
   // Work for this strand's device: nobody else calls that.
-  const absl::StatusOr<comm::Event> done =
+  absl::StatusOr<comm::Event> done =
       context_->groups.Of(group).Start(collective, after);
   if (done.ok() && runner_->recording()) {
     // No message is read before the step is recorded.
-    return runner_->CollectiveDone(launch.step, action, *done);
+    const absl::Status ended =
+        runner_->CollectiveDone(launch.step, action, *done);
+    if (ended.ok()) return;
+    done = ended;
   }
   Launched launched = AnswerTo(launch, done.status());
   if (done.ok()) launched.done = *done;

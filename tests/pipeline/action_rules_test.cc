@@ -1,5 +1,6 @@
 #include "pipeline/action_rules.h"
 
+#include <optional>
 #include <set>
 #include <string>
 
@@ -123,15 +124,16 @@ TEST(ActionRulesTest, OnlyCollectivesHaveAGroupAndAPart) {
 TEST(ActionRulesTest, ACollectiveGivesTheSignalOfItsBucketAndChunk) {
   EXPECT_EQ(SignalOf({ActionKind::kReduceBucket, 3, {}, /*chunk=*/1}),
             (Signal{SignalKind::kBucketReduced, 3, 1}));
-  EXPECT_EQ(SignalOf({ActionKind::kReduceLoss}),
+  EXPECT_EQ(SignalOf({ActionKind::kReduceLoss, 0, {}, 0}),
             (Signal{SignalKind::kLossReduced, 0, 0}));
-  EXPECT_EQ(SignalOf({ActionKind::kReduceFindings}), std::nullopt);
+  EXPECT_EQ(SignalOf({ActionKind::kReduceFindings, 0, {}, 0}), std::nullopt);
 }
 
 TEST(ActionRulesTest, PartsAreWhatErrorsSay) {
-  EXPECT_EQ(PartOf({ActionKind::kReduceLoss}, /*chunks=*/2), "loss");
-  EXPECT_EQ(PartOf({ActionKind::kReduceFindings}, 1), "norms of gradients");
-  EXPECT_EQ(PartOf({ActionKind::kReduceTied, 4}, 1), "tied bucket 4");
+  EXPECT_EQ(PartOf({ActionKind::kReduceLoss, 0, {}, 0}, /*chunks=*/2), "loss");
+  EXPECT_EQ(PartOf({ActionKind::kReduceFindings, 0, {}, 0}, 1),
+            "norms of gradients");
+  EXPECT_EQ(PartOf({ActionKind::kReduceTied, 4, {}, 0}, 1), "tied bucket 4");
   EXPECT_EQ(PartOf({ActionKind::kReduceBucket, 4, {}, 1}, 2),
             "bucket 4 of chunk 1");
 }

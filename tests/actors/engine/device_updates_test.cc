@@ -112,7 +112,9 @@ class Rank : private StepRunner::Host, private StrandWait {
   // StrandWait: the step goes on at once, its device does not.
   void AwaitNews() override {
     for (const auto& [action, done] : std::exchange(launched_, {})) {
-      runner_->CollectiveDone(runner_->step(), action, done);
+      const absl::Status ended =
+          runner_->CollectiveDone(runner_->step(), action, done);
+      EXPECT_TRUE(ended.ok()) << ended;
     }
   }
   void TakeNews(bool) override { AwaitNews(); }

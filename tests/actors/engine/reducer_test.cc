@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "actors/engine/tied_sums.h"
+#include "actors/engine/actions/tied_sums.h"
 #include "gtest/gtest.h"
 #include "nn/ops/loss.h"
 #include "tests/actors/engine/engine_fixture.h"

@@ -52,7 +52,9 @@ bool ThreadHost::Deliver() {
   in_flight_.erase(done, in_flight_.end());
   for (const Launched& launched : finished) {
     EXPECT_TRUE(launched.done.status().ok()) << launched.done.status();
-    runner_->CollectiveDone(launched.step, launched.action);
+    const absl::Status ended =
+        runner_->CollectiveDone(launched.step, launched.action);
+    EXPECT_TRUE(ended.ok()) << ended;
     any = true;
   }
   std::vector<Transfer> mail;

@@ -20,8 +20,6 @@
 #include "actors/chunks/chunk.h"
 #include "actors/chunks/step_loss.h"
 #include "actors/engine/step_runner.h"
-#include "actors/engine/strand_fiber.h"
-#include "actors/engine/tied_sums.h"
 #include "actors/job.h"
 #include "actors/planning/measure_costs.h"
 #include "actors/protocol/messages.h"
@@ -63,7 +61,6 @@ extern const comm::Collective collective;
 extern std::shared_ptr<nn::ParameterArena> arena;
 extern const nn::Tensor scalars, stats;
 extern const absl::Duration timeout;
-extern StrandWait& wait;
 extern const int k, rank, ranks;
 extern std::int64_t step;
 extern const pipeline::Action action;
@@ -84,11 +81,6 @@ extern ThreadSupply* threads;
 namespace actor_timeout_h {
 extern const SupervisorState::Self self;
 }
-
-namespace bucket_events_h {
-extern nn::Kernels& kernels;
-extern const comm::Collective sum;
-}  // namespace bucket_events_h
 
 namespace bucket_update_h {
 extern const std::shared_ptr<nn::Kernels> kernels;
@@ -159,13 +151,6 @@ namespace job_spec_h {
 extern const nn::SgdOptions sgd_options;
 }  // namespace job_spec_h
 
-namespace layer_collectives_h {
-extern const RankGroups groups;
-extern nn::Kernels& kernels;
-extern StrandFiber fiber;
-extern Chunk::Setup chunk;
-}  // namespace layer_collectives_h
-
 namespace load_window_h {
 extern const LoaderActor loader;
 extern const ComputeActor compute;
@@ -175,18 +160,6 @@ extern const std::int64_t granted;
 template <typename Actor, typename Message>
 void Send(const Actor& to, Message message);
 }  // namespace load_window_h
-
-namespace graph_choice_h {
-void RunStep(GraphChoice::Way way);
-void Tell(const std::string& line);
-}  // namespace graph_choice_h
-
-namespace graph_inputs_h {
-extern nn::Kernels& kernels;
-extern const StepBatches batches;
-extern const std::int64_t step;
-void Forward(const nn::Tensor& inputs, const nn::Tensor& targets);
-}  // namespace graph_inputs_h
 
 namespace staged_copy_h {
 extern nn::Kernels& kernels;
@@ -251,14 +224,6 @@ namespace rank_context_h {
 extern const ProcessContext process;
 }
 
-namespace reducer_h {
-using pipeline::GroupId;
-extern const RankGroups groups;
-extern Reducer::Launcher& launcher;
-extern const int action;
-extern const comm::Event ready;
-}  // namespace reducer_h
-
 namespace report_queue_h {
 extern const std::vector<StepReport> reports;
 extern const EvaluationReport evaluation;
@@ -308,19 +273,6 @@ namespace status_error_h {
 extern const caf::error error;
 }
 
-namespace quiet_wait_h {
-extern StrandFiber fiber;
-}
-
-namespace step_graph_h {
-extern nn::Kernels& kernels;
-extern const StepGraphs::Options options;
-extern const StepBatches batches;
-extern const std::int64_t step;
-void Begin(const StepBatches& batches);
-absl::Status Walk();
-}  // namespace step_graph_h
-
 namespace step_loss_h {
 extern nn::Kernels& kernels;
 extern const Chunk& chunk;
@@ -328,39 +280,14 @@ extern const StepLoss::Options options;
 void Update(const nn::Tensor& scalars);
 }  // namespace step_loss_h
 
-namespace step_runner_h {
-extern const StepRunner::Setup setup;
-extern StepRunner::Host& host;
-extern std::vector<StepBatches> steps;
-}  // namespace step_runner_h
-
-namespace step_tail_h {
-extern StepTail tail;
-extern const StepTrace trace;
-extern StepLoss loss;
-extern pipeline::TableCursor cursor;
-extern Chunk* chunk;
-}  // namespace step_tail_h
-
 namespace step_trace_h {
 extern const pipeline::Action reduction;
 void Run(const pipeline::Action& action);
 }  // namespace step_trace_h
 
-namespace strand_fiber_h {
-extern const StrandFiber::Options options;
-void RunSteps();
-void End();
-}  // namespace strand_fiber_h
-
 namespace strand_guard_h {
 extern const std::int32_t generation;
 }
-
-namespace strand_wait_h {
-extern pipeline::TableCursor& cursor;
-bool RunWhatMay();
-}  // namespace strand_wait_h
 
 namespace test_hooks_h {
 extern std::map<int, nn::Tensor> seen;
@@ -374,15 +301,6 @@ struct Lane {
 extern Lane& lane;
 }  // namespace thread_supply_h
 
-namespace tied_sums_h {
-extern const pipeline::Plan plan;
-extern const int rank, id;
-extern const pipeline::Action action;
-extern pipeline::TableCursor cursor;
-void AddUp(const std::vector<TiedSums::Copy>& copies);
-void AllReduce(pipeline::GroupId group);
-}  // namespace tied_sums_h
-
 namespace trace_json_h {
 extern const TraceEvent event;
 }
@@ -394,18 +312,6 @@ extern const std::vector<int> stage_ranks;
 extern const std::shared_ptr<StageLink> local;
 extern Transfer transfer;
 }  // namespace fabric_stage_link_h
-
-namespace queue_work_h {
-extern nn::Kernels& kernels;
-extern comm::Communicator* world;
-extern bool on_device;
-}  // namespace queue_work_h
-
-namespace rank_groups_h {
-using pipeline::GroupId;
-extern const RankContext context;
-extern const absl::Status why;
-}  // namespace rank_groups_h
 
 namespace rank_setup_h {
 extern const std::shared_ptr<ProcessContext> process;

@@ -20,6 +20,10 @@ namespace troupe::pipeline::usage {
 extern StepTable table;
 extern const nn::ModelFactory factory;
 
+namespace action_rules_h {
+extern const Action action;
+}
+
 namespace balance_h {
 using nn::Device;
 extern PlanOptions options;

@@ -42,7 +42,7 @@ enum class Bug {
   kReaderBesideUpdate,
   // Whole steps as graphs: actors/engine/graph_inputs.cc.
   kGraphWithOldPointer,
-  // The step engine: actors/engine/step_transfers.cc.
+  // The step engine: actors/engine/inbox.cc.
   kTransferReadTooEarly,
   kTransferMemoryUsedAgain,
   kEnd,

@@ -143,7 +143,7 @@ constexpr char kGroup[] = "comm/device/device_state.cc";
 constexpr char kLosses[] = "actors/chunks/loss_reader.cc";
 constexpr char kUpdates[] = "actors/engine/bucket_events.cc";
 constexpr char kGraphs[] = "actors/engine/graph_inputs.cc";
-constexpr char kTransfers[] = "actors/engine/step_transfers.cc";
+constexpr char kTransfers[] = "actors/engine/inbox.cc";
 
 // For messages of GoogleTest.
 void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }

@@ -77,7 +77,8 @@ absl::Status DeviceRank::TakeIn() {
     const Launched launched = std::move(launched_.front());
     launched_.pop_front();
     TROUPE_RETURN_IF_ERROR(launched.done.status());
-    runner_->CollectiveDone(launched.step, launched.action, *launched.done);
+    TROUPE_RETURN_IF_ERROR(runner_->CollectiveDone(
+        launched.step, launched.action, *launched.done));
   }
   while (!mail_.empty()) {
     const Transfer transfer = std::move(mail_.front());

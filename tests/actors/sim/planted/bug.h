@@ -15,13 +15,13 @@ namespace troupe {
 
 enum class Bug {
   kNone,
-  // The step engine: actors/engine/step_runner.cc.
+  // The step engine: actors/engine/inbox.cc, dispatcher.cc, actions/forward.cc.
   kEarlyTransferIsLost,
   kTransferOfAnotherStepIsTaken,
   kAnotherBucketIsReduced,
   kBucketIsReleasedWhenReady,
   kMicroBatchWithoutLoss,
-  // The tail of a step: actors/engine/step_tail.cc.
+  // Steps that overlap: actors/engine/dispatcher.cc.
   kForwardDoesNotWait,
   kTailTakesTheNextScalars,
   // The cursor: pipeline/table_cursor.cc.

@@ -1,4 +1,4 @@
-#include "actors/engine/tied_sums.h"
+#include "actors/engine/actions/tied_sums.h"
 
 #include <algorithm>
 #include <cstddef>

@@ -12,8 +12,8 @@
 //
 // Knows tables and plans, neither tensors nor actors. Threads: one at a time.
 
-#ifndef ACTORS_ENGINE_TIED_SUMS_H_
-#define ACTORS_ENGINE_TIED_SUMS_H_
+#ifndef ACTORS_ENGINE_ACTIONS_TIED_SUMS_H_
+#define ACTORS_ENGINE_ACTIONS_TIED_SUMS_H_
 
 #include <utility>
 #include <vector>
@@ -53,4 +53,4 @@ class TiedSums {
 
 }  // namespace troupe::actors
 
-#endif  // ACTORS_ENGINE_TIED_SUMS_H_
+#endif  // ACTORS_ENGINE_ACTIONS_TIED_SUMS_H_

@@ -1,0 +1,17 @@
+#include "actors/engine/actions/findings.h"
+
+#include "base/check.h"
+
+namespace troupe::actors {
+
+absl::Status Inspect(const EngineParts& parts, StepInFlight& step) {
+  step.inspected = true;
+  TROUPE_RETURN_IF_ERROR(step.loss->PassToUpdates());
+  parts.events.AwaitAllGradients();
+  for (const auto& chunk : parts.chunks) {
+    TROUPE_RETURN_IF_ERROR(chunk->Inspect(step.loss->scalars()));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace troupe::actors

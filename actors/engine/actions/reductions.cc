@@ -1,0 +1,108 @@
+#include "actors/engine/actions/reductions.h"
+
+#include "actors/engine/actions/findings.h"
+#include "base/check.h"
+#include "pipeline/action_rules.h"
+
+namespace troupe::actors {
+
+using pipeline::Action;
+
+absl::StatusOr<StepAction::Progress> CollectiveAction::Begin(
+    int id, StepInFlight& step, Dispatcher& dispatcher) {
+  const Action& action = step.ActionAt(id);
+  step.trace->Begin(action);
+  TROUPE_ASSIGN_OR_RETURN(std::optional<comm::Collective> collective,
+                          Make(action, step));
+  if (collective.has_value()) {
+    // What the backward completes last, the next forward reads first.
+    if (parts_.overlaps_steps) collective->priority = id;
+    const absl::StatusOr<bool> done = parts_.reducer.Start(
+        id, pipeline::GroupOf(action.kind), *collective, Ready(action, step));
+    if (!done.ok()) return CollectiveError(step, id, done.status());
+    if (!*done) return Progress::kPending;
+  }
+  TROUPE_RETURN_IF_ERROR(End(id, step, dispatcher, base::Event()));
+  return Progress::kDone;
+}
+
+// --- LR ---
+
+absl::StatusOr<std::optional<comm::Collective>> ReduceLossAction::Make(
+    const Action&, StepInFlight& step) {
+  return step.loss->Sum();
+}
+
+base::Event ReduceLossAction::Ready(const Action&,
+                                    const StepInFlight& step) const {
+  return step.loss->ready();
+}
+
+absl::Status ReduceLossAction::End(int, StepInFlight& step, Dispatcher&,
+                                   const base::Event& done) {
+  step.loss->NoteReduced(done);
+  step.loss_reduced = true;
+  return absl::OkStatus();
+}
+
+// --- NR ---
+
+absl::StatusOr<std::optional<comm::Collective>> ReduceFindingsAction::Make(
+    const Action&, StepInFlight& step) {
+  TROUPE_RETURN_IF_ERROR(Inspect(parts_, step));
+  // Replicas have found the same.
+  const bool adds = parts_.setup.plan->mesh.CoordOf(parts_.setup.rank,
+                                                    pipeline::kDpAxis) == 0;
+  TROUPE_ASSIGN_OR_RETURN(comm::Collective sum, step.loss->SumFindings(adds));
+  return std::make_optional(std::move(sum));
+}
+
+base::Event ReduceFindingsAction::Ready(const Action&,
+                                        const StepInFlight& step) const {
+  return step.loss->found_ready();
+}
+
+absl::Status ReduceFindingsAction::End(int, StepInFlight& step, Dispatcher&,
+                                       const base::Event& done) {
+  step.loss->NoteFindingsReduced(done);
+  return absl::OkStatus();
+}
+
+// --- AR ---
+
+absl::StatusOr<std::optional<comm::Collective>> ReduceBucketAction::Make(
+    const Action& action, StepInFlight&) {
+  Chunk& chunk = parts_.ChunkOf(action);
+  if (chunk.IsUpdated(action.index)) return std::nullopt;  // by a backward
+  return chunk.Reduce(action.index);
+}
+
+base::Event ReduceBucketAction::Ready(const Action& action,
+                                      const StepInFlight&) const {
+  return parts_.events.Ready(action.chunk, action.index);
+}
+
+absl::Status ReduceBucketAction::End(int id, StepInFlight& step, Dispatcher&,
+                                     const base::Event& done) {
+  const Action& action = step.ActionAt(id);
+  parts_.events.NoteReduced(action.chunk, action.index, done);
+  return absl::OkStatus();
+}
+
+// --- RU ---
+
+absl::StatusOr<std::optional<comm::Collective>> ReduceUpdateAction::Make(
+    const Action& action, StepInFlight&) {
+  return parts_.ChunkOf(action).ReduceUpdate(action.index);
+}
+
+absl::Status ReduceUpdateAction::End(int id, StepInFlight& step,
+                                     Dispatcher& dispatcher,
+                                     const base::Event& done) {
+  TROUPE_RETURN_IF_ERROR(ReduceBucketAction::End(id, step, dispatcher, done));
+  const Action& action = step.ActionAt(id);
+  parts_.ChunkOf(action).ReleaseGrads(action.index);
+  return absl::OkStatus();
+}
+
+}  // namespace troupe::actors

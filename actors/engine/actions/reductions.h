@@ -1,0 +1,94 @@
+// LR, NR, AR, RU: one collective each, of the group that the rules name
+// (pipeline/action_rules.h). A class says which collective it is, when its
+// range is ready and what follows; CollectiveAction gives it to the Reducer.
+
+#ifndef ACTORS_ENGINE_ACTIONS_REDUCTIONS_H_
+#define ACTORS_ENGINE_ACTIONS_REDUCTIONS_H_
+
+#include <optional>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "actors/engine/engine_parts.h"
+#include "actors/engine/step_action.h"
+#include "base/event.h"
+#include "comm/communicator.h"
+#include "pipeline/schedule.h"
+
+namespace troupe::actors {
+
+class CollectiveAction : public StepAction {
+ public:
+  explicit CollectiveAction(const EngineParts& parts) : parts_(parts) {}
+
+  absl::StatusOr<Progress> Begin(int id, StepInFlight& step,
+                                 Dispatcher& dispatcher) final;
+
+ protected:
+  // The collective; none where nothing is left to do.
+  virtual absl::StatusOr<std::optional<comm::Collective>> Make(
+      const pipeline::Action& action, StepInFlight& step) = 0;
+  // When its range is ready.
+  virtual base::Event Ready(const pipeline::Action& action,
+                            const StepInFlight& step) const = 0;
+
+  const EngineParts& parts_;
+};
+
+// The losses of a step, over all ranks.
+class ReduceLossAction : public CollectiveAction {
+ public:
+  using CollectiveAction::CollectiveAction;
+  absl::Status End(int id, StepInFlight& step, Dispatcher& dispatcher,
+                   const base::Event& done) override;
+
+ protected:
+  absl::StatusOr<std::optional<comm::Collective>> Make(
+      const pipeline::Action& action, StepInFlight& step) override;
+  base::Event Ready(const pipeline::Action& action,
+                    const StepInFlight& step) const override;
+};
+
+// What optimizers found in all gradients (findings.h), over the stages.
+class ReduceFindingsAction : public CollectiveAction {
+ public:
+  using CollectiveAction::CollectiveAction;
+  absl::Status End(int id, StepInFlight& step, Dispatcher& dispatcher,
+                   const base::Event& done) override;
+
+ protected:
+  absl::StatusOr<std::optional<comm::Collective>> Make(
+      const pipeline::Action& action, StepInFlight& step) override;
+  base::Event Ready(const pipeline::Action& action,
+                    const StepInFlight& step) const override;
+};
+
+// The gradients of a bucket, over the replicas.
+class ReduceBucketAction : public CollectiveAction {
+ public:
+  using CollectiveAction::CollectiveAction;
+  absl::Status End(int id, StepInFlight& step, Dispatcher& dispatcher,
+                   const base::Event& done) override;
+
+ protected:
+  absl::StatusOr<std::optional<comm::Collective>> Make(
+      const pipeline::Action& action, StepInFlight& step) override;
+  base::Event Ready(const pipeline::Action& action,
+                    const StepInFlight& step) const override;
+};
+
+// The same, and the update, in one pass over memory.
+class ReduceUpdateAction : public ReduceBucketAction {
+ public:
+  using ReduceBucketAction::ReduceBucketAction;
+  absl::Status End(int id, StepInFlight& step, Dispatcher& dispatcher,
+                   const base::Event& done) override;
+
+ protected:
+  absl::StatusOr<std::optional<comm::Collective>> Make(
+      const pipeline::Action& action, StepInFlight& step) override;
+};
+
+}  // namespace troupe::actors
+
+#endif  // ACTORS_ENGINE_ACTIONS_REDUCTIONS_H_

@@ -1,0 +1,31 @@
+#include "actors/engine/actions/update.h"
+
+#include "actors/engine/actions/findings.h"
+#include "base/check.h"
+
+namespace troupe::actors {
+
+absl::Status UpdateAction::Conclude(StepInFlight& step) {
+  step.concluded = true;
+  if (!step.inspected) TROUPE_RETURN_IF_ERROR(Inspect(parts_, step));
+  TROUPE_RETURN_IF_ERROR(parts_.chunks[0]->Conclude(step.loss->scalars()));
+  return step.loss->Settle();
+}
+
+absl::StatusOr<StepAction::Progress> UpdateAction::Begin(int id,
+                                                         StepInFlight& step,
+                                                         Dispatcher&) {
+  const pipeline::Action& action = step.ActionAt(id);
+  const TraceScope scope(*step.trace, action);
+  TROUPE_RETURN_IF_ERROR(step.loss->PassToUpdates());
+  if (parts_.setup.plan->update_needs_all_buckets && !step.concluded) {
+    TROUPE_RETURN_IF_ERROR(Conclude(step));
+  }
+  parts_.events.BeginUpdate(action.chunk, action.index);
+  TROUPE_RETURN_IF_ERROR(
+      parts_.ChunkOf(action).Update(action.index, step.loss->scalars()));
+  parts_.events.EndUpdate(action.chunk, action.index);
+  return Progress::kDone;
+}
+
+}  // namespace troupe::actors

@@ -1,0 +1,58 @@
+#include "actors/engine/rank_device.h"
+
+#include <utility>
+
+#include "base/check.h"
+#include "comm/communicator.h"
+
+namespace troupe::actors {
+
+absl::StatusOr<std::unique_ptr<RankDevice>> RankDevice::Open(
+    const Options& options) {
+  TROUPE_ASSIGN_OR_RETURN(std::shared_ptr<nn::Kernels> kernels,
+                          OpenRankKernels(*options.spec, options.local_rank));
+  return std::unique_ptr<RankDevice>(
+      new RankDevice(options, std::move(kernels)));
+}
+
+RankDevice::RankDevice(const Options& options,
+                       std::shared_ptr<nn::Kernels> kernels)
+    : options_(options), kernels_(std::move(kernels)) {
+  JoinGroups();
+}
+
+nn::Queue RankDevice::update_queue() const {
+  return has_queues() && options_.groups->world->size() > 1
+             ? nn::CommQueue(0)
+             : nn::Queue::kCompute;
+}
+
+void RankDevice::UseRanges(const std::vector<nn::Tensor>& reduced) {
+  if (reduces_on_device_) options_.groups->dp->UseRanges(reduced);
+}
+
+QueueWork* RankDevice::AddWork(int axis) {
+  if (!has_queues()) return nullptr;
+  works_.push_back(std::make_unique<QueueWork>(*kernels_, nn::CommQueue(axis)));
+  return works_.back().get();
+}
+
+void RankDevice::JoinGroups() {
+  const RankGroups& groups = *options_.groups;
+  if (QueueWork* const work = AddWork(0)) {
+    groups.ForEachOfTable([&](comm::Communicator& group) {
+      const bool on_device = group.UseDevice(work);
+      if (&group == groups.world.get()) reduces_on_device_ = on_device;
+    });
+  }
+  int axis = 0;
+  for (const AxisGroup& group : groups.layers) {
+    QueueWork* const work = AddWork(++axis);
+    const bool on_device = work != nullptr && group.comm->UseDevice(work);
+    layer_collectives_.push_back(std::make_unique<LayerCollectives>(
+        group.comm.get(), kernels_.get(), options_.wait, on_device));
+    axes_.push_back({group.axis, layer_collectives_.back().get()});
+  }
+}
+
+}  // namespace troupe::actors

@@ -1,0 +1,37 @@
+// Copies of what a rank trains, for checkpoints, and the way back.
+//
+//   TROUPE_ASSIGN_OR_RETURN(PendingSnapshot snapshot,
+//                           SnapshotOf(parts, scaler, step));
+//   // When snapshot.ready is done, the tensors may be written.
+//   TROUPE_RETURN_IF_ERROR(RestoreFrom(checkpoint, parts, scaler));
+//
+// Between steps, of which none is under way.
+// Threads: the compute strand's.
+
+#ifndef ACTORS_ENGINE_SNAPSHOT_H_
+#define ACTORS_ENGINE_SNAPSHOT_H_
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "actors/chunks/loss_scaler.h"
+#include "actors/chunks/step_types.h"
+#include "actors/engine/engine_parts.h"
+
+namespace troupe::actors {
+
+// After step `step`. `scaler`: null where the loss scale never changes; its
+// state is the same on all ranks, and that of the first stage saves it.
+//   kResourceExhausted: there is no memory for the copy; names the tensor.
+absl::StatusOr<PendingSnapshot> SnapshotOf(const EngineParts& parts,
+                                           const LossScaler* scaler,
+                                           std::int64_t step);
+// Errors as Checkpoint::ReadModel: names the tensor that is missing or of
+// another shape.
+absl::Status RestoreFrom(const Checkpoint& checkpoint, const EngineParts& parts,
+                         LossScaler* scaler);
+
+}  // namespace troupe::actors
+
+#endif  // ACTORS_ENGINE_SNAPSHOT_H_

@@ -1,0 +1,193 @@
+// What usage in actors/engine/ leaves to its reader.
+
+#ifndef TESTS_USAGE_WORDS_ACTORS_ENGINE_H_
+#define TESTS_USAGE_WORDS_ACTORS_ENGINE_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "actors/engine/actions/actions.h"
+#include "actors/engine/actions/findings.h"
+#include "actors/engine/actions/tied_sums.h"
+#include "actors/engine/snapshot.h"
+#include "actors/engine/step_runner.h"
+#include "actors/engine/strand_fiber.h"
+#include "actors/setup/rank_context.h"
+#include "actors/spec/job_spec.h"
+#include "comm/communicator.h"
+#include "nn/kernels/kernels.h"
+#include "pipeline/plan.h"
+#include "pipeline/table_cursor.h"
+
+namespace troupe::actors::usage {
+
+extern comm::Communicator* comm;
+extern const comm::Collective collective;
+extern StrandWait& wait;
+
+namespace actions_h {
+extern const Dispatcher::Options options;
+extern const EngineParts parts;
+extern Inbox inbox;
+extern StepLosses losses;
+extern StepTrace trace;
+}  // namespace actions_h
+
+namespace bucket_events_h {
+extern nn::Kernels& kernels;
+extern const comm::Collective sum;
+}  // namespace bucket_events_h
+
+namespace dispatcher_h {
+using actions_h::inbox;
+using actions_h::losses;
+using actions_h::options;
+using actions_h::parts;
+using actions_h::trace;
+extern StepBatches batches;
+extern const std::int64_t step;
+extern const int action;
+extern const base::Event done;
+}  // namespace dispatcher_h
+
+namespace engine_parts_h {
+extern EngineParts parts;
+extern const pipeline::Action action;
+}  // namespace engine_parts_h
+
+namespace findings_h {
+extern const EngineParts parts;
+extern StepInFlight step;
+}  // namespace findings_h
+
+namespace graph_choice_h {
+void RunStep(GraphChoice::Way way);
+void Tell(const std::string& line);
+}  // namespace graph_choice_h
+
+namespace graph_inputs_h {
+extern nn::Kernels& kernels;
+extern const StepBatches batches;
+extern const std::int64_t step;
+void Forward(const nn::Tensor& inputs, const nn::Tensor& targets);
+}  // namespace graph_inputs_h
+
+namespace inbox_h {
+extern const EngineParts parts;
+extern Dispatcher dispatcher;
+extern const Transfer transfer;
+}  // namespace inbox_h
+
+namespace layer_collectives_h {
+extern const RankGroups groups;
+extern nn::Kernels& kernels;
+extern StrandFiber fiber;
+extern Chunk::Setup chunk;
+}  // namespace layer_collectives_h
+
+namespace predicted_outputs_h {
+extern PredictedOutputs outputs;
+extern nn::Kernels& kernels;
+extern const Chunk& chunk;
+}  // namespace predicted_outputs_h
+
+namespace queue_work_h {
+extern nn::Kernels& kernels;
+extern comm::Communicator* world;
+extern bool on_device;
+}  // namespace queue_work_h
+
+namespace quiet_wait_h {
+extern StrandFiber fiber;
+}
+
+namespace rank_device_h {
+extern const RankDevice::Options options;
+}
+
+namespace rank_groups_h {
+using pipeline::GroupId;
+extern const RankContext context;
+extern const absl::Status why;
+}  // namespace rank_groups_h
+
+namespace reducer_h {
+using pipeline::GroupId;
+extern const RankGroups groups;
+extern Reducer::Launcher& launcher;
+extern const int action;
+extern const comm::Event ready;
+}  // namespace reducer_h
+
+namespace snapshot_h {
+extern const EngineParts parts;
+extern LossScaler* scaler;
+extern const std::int64_t step;
+extern const Checkpoint checkpoint;
+}  // namespace snapshot_h
+
+namespace step_action_h {
+using pipeline::ActionKind;
+extern const EngineParts parts;
+extern Dispatcher dispatcher;
+extern StepInFlight step;
+extern const int id;
+}  // namespace step_action_h
+
+namespace step_graph_h {
+extern nn::Kernels& kernels;
+extern const StepGraphs::Options options;
+extern const StepBatches batches;
+extern const std::int64_t step;
+void Begin(const StepBatches& batches);
+absl::Status Walk();
+}  // namespace step_graph_h
+
+namespace step_in_flight_h {
+extern const pipeline::StepTable table;
+extern StepTrace trace;
+extern StepLosses losses;
+}  // namespace step_in_flight_h
+
+namespace step_recorder_h {
+extern const EngineParts parts;
+extern Dispatcher& dispatcher;
+extern StepTrace trace;
+extern std::optional<StepRecorder> recorder;
+extern StepBatches batches;
+extern const std::int64_t step;
+}  // namespace step_recorder_h
+
+namespace step_runner_h {
+extern std::int64_t step;
+extern const StepRunner::Setup setup;
+extern StepRunner::Host& host;
+extern std::vector<StepBatches> steps;
+}  // namespace step_runner_h
+
+namespace strand_fiber_h {
+extern const StrandFiber::Options options;
+void RunSteps();
+void End();
+}  // namespace strand_fiber_h
+
+namespace strand_wait_h {
+extern pipeline::TableCursor& cursor;
+bool RunWhatMay();
+}  // namespace strand_wait_h
+
+namespace tied_sums_h {
+extern const pipeline::Plan plan;
+extern const int rank, id;
+extern const pipeline::Action action;
+extern pipeline::TableCursor cursor;
+void AddUp(const std::vector<TiedSums::Copy>& copies);
+void AllReduce(pipeline::GroupId group);
+}  // namespace tied_sums_h
+
+}  // namespace troupe::actors::usage
+
+#endif  // TESTS_USAGE_WORDS_ACTORS_ENGINE_H_
