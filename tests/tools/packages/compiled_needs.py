@@ -96,14 +96,18 @@ class Compiler:
                 [name for name in names if os.path.isabs(name)])
 
     def libraries(self, options):
-        """Returns (files and -l options that are not there, files that are)."""
+        """Returns (files and -l options that are not there, files that are).
+
+        The linker is one of the files.
+        """
         # The object file is never read; clang wants that it exists.
         done = self._run("-###", *options, "-x", "none", "/dev/null")
         linker = [line for line in done.stderr.splitlines()
-                  if re.search(r'/(collect2|ld)"? ', line)][-1]
+                  if re.search(r'/(collect2|ld(\.lld)?)"? ', line)][-1]
         folders = self._library_folders()
-        missing, found = [], []
-        for word in linker.replace('"', " ").split():
+        program, *words = linker.replace('"', " ").split()
+        missing, found = [], [program]
+        for word in words:
             if word.startswith("-l"):
                 path = self._library(word[2:], folders)
             elif _FILE_OF_LINKER.match(word):
