@@ -1,6 +1,6 @@
 """Keeps a disk cache of Bazel's below a size: Bazel 4 itself never removes anything.
 
-  python3 tools/lib/trim_cache.py ~/.cache/troupe-bazel --gigabytes=20
+  python3 tools/lib/trim_cache.py ~/.cache/troupe-bazel --gigabytes=30
 
 When the folder holds more, the files that were used longest ago are removed until it
 holds three quarters of it, and one line says so. A file was used when it was written
