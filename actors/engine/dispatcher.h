@@ -45,7 +45,7 @@
 
 namespace troupe::actors {
 
-// By kind of action; null for receives, which an Inbox ends.
+// Indexed by ActionKind; null for receives, which an Inbox ends.
 using StepActions = std::vector<std::unique_ptr<StepAction>>;
 
 class Dispatcher : private Chunk::Listener {

@@ -81,7 +81,7 @@ class StepLosses {
                                            const StepLoss::Options& options,
                                            bool overlap);
 
-  // That of the next training step.
+  // Returns the loss for the next training step.
   StepLoss& Next() {
     turn_ = (turn_ + 1) % losses_.size();
     return present();
@@ -89,7 +89,7 @@ class StepLosses {
   StepLoss& present() { return losses_[turn_]; }
   // Where scalars are that no step has changed.
   const StepLoss& first() const { return losses_[0]; }
-  // As StepLoss::Take(), in the order of steps.
+  // Returns the next losses as StepLoss::Take() does, in the order of steps.
   absl::StatusOr<std::optional<LossBits>> Take();
 
  private:

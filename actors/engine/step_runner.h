@@ -107,11 +107,11 @@ class StepRunner {
     return inbox_->Deliver(transfer, *dispatcher_);
   }
 
-  // As StepLoss::Take(): losses of steps in their order, training's over all
-  // ranks, evaluation's over this one.
+  // Returns the next losses, the same as StepLoss::Take(), in the order of
+  // steps: of training over all ranks, of evaluation over this rank.
   absl::StatusOr<std::optional<LossBits>> TakeLoss() { return losses_->Take(); }
-  // Behind TakeLoss() of a prediction, where the model's last chunk is: what it
-  // gave, in memory of the host.
+  // Returns the model's output of a prediction, in host memory, on the rank of
+  // the model's last chunk. Call it after TakeLoss() of the prediction.
   nn::Tensor TakeOutput() { return outputs_.Take(); }
   bool has_outputs() const { return chunks_.back()->is_last(); }
   std::int64_t step() const { return dispatcher_->present().step; }
@@ -128,7 +128,7 @@ class StepRunner {
     return chunks_[chunk]->arena();
   }
   nn::Kernels& kernels() { return device_->kernels(); }
-  // As RankDevice::reduces_on_device().
+  // Whether collectives run on the device (RankDevice::reduces_on_device()).
   bool reduces_on_device() const { return device_->reduces_on_device(); }
   // Whether a step is being recorded. The owner then answers each Launch()
   // within the call.

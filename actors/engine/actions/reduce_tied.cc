@@ -51,7 +51,7 @@ absl::Status ReduceTiedAction::End(int id, StepInFlight& step,
   return absl::OkStatus();
 }
 
-// In the queue of updates, so that the compute queue waits for no peers.
+// Runs in the queue of updates, so that the compute queue waits for no peers.
 absl::Status ReduceTiedAction::PassOn(const TiedSums::Sum& sum,
                                       const base::Event& done) {
   nn::Kernels& kernels = parts_.kernels();

@@ -37,7 +37,7 @@ class ReducerTest : public testing::Test {
     for (float& x : tensor.span<float>()) x = value;
     return tensor;
   }
-  // Of `ranks` replicas.
+  // Returns the groups of `ranks` replicas.
   static std::vector<RankGroups> Groups(int ranks) {
     return MakeTestGroups(pipeline::Mesh(/*dp=*/ranks, /*pp=*/1));
   }

@@ -14,7 +14,7 @@
 
 namespace troupe::actors {
 
-// By rank. `make`: comm::MakeDeviceGroup for ranks on devices. Layers have
+// Returns them by rank. `make`: comm::MakeDeviceGroup for devices. Layers have
 // groups along dp where that has peers; there are no ties.
 std::vector<RankGroups> MakeTestGroups(
     const pipeline::Mesh& mesh,
