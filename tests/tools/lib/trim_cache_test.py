@@ -17,11 +17,11 @@ class TrimCacheTest(unittest.TestCase):
         self.addCleanup(holder.cleanup)
         self.folder = holder.name
 
-    def file(self, name, read, written, size=KILOBYTE):
+    def file(self, name, read, written, size=KILOBYTE, begins=b""):
         path = os.path.join(self.folder, "cas", name[:2], name)
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path, "wb") as out:
-            out.write(b"x" * size)
+            out.write(begins.ljust(size, b"x"))
         os.chmod(path, 0o444)  # as Bazel leaves its entries
         os.utime(path, (read, written))
 
@@ -65,6 +65,28 @@ class TrimCacheTest(unittest.TestCase):
             self.file(f"small{index}", read=2, written=2)
         self.trim(kilobytes=20)
         self.assertEqual(self.left(), {f"small{index}" for index in range(10)})
+
+    def test_a_precompiled_header_stays_a_week_longer(self):
+        day = 24 * 3600
+        self.file("old_gcc", read=0, written=0, begins=b"gpch")
+        self.file("gcc", read=8 * day, written=0, begins=b"gpch")
+        self.file("clang", read=8 * day, written=0, begins=b"CPCH")
+        for index in range(3):
+            self.file(f"object{index}", read=10 * day + index, written=0)
+        self.trim(kilobytes=4)
+        self.assertEqual(self.left(), {"gcc", "clang", "object2"})
+
+    def test_an_action_goes_with_its_outputs(self):
+        gone, stays = "a" * 64, "b" * 64
+        self.file(gone, read=1, written=1, size=3 * KILOBYTE)
+        self.file(stays, read=2, written=2, size=3 * KILOBYTE)
+        for action, output in (("makes_gone", gone), ("makes_stays", stays)):
+            path = os.path.join(self.folder, "ac", "01", action)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "wb") as result:
+                result.write(b"\x0a\x05a.out\x12\x44\x0a\x40" + output.encode())
+        self.trim(kilobytes=4)
+        self.assertEqual(self.left(), {stays, "makes_stays"})
 
     def test_a_cache_that_was_never_made_is_no_fault(self):
         self.folder = os.path.join(self.folder, "absent")
