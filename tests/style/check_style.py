@@ -15,6 +15,7 @@ import re
 import sys
 
 import build_limits
+import comments
 import copt_patterns
 import includes
 import public_targets
@@ -266,6 +267,10 @@ def usage_lines(file):
                     return
 
 
+def fragment(file):
+    return comments.fragments(file)
+
+
 def unfinished(file):
     # Written in pieces, since this file is checked too.
     pattern = r"\b(%s)\b" % "|".join(["TO" + "DO", "FIX" + "ME", "X" * 3,
@@ -346,7 +351,8 @@ def limits(tree):
 
 
 FILE_RULES = [banned_calls, sleeping_scripts, include_guard, layering, room,
-              length, width, header_comment, usage_lines, unfinished, machine_paths]
+              length, width, header_comment, usage_lines, fragment, unfinished,
+              machine_paths]
 TREE_RULES = [own_header_first, config_words, links, readmes, dead_files,
               visibility, include, patterns, limits]
 

@@ -278,6 +278,32 @@ class CheckStyleTest(unittest.TestCase):
                     ".bazelrc:2: the pattern //nn/add meets no source; write it "
                     "for paths (^nn/ops/) or labels (//nn/ops[:/])")
 
+    def test_fragment(self):
+        def finding(word):
+            return ('a comment begins with "%s"; begin with its subject, or with '
+                    "a verb (Returns, Waits, ...)" % word)
+
+        for fine in ("// Number of threads that fill parameters.",
+                     "// In production, this is null.",
+                     "// From the newest to the oldest: steps to resume from.",
+                     "//    that(is_code);",
+                     'const char* kUrl = "http://of/that";',
+                     "int n;  // number of threads",
+                     "int n;  // number of threads\n        // that fill them"):
+            self.expect({"nn/add.cc": OWN + fine + "\n"})
+        for line, word in (("// That fill parameters.", "That"),
+                           ("// What derives from it, updates.", "What"),
+                           ("// As the caller has it.", "As"),
+                           ("int n;  // of one file", "of"),
+                           ('char c = \'"\';  // of one file', "of"),
+                           ("}  // whose turn it is", "whose")):
+            self.expect_in_source(line, finding(word))
+        # The second paragraph of a block; the comment below one behind code.
+        self.expect({"nn/add.cc": OWN + "// Adds.\n//\n// Of one file.\n"},
+                    "nn/add.cc:4: " + finding("Of"))
+        self.expect({"nn/add.cc": OWN + "int n;  // a number\n// Of one file.\n"},
+                    "nn/add.cc:3: " + finding("Of"))
+
     def test_build_limits(self):
         name = "tests/style/build_limits.txt"
         build = ('[cc_library(name = n, srcs = [n + ".cc", "d.cu"])'

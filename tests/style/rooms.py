@@ -50,7 +50,7 @@ ROOMS = {
         "run": ("terminal", "config", "metrics"),
         "commands": ("terminal", "config", "metrics", "launch", "doctor",
                      "run"),
-        FRONT: ("terminal", "config", "launch", "doctor", "commands"),
+        FRONT: ("terminal", "commands"),
     },
 }
 
