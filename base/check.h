@@ -1,5 +1,6 @@
-// What must not happen ends the process with file, line and a sentence. What
-// may happen is an absl::Status instead (docs/errors.md).
+// Ends the process with file, line and a sentence on a violated invariant.
+// Errors that can occur in a correct program are an absl::Status instead
+// (docs/errors.md).
 //
 //   TROUPE_CHECK(begin <= end, "a range runs forwards");
 //
@@ -26,7 +27,7 @@ namespace troupe {
   ((condition) ? static_cast<void>(0) \
                : ::troupe::CheckFailed(__FILE__, __LINE__, #condition, why))
 
-// Returns the status from the enclosing function where it is not ok.
+// Returns the status from the enclosing function unless it is ok.
 #define TROUPE_RETURN_IF_ERROR(expr)                      \
   do {                                                    \
     if (::absl::Status status_ = (expr); !status_.ok()) { \

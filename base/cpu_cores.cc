@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <fstream>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -17,7 +18,16 @@
 namespace troupe::base {
 namespace {
 
-// The words of a small file of the kernel's; none where it cannot be read.
+// Returns the lines of a small kernel file; none if it cannot be read.
+std::vector<std::string> LinesOf(const std::string& path) {
+  std::ifstream file(path);
+  std::vector<std::string> lines;
+  std::string line;
+  while (std::getline(file, line)) lines.push_back(line);
+  return lines;
+}
+
+// Returns the words of a small kernel file; none if it cannot be read.
 std::vector<std::string> WordsOf(const std::string& path) {
   std::ifstream file(path);
   std::vector<std::string> words;
@@ -26,7 +36,8 @@ std::vector<std::string> WordsOf(const std::string& path) {
   return words;
 }
 
-// Whole cores that `quota` of every `period` microseconds fills; 0: no limit.
+// Returns the whole cores that `quota` of every `period` microseconds fills; 0:
+// no limit.
 int CoresOf(const std::string& quota, const std::string& period) {
   std::int64_t used = 0, of = 0;
   if (!absl::SimpleAtoi(quota, &used) || !absl::SimpleAtoi(period, &of) ||
@@ -53,7 +64,8 @@ int LimitOfCpuController(const std::string& folder) {
   return quota.empty() || period.empty() ? 0 : CoresOf(quota[0], period[0]);
 }
 
-// The smallest limit of `group` ("/a/b") and the groups above it in `mount`.
+// Returns the smallest limit of `group` ("/a/b") and its parent groups in
+// `mount`.
 template <typename Limit>
 int SmallestLimit(const std::string& mount, std::string group, Limit limit) {
   int smallest = 0;
@@ -70,7 +82,7 @@ int SmallestLimit(const std::string& mount, std::string group, Limit limit) {
 int ControlGroupCores(const std::string& root) {
   int smallest = 0;
   // Lines of "<number>:<controllers>:<group>"; version 2 names no controller.
-  for (const std::string& line : WordsOf(root + "/proc/self/cgroup")) {
+  for (const std::string& line : LinesOf(root + "/proc/self/cgroup")) {
     const std::vector<std::string> fields =
         absl::StrSplit(line, absl::MaxSplits(':', 2));
     if (fields.size() != 3 || !absl::StartsWith(fields[2], "/")) continue;

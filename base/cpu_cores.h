@@ -1,14 +1,14 @@
-// How many cores this process may run on, which in a container is less than
-// the machine has.
+// Number of cores that this process may run on; in a container it is below the
+// machine's.
 //
 //   const int threads = std::max(1, base::AvailableCores() / ranks_here);
 //
-// It is the smaller one of the cores in the process's affinity mask
-// (taskset, Slurm) and of the processor time that its control groups grant
-// (docker --cpus, Kubernetes limits), rounded up to whole cores. A limit that
-// cannot be read is no limit.
+// It is the smaller of the number of cores in the process's affinity mask
+// (taskset, Slurm) and the processor time that its control groups grant (docker
+// --cpus, Kubernetes limits), rounded up to whole cores. A limit that cannot be
+// read is ignored.
 //
-// Threads: any. Cost: some file reads, below a millisecond; ask once.
+// Threads: any. Cost: some file reads, below a millisecond; call it once.
 
 #ifndef BASE_CPU_CORES_H_
 #define BASE_CPU_CORES_H_
@@ -17,13 +17,13 @@
 
 namespace troupe::base {
 
-// At least 1.
+// Returns at least 1.
 int AvailableCores();
 
-// Cores' worth of processor time that the control groups of this process
-// grant, at least 1; 0: no limit. Both versions of control groups, a limit of a
-// group above included. `root` stands before the paths of /proc and /sys; tests
-// name a folder.
+// Returns the processor time that the control groups of this process grant, in
+// cores, at least 1; 0: no limit. Supports both versions of control groups, and
+// limits of parent groups. `root` is a prefix of the paths in /proc and /sys;
+// tests pass a folder.
 int ControlGroupCores(const std::string& root);
 
 }  // namespace troupe::base

@@ -19,7 +19,7 @@ constexpr std::uint64_t kSavesYmm = 0x06;  // XMM and the upper halves
 constexpr std::uint64_t kSavesZmm = 0xe6;  // masks, upper halves, 16 more
 constexpr std::uint64_t kSavesTiles = 0x60000;
 
-// Whether all of `bits` are set.
+// Returns whether all of `bits` are set.
 template <typename Word>
 constexpr bool Has(Word word, Word bits) {
   return (word & bits) == bits;
@@ -33,7 +33,7 @@ CpuidWords AskTheCpu() {
   if (__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) != 0) {
     words.leaf7_ebx = ebx;
     words.leaf7_edx = edx;
-    // EAX is the last page there is.
+    // EAX is the number of the last page.
     if (eax >= 1 && __get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx) != 0) {
       words.leaf7_1_eax = eax;
     }
@@ -72,7 +72,7 @@ bool MultipliesBF16Tiles(const CpuidWords& words) {
 }
 
 CpuIsa BestCpuIsa() {
-  // Asking takes microseconds in a virtual machine.
+  // CPUID takes microseconds in a virtual machine.
   static const CpuIsa best = CpuIsaOf(AskTheCpu());
   return best;
 }

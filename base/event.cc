@@ -12,7 +12,7 @@ namespace troupe::base {
 struct Event::State {
   using Known = std::function<void()>;
 
-  // Set once, after `status`, which never changes again.
+  // Set once, after `status`, which never changes after that.
   std::atomic<bool> ready{false};
   absl::Status status;
   absl::Mutex mutex;

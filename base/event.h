@@ -1,30 +1,31 @@
-// A completion: a collective, work of a device, anything that will be done, or
-// fail, once. Shared by copying.
+// Completion of an operation (a collective, work of a device, ...), like a
+// future without a value: it completes once, with a status. Copies share state.
 //
 //   Event done = Event::Make();
 //   done.OnReady([](const absl::Status& status) { Show(status); });   // once
 //   done.Complete(absl::OkStatus());                          // or an error
 //   done.ready(); done.status();
 //
-// A default-constructed Event is already done and ok: "after nothing".
-// An event of a device is ready when the work it stands for has run, not when
-// it was enqueued: from then on the host, another device and a collective may
-// touch the memory that this work wrote, and reuse the memory that it read.
-// Whoever starts something that needs such memory takes the event instead of
-// waiting for it (comm::Communicator::Start(.., after)).
+// A default-constructed Event is ready and ok: "after nothing". An event of a
+// device is ready when the work that it stands for has run, not when that was
+// enqueued: from then on the host, another device and a collective may access
+// the memory that this work wrote, and reuse the memory that it read. A
+// function that needs this memory takes the event instead of waiting for it
+// (comm::Communicator::Start(.., after)).
 //
-// A device may know its events by something of its own, the *origin*: work of
-// the same kind of device can then be told to wait for it there, and the host
-// has nothing to do with it. An event without origin is completed by the host.
-// The origin may come later than the event: work that is not yet given to the
-// device has none. An event that is ready, or has an origin, is *known*.
+// A kind of device may attach its own handle to an event, the *origin* (such as
+// a CUDA event): other work of the same kind of device can then wait for it on
+// the device, without the host. The host completes an event without origin. The
+// origin may be set later than the event is made: work that has not been
+// enqueued on the device has none. An event that is ready, or has an origin, is
+// *known*.
 //
-//   done.OnKnown([] { GoOn(); });          // ready, or it has an origin now
-//   mine.Follow(done);                     // is known, and ready, as `done` is
+//   done.OnKnown([] { GoOn(); });          // called when it is known
+//   mine.Follow(done);                     // known, and ready, when `done` is
 //
-// Threads: any. Callbacks run in the thread that completes the event (or gives
-// it its origin), or at once in the caller's where it is done already; they
-// must not block.
+// Threads: any. Callbacks run in the thread that completes the event (or sets
+// its origin), or at once in the caller's if it is ready already; they must not
+// block.
 
 #ifndef BASE_EVENT_H_
 #define BASE_EVENT_H_
@@ -37,12 +38,12 @@
 
 namespace troupe::base {
 
-// Base of what a kind of device knows its events by.
+// Base class of the handles that devices attach to events.
 class EventOrigin {
  public:
   virtual ~EventOrigin() = default;
-  // Blocks until the device has done it: for those who give up, and must not
-  // leave memory behind that is still written to.
+  // Blocks until the device has done the work. For callers that give up, and
+  // must not free memory that is still written to.
   virtual void Block() const {}
 };
 
@@ -54,18 +55,20 @@ class Event {
   static Event Make();
 
   bool ready() const;
-  // Ok until it is ready.
+  // Returns ok until it is ready.
   absl::Status status() const;
   void OnReady(Callback callback) const;
-  // The first call wins; later ones are ignored.
+  // Completes the event; only the first call has an effect.
   void Complete(const absl::Status& status) const;
 
-  // Null where it has none, or none yet. It stays until the last handle goes.
+  // Returns null if it has none, or none yet. The origin stays until the last
+  // handle is destroyed.
   std::shared_ptr<const EventOrigin> origin() const;
-  // Once at most.
+  // Sets the origin; only the first call has an effect.
   void SetOrigin(std::shared_ptr<const EventOrigin> origin) const;
   void OnKnown(std::function<void()> callback) const;
-  // This event takes the origin of `other`, and is completed with it.
+  // Gives this event the origin of `other`, and completes it with `other`'s
+  // status.
   void Follow(const Event& other) const;
 
  private:

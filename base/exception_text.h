@@ -1,5 +1,5 @@
-// The text of an exception that a user's or a library's code threw, for the
-// Status that it becomes where it is caught.
+// Returns the text of an exception that user or library code threw, for the
+// Status that it becomes when it is caught.
 //
 //   try {
 //     return update.Apply(begin, sum);

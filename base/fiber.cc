@@ -16,14 +16,14 @@ namespace {
 
 namespace context = boost::context;
 
-// The exceptions that are being caught or thrown. The C++ runtime lists them by
-// thread; here each stack has a list of its own, so that a fiber may yield
-// inside a catch block and be unwound while another exception travels.
+// The exceptions being caught or thrown. The C++ runtime keeps them per thread;
+// here each stack has its own, so that a fiber may yield inside a catch block
+// and be unwound while another exception propagates.
 struct ExceptionState {
   void* caught = nullptr;
   unsigned int uncaught = 0;
 
-  // Leaves this state with the thread and takes the thread's.
+  // Stores this state in the thread, and takes the thread's.
   void SwapWithThread() {
     auto* of_thread =
         reinterpret_cast<ExceptionState*>(abi::__cxa_get_globals());
@@ -45,7 +45,7 @@ class Fiber::Impl : public Fiber::Yielder {
   ~Impl() {
     if (done_) return;
     if (!started_) {
-      // Boost would unwind it with an exception; it need not even begin.
+      // Boost would unwind it with an exception; its function never runs.
       abandoned_ = true;
       SwitchIn([this] { fiber_ = std::move(fiber_).resume(); });
     } else {
@@ -66,7 +66,7 @@ class Fiber::Impl : public Fiber::Yielder {
   void Yield() override {
     TROUPE_CHECK(running_, "a fiber yields from its own function");
     sanitizers_.Leave(/*last=*/false);
-    // Also when resume() throws, to unwind the fiber.
+    // A destructor, since resume() may throw to unwind the fiber.
     struct Arrival {
       FiberSanitizers& sanitizers;
       ~Arrival() { sanitizers.Arrive(); }
@@ -75,7 +75,7 @@ class Fiber::Impl : public Fiber::Yielder {
   }
 
  private:
-  // Tells the sanitizers where the stack is.
+  // Reports the stack's location to the sanitizers.
   struct Stack {
     Impl* impl;
     context::protected_fixedsize_stack stack{kStackBytes};
@@ -93,11 +93,11 @@ class Fiber::Impl : public Fiber::Yielder {
     }
   };
 
-  // The first frame of the fiber's stack. Returns whom to go on with.
+  // The first frame of the fiber's stack. Returns the fiber to continue with.
   context::fiber Main(context::fiber&& resumer) {
     sanitizers_.Arrive();
     resumer_ = std::move(resumer);
-    // Also when the stack is unwound: the last thing that happens on it.
+    // A destructor, since the stack may be unwound: the last code to run on it.
     struct Departure {
       Impl* impl;
       ~Departure() {
@@ -108,7 +108,7 @@ class Fiber::Impl : public Fiber::Yielder {
     try {
       if (!abandoned_) body_(*this);
     } catch (const context::detail::forced_unwind&) {
-      throw;  // Boost's own, on its way to the end of the stack
+      throw;  // thrown by Boost to unwind the stack
     } catch (...) {
       exception_ = std::current_exception();
     }
@@ -128,7 +128,8 @@ class Fiber::Impl : public Fiber::Yielder {
 
   const std::function<void(Yielder&)> body_;
   FiberSanitizers sanitizers_;
-  ExceptionState exceptions_;  // the fiber's while it waits, else the thread's
+  // The fiber's while it waits, otherwise the thread's.
+  ExceptionState exceptions_;
   bool started_ = false;
   bool abandoned_ = false;
   bool running_ = false;

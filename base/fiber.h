@@ -1,5 +1,5 @@
-// A function that can wait in the middle of a call: it runs on a stack of its
-// own, gives the thread back with Yield() and goes on at the next Resume().
+// A stackful coroutine: a function with a stack of its own, which returns the
+// thread with Yield() and continues at the next Resume().
 //
 //   Fiber fiber([&](Fiber::Yielder& yielder) {
 //     while (!mail.empty()) Handle(mail);
@@ -11,25 +11,25 @@
 //     Listen();                              // between its turns
 //   }
 //
-// Errors: an exception that leaves the function leaves through the Resume()
-// that ran it, and the fiber is done. The constructor throws std::bad_alloc
-// where there is no address space for the stack.
+// Errors: an exception that leaves the function is rethrown by the Resume()
+// that ran it, and the fiber is done. The constructor throws std::bad_alloc if
+// there is no address space for the stack.
 //
-// Lifetime: a fiber that is destroyed while it waits is unwound: destructors of
-// its frames run, by an exception that Yield() throws. Code on a fiber may
-// therefore catch(...) around a Yield() only to rethrow.
+// Lifetime: a fiber that is destroyed while it waits is unwound: the
+// destructors of its frames run, by an exception that Yield() throws. So a
+// catch(...) around a Yield() on a fiber must rethrow.
 //
 // Threads: one at a time. Code that keeps pointers to thread-local data across
 // a Yield() needs all Resume() calls in one thread, so a strand's fiber stays
 // with its strand. No lock is held across a Yield(). A fiber may resume others,
-// and yield from within them: all of them wait then, and go on together; until
-// then none of them may be destroyed.
+// and yield from within them: then all of them wait, and continue together;
+// none of them may be destroyed before that.
 //
-// Limits: the stack has kStackBytes, mapped page by page as it is touched, and
-// an unmapped page below it, so that too deep a call ends the program there.
+// Limits: the stack has kStackBytes, mapped page by page on first access, and
+// an unmapped page below it, so that a stack overflow ends the program there.
 //
-// Cost: about 7 ns a switch. Built on Boost.Context; AddressSanitizer and
-// ThreadSanitizer are told of each switch.
+// Cost: about 7 ns per switch. Built on Boost.Context; AddressSanitizer and
+// ThreadSanitizer are notified of each switch.
 
 #ifndef BASE_FIBER_H_
 #define BASE_FIBER_H_
@@ -44,7 +44,7 @@ class Fiber {
  public:
   static constexpr std::size_t kStackBytes = std::size_t{8} << 20;
 
-  // How the function gives the thread back. Lives as long as the fiber.
+  // Handle by which the function yields. Lives as long as the fiber.
   class Yielder {
    public:
     virtual void Yield() = 0;
@@ -53,14 +53,14 @@ class Fiber {
     ~Yielder() = default;
   };
 
-  // Nothing of `body` runs before the first Resume().
+  // `body` does not run before the first Resume().
   explicit Fiber(std::function<void(Yielder&)> body);
   Fiber(const Fiber&) = delete;
   Fiber& operator=(const Fiber&) = delete;
   ~Fiber();
 
-  // Runs the function until it yields or ends. Not from the fiber itself, nor
-  // when it is done.
+  // Runs the function until it yields or ends. Must not be called from the
+  // fiber itself, nor once it is done.
   void Resume();
   bool done() const;
 

@@ -1,11 +1,11 @@
-// What AddressSanitizer and ThreadSanitizer have to know of a fiber: where its
-// stack is, and each switch to and from it. Without a sanitizer all of it is
-// empty. For base/fiber.cc.
+// Notifies AddressSanitizer and ThreadSanitizer of a fiber: the location of its
+// stack, and each switch to and from it. Without a sanitizer it does nothing.
+// For base/fiber.cc.
 //
 //     resumer:  Enter(); ... switch ...              Return();
 //     fiber:                        Arrive(); ... Leave(last); ... switch ...
 //
-// Threads: as the fiber.
+// Threads: the same as for the fiber.
 
 #ifndef BASE_FIBER_SANITIZERS_H_
 #define BASE_FIBER_SANITIZERS_H_
@@ -39,8 +39,8 @@ class FiberSanitizers {
     bottom_ = at_bottom_ = bottom;
     bytes_ = at_bytes_ = bytes;
   }
-  // What its last frames have poisoned stays so when the memory goes, and
-  // whoever is given these addresses next would be accused.
+  // Clears the poison that the last frames left, since it outlives the stack's
+  // memory: later users of these addresses would get false reports.
   void DropStack() { __asan_unpoison_memory_region(bottom_, bytes_); }
   void Enter() {
     __sanitizer_start_switch_fiber(&resumer_fake_, at_bottom_, at_bytes_);
@@ -48,7 +48,7 @@ class FiberSanitizers {
   void Arrive() {
     __sanitizer_finish_switch_fiber(fake_, &resumer_bottom_, &resumer_bytes_);
   }
-  // `last`: nothing runs on the fiber's stack any more.
+  // `last`: nothing runs on the fiber's stack after this.
   void Leave(bool last) {
     __sanitizer_start_switch_fiber(last ? nullptr : &fake_, resumer_bottom_,
                                    resumer_bytes_);
@@ -60,7 +60,7 @@ class FiberSanitizers {
  private:
   const void* bottom_ = nullptr;
   std::size_t bytes_ = 0;
-  // The stack that it waits on: its own, or that of a fiber it has resumed.
+  // Stack that it waits on: its own, or that of a fiber it has resumed.
   const void* at_bottom_ = nullptr;
   std::size_t at_bytes_ = 0;
   void* fake_ = nullptr;
@@ -93,7 +93,7 @@ class FiberSanitizers {
 
  private:
   void* const fiber_;
-  void* at_;  // where it waits: itself, or a fiber that it has resumed
+  void* at_;  // where it waits: in itself, or in a fiber that it has resumed
   void* resumer_ = nullptr;
 };
 

@@ -10,6 +10,16 @@
 //   base::FieldsOf(status);         // {"SgdOptions.lr"}
 //   std::string(status.message());  // "SgdOptions.lr = -1: must be at least 0"
 //
+// A struct that others derive from, to have its fields, names the struct that
+// errors mention in its place:
+//
+//   struct SavePolicy {
+//     static constexpr char kFieldsOf[] = "CheckpointOptions";
+//     int keep = 3;
+//   };
+//   struct CheckpointOptions : SavePolicy {};
+//   base::FieldName<&CheckpointOptions::keep>();  // "CheckpointOptions.keep"
+//
 // A field is named by a pointer to it: a name that is not there does not
 // compile. Messages write names as FieldName() does, so that a front can put
 // its own in their place (tools/trainer/config/config_blame.h). The fields
@@ -20,6 +30,7 @@
 #define BASE_FIELD_ERROR_H_
 
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -30,12 +41,27 @@ namespace troupe::base {
 
 namespace internal {
 
-// "SgdOptions.lr" out of the compiler's name for FieldSignature<kMember>().
-std::string NameIn(absl::string_view signature);
+// Returns "SgdOptions.lr" from the compiler's name of
+// FieldSignature<&nn::SgdOptions::lr>(). Unless it is null, `named_struct`
+// stands in place of "SgdOptions".
+std::string NameIn(absl::string_view signature, const char* named_struct);
 
 template <auto kMember>
 constexpr const char* FieldSignature() {
   return __PRETTY_FUNCTION__;
+}
+
+// The struct that `Struct` names in its place (kFieldsOf); null if none.
+template <typename Struct, typename = void>
+inline constexpr const char* kNamedStruct = nullptr;
+template <typename Struct>
+inline constexpr const char*
+    kNamedStruct<Struct, std::void_t<decltype(Struct::kFieldsOf)>> =
+        Struct::kFieldsOf;
+
+template <typename Struct, typename T>
+constexpr const char* NamedStructOf(T Struct::* /*member*/) {
+  return kNamedStruct<Struct>;
 }
 
 }  // namespace internal
@@ -44,13 +70,17 @@ constexpr const char* FieldSignature() {
 // namespaces.
 template <auto kMember>
 std::string FieldName() {
-  return internal::NameIn(internal::FieldSignature<kMember>());
+  return internal::NameIn(internal::FieldSignature<kMember>(),
+                          internal::NamedStructOf(kMember));
 }
 
 // `status` with `fields` as the ones to blame, the most likely one first. An
 // error that names fields already keeps them; ok stays ok.
 absl::Status WithFields(absl::Status status,
                         const std::vector<std::string>& fields);
+
+// Returns `status` with another message. It blames the same fields.
+absl::Status WithMessage(const absl::Status& status, absl::string_view message);
 
 // The fields that `status` blames; none where it names none.
 std::vector<std::string> FieldsOf(const absl::Status& status);

@@ -110,26 +110,27 @@ class PosixReadableFile : public ReadableFile {
   const std::int64_t size_;
 };
 
-// flock(): one lock for each open file, so that two jobs of one process exclude
-// each other too; over NFS it holds between hosts.
+// Lock by flock(): it belongs to the open file, so that two jobs of one process
+// exclude each other too; over NFS it works between hosts.
 class PosixFileLock : public FileLock {
  public:
   PosixFileLock(int fd, std::string path) : file_(fd, std::move(path)) {}
 
   absl::Status Take(absl::string_view holder) {
     while (flock(file_.fd(), LOCK_EX | LOCK_NB) != 0) {
-      if (errno == EINTR) continue;
-      if (errno == EWOULDBLOCK) return HeldBy(ReadHolder());
-      const absl::Status error = FileError(errno, "lock", file_.path());
-      return errno == ENOLCK || errno == ENOSYS || errno == EOPNOTSUPP
-                 ? absl::UnimplementedError(error.message())
-                 : error;
+      const int error = errno;  // later calls may change it
+      if (error == EINTR) continue;
+      if (error == EWOULDBLOCK) return HeldBy(ReadHolder());
+      const absl::Status failed = FileError(error, "lock", file_.path());
+      return error == ENOLCK || error == ENOSYS || error == EOPNOTSUPP
+                 ? absl::UnimplementedError(failed.message())
+                 : failed;
     }
     if (ftruncate(file_.fd(), 0) != 0) {
       return FileError(errno, "write", file_.path());
     }
     TROUPE_RETURN_IF_ERROR(WriteAll(file_, absl::StrCat(holder, "\n")));
-    // So that other hosts of a network file system can read it.
+    // Synced, so that other hosts of a network file system can read it.
     if (fsync(file_.fd()) != 0) return FileError(errno, "write", file_.path());
     return absl::OkStatus();
   }
@@ -141,7 +142,7 @@ class PosixFileLock : public FileLock {
                      holder.empty() ? "another process" : holder,
                      "; wait for it to end, or stop it, or use another path"));
   }
-  // Whatever the file has, on one line.
+  // Returns the content of the file, on one line.
   std::string ReadHolder() const {
     char text[256];
     const ssize_t n = pread(file_.fd(), text, sizeof(text), 0);
@@ -237,14 +238,14 @@ absl::StatusOr<std::unique_ptr<WritableFile>> PosixFileSystem::OpenToAppend(
 
 absl::StatusOr<std::unique_ptr<ReadableFile>> PosixFileSystem::Open(
     const std::string& path) {
-  // Not blocking: a pipe of this name must not hang the program.
+  // Non-blocking, since opening a pipe of this name must not hang the program.
   const int fd = OpenRetrying(path, O_RDONLY | O_NONBLOCK);
   if (fd < 0) return FileError(errno, "read", path);
   struct stat status;
-  const bool known = fstat(fd, &status) == 0;
+  const int error = fstat(fd, &status) == 0 ? 0 : errno;
   auto file = std::make_unique<PosixReadableFile>(
-      fd, path, known ? std::int64_t{status.st_size} : 0);
-  if (!known) return FileError(errno, "read", path);
+      fd, path, error == 0 ? std::int64_t{status.st_size} : 0);
+  if (error != 0) return FileError(error, "read", path);
   if (!S_ISREG(status.st_mode)) return NotAFile(path);
   return file;
 }
@@ -280,7 +281,7 @@ absl::Status PosixFileSystem::SyncFolder(const std::string& path) {
   const int fd = OpenRetrying(path, O_RDONLY | O_DIRECTORY);
   if (fd < 0) return FileError(errno, "open folder", path);
   OpenFile folder(fd, path);
-  // Some file systems sync folders by themselves and know no such call.
+  // Some file systems sync folders by themselves and lack this call.
   if (fsync(folder.fd()) != 0 && errno != EINVAL) {
     return FileError(errno, "write folder", path);
   }
@@ -365,7 +366,7 @@ absl::StatusOr<std::unique_ptr<FileLock>> PosixFileSystem::Lock(
 absl::Status ExchangeByRenames(FileSystem& files, const std::string& a,
                                const std::string& b) {
   const std::string aside = a + kAsideSuffix;
-  TROUPE_RETURN_IF_ERROR(files.RemoveAll(aside));  // of a crash in here
+  TROUPE_RETURN_IF_ERROR(files.RemoveAll(aside));  // left by a crash in here
   TROUPE_RETURN_IF_ERROR(files.Rename(b, aside));
   absl::Status status = files.Rename(a, b);
   const bool halfway = status.ok();

@@ -1,4 +1,4 @@
-// Amounts of memory in messages.
+// Formats amounts of memory for messages.
 //
 //   FormatBytes(640);       // "640 bytes"
 //   FormatBytes(1250000);   // "1.2 MiB"
@@ -11,7 +11,7 @@
 
 namespace troupe::base {
 
-// In the unit that fits, one digit behind the point below 100.
+// Uses the unit that fits, with one decimal digit below 100.
 std::string FormatBytes(std::uint64_t bytes);
 
 }  // namespace troupe::base

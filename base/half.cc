@@ -31,7 +31,8 @@ std::uint16_t F16FromF32(float value) {
     return signed_half(0x7e00u | ((magnitude >> 13) & 0x1ffu));
   }
   if (magnitude >= 0x477ff000u) return signed_half(0x7c00u);
-  if (magnitude < 0x33000001u) return signed_half(0);  // below half the least
+  // Below half the smallest.
+  if (magnitude < 0x33000001u) return signed_half(0);
   const int exponent = static_cast<int>(magnitude >> 23) - 127;
   std::uint32_t mantissa = (magnitude & 0x7fffffu) | 0x800000u;
   // Normal numbers drop 13 bits; subnormals drop one more per missing power.

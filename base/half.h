@@ -1,14 +1,15 @@
-// The two floating types of 16 bits, as their bits: f16 (IEEE 754 binary16) and
-// bf16 (the upper half of an f32).
+// The 16-bit floating-point types, as bits: f16 (IEEE 754 binary16) and bf16
+// (the upper half of an f32).
 //
 //   std::uint16_t half = F16FromF32(1.5f);            // 0x3e00
 //   float value = F32FromF16(half);                   // exact
 //   half = F16FromF32(RoundToOdd(0.1));               // an f64, rounded once
 //
-// Rounds to nearest, ties to even; what is too large becomes infinity; NaN
-// stays NaN, quiet, with what its payload has room for. These are the bits of
-// the CPU's own conversions (VCVTPS2PH, VCVTPH2PS), which base/simd/half.h uses
-// where there are any: there is one conversion in Troupe, in two forms.
+// Rounds to nearest, ties to even; values out of range become infinity; NaN
+// stays NaN, quiet, with as much of its payload as fits. The results equal
+// those of the CPU's own conversions (VCVTPS2PH, VCVTPH2PS), which
+// base/simd/half.h uses if available: there is one conversion in Troupe, in two
+// forms.
 
 #ifndef BASE_HALF_H_
 #define BASE_HALF_H_
@@ -29,9 +30,10 @@ inline float F32FromBF16(std::uint16_t half) {
   return value;
 }
 
-// `value` as f32, rounded to odd: an inexact result has its last bit set, so
-// that rounding it once more, to 16 bits, rounds as if from the f64 itself
-// (Boldo and Melquiond 2008, "Emulation of FMA and correctly rounded sums").
+// Returns `value` as f32, rounded to odd: an inexact result has its last bit
+// set, so that rounding it again, to 16 bits, gives the same as rounding the
+// f64 itself (Boldo and Melquiond 2008, "Emulation of FMA and correctly rounded
+// sums").
 float RoundToOdd(double value);
 
 }  // namespace troupe::base

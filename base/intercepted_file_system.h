@@ -1,5 +1,5 @@
-// A file system that asks before each operation on another one: where tests
-// and simulations look on, wait, or fail.
+// A file system that calls a hook before each operation on another one: tests
+// and simulations use it to count, wait, or fail.
 //
 //   class Counting : public base::InterceptedFileSystem {
 //    public:
@@ -13,10 +13,10 @@
 //   PosixFileSystem disk;
 //   Counting files(disk);
 //
-// An error takes the place of the operation; an Append that fails in this way
-// writes the first half, as a full disk does.
+// If a hook returns an error, the operation returns it instead of running; an
+// Append first writes the first half, as on a full disk.
 //
-// Threads: as the other one, if the hooks are.
+// Threads: the same as for the other file system, if the hooks permit it.
 
 #ifndef BASE_INTERCEPTED_FILE_SYSTEM_H_
 #define BASE_INTERCEPTED_FILE_SYSTEM_H_
@@ -31,8 +31,8 @@ namespace troupe::base {
 
 class InterceptedFileSystem : public FileSystem {
  public:
-  // `inner` outlives it. `syncs`: whether Sync and SyncFolder, once asked for,
-  // wait for the disk.
+  // `inner` outlives it. `syncs`: whether Sync and SyncFolder, after their
+  // hook, reach the disk.
   explicit InterceptedFileSystem(FileSystem& inner, bool syncs = true)
       : inner_(inner), syncs_(syncs) {}
 
@@ -59,11 +59,12 @@ class InterceptedFileSystem : public FileSystem {
       const std::string& path, absl::string_view holder) override;
 
  protected:
-  // Create, Append, Sync, Close, CreateFolder, SyncFolder, Rename, Exchange,
-  // MakeLink, RemoveAll and Lock; `verb` as in "cannot <verb> <path>".
+  // Hook before Create, Append, Sync, Close, CreateFolder, SyncFolder, Rename,
+  // Exchange, MakeLink, RemoveAll and Lock; `verb` as in "cannot <verb>
+  // <path>".
   virtual absl::Status BeforeChange(const char* verb,
                                     const std::string& path) = 0;
-  // Open, ReadAt, ReadToEnd, List and ReadLink.
+  // Hook before Open, ReadAt, ReadToEnd, List and ReadLink.
   virtual absl::Status BeforeRead(const std::string& /*path*/) {
     return absl::OkStatus();
   }

@@ -5,7 +5,8 @@
 namespace troupe::base {
 
 bool MatchesPattern(absl::string_view pattern, absl::string_view name) {
-  // Where to go on when the characters differ: the last star takes one more.
+  // Position to continue from on a mismatch: the last star then takes one more
+  // character.
   std::size_t star = absl::string_view::npos, taken = 0;
   std::size_t p = 0, n = 0;
   while (n < name.size()) {

@@ -1,10 +1,11 @@
-// Patterns of dotted names, such as those of parameters and modules.
+// Matches patterns of dotted names, such as those of parameters and modules.
 //
 //   MatchesPattern("*.bias", "features.0.bias");     // true
 //   MatchesPattern("blocks.?", "blocks.12");         // false
 //
-// `*` is any run of characters, dots included, and `?` any one. No brackets, no
-// escapes. Cost: pattern times name at worst, without recursion.
+// `*` matches any run of characters, dots included, and `?` any single one. No
+// brackets, no escapes. Cost: at most the product of the two lengths, without
+// recursion.
 
 #ifndef BASE_NAME_PATTERN_H_
 #define BASE_NAME_PATTERN_H_
@@ -13,7 +14,7 @@
 
 namespace troupe::base {
 
-// Whether `name` is what `pattern` describes, from its begin to its end.
+// Returns whether `pattern` matches all of `name`.
 bool MatchesPattern(absl::string_view pattern, absl::string_view name);
 
 }  // namespace troupe::base

@@ -1,4 +1,4 @@
-// A file descriptor with one owner, closed when the owner goes.
+// A file descriptor with one owner, whose destructor closes it.
 //
 //   OwnedFd null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
 //   if (!null.valid()) return absl::ErrnoToStatus(errno, "/dev/null");

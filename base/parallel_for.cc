@@ -22,7 +22,7 @@ void ParallelFor(int threads, std::int64_t count,
       others.emplace_back(work);
     }
   } catch (const std::system_error&) {
-    // No more threads to be had: those that there are do all pieces.
+    // No more threads: the existing ones process all pieces.
   }
   work();
   for (std::thread& other : others) other.join();

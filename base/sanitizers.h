@@ -1,4 +1,4 @@
-// Which sanitizer the file is compiled with, whichever the compiler.
+// Macros for the sanitizer that the file is compiled with, for any compiler.
 //
 //     #if TROUPE_ASAN
 //     __asan_unpoison_memory_region(stack, bytes);

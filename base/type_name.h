@@ -1,4 +1,4 @@
-// The name of a type as its author wrote it, for messages to people.
+// Returns the name of a type as in the source code, for messages.
 //
 //   TypeName(typeid(module));   // "troupe::nn::Linear"
 

@@ -1,11 +1,11 @@
-// What a user's code asks for and cannot have, where a call has no Status to
-// return: a tensor's elements, say, where it has no memory.
+// Exception for a misuse in user code, thrown by calls that return no Status:
+// reading the elements of a tensor that has no memory, for example.
 //
 //   if (!host_accessible()) throw base::UsageError("f32[2, 3] has no memory");
 //
-// The one exception that is ours. It leaves the user's code and is caught where
-// Troupe called that: a module's makes its Context fail (nn/modules/module.h).
-// Nothing that Troupe itself does raises one.
+// The only exception class of our own. It leaves the user's code and is caught
+// by the Troupe code that called it: an error in a module makes its Context
+// fail (nn/modules/module.h). Troupe's own code never raises it.
 
 #ifndef BASE_USAGE_ERROR_H_
 #define BASE_USAGE_ERROR_H_

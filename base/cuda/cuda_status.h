@@ -1,5 +1,5 @@
-// An error of the CUDA runtime as an absl::Status. Only for files that are
-// built with CUDA.
+// Converts an error of the CUDA runtime to an absl::Status. Only for files that
+// are built with CUDA.
 //
 //   absl::Status s = CudaStatus(cudaMalloc(&p, bytes), "cudaMalloc");
 
@@ -16,11 +16,11 @@
 
 namespace troupe::base {
 
-// "what: cudaErrorMemoryAllocation: out of memory".
-//   kResourceExhausted: device memory has run out; the context lives on.
+// Returns "what: cudaErrorMemoryAllocation: out of memory".
+//   kResourceExhausted: device memory is exhausted; the context stays usable.
 //   kUnavailable:       no driver, or no device.
-//   kInternal:          all else. Most are sticky: the process cannot use the
-//                       device any more and must end (docs/cuda.md).
+//   kInternal:          any other error. Most are sticky: the process cannot
+//                       use the device any more and must end (docs/cuda.md).
 inline absl::Status CudaStatus(cudaError_t error, absl::string_view what) {
   if (error == cudaSuccess) return absl::OkStatus();
   const std::string message = absl::StrCat(what, ": ", cudaGetErrorName(error),

@@ -14,17 +14,17 @@
 //     return base::Launch("Scale", Scale, shape, stream, count, 0.5f, x);
 //   }
 //
-// The rules that keep a kernel compilable on both sides are those of
-// base/cuda/emulated/README.md; first of all, no <<<>>>, no inline PTX,
-// and DynamicShared<T>() instead of `extern __shared__`.
+// base/cuda/emulated/README.md has the rules that keep a kernel compilable for
+// both; above all: no <<<>>>, no inline PTX, and DynamicShared<T>() instead of
+// `extern __shared__`.
 //
-// Errors: kInternal, naming the kernel, where the launch failed: a shape that
-// the device does not take, or an earlier operation that left the device
-// unusable. What the kernel itself does wrong comes with a later operation.
+// Errors: kInternal, naming the kernel, if the launch failed: the device does
+// not support the shape, or an earlier operation left it unusable. Errors
+// inside the kernel are reported by a later operation.
 //
 // Asynchronous: returns when the kernel is queued on `stream`; the arguments
-// are copied by then. Threads: those of the stream, one at a time. Cost: that
-// of a launch, about 3 us of the CPU's time.
+// have been copied by then. Threads: those of the stream, one at a time. Cost:
+// that of a launch, about 3 us of CPU time.
 
 #ifndef BASE_CUDA_LAUNCH_H_
 #define BASE_CUDA_LAUNCH_H_
@@ -52,8 +52,8 @@
 
 namespace troupe::base {
 
-// The name of a kernel in errors and traces, and where it is launched: a string
-// literal becomes one at the call.
+// Name of a kernel in errors and traces, and the source line of its launch;
+// converts from a string literal at the call.
 struct KernelName {
   // NOLINTNEXTLINE(runtime/explicit)
   KernelName(const char* name, const char* file = __builtin_FILE(),
@@ -67,26 +67,27 @@ struct KernelName {
 
 struct LaunchShape {
   dim3 grid = dim3(1);           // blocks
-  dim3 block = dim3(1);          // threads of a block, 1024 at most
-  std::size_t shared_bytes = 0;  // of DynamicShared(), 227 KiB at most
+  dim3 block = dim3(1);          // threads of a block, at most 1024
+  std::size_t shared_bytes = 0;  // size of DynamicShared(), at most 227 KiB
 };
 
 #if defined(__CUDACC__)
 
-// The dynamic shared memory of the block, as an array of T; 16 bytes of
-// alignment are promised. Device code only.
+// Returns the dynamic shared memory of the block as an array of T; it is
+// aligned to 16 bytes. Device code only.
 template <typename T>
 __device__ __forceinline__ T* DynamicShared() {
   extern __shared__ __align__(16) unsigned char troupe_dynamic_shared[];
   return reinterpret_cast<T*>(troupe_dynamic_shared);
 }
 
-// Queues `kernel` on `stream`. The arguments convert to its own parameters.
+// Queues `kernel` on `stream`. The arguments convert to the kernel's
+// parameters.
 template <typename... Parameters, typename... Arguments>
 absl::Status Launch(KernelName name, void (*kernel)(Parameters...),
                     const LaunchShape& shape, cudaStream_t stream,
                     Arguments&&... arguments) {
-  // What every kernel may have without asking.
+  // Limit up to which no attribute is needed.
   constexpr std::size_t kSharedBytesGranted = 48 << 10;
   if (shape.shared_bytes > kSharedBytesGranted) {
     const cudaError_t granted =

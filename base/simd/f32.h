@@ -1,4 +1,4 @@
-// A vector of f32, of whatever instruction set this file is compiled for.
+// A vector of f32, in the instruction set that this file is compiled for.
 //
 //   Vec sum = Zero();
 //   for (; i + kLanes <= n; i += kLanes) sum = Fma(Load(x + i), a, sum);
@@ -36,7 +36,7 @@ TROUPE_INLINE Vec LoadBits(const std::int32_t* p) { return LoadBytes<Vec>(p); }
 constexpr int kRegisters = 32;
 using Mask = __mmask16;
 
-// The first `count` lanes; none below 0, all from kLanes on.
+// Selects the first `count` lanes; none if negative, all from kLanes on.
 TROUPE_INLINE Mask First(Index count) {
   return count >= kLanes ? Mask(0xffff)
                          : Mask((1u << (count < 0 ? 0 : count)) - 1);
@@ -58,9 +58,9 @@ TROUPE_INLINE void StoreSomeBits(std::int32_t* p, Vec v, Mask m) {
 }
 // a * b + c
 TROUPE_INLINE Vec Fma(Vec a, Vec b, Vec c) { return _mm512_fmadd_ps(a, b, c); }
-// The larger; the second where they are equal or either is NaN.
+// Returns the larger; the second if they are equal or either is NaN.
 TROUPE_INLINE Vec MaxOrSecond(Vec a, Vec b) { return _mm512_max_ps(a, b); }
-// To nearest; NaN of what is negative.
+// Rounds to nearest; NaN if negative.
 TROUPE_INLINE Vec SquareRoot(Vec a) { return _mm512_sqrt_ps(a); }
 // value where test > 0, else 0
 TROUPE_INLINE Vec WherePositive(Vec test, Vec value) {
@@ -89,11 +89,11 @@ TROUPE_INLINE Truth Either(Truth a, Truth b) { return Truth(a | b); }
 TROUPE_INLINE Vec Choose(Truth t, Vec yes, Vec no) {
   return _mm512_mask_mov_ps(no, t, yes);
 }
-// Lanes inside the mask from `in`, the others from `out`.
+// Takes lanes inside the mask from `in`, the others from `out`.
 TROUPE_INLINE Vec KeepSome(Vec in, Mask m, Vec out) {
   return _mm512_mask_mov_ps(out, m, in);
 }
-// An integer in the bits of every lane.
+// Sets the bits of every lane to an integer.
 TROUPE_INLINE Vec SetBits(std::int32_t i) {
   return _mm512_castsi512_ps(_mm512_set1_epi32(i));
 }
@@ -101,7 +101,8 @@ TROUPE_INLINE Vec AddBits(Vec v, std::int32_t i) {
   return _mm512_castsi512_ps(
       _mm512_add_epi32(_mm512_castps_si512(v), _mm512_set1_epi32(i)));
 }
-// Lane i: element choice[i] of the kLanes of `a` followed by those of `b`.
+// Sets lane i to element choice[i] of the kLanes of `a` followed by those of
+// `b`.
 TROUPE_INLINE Vec PickFromTwo(Vec a, Vec b, const std::int32_t* choice) {
   return _mm512_permutex2var_ps(a, _mm512_loadu_si512(choice), b);
 }
@@ -215,7 +216,7 @@ struct SquareSum {
 #else
 
 constexpr int kRegisters = 16;
-using Mask = int;  // how many lanes count
+using Mask = int;  // number of selected lanes
 
 TROUPE_INLINE Mask First(Index count) {
   return static_cast<int>(count < 0 ? 0 : Min(count, kLanes));

@@ -1,4 +1,5 @@
-// A vector of f32 as f64, lane by lane: for sums that outgrow f32.
+// A vector of f32 widened to f64, lane by lane: for sums that need more
+// precision than f32 has.
 //
 //   Wide sum = LoadWide(sums);                 // kLanes doubles
 //   const Wide v = Widen(Load(x + i));

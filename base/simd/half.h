@@ -1,5 +1,5 @@
-// The two floating types of 16 bits in vectors of f32: to the bit what
-// base/half.h gives, one by one.
+// The 16-bit floating-point types in vectors of f32, with the same bits as the
+// scalar functions of base/half.h.
 //
 //   Vec v = LoadF16(from);                  // kLanes halves, widened
 //   StoreF16(to, v);                        // rounded to nearest, ties to even
@@ -20,7 +20,8 @@ namespace {
 using HalfBits = Vector<std::uint16_t, kVectorBytes / 2>;
 using WordBits = Vector<std::uint32_t>;
 
-// By instructions: the compiler's own conversion of 16 to 32 bits is in parts.
+// Written with intrinsics: the compiler splits its own conversion of 16 to 32
+// bits.
 TROUPE_INLINE Vec LoadBF16(const void* from) {
 #if defined(__AVX512F__)
   const __m512i wide =
@@ -53,7 +54,7 @@ TROUPE_INLINE void StoreBF16(void* to, Vec v) {
 
 #if defined(__AVX512F__)
 
-// The forms with a mask: GCC 12 warns of the others' undefined operand.
+// Uses the masked forms: GCC 12 warns of an undefined operand in the others.
 TROUPE_INLINE Vec LoadF16(const void* from) {
   return _mm512_maskz_cvtph_ps(0xffff, LoadBytes<__m256i>(from));
 }

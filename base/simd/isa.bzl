@@ -29,5 +29,5 @@ ISA_COPTS = {
     "avx512": _AVX512,
 }
 
-# What base::CpuMultipliesBF16() asks for, too.
+# The flags that base::CpuMultipliesBF16() tests for, in addition.
 AVX512_BF16_COPTS = _AVX512 + ["-mavx512bf16"]

@@ -5,16 +5,16 @@
 //
 //   Vector<double> v = LoadBytes<Vector<double>>(from);
 //   v = v * v + 1.0;                        // operators, lane by lane
-//   v = v > w ? v : w;                      // and choices
+//   v = v > w ? v : w;                      // and selections
 //   StoreBytes(to, v);
 //
-// These are vectors of the compiler, of any element type. base/simd/f32.h has
-// what it takes for loops of f32, half.h conversions, words.h products of
+// These are the compiler's vector types, of any element type. base/simd/f32.h
+// has the functions for loops of f32, half.h conversions, words.h products of
 // integers.
 //
-// Everything in base/simd is in an unnamed namespace, and nothing of the
-// standard library is called: a function that two instruction sets share might
-// end up in the program in its AVX-512 form only.
+// Everything in base/simd is in an unnamed namespace, and calls nothing of the
+// standard library: the linker might otherwise keep the AVX-512 form of a
+// function that two instruction sets share.
 
 #ifndef BASE_SIMD_VECTOR_H_
 #define BASE_SIMD_VECTOR_H_
@@ -26,7 +26,7 @@
 #endif
 
 #define TROUPE_INLINE inline __attribute__((always_inline))
-// Before a loop over registers, which must be unrolled whole.
+// Placed before a loop over registers, which must be unrolled completely.
 #define TROUPE_UNROLL _Pragma("GCC unroll 32")
 
 namespace troupe::base::simd {
@@ -55,7 +55,7 @@ struct VectorOf {
 template <typename T, int kBytes = kVectorBytes>
 using Vector = typename VectorOf<T, kBytes>::type;
 
-// No alignment is asked for.
+// Requires no alignment.
 template <typename V>
 TROUPE_INLINE V LoadBytes(const void* from) {
   V v;

@@ -1,10 +1,10 @@
-// Words of 32 bits and their products of 64, a word in each 64-bit lane: what
-// counter-based random numbers are made of.
+// Words of 32 bits and their products of 64, a word in each 64-bit lane: the
+// arithmetic of counter-based random numbers.
 //
 //   Words product = MultiplyWords(a, SameWord(0xD2511F53u));
 //   Words high = HighWords(product);
 //
-// A word is the low half of its lane; what lies above it means nothing.
+// A word is the low half of its lane; the bits above it are undefined.
 
 #ifndef BASE_SIMD_WORDS_H_
 #define BASE_SIMD_WORDS_H_
@@ -38,7 +38,7 @@ TROUPE_INLINE Words HighWords(Words product) {
 TROUPE_INLINE Words XorWords(Words a, Words b, Words c) {
   return _mm512_ternarylogic_epi64(a, b, c, 0x96);
 }
-// The words of `low`, and those of `high` above them.
+// Stores the words of `low`, each with the word of `high` in the upper half.
 TROUPE_INLINE void StorePairs(Words low, Words high, std::uint64_t* to) {
   const Words pairs =
       _mm512_mask_blend_epi32(0xaaaa, low, _mm512_slli_epi64(high, 32));

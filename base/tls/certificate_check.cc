@@ -25,12 +25,12 @@ using Store = std::unique_ptr<X509_STORE, Freer<X509_STORE_free>>;
 using StoreContext =
     std::unique_ptr<X509_STORE_CTX, Freer<X509_STORE_CTX_free>>;
 struct ChainFreer {
-  // Owns none of its certificates.
+  // Does not free the certificates.
   void operator()(STACK_OF(X509) * chain) const { sk_X509_free(chain); }
 };
 using Chain = std::unique_ptr<STACK_OF(X509), ChainFreer>;
 
-// Never asks at a terminal.
+// Prevents a prompt at a terminal.
 int NoPassphrase(char*, int, int, void*) { return 0; }
 
 absl::StatusOr<std::string> Read(const std::string& path) {
@@ -83,8 +83,8 @@ absl::Status CheckDates(X509* certificate, const std::string& path,
   return absl::OkStatus();
 }
 
-// A group may read what root owns: so are the secrets of Kubernetes mounted for
-// users other than root.
+// Permits a group to read a file that root owns: Kubernetes mounts secrets like
+// that for users other than root.
 absl::Status CheckMode(const std::string& path) {
   struct stat info = {};
   if (stat(path.c_str(), &info) != 0) return FileError(errno, "read", path);
@@ -96,7 +96,7 @@ absl::Status CheckMode(const std::string& path) {
       static_cast<unsigned>(info.st_mode & 07777), path));
 }
 
-// Whether one of `authorities` has signed it, by way of the rest of `chain`.
+// Checks that one of `authorities` has signed it, through the rest of `chain`.
 absl::Status CheckSigned(const std::vector<X509Ptr>& chain,
                          const std::vector<X509Ptr>& authorities,
                          const CertificateFiles& files, absl::Time now) {

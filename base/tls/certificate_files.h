@@ -1,4 +1,4 @@
-// What a node of mutual TLS is given: three paths (certificates.h).
+// The three files that a node needs for mutual TLS (certificates.h).
 //
 //   const CertificateFiles files = {"certs/authority.pem", "certs/node.pem",
 //                                   "certs/node.key"};
@@ -11,9 +11,9 @@
 namespace troupe::base::tls {
 
 struct CertificateFiles {
-  std::string authority;    // whose certificates it accepts
-  std::string certificate;  // its own
-  std::string key;          // of its own certificate
+  std::string authority;    // authority whose certificates it accepts
+  std::string certificate;  // its own certificate
+  std::string key;          // key of its own certificate
 };
 
 }  // namespace troupe::base::tls

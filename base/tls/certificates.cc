@@ -24,8 +24,8 @@
 namespace troupe::base::tls {
 namespace {
 
-constexpr std::size_t kHostBytesMax = 253;  // of a DNS name
-constexpr std::size_t kNameBytesMax = 64;   // of a common name, RFC 5280
+constexpr std::size_t kHostBytesMax = 253;  // limit on a DNS name
+constexpr std::size_t kNameBytesMax = 64;   // limit on a common name, RFC 5280
 constexpr int kSerialBits = 127;
 constexpr absl::Duration kClockSkew = absl::Hours(1);
 
@@ -59,7 +59,7 @@ bool SetName(X509* certificate, const std::string& name) {
              static_cast<int>(name.size()), /*loc=*/-1, /*set=*/0) == 1;
 }
 
-// `value` as in OpenSSL's configuration files; never what a user has written.
+// `value` has the syntax of OpenSSL's configuration files; never user input.
 bool AddExtension(X509* certificate, X509* issuer, int nid, const char* value) {
   X509V3_CTX context;
   X509V3_set_ctx_nodb(&context);
@@ -71,7 +71,7 @@ bool AddExtension(X509* certificate, X509* issuer, int nid, const char* value) {
          X509_add_ext(certificate, extension.get(), /*loc=*/-1) == 1;
 }
 
-// An address where `host` is one, otherwise a DNS name.
+// Adds `host` as an IP address if it is one, otherwise as a DNS name.
 bool AddHost(GENERAL_NAMES* names, const std::string& host) {
   GENERAL_NAME* name = GENERAL_NAME_new();
   if (name == nullptr) return false;
@@ -110,7 +110,7 @@ absl::Status CheckHosts(const std::vector<std::string>& hosts) {
   return absl::OkStatus();
 }
 
-// `issuer` null: signed by itself.
+// `issuer` null: self-signed.
 absl::StatusOr<X509Ptr> Begin(const std::string& name, EVP_PKEY* key,
                               X509* issuer, const CertificateOptions& options) {
   X509Ptr certificate(X509_new());
@@ -135,7 +135,7 @@ absl::Status WriteAll(int fd, absl::string_view text, const std::string& path) {
   return absl::OkStatus();
 }
 
-// What `write` puts into a BIO.
+// Returns the text that `write` puts into a BIO.
 template <typename Write>
 absl::StatusOr<std::string> PemOf(Write write) {
   const Bio bio(BIO_new(BIO_s_mem()));
@@ -157,7 +157,7 @@ absl::StatusOr<std::string> PemOfCertificate(X509* certificate) {
       [certificate](BIO* bio) { return PEM_write_bio_X509(bio, certificate); });
 }
 
-// A file that is not there yet; none is left after an error.
+// Writes a file that must not exist; removes it after an error.
 absl::Status WriteNew(const std::string& path, mode_t mode,
                       absl::string_view text) {
   const int fd =
@@ -198,7 +198,8 @@ Authority::Authority(Key key, X509Ptr certificate)
 absl::StatusOr<Authority> Authority::Make(const CertificateOptions& options) {
   Key key(EVP_EC_gen("P-256"));
   if (key == nullptr) return OpenSslError("make a key");
-  // A name of its own, so that certificates of two authorities are told apart.
+  // The name is unique, so that certificates of two authorities can be told
+  // apart.
   unsigned char id[8];
   if (RAND_bytes(id, sizeof(id)) != 1) return OpenSslError("draw a number");
   const absl::string_view bytes(reinterpret_cast<char*>(id), sizeof(id));

@@ -10,10 +10,10 @@
 //       authority.WriteNode("certs", {"node1", "10.0.0.7"}, options));
 //   Listen(CertificatesIn("certs"));
 //
-// Keys are P-256, serial numbers random, files PEM; those with keys can be read
-// by their owner alone (mode 0600). No file is ever overwritten. A job of one
-// run needs no key of its authority on the disk: who cannot read it cannot sign
-// for it. With WriteKey() more nodes can be added later.
+// Keys are P-256, serial numbers random, files PEM; only their owner can read
+// files with keys (mode 0600). No file is ever overwritten. A job of a single
+// run need not write its authority's key to disk: without the key, nobody can
+// sign for it. With WriteKey() more nodes can be added later.
 //
 // Every error names the file and its cause. Threads: calls are independent.
 // Cost: below a millisecond each.
@@ -33,15 +33,16 @@
 
 namespace troupe::base::tls {
 
-// authority.pem, node.pem and node.key of a folder.
+// Returns authority.pem, node.pem and node.key of a folder.
 CertificateFiles CertificatesIn(const std::string& folder);
 
-// authority.key of a folder.
+// Returns authority.key of a folder.
 std::string AuthorityKeyIn(const std::string& folder);
 
 struct CertificateOptions {
   absl::Time now;
-  // Counted from `now`. Valid from an hour before it, since clocks differ.
+  // Time from `now` to expiry. Valid from an hour before `now`, since clocks
+  // differ.
   absl::Duration validity = absl::Hours(7 * 24);
 };
 
@@ -52,25 +53,26 @@ struct NodePem {
 
 class Authority {
  public:
-  // A new one, of which nothing is on the disk.
+  // Makes a new authority; writes nothing to disk.
   static absl::StatusOr<Authority> Make(const CertificateOptions& options);
-  // The one that WriteCertificate() and WriteKey() left in a folder.
+  // Loads the authority that WriteCertificate() and WriteKey() wrote to a
+  // folder.
   static absl::StatusOr<Authority> Load(const std::string& folder);
 
-  // folder/authority.pem; every node needs a copy.
+  // Writes folder/authority.pem; every node needs a copy.
   absl::Status WriteCertificate(const std::string& folder) const;
-  // folder/authority.key; whoever has it can let anybody in.
+  // Writes folder/authority.key; with it one can admit any node.
   absl::Status WriteKey(const std::string& folder) const;
 
   absl::StatusOr<std::string> CertificatePem() const;
 
-  // For a node that is reached as `hosts`,
-  // names or IP addresses, the first of which becomes its name; at least one.
-  // Valid no longer than the authority is.
-  //   kInvalidArgument: no host, or one that is no name.
+  // Makes a certificate and key for a node that is reached as `hosts`: names or
+  // IP addresses, at least one, the first of which becomes its name. Valid no
+  // longer than the authority is.
+  //   kInvalidArgument: no host, or one that is not a valid name.
   absl::StatusOr<NodePem> SignNode(const std::vector<std::string>& hosts,
                                    const CertificateOptions& options) const;
-  // The same in folder/node.pem and folder/node.key; both files or none.
+  // Writes the same to folder/node.pem and folder/node.key; both files or none.
   absl::Status WriteNode(const std::string& folder,
                          const std::vector<std::string>& hosts,
                          const CertificateOptions& options) const;
@@ -82,17 +84,17 @@ class Authority {
   X509Ptr certificate_;
 };
 
-// A file of memory with that text, which no disk ever holds and which is gone
-// when the last process closes it. Another process that gets it open reads it
-// as /proc/self/fd/<number>. The caller closes it.
+// Makes a file in memory with that text, which is never on disk and ends when
+// the last process closes it. A process that inherits it open reads it as
+// /proc/self/fd/<number>. The caller closes it.
 absl::StatusOr<int> OpenInMemory(const std::string& name,
                                  absl::string_view text);
 
-// kInvalidArgument where `host` is no name or address of a host.
+// Returns kInvalidArgument if `host` is not the name or address of a host.
 absl::Status CheckHost(const std::string& host);
 
-// A folder that its owner alone can enter (mode 0700), and those above it. One
-// that is there stays as it is.
+// Makes a folder that only its owner can enter (mode 0700), and its parents
+// with the default mode. An existing folder stays as it is.
 absl::Status MakePrivateFolder(const std::string& path);
 
 }  // namespace troupe::base::tls

@@ -1,4 +1,4 @@
-// OpenSSL's objects with owners, and its errors as text.
+// Owning pointers for OpenSSL's objects, and its errors as text.
 //
 //   Bio bio(BIO_new(BIO_s_mem()));
 //   Key key(EVP_EC_gen("P-256"));
@@ -31,12 +31,12 @@ using Bio = std::unique_ptr<BIO, Freer<BIO_free_all>>;
 using Key = std::unique_ptr<EVP_PKEY, Freer<EVP_PKEY_free>>;
 using X509Ptr = std::unique_ptr<X509, Freer<X509_free>>;
 
-// Why the last call of this thread failed, in OpenSSL's words; forgets it.
-// Throws std::bad_alloc where it found no memory, which OpenSSL may tell as an
-// error of what it was reading.
+// Returns why the last call of this thread failed, in OpenSSL's words, and
+// clears it. Throws std::bad_alloc if it ran out of memory, which OpenSSL may
+// report as an error of the data that it was reading.
 std::string OpenSslReason();
 
-// kInternal: "cannot <verb>: <reason>".
+// Returns kInternal: "cannot <verb>: <reason>".
 absl::Status OpenSslError(absl::string_view verb);
 
 }  // namespace troupe::base::tls

@@ -8,7 +8,7 @@ namespace troupe::base::tls {
 
 std::string RandomBytes(int count) {
   std::string bytes(count, '\0');
-  // Linux always has some; what OpenSSL may lack is memory for its generator.
+  // Linux always has random bytes; OpenSSL may lack memory for its generator.
   if (RAND_bytes(reinterpret_cast<unsigned char*>(bytes.data()), count) != 1) {
     throw std::bad_alloc();
   }

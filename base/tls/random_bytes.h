@@ -1,5 +1,5 @@
-// Bytes that nobody can guess: tokens, nonces, ids. Never for training, whose
-// numbers are the same on every machine (nn/random).
+// Unpredictable bytes: tokens, nonces, ids. Not for training, whose random
+// numbers must be equal on every machine (nn/random).
 //
 //   const std::string token = RandomBytes(32);
 
@@ -10,7 +10,7 @@
 
 namespace troupe::base::tls {
 
-// Throws std::bad_alloc, as what else needs memory.
+// Throws std::bad_alloc if there is no memory.
 std::string RandomBytes(int count);
 
 }  // namespace troupe::base::tls

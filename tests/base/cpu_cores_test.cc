@@ -51,6 +51,12 @@ TEST_F(CpuCoresTest, AGroupAboveLimitsToo) {
   EXPECT_EQ(ControlGroupCores(root_), 3);
 }
 
+TEST_F(CpuCoresTest, TheNameOfAGroupMayHaveSpaces) {
+  Put("/proc/self/cgroup", "0::/my jobs/one\n");
+  Put("/sys/fs/cgroup/my jobs/cpu.max", "200000 100000\n");
+  EXPECT_EQ(ControlGroupCores(root_), 2);
+}
+
 TEST_F(CpuCoresTest, GroupsOfTheFirstVersion) {
   Put("/proc/self/cgroup", "5:cpuset:/a\n4:cpu,cpuacct:/a\n");
   Put("/sys/fs/cgroup/cpu/a/cpu.cfs_quota_us", "250000\n");

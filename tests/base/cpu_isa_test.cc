@@ -5,7 +5,7 @@
 namespace troupe::base {
 namespace {
 
-// What an Intel Emerald Rapids under Linux answers.
+// CPUID words of an Intel Emerald Rapids under Linux.
 constexpr CpuidWords kServer = {0xfffab223, 0xf1bfbfab, 0xffdd4432, 0x1c30,
                                 0x602e7};
 

@@ -1,8 +1,8 @@
-// The real file system, with a plan of failures.
+// The real file system with injected failures.
 //
 //   FaultyFileSystem files;
 //   files.FailAt(7, ENOSPC);          // the 7th change fails, once
-//   files.CrashAt(7);                 // it and all later ones do nothing
+//   files.CrashAt(7);                 // the 7th and all later ones do nothing
 //   files.FailReadAt(2, EIO);         // the third read fails, once
 //   ... use it ...
 //   EXPECT_TRUE(files.failed());      // the plan was reached
@@ -11,7 +11,7 @@
 // SyncFolder, Rename, Exchange, MakeLink, RemoveAll, Lock. A failing Append
 // writes the first half, as a full disk does. Syncs are counted but do not wait
 // for the disk.
-// Reads are counted apart: Open, ReadAt, ReadToEnd, List, ReadLink.
+// Reads are counted separately: Open, ReadAt, ReadToEnd, List, ReadLink.
 
 #ifndef TESTS_BASE_FAULTY_FILE_SYSTEM_H_
 #define TESTS_BASE_FAULTY_FILE_SYSTEM_H_
@@ -49,7 +49,7 @@ class FaultyFileSystem : public InterceptedFileSystem {
   // Numbers of changes and reads so far.
   int changes() const { return changes_; }
   int reads() const { return reads_; }
-  // One line each: "append out/a.safetensors", for comparing whole.
+  // One line for each change, such as "append out/a.safetensors".
   const std::vector<std::string>& log() const { return log_; }
 
  private:

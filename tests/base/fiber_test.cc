@@ -43,7 +43,7 @@ TEST(FiberTest, OneThatNeverRanIsDestroyed) {
   EXPECT_EQ(kept.use_count(), 1);
 }
 
-// Frames with data, down to a depth that needs some of the stack.
+// Recurses through frames with data, so deep that it uses part of the stack.
 int Sum(int depth, Fiber::Yielder& yielder, const std::function<void()>& last) {
   volatile char frame[512];
   frame[depth % 512] = static_cast<char>(depth % 7);
@@ -119,7 +119,7 @@ TEST(FiberTest, YieldsFromWithinAnother) {
     try {
       throw std::runtime_error("i1");
     } catch (const std::exception& error) {
-      whole->Yield();  // with an exception that is being caught
+      whole->Yield();  // while an exception is being handled
       seen += error.what();
     }
     yielder.Yield();
@@ -169,8 +169,8 @@ TEST(FiberTest, OneThatWaitsIsUnwound) {
   EXPECT_FALSE(went_on);
 }
 
-// AddressSanitizer would accuse whoever is given the addresses next, had the
-// stack left its marks on them.
+// A stack that is freed must leave no poisoned shadow memory behind, or
+// AddressSanitizer would report the next owner of the addresses.
 TEST(FiberTest, ItsStackLeavesNoMarksBehind) {
   constexpr std::uintptr_t kPage = 4096;
   std::uintptr_t page = 0;
@@ -191,7 +191,7 @@ TEST(FiberTest, ItsStackLeavesNoMarksBehind) {
   munmap(there, kPage);
 }
 
-// The runtime's list of caught exceptions is the fiber's own.
+// Each fiber has its own list of caught exceptions in the C++ runtime.
 TEST(FiberTest, YieldsInsideACatchBlock) {
   std::string seen;
   Fiber fiber([&](Fiber::Yielder& yielder) {
@@ -231,7 +231,7 @@ TEST(FiberTest, IsUnwoundWhileAnExceptionTravels) {
   EXPECT_EQ(kept.use_count(), 1);
 }
 
-// Several MiB are there, and only what is touched is mapped.
+// The stack has several MiB, of which only pages that are touched use memory.
 TEST(FiberTest, HasADeepStack) {
   Fiber fiber([](Fiber::Yielder&) {
     volatile char large[Fiber::kStackBytes / 2];
@@ -254,8 +254,8 @@ TEST(FiberDeathTest, TooDeepACallEndsTheProgram) {
   EXPECT_DEATH(overflow(), "");
 }
 
-// Data that one fiber writes and another reads after a switch is no race, nor
-// is a fiber that a second thread goes on with.
+// ThreadSanitizer must report no race when one fiber reads, after a switch,
+// what another wrote, or when a second thread resumes a fiber.
 TEST(FiberTest, GoesOnInAnotherThread) {
   std::vector<int> shared;
   Fiber fiber([&](Fiber::Yielder& yielder) {

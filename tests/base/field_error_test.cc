@@ -23,6 +23,20 @@ class Cart {
 
 namespace {
 
+struct BrakePart {
+  static constexpr char kFieldsOf[] = "Carriage";
+  double force = 1;
+};
+
+struct SeatPart {
+  static constexpr char kFieldsOf[] = "Carriage";
+  int seats = 2;
+};
+
+struct Carriage : BrakePart, SeatPart {
+  int horses = 4;
+};
+
 struct Hidden {
   std::vector<int> cuts;
 };
@@ -33,6 +47,14 @@ TEST(FieldError, NamesStructAndField) {
   EXPECT_EQ(FieldName<&Wheel::radius>(), "Wheel.radius");
   EXPECT_EQ(FieldName<&Cart::Options::wheels>(), "Cart.Options.wheels");
   EXPECT_EQ(FieldName<&Hidden::cuts>(), "Hidden.cuts");
+}
+
+TEST(FieldError, NamesTheStructThatAPartBelongsTo) {
+  EXPECT_EQ(FieldName<&Carriage::force>(), "Carriage.force");
+  EXPECT_EQ(FieldName<&SeatPart::seats>(), "Carriage.seats");
+  EXPECT_EQ(FieldName<&Carriage::horses>(), "Carriage.horses");
+  EXPECT_EQ(FieldsOf(FieldError<&Carriage::seats>("too many")),
+            Names{"Carriage.seats"});
 }
 
 TEST(FieldError, CarriesItsFields) {
@@ -55,6 +77,14 @@ TEST(FieldError, IsAddedToAnErrorOnce) {
   const absl::Status outer = WithFields<&Cart::Options::wheels>(inner);
   EXPECT_EQ(FieldsOf(outer), Names{"Wheel.radius"});
   EXPECT_TRUE(WithFields<&Wheel::radius>(absl::OkStatus()).ok());
+}
+
+TEST(FieldError, KeepsItsFieldsUnderAnotherMessage) {
+  const absl::Status inner = FieldError<&Wheel::spokes>("too many");
+  EXPECT_EQ(WithMessage(inner, "left wheel: too many"),
+            FieldError<&Wheel::spokes>("left wheel: too many"));
+  EXPECT_EQ(WithMessage(absl::NotFoundError("gone"), "the cart is gone"),
+            absl::NotFoundError("the cart is gone"));
 }
 
 }  // namespace

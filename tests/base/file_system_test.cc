@@ -80,7 +80,8 @@ TEST_F(FileSystemTest, RenameAndExchange) {
   EXPECT_EQ(files_.List(root_).value(), (Names{"b", "c"}));
 }
 
-// Changes: remove a leftover, b aside, a to b, aside to a.
+// The four changes: remove a leftover, rename b to a.aside, a to b, a.aside to
+// a.
 TEST_F(FileSystemTest, ExchangeByRenamesLosesNothing) {
   const std::string a = root_ + "/a", b = root_ + "/b";
   for (int fail = 0; fail <= 4; ++fail) {
@@ -167,7 +168,7 @@ TEST_F(FileSystemTest, ALockHasOneHolder) {
   lock = files_.Lock(path, "2nd");
   ASSERT_TRUE(lock.ok()) << lock.status();
   EXPECT_EQ(Read("lock"), "2nd\n") << "and no rest of the first";
-  // Whatever another program wrote there, it is one line.
+  // Whatever another program wrote to the file, the message has one line.
   Write("lock", "a\nb");
   EXPECT_EQ(files_.Lock(path, "3rd").status().message(),
             "cannot lock " + path +
@@ -232,7 +233,7 @@ TEST_F(FileSystemTest, ReadsToTheEndOfAFileOrAPipe) {
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
   const std::string long_text(100000, 'x');  // more than a pipe holds
   std::thread writer([&] {
-    std::ofstream(pipe, std::ios::binary) << long_text;  // no fsync: it is none
+    std::ofstream(pipe, std::ios::binary) << long_text;  // no fsync: a pipe
   });
   EXPECT_EQ(*files_.ReadToEnd(pipe, 100000), long_text);
   writer.join();

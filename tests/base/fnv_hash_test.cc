@@ -13,7 +13,7 @@ std::uint64_t HashOf(const std::string& text) {
   return hash.value();
 }
 
-// Values of draft-eastlake-fnv, appendix C.
+// Expected values are from draft-eastlake-fnv, appendix C.
 TEST(FnvHashTest, HasThePublishedValues) {
   EXPECT_EQ(HashOf(""), 0xcbf29ce484222325u);
   EXPECT_EQ(HashOf("a"), 0xaf63dc4c8601ec8cu);

@@ -9,7 +9,7 @@
 namespace troupe::base {
 
 std::string FreshPath() {
-  // The slashes are those of a test with parameters.
+  // The name of a parameterized test contains slashes.
   const std::string path = absl::StrCat(
       testing::TempDir(), "/",
       absl::StrReplaceAll(

@@ -1,5 +1,5 @@
-// Where a test writes what it writes: a path below gtest's temporary folder
-// that is the running test's own, with nothing there yet.
+// Returns a path for the files of the running test: below gtest's temporary
+// folder, named after the test, and not existing yet.
 //
 //   const std::string root = base::FreshPath();   // .../TestName
 //   files.CreateFolder(root);
@@ -11,7 +11,7 @@
 
 namespace troupe::base {
 
-// What an earlier run left there is removed. Fails the test where that fails.
+// Removes what an earlier run left at the path. Fails the test if it cannot.
 std::string FreshPath();
 
 }  // namespace troupe::base

@@ -1,5 +1,5 @@
-// Values and rounding are checked in tests/nn/tensor/dtype_test.cc, and the
-// vectors' conversions in tests/nn/kernels/cpu/convert_loops_test.cc.
+// Values and rounding are tested in tests/nn/tensor/dtype_test.cc, the
+// conversion of vectors in tests/nn/kernels/cpu/convert_loops_test.cc.
 
 #include "base/half.h"
 

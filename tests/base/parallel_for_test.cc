@@ -31,7 +31,7 @@ TEST(ParallelFor, OneThreadIsTheCallersOwn) {
               [&](std::int64_t) { EXPECT_EQ(std::this_thread::get_id(), me); });
 }
 
-// Each piece waits for the other: two threads, or this test never ends.
+// Each piece waits for the other: without two threads the test would hang.
 TEST(ParallelFor, PiecesRunAtTheSameTime) {
   std::atomic<int> begun{0};
   ParallelFor(/*threads=*/2, /*count=*/2, [&](std::int64_t) {

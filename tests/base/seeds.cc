@@ -19,8 +19,9 @@ std::optional<std::uint64_t> FromEnvironment(const char* name) {
   return number;
 }
 
-// The numbers below `count`, one in as many as the variable says; not always
-// the first, so that of two there are not even ones alone.
+// Returns one in n of the numbers below `count`, where n is the value of the
+// variable. The position within each n varies, so that n = 2 does not keep only
+// even numbers.
 std::vector<std::uint64_t> OneIn(const char* variable, std::uint64_t count) {
   const std::uint64_t one_in =
       std::max<std::uint64_t>(FromEnvironment(variable).value_or(1), 1);

@@ -1,13 +1,13 @@
-// The seeds that a test tries.
+// Chooses the random seeds that a test runs with.
 //
 //   for (std::uint64_t seed : Seeds(1000)) {
 //     ASSERT_EQ(Difference(RunWith(seed), want), "") << ReplayCommand(seed);
 //   }
 //
-// It is the one seed of TROUPE_SIM_SEED, where that is set: the command that
-// ReplayCommand() prints sets it. Where TROUPE_SIM_ONE_IN is, as in tools/test
-// and under sanitizers (.bazelrc), it is one in so many; where TROUPE_SIM_TIMES
-// is, for a long run, it is so many times as many.
+// Environment variables change the choice. TROUPE_SIM_SEED, which the command
+// printed by ReplayCommand() sets, is the only seed. TROUPE_SIM_ONE_IN=n, as in
+// tools/test and under sanitizers (.bazelrc), keeps one seed in n.
+// TROUPE_SIM_TIMES=n, for long runs, multiplies the number of seeds by n.
 
 #ifndef TESTS_BASE_SEEDS_H_
 #define TESTS_BASE_SEEDS_H_
@@ -18,18 +18,18 @@
 
 namespace troupe {
 
-// The seeds below `count`, a part of them, more, or the one to replay.
+// Returns the seeds below `count`, changed by all three variables.
 std::vector<std::uint64_t> Seeds(std::uint64_t count);
 
-// All of them, or the one to replay: for quick tests of what must happen with
-// some seed, be it rare.
+// Returns all seeds below `count`, or the one to replay: for quick tests of
+// rare outcomes that must occur with at least one seed.
 std::vector<std::uint64_t> EverySeed(std::uint64_t count);
 
-// The numbers below `count` of cases that are made in a loop; under sanitizers
-// one in TROUPE_CASES_ONE_IN.
+// Returns the numbers below `count`, for cases made in a loop. Keeps one in
+// TROUPE_CASES_ONE_IN, which is set under sanitizers.
 std::vector<std::uint64_t> Cases(std::uint64_t count);
 
-// How to run the current test with this seed alone.
+// Returns the command that runs the current test with this seed only.
 std::string ReplayCommand(std::uint64_t seed);
 
 }  // namespace troupe

@@ -10,7 +10,7 @@
 namespace emulated_cuda {
 namespace {
 
-// Unwinds the threads that are left when a kernel fails.
+// Exception that unwinds the remaining threads after a kernel has failed.
 struct Abandoned {};
 
 bool SameSite(CodeSite a, CodeSite b) {
@@ -81,7 +81,7 @@ void Block::Abandon() {
   abandoning_ = false;
 }
 
-// The whole life of a thread, on its own stack.
+// Runs a thread from begin to end, on its own stack.
 void Block::ThreadMain(CudaThread& thread) {
   if (!abandoning_) {
     try {
@@ -132,7 +132,7 @@ int Block::BlockOp(Op op, int predicate, CodeSite site) {
   return static_cast<int>(thread.result);
 }
 
-// Lets the threads at the barrier go on once all that live have arrived.
+// Releases the threads at the barrier once all living threads have arrived.
 void Block::TryReleaseBarrier() {
   if (arrived_ == 0 || arrived_ < alive_) return;
   const auto for_each = [this](auto visit) {
@@ -161,7 +161,7 @@ void Block::TryReleaseBarrier() {
   arrived_ = 0;
 }
 
-// A thread that returns counts as arrived at all that follows, as it does on
+// Marks the thread as done. It counts as arrived at all later barriers, as on
 // sm_70 and later.
 void Block::ThreadReturned(CudaThread& thread) {
   thread.state = ThreadState::kDone;
@@ -187,7 +187,7 @@ void Block::CheckCall(const CudaThread& thread) const {
   }
   const bool width_is_right = call.width >= 1 && call.width <= 32 &&
                               (call.width & (call.width - 1)) == 0;
-  // __shfl_sync takes any lane, modulo the width.
+  // __shfl_sync accepts any lane, modulo the width.
   const bool argument_is_right =
       call.op == Op::kShfl || (call.argument >= 0 && call.argument < 32);
   if (!width_is_right || !argument_is_right) {
@@ -209,8 +209,8 @@ std::uint64_t Block::WarpOp(const LaneCall& call, CodeSite site) {
 }
 
 // Completes the operation with this mask once all its living lanes wait in the
-// very same call. Lanes that wait in different calls are left alone: if nothing
-// else frees them, that is the deadlock to report.
+// same call. Lanes that wait in different calls are left alone: if nothing else
+// releases them, that is the deadlock to report.
 void Block::TryCompleteWarpOp(unsigned warp_index, unsigned mask) {
   Warp& warp = warps_[warp_index];
   const unsigned lanes = mask & ~warp.done;

@@ -1,5 +1,5 @@
-// One block of CUDA threads: runs them under a schedule, and completes the
-// barriers and warp operations that they meet in. For executor.cc.
+// Executes one block of CUDA threads under a schedule, with its barriers and
+// warp operations. For executor.cc.
 //
 //   Block block;
 //   block.BeginGrid(grid, thread_body, &random);
@@ -29,31 +29,31 @@ class Block {
  public:
   void SetRaceScope(RaceScope scope) { fibers_.SetRaceScope(scope); }
 
-  // For the blocks that follow. `body` and `random` outlive them. Throws Error
-  // where there is no memory for the stacks.
+  // Prepares the blocks that follow. `body` and `random` outlive them. Throws
+  // Error if there is no memory for the stacks.
   void BeginGrid(const Grid& grid, const std::function<void()>& body,
                  Random* random);
 
-  // Runs the threads of one block until all have returned. Returns what the
-  // first that failed has thrown, or the report of a deadlock; the others are
-  // unwound then.
+  // Runs the threads of one block until all have returned. Returns the
+  // exception of the first that failed, or the report of a deadlock; the other
+  // threads are unwound then.
   std::exception_ptr Run(uint3 index);
 
-  // For the threads that run: the operations of thread_ops.h.
+  // The operations of thread_ops.h, called by the running threads.
   int BlockOp(Op op, int predicate, CodeSite site);
   std::uint64_t WarpOp(const LaneCall& call, CodeSite site);
   [[noreturn]] void Trap(CodeSite site);
 
-  // The thread that runs; throws Error, naming `what`, outside a kernel.
+  // Returns the running thread; throws Error, naming `what`, outside a kernel.
   CudaThread& Running(const char* what);
-  // An error that names the kernel and the block.
+  // Returns an error that names the kernel and the block.
   Error ErrorOf(const std::string& what) const;
 
   const Stats& stats() const { return stats_; }
 
  private:
   struct Warp {
-    unsigned done = 0;     // lanes that have returned, or never were
+    unsigned done = 0;     // lanes that have returned, or do not exist
     unsigned waiting = 0;  // lanes in an operation
     char barrier = 0;      // its address names ThreadSanitizer's edges
   };
@@ -73,17 +73,17 @@ class Block {
   CudaThread threads_[kThreadsMax];
   ThreadFibers fibers_;
   Stats stats_;
-  // The grid.
+  // State of the grid.
   Grid grid_;
   const std::function<void()>* body_ = nullptr;
   Random* random_ = nullptr;
   Order order_ = Order::kForward;
-  unsigned count_ = 0;  // threads of a block
-  // The block.
+  unsigned count_ = 0;  // number of threads of a block
+  // State of the block.
   Warp warps_[kThreadsMax / kWarpLanes];
   ReadyRing ready_;
   unsigned alive_ = 0;
-  unsigned arrived_ = 0;  // at the barrier
+  unsigned arrived_ = 0;  // number of threads at the barrier
   char barrier_ = 0;      // its address names ThreadSanitizer's edges
   CudaThread* running_ = nullptr;
   bool abandoning_ = false;

@@ -1,5 +1,5 @@
-// One thread of a block, as the executor sees it: a fiber, its place in the
-// block, and the call it waits in. For executor.cc and what it is made of.
+// State of one thread of a block: a fiber, its position in the block, and the
+// call it waits in. For the files of the executor.
 //
 //   for (unsigned i = 0; i < count; ++i) {
 //     if (threads[i].state == ThreadState::kReady) Enter(threads[i]);
@@ -20,7 +20,7 @@
 namespace emulated_cuda {
 
 constexpr unsigned kWarpLanes = 32;
-constexpr unsigned kThreadsMax = 1024;  // of a block
+constexpr unsigned kThreadsMax = 1024;  // limit for a block
 
 enum class ThreadState : unsigned char {
   kReady,      // can run
@@ -34,7 +34,7 @@ struct CudaThread {
   uint3 index{};
   ThreadState state = ThreadState::kDone;
 
-  // The call it waits in. At a barrier call.value is the predicate.
+  // Call that it waits in. At a barrier call.value is the predicate.
   LaneCall call{};
   CodeSite site{};
   std::uint64_t result = 0;

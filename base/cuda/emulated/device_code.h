@@ -1,5 +1,5 @@
-// CUDA's device language for a plain C++ compiler: what base/cuda/launch.h
-// includes where the compiler is not nvcc. Kernels then run on executor.h.
+// CUDA's device language for a plain C++ compiler: base/cuda/launch.h includes
+// it if the compiler is not nvcc. Kernels then run on executor.h.
 //
 //   __global__ void Reverse64(float* x) {
 //     __shared__ float all[64];
@@ -8,16 +8,16 @@
 //     x[threadIdx.x] = all[63 - threadIdx.x];
 //   }
 //
-// The toolkit's headers help: for a compiler that is not nvcc, host_defines.h
-// defines __global__, __device__ and the like to nothing, and the vector, half
-// and bfloat16 types have host implementations. Missing are only the names that
-// nvcc builds in; they are here and in device_math.h. An intrinsic that is not
-// there does not compile: add it, most are one line. README.md lists what
-// kernels must not use, and why.
+// Most of it is in the toolkit's headers: for a compiler that is not nvcc,
+// host_defines.h defines __global__, __device__ and the like to nothing, and
+// the vector, half and bfloat16 types have host implementations. Only the names
+// that nvcc builds in are missing; they are here and in device_math.h. A
+// missing intrinsic does not compile: add it, most are one line. README.md
+// lists what kernels must not use, and why.
 //
-// Stricter than hardware: every lane that a mask names makes the same call on
-// the same source line, and every lane that a shuffle reads takes part.
-// Shuffles and votes order no memory, __syncwarp() and __syncthreads() do.
+// Stricter than hardware: every lane in a mask makes the same call on the same
+// source line, and every lane that a shuffle reads takes part. Shuffles and
+// votes do not order memory; __syncwarp() and __syncthreads() do.
 
 #ifndef BASE_CUDA_EMULATED_DEVICE_CODE_H_
 #define BASE_CUDA_EMULATED_DEVICE_CODE_H_
@@ -39,8 +39,8 @@
 #include "base/cuda/emulated/thread_ops.h"
 
 // Blocks run one after another, so a block's shared memory can be static. The
-// attribute gathers all of it in sections that shared_memory.ld puts side by
-// side: so the executor can poison it before each block.
+// attribute gathers it in sections that shared_memory.ld makes contiguous, so
+// that the executor can poison all of it before each block.
 #undef __shared__
 #if defined(__clang__)  // knows no noinit, and takes sections in templates
 #define __shared__ static __attribute__((section(".noinit")))
@@ -81,7 +81,7 @@ T Reduce(Op op, unsigned mask, T value, CodeSite site) {
 
 }  // namespace emulated_cuda
 
-// The line of the caller, for reports.
+// Source line of the caller, for reports.
 #define EMULATED_CUDA_AT \
   emulated_cuda::CodeSite at = emulated_cuda::CodeSite::Here()
 
@@ -100,8 +100,8 @@ EMULATED_CUDA_BLOCK_VOTE(__syncthreads_and, kSyncthreadsAnd)
 EMULATED_CUDA_BLOCK_VOTE(__syncthreads_or, kSyncthreadsOr)
 #undef EMULATED_CUDA_BLOCK_VOTE
 
-// Operations of the warp. __activemask() is left out: no code should depend on
-// what it answers.
+// Operations of the warp. __activemask() is left out, since no code should
+// depend on its result.
 
 inline void __syncwarp(unsigned mask = 0xFFFFFFFFu, EMULATED_CUDA_AT) {
   emulated_cuda::WarpOp({emulated_cuda::Op::kSyncwarp, mask, 0}, at);

@@ -1,13 +1,14 @@
-// CUDA's intrinsics that need no other thread: rounding arithmetic, bits, loads
-// and stores with cache hints, fences, atomics. Included by device_code.h.
+// CUDA's intrinsics that involve no other thread: rounding arithmetic, bits,
+// loads and stores with cache hints, fences, atomics. Included by
+// device_code.h.
 //
 //   const float y = __fadd_rn(__fmul_rn(a, x), b);
 //   const int before = atomicAdd(&counter, 1);
 //
 // Functions named _rn round once, to nearest even, as on a GPU. The fast ones
 // (__expf, rsqrtf) are the host's exact ones: a GPU differs in the last bits.
-// Atomics are atomics of the host too, so that ThreadSanitizer knows them; they
-// order nothing. Fences are empty: weak memory order is not emulated.
+// Atomics are atomics of the host, so that ThreadSanitizer recognizes them;
+// they order nothing. Fences are empty: weak memory order is not emulated.
 //
 // Compiled with -ffp-contract=off: nothing is fused but fmaf and fma.
 
@@ -33,7 +34,7 @@ To BitCast(From from) {
   return to;
 }
 
-// Replaces *p by next_of(*p) in one step and returns what was there.
+// Replaces *p by next_of(*p) atomically and returns the old value.
 template <typename T, typename Next>
 T AtomicUpdate(T* p, Next next_of) {
   T old;
@@ -46,7 +47,7 @@ T AtomicUpdate(T* p, Next next_of) {
   return old;
 }
 
-// T, in a parameter that does not take part in deducing it.
+// T, in a parameter that is not used to deduce it.
 template <typename T>
 using Same = typename std::common_type<T>::type;
 
@@ -55,7 +56,7 @@ using Same = typename std::common_type<T>::type;
 // Floating point. math.h has expf, sqrtf, fmaf, fmaxf, erff, tanhf, ...
 
 extern "C" {
-// glibc declares these names and defines none of them.
+// glibc declares these names but does not define them.
 inline float __expf(float x) noexcept { return expf(x); }
 inline float __logf(float x) noexcept { return logf(x); }
 inline float __log2f(float x) noexcept { return log2f(x); }
@@ -85,7 +86,7 @@ inline double __drcp_rn(double x) { return 1.0 / x; }
 inline double __dsqrt_rn(double x) { return sqrt(x); }
 inline double __fma_rn(double x, double y, double z) { return fma(x, y, z); }
 
-// Conversions. Out of range they saturate and a NaN becomes 0, as on a GPU.
+// Conversions. Values out of range saturate and a NaN becomes 0, as on a GPU.
 
 namespace emulated_cuda {
 
@@ -148,8 +149,8 @@ inline unsigned long long __umul64hi(unsigned long long x,
   __extension__ using Wide = unsigned __int128;
   return static_cast<unsigned long long>((Wide{x} * y) >> 64);
 }
-// For two values of one type. Floats: fminf and fmaxf, whose NaN rule is
-// another one.
+// For two values of one type. For floats use fminf and fmaxf, whose rule for
+// NaN differs.
 using std::max;
 using std::min;
 
@@ -182,7 +183,7 @@ EMULATED_CUDA_STORE(__stwb)
 EMULATED_CUDA_STORE(__stwt)
 #undef EMULATED_CUDA_STORE
 
-// Atomics: each returns the value that was there.
+// Atomics: each returns the old value.
 
 #define EMULATED_CUDA_ATOMIC(name, next)                 \
   template <typename T>                                  \

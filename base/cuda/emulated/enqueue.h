@@ -1,5 +1,5 @@
-// Where the emulation's operations go: base::Launch() and host functions that
-// stand in for library calls hand their work to a stream here.
+// Enqueues the emulation's operations: base::Launch(), and host functions that
+// replace library calls, pass their work to a stream here.
 //
 //   void EnqueueProduct(cudaStream_t stream, Product product) {
 //     emulated_cuda::EnqueueHostWork(stream, {"Product", __FILE__, __LINE__},
@@ -8,13 +8,13 @@
 //
 // Two libraries define the functions, and a program links one of them:
 // :immediate_launch runs the work at once, for tests of kernels; the runtime
-// queues it on the stream, for tests of code that has several.
+// queues it on the stream, for tests of code with several streams.
 //
-// Both answer null, or the name of the error for which nothing was queued, such
+// Both return null, or the name of the error for which nothing was queued, such
 // as "cudaErrorInvalidResourceHandle".
 //
-// `run` may be called any number of times (a graph is replayed), later and by
-// another thread; so it holds copies, and pointers to device memory only.
+// `run` may be called any number of times (a graph is replayed), later and in
+// another thread; so it contains copies, and pointers to device memory only.
 
 #ifndef BASE_CUDA_EMULATED_ENQUEUE_H_
 #define BASE_CUDA_EMULATED_ENQUEUE_H_
@@ -25,15 +25,15 @@
 
 namespace emulated_cuda {
 
-// What is enqueued, and the source line that did it; string literals.
+// Name of the work, and the source line that enqueued it; string literals.
 struct LaunchSite {
   const char* name;
   const char* file;
   int line;
 };
 
-// `run` runs the whole grid: RunGrid() of executor.h. It throws Error where the
-// kernel does what hardware would answer with a hang or garbage.
+// `run` runs the whole grid: RunGrid() of executor.h. It throws Error if the
+// kernel does what hardware would turn into a hang or garbage.
 const char* EnqueueKernel(cudaStream_t stream, const LaunchSite& site,
                           std::function<void()> run);
 

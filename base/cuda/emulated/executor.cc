@@ -18,7 +18,7 @@
 #include "base/cuda/emulated/thread_ops.h"
 
 extern "C" {
-// Around all static __shared__ variables; from shared_memory.ld.
+// Bounds of all static __shared__ variables; defined in shared_memory.ld.
 extern std::uint64_t __start_emulated_cuda_shared[] EMULATED_CUDA_WEAK;
 extern std::uint64_t __stop_emulated_cuda_shared[] EMULATED_CUDA_WEAK;
 }
@@ -26,32 +26,34 @@ extern std::uint64_t __stop_emulated_cuda_shared[] EMULATED_CUDA_WEAK;
 namespace emulated_cuda {
 namespace {
 
-constexpr std::size_t kSharedBytesMax = 227 << 10;  // of a block, on sm_90
+// Limit for a block on sm_90.
+constexpr std::size_t kSharedBytesMax = 227 << 10;
 
-// What all grids share.
+// State that all grids share.
 struct Executor {
   std::mutex mutex;  // held while a grid runs
   Block block;
-  // Of the exact size, so that AddressSanitizer guards its ends.
+  // Allocated with the exact size, so that AddressSanitizer guards its ends.
   std::unique_ptr<unsigned char[]> dynamic_shared;
   Schedule schedule;
   RaceScope race_scope = RaceScope::kThreads;
 };
 
-// Never destroyed, as its stacks. In static storage: ThreadSanitizer would see
-// who allocated it, but not the check that follows in each other thread.
+// Never destroyed, and neither are its stacks. In static storage, since
+// ThreadSanitizer would see which thread allocated it, but not the
+// initialization check that orders each other thread after that.
 Executor& TheExecutor() {
   alignas(Executor) static unsigned char storage[sizeof(Executor)];
   static Executor* const executor = new (storage) Executor;
   return *executor;
 }
 
-// Holds the mutex. Under kStreams ThreadSanitizer must not see that: it would
-// order the streams that the grids belong to.
+// Holds the mutex. Under kStreams it is hidden from ThreadSanitizer, since it
+// would order the streams that the grids belong to.
 class ScopedGrid {
  public:
   explicit ScopedGrid(Executor& executor) : executor_(executor) {
-    // A thread that waits for itself would wait for ever.
+    // A nested launch would deadlock.
     if (launching_) {
       throw Error("emulated_cuda: a kernel cannot launch a kernel");
     }
@@ -87,7 +89,7 @@ void PoisonShared(Executor& executor, std::size_t dynamic_bytes) {
   if (dynamic_bytes > 0) {
     std::memset(executor.dynamic_shared.get(), poison, dynamic_bytes);
   }
-  // No memset here: AddressSanitizer would see that it crosses the red zones
+  // No memset: AddressSanitizer would report that it crosses the red zones
   // between the variables.
   const std::uint64_t word = poison * 0x0101010101010101u;
   volatile std::uint64_t* const end = __stop_emulated_cuda_shared;
@@ -96,7 +98,8 @@ void PoisonShared(Executor& executor, std::size_t dynamic_bytes) {
   }
 }
 
-// The numbers of the blocks in the order in which they run; empty for forward.
+// Returns the numbers of the blocks in the order in which they run; empty for
+// forward.
 std::vector<std::uint32_t> BlockOrder(Order order, std::uint32_t count,
                                       Random& random) {
   std::vector<std::uint32_t> blocks;
@@ -191,7 +194,7 @@ void RunGrid(const Grid& grid, const std::function<void()>& thread_body) {
   }
 }
 
-// For the threads of a grid.
+// Functions that the threads of a grid call.
 
 int BlockOp(Op op, int predicate, CodeSite site) {
   return TheExecutor().block.BlockOp(op, predicate, site);

@@ -1,5 +1,5 @@
-// Work runs when it is enqueued, whatever its stream: for tests of kernels,
-// which need no streams. An Error of a kernel leaves through base::Launch().
+// Runs work when it is enqueued, on any stream: for tests of kernels, which
+// need no streams. An Error of a kernel propagates through base::Launch().
 
 #include <functional>
 

@@ -1,6 +1,6 @@
-// The threads of a block that can run, in a ring of fixed size: it never
-// allocates or moves memory, which the sanitizers would see as accesses of
-// whichever thread runs. For executor.cc.
+// The runnable threads of a block, in a ring of fixed size: it never allocates
+// or moves memory, which the sanitizers would see as accesses of the running
+// thread. For executor.cc.
 //
 //   ready.Add(thread.id);
 //   while (!ready.empty()) Enter(threads[ready.Take(schedule.order, random)]);
@@ -17,13 +17,13 @@
 
 namespace emulated_cuda {
 
-// Marsaglia's xorshift64; never draws 0.
+// Marsaglia's xorshift64; never generates 0.
 class Random {
  public:
   explicit Random(std::uint64_t seed)
       : state_(seed * 0x9E3779B97F4A7C15u | 1u) {}
 
-  // At random from [0, end); the bias is below end / 2^64.
+  // Returns a random number in [0, end); the bias is below end / 2^64.
   std::uint64_t Below(std::uint64_t end) {
     state_ ^= state_ << 13;
     state_ ^= state_ >> 7;
@@ -43,7 +43,7 @@ class ReadyRing {
   // A thread is in the ring once at most, so that it never overflows.
   void Add(unsigned id) { At(count_++) = static_cast<std::uint16_t>(id); }
 
-  // Takes the first, the last, or any.
+  // Removes the first, the last, or a random thread, by `order`.
   unsigned Take(Order order, Random& random) {
     if (order == Order::kForward) {
       const unsigned id = At(0);

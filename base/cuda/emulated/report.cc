@@ -9,7 +9,7 @@
 namespace emulated_cuda {
 namespace {
 
-// Columns for the threads of one place; the rest is "...".
+// Limit on the characters for the threads of one place; the rest is "...".
 constexpr std::size_t kThreadsTextMax = 60;
 
 std::string PlaceOf(const CudaThread& thread) {

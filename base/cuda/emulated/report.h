@@ -1,4 +1,4 @@
-// The words of the executor's errors. For executor.cc.
+// Text of the executor's errors. For executor.cc.
 //
 //   throw Error(ReportOf("deadlock: ...", grid, blockIdx) +
 //               ThreadsByPlace(threads, count));
@@ -16,23 +16,23 @@
 
 namespace emulated_cuda {
 
-// "__syncthreads"
+// Returns "__syncthreads".
 const char* NameOf(Op op);
 
-// "nn/kernels/cuda/loss.cu:42"
+// Returns "nn/kernels/cuda/loss.cu:42".
 std::string TextOf(CodeSite site);
 std::string TextOf(dim3 size);        // "(8,4,1)"
 std::string MaskText(unsigned mask);  // "0xffffffff"
 
-// "thread 40 (lane 8)"
+// Returns "thread 40 (lane 8)".
 std::string ThreadText(const CudaThread& thread);
 
-// "emulated_cuda: WHAT
+// Returns "emulated_cuda: WHAT
 //    in ReluForward, launched at elementwise.cu:90, block (0,0,0) of grid
-//    (4,1,1)"
+//    (4,1,1)".
 std::string ReportOf(const std::string& what, const Grid& grid, uint3 block);
 
-// One line for each place where threads of the block are:
+// Returns one line for each place where threads of the block are:
 // "\n  threads 0-31, 64 wait at __syncthreads loss.cu:42".
 std::string ThreadsByPlace(const CudaThread* threads, unsigned count);
 

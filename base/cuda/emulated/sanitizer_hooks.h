@@ -1,5 +1,5 @@
-// What the executor tells the sanitizers, as weak symbols: null where the
-// program is linked without that sanitizer. So executor.cc, which is never
+// The sanitizers' functions that the executor calls, as weak symbols: null if
+// the program is linked without that sanitizer. So executor.cc, which is never
 // instrumented, is the same in every build.
 //
 //   if (__tsan_acquire != nullptr) __tsan_acquire(&edge);

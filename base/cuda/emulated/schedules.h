@@ -1,4 +1,5 @@
-// Is a kernel's answer the same whatever runs first? For tests of kernels.
+// Tests of kernels: checks that a kernel's result does not depend on the
+// schedule.
 //
 //   EXPECT_EQ(emulated_cuda::CompareSchedules([&] {
 //     std::vector<float> sums = emulated_cuda::Poisoned<float>(rows);
@@ -6,9 +7,9 @@
 //     return sums;
 //   }), "");
 //
-// Shared memory and the outputs hold a poison that differs between schedules,
-// so that an element which is read before it is written, or never written,
-// changes the answer too. What a test reads and compares are bits.
+// Shared memory and the outputs contain a poison that differs between
+// schedules, so that an element which is read before it is written, or never
+// written, changes the result too. Results are compared bit for bit.
 //
 // Threads: one at a time, since the schedule is global.
 
@@ -24,8 +25,8 @@
 
 namespace emulated_cuda {
 
-// The seven of CompareSchedules(): both orders, each with two poisons, and
-// three random orders.
+// Returns the seven schedules of CompareSchedules(): both orders, each with two
+// poisons, and three random orders.
 inline std::vector<Schedule> AllSchedules() {
   return {{Order::kForward, 1, 0xFF}, {Order::kForward, 1, 0x7E},
           {Order::kReverse, 1, 0xFF}, {Order::kReverse, 1, 0xFE},
@@ -33,10 +34,11 @@ inline std::vector<Schedule> AllSchedules() {
           {Order::kRandom, 3, 0xFF}};
 }
 
-// "random order, seed 2, poison 0x7e"
+// Returns "random order, seed 2, poison 0x7e".
 std::string ToString(const Schedule& schedule);
 
-// A buffer for an output, [count], every byte the current schedule's poison.
+// Returns a buffer for an output, [count], filled with the current schedule's
+// poison.
 template <typename T>
 std::vector<T> Poisoned(std::size_t count) {
   std::vector<T> values(count);
@@ -45,7 +47,7 @@ std::vector<T> Poisoned(std::size_t count) {
   return values;
 }
 
-// Takes a schedule for a scope, and the former one again at its end.
+// Sets a schedule for a scope, and restores the former one at its end.
 class ScopedSchedule {
  public:
   explicit ScopedSchedule(const Schedule& schedule)
@@ -61,8 +63,8 @@ class ScopedSchedule {
 };
 
 // Calls run(), which launches kernels and returns their output as a vector,
-// once under each of AllSchedules(). Returns "" when the outputs agree bit for
-// bit, else the first schedule that differs and where.
+// once under each of AllSchedules(). Returns "" if the outputs agree bit for
+// bit, otherwise the first schedule that differs and where.
 template <typename Run>
 std::string CompareSchedules(Run run) {
   const std::vector<Schedule> schedules = AllSchedules();

@@ -7,7 +7,7 @@
 namespace emulated_cuda {
 namespace {
 
-// Unmapped below each stack, so that too deep a call faults there.
+// Size of the unmapped page below each stack, on which a stack overflow faults.
 constexpr std::size_t kGuardBytes = 4096;
 
 void IgnoreRacesOn(const volatile void* begin, std::size_t bytes,
@@ -29,7 +29,7 @@ void ThreadFibers::Prepare(CudaThread* threads, unsigned count) {
              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) throw Error("no memory for stacks of threads");
     stacks_ = static_cast<char*>(memory);
-    // Of use under kStreams only, where all streams run on these stacks.
+    // Matters only under kStreams, where all streams run on these stacks.
     IgnoreRacesOn(stacks_, kThreadsMax * kEach, "stacks of CUDA threads");
   }
   for (; prepared_ < count; ++prepared_) {

@@ -1,15 +1,16 @@
 // The stacks of a block's threads, the switches between them and the scheduler,
-// and what the sanitizers are told of both. For executor.cc.
+// and the sanitizers' notifications of both. For executor.cc.
 //
 //     scheduler:  Start(t, body); Enter(t) ...        Enter(t) ...
 //     thread:                      body(); Wait(t) ...  back; end
 //
-// ThreadSanitizer sees each thread as a fiber of its own, ordered behind the
+// For ThreadSanitizer each thread is a fiber of its own, ordered after the
 // start of the block and before its end (BlockBegins(), BlockEnds()), and at
-// the barriers between (Order()). Under RaceScope::kStreams it sees no switch.
+// the barriers in between (Order()). Under RaceScope::kStreams it sees no
+// switch.
 //
 // Threads: those of the executor. Limits: kThreadsMax stacks of kStackBytes of
-// address space; pages come when they are touched and are kept.
+// address space; pages are allocated on first access and kept.
 
 #ifndef BASE_CUDA_EMULATED_THREAD_FIBERS_H_
 #define BASE_CUDA_EMULATED_THREAD_FIBERS_H_
@@ -30,37 +31,37 @@ class ThreadFibers {
  public:
   static constexpr std::size_t kStackBytes = 256 << 10;
 
-  // For the grids that follow.
+  // Applies to the grids that follow.
   void SetRaceScope(RaceScope scope);
 
-  // Gives `threads`, [kThreadsMax], up to `count` stacks; throws Error.
+  // Gives up to `count` of `threads`, [kThreadsMax], a stack; throws Error.
   void Prepare(CudaThread* threads, unsigned count);
 
-  // The caller is the scheduler of the blocks that follow.
+  // Makes the caller the scheduler of the blocks that follow.
   void BeginGrid();
 
-  // Makes a fiber that calls body(thread) when it is entered first. Nothing
-  // may leave the body by an exception.
+  // Makes a fiber that calls body(thread) when it is first entered. The body
+  // must not throw.
   template <typename Body>
   void Start(CudaThread& thread, Body body);
 
-  // Runs the thread until it waits or ends. For the scheduler.
+  // Runs the thread until it waits or ends. Called by the scheduler.
   void Enter(CudaThread& thread);
-  // Goes back to the scheduler until the next Enter(). For the thread.
+  // Returns to the scheduler until the next Enter(). Called by the thread.
   void Wait(CudaThread& thread);
 
-  // What came before the block happens before its threads, and they before what
-  // follows. For the scheduler.
+  // Order all earlier work before the block's threads, and these before all
+  // later work. Called by the scheduler.
   void BlockBegins();
   void BlockEnds();
 
-  // What the threads of for_each(visit) did happens before all that they will
-  // do; `edge` is any address that stands for their barrier.
+  // Orders all earlier work of the threads of for_each(visit) before all their
+  // later work; `edge` is any address that stands for their barrier.
   template <typename ForEach>
   void Order(void* edge, ForEach for_each);
 
  private:
-  // The stacks outlive their fibers.
+  // Keeps the stacks, which outlive their fibers.
   struct NoFree {
     void deallocate(boost::context::stack_context&) noexcept {}
   };
@@ -72,9 +73,9 @@ class ThreadFibers {
   }
 
   RaceScope scope_ = RaceScope::kThreads;
-  unsigned prepared_ = 0;  // threads that have a stack
+  unsigned prepared_ = 0;  // number of threads that have a stack
   char* stacks_ = nullptr;
-  // The scheduler.
+  // State of the scheduler.
   const void* scheduler_stack_ = nullptr;
   std::size_t scheduler_bytes_ = 0;
   void* scheduler_asan_save_ = nullptr;
@@ -87,8 +88,8 @@ class ThreadFibers {
 template <typename Body>
 void ThreadFibers::Start(CudaThread& thread, Body body) {
   namespace context = boost::context;
-  // The tops lie at different offsets within a page: else the hot frames of
-  // all threads would share a few sets of the cache.
+  // Stacks begin at different offsets within a page: otherwise the hot frames
+  // of all threads would share a few sets of the cache.
   const std::size_t unused = thread.id % 16 * 256;
   context::stack_context stack;
   stack.sp = thread.stack + kStackBytes - unused;

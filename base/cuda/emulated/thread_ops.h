@@ -1,11 +1,12 @@
-// What a thread of the emulated GPU asks of the executor: its place in the
-// grid, barriers, operations of its warp, dynamic shared memory. device_code.h
-// gives these their CUDA names; nothing else includes this header.
+// The functions of the executor that a thread of the emulated GPU uses: its
+// position in the grid, barriers, operations of its warp, dynamic shared
+// memory. device_code.h gives these their CUDA names; nothing else includes
+// this header.
 //
 //   const int arrived = emulated_cuda::BlockOp(
 //       emulated_cuda::Op::kSyncthreadsCount, predicate, CodeSite::Here());
 //
-// Errors: each function throws Error, from a kernel or outside one. Threads:
+// Errors: each function throws Error, inside a kernel and outside. Threads:
 // those that run a grid.
 
 #ifndef BASE_CUDA_EMULATED_THREAD_OPS_H_
@@ -15,7 +16,7 @@
 
 #include <cstdint>
 
-// CUDA's own variables, set whenever a thread is switched to.
+// CUDA's own variables, set at every switch to a thread.
 inline uint3 threadIdx{};
 inline uint3 blockIdx{};
 inline dim3 blockDim;
@@ -28,7 +29,7 @@ struct CodeSite {
   const char* file;
   int line;
 
-  // As a default argument it is the line of the caller's call.
+  // As a default argument, it is the line of the caller's call.
   static constexpr CodeSite Here(const char* file = __builtin_FILE(),
                                  int line = __builtin_LINE()) {
     return {file, line};
@@ -36,12 +37,12 @@ struct CodeSite {
 };
 
 enum class Op : unsigned char {
-  // Of the block.
+  // Operations of the block.
   kSyncthreads,
   kSyncthreadsCount,
   kSyncthreadsAnd,
   kSyncthreadsOr,
-  // Of the warp.
+  // Operations of the warp.
   kSyncwarp,
   kShfl,
   kShflUp,
@@ -59,25 +60,25 @@ enum class Op : unsigned char {
   kReduceXor,
 };
 
-// Waits until all living threads of the block are at this barrier. Returns how
-// many gave a predicate other than 0; for kSyncthreadsAnd and -Or 1 or 0.
+// Waits until all living threads of the block are at this barrier. Returns the
+// number with a predicate other than 0; for kSyncthreadsAnd and -Or 1 or 0.
 int BlockOp(Op op, int predicate, CodeSite site);
 
-// One lane's part in an operation of its warp.
+// One lane's arguments of an operation of its warp.
 struct LaneCall {
   Op op;
-  unsigned mask;        // the lanes that take part
+  unsigned mask;        // lanes that take part
   std::uint64_t value;  // this lane's value, its bits in the low end
-  int argument = 0;     // of a shuffle: lane or distance; of a reduction: 1 for
-                        // signed numbers
-  int width = 32;       // of a shuffle: lanes of a segment
+  // Lane or distance of a shuffle; 1 for a reduction of signed numbers.
+  int argument = 0;
+  int width = 32;  // lanes of a segment of a shuffle
 };
 
 // Waits until all living lanes of the mask make the same call on the same
 // source line, and returns this lane's result.
 std::uint64_t WarpOp(const LaneCall& call, CodeSite site);
 
-// The block's dynamic shared memory.
+// Returns the block's dynamic shared memory.
 void* DynamicSharedMemory();
 
 // Throws an Error that names kernel, block, thread and source line.

@@ -13,8 +13,8 @@ void ForEachLane(unsigned lanes, Visit visit) {
   }
 }
 
-// The lane that `lane` reads in a shuffle. Beyond the end of its segment, and
-// for "up" before its beginning, it reads itself.
+// Returns the lane that `lane` reads in a shuffle: itself, beyond the end of
+// its segment and, for "up", before its beginning.
 int SourceLane(const LaneCall& call, int lane) {
   const int begin = lane & ~(call.width - 1);
   const int end = begin + call.width;
@@ -43,7 +43,7 @@ AbsentRead Shuffle(CudaThread* warp, unsigned lanes) {
   return bad;
 }
 
-// Each lane gets the mask of the lanes that have its value.
+// Gives each lane the mask of the lanes that have its value.
 void MatchAny(CudaThread* warp, unsigned lanes) {
   ForEachLane(lanes, [&](int lane) {
     unsigned same = 0;
@@ -54,7 +54,7 @@ void MatchAny(CudaThread* warp, unsigned lanes) {
   });
 }
 
-// Values are 32 bits wide; `is_signed` says how the order reads them.
+// Values are 32 bits wide; `is_signed` selects the order.
 std::uint64_t Reduced(Op op, bool is_signed, std::uint64_t a, std::uint64_t b) {
   const bool less =
       is_signed ? static_cast<int>(a) < static_cast<int>(b) : a < b;
@@ -74,7 +74,7 @@ std::uint64_t Reduced(Op op, bool is_signed, std::uint64_t a, std::uint64_t b) {
   }
 }
 
-// The result of a vote or a reduction, which is the same for all lanes.
+// Returns the result of a vote or a reduction, which is the same for all lanes.
 std::uint64_t Collective(const CudaThread* warp, unsigned lanes) {
   const CudaThread& first = warp[__builtin_ctz(lanes)];
   const Op op = first.call.op;

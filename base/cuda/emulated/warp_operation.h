@@ -1,4 +1,4 @@
-// What each lane gets from an operation of its warp. For executor.cc.
+// Computes the result of a warp operation for each lane. For executor.cc.
 //
 //   const AbsentRead bad = ComputeWarpOperation(warp, /*lanes=*/0x0000FFFF);
 //   if (bad.reader >= 0) Fail(bad);
@@ -12,7 +12,7 @@
 
 namespace emulated_cuda {
 
-// A shuffle that reads a lane which takes no part in it; -1: there is none.
+// A shuffle that reads a lane which does not take part; -1: there is none.
 struct AbsentRead {
   int reader = -1;
   int lane = -1;

@@ -23,8 +23,8 @@ namespace {
 using Context = std::unique_ptr<SSL_CTX, Freer<SSL_CTX_free>>;
 using Tls = std::unique_ptr<SSL, Freer<SSL_free>>;
 
-// One side, as the control plane sets it up: it shows a certificate and asks
-// for one.
+// Makes the TLS context of one side as the control plane does: it requires a
+// certificate of its peer and, if `shows`, presents its own.
 Context MakeContext(const CertificateFiles& files, bool shows) {
   Context context(SSL_CTX_new(TLS_method()));
   EXPECT_EQ(SSL_CTX_load_verify_locations(context.get(),
@@ -43,8 +43,8 @@ Context MakeContext(const CertificateFiles& files, bool shows) {
   return context;
 }
 
-// "ok" where a byte has travelled both ways, otherwise what the first side that
-// refused says of the other's certificate.
+// Does a handshake. Returns "ok" if a byte then arrives in both directions, and
+// otherwise the verification error of the first side that refused.
 std::string Shake(const Context& server, const Context& client) {
   const Tls a(SSL_new(server.get())), b(SSL_new(client.get()));
   BIO *a_end = nullptr, *b_end = nullptr;
@@ -81,7 +81,7 @@ class CertificatesTest : public ::testing::Test {
     options_.now = absl::Now();
   }
 
-  // A folder with an authority and a node.
+  // Makes a folder with an authority and the certificate of a node.
   CertificateFiles MakeAll(const std::string& name,
                            const CertificateOptions& options) {
     const std::string folder = JoinPath(root_, name);
@@ -133,7 +133,7 @@ TEST_F(CertificatesTest, AnotherAuthorityIsRefused) {
   EXPECT_EQ(Shake(MakeContext(ours, /*shows=*/true),
                   MakeContext(others, /*shows=*/true)),
             "self-signed certificate in certificate chain");
-  // One that knows whom to believe, and shows what it has.
+  // A client with the right authority, and a certificate signed by another.
   CertificateFiles mixed = others;
   mixed.authority = ours.authority;
   EXPECT_EQ(Shake(MakeContext(ours, /*shows=*/true),
@@ -164,7 +164,7 @@ TEST_F(CertificatesTest, AnExpiredCertificateIsRefused) {
 
 TEST_F(CertificatesTest, ANodeIsNoAuthority) {
   const CertificateFiles files = MakeAll("a", options_);
-  // The node passes itself off as an authority.
+  // The node uses its own certificate as an authority's.
   const std::string forged = root_ + "/forged";
   ASSERT_TRUE(MakePrivateFolder(forged).ok());
   ASSERT_EQ(rename(files.key.c_str(), AuthorityKeyIn(forged).c_str()), 0);
@@ -252,7 +252,7 @@ TEST_F(CertificatesTest, AFolderThatCannotBe) {
   EXPECT_TRUE(MakePrivateFolder(root_ + "/").ok());
 }
 
-// What others make of them.
+// Checks the certificates with another implementation.
 TEST_F(CertificatesTest, TheOpensslCommandAgrees) {
   if (system("openssl version >/dev/null 2>&1") != 0) {
     GTEST_SKIP() << "no openssl command here";

@@ -26,8 +26,8 @@ TEST(OpenSslTest, AnErrorSaysWhatItWasFor) {
             absl::InternalError("cannot make a key: ASN1 lib"));
 }
 
-// A parser that had no memory adds an error of its own, as if the text were
-// wrong.
+// A parser that runs out of memory adds an error of its own, as if the text
+// were malformed.
 TEST(OpenSslTest, NoMemoryIsNoErrorOfTheText) {
   ERR_clear_error();
   ERR_raise(ERR_LIB_ASN1, ERR_R_MALLOC_FAILURE);

@@ -72,12 +72,12 @@ class Collective : public Exchange {
   DeviceMask devices_ = 0;
   bool has_met_ = false;
   Edge edge_ = 0;
-  std::vector<std::vector<char>> inputs_;   // of each rank
-  std::vector<std::vector<char>> factors_;  // of each rank; empty: none
+  std::vector<std::vector<char>> inputs_;   // index: rank
+  std::vector<std::vector<char>> factors_;  // index: rank; empty: none
   std::vector<char> reduced_;
 };
 
-// Reports ranks that did not make the same call.
+// Returns whether all ranks made the same call; reports a difference.
 bool Collective::Agree() const {
   const WorkCall& first = parts_[0].call;
   bool same = true;
@@ -103,7 +103,8 @@ bool Collective::Agree() const {
   return false;
 }
 
-// What a rank's stream did before happens before what the others' do after.
+// Carries out the collective. Each rank's earlier work happens before all
+// ranks' later work.
 void Collective::Meet() {
   Read();
   if (Reduces()) reduced_ = Reduced();
@@ -154,7 +155,7 @@ std::vector<char> Collective::Reduced() const {
   return result;
 }
 
-// What the rank writes; empty: nothing.
+// Returns the bytes that the rank receives; empty: none.
 std::vector<char> Collective::ResultFor(std::size_t rank) const {
   const WorkCall& call = parts_[rank].call;
   const std::size_t bytes =

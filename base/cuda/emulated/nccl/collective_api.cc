@@ -1,4 +1,4 @@
-// Collectives, sends and receives of the API.
+// The API's collectives, sends and receives.
 
 #include <string>
 
@@ -21,7 +21,7 @@ bool HasRoot(Kind kind) {
          kind == Kind::kSend || kind == Kind::kReceive;
 }
 
-// Fills in the factor of an operator of ncclRedOpCreatePreMulSum().
+// Sets the factor if the operator was made by ncclRedOpCreatePreMulSum().
 ncclResult_t ResolveOperator(const Comm& comm, WorkCall* call) {
   if (call->op < ncclNumOps) return ncclSuccess;
   const auto found = comm.operators.find(call->op);

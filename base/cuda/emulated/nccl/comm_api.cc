@@ -1,4 +1,4 @@
-// Making, asking and ending communicators.
+// The API's functions that make, query and end communicators.
 
 #include <algorithm>
 #include <cstring>
@@ -20,7 +20,7 @@ bool IsValid(const ncclConfig_t* config) {
   return config == nullptr || config->magic == kConfigMagic;
 }
 
-// NCCL_CONFIG_UNDEF_INT means `otherwise`.
+// Returns `otherwise` for NCCL_CONFIG_UNDEF_INT.
 bool IsBlocking(const ncclConfig_t* config, bool otherwise) {
   if (config == nullptr || config->blocking == NCCL_CONFIG_UNDEF_INT) {
     return otherwise;
@@ -42,8 +42,8 @@ void Join(Comm& comm, const std::shared_ptr<Clique>& clique, int rank) {
   ++clique->joined;
 }
 
-// All ranks have called ncclCommSplit(): those of one color become a clique,
-// ordered by key and then by rank.
+// Called once all ranks have called ncclCommSplit(): makes a clique of the
+// ranks of each color, ordered by key and then by rank.
 void MakeCliques(Split split) {
   std::sort(split.children.begin(), split.children.end(),
             [](const Split::Child& a, const Split::Child& b) {
@@ -233,8 +233,8 @@ ncclResult_t ncclCommDestroy(ncclComm_t handle) {
   return ncclSuccess;
 }
 
-// What is pending ends without a result; the peers go on waiting until they
-// abort as well.
+// Ends pending operations without a result; peers wait until they abort as
+// well.
 ncclResult_t ncclCommAbort(ncclComm_t handle) {
   EMULATED_NCCL_CALL_ANYWAY();
   const auto comm = FindComm(handle);

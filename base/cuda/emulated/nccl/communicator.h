@@ -1,10 +1,10 @@
-// Communicators of the emulated NCCL, and what their ranks share.
+// Communicators of the emulated NCCL, and the state that their ranks share.
 //
 //     const std::shared_ptr<Comm> comm = FindComm(handle);
 //     if (!comm) return Refuse(ncclInvalidArgument, "no such communicator");
 //     if (!Poll(*comm)) return ncclInProgress;
 //
-// Threads: all of it under the runtime's lock.
+// Threads: all of it runs under the runtime's lock.
 
 #ifndef BASE_CUDA_EMULATED_NCCL_COMMUNICATOR_H_
 #define BASE_CUDA_EMULATED_NCCL_COMMUNICATOR_H_
@@ -30,7 +30,7 @@ class Collective;
 struct Comm;
 struct Transfer;
 
-// A call of ncclCommSplit() by all ranks.
+// One ncclCommSplit() that all ranks call.
 struct Split {
   struct Child {
     int color = 0;
@@ -41,17 +41,17 @@ struct Split {
   std::vector<Child> children;
 };
 
-// What the ranks of a communicator share.
+// State that the ranks of a communicator share.
 struct Clique {
   int ranks = 0;
   int joined = 0;
-  // The ranks disagreed: hardware would hang.
+  // Whether the ranks differed: hardware would hang.
   bool is_broken = false;
-  // Begun by some ranks, whose operations hold them: by their number, in order
-  // of the calls.
+  // Collectives begun by some ranks, whose operations own them; the key is
+  // their number in the order of the calls.
   std::map<std::uint64_t, std::weak_ptr<Collective>> collectives;
   std::map<std::uint64_t, Split> splits;
-  // Sends and receives that wait for their counterpart, by (from, to).
+  // Sends and receives that wait for their counterpart; the key is (from, to).
   struct Channel {
     std::deque<std::shared_ptr<Transfer>> sends;
     std::deque<std::shared_ptr<Transfer>> receives;
@@ -66,7 +66,7 @@ struct Deferred {
 };
 
 struct Comm {
-  // Null: a split that others have not joined, or lost.
+  // Null: a split that other ranks have not joined, or a lost communicator.
   std::shared_ptr<Clique> clique;
   int rank = 0;
   int device = 0;
@@ -74,20 +74,20 @@ struct Comm {
   bool is_ready = false;
   bool is_finalizing = false;
   bool is_aborted = false;
-  ncclResult_t error = ncclSuccess;  // of FailComm()
+  ncclResult_t error = ncclSuccess;  // set by FailComm()
   std::uint64_t next_collective = 0;
   std::uint64_t next_split = 0;
-  // Questions to be answered ncclInProgress before the next step.
+  // Number of queries that return ncclInProgress before the next step.
   std::uint64_t polls_left = 0;
   std::vector<Deferred> deferred;
   // This rank's operations that wait for peers.
   std::vector<std::weak_ptr<Operation>> started;
-  std::map<const void*, std::size_t> registered;  // bytes
-  // Of ncclRedOpCreatePreMulSum().
+  std::map<const void*, std::size_t> registered;  // value: bytes
+  // Operators made by ncclRedOpCreatePreMulSum().
   struct PreMul {
     ncclDataType_t type = ncclFloat32;
     const void* on_device = nullptr;
-    std::vector<char> value;  // empty: on_device
+    std::vector<char> value;  // empty: it is at on_device
   };
   std::map<int, PreMul> operators;
   int next_operator = ncclNumOps;
@@ -99,11 +99,11 @@ struct Nccl : Extension {
   std::map<std::uint64_t, std::shared_ptr<Clique>> cliques;
   std::map<const void*, std::shared_ptr<Comm>> comms;
   std::uint64_t next_id = 1;
-  std::size_t registrations = 0;  // since the beginning
-  // Calls until FailCollective()'s, which fails; 0: none does.
+  std::size_t registrations = 0;  // since Reset()
+  // Number of calls until the one that FailCollective() makes fail; 0: none.
   std::uint64_t calls_to_failure = 0;
   ncclResult_t failure = ncclSuccess;
-  // Communicators until LoseComm()'s, which is lost; 0: none is.
+  // Number of communicators until the one that LoseComm() loses; 0: none.
   std::uint64_t comms_to_loss = 0;
   std::string last_error;
 };
@@ -112,24 +112,24 @@ Nccl& TheNccl();
 std::shared_ptr<Comm> FindComm(ncclComm_t handle);
 ncclComm_t HandleOf(const std::shared_ptr<Comm>& comm);
 
-// One look at what a communicator does in the background. True: nothing is left
-// to do.
+// Advances a communicator's background work by one step. Returns true if none
+// is left.
 bool Poll(Comm& comm);
 
-// Remembers the text for ncclGetLastError() and returns the error.
+// Stores the text for ncclGetLastError() and returns the error.
 ncclResult_t Refuse(ncclResult_t error, const std::string& text);
 
-// Whether `comm` may be used now; else why not.
+// Returns ncclSuccess if `comm` may be used now, otherwise the reason.
 ncclResult_t CheckUsable(const Comm& comm);
 
-// The end of a call that began something for `comm`: waits, or answers
-// ncclInProgress, as the communicator is configured.
+// Ends a call that began work for `comm`: waits, or returns ncclInProgress, as
+// the communicator is configured.
 ncclResult_t Conclude(const std::shared_ptr<Comm>& comm, const CallSite& site);
 
-// What was registered and is gone is reported; `registration` goes.
+// Removes `registration`; reports a range that was freed before.
 void Deregister(Comm& comm, const void* registration);
 
-// Operations of `comm` that are not complete.
+// Returns whether `comm` has incomplete operations.
 bool HasPending(const Comm& comm);
 
 ncclResult_t ResultOf(cudaError_t error);
@@ -140,7 +140,7 @@ ncclResult_t ResultOf(cudaError_t error);
     return ::emulated_cuda::ResultOf(call.refused());                  \
   }
 
-// For calls that a broken device does not keep from working.
+// For calls that also work on a broken device.
 #define EMULATED_NCCL_CALL_ANYWAY()                                   \
   ::emulated_cuda::ApiCall call(__func__, __builtin_frame_address(0), \
                                 ::emulated_cuda::OnBroken::kWorks);   \

@@ -35,7 +35,8 @@ bool IsTransfer(const WorkCall& call) {
   return call.kind == Kind::kSend || call.kind == Kind::kReceive;
 }
 
-// Puts the work on its stream; of a non-blocking communicator perhaps later.
+// Puts the work on its stream; perhaps later, if the communicator is
+// non-blocking.
 ncclResult_t Start(Comm& comm, Stream& stream, Work work) {
   if (comm.is_blocking || stream.capture != 0 ||
       (comm.deferred.empty() && TheWorld().random.OneIn(2))) {
@@ -46,8 +47,8 @@ ncclResult_t Start(Comm& comm, Stream& stream, Work work) {
   return ncclInProgress;
 }
 
-// Takes the sends and receives of the same communicator and stream as `first`
-// out of `calls`: they become one operation.
+// Removes the sends and receives with the communicator and stream of `first`
+// from `calls`; they become one operation.
 std::vector<WorkCall> TakeTransfers(std::vector<Submitted>& calls,
                                     const Submitted& first) {
   std::vector<WorkCall> transfers = {first.call};
@@ -72,7 +73,7 @@ ncclResult_t StartCall(std::vector<Submitted>& others, const Submitted& next) {
                TransferWork(next.comm, TakeTransfers(others, next), next.site));
 }
 
-// The worst of several results.
+// Keeps the first error among several results, or else ncclInProgress.
 void Note(ncclResult_t result, ncclResult_t* worst) {
   const bool replaces = *worst == ncclSuccess || *worst == ncclInProgress;
   if (result != ncclSuccess && replaces) *worst = result;
@@ -124,7 +125,7 @@ ncclResult_t ncclGroupEnd() {
   for (const auto& comm : std::exchange(group.made, {})) {
     emulated_cuda::Note(Conclude(comm, call.site()), &result);
   }
-  // The calls of one communicator keep their order.
+  // Random order, but the calls of one communicator keep theirs.
   std::vector<Submitted> calls = std::exchange(group.calls, {});
   while (!calls.empty()) {
     std::size_t next = emulated_cuda::TheWorld().random.Below(calls.size());

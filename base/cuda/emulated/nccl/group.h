@@ -1,4 +1,4 @@
-// ncclGroupStart() to ncclGroupEnd(): calls are kept, and begin together.
+// ncclGroupStart() to ncclGroupEnd(): calls are collected, and begin together.
 //
 //     if (const auto error = CheckUsable(*comm)) return error;
 //     return Submit(comm, *stream, call, site);
@@ -19,13 +19,11 @@ namespace emulated_cuda {
 
 bool InGroup();
 
-// A call of a collective, a send or a receive: begun now, or at the end of the
-// group.
+// Begins a collective, a send or a receive: now, or at the end of the group.
 ncclResult_t Submit(const std::shared_ptr<Comm>& comm, Stream& stream,
                     const WorkCall& call, const CallSite& site);
 
-// A communicator that was just made: waited for now, or at the end of the
-// group.
+// Waits for a communicator that was just made: now, or at the end of the group.
 ncclResult_t SubmitNew(const std::shared_ptr<Comm>& comm, const CallSite& site);
 
 }  // namespace emulated_cuda

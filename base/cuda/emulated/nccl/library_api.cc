@@ -1,4 +1,5 @@
-// The rest of NCCL: versions, texts, registered memory, operators.
+// The remaining functions of NCCL: versions, texts, registered memory,
+// operators.
 
 #include <cstring>
 
@@ -38,7 +39,7 @@ const char* ncclGetErrorString(ncclResult_t result) {
   }
 }
 
-// Valid until the next call of this thread, as the real one's is.
+// The text is valid until the next call of this thread, as with the real one.
 const char* ncclGetLastError(ncclComm_t) {
   static thread_local std::string text;
   const emulated_cuda::WorldLock lock;

@@ -12,7 +12,8 @@
 namespace emulated_cuda {
 namespace {
 
-// How a type is stored and computed with; wide enough for one exact operation.
+// Storage and computation type of an element; `Wide` represents one operation
+// exactly enough to be rounded once.
 template <typename T>
 struct Element {
   using Wide = T;

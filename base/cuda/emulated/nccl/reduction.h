@@ -16,15 +16,15 @@
 
 namespace emulated_cuda {
 
-// 0: not a type of the emulation.
+// Returns the size of an element; 0: the emulation lacks the type.
 std::size_t BytesOf(ncclDataType_t type);
 
 struct Reduction {
   ncclDataType_t type = ncclFloat32;
   // ncclSum, ncclProd, ncclMax, ncclMin or ncclAvg.
   ncclRedOp_t op = ncclSum;
-  // Of ncclRedOpCreatePreMulSum(): each rank's factor, as an element of `type`;
-  // empty: none.
+  // For ncclRedOpCreatePreMulSum(): each rank's factor, as an element of
+  // `type`; empty: none.
   std::vector<std::vector<char>> factors;
 
   // terms[r] and `result` are [count] elements of `type`.

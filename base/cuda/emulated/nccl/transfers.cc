@@ -9,7 +9,7 @@
 
 namespace emulated_cuda {
 
-// One send with its receive; either may come first.
+// One send with its receive; either may start first.
 struct Transfer {
   Operation* sender = nullptr;
   Operation* receiver = nullptr;
@@ -29,7 +29,8 @@ struct Transfer {
 
 namespace {
 
-// Each side's work before happens before the other side's work after.
+// Carries out a transfer. Each side's earlier work happens before the other
+// side's later work.
 void Run(Transfer& transfer) {
   const WorkCall& send = transfer.send;
   const WorkCall& receive = transfer.receive;
@@ -89,7 +90,7 @@ class Transfers : public Exchange {
       if (transfer->is_done) continue;
       if (transfer->sender == &op) transfer->sender = nullptr;
       if (transfer->receiver == &op) transfer->receiver = nullptr;
-      transfer->is_wrong = true;  // never meets now
+      transfer->is_wrong = true;  // never completes now
     }
   }
   DeviceMask devices() const override {
@@ -108,7 +109,8 @@ class Transfers : public Exchange {
   std::vector<std::shared_ptr<Transfer>> transfers_;
 };
 
-// The transfer of `call`, with its counterpart if that is there already.
+// Returns the transfer of `call`, joined with its counterpart if that exists
+// already.
 std::shared_ptr<Transfer> Match(Comm& comm, Operation& op,
                                 const WorkCall& call) {
   const bool is_send = call.kind == Kind::kSend;
@@ -131,7 +133,7 @@ std::shared_ptr<Transfer> Match(Comm& comm, Operation& op,
   return transfer;
 }
 
-// The operation of an aborted rank.
+// Exchange that replaces the one of an aborted rank.
 class Aborted : public Exchange {
  public:
   bool CanAdvance(const Operation&) const override { return true; }
@@ -172,7 +174,7 @@ void AbortPending(Comm& comm) {
   for (const auto& weak : comm.started) {
     const OperationPtr op = weak.lock();
     if (!op || op->done || !op->exchange) continue;
-    // A collective that has met goes on to its end.
+    // A collective that all ranks have met in still completes.
     op->exchange->Leave(*op);
     op->exchange = std::make_shared<Aborted>();
   }

@@ -31,8 +31,8 @@ int RangeOf(const void* p) {
   return -1;
 }
 
-// Says who touched device memory; then the access faults again, for whoever
-// handled faults before.
+// Reports the code that touched device memory; then the access faults again,
+// for the previous fault handler.
 void OnFault(int number, siginfo_t* info, void* context) {
   const int device = RangeOf(info->si_addr);
   if (device >= 0) {

@@ -1,5 +1,5 @@
-// The addresses of the emulated devices: reserved once in a process, and closed
-// unless an operation runs.
+// The address ranges of the emulated devices: reserved once per process, and
+// inaccessible unless an operation runs.
 //
 //     AddressRange& range = AddressesOf(/*device=*/0);
 //     bool open = IsOpen(/*device=*/0);
@@ -14,18 +14,18 @@
 namespace emulated_cuda {
 
 struct AddressRange {
-  // Of each device, so that a world with few frees never runs out.
+  // Size for each device, so that a world with few frees never runs out.
   static constexpr std::size_t kBytes = std::size_t{8} << 30;
 
   char* base = nullptr;
-  // The pages that this world uses; they hold poison or a block.
+  // Number of bytes that this world uses; they contain poison or a block.
   std::size_t touched_bytes = 0;
 };
 
-// Reserves it at the first call. Ends the program where there is none.
+// Reserves the range at the first call. Ends the program if that fails.
 AddressRange& AddressesOf(int device);
 
-// Whether the device's memory is open now.
+// Returns whether the device's memory is accessible now.
 bool IsOpen(int device);
 
 }  // namespace emulated_cuda

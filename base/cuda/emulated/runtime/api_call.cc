@@ -11,7 +11,7 @@
 namespace emulated_cuda {
 namespace {
 
-// Not a mutex: ThreadSanitizer would take its edges for the program's.
+// A spin lock: ThreadSanitizer would treat a mutex's edges as the program's.
 std::atomic_flag locked = ATOMIC_FLAG_INIT;
 
 void Lock() {

@@ -1,4 +1,4 @@
-// What every function of the API begins with.
+// The beginning of every function of the API.
 //
 //     cudaError_t cudaStreamCreate(cudaStream_t* stream) {
 //       EMULATED_CUDA_CALL();
@@ -7,9 +7,10 @@
 //     }
 //
 // The macro declares `call`: it takes the runtime's lock and hides the
-// runtime's own accesses from ThreadSanitizer; at its end a few operations may
-// run, by the seed. It returns an error at once inside an operation, for a call
-// that is to fail (FailingCall), and when the current device is broken.
+// runtime's own accesses from ThreadSanitizer; its destructor may run a few
+// operations, by the seed. The macro returns an error at once inside an
+// operation, for a call that shall fail (FailingCall), and if the current
+// device is broken.
 
 #ifndef BASE_CUDA_EMULATED_RUNTIME_API_CALL_H_
 #define BASE_CUDA_EMULATED_RUNTIME_API_CALL_H_
@@ -31,14 +32,14 @@ class WorldLock {
   WorldLock& operator=(const WorldLock&) = delete;
   ~WorldLock();
 
-  // Lets other threads in for a moment; for one that waits.
+  // Releases the lock for a moment, for a thread that waits.
   static void LetOthersIn();
 
  private:
   const NotRecorded not_recorded_;
 };
 
-// What a call does on a broken device.
+// Behaviour of a call on a broken device.
 enum class OnBroken { kFails, kWorks };
 
 class ApiCall {
@@ -49,7 +50,7 @@ class ApiCall {
   ApiCall& operator=(const ApiCall&) = delete;
   ~ApiCall();
 
-  // Not cudaSuccess: what the function is to return at once.
+  // Returns the error that the function must return at once, or cudaSuccess.
   cudaError_t refused() const { return refused_; }
   const CallSite& site() const { return site_; }
 
@@ -65,7 +66,7 @@ class ApiCall {
   ::emulated_cuda::ApiCall call(__func__, __builtin_frame_address(0)); \
   if (call.refused() != cudaSuccess) return call.refused()
 
-// For calls that a broken device does not keep from working.
+// For calls that also work on a broken device.
 #define EMULATED_CUDA_CALL_ANYWAY()                                   \
   ::emulated_cuda::ApiCall call(__func__, __builtin_frame_address(0), \
                                 ::emulated_cuda::OnBroken::kWorks);   \

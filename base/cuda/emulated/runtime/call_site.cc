@@ -13,9 +13,10 @@
 namespace emulated_cuda {
 namespace {
 
-// A word further away than this is no caller's frame, but the end of a stack.
+// Limit on the distance of a caller's frame: a word further away marks the end
+// of the stack.
 constexpr std::uintptr_t kFrameBytesMax = std::uintptr_t{1} << 18;
-// No code lies in the first page.
+// The first page contains no code.
 constexpr std::uintptr_t kFirstCode = 4096;
 
 int DepthKnown() {
@@ -30,8 +31,7 @@ CallSite CallSite::Above(const void* frame) {
   const int depth_max = DepthKnown();
   auto at = reinterpret_cast<std::uintptr_t>(frame);
   while (site.depth < depth_max) {
-    // What the prologue of a function leaves: the caller's frame, and where it
-    // goes on.
+    // A function's prologue stores the caller's frame and the return address.
     const auto* const words = reinterpret_cast<const std::uintptr_t*>(at);
     const std::uintptr_t caller = words[0];
     if (words[1] < kFirstCode) break;
@@ -46,7 +46,7 @@ std::string CallSite::ToString() const {
   std::string text;
   for (int i = 0; i < depth && i < 2; ++i) {
     if (i > 0) text += " < ";
-    // A return address may be the first of the next function.
+    // The return address itself may belong to the next function.
     text += SymbolAt(static_cast<const char*>(return_addresses[i]) - 1);
   }
   return text.empty() ? "an unknown place" : text;

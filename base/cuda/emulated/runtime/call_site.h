@@ -1,11 +1,11 @@
-// Who called the API: return addresses, for texts and for ThreadSanitizer's
-// reports, which show where an operation was enqueued.
+// Call stack of an API call: return addresses, for texts and for
+// ThreadSanitizer's reports, which show where an operation was enqueued.
 //
 //     CallSite site = CallSite::Above(__builtin_frame_address(0));
 //     std::string text = site.ToString();  // "Train < main"
 //
-// Only the innermost caller is known in builds without frame pointers, so the
-// others are looked for under sanitizers only, whose builds have them.
+// Builds without frame pointers give the innermost caller only, so the others
+// are recorded under sanitizers only, whose builds have frame pointers.
 
 #ifndef BASE_CUDA_EMULATED_RUNTIME_CALL_SITE_H_
 #define BASE_CUDA_EMULATED_RUNTIME_CALL_SITE_H_
@@ -24,12 +24,12 @@ struct CallSite {
   // `frame` is that of a function compiled with frame pointers.
   static CallSite Above(const void* frame);
 
-  // The names of the two innermost callers, where the linker exports them, else
-  // addresses for addr2line.
+  // Returns the names of the two innermost callers, if the linker exports them,
+  // otherwise addresses for addr2line.
   std::string ToString() const;
 };
 
-// The function that an address belongs to, as above.
+// Returns the function that contains an address, in the same form.
 std::string SymbolAt(const void* address);
 
 }  // namespace emulated_cuda

@@ -15,7 +15,7 @@ Capture* CaptureOf(int id) {
   return found == captures.end() ? nullptr : &found->second;
 }
 
-// Whether all nodes lead to the origin's end.
+// Returns whether all nodes lead to the origin's end.
 bool IsJoined(const Graph& graph, std::vector<int> end) {
   std::vector<bool> leads(graph.nodes.size());
   while (!end.empty()) {
@@ -86,7 +86,7 @@ cudaError_t WaitInCapture(Stream& stream, const Event& event) {
       Invalidate(event);
       return cudaErrorStreamCaptureMerge;
     }
-    if (stream.capture == 0) stream.frontier.clear();  // the fork
+    if (stream.capture == 0) stream.frontier.clear();  // a fork
     stream.capture = event.capture;
     for (const int node : event.frontier) {
       auto& frontier = stream.frontier;

@@ -1,10 +1,10 @@
-// Streams whose operations are recorded into a graph instead of queued.
+// Stream capture: operations are recorded into a graph instead of queued.
 //
 //     if (RefuseUnsafeCall()) return Fail(cudaErrorStreamCaptureUnsupported);
 //
-// A capture begins on one stream, its origin; another joins it by waiting for
-// an event recorded on a stream that takes part, and must be waited for in turn
-// before the origin ends it.
+// A capture begins on one stream, its origin. Another stream joins it by
+// waiting for an event recorded on a stream that takes part, and must be waited
+// for in turn before the origin ends it.
 //
 // Threads: under the runtime's lock.
 
@@ -22,17 +22,19 @@ namespace emulated_cuda {
 //   cudaErrorStreamCaptureInvalidated: an earlier error ended the capture.
 cudaError_t Record(Stream& stream, Work work);
 
-// Makes the capture of `stream` end with an error; nothing if there is none.
+// Makes the capture of `stream` end with an error; does nothing if there is
+// none.
 void Invalidate(const Stream& stream);
 
-// The same for the capture that `event` was recorded in.
+// Does the same for the capture that `event` was recorded in.
 void Invalidate(const Event& event);
 
-// Whether a capture forbids this thread a "potentially unsafe" call, such as
-// cudaMalloc() or a wait; the capture is then invalid.
+// Returns whether a capture forbids this thread a "potentially unsafe" call,
+// such as cudaMalloc() or a wait; the capture is then invalid.
 bool RefuseUnsafeCall();
 
-// cudaStreamWaitEvent() where the event, or the stream, is in a capture.
+// Implements cudaStreamWaitEvent() if the event, or the stream, is in a
+// capture.
 cudaError_t WaitInCapture(Stream& stream, const Event& event);
 
 }  // namespace emulated_cuda

@@ -1,5 +1,5 @@
 // Copies and fills. A copy from pageable memory is staged at once and one to it
-// waits, as the driver does; captured, both keep the pointer.
+// waits, as in the driver; in a capture, both keep the pointer.
 
 #include <cstring>
 #include <utility>
@@ -17,7 +17,7 @@ namespace {
 struct Side {
   int device = -1;  // -1: the host
   bool is_pinned = false;
-  bool is_whole = true;  // lies within one allocation
+  bool is_whole = true;  // whether it lies within one allocation
 };
 
 Side SideOf(const void* p, std::size_t bytes) {
@@ -100,7 +100,7 @@ cudaError_t EnqueueFill(void* p, int value, std::size_t bytes, Stream& stream,
   return Enqueue(stream, std::move(work));
 }
 
-// The end of a call that waits for the null stream.
+// Ends a call that waits for the null stream.
 cudaError_t WaitForNullStream(Stream& stream, const CallSite& site) {
   if (const auto error = WaitFor(stream.last, "a copy in " + site.ToString())) {
     return error;
@@ -164,7 +164,7 @@ cudaError_t cudaMemsetAsync(void* p, int value, std::size_t bytes,
                                     call.site());
 }
 
-// As the real one, it may return before the fill has run.
+// May return before the fill has run, as the real one.
 cudaError_t cudaMemset(void* p, int value, std::size_t bytes) {
   EMULATED_CUDA_CALL();
   Stream* const stream = Lookup(cudaStream_t{nullptr});

@@ -27,16 +27,16 @@ std::string Text(const MemoryBlock& block) {
 
 }  // namespace
 
-DeviceMemory::DeviceMemory(int device, std::size_t bytes_max,
+DeviceMemory::DeviceMemory(int device, const Limits& limits,
                            unsigned char poison)
     : device_(device),
-      bytes_max_(bytes_max),
+      limits_(limits),
       poison_(poison),
       base_(AddressesOf(device).base) {}
 
 DeviceMemory::DeviceMemory(DeviceMemory&& other) noexcept
     : device_(other.device_),
-      bytes_max_(other.bytes_max_),
+      limits_(other.limits_),
       poison_(other.poison_),
       base_(std::exchange(other.base_, nullptr)),
       bytes_live_(other.bytes_live_),
@@ -47,7 +47,7 @@ DeviceMemory::~DeviceMemory() {
   if (base_ == nullptr) return;
   AddressRange& range = AddressesOf(device_);
   if (range.touched_bytes == 0) return;
-  // Gives the pages back; the next world fills the ones that it uses.
+  // Returns the pages to the system; the next world fills those that it uses.
   mprotect(base_, range.touched_bytes, PROT_NONE);
   madvise(base_, range.touched_bytes, MADV_DONTNEED);
   Forbid(base_, range.touched_bytes);
@@ -85,17 +85,19 @@ void* DeviceMemory::Allocate(const Request& request, Reuse reuse,
                              SeededRandom& random, OperationPtr* after) {
   after->reset();
   if (request.bytes > bytes_free()) return nullptr;
-  void* p = Recycle(request, reuse, random, after);
+  const bool recycles = reuse != Reuse::kNever && !random.OneIn(4);
+  void* p = recycles ? Recycle(request, reuse, random, after) : nullptr;
   if (p == nullptr) p = Fresh(request);
-  // No address was left: then even a seed that recycles nothing does.
+  // No address is left: recycle even with a seed that usually does not.
   if (p == nullptr) p = Recycle(request, Reuse::kByAnyStream, random, after);
   if (p != nullptr) bytes_live_ += request.bytes;
   return p;
 }
 
-// A block freed in stream order comes back to the stream that freed it, or to
-// another with the edge that a driver would see or insert; and to a call out of
-// stream order once it is free in fact.
+// Returns whether `block` may serve `request`. A block freed in stream order
+// may be reused by the stream that freed it, or by another with the edge that a
+// driver would see or insert; by a request out of stream order once the free
+// has run.
 bool DeviceMemory::MayRecycle(const MemoryBlock& block, const Request& request,
                               Reuse reuse) const {
   if (block.is_live || block.room != RoundUp(request.bytes)) return false;
@@ -107,7 +109,6 @@ bool DeviceMemory::MayRecycle(const MemoryBlock& block, const Request& request,
 
 void* DeviceMemory::Recycle(const Request& request, Reuse reuse,
                             SeededRandom& random, OperationPtr* after) {
-  if (reuse == Reuse::kNever || random.OneIn(4)) return nullptr;
   std::vector<std::size_t> fitting;
   for (const auto& [offset, block] : blocks_) {
     if (MayRecycle(block, request, reuse)) fitting.push_back(offset);
@@ -124,7 +125,7 @@ void* DeviceMemory::Recycle(const Request& request, Reuse reuse,
 
 void* DeviceMemory::Fresh(const Request& request) {
   const std::size_t room = RoundUp(request.bytes);
-  if (end_ + room + kGapBytes > AddressRange::kBytes) return nullptr;
+  if (end_ + room + kGapBytes > limits_.address_bytes_max) return nullptr;
   const std::size_t offset = end_;
   end_ += room + kGapBytes;
   Grow(end_);
@@ -163,7 +164,7 @@ bool DeviceMemory::IsLive(const void* p, std::size_t bytes) const {
 }
 
 bool DeviceMemory::IsPoison(std::size_t begin, std::size_t bytes) const {
-  // Not by a library function, which AddressSanitizer would watch.
+  // A loop of its own, since AddressSanitizer would check a library function.
   const auto* const at = reinterpret_cast<unsigned char*>(base_) + begin;
   for (std::size_t i = 0; i < bytes; ++i) {
     if (at[i] != poison_) return false;

@@ -1,19 +1,19 @@
-// The memory of one emulated device: a range of addresses that host code may
-// not touch, filled with poison wherever nothing lives.
+// The memory of one emulated device: an address range that host code may not
+// access, filled with poison outside of live blocks.
 //
-//     OperationPtr after;  // what the memory's new owner waits for
+//     OperationPtr after;  // the memory's new owner waits for it
 //     void* p = memory.Allocate({bytes, stream, site}, reuse, random, &after);
 //     const OpenMemory open(DeviceBit(0));
 //     memory.Poison(p, bytes);
 //
-// Between allocations lie kGapBytes of poison; a block keeps its place and its
-// rounded size for ever, and writes beyond its end or after its free are found
-// when it is freed, handed out again, or at the end.
+// Allocations are separated by kGapBytes of poison. A block keeps its address
+// and its rounded size for ever; writes beyond its end or after its free are
+// found when it is freed, reused, or at the end.
 //
 // The addresses of device d are the same in every world of a process.
 //
-// Errors: what is found goes to Problem(). Threads: under the runtime's lock,
-// but memory is open to all threads while an operation runs.
+// Errors: findings are reported by Problem(). Threads: under the runtime's
+// lock, but memory is accessible to all threads while an operation runs.
 
 #ifndef BASE_CUDA_EMULATED_RUNTIME_DEVICE_MEMORY_H_
 #define BASE_CUDA_EMULATED_RUNTIME_DEVICE_MEMORY_H_
@@ -27,16 +27,16 @@
 namespace emulated_cuda {
 
 struct MemoryBlock {
-  std::size_t bytes = 0;  // as asked for
-  std::size_t room = 0;   // bytes, rounded up
+  std::size_t bytes = 0;  // requested size
+  std::size_t room = 0;   // size, rounded up
   bool is_live = false;
-  // Of a block freed in stream order: the operation, and its stream's id.
+  // For a block freed in stream order: the operation, and its stream's id.
   OperationPtr freed_by;
   int freed_on = -1;
   CallSite allocated_at;
 };
 
-// When memory that was freed in stream order is handed out again.
+// Policy for the reuse of memory that was freed in stream order.
 enum class Reuse { kNever, kBySameStream, kByAnyStream };
 
 class DeviceMemory {
@@ -44,7 +44,11 @@ class DeviceMemory {
   static constexpr std::size_t kAlignBytes = 256;
   static constexpr std::size_t kGapBytes = 256;
 
-  DeviceMemory(int device, std::size_t bytes_max, unsigned char poison);
+  struct Limits {
+    std::size_t bytes_max = 0;  // limit on live memory
+    std::size_t address_bytes_max = 0;
+  };
+  DeviceMemory(int device, const Limits& limits, unsigned char poison);
   DeviceMemory(DeviceMemory&& other) noexcept;
   DeviceMemory& operator=(DeviceMemory&&) = delete;
   // Poisons all of it for the next world.
@@ -55,32 +59,33 @@ class DeviceMemory {
     const Stream* stream = nullptr;  // null: not in stream order
     CallSite site;
   };
-  // The memory for `request`, still poison, or null when there is none. Whoever
-  // uses it waits for `*after` first, unless that is null.
+  // Returns memory for `request`, still poisoned, or null if there is none. The
+  // user must wait for `*after` first, unless that is null.
   void* Allocate(const Request& request, Reuse reuse, SeededRandom& random,
                  OperationPtr* after);
 
-  // The live block that begins at `p`; null if there is none.
+  // Returns the live block that begins at `p`; null if there is none.
   MemoryBlock* Find(const void* p);
   // Marks the block as free; the caller poisons it, now or in stream order.
   void Free(const void* p, OperationPtr freed_by, int freed_on);
 
   bool Contains(const void* p) const;
-  // Whether all of it lies in one live block.
+  // Returns whether all of it lies in one live block.
   bool IsLive(const void* p, std::size_t bytes) const;
-  std::size_t bytes_free() const { return bytes_max_ - bytes_live_; }
-  std::size_t bytes_max() const { return bytes_max_; }
+  std::size_t bytes_free() const { return limits_.bytes_max - bytes_live_; }
+  std::size_t bytes_max() const { return limits_.bytes_max; }
 
-  // Fills with poison. The first two are for open memory.
+  // Fill with poison; the memory must be open.
   void Poison(void* p, std::size_t bytes);
   void PoisonAndForbid(void* p, std::size_t bytes);
 
-  // Looks at the block at `p` for writes beyond its end.
+  // Checks the block at `p` for writes beyond its end.
   void CheckEnd(const void* p);
-  // At the end of a world: all blocks' ends, freed memory, and leaks if asked.
+  // Checks all blocks' ends and freed memory, at the end of a world, and leaks
+  // if requested.
   void CheckAll(bool leaks);
 
-  // mprotect() of all that was ever used.
+  // Calls mprotect() on all memory that was ever used.
   void Protect(int protection);
 
  private:
@@ -97,25 +102,26 @@ class DeviceMemory {
   }
 
   const int device_;
-  const std::size_t bytes_max_;
+  const Limits limits_;
   const unsigned char poison_;
   char* base_;
   std::size_t bytes_live_ = 0;
-  std::size_t end_ = kGapBytes;                // of what was handed out
-  std::map<std::size_t, MemoryBlock> blocks_;  // by offset
+  std::size_t end_ = kGapBytes;                // end of the used addresses
+  std::map<std::size_t, MemoryBlock> blocks_;  // key: offset
 };
 
-// Opens the memory of some devices to this process, until CloseMemory(), which
-// the end of a call of the API does. mprotect() is by far the dearest thing
-// here, so other devices' memory stays open with most seeds.
+// Makes the memory of some devices accessible to this process, until
+// CloseMemory(), which the end of an API call calls. mprotect() is by far the
+// most expensive step, so other devices' memory stays accessible with most
+// seeds.
 class OpenMemory {
  public:
   explicit OpenMemory(DeviceMask devices);
 };
 void CloseMemory();
 
-// Fault handler: a stray access to device memory ends the program with a
-// message that names the function. Called once.
+// Installs the fault handler: a stray access to device memory ends the program
+// with a message that names the function. Called once.
 void WatchForStrayAccesses();
 
 }  // namespace emulated_cuda

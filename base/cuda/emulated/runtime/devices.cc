@@ -1,5 +1,5 @@
-// Devices: how many there are, what they can do, and who may touch whose
-// memory. They say of themselves what a small Hopper would.
+// Devices: their number, their properties, and access to each other's memory.
+// They report the properties of a small Hopper.
 
 #include <algorithm>
 #include <cstdio>
@@ -11,7 +11,7 @@
 namespace emulated_cuda {
 namespace {
 
-// Few, so that kernels whose grid depends on them loop.
+// Small, so that kernels whose grid depends on it loop.
 constexpr int kMultiprocessors = 4;
 constexpr int kSharedBytes = 48 << 10;
 constexpr int kSharedBytesOptIn = 227 << 10;
@@ -28,7 +28,7 @@ Device& At(int device) {
   return TheWorld().devices[static_cast<std::size_t>(device)];
 }
 
-// -1: not emulated.
+// Returns -1 if the attribute is not emulated.
 int AttributeOf(cudaDeviceAttr attribute, int device) {
   switch (attribute) {
     case cudaDevAttrMaxThreadsPerBlock:
@@ -193,7 +193,7 @@ cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer) {
   return cudaSuccess;
 }
 
-// A direct way, where there is one, that atomics take as well.
+// Reports a direct path, atomics included, if peer access is enabled.
 cudaError_t cudaDeviceGetP2PAttribute(int* value, cudaDeviceP2PAttr attribute,
                                       int from, int to) {
   EMULATED_CUDA_CALL();
@@ -233,7 +233,7 @@ cudaError_t cudaDeviceDisablePeerAccess(int peer) {
   return cudaSuccess;
 }
 
-// Kernels here have no attributes; launches check their shared memory.
+// Kernels have no attributes here; launches check their shared memory.
 cudaError_t cudaFuncSetAttribute(const void*, cudaFuncAttribute attribute,
                                  int value) {
   EMULATED_CUDA_CALL();

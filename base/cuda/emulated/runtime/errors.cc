@@ -1,4 +1,4 @@
-// The runtime's errors: names, texts, and the last one of a thread.
+// The runtime's errors: names, texts, and the last error of a thread.
 
 #include <cuda_runtime_api.h>
 
@@ -8,8 +8,8 @@
 namespace emulated_cuda {
 namespace {
 
-// Every error of the header, and a text for those that the emulation answers
-// or that a test may ask for.
+// Returns the name of any error of the header; texts exist for those that the
+// emulation returns or that a test may request.
 const char* ErrorName(cudaError_t error) {
   switch (error) {
 #define NAME(error) \
@@ -226,7 +226,8 @@ const char* ErrorText(cudaError_t error) {
   }
 }
 
-// A broken device's error stays, whatever was asked before.
+// Returns the last error. A broken device's error stays, even after a call that
+// clears.
 cudaError_t LastError(bool clear) {
   const WorldLock lock;
   HostThread& thread = ThisThread();

@@ -1,5 +1,5 @@
-// Events: the place in a stream where they were recorded last. Their times are
-// virtual: each operation takes 1 to 10 us.
+// Events: the position in a stream where each was recorded last. Their times
+// are virtual: each operation takes 1 to 10 us.
 
 #include <utility>
 
@@ -87,7 +87,7 @@ cudaError_t cudaEventRecord(cudaEvent_t handle, cudaStream_t on) {
 
 cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream,
                                      unsigned flags) {
-  // A record that a graph makes for others to see is not emulated.
+  // External records in graphs are not emulated.
   if (flags != cudaEventRecordDefault) return cudaErrorNotSupported;
   return cudaEventRecord(event, stream);
 }
@@ -128,7 +128,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t handle) {
   Event* const event = Lookup(handle);
   if (event == nullptr) return Fail(cudaErrorInvalidResourceHandle);
   if (const cudaError_t error = CheckAsking(*event)) return Fail(error);
-  // While it waits, another thread may destroy the event.
+  // Another thread may destroy the event during the wait.
   const emulated_cuda::Device& device =
       TheWorld().devices[static_cast<std::size_t>(event->device)];
   if (const cudaError_t error = emulated_cuda::WaitFor(

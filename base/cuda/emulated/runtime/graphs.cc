@@ -23,10 +23,10 @@ GraphExec* Find(cudaGraphExec_t handle) {
   return TheWorld().execs.count(exec) != 0 ? exec : nullptr;
 }
 
-// A node goes on with the branch that ends with one of its predecessors, or
-// begins one.
+// Assigns nodes to branches. A node continues the branch that ends with one of
+// its predecessors, or begins a new one.
 void AssignBranches(GraphExec& exec) {
-  std::vector<int> last_node;  // of each branch
+  std::vector<int> last_node;  // index: branch
   for (std::size_t n = 0; n < exec.graph.nodes.size(); ++n) {
     int branch = -1;
     for (const int before : exec.graph.after[n]) {
@@ -158,7 +158,7 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t handle) {
   EMULATED_CUDA_CALL();
   GraphExec* const exec = Find(handle);
   if (exec == nullptr) return Fail(cudaErrorInvalidResourceHandle);
-  // Launches under way go on.
+  // Launches in progress continue.
   for (Stream* branch : exec->branches) branch->is_destroyed = true;
   TheWorld().execs.erase(exec);
   delete exec;

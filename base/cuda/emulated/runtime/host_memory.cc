@@ -53,7 +53,7 @@ cudaError_t cudaMallocHost(void** out, std::size_t bytes) {
   if (bytes == 0) return cudaSuccess;
   const std::size_t align = emulated_cuda::kAlignBytes;
   const emulated_cuda::Recorded recorded;
-  // Not rounded up, so that AddressSanitizer knows the end.
+  // Not rounded up, so that AddressSanitizer detects accesses beyond the end.
   if (posix_memalign(out, align, bytes) != 0) {
     return Fail(cudaErrorMemoryAllocation);
   }

@@ -1,4 +1,4 @@
-// Pinned host memory: what asynchronous copies read and write in place.
+// Pinned host memory: asynchronous copies access it in place.
 //
 //     switch (PinnedAt(p, bytes)) { ... }
 //
@@ -13,7 +13,7 @@ namespace emulated_cuda {
 
 enum class Pinned { kNot, kAll, kBeyondItsEnd };
 
-// How [p, p + bytes) lies to pinned memory.
+// Returns how [p, p + bytes) overlaps pinned memory.
 Pinned PinnedAt(const void* p, std::size_t bytes);
 
 }  // namespace emulated_cuda

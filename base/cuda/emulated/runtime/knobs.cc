@@ -1,4 +1,4 @@
-// What tests ask of the emulated world.
+// The functions by which tests control the emulated world.
 
 #include "base/cuda/emulated/emulated_cuda.h"
 #include "base/cuda/emulated/runtime/api_call.h"

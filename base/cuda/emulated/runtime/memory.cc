@@ -1,4 +1,5 @@
-// Device memory of the API: at once, in stream order, and the pool behind that.
+// The API's device memory: immediate, in stream order, and the pool behind
+// that.
 
 #include <utility>
 
@@ -17,7 +18,7 @@ DeviceMemory* MemoryOf(const void* p, DeviceMask* device) {
   return &TheWorld().devices[static_cast<std::size_t>(d)].memory;
 }
 
-// The pool's handle is the device's number, from 1.
+// The pool's handle is the device's number plus 1.
 cudaMemPool_t PoolOf(int device) {
   return reinterpret_cast<cudaMemPool_t>(static_cast<std::size_t>(device) + 1);
 }
@@ -68,8 +69,7 @@ cudaError_t cudaMalloc(void** out, std::size_t bytes) {
   return cudaSuccess;
 }
 
-// Unlike the real one it never waits for the device: no code should count on
-// that.
+// Never waits for the device, unlike the real one: no code should rely on that.
 cudaError_t cudaFree(void* p) {
   EMULATED_CUDA_CALL();
   if (emulated_cuda::RefuseUnsafeCall()) {
@@ -152,7 +152,7 @@ cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int device) {
                                            : cudaErrorInvalidDevice);
 }
 
-// The seed alone decides what the pool keeps, whatever its attributes say.
+// The seed alone determines what the pool keeps, so attributes have no effect.
 cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr,
                                     void* value) {
   EMULATED_CUDA_CALL();

@@ -1,4 +1,4 @@
-// What stands in a stream's queue.
+// An entry of a stream's queue.
 //
 //     Work work;
 //     work.name = "cudaMemsetAsync";
@@ -7,7 +7,7 @@
 //     work.run = [=] { std::memset(to, value, bytes); };
 //     return Enqueue(stream, std::move(work));  // scheduler.h
 //
-// Threads: all of it under the runtime's lock.
+// Threads: all of it is used under the runtime's lock.
 
 #ifndef BASE_CUDA_EMULATED_RUNTIME_OPERATION_H_
 #define BASE_CUDA_EMULATED_RUNTIME_OPERATION_H_
@@ -34,47 +34,51 @@ using OperationPtr = std::shared_ptr<Operation>;
 using DeviceMask = unsigned;
 constexpr DeviceMask DeviceBit(int device) { return 1u << device; }
 
-// Something that operations of several streams do together: a collective, a
-// send with its receive.
+// An action that operations of several streams carry out together: a
+// collective, or a send with its receive.
 class Exchange {
  public:
   virtual ~Exchange() = default;
-  // Whether there is something to do for `op`, which is the first of its stream
-  // and waits for no event.
+  // Returns whether `op`, which is the first of its stream and waits for no
+  // event, can make progress.
   virtual bool CanAdvance(const Operation& op) const = 0;
-  // Does it, with the memory of devices() open. True when `op` is complete.
+  // Makes progress, with the memory of devices() open. Returns true when `op`
+  // is complete.
   virtual bool Advance(Operation& op) = 0;
-  // `op` will never take part: its communicator or its device is gone.
+  // Removes `op`, which will never take part: its communicator or its device is
+  // gone.
   virtual void Leave(const Operation& op) = 0;
   virtual DeviceMask devices() const = 0;
-  // Why it cannot advance, such as "waits for its peers".
+  // Returns why it cannot advance, such as "waits for its peers".
   virtual std::string State(const Operation& op) const = 0;
 };
 
-// What to do, without a place in a stream: a graph keeps these.
+// The content of an operation, without a position in a stream; graphs store
+// these.
 struct Work {
   const char* name = "";
-  // Where it was launched, if the caller told.
+  // Source line of the launch, if the caller passed it.
   const char* file = nullptr;
   int line = 0;
   CallSite site;
-  DeviceMask devices = 0;  // whose memory it may touch
-  // The user's code: runs on the stream's own stack, and may throw.
+  DeviceMask devices = 0;  // devices whose memory it may access
+  // Whether it is user code, which runs on the stream's own stack, and may
+  // throw.
   bool is_users = false;
   std::function<void()> run;
-  // Called when the operation is enqueued, for each replay of a graph anew.
+  // Called when the operation is enqueued, anew for each replay of a graph.
   std::function<std::shared_ptr<Exchange>(Operation&)> join;
 };
 
 struct Operation : std::enable_shared_from_this<Operation> {
   Work work;
   Stream* stream = nullptr;
-  std::uint64_t number = 0;  // on its stream
+  std::uint64_t number = 0;  // index on its stream
   std::vector<OperationPtr> after;
   std::shared_ptr<Exchange> exchange;
   bool done = false;
   std::uint64_t done_at_ns = 0;  // virtual
-  // Of the host with the operation, and of the operation with what waits.
+  // Edges from the host to the operation, and from the operation to waiters.
   Edge enqueued_edge = 0;
   Edge done_edge = 0;
 };
@@ -82,23 +86,24 @@ struct Operation : std::enable_shared_from_this<Operation> {
 struct Stream {
   int id = 0;
   int device = 0;
-  int priority = 0;         // the user's, which orders nothing
+  int priority = 0;         // set by the user; orders nothing
   bool is_blocking = true;  // ordered with the null stream
-  bool is_branch = false;   // of a graph
+  bool is_branch = false;   // belongs to a graph
   bool is_destroyed = false;
   std::deque<OperationPtr> queue;
-  OperationPtr last;  // the newest that was enqueued
+  OperationPtr last;  // the newest enqueued operation
   std::uint64_t next_number = 0;
-  std::uint64_t turn = 0;  // the seed's priority: the greatest runs first
+  // Priority drawn from the seed: the greatest runs first.
+  std::uint64_t turn = 0;
   std::unique_ptr<StreamThread> thread;
-  // The capture that it takes part in, 0 if none, and the nodes that its next
-  // operation follows.
+  // Capture that it takes part in, 0 if none, and the nodes that its next
+  // operation depends on.
   int capture = 0;
   std::vector<int> frontier;
 };
 
 std::string NameOf(const Stream& stream);
-// "Relu, launched at ops.cu:12" or "cudaMemsetAsync, in Train < main".
+// Returns "Relu, launched at ops.cu:12" or "cudaMemsetAsync, in Train < main".
 std::string Describe(const Work& work);
 
 }  // namespace emulated_cuda

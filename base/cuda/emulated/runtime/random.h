@@ -1,5 +1,5 @@
-// The seed's numbers: SplitMix64 (Steele et al. 2014,
-// doi:10.1145/2660193.2660195), the same on every machine.
+// Random numbers from the seed: SplitMix64 (Steele et al. 2014,
+// doi:10.1145/2660193.2660195), equal on every machine.
 //
 //     SeededRandom random(/*seed=*/7);
 //     std::uint64_t which = random.Below(3);  // 0, 1 or 2
@@ -18,7 +18,8 @@ class SeededRandom {
   explicit SeededRandom(std::uint64_t seed)
       : state_(seed * 0xD1342543DE82EF95u + 1) {}
 
-  // In [0, bound); `bound` is small, so that the remainder is fair enough.
+  // Returns a number in [0, bound); for a small `bound` the remainder is almost
+  // unbiased.
   std::uint64_t Below(std::uint64_t bound) {
     std::uint64_t x = state_ += 0x9E3779B97F4A7C15u;
     x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;

@@ -1,13 +1,14 @@
-// What the emulation tells the sanitizers. It is itself compiled without them
-// in every build, and finds at run time, by weak symbols, which one is linked.
+// The emulation's notifications to the sanitizers. It is itself compiled
+// without them in every build, and detects at run time, by weak symbols, which
+// one is linked.
 //
-//     NotRecorded quiet;              // accesses here are the runtime's own
+//     NotRecorded quiet;              // hides the runtime's own accesses
 //     std::vector<int> queue = {1};
 //     { Recorded seen; NoteWrite(to, bytes); }  // but not these
 //     Release(edge);                  // here, and ...
 //     Acquire(edge);                  // ... there: a happens-before edge
 //
-// Without a sanitizer all of it does nothing.
+// Without a sanitizer nothing here has an effect.
 
 #ifndef BASE_CUDA_EMULATED_RUNTIME_SANITIZERS_H_
 #define BASE_CUDA_EMULATED_RUNTIME_SANITIZERS_H_
@@ -48,7 +49,7 @@ inline bool UnderAddressSanitizer() {
   return __asan_poison_memory_region != nullptr;
 }
 
-// An address that stands for a happens-before edge.
+// Its address stands for a happens-before edge.
 using Edge = char;
 
 inline void Acquire(Edge& edge) {
@@ -58,7 +59,8 @@ inline void Release(Edge& edge) {
   if (__tsan_release) __tsan_release(&edge);
 }
 
-// An access by whoever runs now, which ThreadSanitizer compares with others'.
+// Records an access of the running thread, which ThreadSanitizer compares with
+// others'.
 inline void NoteRead(const void* begin, std::size_t bytes) {
   if (__tsan_read_range) __tsan_read_range(const_cast<void*>(begin), bytes);
 }
@@ -76,8 +78,9 @@ inline void Allow(void* begin, std::size_t bytes) {
   }
 }
 
-// ThreadSanitizer leaves out the accesses of this thread in a scope. Library
-// functions that the runtime shares with the program may be instrumented ones.
+// Hides the accesses of this thread in a scope from ThreadSanitizer, since
+// library functions that the runtime shares with the program may be
+// instrumented.
 class NotRecorded {
  public:
   NotRecorded() {
@@ -90,7 +93,7 @@ class NotRecorded {
   }
 };
 
-// Within a NotRecorded scope: accesses that are the host program's.
+// Inside a NotRecorded scope: records accesses of the host program.
 class Recorded {
  public:
   Recorded() {
@@ -103,7 +106,7 @@ class Recorded {
   }
 };
 
-// Locks and atomics inside a scope order nothing, for ThreadSanitizer.
+// Hides the ordering by locks and atomics in a scope from ThreadSanitizer.
 class OrdersNothing {
  public:
   OrdersNothing() {

@@ -24,9 +24,9 @@ bool CanRun(const Operation& op) {
   return !op.exchange || IsBroken(*op.stream) || op.exchange->CanAdvance(op);
 }
 
-// The user's code, a kernel or a host function.
+// Runs user code: a kernel or a host function.
 void RunUsersCode(Operation& op) {
-  // Locks of the kernels' executor are not the program's.
+  // The locks of the kernels' executor must not order the program.
   const OrdersNothing scope;
   op.work.run();
 }
@@ -122,7 +122,7 @@ OperationPtr Push(Stream& stream, Work work, std::vector<OperationPtr> after) {
   op->stream = &stream;
   op->number = stream.next_number++;
   op->after = std::move(after);
-  // The null stream's rule: ordered with every blocking stream of its device.
+  // The null stream is ordered with every blocking stream of its device.
   const Device& device = world.devices[static_cast<std::size_t>(stream.device)];
   if (&stream == device.null_stream) {
     for (auto& other : world.streams) {

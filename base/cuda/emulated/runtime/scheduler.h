@@ -1,10 +1,10 @@
-// Chooses, by the seed, which operation runs next, and runs it.
+// Chooses the next operation by the seed, and runs it.
 //
 //     Enqueue(stream, std::move(work));
 //     WaitUntil([&] { return op->done; }, [] { return "an event"; });
 //     Hear(op);
 //
-// Threads: under the runtime's lock, which WaitUntil() lets others have.
+// Threads: under the runtime's lock, which WaitUntil() releases in between.
 
 #ifndef BASE_CUDA_EMULATED_RUNTIME_SCHEDULER_H_
 #define BASE_CUDA_EMULATED_RUNTIME_SCHEDULER_H_
@@ -19,41 +19,42 @@
 
 namespace emulated_cuda {
 
-// Puts `work` at the end of the stream's queue, or into the graph that the
-// stream is captured for. Errors are remembered for cudaGetLastError().
+// Appends `work` to the stream's queue, or adds it to the graph that the stream
+// is captured into. Errors are stored for cudaGetLastError().
 cudaError_t Enqueue(Stream& stream, Work work);
 
-// Past capture: the operation, which runs after `after` as well.
+// Enqueues without regard to capture. The operation also waits for `after`.
 OperationPtr Push(Stream& stream, Work work, std::vector<OperationPtr> after);
 
-// Whether every operation before `op` that it waits for is done.
+// Returns whether all operations that `op` waits for are complete.
 bool WaitsForNothing(const Operation& op);
 
-// Runs one operation, or a part of one. False: nothing can run.
+// Runs one operation, or a part of one. Returns false if nothing can run.
 bool Step();
-// A few steps, by the seed: at the end of any call, or of one that asks.
+// Run a few steps, by the seed: at the end of any call, or of a query.
 void RunSome();
 void RunBeforeAnswer();
 
-// Runs operations, and lets other host threads in, until `done` says so. False
-// when nothing has moved for Options::stall_seconds, which is reported.
+// Runs operations, and lets other host threads run, until `done` returns true.
+// Returns false after Options::stall_seconds without progress, which is
+// reported.
 bool WaitUntil(const std::function<bool()>& done,
                const std::function<std::string()>& what);
-// The same for one operation (null: done), and the host has seen it done then:
-// cudaErrorLaunchTimeout if that did not come to be.
+// Waits for one operation (null: none), and orders the host after it; returns
+// cudaErrorLaunchTimeout if it did not complete.
 cudaError_t WaitFor(const OperationPtr& op, const std::string& what);
 
-// Calls `f` as the stream of `op`, which is allowed to run: what the sanitizer
-// sees of `f` happens after all that `op` waits for.
+// Calls `f` as the stream of `op`, which may run: for the sanitizer, `f`
+// happens after all that `op` waits for.
 void CallAs(Operation& op, const std::function<void()>& f);
 
-// The host has seen that `op` is done; null: nothing.
+// Orders the host after `op`, which is complete; null: no effect.
 void Hear(const OperationPtr& op);
 
-// All streams' first operations, for a report; empty if none waits.
+// Returns all streams' first operations, for a report; empty if none waits.
 std::string Pending();
 
-// Whether this host thread runs an operation now.
+// Returns whether this host thread is running an operation.
 bool RunsAnOperation();
 
 }  // namespace emulated_cuda

@@ -17,7 +17,7 @@ namespace {
 namespace context = boost::context;
 
 constexpr std::size_t kGuardBytes = 4096;
-// __tsan_switch_to_fiber(): the switch is no happens-before edge.
+// Flag of __tsan_switch_to_fiber(): the switch is no happens-before edge.
 constexpr unsigned kOrdersNothing = 1;
 
 std::vector<std::unique_ptr<StreamThread>>& NotInUse() {
@@ -25,7 +25,7 @@ std::vector<std::unique_ptr<StreamThread>>& NotInUse() {
   return *threads;
 }
 
-// The stack outlives each context that runs on it.
+// A stack that outlives each context that runs on it.
 struct KeptStack {
   void deallocate(context::stack_context&) noexcept {}
 };

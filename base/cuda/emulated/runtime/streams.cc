@@ -1,4 +1,4 @@
-// Streams of the API, host functions, and what kernels are enqueued with.
+// The API's streams and host functions, and the functions that enqueue kernels.
 
 #include <utility>
 
@@ -37,14 +37,14 @@ cudaError_t EnqueueUsers(const ApiCall& call, cudaStream_t handle,
   return Enqueue(*stream, std::move(work));
 }
 
-// The error is handed on, and forgotten.
+// Returns the error's name and clears it as the last error.
 const char* NameIfError(cudaError_t error) {
   if (error == cudaSuccess) return nullptr;
   ThisThread().last_error = cudaSuccess;
   return cudaGetErrorName(error);
 }
 
-// Whether a wait or a question about `stream` is allowed now.
+// Checks whether a wait or a query on `stream` is allowed now.
 cudaError_t CheckAsking(const Stream& stream) {
   if (!RefuseUnsafeCall() && stream.capture == 0) return cudaSuccess;
   Invalidate(stream);
@@ -61,8 +61,8 @@ const char* EnqueueKernel(cudaStream_t stream, const LaunchSite& site,
                           std::function<void()> run) {
   const ApiCall call("cudaLaunchKernel", __builtin_frame_address(0));
   const cudaError_t error = EnqueueUsers(call, stream, site, std::move(run));
-  // A launch on a GPU is followed by cudaGetLastError(), which finds an error
-  // that nobody asked for, too.
+  // A launch on a GPU is followed by cudaGetLastError(), which also returns an
+  // earlier error that was not read.
   return NameIfError(error != cudaSuccess ? error : ThisThread().last_error);
 }
 
@@ -93,7 +93,7 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t* out, unsigned flags,
   Stream* const stream = emulated_cuda::NewStream(
       ThisThread().device, (flags & cudaStreamNonBlocking) == 0,
       /*is_branch=*/false);
-  // As the driver does: a priority out of range becomes the nearest one.
+  // As in the driver, a priority out of range becomes the nearest one.
   stream->priority = priority < emulated_cuda::kGreatestPriority
                          ? emulated_cuda::kGreatestPriority
                      : priority > emulated_cuda::kLeastPriority
@@ -142,7 +142,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t handle) {
     return Fail(cudaErrorInvalidResourceHandle);
   }
   emulated_cuda::Invalidate(*stream);
-  stream->is_destroyed = true;  // what is queued still runs
+  stream->is_destroyed = true;  // queued work still runs
   return cudaSuccess;
 }
 

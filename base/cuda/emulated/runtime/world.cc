@@ -1,5 +1,6 @@
 #include "base/cuda/emulated/runtime/world.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <sstream>
 #include <string>
@@ -7,6 +8,7 @@
 #include <vector>
 
 #include "base/cuda/emulated/executor.h"
+#include "base/cuda/emulated/runtime/address_space.h"
 
 namespace emulated_cuda {
 namespace {
@@ -16,7 +18,7 @@ constexpr std::size_t kProblemsMax = 100;
 
 World* the_world = nullptr;
 std::uint64_t world_number = 0;
-// From everything that one world's streams did to the next world.
+// Edge from all that one world's streams did to the next world.
 Edge between_worlds;
 
 Habits Choose(SeededRandom& random) {
@@ -32,8 +34,8 @@ Habits Choose(SeededRandom& random) {
   return habits;
 }
 
-// Kernels: their threads in an order that the seed chooses; races within a grid
-// are for the tests of kernels.
+// Sets the order of kernels' threads by the seed; races within a grid are left
+// to the tests of kernels.
 void ScheduleKernels(World& world) {
   constexpr Order kOrders[] = {Order::kForward, Order::kReverse,
                                Order::kRandom};
@@ -45,7 +47,7 @@ void ScheduleKernels(World& world) {
   SetRaceScope(RaceScope::kStreams);
 }
 
-// Gives the thread of a stream that has ended to the next one.
+// Makes the thread of an ended stream available to the next one.
 void Retire(Stream& stream) {
   stream.thread->Call(CallSite(), [] { Release(between_worlds); });
   StreamThread::GiveBack(std::move(stream.thread));
@@ -63,7 +65,7 @@ void RetireDestroyedStreams(World& world) {
   }
 }
 
-// The machine's devices that the process sees, in its order.
+// Returns the machine's devices that the process sees, in its order.
 std::vector<int> VisibleDevices(const Options& options) {
   std::vector<int> visible;
   if (!options.visible_devices.has_value()) {
@@ -90,7 +92,10 @@ World::World(const Options& chosen)
   if (options.devices < 0 || options.devices > kDevicesMax) std::abort();
   for (const int in_machine : VisibleDevices(options)) {
     const int d = static_cast<int>(devices.size());
-    devices.push_back({DeviceMemory(d, options.device_bytes, options.poison)});
+    const DeviceMemory::Limits limits = {
+        options.device_bytes,
+        std::min(options.address_bytes, AddressRange::kBytes)};
+    devices.push_back({DeviceMemory(d, limits, options.poison)});
     devices.back().in_machine = in_machine;
   }
 }

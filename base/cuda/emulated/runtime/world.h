@@ -1,10 +1,10 @@
 // All state of the emulated runtime, and the lock around it. The CUDA API has
-// no object to hold it, so it is one global, replaced by Reset().
+// no object that could contain it, so it is one global, replaced by Reset().
 //
 //     World& world = TheWorld();
 //     if (world.random.OneIn(8)) Problem("bad luck");
 //
-// Threads: whoever holds an ApiCall or a WorldLock (api_call.h).
+// Threads: one that holds an ApiCall or a WorldLock (api_call.h).
 
 #ifndef BASE_CUDA_EMULATED_RUNTIME_WORLD_H_
 #define BASE_CUDA_EMULATED_RUNTIME_WORLD_H_
@@ -27,24 +27,24 @@ namespace emulated_cuda {
 
 struct Device {
   DeviceMemory memory;
-  Stream* null_stream = nullptr;  // made when it is first used
-  int in_machine = 0;             // its number before CUDA_VISIBLE_DEVICES
+  Stream* null_stream = nullptr;  // made on first use
+  int in_machine = 0;             // number before CUDA_VISIBLE_DEVICES
   cudaError_t broken = cudaSuccess;
-  DeviceMask peers = 0;  // whose memory its kernels may touch
+  DeviceMask peers = 0;  // devices whose memory its kernels may access
 };
 
 struct Event {
   int device = 0;
   bool has_timing = true;
   OperationPtr record;  // the newest; null: never recorded
-  // Of a record that was captured.
+  // For a record that was captured.
   int capture = 0;
   std::vector<int> frontier;
 };
 
 struct Graph {
   std::vector<Work> nodes;
-  std::vector<std::vector<int>> after;  // of each node
+  std::vector<std::vector<int>> after;  // index: node
 };
 
 struct Capture {
@@ -57,28 +57,30 @@ struct Capture {
 
 struct GraphExec {
   Graph graph;
-  std::vector<int> branch_of;  // each node's
+  std::vector<int> branch_of;  // index: node
   std::vector<Stream*> branches;
   OperationPtr last_end;
 };
 
-// What the seed decides once.
+// Choices that the seed makes once.
 struct Habits {
-  // One choice of an operation in so many redraws the streams' turns: 1 is a
-  // uniform choice, much lets a stream be lazy for long.
+  // Rate at which choices of an operation redraw the streams' turns, one in
+  // this number: 1 is a uniform choice, a large number keeps some streams idle
+  // for long.
   std::uint64_t redraw_one_in = 1;
-  // An operation of one device faults at another's memory.
+  // Whether an operation of one device faults on access to another's memory.
   bool is_strict = false;
   Reuse reuse = Reuse::kNever;
-  // 0: nothing runs before somebody waits; 1: a little does; 2: much.
+  // Eagerness: 0: nothing runs before a wait; 1: a few operations do; 2: many
+  // do.
   int eagerness = 0;
 };
 
-// Another library's part of the world (NCCL's).
+// State of another library in the world (NCCL's).
 class Extension {
  public:
   virtual ~Extension() = default;
-  // What was never given back, one sentence each.
+  // Returns what was never freed, one sentence each.
   virtual std::vector<std::string> Leaks() const = 0;
 };
 
@@ -99,7 +101,7 @@ struct World {
   std::set<GraphExec*> execs;
   std::map<int, Capture> captures;
   int next_capture = 1;
-  std::map<const char*, std::size_t> pinned;      // ours: begin, bytes
+  std::map<const char*, std::size_t> pinned;      // the runtime's: begin, bytes
   std::map<const char*, std::size_t> registered;  // the user's
   std::unique_ptr<Extension> nccl;
   std::vector<std::string> problems;
@@ -108,41 +110,41 @@ struct World {
   OperationCounts counts;
   std::uint64_t trace_hash = 0;
   std::string trace;
-  // Operations enqueued and executed when a deadlock was found; nothing has
-  // moved while it is their number.
+  // Number of operations enqueued and executed when a deadlock was found; while
+  // it is unchanged, nothing has moved.
   std::uint64_t stuck_at = ~std::uint64_t{0};
 };
 
 World& TheWorld();
-// Ends it, if there is one, and begins another.
+// Ends the world, if there is one, and begins another.
 void ReplaceWorld(const Options& options);
 bool HasWorld();
 
-// What this host thread's calls mean.
+// State of a host thread.
 struct HostThread {
-  std::uint64_t world = 0;  // number of the world that the rest is about
+  std::uint64_t world = 0;  // number of the world that the fields refer to
   int device = 0;
   cudaError_t last_error = cudaSuccess;
   cudaStreamCaptureMode capture_mode = cudaStreamCaptureModeGlobal;
 };
 HostThread& ThisThread();
 
-// Remembers an error for cudaGetLastError() and returns it.
+// Stores an error for cudaGetLastError() and returns it.
 cudaError_t Fail(cudaError_t error);
 
-// For Problems(); the first hundred are kept.
+// Adds to Problems(); the first hundred are kept.
 void Problem(const std::string& text);
 
-// The device that this thread has chosen.
+// Returns the device that this thread has selected.
 Device& CurrentDevice();
-// The stream of a handle; null: there is none.
+// Returns the object of a handle; null: there is none.
 Stream* Lookup(cudaStream_t handle);
 Event* Lookup(cudaEvent_t handle);
 Stream* NewStream(int device, bool is_blocking, bool is_branch);
 
-// The device whose memory `p` points into; -1: not device memory.
+// Returns the device whose memory `p` points into; -1: not device memory.
 int DeviceOf(const void* p);
-// Whether [p, p + bytes) lies in one live allocation of a device.
+// Returns whether [p, p + bytes) lies in one live allocation of a device.
 bool IsLiveOnDevice(const void* p, std::size_t bytes);
 
 }  // namespace emulated_cuda

@@ -151,7 +151,8 @@ struct Letter {
   }
 };
 
-// a; then b beside x; then z, on two streams; launched twice.
+// The graph runs a, then b and x in parallel, then z. Two launches of it run
+// one after the other.
 TEST(GraphTest, BranchesRunInEveryOrderAndLaunchesInTheirs) {
   if (kUnderTsan) GTEST_SKIP() << "races on purpose";
   std::set<std::string> orders;
@@ -194,8 +195,8 @@ TEST(GraphTest, BranchesRunInEveryOrderAndLaunchesInTheirs) {
                                            "axbzaxbz"}));
 }
 
-// What a graph keeps: the scalar of a kernel and the pointer of a copy, not
-// what the variable or the memory holds later.
+// A graph keeps the scalar argument of a kernel as captured, and the pointer of
+// a copy, whose memory it reads at each launch.
 TEST(GraphTest, ScalarsAreFrozenAndPointersRead) {
   NewWorld(1);
   const cudaStream_t stream = NewStream();

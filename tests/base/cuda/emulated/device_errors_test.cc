@@ -1,5 +1,5 @@
-// Errors of the emulated runtime: calls that are to fail, sticky errors,
-// kernels that go wrong, deadlocks, and what a machine without devices says.
+// Tests errors of the emulated runtime: injected errors of calls, sticky
+// errors, kernels that fail, deadlocks, and a machine without devices.
 
 #include <cuda_runtime_api.h>
 
@@ -41,7 +41,7 @@ TEST(DeviceErrorsTest, NamesAndTexts) {
                "unrecognized error code");
 }
 
-// Every call of a small program in turn fails, and none of the others.
+// Makes each call of a small program fail in turn, and no other.
 TEST(DeviceErrorsTest, AnyCallCanBeMadeToFail) {
   const auto program = [] {
     void* p = nullptr;
@@ -157,7 +157,7 @@ TEST(DeviceErrorsTest, WrongHandlesAreErrors) {
             cudaErrorInvalidResourceHandle);
   EXPECT_EQ(cudaEventRecord(event, nullptr), cudaErrorInvalidResourceHandle);
   EXPECT_EQ(cudaEventDestroy(event), cudaErrorInvalidResourceHandle);
-  // A launch for a stream of a device that is not current.
+  // A launch on a stream of a device that is not current fails.
   const cudaStream_t other = NewStream();
   cudaSetDevice(1);
   EXPECT_STREQ(emulated_cuda::EnqueueKernel(other, {"K", "", 0}, [] {}),
@@ -165,7 +165,7 @@ TEST(DeviceErrorsTest, WrongHandlesAreErrors) {
   EXPECT_EQ(cudaGetLastError(), cudaSuccess) << "the launch asked";
 }
 
-// A launch asks for the last error, so it finds those that nobody asked for.
+// A launch calls cudaGetLastError(), and so reports an earlier unread error.
 TEST(DeviceErrorsTest, ALaunchReportsAnEarlierError) {
   NewWorld(1);
   EXPECT_EQ(cudaSetDevice(7), cudaErrorInvalidDevice);

@@ -1,5 +1,5 @@
-// Emulated device memory and pinned memory: poison, stray accesses, writes
-// where nothing lives, allocation in stream order, copies.
+// Tests emulated device memory and pinned memory: poison, stray accesses,
+// writes out of bounds, allocation in stream order, copies.
 
 #include <cuda_runtime_api.h>
 
@@ -23,7 +23,7 @@ using troupe::EverySeed;
 using troupe::ReplayCommand;
 using troupe::Seeds;
 
-// A kernel that writes where it must not; the sanitizers need not say so.
+// A kernel for invalid writes, which the sanitizers do not check.
 __attribute__((no_sanitize("address", "thread"))) void Write(float* to) {
   *to = 1.0f;
 }
@@ -58,7 +58,7 @@ TEST(DeviceMemoryDeathTest, AStrayAccessOfTheHostFaults) {
 
 TEST(DeviceMemoryDeathTest, WithSomeSeedsSoDoesAnotherDevicesKernel) {
   if (kUnderTsan) GTEST_SKIP() << "fork";
-  // A seed whose world is strict: one in eight.
+  // Tries seeds until one makes a strict emulation, as one in eight does.
   const auto touch_other_device = [] {
     for (std::uint64_t seed = 0; seed < 64; ++seed) {
       NewWorld(seed);
@@ -140,6 +140,21 @@ TEST(DeviceMemoryTest, MemoryIsLimited) {
   EXPECT_EQ(AllProblems(), "");
 }
 
+// Every seed must reuse memory then, as it cannot get other addresses.
+TEST(DeviceMemoryTest, MemoryThatIsFreeIsThereWhenTheAddressesAreUsedUp) {
+  for (const std::uint64_t seed : Seeds(40)) {
+    emulated_cuda::Options options = OneThread(seed);
+    options.address_bytes = std::size_t{16} << 10;
+    emulated_cuda::Reset(options);
+    for (int i = 0; i < 100; ++i) {
+      void* x = nullptr;
+      ASSERT_EQ(cudaMalloc(&x, 1000), cudaSuccess) << i << ReplayCommand(seed);
+      ASSERT_EQ(cudaFree(x), cudaSuccess);
+    }
+    EXPECT_EQ(AllProblems(), "") << ReplayCommand(seed);
+  }
+}
+
 TEST(DeviceMemoryTest, WrongFreesAreErrors) {
   NewWorld(1);
   char* const x = OnDevice<char>(100);
@@ -151,8 +166,8 @@ TEST(DeviceMemoryTest, WrongFreesAreErrors) {
   EXPECT_EQ(cudaFreeHost(&local), cudaErrorInvalidValue);
 }
 
-// Where memory freed in stream order comes back: nowhere, on the same stream,
-// on any; whatever comes, it is safe.
+// Memory freed in stream order may be reused never, by the same stream, or by
+// another one. Each case occurs, and each is safe.
 TEST(DeviceMemoryTest, StreamOrderedMemoryComesBackInOrder) {
   std::set<std::string> outcomes;
   for (std::uint64_t seed : EverySeed(300)) {
@@ -202,7 +217,7 @@ TEST(DeviceMemoryTest, CopiesGoEverywhere) {
               cudaSuccess);
     EXPECT_THAT(pageable, testing::ElementsAre(10, 11, 12, 13))
         << ReplayCommand(seed);
-    // Staged at once: the source may change.
+    // Pageable memory is staged within the call: it may change afterwards.
     cudaMemcpyAsync(z, pageable, 16, cudaMemcpyHostToDevice, stream);
     pageable[0] = 99;
     ASSERT_EQ(cudaMemcpyAsync(pinned, z, 16, cudaMemcpyDefault, stream),

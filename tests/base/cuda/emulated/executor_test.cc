@@ -1,4 +1,5 @@
-// What a grid is told and refused, and that the executor goes on after errors.
+// Tests the built-in variables of a grid, refused launches, and that the
+// executor works after errors.
 
 #include "base/cuda/emulated/executor.h"
 
@@ -111,7 +112,7 @@ TEST(ExecutorTest, CallsThatHardwareWouldAnswerWithGarbage) {
             "emulated_cuda: __syncthreads called outside a kernel");
 }
 
-// Ten threads of ten blocks each write down when their turn was.
+// Each of ten threads in ten blocks records when its turn was.
 __global__ void TakesTurns(int* turns, int* at) {
   at[(*turns)++] = static_cast<int>(blockIdx.x * 10 + threadIdx.x);
 }
@@ -120,7 +121,7 @@ std::vector<int> TurnsUnder(const Schedule& schedule) {
   const ScopedSchedule scoped(schedule);
   std::vector<int> at(100, -1);
   int turns = 0;
-  // A plain loop's worth of threads: none waits, so there is no race.
+  // No thread waits, so one host thread runs them in turn, without a race.
   emulated_cuda::Grid grid;
   grid.grid = dim3(10);
   grid.block = dim3(10);
@@ -167,7 +168,7 @@ TEST(ExecutorTest, SharedMemoryIsPoisonedBeforeEachBlock) {
   }
 }
 
-// 0 + 1 + ... over the threads of a block, which all wait at once and often.
+// Sums the indices of a block's threads, with many barriers for all of them.
 __global__ void SumIds(int* sums) {
   __shared__ int values[1024];
   const int t = static_cast<int>(threadIdx.x);
@@ -225,7 +226,7 @@ TEST(ExecutorTest, ThreadsOfTheHostTakeTurns) {
   EXPECT_THAT(sums, ElementsAre(63 * 32, 63 * 32, 63 * 32, 63 * 32));
 }
 
-// With its arguments as they were at the launch.
+// Host work runs within the call that enqueues it.
 TEST(ImmediateLaunchTest, HostWorkRunsWhenItIsEnqueued) {
   int count = 0;
   emulated_cuda::EnqueueHostWork(nullptr, {"Count", __FILE__, __LINE__},

@@ -1,4 +1,5 @@
-// The emulated NCCL: several ranks of one process, on one thread or on several.
+// Tests the emulated NCCL: several ranks of one process, on one or more
+// threads.
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -29,8 +30,7 @@ void NewWorldOf(int devices, std::uint64_t seed) {
   emulated_cuda::Reset(options);
 }
 
-// Ranks on one thread, one device each, with a stream and two buffers of 64
-// bytes.
+// Ranks on one thread. Each has a device, a stream and two buffers of 64 bytes.
 struct Ranks {
   explicit Ranks(int count)
       : comms(count), streams(count), in(count), out(count) {
@@ -65,7 +65,7 @@ struct Ranks {
               cudaSuccess);
     return values;
   }
-  // Calls f(rank) for all, in a group.
+  // Calls f(rank) for all ranks, between ncclGroupStart() and ncclGroupEnd().
   template <typename F>
   ncclResult_t Group(F f) {
     ncclGroupStart();
@@ -173,7 +173,8 @@ TEST(NcclTest, TheOtherCollectives) {
   }
 }
 
-// Each rank sends to the next and receives from the one before, and to itself.
+// Each rank sends to the next rank and to itself, and receives from the
+// previous one and from itself.
 TEST(NcclTest, SendsAndReceivesOfAGroupGoTogether) {
   for (std::uint64_t seed : Seeds(50)) {
     NewWorldOf(3, seed);
@@ -200,8 +201,8 @@ TEST(NcclTest, SendsAndReceivesOfAGroupGoTogether) {
   }
 }
 
-// A rank that waits for two others goes on with the first that comes, which the
-// second waits for.
+// Rank 1 receives from ranks 0 and 2 in one group. Rank 2 waits for rank 0, so
+// the transfer from rank 0 must run without waiting for the other.
 TEST(NcclTest, OneTransferOfAGroupDoesNotWaitForTheOthers) {
   NewWorldOf(3, 1);
   {

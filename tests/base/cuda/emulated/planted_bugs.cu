@@ -15,7 +15,7 @@ constexpr unsigned kAllLanes = 0xFFFFFFFFu;
 template <Bug kBug>
 __device__ float WarpSum(float v) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
-  // Returns, although the mask names these lanes.
+  // Returns although the mask names these lanes.
   if (kBug == Bug::kMaskNamesAbsentLanes && lane >= 16) return v;
   unsigned mask = kAllLanes;
   int step = 16;
@@ -67,7 +67,7 @@ __global__ void ShiftKernel(const float* in, float* out, int count) {
   if (kBug == Bug::kReadsPastGlobal) v += 0.0f * in[i + 1];
   const int to = i + (kBug == Bug::kWritesPastGlobal ? 1 : 0);
   if (kBug != Bug::kSkipsAnOutput || i != count - 3) out[to] = v;
-  // Two blocks, one element.
+  // Two blocks write one element.
   if (kBug == Bug::kSpillsToNextBlock && t == 127 && i + 1 < count) {
     out[i + 1] = v;
   }
@@ -80,7 +80,7 @@ __global__ void WarpExchangeKernel(const float* in, float* out) {
   values[t] = in[t];
   if (kBug != Bug::kNoSyncwarp) __syncwarp();
   int from = t ^ 1;
-  // The second warp reads what the first has written.
+  // The second warp reads values that the first has written.
   if (kBug == Bug::kSyncwarpAcrossWarps) from = t % 32;
   out[t] = values[from];
 }

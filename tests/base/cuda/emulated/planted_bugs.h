@@ -1,8 +1,8 @@
-// Kernels with a bug each, and the right version of the same code, kNone.
+// Kernels with planted bugs; kNone runs the correct version of the same code.
 //
 //   absl::Status s = Shift(Bug::kNoSync, in, out, /*count=*/512);
 //
-// kInvalidArgument: the kernel has no such bug.
+// Errors: kInvalidArgument, if the kernel has no such bug.
 
 #ifndef TESTS_BASE_CUDA_EMULATED_PLANTED_BUGS_H_
 #define TESTS_BASE_CUDA_EMULATED_PLANTED_BUGS_H_
@@ -39,15 +39,16 @@ enum class Bug {
   kUnevenLoop,
 };
 
-// out, [rows, 4]: four copies of the sum of a row's 256 values and squares.
+// out: [rows, 4], four copies of the sum of a row's 256 values and squares.
 absl::Status RowSums(Bug bug, const float* in, float* out, int rows);
-// out[i] = in[i + 1], around the end of each 128 values; through shared memory.
+// Rotates each 128 values by one, through shared memory: out[i] = in[i + 1].
 absl::Status Shift(Bug bug, const float* in, float* out, int count);
-// [64]: neighbours in a warp swap values through shared memory.
+// Arrays: [64]. Neighbours in a warp swap values through shared memory.
 absl::Status WarpExchange(Bug bug, const float* in, float* out);
-// [128]: reverses the values.
+// Arrays: [128]. Reverses the values.
 absl::Status Diverge(Bug bug, const float* in, float* out);
-// *out += the sum of in, by float atomics: other bits in every order.
+// Adds the sum of `in` to *out by float atomics: the bits depend on their
+// order.
 absl::Status FloatAtomicSum(const float* in, float* out, int count);
 
 }  // namespace emulated_cuda_test

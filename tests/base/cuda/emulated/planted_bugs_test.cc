@@ -1,6 +1,6 @@
-// Each planted bug is found, and the right version of the same code is not
-// accused: by differing schedules and reports in every build, by the sanitizers
-// where the test is built with one.
+// Tests that each planted bug is found and that the correct version of the same
+// code is not reported: by differing results of schedules and by reports in
+// every build, and by a sanitizer if the test is built with one.
 
 #include "tests/base/cuda/emulated/planted_bugs.h"
 
@@ -28,7 +28,8 @@ using ::testing::HasSubstr;
 
 using Values = std::vector<float>;
 
-// Of many magnitudes, so that the order of a sum shows in its bits.
+// Returns values of many magnitudes, so that the bits of a sum depend on its
+// order.
 Values Numbers(std::size_t count) {
   Values values(count);
   std::uint32_t state = 1;
@@ -144,7 +145,7 @@ TEST(PlantedBugsTest, AShuffleInALoopOfUnevenLength) {
                     HasSubstr("threads 64-71 wait at __shfl_xor_sync(")));
 }
 
-// Under every schedule, not the forward one alone.
+// They are found under every schedule, not only under the forward one.
 TEST(PlantedBugsTest, DeadlocksAreFoundUnderEverySchedule) {
   for (const emulated_cuda::Schedule& schedule :
        emulated_cuda::AllSchedules()) {
@@ -224,7 +225,7 @@ TEST(PlantedBugsTest, ASyncwarpWhereTheBlockMustMeet) {
   ExpectRace([] { return RunWarpExchange(Bug::kSyncwarpAcrossWarps); });
 }
 
-// What several streams' grids are compared by.
+// Race detection between the grids of several streams (RaceScope::kStreams).
 
 class RaceScopeTest : public ::testing::Test {
  protected:
@@ -243,8 +244,8 @@ TEST_F(RaceScopeTest, ThreadsOfAGridAreNotCompared) {
 
 #if TROUPE_TSAN
 TEST_F(RaceScopeTest, GridsOfTwoThreadsAreNotOrderedByTheExecutor) {
-  // A process of its own: after a fork the sanitizer looks away from the one
-  // thread that is left.
+  // Re-executes the test: after a plain fork, the sanitizer ignores the only
+  // remaining thread.
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const Values in = Numbers(64);
   Values out(64);

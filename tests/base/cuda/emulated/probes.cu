@@ -66,7 +66,7 @@ __global__ void PartialMasks(int* out) {
       v += __shfl_xor_sync(0x0000FFFFu, v, step);
     }
   } else {
-    // Four lanes talk among themselves.
+    // Each group of four lanes votes and shuffles separately.
     const unsigned four = 0xFu << (lane & ~3);
     const int odd = __popc(__ballot_sync(four, lane % 2));
     v = odd + __shfl_sync(four, v, lane & ~3);
@@ -124,7 +124,7 @@ __global__ void Numbers(float* out) {
   put(__expf(0.0f) + __logf(1.0f) + __fdividef(1.0f, 4.0f));
   const float4 f = make_float4(1.0f, 2.0f, 3.0f, 4.0f);
   put(f.x + f.y * f.z + f.w);
-  // Each rounded once: the products of 1 + 2^-12 lose their last bit.
+  // Each operation rounds once: the products of 1 + 2^-12 lose their last bit.
   const float x = 1.000244140625f;
   put(__fadd_rn(__fmul_rn(x, x), -1.0f));
   put(fmaf(x, x, -1.0f));

@@ -1,8 +1,10 @@
-// One kernel for each thing that the emulation must do as a GPU does it.
+// Kernels that each test one feature which the emulation must implement as a
+// GPU does.
 //
 //   absl::Status s = ProbeBlockVotes(/*true_count=*/100, out);
 //
-// Sizes: each function says what its arrays hold. Default stream.
+// Kernels run on the default stream. The comment of each function gives the
+// shapes of its arrays.
 
 #ifndef TESTS_BASE_CUDA_EMULATED_PROBES_H_
 #define TESTS_BASE_CUDA_EMULATED_PROBES_H_
@@ -16,28 +18,30 @@ constexpr int kVoteProbes = 12;
 constexpr int kNumberProbes = 18;
 constexpr int kIntegerProbes = 12;
 
-// [kShuffleProbes, 32] and [kVoteProbes, 32]: one warp.
+// out: [kShuffleProbes, 32] and [kVoteProbes, 32], by one warp.
 absl::Status ProbeShuffles(unsigned* out);
 absl::Status ProbeVotes(unsigned* out);
-// [64]: the halves of two warps go separate ways and come back.
+// out: [64]. Two warps, whose halves diverge and converge again.
 absl::Status ProbePartialMasks(int* out);
-// [256]: threads beyond `living` return early.
+// out: [256]. Threads from `living` on return early.
 absl::Status ProbeEarlyExit(int living, int* out);
-// [3]: count, and, or over 256 threads, of which `true_count` say yes.
+// out: [3], the results of __syncthreads_count(), _and() and _or() over 256
+// threads, of which `true_count` pass true.
 absl::Status ProbeBlockVotes(int true_count, int* out);
-// [12 blocks, 24 threads]: block * 1000 + thread, of grid (2,3,2) and block
-// (4,2,3).
+// out: [12 blocks, 24 threads], block * 1000 + thread, of grid (2,3,2) and
+// block (4,2,3).
 absl::Status ProbeIndices(int* out);
-// [kNumberProbes] and [kIntegerProbes].
+// out: [kNumberProbes] and [kIntegerProbes].
 absl::Status ProbeNumbers(float* out);
 absl::Status ProbeIntegers(long long* out);
-// x[i] *= factor, by a function object that the kernel gets by value.
+// Computes x[i] *= factor by a function object that the kernel gets by value.
 absl::Status ProbeFunctor(int count, float factor, float* x);
-// bins[key] for each key below 16, and the largest key; counted in dynamic
-// shared memory.
+// Counts each key below 16 into bins[key], in dynamic shared memory, and finds
+// the largest key.
 absl::Status ProbeHistogram(int count, const int* keys, unsigned* bins,
                             int* largest);
-// The sum of x by eight blocks of 64 threads, added up by the last to end.
+// Sums x in eight blocks of 64 threads; the last block to end adds their
+// partial sums.
 absl::Status ProbeLastBlock(int count, const float* x, float* partial,
                             unsigned* ticket, float* sum);
 

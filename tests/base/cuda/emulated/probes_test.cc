@@ -1,5 +1,5 @@
-// What the device language means: the same expectations on the emulation and on
-// a GPU.
+// Tests the semantics of the device language, with the same expectations on the
+// emulation and on a GPU.
 
 #include "tests/base/cuda/emulated/probes.h"
 

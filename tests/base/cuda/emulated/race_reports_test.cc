@@ -1,7 +1,7 @@
-// ThreadSanitizer names a wait that is missing, between two streams or between
-// a stream and the host, with the places that enqueued both operations, and
-// says nothing of right code. Each case runs in a process of its own, since a
-// race is told once in each.
+// Tests that ThreadSanitizer reports a missing wait, between two streams or
+// between a stream and the host, with the places that enqueued both operations,
+// and reports nothing for correct code. Each case runs in a process of its own,
+// since a race is reported only once per process.
 
 #include <cuda_runtime_api.h>
 
@@ -15,7 +15,7 @@
 namespace emulated_cuda_test {
 namespace {
 
-// ThreadSanitizer's exit code of a process with reports.
+// Exit code with which ThreadSanitizer ends a process that has reports.
 constexpr int kRacesCode = 66;
 
 class RaceReportsDeathTest : public testing::Test {
@@ -88,7 +88,7 @@ struct Case {
   Bug bug;
   bool graph;
   bool nonblocking;
-  // A frozen value, and an error of a call, are no races.
+  // Whether the bug is a race; a frozen value or an error of a call is none.
   bool is_race;
   friend std::ostream& operator<<(std::ostream& out, const Case& c) {
     return out << NameOf(c.bug) << (c.graph ? ", graph" : ", eager");

@@ -1,4 +1,4 @@
-// Small things that the tests of the emulated runtime share.
+// Helper functions of the tests of the emulated runtime.
 //
 //   NewWorld(seed);
 //   const cudaStream_t stream = NewStream();
@@ -32,7 +32,7 @@ inline constexpr bool kUnderAsan = true;
 inline constexpr bool kUnderAsan = false;
 #endif
 
-// A world of one host thread.
+// Options of an emulation that one host thread uses.
 inline emulated_cuda::Options OneThread(std::uint64_t seed) {
   emulated_cuda::Options options;
   options.seed = seed;
@@ -70,7 +70,7 @@ T* PinnedMemory(std::size_t count) {
   return static_cast<T*>(p);
 }
 
-// Everything that Finish() finds, one line each.
+// Returns all problems that Finish() reports, one per line.
 inline std::string AllProblems() {
   std::string text;
   for (const std::string& problem : emulated_cuda::Finish()) {

@@ -1,4 +1,4 @@
-// In which orders operations of streams run: in all that streams and events
+// Tests that operations of streams run in all orders that streams and events
 // permit, and in no other.
 
 #include <cuda_runtime_api.h>
@@ -29,7 +29,8 @@ struct Note {
   }
 };
 
-// What a, b on one stream and x, y on another do; `wait`: x waits for a.
+// Returns all orders in which a, b on one stream and x, y on another run.
+// `wait`: x waits for a.
 Orders OrdersOf(unsigned first_flags, bool second_is_null, bool wait) {
   Orders orders;
   for (std::uint64_t seed : EverySeed(400)) {
@@ -51,7 +52,7 @@ Orders OrdersOf(unsigned first_flags, bool second_is_null, bool wait) {
   return orders;
 }
 
-// The notes go to one string, a race on purpose.
+// All operations write to one string, which is a race on purpose.
 TEST(StreamOrderTest, AllInterleavingsOccurAndNoOther) {
   if (kUnderTsan) GTEST_SKIP() << "races on purpose";
   EXPECT_EQ(OrdersOf(cudaStreamNonBlocking, false, false), kAllSix);
@@ -106,7 +107,7 @@ TEST(StreamOrderTest, AnEventSaysWhenItIsReached) {
     while (cudaEventQuery(event) == cudaErrorNotReady) {
       ASSERT_LT(++polls, 1000) << ReplayCommand(seed);
     }
-    ASSERT_EQ(ran, 1);  // and ordered, for ThreadSanitizer
+    ASSERT_EQ(ran, 1);  // the query orders this read for ThreadSanitizer
     cudaEventDestroy(event);
     cudaStreamDestroy(stream);
     ASSERT_EQ(AllProblems(), "") << ReplayCommand(seed);

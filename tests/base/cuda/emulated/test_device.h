@@ -1,5 +1,5 @@
-// Where a test's kernels run: on the emulation, or on a GPU. The same test is
-// linked with one of two sources, and passes with both.
+// The device that runs a test's kernels: the emulation or a GPU. The same test
+// is linked with one of two implementations, and passes with both.
 //
 //   if (!WhyNoDevice().empty()) GTEST_SKIP() << WhyNoDevice();
 //   EXPECT_EQ(CompareRuns([&] {
@@ -22,21 +22,22 @@
 
 namespace emulated_cuda_test {
 
-// Empty where kernels can run.
+// Returns why kernels cannot run here; empty if they can.
 std::string WhyNoDevice();
 
-// Memory that the host and kernels read and write; never null.
+// Allocates memory that both the host and kernels may access; never null.
 void* AllocateShared(std::size_t bytes);
 void FreeShared(void* memory);
 
-// `launched`, or what went wrong until all launched kernels had ended.
+// Waits until all launched kernels have ended. Returns `launched` if that is an
+// error, and otherwise the error of the kernels.
 absl::Status WaitFor(absl::Status launched);
 
-// What the bytes of outputs hold before a kernel writes them.
+// Returns the byte with which outputs are filled before a kernel writes them.
 unsigned char PoisonByte();
 
-// How often CompareRuns() runs a kernel: under every schedule of the emulation,
-// and three times on a GPU. BeginRun(-1): as it was before the first.
+// Number of runs of a kernel in CompareRuns(): one for every schedule of the
+// emulation, or three on a GPU. BeginRun(-1) restores the default schedule.
 int RunCount();
 void BeginRun(int run);
 
@@ -57,7 +58,7 @@ struct SharedAllocator {
 template <typename T>
 using DeviceVector = std::vector<T, SharedAllocator<T>>;
 
-// An output, [count].
+// Returns an output, [count], filled with PoisonByte().
 template <typename T>
 DeviceVector<T> Poisoned(std::size_t count) {
   DeviceVector<T> values(count);
@@ -67,7 +68,8 @@ DeviceVector<T> Poisoned(std::size_t count) {
 }
 
 // Calls run(), which returns a vector, RunCount() times. Returns "" when the
-// vectors have equal bits, else which run differs from the first.
+// vectors have equal bits, otherwise a text that names the run that differs
+// from the first.
 template <typename Run>
 std::string CompareRuns(Run run) {
   std::string difference;

@@ -3,7 +3,7 @@
 //
 //   absl::Status status = Forward(w, in, out, n, stream);
 //
-// All arrays are [n], on the device; `loss` and `rate` are one element there.
+// All arrays are on the device and have n elements; `loss` and `rate` have one.
 
 #ifndef TESTS_BASE_CUDA_EMULATED_TWO_RANK_KERNELS_H_
 #define TESTS_BASE_CUDA_EMULATED_TWO_RANK_KERNELS_H_
@@ -16,13 +16,14 @@ namespace emulated_cuda_test {
 
 absl::Status Forward(const float* w, const float* in, float* out, int n,
                      cudaStream_t stream);
-// d_out = out - target, and the sum of its squares.
+// Computes d_out = out - target; *loss is the sum of its squares.
 absl::Status Loss(const float* out, const float* target, float* d_out,
                   float* loss, int n, cudaStream_t stream);
 // Adds to d_w.
 absl::Status Backward(const float* w, const float* in, const float* d_out,
                       float* d_w, float* d_in, int n, cudaStream_t stream);
-// w -= rate d_w; the second takes the rate when it is launched.
+// Computes w -= rate d_w. The first reads the rate when it runs, the second
+// gets it at the launch.
 absl::Status Update(float* w, const float* d_w, const float* rate, int n,
                     cudaStream_t stream);
 absl::Status UpdateByValue(float* w, const float* d_w, float rate, int n,

@@ -19,7 +19,7 @@ struct Rank {
   cudaStream_t compute{};
   cudaStream_t comm{};
   ncclComm_t nccl{};
-  // On the device.
+  // Device memory.
   float* w[kBuckets];
   float* d_w[kBuckets];
   float* h[kBuckets + 1];
@@ -27,7 +27,8 @@ struct Rank {
   float* target;
   float* rate;
   float* loss;
-  // Pinned: kN inputs and the learning rate; the losses of the last steps.
+  // Pinned memory: kN inputs and the learning rate; the losses of the last
+  // steps.
   float* batch;
   float* losses[kStepsLate];
   cudaEvent_t batch_read;
@@ -157,7 +158,7 @@ void Training::Connect() {
   AwaitComms();
 }
 
-// A non-blocking communicator's calls are done when all ranks' say so.
+// Waits until the calls of all non-blocking communicators have completed.
 void Training::AwaitComms() {
   for (Rank& r : ranks_) {
     ncclResult_t state = ncclInProgress;
@@ -168,8 +169,8 @@ void Training::AwaitComms() {
   }
 }
 
-// The input of a step, from pinned memory. The learning rate goes to the stream
-// that reads it.
+// Copies the input of a step from pinned memory, and the learning rate on the
+// stream that reads it.
 void Training::Load(Rank& r, int step) {
   if (!Has(Bug::kSlotReusedEarly)) {
     Check(cudaEventSynchronize(r.batch_read));
@@ -198,7 +199,8 @@ void Training::EnqueueForward(Rank& r, int step) {
       Check(cudaMallocAsync(reinterpret_cast<void**>(&p), kBytes, r.compute));
     }
   }
-  // The gradients' memory; in a graph the learning rate too.
+  // comm waits until compute has allocated the gradients; in a graph, also
+  // until it has copied the learning rate.
   Check(cudaEventRecord(r.ready, r.compute));
   if (options_.graph || !Has(Bug::kUsedBeforeMalloc)) {
     Check(cudaStreamWaitEvent(r.comm, r.ready, 0));
@@ -256,7 +258,7 @@ void Training::EnqueueEnd(Rank& r) {
   }
 }
 
-// All ranks' work of one step; eager, or being captured.
+// Enqueues one step of all ranks, either eagerly or into a capture.
 void Training::EnqueueStep(int step) {
   ForEach([&](Rank& r) { EnqueueForward(r, step); });
   for (int bucket = kBuckets - 1; bucket >= 0; --bucket) {

@@ -1,4 +1,4 @@
-// The oracle of two_rank_step.h, and the numbers that both use.
+// The reference implementation of two_rank_step.h, and the inputs of both.
 
 #include <cmath>
 #include <cstring>
@@ -64,7 +64,7 @@ namespace {
 
 using Layer = std::vector<float>;  // [kN]
 
-// One rank's forward and backward; returns the loss.
+// Runs forward and backward of one rank; returns the loss.
 float GradientsOf(int rank, int step, const std::vector<Layer>& w,
                   std::vector<Layer>* d_w) {
   std::vector<Layer> h(kBuckets + 1, Layer(kN));

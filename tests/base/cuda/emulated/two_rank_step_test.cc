@@ -1,5 +1,5 @@
-// A right two-rank training step gives the plain loop's bits in every order,
-// and a planted bug does not with some seed.
+// Tests that the correct training step of two ranks gives the bits of the plain
+// loop in every order, and that each planted bug is found by some seed.
 
 #include "tests/base/cuda/emulated/two_rank_step.h"
 
@@ -63,7 +63,7 @@ struct Planted {
 
 class PlantedBugsTest : public testing::TestWithParam<Planted> {};
 
-// ThreadSanitizer would stop at the race; race_reports_test.cc asks for that.
+// ThreadSanitizer would stop at the race, which race_reports_test.cc tests.
 TEST_P(PlantedBugsTest, IsFoundByASeed) {
   if (kUnderTsan) GTEST_SKIP() << "races on purpose";
   if (kUnderAsan) GTEST_SKIP() << "it stops at a use of freed memory";
