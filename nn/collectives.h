@@ -1,6 +1,6 @@
-// The ranks along one axis of the mesh, for a layer that needs its peers in the
-// middle of a forward or backward: synchronised normalisation, tensor
-// parallelism, sharded parameters.
+// Collective operations among the ranks along one axis of the mesh, for a layer
+// that needs its peers during forward or backward: synchronised normalisation,
+// tensor parallelism, sharded parameters.
 //
 //   Tensor SyncedSum(Context& ctx, Tensor sum) {
 //     Collectives* dp = ctx.collectives("dp");
@@ -9,16 +9,16 @@
 //     return status.ok() ? sum : ctx.Fail(status);
 //   }
 //
-// A call returns when its result is there, as plain code waits; meanwhile other
-// strands go on. An op keeps the pointer in its Node for the backward: it lives
-// as long as the rank.
+// A call blocks the calling strand until its result is available; other strands
+// continue meanwhile. An op keeps the pointer in its Node for the backward: the
+// object lives as long as the rank.
 //
-// Order: all ranks along an axis make the same calls in the same order, as
-// those who run the same layers on the same shapes do. A micro-batch may have
-// no sample; its rank calls all the same.
+// Order: all ranks along an axis make the same calls in the same order, which
+// holds if they run the same layers on the same shapes. A rank whose
+// micro-batch has no sample makes the same calls.
 //
-// Errors: what ended the wait, when a peer failed or did not come in time. The
-// range is then unspecified.
+// Errors: the error that ended the wait, if a peer failed or did not join in
+// time. The contents of the range are then unspecified.
 // Threads: the rank's compute strand.
 
 #ifndef NN_COLLECTIVES_H_
@@ -31,8 +31,8 @@
 
 namespace troupe::nn {
 
-// What a reduction does to the ranks' elements. kAvg adds, and divides once.
-// kMin and kMax give NaN where any rank has one.
+// Operation that a reduction applies to the ranks' elements. kAvg adds, and
+// divides once. kMin and kMax give NaN if any rank has one.
 enum class ReduceOp { kSum, kAvg, kMin, kMax };
 
 class Collectives {
@@ -43,13 +43,13 @@ class Collectives {
   virtual int rank() const = 0;
   virtual int size() const = 0;
 
-  // Reduces `range` over the ranks, in place. Each element is one fixed tree of
-  // additions (docs/collectives.md): the same bits on every rank and in every
-  // run.
+  // Reduces `range` over the ranks, in place. Each element is the result of one
+  // fixed tree of additions (docs/collectives.md): the same bits on every rank
+  // and in every run.
   virtual absl::Status AllReduce(ReduceOp op, const Tensor& range) = 0;
 };
 
-// One axis of the mesh that has peers.
+// One axis of the mesh that has at least two ranks.
 struct AxisCollectives {
   std::string axis;  // "dp"
   Collectives* collectives = nullptr;

@@ -12,8 +12,8 @@
 namespace troupe::nn {
 namespace {
 
-// A normal draw that lies outside is drawn again; where hardly any lies inside,
-// the bound that it missed is taken after so many.
+// Limit on the draws for one value: a normal draw outside the bounds is drawn
+// again; after this many, the value is the bound that the last draw missed.
 constexpr int kDrawsMax = 1000;
 
 double DrawTruncated(const Initializer& init, RandomStream& stream) {
@@ -51,9 +51,9 @@ T FromDouble(double value) {
   }
 }
 
-// What one thread fills at a time: a multiple of a Philox block's four words,
-// and several huge pages, so that threads seldom ask for the same one at a time
-// (each then clears 2 MiB, and one of them in vain).
+// Size of the piece that one thread fills at a time: a multiple of a Philox
+// block's four words, and several huge pages, so that two threads seldom fault
+// on the same page at once (each then clears 2 MiB, and one of them in vain).
 constexpr std::int64_t kPieceElems = std::int64_t{1} << 20;
 constexpr std::int64_t kPieceBytes = 4 * kPieceElems;
 
@@ -64,7 +64,7 @@ struct Piece {
   std::int64_t end = 0;
 };
 
-// One word per element: element i has 24 bits of draw i, in every dtype.
+// Each element takes one word: element i has 24 bits of draw i, in every dtype.
 template <typename T>
 void FillUniform(const Piece& piece, const RandomKey& key,
                  const RandomPosition& position) {
@@ -114,7 +114,8 @@ void Fill(const Piece& piece, std::uint64_t seed) {
   }
 }
 
-// A stream has no middle to begin in: only uniform parameters are cut.
+// A RandomStream can only start at its beginning: only uniform parameters are
+// cut.
 void AppendPieces(const Parameter& parameter, std::vector<Piece>& pieces) {
   const std::int64_t elems = parameter.shape.numel();
   const bool cut = parameter.init.kind == Initializer::Kind::kUniform;

@@ -1,12 +1,12 @@
-// The first writes into the memory of an arena, by several threads: what the
-// system takes for fresh pages, and the draws, are most of a large model's way
-// to its first step.
+// The first writes into the memory of an arena, by several threads: in a large
+// model the system's work for fresh pages, and the random draws, take most of
+// the time before the first step.
 //
 //   FillInitialValues(/*threads=*/2, seed, parameters);
 //   FillZeros(/*threads=*/2, momentum);
 //
 // The numbers do not depend on the number of threads. The threads end before
-// the call returns; small memory is filled by the caller alone.
+// the call returns; the calling thread fills small memory by itself.
 
 #ifndef NN_ARENA_FIRST_FILL_H_
 #define NN_ARENA_FIRST_FILL_H_
@@ -19,7 +19,7 @@
 
 namespace troupe::nn {
 
-// Each parameter's value by its initialiser, keyed by (seed, name).
+// Fills each parameter's value by its initialiser, keyed by (seed, name).
 void FillInitialValues(int threads, std::uint64_t seed,
                        absl::Span<const Parameter* const> parameters);
 

@@ -18,7 +18,7 @@ std::int64_t RoundUp(std::int64_t value, std::int64_t step) {
   return (value + step - 1) / step * step;
 }
 
-// The parameters of one arena have one dtype; returns it.
+// Returns the one dtype that all parameters of an arena have.
 absl::StatusOr<DType> CommonDType(
     const std::vector<std::vector<Parameter*>>& buckets,
     const std::vector<Parameter*>& frozen) {
@@ -39,7 +39,7 @@ absl::StatusOr<DType> CommonDType(
 
 }  // namespace
 
-// Where everything lies, before there is memory.
+// Places of all parameters, computed before memory is allocated.
 struct ParameterArena::Layout {
   void BeginBucket() { first_slot.push_back(static_cast<int>(slots.size())); }
   void Place(Parameter* parameter, int bucket) {
@@ -85,7 +85,8 @@ absl::StatusOr<std::unique_ptr<ParameterArena>> ParameterArena::Create(
     layout.ranges.push_back({begin, layout.end});
   }
   layout.BeginBucket();
-  // Behind all buckets: no reduction and no update comes here.
+  // The frozen parameters lie behind all buckets: reductions and updates work
+  // on buckets only.
   for (Parameter* parameter : frozen) layout.Place(parameter, kNoBucket);
   const std::int64_t elems = layout.end;
   std::unique_ptr<ParameterArena> arena(
@@ -161,7 +162,7 @@ absl::Status ParameterArena::FillWithZeros(Tensor elems) const {
 absl::Status ParameterArena::ZeroPadding(absl::Span<const ArenaSlot> slots,
                                          const ArenaRange& range,
                                          const Tensor& elems) const {
-  std::int64_t end = range.begin;  // of the slots so far
+  std::int64_t end = range.begin;  // end of the slots so far
   const auto zero_until = [&](std::int64_t begin) {
     return FillWithZeros(elems.FlatView(end - range.begin, {begin - end}));
   };
@@ -209,8 +210,8 @@ void ParameterArena::BindGrads(int bucket) {
   }
 }
 
-// The smallest that is large enough, but not one that is twice too large: a
-// bucket that needs it would have to get another.
+// Takes the smallest block that is large enough, but none of more than twice
+// the size: a bucket that needs that block would have to allocate another.
 absl::StatusOr<Tensor> ParameterArena::TakeGradBlock(int bucket) {
   const std::int64_t elems = ranges_[bucket].size();
   auto best = free_grads_.end();
@@ -248,7 +249,7 @@ absl::Status ParameterArena::Initialize(std::uint64_t seed) {
     FillInitialValues(options_.threads, seed, parameters);
     return absl::OkStatus();
   }
-  // Drawn by the host, in memory of its own, and copied.
+  // The host draws the values in its own memory, then copies them.
   CachingAllocator host;
   TROUPE_ASSIGN_OR_RETURN(
       Tensor values, Tensor::Create(values_.shape(), values_.dtype(), host));

@@ -11,22 +11,22 @@
 // Every parameter begins on a 64-byte boundary and every bucket's length is a
 // multiple of `pad_elems`; the padding is zero and stays zero under every
 // optimizer that maps (0, 0) to 0. A Parameter's value and grad become views;
-// its value is unspecified until Initialize(), or until somebody writes it.
+// its value is unspecified until Initialize() or another write.
 //
 // With keep_grads=false gradients are not parallel to the values: a bucket has
-// memory for them only from HoldGrads() to ReleaseGrads(), and what one bucket
-// gives back serves the next. Where each is updated as soon as it is complete,
-// a large model needs room for the gradients of one bucket, not of them all.
+// memory for them only from HoldGrads() to ReleaseGrads(), and the next bucket
+// reuses it. If each bucket is updated as soon as it is complete, a large model
+// needs room for the gradients of one bucket, not of all.
 //
 // A parameter that is frozen when the arena is made (requires_grad false) lies
-// behind the last bucket, in none: nothing that works on buckets, so neither
-// weight decay nor momentum, touches it, and its grad is undefined. It has a
-// slot, by which checkpoints save and restore it like the others.
+// behind the last bucket and is in none: nothing that works on buckets (weight
+// decay, momentum) changes it, and its grad is undefined. It has a slot, by
+// which checkpoints save and restore it like the others.
 //
-// What takes memory fails with kResourceExhausted where there is none left, and
-// says for what. Create() fails with kInvalidArgument when dtypes are mixed (a
-// rank has an arena per dtype), pad_elems is below 1, or a parameter that is
-// trained is in no bucket.
+// Errors: functions that allocate fail with kResourceExhausted if no memory is
+// left; the message says for what. Create() fails with kInvalidArgument if
+// dtypes are mixed (a rank has an arena per dtype), pad_elems is below 1, or a
+// parameter that is trained is in no bucket.
 
 #ifndef NN_ARENA_PARAMETER_ARENA_H_
 #define NN_ARENA_PARAMETER_ARENA_H_
@@ -51,10 +51,10 @@ namespace troupe::nn {
 
 inline constexpr int kNoBucket = -1;
 
-// Where a parameter lies: elements [begin, begin + shape.numel()).
+// Place of a parameter: elements [begin, begin + shape.numel()).
 struct ArenaSlot {
   Parameter* parameter = nullptr;
-  int bucket = 0;  // kNoBucket where it is frozen
+  int bucket = 0;  // kNoBucket if it is frozen
   std::int64_t begin = 0;
 };
 
@@ -72,24 +72,25 @@ class ParameterArena {
     std::int64_t pad_elems = 16;
     // Further parameters, in no bucket, each of them frozen.
     std::vector<Parameter*> frozen = {};
-    // That fill the memory first (first_fill.h).
+    // Number of threads that fill the memory for the first time (first_fill.h).
     int threads = 1;
-    // Whether all gradients have memory of their own, all the time.
+    // Whether all gradients have memory of their own all the time.
     bool keep_grads = true;
-    // Without keep_grads: whether the memory for the largest bucket's gradients
-    // is taken at once, or with the first bucket that needs it.
+    // Without keep_grads: whether Create() allocates memory for the largest
+    // bucket's gradients, rather than the first bucket that needs it.
     bool grads_ahead = true;
-    // Parameter::index of the first slot, where a rank has several arenas.
+    // Parameter::index of the first slot, if a rank has several arenas.
     int first_index = 0;
-    // Write the memory where the host may not touch it; outlive the arena.
+    // Kernels that write memory which the host may not access. Outlives the
+    // arena.
     Kernels* kernels = nullptr;
     // Dtype of the gradients; unset: that of the parameters. f32 gradients of
     // 16-bit parameters lose nothing over micro-batches and ranks.
     std::optional<DType> grad_dtype = std::nullopt;
-    // Where the gradients' memory comes from; null: where that of the
-    // parameters does. Outlives the arena.
+    // Allocator of the gradients; null: that of the parameters. Outlives the
+    // arena.
     Allocator* grad_allocator = nullptr;
-    // Buckets whose gradients another rank has too, and counts in norms.
+    // Buckets that another rank holds too: that rank counts them in norms.
     std::vector<int> copied_buckets = {};
   };
 
@@ -99,55 +100,56 @@ class ParameterArena {
 
   // Fills values by each parameter's initialiser, keyed by (seed, name);
   // the same with any number of threads.
-  //   kResourceExhausted: where the host may not touch the memory, it draws
-  //     in memory of its own, of which there is not enough.
+  //   kResourceExhausted: if the host may not access the arena's memory, the
+  //     values are drawn in host memory of the same size, and there is not
+  //     enough.
   absl::Status Initialize(std::uint64_t seed);
   // Starts a step: gradients count as unwritten. Touches no memory.
   void BeginStep();
-  // Zeroes the gradients that nothing has written in this step (parameters
-  // that the model did not use), so that a bucket never travels with old ones.
-  // Holds the bucket's gradients where there are such.
+  // Zeroes the gradients that nothing has written in this step (parameters that
+  // the model did not use), so that no reduction sees stale gradients. Calls
+  // HoldGrads(bucket) if there are unwritten gradients.
   absl::Status ZeroUnwritten(int bucket);
 
-  // From here on the gradients of `bucket` have memory, with zeros between the
-  // parameters: each Parameter's grad is defined. Nothing where it is held.
+  // Gives the gradients of `bucket` memory, with zeros between the parameters,
+  // and defines each Parameter's grad. No effect if they have memory.
   absl::Status HoldGrads(int bucket);
-  // Nobody reads or writes them any more: their memory may become another
-  // bucket's, and each Parameter's grad is undefined. Nothing where it is not
-  // held, and with keep_grads.
+  // Releases the memory of the bucket's gradients, which nothing may use any
+  // more: another bucket may get it, and each Parameter's grad becomes
+  // undefined. No effect if they have no memory, and with keep_grads.
   void ReleaseGrads(int bucket);
 
   const Tensor& values() const { return values_; }
-  // All buckets'; undefined without keep_grads.
+  // Gradients of all buckets; undefined without keep_grads.
   const Tensor& grads() const { return grads_; }
   int num_buckets() const { return static_cast<int>(ranges_.size()); }
   const ArenaRange& range(int bucket) const { return ranges_[bucket]; }
-  // Whether what is found in all gradients of a model leaves this bucket out,
-  // since another rank has the same: Optimizer::Inspect().
+  // Whether another rank holds the same bucket, so that norms over all
+  // gradients of a model leave it out here: Optimizer::Inspect().
   bool IsCopied(int bucket) const {
     return std::count(options_.copied_buckets.begin(),
                       options_.copied_buckets.end(), bucket) > 0;
   }
   Tensor BucketValues(int bucket) const { return View(values_, bucket); }
-  // Of a bucket whose gradients are held.
+  // Requires that the bucket's gradients have memory: HoldGrads().
   Tensor BucketGrads(int bucket) const;
   const std::vector<ArenaSlot>& slots() const { return slots_; }
   // Parameter::index of the first slot.
   int first_index() const { return options_.first_index; }
 
-  // A parallel arena of zeros, kept under `name` for checkpoints; of the
-  // parameters' dtype unless another is given.
+  // Adds a parallel arena of zeros, kept under `name` for checkpoints; it has
+  // the parameters' dtype unless another is given.
   absl::StatusOr<Tensor> AddState(absl::string_view name,
                                   std::optional<DType> dtype = std::nullopt);
   const std::vector<std::pair<std::string, Tensor>>& states() const {
     return states_;
   }
-  // Elements [range.begin, range.end) of a parallel arena.
+  // Returns elements [range.begin, range.end) of a parallel arena.
   Tensor View(const Tensor& arena, const ArenaRange& range) const;
   Tensor View(const Tensor& arena, int bucket) const {
     return View(arena, ranges_[bucket]);
   }
-  // The part of a parallel arena that belongs to `slot`, in its shape.
+  // Returns the part of a parallel arena that belongs to `slot`, in its shape.
   Tensor View(const Tensor& arena, const ArenaSlot& slot) const;
 
  private:
@@ -156,14 +158,14 @@ class ParameterArena {
   ParameterArena(Layout layout, const Options& options, Allocator& allocator);
 
   absl::Status Init(std::int64_t elems);
-  // `what` names in an error what the elements are for.
+  // `what` says in an error what the elements are for.
   static absl::StatusOr<Tensor> Take(std::int64_t elems, DType dtype,
                                      absl::string_view what,
                                      Allocator& allocator);
   absl::StatusOr<Tensor> Zeros(std::int64_t elems, DType dtype,
                                absl::string_view what,
                                Allocator& allocator) const;
-  // What lies between `slots` in `elems`, the elements of `range`.
+  // Zeroes the padding between `slots` in `elems`, the elements of `range`.
   absl::Status ZeroPadding(absl::Span<const ArenaSlot> slots,
                            const ArenaRange& range, const Tensor& elems) const;
   absl::Status FillWithZeros(Tensor elems) const;
@@ -175,13 +177,14 @@ class ParameterArena {
   Allocator& grad_allocator_;
   const Options options_;
   const DType dtype_, grad_dtype_;
-  std::vector<ArenaSlot> slots_;  // the frozen ones last
-  std::vector<int> first_slot_;   // by bucket; then that of the frozen ones
+  std::vector<ArenaSlot> slots_;  // frozen parameters last
+  // index in slots_ by bucket; the last: the frozen
+  std::vector<int> first_slot_;
   std::vector<ArenaRange> ranges_;
   Tensor values_, grads_;
-  // By bucket: memory for at least its gradients; undefined: not held.
+  // By bucket: memory for at least its gradients; undefined if not held.
   std::vector<Tensor> held_grads_;
-  std::vector<Tensor> free_grads_;  // blocks of buckets that were released
+  std::vector<Tensor> free_grads_;  // blocks that ReleaseGrads() returned
   std::vector<std::pair<std::string, Tensor>> states_;
 };
 

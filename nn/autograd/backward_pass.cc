@@ -13,8 +13,8 @@ absl::Status InOp(const Node& node, const absl::Status& status) {
                                                   ": ", status.message()));
 }
 
-// Whether the pass over weights has something to do for a step of a tape: of
-// other ops, it needs neither what they saved nor their gradient.
+// Whether the pass over weights runs a piece for a step of a tape. For other
+// steps it needs neither their saved tensors nor their gradient.
 template <typename Step>
 bool HasWeightPiece(const Step& step) {
   return step.num_weights > 0 && step.weights_are_leaves;
@@ -117,7 +117,7 @@ absl::StatusOr<bool> BackwardPass::Next() {
   return false;
 }
 
-// Behind its input gradient, and in kWhole behind all of it.
+// Called after the input gradient; in kWhole this is the node's last piece.
 void BackwardPass::EndNode(Tape::Step& step) {
   UsedInputs(step);
   Tensor& grad = tape_.values_[step.output].grad;
@@ -132,7 +132,7 @@ void BackwardPass::EndNode(Tape::Step& step) {
 }
 
 // Whether the first weight's gradient is all that this node computes of it, and
-// somebody takes it by rows.
+// the sink takes it by rows.
 bool BackwardPass::GoesByRows(const Tape::Step& step) const {
   if (mode_ != Mode::kWhole || step.num_weights == 0 ||
       !step.weights_are_leaves) {
@@ -156,12 +156,12 @@ absl::Status BackwardPass::RunRows(Tape::Step& step) {
   const std::int64_t rows = parameter.shape[0];
   const std::int64_t at_a_time = step.node->WeightRows(kernels_);
   Shape shape = parameter.shape;
-  shape.set(0, std::min(2 * at_a_time - 1, rows));  // of the last part
+  shape.set(0, std::min(2 * at_a_time - 1, rows));  // size of the last part
   const absl::StatusOr<Tensor> part =
       Tensor::Create(shape, parameter.value.dtype(), kernels_.allocator());
   if (!part.ok()) return InOp(*step.node, part.status());
   for (std::int64_t begin = 0, end = 0; begin < rows; begin = end) {
-    // What is left may be too few rows to have the bits of the whole.
+    // The rest may have too few rows to have the bits of the whole.
     end = rows - begin < 2 * at_a_time ? rows : begin + at_a_time;
     Tensor grads = part->Slice(0, end - begin);
     absl::Status status =
@@ -208,8 +208,8 @@ absl::Status BackwardPass::RunWeights(Tape::Step& step, int begin) {
   return status.ok() ? status : InOp(*step.node, status);
 }
 
-// Gradients of another dtype than the parameters' are computed in the latter,
-// beside them, and added.
+// Gradients whose dtype differs from the parameters' are computed in the
+// parameters' dtype, in separate memory, and added.
 absl::Status BackwardPass::RunWeightsApart(Tape::Step& step, int begin,
                                            const Tensor& dy,
                                            absl::Span<WeightGrad> grads) {
@@ -251,7 +251,7 @@ absl::Status BackwardPass::RunComputedWeights(Tape::Step& step) {
       kernels_, dy, /*accumulate=*/false, absl::MakeSpan(grads));
   if (!status.ok()) return InOp(*step.node, status);
   for (int i = 0; i < step.num_weights; ++i) {
-    // A node may have made memory of its own for a constant's.
+    // A node may have allocated a gradient for a constant weight.
     if (step.inputs[first + i] < 0) continue;
     status = Give(step.inputs[first + i], grads[i].grad);
     if (!status.ok()) return InOp(*step.node, status);
@@ -282,7 +282,7 @@ absl::Status BackwardPass::RunInputs(Tape::Step& step) {
 }
 
 // Whether the input has a gradient already, as that of a norm has from a
-// residual connection around it, and the op adds to it.
+// residual connection around it, and the op can add to it.
 bool BackwardPass::AddsToInput(const Tape::Step& step) const {
   const int count = static_cast<int>(step.inputs.size()) - step.num_weights;
   if (count != 1 || step.inputs[0] < 0) return false;

@@ -5,14 +5,15 @@
 //   ctx.Use(mean);                 // its value, a constant of the tape
 //   if (ctx.updates_buffers()) kernels.Add(mean.value, delta, mean.value);
 //
-// Declared as a parameter is: shape first, memory later (BindBuffers). Every
-// rank has a copy of its own, which nothing keeps equal to those of its peers;
-// a checkpoint holds the first replica's, and gives it to all when it is read.
+// A buffer is declared like a parameter: shape first, memory later
+// (BindBuffers). Every rank has its own copy, which is not kept equal to those
+// of its peers; a checkpoint holds the first replica's, and all replicas load
+// it.
 //
-// An op may keep the value that it was given for its backward: a module that
-// changes a buffer in forward does not hand the same buffer to such an op.
+// An op may keep the value for its backward: a module that changes a buffer in
+// forward must not pass that buffer to such an op.
 //
-// One thread at a time: the rank's compute strand.
+// Threads: one at a time, the rank's compute strand.
 
 #ifndef NN_AUTOGRAD_BUFFER_H_
 #define NN_AUTOGRAD_BUFFER_H_
@@ -30,13 +31,13 @@ struct Buffer {
   std::string name;  // "0.running_mean": the module's path and its own name
   Shape shape;
   DType dtype = DType::kF32;
-  double initial = 0;  // of every element
+  double initial = 0;  // value of every element
 
   Tensor value;  // meta until BindBuffers()
 };
 
 // Gives each buffer memory of the kernels' device, filled with its initial
-// value. The error of the kernel that fills it names the buffer.
+// value. An error of the kernel that fills it has the buffer's name.
 absl::Status BindBuffers(absl::Span<Buffer* const> buffers, Kernels& kernels);
 
 }  // namespace troupe::nn

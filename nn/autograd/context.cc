@@ -10,7 +10,7 @@
 namespace troupe::nn {
 namespace {
 
-// y = x: where the gradient of what is popped joins that of what was stashed.
+// y = x. In backward, the gradient of the popped tensor is added here.
 class StashNode final : public Node {
  public:
   const char* name() const override { return "stash"; }

@@ -1,14 +1,14 @@
-// What a forward runs in: kernels, tape, mode, and the first error.
+// The context that a forward runs in: kernels, tape, mode, and the first error.
 //
 //   Context ctx(kernels, &tape);
 //   Tensor y = model(ctx, x);
 //   if (!ctx.ok()) return ctx.status();       // once, at the end
 //
-// The first error sticks, with the path of the module it arose in and the
-// shapes; later ops do nothing and return undefined tensors. So a user's model
-// needs no error plumbing, and no error is lost.
+// The first error sticks, with the shapes and the path of its module; later ops
+// do nothing and return undefined tensors. So a user's model needs no error
+// plumbing, and no error is lost.
 //
-// An op on the way to its kernel asks whether its outputs have memory:
+// An op tests before its kernel whether its outputs have memory:
 //
 //   Tensor y = ctx.Empty("relu", x.shape(), x.dtype());
 //   ctx.Note("relu", y, flops);
@@ -19,12 +19,13 @@
 // allocates nothing, checks every shape, and records the order in which
 // parameters are used, the outputs and the FLOPs. Plans are made from it.
 //
-// Random layers draw by where a sample stands in the job, not by who holds it:
+// Random layers draw by a sample's position in the job, whichever rank holds
+// it:
 //
 //   ctx.set_random({seed, step, batch.position});
 //   std::optional<SampleDraws> draws = ctx.Random(Purpose::kDropout);
 //
-// A module may put a tensor aside for a later one, of this stage or of another:
+// A module may stash a tensor for a later one, of this stage or of another:
 //
 //   ctx.Stash("skip1", x);
 //   Tensor skipped = ctx.Pop("skip1");        // in the later module
@@ -54,37 +55,37 @@
 
 namespace troupe::nn {
 
-// What a shape-only forward saw.
+// Record of a shape-only forward.
 struct ShapeRecord {
   struct Op {
     std::string module;  // path, "3" or "features.0"
     std::string name;    // "linear"
     Shape output;
     DType dtype = DType::kF32;
-    double flops = 0;  // of the forward; multiply and add count as two
+    double flops = 0;  // forward only; multiply and add count as two
   };
   std::vector<Op> ops;
-  std::vector<Parameter*> parameters;  // in order of first use
-  std::vector<Buffer*> buffers;        // in order of first use
-  // Axes of the mesh along which layers asked for collectives.
+  std::vector<Parameter*> parameters;  // ordered by first use
+  std::vector<Buffer*> buffers;        // ordered by first use
+  // Axes of the mesh for which layers requested collectives.
   std::vector<std::string> axes;
 
   double flops() const;
 };
 
-// Where in the job a forward of one micro-batch stands.
+// Position in the job of the forward of one micro-batch.
 struct StepPosition {
   std::uint64_t seed = 0;
   std::int64_t step = 0;
   std::int64_t sample = 0;  // number of its first sample in the global batch
 };
 
-// Holds a forward up where it comes to a parameter that an update of the step
-// before has not reached yet.
+// Blocks a forward at a parameter that the optimizer update of the step before
+// has not written yet.
 class ParameterGate {
  public:
   virtual ~ParameterGate() = default;
-  // Returns when the parameter may be read. An error ends the forward.
+  // Blocks until the parameter may be read. An error ends the forward.
   virtual absl::Status AwaitValue(const Parameter& parameter) = 0;
 };
 
@@ -93,86 +94,91 @@ class Context {
   // `tape` null: no gradients (evaluation).
   explicit Context(Kernels& kernels, Tape* tape = nullptr)
       : kernels_(&kernels), tape_(tape) {}
-  // Shape-only, into `record`.
+  // Creates a context for a shape-only forward, recorded in `record`.
   Context(Device device, ShapeRecord& record)
       : record_(&record), device_(device) {}
 
   bool ok() const { return status_.ok(); }
   const absl::Status& status() const { return status_; }
-  // Keeps the first error, with the module path in front. Returns undefined.
+  // Keeps the first error, with the module path in front. Returns an undefined
+  // tensor.
   Tensor Fail(const absl::Status& status);
-  // The same in a catch block, with what was caught: kInvalidArgument for a
-  // base::UsageError, kInternal for others.
+  // The same in a catch block, for the exception in flight: kInvalidArgument
+  // for a base::UsageError, kInternal for others.
   Tensor FailThrown();
 
   bool shape_only() const { return record_ != nullptr; }
-  // Whether there is something for a kernel to do: no error, and real memory.
+  // Whether kernels can run: no error so far, and tensors have memory.
   bool computes() const { return ok() && !shape_only(); }
   bool training() const { return training_; }
   void set_training(bool training) { training_ = training; }
-  // Whether layers may change their buffers: in training, and not where a
-  // segment runs a second time for its activations.
+  // Whether layers may change their buffers: in training, except when a segment
+  // runs a second time to recompute its activations.
   bool updates_buffers() const {
     return training_ && !recomputing_ && !shape_only();
   }
   void set_recomputing(bool recomputing) { recomputing_ = recomputing; }
   bool recomputing() const { return recomputing_; }
-  // Throws base::UsageError in a shape-only forward, which has none.
+  // Throws base::UsageError in a shape-only forward, which has no kernels.
   Kernels& kernels() {
     if (ABSL_PREDICT_FALSE(kernels_ == nullptr)) ThrowNoKernels();
     return *kernels_;
   }
   Tape* tape() { return tape_; }
   void set_tape(Tape* tape) { tape_ = tape; }
-  // Where trainable parameters are noted as they are used; null: nowhere.
+  // Sets the list to which trainable parameters are added as they are used;
+  // null: none.
   void set_uses(std::vector<Parameter*>* uses) { uses_ = uses; }
   std::vector<Parameter*>* uses() { return uses_; }
-  // Asked before a trainable parameter is read; null: nobody. Outlives the
-  // context.
+  // Sets a gate that is called before a trainable parameter is read; null:
+  // none. Outlives the context.
   void set_gate(ParameterGate* gate) { gate_ = gate; }
   Device device() const { return shape_only() ? device_ : kernels_->device(); }
 
-  // This rank's peers along an axis of the mesh. Null where it has none, in a
-  // shape-only forward, and along dp in an evaluation, where ranks have
-  // different numbers of batches.
+  // Returns this rank's peers along an axis of the mesh. Null if it has no
+  // peers, in a shape-only forward, and along dp in an evaluation, where ranks
+  // have different numbers of batches.
   Collectives* collectives(absl::string_view axis);
   // `axes` outlives the context.
   void set_collectives(absl::Span<const AxisCollectives> axes) { axes_ = axes; }
 
-  // A parameter's value, as a leaf of the tape. Undefined, and the context has
-  // failed, where it has no memory.
+  // Returns a parameter's value, as a leaf of the tape. If it has no memory,
+  // fails the context and returns an undefined tensor.
   Tensor Use(Parameter& parameter);
-  // A buffer's value, a constant; likewise.
+  // Returns a buffer's value, a constant; the same if it has no memory.
   Tensor Use(Buffer& buffer);
 
-  // Without it, layers that draw fail.
+  // Sets the position of random draws. Without it, layers that draw fail.
   void set_random(const StepPosition& position) { random_ = position; }
-  // Step and sample as kernels find them when they run, in a step that is
-  // recorded (DropoutMask::place); undefined: as set_random() has them.
+  // Step and sample in device memory, which kernels read when they run, for a
+  // step that is recorded (DropoutMask::place); undefined: those of
+  // set_random().
   void set_random_place(Tensor place) { random_place_ = std::move(place); }
   const Tensor& random_place() const { return random_place_; }
-  // The draws of the present module for `purpose`, keyed by seed, step, sample
-  // and module path; when it asks again in the same forward, others. Nothing,
-  // and a failed context, where set_random() was not called.
+  // Returns the draws of the present module for `purpose`, keyed by seed, step,
+  // sample and module path; a second call in the same forward gives different
+  // ones. Returns none, and fails the context, if set_random() was not called.
   std::optional<SampleDraws> Random(Purpose purpose);
 
-  // An output of `op`: memory, or a meta tensor when shape-only. Undefined, and
-  // the context has failed with the op's name, where there is no memory left.
+  // Returns memory for an output of `op`, or a meta tensor when shape-only. If
+  // no memory is left, fails the context with the op's name and returns an
+  // undefined tensor.
   Tensor Empty(const char* op, const Shape& shape, DType dtype);
-  // Puts `x` aside under a name that nothing else in the model has, until a
-  // later module pops it, once. The gradient of what is popped is added to that
-  // of `x` here, in the order of the tape: the bits are those of a model that
-  // is not cut in between. Modules that do it: nn/modules/skip.h.
+  // Stores `x` under a name that is unique in the model, until a later module
+  // pops it, once. The gradient of the popped tensor is added to that of `x`
+  // here, in the order of the tape: the bits do not depend on whether the model
+  // is cut in between. Modules for it: nn/modules/skip.h.
   void Stash(absl::string_view name, const Tensor& x);
-  // Undefined, and the context has failed with both modules' names, where there
-  // is none.
+  // Returns the tensor stashed as `name`. If there is none, fails the context
+  // with both modules' names and returns an undefined tensor.
   Tensor Pop(absl::string_view name);
-  // What waits to be popped: from stages before, and for those behind.
+  // Stashed tensors that wait to be popped: from earlier stages and for later
+  // ones.
   StashedTensors& stashed() { return stashed_; }
 
-  // Notes an op in the shape record; does nothing otherwise.
+  // Adds an op to the shape record; does nothing otherwise.
   void Note(const char* op, const Tensor& output, double flops);
-  // Whether backward will want a node with these inputs.
+  // Whether backward needs a node with these inputs.
   bool Tracks(absl::Span<const Tensor> inputs) const {
     return tape_ != nullptr && tape_->Tracks(inputs);
   }
@@ -197,7 +203,8 @@ class Context {
   bool recomputing_ = false;
   std::optional<StepPosition> random_;
   Tensor random_place_;
-  std::vector<std::uint32_t> drawn_;  // hashes of the paths that asked
+  // hashes of the paths of Random()'s callers
+  std::vector<std::uint32_t> drawn_;
   StashedTensors stashed_;
   absl::Status status_;
   std::vector<const std::string*> path_;

@@ -1,4 +1,4 @@
-// Where BackwardPass puts the gradients of parameters.
+// The part of BackwardPass that places the gradients of parameters.
 
 #include <utility>
 

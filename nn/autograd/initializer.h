@@ -1,4 +1,4 @@
-// How a parameter is first filled, as torch.nn.init has it.
+// How a parameter is first filled, the same as torch.nn.init.
 //
 //   Declare("weight", {64, 3, 7, 7}, Initializer::Uniform(bound));
 //   for (Parameter* p : model.Parameters()) {       // before an arena is made
@@ -21,11 +21,12 @@
 
 namespace troupe::nn {
 
-// Which way the variance is kept: that of outputs, or of gradients.
+// Direction in which the variance is kept: that of outputs, or of gradients.
 enum class Fan { kIn, kOut };
 
-// Inputs that an output of weights [out, in, ...] sums, or outputs that an
-// input reaches. PyTorch has none for a vector; here it is 1.
+// Returns the number of inputs that an output of weights [out, in, ...] sums,
+// or of outputs that an input reaches. PyTorch defines none for a vector; here
+// it is 1.
 inline std::int64_t FanOf(const Shape& weight, Fan fan) {
   std::int64_t count = 1;
   for (int axis = 0; axis < weight.rank(); ++axis) {
@@ -55,7 +56,7 @@ struct Initializer {
   double b = 0;  // uniform, integers: high; normal: standard deviation
   // Limits of a truncated normal.
   double low = 0, high = 0;
-  // An index of the first axis whose elements are zeros instead; -1: none.
+  // Index of the first axis whose elements are zeros instead; -1: none.
   std::int64_t zero_row = -1;
 
   static Initializer Constant(double value) {
@@ -64,7 +65,8 @@ struct Initializer {
   static Initializer Uniform(double bound) {
     return {Kind::kUniform, -bound, bound};
   }
-  // Every integer of [low, high] alike: for tests in exact arithmetic.
+  // Every integer in [low, high] with equal probability: for tests in exact
+  // arithmetic.
   static Initializer Integers(int low, int high) {
     return {Kind::kIntegers, static_cast<double>(low),
             static_cast<double>(high)};
@@ -72,8 +74,8 @@ struct Initializer {
   static Initializer Normal(double mean, double stddev) {
     return {Kind::kNormal, mean, stddev};
   }
-  // What of a normal lies in [low, high]: numbers as the mean, not multiples of
-  // stddev, as trunc_normal_ has them.
+  // Normal distribution cut to [low, high], which are numbers like the mean,
+  // not multiples of stddev, as in trunc_normal_.
   static Initializer TruncatedNormal(double mean, double stddev,
                                      double low = -2, double high = 2) {
     return {Kind::kTruncatedNormal, mean, stddev, low, high};

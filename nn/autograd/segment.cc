@@ -6,7 +6,8 @@
 
 namespace troupe::nn {
 
-// Passes on what the tape of a segment says of the outer tape's parameters.
+// Translates events of a segment's tape into events of the outer tape's
+// parameters.
 class BackwardPass::SegmentSink : public GradientSink {
  public:
   SegmentSink(BackwardPass& outer, Tape::Step& step)
@@ -93,7 +94,7 @@ absl::Status BackwardPass::EndSegment(Tape::Step& step) {
     }
     FinishUse(step.inputs[0]);
     FinishRead(step.inputs[0]);
-    // What the second run did not reach.
+    // Parameters that the second run did not reach.
     for (int i = 0; i < step.num_weights; ++i) FinishSegmentRead(step, i);
     Tensor& grad = tape_.values_[step.output].grad;
     if (mode_ == Mode::kInputs) step.dy = grad;

@@ -6,12 +6,13 @@
 // On the tape a segment is one step. When backward reaches it, Run() records
 // the segment on a tape of its own, and the pieces of that tape's backward are
 // pieces of the outer one. The segment's parameters count as used and read from
-// the forward until the recomputation has run and its backward is past them: so
-// nobody updates them before, and their gradients are complete as soon as they
-// would be without it.
+// the forward until the recomputation and its backward are past them: so they
+// are not updated before, and their gradients are complete as early as without
+// recomputation.
 //
-// Gradients have the bits of a forward that is not run again, except where the
-// input is used several times inside and also outside: inside is summed first.
+// Gradients have the bits of a forward that is not run again, except if the
+// input is used several times inside and also outside: the uses inside are
+// summed first.
 
 #ifndef NN_AUTOGRAD_SEGMENT_H_
 #define NN_AUTOGRAD_SEGMENT_H_
@@ -27,18 +28,18 @@ namespace troupe::nn {
 class Segment {
  public:
   virtual ~Segment() = default;
-  // Runs the segment on `tape` from what the forward was given; puts the
-  // watched input into `x` and returns the output.
+  // Runs the segment on `tape` from the inputs of the forward; puts the watched
+  // input into `x` and returns the output.
   virtual absl::StatusOr<Tensor> Run(Kernels& kernels, Tape& tape,
                                      Tensor& x) = 0;
 };
 
-// What the tape knows of a segment.
+// State of a segment on its tape.
 struct Tape::RecordedSegment {
   std::unique_ptr<Segment> segment;
-  // By parameter: whether its use and its read are over.
+  // By parameter: whether its last use and its last read are over.
   std::vector<bool> used, read;
-  // From the recomputation on:
+  // Set by the recomputation:
   Tape tape;
   Tensor x;
 };

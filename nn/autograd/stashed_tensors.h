@@ -1,6 +1,6 @@
-// Tensors that a module has put aside for a later one: skip connections that
-// the modules between know nothing of, as the skippable modules of torchgpipe
-// (Kim et al. 2020, arXiv:2004.09910, sec. 3.3).
+// Tensors that a module has stashed for a later one: skip connections that the
+// modules in between do not see, like the skippable modules of torchgpipe (Kim
+// et al. 2020, arXiv:2004.09910, sec. 3.3).
 //
 //   StashedTensors stashed;
 //   status = stashed.Add("skip1", /*module=*/"encoder.0", x);
@@ -8,11 +8,11 @@
 //   absl::StatusOr<Tensor> skipped = stashed.Take("skip1", "decoder.0");
 //
 // A context has one: modules call Context::Stash() and Context::Pop(), or are
-// those of nn/modules/skip.h. Where a model is cut into stages, what waits at
-// the end of one stage waits at the beginning of the next.
+// those of nn/modules/skip.h. If a model is cut into stages, the tensors that
+// wait at the end of one stage are moved to the beginning of the next.
 //
-// A name is used once in a model: so it says which tensor is meant, wherever
-// the model is cut.
+// A name is used once in a model: so it identifies the tensor wherever the
+// model is cut.
 //
 // Errors: kInvalidArgument with the name, and the module that used it first.
 // Threads: one at a time.
@@ -43,10 +43,11 @@ class StashedTensors {
                    const Tensor& tensor);
   absl::StatusOr<Tensor> Take(absl::string_view name, absl::string_view module);
 
-  // Those that no module has taken yet, in the order of their stashing.
+  // Tensors that no module has taken yet, in the order of their stashing.
   const std::vector<StashedTensor>& waiting() const { return waiting_; }
   bool IsWaiting(absl::string_view name) const;
-  // At the end of a model: the first that still waits is an error.
+  // Returns an error at the end of a model for the first tensor that still
+  // waits.
   absl::Status CheckAllTaken() const;
 
  private:

@@ -10,8 +10,8 @@
 namespace troupe::nn {
 namespace {
 
-// Tells the tensors of one tape from those of another; not a source of
-// behaviour, so a process-wide counter is fine.
+// Returns a number that distinguishes tapes. It does not affect results, so a
+// process-wide counter is fine.
 std::uint32_t NextSerial() {
   static std::atomic<std::uint32_t> next{1};
   const std::uint32_t serial = next.fetch_add(1, std::memory_order_relaxed);
@@ -158,7 +158,7 @@ bool Tape::IsLoss(std::int32_t value) const {
 std::vector<Parameter*> Tape::parameters() const {
   std::vector<Parameter*> used;
   for (const Value& value : values_) {
-    // One that feeds no op gets no gradient; nobody may wait for it.
+    // A parameter that feeds no op gets no gradient; nothing may wait for it.
     if (value.parameter && value.readers_left > 0) {
       used.push_back(value.parameter);
     }

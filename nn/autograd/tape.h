@@ -10,27 +10,28 @@
 //
 // Backward runs in pieces, so that its caller can launch a reduction, update a
 // bucket or yield between two of them: the actors' strands, and the simulator,
-// interleave at exactly these points. In kWhole a node's weight gradient is
-// one piece and comes before its input gradient: the sooner a gradient is
-// complete, the sooner its bucket can travel. kInputs, then kWeights, give the
-// same numbers as kWhole, bit for bit (zero-bubble schedules, Qi et al. 2023,
+// interleave at exactly these points. In kWhole a node's weight gradient is one
+// piece and comes before its input gradient: the sooner a gradient is complete,
+// the sooner its bucket can be reduced. kInputs, then kWeights, give the same
+// numbers as kWhole, bit for bit (zero-bubble schedules, Qi et al. 2023,
 // arXiv:2401.10241, sec. 2).
 //
-// Where a sink takes a gradient by rows (GradientSink::TakesRows), the node's
-// input gradient comes first, since it reads the weight. The same bits.
+// If a sink takes a gradient by rows (GradientSink::TakesRows), the node's
+// input gradient comes first, since it reads the weight. The bits are the same.
 //
-// Order of sums: nodes in reverse order of recording. A parameter used several
-// times, or by several micro-batches, adds up in that order; but use by use,
-// where Parameter::grad_per_use says so.
+// Order of sums: nodes in reverse order of recording. The gradients of a
+// parameter used several times, or by several micro-batches, add up in that
+// order, or use by use if Parameter::grad_per_use is set.
 //
-// Two promises are for parameters that ops take as weights. One that an op
-// takes as an activation (ops::Add(ctx, x, ctx.Use(p))), or beside a computed
-// weight, gets its gradient in the pass over inputs. So with kInputs, then
-// kWeights, (a) LastReaderDone() may come before the pass over weights has read
-// it, and (b) its gradients may add up in another order than in kWhole.
+// Two promises hold only for parameters that ops take as weights. A parameter
+// that an op takes as an activation (ops::Add(ctx, x, ctx.Use(p))), or beside a
+// computed weight, gets its gradient in the pass over inputs. So with kInputs,
+// then kWeights, (a) LastReaderDone() may be called before the pass over
+// weights has read it, and (b) its gradients may add up in another order than
+// in kWhole.
 //
 // A view of a tracked tensor (View, Slice, FlatView) is no op and has no
-// gradient: an op that is given one of another shape fails.
+// gradient: an op fails if it gets one of another shape.
 //
 // Threads: one at a time.
 
@@ -51,22 +52,22 @@
 
 namespace troupe::nn {
 
-// Where the gradient of one weight goes. `grad` is undefined where it is not
+// Destination of the gradient of one weight. `grad` is undefined if it is not
 // wanted.
 struct WeightGrad {
   Tensor grad;
   bool wanted() const { return grad.defined(); }
 };
 
-// One recorded op: what backward needs, and how to run it. `dy` has the shape
-// of the op's output. The gradient of a loss's statistics (nn/ops/loss.h) is
-// that of their sum, element 0; a `dy` without memory stands for 1, the usual
-// seed, so that nobody multiplies by it.
+// One recorded op: the tensors that backward needs, and how to run it. `dy` has
+// the shape of the op's output. The gradient of a loss's statistics
+// (nn/ops/loss.h) is that of their sum, element 0; a `dy` without memory stands
+// for 1, the usual seed, which saves the multiplication.
 class Node {
  public:
   virtual ~Node() = default;
   virtual const char* name() const = 0;
-  // Whether the output is a loss's statistics: backward may begin there without
+  // Whether the output is a loss's statistics: backward may begin here without
   // a gradient, and `dy` may be without memory.
   virtual bool is_loss() const { return false; }
 
@@ -76,10 +77,11 @@ class Node {
                                       absl::Span<const bool> wanted,
                                       absl::Span<Tensor> dx) = 0;
 
-  // Whether this op, which has one activation input, can add that gradient to
-  // what other ops gave the input already, in the same pass over memory.
+  // Whether this op, which has one activation input, can add its gradient to
+  // the one that other ops have computed already, in the same pass over memory.
   virtual bool AddsInputGradient() const { return false; }
-  // dx = base + that gradient, with the bits of a sum behind BackwardInputs().
+  // Computes dx = base + that gradient, with the bits of BackwardInputs() and a
+  // sum.
   virtual absl::Status BackwardInputOnto(Kernels& kernels, const Tensor& dy,
                                          const Tensor& base, Tensor& dx);
 
@@ -88,34 +90,36 @@ class Node {
                                        bool accumulate,
                                        absl::Span<WeightGrad> grads);
 
-  // How many rows of the first weight's gradient are best computed at a time,
-  // for whoever uses them while they are in the cache; 0: it is computed whole.
+  // Number of rows of the first weight's gradient that are best computed at a
+  // time, for a sink that uses them while they are in the cache; 0: computed
+  // whole.
   virtual std::int64_t WeightRows(const Kernels&) const { return 0; }
   // Writes rows [begin, begin + rows.dim(0)) of that gradient, WeightRows() of
-  // them or more, with the bits that they have in the whole.
+  // them or more, with the same bits as in the whole.
   virtual absl::Status BackwardWeightRows(Kernels& kernels, const Tensor& dy,
                                           std::int64_t begin, Tensor& rows);
 };
 
-// Told, during backward, what has become of each parameter. A parameter is
-// reported at most once per tape for each of the two.
+// Receives, during backward, the progress of each parameter. Each of the last
+// two functions is called at most once per tape for a parameter.
 class GradientSink {
  public:
   virtual ~GradientSink() = default;
-  // parameter.grad is about to be written and is undefined: gives it memory,
-  // or says why there is none.
+  // Called before parameter.grad is written if it is undefined: gives it
+  // memory, or returns an error.
   virtual absl::Status GradientNeeded(Parameter&) { return absl::OkStatus(); }
-  // Whether it takes a gradient, all of which one op computes, by rows and in
-  // place of memory for the whole. Then nothing reads parameter.value any more,
+  // Whether it takes a gradient, if one op computes all of it, by rows instead
+  // of in memory for the whole. Then nothing reads parameter.value any more,
   // and TakeRows() may change it.
   virtual bool TakesRows(const Parameter&) { return false; }
-  // `rows`: rows [begin, begin + rows.dim(0)) of the gradient, for this call.
-  // All of them come, once each, in ascending order.
+  // Takes `rows`, rows [begin, begin + rows.dim(0)) of the gradient, valid for
+  // this call. Every row is passed once, in ascending order.
   virtual absl::Status TakeRows(Parameter& parameter, std::int64_t begin,
                                 const Tensor& rows);
-  // This tape adds nothing more to parameter.grad.
+  // Called when this tape adds nothing more to parameter.grad.
   virtual void GradientComplete(Parameter& parameter) = 0;
-  // No later piece of this tape reads parameter.value (but see (a) above).
+  // Called when no later piece of this tape reads parameter.value (but see (a)
+  // above).
   virtual void LastReaderDone(Parameter& parameter) = 0;
 };
 
@@ -128,43 +132,43 @@ class Tape {
   Tape(const Tape&) = delete;
   Tape& operator=(const Tape&) = delete;
 
-  // A tracked copy of the handle: backward will hold its gradient (InputGrad).
-  // What a stage does with the activation that it received. Integers (tokens)
-  // have no gradient: they stay constant.
+  // Returns a tracked copy of the handle: backward will hold its gradient
+  // (InputGrad). A stage watches the activation that it received. Integers
+  // (tokens) have no gradient: they stay constant.
   Tensor Watch(const Tensor& input);
-  // The parameter's value as a leaf of this tape.
+  // Returns the parameter's value as a leaf of this tape.
   Tensor Leaf(Parameter& parameter);
 
-  // Records an op with `num_weights` of its inputs (the last ones) being
-  // weights. Returns `output`, tracked if any input is; otherwise drops `node`.
+  // Records an op, the last `num_weights` of whose inputs are weights. Returns
+  // `output`, tracked if any input is; otherwise drops `node`.
   Tensor Record(std::unique_ptr<Node> node, absl::Span<const Tensor> inputs,
                 int num_weights, Tensor output);
   // Records a part of the forward that backward runs again (segment.h), which
   // computed `output` from `x` and these parameters, without a tape.
   Tensor RecordSegment(std::unique_ptr<Segment> segment, const Tensor& x,
                        absl::Span<Parameter* const> parameters, Tensor output);
-  // kInvalidArgument, naming `op`, where an input is a view of a tracked tensor
-  // and has another shape: Record() must not be called then.
+  // Returns kInvalidArgument, naming `op`, if an input is a view of a tracked
+  // tensor with another shape: Record() must not be called then.
   absl::Status CheckInputs(const char* op,
                            absl::Span<const Tensor> inputs) const;
   // Whether Record() would keep a node with these inputs.
   bool Tracks(absl::Span<const Tensor> inputs) const;
   bool Tracks(const Tensor& input) const;
 
-  // The gradient of a watched input, after a pass that computes inputs;
-  // undefined where the loss does not depend on it.
+  // Returns the gradient of a watched input, after a pass that computes inputs;
+  // undefined if the loss does not depend on it.
   Tensor InputGrad(const Tensor& watched) const;
-  // The same, with zeros where the loss does not depend on it: what a stage
-  // sends upstream.
+  // The same, with zeros if the loss does not depend on it: the gradient that a
+  // stage sends upstream.
   absl::StatusOr<Tensor> InputGradOrZeros(Kernels& kernels,
                                           const Tensor& watched) const;
 
-  // Forgets everything and becomes a new tape.
+  // Clears the tape, which becomes a new one.
   void Reset();
 
   int num_nodes() const { return static_cast<int>(nodes_.size()); }
-  // Parameters that the sink has still to be told of: before backward, those
-  // that feed an op of this tape, in order of first use.
+  // Parameters whose completion the sink has not been notified of: before
+  // backward, those that feed an op of this tape, in order of first use.
   std::vector<Parameter*> parameters() const;
 
  private:
@@ -173,11 +177,11 @@ class Tape {
   struct Value {
     Shape shape;
     Parameter* parameter = nullptr;
-    Tensor grad;  // what consumers have given so far
+    Tensor grad;  // sum of the consumers' gradients so far
     bool watched = false;
     int uses = 0;          // nodes that add to the gradient
-    int uses_left = 0;     // those that have still to
-    int readers_left = 0;  // pieces still to read the parameter
+    int uses_left = 0;     // nodes that have not added yet
+    int readers_left = 0;  // pieces that have not read the parameter yet
   };
   struct RecordedSegment;
   struct Step {
@@ -185,9 +189,10 @@ class Tape {
     Step(Step&&);
     ~Step();
     std::unique_ptr<Node> node;
-    std::unique_ptr<RecordedSegment> segment;     // instead of a node
-    absl::InlinedVector<std::int32_t, 4> inputs;  // values; -1 is a constant
-    absl::InlinedVector<Shape, 4> weight_shapes;  // of computed weights
+    std::unique_ptr<RecordedSegment> segment;  // instead of a node
+    // indices of values; -1 is a constant
+    absl::InlinedVector<std::int32_t, 4> inputs;
+    absl::InlinedVector<Shape, 4> weight_shapes;  // for computed weights
     int num_weights = 0;
     bool weights_are_leaves = true;
     std::int32_t output = -1;
@@ -205,7 +210,7 @@ class Tape {
   std::vector<Step> nodes_;
 };
 
-// Adds the gradients that Parameter::grad_per_use keeps apart, where there are
+// Adds the gradients that Parameter::grad_per_use keeps apart, if there are
 // any: once a step, when no tape adds more to them.
 absl::Status AddUses(Kernels& kernels, Parameter& parameter);
 
@@ -215,33 +220,33 @@ class BackwardPass {
 
   BackwardPass(Tape& tape, Kernels& kernels, GradientSink& sink, Mode mode);
 
-  // Where gradients begin: a loss (dy undefined: 1), or a stage's output with
-  // the gradient that came from the next stage; once for each output, and where
-  // two are one tensor, gradients add up. Not needed in kWeights. Where a
-  // shape does not fit, or there is no dy and the output is not a loss, Next()
-  // answers kInvalidArgument.
+  // Sets where gradients begin: at a loss (dy undefined: 1), or at a stage's
+  // output with the gradient from the next stage. Call it once for each output;
+  // if two are one tensor, gradients add up. Not needed in kWeights. If a shape
+  // does not fit, or dy is undefined and the output is not a loss, Next()
+  // returns kInvalidArgument.
   void Seed(const Tensor& output, const Tensor& dy = Tensor());
-  // A loss whose gradients all come out multiplied by `scale` (loss scaling,
+  // Seeds a loss so that all gradients are multiplied by `scale` (loss scaling,
   // Micikevicius et al. 2018, arXiv:1710.03740); 1 costs nothing.
   void SeedLoss(const Tensor& loss, double scale);
 
-  // Runs the next piece. False when there was none: the pass is complete.
-  // An error names the op; the tape is then of no further use.
+  // Runs the next piece. Returns false if none was left: the pass is complete.
+  // An error names the op; the tape cannot be used any further.
   absl::StatusOr<bool> Next();
 
  private:
   enum class Phase { kWeights, kInputs, kRows };
-  // Where the gradient of one use of a parameter goes.
+  // Destination of the gradient of one use of a parameter.
   struct GradPlace {
     Tensor grad;
-    bool* written;  // whether something is there, to which it is added
+    bool* written;  // whether `grad` has a value, to which is added
   };
   class SegmentSink;
 
   bool Enters(const Tape::Step& step) const;
   absl::Status NeedGradient(Parameter& parameter);
   absl::StatusOr<GradPlace> PlaceOf(const Tape::Value& value);
-  // Of weights from number `begin` on.
+  // Computes the gradients of the weights from number `begin` on.
   absl::Status RunWeights(Tape::Step& step, int begin = 0);
   bool GoesByRows(const Tape::Step& step) const;
   absl::Status RunRows(Tape::Step& step);
@@ -254,11 +259,11 @@ class BackwardPass {
   void EndNode(Tape::Step& step);
   absl::Status Give(std::int32_t value, const Tensor& grad);
   absl::Status AddTo(const Tape::Value& value, const Tensor& grad);
-  // `grad`, or ones where it has no memory: the gradient of a loss.
+  // Returns `grad`, or ones if it has no memory: the gradient of a loss.
   absl::StatusOr<Tensor> WithMemory(const Tensor& grad);
   void UsedWeights(Tape::Step& step);
   void UsedInputs(Tape::Step& step);
-  // The next piece of a segment; false when it had none left.
+  // Runs the next piece of a segment; false if it had none left.
   absl::StatusOr<bool> AdvanceSegment(Tape::Step& step);
   absl::Status EndSegment(Tape::Step& step);
   void FinishSegmentUse(Tape::Step& step, int number);
@@ -273,7 +278,7 @@ class BackwardPass {
   int next_;
   Phase phase_;
   absl::Status seeded_;
-  // The pass of the segment that this pass is in, and its sink.
+  // The pass over the segment that this pass is in, and its sink.
   std::unique_ptr<GradientSink> inner_sink_;
   std::unique_ptr<BackwardPass> inner_;
 };

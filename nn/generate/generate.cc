@@ -13,9 +13,9 @@
 namespace troupe::nn {
 namespace {
 
-// A text grows by one token at a time, and every length of it would be a shape
-// of its own to the kernels. So its tail is filled up to a power of two: what
-// comes later changes nothing of a causal model's rows before.
+// A text grows by one token at a time, and each length would be a new shape for
+// the kernels. So its end is padded to a power of two, at least this length: a
+// causal model's rows do not depend on later tokens.
 constexpr std::int64_t kShortestForward = 16;
 
 std::int64_t ForwardLength(std::int64_t tokens, std::int64_t context) {
@@ -24,8 +24,8 @@ std::int64_t ForwardLength(std::int64_t tokens, std::int64_t context) {
   return std::min(length, context);
 }
 
-// The logits of what follows `text`, which is no longer than the context. They
-// lie in `output`, which keeps them.
+// Computes the logits for the token after `text`, which is no longer than the
+// context. The span points into `output`, which keeps them.
 absl::StatusOr<absl::Span<const float>> NextLogits(
     const LogitsFn& logits, Allocator& memory,
     absl::Span<const std::int32_t> text, std::int64_t context, Tensor* output) {

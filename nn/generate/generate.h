@@ -1,23 +1,23 @@
-// Text from a language model, token by token.
+// Generates text with a language model, token by token.
 //
 //   GenerateOptions options;
 //   options.tokens = 200;
-//   options.context = 256;                    // of the model
+//   options.context = 256;                    // the model's
 //   options.sampling.temperature = 0.8;
 //   TROUPE_RETURN_IF_ERROR(
 //       Generate(model, kernels, prompt, options, [&](std::int32_t token) {
 //         std::cout << *tokenizer->Decode({token}) << std::flush;
-//         return true;                        // false: enough
+//         return true;                        // false: stop
 //       }));
 //
-// `model` takes tokens i64 (1, T) and gives logits (1, T, vocabulary) of any
-// floating dtype, of which row t depends on tokens 0..t alone: that of
-// nn/models/gpt2.h, or one of your own. Of a text longer than the context it
-// sees the last part. It runs on the host, in evaluation mode, over the whole
-// text for each token: nothing of the forwards before is kept.
+// `model` takes tokens i64 (1, T) and returns logits (1, T, vocabulary) of any
+// floating dtype, of which row t depends on tokens 0..t alone:
+// nn/models/gpt2.h, or a custom model. If a text is longer than the context,
+// the model gets its last part. It runs on the host, in evaluation mode, over
+// the whole text for each token: there is no key-value cache.
 //
-// Where the model computes elsewhere, such as in stages of a pipeline
-// (actors/inference/inference_session.h), a function stands for it.
+// If the model computes elsewhere, such as in stages of a pipeline
+// (actors/inference/inference_session.h), a LogitsFn takes its place.
 
 #ifndef NN_GENERATE_GENERATE_H_
 #define NN_GENERATE_GENERATE_H_
@@ -37,18 +37,19 @@
 namespace troupe::nn {
 
 struct GenerateOptions {
-  std::int64_t tokens = 100;   // at most so many
-  std::int64_t context = 256;  // the most that the model takes; at least 1
+  std::int64_t tokens = 100;   // limit on the tokens
+  std::int64_t context = 256;  // limit of the model; at least 1
   SamplingOptions sampling;
 };
 
-// The model's logits of tokens i64 (1, T): f32 (1, T, vocabulary), on the host.
+// Returns the model's logits for tokens i64 (1, T): f32 (1, T, vocabulary), on
+// the host.
 using LogitsFn = std::function<absl::StatusOr<Tensor>(const Tensor& tokens)>;
 
-// Calls `on_token` with each token of what follows `prompt`, until it says
+// Calls `on_token` with each token that follows `prompt`, until it returns
 // false. `memory` is the host's.
-//   kInvalidArgument: the prompt is empty, an option cannot be, the model does
-//     not take tokens or gives something else, a logit is not finite.
+//   kInvalidArgument: the prompt is empty, an option is out of range, the model
+//     does not take tokens or returns another shape, a logit is not finite.
 //   other: from `logits`, or the kernels.
 absl::Status Generate(const LogitsFn& logits, Allocator& memory,
                       std::vector<std::int32_t> prompt,

@@ -6,13 +6,13 @@
 //   TokenChoice choice(options);
 //   TROUPE_ASSIGN_OR_RETURN(std::int32_t token, choice.Next(logits));
 //
-// The probability of token i is softmax(logits / temperature)[i] among those
-// that are left: first the top_k likeliest, then of these the fewest that
-// together have probability top_p (nucleus sampling: Holtzman et al. 2020,
+// The probability of token i is softmax(logits / temperature)[i] among the
+// candidates: first the top_k likeliest, then of these the fewest whose
+// probabilities add up to top_p (nucleus sampling: Holtzman et al. 2020,
 // arXiv:1904.09751, sec. 3.1). Of equal logits the lower number counts as
 // likelier. Temperature 0 takes the likeliest and draws nothing.
 //
-// Draws are keyed by the seed and by how many tokens were chosen before, so the
+// Draws are keyed by the seed and the number of tokens chosen before, so the
 // same logits give the same text on every machine. Threads: one at a time.
 
 #ifndef NN_GENERATE_TOKEN_CHOICE_H_
@@ -33,28 +33,28 @@ struct SamplingOptions {
   double top_p = 1;        // in (0, 1]
   std::uint64_t seed = 0;
 
-  // Errors blame the field (base/field_error.h).
+  // Errors name the field (base/field_error.h).
   absl::Status Validate() const;
 };
 
 class TokenChoice {
  public:
-  // `options` are valid.
+  // `options` must be valid.
   explicit TokenChoice(const SamplingOptions& options) : options_(options) {}
 
-  // The next token, a number below logits.size(), which is not 0.
+  // Returns the next token, a number below logits.size(), which is not 0.
   //   kInvalidArgument: a logit is not a number, or infinite.
   absl::StatusOr<std::int32_t> Next(absl::Span<const float> logits);
 
  private:
-  // Fills `order_` with the tokens to choose among, the likeliest first.
+  // Fills `order_` with the candidate tokens, the likeliest first.
   void Order(absl::Span<const float> logits);
   std::int32_t Draw(absl::Span<const float> logits);
 
   const SamplingOptions options_;
   std::uint32_t chosen_ = 0;
   std::vector<std::int32_t> order_;
-  std::vector<double> weights_;  // of `order_`; not divided by their sum
+  std::vector<double> weights_;  // for `order_`; not normalised
 };
 
 }  // namespace troupe::nn

@@ -8,35 +8,35 @@
 //
 // Letters: N samples, T queries, S keys, Hq heads of queries, Hkv heads of keys
 // and values, D elements of a head. Head h of the queries attends to head
-// h / (Hq / Hkv) of the keys (grouped queries, Ainslie et al. 2023,
+// h / (Hq / Hkv) of the keys (grouped-query attention, Ainslie et al. 2023,
 // arXiv:2305.13245).
 //
 //     y[n, t, h] = sum over s of p[s] v[n, s]
 //     p = softmax over s of scale * q[n, t, h] . k[n, s]
 //
-// Operands may be *packed*, since a model computes them so: one product gives
-// queries, keys and values of a position side by side, and kernels read them
-// where they lie, as they write their gradients.
+// Operands may be *packed*, since models compute them so: one product gives the
+// queries, keys and values of a position side by side, and kernels read them in
+// place, and write packed gradients.
 //
 //     q[N, T, Hq, D]               k[N, S, Hkv, D]      v[N, S, Hkv, D]
 //     q[N, T, Hq, D]               k[N, S, 2 Hkv, D]    v undefined
 //     q[N, T, Hq + 2 Hkv, D]       k undefined          v undefined
 //
-// What is packed has the heads of queries first, then those of keys, then those
-// of values. A gradient is packed as its operand is. Packing is a matter of
-// which tensors there are, not of strides beside them: so whatever treats all
-// ops alike (conversions of dtypes, queues) sees each element once, and no two
-// operands share memory.
+// A packed tensor has the heads of queries first, then those of keys, then
+// those of values. A gradient is packed like its operand. Packing follows from
+// which tensors are defined, not from strides: so code that treats all ops
+// alike (conversions of dtypes, queues) sees each element once, and no operands
+// share memory.
 //
-// Dropout makes some of the p[s] 0 on their way to the values, and multiplies
-// the others by a scale; the softmax is that of all. A row of keys has whole
-// blocks of four draws: the p[s] of query t of head h goes by draw
+// Dropout sets some of the p[s] to 0 before they weigh the values, and
+// multiplies the others by a scale; the softmax is over all keys. A row of keys
+// has whole blocks of four draws: p[s] of query t of head h uses draw
 // 4 ((h T + t) ceil(S / 4)) + s of its sample.
 //
-// Nothing that is kept grows with T S: backward computes the probabilities
-// again from q, k and `lse`, block by block (FlashAttention-2, Dao 2023,
-// arXiv:2307.08691), and draws again what was dropped. Where a library computes
-// it on a GPU, a workspace of the call may (docs/cuda.md).
+// No kept tensor has a size of T S: backward recomputes the probabilities from
+// q, k and `lse`, block by block (FlashAttention-2, Dao 2023,
+// arXiv:2307.08691), and draws the dropout again. If a library computes it on a
+// GPU, the workspace of a call may grow with T S (docs/cuda.md).
 
 #ifndef NN_KERNELS_ATTENTION_H_
 #define NN_KERNELS_ATTENTION_H_
@@ -51,12 +51,12 @@
 namespace troupe::nn {
 
 struct AttentionRule {
-  // Query t sees keys 0 .. t, whatever S is (PyTorch's is_causal).
+  // Whether query t sees only keys 0 .. t, whatever S is (PyTorch's is_causal).
   bool causal = false;
   double scale = 1;
   std::optional<DropoutMask> dropout = {};
 
-  // The keys that query t sees, of `keys`: the first so many.
+  // Returns how many of `keys` keys query t sees: the first ones.
   std::int64_t KeysSeen(std::int64_t t, std::int64_t keys) const {
     return causal ? std::min(t + 1, keys) : keys;
   }
@@ -64,16 +64,17 @@ struct AttentionRule {
 
 struct AttentionSizes {
   std::int64_t N, T, S, Hq, Hkv, D;
-  // Heads of queries for each head of keys.
+  // Number of heads of queries for each head of keys.
   std::int64_t group() const { return Hq / Hkv; }
-  // Blocks of draws of a row of keys, and the first one of query t of head h.
+  // Number of blocks of draws of a row of keys, and the first block of query t
+  // of head h.
   std::int64_t row_blocks() const { return (S + 3) / 4; }
   std::int64_t FirstBlock(std::int64_t h, std::int64_t t) const {
     return (h * T + t) * row_blocks();
   }
 };
 
-// The sizes of a call; `y` has the heads of queries alone.
+// Returns the sizes of a call; `y` has the heads of queries only.
 inline AttentionSizes SizesOfAttention(In q, In k, In v, In y) {
   const std::int64_t Hq = y.dim(2);
   const std::int64_t Hkv = v.defined()   ? v.dim(2)
@@ -83,13 +84,13 @@ inline AttentionSizes SizesOfAttention(In q, In k, In v, In y) {
           Hq,       Hkv,      q.dim(3)};
 }
 
-// Where the queries, keys or values lie: head h of position t of a sample
-// begins at element `first + t * row + h * D` of the sample in `tensor`.
+// Place of the queries, keys or values: head h of position t of a sample begins
+// at element `first + t * row + h * D` of the sample in `tensor`.
 struct AttentionHeads {
   const Tensor* tensor;
   std::int64_t first, row;
 
-  // The index of head 0, position 0 of sample n.
+  // Returns the index of head 0, position 0 of sample n.
   std::int64_t Sample(std::int64_t n) const {
     return n * tensor->dim(1) * row + first;
   }
@@ -99,7 +100,7 @@ struct AttentionPlaces {
   AttentionHeads q, k, v;
 };
 
-// Where the operands of a call lie, or their gradients.
+// Returns the places of the operands of a call, or of their gradients.
 inline AttentionPlaces PlacesOfAttention(const AttentionSizes& sizes, In q,
                                          In k, In v) {
   const std::int64_t D = sizes.D, queries = sizes.Hq * D, keys = sizes.Hkv * D;
@@ -118,7 +119,7 @@ struct AttentionKernels {
   Op<absl::Status(const AttentionRule& rule, In q, In k, In v, Out y,
                   FixedOut lse)>
       AttentionForward{"AttentionForward"};
-  // The gradients of q, k and v from what forward read and wrote.
+  // Computes the gradients of q, k and v from forward's inputs and outputs.
   Op<absl::Status(const AttentionRule& rule, In q, In k, In v, In y,
                   FixedIn lse, In dy, Out dq, Out dk, Out dv)>
       AttentionBackward{"AttentionBackward"};

@@ -1,7 +1,7 @@
-// Kernels of batch norm, over rows x[R, C] of C channels. The statistics are
-// sums, so that ranks can add theirs between two calls:
+// Kernels of batch norm, over rows x[R, C] of C channels. Statistics begin as
+// sums, which ranks can add up between two calls:
 //
-//   status = kernels.BatchNormSums(x, sums);              // of these rows
+//   status = kernels.BatchNormSums(x, sums);              // these rows' sums
 //   // synchronised: all ranks add up their `sums` here
 //   status = kernels.BatchNormStats(sums, rule, stats, running_mean,
 //                                   running_var, num_batches);
@@ -9,12 +9,11 @@
 //
 // `sums` f64 [2 C + 1]: two sums for each channel (all of the first, then all
 // of the second), and the number of rows. `stats` f64 [2, C]: means, then
-// rstd = 1 / sqrt(var + eps). An undefined weight or bias means that there is
-// none.
+// rstd = 1 / sqrt(var + eps). The weight and bias may be undefined.
 //
-// `relu`: y = max(., 0), and backward masks dy by it, with the value that it
-// computes again from x. Sums of squares in f64 keep the variance of f32 and
-// 16-bit numbers exact to f32 up to means of 10^4 standard deviations.
+// `relu`: y = max(., 0), and backward masks dy by it, recomputing the value
+// from x. Sums of squares in f64 keep the variance of f32 and 16-bit numbers
+// exact to f32 up to means of 10^4 standard deviations.
 
 #ifndef NN_KERNELS_BATCH_NORM_H_
 #define NN_KERNELS_BATCH_NORM_H_
@@ -26,43 +25,44 @@ namespace troupe::nn {
 struct BatchNormRule {
   double eps = 1e-5;
   // Weight of the new statistics in the running ones. Below 0: running
-  // statistics are averages of all batches.
+  // statistics are averages over all batches.
   double momentum = 0.1;
 };
 
 struct BatchNormKernels {
-  // sums = of x, of x^2, number of rows.
+  // sums = {sums of x, sums of x^2, number of rows}.
   Op<absl::Status(In x, FixedOut sums)> BatchNormSums{"BatchNormSums"};
 
-  // Statistics from `sums`, with the variance divided by the number of rows.
-  // Where running_mean (f32 or f64 [C]) is defined, it and running_var of its
-  // dtype move towards the new ones (a variance divided by rows - 1), and
-  // num_batches (i64, one element) counts; without rows, nothing moves.
+  // Computes statistics from `sums`, with the variance divided by the number of
+  // rows. If running_mean (f32 or f64 [C]) is defined, it and running_var of
+  // its dtype move towards the new ones (a variance divided by rows - 1), and
+  // num_batches (i64, one element) is incremented; without rows, none of them
+  // changes.
   Op<absl::Status(FixedIn sums, const BatchNormRule& rule, FixedOut stats,
                   FixedOut running_mean, FixedOut running_var,
                   FixedOut num_batches)>
       BatchNormStats{"BatchNormStats"};
 
-  // Statistics that were kept, for an evaluation.
+  // Computes statistics from running ones, for an evaluation.
   Op<absl::Status(FixedIn running_mean, FixedIn running_var, double eps,
                   FixedOut stats)>
       BatchNormRunningStats{"BatchNormRunningStats"};
 
-  // y = (x - mean) rstd w + b, plus `residual` [R, C] where it is defined, then
-  // max(., 0) where `relu`.
+  // y = (x - mean) rstd w + b, plus `residual` [R, C] if it is defined, then
+  // max(., 0) if `relu`.
   Op<absl::Status(In x, FixedIn stats, In w, In b, In residual, bool relu,
                   Out y)>
       BatchNormForward{"BatchNormForward"};
 
-  // sums = of dz, of dz (x - mean) rstd, number of rows; dz is dy, or where
-  // `relu`, dy masked by (x - mean) rstd w + b > 0.
+  // sums = {sums of dz, sums of dz (x - mean) rstd, number of rows}; dz is dy,
+  // masked by (x - mean) rstd w + b > 0 if `relu`.
   Op<absl::Status(In x, FixedIn stats, In w, In b, In dy, bool relu,
                   FixedOut sums)>
       BatchNormBackwardSums{"BatchNormBackwardSums"};
 
-  // With n rows and xhat = (x - mean) rstd:
-  // dx = w rstd (dz - sums(dz) / n - xhat sums(dz xhat) / n); without the sums
-  // where they are undefined: the statistics were constants.
+  // With n rows and xhat = (x - mean) rstd: dx = w rstd (dz - sums(dz) / n -
+  // xhat sums(dz xhat) / n); without the terms of sums if these are undefined:
+  // the statistics were constants.
   Op<absl::Status(In x, FixedIn stats, In w, In b, In dy, bool relu,
                   FixedIn sums, Out dx)>
       BatchNormBackwardInput{"BatchNormBackwardInput"};

@@ -1,5 +1,5 @@
-// The ops of batch norm that look at statistics alone, for devices whose memory
-// the host may touch: they are the same on all of them.
+// The ops of batch norm that work on statistics alone, shared by the devices
+// whose memory the host may access.
 //
 //   BindBatchNormStatsOnHost(ops);
 

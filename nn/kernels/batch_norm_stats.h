@@ -1,5 +1,4 @@
-// Statistics of one channel from its sums, in f64, as every kernel set computes
-// them.
+// Statistics of one channel from its sums, in f64, shared by all kernel sets.
 //
 //   const BatchMoments batch = MomentsOf(sum, sum_of_squares, rows);
 //   stats_mean = batch.mean;
@@ -25,7 +24,7 @@ struct BatchMoments {
   double mean, var, unbiased_var;
 };
 
-// Those of no rows are zeros.
+// Returns the moments of `rows` rows; zeros if there are none.
 TROUPE_HOST_DEVICE inline BatchMoments MomentsOf(double sum, double squares,
                                                  double rows) {
   if (rows == 0) return {0, 0, 0};
@@ -40,7 +39,8 @@ TROUPE_HOST_DEVICE inline double RstdOf(double var, double eps) {
   return 1 / sqrt(var + eps);
 }
 
-// The weight of a new batch in running statistics that have seen `batches`.
+// Returns the weight of a new batch in running statistics over `batches`
+// batches.
 TROUPE_HOST_DEVICE inline double WeightOfBatch(double momentum,
                                                double batches) {
   return momentum < 0 ? 1 / (batches + 1) : momentum;

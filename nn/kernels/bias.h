@@ -1,4 +1,4 @@
-// Kernels of biases by themselves, for ops whose products do not add them.
+// Kernels that add biases, for ops whose products do not add them.
 //
 //   status = kernels.BiasForward(b, y);
 //

@@ -3,8 +3,8 @@
 //
 //   status = kernels.Binary(BinaryFunction::kMultiply, a, b, y);
 //
-// Tensors of one shape, a row vector [C] beside [..., C] and a scalar are as
-// fast as the memory is.
+// Tensors of one shape, a row vector [C] beside [..., C] and a scalar are
+// limited by memory bandwidth only.
 
 #ifndef NN_KERNELS_BINARY_H_
 #define NN_KERNELS_BINARY_H_
@@ -17,7 +17,7 @@ namespace troupe::nn {
 
 struct BinaryKernels {
   // y = f(a, b); y has the BroadcastShape() of a and b. y may be an operand of
-  // its shape.
+  // the same shape.
   Op<absl::Status(BinaryFunction f, In a, In b, Out y)> Binary{"Binary"};
 
   template <typename Visit>

@@ -16,7 +16,8 @@ namespace {
 
 constexpr absl::string_view kFirstLine = "troupe choices 1";
 
-// Printing ASCII characters; `space` says whether that counts as one.
+// Whether all are printing ASCII characters; `space` says whether a space
+// counts as one.
 bool IsPrinting(absl::string_view text, bool space) {
   return std::all_of(text.begin(), text.end(), [&](char c) {
     return (c > ' ' && c <= '~') || (space && c == ' ');
@@ -27,8 +28,8 @@ bool IsWord(absl::string_view text, std::size_t bytes_max) {
   return !text.empty() && text.size() <= bytes_max && IsPrinting(text, false);
 }
 
-// "end 1 8c3a29c1b6d0f7e4" for `entries` entries that stand in `lines`, which
-// are all lines before.
+// Returns "end 1 8c3a29c1b6d0f7e4" for `entries` entries in `lines`, which are
+// all lines before.
 std::string LastLine(std::size_t entries, absl::string_view lines) {
   base::FnvHash hash;
   hash.AddBytes(lines.data(), lines.size());
@@ -43,7 +44,7 @@ absl::Status Damaged(std::size_t line, absl::string_view why) {
 
 using Entries = std::vector<std::pair<absl::string_view, absl::string_view>>;
 
-// The entries of `text`, views into it.
+// Returns the entries of `text`, as views into it.
 absl::StatusOr<Entries> ParseEntries(absl::string_view context,
                                      absl::string_view text) {
   if (text.size() > ChoiceCache::kTextBytesMax) {
@@ -54,7 +55,7 @@ absl::StatusOr<Entries> ParseEntries(absl::string_view context,
   if (lines[0] != kFirstLine) {
     return Damaged(1, absl::StrCat("it is not \"", kFirstLine, "\""));
   }
-  // The last of the lines is what stands behind the last end of line: nothing.
+  // The last element is the text after the last end of line: empty.
   if (lines.size() < 4 || !lines.back().empty()) {
     return Damaged(lines.size(), "the text ends too early");
   }
@@ -164,14 +165,14 @@ absl::Status LoadChoices(base::FileSystem& files, const std::string& path,
 
 absl::Status SaveChoices(base::FileSystem& files, const std::string& path,
                          ChoiceCache& choices) {
-  // Held until the new file is there, where the disk has locks: of two who save
-  // at once, one sees what the other wrote.
+  // Locked until the new file is in place, if the disk has locks: of two
+  // processes that save at once, the second sees what the first wrote.
   const absl::StatusOr<std::unique_ptr<base::FileLock>> lock =
       files.Lock(absl::StrCat(path, ".lock"), "choices of algorithms");
   if (!lock.ok() && !absl::IsUnimplemented(lock.status())) {
     return lock.status();
   }
-  // What cannot be read is replaced.
+  // A file that cannot be read is replaced.
   (void)LoadChoices(files, path, choices);
   const std::string fresh = absl::StrCat(path, ".new");
   TROUPE_RETURN_IF_ERROR(base::WriteWholeFile(files, fresh, choices.ToText()));

@@ -1,6 +1,6 @@
-// Which algorithm computes which product or convolution, as text: a library
-// offers several, they differ in speed and in last bits, and what was chosen
-// once, by measuring, is what later runs take too.
+// The algorithm chosen for each product or convolution, as text. A library
+// offers several, which differ in speed and in last bits; later runs reuse a
+// choice that was once made by measuring.
 //
 //   ChoiceCache choices("NVIDIA H200, cuBLASLt 13.0.2, cuDNN 9.19.0");
 //   absl::Status read = LoadChoices(files, "cache/choices.txt", choices);
@@ -16,9 +16,9 @@
 //     matmul:f32:f32:8.16.32:nt:bias lt.0123456789abcdef
 //     end 1 8c3a29c1b6d0f7e4
 //
-// A choice means something to the library version and the device that it was
-// made with; text of another context is refused. So is text that is damaged in
-// any place, whole: what is cached can be measured again.
+// A choice is valid for the library version and the device that it was made
+// with; text of another context is refused. Text that is damaged anywhere is
+// refused as a whole: its choices can be measured again.
 //
 // Threads: one at a time per object. Cost: a look-up in a hash table.
 
@@ -45,8 +45,8 @@ class ChoiceCache {
   static constexpr std::size_t kChoiceBytesMax = 2048;
 
   // Whether a text may be a context (a line of at most kContextBytesMax
-  // printing characters), a key or a choice (words: printing characters
-  // without spaces, within the limits).
+  // printing characters), a key or a choice (words: printing characters without
+  // spaces, within the limits).
   static bool IsContext(absl::string_view text);
   static bool IsKey(absl::string_view text);
   static bool IsChoice(absl::string_view text);
@@ -59,17 +59,18 @@ class ChoiceCache {
     return {choices_.begin(), choices_.end()};
   }
 
-  // Null: nothing was chosen. Valid until the next call that is not const.
+  // Returns null if the key has no choice. Valid until the next call that is
+  // not const.
   const std::string* Find(absl::string_view key) const;
-  // A full cache forgets nothing and takes nothing more.
+  // Adds a choice. A full cache keeps its entries and ignores new ones.
   void Put(absl::string_view key, absl::string_view choice);
 
-  // Sorted by key, so that equal choices are equal text.
+  // Returns the text, sorted by key, so that equal choices are equal text.
   std::string ToText() const;
-  // Takes over what `text` has; what is here already stays as it is. After an
-  // error nothing has changed.
+  // Adds the entries of `text`; existing entries do not change. After an error
+  // the cache is unchanged.
   //   kFailedPrecondition: other device or library; says which.
-  //   kInvalidArgument:    this is no such text; says where and why.
+  //   kInvalidArgument:    malformed text; says where and why.
   absl::Status AddText(absl::string_view text);
 
   // Whether Put() has added anything since the last SaveChoices().
@@ -82,13 +83,13 @@ class ChoiceCache {
   bool changed_ = false;
 };
 
-// Adds what the file has. A file that is not there is no error.
-//   Errors: AddText()'s and reading's, with the path; the cache is unchanged
-//   and works. A caller says it in a log and goes on.
+// Adds the choices of a file. A missing file is no error.
+//   Errors: of AddText() and of reading, with the path; the cache is unchanged
+//     and can still be used. A caller logs the error and continues.
 absl::Status LoadChoices(base::FileSystem& files, const std::string& path,
                          ChoiceCache& choices);
-// Replaces the file by the cache, with what others wrote there meanwhile. A
-// reader finds the old file or the new one.
+// Replaces the file by the cache, merged with what other processes wrote there
+// meanwhile. A reader finds the old file or the new one.
 absl::Status SaveChoices(base::FileSystem& files, const std::string& path,
                          ChoiceCache& choices);
 

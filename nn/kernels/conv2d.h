@@ -1,13 +1,13 @@
-// Kernels of two-dimensional convolutions (correlations, as everywhere).
+// Kernels of two-dimensional convolutions (cross-correlations, as in PyTorch).
 //
 //   status = kernels.Conv2dForward(window, x, w, b, y);
 //
 // Letters: N batch; C channels in, O channels out, G groups of channels, H W
 // input pixels, P Q output pixels, R S filter rows and columns. Images are
-// x[N, H, W, C] and y[N, P, Q, O]; weights are w[O, C / G, R, S], as PyTorch
-// keeps them, so shapes say how many groups there are (GroupsOf). Outputs of
-// group g, channels [g O / G, (g + 1) O / G), see the inputs of group g alone.
-// An undefined bias b[O] or bias gradient means that there is none.
+// x[N, H, W, C] and y[N, P, Q, O]; weights are w[O, C / G, R, S], as in
+// PyTorch, so the number of groups follows from the shapes (GroupsOf). Outputs
+// of group g, channels [g O / G, (g + 1) O / G), depend on the inputs of group
+// g alone. The bias b[O] and its gradient may be undefined.
 
 #ifndef NN_KERNELS_CONV2D_H_
 #define NN_KERNELS_CONV2D_H_
@@ -19,7 +19,7 @@
 
 namespace troupe::nn {
 
-// G of images x[N, H, W, C] and weights w[O, C / G, R, S].
+// Returns G of images x[N, H, W, C] and weights w[O, C / G, R, S].
 inline std::int64_t GroupsOf(const Tensor& x, const Tensor& w) {
   return x.dim(3) / w.dim(1);
 }

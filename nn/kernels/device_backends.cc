@@ -7,7 +7,7 @@
 namespace troupe::nn {
 namespace {
 
-// Made by the first who comes: objects of other files register before main().
+// Made on first use: objects of other files register before main().
 std::map<DeviceType, DeviceBackend>& Backends() {
   static auto* const backends = new std::map<DeviceType, DeviceBackend>();
   return *backends;

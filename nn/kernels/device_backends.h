@@ -1,7 +1,7 @@
-// The kernel sets of devices that not every build has: what links such a set
-// brings it here, and OpenKernels() asks. So a program that is built without
-// CUDA knows nothing of it and says so, and tests link another one in its place
-// (nn/kernels/cuda:register, or :register_emulated).
+// Registry of the kernel sets that not every build has: linking such a set
+// registers it, and OpenKernels() looks it up. So a program built without CUDA
+// does not depend on it and reports that it lacks it, and tests link another
+// set in its place (nn/kernels/cuda:register, or :register_emulated).
 //
 //   const bool kRegistered = [] {
 //     SetDeviceBackend(DeviceType::kCuda, {&CountGpus, &OpenGpu, &Report});
@@ -11,7 +11,7 @@
 //     kernels = backend->open(device, options);
 //   }
 //
-// Threads: SetDeviceBackend() before main(), the rest in any.
+// Threads: SetDeviceBackend() before main(), the other functions any.
 
 #ifndef NN_KERNELS_DEVICE_BACKENDS_H_
 #define NN_KERNELS_DEVICE_BACKENDS_H_
@@ -27,18 +27,18 @@
 namespace troupe::nn {
 
 struct DeviceBackend {
-  // How many such devices this process sees.
+  // Returns the number of these devices that this process can use.
   //   kUnavailable: no driver.
   absl::StatusOr<int> (*count)() = nullptr;
   absl::StatusOr<std::unique_ptr<Kernels>> (*open)(
       Device device, const KernelOptions& options) = nullptr;
-  // What the devices are, and the way to them; null: nobody says.
+  // Describes the devices and the paths between them; null: no report.
   GpuReport (*report)() = nullptr;
 };
 
-// Once for each type.
+// Registers the kernel set of a type; once for each type.
 void SetDeviceBackend(DeviceType type, const DeviceBackend& backend);
-// Null: this build has none.
+// Returns null if this build has no set for `type`.
 const DeviceBackend* FindDeviceBackend(DeviceType type);
 
 }  // namespace troupe::nn

@@ -1,22 +1,22 @@
-// Work of a device that was recorded once and runs again whenever it is asked
-// to: one call of the host's for what were hundreds (device_queues.h).
+// Device work that is recorded once and then launched any number of times, as a
+// CUDA graph: one call of the host instead of hundreds (device_queues.h).
 //
 //   TROUPE_RETURN_IF_ERROR(queues->BeginCapture());
 //   status = kernels.ReluForward(x, y);                 // recorded, not run
-//   auto graph = queues->EndCapture();                  // or why not
+//   auto graph = queues->EndCapture();                  // or an error
 //   CopyBytes(kernels, Queue::kCompute, next_x, x);
 //   status = (*graph)->Launch();                        // y is relu(next_x)
 //
-// What is recorded keeps addresses and numbers as they were: a tensor is read
-// and written where it lay, and an argument that is no tensor never changes.
-// Memory that was there before is the caller's to keep; what a capture asked
-// the allocator for belongs to the graph alone.
+// A recording keeps addresses and numbers: tensors are read and written at the
+// same addresses, and arguments other than tensors never change. The caller
+// must keep memory that existed before the capture; memory allocated during a
+// capture belongs to the graph alone.
 //
-// Order: a launch runs in the order of kCompute, and in that of each other
-// queue that took part.
+// Order: a launch runs in the order of kCompute, and of each other queue that
+// took part in the capture.
 //
-// Threads: the device's. Lifetime: goes before its device; what was launched
-// still runs to its end.
+// Threads: the device's. Lifetime: destroy it before its device; work that was
+// launched still runs to its end.
 
 #ifndef NN_KERNELS_DEVICE_GRAPH_H_
 #define NN_KERNELS_DEVICE_GRAPH_H_
@@ -33,12 +33,12 @@ class DeviceGraph {
   virtual absl::Status Launch() = 0;
 };
 
-// A place in the order of a queue, by the device's clock.
+// A point in the order of a queue, timed by the device's clock.
 class DeviceMoment {
  public:
   virtual ~DeviceMoment() = default;
-  // From `earlier`, of the same device, to this one; nothing while the device
-  // has not come so far.
+  // Returns the time from `earlier`, of the same device, to this moment; none
+  // until the device has reached it.
   virtual std::optional<double> SecondsSince(
       const DeviceMoment& earlier) const = 0;
 };

@@ -85,7 +85,7 @@ absl::StatusOr<Tensor> CopyToDevice(Kernels& kernels, Queue queue,
       Tensor copy,
       Tensor::Create(tensor.shape(), tensor.dtype(), kernels.allocator()));
   const bool apart = queue != Queue::kCompute;
-  // Its memory may have been another tensor's until just now.
+  // Earlier work of kCompute may still use this memory for another tensor.
   if (apart) Wait(kernels, queue, Record(kernels, Queue::kCompute));
   CopyBytes(kernels, queue, tensor, copy);
   if (apart) Wait(kernels, Queue::kCompute, Record(kernels, queue));

@@ -1,5 +1,5 @@
-// What a device that works later than it is told offers beside its kernels:
-// queues, events, and copies between its memory and the host's.
+// Interface of a device that executes asynchronously: queues (as CUDA streams),
+// events, and copies between its memory and the host's.
 //
 //   kernels.LinearForward(x, w, b, y);                  // enqueued in kCompute
 //   base::Event ready = Record(kernels, Queue::kCompute);
@@ -9,14 +9,15 @@
 //   base::Event copied = Record(kernels, Queue::kReadBack);
 //   status = Synchronize(kernels, copied);              // the host needs y
 //
-// Order: what one queue was given runs in that order; between queues, and
-// between queues and collectives, only events make an order. Kernels go to
-// kCompute. Memory that a handle gives back may be given to the next tensor at
-// once, since kernels are in order: a tensor that another queue or a collective
-// still uses is kept, or kCompute waits for that use first; and another queue
-// that writes to fresh memory waits first for what kCompute was given so far.
+// Order: the work of one queue runs in the order of the calls; between queues,
+// and between queues and collectives, only events impose an order. Kernels run
+// on kCompute. Memory that a handle releases may be reused by the next tensor
+// at once, since kernels run in order: so a tensor that another queue or a
+// collective still uses must be kept, or kCompute must wait for that use first;
+// and another queue that writes to fresh memory must first wait for all earlier
+// work of kCompute.
 //
-// An optimizer runs behind a reduction, on its queue:
+// An optimizer runs after a reduction, on its queue:
 //
 //   Wait(kernels, Queue::kComm, last_reader);
 //   {
@@ -25,19 +26,21 @@
 //   }
 //   base::Event updated = Record(kernels, Queue::kComm);
 //
-// In a scope, kernels go to its queue, and memory that is allocated is in the
-// order of that queue: for what begins and ends there.
+// In a scope, kernels run on its queue, and memory that is allocated is in the
+// order of that queue: for work that begins and ends there.
 //
-// The queues of one kind of device know each other's events (base/event.h): a
-// wait for one of these is the device's own. What waits for any other event is
-// held back by the host until that is done, without a thread that waits.
+// The queues of one kind of device recognise each other's events
+// (base/event.h): waiting for one of them is an operation of the device. For
+// any other event, the host holds back the waiting work until the event is
+// done, without a waiting thread.
 //
-// A device that works at once (the CPU) has no queues: Kernels::queues() is
-// null, every event is done, and all of this costs a branch.
+// A device that executes synchronously (the CPU) has no queues:
+// Kernels::queues() is null, every event is done, and these functions cost a
+// branch.
 //
-// Errors: work that fails makes every later event of its device complete with
-// that status. Threads: as the kernel set's; events complete in the thread that
-// is in Progress().
+// Errors: after work that fails, every later event of its device completes with
+// that status. Threads: the same as for the kernel set; events complete in the
+// thread that runs Progress().
 
 #ifndef NN_KERNELS_DEVICE_QUEUES_H_
 #define NN_KERNELS_DEVICE_QUEUES_H_
@@ -57,29 +60,29 @@ namespace troupe::nn {
 
 class Kernels;
 
-// kCopy brings what the device needs, kReadBack what the host wants to see: the
-// next batch does not wait for the loss of this step. kComm is the first of
-// kCommQueuesMax queues for communication: collectives of one queue follow each
-// other, those of several run side by side.
+// Queues of a device. kCopy copies inputs to the device, kReadBack results to
+// the host: the next batch does not wait for the loss of this step. kComm is
+// the first of kCommQueuesMax queues for communication: collectives of one
+// queue run one after another, those of several queues concurrently.
 enum class Queue { kCompute, kCopy, kReadBack, kComm };
 inline constexpr int kCommQueuesMax = 4;
 inline constexpr int kNumQueues = 3 + kCommQueuesMax;
 
-// The queue of an axis of the mesh; CommQueue(0) is kComm. Axes beyond the last
-// queue share that one.
+// Returns the queue of an axis of the mesh; CommQueue(0) is kComm. Axes beyond
+// the last queue share that one.
 constexpr Queue CommQueue(int axis) {
   const int last = kCommQueuesMax - 1;
   return static_cast<Queue>(static_cast<int>(Queue::kComm) +
                             (axis < last ? axis : last));
 }
 
-// A reduction over the memory of several ranks, by one device that reaches them
-// all: tree and roundings are those of comm/reduction_tree.h.
+// A reduction over the memory of several ranks, by one device that can access
+// all of it: tree and roundings are those of comm/reduction_tree.h.
 struct TreeReduction {
   ReduceOp op = ReduceOp::kSum;
-  // By rank; each as long as the others, of one dtype.
+  // Inputs by rank, of one length and dtype.
   std::vector<Tensor> sources;
-  // Which get the result; one of the sources, or apart from all.
+  // Tensors that get the result; each is one of the sources, or overlaps none.
   std::vector<Tensor> destinations;
 };
 
@@ -87,66 +90,68 @@ class DeviceQueues {
  public:
   virtual ~DeviceQueues() = default;
 
-  // Done when all that `queue` was given so far is done.
+  // Returns an event that is done when all earlier work of `queue` is done.
   virtual base::Event Record(Queue queue) = 0;
-  // What `queue` is given from now on begins when `event` is done.
+  // Makes later work of `queue` wait until `event` is done.
   virtual void Wait(Queue queue, const base::Event& event) = 0;
-  // The bytes of `from` into `to`, which has as many. Keeps a handle of the
-  // host's side until the copy is done, and none of the device's.
+  // Copies the bytes of `from` to `to`, which has the same number. Keeps a
+  // handle of the host's tensor until the copy is done, and none of the
+  // device's.
   virtual void CopyBytes(Queue queue, const Tensor& from, const Tensor& to) = 0;
-  //   kUnimplemented: the device lacks it, or the dtype.
+  //   kUnimplemented: the device does not support it, or the dtype.
   virtual absl::Status Reduce(Queue queue, const TreeReduction& reduction);
-  // Work of a library that enqueues to a stream by itself, such as NCCL. When
-  // its turn comes, `work` is called in the device's thread, with the stream of
-  // `queue` (a cudaStream_t). Where it answers false it has not enqueued all:
-  // Progress() calls it again, and what the queue is given meanwhile comes
-  // after it. What it fails with is its own affair.
+  // Enqueues work of a library that enqueues to a stream by itself, such as
+  // NCCL. In its turn, `work` is called in the device's thread, with the stream
+  // of `queue` (a cudaStream_t). It returns false if it has not enqueued
+  // everything: Progress() calls it again, and later work of the queue comes
+  // after it. `work` handles its own errors.
   //   kUnimplemented: the device has no streams.
   virtual absl::Status Enqueue(Queue queue, const char* name,
                                std::function<bool(void* native_stream)> work);
-  // Every Progress() calls `look` until it answers false; a device that watches
-  // sees to it that this is every 10 ms at least. For what is neither work nor
-  // its completion: time-outs, errors of a library.
+  // Makes every Progress() call `look` until it returns false; a device that
+  // watches ensures at least one call every 10 ms. It is for checks other than
+  // work and its completion: time-outs, errors of a library.
   virtual void LookAfter(std::function<bool()> look);
-  // Memory of the host that the device copies from and to.
+  // Host memory that the device copies from and to.
   virtual Allocator& host_allocator() = 0;
-  // Where calls of kernels go from now on, and in which order the memory is
-  // that Kernels::allocator() gives; returns where they went. See QueueScope.
+  // Sets the queue on which kernels run, and in whose order
+  // Kernels::allocator() gives memory; returns the previous one. See
+  // QueueScope.
   virtual Queue SetKernelQueue(Queue queue) = 0;
-  // Brings completions to the host. False where there is nothing to be done.
+  // Processes completed work. Returns false if there was nothing to do.
   virtual bool Progress() = 0;
 
-  // `wakeup` is called when Progress() may find something after it found
-  // nothing: from any thread; it leaves a note and does not block. With `watch`
-  // a thread of the device's own looks for completions meanwhile; without it,
-  // Progress() is true as long as the device has work. None is running any more
-  // when SetWakeup() or the destructor returns.
-  //   kResourceExhausted: that thread was refused.
+  // Sets a function that is called when Progress() may find work after it found
+  // none: from any thread; it must only set a flag and not block. With `watch`
+  // a thread of the device looks for completions meanwhile; without it,
+  // Progress() returns true as long as the device has work. No call of `wakeup`
+  // is running any more when SetWakeup() or the destructor returns.
+  //   kResourceExhausted: the thread could not be started.
   virtual absl::Status SetWakeup(std::function<void()> wakeup, bool watch);
 
-  // From here to EndCapture() kCompute and the communication queues record
-  // what they are given and run nothing of it. Events recorded meanwhile order
-  // the work within; outside they mean nothing: the end of the capture
-  // completes them. What the host would have to do or wait for cannot be
-  // recorded: copies of its memory, kCopy, an event from elsewhere. Such a call
-  // makes the capture fail, and what comes after it fails at once.
-  //   kUnimplemented: the device records nothing.
-  //   kFailedPrecondition: a queue is held; another time it may not be.
+  // Starts a capture: until EndCapture(), kCompute and the communication queues
+  // record their work and run none of it. Events recorded meanwhile order the
+  // work within the capture; outside they have no meaning, and the end of the
+  // capture completes them. Operations that involve the host cannot be
+  // recorded: copies of its memory, kCopy, an event from elsewhere. They make
+  // the capture fail, and later calls then fail at once.
+  //   kUnimplemented: the device cannot record.
+  //   kFailedPrecondition: a queue is held back now; a later call may succeed.
   virtual absl::Status BeginCapture();
-  // The first failure since BeginCapture(), with nothing recorded, or the
-  // graph. The device goes on as before either way.
+  // Ends the capture. Returns the graph, or the first failure since
+  // BeginCapture(). The device then runs work again as before.
   virtual absl::StatusOr<std::unique_ptr<DeviceGraph>> EndCapture();
   virtual bool capturing() const { return false; }
-  // Makes the capture that is going on fail.
+  // Makes the current capture fail.
   virtual void FailCapture(const absl::Status& /*why*/) {}
 
-  // Where `queue` is now, for measuring; null where that is not to be known.
+  // Returns the present moment of `queue`, for measuring; null if unavailable.
   virtual std::unique_ptr<DeviceMoment> Mark(Queue /*queue*/) {
     return nullptr;
   }
 };
 
-// While it lives, calls of the set's kernels go to `queue`. Scopes nest.
+// Makes kernels of the set run on `queue` during its lifetime. Scopes nest.
 class QueueScope {
  public:
   QueueScope(Kernels& kernels, Queue queue);
@@ -155,32 +160,32 @@ class QueueScope {
   QueueScope& operator=(const QueueScope&) = delete;
 
  private:
-  DeviceQueues* const queues_;  // null: the device works at once
+  DeviceQueues* const queues_;  // null: synchronous device
   Queue before_ = Queue::kCompute;
 };
 
-// The same for any kernel set; one without queues works at once.
+// The same for any kernel set; one without queues executes synchronously.
 base::Event Record(Kernels& kernels, Queue queue);
 void CopyBytes(Kernels& kernels, Queue queue, const Tensor& from,
                const Tensor& to);
-// An event that is not done must be one that the device's queues complete, or
-// that another thread does.
+// Requires an event that is done, or that the device's queues or another thread
+// will complete.
 void Wait(Kernels& kernels, Queue queue, const base::Event& event);
-// Memory of the host for what comes from the device, or goes there; the set's
-// own where the host may touch that.
+// Returns an allocator of host memory for copies from and to the device: the
+// set's own if the host may access its memory.
 Allocator& HostAllocator(Kernels& kernels);
-// A copy of `tensor` in that memory, there when what `queue` has been given is
-// done; until then `tensor` keeps its memory.
-//   kResourceExhausted: there is none left.
+// Copies `tensor` to that memory. The copy may be read when the work of `queue`
+// so far is done; until then `tensor` keeps its memory.
+//   kResourceExhausted: no memory is left.
 absl::StatusOr<Tensor> CopyToHost(Kernels& kernels, Queue queue,
                                   const Tensor& tensor);
-// A copy of `tensor`, which is the host's or another device's, in memory of
-// this one: `queue` makes it, and kernels that come later find it there.
-//   kResourceExhausted: there is none left.
+// Copies `tensor`, which is the host's or another device's, to this device's
+// memory: `queue` copies, and later kernels may read the result.
+//   kResourceExhausted: no memory is left.
 absl::StatusOr<Tensor> CopyToDevice(Kernels& kernels, Queue queue,
                                     const Tensor& tensor);
-// Returns the event's status when it is done; drives the device meanwhile.
-//   kFailedPrecondition: a capture is going on; it fails by this.
+// Waits for the event, driving the device meanwhile; returns its status.
+//   kFailedPrecondition: a capture is running; this call makes it fail.
 absl::Status Synchronize(Kernels& kernels, const base::Event& event);
 
 }  // namespace troupe::nn

@@ -13,19 +13,19 @@
 
 namespace troupe::nn {
 
-// What dropout drops: element e of sample n, where draw e of draws.At(n) is
-// below drop_below / 2^32. What it keeps is multiplied by `scale`.
+// Elements to drop: element e of sample n, if draw e of draws.At(n) is below
+// drop_below / 2^32. The other elements are multiplied by `scale`.
 struct DropoutMask {
   SampleDraws draws;
   std::uint32_t drop_below = 0;
   double scale = 1;
   // i32[2] on the device: step and position of `draws.first`, read when the
-  // kernel runs, so that a recorded step draws anew (device_graph.h).
+  // kernel runs, so that a recorded step gets new draws (device_graph.h).
   // Undefined: those in `draws`.
   Tensor place = {};
 };
 
-// The draws of `mask`, where the host may touch `place`.
+// Returns the draws of `mask`; the host must have access to `place`.
 inline SampleDraws DrawsOf(const DropoutMask& mask) {
   SampleDraws draws = mask.draws;
   if (!mask.place.defined()) return draws;

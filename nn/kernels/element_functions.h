@@ -1,4 +1,4 @@
-// The functions that element-wise kernels know by name.
+// The functions that element-wise kernels have by name.
 //
 //   status = kernels.UnaryForward(UnaryFunction::kSilu, 0, x, y);
 //   status = kernels.Binary(BinaryFunction::kMultiply, a, b, y);
@@ -13,8 +13,8 @@
 
 namespace troupe::nn {
 
-// y = f(x), with one number p for those that have a parameter. Sigma is
-// sigmoid, Phi the distribution function of the normal distribution.
+// y = f(x), with one number p for functions with a parameter. Sigma is sigmoid,
+// Phi the distribution function of the normal distribution.
 enum class UnaryFunction : std::uint8_t {
   kNegate,     // -x
   kExp,        // e^x

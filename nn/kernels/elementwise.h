@@ -1,5 +1,5 @@
-// Kernels that compute each element from the elements at its place. Any shape;
-// an element gets the same bits wherever a range of a tensor begins.
+// Kernels that compute each element from the elements at the same index. Any
+// shape; an element gets the same bits wherever a range of a tensor begins.
 //
 //   status = kernels.ReluForward(x, y);
 
@@ -13,7 +13,7 @@
 namespace troupe::nn {
 
 struct ElementwiseKernels {
-  // y = max(x, 0), NaN stays. y may be x.
+  // y = max(x, 0); NaN stays NaN. y may be x.
   Op<absl::Status(In x, Out y)> ReluForward{"ReluForward"};
   // dx = y > 0 ? dy : 0. dx may be dy.
   Op<absl::Status(In y, In dy, Out dx)> ReluBackward{"ReluBackward"};
@@ -24,19 +24,19 @@ struct ElementwiseKernels {
   // count[0] += number of elements of x that are NaN or infinite; count f64.
   Op<absl::Status(In x, FixedOut count)> CountNonFinite{"CountNonFinite"};
 
-  // y = a + b. y may be a or b. f64, too, on every device: statistics.
+  // y = a + b. y may be a or b. On every device also for f64: statistics.
   Op<absl::Status(In a, In b, Out y)> Add{"Add"};
 
   // y = value, rounded to nearest. kUnimplemented for an integer dtype that
-  // does not hold the value.
+  // cannot hold the value.
   Op<absl::Status(double value, FixedOut y)> Fill{"Fill"};
 
-  // y = values, in their order; y f32, of as many elements.
+  // y = values, in order; y is f32, with the same number of elements.
   Op<absl::Status(const std::vector<float>& values, FixedOut y)> SetValues{
       "SetValues"};
 
-  // y = x, of any floating pair of dtypes, rounded to nearest; x of an integer
-  // dtype is copied to the same dtype.
+  // y = x, between any two floating dtypes, rounded to nearest; an integer x is
+  // copied to the same dtype.
   Op<absl::Status(FixedIn x, FixedOut y)> Copy{"Copy"};
 
   template <typename Visit>

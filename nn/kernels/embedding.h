@@ -1,4 +1,4 @@
-// Kernels that look up rows of a table, and that add those of positions.
+// Kernels that look up rows of a table, and that add rows by position.
 //
 //   status = kernels.EmbeddingForward(rows, table, y);
 
@@ -16,7 +16,7 @@ struct EmbeddingKernels {
   Op<absl::Status(FixedIn rows, In table, Out y)> EmbeddingForward{
       "EmbeddingForward"};
   // dtable[rows[R], D] (+)= dy[R, D], in ascending order of R. Lookups of
-  // `padding_row` add nothing; -1: there is none.
+  // `padding_row` add nothing; -1: no padding row.
   Op<absl::Status(FixedIn rows, In dy, std::int64_t padding_row,
                   bool accumulate, Grad dtable)>
       EmbeddingBackward{"EmbeddingBackward"};
@@ -25,7 +25,7 @@ struct EmbeddingKernels {
   Op<absl::Status(In x, In table, std::int64_t first, Out y)> AddPositions{
       "AddPositions"};
   // dtable[first + t, D] (+)= the sum over N of dy[N, T, D], within one
-  // kernel's fixed scheme; to the other rows nothing is added.
+  // kernel's fixed scheme; other rows get no addend.
   Op<absl::Status(In dy, std::int64_t first, bool accumulate, Grad dtable)>
       AddPositionsBackward{"AddPositionsBackward"};
 

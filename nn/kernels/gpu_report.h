@@ -1,4 +1,4 @@
-// What the GPUs of this machine are, as a process sees them, for those who look
+// Description of the GPUs of this machine, as a process sees them, to check
 // whether a job can run (`trainer doctor`).
 //
 //   const DeviceBackend* backend = FindDeviceBackend(DeviceType::kCuda);
@@ -17,12 +17,12 @@
 
 namespace troupe::nn {
 
-// How a GPU reaches the memory of another one of its machine.
+// Path from a GPU to the memory of another one in the same machine.
 enum class PeerPath {
   kSelf,
-  kHost,  // not at all: by way of the host's memory
-  kPeer,  // directly, as by PCIe
-  kLink,  // directly and with atomics, as by NVLink
+  kHost,  // no direct access: through host memory
+  kPeer,  // direct, as over PCIe
+  kLink,  // direct and with atomics, as over NVLink
 };
 
 struct GpuReport {
@@ -34,19 +34,19 @@ struct GpuReport {
     int multiprocessors = 0;
     std::string pci;              // "0000:1b:00.0"
     bool is_mig = false;          // a part of a GPU
-    std::vector<PeerPath> peers;  // to each GPU of the list
+    std::vector<PeerPath> peers;  // one for each GPU of the list
   };
 
-  // The newest CUDA that the driver knows, and the one that the program is
-  // built with; 13000 is 13.0. No driver: 0.
+  // Newest CUDA version that the driver supports, and the version that the
+  // program is built with; 13000 is 13.0. No driver: 0.
   int driver = 0;
   int runtime = 0;
-  // The compute capability that the program has kernels for.
+  // Compute capability that the program has kernels for.
   int kernels_major = 0;
   int kernels_minor = 0;
   std::vector<std::string> libraries;  // "cuBLASLt 13.0.2", "NCCL 2.28.9"
-  std::vector<Gpu> gpus;               // those that are visible, by ordinal
-  std::string problem;                 // why there are no GPUs, as CUDA says it
+  std::vector<Gpu> gpus;               // visible ones, by ordinal
+  std::string problem;                 // why there are no GPUs, in CUDA's words
 };
 
 }  // namespace troupe::nn

@@ -1,5 +1,5 @@
-// An argument of an op as it is kept until the op's turn comes, for devices
-// that work later than they are told: tensors stay tensors, whatever their
+// The type in which an argument of an op is stored until the op runs, for
+// devices that execute asynchronously: tensors stay tensors, whatever their
 // role, and everything else is copied.
 //
 //     std::tuple<HeldArgument<Args>...> held(args...);
@@ -14,7 +14,7 @@
 
 namespace troupe::nn {
 
-// Whether an argument of an op is a tensor, in whatever role (op.h).
+// Whether an argument of an op is a tensor, in any role (op.h).
 template <typename Arg>
 inline constexpr bool kIsTensor =
     std::is_convertible_v<const Arg&, const Tensor&>;

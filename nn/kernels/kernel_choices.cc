@@ -12,11 +12,11 @@
 namespace troupe::nn {
 namespace {
 
-// Who saves waits for others who do: each needs milliseconds, and so does this
-// number of attempts.
+// Limit on attempts to save while other processes save: each of them needs
+// milliseconds, and so does this number of attempts.
 constexpr int kSaveAttempts = 10'000;
 
-// Letters of a file's name that are taken from the context.
+// Number of characters of a file's name that are taken from the context.
 constexpr std::size_t kSlugBytesMax = 48;
 
 }  // namespace
@@ -203,7 +203,7 @@ std::string KernelChoices::FileName(const std::string& context) {
 
 std::string KernelCacheFolder(const std::string& xdg_cache_home,
                               const std::string& home) {
-  // XDG: a path that is relative counts as not set.
+  // XDG: a relative path counts as not set.
   if (!xdg_cache_home.empty() && xdg_cache_home[0] == '/') {
     return base::JoinPath(xdg_cache_home, "troupe/kernels");
   }

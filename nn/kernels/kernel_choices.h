@@ -1,27 +1,27 @@
-// The algorithms that the ranks of a process compute with, where a library
-// offers several that differ in speed and in last bits (choice_cache.h). One
-// object for a process: what one rank has measured, all take.
+// The algorithms that the ranks of a process compute with, if a library offers
+// several that differ in speed and in last bits (choice_cache.h). One object
+// for a process: all ranks use what one of them has measured.
 //
 //   KernelChoices::Options options;
 //   options.files = &files;
 //   options.folder = "cache/troupe/kernels";
 //   options.warn = [](const std::string& words) { std::cerr << words; };
 //   auto choices = std::make_shared<KernelChoices>(options);
-//   choices->Adopt(plan_of_the_checkpoint);           // goes before the disk
+//   choices->Adopt(plan_of_the_checkpoint);           // overrides the disk
 //   DeviceChoices& device = choices->For("NVIDIA H200, cuDNN 9.19.0");
 //   if (auto choice = device.Find(key)) return Use(*choice);
 //   Use(device.Agree(key, /*mine=*/"lt.01", Origin::kMeasured));
 //   choices->InUse();                                 // for the next plan
 //
-// Order of what is believed: a plan's choices, then those on disk, then the
-// first rank that measures. The folder has one file for each device and its
-// libraries; what several processes write there is merged. A file that cannot
-// be used is told once, by its name, and replaced; so is a folder that cannot
-// be written, and neither is an error.
+// Precedence: a plan's choices, then those on disk, then the first rank that
+// measures. The folder has one file for each device and its libraries; writes
+// of several processes are merged. A file that cannot be used is reported once,
+// by its name, and replaced; a folder that cannot be written is reported once.
+// Neither is an error.
 //
-// Threads: any. Lifetime: `files` and what DeviceChoices is used by do not
-// outlive the object. Cost: Find() and Agree() take a lock and look once;
-// For() may read a file, Save() writes those that have something new.
+// Threads: any. Lifetime: `files` outlives the object, and users of a
+// DeviceChoices do not. Cost: Find() and Agree() take a lock and do one
+// look-up; For() may read a file, Save() writes the files with new choices.
 
 #ifndef NN_KERNELS_KERNEL_CHOICES_H_
 #define NN_KERNELS_KERNEL_CHOICES_H_
@@ -46,8 +46,8 @@ namespace troupe::nn {
 using ChoicesByDevice =
     std::map<std::string, std::map<std::string, std::string>>;
 
-// Where a choice comes from. Only measured ones go to the disk; all that is
-// used goes into a plan.
+// Origin of a choice. Only measured ones are written to disk; a plan records
+// all choices that are in use.
 enum class Origin { kPlan, kDisk, kMeasured, kGuessed };
 
 // The choices of one kind of device.
@@ -57,11 +57,12 @@ class DeviceChoices {
 
   const std::string& context() const { return context_; }
 
-  // The choice on record; counts as used from now on.
+  // Returns the recorded choice, and marks it as used.
   std::optional<std::string> Find(absl::string_view key)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // Records `mine`, unless another rank was first. Returns what all are to use.
-  // `refused`: a choice on record that the library does not take; gives way.
+  // Records `mine`, unless another rank was first. Returns the choice that all
+  // must use. `refused`: a recorded choice that the library does not accept; it
+  // is replaced.
   std::string Agree(absl::string_view key, const std::string& mine,
                     Origin origin, absl::string_view refused = "")
       ABSL_LOCKS_EXCLUDED(mutex_);
@@ -75,7 +76,7 @@ class DeviceChoices {
     bool used = false;
   };
 
-  // What is there already stays.
+  // Adds choices; existing ones do not change.
   void Add(const std::map<std::string, std::string>& choices, Origin origin)
       ABSL_LOCKS_EXCLUDED(mutex_);
   std::map<std::string, std::string> Those(bool used_only) const
@@ -89,44 +90,45 @@ class DeviceChoices {
   const std::string context_;
   mutable absl::Mutex mutex_;
   std::map<std::string, Entry, std::less<>> entries_ ABSL_GUARDED_BY(mutex_);
-  bool changed_ ABSL_GUARDED_BY(mutex_) = false;  // since it was saved
+  bool changed_ ABSL_GUARDED_BY(mutex_) = false;  // since the last Save()
 };
 
 class KernelChoices {
  public:
   struct Options {
     base::FileSystem* files = nullptr;
-    std::string folder;  // empty: nothing is read from a disk or written
-    // Takes words for the user, each sentence once; null: nobody reads them.
+    std::string folder;  // empty: no disk is read or written
+    // Receives messages for the user, each sentence once; null: dropped.
     std::function<void(const std::string& words)> warn;
   };
 
-  // In memory alone.
+  // Keeps choices in memory only.
   KernelChoices() : KernelChoices(Options()) {}
   explicit KernelChoices(Options options);
   KernelChoices(const KernelChoices&) = delete;
   KernelChoices& operator=(const KernelChoices&) = delete;
-  // Saves.
+  // Calls Save().
   ~KernelChoices();
 
-  // Takes the choices of a plan, before any device asks.
+  // Takes the choices of a plan; call it before For().
   void Adopt(const ChoicesByDevice& choices) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Those of the device and libraries that `context` names; reads their file
-  // when it is asked first. Valid as long as this object.
+  // Returns the choices of the device and libraries that `context` names; the
+  // first call reads their file. Valid as long as this object.
   DeviceChoices& For(const std::string& context) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // What the devices that asked have found or agreed on, and that with what
-  // they might still use.
+  // Return the choices that devices have found or agreed on, and these plus the
+  // recorded choices that no device has used yet.
   ChoicesByDevice InUse() const { return Those(/*used_only=*/true); }
   ChoicesByDevice Known() const { return Those(/*used_only=*/false); }
 
-  // Writes what is new.
+  // Writes the files that have new choices.
   void Save() ABSL_LOCKS_EXCLUDED(mutex_);
 
   void Warn(const std::string& words) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // The file of a context in the folder: "nvidia-h200-0123456789abcdef.txt".
+  // Returns the file of a context in the folder:
+  // "nvidia-h200-0123456789abcdef.txt".
   static std::string FileName(const std::string& context);
 
  private:
@@ -140,9 +142,10 @@ class KernelChoices {
   std::set<std::string> told_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Where choices are kept on this machine: $XDG_CACHE_HOME/troupe/kernels, or
-// ~/.cache/troupe/kernels; empty where neither variable says where. Values of
-// the two variables, empty: not set.
+// Returns the folder for choices on this machine:
+// $XDG_CACHE_HOME/troupe/kernels, or ~/.cache/troupe/kernels; empty if neither
+// variable is set. The arguments are the values of both variables; empty: not
+// set.
 std::string KernelCacheFolder(const std::string& xdg_cache_home,
                               const std::string& home);
 

@@ -1,4 +1,4 @@
-// What the kernel set of a device is opened with.
+// Options for opening the kernel set of a device.
 //
 //   KernelOptions options;
 //   options.threads = 2;
@@ -15,10 +15,11 @@
 namespace troupe::nn {
 
 struct KernelOptions {
-  // Threads that one call may use; part of the plan, since it can change bits.
+  // Number of threads that one call may use; part of the plan, since it can
+  // change bits.
   int threads = 1;
   // Algorithms that the kernel sets of a process share, part of the plan too;
-  // null: each set chooses for itself, and forgets.
+  // null: each set chooses for itself, and does not record its choices.
   std::shared_ptr<KernelChoices> choices;
 };
 

@@ -1,12 +1,12 @@
-// The kernel set of one device: numbers in, numbers out. Fronts in nn/ops check
-// shapes and record the tape; kernels only compute, on tensors that exist.
+// The kernel set of one device. Fronts in nn/ops check shapes and record the
+// tape; kernels only compute, on tensors that have memory.
 //
 //   std::unique_ptr<Kernels> kernels = CreateCpuKernels({});
 //   status = kernels->LinearForward(x, w, b, y);       // y = x w^T + b
 //
-// The ops are those of the families below, one header for each; op.h says how
-// a device brings its kernels, and how code over all ops is written. Images are
-// (N, H, W, C) on every device.
+// The ops are those of the families below, one header for each; op.h explains
+// how code over all ops is written, and families.h how a device binds its
+// kernels. Images are (N, H, W, C) on every device.
 //
 // The same call on the same numbers gives the same bits, on any thread and at
 // any address: a kernel is chosen from shape and instruction set alone.
@@ -30,6 +30,7 @@
 #include "nn/kernels/dropout.h"
 #include "nn/kernels/elementwise.h"
 #include "nn/kernels/embedding.h"
+#include "nn/kernels/families.h"
 #include "nn/kernels/layout.h"
 #include "nn/kernels/linear.h"
 #include "nn/kernels/loss.h"
@@ -50,75 +51,36 @@ namespace troupe::nn {
 
 class DeviceQueues;
 
-class Kernels : public LinearKernels,
-                public AttentionKernels,
-                public RotaryKernels,
-                public Conv2dKernels,
-                public Pool2dKernels,
-                public NormKernels,
-                public BatchNormKernels,
-                public Pad2dKernels,
-                public BiasKernels,
-                public ElementwiseKernels,
-                public DropoutKernels,
-                public EmbeddingKernels,
-                public LayoutKernels,
-                public LossKernels,
-                public OptimizerKernels,
-                public UnaryKernels,
-                public BinaryKernels,
-                public SoftmaxKernels,
-                public ReductionKernels,
-                public MatMulKernels,
-                public StridedKernels {
+// The bases are the list of families: no other file names them all.
+class Kernels
+    : public Families<LinearKernels, AttentionKernels, RotaryKernels,
+                      Conv2dKernels, Pool2dKernels, NormKernels,
+                      BatchNormKernels, Pad2dKernels, BiasKernels,
+                      ElementwiseKernels, DropoutKernels, EmbeddingKernels,
+                      LayoutKernels, LossKernels, OptimizerKernels,
+                      UnaryKernels, BinaryKernels, SoftmaxKernels,
+                      ReductionKernels, MatMulKernels, StridedKernels> {
  public:
   virtual ~Kernels() = default;
 
   Device device() const { return device_; }
-  // The memory this device's tensors come from.
+  // Allocator of this device's tensors.
   virtual Allocator& allocator() = 0;
-  // Queues, events and copies of a device that works later than it is told
-  // (device_queues.h); null where calls return when their work is done.
+  // Queues, events and copies of a device that executes asynchronously
+  // (device_queues.h); null if calls return when their work is done.
   virtual DeviceQueues* queues() { return nullptr; }
-  // For whoever uses a gradient dw[M, K] of a linear weight while it is in the
-  // cache: how many rows LinearBackwardWeightRows computes best at a time. 0:
-  // the whole is computed at once, since parts would not have its bits, or
-  // nothing is gained.
+  // Returns the number of rows of a linear weight's gradient dw[M, K] that
+  // LinearBackwardWeightRows computes best at a time, for callers that use them
+  // while they are in the cache. 0: compute it whole, since parts would have
+  // other bits, or bring no gain.
   virtual std::int64_t LinearGradientRows(DType /*dtype*/, std::int64_t /*n*/,
                                           std::int64_t /*k*/,
                                           std::int64_t /*m*/) const {
     return 0;
   }
-  // One line for logs: "cpu:0, avx512 with bf16, 1 thread, oneDNN 2.6.3".
+  // Returns one line for logs: "cpu:0, avx512 with bf16, 1 thread, oneDNN
+  // 2.6.3".
   virtual std::string Describe() const = 0;
-
-  // Calls visit(op) for every op of every family, with a pointer to the member:
-  //
-  //   Kernels::ForEachOp([&](auto op) { LOG((kernels.*op).name()); });
-  template <typename Visit>
-  static void ForEachOp(Visit visit) {
-    LinearKernels::ForEachOp(visit);
-    AttentionKernels::ForEachOp(visit);
-    RotaryKernels::ForEachOp(visit);
-    Conv2dKernels::ForEachOp(visit);
-    Pool2dKernels::ForEachOp(visit);
-    NormKernels::ForEachOp(visit);
-    BatchNormKernels::ForEachOp(visit);
-    Pad2dKernels::ForEachOp(visit);
-    BiasKernels::ForEachOp(visit);
-    ElementwiseKernels::ForEachOp(visit);
-    DropoutKernels::ForEachOp(visit);
-    EmbeddingKernels::ForEachOp(visit);
-    LayoutKernels::ForEachOp(visit);
-    LossKernels::ForEachOp(visit);
-    OptimizerKernels::ForEachOp(visit);
-    UnaryKernels::ForEachOp(visit);
-    BinaryKernels::ForEachOp(visit);
-    SoftmaxKernels::ForEachOp(visit);
-    ReductionKernels::ForEachOp(visit);
-    MatMulKernels::ForEachOp(visit);
-    StridedKernels::ForEachOp(visit);
-  }
 
  protected:
   explicit Kernels(Device device) : device_(device) {

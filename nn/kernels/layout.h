@@ -1,4 +1,4 @@
-// Kernels that change the order of elements in memory, as plain copies.
+// Kernels that copy elements into another order in memory.
 //
 //   status = kernels.NhwcToNchw(x, y);
 

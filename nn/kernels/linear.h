@@ -2,8 +2,8 @@
 //
 //   status = kernels.LinearForward(x, w, b, y);
 //
-// Letters: N batch, K features in, M features out. An undefined bias or bias
-// gradient means that there is none.
+// Letters: N batch, K features in, M features out. The bias and its gradient
+// may be undefined.
 
 #ifndef NN_KERNELS_LINEAR_H_
 #define NN_KERNELS_LINEAR_H_
@@ -27,8 +27,8 @@ struct LinearKernels {
   Op<absl::Status(In x, In dy, bool accumulate, Grad dw, Grad db)>
       LinearBackwardWeight{"LinearBackwardWeight"};
 
-  // dw[R, K] = rows [begin, begin + R) of dy[N, M]^T x[N, K], with the bits
-  // that LinearBackwardWeight gives them. Where Kernels::LinearGradientRows()
+  // dw[R, K] = rows [begin, begin + R) of dy[N, M]^T x[N, K], with the same
+  // bits as LinearBackwardWeight. Requires that Kernels::LinearGradientRows()
   // is not 0.
   Op<absl::Status(In x, In dy, std::int64_t begin, Out dw)>
       LinearBackwardWeightRows{"LinearBackwardWeightRows"};

@@ -2,8 +2,8 @@
 //
 //   status = kernels.MeanSquaredError(prediction, target, stats, dprediction);
 //
-// `stats` f64[3] holds {sum of losses, what was counted, hits}. The gradient
-// may be undefined where only statistics are wanted.
+// `stats` f64[3] holds {sum of losses, count, number of hits}. The gradient may
+// be undefined if only statistics are wanted.
 
 #ifndef NN_KERNELS_LOSS_H_
 #define NN_KERNELS_LOSS_H_
@@ -14,9 +14,9 @@
 
 namespace troupe::nn {
 
-// Which targets of a cross entropy count, and how they are softened: a share
-// label_smoothing of each target goes to all classes evenly (Szegedy et al.
-// 2016, arXiv:1512.00567, sec. 7).
+// Options of cross entropy: the target that is not counted, and label
+// smoothing: a share label_smoothing of each target is spread evenly over all
+// classes (Szegedy et al. 2016, arXiv:1512.00567, sec. 7).
 struct CrossEntropyRule {
   // NOLINTNEXTLINE(runtime/explicit): a number is the class to ignore.
   CrossEntropyRule(std::int64_t ignore_index = -100, double label_smoothing = 0)
@@ -27,18 +27,19 @@ struct CrossEntropyRule {
 };
 
 struct LossKernels {
-  // logits[N, C], targets i64[N]; rows whose target is rule.ignore_index count
-  // nothing; rule.label_smoothing is 0. stats = {sum of losses, counted rows,
-  // rows where the largest logit is the target}; dlogits = softmax(logits) -
-  // onehot(target), which may be in the memory of the logits.
+  // logits[N, C], targets i64[N]; rows whose target is rule.ignore_index are
+  // not counted; rule.label_smoothing is 0. stats = {sum of losses, counted
+  // rows, rows where the largest logit is the target};
+  // dlogits = softmax(logits) - onehot(target), which may be in the memory of
+  // the logits.
   //   kOutOfRange: a target is no class; names row and target.
   Op<absl::Status(In logits, FixedIn targets, const CrossEntropyRule& rule,
                   FixedOut stats, Out dlogits)>
       SoftmaxCrossEntropy{"SoftmaxCrossEntropy"};
 
   // The same as PyTorch defines it with class weights w = class_weights f32[C],
-  // all 1 where undefined, and smoothing s. With p = softmax(logits) and target
-  // y, a row's loss is
+  // all 1 if undefined, and smoothing s. With p = softmax(logits) and target y,
+  // the loss of a row is
   //     -(1 - s) w[y] log p[y] - s / C * sum_c w[c] log p[c]
   // stats = {sum of losses, sum of w[y], sum of w[y] where the largest logit is
   // the target}. dlogits as above.
@@ -59,15 +60,15 @@ struct LossKernels {
   Op<absl::Status(In prediction, In target, double delta, double scale,
                   FixedOut stats, Out dprediction)>
       HuberLoss{"HuberLoss"};
-  // The same of x = logits, with targets t from 0 to 1:
+  // The same for x = logits, with targets t from 0 to 1:
   //     (1 - t) * x + (1 + (pos_weight - 1) * t) * log(1 + e^-x)
   Op<absl::Status(In logits, In target, double pos_weight, FixedOut stats,
                   Out dlogits)>
       BceWithLogits{"BceWithLogits"};
 
-  // stats = {weight_a * a[0] + weight_b * b[0], a[1], a[2]}, all f64[3], on the
-  // statistics of losses or the gradients of them. `b` may be undefined: it
-  // then adds nothing. stats may be a or b.
+  // stats = {weight_a * a[0] + weight_b * b[0], a[1], a[2]}, all f64[3], for
+  // statistics of losses or their gradients. `b` may be undefined: it then adds
+  // nothing. stats may be a or b.
   Op<absl::Status(FixedIn a, double weight_a, FixedIn b, double weight_b,
                   FixedOut stats)>
       CombineLosses{"CombineLosses"};

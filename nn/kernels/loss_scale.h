@@ -1,7 +1,7 @@
-// Dynamic loss scaling as torch.amp.GradScaler has it: the scale halves at a
-// step whose gradients are not finite, which changes nothing else, and doubles
-// after so many others in a row. The state is in the memory of the device, so
-// that the next step has its scale before the host knows of any outcome.
+// Dynamic loss scaling as in torch.amp.GradScaler: a step whose gradients are
+// not finite is skipped and halves the scale; after growth_interval finite
+// steps in a row the scale doubles. The state is in device memory, so that the
+// next step has its scale before the host has any result.
 //
 //   Tensor state = Tensor::Empty({kNumLossScaleState}, DType::kF64, memory);
 //   // Each step, behind SetStepScalars, and before its updates:
@@ -23,29 +23,31 @@
 
 namespace troupe::nn {
 
-// As torch.amp.GradScaler's defaults.
+// The defaults of torch.amp.GradScaler.
 inline constexpr double kFirstLossScale = 65536;
 inline constexpr double kLossScaleGrowth = 2;
 inline constexpr double kLossScaleBackoff = 0.5;
-// A scale beyond this one is no f32, and does not grow.
+// Limit on the scale, which must be an f32.
 inline constexpr double kLossScaleMax = std::numeric_limits<float>::max();
 
 struct LossScaleRule {
-  // Steps with finite gradients in a row, behind which the scale doubles.
+  // Number of steps with finite gradients in a row after which the scale
+  // doubles.
   std::int64_t growth_interval = 2000;
-  // A scale below this is an error of whoever trains: no scale helps then. It
-  // is below 1, since it multiplies gradients of sums over the global batch.
+  // Limit below which the scale is an error of the training job: no scale helps
+  // then. It is below 1, since it multiplies gradients of sums over the global
+  // batch.
   double min = 0x1p-14;
 };
 
 // The tensor f64[kNumLossScaleState], as a struct.
 struct LossScaleState {
   double scale = kFirstLossScale;
-  double finite_steps = 0;   // in a row, since the scale last changed
-  double skipped_steps = 0;  // in all
+  double finite_steps = 0;   // consecutive, since the scale last changed
+  double skipped_steps = 0;  // total number
 
-  // The step's scalars with this scale; the optimizer's step and what follows
-  // from it as if the skipped steps had not been.
+  // Sets the scale in the step's scalars, and the optimizer's step and bias
+  // corrections as if the skipped steps had not been counted.
   void ApplyTo(StepScalars& scalars) const {
     scalars.loss_scale = scale;
     if (skipped_steps == 0) return;
@@ -54,7 +56,7 @@ struct LossScaleState {
     scalars.bias_correction2 = 1 - std::pow(scalars.beta2, scalars.step + 1);
   }
 
-  // What comes behind a step with these scalars.
+  // Updates the state after a step with these scalars.
   void Update(const LossScaleRule& rule, const StepScalars& scalars) {
     if (scalars.non_finite != 0) {
       scale *= kLossScaleBackoff;
@@ -69,12 +71,12 @@ struct LossScaleState {
   }
 };
 
-// Elements of the tensor, and where the scale is.
+// Number of elements of the tensor, and the index of the scale.
 inline constexpr int kNumLossScaleState = 3;
 inline constexpr int kScaleOfState = 0;
 static_assert(sizeof(LossScaleState) == kNumLossScaleState * sizeof(double));
 
-// A state in memory that the host, or a kernel on it, may touch.
+// Returns the state in memory that the host, or a kernel on it, may access.
 inline LossScaleState& LossScaleIn(const Tensor& state) {
   return *reinterpret_cast<LossScaleState*>(state.data<double>());
 }

@@ -1,4 +1,4 @@
-// Kernels of products of matrices, many at a time.
+// Kernels of batched products of matrices.
 //
 //   const MatMulForm form{/*transpose_a=*/false, /*transpose_b=*/true};
 //   status = kernels.MatMul(form, q, k, scores);             // q k^T
@@ -14,13 +14,13 @@
 namespace troupe::nn {
 
 struct MatMulForm {
-  bool transpose_a = false;  // a lies as [..., K, M]
-  bool transpose_b = false;  // b lies as [..., N, K]
+  bool transpose_a = false;  // a is stored as [..., K, M]
+  bool transpose_b = false;  // b is stored as [..., N, K]
 };
 
 struct MatMulKernels {
   // c[..., M, N] = a[..., M, K] b[..., K, N]. The axes before the last two are
-  // broadcast to those of c (strided_loops.h); no terms: zeros.
+  // broadcast to those of c (strided_loops.h); K = 0 gives zeros.
   Op<absl::Status(MatMulForm form, In a, In b, Out c)> MatMul{"MatMul"};
 
   template <typename Visit>

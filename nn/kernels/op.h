@@ -1,4 +1,4 @@
-// One op of a kernel set, as an object: its name, what its operands are for,
+// One op of a kernel set, as an object: its name, the roles of its operands,
 // and the function that computes it on the set's device. A family of ops is a
 // struct of them, and the only place where they are declared:
 //
@@ -6,17 +6,17 @@
 //     // y[N, M] = x[N, K] w[M, K]^T + b[M]
 //     Op<absl::Status(In x, In w, In b, Out y)> LinearForward{"LinearForward"};
 //   };
-//   absl::Status status = kernels.LinearForward(x, w, b, y);   // who computes
-//   kernels.LinearForward.Bind<Forward>(&device);  // who brings the kernels:
+//   absl::Status status = kernels.LinearForward(x, w, b, y);   // the caller
+//   kernels.LinearForward.Bind<Forward>(&device);  // the kernel set:
 //       // absl::Status Forward(MyDevice&, In x, In w, In b, Tensor& y)
 //
-// Since an operand's type says what the op does with it, code that holds for
-// all ops is written once, as a template over Op<absl::Status(Args...)>, and
-// applied by Kernels::ForEachOp(): conversion of dtypes
-// (nn/kernels/cpu/widening.h), queues, counters.
+// Since an operand's type states its role, code that holds for all ops is
+// written once, as a template over Op<absl::Status(Args...)>, and applied by
+// Kernels::ForEachOp(): conversion of dtypes (nn/kernels/cpu/widening.h),
+// queues, counters.
 //
-// An op that nobody bound answers kUnimplemented, naming op and device. Cost of
-// a call: that of a virtual function. Threads: as the kernel set's.
+// An op that is not bound returns kUnimplemented, naming op and device. Cost of
+// a call: that of a virtual function. Threads: the same as for the kernel set.
 
 #ifndef NN_KERNELS_OP_H_
 #define NN_KERNELS_OP_H_
@@ -27,14 +27,14 @@
 
 namespace troupe::nn {
 
-// The roles of operands. A caller passes tensors; a kernel takes
-// `const Tensor&` for those that it reads and `Tensor&` for the others.
+// Roles of operands. A caller passes tensors; a kernel takes `const Tensor&`
+// for those that it reads and `Tensor&` for the others.
 //
 // In, Out, InOut and Grad are the numbers that an op computes with, and have
 // one dtype unless the op says otherwise. FixedIn and FixedOut have the dtype
 // that the op names, such as labels (i64), positions (i32), statistics (f64).
 
-// Read. May be undefined where the op says so, as all others may.
+// Read. May be undefined if the op says so, as any other operand.
 using In = const Tensor&;
 
 struct FixedIn {
@@ -43,7 +43,7 @@ struct FixedIn {
   const Tensor& tensor;
 };
 
-// Base of what an op writes.
+// Base of the operands that an op writes.
 struct Result {
   Result(Tensor& t) : tensor(t) {}
   operator Tensor&() const { return tensor; }
@@ -60,14 +60,14 @@ struct FixedOut : Result {
 struct InOut : Result {
   using Result::Result;
 };
-// Overwritten, or added to where the op's bool `accumulate`, which comes before
-// its gradients, is true.
+// Overwritten, or added to if the op's bool `accumulate`, which precedes its
+// gradients, is true.
 struct Grad : Result {
   using Result::Result;
 };
 
-// The tensor where an argument of an op is one that the op computes with, in
-// the dtype that all of them have; null for any other.
+// Returns the tensor of an operand in the op's common dtype; null for any other
+// argument.
 inline const Tensor* NumbersOf(In t) { return &t; }
 inline const Tensor* NumbersOf(Out t) { return &t.tensor; }
 inline const Tensor* NumbersOf(InOut t) { return &t.tensor; }
@@ -77,7 +77,8 @@ const Tensor* NumbersOf(const Other&) {
   return nullptr;
 }
 
-// The dtype of the first of them. An op has at least one.
+// Returns the common dtype: that of the first of these operands. An op has at
+// least one.
 template <typename... Args>
 DType DTypeOfNumbers(const Args&... args) {
   const Tensor* found = nullptr;
@@ -91,7 +92,7 @@ class Op;
 template <typename... Args>
 class Op<absl::Status(Args...)> {
  public:
-  // `op` is the op that was called: for its name, device and state.
+  // `op` is the called op, which has its name, device and state.
   using Function = absl::Status (*)(const Op& op, Args... args);
 
   explicit Op(const char* name) : name_(name) {}
@@ -100,13 +101,13 @@ class Op<absl::Status(Args...)> {
 
   absl::Status operator()(Args... args) const { return run_(*this, args...); }
 
-  // The op's own name, as errors have it: "LinearForward".
+  // Name of the op in errors: "LinearForward".
   const char* name() const { return name_; }
-  // The device of its kernel set, which sets it.
+  // Device of its kernel set, which sets it.
   Device device() const { return device_; }
   void set_device(Device device) { device_ = device; }
 
-  // From now on the op is kKernel(*state, args...). `state` outlives it.
+  // Makes the op call kKernel(*state, args...). `state` outlives it.
   template <auto kKernel, typename State>
   void Bind(State* state) {
     BindFunction(
@@ -115,7 +116,7 @@ class Op<absl::Status(Args...)> {
         },
         state);
   }
-  // The same for a function that wants to know the op.
+  // The same for a function that needs the op itself.
   void BindFunction(Function function, void* state) {
     run_ = function;
     state_ = state;
@@ -134,9 +135,9 @@ class Op<absl::Status(Args...)> {
   void* state_ = nullptr;
 };
 
-// kUnimplemented: "ReluForward does not compute i64 on cpu:0".
+// Returns kUnimplemented: "ReluForward does not compute i64 on cpu:0".
 absl::Status DoesNotCompute(const char* op, DType dtype, Device device);
-// kUnimplemented: "cuda:0 has no kernel for ReluForward".
+// Returns kUnimplemented: "cuda:0 has no kernel for ReluForward".
 absl::Status HasNoKernel(const char* op, Device device);
 
 template <typename... Args>
@@ -144,8 +145,8 @@ absl::Status Op<absl::Status(Args...)>::Unbound(const Op& op, Args...) {
   return HasNoKernel(op.name(), op.device());
 }
 
-// Calls visit(op) with a pointer to each member of `Family`, all of which are
-// listed: an op that is left out does not compile.
+// Calls visit(op) with a pointer to each member of `Family`. All must be
+// listed: a missing op is a compile error.
 template <typename Family, typename Visit, typename... Ops>
 void VisitOps(Visit&& visit, Ops... ops) {
   static_assert(sizeof(Family) == sizeof...(ops) * sizeof(Op<absl::Status()>),

@@ -16,14 +16,15 @@
 
 namespace troupe::nn {
 
-// `device` names one: Device::ForRank() chooses, where each rank has its own.
+// `device` names a single one; Device::ForRank() chooses it if each rank has
+// its own.
 //   kUnimplemented: the device has no kernel set in this build.
-//   kUnavailable:   there is no such device here, or no driver.
+//   kUnavailable:   this machine has no such device, or no driver.
 absl::StatusOr<std::unique_ptr<Kernels>> OpenKernels(
     Device device, const KernelOptions& options);
 
-// Whether `ranks` ranks of this process find what `device` says.
-//   As OpenKernels(). Says how many are asked for, and how many are there.
+// Checks that `device` exists for each of `ranks` ranks of this process.
+//   Errors: the same as OpenKernels(), with the numbers needed and found.
 absl::Status CheckDevices(Device device, int ranks);
 
 }  // namespace troupe::nn

@@ -1,16 +1,16 @@
-// Kernels of optimizers: they update flat ranges of parameters. All but
-// AddSquares and what writes scalars are element-wise: an element gets the same
-// bits wherever the range begins.
+// Kernels of optimizers, which update flat ranges of parameters. All except
+// AddSquares and those that write scalars are element-wise: an element gets the
+// same bits wherever the range begins.
 //
 //   status = kernels.SetStepScalars(values, scalars);    // lr, step, ...
 //   SgdRule rule;
 //   rule.momentum = 0.9;
 //   status = kernels.SgdUpdate(rule, scalars, grad, param, momentum);
 //
-// `grad` holds sums over the samples; g below is their mean, clipped where the
-// step's scalars say so:
+// `grad` holds sums over the samples; g below is their mean, clipped by the
+// step's grad_factor:
 //     g = grad * grad_factor / (count * scale)
-// Updates change nothing where the scalars' non_finite is not 0.
+// Updates change nothing if the scalars' non_finite is not 0.
 
 #ifndef NN_KERNELS_OPTIMIZER_H_
 #define NN_KERNELS_OPTIMIZER_H_
@@ -21,8 +21,8 @@
 
 namespace troupe::nn {
 
-// A step of SGD as PyTorch defines it (torch.optim.SGD), with lr and step as
-// the step's scalars have them:
+// A step of SGD as PyTorch defines it (torch.optim.SGD); lr and step are in the
+// step's scalars:
 //     g = g + weight_decay * p
 //     buf = step == 0 ? g : momentum * buf + (1 - dampening) * g
 //     g = nesterov ? g + momentum * buf : buf        (momentum != 0)
@@ -73,14 +73,14 @@ struct OptimizerKernels {
       "SetStepScalars"};
 
   // Dynamic loss scaling (nn/kernels/loss_scale.h); `state` is
-  // f64[kNumLossScaleState]. What LossScaleState::ApplyTo does to `scalars`.
+  // f64[kNumLossScaleState]. Applies LossScaleState::ApplyTo to `scalars`.
   Op<absl::Status(FixedIn state, FixedOut scalars)> ApplyLossScale{
       "ApplyLossScale"};
-  // What LossScaleState::Update does to `state`.
+  // Applies LossScaleState::Update to `state`.
   Op<absl::Status(const LossScaleRule& rule, FixedIn scalars, FixedOut state)>
       UpdateLossScale{"UpdateLossScale"};
 
-  // Ranges of equal count. `momentum` is undefined where rule.momentum is 0.
+  // Ranges of equal length. `momentum` is undefined if rule.momentum is 0.
   Op<absl::Status(const SgdRule& rule, FixedIn scalars, In grad, InOut param,
                   InOut momentum)>
       SgdUpdate{"SgdUpdate"};
@@ -108,18 +108,18 @@ struct OptimizerKernels {
                   In grad, InOut param, InOut momentum)>
       LarsUpdate{"LarsUpdate"};
 
-  // sum[0] += sum of x^2, in f64, in an order that follows from the length and,
-  // on a GPU, from whether x lies at a multiple of 16 bytes.
+  // sum[0] += sum of x^2, in f64, in an order that depends on the length and,
+  // on a GPU, on whether x is aligned to 16 bytes.
   Op<absl::Status(In x, FixedOut sum)> AddSquares{"AddSquares"};
 
-  // torch.nn.utils.clip_grad_norm_ for the norm of all mean gradients that the
-  // scalars' square_sum says:
+  // torch.nn.utils.clip_grad_norm_ for the norm of all mean gradients, which
+  // follows from the scalars' square_sum:
   //     grad_factor = min(1, max_norm / (norm + 1e-6))
   Op<absl::Status(double max_norm, FixedOut scalars)> SetClipFactor{
       "SetClipFactor"};
 
-  // torch.nn.utils.clip_grad_value_: clipped = grad, its mean g cut off at
-  // -limit and limit. clipped may be grad.
+  // torch.nn.utils.clip_grad_value_: clipped = grad with its mean g limited to
+  // [-limit, limit]. clipped may be grad.
   Op<absl::Status(double limit, FixedIn scalars, In grad, Out clipped)>
       ClipGradient{"ClipGradient"};
 

@@ -1,4 +1,4 @@
-// Kernels that put a border around images: x[N, H, W, C] to y[N, P, Q, C].
+// Kernels that add a border to images: x[N, H, W, C] to y[N, P, Q, C].
 //
 //   Padding2d padding{/*top=*/1, /*bottom=*/1, /*left=*/2, /*right=*/2};
 //   padding.mode = PadMode::kReflect;
@@ -24,14 +24,14 @@ namespace troupe::nn {
 
 enum class PadMode : std::uint8_t { kZeros, kReflect, kReplicate, kCircular };
 
-// Pixels on each side, none of them negative.
+// Number of pixels on each side, none of them negative.
 struct Padding2d {
   std::int64_t top = 0, bottom = 0;
   std::int64_t left = 0, right = 0;
   PadMode mode = PadMode::kZeros;
 };
 
-// The same of signals, which are images of one row.
+// The same for signals, which are images of one row.
 struct Padding1d {
   std::int64_t before = 0, after = 0;
   PadMode mode = PadMode::kZeros;

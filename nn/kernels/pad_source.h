@@ -1,4 +1,4 @@
-// Where the rows of a padded image come from; the same for columns.
+// Maps the rows of a padded image to those of the image; the same for columns.
 //
 //   const std::int64_t h = PadSource(PadMode::kReflect, p, top, H);
 //
@@ -17,8 +17,8 @@
 
 namespace troupe::nn {
 
-// The input row of `extent` that output row `out` is a copy of, where `before`
-// rows stand before the image; -1: zeros.
+// Returns the input row of `extent` that output row `out` copies, with `before`
+// rows in front of the image; -1: zeros.
 template <typename Index>
 TROUPE_HOST_DEVICE constexpr Index PadSource(PadMode mode, Index out,
                                              Index before, Index extent) {

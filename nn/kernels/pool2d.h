@@ -12,21 +12,21 @@
 
 namespace troupe::nn {
 
-// What the sum of a window is divided by.
+// Divisor of the sum of a window.
 enum class AvgDivisor : std::uint8_t {
-  // The pixels in it, with those in the padding, which count as zeros, and
-  // without those beyond it (PyTorch's count_include_pad=True).
+  // Number of pixels in it, including the padding, which counts as zeros, but
+  // not those beyond it (PyTorch's count_include_pad=True).
   kPaddedImage,
-  kImage,  // those of the image alone
+  kImage,  // number of pixels inside the image
 };
 
-// y's extents say how many windows there are: the last ones may hang over the
-// padding (PyTorch's ceil_mode). Each begins in the image or before it. Windows
-// of pooling have no dilation.
+// y's extents determine the number of windows: the last ones may extend past
+// the padding (PyTorch's ceil_mode). Each begins in the image or before it.
+// Windows of pooling have no dilation.
 struct Pool2dKernels {
-  // `argmax` i32, of y's shape: h * W + w of the winner within its image and
-  // channel; the first of equals in row order, and the last NaN before all, as
-  // in PyTorch.
+  // `argmax` i32, of y's shape: h * W + w of the largest pixel within its image
+  // and channel; the first of equals in row order, and the last NaN before all,
+  // as in PyTorch.
   Op<absl::Status(const Window2d& window, In x, Out y, FixedOut argmax)>
       MaxPool2dForward{"MaxPool2dForward"};
   Op<absl::Status(const Window2d& window, In dy, FixedIn argmax, Out dx)>
@@ -37,8 +37,8 @@ struct Pool2dKernels {
   Op<absl::Status(const Window2d& window, AvgDivisor divisor, In dy, Out dx)>
       AvgPool2dBackward{"AvgPool2dBackward"};
 
-  // Output row p is the mean of the rows [floor(p H / P), ceil((p + 1) H / P)),
-  // and so are columns: P Q windows that cover the image, whatever its extents.
+  // Output row p is the mean of the rows [floor(p H / P), ceil((p + 1) H / P));
+  // columns likewise: P Q windows that cover the image, whatever its extents.
   Op<absl::Status(In x, Out y)> AdaptiveAvgPool2dForward{
       "AdaptiveAvgPool2dForward"};
   Op<absl::Status(In dy, Out dx)> AdaptiveAvgPool2dBackward{

@@ -3,8 +3,8 @@
 //   status = kernels.SumAxes(x, /*divisor=*/H * W, y);   // means of images:
 //       // x[N, H, W, C], y[N, 1, 1, C]
 //
-// The order of a sum follows from the shapes. Sums are of segments, so that the
-// error does not grow with the number of terms as that of one long chain does.
+// The order of a sum follows from the shapes. Terms are summed in segments, so
+// that the error grows less with their number than in one long chain.
 
 #ifndef NN_KERNELS_REDUCTION_H_
 #define NN_KERNELS_REDUCTION_H_
@@ -15,7 +15,8 @@ namespace troupe::nn {
 
 struct ReductionKernels {
   // y = (the sum of x over the axes along which y has extent 1) / divisor; y
-  // has the rank of x, and its extents along all other axes. No terms: zeros.
+  // has the rank of x, and its extents along all other axes. Sums without terms
+  // are 0.
   Op<absl::Status(In x, double divisor, Out y)> SumAxes{"SumAxes"};
 
   template <typename Visit>

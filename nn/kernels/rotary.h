@@ -17,20 +17,20 @@ namespace troupe::nn {
 
 struct RotaryRule {
   double base = 10000;
-  // The position of the first of a sample.
+  // Position of the first element of a sample.
   std::int64_t first = 0;
-  // Elements that are rotated, an even number; the others of a head stay.
+  // Number of elements that are rotated, even; the others of a head stay.
   std::int64_t width = 0;
-  // Heads that are rotated, the first ones; the others stay.
+  // Number of heads that are rotated, from the first; the others stay.
   std::int64_t heads = 0;
   // Pair i is elements 2 i and 2 i + 1; otherwise i and i + width / 2.
   bool interleaved = false;
-  // Backward: by the negative angles.
+  // Whether to rotate by the negative angles, as in backward.
   bool inverse = false;
 };
 
 struct RotaryKernels {
-  // y[N, T, H, D]: pair i of position t of x, turned by the angle
+  // y[N, T, H, D]: pair i of position t of x, rotated by the angle
   // (first + t) * base^(-2 i / width). y may be x.
   Op<absl::Status(const RotaryRule& rule, In x, Out y)> Rotary{"Rotary"};
 

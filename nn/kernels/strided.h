@@ -13,8 +13,8 @@ namespace troupe::nn {
 
 struct StridedKernels {
   // y[b_begin + ...] = x[a_begin + ...] for all indices of the loops, in
-  // elements of x and y as they lie in memory; other elements of y stay. x and
-  // y are of one dtype, any, and do not overlap.
+  // elements of x and y in memory order; other elements of y stay. x and y have
+  // one dtype (any) and do not overlap.
   Op<absl::Status(StridedLoops loops, FixedIn x, FixedOut y)> CopyStrided{
       "CopyStrided"};
 

@@ -5,7 +5,7 @@
 namespace troupe::nn {
 namespace {
 
-// Strides of `t` along the axes of `shape`, with 0 where it is repeated.
+// Returns the strides of `t` along the axes of `shape`, 0 where it is repeated.
 Strides BroadcastStrides(const Shape& shape, const Shape& t) {
   const Strides own = StridesOf(t);
   Strides strides = {};
@@ -17,7 +17,7 @@ Strides BroadcastStrides(const Shape& shape, const Shape& t) {
   return strides;
 }
 
-// Whether the axis inside the last of `loops` continues it in both operands.
+// Whether the next inner axis continues the last of `loops` in both operands.
 bool Continues(const StridedLoops& loops, std::int64_t extent, std::int64_t a,
                std::int64_t b) {
   const int last = loops.rank - 1;

@@ -3,8 +3,8 @@
 //
 //   status = kernels.UnaryForward(UnaryFunction::kLeakyRelu, 0.01, x, y);
 //
-// Any shape. NaN stays NaN; infinities and what is outside of a function's
-// domain give what the formula of element_functions.h gives in floating-point
+// Any shape. NaN stays NaN; infinities and arguments outside a function's
+// domain give the value of the formula in element_functions.h in floating-point
 // arithmetic, as in PyTorch.
 
 #ifndef NN_KERNELS_UNARY_H_

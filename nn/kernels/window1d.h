@@ -18,7 +18,7 @@ struct Window1d {
   std::int64_t pad = 0;
   std::int64_t dilation = 1;
 
-  // The same over images of one row: signals are computed as such.
+  // The same over images of one row: signals are computed as images.
   Window2d AsRow() const { return {1, kernel, 1, stride, 0, pad, 1, dilation}; }
 };
 

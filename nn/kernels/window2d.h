@@ -1,4 +1,4 @@
-// A sliding window over images: of a convolution or a pooling.
+// The sliding window of a convolution or pooling over images.
 //
 //   Window2d window{/*kernel_h=*/5, /*kernel_w=*/5};
 //   window.OutH(28);                          // 24
@@ -17,14 +17,15 @@ struct Window2d {
   std::int64_t kernel_h = 1, kernel_w = 1;
   std::int64_t stride_h = 1, stride_w = 1;
   std::int64_t pad_h = 0, pad_w = 0;  // zeros (conv) or nothing (pool)
-  // From one tap to the next, in input pixels.
+  // Distance from one tap to the next, in input pixels.
   std::int64_t dilation_h = 1, dilation_w = 1;
 
-  // Input pixels from the first tap to the last.
+  // Number of input pixels from the first tap to the last.
   std::int64_t SpanH() const { return dilation_h * (kernel_h - 1) + 1; }
   std::int64_t SpanW() const { return dilation_w * (kernel_w - 1) + 1; }
 
-  // Extent of the output for an input extent; at least 1 is a valid window.
+  // Returns the output extent for an input extent; a valid window gives at
+  // least 1.
   std::int64_t OutH(std::int64_t h) const {
     return (h + 2 * pad_h - SpanH()) / stride_h + 1;
   }

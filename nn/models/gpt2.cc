@@ -18,7 +18,7 @@
 namespace troupe::nn {
 namespace {
 
-// Standard deviation of all weights at the start (section 2.3 of the paper).
+// Standard deviation of all initial weights (section 2.3 of the paper).
 constexpr double kStddev = 0.02;
 
 struct Preset {
@@ -95,8 +95,8 @@ absl::Status Check(const Gpt2Options& options) {
                    options.heads, " heads"));
 }
 
-// N(0, 0.02^2), less for what adds to the residual stream, so that it does not
-// grow with the depth: 0.02 / sqrt(2 * layers). Biases are 0, norms 1.
+// Sets N(0, 0.02^2); 0.02 / sqrt(2 * layers) for projections into the residual
+// stream, so that it does not grow with the depth. Biases are 0, norms 1.
 void SetInitialValues(const Gpt2Options& options, Sequential& model) {
   const double residual = kStddev / std::sqrt(2.0 * options.layers);
   for (Parameter* p : model.Parameters()) {

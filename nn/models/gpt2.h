@@ -1,19 +1,19 @@
 // GPT-2: a decoder-only transformer over tokens (Radford et al. 2019, "Language
-// Models are Unsupervised Multitask Learners"), with the names of Hugging
-// Face's, whose files load through nn/serialize/weight_file.h.
+// Models are Unsupervised Multitask Learners"), with Hugging Face's names: its
+// files load through nn/serialize/weight_file.h.
 //
 //   Gpt2Options options = *Gpt2Preset("gpt2");           // 124M parameters
 //   options.context = 256;
 //   std::unique_ptr<Sequential> model = *MakeGpt2(options);
 //
-// Tokens i64 (N, T) go in, logits (N, T, vocabulary) come out; T is at most the
-// context. Children: wte, wpe, drop, h (a Sequential of blocks "0", "1", ...),
-// ln_f, lm_head; so stages begin at "h.6", say. A block is
+// The input is tokens i64 (N, T), the output logits (N, T, vocabulary); T is at
+// most the context. Children: wte, wpe, drop, h (a Sequential of blocks "0",
+// "1", ...), ln_f, lm_head; so stages begin at "h.6", say. A block is
 //
 //     x = x + attn(ln_1(x));  y = x + mlp.c_proj(gelu(mlp.c_fc(ln_2(x))))
 //
-// lm_head.weight is wte.weight unless tie_head is false. Where the model is
-// cut, the stages that use it hold a copy each (pipeline/ties.h).
+// lm_head.weight is wte.weight unless tie_head is false. If the model is cut,
+// each stage that uses it holds a copy (pipeline/ties.h).
 
 #ifndef NN_MODELS_GPT2_H_
 #define NN_MODELS_GPT2_H_
@@ -35,16 +35,16 @@ struct Gpt2Options {
   std::int64_t width = 768;  // a multiple of `heads`
   std::int64_t context = 1024;
   std::int64_t vocab_size = 50257;
-  double dropout = 0;  // behind the embeddings and in front of each sum
-  double attention_dropout = 0;  // of the attention probabilities
+  double dropout = 0;            // after the embeddings, before each sum
+  double attention_dropout = 0;  // drop probability of attention weights
   bool tie_head = true;
 };
 
-// "gpt_nano" (3 layers, 3 heads, 48 wide), "gpt_micro" (4, 4, 128), "gpt_mini"
-// (6, 6, 192), as minGPT has them; "gpt2" (124M), "gpt2_medium" (350M),
-// "gpt2_large" (774M), "gpt2_xl" (1.5B).
+// Names of presets: "gpt_nano" (3 layers, 3 heads, 48 wide), "gpt_micro" (4, 4,
+// 128), "gpt_mini" (6, 6, 192), as in minGPT; "gpt2" (124M), "gpt2_medium"
+// (350M), "gpt2_large" (774M), "gpt2_xl" (1.5B).
 std::vector<std::string> Gpt2PresetNames();
-//   kNotFound: there is none of this name; lists them.
+//   kNotFound: no preset has this name; lists them.
 absl::StatusOr<Gpt2Options> Gpt2Preset(absl::string_view name);
 
 //   kInvalidArgument: an extent is below 1, or `width` no multiple of `heads`.

@@ -49,7 +49,7 @@ ModulePtr MakeConvTranspose(const LayerText& layer) {
       options);
 }
 
-// One end of the skip connection that the number stands for.
+// Makes one end of the skip connection with the layer's number.
 template <typename End>
 ModulePtr MakeSkip(const LayerText& layer) {
   return std::make_unique<End>(absl::StrCat(layer.Integer(0)));
@@ -72,7 +72,7 @@ ModulePtr MakeNorm(const LayerText& layer) {
   return std::make_unique<Norm>(layer.width(), options);
 }
 
-// The one for images, or that for vectors and sequences.
+// Makes the batch norm for images, or the one for vectors and sequences.
 ModulePtr MakeBatchNorm(const LayerText& layer) {
   return layer.input.shape.rank() == 4 ? MakeNorm<BatchNorm2d>(layer)
                                        : MakeNorm<BatchNorm1d>(layer);

@@ -1,12 +1,13 @@
-// The layers that a list of texts may name (layer_list.h), one entry each: how
-// it is written, and the module that it becomes.
+// The kinds of layers that a list of texts may name (layer_list.h), one entry
+// each: its syntax, and the function that makes its module.
 //
 //   const LayerKind* kind = FindLayerKind("maxpool");
 //   LayerText layer;
 //   layer.numbers = {2};
 //   std::unique_ptr<Module> pool = kind->make(layer);
 //
-// To add one, add an entry; help, errors and the configuration's page follow.
+// To add a kind, add an entry; help, errors and the configuration's page
+// follow.
 
 #ifndef NN_MODELS_LAYER_KINDS_H_
 #define NN_MODELS_LAYER_KINDS_H_
@@ -24,7 +25,7 @@
 
 namespace troupe::nn {
 
-// Which numbers make sense.
+// Range of a layer's number.
 enum class LayerNumber {
   kCount,     // 1, 2, ...
   kWhole,     // 0, 1, 2, ...
@@ -32,11 +33,11 @@ enum class LayerNumber {
   kSwitch,    // 0 or 1
 };
 
-// One text, taken apart.
+// One parsed text.
 struct LayerText {
   std::vector<double> numbers;
   std::map<std::string, double> options;
-  TensorSpec input;  // with an axis of the batch in front
+  TensorSpec input;  // its shape includes the batch axis
   ModelOptions model;
 
   std::int64_t Integer(std::size_t i) const {
@@ -51,7 +52,7 @@ struct LayerText {
     return static_cast<std::int64_t>(
         Option(name, static_cast<double>(otherwise)));
   }
-  // Channels or features: the last axis.
+  // Returns the channels or features: the last axis.
   std::int64_t width() const { return input.shape[input.shape.rank() - 1]; }
 };
 
@@ -61,14 +62,14 @@ struct LayerKind {
   std::vector<LayerNumber> numbers;
   std::map<std::string, LayerNumber> options;
   std::unique_ptr<Module> (*make)(const LayerText&);
-  // How many weights it will have, to be refused before memory is taken; null:
-  // none worth counting.
+  // Returns the number of weights, to refuse a layer before memory is
+  // allocated; null: too few to count.
   double (*weights)(const LayerText&) = nullptr;
 };
 
 absl::Span<const LayerKind> LayerKinds();
 
-// Null: there is none of that name.
+// Returns null if no kind has that name.
 const LayerKind* FindLayerKind(absl::string_view name);
 
 }  // namespace troupe::nn

@@ -15,8 +15,8 @@
 namespace troupe::nn {
 namespace {
 
-// Limit on one number of a layer, and on the weights of one: more is a slip of
-// the pen.
+// Limits on one number of a layer, and on the weights of a layer, to catch
+// typing errors.
 constexpr double kNumberMax = 1e8;
 constexpr double kWeightsMax = 1e10;
 constexpr int kLayersMax = 10'000;
@@ -39,7 +39,7 @@ bool IsNumber(LayerNumber wanted, absl::string_view text, double& value) {
   return false;
 }
 
-// What belongs to a layer, behind its name. Empty: it is understood.
+// Parses the words after a layer's name. Returns an error in words, or empty.
 std::string Parse(const LayerKind& kind, absl::Span<const std::string> words,
                   LayerText& layer) {
   const std::size_t numbers = absl::c_count_if(
@@ -76,8 +76,8 @@ absl::Status Wrong(absl::string_view what) {
   return absl::InvalidArgumentError(what);
 }
 
-// Appends what `text` says; layer.input becomes its output, and `stashed` what
-// layers behind it may pop.
+// Appends the layer of `text`; layer.input becomes its output, and `stashed`
+// the tensors that later layers may pop.
 absl::Status AppendLayer(const std::string& text, LayerText& layer,
                          StashedTensors& stashed, Sequential& model) {
   const std::vector<std::string> words =

@@ -20,19 +20,20 @@ struct ModelOptions {
   DType dtype = DType::kF32;
 };
 
-// Linear layers of these widths with ReLU between them; images are flattened
-// first. At least two widths.
+// Makes linear layers of these widths with ReLU between them; images are
+// flattened first. At least two widths.
 std::unique_ptr<Sequential> MakeMlp(const std::vector<std::int64_t>& widths,
                                     const ModelOptions& options);
 
-// The convolutional network of PyTorch's tutorials, after LeNet-5 (LeCun et al.
-// 1998): conv 6@5x5, pool, conv 16@5x5, pool, 120, 84, classes. `image` is
-// (H, W, C).
+// Makes the convolutional network of PyTorch's tutorials, after LeNet-5 (LeCun
+// et al. 1998): conv 6@5x5, pool, conv 16@5x5, pool, 120, 84, classes. `image`
+// is (H, W, C).
 //   kInvalidArgument: the image is smaller than 16x16.
 absl::StatusOr<std::unique_ptr<Sequential>> MakeLeNet(
     const Shape& image, std::int64_t num_classes, const ModelOptions& options);
 
-// One linear layer on the flattened input: the baseline a network must beat.
+// Makes one linear layer on the flattened input: the baseline a network must
+// beat.
 std::unique_ptr<Sequential> MakeLinearModel(std::int64_t features,
                                             std::int64_t outputs,
                                             const ModelOptions& options);

@@ -31,7 +31,7 @@ Window2d Window(std::int64_t kernel, std::int64_t stride) {
   return {kernel, kernel, stride, stride, pad, pad};
 }
 
-// The way past a block: x itself, or a projection where its shape changes.
+// A block with its shortcut: x itself, or a projection if its shape changes.
 class Block : public Module {
  protected:
   void AddDownsample(std::int64_t in, std::int64_t out, std::int64_t stride) {
@@ -40,7 +40,7 @@ class Block : public Module {
     downsample_->Append<Conv2d>(in, out, Window(1, stride), WithoutBias());
     downsample_->Append<BatchNorm2d>(out);
   }
-  // relu(norm(y) + the way past the block), in one pass.
+  // Returns relu(norm(y) + shortcut), in one pass.
   Tensor Join(Context& ctx, BatchNorm2d& norm, const Tensor& x,
               const Tensor& y) {
     const Tensor past = downsample_ != nullptr ? (*downsample_)(ctx, x) : x;
@@ -52,7 +52,7 @@ class Block : public Module {
   Sequential* downsample_ = nullptr;
 };
 
-// Depth 18 and 34.
+// The block of depths 18 and 34.
 class BasicBlock : public Block {
  public:
   static constexpr std::int64_t kExpansion = 1;
@@ -77,7 +77,8 @@ class BasicBlock : public Block {
   BatchNorm2d& bn2_;
 };
 
-// Depth 50 and 101; the stride is at the 3x3 convolution, as in torchvision.
+// The block of depths 50 and 101; the 3x3 convolution has the stride, as in
+// torchvision.
 class Bottleneck : public Block {
  public:
   static constexpr std::int64_t kExpansion = 4;
@@ -108,7 +109,8 @@ class Bottleneck : public Block {
   BatchNorm2d& bn3_;
 };
 
-// Blocks in layer1 to layer4 (table 1 of the paper); nothing for other depths.
+// Returns the numbers of blocks in layer1 to layer4 (table 1 of the paper);
+// none for other depths.
 std::optional<std::array<int, 4>> BlocksOf(int depth) {
   switch (depth) {
     case 18:
@@ -134,7 +136,7 @@ void AppendStem(const ResNetOptions& options, Sequential& model) {
                                /*padding=*/1);
 }
 
-// Returns the number of channels that come out.
+// Returns the number of output channels.
 template <typename B>
 std::int64_t AppendLayers(const std::array<int, 4>& blocks,
                           const ResNetOptions& options, Sequential& model) {
@@ -151,8 +153,8 @@ std::int64_t AppendLayers(const std::array<int, 4>& blocks,
   return in;
 }
 
-// Kaiming's normal by fan-out for convolutions; zeros in the last batch norm of
-// each block where that is asked for.
+// Sets Kaiming's normal by fan-out for convolutions; zeros in the last batch
+// norm of each block if the options ask for it.
 void SetInitialValues(int depth, const ResNetOptions& options,
                       Sequential& model) {
   const char* const last = depth < 50 ? ".bn2.weight" : ".bn3.weight";

@@ -1,6 +1,6 @@
 // Residual networks for images (He et al. 2016, arXiv:1512.03385), with the
-// names, layouts and first values of torchvision's: its weights load as they
-// are.
+// names, layouts and initial values of torchvision's: its weights load without
+// conversion.
 //
 //   ResNetOptions options;
 //   options.num_classes = 10;
@@ -14,7 +14,7 @@
 //     depth 18, 34: y = relu(x + bn2(conv2(relu(bn1(conv1(x))))))
 //     depth 50, 101: convolutions 1x1, 3x3 and 1x1, the last four times as wide
 //
-// and x goes through downsample, a 1x1 convolution with batch norm, where its
+// and x goes through downsample, a 1x1 convolution with batch norm, if its
 // shape changes. Convolutions begin with N(0, 2 / (out * height * width)).
 
 #ifndef NN_MODELS_RESNET_H_
@@ -28,7 +28,7 @@
 
 namespace troupe::nn {
 
-// How images enter.
+// Layers in front of layer1.
 enum class ResNetStem {
   kImageNet,  // 7x7 with stride 2, then max pooling: 224x224 becomes 56x56
   kCifar,     // 3x3 with stride 1, no pooling: 32x32 stays 32x32
@@ -38,7 +38,7 @@ struct ResNetOptions {
   std::int64_t in_channels = 3;
   std::int64_t num_classes = 1000;
   ResNetStem stem = ResNetStem::kImageNet;
-  // Channels of layer1; 64 everywhere but in tests.
+  // Number of channels of layer1; 64 everywhere but in tests.
   std::int64_t width = 64;
   // Whether the last batch norm of each block begins with weight 0, so that the
   // block begins as the identity (Goyal et al. 2017, arXiv:1706.02677).

@@ -18,8 +18,8 @@ namespace {
 constexpr int kPool = 0;
 constexpr std::int64_t kPooledSide = 7;
 
-// Channels of the convolutions as multiples of the first one's, and poolings:
-// columns A and D of the paper's table 1. Empty for other depths.
+// Returns the channels of the convolutions as multiples of the first one's, and
+// poolings: columns A and D of the paper's table 1. Empty for other depths.
 std::vector<int> PlanOf(int depth) {
   switch (depth) {
     case 11:
@@ -32,7 +32,7 @@ std::vector<int> PlanOf(int depth) {
   }
 }
 
-// Returns the number of channels that come out.
+// Returns the number of output channels.
 std::int64_t AppendFeatures(const std::vector<int>& plan,
                             const VggOptions& options, Sequential& features) {
   std::int64_t in = options.in_channels;
@@ -61,8 +61,8 @@ void AppendClassifier(std::int64_t in, const VggOptions& options,
   classifier.Append<Linear>(options.hidden, options.num_classes);
 }
 
-// Kaiming's normal by fan-out for convolutions, N(0, 0.01^2) for linear layers,
-// zeros for biases.
+// Sets Kaiming's normal by fan-out for convolutions, N(0, 0.01^2) for linear
+// layers, zeros for biases.
 void SetInitialValues(Sequential& model) {
   for (Parameter* p : model.Parameters()) {
     if (p->shape.rank() == 4) {

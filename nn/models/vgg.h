@@ -1,6 +1,6 @@
 // VGG networks for images (Simonyan and Zisserman 2015, arXiv:1409.1556), with
-// the names, layouts and first values of torchvision's: its weights load as
-// they are.
+// the names, layouts and initial values of torchvision's: its weights load
+// without conversion.
 //
 //   VggOptions options;
 //   options.num_classes = 10;
@@ -26,9 +26,9 @@ struct VggOptions {
   std::int64_t in_channels = 3;
   std::int64_t num_classes = 1000;
   bool batch_norm = false;  // torchvision's vgg11_bn and vgg16_bn
-  double dropout = 0.5;     // behind the first two linear layers
-  // Channels of the first convolution, and features of the linear layers; other
-  // ones in tests.
+  double dropout = 0.5;     // after the first two linear layers
+  // Number of channels of the first convolution, and of features of the linear
+  // layers; smaller in tests.
   std::int64_t width = 64;
   std::int64_t hidden = 4096;
 };

@@ -17,8 +17,8 @@
 namespace troupe::nn {
 namespace {
 
-// Standard deviation of weights and positions at the start, and the epsilon of
-// norms, as timm has them.
+// Standard deviation of initial weights and positions, and the epsilon of
+// norms, as in timm.
 constexpr double kStddev = 0.02;
 constexpr double kClassTokenStddev = 1e-6;
 constexpr double kNormEps = 1e-6;
@@ -36,7 +36,8 @@ LayerNorm::Options NormOptions() {
   return options;
 }
 
-// Images (N, H, W, C) to vectors (N, T, D), one for each patch, row by row.
+// Maps images (N, H, W, C) to vectors (N, T, D), one for each patch, row by
+// row.
 class PatchEmbed : public Module {
  public:
   explicit PatchEmbed(const VitOptions& options)
@@ -54,8 +55,8 @@ class PatchEmbed : public Module {
   Conv2d& proj_;
 };
 
-// (N, T, D) to (N, 1 + T, D): a vector for the class in front, and positions
-// added.
+// Maps (N, T, D) to (N, 1 + T, D): prepends the class token, and adds
+// positions.
 class ClassAndPositions : public Module {
  public:
   ClassAndPositions(std::int64_t patches, std::int64_t width)
@@ -131,7 +132,7 @@ class Block : public Module {
   Mlp& mlp_;
 };
 
-// (N, T, D) to (N, D): the vector of the class.
+// Maps (N, T, D) to (N, D): takes the vector of the class token.
 class TakeClass : public Module {
  public:
   Tensor Forward(Context& ctx, const Tensor& x) override {
@@ -165,8 +166,8 @@ absl::Status Check(const VitOptions& options) {
                    options.patch_size, "x", options.patch_size));
 }
 
-// trunc_normal_(std=0.02) for linear layers, zeros for their biases; the
-// convolution keeps its own.
+// Sets trunc_normal_(std=0.02) for linear layers, zeros for their biases; the
+// convolution keeps its default.
 void SetInitialValues(Sequential& model) {
   for (Parameter* p : model.Parameters()) {
     if (absl::StartsWith(p->name, "patch_embed.")) continue;

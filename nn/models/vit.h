@@ -1,5 +1,5 @@
 // Vision transformers (Dosovitskiy et al. 2021, arXiv:2010.11929), with the
-// names and layouts of timm's, whose weights load as they are.
+// names and layouts of timm's, whose weights load without conversion.
 //
 //   VitOptions options = *VitPreset("vit_tiny");
 //   options.image_size = 32;
@@ -8,7 +8,7 @@
 //   std::unique_ptr<Sequential> model = *MakeVit(options);
 //
 // Images are (N, H, W, C) with H = W = image_size. Children: patch_embed, one
-// without a name that has cls_token and pos_embed, blocks (a Sequential "0",
+// without a name that holds cls_token and pos_embed, blocks (a Sequential "0",
 // "1", ...), norm, pool, head; so stages begin at "blocks.6", say. A block is
 //
 //     x = x + attn.proj(attention(attn.qkv(norm1(x))))
@@ -38,14 +38,14 @@ struct VitOptions {
   std::int64_t num_classes = 1000;
 };
 
-// "vit_tiny" (192 wide, 3 heads), "vit_small" (384, 6), "vit_base" (768, 12):
-// twelve blocks each, of patches of 16x16.
+// Names of presets: "vit_tiny" (192 wide, 3 heads), "vit_small" (384, 6),
+// "vit_base" (768, 12), with twelve blocks each and patches of 16x16.
 std::vector<std::string> VitPresetNames();
-//   kNotFound: there is none of this name; lists them.
+//   kNotFound: no preset has this name; lists them.
 absl::StatusOr<VitOptions> VitPreset(absl::string_view name);
 
 //   kInvalidArgument: an extent is below 1, `width` no multiple of `heads`, or
-//     `image_size` none of `patch_size`.
+//     `image_size` no multiple of `patch_size`.
 absl::StatusOr<std::unique_ptr<Sequential>> MakeVit(const VitOptions& options);
 
 }  // namespace troupe::nn

@@ -38,12 +38,12 @@ ops::AttentionOptions HeadsOf(std::int64_t heads, std::int64_t kv_heads,
   return options;
 }
 
-// 0 where heads do not divide the width: the ops say so in Forward().
+// Returns 0 if `heads` does not divide `width`: the ops report it in Forward().
 std::int64_t HeadWidth(std::int64_t width, std::int64_t heads) {
   return heads > 0 && width % heads == 0 ? width / heads : 0;
 }
 
-// kInvalidArgument where `heads` do not divide `width`.
+// Fails with kInvalidArgument: `heads` does not divide `width`.
 Tensor FailHeads(Context& ctx, std::int64_t width, std::int64_t heads) {
   return ctx.Fail(absl::InvalidArgumentError(absl::StrCat(
       "attention of width ", width, " cannot have ", heads, " heads")));

@@ -7,8 +7,8 @@
 //   CausalSelfAttention block(/*width=*/768, /*heads=*/12);    // GPT-2's
 //   Tensor w = block(ctx, x);
 //
-// Saved for backward grows with T, not with T^2 (nn/ops/attention.h). One
-// dtype. Errors are those of the ops, with the module's path.
+// The memory kept for backward grows with T, not with T^2 (nn/ops/attention.h).
+// One dtype. Errors are those of the ops, with the module's path.
 
 #ifndef NN_MODULES_ATTENTION_H_
 #define NN_MODULES_ATTENTION_H_
@@ -24,28 +24,28 @@
 namespace troupe::nn {
 
 // torch.nn.MultiheadAttention(batch_first=True), Vaswani et al. 2017,
-// arXiv:1706.03762, sec. 3.2.2: queries, keys and values are projected, heads
-// attend, and their results side by side are projected again. Parameters, with
-// E the width:
+// arXiv:1706.03762, sec. 3.2.2: queries, keys and values are projected, each
+// head attends, and the concatenated results are projected again. Parameters,
+// with E the width:
 //
 //     in_proj_weight [3 E, E]   in_proj_bias [3 E]    rows of q, then k, then v
 //     out_proj.weight [E, E]    out_proj.bias [E]
 //
 // Takes {x}, {query, memory} or {query, key, value}, [N, T, E] and [N, S, E],
-// and gives [N, T, E]. One tensor costs one product and no copies.
+// and returns [N, T, E]. One tensor costs one product and no copies.
 //
-// Default initialisation as PyTorch's: Xavier's uniform one of the whole
+// Default initialisation as in PyTorch: Xavier's uniform for the whole
 // in_proj_weight, U(-1/sqrt(E), 1/sqrt(E)) for out_proj.weight, zero biases.
 class MultiheadAttention : public Module {
  public:
   struct Options {
     bool bias = true;
-    // Query t sees keys 0 .. t.
+    // Whether query t sees only keys 0 .. t.
     bool causal = false;
-    // Part of the attention probabilities that is dropped in training.
+    // Probability with which an attention weight is dropped in training.
     double dropout = 0;
-    // Turns queries and keys by their positions; its `heads` and `head_width`
-    // are set by the module.
+    // Rotates queries and keys by their positions; the module sets `heads` and
+    // `head_width`.
     std::optional<ops::RotaryOptions> rotary;
     DType dtype = DType::kF32;
   };
@@ -61,7 +61,7 @@ class MultiheadAttention : public Module {
   Tensor Self(Context& ctx, const Tensor& x);
   Tensor Cross(Context& ctx, const Tensor& query, const Tensor& memory);
   Tensor Apart(Context& ctx, absl::Span<const Tensor> xs);
-  // The first `heads` heads of x turned, where the module has rotary positions.
+  // Returns x with its first `heads` heads rotated, if the options say so.
   Tensor Turn(Context& ctx, const Tensor& x, std::int64_t heads);
 
   const std::int64_t width_;
@@ -72,29 +72,29 @@ class MultiheadAttention : public Module {
   Linear& out_proj_;
 };
 
-// The attention of GPT-2 (Radford et al. 2019): causal, of one tensor x
+// The attention of GPT-2 (Radford et al. 2019): causal self-attention of x
 // [N, T, E] -> [N, T, E]. Parameters:
 //
 //     c_attn.weight [3 E, E]   c_attn.bias [3 E]      rows of q, then k, then v
 //     c_proj.weight [E, E]     c_proj.bias [E]
 //
 // Weights are [out, in], as those of Linear. Hugging Face's GPT-2 stores them
-// the other way round (its Conv1D): whoever imports one transposes them.
+// transposed (its Conv1D): an import must transpose them.
 //
-// Default initialisation as GPT-2's: N(0, 0.02), zero biases.
+// Default initialisation as in GPT-2: N(0, 0.02), zero biases.
 class CausalSelfAttention : public Module {
  public:
   struct Options {
     bool bias = true;
     double init_stddev = 0.02;
-    // The deviation of c_proj; GPT-2 has 0.02 / sqrt(2 layers).
+    // Standard deviation of c_proj; GPT-2 has 0.02 / sqrt(2 layers).
     double projection_init_stddev = 0.02;
-    // Part of the result that is dropped in training (resid_pdrop), and of the
-    // attention probabilities (attn_pdrop).
+    // Probability with which elements of the result are dropped in training
+    // (resid_pdrop), and attention probabilities (attn_pdrop).
     double dropout = 0;
     double attention_dropout = 0;
-    // Heads of keys and values (grouped queries); 0: as many as of queries.
-    // c_attn has (heads + 2 kv_heads) heads then.
+    // Number of heads of keys and values (grouped-query attention); 0: the same
+    // as of queries. c_attn then has (heads + 2 kv_heads) heads.
     std::int64_t kv_heads = 0;
     std::optional<ops::RotaryOptions> rotary;
     DType dtype = DType::kF32;

@@ -48,7 +48,7 @@ Tensor BatchNorm::Run(Context& ctx, const Tensor& x, const Tensor& residual) {
   }
   Tensor w, b;
   if (weight_ != nullptr) {
-    w = ctx.Use(*weight_);  // in this order: plans record it
+    w = ctx.Use(*weight_);  // order recorded by plans
     b = ctx.Use(*bias_);
   }
   ops::RunningStats running;

@@ -5,7 +5,7 @@
 //   Tensor y = norm(ctx, x);         // (N, H, W, 64)
 //
 //   BatchNorm2d::Options options;
-//   options.relu = true;                        // the end of a ResNet's block:
+//   options.relu = true;                        // the end of a ResNet block:
 //   BatchNorm2d last(64, options);              // max(0, norm(x) + shortcut)
 //   y = last.CallMany(ctx, {x, shortcut})[0];   // in one pass
 //
@@ -16,10 +16,10 @@
 // running statistics of its own samples, and a checkpoint holds those of the
 // first replica; synchronised ones are equal on all ranks.
 //
-// PyTorch converts a model by putting new modules in place of the old ones.
-// Here a module holds references to its children (`BatchNorm2d& norm_`), which
-// a replacement would leave dangling; so synchronising is a switch within each
-// batch norm. Modules, their names, parameters and buffers stay what they are.
+// PyTorch converts a model by replacing modules. Here a module holds references
+// to its children (`BatchNorm2d& norm_`), which a replacement would leave
+// dangling; so synchronising is a switch within each batch norm. Modules, their
+// names, parameters and buffers do not change.
 
 #ifndef NN_MODULES_BATCH_NORM_H_
 #define NN_MODULES_BATCH_NORM_H_
@@ -33,34 +33,33 @@
 
 namespace troupe::nn {
 
-// What the three below have in common.
+// Base of the batch norms below.
 class BatchNorm : public Module {
  public:
   struct Options {
     double eps = 1e-5;
     // Weight of the new batch in the running statistics; without one, they are
-    // averages of all batches.
+    // averages over all batches.
     std::optional<double> momentum = 0.1;
     bool affine = true;
-    // False: an evaluation uses the statistics of its batch, too.
+    // False: evaluation uses the statistics of its batch, too.
     bool track_running_stats = true;
     bool relu = false;  // y = max(0, y)
-    // The dtype of x and the weights. Running statistics are f32, or f64 with
-    // f64.
+    // Dtype of x and the weights. Running statistics are f32, or f64 with f64.
     DType dtype = DType::kF32;
   };
 
   Tensor Forward(Context& ctx, const Tensor& x) override;
-  // One tensor x, or x and a residual that is added before the ReLU.
+  // Takes one tensor x, or x and a residual that is added before the ReLU.
   TensorList ForwardMany(Context& ctx, absl::Span<const Tensor> xs) override;
 
-  // From now on statistics are those of all ranks along this axis of the mesh;
-  // empty: of this rank's samples.
+  // Sets the axis of the mesh over whose ranks later forwards compute the
+  // statistics; empty: over this rank's samples.
   void set_sync_axis(std::string axis) { sync_axis_ = std::move(axis); }
   const std::string& sync_axis() const { return sync_axis_; }
 
  protected:
-  // x has `least_rank` to `most_rank` axes, which errors call `axes`.
+  // Requires `least_rank` to `most_rank` axes of x, which errors call `axes`.
   BatchNorm(std::int64_t channels, const Options& options, int least_rank,
             int most_rank, const char* axes);
 
@@ -97,7 +96,7 @@ class BatchNorm2d : public BatchNorm {
       : BatchNorm(channels, options, 4, 4, "[N, H, W, C]") {}
 };
 
-// x [N, ..., C]; statistics over all replicas (axis "dp").
+// Batch norm of x [N, ..., C] with statistics over all replicas (axis "dp").
 class SyncBatchNorm : public BatchNorm {
  public:
   explicit SyncBatchNorm(std::int64_t channels)

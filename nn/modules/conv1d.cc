@@ -11,7 +11,7 @@ Conv1d::Conv1d(std::int64_t in_channels, std::int64_t out_channels,
                const Window1d& window, const Options& options)
     : window_(window),
       options_(options),
-      // The front refuses groups that do not divide the channels.
+      // The op reports groups that do not divide the channels.
       weight_(Declare(
           "weight",
           {out_channels,
@@ -28,7 +28,7 @@ Conv1d::Conv1d(std::int64_t in_channels, std::int64_t out_channels,
 }
 
 Tensor Conv1d::Forward(Context& ctx, const Tensor& x) {
-  const Tensor w = ctx.Use(weight_);  // in this order: plans record it
+  const Tensor w = ctx.Use(weight_);  // order recorded by plans
   const Tensor b = bias_ ? ctx.Use(*bias_) : Tensor();
   return ops::Conv1d(ctx, x, w, b, window_, options_);
 }

@@ -8,7 +8,7 @@
 namespace troupe::nn {
 namespace {
 
-// [O, C / groups, R, S]; the front refuses groups that do not divide C.
+// Returns [O, C / groups, R, S]; the op reports groups that do not divide C.
 Shape WeightShape(std::int64_t in, std::int64_t out, const Window2d& window,
                   std::int64_t groups) {
   return {out, in / std::max<std::int64_t>(groups, 1), window.kernel_h,
@@ -35,7 +35,7 @@ Conv2d::Conv2d(std::int64_t in_channels, std::int64_t out_channels,
 }
 
 Tensor Conv2d::Forward(Context& ctx, const Tensor& x) {
-  const Tensor w = ctx.Use(weight_);  // in this order: plans record it
+  const Tensor w = ctx.Use(weight_);  // order recorded by plans
   const Tensor b = bias_ ? ctx.Use(*bias_) : Tensor();
   return ops::Conv2d(ctx, x, w, b, window_, options_);
 }

@@ -8,8 +8,8 @@
 //   options.padding_mode = PadMode::kReflect;
 //   Conv2d depthwise(6, 6, Window2d{3, 3, 1, 1, 1, 1}, options);
 //
-// The window has stride, padding and dilation, too. Default initialisation as
-// PyTorch's: U(-1/sqrt(fan_in), 1/sqrt(fan_in)) with
+// The window also has stride, padding and dilation. Default initialisation as
+// in PyTorch: U(-1/sqrt(fan_in), 1/sqrt(fan_in)) with
 // fan_in = in_channels / groups * kernel height * kernel width.
 
 #ifndef NN_MODULES_CONV2D_H_

@@ -10,7 +10,7 @@ ConvTranspose2d::ConvTranspose2d(std::int64_t in_channels,
                                  const Window2d& window, const Options& options)
     : window_(window),
       options_(options),
-      // The front refuses groups that do not divide the channels.
+      // The op reports groups that do not divide the channels.
       weight_(Declare(
           "weight",
           {in_channels,
@@ -27,7 +27,7 @@ ConvTranspose2d::ConvTranspose2d(std::int64_t in_channels,
 }
 
 Tensor ConvTranspose2d::Forward(Context& ctx, const Tensor& x) {
-  const Tensor w = ctx.Use(weight_);  // in this order: plans record it
+  const Tensor w = ctx.Use(weight_);  // order recorded by plans
   const Tensor b = bias_ ? ctx.Use(*bias_) : Tensor();
   return ops::ConvTranspose2d(ctx, x, w, b, window_, options_);
 }

@@ -3,9 +3,9 @@
 //   ConvTranspose2d up(16, 8, Window2d{2, 2, 2, 2});   // weight [16, 8, 2, 2]
 //   Tensor y = up(ctx, x);                // (N, H, W, 16) -> (N, 2 H, 2 W, 8)
 //
-// Default initialisation as PyTorch's: U(-1/sqrt(fan_in), 1/sqrt(fan_in)) with
-// fan_in = out_channels / groups * kernel height * kernel width, as weights
-// [in_channels, out_channels / groups, R, S] have it.
+// Default initialisation as in PyTorch: U(-1/sqrt(fan_in), 1/sqrt(fan_in)) with
+// fan_in = out_channels / groups * kernel height * kernel width, following from
+// weights [in_channels, out_channels / groups, R, S].
 
 #ifndef NN_MODULES_CONV_TRANSPOSE2D_H_
 #define NN_MODULES_CONV_TRANSPOSE2D_H_

@@ -1,4 +1,4 @@
-// Elements dropped at random in training (torch.nn.Dropout).
+// Drops elements at random in training (torch.nn.Dropout).
 //
 //   Dropout dropout(0.1);
 //   Tensor y = dropout(ctx, x);        // x itself in evaluation

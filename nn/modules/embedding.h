@@ -3,8 +3,8 @@
 //   Embedding tokens(/*rows=*/50257, /*width=*/768);     // weight [50257, 768]
 //   Tensor y = tokens(ctx, numbers);         // i64 [N, T] -> [N, T, 768]
 //
-// Default initialisation as PyTorch's: N(0, 1). The row of `padding_index`
-// begins as zeros, gets no gradient, and stays so.
+// Default initialisation as in PyTorch: N(0, 1). The row of `padding_index`
+// begins as zeros, gets no gradient, and so stays zero.
 
 #ifndef NN_MODULES_EMBEDDING_H_
 #define NN_MODULES_EMBEDDING_H_
@@ -32,7 +32,7 @@ class Embedding : public Module {
                         options.dtype)),
         padding_index_(options.padding_index) {
     const std::int64_t padding = padding_index_.value_or(-1);
-    // One that is outside the table is Forward()'s error.
+    // Forward() reports an index outside the table.
     if (padding < rows) weight_.init.zero_row = padding;
   }
   Tensor Forward(Context& ctx, const Tensor& x) override {

@@ -11,7 +11,7 @@ namespace {
 // Limit on the names that an error lists.
 constexpr int kNamesShownMax = 8;
 
-// Whether one of its names fits: a shared parameter has several.
+// Whether any of the parameter's names matches: a shared one has several.
 bool Matches(absl::string_view pattern, const Parameter& parameter) {
   if (MatchesPattern(pattern, parameter.name)) return true;
   for (const std::string& name : parameter.other_names) {
@@ -32,8 +32,8 @@ std::string FirstNames(absl::Span<Parameter* const> parameters) {
 
 }  // namespace
 
-// Greedy, with one place to go back to: the last star, which takes one
-// character more each time (linear but for texts of one repeated letter).
+// Greedy, with one position to backtrack to: the last star, which takes one
+// character more each time (linear except for texts of one repeated letter).
 bool MatchesPattern(absl::string_view pattern, absl::string_view text) {
   std::size_t p = 0, t = 0;
   std::size_t star = absl::string_view::npos, taken = 0;

@@ -1,14 +1,14 @@
-// Parameters that are not trained: fine-tuning the head of a trained network.
+// Freezes parameters, for fine-tuning the head of a trained network.
 //
 //   TROUPE_RETURN_IF_ERROR(FreezeParameters(*model, {"1.*"}));
 //
 // A frozen parameter has no gradient, no optimizer state and no place in a
 // bucket, so it costs no traffic; it is saved and loaded like the others. Its
-// inputs get their gradients. PyTorch's p.requires_grad_(False).
+// inputs get their gradients. The same as PyTorch's p.requires_grad_(False).
 //
-// A pattern is a parameter's full name, in which each * stands for any text:
-// "features.*", "*.bias", "h.0.*". Called when the model is made, before a plan
-// or an arena is made of it.
+// A pattern is a parameter's full name, in which each * matches any text:
+// "features.*", "*.bias", "h.0.*". Call it when the model is made, before a
+// plan or an arena is made from it.
 
 #ifndef NN_MODULES_FREEZE_H_
 #define NN_MODULES_FREEZE_H_
@@ -22,11 +22,11 @@
 
 namespace troupe::nn {
 
-// Whether `text` is of the form `pattern`.
+// Whether `text` matches `pattern`.
 bool MatchesPattern(absl::string_view pattern, absl::string_view text);
 
-//   kInvalidArgument: a pattern fits no parameter; names it, and a few
-//     parameters that there are.
+//   kInvalidArgument: a pattern matches no parameter; names it, and a few of
+//     the model's parameters.
 absl::Status FreezeParameters(Module& model,
                               absl::Span<const std::string> patterns);
 

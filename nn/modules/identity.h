@@ -1,4 +1,4 @@
-// y = x (torch.nn.Identity): the place of a layer that a model leaves out.
+// y = x (torch.nn.Identity), in place of a layer that a model leaves out.
 //
 //   Identity identity;
 //   Tensor y = identity(ctx, x);

@@ -1,13 +1,13 @@
-// A function as a module: the step between two layers of a Sequential for which
-// there is an op but no module.
+// A function as a module: a step between two layers of a Sequential for which
+// an op but no module exists.
 //
 //   model->Append<Lambda>([](Context& ctx, const Tensor& x) {
 //     return ops::Mean(ctx, x, {1});                  // [N, T, C] to [N, C]
 //   });
 //
-// It has no parameters: what has some is a module of its own. Each rank's model
-// has a copy of the function, which the rank calls in training, in evaluations
-// and on shapes alone; so it must keep nothing that changes.
+// It has no parameters: a step with parameters needs a module of its own. Each
+// rank's model has a copy of the function, which the rank calls in training, in
+// evaluations and in shape-only forwards; so it must not change its state.
 
 #ifndef NN_MODULES_LAMBDA_H_
 #define NN_MODULES_LAMBDA_H_

@@ -17,7 +17,7 @@ Linear::Linear(std::int64_t in_features, std::int64_t out_features,
 }
 
 Tensor Linear::Forward(Context& ctx, const Tensor& x) {
-  const Tensor w = ctx.Use(weight_);  // in this order: plans record it
+  const Tensor w = ctx.Use(weight_);  // order recorded by plans
   const Tensor b = bias_ ? ctx.Use(*bias_) : Tensor();
   return ops::Linear(ctx, x, w, b);
 }

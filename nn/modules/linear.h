@@ -3,9 +3,9 @@
 //   Linear fc(784, 512);             // weight [512, 784], bias [512]
 //   Tensor y = fc(ctx, x);           // x [..., 784] -> y [..., 512]
 //
-// Default initialisation as PyTorch's: weight and bias from
-// U(-1/sqrt(in), 1/sqrt(in)) (kaiming_uniform with a = sqrt(5); He et al.
-// 2015, arXiv:1502.01852).
+// Default initialisation as in PyTorch: weight and bias from U(-1/sqrt(in),
+// 1/sqrt(in)) (kaiming_uniform with a = sqrt(5); He et al. 2015,
+// arXiv:1502.01852).
 
 #ifndef NN_MODULES_LINEAR_H_
 #define NN_MODULES_LINEAR_H_

@@ -42,7 +42,7 @@ TensorList Module::ForwardMany(Context& ctx, absl::Span<const Tensor> xs) {
 
 Tensor Module::ForwardTwice(Context& ctx, const Tensor& x) {
   const auto forward = [this](Context& inner, const Tensor& input) {
-    // The second call comes from backward, where nobody else would catch.
+    // The second call is from backward, outside the handler of operator().
     try {
       return Forward(inner, input);
     } catch (const std::exception&) {
@@ -178,7 +178,7 @@ absl::Status Module::CheckDeclarations(const std::string& path) const {
   return absl::OkStatus();
 }
 
-// What a walk over all modules has found so far.
+// Results of a walk over all modules.
 struct Module::Collected {
   std::vector<Parameter*> parameters;
   std::vector<Buffer*> buffers;

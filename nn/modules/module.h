@@ -1,4 +1,5 @@
-// A module: parameters it declares, modules it is made of, and Forward().
+// Base class of layers and models (torch.nn.Module): parameters, children, and
+// Forward().
 //
 //   class Residual : public Module {
 //    public:
@@ -12,10 +13,11 @@
 //   };
 //
 // Modules declare, plans allocate: a parameter has no memory until a
-// ParameterArena binds it, a buffer none until BindBuffers(). Names are
-// PyTorch's: "linear.weight", "0.bias", "1.running_mean".
+// ParameterArena binds it, a buffer none until BindBuffers(). Names are the
+// same as in PyTorch: "linear.weight", "0.bias", "1.running_mean".
 //
-// A module of several inputs or outputs says so and overrides ForwardMany():
+// A module of several inputs or outputs calls set_many_tensors() and overrides
+// ForwardMany():
 //
 //   class Attend : public Module {
 //    public:
@@ -25,22 +27,22 @@
 //   };
 //   TensorList ys = attend.CallMany(ctx, {query, memory});
 //
-// Modules may share a parameter: it is one tensor with one gradient, the sum of
-// what its users give, and is listed, saved and updated once, under the first
-// of its names.
+// Modules may share a parameter: it is one tensor with one gradient, the sum
+// over its uses, and is listed, saved and updated once, under the first of its
+// names.
 //
 //   auto& tokens = model->AppendNamed<Embedding>("wte", 50257, 768);
 //   auto& head = model->AppendNamed<Linear>("lm_head", 768, 50257);
 //   head.TieParameter("weight", tokens, "weight");    // listed as "wte.weight"
 //
-// A child without a name ("") lends what it declares to its parent: parameter
-// "cls_token" of such a child is called "cls_token" in the model, too.
+// A child without a name ("") adds its declarations to its parent: parameter
+// "cls_token" of that child is called "cls_token" in the model, too.
 //
 // Mistakes in a module are the model's first error, with its path: a name that
-// is taken twice, an undefined tensor from Forward(), a wrong number of them, a
-// parameter that is tied to one of another shape.
+// is used twice, an undefined tensor from Forward(), a wrong number of tensors,
+// a parameter that is tied to one of another shape.
 //
-// One thread at a time; ranks have modules of their own, made by the same
+// Threads: one at a time; each rank has modules of its own, made by the same
 // function.
 
 #ifndef NN_MODULES_MODULE_H_
@@ -71,9 +73,9 @@ class Module {
   Module(const Module&) = delete;
   Module& operator=(const Module&) = delete;
 
-  // What the module computes. Called through operator(), which keeps the path
-  // of modules for error messages; an exception becomes the context's error.
-  // The default is ForwardMany() of one tensor.
+  // Computes the module's output. Called through operator(), which keeps the
+  // path of modules for error messages and turns an exception into the
+  // context's error. The default calls ForwardMany() with one tensor.
   virtual Tensor Forward(Context& ctx, const Tensor& x);
   Tensor operator()(Context& ctx, const Tensor& x) {
     if (!ctx.ok()) return Tensor();
@@ -89,32 +91,32 @@ class Module {
     return y;
   }
 
-  // The same with lists. The default is Forward() of the one tensor.
+  // The same with lists. The default calls Forward(), with exactly one tensor.
   virtual TensorList ForwardMany(Context& ctx, absl::Span<const Tensor> xs);
   TensorList CallMany(Context& ctx, absl::Span<const Tensor> xs);
-  // Whether ForwardMany() is the form that the module defines.
+  // Whether the module defines ForwardMany() rather than Forward().
   bool many_tensors() const { return many_tensors_; }
 
   // Whether training keeps no activations of this module, and backward calls
-  // Forward() a second time (nn/ops/recompute.h). Plays no part in
+  // Forward() a second time (nn/ops/recompute.h). Has no effect on
   // ForwardMany(). nn/modules/recompute.h chooses modules of a model.
   bool recomputes() const { return recomputes_; }
   void set_recomputes(bool recomputes) { recomputes_ = recomputes; }
 
-  // All parameters below this module in declaration order, each once, their
-  // full names set ("features.0.weight"); the buffers likewise.
+  // Returns all parameters below this module in declaration order, each once,
+  // and sets their full names ("features.0.weight"); the buffers likewise.
   std::vector<Parameter*> Parameters();
   std::vector<Buffer*> Buffers();
 
-  // From here on `name`, a parameter of this module, is `other_name`, a
-  // parameter of `other`, of the same shape and dtype: PyTorch's
-  // `head.weight = tokens.weight`. The initialiser is that of `other`. The
-  // model is tied when it is made, before it has memory.
+  // Replaces `name`, a parameter of this module, by `other_name`, a parameter
+  // of `other`, of the same shape and dtype: PyTorch's
+  // `head.weight = tokens.weight`. The initialiser is that of `other`. Call it
+  // when the model is made, before it has memory.
   void TieParameter(absl::string_view name, Module& other,
                     absl::string_view other_name);
 
-  // The first mistake in what this module and those below declared:
-  // kInvalidArgument with the path. ShapeOnlyForward() asks.
+  // Returns the first mistake in the declarations of this module and those
+  // below: kInvalidArgument with the path. ShapeOnlyForward() calls it.
   absl::Status CheckDeclarations() const;
 
   const std::string& name() const { return name_; }
@@ -123,14 +125,14 @@ class Module {
   }
 
  protected:
-  // Names are unique among a module's parameters, buffers and children (and
-  // what children without a name declare); what is declared under one that is
-  // taken makes CheckDeclarations() fail.
+  // Declare a parameter or buffer. Names are unique among a module's
+  // parameters, buffers and children (and the declarations of children without
+  // a name); a name that is taken makes CheckDeclarations() fail.
   Parameter& Declare(absl::string_view name, const Shape& shape,
                      const Initializer& init, DType dtype = DType::kF32);
   Buffer& DeclareBuffer(absl::string_view name, const Shape& shape,
                         double initial, DType dtype = DType::kF32);
-  // In the constructor of a module that overrides ForwardMany().
+  // Called in the constructor of a module that overrides ForwardMany().
   void set_many_tensors() { many_tensors_ = true; }
 
   template <typename M, typename... Args>
@@ -141,12 +143,12 @@ class Module {
     return made;
   }
   Module& AddChild(absl::string_view name, std::unique_ptr<Module> child);
-  // `child` is called by others than `list`, whose child it is: the name of the
-  // list belongs to its path all the same.
+  // For a `child` of `list` that other modules call: the name of the list is
+  // part of its path all the same.
   static void PutInList(Module& child, const Module& list) {
     child.list_ = &list;
   }
-  // Gives up all children: how a Sequential is cut into stages.
+  // Gives up all children, to cut a Sequential into stages.
   std::vector<std::unique_ptr<Module>> TakeChildren() {
     return std::move(children_);
   }
@@ -154,8 +156,8 @@ class Module {
  private:
   struct Collected;
 
-  // Enters this module, and the list that it is in. Returns for how many names
-  // the context has to be left.
+  // Enters this module, and the list that it is in. Returns the number of names
+  // that the caller has to leave again.
   int EnterPath(Context& ctx) const {
     const int above = list_ != nullptr ? list_->EnterPath(ctx) : 0;
     ctx.Enter(name_);
@@ -165,7 +167,7 @@ class Module {
   void FailUndefined(Context& ctx) const;
   std::shared_ptr<Parameter> FindOwn(absl::string_view name) const;
   void Collect(const std::string& prefix, Collected& all);
-  // The first name that stands in `names` already; empty: none does.
+  // Returns the first name that is in `names` already; empty: none.
   std::string FindTaken(std::set<std::string>& names) const;
   absl::Status CheckDeclarations(const std::string& path) const;
 
@@ -173,13 +175,13 @@ class Module {
   const Module* list_ = nullptr;  // null: the module is in none
   bool many_tensors_ = false;
   bool recomputes_ = false;
-  std::string wrong_tie_;  // what is wrong with the first such; empty: nothing
+  std::string wrong_tie_;  // error of the first wrong tie; empty: none
   std::vector<std::pair<std::string, std::shared_ptr<Parameter>>> parameters_;
   std::vector<std::pair<std::string, std::unique_ptr<Buffer>>> buffers_;
   std::vector<std::unique_ptr<Module>> children_;
 };
 
-// What a tensor will be, before there is one.
+// Shape and dtype of a tensor that does not exist yet.
 struct TensorSpec {
   Shape shape;
   DType dtype = DType::kF32;
@@ -201,13 +203,14 @@ using ModelFactory = std::function<std::unique_ptr<Module>()>;
 absl::StatusOr<Tensor> ShapeOnlyForward(Module& module, const Shape& input,
                                         DType dtype, Device device,
                                         ShapeRecord& record);
-// The same with lists; every input keeps its dtype. In both, whatever is
-// stashed is popped.
+// The same with lists; every input keeps its dtype. Both fail if a stashed
+// tensor is never popped.
 absl::StatusOr<TensorList> ShapeOnlyForward(Module& module,
                                             absl::Span<const TensorSpec> inputs,
                                             Device device, ShapeRecord& record);
-// The same of a part of a model: `stashed` is what modules before it have
-// stashed and becomes what those behind it may pop, of meta tensors.
+// The same for a part of a model. `stashed` holds, as meta tensors, the stashed
+// tensors of the modules before it, and afterwards those for the modules behind
+// it.
 absl::StatusOr<TensorList> ShapeOnlyForward(Module& module,
                                             absl::Span<const TensorSpec> inputs,
                                             StashedTensors& stashed,

@@ -17,7 +17,7 @@
 //   };
 //
 // ModuleList<> holds modules of any kind: Append<Linear>(8, 8). The list has no
-// forward of its own; a Sequential is one that has.
+// forward of its own, unlike a Sequential.
 
 #ifndef NN_MODULES_MODULE_LIST_H_
 #define NN_MODULES_MODULE_LIST_H_
@@ -36,7 +36,7 @@ namespace troupe::nn {
 template <typename M = Module>
 class ModuleList : public Module {
  public:
-  // Goes over the modules in their order.
+  // Iterates over the modules in their order.
   class Iterator {
    public:
     using iterator_category = std::forward_iterator_tag;
@@ -75,7 +75,7 @@ class ModuleList : public Module {
   Iterator begin() const { return Iterator(children().data()); }
   Iterator end() const { return Iterator(children().data() + size()); }
 
-  // A module that calls the list instead of its modules has this error.
+  // Fails: the modules of the list are called, not the list.
   Tensor Forward(Context& ctx, const Tensor& /*x*/) final {
     return ctx.Fail(absl::InvalidArgumentError(
         "a ModuleList has no forward: call its modules, or use a Sequential"));

@@ -13,8 +13,8 @@ Tensor UseIf(Context& ctx, Parameter* parameter) {
   return parameter ? ctx.Use(*parameter) : Tensor();
 }
 
-// An op without weights takes any number of features; the module was made for
-// one.
+// Fails if x has other features than the module: an op without weights takes
+// any number.
 Tensor WrongFeatures(Context& ctx, const char* module, std::int64_t features,
                      const Tensor& x) {
   return ctx.Fail(absl::InvalidArgumentError(
@@ -30,7 +30,7 @@ bool HasFeatures(const Tensor& x, std::int64_t features) {
 
 ops::SumAndNorm RowNorm::AfterAdd(Context& ctx, const Tensor& x,
                                   const Tensor& branch) {
-  // A norm that runs again in backward does so from the sum, which is kept.
+  // A norm that runs again in backward starts from the sum, which is kept.
   if (recomputes()) {
     const Tensor sum = ops::Add(ctx, x, branch);
     return {sum, (*this)(ctx, sum)};
@@ -56,7 +56,7 @@ LayerNorm::LayerNorm(const Shape& normalized, const Options& options)
 }
 
 Tensor LayerNorm::Forward(Context& ctx, const Tensor& x) {
-  const Tensor w = UseIf(ctx, weight_);  // in this order: plans record it
+  const Tensor w = UseIf(ctx, weight_);  // order recorded by plans
   const Tensor b = UseIf(ctx, bias_);
   return ops::LayerNorm(ctx, x, normalized_, w, b, eps_);
 }

@@ -1,5 +1,5 @@
-// Norms that look at one sample at a time (torch.nn.LayerNorm, GroupNorm,
-// RMSNorm); nn/ops/norm.h has the formulas.
+// Norms within each sample (torch.nn.LayerNorm, GroupNorm, RMSNorm);
+// nn/ops/norm.h has the formulas.
 //
 //   LayerNorm norm(512);                    // weight [512], bias [512]
 //   LayerNorm over_images(Shape{8, 8, 3});  // weight [8, 8, 3]
@@ -8,11 +8,11 @@
 //   Tensor y = norm(ctx, x);                // x's shape
 //   auto [sum, normed] = norm.AfterAdd(ctx, x, branch);  // sum is x + branch
 //
-// AfterAdd() takes a residual connection and the LayerNorm or RMSNorm behind it
-// in one pass over memory, with the bits of both.
+// AfterAdd() computes a residual connection and the LayerNorm or RMSNorm behind
+// it in one pass over memory, with the bits of separate ops.
 //
-// Weights begin as ones, biases as zeros, as PyTorch's do. Groups are of the
-// last axis: images are (N, H, W, C).
+// Weights begin as ones, biases as zeros, as in PyTorch. Groups divide the last
+// axis: images are (N, H, W, C).
 
 #ifndef NN_MODULES_NORM_H_
 #define NN_MODULES_NORM_H_
@@ -29,9 +29,9 @@ namespace troupe::nn {
 // A norm over the last axes, which can follow a residual connection.
 class RowNorm : public Module {
  public:
-  // x + branch, and the norm of it.
+  // Returns x + branch, and the norm of it.
   ops::SumAndNorm AfterAdd(Context& ctx, const Tensor& x, const Tensor& branch);
-  // {x} as Forward() takes it; {x, branch} as AfterAdd() does.
+  // Takes {x} like Forward(), or {x, branch} like AfterAdd().
   TensorList ForwardMany(Context& ctx, absl::Span<const Tensor> xs) override;
 
  private:
@@ -44,14 +44,14 @@ class LayerNorm : public RowNorm {
   struct Options {
     double eps = 1e-5;
     bool elementwise_affine = true;
-    bool bias = true;  // where affine
+    bool bias = true;  // if elementwise_affine
     DType dtype = DType::kF32;
   };
-  // Over the last axes, which have the shape `normalized`.
+  // Normalises over the last axes, which have the shape `normalized`.
   explicit LayerNorm(const Shape& normalized)
       : LayerNorm(normalized, Options()) {}
   LayerNorm(const Shape& normalized, const Options& options);
-  // Over the last axis.
+  // Normalises over the last axis.
   explicit LayerNorm(std::int64_t features) : LayerNorm(Shape{features}) {}
   LayerNorm(std::int64_t features, const Options& options)
       : LayerNorm(Shape{features}, options) {}

@@ -1,12 +1,12 @@
-// A model in another precision: all of its floating parameters become bf16,
-// say, and with inputs of that dtype all that is computed from them.
+// Converts a model to another precision: all of its floating parameters become
+// bf16, say, and with inputs of that dtype all results computed from them.
 //
 //   SetParameterDType(*model, DType::kBF16);
 //
 // Kernels add up in f32 whatever the dtype (docs/numerics.md); optimizers keep
-// f32 values beside 16 bits with OptimizerOptions::f32_master. Buffers stay as
-// they are: running statistics would not move in 16 bits. Called when the model
-// is made, before a plan or an arena is made of it.
+// f32 values beside 16-bit ones with OptimizerOptions::f32_master. Buffers keep
+// their dtype: running statistics would not move in 16 bits. Call it when the
+// model is made, before a plan or an arena is made from it.
 
 #ifndef NN_MODULES_PARAMETER_DTYPE_H_
 #define NN_MODULES_PARAMETER_DTYPE_H_
@@ -16,7 +16,7 @@
 
 namespace troupe::nn {
 
-// `dtype` is a floating one.
+// Sets the dtype of all floating parameters; `dtype` must be floating.
 void SetParameterDType(Module& model, DType dtype);
 
 }  // namespace troupe::nn

@@ -4,7 +4,7 @@
 //   PositionEmbedding positions(/*rows=*/1024, /*width=*/768);  // weight
 //   Tensor y = positions(ctx, x);          // x [N, T, 768], T <= 1024
 //
-// Default initialisation as GPT-2's: N(0, 0.02).
+// Default initialisation as in GPT-2: N(0, 0.02).
 
 #ifndef NN_MODULES_POSITION_EMBEDDING_H_
 #define NN_MODULES_POSITION_EMBEDDING_H_

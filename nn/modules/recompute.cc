@@ -47,7 +47,7 @@ absl::Status ChooseByName(Module& model, const std::string& pattern) {
   std::string outer;  // the last module that matched
   ForEachBelow(model, "", [&](const std::string& name, Module& module) {
     if (!base::MatchesPattern(pattern, name)) return;
-    // What is below a module that runs again does so with it.
+    // The modules below a module that runs again do so with it.
     if (!outer.empty() && IsBelow(name, outer)) return;
     outer = name;
     if (module.many_tensors()) {
@@ -78,7 +78,8 @@ absl::StatusOr<ShapeRecord> Record(Module& model,
   return record;
 }
 
-// What a module that runs again does not keep: all but what it returns.
+// Returns the bytes that a module that runs again does not keep: the outputs of
+// its ops except the last.
 double SavedBytes(const ShapeRecord& record, const std::string& module) {
   double bytes = 0, last = 0;
   for (const ShapeRecord::Op& op : record.ops) {
@@ -112,7 +113,7 @@ absl::Status FitInto(double budget_bytes, Module& model,
     if (block.module->recomputes()) continue;
     savings.emplace_back(SavedBytes(record, block.name), block.module);
   }
-  // The largest first; of equals, in the order of the model.
+  // The largest first; equal ones in the order of the model.
   std::stable_sort(
       savings.begin(), savings.end(),
       [](const auto& a, const auto& b) { return a.first > b.first; });

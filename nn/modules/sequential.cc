@@ -73,8 +73,8 @@ std::unique_ptr<Sequential> Sequential::TakeFrom(absl::Span<const int> cut) {
 absl::StatusOr<std::vector<std::unique_ptr<Sequential>>> Sequential::Cut(
     std::unique_ptr<Sequential> whole, absl::Span<const Path> cuts) {
   std::vector<std::unique_ptr<Sequential>> parts(cuts.size() + 1);
-  // From the back, so that the numbers of what is left stay as they are, and a
-  // cut that does not ascend finds nothing.
+  // Cuts from the back, so that the numbers in front stay valid, and a cut that
+  // does not ascend finds no module.
   for (std::size_t i = cuts.size(); i > 0; --i) {
     const Path& cut = cuts[i - 1];
     if (!whole->CanCut(cut)) {

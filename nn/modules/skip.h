@@ -1,5 +1,5 @@
-// Skip connections between modules of a Sequential, so that a U-Net is one and
-// can be cut into stages anywhere.
+// Skip connections between modules of a Sequential, so that a U-Net is a
+// Sequential and can be cut into stages anywhere.
 //
 //   auto model = std::make_unique<Sequential>();
 //   model->Append<Conv2d>(3, 16, Window2d{3, 3, 1, 1, 1, 1});
@@ -10,18 +10,17 @@
 //   model->Append<PopConcat>("skip1");             // 32 channels
 //
 // A name is used once in a model: by one Stash and, behind it, by one PopAdd or
-// PopConcat. A module of one's own calls Context::Stash() and Context::Pop().
+// PopConcat. A custom module calls Context::Stash() and Context::Pop().
 //
-// On one rank a skip connection is an edge of the tape. Where stages begin
-// between its ends, its tensor travels with the activation, through all stages
-// between, and its gradient comes back the same way (docs/schedules.md): the
-// plan lists it with the stages that it reaches. Gradients have the same bits
-// under all cuts.
+// On one rank a skip connection is an edge of the tape. If stages begin between
+// its ends, its tensor is sent with the activation, through all stages between,
+// and its gradient returns the same way (docs/schedules.md): the plan lists it
+// with the stages that it reaches. Gradients have the same bits under all cuts.
 //
-// Errors (sticky in ctx): kInvalidArgument with the name, where it is stashed
-// or popped twice, was never stashed, or is never popped; and what ops::Add and
-// ops::Concat say of shapes. A module that runs again in backward
-// (nn/modules/recompute.h) has both ends of a connection, or none.
+// Errors (sticky in ctx): kInvalidArgument with the name, if it is stashed or
+// popped twice, was never stashed, or is never popped; shape errors of ops::Add
+// and ops::Concat. A module that runs again in backward
+// (nn/modules/recompute.h) must contain both ends of a connection, or none.
 
 #ifndef NN_MODULES_SKIP_H_
 #define NN_MODULES_SKIP_H_
@@ -35,7 +34,7 @@
 
 namespace troupe::nn {
 
-// y = x, which a later module pops.
+// y = x, stashed for a later module.
 class Stash : public Module {
  public:
   explicit Stash(std::string name) : skip_(std::move(name)) {}
@@ -48,7 +47,7 @@ class Stash : public Module {
   const std::string skip_;
 };
 
-// y = x + what was stashed, element by element (He et al. 2016,
+// y = x + the stashed tensor, element by element (He et al. 2016,
 // arXiv:1512.03385).
 class PopAdd : public Module {
  public:
@@ -61,7 +60,7 @@ class PopAdd : public Module {
   const std::string skip_;
 };
 
-// y: what was stashed, and x behind it along `axis`; the last one are the
+// y = the stashed tensor, and x behind it along `axis`; the last axis is the
 // channels (Ronneberger et al. 2015, arXiv:1505.04597).
 class PopConcat : public Module {
  public:

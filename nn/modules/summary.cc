@@ -17,7 +17,7 @@ namespace {
 
 constexpr char kNothing[] = "--";
 
-// "Conv2d" of "troupe::nn::(anonymous namespace)::Conv2d".
+// Returns "Conv2d" for "troupe::nn::(anonymous namespace)::Conv2d".
 std::string ShortTypeName(const Module& module) {
   std::string name = base::TypeName(typeid(module));
   const std::string arguments =
@@ -27,7 +27,7 @@ std::string ShortTypeName(const Module& module) {
   return colon == std::string::npos ? name : name.substr(colon + 1);
 }
 
-// 1234567 as "1,234,567".
+// Returns 1234567 as "1,234,567".
 std::string WithCommas(std::int64_t number) {
   std::string text = absl::StrCat(number);
   for (int at = static_cast<int>(text.size()) - 3; at > 0; at -= 3) {
@@ -44,7 +44,8 @@ std::string BytesText(std::int64_t bytes) {
   return absl::StrFormat("%.*f %s", unit == 0 ? 0 : 1, value, kUnits[unit]);
 }
 
-// Columns that UTF-8 takes on a terminal, of characters that take one each.
+// Returns the columns that UTF-8 text takes on a terminal, if each of its
+// characters takes one.
 int Columns(const std::string& text) {
   return static_cast<int>(std::count_if(text.begin(), text.end(), [](char c) {
     return (static_cast<unsigned char>(c) & 0xc0) != 0x80;
@@ -55,7 +56,7 @@ std::string Padded(const std::string& text, int columns) {
   return text + std::string(std::max(0, columns - Columns(text)), ' ');
 }
 
-// What the shape-only forward and the list of parameters say of one module.
+// Data on one module from the shape-only forward and the list of parameters.
 struct Found {
   Shape output;
   bool has_output = false;
@@ -70,7 +71,7 @@ std::string Above(const std::string& path) {
   return dot == std::string::npos ? "" : path.substr(0, dot);
 }
 
-// An op's output is that of all modules around it, until a later one.
+// The output of a module is that of the last op in or below it.
 void AddOps(const ShapeRecord& record, ByPath& found) {
   for (const ShapeRecord::Op& op : record.ops) {
     found[op.module].mult_adds += op.flops / 2;
@@ -89,7 +90,7 @@ void AddRows(const Module& module, const std::string& path, int depth,
   row.name = module.name();
   row.type = ShortTypeName(module);
   const auto here = found.find(path);
-  // What a child without a name declares counts for its parent.
+  // Declarations of a child without a name count for its parent.
   const bool is_named = depth == 0 || !module.name().empty();
   if (here != found.end() && is_named) {
     const Found& f = here->second;
@@ -107,7 +108,7 @@ void AddRows(const Module& module, const std::string& path, int depth,
   }
 }
 
-// "│  ├─ 0 (Conv2d)", with the tree's lines in front.
+// Returns "│  ├─ 0 (Conv2d)", with the tree's lines in front.
 std::string Label(const std::vector<ModelSummary::Row>& rows, std::size_t i) {
   const ModelSummary::Row& row = rows[i];
   if (row.depth == 0) return row.type;
@@ -128,7 +129,7 @@ std::string Label(const std::vector<ModelSummary::Row>& rows, std::size_t i) {
   return label;
 }
 
-// The rows down to `depth`; what lies deeper counts for the row above it.
+// Returns the rows down to `depth`; deeper ones count for the row above them.
 std::vector<ModelSummary::Row> DownTo(
     int depth, const std::vector<ModelSummary::Row>& rows) {
   std::vector<ModelSummary::Row> shown;

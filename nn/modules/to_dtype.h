@@ -1,9 +1,10 @@
-// A model in another floating dtype (PyTorch's model.to(torch.float64)).
+// Converts a model to another floating dtype (PyTorch's
+// model.to(torch.float64)).
 //
 //   ToDType(*model, DType::kF64);
 //
-// Called when the model is made, before a plan or an arena is made of it: until
-// then its parameters have a dtype and no memory.
+// Call it when the model is made, before a plan or an arena is made from it:
+// until then its parameters have a dtype and no memory.
 
 #ifndef NN_MODULES_TO_DTYPE_H_
 #define NN_MODULES_TO_DTYPE_H_
@@ -13,8 +14,9 @@
 
 namespace troupe::nn {
 
-// Parameters and floating buffers become `dtype`, a floating one. In 16 bits,
-// buffers are f32: running statistics would lose what a batch adds to them.
+// Sets the dtype of parameters and floating buffers to `dtype`, a floating one.
+// For 16 bits, buffers become f32: in 16 bits running statistics would lose the
+// contribution of a batch.
 inline void ToDType(Module& model, DType dtype) {
   TROUPE_CHECK(IsFloating(dtype), "models are of a floating dtype");
   for (Parameter* p : model.Parameters()) {

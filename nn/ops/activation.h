@@ -8,7 +8,7 @@
 // Gimpel 2016, arXiv:1606.08415; SiLU, Elfwing et al. 2017, arXiv:1702.03118.
 //
 // Memory: backward keeps x, for Sigmoid and Tanh y. Errors (sticky in ctx):
-// kInvalidArgument where x is undefined or holds integers.
+// kInvalidArgument if x is undefined or holds integers.
 
 #ifndef NN_OPS_ACTIVATION_H_
 #define NN_OPS_ACTIVATION_H_

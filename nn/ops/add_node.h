@@ -1,4 +1,4 @@
-// The backward of a sum of two, for ops that compute one along with more.
+// The backward of a sum of two tensors, for ops that compute a sum and more.
 
 #ifndef NN_OPS_ADD_NODE_H_
 #define NN_OPS_ADD_NODE_H_
@@ -8,7 +8,7 @@
 
 namespace troupe::nn::ops {
 
-// The node of y = a + b, broadcast; `a` and `b` are the shapes of the two.
+// The node of y = a + b, broadcast; `a` and `b` are the shapes of the operands.
 class AddNode final : public Node {
  public:
   AddNode(const Shape& a, const Shape& b) : shapes_{a, b} {}

@@ -9,7 +9,7 @@
 namespace troupe::nn::ops {
 namespace {
 
-// f(a, b) of operands that broadcast, in memory of its own.
+// Returns f(a, b) of operands that broadcast, in new memory.
 absl::StatusOr<Tensor> Apply(Kernels& kernels, BinaryFunction f,
                              const Tensor& a, const Tensor& b) {
   TROUPE_ASSIGN_OR_RETURN(
@@ -19,7 +19,7 @@ absl::StatusOr<Tensor> Apply(Kernels& kernels, BinaryFunction f,
   return y;
 }
 
-// -x, in the memory of x.
+// Computes -x, in the memory of x.
 absl::Status Negate(Kernels& kernels, Tensor& x) {
   return kernels.UnaryForward(UnaryFunction::kNegate, 0, x, x);
 }

@@ -3,15 +3,15 @@
 //   Tensor normal = ops::Div(ctx, ops::Sub(ctx, x, mean), deviation);
 //   Tensor half = ops::Scale(ctx, x, 0.5);
 //
-// Operands of two are broadcast to one shape as NumPy does it: axes are aligned
-// at the last one, and an axis that is missing or has extent 1 is repeated.
-// [N, T, C] and [C], [N, 1, C] or [] are [N, T, C]. Gradients are summed over
-// the axes along which an operand was repeated, in an order that follows from
-// the shapes. One dtype.
+// Functions of two operands broadcast them to one shape as NumPy does: axes are
+// aligned at the last one, and an axis that is missing or has extent 1 is
+// repeated. [N, T, C] and [C], [N, 1, C] or [] give [N, T, C]. Gradients are
+// summed over the axes along which an operand was repeated, in an order that
+// follows from the shapes. Both operands have one dtype.
 //
-// Domains are the caller's business: Log of 0 is minus infinity, Sqrt of a
-// negative number NaN, as in PyTorch. Errors (sticky in ctx): kInvalidArgument
-// with the shapes.
+// Domains are not checked: Log of 0 is minus infinity, Sqrt of a negative
+// number NaN, as in PyTorch. Errors (sticky in ctx): kInvalidArgument with the
+// shapes.
 
 #ifndef NN_OPS_ARITHMETIC_H_
 #define NN_OPS_ARITHMETIC_H_
@@ -31,7 +31,7 @@ Tensor Exp(Context& ctx, const Tensor& x);
 Tensor Log(Context& ctx, const Tensor& x);
 Tensor Sqrt(Context& ctx, const Tensor& x);
 
-// factor x and x + value, of a constant.
+// factor x and x + value, for a constant.
 Tensor Scale(Context& ctx, const Tensor& x, double factor);
 Tensor AddScalar(Context& ctx, const Tensor& x, double value);
 

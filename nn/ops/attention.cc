@@ -10,11 +10,11 @@
 namespace troupe::nn::ops {
 namespace {
 
-// q, k and v, of which the last one or two may be packed into the one before
-// (nn/kernels/attention.h).
+// The operands q, k and v; the last one or two may be packed into the one
+// before (nn/kernels/attention.h).
 using Operands = std::array<Tensor, 3>;
 
-// Blocks of draws at one position (nn/random/philox.h).
+// Limit on the blocks of draws at one position (nn/random/philox.h).
 constexpr std::int64_t kBlocksMax = std::int64_t{1} << 32;
 
 int CountOf(const Operands& operands) {
@@ -55,7 +55,7 @@ class AttentionNode final : public Node {
   const Tensor y_, lse_;
 };
 
-// x as [N, T, count, D]; undefined where it is not.
+// Views x as [N, T, count, D]; undefined if it does not fit.
 Tensor AsHeads(const Tensor& x, std::int64_t count) {
   if (x.shape().rank() == 4 && x.dim(2) == count) return x;
   if (x.shape().rank() == 3 && count > 0 && x.dim(2) % count == 0) {
@@ -72,7 +72,7 @@ HeadCounts CountHeads(const Operands& operands,
                       const AttentionOptions& options) {
   HeadCounts heads{options.heads,
                    options.kv_heads > 0 ? options.kv_heads : options.heads};
-  // Tensors of rank 4 that are not packed say it themselves.
+  // Tensors of rank 4 that are not packed show the numbers in their shapes.
   if (heads.q == 0 && CountOf(operands) == 3 &&
       operands[0].shape().rank() == 4 && operands[1].shape().rank() == 4) {
     heads.q = operands[0].dim(2);
@@ -81,7 +81,7 @@ HeadCounts CountHeads(const Operands& operands,
   return heads;
 }
 
-// The operands as [N, T, heads, D]; false where they do not fit together.
+// Views the operands as [N, T, heads, D]; false if they do not fit together.
 bool ViewAsHeads(const Operands& operands, const HeadCounts& heads,
                  Operands& views) {
   const int count = CountOf(operands);
@@ -116,14 +116,14 @@ Tensor FailShapes(Context& ctx, const Operands& operands,
                    heads.q, " and ", heads.kv, " heads");
 }
 
-// Multiplications and additions of both products.
+// Returns the multiplications and additions of both products.
 double FlopsOf(const AttentionRule& rule, const AttentionSizes& size) {
   double pairs = 0;
   for (std::int64_t t = 0; t < size.T; ++t) pairs += rule.KeysSeen(t, size.S);
   return 4.0 * size.N * size.Hq * size.D * pairs;
 }
 
-// Fails the context where dropout has no draw for each probability.
+// Fails the context if dropout has no draw for each probability.
 void CheckDraws(Context& ctx, const AttentionSizes& size) {
   if (size.FirstBlock(size.Hq, 0) <= kBlocksMax) return;
   BadShapes(ctx, "attention with dropout has at most 2^34 probabilities ",
@@ -131,7 +131,7 @@ void CheckDraws(Context& ctx, const AttentionSizes& size) {
             size.S, " keys");
 }
 
-// The result in y and lse; the node goes on the tape.
+// Computes the result in y and lse, and records the node.
 Tensor Compute(Context& ctx, const Operands& operands, const Operands& views,
                const AttentionRule& rule, Tensor y, Tensor y_heads,
                Tensor lse) {
@@ -184,7 +184,7 @@ Tensor Attention(Context& ctx, const Operands& operands,
   if (!ctx.ok()) return Tensor();
   if (!ctx.computes()) return y;
   if (drops && options.dropout == 1) {
-    // A draw is never as large as 2^32: everything goes.
+    // A draw is always below 2^32: everything is dropped.
     const absl::Status zeroed = ctx.kernels().Fill(0.0, y);
     return zeroed.ok() ? y : ctx.Fail(zeroed);
   }

@@ -1,12 +1,12 @@
 // Scaled dot product attention (Vaswani et al. 2017, arXiv:1706.03762;
-// torch.nn.functional.scaled_dot_product_attention), of grouped heads where
-// there are fewer of keys than of queries (Ainslie et al. 2023,
+// torch.nn.functional.scaled_dot_product_attention); grouped-query attention if
+// there are fewer heads of keys than of queries (Ainslie et al. 2023,
 // arXiv:2305.13245):
 //
 //     y[n, t, h] = sum over s of p[s] v[n, s, g]
 //     p = softmax over s of scale * q[n, t, h] . k[n, s, g]
 //
-// with g = h / (Hq / Hkv).
+// Here g = h / (Hq / Hkv).
 //
 //   Tensor y = ops::ScaledDotProductAttention(ctx, q, k, v);
 //   // A product of all three at once, as models compute it:
@@ -17,12 +17,12 @@
 //
 // q [N, T, Hq, D], k and v [N, S, Hkv, D] -> y [N, T, Hq, D], of one dtype. In
 // tensors of rank 3 the heads of a position lie side by side, [N, T, Hq D];
-// then options.heads says how many. qkv [N, T, (Hq + 2 Hkv) D] has the heads of
-// the queries, then those of the keys, then those of the values, and y is
+// options.heads is then their number. qkv [N, T, (Hq + 2 Hkv) D] has the heads
+// of the queries, then those of the keys, then those of the values, and y is
 // [N, T, Hq D]; kernels read it in place, and write one packed gradient.
 //
 // Backward keeps the inputs, y and one f32 for each head of each query: nothing
-// that grows with T S. The result of a sample does not depend on the others.
+// of size T S. The result of a sample does not depend on the others.
 //
 // Heads on a GPU have at most 128 elements.
 // Errors (sticky in ctx): kInvalidArgument with the shapes, or a dropout that
@@ -39,16 +39,18 @@
 namespace troupe::nn::ops {
 
 struct AttentionOptions {
-  // Query t sees keys 0 .. t, also where T and S differ (PyTorch's is_causal).
+  // Whether query t sees only keys 0 .. t, also if T and S differ (PyTorch's
+  // is_causal).
   bool causal = false;
-  // 1 / sqrt(D) unless given.
+  // Factor of the scores; 1 / sqrt(D) unless given.
   std::optional<double> scale;
-  // Heads of the queries, and of the keys and values (0: as many). Needed where
-  // a tensor does not say: in packed ones and those of rank 3.
+  // Number of heads of the queries, and of the keys and values (0: the same
+  // number). Needed for packed tensors and those of rank 3, whose shapes do not
+  // show it.
   std::int64_t heads = 0;
   std::int64_t kv_heads = 0;
   // Probability with which each p[s] is dropped in training (PyTorch's
-  // dropout_p). Which ones goes by the sample's number in the global batch, as
+  // dropout_p). The draws depend on the sample's number in the global batch, as
   // in ops::Dropout(); backward draws them again.
   double dropout = 0;
 };
@@ -57,11 +59,11 @@ Tensor ScaledDotProductAttention(Context& ctx, const Tensor& q, const Tensor& k,
                                  const Tensor& v,
                                  const AttentionOptions& options = {});
 
-// Queries, keys and values of one tensor: qkv [N, T, (Hq + 2 Hkv) D].
+// Queries, keys and values in one tensor: qkv [N, T, (Hq + 2 Hkv) D].
 Tensor PackedAttention(Context& ctx, const Tensor& qkv,
                        const AttentionOptions& options);
 
-// Keys and values of one tensor: q [N, T, Hq D], kv [N, S, 2 Hkv D].
+// Keys and values in one tensor: q [N, T, Hq D], kv [N, S, 2 Hkv D].
 Tensor PackedAttention(Context& ctx, const Tensor& q, const Tensor& kv,
                        const AttentionOptions& options);
 

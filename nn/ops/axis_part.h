@@ -1,4 +1,4 @@
-// Copies between a tensor and a part of one along an axis.
+// Copies between a tensor and a part of it along an axis.
 //
 //   TROUPE_RETURN_IF_ERROR(kernels.CopyStrided(
 //       FromPart(x.shape(), axis, begin, y.shape()), x, y));   // y is the part
@@ -13,19 +13,20 @@
 
 namespace troupe::nn::ops {
 
-// Loops over `part`, whose extents are those of `whole` but along `axis`, where
-// it is the indices of `whole` from `begin` on: from whole to part, and back.
+// Loops that copy from `whole` to `part`, and back. The extents of `part` are
+// those of `whole` except along `axis`, where it has the indices of `whole`
+// from `begin` on.
 StridedLoops FromPart(const Shape& whole, int axis, std::int64_t begin,
                       const Shape& part);
 StridedLoops ToPart(const Shape& whole, int axis, std::int64_t begin,
                     const Shape& part);
 
-// Whether such a part lies together in memory, from element
-// begin * StridesOf(whole)[axis] on.
+// Whether parts along `axis` are contiguous in memory; a part then starts at
+// element begin * StridesOf(whole)[axis].
 bool IsContiguousPart(const Shape& whole, int axis);
 
-// That part as a view. A view of a tracked tensor is tracked, too: ops detach
-// `whole`.
+// Returns a contiguous part as a view. A view of a tracked tensor is tracked,
+// too, so ops detach `whole` first.
 Tensor ViewOfPart(const Tensor& whole, int axis, std::int64_t begin,
                   const Shape& part);
 

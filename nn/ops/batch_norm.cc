@@ -10,7 +10,7 @@
 namespace troupe::nn::ops {
 namespace {
 
-// What forward leaves to backward.
+// Values that forward keeps for backward.
 struct BatchNormCall {
   Tensor x, w, b;
   Tensor stats;
@@ -19,7 +19,7 @@ struct BatchNormCall {
   bool relu = false;
   bool has_residual = false;
   Tensor y;                      // with a residual, to mask behind the ReLU
-  Collectives* peers = nullptr;  // who share the statistics
+  Collectives* peers = nullptr;  // ranks that share the statistics
 };
 
 absl::StatusOr<Tensor> EmptySums(Kernels& kernels, std::int64_t channels) {
@@ -59,8 +59,8 @@ class BatchNormNode final : public Node {
   }
 
  private:
-  // With a residual, the mask behind the ReLU is that of y, and the masked
-  // gradient is the residual's. Otherwise the kernels compute the mask from x.
+  // Whether the kernels compute the ReLU's mask from x. With a residual, the
+  // mask is that of y, and the masked gradient is the residual's.
   bool masks_again() const { return call_.relu && !call_.has_residual; }
 
   absl::Status PrepareGradient(Kernels& kernels, const Tensor& dy) {
@@ -74,7 +74,7 @@ class BatchNormNode final : public Node {
     return kernels.ReluBackward(call_.y, dy, dz_);
   }
 
-  // This rank's sums: the first of the two passes computes them. They read the
+  // Computes this rank's sums, in the first of the two passes. They read the
   // weights, which may change after the pass over inputs.
   absl::Status ComputeSums(Kernels& kernels) {
     if (sums_.defined()) return absl::OkStatus();
@@ -84,7 +84,7 @@ class BatchNormNode final : public Node {
                                          masks_again(), sums_);
   }
 
-  // Those of all ranks that shared the statistics.
+  // Returns the sums over all ranks that shared the statistics.
   absl::StatusOr<Tensor> SumsOfAll(Kernels& kernels) {
     TROUPE_RETURN_IF_ERROR(ComputeSums(kernels));
     if (call_.peers == nullptr) return sums_;
@@ -102,7 +102,7 @@ bool IsChannelVector(const Tensor& t, std::int64_t channels, DType dtype) {
   return t.defined() && t.shape() == Shape{channels} && t.dtype() == dtype;
 }
 
-// The first thing that is wrong with the operands, or OK.
+// Returns the first error in the operands, or OK.
 absl::Status CheckOperands(const Tensor& x, const Tensor& w, const Tensor& b,
                            const RunningStats& running,
                            const BatchNormOptions& options,
@@ -149,7 +149,7 @@ absl::Status CheckOperands(const Tensor& x, const Tensor& w, const Tensor& b,
   return absl::OkStatus();
 }
 
-// Sums of x over this rank's rows and its peers', then the statistics.
+// Sums x over this rank's rows and its peers', then computes the statistics.
 absl::Status BatchStats(Context& ctx, const RunningStats& running,
                         const BatchNormOptions& options, BatchNormCall& call) {
   Kernels& kernels = ctx.kernels();

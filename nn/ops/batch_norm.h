@@ -1,5 +1,5 @@
 // Batch norm (Ioffe and Szegedy 2015, arXiv:1502.03167) of x[N, ..., C], by
-// channel over all samples and places:
+// channel over all samples and positions:
 //
 //     y = (x - mean) / sqrt(var + eps) * w + b
 //
@@ -8,14 +8,14 @@
 //   Tensor y = ops::BatchNorm(ctx, x, w, b, running, options);
 //
 // In training, mean and var are those of the batch, and `running` moves towards
-// them where ctx.updates_buffers(): by `momentum`, or without one to the
-// average of all batches; the running variance divides by the number of
-// elements less one. In an evaluation they are the running ones, or the batch's
-// where nothing is kept. A batch without samples changes nothing.
+// them if ctx.updates_buffers(): by `momentum`, or without one to the average
+// of all batches; the running variance divides by the number of elements less
+// one. Evaluation uses the running statistics, or the batch's if `running` is
+// undefined. A batch without samples changes nothing.
 //
 // `relu` and `residual` give max(0, y + residual) in the same pass over memory,
-// as ResNets end a block: bit by bit what three ops give in f32, rounded once
-// in 16 bits.
+// as at the end of a ResNet block: in f32 the bits of three separate ops, in 16
+// bits rounded once.
 //
 // `sync_axis` makes it synchronised batch norm: in training, sums and counts
 // (f64) are added up over the ranks along that axis of the mesh, in forward and
@@ -25,7 +25,7 @@
 //
 // x of rank 2 or more; w and b [C] or both undefined; one dtype. Errors (sticky
 // in ctx): kInvalidArgument with the shapes; "Expected more than 1 value per
-// channel when training"; those of the peers (nn/collectives.h).
+// channel when training"; errors of the peers (nn/collectives.h).
 
 #ifndef NN_OPS_BATCH_NORM_H_
 #define NN_OPS_BATCH_NORM_H_
@@ -43,7 +43,7 @@ struct BatchNormOptions {
   // weigh the same.
   std::optional<double> momentum = 0.1;
   bool relu = false;
-  // "dp": over the replicas. Empty: over this rank's samples.
+  // Axis to synchronise over, such as "dp" for the replicas. Empty: none.
   std::string sync_axis;
 };
 

@@ -1,4 +1,4 @@
-// What the fronts of functions of two numbers share.
+// The shared front of functions of two operands.
 //
 //   return Binary(ctx, "div", BinaryFunction::kDivide, a, b,
 //                 [&](const Tensor& y) { return MakeDivNode(a, b, y); });
@@ -13,8 +13,8 @@
 
 namespace troupe::nn::ops {
 
-// y = f(a, b), broadcast to one shape. `make_node(y)` makes the node `name`,
-// where one is wanted.
+// Computes y = f(a, b), broadcast to one shape. `make_node(y)` makes the node
+// `name`, and is called only if a tape needs it.
 template <typename MakeNode>
 Tensor Binary(Context& ctx, const char* name, BinaryFunction f, const Tensor& a,
               const Tensor& b, MakeNode make_node) {
@@ -29,7 +29,7 @@ Tensor Binary(Context& ctx, const char* name, BinaryFunction f, const Tensor& a,
   Tensor y = ctx.Empty(name, *shape, a.dtype());
   ctx.Note(name, y, 1.0 * y.numel());
   if (!ctx.computes()) return y;
-  // The kernel of sums of one shape serves statistics, too, in f64 everywhere.
+  // Kernels::Add() also adds loss statistics, which are f64 on every device.
   const bool plain_sum = f == BinaryFunction::kAdd && a.shape() == b.shape();
   const absl::Status status =
       plain_sum ? ctx.kernels().Add(a, b, y) : ctx.kernels().Binary(f, a, b, y);

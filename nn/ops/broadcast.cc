@@ -5,7 +5,7 @@
 namespace troupe::nn::ops {
 namespace {
 
-// `shape` with axes of extent 1 before its own.
+// Returns `shape` with axes of extent 1 in front, up to `rank`.
 Shape WithRank(const Shape& shape, int rank) {
   Shape padded(std::vector<std::int64_t>(rank, 1));
   for (int axis = -1; axis >= -shape.rank(); --axis) {

@@ -1,4 +1,4 @@
-// What fronts share whose operands are broadcast to one shape.
+// Shared by fronts whose operands are broadcast to one shape.
 //
 //   TROUPE_ASSIGN_OR_RETURN(Tensor da, SumTo(kernels, dy, a.shape()));
 //   TROUPE_ASSIGN_OR_RETURN(Tensor dx, ExpandTo(kernels, dy, x.shape()));
@@ -12,14 +12,14 @@
 
 namespace troupe::nn::ops {
 
-// The sums of `t` over all axes along which a tensor of `shape` was repeated to
-// have the shape of t: the gradient of that tensor. `t` itself where there is
-// none.
+// Returns the sums of `t` over all axes along which a tensor of `shape` was
+// repeated to have the shape of t: the gradient of that tensor. Returns `t`
+// itself if no axis was repeated.
 absl::StatusOr<Tensor> SumTo(Kernels& kernels, const Tensor& t,
                              const Shape& shape);
 
-// `t` repeated to `shape`, as NumPy broadcasts it; `t` itself where it has that
-// shape.
+// Returns `t` repeated to `shape`, as NumPy broadcasts it; `t` itself if it has
+// that shape.
 absl::StatusOr<Tensor> ExpandTo(Kernels& kernels, const Tensor& t,
                                 const Shape& shape);
 

@@ -1,5 +1,5 @@
-// The same numbers in another floating dtype, rounded to nearest: between parts
-// of a model that compute in different ones. The gradient is cast back.
+// Conversion to another floating dtype, rounded to nearest, between parts of a
+// model that compute in different dtypes. The gradient is cast back.
 //
 //   Tensor y = ops::Cast(ctx, x, DType::kBF16);     // x itself if it is bf16
 //

@@ -48,7 +48,7 @@ class ConcatNode final : public Node {
   const std::vector<Shape> shapes_;
 };
 
-// Whether `x` goes behind `first` along `axis`.
+// Whether `x` can follow `first` along `axis`.
 bool Continues(const Tensor& first, const Tensor& x, int axis) {
   if (!x.defined() || x.dtype() != first.dtype() ||
       x.shape().rank() != first.shape().rank()) {

@@ -1,9 +1,9 @@
-// Tensors one behind the other along an axis.
+// Concatenation of tensors along an axis.
 //
 //   Tensor y = ops::Concat(ctx, {x, skipped}, /*axis=*/-1);
 //
-// At least one tensor, of one dtype, any, and of shapes that differ along the
-// axis only; negative axes count from the end.
+// Takes at least one tensor; all have one dtype (any) and shapes that differ
+// along the axis only. Negative axes count from the end.
 // Errors (sticky in ctx): kInvalidArgument with the shapes.
 
 #ifndef NN_OPS_CONCAT_H_

@@ -4,8 +4,8 @@
 //
 // x [N, H, W, C], w [O, C / groups, R, S], b [O] or undefined -> y [N, P, Q, O]
 // with P = (H + 2 pad - dilation (R - 1) - 1) / stride + 1, and Q likewise.
-// `options` (conv_options.h): groups of channels, and what stands in the
-// padding. A border that is not of zeros is an op of its own before it (pad.h).
+// `options` (conv_options.h) has the groups of channels and the mode of the
+// padding. A border other than zeros is an op of its own before it (pad.h).
 // Errors (sticky in ctx): kInvalidArgument with the shapes.
 
 #ifndef NN_OPS_CONV2D_H_

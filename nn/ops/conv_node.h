@@ -1,4 +1,4 @@
-// What the convolutions of images and signals share: the node of the tape, the
+// Shared by the convolutions of images and signals: the node of the tape, the
 // border in front, and the end of the forward. Signals are images of one row.
 
 #ifndef NN_OPS_CONV_NODE_H_
@@ -46,8 +46,8 @@ class ConvNode final : public Node {
   const Tensor x_, w_;
 };
 
-// The border that the options put around images, and the window for what then
-// comes: its own padding is zeros.
+// The border that the options put around images, and the window for the image
+// with its border: that window pads with zeros only.
 struct ConvBorder {
   ConvBorder(const Window2d& given, const ConvOptions& options)
       : window(given) {
@@ -57,7 +57,7 @@ struct ConvBorder {
         options.same ? given.SpanW() - 1 : 2 * given.pad_w;
     padding = {rows / 2, rows - rows / 2, columns / 2, columns - columns / 2,
                options.padding_mode};
-    // Zeros on both sides alike are the convolution's own.
+    // Zeros, as many on both sides, are the convolution's own padding.
     needed = options.padding_mode != PadMode::kZeros || rows % 2 != 0 ||
              columns % 2 != 0;
     window.pad_h = needed ? 0 : padding.top;
@@ -69,7 +69,7 @@ struct ConvBorder {
   bool needed = false;
 };
 
-// y = the convolution of x, whose shapes are checked; `out` is y's.
+// Computes y, the convolution of x. The shapes are checked; `out` is y's.
 inline Tensor Convolve(Context& ctx, const char* name, const Window2d& window,
                        const Tensor& x, const Tensor& w, const Tensor& b,
                        const Shape& out) {

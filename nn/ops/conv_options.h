@@ -1,4 +1,4 @@
-// What the fronts of convolutions have beside their window.
+// Options of convolutions beside their window.
 //
 //   ConvOptions options;
 //   options.groups = 32;
@@ -14,20 +14,21 @@
 namespace troupe::nn {
 
 struct ConvOptions {
-  // Channels of x and y fall into so many groups, each a convolution of its
-  // own; as many as channels: depthwise.
+  // Number of groups of channels of x and y, each a convolution of its own; as
+  // many as channels: depthwise.
   std::int64_t groups = 1;
-  // What stands in the window's padding.
+  // Contents of the window's padding.
   PadMode padding_mode = PadMode::kZeros;
-  // PyTorch's padding="same": as much padding as makes y as large as x, the odd
-  // pixel behind the image; the window's own is not looked at. Stride 1.
+  // Whether to pad as PyTorch's padding="same": so much that y is as large as
+  // x, with the odd pixel behind the image. Ignores the window's own padding;
+  // needs stride 1.
   bool same = false;
 };
 
-// Those of transposed convolutions.
+// Options of transposed convolutions.
 struct ConvTransposeOptions {
   std::int64_t groups = 1;
-  // Rows and columns that y has beyond those which x calls for.
+  // Number of rows and columns that y has beyond the smallest size for x.
   std::int64_t output_padding_h = 0, output_padding_w = 0;
 };
 

@@ -66,8 +66,8 @@ struct Axis {
   }
 };
 
-// Ends both forwards, whose x and w have their ranks. `letters`: what the op
-// takes.
+// Ends both forwards, which have checked the ranks of x and w. `letters`
+// describes the operands in errors.
 Tensor Transposed(Context& ctx, const char* name, const char* letters,
                   const Window2d& window, const ConvTransposeOptions& options,
                   const Tensor& x, const Tensor& w, const Tensor& b) {

@@ -1,4 +1,4 @@
-// An op of one's own: its forward and its backward as plain functions.
+// A custom op: its forward and its backward as plain functions.
 //
 //   CustomOp softsign;                                 // y = x / (1 + |x|)
 //   softsign.name = "softsign";
@@ -20,17 +20,18 @@
 //     return ops::Custom(ctx, softsign, x);
 //   });
 //
-// The functions fill memory that is there already: y, of shape `shape` (x's,
-// unless it is set), and dx, of x's; both of x's dtype. They are not called on
-// shapes alone. They may touch elements where the host may; on another device
-// they call `kernels`, whose ops are in nn/kernels/kernels.h.
+// The functions fill memory that is allocated already: y, of shape `shape`
+// (x's, unless it is set), and dx, of x's; both of x's dtype. They are not
+// called in a shape-only forward. They may access elements if the host may; on
+// another device they call `kernels`, whose ops are in nn/kernels/kernels.h.
 //
-// Without a backward the op is for evaluation, and for what needs no gradient:
-// where one is wanted, the forward fails.
+// Without a backward the op is for evaluation, and for inputs that need no
+// gradient: if one is needed, the forward fails.
 //
-// Errors: those of the functions, with the op's name; an exception is the
-// module's (nn/modules/module.h). Threads: the functions are called by every
-// rank that has the op, several at once, so they keep nothing that changes.
+// Errors: those of the functions, with the op's name; an exception becomes an
+// error of the module (nn/modules/module.h). Threads: every rank that has the
+// op calls the functions, several at once, so they must not change shared
+// state.
 
 #ifndef NN_OPS_CUSTOM_H_
 #define NN_OPS_CUSTOM_H_
@@ -46,11 +47,11 @@
 
 namespace troupe::nn::ops {
 
-// What a backward may look at.
+// Tensors that a backward may read.
 struct CustomGradient {
   const Tensor& x;
   const Tensor& y;
-  const Tensor& dy;  // of y's shape
+  const Tensor& dy;  // has y's shape
 };
 
 struct CustomOp {
@@ -63,7 +64,7 @@ struct CustomOp {
       backward;
   // The shape of y; null: that of x.
   std::function<absl::StatusOr<Shape>(const Shape& x)> shape;
-  // Of a forward, for plans; per element of y.
+  // FLOPs of a forward per element of y, for plans.
   double flops_per_element = 1;
 };
 

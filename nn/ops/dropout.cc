@@ -40,7 +40,7 @@ Tensor Dropout(Context& ctx, const Tensor& x, double p) {
   ctx.Note("dropout", y, 1.0 * y.numel());
   if (!ctx.computes()) return y;
   if (p == 1) {
-    // A draw is never as large as 2^32: everything goes.
+    // A draw is always below 2^32: everything is dropped.
     const absl::Status zeroed = ctx.kernels().Fill(0.0, y);
     return zeroed.ok() ? y : ctx.Fail(zeroed);
   }

@@ -3,9 +3,9 @@
 //
 //   Tensor y = ops::Dropout(ctx, x, 0.1);       // x [N, ...]
 //
-// The mask is drawn by the sample's number in the global batch, so it does not
-// depend on ranks, micro-batches and stage cuts (Context::set_random), and it
-// is drawn again in backward instead of being kept.
+// The draws depend on the sample's number in the global batch, not on ranks,
+// micro-batches and stage cuts (Context::set_random); backward draws the mask
+// again instead of keeping it.
 // Errors (sticky in ctx): kInvalidArgument: p is not in [0, 1], or x has no
 // axis of samples. kFailedPrecondition: the context has no random position.
 
@@ -21,9 +21,9 @@ namespace troupe::nn::ops {
 
 Tensor Dropout(Context& ctx, const Tensor& x, double p);
 
-// What the present module drops, for ops that drop inside of their kernels.
-// Nothing, and a failed context, where that has no random position. p is above
-// 0 and below 1.
+// Returns the mask of the present module, for ops that drop inside of their
+// kernels; p is above 0 and below 1. Returns none, and fails the context, if
+// the context has no random position.
 std::optional<DropoutMask> DrawMask(Context& ctx, double p);
 
 }  // namespace troupe::nn::ops

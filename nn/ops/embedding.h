@@ -5,7 +5,7 @@
 //   Tensor z = ops::AddPositions(ctx, y, ctx.Use(*positions));
 //
 // indices i64 [...], table [V, D] -> y [..., D]. The gradient of the table adds
-// rows up in ascending order of the indices' positions: the same bits on any
+// rows in ascending order of the indices' positions: the same bits on any
 // machine. Row `padding_index` gets no gradient.
 //
 // AddPositions: x [N, T, D], table [P, D], T <= P -> y [N, T, D], with row

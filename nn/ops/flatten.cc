@@ -8,7 +8,7 @@
 namespace troupe::nn::ops {
 namespace {
 
-// One channel, one pixel, or no image at all: the order is already right.
+// Whether the order is already right: one channel, one pixel, or no image.
 bool IsPlainView(const Shape& x) {
   return x.rank() != 4 || x[3] == 1 || x[1] * x[2] == 1;
 }

@@ -1,5 +1,6 @@
-// (N, ...) -> (N, the rest). Images leave in C, H, W order, as PyTorch's
-// Flatten of an NCHW tensor does, so that its Linear weights fit unchanged.
+// Flattens (N, ...) to (N, the rest). The elements of images are put in C, H, W
+// order, as PyTorch's Flatten of an NCHW tensor does, so that its Linear
+// weights fit unchanged.
 //
 //   Tensor rows = ops::Flatten(ctx, images);     // (N, H, W, C) -> (N, C*H*W)
 

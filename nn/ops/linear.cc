@@ -50,7 +50,7 @@ class LinearNode final : public Node {
   Tensor x_, w_;
 };
 
-// Rows [begin, end) of a weight alone.
+// The node of a product with rows [begin, end) of a weight alone.
 class LinearRowsNode final : public Node {
  public:
   LinearRowsNode(Tensor x, Tensor w, std::int64_t begin, std::int64_t end)
@@ -84,7 +84,7 @@ class LinearRowsNode final : public Node {
   }
 
  private:
-  // Zeros for the rows that this op does not read.
+  // Fills the rows that this op does not read with zeros.
   absl::Status FillOthers(Kernels& kernels, const Tensor& grad) const {
     Tensor before = grad.Slice(0, begin_);
     Tensor after = grad.Slice(end_, grad.dim(0));
@@ -103,7 +103,7 @@ absl::Status Forward(Kernels& kernels, const Tensor& x, const Tensor& w,
   return kernels.LinearForward(AsMatrix(x), w, b, y_RM);
 }
 
-// Whether the operands fit; otherwise the context has failed.
+// Whether the operands fit; otherwise fails the context.
 bool CheckOperands(Context& ctx, const Tensor& x, const Tensor& w,
                    const Tensor& b) {
   if (x.shape().rank() < 1 || w.shape().rank() != 2 || x.dim(-1) != w.dim(1) ||

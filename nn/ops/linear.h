@@ -5,9 +5,9 @@
 // x [..., K] of any rank above 0, w [M, K], b [M] or undefined -> y [..., M].
 // One dtype.
 //
-// LinearRows() computes outputs [begin, end) alone, [..., end - begin]: those
-// of these rows of w and b, whose other rows get no gradient. So the parts of a
-// parameter that holds several projections apply to different tensors.
+// LinearRows() computes only outputs [begin, end), [..., end - begin]: those of
+// these rows of w and b, whose other rows get no gradient. So parts of a
+// parameter that holds several projections can be applied to different tensors.
 // Errors (sticky in ctx): kInvalidArgument with the shapes.
 
 #ifndef NN_OPS_LINEAR_H_

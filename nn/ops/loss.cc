@@ -9,7 +9,7 @@
 namespace troupe::nn::ops {
 namespace {
 
-// All losses know their gradient when forward has run.
+// The node of every loss: forward has computed the gradient already.
 class LossNode final : public Node {
  public:
   LossNode(const char* name, Tensor dx) : name_(name), dx_(std::move(dx)) {}
@@ -62,7 +62,7 @@ class AddLossesNode final : public Node {
   }
 };
 
-// The gradient has the memory of `x` where `takes_x`, else its own.
+// Runs a loss. The gradient takes the memory of `x` if `takes_x`, else its own.
 template <typename Kernel>
 Tensor Loss(Context& ctx, const char* name, const Tensor& x, bool takes_x,
             Kernel kernel) {
@@ -79,7 +79,7 @@ Tensor Loss(Context& ctx, const char* name, const Tensor& x, bool takes_x,
                 [&] { return std::make_unique<LossNode>(name, dx); });
 }
 
-// A loss of elements beside their targets; checks that they are alike.
+// Runs a loss of elements beside their targets; checks their shapes and dtypes.
 template <typename Kernel>
 Tensor LossOfPairs(Context& ctx, const char* name, const Tensor& prediction,
                    const Tensor& target, Kernel kernel) {

@@ -1,8 +1,9 @@
 // Losses. Each returns its statistics, f64[3] = {sum, count, correct}: the sum
-// of the losses over all counted targets, their number, and how many
-// predictions were right (classification). Sums, not means: sums and counts of
-// all micro-batches and ranks are added and divided once (docs/determinism.md),
-// and backward from a loss gives the gradient of the *sum*.
+// of the losses over all counted targets, their number, and the number of
+// predictions that were right (classification). Sums, not means: sums and
+// counts of all micro-batches and ranks are added and divided once
+// (docs/determinism.md), and backward from a loss gives the gradient of the
+// *sum*.
 //
 //   Tensor loss = ops::SoftmaxCrossEntropy(ctx, logits, labels);
 //   double mean = loss.data<double>()[0] / loss.data<double>()[1];
@@ -13,18 +14,18 @@
 //   Tensor total = ops::AddLosses(ctx, loss, ops::ScaleLoss(ctx, aux, 0.3));
 //
 // Count and correct of a combination are those of its *first* loss, by whose
-// count the whole sum is divided. So where both count the same targets, the
-// mean is mean(loss) + 0.3 mean(aux), as in PyTorch; a second loss that counts
-// otherwise (the elements of a vector, say) is weighted by the ratio.
+// count the whole sum is divided. So if both losses count the same targets, the
+// mean is mean(loss) + 0.3 mean(aux), as in PyTorch; a second loss with another
+// count (the elements of a vector, say) is weighted by the ratio.
 //
-// The gradient of a loss is taken in forward and multiplied by its weight and
-// by the loss scale in backward; with 1 nothing is multiplied. In f16 its
-// elements are rounded before they are scaled.
+// Forward computes the gradient of a loss; backward multiplies it by the loss's
+// weight and by the loss scale, unless both are 1. In f16 its elements are
+// rounded before they are scaled.
 //
-// Cross entropy writes the gradient over logits that nobody else refers to,
-// such as those of SoftmaxCrossEntropy(ctx, model(ctx, x), labels): with a
-// large vocabulary they are the largest tensor of a step. A handle that you
-// keep keeps the logits.
+// Cross entropy writes the gradient over the logits if it has the only
+// reference to them, as in SoftmaxCrossEntropy(ctx, model(ctx, x), labels):
+// with a large vocabulary they are the largest tensor of a step. A handle that
+// you keep preserves the logits.
 //
 // Errors (sticky in ctx): kInvalidArgument with the shapes, kOutOfRange for a
 // label outside the classes.
@@ -43,63 +44,63 @@ namespace troupe::nn::ops {
 enum LossStat { kLossSum = 0, kLossCount = 1, kLossCorrect = 2 };
 inline constexpr int kNumLossStats = 3;
 
-// Rows with this target count nothing; PyTorch's default.
+// Target of rows that are not counted; PyTorch's default.
 inline constexpr std::int64_t kIgnoreIndex = -100;
 
-// logits [..., C], targets i64 [...]: the classes are the last axis of any
-// number of them (PyTorch's functional form takes them as the second).
+// Cross entropy of logits [..., C] and targets i64 [...]: the classes are the
+// last axis (in PyTorch's functional form they are the second).
 Tensor SoftmaxCrossEntropy(Context& ctx, Tensor logits, const Tensor& targets,
                            std::int64_t ignore_index = kIgnoreIndex);
 
-// torch.nn.CrossEntropyLoss's options. With class weights, the count is the sum
-// of the weights of the targets, and correct that of those predicted right: so
-// the mean is PyTorch's, and the accuracy one of weights.
+// Options of torch.nn.CrossEntropyLoss. With class weights, the count is the
+// sum of the weights of the targets, and correct the sum over those predicted
+// right: so the mean is PyTorch's, and the accuracy is weighted.
 struct CrossEntropyOptions {
   std::int64_t ignore_index = kIgnoreIndex;
-  double label_smoothing = 0;             // from 0 to 1
-  std::vector<float> class_weights = {};  // by class; empty: all 1
+  double label_smoothing = 0;             // in [0, 1]
+  std::vector<float> class_weights = {};  // one for each class; empty: all 1
 };
 Tensor SoftmaxCrossEntropy(Context& ctx, Tensor logits, const Tensor& targets,
                            const CrossEntropyOptions& options);
 
-// Of these, prediction and target have one shape and dtype, and the mean is
-// over elements. The formulas are in nn/kernels/loss.h.
+// Losses over elements: prediction and target have one shape and dtype, and the
+// mean is over elements. The formulas are in nn/kernels/loss.h.
 Tensor MeanSquaredError(Context& ctx, const Tensor& prediction,
                         const Tensor& target);
 Tensor L1Loss(Context& ctx, const Tensor& prediction, const Tensor& target);
-// delta > 0, beta >= 0; SmoothL1Loss is HuberLoss / beta, or L1Loss where beta
-// is 0.
+// delta > 0, beta >= 0; SmoothL1Loss is HuberLoss / beta, or L1Loss if beta is
+// 0.
 Tensor HuberLoss(Context& ctx, const Tensor& prediction, const Tensor& target,
                  double delta = 1);
 Tensor SmoothL1Loss(Context& ctx, const Tensor& prediction,
                     const Tensor& target, double beta = 1);
-// torch.nn.BCEWithLogitsLoss; targets from 0 to 1, pos_weight that of ones.
+// torch.nn.BCEWithLogitsLoss; targets from 0 to 1, pos_weight weighs the ones.
 Tensor BceWithLogits(Context& ctx, const Tensor& logits, const Tensor& target,
                      double pos_weight = 1);
 
-// weight * loss; count and correct stay.
+// Returns weight * loss; count and correct stay.
 Tensor ScaleLoss(Context& ctx, const Tensor& loss, double weight);
 
-// The sum of both; count and correct are those of `first`.
+// Returns the sum of both; count and correct are those of `first`.
 Tensor AddLosses(Context& ctx, const Tensor& first, const Tensor& second);
 
 // Whether `tensor` can be statistics of a loss: f64[3].
 bool IsLoss(const Tensor& tensor);
 
-// What training makes small: the mean of a loss over all counted targets of the
-// global batch, or its sum, which no count divides (PyTorch's `reduction`). It
-// is a matter of the step, not of the functions above: where you train by hand,
-// StepScalars::summed says it.
+// Objective of training: the mean of a loss over all counted targets of the
+// global batch, or its sum, which is not divided (PyTorch's `reduction`). It is
+// a property of the step, not of the functions above: a training loop without a
+// plan sets StepScalars::summed.
 enum class LossReduction : std::uint8_t { kMean, kSum };
 
-// What a plan takes: (ctx, the model's output, targets) -> statistics. The
-// output is the function's own: one that hands it on, by std::move(), gives its
-// memory to cross entropy. One that takes a const Tensor& fits as well.
+// Loss function of a plan: (ctx, the model's output, targets) -> statistics.
+// The function owns the output: passed on by std::move(), it gives its memory
+// to cross entropy. A function that takes a const Tensor& fits as well.
 using LossFn =
     std::function<Tensor(Context&, Tensor output, const Tensor& target)>;
 
-// SoftmaxCrossEntropy() as such a function (torch.nn.CrossEntropyLoss). Those
-// above that have no options are one by themselves: LossFn(MeanSquaredError).
+// Returns SoftmaxCrossEntropy() as a LossFn (torch.nn.CrossEntropyLoss). The
+// losses above without options convert directly: LossFn(MeanSquaredError).
 LossFn CrossEntropyLoss(const CrossEntropyOptions& options = {});
 
 }  // namespace troupe::nn::ops

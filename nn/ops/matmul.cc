@@ -10,7 +10,7 @@
 namespace troupe::nn::ops {
 namespace {
 
-// The axes before the matrices.
+// Returns the axes before the matrices.
 Shape BatchOf(const Shape& shape) {
   return Shape(shape.dims().first(shape.rank() - 2));
 }
@@ -22,7 +22,7 @@ Shape WithMatrix(const Shape& batch, std::int64_t rows, std::int64_t cols) {
   return Shape(dims);
 }
 
-// f(a) f(b) with memory of its own, for batches that broadcast.
+// Returns f(a) f(b) in new memory, for batches that broadcast.
 absl::StatusOr<Tensor> Product(Kernels& kernels, MatMulForm form,
                                const Tensor& a, const Tensor& b) {
   const Shape batch = *BroadcastShape(BatchOf(a.shape()), BatchOf(b.shape()));
@@ -65,7 +65,7 @@ class MatMulNode final : public Node {
   const Tensor a_, b_;
 };
 
-// The same where all of a is one matrix, and b another.
+// The same if all of a is one matrix, and b another.
 class ManyRowsNode final : public Node {
  public:
   ManyRowsNode(MatMulForm form, Tensor a, Tensor b)

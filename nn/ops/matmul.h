@@ -1,14 +1,14 @@
-// Products of matrices, many at a time (torch.matmul).
+// Batched products of matrices (torch.matmul).
 //
 //   Tensor scores = ops::MatMul(ctx, q, k, {/*transpose_a=*/false,
 //                                           /*transpose_b=*/true});
 //
-// c[..., M, N] = a[..., M, K] b[..., K, N]; an operand with its flag lies as
-// [..., K, M] or [..., N, K]. The axes before the matrices are broadcast to one
-// shape (arithmetic.h has the rules), and the gradient of an operand that was
-// repeated is the sum over its products. One dtype; no terms (K = 0): zeros.
+// c[..., M, N] = a[..., M, K] b[..., K, N]; an operand with its flag is stored
+// as [..., K, M] or [..., N, K]. The axes before the matrices are broadcast to
+// one shape (arithmetic.h has the rules), and the gradient of an operand that
+// was repeated is the sum over its products. One dtype; K = 0 gives zeros.
 //
-// Where b is one matrix and a is not transposed, all of a is one matrix of many
+// If b is one matrix and a is not transposed, all of a is one matrix of many
 // rows: as fast as ops::Linear. Errors (sticky in ctx): kInvalidArgument with
 // the shapes.
 

@@ -12,21 +12,21 @@
 namespace troupe::nn::ops {
 namespace {
 
-constexpr double kFlopsPerElement = 8;  // of a norm
+constexpr double kFlopsPerElement = 8;  // for a norm
 
-// A call of the kernels: x as samples of `places` places with `channels`
+// A call of the kernels: x as samples of `places` positions with `channels`
 // channels each (nn/kernels/norm.h).
 struct NormCall {
   const char* name;
   NormRule rule;
   std::int64_t samples, places, channels;
 
-  // Whether each sample is one group of one place.
+  // Whether each sample is one group at one position.
   bool is_of_rows() const { return rule.groups == 1 && places == 1; }
   Tensor Samples(const Tensor& t) const {
     return t.View({samples, places, channels});
   }
-  // A weight, a bias or a gradient of theirs; may be undefined.
+  // Views a weight, a bias or a gradient of them; `t` may be undefined.
   Tensor Channels(const Tensor& t) const {
     return t.defined() ? t.View({channels}) : t;
   }
@@ -121,7 +121,7 @@ Tensor Run(Context& ctx, const NormCall& call, const Tensor& x, const Tensor& w,
 }
 
 // Runs the kernel that computes a + b and the norm of it, a and b of one shape
-// and dtype. The tape has what two ops would leave there.
+// and dtype. The tape is the same as after two ops.
 SumAndNorm RunWithSum(Context& ctx, const NormCall& call, const Tensor& a,
                       const Tensor& b, const Tensor& w, const Tensor& bias) {
   Tensor sum = EmptyLike(ctx, "add", a, 1.0);
@@ -140,14 +140,14 @@ SumAndNorm RunWithSum(Context& ctx, const NormCall& call, const Tensor& a,
   return {sum, y};
 }
 
-// Whether one kernel may compute a + b and the norm of it, which takes sums of
-// one shape alone.
+// Whether one kernel may compute a + b and the norm of it: it needs one shape
+// and dtype.
 bool AreOfOneKind(const Tensor& a, const Tensor& b) {
   return a.defined() && b.defined() && a.shape() == b.shape() &&
          a.dtype() == b.dtype();
 }
 
-// Whether x's last axes are those of `normalized`, which has elements.
+// Whether x's last axes are those of `normalized`, which is not empty.
 bool EndsWith(const Shape& x, const Shape& normalized) {
   const int extra = x.rank() - normalized.rank();
   if (extra < 0 || normalized.rank() < 1 || normalized.numel() < 1) {
@@ -159,7 +159,7 @@ bool EndsWith(const Shape& x, const Shape& normalized) {
   return true;
 }
 
-// The norm of rows over the last axes of x, which are `normalized`.
+// Returns the norm of rows over the last axes of x, which are `normalized`.
 NormCall RowsOf(const char* name, const Tensor& x, const Shape& normalized) {
   NormCall call{name, NormRule(), /*samples=*/1, /*places=*/1,
                 normalized.numel()};
@@ -171,7 +171,8 @@ NormCall RowsOf(const char* name, const Tensor& x, const Shape& normalized) {
 
 bool IsEps(double eps) { return eps >= 0 && std::isfinite(eps); }
 
-// The call for operands that fit; else nothing, and the context has failed.
+// Returns the call for operands that fit; otherwise none, and fails the
+// context.
 std::optional<NormCall> LayerNormOf(Context& ctx, const Tensor& x,
                                     const Shape& normalized, const Tensor& w,
                                     const Tensor& b, double eps) {
@@ -192,7 +193,7 @@ std::optional<NormCall> LayerNormOf(Context& ctx, const Tensor& x,
   return call;
 }
 
-// Likewise.
+// The same for RMS norm.
 std::optional<NormCall> RmsNormOf(Context& ctx, const Tensor& x,
                                   const Tensor& w, std::optional<double> eps) {
   if (!ctx.ok()) return std::nullopt;

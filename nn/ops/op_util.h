@@ -23,8 +23,8 @@ inline std::string Str(const Tensor& t) {
                      : "undefined";
 }
 
-// `axis` of x counted from 0, where a negative one counts from the end; -1
-// where x has no such axis.
+// Returns `axis` of x counted from 0 (a negative one counts from the end), or
+// -1 if x has no such axis.
 inline int AxisOf(const Tensor& x, int axis) {
   const int rank = x.shape().rank();
   if (!x.defined() || axis < -rank || axis >= rank) return -1;
@@ -33,8 +33,8 @@ inline int AxisOf(const Tensor& x, int axis) {
 
 inline bool IsMatrix(const Tensor& x) { return x.shape().rank() == 2; }
 
-// x [..., K] as a matrix of rows [R, K] that shares its memory; at least rank
-// 1. A view: it goes to kernels, not onto the tape.
+// Views x [..., K], at least of rank 1, as a matrix of rows [R, K]. The view is
+// for kernels, not for the tape.
 inline Tensor AsMatrix(const Tensor& x) {
   const int last = x.shape().rank() - 1;
   std::int64_t rows = 1;
@@ -42,7 +42,7 @@ inline Tensor AsMatrix(const Tensor& x) {
   return x.View({rows, x.dim(last)});
 }
 
-// Whether the window is sound and has at least one place inside images `x`.
+// Whether the window is valid and fits at least once into images `x`.
 inline bool Fits(const Window2d& window, const Tensor& x) {
   return window.kernel_h >= 1 && window.kernel_w >= 1 && window.stride_h >= 1 &&
          window.stride_w >= 1 && window.pad_h >= 0 && window.pad_w >= 0 &&
@@ -51,9 +51,9 @@ inline bool Fits(const Window2d& window, const Tensor& x) {
          x.dim(2) + 2 * window.pad_w >= window.SpanW();
 }
 
-// Signals [N, L, C] as images [N, 1, L, C] that share their memory, and filters
-// [O, C, K] as [O, C, 1, K]; images and their filters as they are. They go to
-// kernels, not onto the tape.
+// View signals [N, L, C] as images [N, 1, L, C], and filters [O, C, K] as
+// [O, C, 1, K]; images and their filters stay as they are. The views are for
+// kernels, not for the tape.
 inline Tensor AsImages(const Tensor& x) {
   return x.shape().rank() == 3 ? x.View({x.dim(0), 1, x.dim(1), x.dim(2)}) : x;
 }
@@ -68,18 +68,19 @@ inline bool IsBiasOf(const Tensor& w, const Tensor& b) {
          (b.shape() == Shape{w.dim(0)} && b.dtype() == w.dtype());
 }
 
-// Kernels always write the gradient of a weight. Where only that of its bias is
-// wanted (the weight is frozen), this gives them memory to write to.
+// Allocates a gradient for weight `w` if it has none: kernels always write that
+// of the weight, even if only the bias's is wanted (the weight is frozen).
 inline absl::Status EnsureWeightGrad(Kernels& kernels, const Tensor& w,
                                      WeightGrad& grad) {
   if (grad.wanted()) return absl::OkStatus();
   TROUPE_ASSIGN_OR_RETURN(
       grad.grad, Tensor::Create(w.shape(), w.dtype(), kernels.allocator()));
-  return kernels.Fill(0.0, grad.grad);  // it may be asked to add
+  return kernels.Fill(0.0, grad.grad);  // the kernel may add to it
 }
 
-// Ends a forward: keeps the kernel's error, or that of an input which is a view
-// of a tracked tensor, or records `make_node()` where backward will want it.
+// Ends a forward: fails the context with the kernel's error, or if an input is
+// a view of a tracked tensor; otherwise records `make_node()` if backward needs
+// it.
 template <typename MakeNode>
 Tensor Finish(Context& ctx, const absl::Status& status,
               absl::Span<const Tensor> inputs, int num_weights, Tensor& y,

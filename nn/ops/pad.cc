@@ -61,7 +61,7 @@ const char* NameOf(PadMode mode) {
   return "unknown";
 }
 
-// `out`: x's shape with its border.
+// `out` is x's shape with its border.
 Tensor Pad(Context& ctx, const char* name, const Tensor& x,
            const Padding2d& padding, const Shape& out) {
   Tensor y = ctx.Empty(name, out, x.dtype());

@@ -6,11 +6,11 @@
 //   Tensor y = ops::Pad2d(ctx, x, padding);
 //   Tensor z = ops::Pad1d(ctx, signals, {/*before=*/3, /*after=*/0});
 //
-// x [N, H, W, C] -> [N, top + H + bottom, left + W + right, C];
-// signals [N, L, C] -> [N, before + L + after, C]. PadMode (nn/kernels/pad2d.h)
-// shows what a border holds.
-// Errors (sticky in ctx): kInvalidArgument with the shapes; a border that is
-// negative, or has more pixels than its mode finds in the image.
+// x [N, H, W, C] -> [N, top + H + bottom, left + W + right, C]; signals
+// [N, L, C] -> [N, before + L + after, C]. PadMode (nn/kernels/pad2d.h) defines
+// the contents of a border.
+// Errors (sticky in ctx): kInvalidArgument with the shapes, for a border that
+// is negative, or larger than its mode can take from the image.
 
 #ifndef NN_OPS_PAD_H_
 #define NN_OPS_PAD_H_

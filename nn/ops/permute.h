@@ -6,8 +6,8 @@
 //   Tensor t = ops::Transpose(ctx, x, -2, -1);      // two axes exchanged
 //
 // Axis i of y is axis axes[i] of x. Any dtype; negative axes count from the
-// end. Errors (sticky in ctx): kInvalidArgument unless `axes` are those of x,
-// each once.
+// end. Errors (sticky in ctx): kInvalidArgument unless `axes` has each axis of
+// x once.
 
 #ifndef NN_OPS_PERMUTE_H_
 #define NN_OPS_PERMUTE_H_

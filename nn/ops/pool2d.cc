@@ -65,8 +65,9 @@ class AdaptiveAvgPool2dNode final : public Node {
   Shape x_;
 };
 
-// Windows along an axis: with `ceil_mode` one more where pixels are left and it
-// begins before they and the padding in front of the image end.
+// Returns the number of windows along an axis. With `ceil_mode` it is one more
+// if pixels are left and the window begins before the end of the image (and the
+// padding in front of it).
 std::int64_t Windows(std::int64_t extent, std::int64_t kernel,
                      std::int64_t stride, std::int64_t pad, bool ceil_mode) {
   const std::int64_t left = extent + 2 * pad - kernel;
@@ -76,7 +77,7 @@ std::int64_t Windows(std::int64_t extent, std::int64_t kernel,
   return more ? whole + 1 : whole;
 }
 
-// The output's shape; rank 0 after an error.
+// Returns the output's shape; rank 0 after an error.
 Shape PooledShape(Context& ctx, const char* op, const Tensor& x,
                   const Window2d& window, bool ceil_mode) {
   if (x.shape().rank() != 4) {

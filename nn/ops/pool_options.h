@@ -1,4 +1,4 @@
-// What the fronts of pooling have beside their window.
+// Options of pooling beside its window.
 //
 //   AvgPoolOptions options;
 //   options.count_include_pad = false;
@@ -9,14 +9,14 @@
 namespace troupe::nn {
 
 struct MaxPoolOptions {
-  // Windows may hang over the end of the padding, if they begin before it:
-  // their number is rounded up.
+  // Whether windows may extend past the end of the padding, if they begin
+  // before it: their number is rounded up.
   bool ceil_mode = false;
 };
 
 struct AvgPoolOptions {
   bool ceil_mode = false;
-  // Means count the padding, as zeros.
+  // Whether means count the padding, as zeros.
   bool count_include_pad = true;
 };
 

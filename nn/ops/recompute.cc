@@ -17,7 +17,8 @@ class PartOfModel final : public Segment {
       : before_(before), part_(std::move(part)), x_(x.Detached()) {
     before_.set_recomputing(true);
     before_.set_uses(nullptr);
-    // The part takes none of them, and they would stay in memory with it.
+    // The part takes none of these tensors, and they would stay in memory with
+    // it.
     before_.stashed() = StashedTensors();
   }
 
@@ -35,8 +36,9 @@ class PartOfModel final : public Segment {
   const Tensor x_;
 };
 
-// A part that runs again has one input and one output. What it stashed for
-// modules outside, or popped of theirs, would be another, without a gradient.
+// Checks that a part that runs again has one input and one output: a tensor
+// that it stashes for outer modules, or pops from them, would be another,
+// without a gradient.
 absl::Status CheckStashes(const StashedTensors& before,
                           const StashedTensors& after) {
   constexpr char kRule[] =

@@ -6,11 +6,11 @@
 //
 // `part` is called in forward and once more in backward, with the same draws of
 // random numbers, and must compute the same; in the second run
-// Context::updates_buffers() is false. What it captures outlives the backward.
-// In evaluation, and in a shape-only forward, it is just called.
+// Context::updates_buffers() is false. Objects that it captures must outlive
+// the backward. In evaluation, and in a shape-only forward, it runs only once.
 //
 // Bits and overlap: nn/autograd/segment.h. Errors: those of `part`, and
-// kInvalidArgument where it has one end of a skip connection and not the other
+// kInvalidArgument if it has only one end of a skip connection
 // (nn/modules/skip.h).
 
 #ifndef NN_OPS_RECOMPUTE_H_

@@ -13,7 +13,7 @@
 namespace troupe::nn::ops {
 namespace {
 
-// dx is dy, divided by what the sum was divided by, for every term.
+// dx is dy for every term, divided by the divisor of the sum.
 class ReduceNode final : public Node {
  public:
   ReduceNode(const char* name, const Shape& x, const Shape& kept,
@@ -37,12 +37,11 @@ class ReduceNode final : public Node {
 
  private:
   const char* const name_;
-  const Shape x_, kept_;  // kept_: of the sums, with axes of extent 1
+  const Shape x_, kept_;  // kept_: the sums, with axes of extent 1
   const double divisor_;
 };
 
-// The shapes of sums over `axes`, with those axes and without; nothing where x
-// has no such axes.
+// The shapes of sums over `axes`, with those axes and without.
 struct SumShapes {
   Shape kept, dropped;
 };
@@ -69,7 +68,7 @@ std::optional<SumShapes> ShapesOf(const Tensor& x, absl::Span<const int> axes) {
   return shapes;
 }
 
-// How many elements of x each sum has.
+// Returns the number of elements of x in each sum.
 double TermsOf(const Shape& x, const Shape& kept) {
   double terms = 1;
   for (int axis = 0; axis < x.rank(); ++axis) {

@@ -1,14 +1,14 @@
 // Sums and means over axes.
 //
 //   Tensor pooled = ops::Mean(ctx, images, {1, 2});  // [N, H, W, C] to [N, C]
-//   Tensor total = ops::Sum(ctx, x);                 // of all, a scalar []
+//   Tensor total = ops::Sum(ctx, x);                 // all axes, a scalar []
 //
-// Axes are any set of those of x, negative ones count from the end; none are
-// all of them. With `keep_dims` they stay, with extent 1. The order of the sums
-// follows from the shape of x (nn/kernels/reduction.h). A sum of nothing is 0,
-// a mean of nothing NaN.
+// `axes` is any set of the axes of x; negative ones count from the end; an
+// empty set means all. With `keep_dims` they stay, with extent 1. The order of
+// the sums follows from the shape of x (nn/kernels/reduction.h). The sum of no
+// elements is 0, their mean NaN.
 //
-// Errors (sticky in ctx): kInvalidArgument where x has no such axis, or one is
+// Errors (sticky in ctx): kInvalidArgument if x has no such axis, or one is
 // named twice.
 
 #ifndef NN_OPS_REDUCE_H_

@@ -2,12 +2,11 @@
 //
 //   Tensor heads = ops::Reshape(ctx, x, {N, T, H, D / H});   // from [N, T, D]
 //
-// y shares the memory of x and is an op on the tape, which a Tensor::View() is
-// not: gradients flow. Elements keep their row-major order; images are
-// (N, H, W, C), so that for PyTorch's order of features there is ops::Flatten.
+// y shares the memory of x and, unlike Tensor::View(), is an op on the tape:
+// gradients flow. Elements keep their row-major order; images are (N, H, W, C),
+// so ops::Flatten gives PyTorch's order of features.
 //
-// Errors (sticky in ctx): kInvalidArgument where the number of elements
-// differs.
+// Errors (sticky in ctx): kInvalidArgument if the number of elements differs.
 
 #ifndef NN_OPS_RESHAPE_H_
 #define NN_OPS_RESHAPE_H_

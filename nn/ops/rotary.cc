@@ -29,7 +29,7 @@ class RotaryNode final : public Node {
   const Shape heads_;
 };
 
-// x as [N, T, H, D]; undefined where it is not.
+// Views x as [N, T, H, D]; undefined if it does not fit.
 Tensor AsHeads(const Tensor& x, std::int64_t width) {
   if (x.shape().rank() == 4) return x;
   if (x.shape().rank() != 3 || width < 1 || x.dim(2) % width != 0) {

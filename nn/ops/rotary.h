@@ -1,6 +1,6 @@
-// Rotary position embedding (Su et al. 2021, arXiv:2104.09864): turns pairs of
-// elements of a head by angles that grow with the position, so that the product
-// of a query and a key depends on how far apart they are.
+// Rotary position embedding (Su et al. 2021, arXiv:2104.09864): rotates pairs
+// of elements of a head by angles that grow with the position, so that the
+// product of a query and a key depends on their distance.
 //
 //   Tensor y = ops::Rotary(ctx, q);                  // q [N, T, H, D]
 //   // Queries and keys of a packed product (ops::PackedAttention), 8 + 2 heads
@@ -14,8 +14,8 @@
 //
 //     a' = a cos(angle) - b sin(angle)     b' = b cos(angle) + a sin(angle)
 //
-// x [N, T, H, D], or [N, T, H D] with options.head_width -> y, the same.
-// Backward turns the other way.
+// x [N, T, H, D], or [N, T, H D] with options.head_width -> y, of the same
+// shape. Backward rotates by the negative angles.
 // Errors (sticky in ctx): kInvalidArgument with the shapes.
 
 #ifndef NN_OPS_ROTARY_H_
@@ -29,16 +29,16 @@ namespace troupe::nn::ops {
 
 struct RotaryOptions {
   double base = 10000;
-  // The position of the first of each sample.
+  // Position of the first element of each sample.
   std::int64_t first = 0;
-  // The pairs are 2 i and 2 i + 1, as in the paper; otherwise i and
-  // i + width / 2, as GPT-NeoX and Llama have them.
+  // Whether the pairs are 2 i and 2 i + 1, as in the paper; otherwise i and
+  // i + width / 2, as in GPT-NeoX and Llama.
   bool interleaved = false;
-  // Elements of a head that are turned, the first ones; 0: all.
+  // Number of elements of a head, from its first, that are rotated; 0: all.
   std::int64_t width = 0;
-  // Heads that are turned, the first ones; 0: all.
+  // Number of heads, from the first, that are rotated; 0: all.
   std::int64_t heads = 0;
-  // D, where x is of rank 3.
+  // D, if x is of rank 3.
   std::int64_t head_width = 0;
 };
 

@@ -3,13 +3,13 @@
 //   Tensor last = ops::Slice(ctx, x, /*axis=*/1, T - 1, T);    // [N, 1, D]
 //   std::vector<Tensor> qkv = ops::Split(ctx, x, -1, {D, D, D});
 //
-// A part that lies together in memory (all axes before the sliced one have
+// A part that is contiguous in memory (all axes before the sliced one have
 // extent 1) shares the memory of x; any other is a copy. Any dtype; negative
 // axes count from the end. Backward of each part fills a gradient of the shape
 // of x, with zeros beside the part.
 //
-// Errors (sticky in ctx): kInvalidArgument where x has no such axis or range,
-// or the parts are not as many as the axis has.
+// Errors (sticky in ctx): kInvalidArgument if x has no such axis or range, or
+// the extents of the parts do not add up to the axis's.
 
 #ifndef NN_OPS_SLICE_H_
 #define NN_OPS_SLICE_H_
@@ -22,10 +22,10 @@
 
 namespace troupe::nn::ops {
 
-// Indices [begin, end) of the axis.
+// Returns indices [begin, end) of the axis.
 Tensor Slice(Context& ctx, const Tensor& x, int axis, std::int64_t begin,
              std::int64_t end);
-// Parts of these extents, one behind the other. Empty after an error.
+// Returns consecutive parts of these extents. Empty after an error.
 std::vector<Tensor> Split(Context& ctx, const Tensor& x, int axis,
                           absl::Span<const std::int64_t> extents);
 

@@ -3,13 +3,13 @@
 //   Tensor probabilities = ops::Softmax(ctx, scores);
 //   Tensor by_channel = ops::LogSoftmax(ctx, images, /*axis=*/1);
 //
-// x of any rank above 0, negative axes count from the end. The largest element
+// x has any rank above 0; negative axes count from the end. The largest element
 // is subtracted first, so that nothing overflows. Along another axis than the
 // last, x is transposed, and y back. For a loss, ops::SoftmaxCrossEntropy
 // (loss.h) is faster and needs no y.
 //
-// Memory: backward keeps y. Errors (sticky in ctx): kInvalidArgument where x
-// has no such axis or nothing along it.
+// Memory: backward keeps y. Errors (sticky in ctx): kInvalidArgument if x has
+// no such axis, or it has extent 0.
 
 #ifndef NN_OPS_SOFTMAX_H_
 #define NN_OPS_SOFTMAX_H_

@@ -8,7 +8,7 @@
 namespace troupe::nn::ops {
 namespace {
 
-// Whether f' is a constant, which needs nothing of the forward.
+// Whether f' is a constant, for which backward needs nothing from forward.
 bool IsAffine(UnaryFunction f) {
   return f == UnaryFunction::kNegate || f == UnaryFunction::kScale ||
          f == UnaryFunction::kAddScalar;
@@ -16,7 +16,7 @@ bool IsAffine(UnaryFunction f) {
 
 class UnaryNode final : public Node {
  public:
-  // `saved` is undefined where IsAffine(f).
+  // `saved` is undefined if IsAffine(f).
   UnaryNode(const char* name, UnaryFunction f, double p, Tensor saved)
       : name_(name), f_(f), p_(p), saved_(std::move(saved)) {}
   const char* name() const override { return name_; }

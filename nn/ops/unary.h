@@ -1,4 +1,4 @@
-// The front of all functions of one number, for the fronts that name them.
+// The shared front of functions of one number, for the named fronts.
 //
 //   return Unary(ctx, "silu", UnaryFunction::kSilu, 0, x);
 
@@ -10,8 +10,8 @@
 
 namespace troupe::nn::ops {
 
-// y = f(x), element by element, with parameter p. `name` is the op's in errors,
-// shape records and on the tape; a constant.
+// Computes y = f(x), element by element, with parameter p. `name` names the op
+// in errors, shape records and on the tape; a string of static lifetime.
 Tensor Unary(Context& ctx, const char* name, UnaryFunction f, double p,
              const Tensor& x);
 

@@ -26,21 +26,21 @@ struct AdamOptions {
   double beta2 = 0.999;
   double eps = 1e-8;
   double weight_decay = 0;
-  // AdamW: weight decay shrinks the parameters and leaves the gradients alone.
+  // AdamW: weight decay shrinks the parameters, without changing the gradients.
   bool decoupled_weight_decay = false;
   bool amsgrad = false;
   OptimizerOptions common = {};
 
-  // kInvalidArgument as PyTorch: a value below 0, betas that are not below 1.
-  // And values that are not finite, and what `common` refuses. Errors blame the
-  // field (base/field_error.h).
+  // Returns kInvalidArgument like PyTorch for a value below 0 and betas that
+  // are not below 1; also for values that are not finite, and for errors in
+  // `common`. Errors name the field (base/field_error.h).
   absl::Status Validate() const;
 };
 
-// torch.optim.AdamW's.
+// Returns the defaults of torch.optim.AdamW.
 AdamOptions AdamWDefaults();
 
-// Those of the step after `step` committed ones.
+// Sets the bias corrections of the step after `step` committed ones.
 void SetBiasCorrections(double beta1, double beta2, std::int64_t step,
                         StepScalars& values);
 

@@ -8,8 +8,8 @@
 namespace troupe::nn {
 namespace {
 
-// What a piece reads and writes stays in the second-level cache from one pass
-// over it to the next.
+// Size of the pieces of an update: the data of a piece stays in the
+// second-level cache from one pass over it to the next.
 constexpr std::int64_t kPieceElems = std::int64_t{1} << 15;
 
 }  // namespace
@@ -68,8 +68,8 @@ absl::Status ArenaOptimizer::Conclude(Kernels& kernels, Tensor& scalars) {
 absl::Status ArenaOptimizer::RunPart(Kernels& kernels, const Tensor& grads,
                                      const Part& part) {
   const ArenaRange whole = part.range;
-  // Copies of large ranges would take as much memory as they, and go through
-  // it. A device with queues rather has few calls.
+  // Copies of a large range would take as much memory as the range, and pass it
+  // through the cache. For a device with queues, few calls are better.
   const bool cuts = !per_parameter() && kernels.queues() == nullptr;
   const std::int64_t most = cuts ? kPieceElems : whole.size();
   for (std::int64_t begin = whole.begin; begin < whole.end;) {
@@ -83,8 +83,8 @@ absl::Status ArenaOptimizer::RunPart(Kernels& kernels, const Tensor& grads,
   return absl::OkStatus();
 }
 
-// One pass over the piece; conversions and clipping by value before it, what
-// follows from the new values behind it.
+// Runs one pass over the piece; before it conversions and clipping by value,
+// after it the updates that need the new values.
 absl::Status ArenaOptimizer::RunPiece(Kernels& kernels, const Tensor& grads,
                                       Part& part) {
   Tensor values = part.arena.View(part.arena.values(), part.range);

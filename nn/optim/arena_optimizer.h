@@ -1,6 +1,6 @@
 // The part of an optimizer that does not depend on its rule: groups, f32 master
-// values, averages, clipping (OptimizerOptions). What derives from it updates
-// one part of an arena at a time, all of whose parameters are in one group.
+// values, averages, clipping (OptimizerOptions). A derived class updates one
+// part of an arena at a time, all of whose parameters are in one group.
 //
 //   class Descent : public ArenaOptimizer {
 //    public:
@@ -20,8 +20,8 @@
 //
 // A parameter that a step did not use has the gradient 0, as with PyTorch's
 // DistributedDataParallel and find_unused_parameters: weight decay and momentum
-// still move it. (PyTorch's optimizers alone leave a parameter without
-// gradient.) One that is frozen lies in no bucket, so it stays as it is.
+// still change it. (PyTorch's optimizers alone leave a parameter without
+// gradient.) A frozen parameter is in no bucket, so it does not change.
 
 #ifndef NN_OPTIM_ARENA_OPTIMIZER_H_
 #define NN_OPTIM_ARENA_OPTIMIZER_H_
@@ -55,20 +55,20 @@ class ArenaOptimizer : public Optimizer {
   }
 
  protected:
-  // What one call updates. Where per_parameter(), one whole parameter.
+  // The elements that one call updates: one whole parameter if per_parameter().
   struct Part {
     const Tensor& scalars;
     ParameterArena& arena;
     ArenaRange range;
     double lr_factor;
     double weight_decay;
-    Tensor grads;   // sums; of the dtype of `values`
+    Tensor grads;   // sums; same dtype as `values`
     Tensor values;  // the parameters, or their master values
   };
 
-  // Adds the states, of dtype `dtype`.
+  // Adds the rule's states, of dtype `dtype`.
   virtual absl::Status AttachStates(ParameterArena& arena, DType dtype) = 0;
-  // One pass of kernels, where the step is not skipped.
+  // Updates one part in one pass of kernels, if the step is not skipped.
   virtual absl::Status UpdatePart(Kernels& kernels, Part& part) = 0;
   // Whether an update needs the norms of parameters: then a part is a whole
   // parameter, without the padding behind it, and UpdateRange() takes whole
@@ -83,7 +83,7 @@ class ArenaOptimizer : public Optimizer {
   const OptimizerOptions common_;
   Tensor master_;       // undefined without f32_master, or for wide parameters
   Tensor average_;      // undefined without ema_decay
-  GroupRanges groups_;  // used where there are groups, or per_parameter()
+  GroupRanges groups_;  // used with groups or per_parameter()
 };
 
 }  // namespace troupe::nn

@@ -12,7 +12,7 @@ absl::Status NotAttached() {
       "an optimizer has no buffers for its averages: call Attach() first");
 }
 
-// {|first|^2, |second|^2}, f64[2].
+// Returns {|first|^2, |second|^2}, f64[2].
 absl::StatusOr<Tensor> SquaresOf(Kernels& kernels, const Tensor& first,
                                  const Tensor& second) {
   TROUPE_ASSIGN_OR_RETURN(

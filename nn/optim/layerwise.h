@@ -1,5 +1,5 @@
-// Optimizers whose steps are as long as each parameter is large: LAMB and LARS,
-// for large batches. A parameter is what the papers call a layer.
+// Optimizers whose step length is proportional to the norm of each parameter:
+// LAMB and LARS, for large batches. A parameter is a layer of the papers.
 //
 //   LambOptions lamb;
 //   lamb.lr = 0.002;
@@ -28,7 +28,7 @@ struct LambOptions {
   double weight_decay = 0;
   OptimizerOptions common = {};
 
-  // kInvalidArgument: as AdamOptions.
+  // kInvalidArgument: the same as AdamOptions.
   absl::Status Validate() const;
 };
 
@@ -57,7 +57,7 @@ struct LarsOptions {
   double eps = 0;  // added to the divisor of the trust ratio
   OptimizerOptions common = {};
 
-  // kInvalidArgument: a value below 0 or not finite, and what `common` refuses.
+  // kInvalidArgument: a value below 0 or not finite, and errors in `common`.
   absl::Status Validate() const;
 };
 

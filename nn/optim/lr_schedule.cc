@@ -13,12 +13,12 @@ namespace {
 
 constexpr double kPi = 3.14159265358979323846;
 
-// From `from` to `to` on half a cosine while `share` goes from 0 to 1.
+// Returns a value on half a cosine from `from` to `to` for a share from 0 to 1.
 double Anneal(double from, double to, double share) {
   return to + (from - to) / 2 * (std::cos(kPi * share) + 1);
 }
 
-// How much of `steps` is over after `t` of them, at most all.
+// Returns the share of `steps` that is over after `t` of them, at most 1.
 double Share(std::int64_t t, std::int64_t steps) {
   return static_cast<double>(std::min(t, steps)) / static_cast<double>(steps);
 }
@@ -182,7 +182,7 @@ absl::Status LrSchedule::Validate() const {
   if (!(rise > 0 && rise < 1)) {
     return Bad<&LrSchedule::rise>(*this, "between 0 and 1");
   }
-  // Otherwise no step lies on the way up.
+  // Otherwise no step is in the rising part.
   if (rise * static_cast<double>(steps) <= 1) {
     return Bad<&LrSchedule::steps>(*this, absl::StrCat("more than ", 1 / rise));
   }

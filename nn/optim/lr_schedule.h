@@ -1,17 +1,17 @@
 // Learning rates as functions of the step (torch.optim.lr_scheduler): plain
-// data, so that nothing is saved and a resumed run goes on exactly.
+// data, so that nothing is saved and a resumed run continues exactly.
 //
 //   LrSchedule schedule = LrSchedule::Cosine(/*steps=*/10000);
 //   schedule.warmup_steps = 500;                 // then the cosine begins
 //   SgdOptions sgd;
 //   sgd.lr = 0.1;
 //   sgd.common.schedule = schedule;              // lr(t) = 0.1 * Factor(t)
-//   schedule.Factor(0);                          // 0.0667: a third, on its way
+//   schedule.Factor(0);                          // 1/3: warm-up begins there
 //
 // t counts steps from 0; with warm-up, the schedule's own steps count from its
-// end (SequentialLR of a LinearLR and the schedule). What has an end holds its
-// last value behind it, where PyTorch's cosine rises again and OneCycleLR
-// raises an error.
+// end (SequentialLR of a LinearLR and the schedule). A schedule with an end
+// keeps its last value after it; PyTorch's cosine rises again there, and
+// OneCycleLR raises an error.
 //
 // Factor() allocates nothing; it uses the C library's pow and cos, whose last
 // bit may differ between machines with other libraries.
@@ -35,11 +35,11 @@ struct LrSchedule {
     kStep,         // gamma ^ (t / step_size), rounded down
     kMultiStep,    // gamma ^ (number of milestones <= t)
     kExponential,  // gamma ^ t
-    kCosine,       // from 1 to min_factor in `steps`
-    kLinear,       // from 1 to min_factor in `steps`
+    kCosine,       // falls from 1 to min_factor in `steps`
+    kLinear,       // changes from 1 to min_factor in `steps`
     kOneCycle,     // up, then down, in `steps`; lr is the largest rate
-    kPolynomial,   // from 1 to min_factor in `steps`: (1 - t / steps) ^ power
-    kInverseSqrt,  // sqrt(w / (w + t)), where w is warmup_steps, at least 1
+    kPolynomial,   // falls to min_factor in `steps`: (1 - t / steps) ^ power
+    kInverseSqrt,  // sqrt(w / (w + t)) with w = warmup_steps, at least 1
   };
   Kind kind = Kind::kConstant;
   double gamma = 0.1;
@@ -47,7 +47,7 @@ struct LrSchedule {
   std::vector<std::int64_t> milestones;  // ascending
   std::int64_t steps = 1;                // T_max, total_iters, total_steps
   double min_factor = 0;                 // eta_min / lr, end_factor
-  double power = 1;                      // of kPolynomial
+  double power = 1;                      // kPolynomial's exponent
 
   // One cycle (Smith and Topin 2018, arXiv:1708.07120), with PyTorch's
   // defaults: from 1 / div_factor up to 1 in the first `rise` of the steps,
@@ -70,15 +70,15 @@ struct LrSchedule {
   static LrSchedule OneCycle(std::int64_t steps);
   static LrSchedule Polynomial(std::int64_t steps, double power,
                                double min_factor = 0);
-  // Vaswani et al. 2017, arXiv:1706.03762, sec. 5.3: behind the warm-up, the
+  // Vaswani et al. 2017, arXiv:1706.03762, sec. 5.3: after the warm-up, the
   // rate falls with the square root of the steps since the run began.
   static LrSchedule InverseSqrt(std::int64_t warmup_steps);
 
-  // What the learning rate is multiplied by in step `t`; exactly 1 for a
+  // Returns the factor of the learning rate in step `t`; exactly 1 for a
   // constant without warm-up.
   double Factor(std::int64_t t) const;
 
-  // kInvalidArgument that blames the field (base/field_error.h).
+  // Returns kInvalidArgument that names the field (base/field_error.h).
   absl::Status Validate() const;
 };
 

@@ -1,4 +1,4 @@
-// What all optimizers have: a schedule, parameter groups, clipping of
+// Options of all optimizers: a schedule, parameter groups, clipping of
 // gradients, f32 master values, averages of the parameters.
 //
 //   AdamOptions adam;
@@ -19,29 +19,27 @@ namespace troupe::nn {
 
 struct OptimizerOptions {
   LrSchedule schedule = {};                 // lr is multiplied by its factor
-  std::vector<ParameterGroup> groups = {};  // the first that matches counts
-  // Keeps f32 values of 16-bit parameters ("master_value"), and all states in
-  // f32: updates add to them, and the parameters are their roundings
+  std::vector<ParameterGroup> groups = {};  // the first match applies
+  // Whether to keep f32 values of 16-bit parameters ("master_value"), and all
+  // states in f32: updates add to them, and the parameters are their roundings
   // (Micikevicius et al. 2018, arXiv:1710.03740).
   bool f32_master = false;
-  // Skips a step with a gradient that is not finite, as happens under a loss
-  // scale that is too large. A skipped step still counts as one for schedules,
-  // and, unless the scale is dynamic (nn/kernels/loss_scale.h), for bias
-  // corrections.
+  // Whether to skip a step with a gradient that is not finite, as under too
+  // large a loss scale. A skipped step still counts for schedules, and, unless
+  // the scale is dynamic (nn/kernels/loss_scale.h), for bias corrections.
   bool skip_nonfinite = false;
-  // Where above 0: the most that the norm of all gradients may be
-  // (torch.nn.utils.clip_grad_norm_), or the magnitude of each of their
-  // elements (clip_grad_value_). One of the two.
+  // Limits, if above 0, on the norm of all gradients
+  // (torch.nn.utils.clip_grad_norm_) and on the magnitude of each of their
+  // elements (clip_grad_value_). At most one of them may be set.
   double clip_grad_norm = 0;
   double clip_grad_value = 0;
-  // Where above 0: keeps averages of the parameters ("ema_value", f32 where
-  // the parameters have 16 bits). They begin as the first values; after each
-  // update
+  // If above 0: keeps averages of the parameters ("ema_value", f32 for 16-bit
+  // parameters). They begin as the first values; after each update
   //     average = ema_decay * average + (1 - ema_decay) * parameter
   double ema_decay = 0;
 
-  // kInvalidArgument: a value out of range, and what the schedule and the
-  // groups refuse. Errors blame the field (base/field_error.h).
+  // kInvalidArgument: a value out of range, or an error in the schedule or the
+  // groups. Errors name the field (base/field_error.h).
   absl::Status Validate() const;
 };
 

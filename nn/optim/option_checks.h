@@ -5,7 +5,7 @@
 //   } options;
 //   absl::Status status = CheckNotNegative<&Options::lr>(options);
 //
-// Errors are kInvalidArgument and blame the field (base/field_error.h).
+// Errors are kInvalidArgument and name the field (base/field_error.h).
 
 #ifndef NN_OPTIM_OPTION_CHECKS_H_
 #define NN_OPTIM_OPTION_CHECKS_H_
@@ -37,7 +37,7 @@ absl::Status CheckNotNegative(const Options& options) {
   return RefuseValue<kField>(options, "at least 0");
 }
 
-// From 0 to below 1.
+// Checks that the value is at least 0 and below 1.
 template <auto kField, typename Options>
 absl::Status CheckBelowOne(const Options& options) {
   if (options.*kField >= 0 && options.*kField < 1) return absl::OkStatus();

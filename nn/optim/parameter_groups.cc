@@ -56,7 +56,7 @@ GroupRanges::GroupRanges(const ParameterArena& arena,
     return;
   }
   for (const ArenaSlot& slot : arena.slots()) {
-    if (slot.bucket == kNoBucket) break;  // frozen ones lie behind all buckets
+    if (slot.bucket == kNoBucket) break;  // frozen ones are last
     const std::int64_t elems = slot.parameter->shape.numel();
     parts_.push_back(
         {{slot.begin, slot.begin + elems}, GroupOf(*slot.parameter, groups)});
@@ -67,9 +67,9 @@ void GroupRanges::AddNeighbours(const ParameterArena& arena,
                                 absl::Span<const ParameterGroup> groups) {
   std::int64_t end = 0;
   for (const ArenaSlot& slot : arena.slots()) {
-    if (slot.bucket == kNoBucket) break;  // frozen ones lie behind all buckets
+    if (slot.bucket == kNoBucket) break;  // frozen ones are last
     const int group = GroupOf(*slot.parameter, groups);
-    // A part of a bucket's end is padding: it belongs to what lies before it.
+    // The padding at the end of a part belongs to the parameter before it.
     if (parts_.empty() || parts_.back().group != group) {
       if (!parts_.empty()) parts_.back().range.end = slot.begin;
       parts_.push_back({{parts_.empty() ? 0 : slot.begin, slot.begin}, group});

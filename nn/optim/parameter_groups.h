@@ -6,11 +6,11 @@
 //   options.common.groups = {NoDecayGroup()};   // biases and norms
 //
 // A parameter belongs to the first group that matches its full name
-// ("features.0.weight"), or to none. In a pattern `*` is any run of characters
-// and `?` any one; `matches` decides where it is set.
+// ("features.0.weight"), or to none. In a pattern `*` matches any run of
+// characters and `?` any one; if `matches` is set, it decides instead.
 //
-// GroupRanges has the elements of an arena by group, so that an update of a
-// range is a few updates of parts of it.
+// GroupRanges holds the elements of an arena by group, so that an update of a
+// range becomes a few updates of parts of it.
 
 #ifndef NN_OPTIM_PARAMETER_GROUPS_H_
 #define NN_OPTIM_PARAMETER_GROUPS_H_
@@ -31,7 +31,7 @@ namespace troupe::nn {
 
 struct ParameterGroup {
   std::string pattern;
-  double lr_factor = 1;  // of the optimizer's learning rate
+  double lr_factor = 1;  // multiplies the optimizer's rate
   std::optional<double> weight_decay =
       std::nullopt;  // instead of the optimizer's
   std::function<bool(const Parameter&)> matches = nullptr;
@@ -41,8 +41,8 @@ struct ParameterGroup {
   absl::Status Validate() const;
 };
 
-// No weight decay for parameters of fewer than two axes: biases, and weights of
-// norms.
+// Returns a group without weight decay for parameters of fewer than two axes:
+// biases, and weights of norms.
 ParameterGroup NoDecayGroup();
 
 class GroupRanges {
@@ -52,8 +52,8 @@ class GroupRanges {
     ArenaRange range;
     int group = kNoGroup;
   };
-  // What a part is: neighbours of one group, with the padding between them and
-  // behind them; or one parameter, without padding.
+  // Extent of a part: neighbours of one group, with the padding between them
+  // and behind them; or one parameter, without padding.
   enum class Parts { kNeighbours, kParameters };
 
   GroupRanges() = default;
@@ -61,7 +61,7 @@ class GroupRanges {
               absl::Span<const ParameterGroup> groups,
               Parts parts = Parts::kNeighbours);
 
-  // All parts, by ascending place; neighbours cover all buckets.
+  // All parts, in ascending order; kNeighbours parts cover all buckets.
   const std::vector<Part>& parts() const { return parts_; }
 
   // Calls fn(range, group) for each part of `range`, in order, until one call

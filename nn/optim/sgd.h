@@ -8,7 +8,7 @@
 //   options.common.groups = {{"*.bias", /*lr_factor=*/1, /*weight_decay=*/0}};
 //
 // Source: Sutskever et al. 2013, "On the importance of initialization and
-// momentum in deep learning", with PyTorch's placing of lr.
+// momentum in deep learning", with lr placed as in PyTorch.
 
 #ifndef NN_OPTIM_SGD_H_
 #define NN_OPTIM_SGD_H_
@@ -26,9 +26,9 @@ struct SgdOptions {
   bool nesterov = false;
   OptimizerOptions common = {};
 
-  // kInvalidArgument as PyTorch: negative values; nesterov without momentum or
-  // with dampening. And values that are not finite, and what `common` refuses.
-  // Errors blame the field (base/field_error.h).
+  // Returns kInvalidArgument like PyTorch for negative values, and for nesterov
+  // without momentum or with dampening; also for values that are not finite,
+  // and for errors in `common`. Errors name the field (base/field_error.h).
   absl::Status Validate() const;
 };
 
@@ -40,7 +40,7 @@ class Sgd : public ArenaOptimizer {
 
  private:
   absl::Status AttachStates(ParameterArena& arena, DType dtype) override;
-  // kFailedPrecondition: there is momentum and Attach() was not called.
+  // kFailedPrecondition: momentum is set and Attach() was not called.
   absl::Status UpdatePart(Kernels& kernels, Part& part) override;
 
   const SgdOptions options_;

@@ -1,5 +1,6 @@
-// Many draws at once, compiled once for each instruction set; the numbers are
-// the same in each. Behind FillBits32() and FillUniformF32() of philox.h.
+// Loops that make many draws at once, compiled once for each instruction set;
+// the numbers are the same in each. FillBits32() and FillUniformF32() of
+// philox.h use them.
 //
 //   for (const FillLoops* loops : AvailableFillLoops()) {
 //     loops->bits({key.words, first_block, step, position, path}, words, 64);
@@ -15,7 +16,7 @@
 
 namespace troupe::nn {
 
-// Where a run of draws begins: key and counter of its first block.
+// Start of a run of draws: key and counter of its first block.
 struct FirstDraw {
   std::array<std::uint32_t, 2> key;
   std::uint32_t block, step, position, path;
@@ -24,15 +25,15 @@ struct FirstDraw {
 struct FillLoops {
   const char* name;
   void (*bits)(const FirstDraw& first, std::uint32_t* words, std::size_t count);
-  // low + scale * (the upper 24 bits of a word), rounded once to f32.
+  // Writes low + scale * (the upper 24 bits of a word), rounded once to f32.
   void (*uniform)(const FirstDraw& first, double low, double scale,
                   float* values, std::size_t count);
 };
 
-// Those whose instructions this CPU has; the fastest comes last.
+// Returns the loops that this CPU can run; the fastest comes last.
 const std::vector<const FillLoops*>& AvailableFillLoops();
 
-// Only for a CPU with the instructions.
+// Each of them requires a CPU with its instructions.
 const FillLoops& PlainFillLoops();
 const FillLoops& Avx2FillLoops();
 const FillLoops& Avx512FillLoops();

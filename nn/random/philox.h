@@ -25,7 +25,7 @@
 
 namespace troupe::nn {
 
-// What a draw is for; different purposes never share numbers.
+// Purpose of a draw; different purposes never share numbers.
 enum class Purpose : std::uint32_t {
   kInitialize = 1,  // parameters
   kShuffle = 2,     // order of samples
@@ -40,7 +40,7 @@ struct RandomKey {
   std::array<std::uint32_t, 2> words;
 };
 
-// Where in a job a draw stands. All zero is fine where a field says nothing.
+// Position of a draw within a job. A field without meaning for it is zero.
 struct RandomPosition {
   std::uint32_t step = 0;      // step or epoch
   std::uint32_t position = 0;  // in the global batch, or the sample's number
@@ -50,13 +50,13 @@ struct RandomPosition {
 // FNV-1a, 32 bits: stable across machines and versions.
 std::uint32_t HashName(absl::string_view name);
 
-// What RandomStream(key, position).Bits32() draws from its draw 4 * first_block
-// on; 0.6 ns a word with AVX-512.
+// Writes the words that RandomStream(key, position).Bits32() draws from its
+// draw 4 * first_block on; 0.6 ns a word with AVX-512.
 void FillBits32(const RandomKey& key, const RandomPosition& position,
                 std::uint32_t first_block, absl::Span<std::uint32_t> words);
 
-// The same draws as numbers in [low, high): the upper 24 bits of each, scaled
-// in f64 and rounded once to f32 (which can give `high` itself).
+// Writes the same draws as numbers in [low, high): the upper 24 bits of each,
+// scaled in f64 and rounded once to f32 (which can give `high` itself).
 void FillUniformF32(const RandomKey& key, const RandomPosition& position,
                     std::uint32_t first_block, double low, double high,
                     absl::Span<float> values);

@@ -27,8 +27,8 @@ using base::simd::XorWords;
 
 constexpr int kLanes = base::simd::kWordLanes;  // blocks in a vector
 
-// Independent chains of operations: a multiplication takes five cycles, and
-// two can begin in each.
+// Number of independent chains of operations: a multiplication takes five
+// cycles, and two can begin in each.
 constexpr int kChains = 4;
 constexpr int kBlocks = kChains * kLanes;
 constexpr std::size_t kWords = 4 * kBlocks;

@@ -1,6 +1,6 @@
-// Where the draws of one layer begin: sample `i` of a micro-batch draws at
-// `first` with position + i, element `e` of it has draw e. The same numbers
-// whichever rank holds the sample and however the batch was cut.
+// Positions of the random draws of one layer: sample `i` of a micro-batch draws
+// at `first` with position + i, and its element `e` has draw e. The numbers do
+// not depend on which rank holds the sample or on how the batch was cut.
 //
 //   const SampleDraws draws = *ctx.Random(Purpose::kDropout);
 //   RandomStream stream(draws.key, draws.At(/*sample=*/3));

@@ -36,8 +36,8 @@ absl::Status CheckTensors(absl::Span<const NamedTensor> tensors) {
   return absl::OkStatus();
 }
 
-// Place of a dtype in a file. Large elements come first, so that each tensor is
-// aligned; within a size, as Python's writer has it.
+// Returns the rank of a dtype in a file. Large elements come first, so that
+// each tensor is aligned; within a size, the order is that of Python's writer.
 int Place(DType dtype) {
   switch (dtype) {
     case DType::kI64:
@@ -71,7 +71,7 @@ std::vector<const NamedTensor*> FileOrder(
   return order;
 }
 
-// Length and padded header.
+// Returns the length and the padded header.
 absl::StatusOr<std::string> Preamble(
     const std::vector<const NamedTensor*>& order,
     const SafetensorsMetadata& metadata) {
@@ -98,7 +98,7 @@ absl::StatusOr<std::string> Preamble(
   return preamble + json;
 }
 
-// What every damaged file is answered with.
+// Returns the error for any damaged file.
 absl::Status Damaged(const std::string& path, absl::string_view what) {
   return absl::DataLossError(
       absl::StrCat(path, " is not a whole safetensors file: ", what,

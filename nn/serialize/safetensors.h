@@ -1,4 +1,4 @@
-// Tensors in a file that Python's `safetensors` reads, and the other way.
+// Reads and writes the files of Python's `safetensors`.
 //
 //   base::PosixFileSystem files;
 //   std::vector<NamedTensor> tensors = {{"fc.weight", w}, {"fc.bias", b}};
@@ -19,15 +19,15 @@
 //
 // The writer orders tensors by dtype, largest elements first, then by name, and
 // pads the header to 8 bytes: each tensor is aligned, and equal tensors give
-// equal files, byte for byte those of Python's writer, in whatever order they
-// come.
+// equal files in whatever order they are passed, byte for byte those of
+// Python's writer.
 //
-// The reader trusts nothing: sizes, names and offsets are checked before
-// memory for data is taken. It knows the dtypes F32 F64 BF16 F16 I32 I64 U8 and
-// up to Shape::kMaxRank axes.
+// The reader does not trust the file: sizes, names and offsets are checked
+// before memory for data is allocated. It supports the dtypes F32 F64 BF16 F16
+// I32 I64 U8 and up to Shape::kMaxRank axes.
 //
 // Tensors are in host memory. Cost: one pass over the data, no copy. Threads:
-// reading from one SafetensorsFile is safe from any number of threads.
+// any number of threads may read from one SafetensorsFile.
 
 #ifndef NN_SERIALIZE_SAFETENSORS_H_
 #define NN_SERIALIZE_SAFETENSORS_H_
@@ -82,15 +82,15 @@ class SafetensorsFile {
                                               const std::string& path);
 
   const std::string& path() const { return path_; }
-  // In the order of the data.
+  // Entries in the order of the data.
   const std::vector<SafetensorsEntry>& entries() const { return entries_; }
   const SafetensorsMetadata& metadata() const { return metadata_; }
-  // Null where there is none.
+  // Returns null if there is no such tensor.
   const SafetensorsEntry* Find(absl::string_view name) const;
 
   // Fills `into` with the tensor `name`.
   //   kNotFound:        no such tensor.
-  //   kInvalidArgument: its dtype or shape is another than that of `into`.
+  //   kInvalidArgument: its dtype or shape differs from that of `into`.
   absl::Status Read(absl::string_view name, const Tensor& into) const;
   // The same, into new memory.
   absl::StatusOr<Tensor> Read(absl::string_view name,
@@ -108,7 +108,7 @@ class SafetensorsFile {
   SafetensorsMetadata metadata_;
 };
 
-// The format's names of dtypes: "F32", "BF16", ...
+// Returns the format's name of a dtype: "F32", "BF16", ...
 absl::string_view SafetensorsDTypeName(DType dtype);
 
 }  // namespace troupe::nn

@@ -20,7 +20,7 @@ using Json = nlohmann::json;
 constexpr char kMetadataName[] = "__metadata__";
 constexpr std::int64_t kInt64Max = std::numeric_limits<std::int64_t>::max();
 
-// A name from an untrusted file, fit for one line of a message.
+// Formats a name from an untrusted file for one line of a message.
 std::string Shown(absl::string_view name) {
   constexpr std::size_t kCharsMax = 80;
   const bool longer = name.size() > kCharsMax;
@@ -36,8 +36,8 @@ std::optional<DType> ParseSafetensorsDType(absl::string_view name) {
   return std::nullopt;
 }
 
-// Takes the events of the JSON parser; keeps only what the format has, so a
-// header of brackets costs nothing.
+// Handles the events of the JSON parser; keeps only what the format has, so a
+// header full of brackets takes no memory.
 class HeaderReader : public nlohmann::json_sax<Json> {
  public:
   SafetensorsHeader TakeHeader() { return std::move(header_); }
@@ -142,7 +142,7 @@ class HeaderReader : public nlohmann::json_sax<Json> {
   }
 
  private:
-  // Where in the header the parser is.
+  // Position of the parser in the header.
   enum class At {
     kStart,
     kTop,
@@ -184,7 +184,7 @@ class HeaderReader : public nlohmann::json_sax<Json> {
         return Fail("has a shape of more than 2^63 bytes");
       }
     }
-    // Beside an extent of 0, others may be of any size so far.
+    // Beside an extent of 0, others may still have any size here.
     if (!Shape::Fits(shape_)) return Fail("has extents of 2^60 and more");
     entry_.shape = Shape(shape_);
     entry_.begin = offsets_[0];
@@ -209,7 +209,7 @@ class HeaderReader : public nlohmann::json_sax<Json> {
   std::string error_;
 };
 
-// The data lie end to end and fill the file.
+// Checks that the data are contiguous and fill the file.
 absl::Status CheckLayout(const std::vector<SafetensorsEntry>& entries,
                          std::int64_t data_bytes) {
   std::int64_t end = 0;

@@ -18,13 +18,13 @@ constexpr std::size_t kNamesShownMax = 20;
 
 constexpr absl::string_view kPrefixes[] = {"", "module.", "_orig_mod.",
                                            "model.", "transformer."};
-// The layers that Hugging Face's GPT-2 keeps as Conv1D.
+// Layers that Hugging Face's GPT-2 stores as Conv1D.
 constexpr absl::string_view kConv1d[] = {
     "attn.c_attn.weight", "attn.c_proj.weight", "mlp.c_fc.weight",
     "mlp.c_proj.weight"};
 
-// A head of GPT-2 with values of its own begins with those of the table that it
-// is tied to elsewhere.
+// An untied head of GPT-2 that the file lacks begins with the values of the
+// token table, to which it is tied elsewhere.
 constexpr absl::string_view kHead = "lm_head.weight";
 constexpr absl::string_view kTokens = "wte.weight";
 
@@ -35,7 +35,7 @@ bool EndsWithAny(absl::string_view name,
       [&](absl::string_view suffix) { return absl::EndsWith(name, suffix); });
 }
 
-// What models have that compute the same without it.
+// Whether a model computes the same without this tensor.
 bool IsOptional(absl::string_view name) {
   return EndsWithAny(
       name, {".attn.bias", ".attn.masked_bias", "num_batches_tracked"});
@@ -52,7 +52,7 @@ std::string Listed(const std::vector<std::string>& names) {
 
 Shape Reversed(const Shape& shape) { return {shape[1], shape[0]}; }
 
-// to[j][i] = from[i][j], in another floating type; a vector is one row.
+// Writes to[j][i] = from[i][j], in another floating type; a vector is one row.
 template <typename From, typename To>
 void Convert(const Tensor& from, bool transpose, const Tensor& to) {
   const From* const in = from.data<From>();

@@ -1,6 +1,6 @@
-// Trained weights of other programs for a model of this one: a safetensors file
-// (or a folder with a model.safetensors) under the names that PyTorch's models
-// have.
+// Trained weights of other programs: a safetensors file (or a folder with a
+// model.safetensors) with the names of a PyTorch model, read into a model of
+// this library.
 //
 //   TROUPE_ASSIGN_OR_RETURN(const WeightFile weights,
 //                           WeightFile::Open(files, "resnet18.safetensors"));
@@ -9,7 +9,7 @@
 //     TROUPE_RETURN_IF_ERROR(weights.Read(*p, p->value).status());
 //   }
 //
-// Modules here are called as PyTorch's, so names mostly are the same. Beyond
+// Modules here are named as in PyTorch, so names mostly are the same. Beyond
 // that a file may
 //     have "module.", "_orig_mod.", "model." or "transformer." before all
 //       names (DistributedDataParallel, torch.compile, Lightning,
@@ -22,10 +22,10 @@
 //     have other floating dtypes: values are converted, rounded once.
 //
 // Causal masks ("h.0.attn.bias") and counters ("bn1.num_batches_tracked") that
-// only one side has are no difference.
+// only one side has are not counted as a difference.
 //
 // The file is not trusted (safetensors.h). Memory: one tensor at a time.
-// Threads: reading is safe from any number of them.
+// Threads: any number of threads may read.
 
 #ifndef NN_SERIALIZE_WEIGHT_FILE_H_
 #define NN_SERIALIZE_WEIGHT_FILE_H_
@@ -43,23 +43,24 @@
 
 namespace troupe::nn {
 
-// How a file differs from a model. Each list is in the order of its side.
+// Differences between a file and a model. Each list is in the order of its
+// side.
 struct WeightDifferences {
   std::vector<std::string> missing;     // in the model, not in the file
   std::vector<std::string> unexpected;  // in the file, not in the model
-  std::vector<std::string> mismatched;  // of another shape or kind; sentences
+  std::vector<std::string> mismatched;  // other shape or kind; sentences
 
   bool any() const {
     return !missing.empty() || !unexpected.empty() || !mismatched.empty();
   }
-  // "missing: 0.bias, 2.bias; unexpected: ..."; of each list up to 20 entries,
-  // then how many more there are.
+  // Returns "missing: 0.bias, 2.bias; unexpected: ..."; of each list up to 20
+  // entries, then the number of the others.
   std::string ToString() const;
 };
 
 class WeightFile {
  public:
-  // Errors as SafetensorsFile::Open().
+  // Errors: the same as SafetensorsFile::Open().
   static absl::StatusOr<WeightFile> Open(base::FileSystem& files,
                                          const std::string& path);
 
@@ -67,18 +68,18 @@ class WeightFile {
   // Whether the weights of GPT-2's layers are [in, out] in the file.
   bool has_conv1d() const { return has_conv1d_; }
 
-  // How the file differs from `model`, its parameters and buffers.
+  // Compares the file with the parameters and buffers of `model`.
   WeightDifferences Compare(Module& model) const;
-  //   kInvalidArgument: it does; lists all that Compare() finds.
+  //   kInvalidArgument: they differ; lists all that Compare() finds.
   absl::Status CheckStrict(Module& model) const;
 
-  // Whether Read() would find it, in its shape.
+  // Whether Read() would find the tensor, in its shape.
   bool Has(const Parameter& parameter) const;
   bool Has(const Buffer& buffer) const;
 
-  // Fills `into`, in memory of the host and of the parameter's shape. False
-  // where the file does not have it, or in another shape: `into` is then as it
-  // was.
+  // Fills `into`, in host memory and of the parameter's shape. Returns false,
+  // and leaves `into` unchanged, if the file does not have the tensor, or in
+  // another shape.
   absl::StatusOr<bool> Read(const Parameter& parameter,
                             const Tensor& into) const;
   absl::StatusOr<bool> Read(const Buffer& buffer, const Tensor& into) const;
@@ -88,11 +89,12 @@ class WeightFile {
 
   using Names = absl::Span<const absl::string_view>;
 
-  // The first of `names` that the file has, with one of the prefixes or
+  // Returns the first of `names` that the file has, with one of the prefixes or
   // without; null: none.
   const SafetensorsEntry* Find(Names names) const;
   bool IsTransposed(absl::string_view name) const;
-  // Empty: the tensor can be read as `wanted`; otherwise a sentence.
+  // Returns a sentence if the tensor cannot be read as `wanted`; otherwise
+  // empty.
   std::string Mismatch(const SafetensorsEntry& entry,
                        const TensorSpec& wanted) const;
   bool HasAny(Names names, const TensorSpec& wanted) const;
@@ -102,16 +104,17 @@ class WeightFile {
   bool has_conv1d_ = false;
 };
 
-// The other way: copies of `tensors`, named as in a model here, as Hugging
-// Face's GPT2LMHeadModel has them: "transformer." before all names but that of
-// lm_head, weights of Conv1D layers [in, out].
-//   kInvalidArgument: there is no attn.c_attn.weight among them.
-//   kResourceExhausted: there is no memory for a transposed copy.
+// Converts in the other direction: returns copies of `tensors`, named as in a
+// model here, with the names and layouts of Hugging Face's GPT2LMHeadModel:
+// "transformer." before all names except lm_head's, weights of Conv1D layers
+// [in, out].
+//   kInvalidArgument: `tensors` has no attn.c_attn.weight.
+//   kResourceExhausted: no memory is left for a transposed copy.
 absl::StatusOr<std::vector<NamedTensor>> AsTransformersGpt2(
     absl::Span<const NamedTensor> tensors, Allocator& allocator);
 
-// A copy of `tensor`, on the host, in another dtype: floats become any floating
-// dtype, rounded once; what is no float stays as it is.
+// Returns a copy of `tensor`, on the host, in another floating dtype, rounded
+// once; a tensor of integers keeps its dtype.
 absl::StatusOr<Tensor> ConvertFloats(const Tensor& tensor, DType dtype,
                                      Allocator& allocator);
 

@@ -21,15 +21,15 @@ namespace {
 constexpr std::size_t kLine = 64;
 constexpr std::size_t kLargeBytes = std::size_t{1} << 20;
 constexpr std::size_t kLargeStep = std::size_t{64} << 10;
-// Four classes per power of two up to kLargeBytes.
+// Number of size classes: four per power of two up to kLargeBytes.
 constexpr int kClasses = 4 * 21;
 
 std::size_t RoundUp(std::size_t value, std::size_t step) {
   return (value + step - 1) / step * step;
 }
 
-// The class of a small block, and the bytes a block of that class has: sizes
-// 2^p * {1, 1.25, 1.5, 1.75}, so at most a fifth is wasted.
+// Returns the class of a small block, and the bytes of a block of that class:
+// sizes 2^p * {1, 1.25, 1.5, 1.75}, so at most a fifth is wasted.
 std::pair<int, std::size_t> ClassOf(std::size_t bytes) {
   bytes = std::max(bytes, 4 * kLine);
   const int power = absl::bit_width(bytes - 1) - 1;  // 2^power < bytes
@@ -45,10 +45,11 @@ std::pair<int, std::size_t> ClassOf(std::size_t bytes) {
 namespace internal {
 namespace {
 
-// A lock for a few instructions, several times in every op, that next to nobody
-// else wants: a rank allocates on one strand. So it is one exchange and one
-// store, half of what a std::mutex takes; as Debian builds absl::Mutex, each
-// lock looks for deadlocks, which takes ten times as long as what it guards.
+// A lock that is held for a few instructions, several times in every op, nearly
+// always uncontended: a rank allocates on one strand. It takes one exchange and
+// one store, half the cost of a std::mutex; absl::Mutex as Debian builds it
+// checks each lock for deadlocks, which takes ten times as long as the code it
+// guards.
 class ABSL_LOCKABLE SpinLock {
  public:
   void Lock() ABSL_EXCLUSIVE_LOCK_FUNCTION() {
@@ -134,7 +135,7 @@ class AllocatorState final : public StorageOwner {
     bool last;
     {
       SpinLockHolder holder(&lock_);
-      // Only here does what is in use shrink, so a peak can only end here.
+      // Only here do the bytes in use shrink, so a peak can only end here.
       stats_.bytes_in_use_peak =
           std::max(stats_.bytes_in_use_peak, stats_.bytes_in_use);
       stats_.bytes_in_use -= block_bytes;
@@ -150,7 +151,7 @@ class AllocatorState final : public StorageOwner {
     if (last) delete this;
   }
 
-  // The allocator is gone; the last storage takes this state with it.
+  // Called when the allocator is destroyed; the last storage frees this state.
   void Abandon() ABSL_LOCKS_EXCLUDED(lock_) {
     bool last;
     {
@@ -198,7 +199,7 @@ class AllocatorState final : public StorageOwner {
                    static_cast<double>(stats_.bytes_in_use_peak);
   }
 
-  // Takes back what Allocate() has noted, and says how things stand.
+  // Undoes the counts of a failed Allocate(), and returns its error.
   absl::Status Exhausted(std::size_t bytes, std::size_t block_bytes)
       ABSL_LOCKS_EXCLUDED(lock_) {
     std::size_t held;
@@ -216,7 +217,8 @@ class AllocatorState final : public StorageOwner {
         ", nothing is cached"));
   }
 
-  // The shelf for blocks of `wanted` bytes; rounds up into `block_bytes`.
+  // Returns the shelf for blocks of `wanted` bytes; sets `block_bytes` to the
+  // rounded size.
   Shelf& ShelfOf(std::size_t wanted, std::size_t* block_bytes)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(lock_) {
     if (wanted <= kLargeBytes) {
@@ -233,7 +235,7 @@ class AllocatorState final : public StorageOwner {
   const Device device_;
   const std::shared_ptr<MemorySource> source_;
   mutable SpinLock lock_;
-  // Blocks that nobody refers to, each with its header.
+  // Unreferenced blocks, each with its header.
   Shelf small_[kClasses] ABSL_GUARDED_BY(lock_);
   absl::flat_hash_map<std::size_t, Shelf> large_ ABSL_GUARDED_BY(lock_);
   Allocator::Stats stats_ ABSL_GUARDED_BY(lock_);

@@ -1,4 +1,4 @@
-// An allocator that keeps what is released and hands it out again, because a
+// An allocator that caches released blocks and hands them out again, because a
 // training step asks for the same sizes over and over.
 //
 //   CachingAllocator allocator;                  // the host's memory, cpu:0
@@ -6,18 +6,18 @@
 //   block.reset();                               // back to the cache
 //   allocator.stats().bytes_cached;              // 4096
 //
-// Where the source refuses, everything cached is given back to it and it is
-// asked once more; then Allocate() fails.
+// If the source refuses a block, the allocator returns its whole cache to the
+// source and tries once more; then Allocate() fails.
 //
-// A device's allocator must keep all that a step releases, however much that
-// is: else every step asks the system anew. But sizes that never come again
-// must not pile up. Hence cached_of_peak_max: the blocks of a step that repeats
-// itself take about twice what it has in use at once, where each of its
-// activations has a size of its own, and beside it a gradient.
+// A device's allocator must cache all that a step releases, however much that
+// is: otherwise every step would call the system. But blocks of sizes that
+// never recur must not pile up. Hence cached_of_peak_max: over a step that
+// repeats itself, the blocks take about twice the bytes in use at one time if
+// each activation, and the gradient beside it, has a size of its own.
 //
-// Lifetime: storages may outlive the allocator that made them (its state, and
-// with it the source, goes with the last of them). Cost: one short lock and no
-// system call for a size that was seen before.
+// Lifetime: storages may outlive the allocator that made them: the last of them
+// frees its state and the source. Cost: one short lock and no system call for a
+// size that was seen before.
 
 #ifndef NN_TENSOR_CACHING_ALLOCATOR_H_
 #define NN_TENSOR_CACHING_ALLOCATOR_H_
@@ -37,12 +37,12 @@ class AllocatorState;
 class CachingAllocator final : public Allocator {
  public:
   struct Options {
-    // What the cache may hold; a block released beyond it is freed at once.
+    // Limit on the bytes in the cache; a block released beyond it is freed.
     std::size_t cached_bytes_max = std::size_t{1} << 30;
     Device device;
-    std::shared_ptr<MemorySource> source = nullptr;  // HostMemory()
-    // What it may hold in any case, as a multiple of the most that was ever in
-    // use at once.
+    std::shared_ptr<MemorySource> source = nullptr;  // null: HostMemory()
+    // Bytes that the cache may hold beyond that limit, as a multiple of the
+    // largest number of bytes in use at one time.
     double cached_of_peak_max = 0;
   };
 

@@ -16,7 +16,7 @@ constexpr std::pair<DeviceType, absl::string_view> kNames[] = {
     {DeviceType::kCpu, "cpu"},
     {DeviceType::kReference, "reference"},
     {DeviceType::kCuda, "cuda"},
-    {DeviceType::kQueued, "queued"},  // of tests
+    {DeviceType::kQueued, "queued"},  // for tests
 };
 
 }  // namespace

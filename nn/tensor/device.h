@@ -1,4 +1,5 @@
-// Where tensors live and kernels run: "cpu:0", "reference:0", "cuda:3".
+// Devices on which tensors live and kernels run: "cpu:0", "reference:0",
+// "cuda:3".
 //
 //   Device device = *Device::Parse("cpu:0");
 //   device.ToString();                        // "cpu:0"
@@ -18,21 +19,21 @@ namespace troupe::nn {
 enum class DeviceType { kCpu, kReference, kCuda, kQueued };
 
 struct Device {
-  // The index of "cuda": each rank of a process has a GPU of its own.
+  // Index of "cuda" without a number: each rank of a process gets its own GPU.
   static constexpr int kOneForEach = -1;
 
   DeviceType type = DeviceType::kCpu;
   int index = 0;
 
-  // "cpu" means "cpu:0", "cuda" one for each rank. kInvalidArgument names the
-  // text and what is known.
+  // Parses a name. "cpu" means "cpu:0"; "cuda" means one GPU for each rank.
+  // kInvalidArgument contains the text and the known names.
   static absl::StatusOr<Device> Parse(absl::string_view text);
   std::string ToString() const;
-  // That of the rank which is number `local_rank` of its process.
+  // Returns the device of the rank with number `local_rank` in its process.
   Device ForRank(int local_rank) const {
     return {type, index == kOneForEach ? local_rank : index};
   }
-  // Whether the host's threads compute, in the host's memory.
+  // Whether the host's threads compute on it, in the host's memory.
   bool is_host() const {
     return type == DeviceType::kCpu || type == DeviceType::kReference;
   }

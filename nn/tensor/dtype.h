@@ -1,4 +1,4 @@
-// Element types of tensors, and how f32 becomes the two 16-bit storage types.
+// Element types of tensors, and conversion between f32 and the 16-bit types.
 //
 //   DType t = *ParseDType("bf16");
 //   size_t bytes = 10 * SizeOf(t);
@@ -53,7 +53,7 @@ struct f16 {
   float ToFloat() const { return base::F32FromF16(bits); }
 };
 
-// Any floating element as f64, exactly, and back, rounded once.
+// Convert any floating element to f64, exactly, and back, rounded once.
 inline double ToF64(float value) { return value; }
 inline double ToF64(double value) { return value; }
 inline double ToF64(bf16 value) { return value.ToFloat(); }

@@ -9,8 +9,8 @@ namespace {
 
 constexpr std::size_t kLine = 64;
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
-// What a process of x86-64 can address. Sanitizers end at more, where malloc
-// only refuses.
+// Limit of the address space of an x86-64 process. Sanitizers end the process
+// above it, where malloc returns null.
 constexpr std::size_t kBytesMax = std::size_t{1} << 47;
 
 class Host final : public MemorySource {

@@ -1,11 +1,11 @@
-// Where an allocator gets a device's memory from, in raw blocks.
+// The interface through which an allocator gets raw blocks of device memory.
 //
 //   std::shared_ptr<MemorySource> source = HostMemory();
-//   void* block = source->Allocate(4096);        // null: there is none left
+//   void* block = source->Allocate(4096);        // null: no memory left
 //   source->Free(block, 4096);
 //
-// Threads: any. Cost: a call of the system or the driver; what is asked for
-// again and again is kept by a CachingAllocator.
+// Threads: any. Cost: a call of the system or the driver; a CachingAllocator
+// keeps blocks that are needed again and again.
 
 #ifndef NN_TENSOR_MEMORY_SOURCE_H_
 #define NN_TENSOR_MEMORY_SOURCE_H_
@@ -21,17 +21,18 @@ class MemorySource {
  public:
   virtual ~MemorySource() = default;
 
-  // At least `bytes`, aligned to 64 bytes; null where there is no such block.
+  // Returns at least `bytes`, aligned to 64 bytes, or null if out of memory.
   virtual void* Allocate(std::size_t bytes) = 0;
-  // `bytes` as they were given to Allocate().
+  // Frees a block; `bytes` is the number that was passed to Allocate().
   virtual void Free(void* block, std::size_t bytes) = 0;
   // Whether the host may read and write the blocks.
   virtual bool host_accessible() const { return true; }
-  // Bytes that are left; nothing where the source does not know.
+  // Number of bytes left; none if the source cannot tell.
   virtual std::optional<std::size_t> bytes_free() const { return {}; }
 };
 
-// The host's own. Blocks of 2 MiB and more ask the kernel for huge pages.
+// Returns the host's memory. Blocks of 2 MiB and more use huge pages where the
+// system grants them.
 std::shared_ptr<MemorySource> HostMemory();
 
 }  // namespace troupe::nn

@@ -24,16 +24,16 @@ class Shape {
   static constexpr int kMaxRank = 6;
 
   Shape() = default;
-  // Elements, so that their bytes can be counted in every dtype.
+  // Limit on the elements, so that their bytes can be counted in every dtype.
   static constexpr std::int64_t kMaxNumel = (std::int64_t{1} << 60) - 1;
 
   // Whether `dims` are extents of a shape: at most kMaxRank of them, none
   // negative, and at most kMaxNumel elements (zero extents count as 1, so that
-  // no partial product is larger). Ask before making one of what a user or a
-  // file says.
+  // no partial product is larger). Call it before making a shape from a user's
+  // or a file's numbers.
   static bool Fits(absl::Span<const std::int64_t> dims);
 
-  // CHECK-fails on what does not fit.
+  // CHECK-fails unless Fits(dims).
   Shape(std::initializer_list<std::int64_t> dims);
   explicit Shape(absl::Span<const std::int64_t> dims);
 
@@ -42,7 +42,7 @@ class Shape {
   std::int64_t operator[](int axis) const {
     return dims_[axis < 0 ? axis + rank_ : axis];
   }
-  // CHECK-fails where the new extents do not fit.
+  // CHECK-fails unless the new extents fit.
   void set(int axis, std::int64_t extent);
   std::int64_t numel() const {
     std::int64_t n = 1;

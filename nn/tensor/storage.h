@@ -1,10 +1,10 @@
 // One block of a device's memory and its reference count. The count lies beside
-// the block, not in it: the host may not touch the memory of every device.
+// the block, not in it: the host cannot access the memory of every device.
 //
 //   StoragePtr block = *allocator.Allocate(4096);
 //   StoragePtr same = block;                      // counts two
-//   block->data();                                // where it lies
-//   block->host_accessible();                     // whether the host may look
+//   block->data();                                // its address
+//   block->host_accessible();                     // for the host, or not
 //
 // Threads: copying and dropping a StoragePtr is safe in any thread.
 
@@ -19,7 +19,7 @@ namespace troupe::nn {
 
 class Storage;
 
-// Takes back a storage that nobody refers to any more.
+// Takes back a storage whose reference count has reached zero.
 class StorageOwner {
  public:
   virtual void Recycle(Storage* storage) = 0;
@@ -28,8 +28,8 @@ class StorageOwner {
   ~StorageOwner() = default;
 };
 
-// The header of a block. Its owner makes it, and may use it again for the same
-// block, so that handing out a cached block touches the heap nowhere.
+// The header of a block. Its owner creates it, and may reuse it for the same
+// block, so that handing out a cached block needs no heap allocation.
 class alignas(64) Storage {
  public:
   Storage(StorageOwner* owner, void* data, std::size_t block_bytes,
@@ -41,20 +41,20 @@ class alignas(64) Storage {
   Storage(const Storage&) = delete;
   Storage& operator=(const Storage&) = delete;
 
-  // An address on the block's device.
+  // Returns the block's address on its device.
   void* data() const { return data_; }
-  std::size_t bytes() const { return bytes_; }  // asked for
+  std::size_t bytes() const { return bytes_; }  // bytes requested
   std::size_t block_bytes() const { return block_bytes_; }
   bool host_accessible() const { return host_accessible_; }
   const StorageOwner* owner() const { return owner_; }
 
-  // For the owner: this header counts one reference to `bytes` from now on.
+  // For the owner: starts to count one reference, to `bytes` of the block.
   Storage* HandOut(std::size_t bytes) {
     bytes_ = bytes;
     count_.store(1, std::memory_order_relaxed);
     return this;
   }
-  // For the owner: its list of headers that nobody refers to.
+  // For the owner: link of its list of unreferenced headers.
   Storage* next = nullptr;
 
  private:
@@ -96,7 +96,7 @@ class StoragePtr {
     storage_ = nullptr;
   }
   Storage* get() const { return storage_; }
-  // Whether this is the only reference; false where it is null.
+  // Whether this is the only reference; false if it is null.
   bool unique() const {
     return storage_ && storage_->count_.load(std::memory_order_acquire) == 1;
   }

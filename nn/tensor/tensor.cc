@@ -11,7 +11,7 @@
 namespace troupe::nn {
 namespace {
 
-// Owns headers over memory that is not its own.
+// Returns the owner of headers over borrowed memory.
 StorageOwner* Borrower() {
   class Owner final : public StorageOwner {
     void Recycle(Storage* storage) override { delete storage; }
@@ -31,7 +31,7 @@ absl::StatusOr<Tensor> Tensor::Create(const Shape& shape, DType dtype,
                         absl::StrCat(DTypeName(dtype), shape.ToString(), ": ",
                                      storage.status().message()));
   }
-  // Made where the caller has it: every op makes one.
+  // Constructed in place in the result: every op makes one.
   absl::StatusOr<Tensor> made(absl::in_place);
   made->storage_ = *std::move(storage);
   made->shape_ = shape;
@@ -43,7 +43,7 @@ absl::StatusOr<Tensor> Tensor::Create(const Shape& shape, DType dtype,
 
 absl::StatusOr<Tensor> Tensor::Temporary(const Shape& shape, DType dtype,
                                          Allocator& allocator) {
-  // Elements of a chunk (comm/local/cut.h), at most.
+  // Limit on the elements of a chunk (comm/local/cut.h).
   constexpr std::int64_t kRoom = 16384;
   if (shape.numel() >= kRoom) return Create(shape, dtype, allocator);
   absl::StatusOr<Tensor> room = Create({kRoom}, dtype, allocator);

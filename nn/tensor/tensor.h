@@ -3,7 +3,7 @@
 //
 //   TROUPE_ASSIGN_OR_RETURN(
 //       Tensor x, Tensor::Create({2, 3}, DType::kF32, kernels.allocator()));
-//   x.data<float>()[0] = 1.0f;                // where the host may touch it
+//   x.data<float>()[0] = 1.0f;                // needs host access
 //   Tensor rows = x.Slice(0, 1);              // shares memory, [1, 3]
 //   Tensor flat = x.View({6});                // shares memory
 //   Tensor y = Tensor::Of<float>({2}, {1, 2}, allocator);
@@ -11,13 +11,14 @@
 // A *meta* tensor has shape and dtype but no memory: the shape-only forward
 // runs on them. Images have the logical shape (N, H, W, C) on every device.
 //
-// Errors: Create() fails where the device has no memory left (allocator.h).
-// Empty(), Zeros() and Of() are for tests and small programs: they end the
-// process then. data() and raw() throw base::UsageError where the host may not
-// touch the memory (that device's kernels use device_data()) or there is none,
-// and for another element type; views do for what does not lie inside.
+// Errors: Create() fails if the device is out of memory (allocator.h); Empty(),
+// Zeros() and Of(), which are for tests and small programs, end the process in
+// that case. data() and raw() throw base::UsageError for another element type,
+// for a tensor without memory, and if the host may not access the memory (that
+// device's kernels use device_data()); views throw it for a range that is out
+// of bounds.
 //
-// Threads: as a pointer. One thread may write while no other reads.
+// Threads: the same as for a pointer: one thread may write if no other reads.
 
 #ifndef NN_TENSOR_TENSOR_H_
 #define NN_TENSOR_TENSOR_H_
@@ -40,8 +41,8 @@
 
 namespace troupe::nn {
 
-// Which value on which tape a tensor is (nn/autograd/tape.h); constant when
-// `tape` is 0.
+// Identifies a tensor's value on a tape (nn/autograd/tape.h); the tensor is a
+// constant if `tape` is 0.
 struct TapeRef {
   std::uint32_t tape = 0;
   std::int32_t value = -1;
@@ -51,22 +52,22 @@ class Tensor {
  public:
   Tensor() = default;
 
-  // Memory from `allocator`, contents unspecified.
-  //   kResourceExhausted: names shape and dtype; says what is held and free.
+  // Allocates from `allocator`; the contents are unspecified.
+  //   kResourceExhausted: has shape and dtype, and the bytes held and free.
   static absl::StatusOr<Tensor> Create(const Shape& shape, DType dtype,
                                        Allocator& allocator);
-  // As Create(), for a kernel's own use within one call. Where a bucket is
-  // updated chunk by chunk, of sizes that depend on which rank was free first,
-  // these are all of one size, so that none asks for further memory later.
+  // Like Create(), for a kernel's own use within one call. A bucket is updated
+  // in chunks whose sizes depend on which rank was free first; these tensors
+  // take blocks of one size, so that no chunk needs further memory later.
   static absl::StatusOr<Tensor> Temporary(const Shape& shape, DType dtype,
                                           Allocator& allocator);
-  // As Create(), where running out of memory is a bug.
+  // Like Create(), for callers for which running out of memory is a bug.
   static Tensor Empty(const Shape& shape, DType dtype, Allocator& allocator);
   static Tensor Zeros(const Shape& shape, DType dtype, Allocator& allocator);
-  // Over memory that somebody else keeps, and that the host may touch.
+  // Wraps memory that the caller keeps alive, and that the host may access.
   static Tensor Borrow(void* data, const Shape& shape, DType dtype,
                        Device device);
-  // No memory.
+  // Returns a tensor without memory.
   static Tensor Meta(const Shape& shape, DType dtype, Device device);
   // Copies `values`, whose count must be shape.numel().
   template <typename T>
@@ -94,8 +95,8 @@ class Tensor {
   void* device_data() const {
     return static_cast<char*>(storage_->data()) + offset_bytes_;
   }
-  // Whether nobody else, such as an op that keeps its output for backward,
-  // refers to the memory. False where it is borrowed, or there is none.
+  // Whether this is the only reference to the memory (an op that keeps its
+  // output for backward is another). False if it is borrowed or absent.
   bool owns_alone() const;
   // Whether data() and raw() may be used. False for a meta tensor.
   bool host_accessible() const {
@@ -117,17 +118,17 @@ class Tensor {
     return {data<T>(), static_cast<std::size_t>(numel())};
   }
 
-  // Views keep what they are on a tape, but have no gradient: an op refuses
-  // those whose shape differs from that of the tracked tensor.
+  // Views keep their place on a tape, but have no gradient: an op refuses a
+  // view whose shape differs from that of the tracked tensor.
   //
-  // The same elements under another shape of equal numel.
+  // Returns the same elements under another shape of equal numel.
   Tensor View(const Shape& shape) const;
-  // Rows [begin, end) of the first axis.
+  // Returns rows [begin, end) of the first axis.
   Tensor Slice(std::int64_t begin, std::int64_t end) const;
-  // Elements [begin, begin + shape.numel()) of the flat order, as `shape`.
+  // Returns elements [begin, begin + shape.numel()) in flat order, as `shape`.
   Tensor FlatView(std::int64_t begin, const Shape& shape) const;
 
-  // A constant copy of the handle: gradients stop here.
+  // Returns a constant copy of the handle: gradients stop here.
   Tensor Detached() const {
     Tensor t = *this;
     t.tape_ref_ = TapeRef{};
@@ -156,7 +157,7 @@ class Tensor {
 
 using TensorList = absl::InlinedVector<Tensor, 2>;
 
-// Bytes equal: the same shape, dtype and bits. NaNs compare by their bits.
+// Whether shape, dtype and bits are the same. NaNs compare by their bits.
 bool BitEqual(const Tensor& a, const Tensor& b);
 
 }  // namespace troupe::nn

@@ -9,7 +9,7 @@
 namespace troupe::nn {
 namespace {
 
-// A piece of a block, which it keeps.
+// A piece of a block, which it keeps alive.
 struct Part final : public Storage {
   Part(StorageOwner* owner, Tensor whole, std::size_t offset, std::size_t bytes)
       : Storage(owner, static_cast<char*>(whole.device_data()) + offset, bytes,
@@ -19,7 +19,7 @@ struct Part final : public Storage {
   const Tensor block;
 };
 
-// Deletes what nobody refers to any more.
+// Deletes a piece when its last reference is dropped.
 class PartOwner final : public StorageOwner {
  public:
   static PartOwner* Get() {

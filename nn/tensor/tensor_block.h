@@ -9,10 +9,10 @@
 //   CopyBytes(kernels, Queue::kCopy, here.bytes(), there.bytes());
 //   there.tensors()[1];                       // shape and dtype of targets
 //
-// Blocks of the same list are laid out alike. Each tensor keeps the whole block
-// and begins at a multiple of kPartAlignmentBytes within it.
+// Blocks of the same list have the same layout. Each tensor keeps the whole
+// block alive and begins at a multiple of kPartAlignmentBytes within it.
 //
-// Threads: as a tensor's.
+// Threads: the same as for a tensor.
 
 #ifndef NN_TENSOR_TENSOR_BLOCK_H_
 #define NN_TENSOR_TENSOR_BLOCK_H_
@@ -28,18 +28,18 @@ namespace troupe::nn {
 
 class TensorBlock {
  public:
-  // What kernels want whose loads are widest.
+  // Alignment for the kernels with the widest loads.
   static constexpr std::size_t kPartAlignmentBytes = 256;
 
-  // The block has room for tensors of these shapes and dtypes; meta tensors
-  // will do.
-  //   kResourceExhausted: as Tensor::Create().
+  // Allocates room for tensors of these shapes and dtypes; `like` may hold meta
+  // tensors.
+  //   kResourceExhausted: the same as Tensor::Create().
   static absl::StatusOr<TensorBlock> Create(const std::vector<Tensor>& like,
                                             Allocator& allocator);
-  // What such a block has.
+  // Returns the bytes that a block for `like` takes.
   static std::size_t BytesOf(const std::vector<Tensor>& like);
 
-  // u8[n], what lies between the tensors with them.
+  // The whole block as u8[n], with the padding between the tensors.
   const Tensor& bytes() const { return bytes_; }
   const std::vector<Tensor>& tensors() const { return tensors_; }
 

@@ -1,4 +1,4 @@
-// The two networks of PyTorch's tutorials, an MLP with MSE and a CNN with cross
+// The networks of PyTorch's tutorials, an MLP with MSE and a CNN with cross
 // entropy: forward, loss, all gradients and ten steps of SGD with momentum
 // equal PyTorch's, in f32 on every cpu kernel set and in f64 on the reference.
 
@@ -37,7 +37,7 @@ struct NoSink : GradientSink {
   void LastReaderDone(Parameter&) override {}
 };
 
-// The elements that a golden file stores of a tensor of a network: all, or
+// Returns the elements of a network's tensor that a golden file stores: all, or
 // evenly spaced ones.
 std::vector<double> Stored(const std::vector<double>& all, std::size_t count) {
   std::vector<double> picked(count);
@@ -95,7 +95,7 @@ class ToyNetwork {
     }
   }
 
-  // Forward and, with a tape, backward. Returns the mean loss.
+  // Runs forward and, with a tape, backward. Returns the mean loss.
   double Run(Tape* tape) {
     Context ctx(*kernels_, tape);
     output_ = (*model_)(ctx, x_);
@@ -144,7 +144,7 @@ class ToyNetwork {
   }
 
   int steps() const { return spec_["steps"]; }
-  // The largest difference so far, and where it was.
+  // Returns the largest difference so far, and its tensor.
   std::string worst() const {
     return absl::StrCat(worst_, " in ", worst_tensor_);
   }

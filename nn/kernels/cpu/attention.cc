@@ -25,7 +25,7 @@ AttentionHeadShape HeadShape(const AttentionRule& rule,
   return shape;
 }
 
-// The dropout of a call, head by head; none where the rule has none.
+// Dropout of a call, head by head; none if the rule has none.
 class HeadDropout {
  public:
   HeadDropout(const AttentionRule& rule, const AttentionSizes& size)
@@ -37,8 +37,8 @@ class HeadDropout {
     dropout_.scale = static_cast<float>(rule.dropout->scale);
   }
 
-  // The dropout of the heads of sample n from `head` on, or null; the next call
-  // changes it.
+  // Returns the dropout of the heads of sample n from `head` on, or null; the
+  // next call changes it.
   const AttentionDropout* Of(std::int64_t n, std::int64_t head) {
     if (!draws_) return nullptr;
     const RandomPosition at = draws_->At(n);
@@ -53,8 +53,8 @@ class HeadDropout {
   AttentionDropout dropout_ = {};
 };
 
-// The first of the heads of sample n that share head `shared` of the keys, of
-// which there are `heads` of D elements.
+// Returns the data of head `head` of sample n at position 0; heads have D
+// elements.
 float* HeadsAt(const AttentionHeads& at, std::int64_t n, std::int64_t head,
                std::int64_t D) {
   return at.tensor->data<float>() + at.Sample(n) + head * D;
@@ -120,7 +120,8 @@ absl::Status AttentionBackward(CpuDevice& cpu, const AttentionRule& rule, In q,
 
 }  // namespace
 
-void BindAttention(CpuDevice& cpu, AttentionKernels& ops) {
+template <>
+void BindFamily(CpuDevice& cpu, AttentionKernels& ops) {
   BindF32<AttentionForward>(cpu, ops.AttentionForward);
   BindF32<AttentionBackward>(cpu, ops.AttentionBackward);
 }

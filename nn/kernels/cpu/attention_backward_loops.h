@@ -1,13 +1,13 @@
-// The gradients of attention_loops.h. Probabilities are computed again from the
-// log-sum-exp that forward kept, a block of queries times a block of keys at a
-// time (FlashAttention-2, Dao 2023, arXiv:2307.08691, algorithm 2):
+// The gradients of attention_loops.h. Probabilities are recomputed from
+// forward's log-sum-exp, a block of queries times a block of keys at a time
+// (FlashAttention-2, Dao 2023, arXiv:2307.08691, algorithm 2):
 //
 //     p = e^(scale q k^T - lse)         dv += p^T dy
 //     ds = scale p (dy v^T - delta)     dk += ds^T q      dq += ds k
 //
-// with delta[t] = dy[t] . y[t]. Where dropout multiplies p by m, dv gets p m
-// and ds has m dy v^T. Queries ascend in the sums of dk and dv, keys in those
-// of dq.
+// Here delta[t] = dy[t] . y[t]. If dropout multiplies p by m, dv gets p m and
+// ds has m dy v^T. Sums of dk and dv take queries in ascending order, those of
+// dq keys.
 
 #ifndef NN_KERNELS_CPU_ATTENTION_BACKWARD_LOOPS_H_
 #define NN_KERNELS_CPU_ATTENTION_BACKWARD_LOOPS_H_
@@ -17,24 +17,24 @@
 namespace troupe::nn::cpu {
 namespace {
 
-// A block of keys, and the queries of one head that meet it.
+// A block of keys, and the queries of one head that use it.
 struct BackwardBlock {
   Index first_key, keys;
-  Index first_row;       // of query 0 among the rows of all heads
+  Index first_row;       // query 0's row among all heads' rows
   const float *kt, *vt;  // transposed; kt times the scale
-  const float* k;        // in panels
+  const float* k;        // panels of CopyPanels()
   float *dk, *dv;
-  const float *q, *dy;  // of this head, query 0
+  const float *q, *dy;  // this head's, from query 0
   float* dq;
   const float* lse;    // [T]
   const float* delta;  // [T]
-  // The block's rows of q and dy, in panels.
+  // Panels of the block's rows of q and dy.
   float *q_panels, *dy_panels;
   float *p, *ds;  // [kBackwardQueries, RowStride(keys)]
 };
 
 // Turns a row of scores into probabilities, and one of `dy v^T` into ds.
-// `factors`: what dropout multiplies them by, where kDrops.
+// `factors`: the factors of dropout, if kDrops.
 template <bool kDrops>
 void ProbabilityRow(Index seen, Index cols, float lse, float delta, float scale,
                     const float* factors, float* p, float* ds) {
@@ -54,8 +54,8 @@ void ProbabilityRow(Index seen, Index cols, float lse, float delta, float scale,
   }
 }
 
-// p and ds of the queries [begin, begin + rows), as rows [row, row + rows) of
-// the block; columns that none of them sees are zeros.
+// Computes p and ds of the queries [begin, begin + rows), as rows
+// [row, row + rows) of the block; columns that none of them sees are zeros.
 inline void ProbabilityRows(const AttentionHeadShape& s, const BackwardBlock& b,
                             Index begin, Index row, Index rows) {
   const Index stride = RowStride(b.keys), all = Padded(b.keys);
@@ -87,7 +87,7 @@ inline void ProbabilityRows(const AttentionHeadShape& s, const BackwardBlock& b,
 }
 
 // to[keys, D] += block[rows, keys]^T from[rows, D], for keys [key, key + keys)
-// of the block; `from` in panels. Rows before `row` have zeros there.
+// of the block; `from` is in panels. Rows of the block before `row` are zeros.
 inline void AddByKey(const AttentionHeadShape& s, const BackwardBlock& b,
                      const float* block, Index row, Index rows, Index key,
                      Index keys, const float* from, float* to, Index to_row) {
@@ -104,12 +104,12 @@ inline void AddByKey(const AttentionHeadShape& s, const BackwardBlock& b,
   MultiplyByPanels</*kPacked=*/true>(p, rows, row, from);
 }
 
-// dk and dv of the block, from queries [begin, begin + rows).
+// Adds the parts of dk and dv of the block from queries [begin, begin + rows).
 inline void AddKeyGradients(const AttentionHeadShape& s, const BackwardBlock& b,
                             Index begin, Index rows) {
-  // Where the diagonal passes, a few keys at a time: those behind the last
-  // query of the block get nothing, the others from the query at their own
-  // place on.
+  // If the diagonal crosses the block, a few keys at a time: keys after the
+  // last query of the block get nothing, the others only from queries at their
+  // own position or later.
   const bool diagonal = s.causal && begin < b.first_key + b.keys;
   const Index step = diagonal ? kScoreRows : b.keys;
   for (Index key = 0; key < b.keys; key += step) {
@@ -121,7 +121,8 @@ inline void AddKeyGradients(const AttentionHeadShape& s, const BackwardBlock& b,
   }
 }
 
-// dq of queries [begin, begin + rows), rows [row, ...) of the block.
+// Adds dq of queries [begin, begin + rows), which are rows [row, ...) of the
+// block.
 inline void AddQueryGradients(const AttentionHeadShape& s,
                               const BackwardBlock& b, Index begin, Index row,
                               Index rows) {
@@ -139,7 +140,7 @@ inline void AddQueryGradients(const AttentionHeadShape& s,
   MultiplyByPanels</*kPacked=*/false>(p, b.keys, 0, b.k);
 }
 
-// All of one head's queries.
+// Runs the backward of a block of keys for all queries of one head.
 inline void BackwardHead(const AttentionHeadShape& s, const BackwardBlock& b) {
   const Index first = s.causal ? b.first_key : 0;
   for (Index begin = first / kBackwardQueries * kBackwardQueries;
@@ -160,7 +161,7 @@ inline void BackwardHead(const AttentionHeadShape& s, const BackwardBlock& b) {
   }
 }
 
-// delta[group, T]
+// Computes delta[group, T].
 inline void DotRows(const AttentionHeadShape& s, const float* y,
                     const float* dy, float* delta) {
   for (Index h = 0; h < s.group; ++h) {

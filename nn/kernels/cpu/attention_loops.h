@@ -2,11 +2,12 @@
 // sample, on the products of product.h (FlashAttention-2, Dao 2023,
 // arXiv:2307.08691, on a CPU: blocks are sized for its caches).
 //
-// Keys go block by block, transposed and scaled once for all queries; scores of
-// a few queries times a block of keys never leave the nearest caches. What a
-// causal rule hides is skipped in whole rows of tiles, and masked in the last.
+// Keys are processed block by block, transposed and scaled once for all
+// queries; scores of a few queries times a block of keys stay in the nearest
+// caches. Scores that the causal rule masks are skipped in whole rows of tiles,
+// and masked in the last.
 //
-// Every sum is in an order that the shape alone decides. Letters as in
+// The order of every sum depends on the shape alone. Letters: the same as in
 // nn/kernels/attention.h.
 
 #ifndef NN_KERNELS_CPU_ATTENTION_LOOPS_H_
@@ -21,27 +22,27 @@
 namespace troupe::nn::cpu {
 namespace {
 
-// Queries whose scores are computed together: two tiles high, so that few
-// products are spent on keys that the first of them does not see.
+// Number of queries whose scores are computed together: two tiles high, so that
+// few products are spent on keys that the first of them does not see.
 constexpr Index kScoreRows = 2 * MaxRows(kTileVectors);
-// Keys of a block: a panel of their values fits the nearest cache (AVX2).
-// Backward holds two blocks of scores, and as many queries.
+// Number of keys of a block: a panel of their values fits the nearest cache
+// (AVX2). Backward holds two blocks of scores, and as many queries.
 constexpr Index kForwardKeys = 256;
 constexpr Index kBackwardKeys = 128;
 constexpr Index kBackwardQueries = 128;
 
-// From one row of a block to the next: whole vectors, an odd number of them, so
-// that a column of the block does not share a few sets of the cache.
+// Returns the distance between rows of a block: whole vectors, an odd number of
+// them, so that a column of the block is spread over many sets of the cache.
 constexpr Index RowStride(Index cols) {
   return (CeilDiv(cols, kLanes) | 1) * kLanes;
 }
 
-// Floats of CopyPanels() of so many rows.
+// Returns the floats of CopyPanels() for `rows` rows.
 constexpr Index PanelFloats(Index rows, Index width) {
   return rows * CeilDiv(width, kPanel) * kPanel;
 }
 
-// Floats of scratch memory of the two passes.
+// Returns the floats of scratch memory of either pass.
 inline Index AttentionScratch(const AttentionHeadShape& s) {
   const Index forward = (s.width + kScoreRows) * RowStride(kForwardKeys) +
                         PanelFloats(kForwardKeys, s.width) +
@@ -53,8 +54,8 @@ inline Index AttentionScratch(const AttentionHeadShape& s) {
   return Max(forward, backward);
 }
 
-// Keys [begin, begin + count) as columns, times `scale`; `to` has rows of
-// RowStride(count), zeros behind the last key up to a whole vector.
+// Writes keys [begin, begin + count) as columns, times `scale`; `to` has rows
+// of RowStride(count), zeros after the last key up to a whole vector.
 inline void TransposeKeys(const AttentionHeadShape& s, const float* rows,
                           Index row, Index begin, Index count, float scale,
                           float* to) {
@@ -67,7 +68,7 @@ inline void TransposeKeys(const AttentionHeadShape& s, const float* rows,
   }
 }
 
-// c[rows, cols] = a[rows, width] b[width, cols], b as TransposeKeys() left it.
+// c[rows, cols] = a[rows, width] b[width, cols], b as TransposeKeys() wrote it.
 inline void MultiplyByKeys(Index rows, Index cols, Index width, const float* a,
                            Index a_stride, const float* b, Index stride,
                            float* c) {
@@ -84,9 +85,9 @@ inline void MultiplyByKeys(Index rows, Index cols, Index width, const float* a,
   Multiply</*kPacked=*/false>(p);
 }
 
-// Copies rows[count, D], which lie far apart, as panels of columns one behind
-// the other: what products read again and again then shares no sets of the
-// caches, and few pages.
+// Copies rows[count, D], which are far apart in memory, into consecutive panels
+// of columns: products that read them repeatedly then avoid cache set
+// conflicts, and use few pages.
 inline void CopyPanels(Index count, Index width, const float* rows, Index row,
                        float* to) {
   for (Index col = 0; col < width; col += kPanel, to += count * kPanel) {
@@ -99,8 +100,8 @@ inline void CopyPanels(Index count, Index width, const float* rows, Index row,
   }
 }
 
-// The product of `p` where B is rows [first, ...) of `count` of CopyPanels().
-// p.b and p.b_stride are set here; p.cols is D.
+// Computes the product of `p` with B = rows [first, ...) of the `count` rows of
+// CopyPanels(). Sets p.b and p.b_stride; p.cols is D.
 template <bool kPacked>
 void MultiplyByPanels(Product p, Index count, Index first, const float* b) {
   const Index width = p.cols;
@@ -113,7 +114,7 @@ void MultiplyByPanels(Product p, Index count, Index first, const float* b) {
   }
 }
 
-// How many of the keys [begin, begin + count) query `t` sees.
+// Returns how many of the keys [begin, begin + count) query `t` sees.
 inline Index SeenOf(const AttentionHeadShape& s, Index t, Index begin,
                     Index count) {
   return s.causal ? Max(0, Min(count, t + 1 - begin)) : count;
@@ -125,8 +126,8 @@ inline float ExpOne(float x) {
   return lanes[0];
 }
 
-// x = e^(x - offset) for the first `seen`, 0 up to `cols`; returns their sum.
-// At most kDepth numbers.
+// x = e^(x - offset) for the first `seen` numbers, 0 up to `cols`; returns
+// their sum. At most kDepth numbers.
 inline float ExpScores(Index seen, Index cols, float offset, float* x) {
   const Vec from = Set(offset);
   Vec sum = Zero();
@@ -148,9 +149,10 @@ inline float ExpScores(Index seen, Index cols, float offset, float* x) {
   return SumLanes(sum);
 }
 
-// What dropout multiplies the probabilities of keys [begin, begin + seen) by, a
-// multiple of 4 and at most kForwardKeys; zeros from there up to `cols`. `row`:
-// the query's among all of the group's.
+// Writes the dropout factors of the probabilities of keys
+// [begin, begin + seen); `begin` is a multiple of 4, `seen` at most
+// kForwardKeys. Factors from there up to `cols` are zeros. `row` is the query's
+// row among all of the group's.
 inline void DropFactors(const AttentionHeadShape& s, Index row, Index begin,
                         Index seen, Index cols, float* factors) {
   const AttentionDropout& dropout = *s.dropout;
@@ -165,21 +167,21 @@ inline void DropFactors(const AttentionHeadShape& s, Index row, Index begin,
   Fill(cols - seen, 0.0f, factors + seen);
 }
 
-// A block of keys, and the queries of one head that meet it.
+// A block of keys, and the queries of one head that use it.
 struct ForwardBlock {
   Index first_key, keys;
-  Index first_row;  // of query 0 among the rows of all heads
+  Index first_row;  // query 0's row among all heads' rows
   const float* kt;  // transposed
-  const float* v;   // in panels
-  const float* q;   // of this head, query 0
+  const float* v;   // panels of CopyPanels()
+  const float* q;   // this head's, from query 0
   float* y;
-  float* largest;  // [T]: of the scores so far; at last the log-sum-exp
-  float* sum;      // [T]: of e^(score - largest) so far
+  float* largest;  // [T]: largest score; at last log-sum-exp
+  float* sum;      // [T]: sum of e^(score - largest) so far
   float* scores;   // [kScoreRows, RowStride(keys)]
 };
 
-// The softmax of one row of scores so far. Rows of y from the blocks before
-// begin at another exponent then.
+// Updates the softmax of one row by a block of scores. If the largest score
+// changes, rescales the row of y from the blocks before.
 inline void SoftmaxRow(const AttentionHeadShape& s, const ForwardBlock& b,
                        Index t, Index cols, float* scores) {
   const Index seen = SeenOf(s, t, b.first_key, b.keys);
@@ -203,7 +205,7 @@ inline void SoftmaxRow(const AttentionHeadShape& s, const ForwardBlock& b,
   b.largest[t] = largest;
 }
 
-// Drops some of a row of probabilities.
+// Applies dropout to a row of probabilities.
 inline void DropRow(const AttentionHeadShape& s, const ForwardBlock& b, Index t,
                     float* scores) {
   const Index seen = SeenOf(s, t, b.first_key, b.keys);
@@ -214,7 +216,7 @@ inline void DropRow(const AttentionHeadShape& s, const ForwardBlock& b, Index t,
   }
 }
 
-// Queries [begin, begin + rows), at most kScoreRows.
+// Processes queries [begin, begin + rows), at most kScoreRows.
 inline void ForwardRows(const AttentionHeadShape& s, const ForwardBlock& b,
                         Index begin, Index rows) {
   const Index last = begin + rows - 1;

@@ -8,10 +8,10 @@
 namespace troupe::nn::cpu {
 namespace {
 
-// Sums take so many rows together.
+// Slices begin at multiples of 8 rows, which the sums take together.
 RowsToCut RowsOf(const Tensor& x) { return {x.dim(0), /*together=*/8}; }
 
-// The normalisation of all channels, as the loops take it.
+// Returns the normalisation of all channels, for the loops.
 absl::StatusOr<ChannelScratch> Affine(CpuDevice& cpu, In stats, In weights,
                                       In biases) {
   const std::int64_t channels = stats.dim(1);
@@ -29,7 +29,7 @@ absl::StatusOr<ChannelScratch> Affine(CpuDevice& cpu, In stats, In weights,
   return s;
 }
 
-// The two padded arrays of `s`, and the number of rows.
+// Stores the padded arrays of `s`, and the number of rows.
 void StoreSums(const ChannelScratch& s, std::int64_t rows, Tensor& sums) {
   const std::int64_t channels = (sums.numel() - 1) / 2;
   double* to = sums.data<double>();
@@ -107,7 +107,8 @@ absl::Status BatchNormBackwardWeight(CpuDevice&, In sums, bool accumulate,
 
 }  // namespace
 
-void BindBatchNorm(CpuDevice& cpu, BatchNormKernels& ops) {
+template <>
+void BindFamily(CpuDevice& cpu, BatchNormKernels& ops) {
   BindByRows<BatchNormSums>(cpu, ops.BatchNormSums);
   BindByRows<BatchNormForward>(cpu, ops.BatchNormForward);
   BindByRows<BatchNormBackwardSums>(cpu, ops.BatchNormBackwardSums);

@@ -14,7 +14,7 @@ absl::StatusOr<Tensor> Converted(CpuDevice& cpu, const Tensor& t, DType dtype) {
   return copy;
 }
 
-// The windows of x as rows of bf16.
+// Returns the windows of x as rows of bf16.
 absl::StatusOr<Tensor> Unfold(CpuDevice& cpu, const ImageShape& shape, In x) {
   TROUPE_ASSIGN_OR_RETURN(const Tensor wide, Converted(cpu, x, DType::kF32));
   TROUPE_ASSIGN_OR_RETURN(const Tensor columns,
@@ -22,7 +22,7 @@ absl::StatusOr<Tensor> Unfold(CpuDevice& cpu, const ImageShape& shape, In x) {
   return Converted(cpu, columns, DType::kBF16);
 }
 
-// Whether oneDNN computes this one.
+// Whether oneDNN computes this shape.
 bool Wants(CpuDevice& cpu, Way way, const ImageShape& shape) {
   return cpu.uses_onednn() && OneDnn::WantsBF16Conv(way, shape);
 }

@@ -1,12 +1,13 @@
-// Kernels that compute with bf16 as it lies, on a CPU that multiplies pairs of
-// it, and how an op gets one beside its f32 kernel:
+// Kernels that compute with bf16 directly, on a CPU with dot products of bf16
+// pairs, and how an op gets one beside its f32 kernel:
 //
 //   BindF32AndBF16<LinearForward, LinearForwardBF16>(cpu, ops.LinearForward);
 //
-// Such a kernel answers whether it computed; if not (no such CPU, a shape that
-// f32 copies serve better), the op goes on with f32 copies (widening.h). Sums
-// are in f32 and results rounded once, as there. Which it is follows from the
-// CPU, the options of the kernel set, and the shape.
+// These kernels return whether they computed the result; if not (the CPU lacks
+// the instructions, or f32 copies are faster for the shape), the op uses f32
+// copies (widening.h). Sums are in f32 and results rounded once, as with
+// copies. The choice depends on the CPU, the options of the kernel set, and the
+// shape.
 
 #ifndef NN_KERNELS_CPU_BF16_KERNELS_H_
 #define NN_KERNELS_CPU_BF16_KERNELS_H_
@@ -19,7 +20,8 @@
 
 namespace troupe::nn::cpu {
 
-// The bits of bf16; null where `t` is not there, as a bias may be.
+// Returns the bits of a bf16 tensor; null if `t` is undefined, as a bias may
+// be.
 inline std::uint16_t* BitsOf(const Tensor& t) {
   return t.defined() ? static_cast<std::uint16_t*>(t.raw()) : nullptr;
 }
@@ -37,8 +39,8 @@ absl::StatusOr<bool> LinearBackwardWeightBF16(CpuDevice& cpu, In x, In dy,
 absl::StatusOr<bool> LinearBackwardWeightRowsBF16(CpuDevice& cpu, In x, In dy,
                                                   std::int64_t begin,
                                                   Tensor& dw);
-// How many rows of a weight's gradient have the bits that they have among
-// others, where n samples are summed up; 0: no number of them has.
+// Returns the least number of rows of a weight's gradient that have the same
+// bits as in the whole, if n samples are summed up; 0: no number does.
 std::int64_t LinearRowsMinBF16(const CpuDevice& cpu, std::int64_t n);
 // Operands of nn/kernels/conv2d.h.
 absl::StatusOr<bool> Conv2dForwardBF16(CpuDevice& cpu, const Window2d& window,

@@ -18,8 +18,8 @@ void SetResult(Tensor& t, BF16Product& product) {
   }
 }
 
-// Weights from which on tiles are faster than what a call costs. How many rows
-// there are does not matter: a row's bits are its own.
+// Number of weights from which on tiles are faster, despite the cost of a call.
+// It does not depend on the number of rows: a row's bits are its own.
 constexpr std::int64_t kTilesMin = std::int64_t{1} << 12;
 
 // x [n, k], w [m, k], y [n, m].
@@ -27,7 +27,7 @@ struct Sizes {
   std::int64_t n, k, m;
 };
 
-// By tiles, where the CPU has them; false: not computed.
+// Multiplies by tiles, if the CPU has them; false: not computed.
 absl::StatusOr<bool> MultiplyTiles(CpuDevice& cpu, OneDnn::Way way,
                                    const Sizes& size, In a, In b, In bias,
                                    bool accumulate, Tensor& result) {
@@ -41,7 +41,8 @@ absl::StatusOr<bool> MultiplyTiles(CpuDevice& cpu, OneDnn::Way way,
   return true;
 }
 
-// False where several threads compute large products, which is oneDNN's in f32.
+// Returns false if several threads compute a large product: oneDNN does so in
+// f32.
 absl::StatusOr<bool> Multiply(CpuDevice& cpu, const BF16Product& product) {
   if (cpu.threads() > 1 &&
       product.rows * product.cols * product.depth >= (1 << 20)) {
@@ -122,7 +123,8 @@ std::int64_t LinearRowsMinBF16(const CpuDevice& cpu, std::int64_t n) {
 absl::Status ColumnSumsBF16(CpuDevice& cpu, In dy, bool accumulate,
                             Tensor& db) {
   const std::int64_t N = dy.dim(0), M = dy.dim(1);
-  // Blocks of rows that stay in the cache, and that the loops take as one.
+  // Size of blocks of rows that stay in the cache, and that the loops sum as
+  // one.
   const std::int64_t block = M < 16 ? 8192 : 512;
   TROUPE_ASSIGN_OR_RETURN(float* const sums,
                           cpu.Scratch(M + std::min(block, N) * M));

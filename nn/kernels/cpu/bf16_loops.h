@@ -1,12 +1,12 @@
-// Matrix products of bf16 where the CPU multiplies pairs of them (AVX512-BF16),
-// with sums in f32: twice the speed of f32's.
+// Matrix products of bf16 on a CPU that multiplies pairs of them (AVX512-BF16),
+// with sums in f32: twice the speed of f32.
 //
 //   BF16Product p{rows, cols, depth, {x, depth, true}, {w, depth, true}};
 //   p.c = y, p.c_stride = cols;   // x w^T
 //   loops.multiply(p, scratch);   // [loops.scratch()] floats
 //
 // An element's sum is a chain in ascending order, at most 512 terms long, and
-// longer sums are sums of chains, whatever the matrices around it.
+// longer sums are sums of chains, whatever the size of the matrices.
 
 #ifndef NN_KERNELS_CPU_BF16_LOOPS_H_
 #define NN_KERNELS_CPU_BF16_LOOPS_H_
@@ -15,8 +15,8 @@
 
 namespace troupe::nn::cpu {
 
-// One of the two factors, as the bits of bf16: element i of term p lies at
-// data[i * stride + p] where `along_depth`, else at data[p * stride + i].
+// One of the factors, as the bits of bf16: element i of term p is at
+// data[i * stride + p] if `along_depth`, else at data[p * stride + i].
 struct BF16Operand {
   const std::uint16_t* data = nullptr;
   std::int64_t stride = 0;
@@ -31,19 +31,21 @@ struct BF16Product {
   std::int64_t c_stride = 0;
   bool accumulate = false;
   const std::uint16_t* bias = nullptr;  // null, or [cols]
-  // Where not null, C in f32 instead: not rounded, without the two above.
+  // If not null, C in f32 instead: not rounded, without `accumulate` and
+  // `bias`.
   float* wide_c = nullptr;
 };
 
 struct BF16Loops {
-  // Floats of scratch memory.
+  // Returns the floats of scratch memory.
   std::int64_t (*scratch)();
   void (*multiply)(const BF16Product& product, float* scratch);
-  // How many rows of a product of this depth have the same bits among others.
+  // Returns the least number of rows of a product of this depth that have the
+  // same bits as in a larger product.
   std::int64_t (*rows_min)(std::int64_t depth);
 };
 
-// Runs only on a CPU that has the instructions (base::CpuMultipliesBF16()).
+// Requires a CPU with the instructions (base::CpuMultipliesBF16()).
 const BF16Loops& Avx512BF16Loops();
 
 }  // namespace troupe::nn::cpu

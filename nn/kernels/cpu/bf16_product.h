@@ -1,8 +1,8 @@
 // Matrix products of bf16 in the register tiles of tile.h, by instructions that
 // take pairs of terms: a vector holds two consecutive terms of the sums of
-// kLanes columns, 32 bits each, and everything that moves 32 bits moves them as
-// it would floats. Blocks of B, and of A where its pairs do not lie together,
-// are packed so; results are rounded once, block by block.
+// kLanes columns, 32 bits each, and code that moves 32 bits treats them as
+// floats. Blocks of B are packed into pairs, and blocks of A if its pairs are
+// not contiguous; results are rounded once, block by block.
 
 #ifndef NN_KERNELS_CPU_BF16_PRODUCT_H_
 #define NN_KERNELS_CPU_BF16_PRODUCT_H_
@@ -27,27 +27,27 @@ struct PairTerm {
 };
 
 constexpr Index kPanelCols = kTileVectors * kLanes;
-// From one pair to the next in a packed tile of A.
+// Distance between pairs in a packed tile of A.
 constexpr Index kTileStride = 16;
 
-// How a product is cut. A block of B, and one of C, stay in the second-level
-// cache: 256 KB each.
+// Block sizes of a product. A block of B, and one of C, stay in the
+// second-level cache: 256 KB each.
 struct Cut {
-  Index pairs;  // one chain of the sums
+  Index pairs;  // length of a chain of the sums
   Index cols, rows;
 };
-// Rows of tiles of 6, 9 and 14 rows.
+// 252 rows are whole tiles of 6, 9 or 14 rows.
 constexpr Cut kSquare = {256, 4 * kPanelCols, 252};
-// Where operands are read, or C is written, about as fast as memory allows: in
-// runs of 4 KB.
+// For operands that are read, or C that is written, about as fast as memory
+// allows: in runs of 4 KB.
 constexpr Cut kFlat = {32, 32 * kPanelCols, 18};
 
 constexpr Index kBlockFloats = Index{1} << 16;
 static_assert(kSquare.pairs * kSquare.cols == kBlockFloats);
 static_assert(kFlat.pairs * kFlat.cols == kBlockFloats);
 
-// Floats of scratch memory: blocks of B and C, C turned around, tiles of A, and
-// rows that do not begin at whole pairs.
+// Number of floats of scratch memory: blocks of B and C, C transposed, tiles of
+// A, and rows that do not begin at whole pairs.
 constexpr Index kScratchA = kSquare.pairs * kTileStride * (kSquare.rows / 6);
 constexpr Index kScratchRows = kLanes * kSquare.pairs;
 
@@ -61,13 +61,13 @@ struct Terms {
   Index pairs() const { return (count + 1) / 2; }
 };
 
-// Whether every element's terms begin at 32 bits.
+// Whether the terms of every element begin at a multiple of 32 bits.
 inline bool BeginsAtPairs(const BF16Operand& m) {
   return m.stride % 2 == 0 &&
          reinterpret_cast<std::uintptr_t>(m.data) % sizeof(float) == 0;
 }
 
-// Whether pairs of terms lie together, at whole pairs.
+// Whether pairs of terms are contiguous and aligned to whole pairs.
 inline bool HasPairs(const BF16Operand& m, Index depth) {
   return m.along_depth && BeginsAtPairs(m) && depth % 2 == 0;
 }
@@ -76,7 +76,8 @@ inline const float* PairsAt(const BF16Operand& m, Index i, Index p) {
   return reinterpret_cast<const float*>(m.data + i * m.stride + p);
 }
 
-// kLanes elements of each of two terms as pairs; `high` may be missing.
+// Interleaves kLanes elements of each of two terms as pairs; `high` may be
+// null.
 TROUPE_INLINE Vec PairUp(const std::uint16_t* low, const std::uint16_t* high,
                          Index count) {
   const __mmask16 all = 0xffff;
@@ -91,9 +92,9 @@ TROUPE_INLINE Vec PairUp(const std::uint16_t* low, const std::uint16_t* high,
       _mm512_or_si512(first, _mm512_maskz_slli_epi32(all, second, 16)));
 }
 
-// Elements [begin, end) where the two terms of a pair lie in rows of their own:
-// groups of `width`, each [pairs, to_stride]. Row by row, since rows may be
-// pages apart.
+// Packs elements [begin, end) if the terms of a pair are in different rows:
+// groups of `width`, each [pairs, to_stride]. Goes row by row, since rows may
+// be pages apart.
 inline void Interleave(const BF16Operand& m, Index begin, Index end,
                        const Terms& terms, Index width, Index to_stride,
                        float* to) {
@@ -112,8 +113,8 @@ inline void Interleave(const BF16Operand& m, Index begin, Index end,
   }
 }
 
-// The same for at most kLanes elements whose terms lie one behind the other:
-// through `rows`, if they do not begin at whole pairs or leave half of one.
+// The same for at most kLanes elements whose terms are contiguous: by way of
+// `rows`, if they do not begin at whole pairs or end with half of one.
 inline void TransposePairs(const BF16Operand& m, Index i, Index count,
                            const Terms& terms, float* rows, float* to,
                            Index to_stride) {
@@ -134,7 +135,7 @@ inline void TransposePairs(const BF16Operand& m, Index i, Index count,
                   /*pad=*/true, nullptr);
 }
 
-// Elements [begin, end) as groups of `width`, each [pairs, to_stride].
+// Packs elements [begin, end) as groups of `width`, each [pairs, to_stride].
 inline void Pack(const BF16Operand& m, Index begin, Index end,
                  const Terms& terms, Index width, Index to_stride, float* rows,
                  float* to) {
@@ -161,7 +162,7 @@ struct BF16Scratchpad {
   float *b, *c, *turned, *a, *rows;
 };
 
-// One row of tiles through the block of B, at C's columns [begin, end).
+// Multiplies one row of tiles by the block of B, at C's columns [begin, end).
 template <bool kPacked>
 void MultiplyRow(TileCall t, Index height, Index begin, Index end,
                  const float* b) {
@@ -192,13 +193,14 @@ struct Rectangle {
   Index row, rows, begin, end;
 };
 
-// Adds the terms to the block of C at pad.c, or begins with them.
+// Adds the terms to the block of C at pad.c, or overwrites it if they are the
+// first.
 inline void AddTerms(const BF16Product& m, const Rectangle& r,
                      const Terms& terms, Index c_stride,
                      const BF16Scratchpad& pad) {
   const Index vectors = Min(CeilDiv(r.end - r.begin, kLanes), kTileVectors);
   const Index most = MaxRows(static_cast<int>(vectors));
-  // More rows than 6 might share few sets of the nearest cache.
+  // More rows than 6 might conflict in a few sets of the nearest cache.
   const bool in_place = HasPairs(m.a, m.depth) && most <= 6;
   if (!in_place) {
     Pack(m.a, r.row, r.row + r.rows, terms, most, kTileStride, pad.rows, pad.a);
@@ -224,7 +226,7 @@ inline void AddTerms(const BF16Product& m, const Rectangle& r,
   }
 }
 
-// At most kLanes elements.
+// Load and store at most kLanes elements.
 inline Vec LoadSomeBF16(const std::uint16_t* from, Index count) {
   if (count >= kLanes) return LoadBF16(from);
   std::uint16_t some[kLanes] = {};
@@ -242,7 +244,7 @@ inline void StoreSomeBF16(std::uint16_t* to, Vec v, Index count) {
   std::copy_n(some, count, to);
 }
 
-// Bias, what C held, and rounding, of rectangle `r` of C.
+// Adds the bias and the old value of C, and rounds, in rectangle `r` of C.
 inline void Finish(const BF16Product& m, const Rectangle& r, const float* sums,
                    Index sums_stride) {
   for (Index i = 0; i < r.rows; ++i) {
@@ -263,7 +265,7 @@ inline void Finish(const BF16Product& m, const Rectangle& r, const float* sums,
   }
 }
 
-// The block of C, which is that of its transpose where `turned`.
+// Finishes the block of C, which is computed transposed if `turned`.
 inline void FinishBlock(const BF16Product& m, const Rectangle& r,
                         Index c_stride, bool turned,
                         const BF16Scratchpad& pad) {
@@ -275,7 +277,7 @@ inline void FinishBlock(const BF16Product& m, const Rectangle& r,
   Finish(m, {r.begin, cols, r.row, r.row + r.rows}, pad.turned, stride);
 }
 
-// C's transpose, where that leaves the larger operand where it lies.
+// Whether to compute C's transpose, so that the larger operand is not packed.
 inline bool IsTurned(const BF16Product& m) {
   return m.a.along_depth && m.b.along_depth && m.rows < m.cols;
 }
@@ -285,7 +287,7 @@ inline Cut CutOf(const BF16Product& m) {
   return few_rows || m.depth <= 2 * kFlat.pairs ? kFlat : kSquare;
 }
 
-// From where on CutOf() takes no notice of the number of rows.
+// Returns the number of rows from which on CutOf() does not depend on it.
 inline Index BF16RowsMin(Index depth) {
   return depth <= 2 * kFlat.pairs ? 1 : 2 * kFlat.rows + 1;
 }

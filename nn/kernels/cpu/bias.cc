@@ -21,7 +21,8 @@ absl::Status BiasBackward(CpuDevice& cpu, In dy, bool accumulate, Tensor& db) {
 
 }  // namespace
 
-void BindBias(CpuDevice& cpu, BiasKernels& ops) {
+template <>
+void BindFamily(CpuDevice& cpu, BiasKernels& ops) {
   BindF32<BiasForward>(cpu, ops.BiasForward);
   BindF32<BiasBackward>(cpu, ops.BiasBackward);
 }

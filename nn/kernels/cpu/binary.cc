@@ -6,7 +6,7 @@
 namespace troupe::nn::cpu {
 namespace {
 
-// The last two axes of the loops, as far as there are any.
+// Returns the last two axes of the loops, or fewer if there are fewer.
 BinaryShape InnerShape(const StridedLoops& loops) {
   BinaryShape shape{/*rows=*/1, /*cols=*/1, 0, 0, false, false};
   const int last = loops.rank - 1;
@@ -38,7 +38,8 @@ absl::Status Binary(CpuDevice& cpu, BinaryFunction f, In a, In b, Tensor& y) {
 
 }  // namespace
 
-void BindBinary(CpuDevice& cpu, BinaryKernels& ops) {
+template <>
+void BindFamily(CpuDevice& cpu, BinaryKernels& ops) {
   BindF32<Binary>(cpu, ops.Binary);
 }
 

@@ -1,5 +1,5 @@
-// Loops of functions of two numbers (nn/kernels/element_functions.h), over rows
-// of broadcast operands. An element's bits depend on its operands alone.
+// Loops of functions of two operands (nn/kernels/element_functions.h), over
+// rows of broadcast operands. An element's bits depend on its operands alone.
 
 #ifndef NN_KERNELS_CPU_BINARY_LOOPS_H_
 #define NN_KERNELS_CPU_BINARY_LOOPS_H_

@@ -1,10 +1,11 @@
-// Loops over rows x[R, C] whose channels are normalised each by itself: batch
-// norm, and group norm sample by sample.
+// Loops over rows x[R, C] whose channels are normalised separately: batch norm,
+// and group norm sample by sample.
 //
-// Arrays of one value per channel are whole vectors long (PaddedChannels). Sums
-// are f64: those of x and x^2 element by element, since their difference is the
-// variance; gradients in f32 over kRowsOfSum rows, then in f64. A channel's sum
-// takes its rows in ascending order, whatever the cut into blocks.
+// Arrays of one value per channel are padded to whole vectors (PaddedChannels).
+// Sums are f64: those of x and x^2 element by element, since their difference
+// is the variance; gradients in f32 over kRowsOfSum rows, then in f64. A
+// channel's sum takes its rows in ascending order, whatever the division into
+// blocks.
 
 #ifndef NN_KERNELS_CPU_CHANNEL_LOOPS_H_
 #define NN_KERNELS_CPU_CHANNEL_LOOPS_H_
@@ -30,8 +31,8 @@ TROUPE_INLINE void ForEachRowBlock(Index rows, Index channels, Fn fn) {
   }
 }
 
-// Calls column(c, load) for each vector of channels [c, c + kLanes), where
-// load(p) touches only those of p that there are.
+// Calls column(c, load) for each vector of channels [c, c + kLanes); load(p)
+// accesses only existing channels of p.
 template <typename Column>
 TROUPE_INLINE void ForEachColumn(Index channels, Column column) {
   Index c = 0;
@@ -61,8 +62,8 @@ inline void ChannelSums(Index rows, Index channels, const float* x,
   });
 }
 
-// A vector of channels: z = (x - mean) scale + shift. load(p) is that vector of
-// an array p.
+// Values of a vector of channels: z = (x - mean) scale + shift. load(p) loads
+// that vector of an array p.
 struct ChannelVec {
   template <typename LoadFn>
   TROUPE_INLINE ChannelVec(const ChannelAffine& all, LoadFn load)
@@ -72,7 +73,7 @@ struct ChannelVec {
   TROUPE_INLINE Vec Affine(Vec x) const {
     return Fma(Centered(x), scale, shift);
   }
-  // dy behind the ReLU, if there is one.
+  // Returns the gradient before the ReLU, if there is one.
   template <bool kRelu>
   TROUPE_INLINE Vec Masked(Vec x, Vec dy) const {
     if constexpr (kRelu) return WherePositive(Affine(x), dy);

@@ -1,5 +1,5 @@
-// What the loops of channel_loops.h and norm_loops.h want to know of each
-// channel, in the device's scratch memory.
+// Per-channel values for the loops of channel_loops.h and norm_loops.h, in the
+// device's scratch memory.
 //
 //   TROUPE_ASSIGN_OR_RETURN(const ChannelScratch s,
 //                           ChannelScratch::Zeros(cpu, channels));
@@ -7,7 +7,7 @@
 //   cpu.loops().channel_sums(rows, channels, x, s.sums);
 //   const double squares = s.second_sums()[c];
 //
-// Valid until the device's scratch memory is asked for again.
+// Valid until the next request for the device's scratch memory.
 
 #ifndef NN_KERNELS_CPU_CHANNEL_SCRATCH_H_
 #define NN_KERNELS_CPU_CHANNEL_SCRATCH_H_
@@ -51,7 +51,7 @@ struct ChannelScratch {
   float *mean_gradient = nullptr, *projected = nullptr;
 };
 
-// gradient (+)= sums, rounded once; does nothing where it is undefined.
+// gradient (+)= sums, rounded once; does nothing if `gradient` is undefined.
 inline void WriteGradient(const double* sums, bool accumulate,
                           Tensor& gradient) {
   if (!gradient.defined()) return;

@@ -12,7 +12,7 @@ using Way = OneDnn::Way;
 
 std::int64_t PixelsOut(const ImageShape& d) { return d.n * d.p * d.q; }
 
-// dw (+)= ...; by oneDNN or our loops.
+// dw (+)= ...; by oneDNN or the loops here.
 absl::Status WeightsOnly(CpuDevice& cpu, const ImageShape& shape, In x, In dy,
                          bool accumulate, Tensor& dw) {
   if (!cpu.uses_onednn() || !OneDnn::WantsConv(Way::kBackwardWeight, shape)) {
@@ -142,7 +142,8 @@ absl::Status Conv2dBackwardWeight(CpuDevice& cpu, const Window2d& window, In x,
 
 }  // namespace
 
-void BindConv2d(CpuDevice& cpu, Conv2dKernels& ops) {
+template <>
+void BindFamily(CpuDevice& cpu, Conv2dKernels& ops) {
   BindF32AndBF16<Conv2dForward, Conv2dForwardBF16>(cpu, ops.Conv2dForward);
   BindF32AndBF16<Conv2dBackwardInput, Conv2dBackwardInputBF16>(
       cpu, ops.Conv2dBackwardInput);

@@ -1,5 +1,5 @@
-// Convolutions of f32 images on the cpu: dense ones, of which those in groups
-// are made (docs/cpu_kernels.md says which kernel computes what).
+// Convolutions of f32 images on the cpu: dense ones, and grouped ones made of
+// them (docs/cpu_kernels.md says which kernel computes what).
 //
 //   status = DenseConv2dForward(cpu, window, x, w, b, y);    // w[O, C, R, S]
 //   status = GroupedConv2dForward(cpu, window, x, w, b, y);  // w[O, C/G, R, S]
@@ -22,19 +22,19 @@ absl::Status DenseConv2dBackwardWeight(CpuDevice& cpu, const Window2d& window,
                                        In x, In dy, bool accumulate, Tensor& dw,
                                        Tensor& db);
 
-// A 1x1 window over every pixel is a linear layer of the pixels.
+// Whether it is a 1x1 window over every pixel: a linear layer of the pixels.
 bool IsPointwise(const ImageShape& shape);
-// Large weights for few pixels: another order of the weights would cost as much
-// as the arithmetic.
+// Whether the weights are large and the pixels few, so that reordering the
+// weights would cost as much as the arithmetic.
 bool IsUnfolded(const ImageShape& shape);
 
-// The windows of x as rows [C, R, S] of one matrix.
+// Returns the windows of x as rows [C, R, S] of one matrix (im2col).
 absl::StatusOr<Tensor> UnfoldWindows(CpuDevice& cpu, const ImageShape& shape,
                                      In x);
-// Adds such rows up to dx.
+// Sums the rows of such a matrix into dx (col2im).
 absl::Status FoldWindows(CpuDevice& cpu, const ImageShape& shape,
                          const Tensor& columns, Tensor& dx);
-// Images (N, H, W, C) as [N H W, C]; weights as [O, C R S].
+// View images (N, H, W, C) as [N H W, C], and weights as [O, C R S].
 inline Tensor PixelRows(const Tensor& images) {
   return images.View(
       {images.dim(0) * images.dim(1) * images.dim(2), images.dim(3)});
@@ -43,7 +43,7 @@ inline Tensor WeightRows(const Tensor& w) {
   return w.View({w.dim(0), w.dim(1) * w.dim(2) * w.dim(3)});
 }
 
-// As linear layers of the unfolded windows.
+// Compute convolutions as linear layers of the unfolded windows.
 absl::Status UnfoldedConv2dForward(CpuDevice& cpu, const ImageShape& shape,
                                    In x, In w, In b, Tensor& y);
 absl::Status UnfoldedConv2dBackwardInput(CpuDevice& cpu,
@@ -54,7 +54,7 @@ absl::Status UnfoldedConv2dBackwardWeight(CpuDevice& cpu,
                                           bool accumulate, Tensor& dw,
                                           Tensor& db);
 
-// At least two groups.
+// Compute convolutions of at least two groups.
 absl::Status GroupedConv2dForward(CpuDevice& cpu, const Window2d& window, In x,
                                   In w, In b, Tensor& y);
 absl::Status GroupedConv2dBackwardInput(CpuDevice& cpu, const Window2d& window,

@@ -1,4 +1,4 @@
-// Convolutions as matrix products over images as they lie, without im2col.
+// Convolutions as matrix products over images in place, without im2col.
 //
 // In (N, H, W, C) the S columns of one filter row and their C channels are one
 // run of S C floats, and the next output pixel's run begins stride C later. So
@@ -9,10 +9,10 @@
 //     backward weight  O x runs             += dy^T        *  runs of x
 //                      (or runs x O, whichever fills vectors better)
 //
-// are products of strided matrices. Where the columns of a filter row lie apart
+// are products of strided matrices. If the columns of a filter row are apart
 // (dilation), each is a run of its own, of C floats. With few output channels
-// the forward pass goes planar instead: O x pixels of a row, vectors along the
-// row. Padding is made real in a copy of one image at a time.
+// the forward pass is planar instead: O x pixels of a row, vectors along the
+// row. Padding is added in a copy of one image at a time.
 
 #ifndef NN_KERNELS_CPU_CONV2D_LOOPS_H_
 #define NN_KERNELS_CPU_CONV2D_LOOPS_H_
@@ -34,7 +34,7 @@ inline Index PaddedImage(const ImageShape& d) {
   return PaddedH(d) * PaddedW(d) * d.c;
 }
 
-// The runs of one filter row: how many, how long, and how far apart in x.
+// Runs of one filter row: their number, length, and distance in x.
 struct Runs {
   explicit Runs(const ImageShape& d)
       : count(d.dilation_w == 1 ? 1 : d.s),
@@ -43,13 +43,13 @@ struct Runs {
   Index count, length, step;
 };
 
-// Whether vectors along a row of pixels fill better than along the channels.
+// Whether vectors are fuller along a row of pixels than along the channels.
 inline bool GoesPlanar(const ImageShape& d) {
   return d.stride_w == 1 && d.dilation_h == 1 && d.dilation_w == 1 &&
          d.o < kLanes && 5 * d.o * Padded(d.q) < 4 * d.q * Padded(d.o);
 }
 
-// Every part of the scratch memory starts on a cache line.
+// Rounds up so that every part of the scratch memory starts on a cache line.
 constexpr Index Aligned(Index floats) { return CeilDiv(floats, 16) * 16; }
 
 inline Index ConvScratch(const ImageShape& d) {
@@ -71,7 +71,8 @@ inline void CopyFloats(Index n, const float* x, float* y) {
   }
 }
 
-// The image with its border of zeros, in `to`; `x` itself without padding.
+// Returns the image with its border of zeros, in `to`; `x` itself without
+// padding.
 inline const float* PadImage(const ImageShape& d, const float* x, float* to) {
   if (!HasPadding(d)) return x;
   ZeroFloats(PaddedImage(d), to);
@@ -82,7 +83,7 @@ inline const float* PadImage(const ImageShape& d, const float* x, float* to) {
   return to;
 }
 
-// [H][W][C] -> [H][C][W] with the border of zeros.
+// Copies [H][W][C] -> [H][C][W] with the border of zeros.
 inline void PlanarImage(const ImageShape& d, const float* x, float* to) {
   const Index width = PaddedW(d);
   if (HasPadding(d)) ZeroFloats(PaddedImage(d), to);
@@ -93,8 +94,8 @@ inline void PlanarImage(const ImageShape& d, const float* x, float* to) {
   }
 }
 
-// A product of rows of pixels: in one call over all segments, or segment by
-// segment where one fma chain would become long.
+// Computes a product of rows of pixels: in one call over all segments, or
+// segment by segment if one fma chain would become long.
 template <bool kPacked>
 void MultiplySegments(Product p) {
   if (p.depth * p.segments <= 2 * kDepth) {
@@ -112,7 +113,7 @@ void MultiplySegments(Product p) {
   }
 }
 
-// w[O][C][R][S] -> [R][S][C][Padded(O)]
+// Packs w[O][C][R][S] -> [R][S][C][Padded(O)].
 inline void PackForwardWeights(const ImageShape& d, const float* w, float* temp,
                                float* packed) {
   const Index width = Padded(d.o), window = d.r * d.s;
@@ -162,7 +163,7 @@ inline void ConvForwardChannels(const ImageShape& d, const float* x,
   }
 }
 
-// w[O][C][R][S] -> [O][R][C][S]
+// Reorders w[O][C][R][S] -> [O][R][C][S].
 inline void SwapRowsAndChannels(const ImageShape& d, const float* w,
                                 float* swapped) {
   for (Index o = 0; o < d.o; ++o) {
@@ -214,8 +215,8 @@ inline void ConvForward(const ImageShape& d, const float* x, const float* w,
   }
 }
 
-// Adds into rows of dx that lie stride_h apart, one per output row, so that no
-// two sums of one product meet.
+// Adds into rows of dx that are stride_h apart, one per output row, so that the
+// sums of one product are disjoint.
 inline void ConvBackwardInput(const ImageShape& d, const float* dy,
                               const float* w, float* dx, float* scratch) {
   const Index window = d.r * d.s, taps = window * d.c;
@@ -256,14 +257,14 @@ inline void ConvBackwardInput(const ImageShape& d, const float* dy,
   }
 }
 
-// Whether the weight gradient has O along its vectors, or runs of S C, which
-// need one transposition less.
+// Whether the weight gradient has O along its vectors, rather than runs of S C,
+// which need one transposition less.
 inline bool GradientGoesByOutputs(const ImageShape& d) {
   const Index run = Runs(d).length;
   return 4 * d.o * Padded(run) > 5 * run * Padded(d.o);
 }
 
-// sums[O][R][S C] = sum over pixels of dy^T x;  [R][S C][O] by outputs.
+// sums[O][R][S C] = sum over pixels of dy^T x; [R][S C][O] if `by_outputs`.
 inline void SumWeightGradient(const ImageShape& d, const float* x,
                               const float* dy, bool by_outputs, float* image,
                               float* sums) {

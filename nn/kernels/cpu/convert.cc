@@ -38,7 +38,7 @@ bool ConvertFrom(const Tensor& x, Tensor& y) {
 using WidenFn = decltype(Loops::widen_f16);
 using NarrowFn = decltype(Loops::narrow_f16);
 
-// Null for a dtype of another width.
+// Returns null for a dtype of another width.
 WidenFn WidenOf(const Loops& loops, DType from) {
   if (from == DType::kBF16) return loops.widen_bf16;
   return from == DType::kF16 ? loops.widen_f16 : nullptr;

@@ -8,11 +8,11 @@
 
 namespace troupe::nn::cpu {
 
-// y = x, element by element. Tensors of one dtype are copied as they are,
-// whatever the dtype; false where two dtypes differ and one is not floating.
+// y = x, element by element. Tensors of one dtype are copied, whatever the
+// dtype; returns false if the dtypes differ and one is not floating.
 bool ConvertAny(const Loops& loops, const Tensor& x, Tensor& y);
 
-// y = value. False where the dtype is an integer type that does not hold it
+// y = value. Returns false if the dtype is an integer type that cannot hold it
 // exactly, such as 0.5 for i32 or 300 for u8.
 bool FillAny(double value, Tensor& y);
 

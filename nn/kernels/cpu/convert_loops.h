@@ -1,5 +1,5 @@
-// f32 from and to the two 16-bit floating types, rounding to nearest, ties to
-// even: the bits of base/half.h.
+// Conversions of f32 from and to the 16-bit floating types, rounding to
+// nearest, ties to even: the bits of base/half.h.
 
 #ifndef NN_KERNELS_CPU_CONVERT_LOOPS_H_
 #define NN_KERNELS_CPU_CONVERT_LOOPS_H_
@@ -11,9 +11,9 @@
 namespace troupe::nn::cpu {
 namespace {
 
-// Calls convert(from, to) for each vector of n elements. The last one begins
-// early enough to be whole, and converts some a second time; with less than a
-// vector in all, it is a padded copy.
+// Calls convert(from, to) for each vector of n elements. The last vector ends
+// at the last element, and converts some elements a second time; less than one
+// vector goes through a padded copy.
 template <typename From, typename To, typename Convert>
 TROUPE_INLINE void ConvertVectors(Index n, const From* x, To* y,
                                   Convert convert) {

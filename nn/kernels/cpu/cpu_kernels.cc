@@ -11,27 +11,7 @@ class CpuKernels final : public Kernels {
  public:
   explicit CpuKernels(const CpuKernelOptions& options)
       : Kernels(Device{DeviceType::kCpu, 0}), cpu_(options) {
-    cpu::BindLinear(cpu_, *this);
-    cpu::BindAttention(cpu_, *this);
-    cpu::BindRotary(cpu_, *this);
-    cpu::BindConv2d(cpu_, *this);
-    cpu::BindPool2d(cpu_, *this);
-    cpu::BindNorm(cpu_, *this);
-    cpu::BindBatchNorm(cpu_, *this);
-    cpu::BindPad2d(cpu_, *this);
-    cpu::BindBias(cpu_, *this);
-    cpu::BindElementwise(cpu_, *this);
-    cpu::BindDropout(cpu_, *this);
-    cpu::BindEmbedding(cpu_, *this);
-    cpu::BindLayout(cpu_, *this);
-    cpu::BindLoss(cpu_, *this);
-    cpu::BindOptimizer(cpu_, *this);
-    cpu::BindUnary(cpu_, *this);
-    cpu::BindBinary(cpu_, *this);
-    cpu::BindSoftmax(cpu_, *this);
-    cpu::BindReduction(cpu_, *this);
-    cpu::BindMatMul(cpu_, *this);
-    cpu::BindStrided(cpu_, *this);
+    ForEachFamily([this](auto& family) { cpu::BindFamily(cpu_, family); });
   }
 
   CachingAllocator& allocator() override { return cpu_.allocator(); }

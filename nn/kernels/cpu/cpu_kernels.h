@@ -1,5 +1,5 @@
 // The kernel set "cpu": oneDNN primitives cached per shape, and vector loops of
-// our own where a primitive is slow or the shape is tiny.
+// this library where a primitive is slow or the shape is tiny.
 //
 //   std::unique_ptr<Kernels> kernels = CreateCpuKernels({});
 //
@@ -20,13 +20,13 @@ namespace troupe::nn {
 
 struct CpuKernelOptions {
   base::CpuIsa isa = base::BestCpuIsa();
-  int threads = 1;  // of oneDNN, per rank
-  // False: our own loops only (the simulator's choice: fast to create).
+  int threads = 1;  // oneDNN's, per rank
+  // False: only the loops here (the simulator's choice: fast to create).
   bool onednn = true;
-  // False: products of bf16 in f32, as on a CPU that has no instructions for
-  // them.
+  // False: compute products of bf16 in f32, as on a CPU without instructions
+  // for them.
   bool bf16 = true;
-  // Where the tensors' memory comes from; null: the host. Tests make it small.
+  // Source of the tensors' memory; null: the host. Tests make it small.
   std::shared_ptr<MemorySource> memory = nullptr;
 };
 

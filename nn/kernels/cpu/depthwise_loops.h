@@ -1,9 +1,9 @@
 // Convolutions with as many groups as channels: vectors along the channels, so
-// that every tap is one fma of whole vectors, wherever it lies in the image.
+// that every tap is one fma of whole vectors, anywhere in the image.
 //
-// An element's sum goes over the taps that lie in the image, in row order; that
-// of a weight over one row of pixels at a time, rows are added up to an image,
-// and images to the sum: chains stay short.
+// An element's sum is over the taps inside the image, in row order. A weight's
+// gradient is summed over one row of pixels at a time, then over the rows of an
+// image, then over images: chains stay short.
 
 #ifndef NN_KERNELS_CPU_DEPTHWISE_LOOPS_H_
 #define NN_KERNELS_CPU_DEPTHWISE_LOOPS_H_
@@ -17,12 +17,12 @@
 namespace troupe::nn::cpu {
 namespace {
 
-// Vectors of channels that are summed at a time: chains of fma that do not wait
-// for each other.
+// Number of vectors of channels that are summed at a time: independent chains
+// of fma.
 constexpr int kDepthwiseVectors = 4;
 
 // Outputs [begin, end) of an axis whose tap at `offset` (dilation * tap - pad)
-// lies in the image.
+// is inside the image.
 struct Reached {
   Reached(Index offset, Index stride, Index in, Index out)
       : begin(offset >= 0 ? 0 : CeilDiv(-offset, stride)),
@@ -48,7 +48,7 @@ TROUPE_INLINE void ForEachChannels(Index channels, Visit visit) {
   }
 }
 
-// A whole vector of several, or the part of a single one.
+// Load and store a whole vector of several, or the part of a single one.
 template <int NV>
 TROUPE_INLINE Vec LoadPart(const float* from, Mask part) {
   if constexpr (NV > 1) return Load(from);
@@ -63,8 +63,8 @@ TROUPE_INLINE void StorePart(float* to, Vec v, Mask part) {
   }
 }
 
-// One output pixel's channels [c, c + NV vectors): its window begins at input
-// row h0 and column w0, which may lie before the image.
+// Computes channels [c, c + NV vectors) of one output pixel: its window begins
+// at input row h0 and column w0, which may be before the image.
 template <int NV>
 TROUPE_INLINE void DepthwisePixel(const ImageShape& d, const float* image,
                                   const float* w_RSC, const float* b, Index h0,
@@ -123,8 +123,8 @@ inline void DepthwiseForward(const ImageShape& d, const float* x,
   DepthwisePixels(d, x, scratch, b, y);
 }
 
-// With stride 1 the windows that a pixel lies in are a window of dy, under the
-// filter turned around.
+// With stride 1 the outputs that use a pixel form a window of dy, under the
+// flipped filter.
 inline void DepthwiseBackwardInputDense(const ImageShape& d, const float* dy,
                                         const float* w_RSC, float* turned,
                                         float* dx) {
@@ -139,7 +139,7 @@ inline void DepthwiseBackwardInputDense(const ImageShape& d, const float* dy,
   DepthwisePixels(back, dy, turned, nullptr, dx);
 }
 
-// Adds the gradient of output pixel dy_C to those of its window.
+// Adds the gradient of output pixel dy_C to the pixels of its window.
 inline void DepthwiseSpread(const ImageShape& d, const float* dy_C,
                             const float* w_RSC, Index h0, Index w0,
                             float* image) {
@@ -183,7 +183,7 @@ inline void DepthwiseBackwardInput(const ImageShape& d, const float* dy,
   }
 }
 
-// The sum of one tap over images, channels [c, c + NV vectors).
+// Sums the gradient of one tap over images, channels [c, c + NV vectors).
 template <int NV>
 TROUPE_INLINE void DepthwiseTap(const ImageShape& d, const float* x,
                                 const float* dy, Index r, Index s, Index c,

@@ -7,7 +7,7 @@
 namespace troupe::nn::cpu {
 namespace {
 
-// Draws at a time: they stay in the first cache.
+// Number of draws at a time: they stay in the first-level cache.
 constexpr std::int64_t kDrawsAtOnce = 1024;
 
 absl::Status Dropout(CpuDevice&, const DropoutMask& mask, In x, Tensor& y) {
@@ -35,7 +35,8 @@ absl::Status Dropout(CpuDevice&, const DropoutMask& mask, In x, Tensor& y) {
 
 }  // namespace
 
-void BindDropout(CpuDevice& cpu, DropoutKernels& ops) {
+template <>
+void BindFamily(CpuDevice& cpu, DropoutKernels& ops) {
   BindF32<Dropout>(cpu, ops.Dropout);
 }
 

@@ -74,7 +74,8 @@ absl::Status Copy(CpuDevice& cpu, In x, Tensor& y) {
 
 }  // namespace
 
-void BindElementwise(CpuDevice& cpu, ElementwiseKernels& ops) {
+template <>
+void BindFamily(CpuDevice& cpu, ElementwiseKernels& ops) {
   BindByRows<ReluForward>(cpu, ops.ReluForward);
   BindByRows<ReluBackward>(cpu, ops.ReluBackward);
   BindF32<Scale>(cpu, ops.Scale);

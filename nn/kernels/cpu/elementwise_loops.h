@@ -10,8 +10,8 @@
 namespace troupe::nn::cpu {
 namespace {
 
-// Calls body(load, store) for each vector of n elements; load(p) and
-// store(p, v) touch only the elements of p that belong to it.
+// Calls body(load, store) for each vector of n elements; load(p) and store(p,
+// v) access only its elements of p.
 template <typename Body>
 TROUPE_INLINE void ForEachVector(Index n, Body body) {
   Index i = 0;

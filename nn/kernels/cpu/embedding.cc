@@ -6,7 +6,7 @@
 namespace troupe::nn::cpu {
 namespace {
 
-// Copies rows as they are, of any floating dtype.
+// Copies rows unchanged, of any floating dtype.
 absl::Status EmbeddingForward(CpuDevice&, In rows, In table, Tensor& y) {
   if (!IsFloating(table.dtype())) {
     return DoesNotCompute("EmbeddingForward", table.dtype(), table.device());
@@ -69,7 +69,8 @@ absl::Status AddPositionsBackward(CpuDevice& cpu, In dy, std::int64_t first,
 
 }  // namespace
 
-void BindEmbedding(CpuDevice& cpu, EmbeddingKernels& ops) {
+template <>
+void BindFamily(CpuDevice& cpu, EmbeddingKernels& ops) {
   ops.EmbeddingForward.Bind<EmbeddingForward>(&cpu);
   BindF32<EmbeddingBackward>(cpu, ops.EmbeddingBackward);
   BindF32<AddPositions>(cpu, ops.AddPositions);

@@ -5,9 +5,9 @@
 //   const NormalValues normal = NormalOf(x);
 //   Vec dx = Times(dy, Fma(x, normal.density, normal.distribution));
 //
-// A result differs from the exact one by at most four units in its last place
-// for every x (functions_test.cc), one of the normal distribution by six; tiny
-// ones, below 2^-120, lose bits. NaN stays NaN.
+// A result differs from the exact one by at most four units in the last place
+// for every x (functions_test.cc), for the normal distribution by six; results
+// below 2^-120 lose bits. NaN stays NaN.
 // The coefficients of Exp, Log and Tanh are those of Cephes (Moshier, 1992).
 
 #ifndef NN_KERNELS_CPU_FUNCTIONS_H_
@@ -22,8 +22,8 @@ namespace {
 
 constexpr float kInfinity = __builtin_inff();
 
-// An integer n and e^x = e^rest 2^n, with n the nearest integer to x / ln 2,
-// and `shifted` = 1.5 * 2^23 + n, as PowerOfTwo() takes it.
+// An integer n and a rest with e^x = e^rest 2^n; n is the nearest integer to
+// x / ln 2. `shifted` = 1.5 * 2^23 + n is the argument of PowerOfTwo().
 struct Exponent {
   Vec shifted, n, rest;
 };
@@ -38,7 +38,7 @@ TROUPE_INLINE Exponent ExponentOf(Vec x) {
   return {shifted, n, Fma(n, Set(2.12194440e-4f), rest)};
 }
 
-// e^r for |r| <= ln 2 / 2.
+// Returns e^r for |r| <= ln 2 / 2.
 TROUPE_INLINE Vec ExpOfRest(Vec r) {
   Vec y = Set(1.9875691500e-4f);
   y = Fma(y, r, Set(1.3981999507e-3f));
@@ -49,7 +49,7 @@ TROUPE_INLINE Vec ExpOfRest(Vec r) {
   return Fma(y, Times(r, r), Plus(r, Set(1.0f)));
 }
 
-// e^x for x <= 0, and 0 below -87.
+// Returns e^x for x <= 0, and 0 below -87.
 TROUPE_INLINE Vec ExpOfNegative(Vec x) {
   const Vec least = Set(-87.0f);
   const Exponent e = ExponentOf(MaxOrSecond(least, x));
@@ -57,7 +57,7 @@ TROUPE_INLINE Vec ExpOfNegative(Vec x) {
   return Choose(GreaterOrNan(x, least), y, Zero());
 }
 
-// e^(x + low), where `low` is at most a little beside x: what x was rounded by.
+// Returns e^(x + low), where `low` is the rounding error of x, small beside it.
 TROUPE_INLINE Vec ExpOfSum(Vec x, Vec low) {
   const Vec most = Set(89.0f);  // e^89 is infinite, e^-104 is 0
   x = MaxOrSecond(Set(-104.0f), Choose(Greater(x, most), most, x));
@@ -71,7 +71,7 @@ TROUPE_INLINE Vec ExpOfSum(Vec x, Vec low) {
 
 TROUPE_INLINE Vec Exp(Vec x) { return ExpOfSum(x, Zero()); }
 
-// |x|, and the sign bit of x with the other bits of `magnitude`.
+// Return |x|, and the sign bit of x with the other bits of `magnitude`.
 TROUPE_INLINE Vec Magnitude(Vec x) {
   using Ints = Vector<std::int32_t>;
   return BitCast<Vec>(BitCast<Ints>(x) & 0x7fffffff);
@@ -82,7 +82,7 @@ TROUPE_INLINE Vec WithSignOf(Vec x, Vec magnitude) {
   return BitCast<Vec>(BitCast<Ints>(magnitude) | sign);
 }
 
-// ln x for finite x > 0.
+// Returns ln x for finite x > 0.
 TROUPE_INLINE Vec LogOfPositive(Vec x) {
   using Ints = Vector<std::int32_t>;
   const Truth tiny = Greater(Set(0x1p-126f), x);
@@ -110,9 +110,9 @@ TROUPE_INLINE Vec LogOfPositive(Vec x) {
   return Fma(e, Set(0.693359375f), Plus(r, y));
 }
 
-// ln x: minus infinity at 0, NaN below.
+// Returns ln x: minus infinity at 0, NaN below.
 TROUPE_INLINE Vec Log(Vec x) {
-  // The sign would make more of the integers than they hold.
+  // With the sign bit, the integers would overflow.
   Vec y = LogOfPositive(Magnitude(x));
   y = Choose(GreaterOrNan(x, Zero()), y, Set(-kInfinity));
   y = Choose(Greater(Zero(), x), Set(__builtin_nanf("")), y);
@@ -133,7 +133,7 @@ TROUPE_INLINE Vec Tanh(Vec x) {
   return Choose(Greater(magnitude, Set(0.625f)), WithSignOf(x, far), near);
 }
 
-// 1 / (1 + e^-x), from e^-|x|, which does not overflow.
+// Returns 1 / (1 + e^-x), computed from e^-|x|, which does not overflow.
 TROUPE_INLINE Vec Sigmoid(Vec x) {
   const Vec one = Set(1.0f);
   const Vec power = Exp(Minus(Zero(), Magnitude(x)));
@@ -146,13 +146,13 @@ struct NormalValues {
 };
 
 // With u = |x|: P(X <= -u) = e^(-u^2 / 2) p((u - 4) / (u + 4)) / (1 + 1.5 u),
-// where p is a minimax polynomial up to u = 15, from where on f32 has 0. The
-// square is exact in two parts, as e^ makes much of its error; nothing cancels.
+// where p is a minimax polynomial up to u = 15, above which f32 has 0. The
+// square is exact in two parts, since e^ amplifies its error; nothing cancels.
 TROUPE_INLINE NormalValues NormalOf(Vec x) {
   using Ints = Vector<std::int32_t>;
   const Vec most = Set(15.0f), magnitude = Magnitude(x);
   const Vec u = Choose(Greater(magnitude, most), most, magnitude);
-  // 12 bits of u, to nearest.
+  // The upper 12 bits of u, rounded to nearest.
   const Vec high = BitCast<Vec>((BitCast<Ints>(u) + 2048) & -4096);
   const Vec low = Times(Minus(high, u), Plus(high, u));
   const Vec power =

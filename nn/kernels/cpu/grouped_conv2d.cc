@@ -5,8 +5,8 @@
 namespace troupe::nn::cpu {
 namespace {
 
-// One channel in and out of each group. They are computed together: vectors go
-// along the channels.
+// Whether each group has one channel in and out. They are computed together,
+// with vectors along the channels.
 bool IsDepthwise(const Tensor& w, const Tensor& images) {
   return w.dim(1) == 1 && w.dim(0) == images.dim(3);
 }
@@ -21,7 +21,8 @@ absl::StatusOr<Tensor> ImagesOf(CpuDevice& cpu, const Tensor& like,
                         DType::kF32, cpu.allocator());
 }
 
-// Channels [first, first + channels) of `images`, as images of their own.
+// Copies channels [first, first + channels) of `images` into images of their
+// own.
 absl::StatusOr<Tensor> TakeChannels(CpuDevice& cpu, const Tensor& images,
                                     std::int64_t first, std::int64_t channels) {
   TROUPE_ASSIGN_OR_RETURN(Tensor part, ImagesOf(cpu, images, channels));
@@ -38,7 +39,8 @@ void PutChannels(CpuDevice& cpu, const Tensor& part, std::int64_t first,
                            images.dim(3));
 }
 
-// Elements of group g along the first axis; undefined of an undefined tensor.
+// Returns the elements of group g along the first axis; undefined for an
+// undefined tensor.
 Tensor OfGroup(const Tensor& t, std::int64_t g, std::int64_t groups) {
   if (!t.defined()) return Tensor();
   const std::int64_t count = t.dim(0) / groups;

@@ -25,7 +25,8 @@ absl::Status NchwToNhwc(CpuDevice& cpu, In x, Tensor& y) {
 
 }  // namespace
 
-void BindLayout(CpuDevice& cpu, LayoutKernels& ops) {
+template <>
+void BindFamily(CpuDevice& cpu, LayoutKernels& ops) {
   BindF32<NhwcToNchw>(cpu, ops.NhwcToNchw);
   BindF32<NchwToNhwc>(cpu, ops.NchwToNhwc);
 }

@@ -9,16 +9,18 @@ namespace troupe::nn::cpu {
 namespace {
 using Way = OneDnn::Way;
 
-// A block of a gradient lies in the second-level cache beside the values that
-// it updates and what the product reads again and again.
+// Size of a block of a gradient that fits the second-level cache beside the
+// values that it updates and the data that the product reads repeatedly.
 constexpr std::int64_t kGradientBlock = std::int64_t{1} << 16;
-// What is smaller is in that cache as a whole.
+// Limit below which a gradient fits that cache as a whole.
 constexpr std::int64_t kGradientMin = 2 * kGradientBlock;
 
-// A product prepares its operands anew for each block: so many rows repay it.
+// Least number of rows that repays preparing the product's operands for each
+// block.
 constexpr std::int64_t kGradientRowsMin = 36;
 
-// So few rows at least give the bits that they have among others; 0: none do.
+// Returns the least number of rows with the same bits as in the whole; 0: no
+// number has.
 std::int64_t LinearRowsMin(const CpuDevice& cpu, DType dtype, std::int64_t n) {
   if (dtype == DType::kF32) return 1;
   if (dtype != DType::kBF16) return 0;
@@ -40,7 +42,7 @@ absl::Status LinearForward(CpuDevice& cpu, In x, In w, In b, Tensor& y) {
   }
   if (cpu.uses_onednn() &&
       OneDnn::WantsLinear(Way::kBackwardInput, cpu.threads(), n, k, m)) {
-    cpu.onednn().PrepareLinear();  // until backward gets there
+    cpu.onednn().PrepareLinear();  // done before backward needs it
   }
   TROUPE_ASSIGN_OR_RETURN(float* const scratch,
                           cpu.Scratch(cpu.loops().linear_scratch(n, k, m)));
@@ -100,7 +102,8 @@ absl::Status LinearBackwardWeightRows(CpuDevice& cpu, In x, In dy,
 std::int64_t LinearGradientRows(const CpuDevice& cpu, DType dtype,
                                 std::int64_t n, std::int64_t k,
                                 std::int64_t m) {
-  // Several threads leave large products to oneDNN, which cuts them at will.
+  // With several threads, oneDNN computes large products and divides them as it
+  // likes.
   if (cpu.threads() > 1 || k * m < kGradientMin) return 0;
   const std::int64_t least = LinearRowsMin(cpu, dtype, n);
   if (least == 0) return 0;
@@ -109,7 +112,8 @@ std::int64_t LinearGradientRows(const CpuDevice& cpu, DType dtype,
   return rows < m ? rows : 0;
 }
 
-void BindLinear(CpuDevice& cpu, LinearKernels& ops) {
+template <>
+void BindFamily(CpuDevice& cpu, LinearKernels& ops) {
   BindF32AndBF16<LinearForward, LinearForwardBF16>(cpu, ops.LinearForward);
   BindF32AndBF16<LinearBackwardInput, LinearBackwardInputBF16>(
       cpu, ops.LinearBackwardInput);

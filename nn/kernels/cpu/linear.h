@@ -1,5 +1,5 @@
-// The kernels of linear layers in f32, for others that come down to them: a
-// convolution of single pixels calls them directly.
+// The kernels of linear layers in f32, for kernels that use them: a convolution
+// of single pixels calls them directly.
 //
 //   return LinearForward(cpu, pixels_NK, weights_MK, bias_M, result_NM);
 
@@ -18,7 +18,7 @@ absl::Status LinearBackwardWeight(CpuDevice& cpu, In x, In dy, bool accumulate,
                                   Tensor& dw, Tensor& db);
 absl::Status LinearBackwardWeightRows(CpuDevice& cpu, In x, In dy,
                                       std::int64_t begin, Tensor& dw);
-// Kernels::LinearGradientRows.
+// Implements Kernels::LinearGradientRows.
 std::int64_t LinearGradientRows(const CpuDevice& cpu, DType dtype,
                                 std::int64_t n, std::int64_t k, std::int64_t m);
 

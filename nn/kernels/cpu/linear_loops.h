@@ -1,7 +1,7 @@
 // Linear layers on the products of product.h. The forward pass transposes its
 // smaller operand: either w (then a tile is samples x outputs) or x and y (then
-// it is outputs x samples, and w streams through once, as it lies). The
-// backward passes take their operands as they are.
+// it is outputs x samples, and w is read once, in place). The backward passes
+// take their operands in place.
 
 #ifndef NN_KERNELS_CPU_LINEAR_LOOPS_H_
 #define NN_KERNELS_CPU_LINEAR_LOOPS_H_
@@ -16,12 +16,12 @@ inline bool TransposesWeights(Index n, Index k, Index m) {
   return m * k <= n * (k + m);
 }
 
-// Of the operand that a forward pass transposes, and of y.
+// Returns the floats of the operand that a forward pass transposes, and of y.
 inline Index TransposedFloats(Index n, Index k, Index m) {
   return TransposesWeights(n, k, m) ? k * Padded(m) : (k + m) * Padded(n);
 }
 
-// Enough for each of the three passes.
+// Returns enough floats for each of the three passes.
 inline Index LinearScratch(Index n, Index k, Index m) {
   const Index forward = TransposesWeights(n, k, m)
                             ? ProductScratch(n, m)
@@ -30,7 +30,8 @@ inline Index LinearScratch(Index n, Index k, Index m) {
              Max(ProductScratch(n, k), ProductScratch(m, k)));
 }
 
-// y[n, m] for one to three samples: dot products along k, four at a time.
+// Computes y[n, m] for one to three samples: dot products along k, four at a
+// time.
 inline void LinearForwardFew(Index n, Index k, Index m, const float* x,
                              const float* w, const float* b, float* y) {
   for (Index i = 0; i < n; ++i) {
@@ -109,7 +110,7 @@ inline void LinearBackwardInput(Index n, Index k, Index m, const float* dy,
   Multiply</*kPacked=*/false>(p);
 }
 
-// Rows [begin, begin + rows) of the gradient, at dw.
+// Computes rows [begin, begin + rows) of the gradient, at dw.
 inline void LinearBackwardWeight(Index n, Index k, Index m, Index begin,
                                  Index rows, const float* x, const float* dy,
                                  bool accumulate, float* dw, float* scratch) {
@@ -138,7 +139,7 @@ inline void AddToRows(Index n, Index m, const float* b, float* y) {
   }
 }
 
-// Columns narrower than a vector: kLanes rows are m whole vectors.
+// For columns narrower than a vector: kLanes rows are m whole vectors.
 inline void NarrowSumsOfBlock(Index n, Index m, const float* x, bool accumulate,
                               float* sums) {
   float partial[kLanes * kLanes];
@@ -174,8 +175,8 @@ inline void WideSumsOfBlock(Index n, Index m, const float* x, bool accumulate,
   }
 }
 
-// Sums of blocks of rows, so that no chain is longer than those of a product:
-// its error would grow with the number of rows.
+// Adds sums of blocks of rows, so that no chain is longer than those of a
+// product: the error of one chain would grow with the number of rows.
 inline void ColumnSums(Index n, Index m, const float* x, bool accumulate,
                        float* sums) {
   const bool narrow = m < kLanes && n >= 4 * kLanes;

@@ -1,12 +1,13 @@
 // The f32 loops of one instruction set, as a table of functions on plain
-// pointers: what CpuKernels calls once it has looked at shapes and dtypes.
+// pointers, which the cpu kernels call after they have checked shapes and
+// dtypes.
 //
 //   const Loops& loops = Avx512Loops();
 //   loops.relu_forward(n, x, y);
 //
 // Every instruction set is one file (loops_plain.cc, ...) compiled with its own
-// flags; nothing with external linkage is instantiated there but the table.
-// Letters as in nn/kernels/kernels.h.
+// flags; the table is the only thing with external linkage instantiated there.
+// Letters: the same as in nn/kernels/kernels.h.
 
 #ifndef NN_KERNELS_CPU_LOOPS_H_
 #define NN_KERNELS_CPU_LOOPS_H_
@@ -30,7 +31,7 @@ struct ImageShape {
 };
 
 // A border around images (N, H, W, C): (N, P, Q, C). rows[P] and columns[Q] are
-// those of the image that are copied, -1: zeros.
+// the rows and columns of the image that are copied, -1: zeros.
 struct PadShape {
   std::int64_t n, h, w, c;
   std::int64_t p, q;
@@ -38,56 +39,59 @@ struct PadShape {
   const std::int32_t *rows, *columns;
 };
 
-// SgdRule and the scalars it reads, in f32. `momentum` 0 means that there is no
+// SgdRule and the scalars it reads, in f32. If `momentum` is 0, there is no
 // buffer.
 struct SgdScalars {
   float lr, momentum, undampened, weight_decay, inverse_divisor;
   bool nesterov, first_step;
 };
 
-// Rows of y = f(a, b), each `cols` long. Where one_a is true, a row of a is one
-// element, repeated; a_row elements lie between the rows of a. b likewise.
+// Rows of y = f(a, b), each `cols` long. If one_a is true, a row of a is one
+// element, repeated; a_row is the distance between rows of a in elements. The
+// same for b.
 struct BinaryShape {
   std::int64_t rows, cols;
   std::int64_t a_row, b_row;
   bool one_a, one_b;
 };
 
-// Arrays of one value per channel hold whole vectors of every instruction set.
+// Returns the length of an array of one value per channel: a multiple of the
+// vector length of every instruction set.
 constexpr std::int64_t PaddedChannels(std::int64_t channels) {
   return (channels + 15) / 16 * 16;
 }
 
-// By channel: z = (x - mean) scale + shift. Padded.
+// Arrays by channel: z = (x - mean) scale + shift. Padded.
 struct ChannelAffine {
   const float *mean, *scale, *shift;
 };
 
-// By channel: dx = scale dz - (x - mean) projected - mean. Null, or padded.
+// Arrays by channel: dx = scale dz - (x - mean) projected - mean. Null, or
+// padded.
 struct ChannelGradientTerms {
   const float *mean, *projected;
 };
 
-// Which probabilities of attention are dropped: those whose draw is below
-// `drop_below`.
+// Dropout of attention: probabilities whose draw is below `drop_below` become
+// 0.
 struct AttentionDropout {
-  // FillLoops::bits, which has an instruction set of its own.
+  // FillLoops::bits, which is chosen separately for the CPU.
   void (*draw)(const FirstDraw& first, std::uint32_t* words, std::size_t count);
-  FirstDraw first;  // of query 0, key 0 of the first head
+  FirstDraw first;  // draw of query 0, key 0 of the first head
   std::uint32_t drop_below;
-  float scale;  // of those that are kept
+  float scale;  // factor of the others
 };
 
 // Attention of the `group` heads of queries that share one head of keys, in one
-// sample. From one position to the next are so many floats (..._row); the heads
-// of a group lie side by side, `width` floats each. Letters of
+// sample. The ..._row fields are the floats from one position to the next; the
+// heads of a group are side by side, `width` floats each. Letters of
 // nn/kernels/attention.h: T queries, S keys, D width.
 struct AttentionHeadShape {
   std::int64_t queries, keys, width, group;
   bool causal;
   float scale;
   std::int64_t q_row, k_row, v_row, y_row;
-  std::int64_t dq_row, dk_row, dv_row;  // of the gradients
+  std::int64_t dq_row, dk_row, dv_row;  // for the gradients
   const AttentionDropout* dropout;      // null: none
 };
 struct AttentionInputs {
@@ -101,13 +105,13 @@ struct AttentionGradients {
 struct AdamScalars {
   float one_minus_beta1, beta2, one_minus_beta2, eps, inverse_divisor;
   float inverse_root2;  // 1 / sqrt(bias_correction2)
-  float weight_decay;   // that is added to the gradient
-  float shrink;         // what a parameter is multiplied by before its step
+  float weight_decay;   // added to the gradient
+  float shrink;         // factor of a parameter before its step
   float step_size;      // lr / bias_correction1
 };
 
-// LarsRule and what it makes of the norms: buf = momentum * buf + rate * (g +
-// weight_decay * p).
+// LarsRule and values that follow from the norms:
+// buf = momentum * buf + rate * (g + weight_decay * p).
 struct LarsScalars {
   float rate, momentum, weight_decay, inverse_divisor;
 };
@@ -115,7 +119,8 @@ struct LarsScalars {
 struct Loops {
   const char* name;
 
-  // Floats of scratch memory that the linear and convolution loops want.
+  // Return the floats of scratch memory that the linear and convolution loops
+  // need.
   std::int64_t (*linear_scratch)(std::int64_t n, std::int64_t k,
                                  std::int64_t m);
   std::int64_t (*conv_scratch)(const ImageShape& shape);
@@ -127,7 +132,7 @@ struct Loops {
   void (*linear_backward_input)(std::int64_t n, std::int64_t k, std::int64_t m,
                                 const float* dy, const float* w, float* dx,
                                 float* scratch);
-  // dw: rows [begin, begin + rows) of the gradient.
+  // `dw` is rows [begin, begin + rows) of the gradient.
   void (*linear_backward_weight)(std::int64_t n, std::int64_t k, std::int64_t m,
                                  std::int64_t begin, std::int64_t rows,
                                  const float* x, const float* dy,
@@ -136,7 +141,7 @@ struct Loops {
   void (*column_sums)(std::int64_t n, std::int64_t m, const float* x,
                       bool accumulate, float* sums);
 
-  // to[N, ld_to]'s first M columns = those of from[N, ld_from]
+  // Copies the first M columns of from[N, ld_from] to those of to[N, ld_to].
   void (*copy_columns)(std::int64_t n, std::int64_t m, const float* from,
                        std::int64_t ld_from, float* to, std::int64_t ld_to);
 
@@ -151,7 +156,7 @@ struct Loops {
                                const float* dy, bool accumulate, float* dw,
                                float* scratch);
 
-  // As many groups as channels: C = O, w[C, 1, R, S].
+  // Convolutions with as many groups as channels: C = O, w[C, 1, R, S].
   std::int64_t (*depthwise_scratch)(const ImageShape& shape);
   void (*depthwise_forward)(const ImageShape& shape, const float* x,
                             const float* w, const float* b, float* y,
@@ -164,9 +169,9 @@ struct Loops {
 
   void (*pad_forward)(const PadShape& shape, const float* x, float* y);
   void (*pad_backward)(const PadShape& shape, const float* dy, float* dx);
-  // Floats of scratch memory of either pass of attention.
+  // Returns the floats of scratch memory for either pass of attention.
   std::int64_t (*attention_scratch)(const AttentionHeadShape& shape);
-  // lse [group, T]
+  // `lse` is [group, T].
   void (*attention_forward)(const AttentionHeadShape& shape,
                             const AttentionInputs& in, float* y, float* lse,
                             float* scratch);
@@ -174,7 +179,7 @@ struct Loops {
                              const AttentionInputs& in, const float* y,
                              const float* lse, const float* dy,
                              const AttentionGradients& out, float* scratch);
-  // One head of rotary embedding, by tables of `pairs` cosines and sines.
+  // Rotates one head by tables of `pairs` cosines and sines (rotary embedding).
   void (*rotate_halves)(std::int64_t pairs, const float* cosine,
                         const float* sine, const float* x, float* y);
   void (*rotate_pairs)(std::int64_t pairs, const float* cosine,
@@ -184,21 +189,21 @@ struct Loops {
                            std::int32_t* argmax);
   void (*max_pool_backward)(const ImageShape& shape, const float* dy,
                             const std::int32_t* argmax, float* dx);
-  // `padded`: means count what a window has of the padding, too.
+  // `padded`: means count the part of a window in the padding, too.
   void (*avg_pool_forward)(const ImageShape& shape, bool padded, const float* x,
                            float* y);
   void (*avg_pool_backward)(const ImageShape& shape, bool padded,
                             const float* dy, float* dx);
-  // Only the extents of the images count.
+  // Uses only the extents of the images.
   void (*adaptive_avg_pool_forward)(const ImageShape& shape, const float* x,
                                     float* y);
   void (*adaptive_avg_pool_backward)(const ImageShape& shape, const float* dy,
                                      float* dx);
 
-  // Rows x[R, C] whose channels are normalised each by itself. `sums` f64: two
-  // padded arrays that are added to. channel_sums: x and x^2;
-  // channel_gradient_sums: dz and dz (x - mean), where dz is dy, masked by
-  // z > 0 where `relu`. `residual` may be null.
+  // Loops over rows x[R, C] whose channels are normalised separately. `sums`
+  // f64 is two padded arrays, to which channel_sums adds x and x^2, and
+  // channel_gradient_sums dz and dz (x - mean), where dz is dy, masked by z > 0
+  // if `relu`. `residual` may be null.
   void (*channel_sums)(std::int64_t rows, std::int64_t channels, const float* x,
                        double* sums);
   void (*channel_forward)(std::int64_t rows, std::int64_t channels,
@@ -212,9 +217,9 @@ struct Loops {
                            const ChannelGradientTerms& terms, const float* x,
                            const float* dy, bool relu, float* dx);
 
-  // Rows x[R, D], each normalised by itself. `stats` [R, 2]: mean and rstd. `w`
-  // and `b` may be null. `sums`: two padded arrays that are added to, of dy and
-  // of dy xhat.
+  // Loops over rows x[R, D], each normalised separately. `stats` [R, 2]: mean
+  // and rstd. `w` and `b` may be null. `sums`: two padded arrays, to which sums
+  // of dy and of dy xhat are added.
   void (*norm_rows_forward)(std::int64_t rows, std::int64_t d, bool centered,
                             double eps, const float* x, const float* w,
                             const float* b, float* y, double* stats);
@@ -232,26 +237,26 @@ struct Loops {
   void (*scale)(std::int64_t n, float factor, const float* x, float* y);
   void (*add)(std::int64_t n, const float* a, const float* b, float* y);
   void (*fill)(std::int64_t n, float value, float* y);
-  // `p` is the function's parameter; `saved` as UnaryKernels says.
+  // `p` is the function's parameter; `saved` is the same as in UnaryKernels.
   void (*unary_forward)(UnaryFunction f, float p, std::int64_t n,
                         const float* x, float* y);
   void (*unary_backward)(UnaryFunction f, float p, std::int64_t n,
                          const float* saved, const float* dy, float* dx);
   void (*binary)(BinaryFunction f, const BinaryShape& shape, const float* a,
                  const float* b, float* y);
-  // Rows of n elements. y may be x, dx may be dy.
+  // Loops over one row of n elements. y may be x, dx may be dy.
   void (*softmax_row)(std::int64_t n, const float* x, float* y);
   void (*log_softmax_row)(std::int64_t n, const float* x, float* y);
   void (*softmax_row_backward)(std::int64_t n, const float* y, const float* dy,
                                float* dx);
   void (*log_softmax_row_backward)(std::int64_t n, const float* y,
                                    const float* dy, float* dx);
-  // The sum of a[i] b[i], or of a[i] where b is null.
+  // Returns the sum of a[i] b[i], or of a[i] if b is null.
   double (*sum_of_products)(std::int64_t n, const float* a, const float* b);
   // y[cols, rows] = x[rows, cols]
   void (*transpose)(std::int64_t rows, std::int64_t cols, const float* x,
                     float* y);
-  // The same with so many elements from one row to the next.
+  // The same with x_row and y_row elements from one row to the next.
   void (*transpose_strided)(std::int64_t rows, std::int64_t cols,
                             const float* x, std::int64_t x_row, float* y,
                             std::int64_t y_row);
@@ -261,8 +266,7 @@ struct Loops {
   void (*adam)(std::int64_t n, const AdamScalars& step, const float* grad,
                float* param, float* exp_avg, float* exp_avg_sq,
                float* max_exp_avg_sq);
-  // step.step_size is 1 / bias_correction1, step.weight_decay that of the
-  // direction.
+  // step.step_size is 1 / bias_correction1, step.weight_decay the direction's.
   void (*lamb_direction)(std::int64_t n, const AdamScalars& step,
                          const float* grad, const float* param, float* exp_avg,
                          float* exp_avg_sq, float* direction);
@@ -273,12 +277,12 @@ struct Loops {
   void (*add_scaled)(std::int64_t n, float factor, const float* x, float* y);
   // y += factor * (x - y)
   void (*move_towards)(std::int64_t n, float factor, const float* x, float* y);
-  // y = x, cut off at -limit and limit; NaN stays.
+  // y = x, limited to [-limit, limit]; NaN stays.
   void (*clip)(std::int64_t n, float limit, const float* x, float* y);
   // Returns the sum of x^2.
   double (*square_sum)(std::int64_t n, const float* x);
 
-  // 16-bit floating types, as their bits.
+  // Conversions of 16-bit floating types, given as their bits.
   void (*widen_bf16)(std::int64_t n, const std::uint16_t* x, float* y);
   void (*narrow_bf16)(std::int64_t n, const float* x, std::uint16_t* y);
   void (*widen_f16)(std::int64_t n, const std::uint16_t* x, float* y);
@@ -287,7 +291,8 @@ struct Loops {
   // Returns the sum of squares; d may be null.
   double (*squared_error)(std::int64_t n, const float* prediction,
                           const float* target, float* d);
-  // One row: its loss; d may be null. *hit: the largest logit is the target.
+  // Returns the loss of one row; d may be null. *hit: whether the largest logit
+  // is the target.
   double (*cross_entropy_row)(std::int64_t classes, const float* logits,
                               std::int64_t target, float* d, bool* hit);
   // The same with class weights, which may be null, and smoothing.
@@ -305,7 +310,7 @@ struct Loops {
 };
 
 const Loops& PlainLoops();
-// These two run only on a CPU that has the instructions.
+// Each of these requires a CPU with its instructions.
 const Loops& Avx2Loops();
 const Loops& Avx512Loops();
 

@@ -11,9 +11,10 @@ void SetStats(double sum, double count, double hits, Tensor& stats) {
   s[2] = hits;
 }
 
-// `row`, called with the number of a counted row, its target, where its
-// gradient goes or null, and where to say whether it is a hit, returns its
-// loss; `weight(target)` is what the row counts.
+// Sums losses over the counted rows. `row` takes the number of a row, its
+// target, the place for its gradient or null, and the place for whether it is a
+// hit, and returns its loss; `weight(target)` is the weight of the row in the
+// count.
 template <typename Weight, typename Row>
 absl::Status SumRows(CpuDevice& cpu, In logits, In targets,
                      std::int64_t ignore_index, Tensor& stats, Tensor& dlogits,
@@ -126,7 +127,8 @@ absl::Status CombineLosses(CpuDevice&, In a, double weight_a, In b,
 
 }  // namespace
 
-void BindLoss(CpuDevice& cpu, LossKernels& ops) {
+template <>
+void BindFamily(CpuDevice& cpu, LossKernels& ops) {
   BindF32<SoftmaxCrossEntropy>(cpu, ops.SoftmaxCrossEntropy);
   BindF32<WeightedCrossEntropy>(cpu, ops.WeightedCrossEntropy);
   BindF32<MeanSquaredError>(cpu, ops.MeanSquaredError);

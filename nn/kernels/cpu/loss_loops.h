@@ -22,7 +22,7 @@ inline double SquaredError(Index n, const float* prediction,
   return sum.Total();
 }
 
-// The largest logit is the target, and none before it is as large.
+// Whether the largest logit is the target, and none before it is as large.
 inline bool IsFirstLargest(const float* x, Index target, float largest) {
   if (x[target] != largest) return false;
   for (Index i = 0; i < target; ++i) {
@@ -47,8 +47,8 @@ inline double CrossEntropyRow(Index classes, const float* logits, Index target,
   return __builtin_log(sum) + (static_cast<double>(largest) - own);
 }
 
-// The sum of body(load, store), a vector, over n elements: in f32 over a block,
-// then in f64.
+// Returns the sum of body(load, store), a vector, over n elements: in f32 over
+// a block, then in f64.
 template <typename Body>
 TROUPE_INLINE double SumInBlocks(Index n, Body body) {
   constexpr Index kBlock = 64 * kLanes;
@@ -74,7 +74,7 @@ inline double WeightedCrossEntropyRow(Index classes, const float* logits,
   *hit = IsFirstLargest(logits, target, largest);
   const double own = (1 - smoothing) * (weights ? weights[target] : 1);
   const double share = smoothing / static_cast<double>(classes);
-  // All of the logits before d, which may lie over them.
+  // Reads all logits before d is written, which may share their memory.
   const double below = static_cast<double>(largest) - logits[target];
   double weight = 0, weighted = 0;
   if (share != 0) {
@@ -121,7 +121,7 @@ inline double AbsoluteError(Index n, const float* prediction,
   });
 }
 
-// With c = e, cut off at -delta and delta, both parts are c (e - c / 2).
+// With c = e, limited to [-delta, delta], both parts are c (e - c / 2).
 inline double Huber(Index n, float delta, float scale, const float* prediction,
                     const float* target, float* d) {
   const Vec most = Set(delta), least = Set(-delta), by = Set(scale);
@@ -136,8 +136,8 @@ inline double Huber(Index n, float delta, float scale, const float* prediction,
   });
 }
 
-// log(1 + y) for y from 0 to 1: twice the series of atanh(z), z = y / (2 + y),
-// whose first term left out is below 2^-26 of the sum.
+// Returns log(1 + y) for y from 0 to 1: twice the series of atanh(z),
+// z = y / (2 + y), whose first omitted term is below 2^-26 of the sum.
 TROUPE_INLINE Vec LogOfOnePlus(Vec y) {
   const Vec z = Over(y, Plus(Set(2.0f), y));
   const Vec square = Times(z, z);
@@ -161,7 +161,7 @@ inline double BceWithLogits(Index n, float pos_weight, const float* logits,
     const Vec weight = Fma(extra, t, one);
     const Vec decay = ExpOfNegative(Minus(Zero(), Abs(x)));
     if (d) {
-      const Vec sigmoid =  // of -x
+      const Vec sigmoid =  // sigmoid(-x)
           Over(Choose(Greater(Zero(), x), one, decay), Plus(one, decay));
       store(d, Minus(negative, Times(weight, sigmoid)));
     }

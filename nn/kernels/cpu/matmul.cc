@@ -9,8 +9,8 @@
 namespace troupe::nn::cpu {
 namespace {
 
-// c[M, N] of one pair of matrices, as the pass of a linear layer that reads its
-// operands as they lie.
+// Computes c[M, N] of one pair of matrices, as the pass of a linear layer that
+// reads its operands in place.
 absl::Status Multiply(CpuDevice& cpu, MatMulForm form, const Tensor& a,
                       const Tensor& b, Tensor& c) {
   const Tensor none;
@@ -23,7 +23,8 @@ absl::Status Multiply(CpuDevice& cpu, MatMulForm form, const Tensor& a,
                           : LinearBackwardInput(cpu, /*dy=*/a, /*w=*/b, c);
 }
 
-// Both operands transposed: that of b is copied first.
+// Copies the transposed matrices of b, for the case that both operands are
+// transposed.
 absl::StatusOr<Tensor> TransposedMatrices(CpuDevice& cpu, const Tensor& b) {
   const std::int64_t N = b.dim(-2), K = b.dim(-1);
   Shape shape = b.shape();
@@ -65,7 +66,8 @@ absl::Status MatMul(CpuDevice& cpu, MatMulForm form, In a, In b, Tensor& c) {
 
 }  // namespace
 
-void BindMatMul(CpuDevice& cpu, MatMulKernels& ops) {
+template <>
+void BindFamily(CpuDevice& cpu, MatMulKernels& ops) {
   BindF32<MatMul>(cpu, ops.MatMul);
 }
 

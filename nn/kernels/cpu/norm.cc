@@ -9,12 +9,12 @@ namespace troupe::nn::cpu {
 namespace {
 
 // Whether each row of memory is one group: layer norm and RMS norm. Otherwise
-// the channels of one sample after the other are those of channel_loops.h.
+// channel_loops.h handles the channels, one sample after another.
 bool RowsAreGroups(const NormRule& rule, const Tensor& x) {
   return rule.groups == 1 && x.dim(1) == 1;
 }
 
-// Group g of a sample's channels, and what all of them have in common.
+// Extents of the groups of a sample's channels.
 struct Groups {
   Groups(const NormRule& rule, const Tensor& x)
       : samples(x.dim(0)),
@@ -36,7 +36,7 @@ double SumOf(const double* sums, std::int64_t width) {
   return sum;
 }
 
-// Mean and rstd of each group from the sums of its channels.
+// Computes mean and rstd of each group from the sums of its channels.
 void StatsOfSample(const NormRule& rule, const Groups& all,
                    const ChannelScratch& s, double* stats) {
   for (std::int64_t g = 0; g < all.groups; ++g) {
@@ -80,8 +80,8 @@ absl::Status GroupsForward(CpuDevice& cpu, const NormRule& rule, In x, In w,
   return absl::OkStatus();
 }
 
-// What the gradient loses to mean and variance, from the sums of dy and
-// dy (x - mean) of each channel.
+// Sets the terms that mean and variance subtract from the gradient, from the
+// sums of dy and dy (x - mean) of each channel.
 void SetTerms(const NormRule& rule, const Groups& all, const double* stats,
               const float* w, const ChannelScratch& s) {
   for (std::int64_t g = 0; g < all.groups; ++g) {
@@ -125,7 +125,7 @@ absl::Status GroupsBackwardInput(CpuDevice& cpu, const NormRule& rule, In x,
   return absl::OkStatus();
 }
 
-// sums: of dy and of dy xhat, over all samples.
+// Computes the sums of dy and of dy xhat, over all samples.
 absl::Status GroupsWeightSums(CpuDevice& cpu, const NormRule& rule, In x,
                               In stats, In dy, Tensor& sums) {
   const Groups all(rule, x);
@@ -232,7 +232,8 @@ absl::Status NormBackwardWeight(CpuDevice& cpu, const NormRule& rule, In x,
 
 }  // namespace
 
-void BindNorm(CpuDevice& cpu, NormKernels& ops) {
+template <>
+void BindFamily(CpuDevice& cpu, NormKernels& ops) {
   BindF32<NormForward>(cpu, ops.NormForward);
   BindByRows<AddNormForward>(cpu, ops.AddNormForward);
   BindF32<NormBackwardInput>(cpu, ops.NormBackwardInput);

@@ -1,5 +1,5 @@
 // Loops of norms whose groups are whole rows: layer norm and RMS norm. A row is
-// read from memory once; its later passes find it in the cache.
+// read from memory once; later passes over it read the cache.
 
 #ifndef NN_KERNELS_CPU_NORM_LOOPS_H_
 #define NN_KERNELS_CPU_NORM_LOOPS_H_
@@ -12,9 +12,9 @@
 namespace troupe::nn::cpu {
 namespace {
 
-// totals[k] = sum of what terms(load, values) puts into values[k], over the
-// vectors of n elements; load(p) is as in ForEachVector. Summed in f32 in
-// chunks of 64 vectors, and over chunks in f64.
+// totals[k] = sum of the values[k] that terms(load, values) sets, over the
+// vectors of n elements; load(p) is the same as in ForEachVector. Summed in f32
+// in chunks of 64 vectors, and over chunks in f64.
 template <int kTerms, typename Terms>
 TROUPE_INLINE void SumVectors(Index n, Terms terms, double* totals) {
   constexpr Index kChunk = 64 * kLanes;
@@ -50,7 +50,7 @@ TROUPE_INLINE void SumVectors(Index n, Terms terms, double* totals) {
   }
 }
 
-// Mean and variance in two passes: no cancellation.
+// Computes mean and variance in two passes: no cancellation.
 inline void NormRowsForward(Index rows, Index d, bool centered, double eps,
                             const float* x, const float* w, const float* b,
                             float* y, double* stats) {
@@ -107,7 +107,7 @@ inline void NormRowsBackwardInput(Index rows, Index d, bool centered,
 }
 
 // sums[0, padded) += sum of dy, sums[padded, 2 padded) += sum of dy xhat; eight
-// rows at a time in f32, those sums in f64.
+// rows at a time in f32, their sums in f64.
 inline void NormRowsBackwardWeight(Index rows, Index d, const float* x,
                                    const double* stats, const float* dy,
                                    double* sums) {

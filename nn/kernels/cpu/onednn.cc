@@ -21,10 +21,10 @@ namespace {
 using dnnl::memory;
 using Tag = memory::format_tag;
 
-// Shape and direction, as numbers to look up.
+// Shape and direction, as a key.
 using Key = std::array<std::int64_t, 19>;
 
-// What a convolution reads and writes, and whether it has a bias.
+// Dtypes of a convolution's operands, and whether it has a bias.
 struct ConvTypes {
   memory::data_type images, weights;
   bool bias;
@@ -67,8 +67,8 @@ const char* NameOf(OneDnn::Way way) {
 // A convolution, and the reorder of its weights before or after it.
 struct Primitive {
   dnnl::primitive main, reorder;
-  memory image, weights, output, bias;  // as the caller keeps them
-  memory fitted;                        // weights as the primitive wants them
+  memory image, weights, output, bias;  // the caller's layout
+  memory fitted;                        // weights in the layout of `main`
   memory scratchpad;
   std::unordered_map<int, memory> args, reorder_args;
   bool reorders = false;
@@ -77,7 +77,7 @@ struct Primitive {
 struct Descriptors {
   memory::desc x, w, y, plain_w;
   memory::desc b;       // zero: none
-  memory::desc read_w;  // weights that a forward pass would read
+  memory::desc read_w;  // weights for a forward pass
   memory::dims strides, skips, pads, pads_after;
 
   Descriptors(const ConvTypes& types, const ImageShape& d)
@@ -89,10 +89,10 @@ struct Descriptors {
                      : memory::desc()),
         read_w({d.o, d.c, d.r, d.s}, types.images, Tag::any),
         strides{d.stride_h, d.stride_w},
-        // Pixels between two taps.
+        // Number of pixels between two taps.
         skips{d.dilation_h - 1, d.dilation_w - 1},
         pads{d.pad_h, d.pad_w},
-        // What is left of the image beyond the last window is not padding.
+        // Pixels of the image beyond the last window are not padding.
         pads_after{(d.p - 1) * d.stride_h + d.dilation_h * (d.r - 1) + 1 - d.h -
                        d.pad_h,
                    (d.q - 1) * d.stride_w + d.dilation_w * (d.s - 1) + 1 - d.w -
@@ -101,8 +101,8 @@ struct Descriptors {
 
 }  // namespace
 
-// Operands in the order of the Kernels method. None of them is written but
-// `result`; oneDNN's memories are not const.
+// Operands in the order of the Kernels method. Only `result` is written;
+// oneDNN's memories are not const.
 struct OneDnn::ConvCall {
   Way way;
   memory::data_type images, weights;
@@ -135,7 +135,7 @@ class OneDnn::Impl {
     Product& p = *it->second;
     TROUPE_ASSIGN_OR_RETURN(char* const scratch,
                             Scratch(p.scratchpad.get_desc().get_size()));
-    // oneDNN has a b, whatever the pass: dw is dy^T x.
+    // oneDNN computes a b in every pass: dw is dy^T x.
     const bool swaps = call.way == Way::kBackwardWeight;
     p.a.set_data_handle(swaps ? call.b : call.a);
     p.b.set_data_handle(swaps ? call.a : call.b);
@@ -152,7 +152,7 @@ class OneDnn::Impl {
     const ConvTypes types{call.images, call.weights, call.bias != nullptr};
     const Key key = KeyOf(way, types, shape);
     auto it = primitives_.find(key);
-    // Made first: where oneDNN throws, nothing is left for the next call.
+    // Made first: if oneDNN throws, nothing is left for the next call.
     if (it == primitives_.end()) {
       it = primitives_.emplace(key, Make(way, Descriptors(types, shape))).first;
     }
@@ -189,7 +189,7 @@ class OneDnn::Impl {
 
   std::unique_ptr<Product> MakeProduct(const LinearCall& call) {
     const auto bf16 = memory::data_type::bf16;
-    // [rows, depth] [depth, cols]; ba: as it lies, the other way round.
+    // [rows, depth] [depth, cols]; ba: transposed in memory.
     memory::dims sizes = {call.n, call.k, call.m};
     Tag a_tag = Tag::ab, b_tag = Tag::ba;
     if (call.way == Way::kBackwardInput) {
@@ -272,8 +272,8 @@ class OneDnn::Impl {
     return p;
   }
 
-  // Memories without data, and the maps of arguments over them.
-  // `names`: image, weights, output.
+  // Makes memories without data, and the maps of arguments over them. `names`:
+  // image, weights, output.
   void Bind(const Descriptors& d, const memory::desc& fitted,
             const memory::desc& scratchpad, Way way,
             const std::array<int, 3>& names, Primitive& p) {
@@ -326,8 +326,8 @@ const char* OneDnn::Version() {
 bool OneDnn::WantsLinear(Way way, int threads, std::int64_t n, std::int64_t k,
                          std::int64_t m) {
   if (threads > 1) return n * k * m >= (1 << 20);
-  // Weights of 4 MB and more. The other passes go through them row by row, and
-  // faster.
+  // Weights of 4 MB and more. The loops here are faster for the other passes,
+  // which go through them row by row.
   return way == Way::kBackwardInput && n >= 16 && k * m >= (1 << 20);
 }
 
@@ -338,7 +338,7 @@ bool OneDnn::WantsConv(Way way, const ImageShape& d) {
 
 bool OneDnn::WantsBF16Conv(Way way, const ImageShape& d) {
   if (d.n == 0 || d.o < 16) return false;
-  // The first layer has few channels, and no gradient of its images.
+  // The first layer has few channels, and needs no gradient of its images.
   return way == Way::kBackwardInput ? d.c >= 16 : d.c * d.r * d.s >= 64;
 }
 
@@ -354,7 +354,7 @@ void OneDnn::PrepareLinear() {
                  product.data(), 16);
     });
   } catch (const std::system_error&) {
-    // No thread to be had: the call that needs the code generates it.
+    // No thread is available: the call that needs the code generates it.
   }
 }
 

@@ -1,7 +1,7 @@
-// The calls that oneDNN does better than the loops here: convolutions of many
+// Calls for which oneDNN is faster than the loops here: convolutions of many
 // channels, input gradients of weights too large for the cache, and products on
-// several threads. Which those are is a fixed rule of the shape
-// (docs/cpu_kernels.md has the measurements).
+// several threads. A fixed rule of the shape decides (docs/cpu_kernels.md has
+// the measurements).
 //
 //   OneDnn onednn(/*threads=*/1, allocator);
 //   if (OneDnn::WantsConv(OneDnn::Way::kForward, shape)) {
@@ -9,7 +9,7 @@
 //   }
 //
 // Primitives are made at the first call with a shape and kept with their
-// argument maps. Weights come in plain layout and are reordered in each call.
+// argument maps. Weights are in plain layout and are reordered in each call.
 // Errors of oneDNN become kInternal, naming the op and its shape.
 
 #ifndef NN_KERNELS_CPU_ONEDNN_H_
@@ -40,29 +40,29 @@ class OneDnn {
   static bool WantsLinear(Way way, int threads, std::int64_t n, std::int64_t k,
                           std::int64_t m);
   static bool WantsConv(Way way, const ImageShape& shape);
-  // The same for images of bf16, on a CPU that multiplies those.
+  // The same for images of bf16, on a CPU that multiplies bf16.
   static bool WantsBF16Conv(Way way, const ImageShape& shape);
 
-  // The first product of a process waits 20 to 60 ms for oneDNN to generate
-  // code. This begins it on a thread of its own, once in a process; the
-  // destructor waits for it.
+  // Starts oneDNN's code generation in a thread, once in a process: the first
+  // product of a process would wait 20 to 60 ms for it. The destructor waits
+  // for the thread.
   void PrepareLinear();
 
   // y (+)= x w^T;  dx (+)= dy w;  dw (+)= dy^T x: shapes as in kernels.h. The
-  // two operands come in the order of the Kernels method, the result last.
+  // operands are in the order of the Kernels method, the result last.
   absl::Status Linear(Way way, std::int64_t n, std::int64_t k, std::int64_t m,
                       const float* a, const float* b, bool accumulate,
                       float* result);
 
-  // The same on the bits of bf16, by tiles where the CPU multiplies those, with
-  // sums in f32. The result is bf16, or f32 where `wide`; `bias` is that of a
-  // forward pass, or null.
+  // The same on the bits of bf16, by tiles if the CPU has them, with sums in
+  // f32. The result is bf16, or f32 if `wide`; `bias` is that of a forward
+  // pass, or null.
   absl::Status Linear(Way way, std::int64_t n, std::int64_t k, std::int64_t m,
                       const std::uint16_t* a, const std::uint16_t* b,
                       const std::uint16_t* bias, bool accumulate, bool wide,
                       void* result);
 
-  // Without bias, overwriting the result; operands as above.
+  // Computes without bias, and overwrites the result; operands as above.
   absl::Status Conv(Way way, const ImageShape& shape, const float* a,
                     const float* b, float* result);
   // The same on the bits of bf16, with sums in f32. `bias` is that of a forward
@@ -70,7 +70,7 @@ class OneDnn {
   absl::Status Conv(Way way, const ImageShape& shape, const std::uint16_t* a,
                     const std::uint16_t* b, const std::uint16_t* bias,
                     std::uint16_t* result);
-  // dw of bf16 images, not rounded.
+  // Computes dw of bf16 images, in f32.
   absl::Status ConvBackwardWeight(const ImageShape& shape,
                                   const std::uint16_t* x,
                                   const std::uint16_t* dy, float* dw);
@@ -84,8 +84,8 @@ class OneDnn {
 
   const int threads_;
   Allocator& allocator_;
-  // Engine, stream and primitives; made by the first Conv(), which reports what
-  // they throw.
+  // Engine, stream and primitives; made by the first Conv() or Linear(), which
+  // returns the errors that they throw.
   std::unique_ptr<Impl> impl_;
   std::thread preparation_;
 };

@@ -102,7 +102,7 @@ absl::Status LambUpdate(CpuDevice& cpu, double lr_factor, In scalars,
   return absl::OkStatus();
 }
 
-// What lr is multiplied by for one parameter.
+// Returns the factor of lr for one parameter.
 double LarsTrust(const LarsRule& rule, const StepScalars& scalars,
                  const double* squares) {
   const double param = std::sqrt(squares[0]);
@@ -156,7 +156,8 @@ absl::Status EmaUpdate(CpuDevice& cpu, double decay, In scalars, In param,
 
 }  // namespace
 
-void BindOptimizer(CpuDevice& cpu, OptimizerKernels& ops) {
+template <>
+void BindFamily(CpuDevice& cpu, OptimizerKernels& ops) {
   ops.SetStepScalars.Bind<SetStepScalars>(&cpu);
   ops.ApplyLossScale.Bind<ApplyLossScale>(&cpu);
   ops.UpdateLossScale.Bind<UpdateLossScale>(&cpu);

@@ -42,8 +42,8 @@ inline void Sgd(Index n, const SgdScalars& step, const float* grad,
   });
 }
 
-// Updates m and v of a vector by its gradients; m / c1 / (sqrt(v / c2) + eps)
-// follows from what it leaves in them.
+// Updates m and v of a vector by its gradients; the caller computes
+// m / c1 / (sqrt(v / c2) + eps) from them.
 template <typename Load, typename Store>
 TROUPE_INLINE void UpdateMoments(const AdamScalars& step, Load load,
                                  Store store, Vec g, float* exp_avg,

@@ -1,5 +1,5 @@
-// The outer axes of strided loops, one step after the other; what a kernel does
-// with the inner ones is its own.
+// Iterates over the outer axes of strided loops; a kernel handles the inner
+// axes itself.
 //
 //   ForEachOuter(loops, /*inner=*/1, [&](std::int64_t a, std::int64_t b) {
 //     CopyRow(x + a, y + b);                   // the last axis
@@ -15,9 +15,9 @@
 
 namespace troupe::nn::cpu {
 
-// Calls step(a, b) with where both operands are for all indices of all but the
-// last `inner` axes; all axes where `inner` is 0. No step where an axis has no
-// extent.
+// Calls step(a, b) with the offsets of both operands for all indices of all
+// except the last `inner` axes; of all axes if `inner` is 0. No calls if an
+// axis has extent 0.
 template <typename Step>
 void ForEachOuter(const StridedLoops& loops, int inner, Step step) {
   if (loops.numel() == 0) return;

@@ -5,7 +5,7 @@
 namespace troupe::nn::cpu {
 namespace {
 
-// PadSource() of every row or column.
+// Returns PadSource() of every row or column.
 absl::StatusOr<Tensor> Sources(CpuDevice& cpu, PadMode mode,
                                std::int64_t before, std::int64_t in,
                                std::int64_t out) {
@@ -18,7 +18,7 @@ absl::StatusOr<Tensor> Sources(CpuDevice& cpu, PadMode mode,
   return sources;
 }
 
-// The extents of images x and padded images y, on the memory of the tables.
+// The extents of images x and padded images y, with the memory of the tables.
 class Border {
  public:
   absl::Status Init(CpuDevice& cpu, const Padding2d& padding, In x, In y) {
@@ -62,7 +62,8 @@ absl::Status Pad2dBackward(CpuDevice& cpu, const Padding2d& padding, In dy,
 
 }  // namespace
 
-void BindPad2d(CpuDevice& cpu, Pad2dKernels& ops) {
+template <>
+void BindFamily(CpuDevice& cpu, Pad2dKernels& ops) {
   BindF32<Pad2dForward>(cpu, ops.Pad2dForward);
   BindF32<Pad2dBackward>(cpu, ops.Pad2dBackward);
 }

@@ -4,13 +4,13 @@
 namespace troupe::nn::cpu {
 namespace {
 
-// Some of the images.
+// Returns the shape of the images of a slice.
 ImageShape Of(const RowSlice& at, ImageShape shape) {
   shape.n = at.rows;
   return shape;
 }
 
-// argmax has the elements of the pooled images.
+// Returns the slice's part of argmax, which has the pooled images' elements.
 std::int32_t* ArgmaxAt(const RowSlice& at, const ImageShape& shape,
                        const Tensor& argmax) {
   return argmax.data<std::int32_t>() + at.first * shape.p * shape.q * shape.o;
@@ -72,7 +72,8 @@ absl::Status AdaptiveAvgPool2dBackward(CpuDevice& cpu, In dy, Tensor& dx) {
 
 }  // namespace
 
-void BindPool2d(CpuDevice& cpu, Pool2dKernels& ops) {
+template <>
+void BindFamily(CpuDevice& cpu, Pool2dKernels& ops) {
   BindByRows<MaxPool2dForward>(cpu, ops.MaxPool2dForward);
   BindByRows<MaxPool2dBackward>(cpu, ops.MaxPool2dBackward);
   BindByRows<AvgPool2dForward>(cpu, ops.AvgPool2dForward);

@@ -10,7 +10,7 @@
 namespace troupe::nn::cpu {
 namespace {
 
-// The part of a window that lies inside the image: [h0, h1) x [w0, w1).
+// The part of a window inside the image: [h0, h1) x [w0, w1).
 struct Inside {
   Index h0, h1, w0, w1;
 };
@@ -32,7 +32,7 @@ TROUPE_INLINE void ForEachWindow(const ImageShape& d, Visit visit) {
   }
 }
 
-// True where the windows cover each input pixel exactly once.
+// Whether the windows cover each input pixel exactly once.
 inline bool Tiles(const ImageShape& d) {
   return d.stride_h == d.r && d.stride_w == d.s && d.pad_h == 0 &&
          d.pad_w == 0 && d.p * d.r == d.h && d.q * d.s == d.w;
@@ -40,13 +40,14 @@ inline bool Tiles(const ImageShape& d) {
 
 #if defined(__AVX512F__)
 
-// 2x2 windows of few channels: a vector is several windows of a row. The two
-// columns of their pixels lie interleaved, in at most two vectors.
+// Lanes for 2x2 windows of few channels: a vector is several windows of a row.
+// The left and right pixels of the windows are interleaved, in at most two
+// vectors.
 struct Pairs {
   Index windows;                             // per vector
-  Index lanes;                               // that they fill
-  std::int32_t left[kLanes], right[kLanes];  // from two vectors of pixels
-  std::int32_t low[kLanes], high[kLanes];    // and back
+  Index lanes;                               // lanes in use
+  std::int32_t left[kLanes], right[kLanes];  // indices in two vectors of pixels
+  std::int32_t low[kLanes], high[kLanes];    // inverse permutation
   std::int32_t step[kLanes];                 // pixel of the lane's window
 
   explicit Pairs(Index c) : windows(kLanes / c), lanes(windows * c) {
@@ -59,7 +60,8 @@ struct Pairs {
       high[i] = Source(Min(i + kLanes, 2 * lanes - 1), c);
     }
   }
-  // Of pixel element `i`: from the left columns, or (+ kLanes) the right ones.
+  // Returns the lane of pixel element `i` in the left columns, or (+ kLanes)
+  // the right ones.
   static std::int32_t Source(Index i, Index c) {
     const Index lane = i / (2 * c) * c + i % c;
     return static_cast<std::int32_t>(i / c % 2 ? lane + kLanes : lane);
@@ -72,8 +74,8 @@ inline bool IsHalvingOfFewChannels(const ImageShape& d) {
          2 * d.c <= kLanes;
 }
 
-// Calls visit(input row's pixel, input element, output element, lanes) for
-// each vector of windows.
+// Calls visit(input row's pixel, input element, output element, lanes) for each
+// vector of windows.
 template <typename Visit>
 TROUPE_INLINE void ForEachPairs(const ImageShape& d, const Pairs& pairs,
                                 Visit visit) {
@@ -173,7 +175,7 @@ inline void MaxPoolForward(const ImageShape& d, const float* x, float* y,
   });
 }
 
-// Every input pixel belongs to one window: write it once.
+// Every input pixel belongs to one window: each is written once.
 inline void MaxPoolBackwardTiles(const ImageShape& d, const float* dy,
                                  const std::int32_t* at, float* dx) {
   ForEachWindow(d, [&](Index image, Index out, const Inside& in) {
@@ -217,7 +219,7 @@ inline void MaxPoolBackward(const ImageShape& d, const float* dy,
   });
 }
 
-// The pixels of a window that its mean counts.
+// Returns the number of pixels of a window that its mean counts.
 inline Index CountOf(const ImageShape& d, bool padded, Index p, Index q,
                      const Inside& in) {
   if (!padded) return (in.h1 - in.h0) * (in.w1 - in.w0);

@@ -14,29 +14,30 @@
 namespace troupe::nn::cpu {
 namespace {
 
-// Terms of one fma chain; longer sums are sums of such chains. Bounds both the
-// rounding error and the part of B that a row of tiles goes through.
+// Number of terms of one fma chain; longer sums are sums of chains. Bounds both
+// the rounding error and the part of B that a row of tiles reads.
 constexpr Index kDepth = 256;
 
-// A count of floats, rounded up to whole vectors.
+// Rounds a count of floats up to whole vectors.
 constexpr Index Padded(Index n) { return CeilDiv(n, kLanes) * kLanes; }
 
-// Floats of B that stay in the second-level cache while tiles read them.
+// Number of floats of B that stay in the second-level cache while tiles read
+// them.
 constexpr Index kBlock = Index{1} << 17;
 constexpr Index kPanel = kTileVectors * kLanes;  // columns of a tile
-// From so many rows of tiles on, C is written row by row, and a copy of what
-// they read again and again costs little beside reading it.
+// Number of rows of tiles from which on C is written row by row, and a copy of
+// the data that they read repeatedly costs little beside reading it.
 constexpr Index kManyTiles = 24;
-// So many rows of an operand may share a few sets of the caches, where their
-// distance is a multiple of a power of two.
+// Number of rows of an operand that may share a few sets of the caches, if
+// their distance is a multiple of a power of two.
 constexpr Index kManyTerms = 128;
-// From one term to the next in a copy of rows of A.
+// Distance between terms in a copy of rows of A.
 constexpr Index kCopiedRows = CeilDiv(MaxRows(kTileVectors), 8) * 8;
 
 struct Product {
   Index rows, cols, depth;
   const float* a;
-  Index a_stride;  // these as in TileCall
+  Index a_stride;  // these are the same as in TileCall
   const float* b;
   Index b_stride;
   float* c;
@@ -45,7 +46,7 @@ struct Product {
   bool accumulate = false;
   Index segments = 1;
   Index a_segment = 0, b_segment = 0;
-  // [ProductScratch(rows, cols)], or null: all is read where it lies.
+  // [ProductScratch(rows, cols)], or null: operands are read in place.
   float* scratch = nullptr;
 };
 
@@ -53,12 +54,12 @@ constexpr bool IsTall(Index rows, Index cols) {
   return rows >= kManyTiles * MaxRows(kTileVectors) && cols > kPanel;
 }
 
-// Floats; 0: none needed.
+// Returns the floats of scratch memory; 0: none needed.
 constexpr Index ProductScratch(Index rows, Index cols) {
   return IsTall(rows, cols) ? kBlock + kDepth * kCopiedRows : 0;
 }
 
-// The rows of C, cut into tiles as evenly as may be.
+// Division of the rows of C into tiles of nearly equal height.
 struct RowCut {
   RowCut(Index rows, Index most)
       : tiles(CeilDiv(rows, most)),
@@ -69,11 +70,11 @@ struct RowCut {
 
   Index tiles;
   Index height;
-  Index taller;  // so many, the first ones, have one row more
+  Index taller;  // number of tiles, the first ones, with one more row
 };
 
-// What tiles read: terms [first, first + depth) of the sum, and of them columns
-// [col, ...) of B and some rows of A.
+// Operands of tiles: terms [first, first + depth) of the sum, and of them
+// columns [col, ...) of B and some rows of A.
 struct Operands {
   Index first, depth;
   Index col;
@@ -83,7 +84,7 @@ struct Operands {
   const float* copy_of_a;  // null, or the rows of the only tile
 };
 
-// Tiles [begin, end) of a panel.
+// Computes tiles [begin, end) of a panel.
 template <int NV, bool kPacked>
 void MultiplyPanel(const Product& m, const Operands& from, const RowCut& rows,
                    Index begin, Index end) {
@@ -111,7 +112,8 @@ void MultiplyPanel(const Product& m, const Operands& from, const RowCut& rows,
   }
 }
 
-// Calls run(integral_constant NV) with the vectors of the panel at `col`.
+// Calls run(integral_constant NV) with the number of vectors of the panel at
+// `col`.
 template <typename Run>
 void WithVectors(const Product& m, Index col, const Run& run) {
   switch (Min(CeilDiv(m.cols - col, kLanes), kTileVectors)) {
@@ -128,7 +130,8 @@ void WithVectors(const Product& m, Index col, const Run& run) {
   }
 }
 
-// Panel by panel: B is read once, and lies in the nearest caches meanwhile.
+// Goes panel by panel: B is read once, and stays in the nearest caches
+// meanwhile.
 template <bool kPacked>
 void MultiplyWide(const Product& m, Index first, Index depth) {
   for (Index col = 0; col < m.cols; col += kPanel) {
@@ -142,7 +145,8 @@ void MultiplyWide(const Product& m, Index first, Index depth) {
   }
 }
 
-// Panels of columns [begin, end) one behind the other, padded to whole vectors.
+// Copies panels of columns [begin, end) one after another, padded to whole
+// vectors.
 inline void CopyBlock(const Product& m, Index first, Index depth, Index begin,
                       Index end, float* to) {
   for (Index col = begin; col < end; col += kPanel) {
@@ -156,7 +160,7 @@ inline void CopyBlock(const Product& m, Index first, Index depth, Index begin,
   }
 }
 
-// Rows [row, row + height) of A, where A lies column by column.
+// Copies rows [row, row + height) of A, which is stored column by column.
 inline void CopyRows(const Product& m, Index first, Index depth, Index row,
                      Index height, float* to) {
   const float* a = m.a + first * m.a_stride + row;
@@ -167,9 +171,9 @@ inline void CopyRows(const Product& m, Index first, Index depth, Index row,
   }
 }
 
-// Row of tiles by row of tiles through a block of B, so that C is written in
-// long runs: a gradient of many megabytes then costs what it takes to write it
-// (72 GFLOP/s became 145 for 64 x 2236 to 2236).
+// Goes through a block of B by rows of tiles, so that C is written in long
+// runs: a gradient of many megabytes then costs only the time to write it (72
+// GFLOP/s became 145 for 64 x 2236 to 2236).
 template <bool kPacked>
 void MultiplyTall(const Product& m, Index first, Index depth) {
   const RowCut rows(m.rows, MaxRows(kTileVectors));

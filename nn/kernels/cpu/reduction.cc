@@ -23,8 +23,7 @@ void SumMiddle(const Loops& loops, std::int64_t outer, std::int64_t R,
   }
 }
 
-// Neighbouring axes [begin, end) that are summed over as one; none where they
-// are equal.
+// Neighbouring axes [begin, end) that are summed as one; begin == end: none.
 struct AxisRun {
   int begin, end;
 };
@@ -33,8 +32,8 @@ bool IsSummed(const Shape& x, const Shape& y, int axis) {
   return x[axis] != 1 && y[axis] == 1;
 }
 
-// The last run of summed axes before axis `before`. Axes of extent 1 belong to
-// any run.
+// Returns the last run of summed axes before axis `before`. Axes of extent 1
+// may be in any run.
 AxisRun LastRun(const Shape& x, const Shape& y, int before) {
   int end = before;
   while (end > 0 && !IsSummed(x, y, end - 1)) --end;
@@ -49,7 +48,7 @@ std::int64_t Extent(const Shape& shape, int begin, int end) {
   return n;
 }
 
-// Sums over one run of axes after the other, the last first.
+// Sums over one run of axes after another, from the last.
 absl::Status SumAxes(CpuDevice& cpu, In x, double divisor, Tensor& y) {
   Tensor from = x.Detached();
   AxisRun run = LastRun(x.shape(), y.shape(), x.shape().rank());
@@ -81,7 +80,8 @@ absl::Status SumAxes(CpuDevice& cpu, In x, double divisor, Tensor& y) {
 
 }  // namespace
 
-void BindReduction(CpuDevice& cpu, ReductionKernels& ops) {
+template <>
+void BindFamily(CpuDevice& cpu, ReductionKernels& ops) {
   BindF32<SumAxes>(cpu, ops.SumAxes);
 }
 

@@ -8,12 +8,12 @@
 namespace troupe::nn::cpu {
 namespace {
 
-// Positions between two whose sine is computed; the others are turned on from
-// there, in f64. They lie at multiples of it, so that the angle of a position
-// does not depend on where a sample begins.
+// Distance between positions whose sine is computed; the others are rotated
+// from there, in f64. These positions are multiples of it, so that the angle of
+// a position does not depend on where a sample begins.
 constexpr std::int64_t kExactEvery = 32;
 
-// cosines[P, pairs] and sines[P, pairs] of the angles of P positions.
+// Fills cosines[P, pairs] and sines[P, pairs] for the angles of P positions.
 void FillAngles(const RotaryRule& rule, std::int64_t P, float* cosines,
                 float* sines) {
   const std::int64_t pairs = rule.width / 2;
@@ -66,7 +66,8 @@ absl::Status Rotary(CpuDevice& cpu, const RotaryRule& rule, In x, Tensor& y) {
 
 }  // namespace
 
-void BindRotary(CpuDevice& cpu, RotaryKernels& ops) {
+template <>
+void BindFamily(CpuDevice& cpu, RotaryKernels& ops) {
   BindF32<Rotary>(cpu, ops.Rotary);
 }
 

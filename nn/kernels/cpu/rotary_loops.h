@@ -1,4 +1,4 @@
-// Rotary position embedding of one head. Letters as in nn/kernels/rotary.h.
+// Rotary position embedding of one head. Letters: see nn/kernels/rotary.h.
 
 #ifndef NN_KERNELS_CPU_ROTARY_LOOPS_H_
 #define NN_KERNELS_CPU_ROTARY_LOOPS_H_
@@ -8,8 +8,8 @@
 namespace troupe::nn::cpu {
 namespace {
 
-// Pairs i and i + pairs, turned by the angles of these cosines and sines.
-// y may be x.
+// Rotates pairs i and i + pairs by the angles of these cosines and sines. y may
+// be x.
 inline void RotateHalves(Index pairs, const float* cosine, const float* sine,
                          const float* x, float* y) {
   ForEachVector(pairs, [=](auto load, auto store) {
@@ -20,7 +20,7 @@ inline void RotateHalves(Index pairs, const float* cosine, const float* sine,
   });
 }
 
-// Pairs 2 i and 2 i + 1.
+// Rotates pairs 2 i and 2 i + 1.
 inline void RotatePairs(Index pairs, const float* cosine, const float* sine,
                         const float* x, float* y) {
   for (Index i = 0; i < pairs; ++i) {

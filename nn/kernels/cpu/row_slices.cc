@@ -5,7 +5,7 @@
 namespace troupe::nn::cpu {
 namespace {
 
-// Copies of one operand: a part of the first-level cache.
+// Number of floats in the copy of one operand: a part of the first-level cache.
 constexpr std::int64_t kFloatsAtOnce = 4096;
 
 }  // namespace

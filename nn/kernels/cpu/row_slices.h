@@ -1,6 +1,6 @@
-// Kernels that take the rows of their operands each by itself, on tensors of 16
-// bits: as f32, a block of rows after the other, so that the copies stay in the
-// nearest caches.
+// Runs kernels that process rows independently on tensors of 16 bits: a block
+// of rows at a time is converted to f32, so that the copies stay in the nearest
+// caches.
 //
 //   return ForEachRowSlice(cpu, {y.numel()}, {&y, &dy}, {&dx},
 //                          [&](const RowSlice& at) {
@@ -8,8 +8,7 @@
 //   });
 //   BindByRows<ReluBackward>(cpu, ops.ReluBackward);
 //
-// Operands of f32 are passed on as they lie, all rows at once unless asked
-// otherwise.
+// Operands of f32 are passed in place, all rows at once unless cuts_f32 is set.
 
 #ifndef NN_KERNELS_CPU_ROW_SLICES_H_
 #define NN_KERNELS_CPU_ROW_SLICES_H_
@@ -29,14 +28,15 @@ namespace troupe::nn::cpu {
 // Rows [first, first + rows).
 struct RowSlice {
   std::int64_t first = 0, rows = 0;
-  // Those rows of each operand; null where it is undefined.
+  // Data of these rows in each operand; null if it is undefined.
   std::array<float*, 3> in = {}, out = {};
 };
 
 struct RowsToCut {
   std::int64_t rows;
   std::int64_t together = 1;  // slices begin at multiples of this
-  // f32 too comes in slices: for a kernel of several passes over each.
+  // Whether f32 operands are sliced too: for a kernel with several passes over
+  // each slice.
   bool cuts_f32 = false;
 };
 
@@ -47,11 +47,11 @@ class RowSlices {
             std::initializer_list<const Tensor*> in,
             std::initializer_list<const Tensor*> out);
 
-  // Memory for copies, if there will be any.
+  // Allocates memory for copies, if any are needed.
   absl::Status Prepare();
-  // False: there are no more rows.
+  // Returns false if there are no more rows.
   bool Next(RowSlice& slice);
-  // Result `i` of the slice is from here on what its dtype can hold.
+  // Rounds result `i` of the slice to its dtype.
   void Round(const RowSlice& slice, int i);
 
  private:
@@ -85,11 +85,11 @@ absl::Status ForEachRowSlice(CpuDevice& cpu, const RowsToCut& cut,
   return absl::OkStatus();
 }
 
-// `t` where it is undefined or f32, or else a copy.
+// Returns `t` itself if it is undefined or f32, or else a copy.
 absl::StatusOr<Tensor> AsF32(CpuDevice& cpu, const Tensor& t);
 
-// Binds a kernel that looks at the dtypes of its operands through the above.
-// `kF64Kernel`, if there is one, is called where they are f64.
+// Binds a kernel that handles the dtypes of its operands by row slices.
+// `kF64Kernel`, if given, is called if they are f64.
 template <auto kKernel, auto kF64Kernel = nullptr, typename... Args>
 void BindByRows(CpuDevice& cpu, Op<absl::Status(Args...)>& op) {
   using ThisOp = Op<absl::Status(Args...)>;

@@ -1,4 +1,4 @@
-// The vectors of base/simd under the names that the loops use.
+// The vectors of base/simd, under the names used in the loops.
 //
 //   Vec sum = Fma(LoadSome(x + i, First(n - i)), a, Zero());
 

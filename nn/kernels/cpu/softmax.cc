@@ -32,7 +32,8 @@ absl::Status SoftmaxBackward(CpuDevice& cpu, SoftmaxForm form, In y, In dy,
 
 }  // namespace
 
-void BindSoftmax(CpuDevice& cpu, SoftmaxKernels& ops) {
+template <>
+void BindFamily(CpuDevice& cpu, SoftmaxKernels& ops) {
   BindF32<SoftmaxForward>(cpu, ops.SoftmaxForward);
   BindF32<SoftmaxBackward>(cpu, ops.SoftmaxBackward);
 }

@@ -37,7 +37,7 @@ inline double ExpSum(Index n, const float* x, float offset, float* d) {
   return sum;
 }
 
-// The sum of a[i] b[i], or of a[i] where b is null, in segments.
+// Returns the sum of a[i] b[i], or of a[i] if b is null, in segments.
 inline double SumOfProducts(Index n, const float* a, const float* b) {
   constexpr Index kBlock = 64 * kLanes;  // summed in f32, then in f64
   double sum = 0;

@@ -9,7 +9,7 @@
 namespace troupe::nn::cpu {
 namespace {
 
-// Runs of elements that lie together in both operands.
+// Copies runs of elements that are contiguous in both operands.
 void CopyRuns(const StridedLoops& loops, std::size_t size, const char* x,
               char* y) {
   const std::size_t bytes =
@@ -19,7 +19,7 @@ void CopyRuns(const StridedLoops& loops, std::size_t size, const char* x,
   });
 }
 
-// The axis along which x lies together, or -1.
+// Returns the axis along which x is contiguous, or -1.
 int RunOfX(const StridedLoops& loops) {
   for (int axis = loops.rank - 2; axis >= 0; --axis) {
     if (loops.a[axis] == 1) return axis;
@@ -27,7 +27,7 @@ int RunOfX(const StridedLoops& loops) {
   return -1;
 }
 
-// With axis `axis` as the last but one.
+// Returns the loops with axis `axis` as the last but one.
 StridedLoops MovedToLastButOne(StridedLoops loops, int axis) {
   for (Strides* each : {&loops.extent, &loops.a, &loops.b}) {
     std::rotate(each->begin() + axis, each->begin() + axis + 1,
@@ -36,7 +36,7 @@ StridedLoops MovedToLastButOne(StridedLoops loops, int axis) {
   return loops;
 }
 
-// y lies along the last axis, x along another.
+// For y contiguous along the last axis, x along another.
 void TransposeF32(const Loops& kernels, const StridedLoops& given, int axis,
                   const float* x, float* y) {
   const StridedLoops loops = MovedToLastButOne(given, axis);
@@ -97,7 +97,8 @@ absl::Status CopyStrided(CpuDevice& cpu, StridedLoops loops, In x, Tensor& y) {
 
 }  // namespace
 
-void BindStrided(CpuDevice& cpu, StridedKernels& ops) {
+template <>
+void BindFamily(CpuDevice& cpu, StridedKernels& ops) {
   ops.CopyStrided.Bind<CopyStrided>(&cpu);
 }
 

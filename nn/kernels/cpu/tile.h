@@ -1,5 +1,5 @@
 // The register tile of every matrix product: a few rows times a few vectors of
-// C, held in registers while the sum runs.
+// C, held in registers during the sum.
 //
 //     C[MR, NV * kLanes] = sum over p < depth of A(i, p) B(p, j)
 //
@@ -16,11 +16,11 @@
 namespace troupe::nn::cpu {
 namespace {
 
-// How a tile writes its sums.
+// Whether a tile overwrites C with its sums or adds them.
 enum class Put { kStore, kAdd };
 
-// What is added to an element of C: one term of its sum. bf16_product.h has
-// another one, which takes 32 bits for two terms.
+// Adds one term of an element's sum. bf16_product.h has another version, which
+// takes 32 bits for two terms.
 struct FloatTerm {
   TROUPE_INLINE static Vec Add(Vec a, Vec b, Vec sum) { return Fma(a, b, sum); }
 };
@@ -31,7 +31,7 @@ struct TileCall {
   const float* a;
   // Packed: A(i, p) = a[p * a_stride + i]; rows: A(i, p) = a[i * a_stride + p].
   Index a_stride;
-  Index a_segment;  // from one segment to the next
+  Index a_segment;  // distance between segments
   const float* b;   // B(p, j) = b[p * b_stride + j]
   Index b_stride;
   Index b_segment;
@@ -43,8 +43,8 @@ struct TileCall {
   Put put;
 };
 
-// Element i of the column of A at `a`. Rows are `stride` bytes apart; the odd
-// multiples of it are kept in registers, and the processor scales them.
+// Odd multiples of the distance between rows of A. They are kept in registers,
+// and the addressing mode scales them by 1, 2, 4 or 8.
 struct OddStrides {
   Index bytes[7];  // 1, 3, 5 ... 13 times the stride
 };
@@ -72,7 +72,7 @@ TROUPE_INLINE void TileRows(const float* a, const OddStrides& odd,
 
 template <int MR, int NV>
 TROUPE_INLINE void PutTile(const TileCall& t, const Vec (&sum)[MR][NV]) {
-  // Copies: for all the compiler knows, C might lie over `t`.
+  // Local copies: as far as the compiler can tell, C might overlap `t`.
   float* const c = t.c;
   const Index c_stride = t.c_stride;
   const float* const start = t.start;
@@ -92,8 +92,8 @@ TROUPE_INLINE void PutTile(const TileCall& t, const Vec (&sum)[MR][NV]) {
   }
 }
 
-// kWhole: every lane of the last vector of B may be read. A load under a mask
-// takes one of the two ports that fma runs on.
+// kWhole: every lane of the last vector of B may be read. A masked load takes
+// one of the two ports that fma runs on.
 template <typename Term, int MR, int NV, bool kPacked, bool kWhole>
 TROUPE_INLINE void SumTile(const TileCall& t, const OddStrides& odd,
                            Vec (&sum)[MR][NV]) {
@@ -127,7 +127,7 @@ void Tile(const TileCall& t) {
   TROUPE_UNROLL
   for (int i = 0; i < 7; ++i) {
     odd.bytes[i] = (2 * i + 1) * t.a_stride * Index{sizeof(float)};
-    // Or else the compiler keeps a pointer per row and runs out of registers.
+    // Otherwise the compiler keeps a pointer per row and runs out of registers.
     asm("" : "+r"(odd.bytes[i]));
   }
   if (t.whole) {

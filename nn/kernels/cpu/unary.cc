@@ -24,7 +24,8 @@ absl::Status UnaryBackward(CpuDevice& cpu, UnaryFunction f, double p, In saved,
 
 }  // namespace
 
-void BindUnary(CpuDevice& cpu, UnaryKernels& ops) {
+template <>
+void BindFamily(CpuDevice& cpu, UnaryKernels& ops) {
   BindByRows<UnaryForward>(cpu, ops.UnaryForward);
   BindByRows<UnaryBackward>(cpu, ops.UnaryBackward);
 }

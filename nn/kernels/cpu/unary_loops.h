@@ -12,8 +12,8 @@
 namespace troupe::nn::cpu {
 namespace {
 
-// The functions with their derivatives: At(x) is f(x), and Slope(saved, dy)
-// f'(x) dy, where `saved` is as UnaryKernels says.
+// The functions with their derivatives: At(x) is f(x), and Slope(saved, dy) is
+// f'(x) dy, with `saved` as in UnaryKernels.
 
 struct NegateFn {
   TROUPE_INLINE Vec At(Vec x) const { return Times(x, Set(-1.0f)); }
@@ -65,8 +65,8 @@ struct GeluFn {
   }
 };
 
-// x Sigma(v), v = 2 sqrt(2/pi) (x + 0.044715 x^3): as (1 + tanh(v / 2)) / 2,
-// but nothing cancels.
+// x Sigma(v), v = 2 sqrt(2/pi) (x + 0.044715 x^3): the same as
+// (1 + tanh(v / 2)) / 2, but without cancellation.
 struct GeluTanhFn {
   static constexpr float kLinear = 1.5957691216f;
   static constexpr float kCubic = 0.044715f * 1.5957691216f;
@@ -106,7 +106,7 @@ struct TanhFn {
   }
 };
 
-// Calls run(function) with the function `f` of parameter `p`.
+// Calls run(function) with the function object of `f` with parameter `p`.
 template <typename Run>
 TROUPE_INLINE void WithUnary(UnaryFunction f, float p, Run run) {
   switch (f) {

@@ -1,6 +1,6 @@
 // Convolutions as linear layers of their unfolded windows. The columns are in
-// the order of the weights as they lie, so that these are read once, and not
-// reordered: what counts where they are large and pixels are few.
+// the order of the weights in memory, so that weights are read once, without
+// reordering, which matters if they are large and pixels are few.
 
 #include <algorithm>
 
@@ -55,7 +55,7 @@ absl::StatusOr<Tensor> UnfoldWindows(CpuDevice& cpu, const ImageShape& d,
   return columns;
 }
 
-// In row order of the windows.
+// Sums in row order of the windows.
 absl::Status FoldWindows(CpuDevice& cpu, const ImageShape& d,
                          const Tensor& columns, Tensor& dx) {
   const std::int64_t taps = d.r * d.s;

@@ -1,11 +1,11 @@
-// bf16 and f16 are storage types on the cpu: a call on such tensors runs on f32
-// copies, and what it wrote is rounded once on the way back. This is what a
-// kernel of f32 is bound with, so that it need not look at dtypes:
+// bf16 and f16 are storage types on the cpu: a call on these tensors runs on
+// f32 copies, and results are rounded once on the way back. An f32 kernel is
+// bound through this, so that it need not handle dtypes:
 //
 //   BindF32<ReluForward>(cpu, ops.ReluForward);
 //
-// kUnimplemented, naming op, dtype and device, where an operand is neither f32
-// nor 16 bits wide. Cost: a comparison for each operand; with 16 bits two
+// Errors: kUnimplemented, naming op, dtype and device, if an operand is neither
+// f32 nor 16 bits wide. Cost: a comparison for each operand; with 16 bits two
 // conversions and an f32 copy of each, from the cache.
 
 #ifndef NN_KERNELS_CPU_WIDENING_H_
@@ -22,7 +22,7 @@
 
 namespace troupe::nn::cpu {
 
-// Operands of one call as f32. Map() turns an argument of an op into that of
+// Operands of one call as f32. Map() converts an argument of an op to that of
 // its kernel.
 class Widened {
  public:
@@ -38,9 +38,10 @@ class Widened {
     return argument;
   }
 
-  // An operand without memory for its copy; the kernel must not be called.
+  // Error if there was no memory for a copy; the kernel must not be called
+  // then.
   const absl::Status& status() const { return status_; }
-  // Rounds the results.
+  // Rounds the results into the operands.
   void Finish();
 
  private:
@@ -49,7 +50,7 @@ class Widened {
     Tensor* narrow;
   };
 
-  // `t` itself where it is undefined or f32.
+  // Returns `t` itself if it is undefined or f32.
   Tensor Copy(const Tensor& t, bool read);
   Tensor CopyOfResult(const Result& result, bool read);
 
@@ -60,8 +61,8 @@ class Widened {
   int count_ = 0;
 };
 
-// The dtype of the first operand that cannot be widened; f32 if there is none.
-// Null pointers are passed over.
+// Returns the dtype of the first operand that cannot be widened; f32 if there
+// is none. Skips null pointers.
 DType RefusedDType(std::initializer_list<const Tensor*> operands);
 
 template <typename Argument>
@@ -69,7 +70,7 @@ bool IsF32(const Argument& argument) {
   const Tensor* const numbers = NumbersOf(argument);
   return numbers == nullptr || numbers->dtype() == DType::kF32;
 }
-// The same for any dtype; an undefined operand has all of them.
+// The same for any dtype; an undefined operand matches every dtype.
 template <typename Argument>
 bool IsOfType(DType dtype, const Argument& argument) {
   const Tensor* const numbers = NumbersOf(argument);
@@ -84,7 +85,8 @@ absl::Status RunWidened(const Op<absl::Status(Args...)>& op, CpuDevice& cpu,
     return DoesNotCompute(op.name(), refused, op.device());
   }
   Widened widened(cpu);
-  // Braces: from left to right, so that `accumulate` comes before gradients.
+  // Braces: evaluated left to right, so that `accumulate` comes before
+  // gradients.
   std::tuple<decltype(widened.Map(args))...> wide{widened.Map(args)...};
   if (!widened.status().ok()) return widened.status();
   const absl::Status status =
@@ -93,7 +95,7 @@ absl::Status RunWidened(const Op<absl::Status(Args...)>& op, CpuDevice& cpu,
   return status;
 }
 
-// `kF64Kernel`, if there is one, is called where the operands are f64.
+// `kF64Kernel`, if given, is called if the operands are f64.
 template <auto kKernel, auto kF64Kernel = nullptr, typename... Args>
 void BindF32(CpuDevice& cpu, Op<absl::Status(Args...)>& op) {
   using ThisOp = Op<absl::Status(Args...)>;

@@ -1,4 +1,4 @@
-// The extents of a convolution or pooling as the loops want them.
+// The extents of a convolution or pooling in the form of the loops.
 //
 //   const ImageShape shape = ImageShapeOf(window, x.shape(), y.shape());
 
@@ -11,7 +11,7 @@
 
 namespace troupe::nn::cpu {
 
-// x (N, H, W, C), y (N, P, Q, O).
+// x is (N, H, W, C), y is (N, P, Q, O).
 inline ImageShape ImageShapeOf(const Window2d& window, const Shape& x,
                                const Shape& y) {
   return {x[0],

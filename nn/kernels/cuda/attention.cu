@@ -4,20 +4,21 @@
 #include "nn/kernels/cuda/attention_call.h"
 
 // The forward pass of FlashAttention-2 (Dao 2023, arXiv:2307.08691) on tiles of
-// 32 queries and 32 keys, in f32: a block has 32 queries of a head and goes
-// through its keys. Letters as in nn/kernels/attention.h.
+// 32 queries and 32 keys, in f32. A block computes 32 queries of a head and
+// loops over the tiles of keys. Letters are those of nn/kernels/attention.h.
 
 namespace troupe::nn::cuda {
 namespace {
 
-// The softmax of a row so far.
+// The online softmax of the thread's rows: the largest score so far, and the
+// sum of exponentials relative to it.
 struct RowState {
   float largest[kRowsOfThread];
   float sum[kRowsOfThread];
 };
 
-// Turns scores into probabilities from the largest score so far on; what
-// earlier tiles gave begins there too.
+// Turns scores into exponentials relative to the largest score so far, and
+// rescales the sums of earlier tiles to it.
 template <int kWidth>
 __device__ __forceinline__ void SoftmaxTile(
     const AttentionGrid& size, int first_query, int first_key,
@@ -35,7 +36,7 @@ __device__ __forceinline__ void SoftmaxTile(
       if (sees[j]) largest = fmaxf(largest, score[i][j]);
     }
     largest = LargestOfRow(largest);
-    // Before the first key the largest score is minus infinity.
+    // Before the first key, the largest score is minus infinity.
     const float factor =
         state.largest[i] == -INFINITY ? 0.0f : expf(state.largest[i] - largest);
     float sum = 0;
@@ -75,7 +76,7 @@ __global__ void __launch_bounds__(kTileThreads)
     RowSums<kWidth> sums{};
     for (int tile = 0; tile < KeyTiles(size, first); ++tile) {
       const int first_key = tile * kTileRows;
-      __syncthreads();  // the tiles of the round before have been read
+      __syncthreads();  // all threads have read the tiles of the last round
       if (tile == 0) {
         LoadTile<kWidth, kVector>(q, first, size.T, size.D, queries);
       }
@@ -86,7 +87,7 @@ __global__ void __launch_bounds__(kTileThreads)
       AddDots<kWidth>(queries, keys, score);
       SoftmaxTile<kWidth>(size, first, first_key, score, state, sums);
       DropColumns(size, drop, n, h, first, first_key, block, score);
-      __syncwarp();  // the row of the round before has been read
+      __syncwarp();  // all lanes have read their rows of the last round
       PutBlock(score, block);
       __syncwarp();
       AddRows<kWidth>(block, values, sums);
@@ -128,7 +129,8 @@ struct AttentionForward {
 
 }  // namespace
 
-void BindOwnAttention(AttentionKernels& ops, CudaOps* state) {
+template <>
+void BindFamily(AttentionKernels& ops, CudaOps* state) {
   BindFloating<AttentionForward>(ops.AttentionForward, state);
   BindAttentionBackward(ops, state);
 }

@@ -3,14 +3,14 @@
 #include "nn/kernels/cuda/attention_call.h"
 
 // The backward pass of FlashAttention-2 (Dao 2023, arXiv:2307.08691), in two
-// kernels, so that no two blocks add to one gradient: one has queries and goes
-// through keys, the other has keys and goes through queries. Letters as in
-// nn/kernels/attention.h.
+// kernels, so that no two blocks add to one gradient: blocks of the first own
+// queries and loop over keys, blocks of the second own keys and loop over
+// queries. Letters are those of nn/kernels/attention.h.
 
 namespace troupe::nn::cuda {
 namespace {
 
-// delta[N, Hq, T] = dy . y; a warp for each.
+// Computes delta[N, Hq, T] = dy . y, one warp for each element.
 template <typename T>
 __global__ void __launch_bounds__(kElementThreads)
     DeltaKernel(AttentionGrid size, HeadArray<const T> y, HeadArray<const T> dy,
@@ -35,7 +35,7 @@ __global__ void __launch_bounds__(kElementThreads)
   }
 }
 
-// What forward and DeltaKernel() made, and the gradient that came.
+// The gradient dy, and results of the forward pass and of DeltaKernel().
 template <typename T>
 struct Made {
   HeadArray<const T> dy;
@@ -43,8 +43,8 @@ struct Made {
   const float* delta;
 };
 
-// From scores and dy v^T of a query t and a key s: p, and in place of the
-// latter ds.
+// Returns the probability p of a query t and a key s from their score, and
+// replaces dy v^T in `ds` by the gradient of the score.
 __device__ __forceinline__ float Probability(const AttentionGrid& size,
                                              bool sees, float score, float lse,
                                              float delta, float& ds) {
@@ -53,14 +53,14 @@ __device__ __forceinline__ float Probability(const AttentionGrid& size,
   return p;
 }
 
-// Puts the factors into `block` where rows are keys and columns are queries.
-// The threads of a warp meet before and after.
+// Writes the dropout factors to `block`, whose rows are keys and whose columns
+// are queries. Synchronizes the warp before and after.
 __device__ __forceinline__ void PutFactorsByKey(const AttentionGrid& size,
                                                 const Drops& drops,
                                                 std::int64_t head,
                                                 int first_query, int first_key,
                                                 float* block) {
-  // Each lane has a query and the keys of its warp.
+  // Each lane computes one query and the keys of its warp.
   constexpr int kKeys = kWarpThreads / kThreadsOfRow * kRowsOfThread;
   static_assert(kWarpThreads == kTileRows && kKeys % 4 == 0);
   const int lane = static_cast<int>(threadIdx.x) % kWarpThreads;
@@ -77,7 +77,7 @@ __device__ __forceinline__ void PutFactorsByKey(const AttentionGrid& size,
   __syncwarp();
 }
 
-// A block has 32 queries of a head and goes through its keys.
+// Computes dq. A block owns 32 queries of a head and loops over its keys.
 template <int kWidth, int kVector, typename Drop, typename T>
 __global__ void __launch_bounds__(kTileThreads)
     QueryGradientKernel(AttentionGrid size, Drop drop, AttentionArrays<T> in,
@@ -103,7 +103,7 @@ __global__ void __launch_bounds__(kTileThreads)
     RowSums<kWidth> sums{};
     for (int tile = 0; tile < KeyTiles(size, first); ++tile) {
       const int first_key = tile * kTileRows;
-      __syncthreads();  // the tiles of the round before have been read
+      __syncthreads();  // all threads have read the tiles of the last round
       if (tile == 0) {
         LoadTile<kWidth, kVector>(in.q.Of(n, h * size.D), first, size.T, size.D,
                                   queries);
@@ -126,7 +126,7 @@ __global__ void __launch_bounds__(kTileThreads)
                       ds[i][j]);
         }
       }
-      __syncwarp();  // the row of the round before has been read
+      __syncwarp();  // all lanes have read their rows of the last round
       PutBlock(ds, block);
       __syncwarp();
       AddRows<kWidth>(block, keys, sums);
@@ -136,8 +136,8 @@ __global__ void __launch_bounds__(kTileThreads)
   }
 }
 
-// Adds what the queries from `first_query` on of head `head` give the 32 keys
-// from `first` on, whose tiles are loaded.
+// Adds to dk and dv of the 32 keys from `first` on, whose tiles are loaded, the
+// terms of the 32 queries from `first_query` on of head `head`.
 template <int kWidth, int kVector, typename Drop, typename T>
 __device__ __forceinline__ void AddQueryTile(
     const AttentionGrid& size, const Drop& drop, const AttentionArrays<T>& in,
@@ -149,7 +149,7 @@ __device__ __forceinline__ void AddQueryTile(
   float* const block_p = dys + kTileFloats<kWidth>;
   float* const block_ds = block_p + kBlockFloats;
   const std::int64_t n = head / size.Hq, offset = head % size.Hq * size.D;
-  __syncthreads();  // the tiles of the round before have been read
+  __syncthreads();  // all threads have read the tiles of the last round
   LoadTile<kWidth, kVector>(in.q.Of(n, offset), first_query, size.T, size.D,
                             queries);
   LoadTile<kWidth, kVector>(made.dy.Of(n, offset), first_query, size.T, size.D,
@@ -181,8 +181,8 @@ __device__ __forceinline__ void AddQueryTile(
   AddRows<kWidth>(block_ds, queries, dk);
 }
 
-// A block has 32 keys of a head and goes through the queries of all heads that
-// share it.
+// Computes dk and dv. A block owns 32 keys of a head and loops over the queries
+// of all heads that share it.
 template <int kWidth, int kVector, typename Drop, typename T>
 __global__ void __launch_bounds__(kTileThreads)
     KeyGradientKernel(AttentionGrid size, Drop drop, AttentionArrays<T> in,
@@ -197,7 +197,7 @@ __global__ void __launch_bounds__(kTileThreads)
        shared += gridDim.y) {
     const std::int64_t n = shared / size.Hkv();
     const std::int64_t offset = shared % size.Hkv() * size.D;
-    __syncthreads();  // the tiles of the head before have been read
+    __syncthreads();  // all threads have read the tiles of the last head
     LoadTile<kWidth, kVector>(in.k.Of(n, offset), first, size.S, size.D, keys);
     LoadTile<kWidth, kVector>(in.v.Of(n, offset), first, size.S, size.D,
                               values);

@@ -1,5 +1,5 @@
-// What the two passes of attention share: what a call asks of its kernels, and
-// how the host finds the kernel and the grid for it.
+// Shared by the forward and the backward pass of attention: the parameters of
+// the kernels, and the choice of a kernel and its grid on the host.
 //
 //     return ForWidth<T>(size.D, InVectors<T>(size, {&q, &k, &v, &y}),
 //         [&](auto width, auto vector) {
@@ -7,7 +7,7 @@
 //                               TileGrid(size.T, heads, floats), stream, grid);
 //         });
 //
-// Letters as in nn/kernels/attention.h.
+// Letters are those of nn/kernels/attention.h.
 
 #ifndef NN_KERNELS_CUDA_ATTENTION_CALL_H_
 #define NN_KERNELS_CUDA_ATTENTION_CALL_H_
@@ -26,27 +26,27 @@
 
 namespace troupe::nn::cuda {
 
-// The grid of a call, as kernels take them.
+// Sizes and rule of a call, as the kernels take them.
 struct AttentionGrid {
   int T, S, Hq, group, D;
-  std::int64_t heads;  // N Hq, or N Hkv where blocks have keys
+  std::int64_t heads;  // N Hq, or N Hkv if blocks own keys
   bool causal;
   float scale;
 
-  // Whether query t sees key s.
+  // Returns whether query t attends to key s.
   __device__ __forceinline__ bool Sees(int t, int s) const {
     return t < T && s < S && (!causal || s <= t);
   }
   __device__ __forceinline__ int Hkv() const { return Hq / group; }
 };
 
-// What kernels without dropout take in place of Drops.
+// The parameter of kernels without dropout, in place of Drops.
 struct NoDrops {
   static constexpr bool kAny = false;
   __device__ __forceinline__ NoDrops Now() const { return {}; }
 };
 
-// Which probabilities are dropped, and what the others are multiplied by.
+// The dropout mask: drops probabilities and scales the rest.
 struct Drops {
   static constexpr bool kAny = true;
 
@@ -60,8 +60,8 @@ struct Drops {
     now.draws = draws.Now();
     return now;
   }
-  // The factors of query t of head h and the keys from `key` on, a multiple of
-  // 4. They mean nothing where there is no such query or key.
+  // Returns the factors of query t of head h for four keys from `key` on, a
+  // multiple of 4. They have no meaning if the query or key does not exist.
   __device__ __forceinline__ Numbers<float, 4> Factors(
       const AttentionGrid& size, std::int64_t n, std::int64_t h, int t,
       int key) const {
@@ -76,9 +76,9 @@ struct Drops {
   }
 };
 
-// value[i][j] *= the factor of the query of row i and the key of column j. The
-// threads of a warp meet before and after `block` has held the factors of their
-// rows: what they had there is lost.
+// Multiplies value[i][j] by the factor of the query of row i and the key of
+// column j. Overwrites the warp's rows of `block` with the factors, and
+// synchronizes the warp before and after writing them.
 __device__ __forceinline__ void DropColumns(
     const AttentionGrid&, const NoDrops&, std::int64_t, std::int64_t, int, int,
     float*, float (&)[kRowsOfThread][kColsOfThread]) {}
@@ -86,7 +86,7 @@ __device__ __forceinline__ void DropColumns(
     const AttentionGrid& size, const Drops& drops, std::int64_t n,
     std::int64_t h, int first_query, int first_key, float* block,
     float (&value)[kRowsOfThread][kColsOfThread]) {
-  // Four keys for each of the eight threads of a row.
+  // Each of the eight threads of a row computes four keys.
   static_assert(4 * kThreadsOfRow == kTileRows);
   __syncwarp();
   for (int i = 0; i < kRowsOfThread; ++i) {
@@ -103,7 +103,8 @@ struct AttentionArrays {
   HeadArray<const T> q, k, v;
 };
 
-// The tiles of keys that queries from `first` on see.
+// Returns the number of key tiles that the tile of queries from `first` on
+// attends to.
 __device__ __forceinline__ int KeyTiles(const AttentionGrid& size, int first) {
   const int last = first + kTileRows;
   const int keys = size.causal && last < size.S ? last : size.S;
@@ -123,8 +124,8 @@ AttentionArrays<T> ArraysOf(const AttentionPlaces& at) {
           ArrayOf<const T>(at.v)};
 }
 
-// Whether heads may be read and written 16 bytes at a time: all of them begin
-// at a multiple of that where D and the tensors do.
+// Returns whether heads may be accessed 16 bytes at a time: every head is
+// aligned if the tensors are and D is a multiple of a vector.
 template <typename T>
 bool InVectors(const AttentionSizes& size,
                std::initializer_list<const Tensor*> tensors) {
@@ -135,7 +136,8 @@ bool InVectors(const AttentionSizes& size,
   return aligned;
 }
 
-// run(width, vector), both integral constants.
+// Returns run(width, vector) with two integral constants: D rounded up to 32,
+// 64 or 128, and the elements of one access.
 template <typename T, typename Run>
 absl::Status ForWidth(std::int64_t D, bool vectors, Run run) {
   const auto with = [&](auto width) {
@@ -167,7 +169,7 @@ inline AttentionGrid GridFor(const AttentionRule& rule,
           static_cast<float>(rule.scale)};
 }
 
-// run(drops): those of the rule, or NoDrops.
+// Returns run(drops) with the Drops of the rule, or with NoDrops.
 template <typename Run>
 absl::Status ForDropout(const AttentionRule& rule, const AttentionSizes& size,
                         Run run) {
@@ -179,7 +181,7 @@ absl::Status ForDropout(const AttentionRule& rule, const AttentionSizes& size,
             static_cast<int>(size.row_blocks())});
 }
 
-// A block for each tile of so many positions of each head.
+// Returns the grid with a block for each tile of `positions` of each head.
 inline base::LaunchShape TileGrid(std::int64_t positions, std::int64_t heads,
                                   std::size_t shared_floats) {
   base::LaunchShape shape;
@@ -191,7 +193,7 @@ inline base::LaunchShape TileGrid(std::int64_t positions, std::int64_t heads,
   return shape;
 }
 
-// Binds the backward pass; BindOwnAttention() calls it.
+// Binds the backward pass; BindFamily() calls it.
 void BindAttentionBackward(AttentionKernels& ops, CudaOps* state);
 
 }  // namespace troupe::nn::cuda

@@ -1,4 +1,4 @@
-// What the kernels of attention are made of: tiles of kTileRows positions of a
+// Building blocks of the attention kernels: tiles of kTileRows positions of a
 // head in shared memory, as f32, and products of two tiles in the registers of
 // a block.
 //
@@ -10,10 +10,11 @@
 //   __syncwarp();
 //   AddRows<kWidth>(block, values, sums);       // 32 x D of a block
 //
-// A block of kTileThreads has rows by eights of threads: thread i has rows
+// Eight threads of a block of kTileThreads own two rows: thread i owns rows
 // 2 (i / 8) and 2 (i / 8) + 1, and of a square block the columns i % 8 + 8 j.
-// So a row belongs to threads of one warp, what they write is read by them
-// alone, and neighbours read other banks. Every sum ascends.
+// A row therefore belongs to threads of one warp, only they read what they
+// write, and neighbouring threads read different banks. Every sum is in
+// ascending order.
 
 #ifndef NN_KERNELS_CUDA_ATTENTION_TILE_H_
 #define NN_KERNELS_CUDA_ATTENTION_TILE_H_
@@ -31,14 +32,14 @@ inline constexpr int kTileThreads = 128;
 inline constexpr int kThreadsOfRow = 8;
 inline constexpr int kRowsOfThread = kTileRows * kThreadsOfRow / kTileThreads;
 inline constexpr int kColsOfThread = kTileRows / kThreadsOfRow;
-// Floats from one row to the next: 16 bytes more than there are, so that eight
-// rows lie in different banks.
+// Padding of a row of a tile: 16 bytes, so that eight rows are in different
+// banks.
 inline constexpr int kPadFloats = 4;
 inline constexpr int kBlockRow = kTileRows + kPadFloats;
 inline constexpr int kBlockFloats = kTileRows * kBlockRow;
 template <int kWidth>
 inline constexpr int kTileFloats = kTileRows*(kWidth + kPadFloats);
-// Floats of a row of D that a thread has, in fours.
+// Number of groups of four floats of a row of D that a thread owns.
 template <int kWidth>
 inline constexpr int kFoursOfThread = kWidth / (4 * kThreadsOfRow);
 
@@ -53,7 +54,7 @@ struct HeadRows {
 template <typename T>
 struct HeadArray {
   T* first;
-  std::int64_t sample, row;  // elements from one to the next
+  std::int64_t sample, row;  // strides of samples and positions, in elements
 
   __device__ __forceinline__ HeadRows<T> Of(std::int64_t n,
                                             std::int64_t offset) const {
@@ -68,8 +69,8 @@ __device__ __forceinline__ int ColOfThread() {
   return static_cast<int>(threadIdx.x) % kThreadsOfRow;
 }
 
-// Positions [first, first + kTileRows) of a head; zeros from `count` on, and
-// behind D.
+// Loads positions [first, first + kTileRows) of a head; zeros from position
+// `count` on, and from element D on.
 template <int kWidth, int kVector, typename T>
 __device__ __forceinline__ void LoadTile(const HeadRows<const T>& head,
                                          int first, int count, int D,
@@ -95,7 +96,8 @@ __device__ __forceinline__ float Dot4(const Numbers<float, 4>& a,
   return sum;
 }
 
-// sum[i][j] += row i of the thread of `a` times its column j, a row of `b`.
+// Adds to sum[i][j] the dot product of the thread's row i of `a` and its column
+// j, which is a row of `b`.
 template <int kWidth>
 __device__ __forceinline__ void AddDots(
     const float* a, const float* b,
@@ -131,7 +133,7 @@ __device__ __forceinline__ void PutBlock(
   }
 }
 
-// value *= block
+// Multiplies `value` by the thread's elements of `block`.
 __device__ __forceinline__ void TakeFactors(
     const float* block, float (&value)[kRowsOfThread][kColsOfThread]) {
 #pragma unroll
@@ -144,13 +146,13 @@ __device__ __forceinline__ void TakeFactors(
   }
 }
 
-// A thread's part of rows of D: floats 4 (i % 8 + 8 f) and the three behind.
+// A thread's part of rows of D: floats 4 (i % 8 + 8 f) and the three after it.
 template <int kWidth>
 struct RowSums {
   Numbers<float, 4> of[kRowsOfThread][kFoursOfThread<kWidth>];
 };
 
-// sums += block[32, 32] tile[32, D]
+// Adds the product block[32, 32] tile[32, D] to `sums`.
 template <int kWidth>
 __device__ __forceinline__ void AddRows(const float* block, const float* tile,
                                         RowSums<kWidth>& sums) {
@@ -182,7 +184,7 @@ __device__ __forceinline__ void AddRows(const float* block, const float* tile,
   }
 }
 
-// Rows of the thread, times `factor[i]`, to positions first + row < count.
+// Stores the thread's rows times `factor[i]`, to positions first + row < count.
 template <int kWidth, bool kVectors, typename T>
 __device__ __forceinline__ void StoreRows(const RowSums<kWidth>& sums,
                                           const float (&factor)[kRowsOfThread],
@@ -211,7 +213,8 @@ __device__ __forceinline__ void StoreRows(const RowSums<kWidth>& sums,
   }
 }
 
-// The largest value of the eight threads of a row, in all of them.
+// Return the largest value, or the sum, over the eight threads of a row, to all
+// of them.
 __device__ __forceinline__ float LargestOfRow(float value) {
 #pragma unroll
   for (int lanes = kThreadsOfRow / 2; lanes > 0; lanes /= 2) {

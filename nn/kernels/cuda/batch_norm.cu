@@ -12,7 +12,7 @@
 namespace troupe::nn::cuda {
 namespace {
 
-// The normalisation of all channels.
+// The normalisation of all channels, as an affine function of each channel.
 template <typename T>
 struct Affine {
   std::int64_t C;
@@ -27,7 +27,7 @@ struct Affine {
     __device__ __forceinline__ float Of(float x, int k) const {
       return fmaf(x - mean[k], scale[k], shift[k]);
     }
-    // dy behind the ReLU, if there is one.
+    // Returns the gradient before the ReLU, or dy if there is none.
     __device__ __forceinline__ float Masked(float x, float dy, bool relu,
                                             int k) const {
       return relu && !(Of(x, k) > 0) ? 0 : dy;
@@ -54,7 +54,7 @@ Affine<T> AffineOf(In stats, In w, In b) {
           DataOrNull<T>(b)};
 }
 
-// Whether rows may be read kVectorOf<T> channels at a time.
+// Returns whether rows may be read kVectorOf<T> channels at a time.
 template <typename T>
 bool TakesVectors(std::int64_t C, std::initializer_list<const void*> rows) {
   bool aligned = C % kVectorOf<T> == 0;
@@ -96,13 +96,13 @@ struct BatchNormSums {
   }
 };
 
-// --- Statistics: one block, since the channels share a counter ---
+// --- Statistics: one block, because the channels share a counter ---
 
 constexpr int kStatsThreads = 256;
 
 template <typename Running>
 struct RunningStats {
-  Running* mean;  // null: none are kept
+  Running* mean;  // null: no running statistics
   Running* var;
   long long* batches;
 };
@@ -117,7 +117,7 @@ __global__ void __launch_bounds__(kStatsThreads)
       tracks
           ? WeightOfBatch(rule.momentum, static_cast<double>(*running.batches))
           : 0;
-  __syncthreads();  // all have read the counter
+  __syncthreads();  // all threads have read the counter
   for (std::int64_t c = threadIdx.x; c < C; c += kStatsThreads) {
     const BatchMoments batch = MomentsOf(sums[c], sums[C + c], rows);
     stats[c] = batch.mean;
@@ -302,7 +302,7 @@ struct BatchNormBackwardSums {
 template <typename T>
 struct BackwardBody {
   Affine<T> affine;
-  const double* sums;  // null: statistics are constants
+  const double* sums;  // null: the statistics are constants
   const T* x;
   const T* dy;
   bool relu;
@@ -372,7 +372,8 @@ struct BatchNormBackwardWeight {
 
 }  // namespace
 
-void BindBatchNorm(BatchNormKernels& ops, CudaOps* state) {
+template <>
+void BindFamily(BatchNormKernels& ops, CudaOps* state) {
   BindFloating<BatchNormSums>(ops.BatchNormSums, state);
   ops.BatchNormStats.Bind<BatchNormStats>(state);
   ops.BatchNormRunningStats.Bind<BatchNormRunningStats>(state);

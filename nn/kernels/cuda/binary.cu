@@ -22,7 +22,7 @@ struct DivideFn {
   __device__ float operator()(float a, float b) const { return a / b; }
 };
 
-// kCount elements of an operand; one of them, repeated, where `step` is 0.
+// Loads kCount elements of an operand, or repeats one element if `step` is 0.
 template <int kCount, typename T>
 __device__ __forceinline__ Numbers<float, kCount> LoadRun(const T* from,
                                                           std::int64_t step) {
@@ -33,12 +33,12 @@ __device__ __forceinline__ Numbers<float, kCount> LoadRun(const T* from,
   return v;
 }
 
-// Vectors lie within a run of the loops' last axis.
+// A vector never crosses runs of the loops' last axis.
 template <typename T, typename Function>
 struct BinaryBody {
   Function function;
   DeviceLoops loops;
-  std::int64_t a_step, b_step;  // of the last axis
+  std::int64_t a_step, b_step;  // strides of the last axis
   const T* a;
   const T* b;
   T* y;
@@ -65,7 +65,7 @@ absl::Status RunBinary(const CudaOps& cuda, Function function, In a, In b,
                                      Data<T>(a),
                                      Data<T>(b),
                                      Data<T>(y)};
-  // One axis is a run to its end, whose rest goes element by element.
+  // A single axis is one run; its rest is computed element by element.
   const bool runs = loops.rank == 1 || RunsHoldVectors(loops, kVectorOf<T>);
   const bool aligned =
       runs && IsAligned(body.a) && IsAligned(body.b) && IsAligned(body.y);
@@ -93,7 +93,8 @@ struct Binary {
 
 }  // namespace
 
-void BindBinary(BinaryKernels& ops, CudaOps* state) {
+template <>
+void BindFamily(BinaryKernels& ops, CudaOps* state) {
   BindFloating<Binary>(ops.Binary, state);
 }
 

@@ -1,5 +1,5 @@
-// Kernels over rows x[R, C] in which a thread keeps to its channels: what it
-// knows of them stays in registers, while it goes from row to row.
+// Kernels over rows x[R, C] in which each thread loops over rows of the same
+// channels, so that values of the channels stay in its registers.
 //
 //   template <typename T>
 //   struct Body {
@@ -15,10 +15,10 @@
 //                         std::int64_t i, double* a, double* b) const;
 //   };
 //
-// i = r C + c is the first of kCount elements of row r. SumChannels() adds up
-// two sums a[k] and b[k] of each channel in f64, in an order that the shape
-// alone decides: the rows of a band by each thread, the threads of a block, the
-// bands.
+// i = r C + c is the first of kCount elements of row r. SumChannels() computes
+// two sums a[k] and b[k] of each channel in f64, in an order that follows from
+// the shape alone: over a thread's rows of a band, over the threads of a block,
+// then over the bands.
 
 #ifndef NN_KERNELS_CUDA_CHANNEL_GRID_H_
 #define NN_KERNELS_CUDA_CHANNEL_GRID_H_
@@ -37,8 +37,8 @@ namespace troupe::nn::cuda {
 inline constexpr int kChannelThreads = 256;
 inline constexpr int kChannelWidthMax = 32;
 
-// How a block is laid out: `width` threads along the channels, the others along
-// the rows; `bands` blocks share the rows.
+// Layout of a block: `width` threads along the channels, kChannelThreads /
+// width along the rows. `bands` blocks share the rows.
 struct ChannelGrid {
   std::int64_t rows, channels;
   int width;
@@ -56,7 +56,7 @@ inline ChannelGrid GridOfChannels(std::int64_t rows, std::int64_t channels,
   while (width < kChannelWidthMax && width < vectors) width *= 2;
   const std::int64_t columns = (vectors + width - 1) / width;
   const std::int64_t rows_of_block = kChannelThreads / width * rows_of_thread;
-  constexpr std::int64_t kBlocks = 1024;  // fill every GPU of today
+  constexpr std::int64_t kBlocks = 1024;  // enough to fill every GPU of today
   const std::int64_t most = std::max<std::int64_t>(1, kBlocks / columns);
   const std::int64_t bands = std::clamp<std::int64_t>(
       (rows + rows_of_block - 1) / rows_of_block, 1, most);
@@ -73,7 +73,7 @@ inline base::LaunchShape ShapeOf(const ChannelGrid& grid, int vector) {
   return shape;
 }
 
-// Where a thread of such a grid begins, and its steps.
+// The first channel of a thread of a ChannelGrid, and its range of rows.
 struct ChannelThread {
   __device__ ChannelThread(const ChannelGrid& grid, int vector)
       : column(static_cast<int>(threadIdx.x) % grid.width),
@@ -101,7 +101,7 @@ __global__ void __launch_bounds__(kChannelThreads)
   }
 }
 
-// Runs `body` on all rows, kVector channels at a time where `vectors`.
+// Runs `body` on all rows, kVector channels at a time if `vectors`.
 template <int kVector, typename Body>
 absl::Status ForEachChannelRow(base::KernelName name, cudaStream_t stream,
                                std::int64_t rows, std::int64_t channels,
@@ -116,7 +116,7 @@ absl::Status ForEachChannelRow(base::KernelName name, cudaStream_t stream,
       ShapeOf(grid, vector), stream, grid, body);
 }
 
-// of_band[bands, 2, C].
+// Writes the sums of each band to of_band[bands, 2, C].
 template <int kVector, typename Body>
 __global__ void __launch_bounds__(kChannelThreads)
     ChannelSumsKernel(ChannelGrid grid, Body body, double* of_band) {
@@ -153,7 +153,7 @@ __global__ void __launch_bounds__(kChannelThreads)
 inline constexpr int kBandCols = 32;
 inline constexpr int kBandRows = 8;
 
-// sums[2 C + 1]: those of all bands, and the number of rows.
+// Writes sums[2 C + 1]: the sums over all bands, and the number of rows.
 template <int kCols, int kRows>
 __global__ void __launch_bounds__(kCols* kRows)
     AddChannelBandsKernel(ChannelGrid grid, const double* of_band,
@@ -175,7 +175,8 @@ __global__ void __launch_bounds__(kCols* kRows)
   if (i == width) sums[i] = static_cast<double>(grid.rows);
 }
 
-// sums f64 [2 C + 1] = the body's sums over all rows, and the number of rows.
+// Computes sums f64 [2 C + 1]: the body's sums a and b over all rows, and the
+// number of rows.
 template <int kVector, typename Body>
 absl::Status SumChannels(base::KernelName name, const CudaOps& cuda,
                          std::int64_t rows, std::int64_t channels, bool vectors,
@@ -200,7 +201,7 @@ absl::Status SumChannels(base::KernelName name, const CudaOps& cuda,
                       cuda.stream, grid, bands, sums);
 }
 
-// Gradients of a weight and a bias from such sums.
+// Writes the gradients of a weight (sums b) and a bias (sums a).
 template <typename T>
 struct WeightGradientBody {
   std::int64_t channels;

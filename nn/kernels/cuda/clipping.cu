@@ -13,14 +13,14 @@
 namespace troupe::nn::cuda {
 namespace {
 
-// --- AddSquares: a block's sum, then the sum of the blocks' ---
+// --- AddSquares: the sum of each block, then the sum over blocks ---
 
 constexpr int kThreads = 256;
-// Elements whose squares one block adds up alone.
+// Elements for each block, up to kBlocksMax blocks.
 constexpr std::int64_t kElementsOfBlock = 1 << 14;
 constexpr std::int64_t kBlocksMax = 1024;
 
-// The sum of the squares of this block's elements.
+// Returns the sum of the squares of this block's elements.
 template <int kVector, typename T>
 __device__ double SquaresOfBlock(std::int64_t count, const T* x) {
   double sum = 0;
@@ -41,7 +41,7 @@ __device__ double SquaresOfBlock(std::int64_t count, const T* x) {
   return MergeBlock<kThreads>(sum, AddValues());
 }
 
-// With one block, adds to total[0]; else writes to of_block[blocks].
+// Adds to total[0] if there is one block; otherwise writes of_block[blocks].
 template <int kVector, typename T>
 __global__ void __launch_bounds__(kThreads)
     SquaresKernel(std::int64_t count, const T* x, double* of_block,

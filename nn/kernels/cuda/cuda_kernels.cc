@@ -22,13 +22,14 @@ namespace {
 
 using base::CudaStatus;
 
-// 13000 is 13.0.
+// Returns "13.0" for 13000.
 std::string CudaVersion(int version) {
   return absl::StrCat(version / 1000, ".", version % 1000 / 10);
 }
 
-// "NVIDIA H200, compute 9.0, driver 13.0, CUDA 13.0, cuBLASLt 13.0.2, cuDNN
-// 9.19.0, cuDNN frontend 1.32.0": what a choice of algorithms is for.
+// Returns "NVIDIA H200, compute 9.0, driver 13.0, CUDA 13.0, cuBLASLt 13.0.2,
+// cuDNN 9.19.0, cuDNN frontend 1.32.0": the GPU and library versions for which
+// a choice of algorithms is recorded.
 absl::StatusOr<std::string> DescribeGpu(int ordinal) {
   cudaDeviceProp properties;
   TROUPE_RETURN_IF_ERROR(
@@ -46,7 +47,7 @@ absl::StatusOr<std::string> DescribeGpu(int ordinal) {
                       AttentionLibraryName());
 }
 
-// The memory of whichever queue ops are enqueued to.
+// The allocator of the queue to which ops are enqueued at the moment.
 class QueueMemory final : public Allocator {
  public:
   explicit QueueMemory(Allocator& allocator) : allocator_(&allocator) {}
@@ -64,7 +65,7 @@ class QueueMemory final : public Allocator {
   Allocator* allocator_;
 };
 
-// The ops as they enqueue to a stream, at once.
+// The ops that enqueue to a stream at once.
 class StreamOps final : public Kernels {
  public:
   static absl::StatusOr<std::unique_ptr<StreamOps>> Open(
@@ -79,15 +80,14 @@ class StreamOps final : public Kernels {
     };
     TROUPE_ASSIGN_OR_RETURN(ops->matmuls_, OpenMatmulPlans(options));
     TROUPE_ASSIGN_OR_RETURN(ops->convs_, OpenConvPlans(options));
-    BindOwnAttention(ops->own_attention_, &ops->own_);
+    BindFamily(ops->own_attention_, &ops->own_);
     TROUPE_ASSIGN_OR_RETURN(ops->attentions_,
                             OpenAttentionPlans(options, ops->own_attention_));
     ops->Bind();
     return ops;
   }
 
-  // What is called from now on enqueues to the stream of `queue`, which is
-  // open.
+  // Makes later calls enqueue to the stream of `queue`, which must be open.
   void Use(Queue queue) {
     if (queue == queue_) return;
     queue_ = queue;
@@ -119,37 +119,17 @@ class StreamOps final : public Kernels {
     library_.convs = convs_.get();
     library_.attentions = attentions_.get();
     library_.own_attention = &own_attention_;
-    BindLinear(*this, &library_);
-    BindConv2d(*this, &library_);
-    BindAttention(*this, &library_);
-    BindBatchNorm(*this, &own_);
-    BindBias(*this, &library_);
-    BindMatMul(*this, &library_);
-    BindNorm(*this, &own_);
-    BindPad2d(*this, &own_);
-    BindRotary(*this, &own_);
-    BindPool2d(*this, &own_);
-    BindElementwise(*this, &own_);
-    BindDropout(*this, &own_);
-    BindEmbedding(*this, &own_);
-    BindLayout(*this, &own_);
-    BindLoss(*this, &own_);
-    BindOptimizer(*this, &own_);
-    BindUnary(*this, &own_);
-    BindBinary(*this, &own_);
-    BindSoftmax(*this, &own_);
-    BindReduction(*this, &own_);
-    BindStrided(*this, &own_);
+    BindFamilies(*this, &own_, &library_);
   }
 
   CudaDevice& device_;
   Queue queue_ = Queue::kCompute;
   QueueMemory memory_;
-  const std::shared_ptr<KernelChoices> choices_;  // outlives the plans
+  const std::shared_ptr<KernelChoices> choices_;  // must outlive the plans
   std::unique_ptr<MatmulPlans> matmuls_;
   std::unique_ptr<ConvPlans> convs_;
   CudaOps own_;
-  AttentionKernels own_attention_;  // outlives the plans
+  AttentionKernels own_attention_;  // must outlive the plans
   std::unique_ptr<AttentionPlans> attentions_;
   LibraryOps library_;
 };
@@ -165,7 +145,7 @@ class CudaKernels final : public Kernels {
     ForEachOp([this](auto op) { Route(this->*op, (*ops_).*op); });
   }
 
-  // What runs, and what is held, refers to the ops.
+  // Closes the device first, because running and held work refers to the ops.
   ~CudaKernels() override { device_->Close(); }
 
   Allocator& allocator() override {
@@ -184,8 +164,8 @@ class CudaKernels final : public Kernels {
     const Op<absl::Status(Args...)>* op;
   };
 
-  // A call of `outer` enqueues by `inner`: now, or when the queue is no longer
-  // held; its operands are kept until then.
+  // Makes calls of `outer` enqueue by `inner`: at once, or when the queue is no
+  // longer held. The operands are kept until then.
   template <typename... Args>
   void Route(Op<absl::Status(Args...)>& outer,
              const Op<absl::Status(Args...)>& inner) {

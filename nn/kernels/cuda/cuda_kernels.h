@@ -1,15 +1,16 @@
-// The kernel set "cuda" of one GPU: our own kernels (cuda_ops.h), products and
-// convolutions by libraries (library_ops.h), on a CudaDevice.
+// The kernel set "cuda" of one GPU: kernels of our own (cuda_ops.h), products
+// and convolutions by libraries (library_ops.h), on a CudaDevice.
 //
 //   TROUPE_ASSIGN_OR_RETURN(std::unique_ptr<Kernels> kernels,
 //                           OpenCudaKernels(/*ordinal=*/0));
 //   kernels->Describe();     // "cuda:0, NVIDIA H200, compute 9.0, .."
 //
-// A call enqueues in kCompute, or where a QueueScope says, and returns. Its
-// status is that of the launch; what the GPU finds later comes with events.
+// A call enqueues to kCompute, or to the queue of a QueueScope, and returns.
+// Its status is that of the launch; errors that the GPU finds later are in the
+// status of events.
 //
-// Threads: as CudaDevice's. In the same process any number of sets may use one
-// GPU, each with its own streams.
+// Threads: the same as CudaDevice. In one process any number of kernel sets may
+// use one GPU, each with its own streams.
 
 #ifndef NN_KERNELS_CUDA_CUDA_KERNELS_H_
 #define NN_KERNELS_CUDA_CUDA_KERNELS_H_
@@ -22,10 +23,11 @@
 
 namespace troupe::nn::cuda {
 
-// The GPUs that CUDA_VISIBLE_DEVICES leaves visible.
+// Returns the number of GPUs that CUDA_VISIBLE_DEVICES leaves visible.
 //   kUnavailable: no driver.
 absl::StatusOr<int> CountGpus();
 
+// Opens the kernel set of a GPU.
 //   kUnavailable: no driver, or no such GPU.
 absl::StatusOr<std::unique_ptr<Kernels>> OpenCudaKernels(
     int ordinal, const KernelOptions& options = {});

@@ -20,7 +20,7 @@ struct Mask {
   __device__ __forceinline__ float Of(unsigned draw, float value) const {
     return draw >= drop_below ? value * scale : 0.0f;
   }
-  // Drops among the numbers of draws 4 * block .. 4 * block + 3.
+  // Applies the mask to the four numbers of draws 4 * block to 4 * block + 3.
   __device__ __forceinline__ void Apply(std::int64_t sample, std::int64_t block,
                                         float* v) const {
     const uint4 words = draws.Block(sample, block);
@@ -31,7 +31,7 @@ struct Mask {
   }
 };
 
-// kVector elements at a time, of which a sample has a multiple.
+// Handles kVector elements at a time; the elements of a sample are a multiple.
 template <int kVector, typename T>
 __global__ void __launch_bounds__(kElementThreads)
     DropVectorsKernel(std::int64_t samples, std::int64_t elems, Mask mask,
@@ -51,7 +51,7 @@ __global__ void __launch_bounds__(kElementThreads)
   }
 }
 
-// Any shape: a thread has the elements of one block of draws.
+// Handles any shape: a thread computes the elements of one block of draws.
 template <typename T>
 __global__ void __launch_bounds__(kElementThreads)
     DropKernel(std::int64_t samples, std::int64_t elems, Mask mask, const T* x,
@@ -97,7 +97,8 @@ struct Dropout {
 
 }  // namespace
 
-void BindDropout(DropoutKernels& ops, CudaOps* state) {
+template <>
+void BindFamily(DropoutKernels& ops, CudaOps* state) {
   BindFloating<Dropout>(ops.Dropout, state);
 }
 

@@ -114,21 +114,21 @@ struct Add {
   }
 };
 
-// --- CountNonFinite: a block's count, then the sum of the blocks' ---
+// --- CountNonFinite: the count of each block, then the sum over blocks ---
 
 constexpr int kCountThreads = 256;
-// Elements that one block counts alone.
+// Elements for each block, up to kCountBlocksMax blocks.
 constexpr std::int64_t kCountedAtOnce = 1 << 14;
 constexpr std::int64_t kCountBlocksMax = 1024;
 
-// The number of this block's elements that are NaN or infinite.
+// Returns the number of this block's elements that are NaN or infinite.
 template <int kVector, typename T>
 __device__ long long CountOfBlock(std::int64_t count, const T* x) {
   long long found = 0;
   const std::int64_t vectors = count / kVector;
   for (std::int64_t v = ThreadOfGrid(); v < vectors; v += ThreadsOfGrid()) {
     const Numbers<float, kVector> values = Load<kVector>(x + v * kVector);
-    // NaN and infinity alone differ from themselves times 0.
+    // x * 0 is NaN if x is NaN or infinite, and 0 otherwise.
     for (float value : values.at) found += value * 0.0f == 0.0f ? 0 : 1;
   }
   if constexpr (kVector > 1) {
@@ -138,7 +138,7 @@ __device__ long long CountOfBlock(std::int64_t count, const T* x) {
   return MergeBlock<kCountThreads>(found, AddValues());
 }
 
-// With one block, adds to total[0]; else writes to of_block[blocks].
+// Adds to total[0] if there is one block; otherwise writes of_block[blocks].
 template <int kVector, typename T>
 __global__ void __launch_bounds__(kCountThreads)
     CountKernel(std::int64_t count, const T* x, long long* of_block,
@@ -193,7 +193,7 @@ struct CountNonFinite {
   }
 };
 
-// --- Fill and Copy: any dtype may come ---
+// --- Fill and Copy: any dtype ---
 
 template <typename T>
 struct FillBody {
@@ -237,7 +237,7 @@ absl::Status FillWith(const CudaOps& cuda, T value, const Tensor& y) {
                                       IsAligned(body.y), body);
 }
 
-// `value` as the dtype of `y` has it, where that holds it.
+// Fills `y` with an integer `value`; refuses one that T cannot hold.
 template <typename T>
 absl::Status FillInteger(const CudaOps& cuda, double value, const Tensor& y) {
   const double least = static_cast<double>(std::numeric_limits<T>::min());
@@ -269,7 +269,8 @@ absl::Status Fill(const CudaOps& cuda, double value, Tensor& y) {
   return DoesNotCompute("Fill", y.dtype(), y.device());
 }
 
-// Numbers that travel as a kernel's argument, of which a GPU takes 4 KiB.
+// Numbers that are passed as a kernel's argument; the limit of arguments is
+// 4 KiB.
 struct FewValues {
   float at[512];
 };
@@ -296,7 +297,7 @@ absl::Status SetValues(const CudaOps& cuda, const std::vector<float>& values,
   return absl::OkStatus();
 }
 
-// As `Word`s of the elements' size.
+// Copies elements as words of their size.
 template <typename Word>
 absl::Status CopyBits(const CudaOps& cuda, const Tensor& x, const Tensor& y) {
   const CopyBody<Word> body{static_cast<const Word*>(x.device_data()),
@@ -327,7 +328,7 @@ absl::Status Copy(const CudaOps& cuda, In x, Tensor& y) {
     return ForFloating<WithF64>("Copy", y.dtype(), device, [&](auto to) {
       using From = decltype(from);
       using To = decltype(to);
-      // Vectors of the narrower type.
+      // A vector has as many elements as 16 bytes hold of the narrower type.
       constexpr int kVector = std::max(kVectorOf<From>, kVectorOf<To>);
       const ConvertBody<From, To> body{Data<From>(x), Data<To>(y)};
       return ForEachElement<kVector>("Copy", cuda.stream, x.numel(),
@@ -339,7 +340,8 @@ absl::Status Copy(const CudaOps& cuda, In x, Tensor& y) {
 
 }  // namespace
 
-void BindElementwise(ElementwiseKernels& ops, CudaOps* state) {
+template <>
+void BindFamily(ElementwiseKernels& ops, CudaOps* state) {
   BindFloating<ReluForward>(ops.ReluForward, state);
   BindFloating<ReluBackward>(ops.ReluBackward, state);
   BindFloating<Scale, WithF64>(ops.Scale, state);

@@ -12,7 +12,7 @@
 namespace troupe::nn::cuda {
 namespace {
 
-// --- Forward: the first block looks for wrong rows, a warp copies a row ---
+// --- Forward: the first block checks the rows, a warp copies a row ---
 
 constexpr int kThreads = 256;
 constexpr int kWarps = kThreads / kWarpThreads;
@@ -24,7 +24,7 @@ struct Smaller {
   }
 };
 
-// Records the first row that is not in the table, if there is one.
+// Records the first lookup whose row is outside the table, if there is one.
 __device__ void CheckRows(std::int64_t R, std::int64_t V,
                           const std::int64_t* rows, DataError* error) {
   long long wrong = kNoRow;
@@ -39,7 +39,7 @@ __device__ void CheckRows(std::int64_t R, std::int64_t V,
   error->limit = V;
 }
 
-// A row that is not in the table is copied as zeros.
+// Copies the rows; writes zeros for a row outside the table.
 template <int kVector, typename Word>
 __global__ void __launch_bounds__(kThreads)
     CopyRowsKernel(std::int64_t R, std::int64_t V, std::int64_t D,
@@ -95,28 +95,28 @@ struct EmbeddingForward {
 
 // --- Backward: parts of the table, each with a list of its lookups ---
 //
-// The table is cut into parts of consecutive rows. For each part, one block
-// lists the lookups that fall into it, in ascending order; then a warp for each
-// row of the table adds those of the list that are its own. So sums are in
-// ascending order of R, without atomics. A table with few lookups is one part,
-// whose list is all of them and is not written.
+// The table is split into parts of consecutive rows. For each part, one block
+// lists the lookups of its rows, in ascending order; then a warp for each row
+// of the table adds the lookups of that row in the list. Sums are therefore in
+// ascending order of R, without atomics. With few lookups there is one part,
+// whose list is all lookups and is not written.
 
 constexpr std::int64_t kPartsMax = 1024;
-// Lookups that every row of the table may look through.
+// Limit on the lookups without lists: every row of the table scans all of them.
 constexpr std::int64_t kUnlistedRowsMax = 1024;
-// Terms of a sum that are on their way from memory at once.
+// Terms of a sum that are loaded at the same time.
 constexpr int kTermsAtOnce = 8;
 
 struct Parts {
-  std::int64_t count;        // of parts
-  std::int64_t rows_of_one;  // consecutive rows of the table in each
+  std::int64_t count;        // number of parts
+  std::int64_t rows_of_one;  // rows of the table in each part
   std::int64_t* sizes;       // [count]: lookups in each part
-  std::int64_t* lists;       // [R]: the parts' lists, one behind the other
+  std::int64_t* lists;       // [R]: the lists of the parts, concatenated
 };
 
-// Calls visit(r, found) for each lookup r, in chunks of kThreads: `found` tells
-// whether rows[r] lies in the block's part; every thread takes part in each
-// chunk.
+// Calls visit(r, found) for each lookup r, in chunks of kThreads. `found`:
+// whether rows[r] is in the block's part. Every thread of the block calls visit
+// in every chunk.
 template <typename Visit>
 __device__ __forceinline__ void VisitPart(const Parts& parts, std::int64_t R,
                                           const std::int64_t* rows,
@@ -137,7 +137,7 @@ __global__ void __launch_bounds__(kThreads)
   if (threadIdx.x == 0) parts.sizes[blockIdx.x] = mine;
 }
 
-// Where the block's list begins.
+// Returns the index at which the part's list begins.
 __device__ std::int64_t ListBegin(const Parts& parts, std::int64_t part) {
   long long before = 0;
   for (std::int64_t i = threadIdx.x; i < part; i += kThreads) {
@@ -163,12 +163,12 @@ __global__ void __launch_bounds__(kThreads)
     }
     if (found) parts.lists[next + before] = r;
     next += all;
-    __syncthreads();  // of_warp is read; the next chunk overwrites it
+    __syncthreads();  // all threads have read of_warp before the next chunk
   });
 }
 
-// dtable[v] (+)= the sum over the lookups of v. `lists` null: one part, whose
-// list is 0, 1, ... R - 1.
+// Computes dtable[v] (+)= the sum over the lookups of v. If `lists` is null,
+// there is one part, whose list is 0, 1, ... R - 1.
 template <int kVector, typename T>
 __global__ void __launch_bounds__(kThreads)
     SumRowsKernel(Parts parts, std::int64_t R, std::int64_t V, std::int64_t D,
@@ -186,7 +186,7 @@ __global__ void __launch_bounds__(kThreads)
       begin + parts.rows_of_one < V ? begin + parts.rows_of_one : V;
   const std::int64_t d =
       (static_cast<std::int64_t>(blockIdx.y) * kWarpThreads + lane) * kVector;
-  // blockIdx.z and the warp choose among the part's rows.
+  // blockIdx.z and the warp select the rows of the part.
   const std::int64_t step = static_cast<std::int64_t>(gridDim.z) * kWarps;
   for (std::int64_t v = begin + blockIdx.z * kWarps + warp; v < end;
        v += step) {
@@ -197,8 +197,9 @@ __global__ void __launch_bounds__(kThreads)
       const std::int64_t r = i >= size ? 0 : listed ? list[i] : i;
       unsigned own = __ballot_sync(
           kWholeWarp, i < size && rows[r] == v && v != padding_row);
-      // A row that is looked up often, as a text's commonest word, is one long
-      // sum: its terms are added one after the other, but read several at once.
+      // A row with many lookups, such as the most frequent token of a text, is
+      // one long sum: its terms are added in order, but several are loaded at
+      // the same time.
       while (own != 0) {
         Numbers<float, kVector> terms[kTermsAtOnce];
         int count = 0;
@@ -223,7 +224,8 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-// Lists the lookups of each part in `memory` i64[kPartsMax + R].
+// Splits the table and lists the lookups of each part in `memory`
+// i64[kPartsMax + R].
 absl::Status ListParts(const CudaOps& cuda, In rows, std::int64_t V,
                        const Tensor& memory, Parts* parts) {
   const std::int64_t R = rows.numel();
@@ -309,7 +311,8 @@ struct AddPositions {
   }
 };
 
-// The gradient of rows [begin, begin + sample) of the flat table.
+// Computes the gradient of elements [begin, begin + sample) of the flat table;
+// zeros for the rest, unless gradients accumulate.
 template <typename T>
 struct SumPositionsBody {
   std::int64_t N, sample, begin;
@@ -352,7 +355,8 @@ struct AddPositionsBackward {
 
 }  // namespace
 
-void BindEmbedding(EmbeddingKernels& ops, CudaOps* state) {
+template <>
+void BindFamily(EmbeddingKernels& ops, CudaOps* state) {
   BindFloating<EmbeddingForward>(ops.EmbeddingForward, state);
   BindFloating<EmbeddingBackward>(ops.EmbeddingBackward, state);
   BindFloating<AddPositions>(ops.AddPositions, state);

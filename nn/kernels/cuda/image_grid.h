@@ -1,5 +1,5 @@
-// One kernel for all ops that compute each pixel of images by itself. A body
-// says what happens to channels [c, c + kCount) of pixel [n, i, j]:
+// One kernel for all ops that compute each pixel of images independently. A
+// body computes channels [c, c + kCount) of pixel [n, i, j]:
 //
 //   template <typename T>
 //   struct Copy {
@@ -15,8 +15,9 @@
 //   status = ForEachPixel<kVectorOf<float>>("Copy", cuda, images, aligned,
 //                                           Copy<float>{x, y, H, W, C});
 //
-// Backward, a pixel gathers what comes to it, so that no two threads write one
-// element. An element gets the same bits whichever way it is reached.
+// In a backward pass, each pixel gathers its own gradient, so that no two
+// threads write one element. An element gets the same bits whether it is
+// computed alone or in a vector.
 
 #ifndef NN_KERNELS_CUDA_IMAGE_GRID_H_
 #define NN_KERNELS_CUDA_IMAGE_GRID_H_
@@ -30,7 +31,7 @@
 
 namespace troupe::nn::cuda {
 
-// body.At<kVector>(n, i, j, c) for every pixel [n, i, j] of N images of
+// Calls body.At<kVector>(n, i, j, c) for every pixel [n, i, j] of N images of
 // `height` x `width` and every kVector-th channel.
 template <int kVector, typename Body>
 __global__ void __launch_bounds__(kElementThreads)
@@ -58,7 +59,7 @@ absl::Status ForEachPixel(base::KernelName name, const CudaOps& cuda,
   const bool vectors = aligned && C % kVector == 0;
   const std::int64_t items = width * (vectors ? C / kVector : C);
   base::LaunchShape shape = GridOf(items);
-  // Whole warps, and no more of them than a row of pixels fills.
+  // Whole warps, but no more than a row of pixels fills.
   shape.block = dim3(static_cast<unsigned>(
       std::min<std::int64_t>((items + 31) / 32 * 32, kElementThreads)));
   shape.grid.y =
@@ -69,7 +70,8 @@ absl::Status ForEachPixel(base::KernelName name, const CudaOps& cuda,
       static_cast<int>(C), body);
 }
 
-// No samples: no elements, and perhaps no memory.
+// Returns the device address of images; null if they have no elements, which
+// may also have no memory.
 template <typename T>
 T* DataOfImages(const Tensor& t) {
   return t.numel() == 0 ? nullptr : Data<T>(t);

@@ -1,5 +1,5 @@
-// Optimizers that need the norms of each parameter: LAMB and LARS. Rounding is
-// as in optimizer.cu.
+// Optimizers that need the norms of each parameter: LAMB and LARS. Numbers are
+// rounded as in optimizer.cu.
 
 #include <cstdint>
 

@@ -8,7 +8,7 @@
 namespace troupe::nn::cuda {
 namespace {
 
-// y[n] = x[n]^T for `batch` matrices x[n][rows, cols].
+// Computes y[n] = x[n]^T for `batch` matrices x[n][rows, cols].
 template <typename T>
 absl::Status TransposeImages(base::KernelName name, const CudaOps& cuda,
                              std::int64_t batch, std::int64_t rows,
@@ -38,7 +38,8 @@ struct NchwToNhwc {
 
 }  // namespace
 
-void BindLayout(LayoutKernels& ops, CudaOps* state) {
+template <>
+void BindFamily(LayoutKernels& ops, CudaOps* state) {
   BindFloating<NhwcToNchw>(ops.NhwcToNchw, state);
   BindFloating<NchwToNhwc>(ops.NchwToNhwc, state);
 }

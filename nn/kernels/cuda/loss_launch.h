@@ -1,4 +1,4 @@
-// The grid of a loss, and what becomes of its blocks' parts (loss_part.h).
+// Chooses the grid of a loss, and merges the parts of its blocks (loss_part.h).
 //
 //   TROUPE_ASSIGN_OR_RETURN(const LossLaunch launch,
 //                           BeginLoss(cuda, blocks, /*classes=*/0, stats));
@@ -22,7 +22,7 @@ namespace troupe::nn::cuda {
 inline constexpr int kLossThreads = 256;
 inline constexpr std::int64_t kLossBlocksMax = 1024;
 
-// Merges the parts of blocks; one block.
+// Merges the parts of all blocks; launched with one block.
 static __global__ void __launch_bounds__(kLossThreads)
     FinishLossKernel(int blocks, LossOut out) {
   LossPart part = NoLoss();
@@ -66,7 +66,7 @@ inline absl::Status EndLoss(const CudaOps& cuda, const LossLaunch& launch) {
                       blocks, launch.out);
 }
 
-// A part of BindLoss().
+// Binds the losses of pairs; BindFamily() calls it.
 void BindPairLosses(LossKernels& ops, CudaOps* state);
 
 }  // namespace troupe::nn::cuda

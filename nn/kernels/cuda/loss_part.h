@@ -1,11 +1,13 @@
-// What a kernel of a loss has summed up: of a thread, a block, or all of them.
+// The partial sums of a loss kernel: those of a thread, of a block, or of all
+// blocks.
 //
 //   LossPart part = NoLoss();
 //   part.sum += loss_of_row, part.count += 1;
 //   FinishBlock<kThreads>(part, out);          // the end of the kernel
 //
-// A block writes its part. Where there are several, a further kernel of one
-// block merges them; where there is one, its part is the loss (WriteLoss()).
+// A block writes its part. If there are several blocks, a second kernel of one
+// block merges the parts; if there is one block, its part is the loss
+// (WriteLoss()).
 
 #ifndef NN_KERNELS_CUDA_LOSS_PART_H_
 #define NN_KERNELS_CUDA_LOSS_PART_H_
@@ -21,7 +23,7 @@ struct LossPart {
   double sum;
   double count;
   double hits;
-  long long wrong_row;  // the first row whose target is no class, or kNoRow
+  long long wrong_row;  // first row whose target is no class, or kNoRow
   long long wrong_target;
 };
 
@@ -38,12 +40,12 @@ struct MergeLosses {
   }
 };
 
-// Where a loss goes.
+// The outputs of a loss.
 struct LossOut {
   double* stats;       // f64[3]
-  DataError* error;    // of op `kCrossEntropyTarget`
-  long long classes;   // the limit of targets
-  LossPart* of_block;  // [blocks]; null where there is one block
+  DataError* error;    // receives a kCrossEntropyTarget error
+  long long classes;   // limit of targets
+  LossPart* of_block;  // [blocks]; null if there is one block
 };
 
 __device__ __forceinline__ void WriteLoss(const LossPart& all,
@@ -58,7 +60,8 @@ __device__ __forceinline__ void WriteLoss(const LossPart& all,
   out.error->limit = out.classes;
 }
 
-// The end of a kernel whose thread has `part`.
+// Merges the parts of the block's threads and writes the result. Called at the
+// end of a kernel.
 template <int kThreads>
 __device__ __forceinline__ void FinishBlock(LossPart part, const LossOut& out) {
   part = MergeBlock<kThreads>(part, MergeLosses());

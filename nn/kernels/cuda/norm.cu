@@ -8,14 +8,14 @@
 #include "nn/kernels/cuda/kernel_parts/elements.h"
 #include "nn/kernels/cuda/kernel_parts/reduce.h"
 
-// Letters: N samples, S places, C channels, G groups of K channels. A warp has
-// a group, or a block where groups are large.
+// Letters: N samples, S places, C channels, G groups of K channels. A warp
+// computes a group, or a block if groups are large.
 
 namespace troupe::nn::cuda {
 namespace {
 
 constexpr int kThreads = 256;
-// Groups of more elements have a block each.
+// A group with more elements than this is computed by a block.
 constexpr std::int64_t kWarpElementsMax = 2048;
 
 struct Groups {
@@ -24,7 +24,7 @@ struct Groups {
   bool centered;
   double eps;
 
-  // The first channel of group `g`, and where the group begins in x.
+  // Return the first channel of group `g`, and the group's offset in x.
   __device__ std::int64_t channel(std::int64_t g) const { return g % G * K; }
   __device__ std::int64_t begin(std::int64_t g) const {
     return g / G * S * C + channel(g);
@@ -42,8 +42,8 @@ Groups GroupsOf(const NormRule& rule, In x) {
           rule.eps};
 }
 
-// Calls fn(i, k) for the thread's elements of a group, kVector at a time: i
-// from the group's beginning in memory, k the channel within the group.
+// Calls fn(i, k) for the thread's elements of a group, kVector at a time. i is
+// the offset from the group's first element, k the channel within the group.
 template <int kVector, int kGroupThreads, typename Fn>
 __device__ __forceinline__ void ForEachOfGroup(const Groups& groups, int thread,
                                                Fn fn) {
@@ -81,7 +81,8 @@ __device__ __forceinline__ TwoSums MergeGroup(const TwoSums& sums) {
   }
 }
 
-// w of the channels [c, c + kVector), or ones.
+// Loads channels [c, c + kVector) of a parameter; if it is null, returns
+// `otherwise` for each.
 template <int kVector, typename T>
 __device__ __forceinline__ Numbers<float, kVector> LoadOr(const T* from,
                                                           std::int64_t c,
@@ -92,7 +93,7 @@ __device__ __forceinline__ Numbers<float, kVector> LoadOr(const T* from,
   return numbers;
 }
 
-// Numbers as elements of T have them.
+// Rounds numbers to T and back.
 template <typename T, int kVector>
 __device__ __forceinline__ Numbers<float, kVector> Rounded(
     Numbers<float, kVector> numbers) {
@@ -104,7 +105,7 @@ __device__ __forceinline__ Numbers<float, kVector> Rounded(
   return numbers;
 }
 
-// a + b, where both are numbers of T.
+// Returns a + b rounded to T; both have the precision of T.
 template <typename T, int kVector>
 __device__ __forceinline__ Numbers<float, kVector> RoundedSum(
     Numbers<float, kVector> a, const Numbers<float, kVector>& b) {
@@ -115,7 +116,7 @@ __device__ __forceinline__ Numbers<float, kVector> RoundedSum(
 template <typename T>
 struct ForwardBody {
   Groups groups;
-  const T* x;       // with a branch, x + branch is normalised, and is in `sum`
+  const T* x;       // with a branch, sum = x + branch is normalised instead
   const T* branch;  // may be null
   const T* w;       // may be null
   const T* b;       // may be null
@@ -178,7 +179,7 @@ struct BackwardBody {
   const double* stats;
   const T* w;  // may be null
   const T* dy;
-  const T* base;  // what dx is added to; may be null
+  const T* base;  // added to dx; may be null
   T* dx;
 
   template <int kVector, int kGroupThreads>
@@ -256,7 +257,7 @@ absl::Status ForEachGroup(base::KernelName name, cudaStream_t stream,
                       shape, stream, body);
 }
 
-// Whether groups may be read kVectorOf<T> channels at a time.
+// Returns whether groups may be read kVectorOf<T> channels at a time.
 template <typename T>
 bool TakesVectors(const Groups& groups,
                   std::initializer_list<const void*> operands) {
@@ -334,7 +335,7 @@ struct AddNormBackwardInput {
   }
 };
 
-// Sums of dy and dy xhat over the rows [N S] of each channel.
+// Computes sums of dy and dy xhat over the rows [N S] of each channel.
 template <typename T>
 struct WeightSumsBody {
   Groups groups;
@@ -344,7 +345,7 @@ struct WeightSumsBody {
 
   template <int kCount>
   struct Channels {
-    std::int64_t group;  // of its sample; all kCount channels lie in it
+    std::int64_t group;  // group within its sample; has all kCount channels
   };
   template <int kCount>
   __device__ Channels<kCount> Prepare(std::int64_t c) const {
@@ -391,7 +392,8 @@ struct NormBackwardWeight {
 
 }  // namespace
 
-void BindNorm(NormKernels& ops, CudaOps* state) {
+template <>
+void BindFamily(NormKernels& ops, CudaOps* state) {
   BindFloating<NormForward>(ops.NormForward, state);
   BindFloating<AddNormForward>(ops.AddNormForward, state);
   BindFloating<NormBackwardInput>(ops.NormBackwardInput, state);

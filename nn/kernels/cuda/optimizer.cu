@@ -6,17 +6,17 @@
 #include "nn/kernels/cuda/kernel_parts/elements.h"
 #include "nn/kernels/cuda/kernel_parts/update_kernel.h"
 
-// Rounding is part of the contract of updates: each product and sum of
-// a rule's formula is rounded to f32 on its own, with no fused multiply-add,
-// and the scalars are rounded to f32 once. So f32 parameters equal those of a
+// Rounding is part of the contract of updates: each product and sum of a rule's
+// formula is rounded to f32 separately, without a fused multiply-add, and the
+// scalars are rounded to f32 once. f32 parameters therefore equal those of a
 // plain loop on the CPU compiled with -ffp-contract=off, bit for bit, wherever
-// a range begins. 16-bit parameters and buffers are computed in f32, too, and
+// a range begins. 16-bit parameters and buffers are also computed in f32, and
 // rounded when they are stored.
 
 namespace troupe::nn::cuda {
 namespace {
 
-// SgdRule in the precision of the kernel.
+// An SgdRule in the precision of the kernel.
 struct Rule {
   double lr_factor;
   float weight_decay;
@@ -36,7 +36,7 @@ Rule RoundedOnce(const SgdRule& rule) {
 // __fmul_rn and __fadd_rn are never contracted into a fused multiply-add.
 template <typename T, bool kMomentum, bool kNesterov, bool kWeightDecay>
 struct SgdBody {
-  // The step's scalars as an update uses them.
+  // Numbers that an update derives from the step's scalars.
   struct Step {
     float inverse_divisor;
     float minus_lr;
@@ -241,7 +241,7 @@ absl::Status SetStepScalars(const CudaOps& cuda, const StepScalars& values,
                       reinterpret_cast<StepScalars*>(Data<double>(scalars)));
 }
 
-// LossScaleState::ApplyTo.
+// Computes LossScaleState::ApplyTo() on the device.
 __global__ void ApplyScaleKernel(const LossScaleState* state,
                                  StepScalars* scalars) {
   scalars->loss_scale = state->scale;
@@ -259,7 +259,7 @@ absl::Status ApplyLossScale(const CudaOps& cuda, In state, Tensor& scalars) {
       reinterpret_cast<StepScalars*>(Data<double>(scalars)));
 }
 
-// LossScaleState::Update.
+// Computes LossScaleState::Update() on the device.
 __global__ void UpdateScaleKernel(double growth_interval,
                                   const StepScalars* scalars,
                                   LossScaleState* state) {
@@ -286,7 +286,8 @@ absl::Status UpdateLossScale(const CudaOps& cuda, const LossScaleRule& rule,
 
 }  // namespace
 
-void BindOptimizer(OptimizerKernels& ops, CudaOps* state) {
+template <>
+void BindFamily(OptimizerKernels& ops, CudaOps* state) {
   ops.SetStepScalars.Bind<SetStepScalars>(state);
   ops.ApplyLossScale.Bind<ApplyLossScale>(state);
   ops.UpdateLossScale.Bind<UpdateLossScale>(state);

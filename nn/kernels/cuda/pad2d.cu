@@ -11,7 +11,7 @@
 namespace troupe::nn::cuda {
 namespace {
 
-// One axis of a border.
+// One axis of the images with their border.
 struct BorderAxis {
   PadMode mode;
   int in, out;  // extents
@@ -20,8 +20,9 @@ struct BorderAxis {
   __device__ __forceinline__ int Source(int o) const {
     return PadSource(mode, o, before, in);
   }
-  // The copies of input `i` after output `o`, -1 for the first; `out` where
-  // there are no more. One is the image's own, others are in the border.
+  // Returns the first output after `o` that is a copy of input `i`, or `out` if
+  // there is none; pass o = -1 for the first. One copy is inside the image, the
+  // rest are in the border.
   __device__ __forceinline__ int NextCopy(int i, int o) const {
     const int own = i + before;
     for (++o; o < before; ++o) {
@@ -120,7 +121,8 @@ struct Pad2dBackward {
 
 }  // namespace
 
-void BindPad2d(Pad2dKernels& ops, CudaOps* state) {
+template <>
+void BindFamily(Pad2dKernels& ops, CudaOps* state) {
   BindFloating<Pad2dForward>(ops.Pad2dForward, state);
   BindFloating<Pad2dBackward>(ops.Pad2dBackward, state);
 }

@@ -14,11 +14,11 @@
 namespace troupe::nn::cuda {
 namespace {
 
-// Elements that one block takes before there is another.
+// Elements for each block, up to kLossBlocksMax blocks.
 constexpr std::int64_t kErrorsOfBlock = 1 << 13;
 
-// Loss::Of(p, t) is what a prediction costs beside its target, and the
-// derivative of that.
+// Result of Loss::Of(p, t): the loss of prediction p for target t, and its
+// derivative by p.
 struct LossOfPair {
   double value;
   float derivative;
@@ -58,7 +58,7 @@ struct BinaryCrossEntropy {
     const float weight = 1 + (pos_weight - 1) * t;
     const float decay = expf(-fabsf(x));
     const float softplus = (x < 0 ? -x : 0) + log1pf(decay);
-    const float sigmoid = (x < 0 ? 1 : decay) / (1 + decay);  // of -x
+    const float sigmoid = (x < 0 ? 1 : decay) / (1 + decay);  // sigmoid(-x)
     return {static_cast<double>((1 - t) * x) +
                 static_cast<double>(weight * softplus),
             (1 - t) - weight * sigmoid};
@@ -74,7 +74,8 @@ struct Pairs {
   T* dprediction;  // may be null
   LossOut out;
 
-  // The sum of the losses of the elements [i, i + kCount).
+  // Returns the sum of the losses of elements [i, i + kCount), and stores their
+  // derivatives.
   template <int kCount>
   __device__ double At(std::int64_t i) const {
     Numbers<float, kCount> p = Load<kCount>(prediction + i);

@@ -7,9 +7,9 @@
 #include "nn/kernels/cuda/kernel_parts/elements.h"
 
 // Letters: N batch, C channels, H W input pixels, P Q output pixels. A thread
-// has several channels of one pixel. Backward, a pixel of the input gathers
-// from the windows that it lies in, in row order: no two threads write one
-// element.
+// computes several channels of one pixel. In the backward pass, a pixel of the
+// input gathers from the windows that contain it, in row order: no two threads
+// write one element.
 
 namespace troupe::nn::cuda {
 namespace {
@@ -19,7 +19,8 @@ struct Axis {
   int in, out;  // extents
   int kernel, stride, pad;
 
-  // The inputs [begin, end) of output `o`, and the outputs of input `i`.
+  // Return the range [begin, end) of the inputs of output `o`, and of the
+  // outputs of input `i`.
   __device__ __forceinline__ int InBegin(int o) const {
     return max(o * stride - pad, 0);
   }
@@ -34,9 +35,9 @@ struct Axis {
   }
 };
 
-// One whose windows are counted for a mean.
+// An axis with the divisor of a mean.
 struct MeanAxis : Axis {
-  bool padded;  // with what they have of the padding
+  bool padded;  // whether the divisor counts the padding
 
   __device__ __forceinline__ int Count(int o) const {
     const int first = o * stride - pad;
@@ -45,7 +46,7 @@ struct MeanAxis : Axis {
   }
 };
 
-// One whose windows are as even as may be, whatever the extents.
+// An axis of adaptive pooling: windows are as equal as the extents allow.
 struct AdaptiveAxis {
   int in, out;
 
@@ -62,7 +63,7 @@ struct AdaptiveAxis {
   __device__ __forceinline__ int InEnd(int o) const {
     return Ceil(o + 1, out, in);
   }
-  // Window o has input i where o in < (i + 1) out and (o + 1) in > i out.
+  // Window o has input i if o in < (i + 1) out and (o + 1) in > i out.
   __device__ __forceinline__ int OutBegin(int i) const {
     return Floor(i, in, out);
   }
@@ -145,7 +146,7 @@ struct MaxForwardBody {
     StorePack(winner, argmax + images.Out(n, p, q, c));
   }
 
-  // The first of equals, and the last NaN before all.
+  // Keeps the larger value: the first of equal values, or the last NaN.
   template <int kCount>
   __device__ __forceinline__ void Take(
       const Numbers<float, kCount>& v, int pixel, Numbers<float, kCount>& best,
@@ -311,7 +312,8 @@ struct AdaptiveAvgPool2dBackward {
 
 }  // namespace
 
-void BindPool2d(Pool2dKernels& ops, CudaOps* state) {
+template <>
+void BindFamily(Pool2dKernels& ops, CudaOps* state) {
   BindFloating<MaxPool2dForward>(ops.MaxPool2dForward, state);
   BindFloating<MaxPool2dBackward>(ops.MaxPool2dBackward, state);
   BindFloating<AvgPool2dForward>(ops.AvgPool2dForward, state);

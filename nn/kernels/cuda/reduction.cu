@@ -12,8 +12,8 @@
 namespace troupe::nn::cuda {
 namespace {
 
-// y[outer, inner] = sums over `terms` of x[outer, terms, inner], each cut into
-// `bands` of equal numbers of terms: y[outer, bands, inner].
+// Sums y[outer, inner] over `terms` of x[outer, terms, inner]. With several
+// bands of equally many terms, the result is y[outer, bands, inner].
 struct Sums {
   std::int64_t outer, terms, inner;
   std::int64_t bands;
@@ -21,9 +21,9 @@ struct Sums {
 };
 
 constexpr int kThreads = 256;
-constexpr int kSumCols = 32;  // of a block: a warp reads along a row
-constexpr int kSumRows = 8;   // that a block reads at a time
-// Terms that are not cut any further, and the most bands of a sum.
+constexpr int kSumCols = 32;  // columns of a block: a warp reads along a row
+constexpr int kSumRows = 8;   // rows that a block reads at a time
+// Terms for each band, up to kBandsMax bands of a sum.
 constexpr std::int64_t kBandTermsMin = 2048;
 constexpr std::int64_t kBandsMax = 256;
 constexpr std::int64_t kBlocksMax = 1 << 20;
@@ -46,7 +46,7 @@ __device__ __forceinline__ Band BandAt(const Sums& sums, std::int64_t band) {
   return {begin, end};
 }
 
-// Terms that lie together: a block for each band.
+// Sums adjacent terms; a block computes a band.
 template <typename From, typename To>
 __global__ void __launch_bounds__(kThreads)
     SumRowsKernel(Sums sums, const From* x, To* y) {
@@ -66,7 +66,8 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-// Terms that lie apart: a block for kSumCols columns of each band.
+// Sums terms that are `inner` elements apart; a block computes kSumCols columns
+// of a band.
 template <typename From, typename To>
 __global__ void __launch_bounds__(kSumCols* kSumRows)
     SumColumnsKernel(Sums sums, const From* x, To* y) {
@@ -85,7 +86,7 @@ __global__ void __launch_bounds__(kSumCols* kSumRows)
          i += kSumRows) {
       sum += static_cast<double>(Widen(terms[i * sums.inner + col]));
     }
-    __syncthreads();  // the block before this one has been read
+    __syncthreads();  // all threads have read the sums of the last round
     of_row[row][lane] = sum;
     __syncthreads();
     if (row != 0 || col >= sums.inner) continue;
@@ -113,7 +114,7 @@ absl::Status LaunchSums(cudaStream_t stream, const Sums& sums, const From* x,
                       stream, sums, x, y);
 }
 
-// All terms of each sum, in one step or in two.
+// Computes the sums over all terms, in one launch or, with bands, in two.
 template <typename From, typename To>
 absl::Status SumMiddle(const CudaOps& cuda, Sums sums, const From* x, To* y) {
   sums.bands = BandsOf(sums.terms);
@@ -128,12 +129,12 @@ absl::Status SumMiddle(const CudaOps& cuda, Sums sums, const From* x, To* y) {
   return LaunchSums(cuda.stream, all, partial, y);
 }
 
-// x[outer, terms, inner] of the first run of axes that are summed over, and the
-// axes behind it.
+// The first run of adjacent axes that are summed over, as x[outer, terms,
+// inner].
 struct FirstRun {
   std::int64_t outer = 1, terms = 1, inner = 1;
-  int next = 0;      // the first axis behind the run
-  bool last = true;  // nothing behind it is summed over
+  int next = 0;      // first axis after the run
+  bool last = true;  // whether no axis after the run is summed over
 };
 
 FirstRun RunFrom(const Shape& x, const Shape& y, int axis) {
@@ -152,8 +153,8 @@ FirstRun RunFrom(const Shape& x, const Shape& y, int axis) {
   return run;
 }
 
-// Sums over one run of axes after the other, the first one first. What is in
-// between is f32.
+// Sums over the runs of axes one after another, in order. Intermediate results
+// are f32.
 struct SumAxes {
   template <typename T>
   static absl::Status Run(const CudaOps& cuda, In x, double divisor,
@@ -187,7 +188,8 @@ struct SumAxes {
 
 }  // namespace
 
-void BindReduction(ReductionKernels& ops, CudaOps* state) {
+template <>
+void BindFamily(ReductionKernels& ops, CudaOps* state) {
   BindFloating<SumAxes>(ops.SumAxes, state);
 }
 

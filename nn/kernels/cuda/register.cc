@@ -1,4 +1,5 @@
-// Whoever links this file opens GPUs by OpenKernels().
+// Registers the backend of CUDA devices: a program that links this file can
+// open GPUs by OpenKernels().
 
 #include "nn/kernels/cuda/cuda_kernels.h"
 #include "nn/kernels/cuda/libraries/gpu_report.h"

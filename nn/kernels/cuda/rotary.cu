@@ -9,7 +9,7 @@
 #include "nn/kernels/cuda/kernel_parts/element_grid.h"
 #include "nn/kernels/cuda/kernel_parts/elements.h"
 
-// Letters as in nn/kernels/rotary.h; P positions.
+// Letters are those of nn/kernels/rotary.h; P positions.
 
 namespace troupe::nn::cuda {
 namespace {
@@ -19,14 +19,14 @@ struct Rotation {
   std::int64_t P, D;
   int H, heads, pairs;
   double base, first;
-  float sign;  // of the sines
+  float sign;  // sign of the sines: -1 for the inverse
   bool interleaved;
   const T* x;
   T* y;
 };
 
-// The angles are computed in f64: a position times 1 has no f32 of its own from
-// 2^24 on, and its sine is wrong long before.
+// Computes cosine and sine of an angle in f64: f32 cannot represent every
+// position from 2^24 on, and the sine would be wrong long before.
 template <typename T>
 __device__ __forceinline__ void Angle(const Rotation<T>& r, std::int64_t p,
                                       int pair, float* cosine, float* sine) {
@@ -36,7 +36,7 @@ __device__ __forceinline__ void Angle(const Rotation<T>& r, std::int64_t p,
   *sine = r.sign * static_cast<float>(sin(angle));
 }
 
-// A thread turns kVector pairs of one position in all heads of a sample.
+// Rotate kVector pairs of one position in all heads of a sample.
 template <int kVector, typename T>
 __device__ __forceinline__ void TurnHalves(const Rotation<T>& r,
                                            std::int64_t row, int pair,
@@ -63,7 +63,8 @@ __device__ __forceinline__ void TurnPairs(const Rotation<T>& r,
                                           const float* sine) {
   for (int h = 0; h < r.heads; ++h) {
     const std::int64_t at = (row * r.H + h) * r.D + 2 * pair;
-    // One pair may lie at an odd element: its two are moved one by one.
+    // A single pair may begin at an odd element, so its two elements are
+    // accessed one by one.
     constexpr int kAtOnce = kVector == 1 ? 1 : 2 * kVector;
     Numbers<float, kAtOnce> v[2 * kVector / kAtOnce];
 #pragma unroll
@@ -107,7 +108,7 @@ __global__ void __launch_bounds__(kElementThreads)
   }
 }
 
-// What is not turned.
+// Copies the elements that are not rotated.
 template <typename T>
 struct CopyRest {
   Rotation<T> r;
@@ -160,7 +161,8 @@ struct Rotary {
 
 }  // namespace
 
-void BindRotary(RotaryKernels& ops, CudaOps* state) {
+template <>
+void BindFamily(RotaryKernels& ops, CudaOps* state) {
   BindFloating<Rotary>(ops.Rotary, state);
 }
 

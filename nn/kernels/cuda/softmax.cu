@@ -15,7 +15,7 @@ namespace troupe::nn::cuda {
 namespace {
 
 constexpr int kThreads = 256;
-// Longer rows get a block each, shorter ones a warp.
+// A row with more classes than this is computed by a block, others by a warp.
 constexpr std::int64_t kWarpClassesMax = 1024;
 constexpr std::int64_t kBlocksMax = 4096;
 
@@ -42,7 +42,7 @@ __device__ __forceinline__ void ForwardRow(const Rows& rows, int thread,
   }
 }
 
-// The sum of dy y over the row, of dy for the logarithm.
+// Returns the sum of dy y over the row; for log-softmax, the sum of dy.
 template <int kVector, int kRowThreads, typename T>
 __device__ __forceinline__ double SumOfRow(const Rows& rows, int thread,
                                            const T* y, const T* dy) {
@@ -79,8 +79,8 @@ __device__ __forceinline__ void BackwardRow(const Rows& rows, int thread,
   }
 }
 
-// Calls row(thread, first element) for each row of this warp or block; all
-// threads of a block that shares rows take part in the same ones.
+// Calls row(thread, first element) for each row of this warp or block. All
+// kRowThreads threads of a row make the same calls.
 template <int kRowThreads, typename Row>
 __device__ __forceinline__ void ForEachRow(const Rows& rows, Row row) {
   constexpr int kRowsOfBlock = kThreads / kRowThreads;
@@ -170,7 +170,8 @@ struct SoftmaxBackward {
 
 }  // namespace
 
-void BindSoftmax(SoftmaxKernels& ops, CudaOps* state) {
+template <>
+void BindFamily(SoftmaxKernels& ops, CudaOps* state) {
   BindFloating<SoftmaxForward>(ops.SoftmaxForward, state);
   BindFloating<SoftmaxBackward>(ops.SoftmaxBackward, state);
 }

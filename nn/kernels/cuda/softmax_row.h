@@ -1,13 +1,13 @@
-// The softmax of one row of logits by a warp or a block: largest logit and sum
-// of exponentials in one pass over the row (Milakov and Gimelshein 2018,
-// "Online normalizer calculation for softmax"), the gradient of cross entropy
-// in a second.
+// The softmax of one row of logits by a warp or a block. The largest logit and
+// the sum of exponentials take one pass over the row (Milakov and Gimelshein
+// 2018, "Online normalizer calculation for softmax"), the gradient of cross
+// entropy a second one.
 //
 //   const SoftmaxOfRow all = SoftmaxSums<kVector, kRowThreads>(C, thread, row);
 //   SoftmaxGradient<kVector, kRowThreads>(C, thread, all, target, row, d_row);
 //
 // Letter: C classes, a multiple of kVector. All kRowThreads threads of the row
-// take part: 32 (a warp) or those of the block.
+// must call: 32 (a warp) or those of the block.
 
 #ifndef NN_KERNELS_CUDA_SOFTMAX_ROW_H_
 #define NN_KERNELS_CUDA_SOFTMAX_ROW_H_
@@ -21,9 +21,9 @@
 namespace troupe::nn::cuda {
 
 struct SoftmaxOfRow {
-  double sum;     // of e^(logit - largest)
+  double sum;     // sum of e^(logit - largest)
   float largest;  // a NaN counts as larger than all numbers
-  int index;      // of the first that is as large
+  int index;      // index of the first logit that is as large
 };
 
 inline constexpr int kNoClass = 0x7fffffff;
@@ -32,8 +32,8 @@ __device__ __forceinline__ bool IsLarger(float a, float b) {
   return !(a <= b) && b == b;
 }
 
-// `s.sum` where exponents begin at `largest`. A sum of 0 stays one: it may be
-// of logits that are all minus infinity.
+// Returns `s.sum` relative to `largest` in place of s.largest. A sum of 0 stays
+// 0: all its logits may be minus infinity.
 __device__ __forceinline__ double SumFrom(const SoftmaxOfRow& s,
                                           float largest) {
   if (s.sum == 0) return 0;
@@ -53,8 +53,8 @@ struct MergeSoftmax {
   }
 };
 
-// Makes the largest of `v`, which are logits c, c + 1, ..., that of `s`, where
-// it is larger.
+// Replaces the largest logit of `s` by the largest of `v` if that is larger.
+// `v` has logits c, c + 1, ...
 template <int kVector>
 __device__ __forceinline__ void TakeLargest(const Numbers<float, kVector>& v,
                                             int c, SoftmaxOfRow& s) {
@@ -73,9 +73,9 @@ __device__ __forceinline__ void TakeLargest(const Numbers<float, kVector>& v,
   }
 }
 
-// Takes logits c, c + 1, ... into `s`. Long rows are bound by the number of
-// instructions: most vectors hold no new largest logit, which fmaxf() finds out
-// (it passes over NaNs), and a vector is summed in f32.
+// Adds logits c, c + 1, ... to `s`. Long rows are bound by the number of
+// instructions. Most vectors have no new largest logit, which a few fmaxf()
+// detect (NaNs are tested separately), and a vector is summed in f32.
 template <int kVector>
 __device__ __forceinline__ void AddLogits(const Numbers<float, kVector>& v,
                                           int c, SoftmaxOfRow& s) {
@@ -87,7 +87,7 @@ __device__ __forceinline__ void AddLogits(const Numbers<float, kVector>& v,
     nan = nan || v.at[k] != v.at[k];
   }
   if (nan || s.index == kNoClass || largest > s.largest) TakeLargest(v, c, s);
-  if (s.largest == -INFINITY) return;  // all are, and add nothing
+  if (s.largest == -INFINITY) return;  // all logits are, and add nothing
   float sum = expf(v.at[0] - s.largest);
 #pragma unroll
   for (int k = 1; k < kVector; ++k) sum += expf(v.at[k] - s.largest);
@@ -103,14 +103,14 @@ __device__ __forceinline__ SoftmaxOfRow SoftmaxSums(int C, int thread,
   }
   if constexpr (kRowThreads == kWarpThreads) {
     s = MergeWarp(s, MergeSoftmax());
-    __syncwarp();  // who writes over the row does so behind all that read it
+    __syncwarp();  // all lanes have read the row before one overwrites it
     return s;
   } else {
     return MergeBlock<kRowThreads>(s, MergeSoftmax());
   }
 }
 
-// d_row = softmax(row) - onehot(target); the two may be one.
+// Writes d_row = softmax(row) - onehot(target). d_row may be `row`.
 template <int kVector, int kRowThreads, typename T>
 __device__ __forceinline__ void SoftmaxGradient(int C, int thread,
                                                 const SoftmaxOfRow& all,

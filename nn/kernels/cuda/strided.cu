@@ -12,8 +12,8 @@
 namespace troupe::nn::cuda {
 namespace {
 
-// Vectors lie within a run of the last axis, along which both operands lie
-// together.
+// A vector never crosses runs of the last axis, along which the elements of
+// both operands are adjacent.
 template <typename Word>
 struct StridedCopyBody {
   DeviceLoops loops;
@@ -29,8 +29,8 @@ struct StridedCopyBody {
 
 bool IsMultiple(std::int64_t n, int vector) { return n % vector == 0; }
 
-// Whether every run of the last axis begins at a multiple of the vector in both
-// operands.
+// Returns whether every run of the last axis has adjacent elements and begins
+// at a multiple of the vector in both operands.
 bool RunsAreAligned(const StridedLoops& loops, int vector) {
   if (!RunsHoldVectors(loops, vector)) return false;
   const int last = loops.rank - 1;
@@ -44,7 +44,7 @@ bool RunsAreAligned(const StridedLoops& loops, int vector) {
   return aligned;
 }
 
-// Whether the loops transpose matrices that lie one behind the other in both
+// Returns whether the loops transpose matrices that are consecutive in both
 // operands: y[batch, C, R] from x[batch, R, C].
 bool IsBatchOfTransposes(const StridedLoops& loops) {
   const int c = loops.rank - 2, r = loops.rank - 1;
@@ -56,7 +56,7 @@ bool IsBatchOfTransposes(const StridedLoops& loops) {
          (loops.rank == 2 || (loops.a[0] == R * C && loops.b[0] == R * C));
 }
 
-// As `Word`s of the elements' size.
+// Copies elements as words of their size.
 template <typename Word>
 absl::Status CopyWords(const CudaOps& cuda, const StridedLoops& loops,
                        const Tensor& x, const Tensor& y) {
@@ -93,7 +93,8 @@ absl::Status CopyStrided(const CudaOps& cuda, StridedLoops loops, In x,
 
 }  // namespace
 
-void BindStrided(StridedKernels& ops, CudaOps* state) {
+template <>
+void BindFamily(StridedKernels& ops, CudaOps* state) {
   ops.CopyStrided.Bind<CopyStrided>(state);
 }
 

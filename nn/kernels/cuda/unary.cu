@@ -10,8 +10,8 @@
 namespace troupe::nn::cuda {
 namespace {
 
-// The functions with their derivatives: At(x) is f(x), and Slope(saved, dy)
-// f'(x) dy, where `saved` is as UnaryKernels says.
+// The functions with their derivatives: At(x) returns f(x), Slope(saved, dy)
+// returns f'(x) dy. `saved` is x or f(x), as UnaryKernels defines.
 
 struct NegateFn {
   __device__ float At(float x) const { return -x; }
@@ -54,7 +54,7 @@ struct LeakyReluFn {
 };
 
 struct GeluFn {
-  // P(X <= x) of the normal distribution.
+  // Returns P(X <= x) of the normal distribution.
   __device__ float Distribution(float x) const {
     return 0.5f * erfcf(x * -0.70710678f);
   }
@@ -67,8 +67,8 @@ struct GeluFn {
 
 __device__ __forceinline__ float Sigmoid(float x) { return 1 / (1 + expf(-x)); }
 
-// x Sigma(v), v = 2 sqrt(2/pi) (x + 0.044715 x^3): as (1 + tanh(v / 2)) / 2,
-// but nothing cancels.
+// Computes x sigmoid(v), v = 2 sqrt(2/pi) (x + 0.044715 x^3). sigmoid(v) equals
+// (1 + tanh(v / 2)) / 2, but without cancellation.
 struct GeluTanhFn {
   static constexpr float kLinear = 1.5957691216f;
   static constexpr float kCubic = 0.044715f * 1.5957691216f;
@@ -103,7 +103,7 @@ struct TanhFn {
   }
 };
 
-// run(function) with the function `f` of parameter `p`.
+// Returns run(function) for the function `f` with parameter `p`.
 template <typename Run>
 absl::Status WithUnary(UnaryFunction f, float p, Run run) {
   switch (f) {
@@ -197,7 +197,8 @@ struct UnaryBackward {
 
 }  // namespace
 
-void BindUnary(UnaryKernels& ops, CudaOps* state) {
+template <>
+void BindFamily(UnaryKernels& ops, CudaOps* state) {
   BindFloating<UnaryForward>(ops.UnaryForward, state);
   BindFloating<UnaryBackward>(ops.UnaryBackward, state);
 }

@@ -42,7 +42,7 @@ void* GuardedMemory::Allocate(std::size_t bytes) {
   char* const block = begin_ + used_;
   used_ += rounded;
   taken_ += rounded;
-  // What is open is open up to used_.
+  // While opened, memory is accessible up to used_.
   if (opened_ > 0) Protect(PROT_READ | PROT_WRITE);
   return block;
 }

@@ -1,5 +1,5 @@
-// Memory of a device that exists only in tests: the host may not touch it. It
-// is mapped without any right, and opened while the device's own work runs.
+// Memory of a device that exists only in tests: the host may not access it. It
+// is mapped without access rights, and opened while the device's own work runs.
 //
 //   auto memory = std::make_shared<GuardedMemory>(/*bytes_max=*/64 << 20);
 //   void* block = memory->Allocate(4096);
@@ -9,8 +9,9 @@
 //   }
 //   std::memset(block, 0, 4096);                // SIGSEGV: as the host
 //
-// Several devices may share one, as ranks of one process do whose collectives
-// read each other's memory. Threads: any; while one has it open, all have.
+// Several devices may share one, as ranks of one process do if their
+// collectives read each other's memory. Threads: any; while one thread has it
+// open, all threads have access.
 
 #ifndef NN_KERNELS_QUEUED_GUARDED_MEMORY_H_
 #define NN_KERNELS_QUEUED_GUARDED_MEMORY_H_
@@ -40,7 +41,7 @@ class GuardedMemory final : public MemorySource {
   std::optional<std::size_t> bytes_free() const override
       ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // The memory is open while there is one.
+  // Opens the memory during its lifetime.
   class Opened {
    public:
     explicit Opened(GuardedMemory& memory) : memory_(memory) { memory_.Open(); }
@@ -60,8 +61,8 @@ class GuardedMemory final : public MemorySource {
   const std::size_t bytes_max_;
   char* const begin_;
   mutable absl::Mutex mutex_;
-  std::size_t used_ ABSL_GUARDED_BY(mutex_) = 0;   // from begin_ on
-  std::size_t taken_ ABSL_GUARDED_BY(mutex_) = 0;  // and not freed
+  std::size_t used_ ABSL_GUARDED_BY(mutex_) = 0;   // bytes from begin_ on
+  std::size_t taken_ ABSL_GUARDED_BY(mutex_) = 0;  // bytes that are not freed
   std::map<std::size_t, std::vector<void*>> freed_ ABSL_GUARDED_BY(mutex_);
   int opened_ ABSL_GUARDED_BY(mutex_) = 0;
 };

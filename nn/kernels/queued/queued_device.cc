@@ -65,7 +65,7 @@ void QueuedDevice::Wait(Queue queue, const base::Event& event) {
 
 void QueuedDevice::CopyBytes(Queue queue, const Tensor& from,
                              const Tensor& to) {
-  // The host's side is kept, the device's is not.
+  // A handle is kept of the host's tensor, and not of the device's.
   const Tensor host = from.host_accessible() ? from
                       : to.host_accessible() ? to
                                              : Tensor();
@@ -88,14 +88,14 @@ bool QueuedDevice::Progress() {
     running_ = true;
   }
   const absl::Status status = Run(item);
-  absl::Status outcome;  // of all work so far
+  absl::Status outcome;  // for all work so far
   {
     absl::MutexLock lock(&mutex_);
     status_.Update(status);
     running_ = false;
     outcome = status_;
   }
-  // Whoever hears of it may come back here.
+  // Called without the lock: a handler of the event may call this device.
   item.completes.Complete(outcome);
   return true;
 }
@@ -123,7 +123,7 @@ int QueuedDevice::Choose() {
 
 // xorshift64*: Vigna 2016, arXiv:1402.6246.
 std::uint64_t QueuedDevice::Draw(std::uint64_t below) {
-  random_ += 0x9e3779b97f4a7c15;  // so that it does not stay zero
+  random_ += 0x9e3779b97f4a7c15;  // must not stay zero
   random_ ^= random_ >> 12;
   random_ ^= random_ << 25;
   random_ ^= random_ >> 27;

@@ -1,19 +1,20 @@
-// A device that exists only in tests. It runs what it is given later, on
-// several queues, in an order that a seed chooses among all that events permit,
-// in memory that the host may not touch. What forgets to wait for something
-// computes other bits under some seed, as it would some day on a GPU.
+// A device that exists only in tests. It runs work later, on several queues, in
+// an order that a seed chooses among all that events permit, in memory that the
+// host may not access. Code with a missing wait computes other bits under some
+// seed, as it would some day on a GPU.
 //
 //   auto device = QueuedDevice::Create(memory, /*seed=*/7);
 //   device->Enqueue(Queue::kCompute, [] { return Work(); });
 //   base::Event done = device->Record(Queue::kCompute);
 //   while (!done.ready()) device->Progress();       // one piece of work
 //
-// Memory: each queue has its own. A block that is released is handed out again
-// at once, as a caching allocator of a GPU does, and is filled with NaNs (bytes
-// 0xff) when its queue comes to the place where it was released.
+// Memory: each queue has its own pool. A block that is released is handed out
+// again at once, as by a caching allocator of a GPU, and is filled with NaNs
+// (bytes 0xff) when its queue reaches the point where it was released.
 //
-// Lifetime: what it has not run when its last handle and storage go is dropped.
-// Threads: any; Progress() runs in one at a time, the others' answers false.
+// Lifetime: work that has not run when the last handle and storage are gone is
+// dropped. Threads: any; Progress() runs in one at a time, and returns false in
+// the others.
 
 #ifndef NN_KERNELS_QUEUED_QUEUED_DEVICE_H_
 #define NN_KERNELS_QUEUED_QUEUED_DEVICE_H_
@@ -48,15 +49,16 @@ class QueuedDevice final : public DeviceQueues,
       std::shared_ptr<GuardedMemory> memory, std::uint64_t seed);
   ~QueuedDevice() override;
 
-  // `work` touches guarded memory by address, and holds no storage of it.
+  // Adds work, which accesses guarded memory by address and holds no storage of
+  // it.
   void Enqueue(Queue queue, Work work) ABSL_LOCKS_EXCLUDED(mutex_);
 
   base::Event Record(Queue queue) override;
   void Wait(Queue queue, const base::Event& event) override
       ABSL_LOCKS_EXCLUDED(mutex_);
   void CopyBytes(Queue queue, const Tensor& from, const Tensor& to) override;
-  // Runs one piece of work. False: there is none, or it waits for events that
-  // are not this device's to complete.
+  // Runs one piece of work. Returns false if there is none, or if all waits for
+  // events of others.
   bool Progress() override ABSL_LOCKS_EXCLUDED(mutex_);
 
   Allocator& host_allocator() override { return host_; }
@@ -64,9 +66,9 @@ class QueuedDevice final : public DeviceQueues,
     return std::exchange(kernel_queue_, queue);
   }
 
-  // Where calls of kernels are to go.
+  // Queue that kernels are enqueued on.
   Queue kernel_queue() const { return kernel_queue_; }
-  // Memory in the order of `queue`.
+  // Returns the allocator whose memory is in the order of `queue`.
   Allocator& allocator(Queue queue) { return pools_[static_cast<int>(queue)]; }
 
  private:
@@ -89,7 +91,7 @@ class QueuedDevice final : public DeviceQueues,
     std::map<std::size_t, std::vector<Storage*>> free_;
   };
 
-  // What a queue is given. A wait has neither work nor an event of its own.
+  // One entry of a queue. A wait has neither work nor an event to complete.
   struct Item {
     Work work;
     base::Event completes;
@@ -100,7 +102,7 @@ class QueuedDevice final : public DeviceQueues,
 
   void Push(Queue queue, Item item) ABSL_LOCKS_EXCLUDED(mutex_);
   void PushLocked(Queue queue, Item item) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The queue to go on with; -1: none can.
+  // Returns the queue to run next; -1: none can.
   int Choose() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::uint64_t Draw(std::uint64_t below) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status Run(const Item& item) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -111,12 +113,14 @@ class QueuedDevice final : public DeviceQueues,
   Pool pools_[kNumQueues];
   mutable absl::Mutex mutex_;
   std::deque<Item> queues_[kNumQueues] ABSL_GUARDED_BY(mutex_);
-  int used_ ABSL_GUARDED_BY(mutex_) = 1;  // of queues_, the first ones
+  // number of queues in use, the first ones
+  int used_ ABSL_GUARDED_BY(mutex_) = 1;
   bool running_ ABSL_GUARDED_BY(mutex_) = false;
-  absl::Status status_ ABSL_GUARDED_BY(mutex_);  // of the first failed work
+  // error of the first failed work
+  absl::Status status_ ABSL_GUARDED_BY(mutex_);
   std::uint64_t random_ ABSL_GUARDED_BY(mutex_);
   int favourite_ ABSL_GUARDED_BY(mutex_) = 0;
-  // Keeps the device while a tensor lies in its memory.
+  // Reference to itself, which keeps the device while tensors use its memory.
   std::int64_t live_ ABSL_GUARDED_BY(mutex_) = 0;
   std::shared_ptr<QueuedDevice> self_ ABSL_GUARDED_BY(mutex_);
 };

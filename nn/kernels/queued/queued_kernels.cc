@@ -49,7 +49,8 @@ class QueuedKernels final : public Kernels {
     const Op<absl::Status(Args...)>* op;
   };
 
-  // A call of `outer` enqueues a call of `inner` on the memory of its operands.
+  // Makes a call of `outer` enqueue a call of `inner` on the memory of its
+  // operands.
   template <typename... Args>
   void EnqueueInstead(Op<absl::Status(Args...)>& outer,
                       const Op<absl::Status(Args...)>& inner) {

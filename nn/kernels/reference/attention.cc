@@ -4,7 +4,7 @@
 #include "nn/kernels/reference/reference_ops.h"
 #include "nn/random/philox.h"
 
-// Letters as in nn/kernels/attention.h.
+// Letters: the same as in nn/kernels/attention.h.
 
 namespace troupe::nn::reference {
 namespace {
@@ -18,7 +18,7 @@ double Dot(const std::vector<double>& a, const std::vector<double>& b) {
 // Rows of D elements each, as doubles.
 using Rows = std::vector<std::vector<double>>;
 
-// Head `h` of sample `n` at all positions.
+// Loads head `h` of sample `n` at all positions.
 template <typename T>
 Rows LoadHead(const AttentionHeads& heads, std::int64_t n, std::int64_t h,
               std::int64_t D) {
@@ -45,7 +45,7 @@ void StoreHead(const Rows& rows, const AttentionHeads& heads, std::int64_t n,
 }
 
 struct Probabilities {
-  std::vector<double> of_keys;  // those that the query sees
+  std::vector<double> of_keys;  // only keys that the query sees
   double log_sum;
 };
 
@@ -64,7 +64,8 @@ Probabilities SoftmaxOfScores(const std::vector<double>& query,
   return p;
 }
 
-// What dropout multiplies the probabilities of the first `seen` keys by.
+// Returns the factors that dropout gives the probabilities of the first `seen`
+// keys.
 std::vector<double> DropFactors(const AttentionRule& rule,
                                 const AttentionSizes& size, std::int64_t n,
                                 std::int64_t h, std::int64_t t,
@@ -119,13 +120,13 @@ struct AttentionForward {
   }
 };
 
-// What backward holds of one head of keys.
+// Data of one head of keys in backward.
 struct KeyHead {
   Rows keys, values, dkeys, dvalues;
 };
 
-// Adds what head h of the queries of sample n gives. The probabilities come
-// from the scores in f64, and not from `lse`, which is rounded.
+// Adds the gradients from head h of the queries of sample n. The probabilities
+// come from the scores in f64, not from `lse`, which is rounded.
 void AddHeadGradients(const AttentionRule& rule, const AttentionSizes& size,
                       std::int64_t n, std::int64_t h, const Rows& queries,
                       const Rows& dy, KeyHead& head, Rows& dqueries) {
@@ -180,7 +181,8 @@ struct AttentionBackward {
 
 }  // namespace
 
-void BindAttention(AttentionKernels& ops) {
+template <>
+void BindFamily(AttentionKernels& ops) {
   BindFloating<AttentionForward>(ops.AttentionForward);
   BindFloating<AttentionBackward>(ops.AttentionBackward);
 }

@@ -9,7 +9,7 @@ double LoadOr(const Tensor& t, std::int64_t i, double otherwise) {
   return t.defined() ? Load(t.data<T>()[i]) : otherwise;
 }
 
-// One channel: xhat = (x - mean) rstd, z = xhat w + b.
+// Values of one channel: xhat = (x - mean) rstd, z = xhat w + b.
 template <typename T>
 struct Channel {
   Channel(std::int64_t c, const Tensor& stats, const Tensor& w, const Tensor& b)
@@ -20,7 +20,7 @@ struct Channel {
 
   double Hat(double x) const { return (x - mean) * rstd; }
   double Affine(double x) const { return Hat(x) * weight + bias; }
-  // dy behind the ReLU, if there is one.
+  // Returns the gradient before the ReLU, if there is one.
   double Masked(double x, double dy, bool relu) const {
     return relu && !(Affine(x) > 0) ? 0 : dy;
   }
@@ -127,7 +127,8 @@ struct BatchNormBackwardWeight {
 
 }  // namespace
 
-void BindBatchNorm(BatchNormKernels& ops) {
+template <>
+void BindFamily(BatchNormKernels& ops) {
   BindFloating<BatchNormSums>(ops.BatchNormSums);
   BindFloating<BatchNormForward>(ops.BatchNormForward);
   BindFloating<BatchNormBackwardSums>(ops.BatchNormBackwardSums);

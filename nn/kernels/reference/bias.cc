@@ -34,7 +34,8 @@ struct BiasBackward {
 
 }  // namespace
 
-void BindBias(BiasKernels& ops) {
+template <>
+void BindFamily(BiasKernels& ops) {
   BindFloating<BiasForward>(ops.BiasForward);
   BindFloating<BiasBackward>(ops.BiasBackward);
 }

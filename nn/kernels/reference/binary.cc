@@ -39,6 +39,9 @@ struct Binary {
 
 }  // namespace
 
-void BindBinary(BinaryKernels& ops) { BindFloating<Binary>(ops.Binary); }
+template <>
+void BindFamily(BinaryKernels& ops) {
+  BindFloating<Binary>(ops.Binary);
+}
 
 }  // namespace troupe::nn::reference

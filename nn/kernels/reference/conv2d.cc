@@ -3,7 +3,7 @@
 namespace troupe::nn::reference {
 namespace {
 
-// The extents of one convolution and how its elements lie in memory.
+// The extents of one convolution and the memory layout of its elements.
 struct ConvShape {
   ConvShape(const Window2d& window, const Tensor& x_NHWC, const Tensor& w_OCRS,
             const Tensor& y_NPQO)
@@ -28,12 +28,13 @@ struct ConvShape {
                  std::int64_t o) const {
     return ((n * P + p) * Q + q) * O + o;
   }
-  // `c` counts from the first channel of o's group.
+  // Index of a weight; `c` counts from the first channel of o's group.
   std::int64_t Weight(std::int64_t o, std::int64_t c, std::int64_t r,
                       std::int64_t s) const {
     return ((o * group_C + c) * R + r) * S + s;
   }
-  // The input row of row `r` of the window of output row p, or -1; and so on.
+  // Returns the input row of row `r` of the window of output row p, or -1;
+  // columns and output rows likewise.
   std::int64_t RowOf(std::int64_t p, std::int64_t r) const {
     return InputAt(p, win.stride_h, win.pad_h, r * win.dilation_h, H);
   }
@@ -46,7 +47,7 @@ struct ConvShape {
   std::int64_t OutputColumnOf(std::int64_t v, std::int64_t s) const {
     return OutputAt(v, win.stride_w, win.pad_w, s * win.dilation_w, Q);
   }
-  // The first channel of the group that output channel `o` is in.
+  // Returns the first channel of the group of output channel `o`.
   std::int64_t FirstC(std::int64_t o) const { return o / group_O * group_C; }
 
   const Window2d win;
@@ -54,7 +55,7 @@ struct ConvShape {
   const std::int64_t group_C, group_O;  // channels of a group
 };
 
-// y[n, p, q, o] without the bias.
+// Returns y[n, p, q, o] without the bias.
 template <typename T>
 double ForwardAt(const ConvShape& at, const T* x, const T* w, std::int64_t n,
                  std::int64_t p, std::int64_t q, std::int64_t o) {
@@ -73,7 +74,7 @@ double ForwardAt(const ConvShape& at, const T* x, const T* w, std::int64_t n,
   return sum;
 }
 
-// dx[n, h, v, c]: from every window that has the pixel.
+// Returns dx[n, h, v, c], the sum over every window that has the pixel.
 template <typename T>
 double BackwardInputAt(const ConvShape& at, const T* dy, const T* w,
                        std::int64_t n, std::int64_t h, std::int64_t v,
@@ -94,7 +95,8 @@ double BackwardInputAt(const ConvShape& at, const T* dy, const T* w,
   return sum;
 }
 
-// dw[o, c, r, s], samples and pixels in ascending order; `c` within the group.
+// Returns dw[o, c, r, s], samples and pixels in ascending order; `c` is within
+// the group.
 template <typename T>
 double BackwardWeightAt(const ConvShape& at, const T* x, const T* dy,
                         std::int64_t o, std::int64_t c, std::int64_t r,
@@ -114,7 +116,7 @@ double BackwardWeightAt(const ConvShape& at, const T* x, const T* dy,
   return sum;
 }
 
-// db[o]: the sum of dy over samples and pixels.
+// Computes db[o]: the sum of dy over samples and pixels.
 template <typename T>
 void BackwardBias(const ConvShape& at, const T* dy, bool accumulate, T* db) {
   const std::int64_t pixels = at.N * at.P * at.Q;
@@ -190,7 +192,8 @@ struct Conv2dBackwardWeight {
 
 }  // namespace
 
-void BindConv2d(Conv2dKernels& ops) {
+template <>
+void BindFamily(Conv2dKernels& ops) {
   BindFloating<Conv2dForward>(ops.Conv2dForward);
   BindFloating<Conv2dBackwardInput>(ops.Conv2dBackwardInput);
   BindFloating<Conv2dBackwardWeight>(ops.Conv2dBackwardWeight);

@@ -26,6 +26,9 @@ struct Dropout {
 
 }  // namespace
 
-void BindDropout(DropoutKernels& ops) { BindFloating<Dropout>(ops.Dropout); }
+template <>
+void BindFamily(DropoutKernels& ops) {
+  BindFloating<Dropout>(ops.Dropout);
+}
 
 }  // namespace troupe::nn::reference

@@ -1,5 +1,5 @@
-// How the reference kernels read and write: every floating element becomes a
-// double, is computed as a double, and is rounded once when it is stored.
+// Element access of the reference kernels: every floating element is loaded as
+// a double, computed as a double, and rounded once when it is stored.
 //
 //   return ForFloating("Add", y.dtype(), [&](auto element) {
 //     using T = decltype(element);
@@ -26,7 +26,7 @@ T Store(double value) {
   return FromF64<T>(value);
 }
 
-// fn(T{}), a Status, for the element type T of `dtype`.
+// Calls fn(T{}), which returns a Status, for the element type T of `dtype`.
 //   kUnimplemented: `dtype` is not a floating type.
 template <typename Fn>
 absl::Status ForFloating(const char* op, DType dtype, Fn fn) {

@@ -69,7 +69,7 @@ struct Add {
   }
 };
 
-// Any dtype may come, so these two look at dtypes themselves.
+// Fill and Copy support every dtype, so they dispatch on dtypes themselves.
 template <typename ThisOp>
 absl::Status Fill(const ThisOp& op, double value, FixedOut y) {
   if (y.tensor.dtype() == DType::kI64) {  // counters among a module's buffers
@@ -109,7 +109,8 @@ absl::Status Copy(const ThisOp& op, FixedIn x, FixedOut y) {
 
 }  // namespace
 
-void BindElementwise(ElementwiseKernels& ops) {
+template <>
+void BindFamily(ElementwiseKernels& ops) {
   BindFloating<ReluForward>(ops.ReluForward);
   BindFloating<ReluBackward>(ops.ReluBackward);
   BindFloating<Scale>(ops.Scale);

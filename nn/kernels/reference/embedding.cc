@@ -86,7 +86,8 @@ struct AddPositionsBackward {
 
 }  // namespace
 
-void BindEmbedding(EmbeddingKernels& ops) {
+template <>
+void BindFamily(EmbeddingKernels& ops) {
   BindFloating<EmbeddingForward>(ops.EmbeddingForward);
   BindFloating<EmbeddingBackward>(ops.EmbeddingBackward);
   BindFloating<AddPositions>(ops.AddPositions);

@@ -39,7 +39,8 @@ struct NchwToNhwc {
 
 }  // namespace
 
-void BindLayout(LayoutKernels& ops) {
+template <>
+void BindFamily(LayoutKernels& ops) {
   BindFloating<NhwcToNchw>(ops.NhwcToNchw);
   BindFloating<NchwToNhwc>(ops.NchwToNhwc);
 }

@@ -93,7 +93,8 @@ struct LinearBackwardWeightRows {
 
 }  // namespace
 
-void BindLinear(LinearKernels& ops) {
+template <>
+void BindFamily(LinearKernels& ops) {
   BindFloating<LinearForward>(ops.LinearForward);
   BindFloating<LinearBackwardInput>(ops.LinearBackwardInput);
   BindFloating<LinearBackwardWeight>(ops.LinearBackwardWeight);

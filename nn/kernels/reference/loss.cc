@@ -21,7 +21,7 @@ absl::Status CheckTargets(const Tensor& targets, std::int64_t classes,
   return absl::OkStatus();
 }
 
-// The first of the largest logits; a NaN counts as larger than all.
+// Returns the first of the largest logits; a NaN counts as larger than all.
 template <typename T>
 std::int64_t ArgMax(const T* row, std::int64_t classes) {
   std::int64_t best = 0;
@@ -32,7 +32,7 @@ std::int64_t ArgMax(const T* row, std::int64_t classes) {
   return best;
 }
 
-// One counted row: adds to `stats`, writes `drow` unless it is null.
+// Computes one counted row: adds to `stats`, writes `drow` unless it is null.
 template <typename T>
 void CrossEntropyRow(const T* row, std::int64_t classes, std::int64_t target,
                      double* stats, T* drow) {
@@ -77,7 +77,7 @@ struct SoftmaxCrossEntropy {
   }
 };
 
-// One counted row with class weights (null: all 1) and smoothing.
+// Computes one counted row with class weights (null: all 1) and smoothing.
 template <typename T>
 void WeightedRow(const T* row, std::int64_t classes, std::int64_t target,
                  const float* weights, double smoothing, double* stats,
@@ -206,7 +206,8 @@ struct BceWithLogits {
           const double weight = 1 + (pos_weight - 1) * t;
           const double decay = std::exp(-std::abs(x));
           const double softplus = (x < 0 ? -x : 0) + std::log1p(decay);
-          const double sigmoid = (x < 0 ? 1 : decay) / (1 + decay);  // of -x
+          // sigmoid(-x)
+          const double sigmoid = (x < 0 ? 1 : decay) / (1 + decay);
           return {(1 - t) * x + weight * softplus, (1 - t) - weight * sigmoid};
         });
   }
@@ -227,7 +228,8 @@ absl::Status CombineLosses(const ThisOp&, FixedIn a, double weight_a, FixedIn b,
 
 }  // namespace
 
-void BindLoss(LossKernels& ops) {
+template <>
+void BindFamily(LossKernels& ops) {
   BindFloating<SoftmaxCrossEntropy>(ops.SoftmaxCrossEntropy);
   BindFloating<WeightedCrossEntropy>(ops.WeightedCrossEntropy);
   BindFloating<MeanSquaredError>(ops.MeanSquaredError);

@@ -35,6 +35,9 @@ struct MatMul {
 
 }  // namespace
 
-void BindMatMul(MatMulKernels& ops) { BindFloating<MatMul>(ops.MatMul); }
+template <>
+void BindFamily(MatMulKernels& ops) {
+  BindFloating<MatMul>(ops.MatMul);
+}
 
 }  // namespace troupe::nn::reference

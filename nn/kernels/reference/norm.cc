@@ -5,7 +5,7 @@
 namespace troupe::nn::reference {
 namespace {
 
-// x[N, S, C] in groups of K channels.
+// The extents of x[N, S, C] in groups of K channels.
 struct Groups {
   Groups(const NormRule& rule, const Tensor& x)
       : N(x.dim(0)), S(x.dim(1)), C(x.dim(2)), G(rule.groups), K(C / G) {}
@@ -148,7 +148,8 @@ struct NormBackwardWeight {
 
 }  // namespace
 
-void BindNorm(NormKernels& ops) {
+template <>
+void BindFamily(NormKernels& ops) {
   BindFloating<NormForward>(ops.NormForward);
   BindFloating<AddNormForward>(ops.AddNormForward);
   BindFloating<NormBackwardInput>(ops.NormBackwardInput);

@@ -1,4 +1,4 @@
-// Where a step of strided loops is in both operands.
+// Offsets of a step of strided loops in both operands.
 //
 //   const Offsets at = OffsetsOf(loops, i);
 //   y[i] = a[at.a] + b[at.b];
@@ -16,7 +16,7 @@ struct Offsets {
   std::int64_t a, b;
 };
 
-// The offset of step i of all, in the loops' order.
+// Returns the offsets of step i of all, in the loops' order.
 inline Offsets OffsetsOf(const StridedLoops& loops, std::int64_t i) {
   Offsets at{loops.a_begin, loops.b_begin};
   for (int axis = loops.rank - 1; axis >= 0; --axis) {

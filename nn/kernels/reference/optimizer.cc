@@ -25,7 +25,7 @@ absl::Status UpdateLossScale(
   return absl::OkStatus();
 }
 
-// The mean gradient of an element, as updates see it.
+// Returns the mean gradient of an element, clipped, as updates use it.
 template <typename T>
 double MeanOf(const StepScalars& step, T grad) {
   const double divisor = step.Divisor();
@@ -59,7 +59,7 @@ struct SgdUpdate {
   }
 };
 
-// m and v of one element behind a gradient.
+// m and v of one element after an update.
 struct Moments {
   double m, v;
 };
@@ -238,7 +238,8 @@ struct EmaUpdate {
 
 }  // namespace
 
-void BindOptimizer(OptimizerKernels& ops) {
+template <>
+void BindFamily(OptimizerKernels& ops) {
   ops.SetStepScalars.BindFunction(SetStepScalars, nullptr);
   ops.ApplyLossScale.BindFunction(ApplyLossScale, nullptr);
   ops.UpdateLossScale.BindFunction(UpdateLossScale, nullptr);

@@ -6,8 +6,9 @@
 namespace troupe::nn::reference {
 namespace {
 
-// Calls fn(i, j) for each element of the padded images [N, P, Q, C], in order:
-// j is that of the image [N, H, W, C] which it copies, or -1 for a zero.
+// Calls fn(i, j) for each element i of the padded images [N, P, Q, C], in
+// order: j is the element of the image [N, H, W, C] that it copies, or -1 for a
+// zero.
 template <typename Fn>
 void ForEachCopy(const Padding2d& pad, const Tensor& image,
                  const Tensor& padded, Fn fn) {
@@ -55,7 +56,8 @@ struct Pad2dBackward {
 
 }  // namespace
 
-void BindPad2d(Pad2dKernels& ops) {
+template <>
+void BindFamily(Pad2dKernels& ops) {
   BindFloating<Pad2dForward>(ops.Pad2dForward);
   BindFloating<Pad2dBackward>(ops.Pad2dBackward);
 }

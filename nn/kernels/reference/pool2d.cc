@@ -8,8 +8,8 @@
 namespace troupe::nn::reference {
 namespace {
 
-// Calls fn(n, i, j, c) for every element of `images` [N, I, J, C], in order,
-// which is also the order of its memory.
+// Calls fn(n, i, j, c) for every element of `images` [N, I, J, C], in memory
+// order.
 template <typename Fn>
 void ForEachPixel(const Tensor& images, Fn fn) {
   for (std::int64_t n = 0; n < images.dim(0); ++n) {
@@ -97,8 +97,8 @@ struct MaxPool2dBackward {
   }
 };
 
-// The rows of one output row of an average: [begin, end) of the image, and how
-// many of them the mean counts. The same for columns.
+// Rows of the image that one output row averages, [begin, end), and the number
+// that the mean counts. The same for columns.
 struct Bin {
   std::int64_t begin, end, count;
 };
@@ -120,7 +120,7 @@ Bin AdaptiveBin(std::int64_t out, std::int64_t outputs, std::int64_t extent) {
   return {begin, end, end - begin};
 }
 
-// How the images x and their means y meet.
+// Maps the means y to rows and columns of the images x.
 class WindowBins {
  public:
   WindowBins(const Window2d& window, AvgDivisor divisor, const Tensor& x)
@@ -220,7 +220,8 @@ struct AdaptiveAvgPool2dBackward {
 
 }  // namespace
 
-void BindPool2d(Pool2dKernels& ops) {
+template <>
+void BindFamily(Pool2dKernels& ops) {
   BindFloating<MaxPool2dForward>(ops.MaxPool2dForward);
   BindFloating<MaxPool2dBackward>(ops.MaxPool2dBackward);
   BindFloating<AvgPool2dForward>(ops.AvgPool2dForward);

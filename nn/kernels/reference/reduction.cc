@@ -11,7 +11,8 @@ namespace {
 struct SumAxes {
   template <typename T>
   static absl::Status Run(In x, double divisor, Tensor& y) {
-    // Through x in its order, and in y where that element goes.
+    // The loops go through x in its order, and through the matching elements of
+    // y.
     const StridedLoops loops = BroadcastLoops(x.shape(), x.shape(), y.shape());
     std::vector<double> sums(y.numel(), 0.0);
     const T* from = x.data<T>();
@@ -28,7 +29,8 @@ struct SumAxes {
 
 }  // namespace
 
-void BindReduction(ReductionKernels& ops) {
+template <>
+void BindFamily(ReductionKernels& ops) {
   BindFloating<SumAxes>(ops.SumAxes);
 }
 

@@ -20,31 +20,11 @@ class ReferenceKernels final : public Kernels {
   ReferenceKernels()
       : Kernels(Device{DeviceType::kReference, 0}),
         allocator_(AllocatorOptions()) {
-    reference::BindLinear(*this);
-    reference::BindAttention(*this);
-    reference::BindRotary(*this);
-    reference::BindConv2d(*this);
-    reference::BindPool2d(*this);
-    reference::BindNorm(*this);
-    reference::BindBatchNorm(*this);
-    reference::BindPad2d(*this);
-    reference::BindBias(*this);
-    reference::BindElementwise(*this);
-    reference::BindDropout(*this);
-    reference::BindEmbedding(*this);
-    reference::BindLayout(*this);
-    reference::BindLoss(*this);
-    reference::BindOptimizer(*this);
-    reference::BindUnary(*this);
-    reference::BindBinary(*this);
-    reference::BindSoftmax(*this);
-    reference::BindReduction(*this);
-    reference::BindMatMul(*this);
-    reference::BindStrided(*this);
+    ForEachFamily([](auto& family) { reference::BindFamily(family); });
   }
 
   CachingAllocator& allocator() override { return allocator_; }
-  // So few that small models go by rows, too.
+  // A small number, so that small models are computed by rows, too.
   std::int64_t LinearGradientRows(DType, std::int64_t, std::int64_t,
                                   std::int64_t m) const override {
     return m > kGradientRows ? kGradientRows : 0;

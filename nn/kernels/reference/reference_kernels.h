@@ -1,6 +1,6 @@
 // The kernel set "reference": plain loops that take every floating dtype,
-// compute in f64 and round once at the store. The oracle of the op tests, and
-// the proof that a further backend fits. Slow by design.
+// compute in f64 and round once at the store. The oracle of the op tests, and a
+// second backend that shows that the interface fits several. Slow by design.
 //
 //   std::unique_ptr<Kernels> oracle = CreateReferenceKernels();
 

@@ -1,5 +1,5 @@
-// How a reference kernel is written and bound. It is a template over the type
-// of an element, in a file named like its family of ops:
+// How a reference kernel is written and bound: it is a template over the
+// element type, in a file named like its family of ops:
 //
 //   struct Add {
 //     template <typename T>
@@ -32,8 +32,8 @@ void BindFloating(Op<absl::Status(Args...)>& op) {
       nullptr);
 }
 
-// Where row `out` of a window's output reads its row `tap`, counted in input
-// rows: the input row, or -1 in the padding. The same for columns.
+// Returns the input row that row `tap` of the window of output row `out` reads,
+// or -1 in the padding; `tap` counts input rows. The same for columns.
 inline std::int64_t InputAt(std::int64_t out, std::int64_t stride,
                             std::int64_t pad, std::int64_t tap,
                             std::int64_t extent) {
@@ -41,7 +41,7 @@ inline std::int64_t InputAt(std::int64_t out, std::int64_t stride,
   return at >= 0 && at < extent ? at : -1;
 }
 
-// The output row whose window has `in` at row `tap`, or -1 if there is none.
+// Returns the output row whose window has `in` at row `tap`, or -1 if none.
 inline std::int64_t OutputAt(std::int64_t in, std::int64_t stride,
                              std::int64_t pad, std::int64_t tap,
                              std::int64_t extent) {
@@ -50,27 +50,9 @@ inline std::int64_t OutputAt(std::int64_t in, std::int64_t stride,
   return at / stride;
 }
 
-void BindLinear(LinearKernels& ops);
-void BindAttention(AttentionKernels& ops);
-void BindRotary(RotaryKernels& ops);
-void BindConv2d(Conv2dKernels& ops);
-void BindPool2d(Pool2dKernels& ops);
-void BindBatchNorm(BatchNormKernels& ops);
-void BindBias(BiasKernels& ops);
-void BindNorm(NormKernels& ops);
-void BindPad2d(Pad2dKernels& ops);
-void BindElementwise(ElementwiseKernels& ops);
-void BindDropout(DropoutKernels& ops);
-void BindEmbedding(EmbeddingKernels& ops);
-void BindLayout(LayoutKernels& ops);
-void BindLoss(LossKernels& ops);
-void BindOptimizer(OptimizerKernels& ops);
-void BindUnary(UnaryKernels& ops);
-void BindBinary(BinaryKernels& ops);
-void BindSoftmax(SoftmaxKernels& ops);
-void BindReduction(ReductionKernels& ops);
-void BindMatMul(MatMulKernels& ops);
-void BindStrided(StridedKernels& ops);
+// Binds the kernels of a family to its ops. The family's file specializes it.
+template <typename Family>
+void BindFamily(Family& ops);
 
 }  // namespace troupe::nn::reference
 

@@ -2,12 +2,12 @@
 
 #include "nn/kernels/reference/reference_ops.h"
 
-// Letters as in nn/kernels/rotary.h.
+// Letters: the same as in nn/kernels/rotary.h.
 
 namespace troupe::nn::reference {
 namespace {
 
-// One head of one position.
+// Rotates one head at one position.
 template <typename T>
 void TurnHead(const RotaryRule& rule, double position, const T* x, T* y) {
   const std::int64_t pairs = rule.width / 2;
@@ -44,6 +44,9 @@ struct Rotary {
 
 }  // namespace
 
-void BindRotary(RotaryKernels& ops) { BindFloating<Rotary>(ops.Rotary); }
+template <>
+void BindFamily(RotaryKernels& ops) {
+  BindFloating<Rotary>(ops.Rotary);
+}
 
 }  // namespace troupe::nn::reference

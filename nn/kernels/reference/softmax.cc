@@ -7,7 +7,7 @@
 namespace troupe::nn::reference {
 namespace {
 
-// Calls row(i) with the place of the first element of each row.
+// Calls row(i) with the index of the first element of each row.
 template <typename Row>
 void ForEachRow(const Tensor& t, Row row) {
   const std::int64_t C = t.dim(-1);
@@ -64,7 +64,8 @@ struct SoftmaxBackward {
 
 }  // namespace
 
-void BindSoftmax(SoftmaxKernels& ops) {
+template <>
+void BindFamily(SoftmaxKernels& ops) {
   BindFloating<SoftmaxForward>(ops.SoftmaxForward);
   BindFloating<SoftmaxBackward>(ops.SoftmaxBackward);
 }

@@ -8,7 +8,7 @@
 namespace troupe::nn::reference {
 namespace {
 
-// Elements of any dtype, as their bytes.
+// Copies elements of any dtype, as bytes.
 template <typename ThisOp>
 absl::Status CopyStrided(const ThisOp&, StridedLoops loops, FixedIn x,
                          FixedOut y) {
@@ -24,7 +24,8 @@ absl::Status CopyStrided(const ThisOp&, StridedLoops loops, FixedIn x,
 
 }  // namespace
 
-void BindStrided(StridedKernels& ops) {
+template <>
+void BindFamily(StridedKernels& ops) {
   ops.CopyStrided.BindFunction(CopyStrided, nullptr);
 }
 

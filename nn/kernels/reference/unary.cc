@@ -9,7 +9,7 @@ namespace {
 
 double Sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 
-// P(X <= x) of the normal distribution, and its density.
+// Cumulative distribution function of the normal distribution, and its density.
 double NormalDistribution(double x) {
   return 0.5 * std::erfc(-x * std::sqrt(0.5));
 }
@@ -17,8 +17,8 @@ double NormalDensity(double x) {
   return std::exp(-0.5 * x * x) * 0.3989422804014327;
 }
 
-// 2 sqrt(2/pi) (x + 0.044715 x^3), of which the tanh form of GELU takes the
-// sigmoid, and its derivative.
+// Returns 2 sqrt(2/pi) (x + 0.044715 x^3), whose sigmoid is in the tanh form of
+// GELU, and its derivative.
 double GeluArgument(double x) {
   return 1.5957691216057308 * (x + 0.044715 * x * x * x);
 }
@@ -56,7 +56,7 @@ double ValueAt(UnaryFunction f, double p, double x) {
   return std::nan("");
 }
 
-// `saved` is y for those of SavesOutput(), else x.
+// `saved` is y if SavesOutput(f), else x.
 double SlopeAt(UnaryFunction f, double p, double saved) {
   const double x = saved, y = saved;
   switch (f) {
@@ -120,7 +120,8 @@ struct UnaryBackward {
 
 }  // namespace
 
-void BindUnary(UnaryKernels& ops) {
+template <>
+void BindFamily(UnaryKernels& ops) {
   BindFloating<UnaryForward>(ops.UnaryForward);
   BindFloating<UnaryBackward>(ops.UnaryBackward);
 }

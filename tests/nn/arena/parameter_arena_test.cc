@@ -25,7 +25,7 @@ Parameter Make(const std::string& name, const Shape& shape,
   return p;
 }
 
-// One line per bucket: "[begin, end) name@begin ...", in elements.
+// Returns one line per bucket: "[begin, end) name@begin ...", in elements.
 std::string Layout(const ParameterArena& arena) {
   std::string text;
   for (int bucket = 0; bucket < arena.num_buckets(); ++bucket) {
@@ -125,7 +125,7 @@ TEST(ParameterArena, AlignsEveryParameterInEveryDType) {
 
 TEST(ParameterArena, ParametersAreViewsAndPaddingIsZero) {
   CachingAllocator allocator;
-  // A used block comes back from the cache full of other numbers.
+  // The allocator's cache returns a used block, full of other numbers.
   std::memset((*allocator.Allocate(4 * 48))->data(), 0xff, 4 * 48);
   Parameter a = Make("a", {10}), b = Make("b", {20});
   auto arena = *ParameterArena::Create({{&a, &b}}, {16}, allocator);
@@ -189,11 +189,11 @@ TEST(ParameterArena, GradientsHaveMemoryWhileTheyAreHeld) {
   EXPECT_EQ(b.grad.shape(), b.shape);
   EXPECT_FALSE(c.grad.defined()) << "another bucket";
   b.grad.data<float>()[3] = 5;
-  EXPECT_TRUE(arena->HoldGrads(0).ok());  // is held
+  EXPECT_TRUE(arena->HoldGrads(0).ok());  // already held
   EXPECT_EQ(arena->BucketGrads(0).data<float>()[19], 5);
   arena->ReleaseGrads(0);
   EXPECT_FALSE(a.grad.defined() || b.grad.defined());
-  arena->ReleaseGrads(0);  // is not held
+  arena->ReleaseGrads(0);  // no longer held
 }
 
 TEST(ParameterArena, BucketsHoldTheSameMemoryOneAfterAnother) {
@@ -212,7 +212,7 @@ TEST(ParameterArena, BucketsHoldTheSameMemoryOneAfterAnother) {
     }
   }
   EXPECT_EQ(allocations(), before) << "the largest bucket's was there";
-  // At a time: each of its own, of its own size; then nothing new.
+  // Each bucket allocates memory of its own size; later steps allocate nothing.
   for (int step = 0; step < 3; ++step) {
     for (int bucket : {0, 1, 2}) EXPECT_TRUE(arena->HoldGrads(bucket).ok());
     for (Parameter* p : {&a, &b, &c}) {
@@ -244,7 +244,7 @@ TEST(ParameterArena, WhatIsHeldHasZerosBetweenItsParameters) {
   EXPECT_TRUE(arena->HoldGrads(0).ok());
   for (float& value : a.grad.span<float>()) value = 7;
   arena->ReleaseGrads(0);
-  EXPECT_TRUE(arena->ZeroUnwritten(1).ok());  // holds it
+  EXPECT_TRUE(arena->ZeroUnwritten(1).ok());  // calls HoldGrads(1)
   EXPECT_EQ(ValuesOf(arena->BucketGrads(1)), std::vector<double>(128, 0.0));
   arena->ReleaseGrads(1);
   EXPECT_TRUE(arena->HoldGrads(0).ok());
@@ -277,8 +277,8 @@ TEST(ParameterArena, RefusesAPaddingThatIsNone) {
                                 "ParameterArena: pad_elems is 0, at least 1"));
 }
 
-// Large enough for several pieces; one parameter has a stream of its own, which
-// is not cut.
+// The sizes give several pieces; one parameter uses one stream, which is not
+// cut.
 TEST(ParameterArena, ThreadsDoNotChangeTheInitialValues) {
   CachingAllocator allocator;
   std::vector<double> one;

@@ -53,10 +53,10 @@ TEST(Context, TheFirstErrorSticksWithThePathOfItsModule) {
       output.status().message(),
       "in module 1.inner.wrong: linear takes x[..., K] and w[M, K] of one "
       "dtype, got f32[2, 4] and f32[5, 7]");
-  EXPECT_TRUE(outer.inner.reached_end);  // no plumbing: code runs on
+  EXPECT_TRUE(outer.inner.reached_end);  // no plumbing: the code continues
 }
 
-// Lets so many parameters pass.
+// Lets a given number of parameters pass.
 class CountingGate : public ParameterGate {
  public:
   explicit CountingGate(int left) : left_(left) {}
@@ -85,7 +85,7 @@ TEST(Context, AGateIsAskedBeforeEachParameterIsRead) {
   Context through(*kernels);
   through.set_gate(&open);
   EXPECT_TRUE(model(through, x).defined());
-  // What is not trained is not updated.
+  // Parameters that are not trained are not updated, so they need no gate.
   EXPECT_EQ(open.asked, "0.weight 0.bias 1.weight ");
   CountingGate closed(/*left=*/2);
   Context stopped(*kernels);
@@ -131,7 +131,7 @@ TEST(Context, AShapeOnlyForwardRecordsOpsParametersAndFlops) {
   EXPECT_EQ(record.parameters[3]->name, "3.bias");
 }
 
-// A model far beyond any memory can still be planned.
+// A model too large for any memory can still be planned.
 TEST(Context, AShapeOnlyForwardAllocatesNothing) {
   auto model = MakeMlp({1 << 20, 1 << 20, 1 << 20}, {});
   ShapeRecord record;

@@ -1,5 +1,5 @@
-// What backward does with the gradients of parameters: shared, frozen, unused
-// ones, several micro-batches, and memory that comes when it is needed.
+// Gradients of parameters in backward: shared, frozen and unused parameters,
+// several micro-batches, and memory that is allocated when it is needed.
 
 #include <memory>
 #include <string>
@@ -57,7 +57,7 @@ TEST_F(ParameterGradientTest, SharedFrozenAndUnusedParameters) {
   }
 }
 
-// Equal to the sum of two layers that hold the same values.
+// The gradient equals the sum over two layers that hold the same values.
 TEST_F(ParameterGradientTest, AParameterUsedTwiceAddsUpBothUses) {
   Tensor x = Draws("x", {5, 4}), value = Draws("w", {4, 4});
   auto gradient = [&](Parameter& first, Parameter& second) {
@@ -124,7 +124,7 @@ TEST_F(ParameterGradientTest, AsksForMemoryWhereAGradientHasNone) {
   EXPECT_EQ(ValuesOf(arena_->BucketGrads(0)), want);
   EXPECT_EQ(holder.text, "needed 3.weight\n" + kept.text) << "once";
 
-  // A sink that gives none.
+  // A sink that provides no memory.
   arena_->ReleaseGrads(0);
   tape.Reset();
   const Tensor loss = Loss(tape, x);
@@ -137,7 +137,8 @@ TEST_F(ParameterGradientTest, AsksForMemoryWhereAGradientHasNone) {
               testing::HasSubstr("the gradient of 3.weight has no memory"));
 }
 
-// The node makes memory for the frozen weight's gradient; no one is given it.
+// The node allocates a gradient for the frozen weight, which is passed to no
+// one.
 TEST_F(ParameterGradientTest, TrainsAComputedBiasWhoseWeightIsFrozen) {
   for (const Shape& w_shape : {Shape{2, 3}, Shape{2, 1, 2, 2}}) {
     Parameter w, b;

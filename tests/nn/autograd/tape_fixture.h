@@ -1,5 +1,5 @@
 // For tests of tapes: a model on the reference kernels with an arena of its
-// own, and a sink that writes down what it is told.
+// own, and a sink that records its calls.
 
 #ifndef TESTS_NN_AUTOGRAD_TAPE_FIXTURE_H_
 #define TESTS_NN_AUTOGRAD_TAPE_FIXTURE_H_
@@ -23,7 +23,7 @@ namespace troupe::nn {
 
 using Mode = BackwardPass::Mode;
 
-// Writes down what it is told, as a picture.
+// Records its calls, as text.
 struct Diary : GradientSink {
   void GradientComplete(Parameter& p) override {
     absl::StrAppend(&text, "complete ", p.name, "\n");
@@ -48,7 +48,7 @@ class TapeTest : public testing::Test {
                       kernels_->allocator());
   }
 
-  // Forward to a loss: mean squared distance from zero.
+  // Runs forward to a loss: mean squared distance from zero.
   Tensor Loss(Tape& tape, const Tensor& x) {
     Context ctx(*kernels_, &tape);
     Tensor y = (*model_)(ctx, x);

@@ -25,8 +25,8 @@ TEST_F(TapeTest, TellsTheSinkInOrderAndOnce) {
   Diary diary;
   Tensor loss = Loss(tape, Draws("x", {6, 3}));
   Backward(tape, loss, diary, Mode::kWhole);
-  // The weight's gradient comes before the input's, so that its bucket leaves
-  // early; the first layer has no input gradient to compute.
+  // The weight's gradient comes before the input's, so that its bucket can be
+  // reduced early; the first layer has no input gradient to compute.
   EXPECT_EQ(diary.text,
             "complete 5.weight\ncomplete 5.bias\n"
             "read 5.weight\nread 5.bias\n"
@@ -52,7 +52,8 @@ TEST_F(TapeTest, InPiecesTheSinkHearsOfAGradientAsSoonAsItIsThere) {
   EXPECT_EQ(diary.text, "complete 3.weight\ncomplete 3.bias\n");
 }
 
-// Takes the gradients of some parameters by rows, and makes one of each.
+// Takes the gradients of some parameters by rows, and assembles the whole of
+// each.
 struct RowSink : Diary {
   explicit RowSink(std::vector<std::string> names) : names(std::move(names)) {}
   bool TakesRows(const Parameter& p) override {
@@ -71,7 +72,8 @@ struct RowSink : Diary {
   std::map<std::string, std::vector<double>> taken;
 };
 
-// The reference takes two rows at a time, and the last part what is left.
+// The reference kernels compute two rows at a time, and the rest in the last
+// part.
 TEST_F(TapeTest, ASinkTakesAGradientByRowsWhenNothingReadsTheWeightAnyMore) {
   Own(MakeMlp({3, 5, 4, 2}, {}));
   const Tensor x = Draws("x", {6, 3});
@@ -167,7 +169,7 @@ TEST_F(TapeTest, InputsThenWeightsEqualTheWholeBitForBit) {
   EXPECT_TRUE(BitEqual(dx_whole, dx_split));
 }
 
-// A stage's part: watched input, gradient of the output from the next stage.
+// Runs one stage: watched input, gradient of the output from the next stage.
 TEST_F(TapeTest, TwoStagesGiveTheGradientsOfOne) {
   auto train = [&](const std::vector<Sequential::Path>& cuts) {
     auto whole = MakeMlp({3, 5, 4, 2}, {});
@@ -277,8 +279,8 @@ TEST_F(TapeTest, OnlyALossBeginsWithoutAGradient) {
             "[4, 3] is no loss and has none");
 }
 
-// Parameters behind a branch that the loss does not use are told of as well,
-// or a bucket would wait for them for ever.
+// The sink is also notified of parameters behind a branch that the loss does
+// not use, or a bucket would wait for them for ever.
 TEST_F(TapeTest, ABranchWithoutALossIsStillReported) {
   Own(MakeMlp({3, 3}, {}));
   Tape tape;
@@ -295,7 +297,7 @@ TEST_F(TapeTest, ABranchWithoutALossIsStillReported) {
   EXPECT_TRUE(tape.InputGrad(x).defined());
 }
 
-// Whoever waits for the parameters of a tape would wait for it for ever.
+// Otherwise code that waits for the parameters of a tape would wait for ever.
 TEST_F(TapeTest, AParameterThatFeedsNoOpIsNotWaitedFor) {
   Own(MakeMlp({3, 3}, {}));
   Parameter idle;
@@ -350,7 +352,7 @@ TEST_F(TapeTest, BackwardBeginsOnlyWithTheShapeOfTheOutput) {
   EXPECT_EQ(message(y, Draws("dy", {4, 3})), "");
 }
 
-// Backward gives activations back as it goes.
+// Backward frees activations as it proceeds.
 TEST_F(TapeTest, BackwardFreesWhatItHasUsed) {
   Own(MakeMlp({64, 64, 64, 64}, {}));
   const Tensor x = Draws("x", {64, 64});

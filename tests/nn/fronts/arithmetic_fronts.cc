@@ -11,12 +11,12 @@
 namespace troupe::nn {
 namespace {
 
-// Numbers above 0.
+// Returns numbers above 0.
 Tensor Positive(Context& ctx, const Tensor& x) {
   return ops::AddScalar(ctx, ops::Mul(ctx, x, x), 0.5);
 }
 
-// x minus the means of its rows.
+// Returns x minus the means of its rows.
 Tensor Centered(Context& ctx, const Tensor& x) {
   return ops::Sub(ctx, x, ops::Mean(ctx, x, {-1}, /*keep_dims=*/true));
 }

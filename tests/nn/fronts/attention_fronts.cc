@@ -1,5 +1,5 @@
-// Cases of the fronts of attention, of what says where a position is, and of
-// parameters that several ops read in part or twice.
+// Cases of the fronts of attention and of positions, and of parameters that
+// several ops read in part or twice.
 
 #include <string>
 #include <utility>
@@ -75,7 +75,7 @@ FrontCase Rotary(const std::string& name, const Shape& x,
           }};
 }
 
-// torch.nn.MultiheadAttention of 2 heads: weights as it has them.
+// torch.nn.MultiheadAttention of 2 heads, with its layout of weights.
 Tensor Multihead(Context& ctx, const Tensor& query, const Tensor& memory,
                  const Tensor* w) {
   const ops::AttentionOptions options = Heads(2, 2, false);
@@ -146,8 +146,8 @@ std::vector<FrontCase> SharedParameterCases() {
          const Tensor x = ops::Embedding(ctx, Rows(ctx), v[0]);
          return ops::Linear(ctx, x, v[0], Tensor());
        }},
-      // Two projections of different tensors by parts of one weight; nobody
-      // reads its last row.
+      // Two projections of different tensors by parts of one weight, whose last
+      // row is not read.
       {"linear_rows",
        {{2, 3}, {4, 3}},
        {{6, 3}, {6}},

@@ -1,4 +1,4 @@
-// Cases of the fronts of linear layers, images, losses and what has one case.
+// Cases of the fronts of linear layers, images, losses and those with one case.
 
 #include <string>
 #include <utility>
@@ -29,7 +29,8 @@ Tensor Labels(Context& ctx, std::int64_t rows, std::int64_t classes) {
   return MakeTensor({rows}, DType::kI64, labels, ctx.kernels().allocator());
 }
 
-// A small network in one piece; every kind of op, and one value used twice.
+// A small network in one op function; every kind of op, and one value used
+// twice.
 Tensor Network(Context& ctx, const Tensors& v) {
   Tensor y = ops::Conv2d(ctx, v[0], v[1], v[2], {3, 3, 1, 1, 1, 1});
   y = ops::Add(ctx, ops::Relu(ctx, y), y);
@@ -197,7 +198,7 @@ std::vector<FrontCase> OtherCases() {
          ctx.set_random({/*seed=*/1, /*step=*/2, /*sample=*/3});
          return ops::Dropout(ctx, v[0], 0.4);
        }},
-      // The values of f32 that are there: differences of a rounding are steps.
+      // Casts to f64: finite differences of a rounded cast would be steps.
       {"cast_to_itself",
        {{3, 4}},
        {},

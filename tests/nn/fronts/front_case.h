@@ -1,7 +1,7 @@
 // One front of nn/ops on small tensors, as data. The table of all of them,
 // AllFrontCases(), is checked against finite differences (gradient_test.cc)
-// and, where tools/golden/fronts has a case of the same name, against PyTorch
-// on every kernel set (golden_fronts.h).
+// and, if tools/golden/fronts has a case of the same name, against PyTorch on
+// every kernel set (golden_fronts.h).
 //
 //   {"linear", /*inputs=*/{{4, 3}}, /*weights=*/{{5, 3}, {5}},
 //    [](Context& ctx, const Tensors& v) {
@@ -27,17 +27,17 @@ struct FrontCase {
   std::string name;  // letters, digits and underscores; unique
   std::vector<Shape> inputs;
   std::vector<Shape> weights;  // after the inputs in `forward`'s list
-  // Runs in the dtype of the tensors that it is given.
+  // Runs in the dtype of its tensors.
   std::function<Tensor(Context&, const Tensors&)> forward;
-  // False where the gradient is meant to be another than the derivative, as
-  // that of a padding row is: then PyTorch alone is asked.
+  // False if the gradient intentionally differs from the derivative, as that of
+  // a padding row: then it is compared with PyTorch only.
   bool is_derivative = true;
 };
 
-// Those of every family below.
+// Returns the cases of every family below.
 std::vector<FrontCase> AllFrontCases();
 
-// Each appends the cases of <family>_fronts.cc.
+// Append the cases of <family>_fronts.cc.
 void AddActivationFronts(std::vector<FrontCase>& all);
 void AddArithmeticFronts(std::vector<FrontCase>& all);
 void AddAttentionFronts(std::vector<FrontCase>& all);

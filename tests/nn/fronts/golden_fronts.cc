@@ -26,7 +26,7 @@ struct NoSink : GradientSink {
   void LastReaderDone(Parameter&) override {}
 };
 
-// One case on one kernel set.
+// Runs one case on one kernel set.
 class GoldenFront {
  public:
   GoldenFront(const GoldenFile& golden, const FrontCase& front, DType dtype,

@@ -1,12 +1,14 @@
-// Fronts beside PyTorch: the cases of tools/golden/fronts, whose outputs and
-// gradients are in tests/golden/fronts_<family>_{f32,f64}.safetensors.
+// Comparison of fronts with PyTorch: the cases of tools/golden/fronts, whose
+// outputs and gradients are in
+// tests/golden/fronts_<family>_{f32,f64}.safetensors.
 //
 //   TEST(ReferenceFronts, AgreeWithPyTorch) {
 //     ExpectGoldenFronts(*CreateReferenceKernels(), DType::kF64);
 //   }
 //
-// A case there is the case of AllFrontCases() of the same name; inputs and
-// output gradients are GoldenInput("<case>/<number>") and ("<case>/dy").
+// A case there corresponds to the case of AllFrontCases() of the same name;
+// inputs and output gradients are GoldenInput("<case>/<number>") and
+// ("<case>/dy").
 
 #ifndef TESTS_NN_FRONTS_GOLDEN_FRONTS_H_
 #define TESTS_NN_FRONTS_GOLDEN_FRONTS_H_

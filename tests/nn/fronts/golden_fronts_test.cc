@@ -8,7 +8,7 @@
 namespace troupe::nn {
 namespace {
 
-// The op suite comes with its tolerances, and runs elsewhere.
+// The op suite is linked for its tolerances, and runs elsewhere.
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(OpSuite);
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(ElementWiseSuite);
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(BackendSuite);

@@ -1,5 +1,5 @@
 // Every op front against central finite differences, in f64 on the reference
-// kernels: the gradient that the tape gives is the derivative of the forward.
+// kernels: the gradient from the tape is the derivative of the forward.
 
 #include <cmath>
 #include <functional>
@@ -28,7 +28,7 @@ struct NoSink : GradientSink {
   void LastReaderDone(Parameter&) override {}
 };
 
-// How the weights of a case are given to the op.
+// How the weights of a case are passed to the op.
 enum class WeightsAre { kParameters, kComputed };
 
 class GradientTest
@@ -40,8 +40,8 @@ class GradientTest
     for (const Shape& shape : c.weights) Append(shape);
   }
 
-  // The scalar whose gradient is checked: a loss, or the sum of the output
-  // weighted by fixed numbers.
+  // Returns the scalar whose gradient is checked: a loss, or the sum of the
+  // output weighted by fixed numbers.
   double Scalar() {
     Context ctx(*kernels_);
     const Tensor y = GetParam().first.forward(ctx, values_);
@@ -68,7 +68,7 @@ class GradientTest
     return gradient;
   }
 
-  // Gradients of all values, by the tape.
+  // Returns the gradients of all values, by the tape.
   std::vector<Tensor> TapeGradients() {
     Tape tape;
     Context ctx(*kernels_, &tape);

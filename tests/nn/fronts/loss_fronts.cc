@@ -41,7 +41,7 @@ FrontCase CrossEntropyCase(const std::string& name, const Shape& shape,
 
 using PairLoss = std::function<Tensor(Context&, const Tensor&, const Tensor&)>;
 
-// Beside targets that are all `target`.
+// Returns a case of a loss of pairs whose targets are all `target`.
 FrontCase PairsCase(const std::string& name, const Shape& shape, double target,
                     PairLoss loss) {
   return {name, {shape}, {}, [=](Context& ctx, const Tensors& v) {

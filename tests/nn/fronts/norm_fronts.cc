@@ -31,7 +31,7 @@ std::vector<FrontCase> SampleNormCases() {
       Layer("no_bias", {2, 3, 6}, {6}, 1),
       Layer("no_weight", {4, 7}, {7}, 0),
       Layer("two_axes", {3, 2, 5}, {2, 5}, 2),
-      // Both results count; the norm's gradient is added to the product's.
+      // Both results are used; the norm's gradient is added to the product's.
       {"add_layer_norm",
        {{4, 7}, {4, 7}},
        {{7}, {7}},
@@ -111,7 +111,7 @@ FrontCase Batch(const std::string& name, const Shape& x, bool affine, bool relu,
           }};
 }
 
-// In an evaluation, with the statistics that were kept.
+// Runs an evaluation, with running statistics.
 Tensor Evaluated(Context& ctx, const Tensors& v) {
   Allocator& memory = ctx.kernels().allocator();
   const ops::RunningStats running = {

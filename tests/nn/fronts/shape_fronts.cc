@@ -14,7 +14,7 @@
 namespace troupe::nn {
 namespace {
 
-// The product of both halves of the last axis.
+// Returns the product of both halves of the last axis.
 Tensor Gated(Context& ctx, const Tensor& x) {
   const std::vector<Tensor> halves = ops::Split(ctx, x, -1, {3, 3});
   return ops::Mul(ctx, halves[0], halves[1]);

@@ -30,7 +30,7 @@ class GenerateTest : public ::testing::Test {
     ASSERT_TRUE(arena_->Initialize(/*seed=*/7).ok());
   }
 
-  // The likeliest text; the error's words where there is one.
+  // Generates the likeliest text; returns the message of an error, or "".
   std::string Error(Module& model, const Tokens& prompt) {
     return std::string(
         Generate(model, *kernels_, prompt, options_, [&](std::int32_t token) {
@@ -58,7 +58,7 @@ class GenerateTest : public ::testing::Test {
   Tokens said_;
 };
 
-// A table whose row t is highest at t + 1, of five tokens.
+// Returns a table whose row t is highest at t + 1, for five tokens.
 std::unique_ptr<Sequential> Counter() {
   auto model = std::make_unique<Sequential>();
   model->Append<Embedding>(5, 5);
@@ -86,7 +86,7 @@ TEST_F(GenerateTest, EndsWhenItIsEnough) {
   EXPECT_THAT(Say(*model, {0}), ElementsAre(1, 2));
 }
 
-// Forward by forward, each of exactly the tokens that are there.
+// Compares with forwards of exactly the tokens so far, one for each token.
 TEST_F(GenerateTest, SaysWhatTheModelSaysOfEachText) {
   Gpt2Options gpt = *Gpt2Preset("gpt_nano");
   gpt.vocab_size = 17;
@@ -125,7 +125,7 @@ TEST_F(GenerateTest, WhatCannotBeIsSaid) {
             "SamplingOptions.top_p = 0: must be above 0 and at most 1");
 }
 
-// Takes tokens, and gives one number for each.
+// Takes tokens, and returns four numbers for each.
 class NoLogits : public Module {
  public:
   NoLogits() : table_(Add<Embedding>("table", 5, 4)) {}

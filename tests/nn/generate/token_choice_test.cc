@@ -17,7 +17,7 @@ using ::testing::Gt;
 
 constexpr int kDraws = 20'000;
 
-// How often each token comes in kDraws draws.
+// Returns the share of each token in kDraws draws.
 std::vector<double> Shares(const SamplingOptions& options,
                            const std::vector<float>& logits) {
   TokenChoice choice(options);
@@ -26,7 +26,7 @@ std::vector<double> Shares(const SamplingOptions& options,
   return shares;
 }
 
-// Within five standard deviations of `probability`.
+// Expects `share` within five standard deviations of `probability`.
 void ExpectShare(double share, double probability) {
   EXPECT_NEAR(share, probability,
               5 * std::sqrt(probability * (1 - probability) / kDraws));

@@ -23,7 +23,7 @@ ChoiceCache Made() {
   return choices;
 }
 
-// `lines` with the count and hash that they must have.
+// Returns `lines` with the count and hash that they must have.
 std::string Signed(absl::string_view lines, std::size_t entries) {
   base::FnvHash hash;
   hash.AddBytes(lines.data(), lines.size());
@@ -130,12 +130,12 @@ TEST(ChoiceCache, HasSoManyEntriesAndNoMore) {
     choices.Put(absl::StrCat("k", i), "c");
   }
   EXPECT_EQ(choices.size(), ChoiceCache::kEntriesMax);
-  choices.Put("k0", "other");  // is there already
+  choices.Put("k0", "other");  // exists already
   EXPECT_EQ(*choices.Find("k0"), "other");
   ChoiceCache read(kContext);
   EXPECT_TRUE(read.AddText(choices.ToText()).ok());
   EXPECT_EQ(read.size(), ChoiceCache::kEntriesMax);
-  // A text of one more is refused.
+  // A text with one entry more is refused.
   std::string lines = absl::StrCat("troupe choices 1\nof ", kContext, "\n");
   for (std::size_t i = 0; i <= ChoiceCache::kEntriesMax; ++i) {
     absl::StrAppend(&lines, "k", 100000 + i, " c\n");
@@ -143,9 +143,9 @@ TEST(ChoiceCache, HasSoManyEntriesAndNoMore) {
   EXPECT_FALSE(read.AddText(Signed(lines, ChoiceCache::kEntriesMax + 1)).ok());
 }
 
-// Damages a good text in seeded ways. As it is, it is refused unless it is the
-// same; and signed anew, so that the parser goes on, it is refused or read into
-// entries that print as the very same text.
+// Damages a good text in seeded ways. Without a new hash, it is refused unless
+// it is unchanged; with one, so that the parser continues, it is refused or
+// read into entries that print as the same text.
 TEST(ChoiceCache, DamagedTextIsRefusedOrMeansWhatItSays) {
   const std::string good = Made().ToText();
   const std::string lines = good.substr(0, good.find("end "));
@@ -211,7 +211,7 @@ class ChoiceFile : public ::testing::Test {
 
 TEST_F(ChoiceFile, IsReadBack) {
   ChoiceCache choices = Made();
-  EXPECT_TRUE(LoadChoices(files_, path_, choices).ok());  // none there yet
+  EXPECT_TRUE(LoadChoices(files_, path_, choices).ok());  // no file yet
   ASSERT_TRUE(SaveChoices(files_, path_, choices).ok());
   EXPECT_FALSE(choices.changed());
   ChoiceCache read(kContext);
@@ -229,7 +229,7 @@ TEST_F(ChoiceFile, KeepsWhatOthersWroteMeanwhile) {
   ChoiceCache read(kContext);
   ASSERT_TRUE(LoadChoices(files_, path_, read).ok());
   EXPECT_EQ(*read.Find("matmul:c"), "lt.03");
-  EXPECT_EQ(*read.Find("matmul:b"), "lt.02");  // the last who saved
+  EXPECT_EQ(*read.Find("matmul:b"), "lt.02");  // the last save wins
   EXPECT_EQ(read.size(), 3u);
 }
 
@@ -254,8 +254,8 @@ TEST_F(ChoiceFile, WhoeverSavesAtTheSameTimeIsToldSo) {
   EXPECT_TRUE(choices.changed());
 }
 
-// Whatever change on the disk fails, or is the last before a crash: the file is
-// the old one, the new one, or none that anybody would take for good.
+// Whatever change on the disk fails, or is the last before a crash, the file is
+// the old one, the new one, or one that is refused.
 TEST_F(ChoiceFile, SurvivesEveryFailure) {
   for (bool crash : {false, true}) {
     int failures = 0;

@@ -53,7 +53,7 @@ TEST_F(KernelChoicesTest, TheFirstWhoMeasuresChooses) {
   EXPECT_EQ(device.Agree("conv:a", "x", Origin::kMeasured), "x");
   EXPECT_EQ(device.Agree("conv:a", "y", Origin::kMeasured), "x");
   EXPECT_EQ(device.Agree("conv:a", "y", Origin::kMeasured, "x"), "y");
-  // Another rank was refused the old one, too.
+  // The library refused the old choice for another rank, too.
   EXPECT_EQ(device.Agree("conv:a", "z", Origin::kMeasured, "x"), "y");
   EXPECT_EQ(device.Find("conv:a"), "y");
   EXPECT_EQ(choices.InUse(), (ChoicesByDevice{{kHere, {{"conv:a", "y"}}}}));
@@ -132,7 +132,7 @@ TEST_F(KernelChoicesTest, EachDeviceHasAFile) {
   EXPECT_THAT(told_, IsEmpty());
 }
 
-// A file of another device under this one's name, and one that is damaged.
+// The texts: a file of another device under this one's name, and a damaged one.
 TEST_F(KernelChoicesTest, AFileThatCannotBeUsedIsNamedAndReplaced) {
   ChoiceCache other(kThere);
   other.Put("a", "there");
@@ -164,7 +164,7 @@ TEST_F(KernelChoicesTest, AFolderThatCannotBeWrittenIsNoError) {
   ASSERT_EQ(told_.size(), 1u);
   EXPECT_THAT(told_[0], HasSubstr("later runs measure them again"));
   EXPECT_EQ(choices.For(kHere).Find("a"), "x");
-  choices.Save();  // works now
+  choices.Save();  // succeeds now
   ChoiceCache file(kHere);
   EXPECT_TRUE(LoadChoices(files_, PathOf(kHere), file).ok());
   EXPECT_EQ(file.size(), 1u);

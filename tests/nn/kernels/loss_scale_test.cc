@@ -15,8 +15,8 @@ StepScalars Found(double non_finite) {
   return scalars;
 }
 
-// Scale and finite steps in a row behind each step of `outcomes`, of which "x"
-// has gradients that are not finite: "8 1, 8 2, 16 0".
+// Returns scale and finite steps in a row after each step of `outcomes`; "x" is
+// a step whose gradients are not finite: "8 1, 8 2, 16 0".
 std::string Behind(LossScaleState state, const LossScaleRule& rule,
                    const std::string& outcomes) {
   std::string text;
@@ -28,8 +28,8 @@ std::string Behind(LossScaleState state, const LossScaleRule& rule,
   return text;
 }
 
-// By the definition of torch._amp_update_scale_(scale, growth_tracker,
-// found_inf, 2, 0.5, 3).
+// The values follow the definition of torch._amp_update_scale_(scale,
+// growth_tracker, found_inf, 2, 0.5, 3).
 TEST(LossScaleTest, FollowsPyTorch) {
   LossScaleState state;
   state.scale = 8;
@@ -82,7 +82,7 @@ TEST(LossScaleTest, SkippedStepsAreNoneOfTheOptimizers) {
   EXPECT_EQ(got.bias_correction2, 1 - std::pow(0.99, 7));
 }
 
-// Those of optimizers without bias corrections.
+// The scalars of an optimizer without bias corrections.
 TEST(LossScaleTest, WithoutBetasCorrectionsAreOne) {
   StepScalars scalars;
   scalars.step = 5;

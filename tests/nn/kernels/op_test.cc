@@ -3,14 +3,16 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "gtest/gtest.h"
+#include "nn/kernels/families.h"
 #include "nn/kernels/kernels.h"
 
 namespace troupe::nn {
 namespace {
 
-// A device that brings one kernel, and counts its calls.
+// A device that binds one kernel, and counts its calls.
 class OneOp : public Kernels {
  public:
   OneOp() : Kernels(Device{DeviceType::kCuda, 3}) {
@@ -65,6 +67,21 @@ TEST(Op, VisitsEachOpOfEachFamilyOnce) {
   EXPECT_EQ(static_cast<int>(names.size()), count);
   EXPECT_EQ(static_cast<int>(ops.size()), count);
   EXPECT_EQ(names.count("LinearForward") + names.count("SgdUpdate"), 2u);
+}
+
+TEST(Families, AreVisitedInOrderAsTheirOwnTypes) {
+  using Two = Families<LinearKernels, BiasKernels>;
+  Two two;
+  std::vector<const void*> visited;
+  two.ForEachFamily([&](auto& family) { visited.push_back(&family); });
+  EXPECT_EQ(visited,
+            (std::vector<const void*>{static_cast<LinearKernels*>(&two),
+                                      static_cast<BiasKernels*>(&two)}));
+  std::vector<std::string> names;
+  Two::ForEachOp([&](auto op) { names.push_back((two.*op).name()); });
+  ASSERT_EQ(names.size(), 6u);
+  EXPECT_EQ(names[0], "LinearForward");
+  EXPECT_EQ(names[4], "BiasForward");
 }
 
 // A decorator of every op, written once: it counts calls and passes them on.

@@ -1,5 +1,6 @@
-// Small models beside PyTorch: from the same weights the same outputs, loss,
-// gradients and losses of 20 steps (tools/golden/make_models.py).
+// Comparison of small models with PyTorch: from the same weights, the same
+// outputs, loss, gradients and losses of 20 steps
+// (tools/golden/make_models.py).
 
 #include <algorithm>
 #include <cmath>
@@ -25,7 +26,7 @@ namespace {
 
 using golden::ModelRun;
 
-// weight() of make_models.py.
+// The same as weight() of make_models.py.
 std::vector<double> Weight(const std::string& model, const Parameter& p) {
   const std::string name = absl::StrCat(model, "/", p.name);
   double scale = 1;
@@ -47,10 +48,10 @@ double Norm(const std::vector<double>& values) {
   return std::sqrt(sum);
 }
 
-// What numbers may differ by from PyTorch's f64, as parts of their norms.
+// Limits on the difference from PyTorch's f64, relative to the norms.
 struct Tolerances {
-  double first = 0;   // of the first step
-  double losses = 0;  // of any step
+  double first = 0;   // for the first step
+  double losses = 0;  // for any step
 };
 
 // One model on one kernel set. Weights are exact in f32.
@@ -81,8 +82,8 @@ class GoldenModel {
     std::vector<double> want = Golden("losses");
     ASSERT_EQ(want.size(), 21u);
     EXPECT_LT(want.back(), want.front()) << "it learns nothing";
-    // Its batch norms see few numbers: each step makes a hundred times as much
-    // of f32's rounding. PyTorch's own f32 is 1e-2 away after one step, and 0.8
+    // Its batch norms have few numbers: each step amplifies f32's rounding a
+    // hundredfold. PyTorch's own f32 differs by 1e-2 after one step, and by 0.8
     // after two.
     if (name_ == "resnet50" && dtype_ == DType::kF32) want.resize(1);
     const auto run = MakeRun();
@@ -120,7 +121,7 @@ class GoldenModel {
   }
 
   Shape InputShape() const { return ShapeOf(spec_["x"]); }
-  // The shape of the labels: one for each image or token.
+  // Returns the shape of the labels: one for each image or token.
   Shape RowsShape() const {
     return IsOfTokens() ? InputShape() : Shape{InputShape()[0]};
   }
@@ -143,9 +144,9 @@ class GoldenModel {
         kernels_.allocator());
   }
 
-  // Norm and three elements of each, within the tolerance of its own norm. A
-  // gradient that is nothing but rounding (of a bias before a batch norm) is
-  // compared with the largest.
+  // Compares norm and three elements of each gradient, within the tolerance of
+  // its own norm. A gradient of rounding errors only (of a bias before a batch
+  // norm) is compared with the largest.
   void ExpectGradients(const ModelRun& run) const {
     double largest = 0;
     for (const Parameter* p : run.parameters()) {
@@ -191,8 +192,8 @@ TEST(GoldenModels, ReferenceAgreesWithPyTorch) {
   ExpectGoldenModels(*CreateReferenceKernels(), DType::kF64, {1e-9, 1e-9});
 }
 
-// PyTorch's own f32 is 2e-4 away in ResNet-50's gradients, and below 1e-5 in
-// the others.
+// PyTorch's own f32 differs by 2e-4 in ResNet-50's gradients, and by less than
+// 1e-5 in the others.
 TEST(GoldenModels, CpuAgreesWithPyTorch) {
   ExpectGoldenModels(*CreateCpuKernels({}), DType::kF32, {5e-4, 5e-3});
 }

@@ -67,7 +67,7 @@ TEST(MakeLayers, SkipsLayers) {
                   "convtranspose 6 2 stride=2", "popconcat 1", "conv 2 1"},
                  kDigit, {});
   ASSERT_TRUE(model.ok()) << model.status();
-  // 4 channels stashed, and 6.
+  // Concatenates 4 stashed channels and 6.
   EXPECT_EQ((*model)->Parameters()[8]->name, "9.weight");
   EXPECT_EQ((*model)->Parameters()[8]->shape, (Shape{2, 10, 1, 1}));
   EXPECT_EQ(ErrorOf({"relu", "popadd 1"}),

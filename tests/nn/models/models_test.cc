@@ -1,5 +1,5 @@
-// Names, sizes and cuts of the models: what torchvision, timm and Hugging Face
-// count.
+// Names, sizes and cuts of the models, compared with torchvision, timm and
+// Hugging Face.
 
 #include <cstdint>
 #include <memory>

@@ -25,12 +25,12 @@ std::string Names(Module& module) {
 
 class AttentionTest : public testing::Test {
  protected:
-  // Gives the parameters of `module` memory and first values.
+  // Gives the parameters of `module` memory and initial values.
   void Fill(Module& module) {
     arenas_.push_back(*ParameterArena::Create({module.Parameters()}, {},
                                               kernels_->allocator()));
     ASSERT_TRUE(arenas_.back()->Initialize(/*seed=*/3).ok());
-    // Biases begin as zeros, which would hide those of other rows.
+    // Biases begin as zeros, which would hide biases of wrong rows.
     for (Parameter* p : module.Parameters()) {
       if (p->shape.rank() != 1) continue;
       const std::vector<double> draws = NormalDraws(p->name, p->shape.numel());
@@ -132,7 +132,7 @@ TEST_F(AttentionTest, RotaryPositionsMayBeginAnywhere) {
   EXPECT_FALSE(Near(ValuesOf(Call(nowhere, {x})), want, 1e-3));
 }
 
-// The same bits whichever samples are beside it.
+// A sample has the same bits whichever samples are beside it.
 TEST_F(AttentionTest, ASampleIsOnItsOwn) {
   const auto cpu = CreateCpuKernels({});
   const Shape shape = {3, 37, 2 + 2, 24};

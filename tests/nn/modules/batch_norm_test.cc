@@ -55,7 +55,8 @@ TEST_F(BatchNormTest, HasPyTorchsNames) {
   EXPECT_TRUE(Norm1d(3, plain)->Buffers().empty());
 }
 
-// Of two batches with means 2 and 6, and variances (of n - 1) 2 and 8.
+// Runs two batches with means 2 and 6, and variances (divided by n - 1) 2 and
+// 8.
 std::vector<double> RunningAfterTwo(Kernels& kernels, const Options& options) {
   OnePass rank(kernels, Norm1d(1, options));
   const auto column = [&](std::vector<double> values) {
@@ -139,7 +140,7 @@ TEST_F(BatchNormTest, ABatchWithoutSamplesChangesNothing) {
   EXPECT_EQ(got.gradients.at("weight"), std::vector<double>(3, 0));
 }
 
-// The end of a ResNet's block out of three ops.
+// The end of a ResNet block, out of three ops.
 class Unfused : public Module {
  public:
   explicit Unfused(bool residual)

@@ -16,7 +16,7 @@
 namespace troupe::nn {
 namespace {
 
-// Adds up what it sees, and passes it on with the sum so far.
+// Adds up its inputs, and returns them with the sum so far.
 class Running : public Module {
  public:
   Running()

@@ -1,5 +1,5 @@
-// Parameters begin as PyTorch's do: weight and bias of Linear and Conv2d from
-// U(-1 / sqrt(fan_in), 1 / sqrt(fan_in)).
+// Parameters have PyTorch's initial values: weight and bias of Linear and
+// Conv2d are from U(-1 / sqrt(fan_in), 1 / sqrt(fan_in)).
 
 #include <algorithm>
 #include <cmath>
@@ -28,8 +28,8 @@ class InitializerTest : public testing::Test {
     return parameters;
   }
 
-  // Bounds, mean, variance and fourth moment of U(-bound, bound), within five
-  // standard deviations of what so many draws give.
+  // Expects bounds, mean, variance and fourth moment of U(-bound, bound),
+  // within five standard deviations for the number of draws.
   void ExpectUniform(const Tensor& tensor, double bound) {
     const std::vector<double> values = ValuesOf(tensor);
     const double n = static_cast<double>(values.size());
@@ -82,7 +82,7 @@ TEST_F(InitializerTest, EveryDTypeHasTheSameDrawsRounded) {
   }
 }
 
-// Values depend on the seed and the name alone: on no order, layout or rank.
+// Values depend only on the seed and the name, not on order, layout or rank.
 TEST_F(InitializerTest, IsKeyedBySeedAndName) {
   auto values_of = [&](std::uint64_t seed, const std::vector<int>& order,
                        std::int64_t pad_elems) {
@@ -143,7 +143,7 @@ TEST_F(InitializerTest, TruncatedNormal) {
   }
   EXPECT_LE(largest, 2);
   EXPECT_GT(largest, 1.98);
-  // The variance of what a normal has between -2 and 2 is 0.7737.
+  // The variance of a normal truncated to [-2, 2] is 0.7737.
   EXPECT_NEAR(sum / 20'000, 0, 5 * std::sqrt(0.7737 / 20'000));
   EXPECT_NEAR(squares / 20'000, 0.7737, 0.03);
   EXPECT_EQ(ValuesOf(parameters[1]->value), std::vector<double>(50, 30));
@@ -158,7 +158,8 @@ TEST(Initializer, FansAreThoseOfPyTorch) {
   EXPECT_EQ(FanOf({9}, Fan::kIn), 1);
 }
 
-// kaiming_normal_(mode="fan_out", nonlinearity="relu") and the others.
+// The spreads of kaiming_normal_(mode="fan_out", nonlinearity="relu"),
+// kaiming_uniform_(a=sqrt(5)), xavier_normal_ and xavier_uniform_.
 TEST(Initializer, SpreadsAreThoseOfPyTorch) {
   const Shape w = {64, 3, 7, 7};
   const Initializer kaiming = Initializer::KaimingNormal(w, Fan::kOut);

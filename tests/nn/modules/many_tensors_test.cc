@@ -1,5 +1,4 @@
-// Modules of several inputs and outputs, and what happens where the numbers do
-// not fit.
+// Modules of several inputs and outputs, and errors if the numbers do not fit.
 
 #include <memory>
 #include <string>

@@ -166,7 +166,7 @@ TEST(Sequential, APartOfACutGrowsBehindItsLastChild) {
             "6.weight[2, 2] 6.bias[2]");
 }
 
-// Two of one name would be one tensor in a checkpoint.
+// Two tensors of one name would be one tensor in a checkpoint.
 class Twice : public Module {
  public:
   Twice(const std::string& first, const std::string& second, bool child) {
@@ -264,7 +264,7 @@ TEST(Lambda, IsAFunctionBetweenLayers) {
       ShapeOnlyForward(model, {5, 7, 3}, DType::kF32, Device{}, record);
   ASSERT_TRUE(output.ok()) << output.status();
   EXPECT_EQ(output->shape(), Shape({5, 2}));
-  // What does not fit is found where the model has it.
+  // A shape that does not fit is reported with the module's place in the model.
   Lambda nothing(nullptr);
   const auto none =
       ShapeOnlyForward(nothing, {5, 3}, DType::kF32, Device{}, record);

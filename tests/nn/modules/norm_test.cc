@@ -18,10 +18,10 @@ namespace {
 
 constexpr std::int64_t kFeatures = 24;
 
-// How a block comes from its branch to the norm behind it.
+// How a block computes the norm after its branch.
 enum class Way { kTwoOps, kAfterAdd, kAfterAddAgain };
 
-// A transformer's block: two branches, each behind a norm.
+// A transformer block: two branches, each behind a norm.
 template <typename Norm>
 class Block : public Module {
  public:
@@ -93,7 +93,7 @@ TEST(NormTest, AfterAddHasTheBitsOfTwoOps) {
   }
 }
 
-// What a block's backward calls: the gradient of a norm joins that of the
+// In a block's backward, the gradient of a norm is added to that of the
 // residual connection around it in one pass.
 TEST(NormTest, NobodyAddsGradientsOfANormByThemselves) {
   const auto kernels = CreateReferenceKernels();

@@ -24,14 +24,14 @@ namespace troupe::nn {
 
 struct PassValues {
   std::vector<double> y;
-  std::vector<std::vector<double>> dx;  // by input
+  std::vector<std::vector<double>> dx;  // one for each input
   std::map<std::string, std::vector<double>> gradients, buffers;
 };
 
 class OnePass {
  public:
-  // Parameters are draws by their names; all numbers are of `dtype`, as the
-  // module's must be. `kernels` outlives it.
+  // Parameters are draws by their names; all numbers have dtype `dtype`, which
+  // must be the module's. `kernels` outlives it.
   OnePass(Kernels& kernels, std::unique_ptr<Module> module,
           DType dtype = DType::kF32)
       : kernels_(kernels), module_(std::move(module)), dtype_(dtype) {
@@ -68,7 +68,7 @@ class OnePass {
     return Values(tape, ys[0], watched);
   }
 
-  // y of an evaluation.
+  // Returns y of an evaluation.
   std::vector<double> Evaluate(const Tensor& x) {
     Context ctx(kernels_);
     ctx.set_training(false);

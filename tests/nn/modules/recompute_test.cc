@@ -64,7 +64,7 @@ class RecomputeTest : public TapeTest {
     return bytes.value_or(-1);
   }
 
-  // All gradients after a step.
+  // Returns all gradients after a step.
   std::vector<double> Gradients() {
     arena_->BeginStep();
     Tape tape;
@@ -131,7 +131,7 @@ TEST_F(RecomputeTest, FitsIntoABudget) {
   options.budget_bytes = all - 1;
   ASSERT_TRUE(Apply(options).ok());
   EXPECT_THAT(Chosen(), ElementsAre(true, false, false));
-  // A block's last sum stays, since the next block wants it.
+  // A block's last sum is kept, since the next block needs it.
   EXPECT_EQ(all - Kept(), 5 * (8 + 8 + 8 + 4) * 4);
   options.budget_bytes = 10;
   const absl::Status status = Apply(options);

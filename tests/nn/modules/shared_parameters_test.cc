@@ -42,10 +42,10 @@ struct NoSink : GradientSink {
   std::vector<std::string> names;
 };
 
-// That gradients have: the parameters' dtype, or f64.
+// Dtype of the gradients: the parameters' dtype, or f64.
 enum class Precision { kSame, kWide };
 
-// Tokens to vectors and back by one table, as GPT-2 does.
+// Maps tokens to vectors and back by one table, as GPT-2 does.
 std::unique_ptr<Sequential> MakeTied(bool tied) {
   auto model = std::make_unique<Sequential>();
   auto& tokens = model->AppendNamed<Embedding>("wte", 5, 3);
@@ -57,7 +57,7 @@ std::unique_ptr<Sequential> MakeTied(bool tied) {
   return model;
 }
 
-// The gradients of one step on two tokens, by name.
+// Returns the gradients of one step on two tokens, by name.
 std::vector<std::vector<double>> Gradients(Module& model) {
   auto kernels = CreateReferenceKernels();
   Allocator& memory = kernels->allocator();
@@ -91,7 +91,8 @@ TEST(SharedParameters, AreListedOnceUnderTheirFirstName) {
   EXPECT_EQ(Names(*MakeTied(false)), "wte.weight lm_head.weight");
   auto tied = MakeTied(true);
   EXPECT_EQ(Names(*tied), "wte.weight=lm_head.weight");
-  EXPECT_EQ(Names(*tied), "wte.weight=lm_head.weight");  // and so again
+  // and so at the second call
+  EXPECT_EQ(Names(*tied), "wte.weight=lm_head.weight");
   ShapeRecord record;
   ASSERT_TRUE(ShapeOnlyForward(*tied, {2}, DType::kI64, Device{}, record).ok());
   EXPECT_EQ(record.parameters, tied->Parameters());
@@ -114,7 +115,7 @@ TEST(SharedParameters, OutliveTheModuleThatDeclaredThem) {
   EXPECT_EQ(Names(*parts[1]), "lm_head.weight");
 }
 
-// In each of the parts under the names of the whole model.
+// Each part has its copy under the names of the whole model.
 TEST(SharedParameters, AreCopiedByACut) {
   for (const int stage : {0, 1}) {
     const auto part =
@@ -127,7 +128,7 @@ TEST(SharedParameters, AreCopiedByACut) {
   }
 }
 
-// Backward of one micro-batch.
+// Runs the backward of one micro-batch.
 void AddGradients(Module& model, Kernels& kernels, std::int64_t token) {
   Tensor tokens = Tensor::Zeros({3}, DType::kI64, kernels.allocator());
   tokens.data<std::int64_t>()[0] = token;
@@ -143,8 +144,8 @@ void AddGradients(Module& model, Kernels& kernels, std::int64_t token) {
   }
 }
 
-// The table's gradient over three micro-batches. `tied` false: that of the head
-// plus that of the table.
+// Returns the table's gradient over three micro-batches; with `tied` false, the
+// head's plus the table's.
 std::vector<double> GradientOfThree(bool tied, Precision grads, bool per_use) {
   auto kernels = CreateReferenceKernels();
   auto model = MakeTied(tied);
@@ -172,8 +173,8 @@ std::vector<double> GradientOfThree(bool tied, Precision grads, bool per_use) {
   return ValuesOf(parameters.back()->grad);
 }
 
-// Each use over all micro-batches, then both: what two stages that hold a use
-// each add up.
+// Each use is summed over all micro-batches, then both are added: the sum of
+// two stages that hold one use each.
 TEST(SharedParameters, MayAddUpUseByUse) {
   for (const Precision grads : {Precision::kSame, Precision::kWide}) {
     EXPECT_EQ(GradientOfThree(/*tied=*/true, grads, /*per_use=*/true),
@@ -220,7 +221,7 @@ TEST(Module, AChildWithoutANameLendsItsNames) {
                                        "or children named \"cls_token\""));
 }
 
-// x plus what each of its layers makes of x.
+// Returns x plus the output of each of its layers for x.
 class Branches : public Module {
  public:
   explicit Branches(int count) : layers_(Add<ModuleList<Linear>>("layers")) {

@@ -18,7 +18,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// A Sequential of its own, which may run again in backward.
+// A Sequential in a module that may run again in backward.
 class Part : public Module {
  public:
   Sequential& body = Add<Sequential>("body");
@@ -27,7 +27,7 @@ class Part : public Module {
   }
 };
 
-// The first error of a forward of f32[2, 4] on shapes alone.
+// Returns the first error of a shape-only forward of f32[2, 4].
 std::string ErrorOf(Module& model) {
   ShapeRecord record;
   const absl::StatusOr<Tensor> output =
@@ -37,7 +37,7 @@ std::string ErrorOf(Module& model) {
 
 class SkipTest : public TapeTest {
  protected:
-  // All gradients of a step on f32[5, 4].
+  // Returns all gradients of a step on f32[5, 4].
   std::vector<double> Gradients(Mode mode = Mode::kWhole) {
     arena_->BeginStep();
     Tape tape;
@@ -53,7 +53,7 @@ class SkipTest : public TapeTest {
   }
 };
 
-// x is used by the layer behind it and twice later.
+// The layer behind x uses it, and later layers use it twice.
 TEST_F(SkipTest, HasTheGradientsOfAModuleThatKeepsItsTensors) {
   class Residuals : public Module {
    public:
@@ -103,7 +103,7 @@ TEST_F(SkipTest, AxesMayBeOthers) {
   EXPECT_EQ(model(ctx, Draws("x", {3, 4})).shape(), (Shape{6, 4}));
 }
 
-// Integers have no gradient, and what nobody uses gives none.
+// Integers have no gradient, and a tensor that is not used contributes none.
 TEST_F(SkipTest, CarriesAnyTensor) {
   auto model = std::make_unique<Sequential>();
   model->Append<Linear>(4, 3);
@@ -142,7 +142,7 @@ TEST_F(SkipTest, AParameterMayBeStashed) {
   model->Append<PopAdd>("gain");
   Own(std::move(model));
   const std::vector<double> gradient = Gradients();
-  // Of the sum of (x + gain)^2; the mean is taken with the update.
+  // Gradient of the sum of (x + gain)^2; the optimizer divides for the mean.
   const std::vector<double> x = ValuesOf(Draws("x", {5, 4}));
   double first = 0;
   for (int row = 0; row < 5; ++row) first += 2 * (x[4 * row] + 2);

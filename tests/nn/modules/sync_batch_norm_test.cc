@@ -1,5 +1,5 @@
 // Synchronised batch norm on threads: the ranks' outputs, gradients and running
-// statistics are those of one rank with the whole batch.
+// statistics equal those of one rank with the whole batch.
 
 #include <condition_variable>
 #include <functional>
@@ -23,7 +23,7 @@
 namespace troupe::nn {
 namespace {
 
-// Ranks that meet in memory; sums are in the order of ranks.
+// Ranks that communicate in memory; sums are in the order of ranks.
 class Meeting {
  public:
   explicit Meeting(int ranks) : given_(ranks) {}
@@ -80,7 +80,7 @@ BatchNorm::Options Options(DType dtype, bool relu) {
   return options;
 }
 
-// Linear, batch norm with a ReLU in a block that refers to it, batch norm.
+// Linear, batch norm with a ReLU in a block with a reference to it, batch norm.
 class Block : public Module {
  public:
   explicit Block(DType dtype)
@@ -107,7 +107,8 @@ struct Numbers {
   double tolerance;
 };
 
-// Rank r runs shares[r] rows of the batch, twice; values after the second pass.
+// Runs shares[r] rows of the batch on rank r, twice; returns the values of the
+// second pass.
 std::vector<PassValues> RunRanks(const Numbers& numbers,
                                  const std::vector<std::int64_t>& shares,
                                  Meeting& meeting) {
@@ -141,7 +142,8 @@ void Append(const std::vector<double>& from, std::vector<double>& to) {
   to.insert(to.end(), from.begin(), from.end());
 }
 
-// Rows end to end, gradients of parameters added up, running statistics equal.
+// Concatenates rows, adds up gradients of parameters, expects equal running
+// statistics.
 PassValues Merged(const std::vector<PassValues>& ranks) {
   PassValues merged = ranks[0];
   for (std::size_t r = 1; r < ranks.size(); ++r) {
@@ -161,7 +163,7 @@ void ExpectNear(const PassValues& got, const PassValues& want,
   EXPECT_TRUE(Near(got.y, want.y, tolerance));
   EXPECT_TRUE(Near(got.dx[0], want.dx[0], tolerance));
   for (const auto& [name, values] : want.gradients) {
-    // The bias before a norm has no gradient but rounding.
+    // The gradient of a bias before a norm is rounding error only.
     if (name == "0.bias") continue;
     EXPECT_TRUE(Near(got.gradients.at(name), values, tolerance)) << name;
   }
@@ -185,7 +187,7 @@ TEST(SyncBatchNorm, EqualsOneRankWithTheWholeBatch) {
       Meeting meeting(static_cast<int>(share.size()));
       ExpectNear(Merged(RunRanks(numbers, share, meeting)), want,
                  numbers.tolerance);
-      // Two norms, forward and backward, two passes.
+      // Two norms, forward and backward, two passes: eight reductions.
       EXPECT_EQ(meeting.rounds(), 8);
     }
   }

@@ -13,11 +13,11 @@ struct AttentionCase {
   bool causal;
   Packing packing = Packing::kApart;
   double scale = 0.3;
-  // False where the gradients are differences of nearly equal numbers.
+  // False if the gradients are differences of nearly equal numbers.
   bool differentiable = true;
   bool dropout = false;
 
-  // The shapes of q, k and v, or of as many as there are.
+  // Returns the shapes of q, k and v, or of the packed operands.
   std::vector<Shape> Operands() const {
     switch (packing) {
       case Packing::kAll:
@@ -107,7 +107,7 @@ void AddAttentionCases(std::vector<OpCase>& all) {
   AddAttention({"blocks_causal", 1, 530, 530, 1, 1, 4, true}, all);
   AddAttention(
       {"negative_scale", 1, 8, 9, 1, 1, 4, true, Packing::kApart, -0.4}, all);
-  // Exponents that overflow unless the largest score is taken out.
+  // Exponents that overflow unless the largest score is subtracted.
   AddAttention({"large_scale", 1, 8, 40, 1, 1, 16, false, Packing::kApart, 40,
                 /*differentiable=*/false},
                all);

@@ -1,5 +1,5 @@
-// Dropout of attention probabilities: which of them go, that it belongs to the
-// sample and the module, and that backward drops the same.
+// Dropout of attention probabilities: which of them are dropped, that draws
+// depend on the sample and the module, and that backward drops the same.
 
 #include <cmath>
 #include <cstdint>
@@ -51,7 +51,8 @@ struct Uniform {
 
 class AttentionDropoutTest : public testing::Test {
  protected:
-  // What samples [at.sample, ... + samples) of a global batch make of Uniform.
+  // Returns the results of samples [at.sample, ... + samples) of a global batch
+  // of Uniform.
   std::vector<double> Run(const StepPosition& at, std::int64_t samples,
                           double p = 0.25, bool training = true) {
     Context ctx(*kernels_);
@@ -69,7 +70,7 @@ class AttentionDropoutTest : public testing::Test {
   std::unique_ptr<Kernels> kernels_ = CreateReferenceKernels();
 };
 
-// The draws are those of a Dropout of probabilities [N, H, T, S].
+// The draws are the same as those of a Dropout of probabilities [N, H, T, S].
 TEST_F(AttentionDropoutTest, DropsWhatDropoutOfTheProbabilitiesDrops) {
   for (const auto& kernels : AllSets()) {
     Allocator& memory = kernels->allocator();
@@ -151,7 +152,8 @@ TEST_F(AttentionDropoutTest, EvaluationAndZeroChangeNothingAndOneDropsAll) {
   EXPECT_EQ(ctx.status().code(), absl::StatusCode::kFailedPrecondition);
 }
 
-// The gradients of sum(dy * y), by differences of forwards that drop the same.
+// Compares the gradients of sum(dy * y) with differences of forwards that drop
+// the same.
 TEST_F(AttentionDropoutTest, BackwardDropsWhatForwardDropped) {
   const Shape shape = {2, 5, 3, 4};  // a head of queries, keys and values
   const Shape out = {2, 5, 1, 4}, rows = {2, 1, 5};
@@ -194,7 +196,8 @@ TEST_F(AttentionDropoutTest, BackwardDropsWhatForwardDropped) {
   EXPECT_TRUE(Near(ValuesOf(dqkv), want, 1e-8));
 }
 
-// Positions have different values, so that a result shows which keys it lost.
+// Positions have different values, so that a result shows which keys were
+// dropped.
 TEST_F(AttentionDropoutTest, ModulesTakeItAsAnOption) {
   const auto train = [&](Module& module, bool training) {
     for (Parameter* p : module.Parameters()) {

@@ -1,4 +1,4 @@
-// What the fronts of attention and of positions refuse, and how they say it.
+// Errors of the fronts of attention and of positions, and their messages.
 
 #include <cmath>
 #include <memory>

@@ -15,7 +15,7 @@ Operand F64(const Shape& shape) {
 Operand SumsOf(std::int64_t C) { return F64({2 * C + 1}); }
 Operand StatsOf(std::int64_t C) { return F64({2, C}); }
 
-// Statistics of x, by both kernels.
+// Computes statistics of x, by both kernels.
 absl::Status Statistics(Kernels& k, const Tensor& x, Tensor& sums,
                         Tensor& stats) {
   Tensor none;
@@ -72,7 +72,7 @@ void AddWeights(std::int64_t C, bool accumulate, std::vector<OpCase>& all) {
        }});
 }
 
-// Running statistics of f32 and f64, of one batch and of the next.
+// Adds running statistics of f32 and f64, after one batch and after the next.
 void AddRunning(std::int64_t C, DType running, double momentum,
                 std::vector<OpCase>& all) {
   const Operand kept = {{C}, Operand::Fill::kZero, running, 0};
@@ -94,7 +94,7 @@ void AddRunning(std::int64_t C, DType running, double momentum,
        }});
 }
 
-// Sums over no rows are zeros, and running statistics stay.
+// Sums over no rows are zeros, and running statistics do not change.
 void AddEmpty(std::int64_t C, bool relu, std::vector<OpCase>& all) {
   const Operand x = Normal({0, C}), w = Normal({C});
   const Operand kept = {{C}, Operand::Fill::kNormal, DType::kF32, 0};

@@ -34,7 +34,7 @@ struct BroadcastCase {
   Shape a, b;
 };
 
-// Rows that vectors fill and rows that they do not, repeated on either side.
+// Rows that are whole vectors and rows that are not, repeated on either side.
 const std::vector<BroadcastCase>& BroadcastCases() {
   static const auto* cases = new std::vector<BroadcastCase>{
       {"row", {5, 3, 32}, {32}},

@@ -1,5 +1,5 @@
-// What the fronts of convolutions, borders and pooling refuse, and how they say
-// it.
+// Errors of the fronts of convolutions, borders and pooling, and their
+// messages.
 
 #include <memory>
 #include <string>
@@ -168,7 +168,7 @@ TEST_F(ConvErrorsTest, Pooling) {
             "got f32[1, 8, 8, 1] and 2x0");
 }
 
-// Shapes alone, and batches of no samples.
+// Shape-only forwards, and batches without samples.
 TEST_F(ConvErrorsTest, EmptyBatchesHaveShapes) {
   Context ctx(*kernels_);
   ConvOptions circular;

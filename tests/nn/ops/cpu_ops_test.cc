@@ -1,5 +1,5 @@
-// The op suite on the cpu kernels: our loops in every instruction set that this
-// machine has, and oneDNN (which takes the best) on one thread and on two.
+// The op suite on the cpu kernels: the loops in every instruction set that this
+// machine has, and oneDNN (which uses the best) on one thread and on two.
 
 #include "nn/kernels/cpu/cpu_kernels.h"
 #include "tests/nn/ops/op_suite.h"

@@ -1,4 +1,4 @@
-// Ops of one's own: values, shapes, gradients, and what is said of mistakes.
+// Custom ops: values, shapes, gradients, and error messages.
 
 #include <cmath>
 #include <string>
@@ -16,7 +16,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// y = x^3, of its own shape.
+// y = x^3, of x's shape.
 CustomOp Cube() {
   CustomOp op;
   op.name = "cube";

@@ -1,4 +1,4 @@
-// The mask belongs to the sample and the module, not to the micro-batch.
+// The mask depends on the sample and the module, not on the micro-batch.
 
 #include "nn/ops/dropout.h"
 
@@ -22,7 +22,7 @@ class DropoutTest : public testing::Test {
     return ones;
   }
 
-  // Rows [begin, end) of a global batch of ones through two dropouts.
+  // Runs rows [begin, end) of a global batch of ones through two dropouts.
   std::vector<double> Run(const StepPosition& at, std::int64_t rows) {
     Sequential model;
     model.Append<Dropout>(0.25);

@@ -1,4 +1,4 @@
-// The cases of each family of ops (nn/kernels/README.md): family x has its own
+// The cases of each family of ops (nn/kernels/README.md): those of family x are
 // in x_cases.cc.
 //
 //   std::vector<OpCase> all;
@@ -45,7 +45,7 @@ inline Operand Poison(const Shape& shape) {
 inline Operand Zeros(const Shape& shape) {
   return {shape, Operand::Fill::kZero, {}, 0};
 }
-// The gradient that an op adds to, or overwrites.
+// Returns the gradient that an op adds to, or overwrites.
 inline Operand Gradient(bool accumulate, const Shape& shape) {
   return accumulate ? Normal(shape) : Poison(shape);
 }
@@ -54,10 +54,10 @@ inline Operand Gradient(bool accumulate, const Shape& shape) {
 struct ImageCase {
   std::string name;
   Shape x;
-  std::int64_t O;  // channels out of a convolution
+  std::int64_t O;  // output channels of a convolution
   Window2d window;
-  std::int64_t groups = 1;  // of a convolution
-  // Outputs of a pooling, where windows hang over the image.
+  std::int64_t groups = 1;  // groups of a convolution
+  // Extents of a pooling's output, if windows extend past the image.
   std::int64_t y_rows = 0, y_columns = 0;
 
   Shape Output(std::int64_t channels) const {

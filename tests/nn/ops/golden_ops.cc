@@ -1,4 +1,4 @@
-// The part of the op suite that compares with PyTorch: every case of
+// Comparison of the op suite with PyTorch: every case of
 // tests/golden/ops_*.safetensors, described there as JSON.
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Runs one case after the other on `kernels`. Images are (N, C, H, W) in the
+// Runs cases on `kernels`, one after another. Images are (N, C, H, W) in the
 // files.
 class GoldenOps {
  public:

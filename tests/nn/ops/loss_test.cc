@@ -1,4 +1,4 @@
-// Where cross entropy puts its gradient.
+// The memory into which cross entropy writes its gradient.
 
 #include "nn/ops/loss.h"
 
@@ -39,7 +39,8 @@ class CrossEntropyMemoryTest : public testing::Test {
     EXPECT_TRUE(more.ok()) << more.status();
     return ValuesOf(tape.InputGrad(x));
   }
-  // What a loss holds after its forward: its statistics, and its gradient.
+  // Returns the bytes that a loss holds after its forward: its statistics, and
+  // its gradient.
   template <typename Loss>
   std::int64_t GrowthOf(Loss loss) {
     Tape tape;
@@ -52,7 +53,7 @@ class CrossEntropyMemoryTest : public testing::Test {
     EXPECT_EQ(InputGradient(tape, x, stats), Wanted());
     return static_cast<std::int64_t>(after) - static_cast<std::int64_t>(before);
   }
-  // With logits that are kept.
+  // Returns the gradient computed from logits that are kept.
   std::vector<double> Wanted() {
     Tape tape;
     Context ctx(*kernels_, &tape);

@@ -1,5 +1,5 @@
-// What the fronts of arithmetic, shapes and products refuse, and how they say
-// it; and what they make of empty tensors.
+// Errors of the fronts of arithmetic, shapes and products, and their messages;
+// and results for empty tensors.
 
 #include <memory>
 #include <string>
@@ -115,7 +115,7 @@ TEST_F(MathFrontsTest, MatMul) {
             "f32[2, 3, 4] and f32[3, 5, 4]");
 }
 
-// The shape of what `op` gives, with kernels and without.
+// Returns the shape of the result of `op`, with kernels and without.
 template <typename Op>
 std::string ShapeBothWays(Kernels& kernels, Op op) {
   Context computed(kernels);

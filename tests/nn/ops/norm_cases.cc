@@ -29,8 +29,8 @@ void AddForward(const NormCase& c, bool weight, std::vector<OpCase>& all) {
                  }});
 }
 
-// Adds the cases of a norm with a sum: that of its input, and that of its
-// gradient with another. Rows alone.
+// Adds the cases of a norm with a sum: of its input, and of its gradient with
+// another. Only for rows.
 void AddAfterSum(const NormCase& c, bool weight, std::vector<OpCase>& all) {
   const Operand w = Normal({c.x[2]});
   all.push_back({absl::StrCat("add_", c.name, weight ? "" : "_no_weight"),
@@ -94,7 +94,7 @@ void AddAll(const NormCase& c, std::vector<OpCase>& all) {
   AddBackwardWeight(c, /*accumulate=*/true, all);
 }
 
-// Everything in one case, for a batch without samples.
+// Adds all ops in one case, for a batch without samples.
 void AddEmpty(const NormCase& c, std::vector<OpCase>& all) {
   const Operand gradient = Poison({c.x[2]});
   all.push_back(

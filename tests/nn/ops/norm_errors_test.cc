@@ -1,4 +1,4 @@
-// What the fronts of norms refuse, and how they say it.
+// Errors of the fronts of norms, and their messages.
 
 #include <memory>
 #include <string>

@@ -1,12 +1,12 @@
-// One op on one shape, as data: what goes in, what comes out, and the kernel
-// calls between. The table of all of them is AllOpCases(); op_suite.h runs it.
+// One op on one shape, as data: inputs, outputs, and the kernel calls between.
+// The table of all of them is AllOpCases(); op_suite.h runs it.
 //
 //   {"add_1000", {Normal({1000}), Normal({1000})}, {Poison({1000})},
 //    [](Kernels& k, Inputs in, Outputs out) {
 //      return k.Add(in[0], in[1], out[0]);
 //    }}
 //
-// Letters of shapes are those of nn/kernels/kernels.h.
+// Letters of shapes are the same as in nn/kernels/kernels.h.
 
 #ifndef TESTS_NN_OPS_OP_CASE_H_
 #define TESTS_NN_OPS_OP_CASE_H_
@@ -23,7 +23,7 @@
 
 namespace troupe::nn {
 
-// What a tensor of a case holds before the op runs.
+// Contents of a tensor of a case before the op runs.
 struct Operand {
   enum class Fill {
     kNormal,   // draws of mean 0 and variance 1
@@ -35,7 +35,7 @@ struct Operand {
   };
   Shape shape;
   Fill fill = Fill::kNormal;
-  std::optional<DType> dtype;  // unless it is the dtype under test
+  std::optional<DType> dtype;  // set if not the dtype under test
   std::int64_t classes = 0;
 };
 
@@ -47,8 +47,8 @@ struct OpCase {
   std::vector<Operand> inputs;
   std::vector<Operand> outputs;
   std::function<absl::Status(Kernels&, Inputs, Outputs)> run;
-  // All tensors are [n], and an element's result depends on nothing else: it
-  // must have the same bits wherever a range begins or ends.
+  // Whether all tensors are [n], and an element's result depends on that
+  // element alone: it must have the same bits wherever a range begins or ends.
   bool element_wise = false;
 };
 

@@ -1,4 +1,4 @@
-// What the op fronts refuse, and how they say it.
+// Errors of the op fronts, and their messages.
 
 #include <cmath>
 #include <memory>

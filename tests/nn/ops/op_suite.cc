@@ -62,7 +62,7 @@ Operands MakeOperands(const OpCase& op, DType dtype, Kernels& kernels) {
   return made;
 }
 
-// What each output may differ by: losses are summed in f64 from elements of
+// Returns the tolerance of an output: losses are summed in f64 from elements of
 // the compute type, which is f32 for the 16-bit types.
 double Tolerance(const OpTest& test, const Tensor& output) {
   if (output.dtype() == DType::kI32) return 0;
@@ -141,7 +141,8 @@ TEST_P(AgreementSuite, AgreesWithTheReference) {
   RecordProperty("worst", absl::StrCat(worst));
 }
 
-// The same bits at another address, on the second call, and in a second object.
+// Expects the same bits at another address, on the second call, and in a second
+// object.
 TEST_P(OpSuite, GivesTheSameBitsAgain) {
   const OpTest& test = GetParam();
   const auto kernels = test.backend.create();
@@ -207,7 +208,7 @@ TEST_P(BackendSuite, ALabelOutsideTheClassesIsAnErrorThatNamesIt) {
   }
 }
 
-// Sums over no samples are zeros, and nothing is added to a gradient.
+// Sums over no samples are zeros, and gradients get no addend.
 TEST_P(BackendSuite, AnEmptyBatchAddsNothing) {
   const auto kernels = GetParam().create();
   int found = 0;
@@ -230,7 +231,8 @@ TEST_P(BackendSuite, AnEmptyBatchAddsNothing) {
   EXPECT_EQ(found, 99) << "a new case of an empty batch counts here";
 }
 
-// A norm with a sum beside the two ops, bit by bit, on rows of d elements.
+// Compares a norm with a sum with separate ops, bit by bit, on rows of d
+// elements.
 void ExpectNormsWithSums(Kernels& kernels, DType dtype, std::int64_t d) {
   const NormRule rule;
   const Shape shape = {7, 1, d};
@@ -275,7 +277,8 @@ TEST_P(BackendSuite, ANormWithASumHasTheBitsOfBoth) {
   }
 }
 
-// A gradient in the memory of its logits beside one in its own, bit by bit.
+// Compares a gradient in the memory of its logits with one in its own, bit by
+// bit.
 void ExpectCrossEntropyOverLogits(Kernels& kernels, DType dtype,
                                   std::int64_t classes, double smoothing) {
   constexpr std::int64_t kRows = 9;

@@ -1,6 +1,7 @@
 // One suite for every kernel set: each op of AllOpCases() in each dtype is
-// compared with the reference kernels, repeated, and moved in memory; then the
-// golden values of PyTorch. A kernel set joins in a few lines:
+// compared with the reference kernels, repeated, and moved in memory, and then
+// compared with the golden values of PyTorch. A kernel set is added in a few
+// lines:
 //
 //   INSTANTIATE_TEST_SUITE_P(Cpu, OpSuite,
 //                            testing::ValuesIn(OpTests(Backends())), OpName);
@@ -29,7 +30,7 @@
 
 namespace troupe::nn {
 
-// A kernel set under test. Its tensors lie in memory that the host can read.
+// A kernel set under test. The host can read the memory of its tensors.
 struct Backend {
   std::string name;  // letters, digits and underscores
   std::function<std::unique_ptr<Kernels>()> create;
@@ -45,16 +46,16 @@ struct OpTest {
 // Runs the case on fresh operands and returns its outputs.
 std::vector<Tensor> RunCase(const OpTest& test, Kernels& kernels);
 
-// Every op in every dtype; under sanitizers one in so many, as of seeds
-// (tests/base/seeds.h).
+// Returns every op in every dtype; under sanitizers a part of them, as for
+// seeds (tests/base/seeds.h).
 std::vector<OpTest> OpTests(const std::vector<Backend>& backends);
-// Those of OpCase::element_wise.
+// Returns those of OpCase::element_wise.
 std::vector<OpTest> ElementWiseOpTests(const std::vector<Backend>& backends);
 std::string OpName(const testing::TestParamInfo<OpTest>& info);
 std::string BackendName(const testing::TestParamInfo<Backend>& info);
 
 class OpSuite : public testing::TestWithParam<OpTest> {};
-// Not for the reference, which it compares with.
+// Compares with the reference, and so is not for the reference itself.
 class AgreementSuite : public testing::TestWithParam<OpTest> {};
 class ElementWiseSuite : public testing::TestWithParam<OpTest> {};
 class BackendSuite : public testing::TestWithParam<Backend> {};

@@ -53,8 +53,8 @@ void AddAllSgd(std::int64_t n, std::vector<OpCase>& all) {
   AddSgd("nesterov", nesterov, n, all);
 }
 
-// Three steps of `update`, called with the scalars and the gradients of each.
-// `summed`: StepScalars::summed.
+// Adds three steps of `update`, called with the scalars and the gradients of
+// each. `summed`: StepScalars::summed.
 using Update = std::function<absl::Status(Kernels&, const Tensor& scalars,
                                           const Tensor& grad, Outputs)>;
 void AddSteps(const std::string& name, std::int64_t n,
@@ -107,7 +107,7 @@ void AddAdam(const std::string& name, bool decoupled, bool amsgrad,
       all);
 }
 
-// Squares of norms, f64[2], where the kernels may read them.
+// Returns squares of norms, f64[2], in memory that the kernels may read.
 Tensor Squares(Kernels& k, double first, double second) {
   return MakeTensor({2}, DType::kF64, {first, second}, k.allocator());
 }
@@ -170,7 +170,7 @@ void AddNorms(std::int64_t n, std::vector<OpCase>& all) {
                  }});
 }
 
-// Updates where no count divides the gradients.
+// Adds updates whose gradients are not divided by a count.
 void AddSummed(std::int64_t n, std::vector<OpCase>& all) {
   AddSteps(
       "sgd_summed", n, {Normal({n})},
@@ -199,7 +199,7 @@ void AddSummed(std::int64_t n, std::vector<OpCase>& all) {
       all, /*summed=*/1);
 }
 
-// The factor that a norm of sqrt(square_sum) / 3 leaves, or / 2 of a sum.
+// Adds the clip factor for a norm of sqrt(square_sum) / 3, or / 2 for a sum.
 void AddClipFactor(double square_sum, double summed, std::vector<OpCase>& all) {
   all.push_back(
       {absl::StrCat("clip_factor_", square_sum, summed != 0 ? "_summed" : ""),
@@ -216,7 +216,7 @@ void AddClipFactor(double square_sum, double summed, std::vector<OpCase>& all) {
        }});
 }
 
-// A state behind some steps, and the scalars of the next one.
+// Adds a state after some steps, and the scalars of the next one.
 void AddLossScale(double skipped_steps, std::vector<OpCase>& all) {
   constexpr auto kPoison = Operand::Fill::kPoison;
   all.push_back(
@@ -256,7 +256,7 @@ void AddOptimizerCases(std::vector<OpCase>& all) {
     AddAdam("adam_amsgrad", false, true, 0.05, n, all);
     AddAdam("adamw", true, false, 0.05, n, all);
     AddAdam("adamw_amsgrad", true, true, 0.05, n, all);
-    // Not of one element, which may come near 0 by cancellation.
+    // Not for one element, which may come near 0 by cancellation.
     if (n != 1) AddLayerwise(n, all);
     AddPasses(n, all);
   }

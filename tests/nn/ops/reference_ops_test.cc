@@ -1,5 +1,5 @@
-// The op suite on the reference kernels themselves: against the golden values,
-// and that the suite's cases are sound.
+// The op suite on the reference kernels: comparison with the golden values, and
+// checks of the suite's cases.
 
 #include "nn/kernels/reference/reference_kernels.h"
 #include "tests/nn/ops/op_suite.h"

@@ -25,7 +25,8 @@ void AddPermutation(const std::string& name, const Shape& x,
                  }});
 }
 
-// Columns [3, 3 + cols) of x to columns from 2 on of y, whose others stay.
+// Copies columns [3, 3 + cols) of x to columns from 2 on of y, whose other
+// columns are unchanged.
 void AddPart(const std::string& name, std::int64_t cols, DType dtype,
              std::vector<OpCase>& all) {
   StridedLoops loops = LoopsOver({5, cols}, {cols + 6, 1}, {cols + 4, 1});

@@ -1,5 +1,5 @@
-// Each optimizer beside PyTorch's over some steps: the cases of
-// tools/golden/make_optimizers.py. A weight and a bias lie in one bucket or in
+// Comparison of each optimizer with PyTorch's over some steps: the cases of
+// tools/golden/make_optimizers.py. A weight and a bias are in one bucket or in
 // two; gradients are sums of 4 samples under a loss scale of 2.
 
 #include <memory>
@@ -72,8 +72,8 @@ std::unique_ptr<Optimizer> MakeOptimizer(const Json& c) {
 }
 
 struct Trained {
-  std::vector<std::vector<double>> trajectories;  // by parameter
-  std::vector<std::vector<double>> averages;      // the same, where there are
+  std::vector<std::vector<double>> trajectories;  // one for each parameter
+  std::vector<std::vector<double>> averages;      // likewise, with ema_decay
 };
 
 class GoldenOptimizersTest : public testing::Test {
@@ -184,7 +184,7 @@ TEST_F(GoldenOptimizersTest, TrainAsPyTorch) {
         const int steps = golden->spec()["steps"];
         const Trained one = Train(c, steps, dtype, false, *kernels);
         const Trained two = Train(c, steps, dtype, true, *kernels);
-        if (!c.contains("clip_grad_norm")) {  // whose sum has another order
+        if (!c.contains("clip_grad_norm")) {  // its sum has another order
           EXPECT_EQ(one.trajectories, two.trajectories)
               << "bits depend on buckets";
         }

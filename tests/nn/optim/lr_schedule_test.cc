@@ -1,4 +1,4 @@
-// Golden numbers are those of the formulas in PyTorch's documentation of
+// Golden numbers follow from the formulas in PyTorch's documentation of
 // torch.optim.lr_scheduler, for a learning rate of 1.
 
 #include "nn/optim/lr_schedule.h"

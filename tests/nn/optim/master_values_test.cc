@@ -1,5 +1,4 @@
-// 16-bit parameters with f32 master values and f32 gradients; steps that are
-// skipped.
+// 16-bit parameters with f32 master values and f32 gradients; skipped steps.
 
 #include <cmath>
 #include <limits>
@@ -132,7 +131,7 @@ TEST_P(MasterValuesTest, AStepWithAGradientThatIsNotFiniteIsRefused) {
 }
 
 // A bf16 layer whose gradients are f32: the sum over micro-batches loses
-// nothing, and each of its terms is what bf16 gradients are.
+// nothing, and each of its terms equals the bf16 gradient.
 TEST_P(MasterValuesTest, GradientsOfAnotherDTypeAddUpInIt) {
   Linear layer(3, 2, {/*bias=*/true, DType::kBF16});
   const std::vector<Parameter*> all = layer.Parameters();

@@ -16,8 +16,8 @@ namespace {
 
 class GroupedSgdTest : public testing::Test {
  protected:
-  // One update of an MLP whose values and gradients are all 1; by name, the
-  // values after it.
+  // Runs one update of an MLP whose values and gradients are all 1; returns the
+  // new values by name.
   std::string Update(const SgdOptions& options, bool by_halves = false,
                      double loss_scale = 1) {
     EXPECT_TRUE(options.Validate().ok()) << options.Validate();

@@ -1,5 +1,5 @@
-// The formula itself is compared with PyTorch in tests/nn/ops; here, how the
-// optimizer drives it over the buckets of an arena.
+// tests/nn/ops compares the formula with PyTorch; these tests check how the
+// optimizer applies it to the buckets of an arena.
 
 #include "nn/optim/sgd.h"
 
@@ -17,7 +17,7 @@
 namespace troupe::nn {
 namespace {
 
-// The kernel sets that this machine has.
+// Returns the kernel sets that this machine can run.
 std::vector<std::unique_ptr<Kernels>> AllSets() {
   std::vector<std::unique_ptr<Kernels>> sets;
   sets.push_back(CreateReferenceKernels());
@@ -126,7 +126,7 @@ TEST_F(SgdTest, DividesTheSumByTheCountOnce) {
   EXPECT_EQ(ValuesOf(parameters_[0].value), std::vector<double>(20, -0.25));
 }
 
-// Neither weight decay nor momentum reaches what is frozen.
+// Neither weight decay nor momentum changes a frozen parameter.
 TEST_F(SgdTest, LeavesFrozenParametersAlone) {
   parameters_[1].requires_grad = false;
   const auto moved =
@@ -140,7 +140,7 @@ TEST_F(SgdTest, LeavesFrozenParametersAlone) {
   EXPECT_NE(ValuesOf(parameters_[0].value), first);
 }
 
-// Every target of the batch was ignored: PyTorch's gradients are 0 then.
+// If every target of the batch was ignored, PyTorch's gradients are 0.
 TEST_F(SgdTest, ABatchWithoutTargetsHasNoGradient) {
   for (const std::unique_ptr<Kernels>& kernels : AllSets()) {
     parameters_[0].init = Initializer::Constant(1);
@@ -158,7 +158,7 @@ TEST_F(SgdTest, ABatchWithoutTargetsHasNoGradient) {
   }
 }
 
-// So do PyTorch's gradients of a loss with reduction="sum".
+// The same as PyTorch's gradients of a loss with reduction="sum".
 TEST_F(SgdTest, NoCountDividesTheGradientOfASum) {
   for (const std::unique_ptr<Kernels>& kernels : AllSets()) {
     for (const double count : {0.0, 64.0}) {
@@ -209,8 +209,8 @@ TEST(SgdOptions, RefusesWhatPyTorchRefuses) {
             "SgdOptions.lr = -0.5: must be at least 0");
 }
 
-// Parameter and momentum after three steps, updated in these parts of a bucket
-// of 1000 elements.
+// Returns parameter and momentum after three steps, updated in these parts of a
+// bucket of 1000 elements.
 std::vector<double> TrainInParts(Kernels& kernels,
                                  const std::vector<std::int64_t>& cuts) {
   Parameter parameter;

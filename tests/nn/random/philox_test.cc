@@ -17,7 +17,7 @@ namespace {
 using Block = std::array<std::uint32_t, 4>;
 using KeyWords = std::array<std::uint32_t, 2>;
 
-// Philox4x32-10 written down from the paper, sec. 4.3.
+// Philox4x32-10, written from the paper, sec. 4.3.
 Block Philox(Block x, KeyWords key) {
   for (int round = 0; round < 10; ++round) {
     const std::uint64_t a = std::uint64_t{0xD2511F53u} * x[0];

@@ -1,5 +1,5 @@
-// Damages a good file in 20,000 seeded ways: the reader must answer with a
-// status, or list only what lies inside the file. Sanitizers watch the memory.
+// Damages a good file in 20,000 seeded ways: the reader must return an error,
+// or list only data inside the file. Sanitizers check the memory.
 
 #include <cstdint>
 #include <iterator>
@@ -19,7 +19,7 @@ namespace {
 constexpr int kRounds = 20000;
 constexpr std::int64_t kBytesMax = 1 << 20;
 
-// One file, in memory; nothing else.
+// A file system with one file, in memory.
 class OneFile : public base::PosixFileSystem {
  public:
   explicit OneFile(std::string contents) : contents_(std::move(contents)) {}
@@ -65,7 +65,7 @@ std::string GoodFile() {
   return *base::ReadWholeFile(files, path, kBytesMax);
 }
 
-// What a header may be cut into and put together from.
+// Pieces from which a header is assembled.
 constexpr const char* kPieces[] = {
     "{",       "}",       "[",          "]",       ",",
     ":",       "\"",      "-1",         "1e308",   "18446744073709551615",
@@ -91,7 +91,7 @@ void Damage(RandomStream& draws, std::string& file) {
     case 4:
       file.resize(at + 1);
       break;
-    default:  // a piece of itself somewhere else
+    default:  // a copy of a piece at another place
       file.insert(draws.Below(file.size()), file.substr(at, draws.Below(32)));
   }
 }

@@ -17,7 +17,8 @@ namespace {
 
 constexpr std::int64_t kBytesMax = 1 << 20;
 
-// What safetensors.numpy.save() of Python's safetensors 0.8.0 makes of
+// Returns the output of safetensors.numpy.save() of Python's safetensors 0.8.0
+// for
 // {"b": uint8 [1,2,3], "fc.weight": float32 [[1.5,-2],[0.25,inf]],
 //  "n": int64 7, "e": float32 (0,4), "h": float16 [1,-0.5],
 //  "a": int32 [3,-4], "d": float64 [0.1]}, metadata {"format": "pt"}.
@@ -55,8 +56,8 @@ class SafetensorsTest : public ::testing::Test {
     EXPECT_TRUE(base::WriteWholeFile(files_, path, contents).ok());
     return path;
   }
-  // The error for a file with this header and so many bytes of data, without
-  // the path in front.
+  // Returns the error for a file with this header and `data_bytes` bytes of
+  // data, without the path in front.
   std::string ErrorFor(const std::string& header, int data_bytes) {
     std::string length(8, '\0');
     length[0] = static_cast<char>(header.size() & 0xff);

@@ -16,7 +16,7 @@
 namespace troupe::nn {
 namespace {
 
-// A part of a GPT-2 of width 2: the names that matter.
+// Makes a part of a GPT-2 of width 2: the names that matter.
 std::unique_ptr<Sequential> MakePartOfGpt2(bool tied) {
   auto model = std::make_unique<Sequential>();
   auto& tokens = model->AppendNamed<Embedding>("wte", 3, 2);
@@ -40,7 +40,7 @@ class WeightFileTest : public ::testing::Test {
     return MakeTensor(shape, dtype, values, memory_);
   }
 
-  // What a file with these tensors gives.
+  // Returns a file with these tensors.
   WeightFile FileWith(const std::vector<NamedTensor>& tensors) {
     const std::string path = absl::StrCat(
         ::testing::TempDir(), "/",
@@ -50,7 +50,7 @@ class WeightFileTest : public ::testing::Test {
     return WeightFile::Open(files_, path).value();
   }
 
-  // What parameter `i` of `model` reads.
+  // Returns the values that parameter `i` of `model` reads.
   std::vector<double> ValuesIn(const WeightFile& weights, Module& model,
                                int i) {
     const Parameter& parameter = *model.Parameters()[i];
@@ -62,7 +62,7 @@ class WeightFileTest : public ::testing::Test {
     return ValuesOf(into);
   }
 
-  // As GPT2LMHeadModel saves it.
+  // Returns tensors as GPT2LMHeadModel saves them.
   std::vector<NamedTensor> TransformersTensors() {
     return {{"transformer.wte.weight", Counting({3, 2})},
             {"transformer.h.0.attn.bias", Counting({1, 1, 4, 4})},
@@ -83,7 +83,7 @@ TEST_F(WeightFileTest, ReadsTransformersGpt2) {
     EXPECT_EQ(weights.CheckStrict(*model), absl::OkStatus());
     EXPECT_EQ(ValuesIn(weights, *model, 1),
               (std::vector<double>{0, 6, 1, 7, 2, 8, 3, 9, 4, 10, 5, 11}));
-    // Square, and transposed all the same.
+    // The weight is square, and transposed all the same.
     EXPECT_EQ(ValuesIn(weights, *model, 3), (std::vector<double>{0, 2, 1, 3}));
     if (tied) continue;
     EXPECT_EQ(ValuesIn(weights, *model, 5),
@@ -160,7 +160,7 @@ TEST_F(WeightFileTest, ListsHowItDiffers) {
           "x21, x22, x23, x24, x25, x26, x27, x28, x29 and 3 more; mismatched: "
           "0.weight is f32[2, 3], not f32[2, 2], 0.bias is i64[2], not "
           "f32[2]")));
-  // What does not fit is left alone.
+  // A tensor that does not fit is not read.
   const Parameter& weight = *model.Parameters()[0];
   EXPECT_FALSE(weights.Has(weight));
   const Tensor into = Counting({2, 2});

@@ -88,15 +88,15 @@ TEST(CachingAllocator, KeepsNoMoreThanItMay) {
   EXPECT_GT(allocator.stats().bytes_cached, 60'000u);
 }
 
-// As training does, whose memory is larger than any fixed limit.
+// A training step, whose memory is larger than any fixed limit.
 TEST(CachingAllocator, KeepsAllThatAStepReleases) {
   CachingAllocator::Options options;
   options.cached_bytes_max = 0;
   options.cached_of_peak_max = 2;
   CachingAllocator allocator(options);
   const StoragePtr parameters = *allocator.Allocate(1 << 20);
-  // A forward keeps its activations; a backward gives back each, and has its
-  // gradients, of the same sizes, for a moment.
+  // A forward keeps its activations; a backward releases each, and has
+  // gradients of the same sizes for a short time.
   const auto step = [&] {
     std::vector<StoragePtr> activations;
     for (int i = 1; i <= 20; ++i) {
@@ -135,7 +135,7 @@ TEST(CachingAllocator, StoragesOutliveIt) {
   std::memset(a->data(), 1, a->bytes());
   std::memset(b->data(), 2, b->bytes());
   a.reset();
-  b.reset();  // the last one frees the allocator's state; asan would tell
+  b.reset();  // the last one frees the state; asan checks it
 }
 
 TEST(CachingAllocator, ThreadsAllocateAndReleaseForEachOther) {
@@ -162,7 +162,8 @@ TEST(CachingAllocator, ThreadsAllocateAndReleaseForEachOther) {
     }
   }
   EXPECT_EQ(allocator->stats().allocations, kThreads * kBlocks);
-  // Released by other threads than they came from, and after the allocator.
+  // Released by other threads than those that allocated, and after the
+  // allocator.
   for (int t = 0; t < kThreads; ++t) {
     threads.emplace_back([&, t] { made[(t + 1) % kThreads].clear(); });
   }

@@ -10,17 +10,17 @@
 namespace troupe::nn {
 namespace {
 
-// A binary format by three numbers; everything about it is computed in f64.
+// A binary format described by three numbers, from which f64 results follow.
 struct Format {
   int mantissa_bits;  // without the hidden one
-  int exponent_min;   // of the smallest normal number
+  int exponent_min;   // the smallest normal number's
   double largest;
 };
 constexpr Format kF16Format = {10, -14, 65504};
 const Format kBF16Format = {7, -126, 0x1.fep127};
 
-// `value` rounded to the format, ties to even: divide by the distance between
-// neighbours, round to an integer, multiply back.
+// Returns `value` rounded to the format, ties to even: divides by the distance
+// between neighbours, rounds to an integer, multiplies back.
 double RoundTo(const Format& format, double value) {
   if (value == 0 || std::isnan(value) || std::isinf(value)) return value;
   const int exponent = std::max(std::ilogb(value), format.exponent_min);
@@ -48,7 +48,7 @@ template <typename T>
          << std::hexfloat << value << " became " << got << ", not " << want;
 }
 
-// What the bits of the format say, by the definition of IEEE 754.
+// Returns the value of the bits, by the definition of IEEE 754.
 double Decode(const Format& format, std::uint16_t bits) {
   const int mantissa = bits & ((1 << format.mantissa_bits) - 1);
   const int biased = (bits & 0x7fff) >> format.mantissa_bits;
@@ -63,8 +63,8 @@ double Decode(const Format& format, std::uint16_t bits) {
   return sign * std::ldexp(hidden + mantissa, exponent - format.mantissa_bits);
 }
 
-// Every value of the format, and around every point where rounding changes:
-// all halves between neighbours, and the floats beside them.
+// Checks every value of the format, and every point where rounding changes: all
+// halves between neighbours, and the floats beside them.
 template <typename T>
 void CheckExhaustively(const Format& format) {
   for (std::uint32_t bits = 0; bits <= 0xffff; ++bits) {
@@ -92,7 +92,7 @@ void CheckExhaustively(const Format& format) {
   }
 }
 
-// One float in 1009 of all there are.
+// Checks one float in 1009.
 template <typename T>
 void CheckSweep(const Format& format) {
   for (std::uint64_t bits = 0; bits <= 0xffffffffu; bits += 1009) {

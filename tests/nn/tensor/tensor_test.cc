@@ -124,7 +124,7 @@ TEST(BitEqual, ComparesBitsNotValues) {
   EXPECT_FALSE(BitEqual(a, a.View({2, 1})));
 }
 
-// What it says when it throws.
+// Returns the message that `use` throws.
 template <typename Use>
 std::string Refusal(const Use& use) {
   try {
@@ -163,7 +163,7 @@ TEST(Tensor, CreateNamesWhatThereIsNoMemoryFor) {
                 "bytes of it, 0 bytes are free, nothing is cached"));
 }
 
-// Memory that only a device's own kernels may touch.
+// Memory that the host may not access.
 class DeviceOnly : public LimitedMemory {
  public:
   bool host_accessible() const override { return false; }

@@ -1,4 +1,4 @@
-// The scalars of a step as an engine would set them for `optimizer`.
+// The scalars of a step, set as an engine does for `optimizer`.
 
 #ifndef TESTS_NN_TESTING_HOST_SCALARS_H_
 #define TESTS_NN_TESTING_HOST_SCALARS_H_

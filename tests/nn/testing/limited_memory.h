@@ -1,4 +1,4 @@
-// Memory that runs out: at a number of bytes, or at the n-th block asked for.
+// Memory that runs out: at a number of bytes, or at the n-th block.
 //
 //   auto memory = std::make_shared<LimitedMemory>();
 //   memory->bytes_max = 1 << 20;
@@ -20,9 +20,9 @@ namespace troupe::nn {
 
 class LimitedMemory : public MemorySource {
  public:
-  // What may be taken at one time; set before there are threads.
+  // Limit on the bytes in use; set before threads start.
   std::size_t bytes_max = std::numeric_limits<std::size_t>::max();
-  // Blocks that are given out in all; from then on, none.
+  // Limit on the total number of blocks.
   std::int64_t blocks_max = std::numeric_limits<std::int64_t>::max();
 
   void* Allocate(std::size_t bytes) override {
@@ -43,7 +43,7 @@ class LimitedMemory : public MemorySource {
     return bytes_max - bytes_;
   }
 
-  // Taken at one time, at most; exact where one thread allocates.
+  // Largest number of bytes in use; exact if one thread allocates.
   std::size_t bytes_peak() const { return bytes_peak_; }
   std::int64_t blocks() const { return blocks_; }
   std::int64_t refusals() const { return refusals_; }

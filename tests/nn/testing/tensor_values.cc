@@ -77,8 +77,8 @@ std::vector<double> ValuesOf(const Tensor& tensor) {
 }
 
 std::vector<double> NormalDraws(absl::string_view name, std::int64_t count) {
-  // Suites run a case on many kernel sets and in every dtype: without this,
-  // draws are four tenths of what the op tests compute.
+  // Cached, since suites run a case on many kernel sets and in every dtype:
+  // draws would take four tenths of the time of the op tests.
   static absl::Mutex& mutex = *new absl::Mutex;
   static auto& drawn =
       *new absl::flat_hash_map<std::string, std::vector<double>>;

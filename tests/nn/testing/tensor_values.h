@@ -1,4 +1,4 @@
-// Tensors from lists of doubles and back, and how far two lists are apart.
+// Tensors from lists of doubles and back, and differences of lists.
 //
 //   Tensor x = MakeTensor({2, 3}, DType::kBF16, NormalDraws("x", 6), memory);
 //   EXPECT_TRUE(Near(ValuesOf(y), want, /*tolerance=*/1e-6)) << "y";
@@ -18,18 +18,19 @@
 
 namespace troupe::nn {
 
-// `values` rounded once to `dtype`; integers must fit.
+// Returns `values` rounded once to `dtype`; integers must fit.
 Tensor MakeTensor(const Shape& shape, DType dtype,
                   const std::vector<double>& values, Allocator& allocator);
 
 std::vector<double> ValuesOf(const Tensor& tensor);
 
-// `count` draws of mean 0 and variance 1, the same for the same `name`.
+// Returns `count` draws of mean 0 and variance 1, the same for the same `name`.
 std::vector<double> NormalDraws(absl::string_view name, std::int64_t count);
 
-// ||got - want|| / ||want|| and max|got - want| / max|want|. Elements that are
-// equal, or both NaN, differ by 0; any other pair with a NaN or an infinity
-// differs by infinity. With `want` all zero, the differences stand alone.
+// Holds ||got - want|| / ||want|| and max|got - want| / max|want|. Elements
+// that are equal, or both NaN, differ by 0; any other pair with a NaN or an
+// infinity differs by infinity. If `want` is all zero, the differences are
+// absolute.
 struct Difference {
   double norm = 0;
   double max = 0;
@@ -37,12 +38,13 @@ struct Difference {
 Difference Compare(const std::vector<double>& got,
                    const std::vector<double>& want);
 
-// Equal sizes, and both differences at most `tolerance`.
+// Expects equal sizes, and both differences at most `tolerance`.
 ::testing::AssertionResult Near(const std::vector<double>& got,
                                 const std::vector<double>& want,
                                 double tolerance);
 
-// What an element type may differ by, of the largest element and of the norm.
+// Returns the tolerance of an element type, for the largest element and the
+// norm.
 double OpTolerance(DType dtype);
 
 }  // namespace troupe::nn

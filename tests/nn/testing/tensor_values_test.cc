@@ -22,7 +22,7 @@ TEST(NormalDraws, BelongToTheirName) {
   const std::vector<double> draws = NormalDraws("x", 100);
   EXPECT_EQ(NormalDraws("x", 100), draws);
   EXPECT_NE(NormalDraws("y", 100), draws);
-  // Fewer and more of them begin alike.
+  // Shorter and longer lists begin with the same draws.
   const std::vector<double> fewer = NormalDraws("x", 10);
   const std::vector<double> more = NormalDraws("x", 1000);
   EXPECT_EQ(fewer, std::vector<double>(draws.begin(), draws.begin() + 10));

@@ -30,7 +30,7 @@ using nn::cuda::SampleMemory;
 
 using Run = std::function<absl::Status()>;
 
-// Far more than an op takes into account.
+// Returns options that consider far more algorithms than an op does.
 LibraryOptions WideSearch(nn::Allocator& allocator) {
   LibraryOptions options;
   options.allocator = &allocator;
@@ -40,7 +40,7 @@ LibraryOptions WideSearch(nn::Allocator& allocator) {
   return options;
 }
 
-// Products and convolutions as a rank's kernel set has them (library_ops.h).
+// Products and convolutions as in a rank's kernel set (library_ops.h).
 class Ops final : public nn::Kernels {
  public:
   static absl::StatusOr<std::unique_ptr<Ops>> Open(nn::cuda::CudaDevice& device,
@@ -77,8 +77,8 @@ class Ops final : public nn::Kernels {
   nn::cuda::LibraryOps state_;
 };
 
-// A linear layer without bias, or a 1x1 convolution, as linear.cc has it: x, w
-// and y as matrices [N, K], [M, K] and [N, M].
+// Returns the product of a linear layer without bias, or of a 1x1 convolution,
+// as in linear.cc: x, w and y are matrices [N, K], [M, K] and [N, M].
 MatmulSpec MatmulOf(const KernelCase& c, DType dtype, bool allow_tf32) {
   const std::int64_t N = c.conv ? c.N * c.H * c.H : c.N;
   const std::int64_t K = c.conv ? c.C : c.K;
@@ -160,7 +160,7 @@ class CudaTimer final : public KernelTimer {
 
   absl::Status Prepare(const KernelCase& c, DType dtype) override {
     runs_.clear();
-    // The runs use its blocks.
+    // The runs use the blocks of this memory.
     memory_ = std::make_unique<SampleMemory>(device_->allocator(), stream());
     TROUPE_ASSIGN_OR_RETURN(const nn::Tensor x, Numbers(ShapeOfX(c), dtype));
     TROUPE_ASSIGN_OR_RETURN(const nn::Tensor w, Numbers(ShapeOfW(c), dtype));
@@ -187,7 +187,7 @@ class CudaTimer final : public KernelTimer {
         return absl::InternalError("the op failed while it was timed");
       }
       for (float ms : samples[0]) times.ours.push_back(ms * 1e3);
-      // The library has several ways; the quickest counts.
+      // The fastest of the library's algorithms counts.
       std::vector<double> best = Fastest(samples);
       times.library.insert(times.library.end(), best.begin(), best.end());
       spent_ms += SpentMs(samples[0]);
@@ -218,7 +218,7 @@ class CudaTimer final : public KernelTimer {
                        void* const (&operands)[3]) {
     const absl::StatusOr<ConvPlan*> plan =
         convs_->Get(ConvOf(c, dtype, allow_tf32_), stream());
-    // Ours then goes another way, such as weights by way of f32.
+    // Ours then computes it differently, for example weights in f32.
     if (absl::IsUnimplemented(plan.status())) return absl::OkStatus();
     TROUPE_RETURN_IF_ERROR(plan.status());
     ConvOperands of_conv;
@@ -249,7 +249,7 @@ class CudaTimer final : public KernelTimer {
     return times;
   }
 
-  // What the samples of one contestant took of the GPU's time.
+  // Returns the GPU time of one contestant's samples, in milliseconds.
   static double SpentMs(const CandidateTimes& samples) {
     double ms = 0;
     for (float sample : samples) {

@@ -20,7 +20,8 @@ using base::CudaStatus;
 constexpr std::size_t kAllOfIt = std::numeric_limits<std::size_t>::max();
 constexpr const char* kQueueNames[kNumQueues] = {
     "compute", "copy", "read back", "comm", "comm 1", "comm 2", "comm 3"};
-// Between two looks of LookAfter(), and two calls of work that is not done.
+// Pauses between two calls of the functions of LookAfter(), and between two
+// calls of work that has not enqueued all.
 constexpr absl::Duration kLookPause = absl::Milliseconds(10);
 constexpr absl::Duration kAgainPause = absl::Microseconds(200);
 
@@ -33,8 +34,8 @@ CachingAllocator::Options Of(Device device,
   return options;
 }
 
-// The kernel that writes the note may run meanwhile: what is read here only
-// says whether to look closer.
+// The kernel that writes the note may run at the same time: ReadNote() uses
+// this only to decide whether to wait for the complete note.
 __attribute__((no_sanitize("thread"))) bool HasDataError(
     const volatile DataError& error) {
   return error.op != kNoDataError;
@@ -287,7 +288,7 @@ void CudaDevice::LookAfter(std::function<bool()> look) {
 }
 
 void CudaDevice::LookAround() {
-  // One of them may bring another.
+  // A call may add another function to looks_.
   std::vector<std::function<bool()>> looks;
   looks.swap(looks_);
   for (std::function<bool()>& look : looks) {
@@ -312,15 +313,16 @@ absl::StatusOr<bool> CudaDevice::ReadNotes() {
 
 absl::StatusOr<bool> CudaDevice::ReadNote(Queue queue) {
   if (!status_.ok() || !HasDataError(*data_error(queue))) return true;
-  // The kernel that writes it may be at it, and later than what is done now. It
-  // has ended when all that its stream was given so far has.
+  // The kernel that writes the note may still run, and may have been enqueued
+  // after the recording that is done. It has ended once all work that its
+  // stream was given so far has ended.
   std::shared_ptr<const EventMark>& noted = noted_[static_cast<int>(queue)];
   if (noted == nullptr) {
     TROUPE_ASSIGN_OR_RETURN(noted, EventPool::Record(events_, stream(queue)));
   }
   const cudaError_t state = cudaEventQuery(noted->event());
   if (state == cudaErrorNotReady) {
-    cudaGetLastError();  // no error: the next launch must not find it
+    cudaGetLastError();  // clears "not ready" for the check of the next launch
     return false;
   }
   TROUPE_RETURN_IF_ERROR(CudaStatus(state, "cudaEventQuery"));
@@ -332,10 +334,10 @@ absl::StatusOr<bool> CudaDevice::ReadNote(Queue queue) {
 absl::StatusOr<bool> CudaDevice::CompleteOldest(StreamQueue& queue) {
   TROUPE_ASSIGN_OR_RETURN(const bool done, queue.OldestIsDone());
   if (!done) return false;
-  // What it stands for may have left a note, and has run by now.
+  // The work before this recording has run and may have left a note.
   TROUPE_ASSIGN_OR_RETURN(const bool read, ReadNotes());
   if (!read) return false;
-  queue.TakeOldest()->Finish(status_);  // may come back here
+  queue.TakeOldest()->Finish(status_);  // may call this device again
   return true;
 }
 
@@ -368,7 +370,7 @@ void CudaDevice::DropHeld(const absl::Status& status) {
 }
 
 bool CudaDevice::Progress() {
-  if (capturing()) return false;  // CUDA answers no questions meanwhile
+  if (capturing()) return false;  // a capture does not allow cudaEventQuery
   bool moved = false;
   MakeCurrent();
   LookAround();

@@ -1,5 +1,5 @@
-// One GPU as a rank has it: streams, events, memory, and the copies between it
-// and the host (nn/kernels/device_queues.h says what they promise).
+// The GPU of a rank: its streams, events and memory, and copies between it and
+// the host. It implements the interface of nn/kernels/device_queues.h.
 //
 //   TROUPE_ASSIGN_OR_RETURN(std::unique_ptr<CudaDevice> device,
 //                           CudaDevice::Open(/*ordinal=*/0));
@@ -11,31 +11,31 @@
 //   status = device->Give(Queue::kCompute, "Scale",
 //                         [=] { return LaunchScale(stream, x); });
 //
-// How it keeps the host from waiting:
+// Means by which the host does not wait:
 //
-//     a wait for an event of CUDA's   cudaStreamWaitEvent, between any devices
-//     ... for another event           the queue is held (stream_queue.h)
-//     an event's completion           polled by Progress(); a Watcher wakes the
-//                                     strand when there is one
-//     a copy from or to memory that   goes by way of pinned memory; what is
-//       is not pinned                 copied to the GPU is read in the call
-//     memory                          cached, in the compute stream's order; a
-//                                     communication stream has a cache of its
-//                                     own, for what updates need for themselves
-//     a step that comes again         recorded once, launched (cuda_graph.h)
+//     a wait for a CUDA event         cudaStreamWaitEvent, between any devices
+//     a wait for another event        holds the queue (stream_queue.h)
+//     completion of an event          polled by Progress(); a Watcher wakes the
+//                                     strand when an event may have completed
+//     a copy from or to memory that   is staged in pinned memory; the source of
+//       is not pinned                 a copy to the GPU is read in the call
+//     memory                          cached in the order of the compute
+//                                     stream; each communication stream has its
+//                                     own cache, for the scratch of updates
+//     a repeated step                 recorded once, launched (cuda_graph.h)
 //
-// In steady state, when all sizes have been seen, it takes no memory from the
-// driver and creates no events.
+// In steady state, after every size has occurred once, it takes no memory from
+// the driver and creates no events.
 //
-// Errors. A CUDA call that fails ends the device: every later event, and the
-// call of every later op, has one status, with what was in flight. Where data
-// was wrong (a row outside a table, say), kernels leave a note (data_error.h)
-// that the host sees when an event completes; the device goes on, and later
-// events have that status.
+// Errors. A CUDA call that fails ends the device: every later event and op has
+// the same status, which names the work in flight. For wrong data (say, an
+// index outside a table), kernels write a note (data_error.h) that the host
+// reads when an event completes; the device continues, and later events have
+// the status of the note.
 //
-// Threads: one at a time, which alone gives it work; memory may be released in
-// any. Lifetime: tensors may outlive it. Close(), or the destructor, waits for
-// what runs, and drops what is held: those events complete with kCancelled.
+// Threads: one thread at a time may use it; memory may be released in any.
+// Lifetime: tensors may outlive it. Close(), or the destructor, waits for work
+// that runs and drops work that is held: its events complete with kCancelled.
 
 #ifndef NN_KERNELS_CUDA_DEVICE_CUDA_DEVICE_H_
 #define NN_KERNELS_CUDA_DEVICE_CUDA_DEVICE_H_
@@ -70,41 +70,43 @@ namespace troupe::nn::cuda {
 
 class CudaDevice final : public DeviceQueues {
  public:
-  //   kUnavailable: no driver, or no such GPU: says how many there are.
+  //   kUnavailable: no driver, or no such GPU; names the number of GPUs.
   static absl::StatusOr<std::unique_ptr<CudaDevice>> Open(int ordinal);
   ~CudaDevice() override;
   CudaDevice(const CudaDevice&) = delete;
   CudaDevice& operator=(const CudaDevice&) = delete;
 
-  // What its work refers to may go then. It takes no more work.
+  // Waits for the work that runs and cancels the rest; the objects that work
+  // refers to may be destroyed afterwards. The device takes no more work.
   void Close();
 
   int ordinal() const { return streams_->ordinal(); }
   cudaStream_t stream(Queue queue) const { return streams_->Of(queue); }
   // Memory in the order of the compute stream.
   Allocator& allocator() { return memory_.memory; }
-  // Memory in the order of what kernels are given to `queue`.
+  // Memory in the order of the kernels of `queue`.
   Allocator& allocator(Queue queue) { return PoolOf(queue).memory; }
   const EventPool& events() const { return *events_; }
 
-  // Whether work may be enqueued to the queue's stream right now, in this
-  // thread, whose device this then is; it goes by `name`, a literal. Otherwise
-  // it must come through Give().
+  // Returns whether the caller may enqueue work to the queue's stream at once;
+  // if so, makes this the thread's current device and notes the work as `name`,
+  // a literal. Otherwise the work must be passed to Give().
   bool TakesNow(Queue queue, const char* name);
-  // Runs `work`, which enqueues to the queue's stream, now or later. Returns
-  // its status where it ran; later that comes with events.
+  // Runs `work`, which enqueues to the queue's stream, at once or, if the queue
+  // is held, later. Returns the status of work that ran at once; an error of
+  // later work becomes the status of events.
   absl::Status Give(Queue queue, const char* name, StreamQueue::Work work);
-  // Ends the device with the status of a CUDA call, unless that is ok. Returns
-  // the device's status.
+  // Ends the device with the status of a CUDA call, unless that is ok; during a
+  // capture, ends the capture instead. Returns the resulting status.
   absl::Status Check(const absl::Status& status);
-  // Where kernels of the queue's stream note what is wrong with data.
+  // The record in which kernels of the queue's stream note wrong data.
   DataError* data_error(Queue queue) const {
     return static_cast<DataError*>(data_errors_->data()) +
            static_cast<int>(queue);
   }
-  // Where calls of kernels are to go.
+  // The queue to which calls of kernels enqueue.
   Queue kernel_queue() const { return kernel_queue_; }
-  // The first failure's.
+  // The status of the first failure.
   const absl::Status& status() const { return status_; }
 
   base::Event Record(Queue queue) override;
@@ -130,14 +132,14 @@ class CudaDevice final : public DeviceQueues {
 
  private:
   class Graph;
-  // The memory of tensors that kernels of one queue use.
+  // Memory for tensors that kernels of one queue use.
   struct QueuePool {
     QueuePool(int ordinal, std::shared_ptr<MemorySource> source);
     CachingAllocator own;
     PoolSwitch memory{&own};
   };
-  // Called by whoever makes an event known that holds a queue; outlives the
-  // device with such an event.
+  // The wakeup that an event calls when it becomes ready or recorded, if a
+  // queue waits for it. Shared with the event, which may outlive the device.
   struct Wakeup {
     absl::Mutex mutex;
     std::function<void()> call ABSL_GUARDED_BY(mutex);
@@ -149,9 +151,11 @@ class CudaDevice final : public DeviceQueues {
   absl::Status Init();
 
   void MakeCurrent();
-  // Why a capture that is going on takes no work for `queue`.
+  // Returns an error if a capture is in progress that cannot record work of
+  // `queue`.
   absl::Status MayRecord(Queue queue);
-  // Makes the queue on its first use. False: the device takes no more work.
+  // Creates the queue on its first use. Returns false if the device takes no
+  // more work.
   bool OpenQueue(Queue queue);
   void AddQueue(Queue queue);
   QueuePool& PoolOf(Queue queue) {
@@ -160,32 +164,34 @@ class CudaDevice final : public DeviceQueues {
                                                 static_cast<int>(Queue::kComm)];
   }
   StreamQueue& Of(Queue queue) { return *queues_[static_cast<int>(queue)]; }
-  // A copy of which neither side is pageable.
+  // Enqueues a copy; neither side may be pageable memory.
   absl::Status Copy(Queue queue, const Tensor& from, const Tensor& to);
   bool IsPageable(const Tensor& tensor) const;
   absl::StatusOr<Tensor> Stage(const Tensor& like);
-  // Lets this GPU reach the memory of another one.
+  // Enables access of this GPU to the memory of another one.
   absl::Status ReachPeer(int ordinal);
-  // Completes the oldest recording, where it is done.
+  // Completes the queue's oldest recording if it is done, and returns whether
+  // it was.
   absl::StatusOr<bool> CompleteOldest(StreamQueue& queue);
-  // Completes what is done; tells whether there was any.
+  // Completes all recordings that are done; returns whether there were any.
   bool CompleteWhatIsDone();
-  // Calls what looks after something, and forgets what is content.
+  // Calls the functions of LookAfter() and forgets those that return false.
   void LookAround();
-  // After how long Progress() is to be called, whatever completes.
+  // Returns the time after which Progress() must be called even if no event
+  // completes.
   absl::Duration PauseMax() const;
   absl::Status Launch(const std::shared_ptr<GraphExecutable>& graph);
-  // Nothing can be held in a capture: calls `work` until it is done.
+  // Calls `work` until it returns true, because a capture cannot hold work.
   absl::Status EnqueueInCapture(Queue queue, const char* name,
                                 const std::function<bool(void*)>& work);
-  // What was given to the communication queues and not yet joined comes before
-  // what kCompute is given from now on.
+  // Makes later work of kCompute wait for the work that communication queues
+  // were given since the last call.
   void JoinQueues();
-  // False while a note of wrong data is being written, by kernels of `queue`,
-  // or of any.
+  // Read the note of wrong data of `queue`, or of all queues, into status_.
+  // Return false while a kernel may still be writing a note.
   absl::StatusOr<bool> ReadNote(Queue queue);
   absl::StatusOr<bool> ReadNotes();
-  // After an error nothing is done any more: what was asked for ends with it.
+  // Ends all recordings, also those that are held, with the device's status.
   void CompleteAll();
   void DropHeld(const absl::Status& status);
 
@@ -197,19 +203,20 @@ class CudaDevice final : public DeviceQueues {
   std::vector<std::unique_ptr<QueuePool>> comm_memory_;
   CachingAllocator host_;
   absl::Status status_;
-  bool broken_ = false;  // by a CUDA call
+  bool broken_ = false;  // a CUDA call failed, or the device is closed
   std::optional<StreamQueue> queues_[kNumQueues];
-  std::vector<Queue> open_;  // those that are there; never moves
+  std::vector<Queue> open_;  // queues in use; reserved, so it never moves
   Queue kernel_queue_ = Queue::kCompute;
-  std::unique_ptr<GraphCapture> capture_;  // null: none is going on
-  std::uint64_t joined_[kNumQueues] = {};  // StreamQueue::given()
-  std::vector<int> reached_;               // other GPUs
+  std::unique_ptr<GraphCapture> capture_;  // null: no capture in progress
+  std::uint64_t joined_[kNumQueues] = {};  // StreamQueue::given() at the join
+  std::vector<int> reached_;               // GPUs with peer access enabled
   std::vector<std::function<bool()>> looks_;
-  StoragePtr data_errors_;  // by queue
-  // Where a queue's note of a data error is complete; null: none was seen.
+  StoragePtr data_errors_;  // one DataError for each queue, in pinned memory
+  // Mark after which a queue's note of wrong data is complete; null: no note
+  // was seen.
   std::shared_ptr<const EventMark> noted_[kNumQueues];
   const std::shared_ptr<Wakeup> wakeup_ = std::make_shared<Wakeup>();
-  std::unique_ptr<Watcher> watcher_;  // null: nobody watches
+  std::unique_ptr<Watcher> watcher_;  // null: the caller polls Progress()
 };
 
 }  // namespace troupe::nn::cuda

@@ -23,7 +23,8 @@ CachingAllocator::Options PoolOver(int ordinal,
 }  // namespace
 
 void* GraphMemory::Allocate(std::size_t bytes) {
-  // A block that is there from now on has nothing to do with what is recorded.
+  // The relaxed mode allows cudaMalloc during a capture. The allocation is not
+  // part of the recorded work.
   cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
   if (cudaThreadExchangeStreamCaptureMode(&mode) != cudaSuccess) return nullptr;
   void* const block = source_->Allocate(bytes);
@@ -54,8 +55,8 @@ GraphExecutable::~GraphExecutable() {
   memory_->Release();
 }
 
-// What an event of a capture is known by: other queues of the same capture
-// find the recording, and nobody else does.
+// The origin of an event that a capture recorded. Other queues of the same
+// capture find the recording by it; other code does not recognize it.
 class GraphCapture::Mark final : public base::EventOrigin {
  public:
   Mark(const GraphCapture* capture, std::shared_ptr<const EventMark> mark)
@@ -82,7 +83,7 @@ absl::StatusOr<std::unique_ptr<GraphCapture>> GraphCapture::Begin(Setup setup) {
                                         cudaStreamCaptureModeThreadLocal),
                  "cudaStreamBeginCapture");
   if (!begun.ok()) {
-    cudaGetLastError();  // the next launch must not find it
+    cudaGetLastError();  // clears the error for the check of the next launch
     return begun;
   }
   capture->open_ = true;
@@ -137,8 +138,8 @@ base::Event GraphCapture::Record(Queue queue) {
   return event;
 }
 
-// All that the streams of this device were given before the capture comes
-// before each launch. The stream of copies is the exception.
+// Each launch runs after all work that the recorded streams of this device were
+// given before the capture. The streams for copies are not ordered with it.
 absl::Status GraphCapture::CheckOutside(const base::Event& event) const {
   const std::shared_ptr<const EventMark> mark = EventMark::Of(event);
   bool known = mark != nullptr && mark->stream() == Of(Queue::kCompute);
@@ -159,13 +160,13 @@ void GraphCapture::Wait(Queue queue, const base::Event& event) {
   if (mark == nullptr || mark->capture != this) {
     return Fail(CheckOutside(event));
   }
-  if (mark->mark->stream() == Of(queue)) return;  // in order anyway
+  if (mark->mark->stream() == Of(queue)) return;  // the stream is in order
   Fail(CudaStatus(
       cudaStreamWaitEvent(Of(queue), mark->mark->event(), /*flags=*/0),
       "cudaStreamWaitEvent"));
 }
 
-// The streams leave the capture, also where it has failed.
+// Ends the capture of all streams, also if it has failed.
 absl::StatusOr<cudaGraph_t> GraphCapture::EndStreams() {
   open_ = false;
   Fail(Join());
@@ -174,7 +175,7 @@ absl::StatusOr<cudaGraph_t> GraphCapture::EndStreams() {
                   "cudaStreamEndCapture"));
   if (status_.ok()) return graph;
   if (graph != nullptr) cudaGraphDestroy(graph);
-  cudaGetLastError();  // the next launch must not find what failed here
+  cudaGetLastError();  // clears the error for the check of the next launch
   return status_;
 }
 

@@ -1,5 +1,5 @@
-// Recording what the streams of a device are given, and running it again: CUDA
-// graphs behind nn/kernels/device_graph.h.
+// CUDA graphs behind nn/kernels/device_graph.h: records the work that the
+// streams of a device are given, and launches it again.
 //
 //   TROUPE_ASSIGN_OR_RETURN(std::unique_ptr<GraphCapture> capture,
 //                           GraphCapture::Begin({streams, events, memory}));
@@ -9,19 +9,18 @@
 //                           capture->End());
 //   cudaGraphLaunch(graph->exec(), compute);
 //
-// A capture begins on the compute stream. All communication streams fork from
-// it at once and join it at the end, so that no work can slip by and run
-// while the rest is recorded; one that was never used is not recorded. The
-// streams for copies take no part: they bring the next batch while a graph
-// runs.
+// A capture begins on the compute stream. All open communication streams fork
+// from it at once and join it at the end, so none of their work can run instead
+// of being recorded; a queue that was never used is not recorded. The streams
+// for copies take no part: they copy the next batch while a graph runs.
 //
-// Memory. What is allocated while a capture goes on comes from a pool of the
-// graph's own, over the device's source, and stays there until the graph goes:
-// nobody else is handed a block that a replay writes to. It has a
-// part for each queue; blocks are reused in the order of that.
+// Memory. Allocations during a capture come from a pool of the graph's own,
+// over the device's source, and stay there until the graph is destroyed: no
+// other code gets a block that a replay writes to. The pool has a part for each
+// queue; blocks are reused in the order of that queue.
 //
-// The mode is thread-local: a call of this thread that CUDA cannot record ends
-// the capture with an error; other threads go on.
+// The capture mode is thread-local: a call of this thread that CUDA cannot
+// record ends the capture with an error; other threads may call CUDA freely.
 //
 // Threads: the device's; memory may be released in any.
 
@@ -50,8 +49,8 @@
 
 namespace troupe::nn::cuda {
 
-// The memory behind a graph's pool. It may be asked for blocks while a capture
-// goes on, and gives none back before Release().
+// The memory behind a graph's pool. It can allocate during a capture, and keeps
+// freed blocks until Release().
 class GraphMemory final : public MemorySource {
  public:
   explicit GraphMemory(std::shared_ptr<MemorySource> source)
@@ -66,7 +65,8 @@ class GraphMemory final : public MemorySource {
     return source_->bytes_free();
   }
 
-  // The graph is gone: blocks go back as they come.
+  // Frees the kept blocks; later blocks are freed at once. Called when the
+  // graph is destroyed.
   void Release() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
@@ -76,9 +76,9 @@ class GraphMemory final : public MemorySource {
   std::vector<std::pair<void*, std::size_t>> kept_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Which of the queues besides kCompute had work in a capture.
+// A flag for each queue: whether it had work in a capture.
 using QueueFlags = std::array<bool, kNumQueues>;
-// The memory of each queue that is recorded; null for the others.
+// The memory pool of each recorded queue; null for other queues.
 using GraphPools = std::array<std::unique_ptr<CachingAllocator>, kNumQueues>;
 
 // A recorded graph that can be launched, and its memory.
@@ -109,32 +109,33 @@ class GraphCapture {
   struct Setup {
     std::shared_ptr<const Streams> streams;
     std::shared_ptr<EventPool> events;
-    std::shared_ptr<MemorySource> memory;  // of the device
-    std::vector<Queue> forks = {};         // for communication, open
+    std::shared_ptr<MemorySource> memory;  // the device's source
+    std::vector<Queue> forks = {};         // open communication queues
   };
 
-  // The device of the streams is the current one.
+  // Begins a capture. The device of the streams must be the current one.
   static absl::StatusOr<std::unique_ptr<GraphCapture>> Begin(Setup setup);
-  // Gives up a capture that was not ended.
+  // Abandons a capture that was not ended.
   ~GraphCapture();
   GraphCapture(const GraphCapture&) = delete;
   GraphCapture& operator=(const GraphCapture&) = delete;
 
-  // Memory for what is recorded of `queue`; null where nothing is.
+  // The memory for recorded work of `queue`; null if it is not recorded.
   Allocator* allocator(Queue queue) {
     return pools_[static_cast<int>(queue)].get();
   }
 
-  // The first failure; no work is to come after one.
+  // The first failure, after which no work may be given.
   const absl::Status& status() const { return status_; }
   void Fail(const absl::Status& why) { status_.Update(why); }
-  // `queue` is given work.
+  // Notes that `queue` is given work; fails the capture if it is not recorded.
   void NoteWork(Queue queue);
 
   base::Event Record(Queue queue);
   void Wait(Queue queue, const base::Event& event);
 
-  // Once. Streams are no longer recorded, whatever it returns.
+  // Ends the capture; called once. Streams are no longer recorded afterwards,
+  // also if it returns an error.
   absl::StatusOr<std::shared_ptr<GraphExecutable>> End();
 
  private:
@@ -148,10 +149,10 @@ class GraphCapture {
   absl::Status Join();
   absl::StatusOr<cudaGraph_t> EndStreams();
   cudaStream_t Of(Queue queue) const { return setup_.streams->Of(queue); }
-  // `from`'s place in its order comes before what `to` is given from now on.
+  // Makes later work of `to` wait for the work that `from` was given so far.
   absl::Status Chain(cudaStream_t from, cudaStream_t to);
-  // Why a wait for `event`, which is not of this capture, needs no node; or why
-  // it cannot be recorded.
+  // Returns OK if a wait for `event`, which is not of this capture, needs no
+  // node in the graph; otherwise an error, because it cannot be recorded.
   absl::Status CheckOutside(const base::Event& event) const;
 
   const Setup setup_;
@@ -159,7 +160,7 @@ class GraphCapture {
   GraphPools pools_;
   absl::Status status_;
   QueueFlags used_ = {};
-  std::vector<base::Event> events_;  // recorded meanwhile
+  std::vector<base::Event> events_;  // recorded during the capture
   bool open_ = false;
 };
 

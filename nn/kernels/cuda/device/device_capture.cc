@@ -1,4 +1,4 @@
-// What a CudaDevice does while a graph is captured, and with graphs.
+// The part of CudaDevice that captures and launches graphs.
 
 #include <functional>
 #include <thread>
@@ -15,14 +15,14 @@ namespace {
 
 using base::CudaStatus;
 
-// A library that makes connections answers later; steps that were not recorded
-// have made them.
+// Limit on the calls of work that has not enqueued all. A library that has to
+// connect first takes many calls, but earlier steps have connected by now.
 constexpr int kCallsInCapture = 1'000'000;
 
-// A queue that forks from kCompute in a capture.
+// Returns whether the queue forks from kCompute in a capture.
 bool IsFork(Queue queue) { return queue >= Queue::kComm; }
 
-// A recording of an event that has a time.
+// One recording of a CUDA event with timing enabled.
 class CudaMoment final : public DeviceMoment {
  public:
   explicit CudaMoment(cudaEvent_t event) : event_(event) {}
@@ -39,7 +39,7 @@ class CudaMoment final : public DeviceMoment {
                              event_) == cudaSuccess) {
       return ms * 1e-3;
     }
-    cudaGetLastError();  // not there yet: no error
+    cudaGetLastError();  // clears "not ready", which is no error
     return std::nullopt;
   }
 
@@ -82,7 +82,8 @@ absl::Status CudaDevice::BeginCapture() {
     }
     if (IsFork(queue)) setup.forks.push_back(queue);
   }
-  // The graph has memory of its own for what steps have used so far.
+  // The graph allocates its own memory for the step, so the blocks that earlier
+  // steps left in the cache are released first.
   memory_.own.ReleaseCached();
   TROUPE_ASSIGN_OR_RETURN(capture_, GraphCapture::Begin(std::move(setup)));
   for (Queue queue : open_) {
@@ -99,7 +100,7 @@ absl::StatusOr<std::unique_ptr<DeviceGraph>> CudaDevice::EndCapture() {
   }
   MakeCurrent();
   for (Queue queue : open_) PoolOf(queue).memory.UseInstead(nullptr);
-  // An event that completes may bring somebody back here.
+  // An event that completes may call this device again.
   const std::unique_ptr<GraphCapture> capture = std::move(capture_);
   TROUPE_ASSIGN_OR_RETURN(std::shared_ptr<GraphExecutable> graph,
                           capture->End());

@@ -9,21 +9,17 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/cuda/cuda_status.h"
+#include "nn/kernels/cuda/kernel_parts/dotted_version.h"
 
 namespace troupe::nn {
 namespace {
 
 using base::CudaStatus;
+using cuda::DottedVersion;
 
-// 13000 is CUDA 13.0.
+// Returns "13.0" for 13000.
 std::string CudaVersion(int version) {
   return absl::StrCat(version / 1000, ".", version % 1000 / 10);
-}
-
-// 91900 is 9.19.0: cuBLAS, cuDNN and NCCL number themselves in this way.
-std::string DottedVersion(std::size_t version) {
-  return absl::StrCat(version / 10000, ".", version % 10000 / 100, ".",
-                      version % 100);
 }
 
 }  // namespace

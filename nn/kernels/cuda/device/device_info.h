@@ -1,5 +1,5 @@
-// The GPUs of this machine, for `trainer devices`, for logs, and for tests that
-// skip themselves where there is none.
+// Lists the GPUs of this machine, for `trainer devices`, for logs, and for
+// tests that skip themselves on a machine without a GPU.
 //
 //   absl::StatusOr<std::vector<CudaDeviceInfo>> devices = ListCudaDevices();
 //   if (!devices.ok()) return devices.status();   // no CUDA, or no driver
@@ -23,7 +23,7 @@ namespace troupe::nn {
 
 // Versions as the libraries print them: "13.0", "9.19.0".
 struct CudaVersions {
-  std::string driver;  // the newest CUDA that the driver knows
+  std::string driver;  // newest CUDA version that the driver supports
   std::string runtime;
   std::string cublas_lt;
   std::string cudnn;
@@ -34,7 +34,7 @@ struct CudaVersions {
 };
 
 struct CudaDeviceInfo {
-  int ordinal = 0;   // N of the device name cuda:N
+  int ordinal = 0;   // N in the device name cuda:N
   std::string name;  // "NVIDIA H200"
   std::size_t memory_bytes = 0;
   int compute_major = 0;  // compute capability 9.0: 9 and 0
@@ -45,11 +45,12 @@ struct CudaDeviceInfo {
   std::string ToString() const;
 };
 
-// The devices that CUDA_VISIBLE_DEVICES leaves visible, by ordinal; empty where
-// the driver sees none.
+// Returns the devices that CUDA_VISIBLE_DEVICES leaves visible, by ordinal;
+// empty if the driver finds none.
 //   kUnavailable: built without CUDA, or no driver on this machine.
 absl::StatusOr<std::vector<CudaDeviceInfo>> ListCudaDevices();
 
+// Returns the versions of the driver and the libraries.
 //   kUnavailable: built without CUDA.
 absl::StatusOr<CudaVersions> GetCudaVersions();
 

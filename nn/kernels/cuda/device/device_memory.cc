@@ -12,7 +12,7 @@ void* DeviceMemory::Allocate(std::size_t bytes) {
   if (cudaMalloc(&block, std::max<std::size_t>(bytes, 1)) == cudaSuccess) {
     return block;
   }
-  cudaGetLastError();  // the next launch would find it
+  cudaGetLastError();  // clears the error for the check of the next launch
   return nullptr;
 }
 

@@ -1,6 +1,7 @@
-// Where the memory of a GPU, and the host's that it copies from and to, comes
-// from: sources for a CachingAllocator (nn/tensor/caching_allocator.h), which
-// asks them only while it sees new sizes.
+// The memory sources behind the caching allocators of a GPU: memory of the GPU,
+// and pinned memory of the host for copies. A CachingAllocator
+// (nn/tensor/caching_allocator.h) calls them only for sizes that its cache does
+// not hold.
 //
 //   CachingAllocator::Options options;
 //   options.device = {DeviceType::kCuda, 0};
@@ -8,11 +9,11 @@
 //   options.cached_bytes_max = std::numeric_limits<std::size_t>::max();
 //   CachingAllocator allocator(options);
 //
-// The memory that such an allocator hands out again is in the order of the
-// compute stream, as device_queues.h says: kernels follow one another there,
-// and what other streams do with it is behind an event. So a block that goes
-// back to the driver may still be in use by that stream: DeviceMemory waits for
-// it first. That blocks, and happens when memory has run out, or at the end.
+// An allocator over DeviceMemory reuses blocks in the order of the compute
+// stream (device_queues.h): kernels run there one after another, and other
+// streams use a block behind an event. A block that is returned to the driver
+// may therefore still be in use, so DeviceMemory::Free() waits for the streams
+// first. That blocks, and happens when memory has run out, or at the end.
 //
 // Threads: any.
 
@@ -48,8 +49,7 @@ class DeviceMemory final : public MemorySource {
   const std::shared_ptr<const Streams> streams_;
 };
 
-// Memory of the host that is pinned: the GPU copies from and to it while the
-// host does something else.
+// Pinned memory of the host: copies between it and the GPU are asynchronous.
 class PinnedMemory final : public MemorySource {
  public:
   explicit PinnedMemory(int ordinal) : ordinal_(ordinal) {}
@@ -57,7 +57,7 @@ class PinnedMemory final : public MemorySource {
   void* Allocate(std::size_t bytes) override ABSL_LOCKS_EXCLUDED(mutex_);
   void Free(void* block, std::size_t bytes) override
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // Whether `address` lies in one of its blocks.
+  // Returns whether `address` lies in one of the allocated blocks.
   bool Contains(const void* address) const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:

@@ -1,5 +1,5 @@
-// The CUDA events of one device, made once and used again: in steady state none
-// is created or destroyed.
+// A pool of the CUDA events of one device: in steady state no event is created
+// or destroyed.
 //
 //   auto pool = std::make_shared<EventPool>(/*ordinal=*/0);
 //   TROUPE_ASSIGN_OR_RETURN(std::shared_ptr<const EventMark> mark,
@@ -9,9 +9,9 @@
 //     cudaStreamWaitEvent(stream, other_mark->event(), /*flags=*/0);
 //   }
 //
-// A mark is one recording of one event. The event goes back to the pool when
-// the last handle on its mark goes, so nobody ever waits for a later recording
-// than the one that was meant.
+// A mark is one recording of one event. The event returns to the pool when the
+// last handle of its mark is dropped, so a wait never waits for a later
+// recording than the intended one.
 //
 // Threads: Record() from one thread at a time for each stream; marks may be
 // dropped in any. Cost: a lock, and cudaEventRecord.
@@ -41,12 +41,12 @@ class EventPool {
   EventPool(const EventPool&) = delete;
   EventPool& operator=(const EventPool&) = delete;
 
-  // Records a free event, or a new one, on `stream`. The mark keeps the pool.
-  // The device of the pool is the current one.
+  // Records a free event, or a new one, on `stream`. The mark keeps the pool
+  // alive. The device of the pool must be the current one.
   static absl::StatusOr<std::shared_ptr<const EventMark>> Record(
       const std::shared_ptr<EventPool>& pool, cudaStream_t stream);
 
-  // Events made so far.
+  // Number of events created so far.
   std::int64_t created() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
@@ -70,7 +70,8 @@ class EventMark final : public base::EventOrigin {
   EventMark(const EventMark&) = delete;
   EventMark& operator=(const EventMark&) = delete;
 
-  // Null where `event` is not CUDA's, or not yet recorded.
+  // Returns the mark of `event`, or null if it is no CUDA event or is not yet
+  // recorded.
   static std::shared_ptr<const EventMark> Of(const base::Event& event) {
     return std::dynamic_pointer_cast<const EventMark>(event.origin());
   }
@@ -78,7 +79,7 @@ class EventMark final : public base::EventOrigin {
   void Block() const override { cudaEventSynchronize(event_); }
 
   cudaEvent_t event() const { return event_; }
-  // Where it was recorded.
+  // The stream on which the event was recorded.
   cudaStream_t stream() const { return stream_; }
 
  private:

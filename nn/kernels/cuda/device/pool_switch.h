@@ -1,15 +1,15 @@
-// The allocator of a device, which hands out the memory of one pool or, while
-// a graph is captured, of another (cuda_graph.h).
+// The allocator of a device. It allocates from the device's own pool or, during
+// the capture of a graph, from the graph's pool (cuda_graph.h).
 //
 //   PoolSwitch memory(&pool);
 //   memory.UseInstead(&pool_of_graph);
 //   TROUPE_ASSIGN_OR_RETURN(StoragePtr block, memory.Allocate(64));  // of that
 //   memory.UseInstead(nullptr);
 //
-// A block goes back to the pool that it came from. Counts are those of the
-// device's own pool.
+// A block returns to the pool that it came from. stats() and ReleaseCached()
+// are those of the device's own pool.
 //
-// Threads: any; whoever switches is the one that allocates.
+// Threads: any; only the thread that allocates may switch.
 
 #ifndef NN_KERNELS_CUDA_DEVICE_POOL_SWITCH_H_
 #define NN_KERNELS_CUDA_DEVICE_POOL_SWITCH_H_
@@ -24,10 +24,10 @@ namespace troupe::nn::cuda {
 
 class PoolSwitch final : public Allocator {
  public:
-  // `own` outlives it.
+  // `own` must outlive the switch.
   explicit PoolSwitch(Allocator* own) : own_(*own), in_use_(own) {}
 
-  // Null: the device's own again.
+  // Allocates from `pool` from now on; null: from the device's own pool again.
   void UseInstead(Allocator* pool) {
     in_use_.store(pool == nullptr ? &own_ : pool, std::memory_order_release);
   }

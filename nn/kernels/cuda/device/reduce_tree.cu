@@ -12,11 +12,12 @@ namespace troupe::nn::cuda {
 namespace {
 
 constexpr int kRanksMax = kReduceTreeRanksMax;
-// Sums of 1, 2, 4, ... ranks that wait for their right side at once.
+// Limit on the partial sums (of 1, 2, 4, ... ranks) that wait for their right
+// operand at the same time.
 constexpr int kWaitingMax = 7;
 static_assert(1 << (kWaitingMax - 1) >= kRanksMax, "each rank finds its place");
 
-// Passed by value.
+// The kernel's parameter, passed by value.
 struct Ranges {
   const void* sources[kRanksMax];
   void* destinations[kRanksMax];
@@ -24,7 +25,7 @@ struct Ranges {
   int destination_count;
 };
 
-// `value` at the precision of T, as every node of the tree has it.
+// Rounds `value` to T and back, as every node of the tree does.
 template <typename T, typename C>
 __device__ __forceinline__ C AtPrecision(C value) {
   T element;
@@ -32,7 +33,8 @@ __device__ __forceinline__ C AtPrecision(C value) {
   return Widen(element);
 }
 
-// The left one where they are equal, and a NaN where there is one.
+// Minimum and maximum return `left` of two equal values, and a NaN if either
+// value is NaN.
 template <ReduceOp kOp, typename T, typename C>
 __device__ __forceinline__ C Combine(C left, C right) {
   if constexpr (kOp == ReduceOp::kMin) {
@@ -46,7 +48,8 @@ __device__ __forceinline__ C Combine(C left, C right) {
   }
 }
 
-// The one NaN of a sum: a GPU's conversions to 16 bits have another.
+// Every NaN of a sum is written with these bits, because a GPU's conversions to
+// 16 bits give other ones than the CPU's.
 template <typename T, typename Bits>
 __device__ __forceinline__ void SetBits(Bits bits, T& element) {
   static_assert(sizeof(T) == sizeof(Bits), "all bits");
@@ -65,8 +68,8 @@ __device__ __forceinline__ void SetNan(__half& element) {
   SetBits(static_cast<unsigned short>(0x7e00), element);
 }
 
-// What the root does. A division by a power of two is a product, which is
-// exact.
+// Computes the root of the tree. A division by a power of two is replaced by a
+// multiplication, which is exact.
 template <ReduceOp kOp, typename T, typename C>
 __device__ __forceinline__ T Root(C value, int ranks) {
   if constexpr (kOp == ReduceOp::kAvg) {
@@ -84,8 +87,9 @@ __device__ __forceinline__ T Root(C value, int ranks) {
   return element;
 }
 
-// The tree over n ranks splits at the largest power of two below n: so the sums
-// that wait, from the left, have the sizes of the bits of how many have come.
+// Reduces element or vector i over the ranks. The tree over n ranks splits at
+// the largest power of two below n, so the waiting sums, from the left, cover
+// 2^b ranks each, for the set bits b of the number of ranks read so far.
 template <typename T, ReduceOp kOp, int kCount>
 __device__ __forceinline__ Pack<T, kCount> TreeAt(const Ranges& ranges,
                                                   std::int64_t i) {

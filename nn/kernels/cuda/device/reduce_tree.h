@@ -1,12 +1,13 @@
-// The reduction of several ranks' memory by one kernel: the tree of additions
-// of comm/reduction_tree.h with its roundings, so a sum has the bits that it
-// has on the CPU.
+// Reduces the memory of several ranks of one process by one kernel. It uses the
+// tree of additions of comm/reduction_tree.h with its roundings, so a sum has
+// the same bits as on the CPU.
 //
 //   TreeReduction sum{ReduceOp::kSum, {a, b, c}, {a, b, c}};   // in place
 //   TROUPE_RETURN_IF_ERROR(CheckReduceTree(sum));
 //   TROUPE_RETURN_IF_ERROR(ReduceTree(sum, stream));           // (a + b) + c
 //
-// All ranges are memory that the stream's device reaches: its own, or a peer's.
+// All ranges are memory that the stream's device can access: its own, or that
+// of a peer.
 // Dtypes: f32, f64, bf16, f16. Asynchronous. Cost: one read of each source and
 // one write of each destination.
 
@@ -20,13 +21,16 @@
 
 namespace troupe::nn::cuda {
 
-// Sources, and destinations, of one reduction: what a kernel's parameters hold.
+// Limit on the sources, and on the destinations, of one reduction; it comes
+// from the size of a kernel's parameters.
 inline constexpr int kReduceTreeRanksMax = 64;
 
+// Returns whether ReduceTree() can reduce it.
 //   kUnimplemented:   another dtype, or more ranks.
 //   kInvalidArgument: no source, or ranges that differ.
 absl::Status CheckReduceTree(const TreeReduction& reduction);
 
+// Enqueues a reduction that passes CheckReduceTree().
 //   kInternal: the launch failed.
 absl::Status ReduceTree(const TreeReduction& reduction, cudaStream_t stream);
 

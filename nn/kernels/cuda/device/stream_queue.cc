@@ -13,7 +13,7 @@ using base::CudaStatus;
 
 void StreamQueue::Ended::Finish(const absl::Status& status) {
   for (const std::function<void()>& action : actions) action();
-  // Memory is free before anybody hears of it.
+  // Releases the memory before the event's callbacks run.
   actions.clear();
   kept.clear();
   event.Complete(status);
@@ -66,7 +66,7 @@ absl::Status StreamQueue::RecordNow(const base::Event& event) {
   ended.actions.swap(actions_);
   ended.given = given_;
   running_.push_back(std::move(ended));
-  // Whoever hears of it may come back here.
+  // Callbacks of the event may call this queue again.
   event.SetOrigin(std::move(mark));
   return absl::OkStatus();
 }
@@ -78,7 +78,7 @@ absl::StatusOr<bool> StreamQueue::WaitNow(const base::Event& event) {
   }
   const std::shared_ptr<const EventMark> mark = EventMark::Of(event);
   if (mark == nullptr) return false;
-  if (mark->stream() == stream_) return true;  // in order anyway
+  if (mark->stream() == stream_) return true;  // the stream is in order
   TROUPE_RETURN_IF_ERROR(
       CudaStatus(cudaStreamWaitEvent(stream_, mark->event(), /*flags=*/0),
                  "cudaStreamWaitEvent"));

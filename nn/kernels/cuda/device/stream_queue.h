@@ -1,5 +1,5 @@
-// What one queue of a CUDA device has been given and is not done: what the host
-// holds back, what runs on the stream, and what is to happen when it has run.
+// The unfinished work of one queue of a CUDA device: work that the host holds
+// back, work that runs on the stream, and actions for when it has run.
 //
 //   StreamQueue queue("compute", stream, pool, &device_status);
 //   status = queue.Give("ReluForward", [=] { return LaunchRelu(stream); });
@@ -8,14 +8,14 @@
 //   TROUPE_RETURN_IF_ERROR(queue.Advance().status());  // what may go now
 //   while (*queue.OldestIsDone()) queue.TakeOldest()->Finish(device_status);
 //
-// A wait for an event of CUDA's is the stream's own (cudaStreamWaitEvent). Any
-// other wait *holds* the queue: what comes after it lies here, as closures,
-// until the event is ready or has become one of CUDA's (base::Event::
-// OnKnown()). So the thread that gives work never waits.
+// The stream itself waits for a CUDA event (cudaStreamWaitEvent). Any other
+// wait *holds* the queue: later work is kept as closures until the event is
+// ready or has been recorded as a CUDA event (base::Event::OnKnown()). The
+// thread that gives work never blocks.
 //
 // Threads: one at a time, that of the device. Errors: those of CUDA calls and
-// of work; the queue takes no more after one. What an event that was waited for
-// has failed with goes to the device's status, and the queue goes on.
+// of work; the queue takes no more work after one. The error of an event that
+// the queue waited for becomes the device's status, and the queue continues.
 
 #ifndef NN_KERNELS_CUDA_DEVICE_STREAM_QUEUE_H_
 #define NN_KERNELS_CUDA_DEVICE_STREAM_QUEUE_H_
@@ -43,18 +43,19 @@ class StreamQueue {
  public:
   using Work = std::function<absl::Status()>;
 
-  // What to do when all before a recording has run.
+  // One recording, and the actions to take when all work before it has run.
   struct Ended {
     std::shared_ptr<const EventMark> mark;
     base::Event event;
-    std::vector<Tensor> kept;                    // that copies of it used
-    std::vector<std::function<void()>> actions;  // of the host
-    std::uint64_t given = 0;                     // pieces of work before it
+    std::vector<Tensor> kept;                    // host memory that copies use
+    std::vector<std::function<void()>> actions;  // run on the host
+    std::uint64_t given = 0;                     // StreamQueue::given() at it
 
     void Finish(const absl::Status& status);
   };
 
-  // `name` is a literal: "compute". `status` is the device's, and outlives it.
+  // `name` is a literal such as "compute". `status` is the device's, and must
+  // outlive the queue.
   StreamQueue(const char* name, cudaStream_t stream,
               std::shared_ptr<EventPool> pool, absl::Status* status)
       : name_(name),
@@ -63,71 +64,75 @@ class StreamQueue {
         status_(*status) {}
 
   cudaStream_t stream() const { return stream_; }
-  // Whether work is held back: it must come as a closure then.
+  // Whether the queue is held; work must be given as a closure then.
   bool held() const { return !held_.empty(); }
-  // Pieces of work that went to the stream so far.
+  // Number of pieces of work enqueued to the stream so far.
   std::uint64_t given() const { return given_; }
-  // Notes work that goes to the stream at once. `name` is a literal.
+  // Notes work that is enqueued to the stream at once. `name` is a literal.
   void Note(const char* name) { names_[given_++ % names_.size()] = name; }
 
-  // Runs `work`, which enqueues to the stream, now or when its turn comes.
+  // Runs `work`, which enqueues to the stream, at once or, if the queue is
+  // held, when all earlier work has been enqueued.
   absl::Status Give(const char* name, Work work);
-  // The same for work that may take several calls: it answers false until it
-  // has enqueued all, and holds the queue until then.
+  // The same for work that may take several calls: `work` returns false until
+  // it has enqueued all, and holds the queue until then.
   absl::Status GiveUntilTrue(const char* name, std::function<bool()> work);
-  // Whether such work is to be called again.
+  // Whether work of GiveUntilTrue() has begun and must be called again.
   bool asks_again() const { return held() && held_.front().begun; }
-  // `event` is done when all that the queue was given so far is.
+  // Records `event`, which is done when all work given so far is done.
   absl::Status Record(const base::Event& event);
-  // `hold` is called where the queue is held from now on.
+  // Makes later work wait for `event`. Calls `hold` if the queue holds the
+  // wait.
   absl::Status Wait(const base::Event& event,
                     const std::function<void()>& hold);
 
-  // For work that runs: what it uses of the host's memory is kept, and
-  // `actions` run on the host, when it is done.
+  // For work that runs: Keep() keeps host memory that it uses until the work is
+  // done, and After() runs `action` on the host when it is done.
   void Keep(Tensor tensor) { kept_.push_back(std::move(tensor)); }
   void After(std::function<void()> action) {
     actions_.push_back(std::move(action));
   }
 
-  // Runs what was held and may go now; tells whether there was any.
+  // Runs held work that may run now; returns whether there was any.
   absl::StatusOr<bool> Advance();
-  // Whether the oldest recording is done; false where there is none.
+  // Returns whether the oldest recording is done; false if there is none.
   absl::StatusOr<bool> OldestIsDone();
   // Takes the oldest recording, done or not.
   std::optional<Ended> TakeOldest();
-  // Its mark; null where nothing runs.
+  // The mark of the oldest recording; null if none is unfinished.
   std::shared_ptr<const EventMark> Oldest() const {
     return running_.empty() ? nullptr : running_.front().mark;
   }
-  // The events of recordings that are held, after an error or at the end.
+  // Drops all held work and returns the events of held recordings. Called after
+  // an error or at the end.
   std::vector<base::Event> DropHeld();
 
-  // "compute: Conv2dForward, ReluForward (the last 2 of 14)"; empty where all
-  // that it was given is done.
+  // Returns "compute: Conv2dForward, ReluForward (the last 2 of 14)"; empty if
+  // all work is done.
   std::string InFlight() const;
 
  private:
-  // Work; work that may take several calls; a wait for `event`; or a recording
-  // of it.
+  // One of: work; work that may take several calls; a wait for `event`; a
+  // recording of `event`.
   struct Item {
     const char* name = nullptr;
     Work work;
     bool is_wait = false;
     base::Event event;
     std::function<bool()> until_true;
-    bool begun = false;  // it has answered false
+    bool begun = false;  // until_true has returned false
 
     bool is_recording() const { return !work && !until_true && !is_wait; }
   };
 
   absl::Status Run(const char* name, const Work& work);
-  // Whether it is done.
+  // Calls until_true; returns whether all is enqueued.
   bool Call(Item& item);
   absl::Status RecordNow(const base::Event& event);
-  // False: the host must wait for it.
+  // Makes the stream wait. Returns false if the queue must hold the wait.
   absl::StatusOr<bool> WaitNow(const base::Event& event);
-  // Sees to it that what is kept will be let go.
+  // Makes a recording if memory or actions of the host have none yet, so that
+  // they are released or run when the work is done.
   absl::Status RecordForKept();
 
   const char* const name_;
@@ -136,9 +141,9 @@ class StreamQueue {
   absl::Status& status_;
   std::deque<Item> held_;
   std::deque<Ended> running_;
-  std::vector<Tensor> kept_;  // since the last recording
+  std::vector<Tensor> kept_;  // host memory used since the last recording
   std::vector<std::function<void()>> actions_;
-  std::array<const char*, 8> names_ = {};  // of the last work, a ring
+  std::array<const char*, 8> names_ = {};  // ring: names of the last work
   std::uint64_t given_ = 0;
   std::uint64_t done_ = 0;
 };

@@ -41,7 +41,7 @@ Streams::~Streams() {
 void Streams::Finish() const {
   for (int queue = 0; queue < kNumQueues; ++queue) {
     const cudaStream_t stream = Of(static_cast<Queue>(queue));
-    // An error stays with the device: its next event tells it.
+    // CUDA keeps an error, so the device's next event reports it.
     if (stream != nullptr) cudaStreamSynchronize(stream);
   }
 }

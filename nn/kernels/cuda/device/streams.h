@@ -5,12 +5,14 @@
 //   cudaStream_t compute = streams->Of(Queue::kCompute);
 //   TROUPE_RETURN_IF_ERROR(streams->Open(CommQueue(1)));
 //
-// None of them waits for the null stream. Those for communication have the
-// higher priority: what others wait for goes first. Those beyond the first, and
-// kReadBack's, are made when they are opened: GPUs work on few streams at once.
+// No stream synchronizes with the null stream. Communication streams have the
+// higher priority, because other ranks wait for them. The streams of kReadBack
+// and of all communication queues but the first are created by Open(): a GPU
+// runs few streams at once.
 //
-// Lifetime: whoever may still have to wait for a stream keeps them; they go
-// when their work is done. Threads: any; Open() and Of() in one at a time.
+// Lifetime: shared by all objects that may still wait for a stream; the
+// destructor waits for the work of the streams. Threads: any, one at a time for
+// Open() and Of().
 
 #ifndef NN_KERNELS_CUDA_DEVICE_STREAMS_H_
 #define NN_KERNELS_CUDA_DEVICE_STREAMS_H_
@@ -36,14 +38,14 @@ class Streams {
   Streams& operator=(const Streams&) = delete;
 
   int ordinal() const { return ordinal_; }
-  // Makes the queue's stream, where there is none yet.
+  // Creates the queue's stream if it does not exist yet.
   absl::Status Open(Queue queue) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Null where it is not open.
+  // Returns the queue's stream, or null if it is not open.
   cudaStream_t Of(Queue queue) const ABSL_LOCKS_EXCLUDED(mutex_) {
     absl::MutexLock lock(&mutex_);
     return streams_[static_cast<int>(queue)];
   }
-  // Blocks until all that they were given is done.
+  // Blocks until all work of all streams is done.
   void Finish() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:

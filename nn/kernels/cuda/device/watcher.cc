@@ -49,7 +49,7 @@ Watcher::~Watcher() {
 void Watcher::Watch(Marks marks, absl::Duration at_most) {
   Task task = {std::move(marks), absl::InfiniteFuture()};
   if (at_most != absl::InfiniteDuration()) task.until = absl::Now() + at_most;
-  Task dropped;  // outside the lock: its events go back to a pool
+  Task dropped;  // destroyed after the lock: its events return to a pool
   absl::MutexLock lock(&mutex_);
   dropped = std::exchange(task_, std::move(task));
   ++round_;

@@ -1,18 +1,17 @@
-// What a kernel found wrong with the numbers that it was given: an index beyond
-// a table, a target that is no class. No kernel waits for the host and none
-// ends the process, so the first finding is kept in a record, which the host
-// reads when it next looks, and which becomes the status of what comes after.
+// A record of wrong data that a kernel found in its operands: an index beyond a
+// table, or a target that is no class. A kernel cannot return a status and must
+// not end the process, so it writes the first finding into this record. The
+// host reads the record later and turns it into the status of later events.
 //
 //   state.error = error;               // zeros, where kernels may write
 //   // ... kernels run; `found` is a copy of the record in the host's memory:
 //   absl::Status status = StatusOf(found);
 //
-// A kernel that meets wrong data counts it for nothing, touches no memory
-// beyond its operands, and goes on. Of several wrong rows in a call, the first
-// is kept.
+// A kernel skips wrong data, accesses no memory beyond its operands, and
+// continues. If several rows of a call are wrong, the record keeps the first.
 //
-// Threads: kernels of one stream write it. The host reads a copy of it that was
-// made on that stream, or the record itself when that stream is idle.
+// Threads: kernels of one stream write the record. The host reads either a copy
+// that was made on that stream, or the record itself while the stream is idle.
 
 #ifndef NN_KERNELS_CUDA_KERNEL_PARTS_DATA_ERROR_H_
 #define NN_KERNELS_CUDA_KERNEL_PARTS_DATA_ERROR_H_
@@ -22,22 +21,22 @@
 
 namespace troupe::nn::cuda {
 
-// Which op met wrong data.
+// The op that found wrong data.
 enum DataErrorOp : int {
   kNoDataError = 0,
   kEmbeddingRow = 1,
   kCrossEntropyTarget = 2,
 };
 
-// All zeros: there is no error.
+// All zeros: no error.
 struct DataError {
   int op = kNoDataError;
-  long long row = 0;    // where the wrong value stands
-  long long value = 0;  // the value, in [0, limit) if it were right
+  long long row = 0;    // index of the wrong value
+  long long value = 0;  // valid values are in [0, limit)
   long long limit = 0;
 };
 
-// kOutOfRange, naming op, row and value, in the words of the other kernel sets.
+// Returns kOutOfRange with op, row and value, worded as by other kernel sets.
 inline absl::Status StatusOf(const DataError& error) {
   switch (error.op) {
     case kNoDataError:

@@ -1,5 +1,6 @@
-// How an op finds its kernel by dtype, and its operands' addresses. A kernel is
-// a template over the type of an element, as those of the reference are:
+// Dispatches an op to its kernel by dtype, and returns the addresses of its
+// operands. A kernel is a template over the type of an element, as in the
+// reference kernels:
 //
 //   struct ReluForward {
 //     template <typename T>
@@ -26,7 +27,7 @@
 
 namespace troupe::nn::cuda {
 
-// The dtype of elements as a GPU has them.
+// The dtype of a device element type.
 template <typename T>
 struct DeviceDType : DTypeOf<T> {};
 template <>
@@ -38,7 +39,7 @@ struct DeviceDType<__half> {
   static constexpr DType value = DType::kF16;
 };
 
-// Where the elements of `t` lie on the device.
+// Returns the device address of the elements of `t`.
 template <typename T>
 T* Data(const Tensor& t) {
   TROUPE_CHECK(t.dtype() == DeviceDType<T>::value,
@@ -52,8 +53,8 @@ T* DataOrNull(const Tensor& t) {
 
 struct WithF64 {};
 
-// fn(T{}), a Status, for the type T of the device's elements; f64 is among them
-// where `Extra` is WithF64.
+// Returns fn(T{}), a Status, for the device element type T of `dtype`, which
+// may be f64 only if `Extra` is WithF64.
 template <typename Extra, typename Fn>
 absl::Status ForFloating(const char* op, DType dtype, Device device, Fn fn) {
   switch (dtype) {
@@ -71,7 +72,7 @@ absl::Status ForFloating(const char* op, DType dtype, Device device, Fn fn) {
   }
 }
 
-// kInvalidArgument unless all of an op's numbers have the dtype `dtype`.
+// Returns kInvalidArgument unless all `numbers` that are defined have `dtype`.
 inline absl::Status CheckSameDType(
     const char* op, DType dtype, std::initializer_list<const Tensor*> numbers) {
   for (const Tensor* t : numbers) {

@@ -1,5 +1,5 @@
-// One kernel for all ops that compute each element from those at its place.
-// A body says what happens to the elements [i, i + kCount):
+// One kernel for all elementwise ops. A body computes the elements
+// [i, i + kCount):
 //
 //   template <typename T>
 //   struct Relu {
@@ -16,8 +16,8 @@
 //       "ReluForward", stream, n, IsAligned(x) && IsAligned(y),
 //       Relu<float>{x, y});
 //
-// An element gets the same bits whichever way it is reached: each body computes
-// its elements one by one.
+// An element gets the same bits whether it is computed alone or in a vector:
+// each body computes its elements one by one.
 
 #ifndef NN_KERNELS_CUDA_KERNEL_PARTS_ELEMENT_GRID_H_
 #define NN_KERNELS_CUDA_KERNEL_PARTS_ELEMENT_GRID_H_
@@ -31,12 +31,13 @@
 namespace troupe::nn::cuda {
 
 inline constexpr int kElementThreads = 256;
-// Enough blocks to fill every GPU of today; the kernel's loop does the rest.
+// Limit on blocks. It fills every GPU of today; each thread loops over the rest
+// of the elements.
 inline constexpr std::int64_t kElementBlocksMax = 4096;
-// The most blocks that a grid may have in its second and third dimension.
+// CUDA's limit on blocks in the second and third dimension of a grid.
 inline constexpr std::int64_t kGridYMax = 65535;
 
-// The number of this thread among all of a grid of one dimension.
+// Returns the index of this thread in a grid of one dimension.
 __device__ __forceinline__ std::int64_t ThreadOfGrid() {
   return static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
 }
@@ -57,7 +58,8 @@ __global__ void __launch_bounds__(kElementThreads)
   }
 }
 
-// The grid that gives each item a thread, up to kElementBlocksMax blocks.
+// Returns the grid with one thread for each item, limited to kElementBlocksMax
+// blocks.
 inline base::LaunchShape GridOf(std::int64_t items) {
   const std::int64_t blocks = (items + kElementThreads - 1) / kElementThreads;
   base::LaunchShape shape;
@@ -67,8 +69,8 @@ inline base::LaunchShape GridOf(std::int64_t items) {
   return shape;
 }
 
-// Runs `body` on the elements [0, count), kVector at a time where the addresses
-// allow it (`aligned`).
+// Runs `body` on the elements [0, count), kVector at a time if `aligned`: all
+// addresses are multiples of 16 bytes.
 template <int kVector, typename Body>
 absl::Status ForEachElement(base::KernelName name, cudaStream_t stream,
                             std::int64_t count, bool aligned,

@@ -1,5 +1,5 @@
-// How kernels read and write elements: several at a time, as numbers of the
-// type that they compute in, rounded once when they are stored.
+// Vectorized loads and stores of elements. A load widens several elements to
+// the type that kernels compute in; a store rounds each number once.
 //
 //   template <int kCount>
 //   __device__ void At(std::int64_t i) {
@@ -9,8 +9,8 @@
 //   }
 //
 // Types of elements: float, double, __nv_bfloat16 and __half. double is
-// computed in double, all others in float. LoadPack() and StorePack() move
-// elements of any type as they are.
+// computed in double, the other types in float. LoadPack() and StorePack() move
+// elements of any type unchanged.
 
 #ifndef NN_KERNELS_CUDA_KERNEL_PARTS_ELEMENTS_H_
 #define NN_KERNELS_CUDA_KERNEL_PARTS_ELEMENTS_H_
@@ -24,7 +24,7 @@ namespace troupe::nn::cuda {
 
 inline constexpr int kVectorBytes = 16;
 
-// What elements of type T are computed in.
+// The type in which kernels compute with elements of type T.
 template <typename T>
 struct ComputeOf {
   using Type = float;
@@ -45,7 +45,7 @@ __device__ __forceinline__ float Widen(__half value) {
   return __half2float(value);
 }
 
-// `value` as an element, to nearest, ties to even.
+// Rounds `value` to nearest, ties to even, into `element`.
 __device__ __forceinline__ void Round(float value, float& element) {
   element = value;
 }
@@ -76,7 +76,7 @@ struct Numbers {
   C at[kCount];
 };
 
-// The unsigned type of 1, 2, 4, 8 or 16 bytes that memory is accessed by.
+// The unsigned type of one memory access of 1, 2, 4, 8 or 16 bytes.
 template <int kBytes>
 struct WordOf;
 template <>
@@ -100,7 +100,7 @@ struct WordOf<16> {
   using Type = uint4;
 };
 
-// The words of kCount elements of T that lie together.
+// The memory accesses that move kCount adjacent elements of T.
 template <typename T, int kCount>
 struct WordsOf {
   static constexpr int kBytes = kCount * static_cast<int>(sizeof(T));
@@ -110,14 +110,14 @@ struct WordsOf {
   using Word = typename WordOf<kWordBytes>::Type;
 };
 
-// kCount elements as they lie in memory.
+// kCount elements in their storage type.
 template <typename T, int kCount>
 struct Pack {
   T at[kCount];
 };
 
-// The elements from `from` on, whose address is a multiple of the smaller of
-// their bytes and 16.
+// Loads kCount elements. The address must be a multiple of 16, or of the size
+// of the kCount elements if that is smaller.
 template <int kCount, typename T>
 __device__ __forceinline__ Pack<T, kCount> LoadPack(const T* from) {
   using Words = WordsOf<T, kCount>;
@@ -142,7 +142,7 @@ __device__ __forceinline__ void StorePack(const Pack<T, kCount>& pack, T* to) {
   }
 }
 
-// The same as numbers.
+// Loads kCount elements and widens them to numbers.
 template <int kCount, typename T>
 __device__ __forceinline__ auto Load(const T* from) {
   const Pack<T, kCount> pack = LoadPack<kCount>(from);
@@ -161,11 +161,11 @@ __device__ __forceinline__ void Store(const Numbers<C, kCount>& numbers,
   StorePack(pack, to);
 }
 
-// Elements of T in a vector of 16 bytes.
+// Number of elements of T in a vector of 16 bytes.
 template <typename T>
 inline constexpr int kVectorOf = kVectorBytes / static_cast<int>(sizeof(T));
 
-// Whether an address may be accessed 16 bytes at a time; null may.
+// Returns whether `address` may be accessed 16 bytes at a time; true for null.
 inline bool IsAligned(const void* address) {
   return reinterpret_cast<std::uintptr_t>(address) % kVectorBytes == 0;
 }

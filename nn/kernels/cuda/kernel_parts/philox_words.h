@@ -1,4 +1,4 @@
-// Random numbers on a GPU: the same draws as those of nn/random/philox.h.
+// Random numbers on a GPU, with the same draws as nn/random/philox.h.
 //
 //   const DeviceDraws draws(mask.draws, place);       // on the host
 //   const DeviceDraws now = draws.Now();              // in a kernel
@@ -25,7 +25,8 @@ class DeviceDraws {
         first_(draws.first),
         place_(place) {}
 
-  // The draws with the place that is there when the kernel runs.
+  // Returns the draws for the step and position that `place` holds when the
+  // kernel runs.
   __device__ __forceinline__ DeviceDraws Now() const {
     DeviceDraws now = *this;
     if (place_ == nullptr) return now;
@@ -34,7 +35,7 @@ class DeviceDraws {
     return now;
   }
 
-  // The four words that draw `4 * block` of the sample begins.
+  // Returns the four words of draws 4 * block to 4 * block + 3 of the sample.
   __device__ __forceinline__ uint4 Block(std::int64_t sample,
                                          std::int64_t block) const {
     uint4 x = make_uint4(static_cast<unsigned>(block), first_.step,

@@ -1,5 +1,6 @@
-// What the threads of a warp or a block make of their values together, in an
-// order that the number of threads alone decides: the same bits every time.
+// Reductions over the threads of a warp or a block. The order of the merges
+// follows from the number of threads alone, so results have the same bits every
+// time.
 //
 //   struct Sum {
 //     __device__ double operator()(double a, double b) const { return a + b; }
@@ -7,8 +8,9 @@
 //   const double of_warp = MergeWarp(mine, Sum());        // in all its lanes
 //   const double of_block = MergeBlock<256>(mine, Sum()); // in all threads
 //
-// Values are structs of 8-byte words without constructors; merging two gives
-// the same bits in either order. All threads of the block take part.
+// Values are 8-byte words, or structs of them without constructors. `merge`
+// must give the same bits for (a, b) and (b, a). All threads of the warp or
+// block must call.
 
 #ifndef NN_KERNELS_CUDA_KERNEL_PARTS_REDUCE_H_
 #define NN_KERNELS_CUDA_KERNEL_PARTS_REDUCE_H_
@@ -22,7 +24,7 @@ namespace troupe::nn::cuda {
 inline constexpr int kWarpThreads = 32;
 inline constexpr unsigned kWholeWarp = 0xffffffffu;
 
-// The value of the lane whose number differs in the bits of `lanes`.
+// Returns the value of the lane whose index is this lane's XOR `lanes`.
 template <typename T>
 __device__ __forceinline__ T FromLane(const T& value, int lanes) {
   constexpr int kWords = sizeof(T) / sizeof(unsigned long long);
@@ -48,14 +50,15 @@ __device__ __forceinline__ T MergeWarp(T value, Merge merge) {
   return value;
 }
 
-// `kThreads`: those of the block, which has one dimension.
+// Merges the values of all threads of a block, which has one dimension and
+// `kThreads` threads.
 template <int kThreads, typename T, typename Merge>
 __device__ T MergeBlock(T value, Merge merge) {
   constexpr int kWarps = kThreads / kWarpThreads;
   static_assert(kWarps * kWarpThreads == kThreads, "warps are full");
   __shared__ T of_warp[kWarps];
   value = MergeWarp(value, merge);
-  __syncthreads();  // an earlier call's readers are done
+  __syncthreads();  // threads of an earlier call may still read `of_warp`
   if (threadIdx.x % kWarpThreads == 0) {
     of_warp[threadIdx.x / kWarpThreads] = value;
   }
@@ -67,7 +70,7 @@ __device__ T MergeBlock(T value, Merge merge) {
   return value;
 }
 
-// For MergeWarp and MergeBlock.
+// The merge function of a sum, for MergeWarp and MergeBlock.
 struct AddValues {
   template <typename T>
   __device__ __forceinline__ T operator()(T a, T b) const {

@@ -1,4 +1,5 @@
-// Where a step of strided loops is in both operands, on the device.
+// Computes the offsets of a step of strided loops in both operands, on the
+// device.
 //
 //   const Offsets at = OffsetsOf(loops, i);
 //   y[at.b] = x[at.a];
@@ -13,7 +14,7 @@
 
 namespace troupe::nn::cuda {
 
-// Strided loops as plain arrays, which device code may read.
+// StridedLoops as plain arrays, which device code can read.
 struct DeviceLoops {
   int rank;
   std::int64_t extent[Shape::kMaxRank];
@@ -38,14 +39,14 @@ struct Offsets {
   std::int64_t a, b;
 };
 
-// The offset of step i of all, in the loops' order.
+// Returns the offsets of step i, counted in the order of the loops.
 __device__ __forceinline__ Offsets OffsetsOf(const DeviceLoops& loops,
                                              std::int64_t i) {
   Offsets at{loops.a_begin, loops.b_begin};
 #pragma unroll
   for (int axis = Shape::kMaxRank - 1; axis >= 0; --axis) {
     if (axis >= loops.rank) continue;
-    // The outermost axis has what is left: one axis alone divides nothing.
+    // The outermost axis takes the whole rest, which saves one division.
     const std::int64_t next = axis == 0 ? 0 : i / loops.extent[axis];
     const std::int64_t index = i - next * loops.extent[axis];
     at.a += index * loops.a[axis];
@@ -55,8 +56,8 @@ __device__ __forceinline__ Offsets OffsetsOf(const DeviceLoops& loops,
   return at;
 }
 
-// Whether kVector steps from a multiple of kVector on never leave a run of the
-// last axis.
+// Returns whether `vector` steps that start at a multiple of `vector` always
+// stay within one run of the last axis.
 inline bool RunsHoldVectors(const StridedLoops& loops, int vector) {
   return loops.rank > 0 && loops.extent[loops.rank - 1] % vector == 0;
 }

@@ -4,8 +4,8 @@
 //   status = TransposeBatch<KeepWord>("NhwcToNchw", stream, N, rows, cols, x,
 //                                     y);
 //
-// y[n][cols, rows] from x[n][rows, cols]; `Put` says what becomes of an element
-// (to(from, y)). They do not overlap.
+// Writes y[n][cols, rows] from x[n][rows, cols]; `Put()(from, to)` writes one
+// element. x and y must not overlap.
 
 #ifndef NN_KERNELS_CUDA_KERNEL_PARTS_TRANSPOSE_H_
 #define NN_KERNELS_CUDA_KERNEL_PARTS_TRANSPOSE_H_
@@ -19,7 +19,7 @@
 
 namespace troupe::nn::cuda {
 
-// As it is.
+// Copies an element unchanged.
 struct KeepWord {
   template <typename Word>
   __device__ void operator()(Word from, Word& to) const {
@@ -34,7 +34,8 @@ template <typename Put, typename From, typename To>
 __global__ void __launch_bounds__(kTile* kTileRowsAtOnce)
     TransposeKernel(std::int64_t batch, std::int64_t rows, std::int64_t cols,
                     const From* x, To* y) {
-  __shared__ From tile[kTile][kTile + 1];  // the column avoids bank conflicts
+  // The extra column avoids bank conflicts.
+  __shared__ From tile[kTile][kTile + 1];
   const int lane = static_cast<int>(threadIdx.x);
   const std::int64_t tiles_across = (cols + kTile - 1) / kTile;
   const std::int64_t row0 = blockIdx.x / tiles_across * kTile;

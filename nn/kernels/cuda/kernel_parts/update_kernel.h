@@ -1,5 +1,5 @@
-// What the kernels of optimizers share: one loop over the elements of a range,
-// with numbers that each thread makes of the step's scalars first.
+// The kernel that all optimizers share: one loop over the elements of a range.
+// Before the loop, each thread derives its numbers from the step's scalars.
 //
 //   template <typename T>
 //   struct Descend {
@@ -36,8 +36,9 @@
 
 namespace troupe::nn::cuda {
 
-// Runs body.At<kCount>(step, i) for all elements. The step is made of the
-// scalars once by each thread, not for every vector: it holds divisions in f64.
+// Runs body.At<kCount>(step, i) for all elements, or for none if the gradients
+// are not finite. Each thread computes `step` once rather than for every
+// vector, because that takes divisions in f64.
 template <int kVector, typename Body>
 __global__ void __launch_bounds__(kElementThreads)
     UpdateKernel(std::int64_t count, Body body, const StepScalars* scalars) {
@@ -57,7 +58,7 @@ inline const StepScalars* ScalarsOn(const Tensor& scalars) {
   return reinterpret_cast<const StepScalars*>(Data<double>(scalars));
 }
 
-// T: type of the elements. `aligned`: all addresses are, or null.
+// T is the type of the elements. `aligned`: every address is aligned or null.
 template <typename T, typename Body>
 absl::Status LaunchUpdate(base::KernelName name, const CudaOps& cuda,
                           std::int64_t count, const Tensor& scalars,
@@ -70,7 +71,8 @@ absl::Status LaunchUpdate(base::KernelName name, const CudaOps& cuda,
       ScalarsOn(scalars));
 }
 
-// As StepScalars::Divisor() and InverseDivisor().
+// Device versions of StepScalars::Divisor() and, in f64 and in f32, of
+// InverseDivisor().
 __device__ __forceinline__ double DivisorOf(const StepScalars& scalars) {
   return (scalars.summed != 0 ? 1 : scalars.loss_count) * scalars.loss_scale;
 }
@@ -82,18 +84,18 @@ __device__ __forceinline__ float InverseDivisorOf(const StepScalars& scalars) {
   return static_cast<float>(MeanFactorOf(scalars));
 }
 
-// AdamRule in the precision of the kernels.
+// An AdamRule in the precision of the kernels.
 struct Moments {
   double lr_factor, weight_decay;
   float one_minus_beta1, beta2, one_minus_beta2, eps;
 
-  // The step's scalars as an update uses them.
+  // Numbers that an update derives from the step's scalars.
   struct Step {
     float inverse_divisor;
     float inverse_root2;  // 1 / sqrt(bias_correction2)
     float step_size;
-    float weight_decay;  // that is added, to the gradient or the direction
-    float shrink;        // what a parameter is multiplied by before its step
+    float weight_decay;  // times the parameter, added to gradient or direction
+    float shrink;        // multiplies a parameter before its step
   };
 
   __device__ __forceinline__ void Update(const Step&, float g, float& m,
@@ -120,7 +122,7 @@ inline Moments MomentsOf(const AdamRule& rule) {
   return rounded;
 }
 
-// Parts of BindOptimizer().
+// Bind some of the ops of OptimizerKernels; BindFamily() calls them.
 void BindLayerwiseOptimizers(OptimizerKernels& ops, CudaOps* state);
 void BindClipping(OptimizerKernels& ops, CudaOps* state);
 

@@ -18,7 +18,8 @@ AttentionSpec SpecOf(AttentionWay way, const AttentionRule& rule,
   return spec;
 }
 
-// Kernels of our own say what is wrong with operands of several dtypes.
+// Returns whether all operands have one dtype. If not, the call goes to kernels
+// of our own, which return the error.
 bool HaveOneDType(const AttentionOperands& o) {
   for (const Tensor* t : {&o.k, &o.v, &o.y, &o.dy, &o.dq, &o.dk, &o.dv}) {
     if (t->defined() && t->dtype() != o.q.dtype()) return false;
@@ -26,8 +27,9 @@ bool HaveOneDType(const AttentionOperands& o) {
   return true;
 }
 
-// Null where the call is one for kernels of our own. Only views of flat memory
-// begin at odd addresses: rows of heads are multiples of 16 bytes.
+// Returns the plan, or null if kernels of our own compute the call. Operands
+// that are not aligned are rare (only views of flat memory, because rows of
+// heads are multiples of 16 bytes) and are not copied.
 absl::StatusOr<AttentionPlan*> PlanOf(LibraryOps& gpu,
                                       const AttentionRule& rule,
                                       const AttentionSpec& spec,

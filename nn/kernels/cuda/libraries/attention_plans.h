@@ -1,7 +1,7 @@
-// Attention on a GPU by whoever computes it fastest, behind one narrow seam:
-// cudnn_attention.cc brings cuDNN's, emulated_attention.cc the reference's
-// where tests emulate CUDA; kernels of our own (attention.cu) compete with
-// either.
+// Attention on a GPU by the fastest available algorithm, behind one narrow
+// interface. cudnn_attention.cc implements it by cuDNN, emulated_attention.cc
+// by the reference loops for tests that emulate CUDA; in both, kernels of our
+// own (attention.cu) are one of the candidates.
 //
 //   TROUPE_ASSIGN_OR_RETURN(std::unique_ptr<AttentionPlans> plans,
 //                           OpenAttentionPlans(options, own));
@@ -13,9 +13,9 @@
 //   operands.q = qkv, operands.y = y, operands.lse = lse;
 //   status = plan->Run(operands, workspace->data(), stream);
 //
-// Forward and backward are chosen apart: `lse` is the same number whoever wrote
-// it. Choice, order of sums, streams, threads and lifetime are those of
-// matmul.h.
+// Forward and backward are chosen separately: `lse` means the same number in
+// every algorithm. Choice, order of sums, streams, threads and lifetime are the
+// same as in matmul.h.
 
 #ifndef NN_KERNELS_CUDA_LIBRARIES_ATTENTION_PLANS_H_
 #define NN_KERNELS_CUDA_LIBRARIES_ATTENTION_PLANS_H_
@@ -40,11 +40,13 @@ class AttentionPlan {
   virtual ~AttentionPlan() = default;
 
   const AttentionSpec& spec() const { return spec_; }
-  // One word, as a choice cache holds it.
+  // Text of the algorithm, one word, as a choice cache stores it.
   const std::string& choice() const { return choice_; }
-  // Of device memory, which only Run()'s work on its stream uses.
+  // Bytes of the device memory that the caller passes to Run() as `workspace`;
+  // only the work of that call uses it.
   std::size_t workspace_bytes() const { return workspace_bytes_; }
 
+  // Enqueues the computation on `stream`.
   //   kInvalidArgument: an operand is missing or not aligned.
   //   kInternal:        the library refused; names call and reason.
   virtual absl::Status Run(const AttentionOperands& operands, void* workspace,
@@ -67,6 +69,7 @@ class AttentionPlans {
  public:
   virtual ~AttentionPlans() = default;
 
+  // Returns the plan for `spec`; chooses it at the first call.
   //   kInvalidArgument: the spec's Check().
   //   kUnimplemented:   there is no library.
   //   kInternal:        the device failed.
@@ -74,13 +77,13 @@ class AttentionPlans {
                                              cudaStream_t stream) = 0;
 };
 
-// "cuDNN frontend 1.32.0", "own attention", "emulated attention": whose choices
-// are made.
+// Returns the library whose algorithms are chosen: "cuDNN frontend 1.32.0",
+// "own attention" or "emulated attention".
 std::string AttentionLibraryName();
 
-// For the device that is current in the calling thread. `own`: kernels of our
-// own, which enqueue to the stream that Get() and Run() are called with; they
-// outlive the plans.
+// Opens the library for the current device of the calling thread. `own` are
+// kernels of our own, which enqueue to the stream that Get() and Run() are
+// called with; they must outlive the plans.
 //   kUnavailable: no driver, or no device.
 absl::StatusOr<std::unique_ptr<AttentionPlans>> OpenAttentionPlans(
     const LibraryOptions& options, const AttentionKernels& own);

@@ -6,8 +6,8 @@
 namespace troupe::nn::cuda {
 namespace {
 
-// A library's kernels read heads 16 bytes at a time, and hold one of them in
-// registers and shared memory.
+// Limits on the width of a head. A library's kernels read heads 16 bytes at a
+// time, and hold a whole head in registers and shared memory.
 constexpr std::int64_t kWidthStep = 8;
 constexpr std::int64_t kLibraryWidthMax = 128;
 

@@ -1,5 +1,5 @@
-// What a call of attention is, apart from its numbers, for whoever chooses an
-// algorithm for it; and which calls a library is asked for at all.
+// Describes a call of attention without its numbers: the key by which an
+// algorithm is chosen. Also decides which calls a library may compute at all.
 //
 //   AttentionSpec spec;
 //   spec.way = AttentionWay::kForward;
@@ -11,10 +11,10 @@
 //   const std::string key = spec.Key();      // names it in a choice cache
 //
 // Letters, operands and packing are those of nn/kernels/attention.h. The scale
-// of the scores is a number like those of the operands: no algorithm depends on
-// it.
+// of the scores is an operand rather than part of the spec: no algorithm
+// depends on it.
 //
-// No CUDA in here, so that it is tested everywhere. Threads: plain data.
+// Uses no CUDA, so it is tested everywhere. Threads: plain data.
 
 #ifndef NN_KERNELS_CUDA_LIBRARIES_ATTENTION_SPEC_H_
 #define NN_KERNELS_CUDA_LIBRARIES_ATTENTION_SPEC_H_
@@ -45,7 +45,8 @@ struct AttentionSpec {
   bool causal = false;
   DType dtype = DType::kBF16;  // bf16 or f16
 
-  // Heads side by side in the tensors that have the queries, keys and values.
+  // Number of heads in a row of the tensor that holds the queries, the keys or
+  // the values.
   std::int64_t query_row_heads() const;
   std::int64_t key_row_heads() const;
   std::int64_t value_row_heads() const;
@@ -63,41 +64,42 @@ struct AttentionSpec {
     return Hash::combine(std::move(hash), spec.Fields());
   }
 
-  //   kInvalidArgument: sizes, packing and dtype do not go together; says what.
+  //   kInvalidArgument: sizes, packing or dtype are wrong; names which.
   absl::Status Check() const;
-  // A word, other for each other spec: N, T, S, then heads and their width.
-  // "attention_forward:bf16:8.1024.1024:12.12.64:qkv+causal".
+  // Returns a word that is unique to the spec: N, T, S, then Hq, Hkv and D, as
+  // in "attention_forward:bf16:8.1024.1024:12.12.64:qkv+causal".
   std::string Key() const;
 };
 
-// The operands of a call. Forward reads the first three and writes y and lse;
-// backward reads all of these and dy, and writes the rest.
+// The operands of a call. Forward reads q, k and v and writes y and lse;
+// backward reads these five and dy, and writes dq, dk and dv.
 struct AttentionOperands {
   double scale = 1;
   Tensor q, k, v, y, lse, dy, dq, dk, dv;
 };
 
-// kInvalidArgument where an operand is missing or does not lie at a multiple of
-// kOperandAlignmentBytes; what every Run() of a library begins with.
+// Returns kInvalidArgument if an operand is missing or its address is not a
+// multiple of kOperandAlignmentBytes. Every Run() of a library calls it first.
 absl::Status CheckOperands(const AttentionSpec& spec,
                            const AttentionOperands& operands);
 
-// Whether a library is asked for an algorithm. All else is computed by kernels
-// of our own alone:
-//   - f32: libraries round its products to fewer bits;
+// Returns whether a library may compute the call. Only kernels of our own
+// compute:
+//   - f32: libraries round products of f32 to fewer bits;
 //   - dropout: a library's mask is not that of nn/random/philox.h, and would be
 //     another one on a GPU than on the CPU;
 //   - heads of a width that is no multiple of 8 elements, or above 128;
-//   - fewer than kLibraryQueriesMin queries: blocks of a library's kernels,
-//     which have 64 or 128 of them, would be empty for the most part, and text
-//     that is generated token by token would choose anew at each token.
+//   - fewer than kLibraryQueriesMin queries: a thread block of a library's
+//     kernels computes 64 or 128 queries and would be mostly empty, and text
+//     generation, whose shape changes at each token, would choose an algorithm
+//     at each token.
 inline constexpr std::int64_t kLibraryQueriesMin = 64;
 bool AttentionIsForLibrary(const AttentionRule& rule,
                            const AttentionSizes& size, DType dtype);
 
-// How many samples to compute at once so that a workspace, which needs `bytes`
-// for all N of them and grows with their number, has at most `bytes_max`: the
-// largest divisor of N for which that holds, or 0.
+// Returns the number of samples to compute at once so that the workspace has at
+// most `bytes_max`, if it has `bytes` for all N samples and grows with their
+// number: the largest such divisor of N, or 0 if there is none.
 std::int64_t SamplesAtOnce(std::int64_t N, std::int64_t bytes,
                            std::int64_t bytes_max);
 

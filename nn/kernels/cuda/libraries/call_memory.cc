@@ -54,7 +54,7 @@ absl::Status CallMemory::Finish() {
 
 absl::Status CallMemory::Copy(const Elements& to, const ConstElements& from,
                               std::int64_t count) {
-  // The transpose of one row is a copy.
+  // Transposing a matrix of one row copies it.
   return TransposeEach(/*batch=*/1, {1, count}, from, /*accumulate=*/false, to,
                        gpu_.stream);
 }

@@ -1,5 +1,5 @@
-// Memory of one call of an op that a library computes: workspaces, copies of
-// operands, results that go elsewhere afterwards.
+// Memory of one call of an op that a library computes: workspaces, aligned
+// copies of operands, and results that are copied to their tensor afterwards.
 //
 //   CallMemory memory(gpu);
 //   TROUPE_ASSIGN_OR_RETURN(const void* from, memory.Read(x));
@@ -8,12 +8,14 @@
 //   TROUPE_RETURN_IF_ERROR(Enqueue(from, to, workspace));
 //   return memory.Finish();                        // y has its numbers
 //
-// Libraries want operands at multiples of kOperandAlignmentBytes. Tensors lie
-// there but for slices at odd rows; those are copied, on `gpu.stream`, so that
-// the algorithm, and with it the last bits, do not depend on the address.
+// Libraries need operands at multiples of kOperandAlignmentBytes. Tensors are
+// aligned except for slices that begin at odd rows; these are copied, on
+// `gpu.stream`, so that the algorithm, and with it the last bits, does not
+// depend on the address.
 //
-// Lifetime: gone before the op returns, while its work may still be queued: the
-// allocator's blocks come back in the order of the stream (library_ops.h).
+// Lifetime: destroyed before the op returns, while its work may still be
+// queued: the allocator reuses blocks in the order of the stream
+// (library_ops.h).
 
 #ifndef NN_KERNELS_CUDA_LIBRARIES_CALL_MEMORY_H_
 #define NN_KERNELS_CUDA_LIBRARIES_CALL_MEMORY_H_
@@ -34,15 +36,16 @@ class CallMemory {
  public:
   explicit CallMemory(const LibraryOps& gpu) : gpu_(gpu) {}
 
-  // Null for no bytes.
-  //   kResourceExhausted: there is none left.
+  // Allocates memory; returns null for 0 bytes.
+  //   kResourceExhausted: no memory is left.
   absl::StatusOr<void*> Bytes(std::size_t bytes);
-  // Where the elements of `t` can be read; null for an undefined one.
+  // Returns an aligned address of the elements of `t`, in place or in a copy;
+  // null if `t` is undefined.
   absl::StatusOr<const void*> Read(const Tensor& t);
-  // Where to write the elements of `t`, and, where they are `read_too`, to read
-  // them before.
+  // Returns an aligned address at which to write the elements of `t`. With
+  // `read_too`, it holds the present elements.
   absl::StatusOr<void*> Write(Tensor& t, bool read_too);
-  // Takes what was written to where it belongs.
+  // Copies results from their aligned copies to the tensors.
   absl::Status Finish();
 
  private:

@@ -14,7 +14,7 @@ constexpr absl::string_view kLt = "lt.";
 constexpr absl::string_view kCudnn = "cudnn:";
 constexpr std::size_t kDigits = 16;
 
-// Lower-case digits only.
+// Parses hexadecimal digits, lower case only.
 bool ParseHex(absl::string_view digits, std::uint64_t& value) {
   value = 0;
   for (char c : digits) {
@@ -26,7 +26,7 @@ bool ParseHex(absl::string_view digits, std::uint64_t& value) {
   return true;
 }
 
-// As ToText() prints it: no sign but '-', no leading zeros or spaces.
+// Parses a number as ToText() prints it: no '+', no leading zeros or spaces.
 bool ParseNumber(absl::string_view text, std::int64_t& value) {
   return absl::SimpleAtoi(text, &value) && absl::StrCat(value) == text;
 }

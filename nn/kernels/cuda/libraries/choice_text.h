@@ -1,4 +1,5 @@
-// Algorithms of libraries as single words, the choices of choice_cache.h.
+// Prints algorithms of libraries as single words, the choices of
+// choice_cache.h, and parses them.
 //
 //   const std::string lt = LtAlgorithmText({1, 2, 3, 4, 5, 6, 7, 8});
 //   LtAlgorithm algorithm;
@@ -12,7 +13,7 @@
 //   attention.samples = 8, attention.engine = engine;
 //   attention.ToText();                  // "cudnn:8:plain:12:2=64:9=1"
 //
-// Parsing takes what printing gives and nothing else. No CUDA in here.
+// Parsing accepts only text in the form that printing gives. Uses no CUDA.
 
 #ifndef NN_KERNELS_CUDA_LIBRARIES_CHOICE_TEXT_H_
 #define NN_KERNELS_CUDA_LIBRARIES_CHOICE_TEXT_H_
@@ -27,28 +28,28 @@
 
 namespace troupe::nn::cuda {
 
-// The words of a cublasLtMatmulAlgo_t, which the same version of the library
-// takes back as they are.
+// The words of a cublasLtMatmulAlgo_t. The same version of the library accepts
+// them again unchanged.
 using LtAlgorithm = std::array<std::uint64_t, 8>;
 
-// "lt." and 8 times 16 digits.
+// Returns "lt." and 8 times 16 hexadecimal digits.
 std::string LtAlgorithmText(const LtAlgorithm& algorithm);
 bool ParseLtAlgorithm(absl::string_view text, LtAlgorithm& algorithm);
 
-// An engine of cuDNN for a graph, and how it is set.
+// An engine of cuDNN for a graph, and the values of its knobs.
 struct EngineChoice {
   static constexpr std::size_t kKnobsMax = 64;
 
-  bool fused = false;  // the graph adds the bias, too
+  bool fused = false;  // the graph also adds the bias
   std::int64_t engine = 0;
-  // Type and value, both numbers of cuDNN's; ordered by type.
+  // Type and value of each knob, both as cuDNN numbers them; ordered by type.
   std::vector<std::pair<std::int64_t, std::int64_t>> knobs;
 
   std::string ToText() const;
   static bool Parse(absl::string_view text, EngineChoice& choice);
 };
 
-// An engine of cuDNN for the attention of so many samples at once.
+// An engine of cuDNN for the attention of `samples` samples at once.
 struct AttentionChoice {
   std::int64_t samples = 1;
   EngineChoice engine;

@@ -1,5 +1,6 @@
-// Convolutions on a GPU, behind one narrow seam: cudnn_conv.cc brings them by
-// cuDNN's graph API, emulated_conv.cu by plain loops where tests emulate CUDA.
+// Convolutions on a GPU, behind one narrow interface: cudnn_conv.cc implements
+// it by cuDNN's graph API, emulated_conv.cc by plain loops for tests that
+// emulate CUDA.
 //
 //   TROUPE_ASSIGN_OR_RETURN(std::unique_ptr<ConvPlans> plans,
 //                           OpenConvPlans(options));
@@ -12,7 +13,7 @@
 //   status = plan->Run(operands, workspace->data(), stream);
 //
 // Results are overwritten, never added to. Choice, order of sums, streams,
-// threads and lifetime are those of matmul.h.
+// threads and lifetime are the same as in matmul.h.
 
 #ifndef NN_KERNELS_CUDA_LIBRARIES_CONV_H_
 #define NN_KERNELS_CUDA_LIBRARIES_CONV_H_
@@ -36,14 +37,16 @@ class ConvPlan {
   virtual ~ConvPlan() = default;
 
   const ConvSpec& spec() const { return spec_; }
-  // One word, as a choice cache holds it.
+  // Text of the algorithm, one word, as a choice cache stores it.
   const std::string& choice() const { return choice_; }
-  // Of device memory, which only Run()'s work on its stream uses.
+  // Bytes of the device memory that the caller passes to Run() as `workspace`;
+  // only the work of that call uses it.
   std::size_t workspace_bytes() const { return workspace_bytes_; }
-  // False where the spec has no bias, and where it has one that the library
-  // does not add: whoever runs the plan adds it to the output afterwards.
+  // Whether Run() adds the bias. If the spec has a bias and this is false, the
+  // caller adds it to the output after Run().
   bool adds_bias() const { return adds_bias_; }
 
+  // Enqueues the computation on `stream`.
   //   kInvalidArgument: an operand is missing or not aligned.
   //   kInternal:        the library refused; names convolution and reason.
   virtual absl::Status Run(const ConvOperands& operands, void* workspace,
@@ -68,6 +71,7 @@ class ConvPlans {
  public:
   virtual ~ConvPlans() = default;
 
+  // Returns the plan for `spec`; chooses it at the first call.
   //   kInvalidArgument: the spec's Check().
   //   kUnimplemented:   the library has no algorithm for it.
   //   kInternal:        the library or the device failed.
@@ -75,10 +79,11 @@ class ConvPlans {
                                         cudaStream_t stream) = 0;
 };
 
-// "cuDNN 9.19.0", "emulated convolutions": whose choices are made.
+// Returns the library whose algorithms are chosen: "cuDNN 9.19.0" or "emulated
+// convolutions".
 std::string ConvLibraryName();
 
-// For the device that is current in the calling thread.
+// Opens the library for the current device of the calling thread.
 //   kUnavailable: no driver, or no device.
 absl::StatusOr<std::unique_ptr<ConvPlans>> OpenConvPlans(
     const LibraryOptions& options);

@@ -26,32 +26,34 @@ std::int64_t Taps(const ConvSpec& s) {
   return s.window.kernel_h * s.window.kernel_w;
 }
 
-// A 1x1 window over every pixel is a linear layer of the pixels.
+// Returns whether the convolution is a linear layer of the pixels: a 1x1 window
+// over every pixel, one group.
 bool IsPointwise(const Window2d& window, In x_NHWC, In w_OCRS) {
   return window.kernel_h == 1 && window.kernel_w == 1 && window.stride_h == 1 &&
          window.stride_w == 1 && window.pad_h == 0 && window.pad_w == 0 &&
          GroupsOf(x_NHWC, w_OCRS) == 1;
 }
 
-// Images [N, H, W, C] as [pixels, C].
+// Views images [N, H, W, C] as [pixels, C].
 Tensor Pixels(const Tensor& t) {
   return t.View({t.dim(0) * t.dim(1) * t.dim(2), t.dim(3)});
 }
 
-// Weights [O, C, 1, 1] as [O, C].
+// Views weights [O, C, 1, 1] as [O, C].
 Tensor Weights(const Tensor& w) { return w.View({w.dim(0), w.dim(1)}); }
 
-// Whether [O, C / G, R, S] and [O, R, S, C / G] are the same bytes.
+// Returns whether [O, C / G, R, S] and [O, R, S, C / G] are the same bytes.
 bool SameLayout(const ConvSpec& spec) {
   return spec.group_channels() == 1 || Taps(spec) == 1;
 }
 
-// w[O, C / G, R, S] as [O, R, S, C / G].
+// Returns w[O, C / G, R, S] as [O, R, S, C / G], transposed into `memory` if
+// the layouts differ.
 absl::StatusOr<void*> Packed(LibraryOps& gpu, const ConvSpec& spec, In w_OCRS,
                              CallMemory& memory) {
   if (SameLayout(spec)) {
     TROUPE_ASSIGN_OR_RETURN(const void* const w, memory.Read(w_OCRS));
-    return const_cast<void*>(w);  // which forward and backward only read
+    return const_cast<void*>(w);  // forward and backward only read it
   }
   TROUPE_ASSIGN_OR_RETURN(void* const w_ORSC, memory.Bytes(w_OCRS.bytes()));
   TROUPE_RETURN_IF_ERROR(TransposeEach(
@@ -73,14 +75,14 @@ class DirectPlan final : public ConvPlan {
   }
 };
 
-// The plan of one call: the library's, or plain sums.
+// The plan of one call: the library's, or that of direct_conv.h.
 class PlanOfCall {
  public:
   absl::StatusOr<ConvPlan*> Get(LibraryOps& gpu, const ConvSpec& spec) {
     if (!ConvIsDirect(spec)) return gpu.convs->Get(spec, gpu.stream);
     return &direct_.emplace(spec);
   }
-  // Plain sums where the library has no algorithm, too.
+  // The same, but uses direct_conv.h also if the library has no algorithm.
   absl::StatusOr<ConvPlan*> GetAny(LibraryOps& gpu, const ConvSpec& spec) {
     absl::StatusOr<ConvPlan*> plan = Get(gpu, spec);
     if (!absl::IsUnimplemented(plan.status())) return plan;
@@ -99,8 +101,8 @@ absl::Status RunPlan(LibraryOps& gpu, ConvPlan& plan,
   return memory.Finish();
 }
 
-// Where an operand that a plan only reads lies; ConvOperands has one type for
-// what is read and what is written.
+// Returns the address of an operand that a plan only reads. It is not const
+// because ConvOperands has one type for operands and results.
 absl::StatusOr<void*> Read(const Tensor& t, CallMemory& memory) {
   TROUPE_ASSIGN_OR_RETURN(const void* const data, memory.Read(t));
   return const_cast<void*>(data);
@@ -150,17 +152,18 @@ absl::Status Conv2dBackwardInput(LibraryOps& gpu, const Window2d& window, In dy,
   return RunPlan(gpu, *plan, operands, memory);
 }
 
-// A plan for dw in the dtype of the images: sums in f32, rounded once, as in
-// PyTorch; micro-batches add up in the dtype of the gradient. For f32 beside
-// images of bf16 cuDNN has one engine alone that sums in a fixed order, on an
-// H200 up to 20 times slower. Plain sums of our own write f32 at no cost.
+// Returns a plan that computes dw in the dtype of the images: sums in f32,
+// rounded once, as in PyTorch; micro-batches add up in the dtype of the
+// gradient. It does not write f32 from bf16 images, because cuDNN has only one
+// engine for that which sums in a fixed order, up to 20 times slower on an
+// H200. The kernels of direct_conv.h write f32 at no cost.
 absl::StatusOr<ConvPlan*> PlanOfWeights(LibraryOps& gpu, ConvSpec spec,
                                         PlanOfCall& plans) {
   if (ConvIsDirect(spec)) spec.out_dtype = DType::kF32;
   return plans.GetAny(gpu, spec);
 }
 
-// dw[O, C / G, R, S] (+)= ..., by way of [O, R, S, C / G].
+// Computes dw[O, C / G, R, S] (+)= ..., in the layout [O, R, S, C / G] first.
 absl::Status WeightsOnly(LibraryOps& gpu, const ConvSpec& spec, In x, In dy,
                          bool accumulate, Tensor& dw) {
   PlanOfCall plans;

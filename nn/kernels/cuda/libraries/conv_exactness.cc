@@ -15,10 +15,11 @@
 namespace troupe::nn::cuda {
 namespace {
 
-// A lossy algorithm loses bits everywhere: so many elements tell.
+// Limit on the compared elements. It is enough, because a lossy algorithm loses
+// bits in all elements.
 constexpr std::int64_t kComparedMax = std::int64_t{1} << 18;
 
-// What the spec's way writes.
+// Returns the operand that the computation writes.
 void* Written(const ConvSpec& spec, const ConvOperands& operands) {
   switch (spec.way) {
     case ConvWay::kForward:
@@ -43,7 +44,7 @@ std::int64_t WrittenElems(const ConvSpec& spec) {
   TROUPE_CHECK(false, "every way writes something");
 }
 
-// The first elements of what was written, when `stream` has come here.
+// Waits for `stream` and returns the first elements of the result.
 absl::StatusOr<std::vector<float>> Read(const ConvSpec& spec,
                                         const ConvOperands& operands,
                                         cudaStream_t stream) {
@@ -59,7 +60,7 @@ absl::StatusOr<std::vector<float>> Read(const ConvSpec& spec,
   return values;
 }
 
-// ||values - exact|| / ||exact||; infinite where a value is no number.
+// Returns ||values - exact|| / ||exact||; infinity if a value is NaN.
 double RelativeError(const std::vector<float>& values,
                      const std::vector<float>& exact) {
   double error = 0, norm = 0;

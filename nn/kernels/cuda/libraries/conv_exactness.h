@@ -1,16 +1,16 @@
-// Which algorithms of a library lose bits of an f32 convolution: above all
-// Winograd's transforms, of which a library's notes may say nothing.
+// Excludes algorithms of a library that lose bits of an f32 convolution, above
+// all Winograd transforms, which a library's numerical notes may not mention.
 //
 //   std::vector<CandidateTimes> times = {{8.1f}, {7.1f}};   // measure.h
 //   status = DropInexact(candidates, operands, allocator, stream, times);
 //   const int best = FastestCandidate(times);
 //
-// Each candidate that has times computes the operands once more, and is
-// compared with plain sums (direct_conv.h). What is farther from them than f32
-// sums in another order are loses its times, and so is not chosen.
+// Each candidate that has times runs once more, and its result is compared with
+// plain sums (direct_conv.h). If it differs by more than f32 sums in another
+// order would, its times are cleared, so it is not chosen.
 //
-// Waits for the GPU; never while a stream captures. Threads: the device's
-// strand.
+// Waits for the GPU, so it must not be called during a capture. Threads: the
+// device's strand.
 
 #ifndef NN_KERNELS_CUDA_LIBRARIES_CONV_EXACTNESS_H_
 #define NN_KERNELS_CUDA_LIBRARIES_CONV_EXACTNESS_H_
@@ -28,13 +28,14 @@
 
 namespace troupe::nn::cuda {
 
-// The norm of the error over that of the result, at most: in f32 a sum of k
-// terms is off by about sqrt(k) / 2 roundings, in TF32 by some thousands.
+// Returns the limit on the norm of the error divided by the norm of the result.
+// In f32 a sum of k terms is off by about sqrt(k) / 2 roundings, in TF32 by
+// some thousands.
 double InexactFrom(const ConvSpec& spec);
 
-// `candidates` are of one f32 spec, all adding its bias or none of them, and
-// `operands` are what they were timed on. Where all are inexact, the least
-// inexact keeps its times.
+// Clears the times of inexact candidates. All `candidates` have one f32 spec,
+// and either all or none of them add its bias; `operands` are those of the
+// timing. If all are inexact, the least inexact one keeps its times.
 //   kResourceExhausted: no memory to compare in.
 //   kInternal:          the device failed.
 absl::Status DropInexact(

@@ -1,4 +1,5 @@
-// What a two-dimensional convolution is, apart from its numbers.
+// Describes a two-dimensional convolution without its numbers: the key by which
+// an algorithm is chosen.
 //
 //   ConvSpec spec;
 //   spec.way = ConvWay::kForward;
@@ -11,10 +12,10 @@
 // Letters: N batch; C channels in, O channels out, G groups of channels, H W
 // input pixels, P Q output pixels, R S filter rows and columns. Images are
 // x[N, H, W, C] and y[N, P, Q, O]. Weights are w[O, R, S, C / G] here: channels
-// last, as tensor cores want them, not w[O, C / G, R, S] as parameters lie.
-// conv2d.cc turns one into the other, which costs little beside the images.
+// last, as tensor cores need them. Parameters are stored as w[O, C / G, R, S];
+// conv2d.cc transposes them, which costs little compared with the images.
 //
-// No CUDA in here, so that it is tested everywhere. Threads: plain data.
+// Uses no CUDA, so it is tested everywhere. Threads: plain data.
 
 #ifndef NN_KERNELS_CUDA_LIBRARIES_CONV_SPEC_H_
 #define NN_KERNELS_CUDA_LIBRARIES_CONV_SPEC_H_
@@ -42,17 +43,17 @@ struct ConvSpec {
   std::int64_t N = 0, H = 0, W = 0, C = 0, O = 0;  // each at least 1
   std::int64_t groups = 1;                         // divides C and O
   Window2d window;
-  DType dtype = DType::kF32;      // of what is read: f32, bf16, f16
-  DType out_dtype = DType::kF32;  // f32, or that of what is read
-  bool bias = false;  // with kForward; it has the dtype of what is read
+  DType dtype = DType::kF32;      // dtype of the operands: f32, bf16, f16
+  DType out_dtype = DType::kF32;  // dtype of the result: f32 or `dtype`
+  bool bias = false;              // adds a bias of `dtype`; kForward only
   // Whether f32 operands may be rounded to TF32 (10 bits); sums stay in f32.
   bool allow_tf32 = false;
 
   std::int64_t P() const { return window.OutH(H); }
   std::int64_t Q() const { return window.OutW(W); }
-  // C / G.
+  // Returns C / G.
   std::int64_t group_channels() const { return C / groups; }
-  // Elements of x or dx, of w or dw, of y or dy.
+  // Number of elements of x or dx, of w or dw, of y or dy.
   std::int64_t image_elems() const { return N * H * W * C; }
   std::int64_t weight_elems() const {
     return O * window.kernel_h * window.kernel_w * group_channels();
@@ -74,26 +75,26 @@ struct ConvSpec {
     return Hash::combine(std::move(hash), spec.Fields());
   }
 
-  //   kInvalidArgument: extents, window, dtypes or bias do not go together;
-  //     says what.
+  //   kInvalidArgument: extents, window, dtypes or bias are wrong; names which.
   absl::Status Check() const;
-  // Letters, digits and ".:_+" without spaces, other for each other spec:
-  // "conv_forward:bf16:bf16:32.56.56.64:64.3.3:s1.1:p1.1+bias", and ":d2.2",
-  // ":g32" where there is dilation, where there are groups.
+  // Returns a word (letters, digits and ".:_+") that is unique to the spec:
+  // "conv_forward:bf16:bf16:32.56.56.64:64.3.3:s1.1:p1.1+bias", with ":d2.2"
+  // for a dilation and ":g32" for groups.
   std::string Key() const;
 };
 
-// Device memory, aligned to kOperandAlignmentBytes; ConvSpec's way says which
-// is written, and the other two are read. No two overlap.
+// Device memory, aligned to kOperandAlignmentBytes. ConvSpec::way decides which
+// of image, weight and output is written; the others are read. They must not
+// overlap.
 struct ConvOperands {
   void* image = nullptr;       // x or dx[N, H, W, C]
   void* weight = nullptr;      // w or dw[O, R, S, C / G]
   void* output = nullptr;      // y or dy[N, P, Q, O]
-  const void* bias = nullptr;  // [O], where the plan adds it
+  const void* bias = nullptr;  // [O], if the plan adds it
 };
 
-// kInvalidArgument where an operand is missing or not aligned; what every Run()
-// begins with. `adds_bias`: the plan's.
+// Returns kInvalidArgument if an operand is missing or not aligned. Every Run()
+// calls it first. `adds_bias`: ConvPlan::adds_bias().
 absl::Status CheckOperands(const ConvSpec& spec, const ConvOperands& operands,
                            bool adds_bias);
 

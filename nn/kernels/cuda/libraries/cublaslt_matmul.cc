@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "nn/kernels/cuda/kernel_parts/dotted_version.h"
 #include "nn/kernels/cuda/libraries/choice_text.h"
 #include "nn/kernels/cuda/libraries/matmul.h"
 #include "nn/kernels/cuda/libraries/measure.h"
@@ -17,6 +18,7 @@
 namespace troupe::nn::cuda {
 namespace {
 
+// Returns an error with the text
 // "matmul:...: cublasLtMatmul: CUBLAS_STATUS_INVALID_VALUE: ...".
 absl::Status LtStatus(cublasStatus_t status, absl::string_view key,
                       absl::string_view what) {
@@ -76,16 +78,17 @@ cublasLtEpilogue_t EpilogueOf(Epilogue epilogue) {
     case Epilogue::kGeluBackward:
       return CUBLASLT_EPILOGUE_DGELU;
     case Epilogue::kRowSums:
-      // Of the library's B, which is our a (see Problem).
+      // Sums of the library's B, which is our a (see Problem).
       return CUBLASLT_EPILOGUE_BGRADB;
   }
   return CUBLASLT_EPILOGUE_DEFAULT;
 }
 
-// A spec as the library has it, whose matrices are column-major. What lies
-// row-major as [r, c] lies column-major as [c, r], so our c = a b is its
-// c^T = b^T a^T: its A is our b, its B our a, and of its result each column is
-// a row of ours. A bias of our columns is one of its rows, as it wants.
+// A spec in the form of the library, whose matrices are column-major. A
+// row-major matrix [r, c] is a column-major matrix [c, r], so our c = a b is
+// the library's c^T = b^T a^T: its A is our b, its B is our a, and each column
+// of its result is a row of ours. Our bias of columns is a bias of its rows,
+// which is what it supports.
 struct Problem {
   Operation operation;
   Layout a, b, c;
@@ -97,7 +100,7 @@ struct Problem {
   }
 };
 
-// A matrix that lies row-major as [rows, cols].
+// Makes the layout of a row-major matrix [rows, cols].
 absl::StatusOr<Layout> MakeLayout(const std::string& key, DType dtype,
                                   std::int64_t rows, std::int64_t cols) {
   cublasLtMatrixLayout_t layout = nullptr;
@@ -113,7 +116,7 @@ absl::StatusOr<Layout> MakeLayout(const std::string& key, DType dtype,
 absl::Status SetVectors(const Problem& problem, const MatmulSpec& spec,
                         const std::string& key,
                         const MatmulOperands& operands) {
-  // const as the library has it; a bias is read, row sums are written.
+  // The library reads a bias and writes row sums through the same attribute.
   const void* vector = spec.has_bias() ? operands.bias : operands.row_sums;
   if (spec.has_bias() || spec.epilogue == Epilogue::kRowSums) {
     TROUPE_RETURN_IF_ERROR(
@@ -146,7 +149,8 @@ absl::Status SetOperation(const Problem& problem, const MatmulSpec& spec,
     TROUPE_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, spec.cols,
                                "setting aux's distance of rows"));
   }
-  // Until Run() knows the pointers: heuristics look at their alignment only.
+  // Placeholders until Run() has the pointers: heuristics use only their
+  // alignment.
   MatmulOperands aligned;
   aligned.bias = aligned.aux = aligned.row_sums =
       reinterpret_cast<void*>(kOperandAlignmentBytes);
@@ -181,7 +185,7 @@ absl::StatusOr<Problem> MakeProblem(const MatmulSpec& spec) {
   return problem;
 }
 
-// What the heuristics may propose.
+// Makes the limits on the algorithms that the heuristics propose.
 absl::StatusOr<Preference> MakePreference(const std::string& key,
                                           std::uint64_t workspace_bytes_max) {
   cublasLtMatmulPreference_t made = nullptr;
@@ -196,8 +200,8 @@ absl::StatusOr<Preference> MakePreference(const std::string& key,
   };
   TROUPE_RETURN_IF_ERROR(
       set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, workspace_bytes_max));
-  // Parts of a split sum meet in the workspace, in f32 and in order; never in
-  // the result itself, where they would be rounded to its dtype.
+  // Partial sums (split K) are added in the workspace, in f32 and in order,
+  // never in the result, where they would be rounded to its dtype.
   const std::uint32_t reductions = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
   TROUPE_RETURN_IF_ERROR(
       set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, reductions));
@@ -249,10 +253,10 @@ class LtPlan final : public MatmulPlan {
   const cublasLtHandle_t library_;
   const Problem problem_;
   const cublasLtMatmulAlgo_t algorithm_;
-  const std::size_t library_bytes_;  // of the workspace
+  const std::size_t library_bytes_;  // the library's share of the workspace
 };
 
-// For PlanCache.
+// The Library of PlanCache (plan_cache.h).
 class CublasLt {
  public:
   using Spec = MatmulSpec;
@@ -302,7 +306,7 @@ class CublasLt {
         library_.get(), problem.operation.get(), problem.a.get(),
         problem.b.get(), problem.c.get(), problem.c.get(), preference.get(),
         static_cast<int>(results.size()), results.data(), &found);
-    // "Not supported" is how it says that it has none.
+    // CUBLAS_STATUS_NOT_SUPPORTED means that there is no algorithm.
     if (status == CUBLAS_STATUS_NOT_SUPPORTED) found = 0;
     if (status != CUBLAS_STATUS_NOT_SUPPORTED) {
       TROUPE_RETURN_IF_ERROR(
@@ -361,28 +365,10 @@ class CublasLt {
   const LibraryOptions options_;
 };
 
-class LtPlans final : public MatmulPlans {
- public:
-  LtPlans(Library library, const LibraryOptions& options)
-      : library_(std::move(library), options), plans_(library_, options) {}
-
-  absl::StatusOr<MatmulPlan*> Get(const MatmulSpec& spec,
-                                  cudaStream_t stream) override {
-    return plans_.Get(spec, stream);
-  }
-
- private:
-  CublasLt library_;
-  PlanCache<CublasLt> plans_;
-};
-
 }  // namespace
 
-// 130002 is 13.0.2.
 std::string MatmulLibraryName() {
-  const std::size_t version = cublasLtGetVersion();
-  return absl::StrCat("cuBLASLt ", version / 10000, ".", version % 10000 / 100,
-                      ".", version % 100);
+  return absl::StrCat("cuBLASLt ", DottedVersion(cublasLtGetVersion()));
 }
 
 absl::StatusOr<std::unique_ptr<MatmulPlans>> OpenMatmulPlans(
@@ -391,7 +377,8 @@ absl::StatusOr<std::unique_ptr<MatmulPlans>> OpenMatmulPlans(
   cublasLtHandle_t library = nullptr;
   TROUPE_RETURN_IF_ERROR(
       LtStatus(cublasLtCreate(&library), "products", "cublasLtCreate"));
-  return std::make_unique<LtPlans>(Library(library), options);
+  return std::make_unique<LibraryPlans<CublasLt, MatmulPlans>>(
+      options, Library(library), options);
 }
 
 }  // namespace troupe::nn::cuda

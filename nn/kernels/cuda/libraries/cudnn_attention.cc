@@ -1,5 +1,6 @@
-// The frontend has NVRTC compile a norm that is not used here. Told so for this
-// one header, it opens the library when it needs it, and programs link without.
+// The frontend uses NVRTC to compile a norm that is not used here. With this
+// macro, for this one header, it opens the NVRTC library only when it needs it,
+// so programs link without it.
 // clang-format off
 #include <cudnn.h>
 #include <dlfcn.h>
@@ -33,13 +34,14 @@
 #include "nn/kernels/cuda/libraries/plan_cache.h"
 #include "nn/kernels/cuda/libraries/workspace.h"
 
-// Attention as a graph of cuDNN's frontend, which builds it of some twenty
-// operations in the one pattern that cuDNN's fused kernels know
-// (FlashAttention, Dao et al. 2022, arXiv:2205.14135).
+// Attention as a graph of cuDNN's frontend, which builds some twenty operations
+// in the one pattern that cuDNN's fused kernels support (FlashAttention, Dao et
+// al. 2022, arXiv:2205.14135).
 //
-// cuDNN counts dimensions as (sample, head, position, element of a head) in any
-// layout: strides say where a packed tensor has its queries, keys and values.
-// Its *stats* are the logarithms of sums that nn/kernels/attention.h calls lse.
+// cuDNN orders dimensions as (sample, head, position, element of a head) for
+// any layout: strides describe where a packed tensor has its queries, keys and
+// values. Its *stats* are the logarithms of sums that nn/kernels/attention.h
+// calls lse.
 
 namespace troupe::nn::cuda {
 namespace {
@@ -48,11 +50,11 @@ namespace frontend = cudnn_frontend;
 using frontend::graph::Graph;
 using GraphTensor = std::shared_ptr<frontend::graph::Tensor_attributes>;
 
-// Tensors of a graph.
+// Ids of the tensors of a graph.
 constexpr std::int64_t kQ = 1, kK = 2, kV = 3, kY = 4, kLse = 5, kDy = 6,
                        kDq = 7, kDk = 8, kDv = 9, kScale = 10;
 
-// kUnimplemented: cuDNN does not take it.
+// Converts an error; kUnimplemented if cuDNN does not support the graph.
 absl::Status FrontendStatus(const frontend::error_t& error,
                             absl::string_view what) {
   using Code = frontend::error_code_t;
@@ -74,7 +76,8 @@ frontend::DataType_t TypeOf(DType dtype) {
                                : frontend::DataType_t::HALF;
 }
 
-// Heads [samples, heads, positions, D] among `row_heads` of a position.
+// Layout of `heads` heads [samples, heads, positions, D] in a tensor with
+// `row_heads` heads at each position.
 struct Layout {
   std::vector<std::int64_t> dims, strides;
 };
@@ -118,14 +121,14 @@ void SetOutput(const GraphTensor& tensor, std::int64_t id,
       .set_stride(layout.strides);
 }
 
-// What forward and backward are told alike.
+// Returns the attributes that forward and backward share.
 template <typename Attributes>
 Attributes AttributesOf(const AttentionSpec& spec, const GraphTensor& scale) {
   Attributes attributes;
   attributes.set_name("attention");
   attributes.set_attn_scale(scale);
   if (spec.causal) {
-    // Query t sees keys 0 .. t, also where there are more keys.
+    // Query t attends to keys 0 .. t, also if there are more keys.
     attributes.set_diagonal_alignment(frontend::DiagonalAlignment_t::TOP_LEFT);
     attributes.set_diagonal_band_right_bound(0);
   }
@@ -159,14 +162,15 @@ void AddAttention(Graph& graph, const AttentionSpec& spec,
   const auto [dq, dk, dv] = graph.sdpa_backward(
       q, k, v, Input(graph, kY, type, at.y), Input(graph, kDy, type, at.y),
       Input(graph, kLse, kFloat, at.lse),
-      // Others add up dq by atomics.
+      // Other algorithms add up dq by atomics.
       AttributesOf<Attributes>(spec, scale).set_deterministic_algorithm(true));
   SetOutput(dq, kDq, type, at.q);
   SetOutput(dk, kDk, type, at.k);
   SetOutput(dv, kDv, type, at.v);
 }
 
-// A graph of so many samples at once. Without execution plans.
+// A graph for `samples` samples at once. MakeAttentionGraph() makes it without
+// execution plans.
 struct AttentionGraph {
   std::shared_ptr<Graph> graph;
   std::int64_t samples;
@@ -208,7 +212,7 @@ absl::StatusOr<AttentionChoice> ChoiceOf(const AttentionGraph& made,
   return choice;
 }
 
-// The address of head 0 of sample n.
+// Returns the address of head 0 of sample n.
 void* AddressOf(const AttentionHeads& heads, std::int64_t n) {
   const Tensor& t = *heads.tensor;
   return static_cast<char*>(t.device_data()) +
@@ -269,7 +273,7 @@ class CudnnAttention final : public AttentionPlan {
   const std::int64_t plan_;
 };
 
-// For PlanCache.
+// The Library of PlanCache (plan_cache.h).
 class CudnnAttentionLibrary {
  public:
   using Spec = AttentionSpec;
@@ -307,7 +311,7 @@ class CudnnAttentionLibrary {
                                             choice, bytes);
   }
 
-  // cuDNN's, best first, and then kernels of our own.
+  // cuDNN's algorithms, best first, and then kernels of our own.
   absl::StatusOr<Plans> Candidates(const Spec& spec) {
     Plans plans;
     std::int64_t needed = 0;
@@ -369,7 +373,7 @@ class CudnnAttentionLibrary {
     return o;
   }
 
-  // Bytes of workspace of plan i, which can run from now on.
+  // Builds plan i, so that it can run, and returns its bytes of workspace.
   static absl::StatusOr<std::int64_t> Build(const AttentionGraph& made,
                                             std::int64_t i) {
     TROUPE_RETURN_IF_ERROR(FrontendStatus(made.graph->build_plan_at_index(i),
@@ -381,8 +385,8 @@ class CudnnAttentionLibrary {
     return bytes;
   }
 
-  // Adds the plans of so many samples at once whose workspace is not too large;
-  // `needed`: the smallest workspace of those where it is.
+  // Adds the plans for `samples` samples at once whose workspace is within the
+  // limit. Sets `needed` to the smallest workspace that is above the limit.
   absl::Status AddPlans(const Spec& spec, std::int64_t samples, Plans& plans,
                         std::int64_t& needed) {
     TROUPE_ASSIGN_OR_RETURN(const AttentionGraph made,
@@ -394,7 +398,7 @@ class CudnnAttentionLibrary {
         static_cast<std::size_t>(std::max(1, options_.candidates_max));
     const std::int64_t count = made.graph->get_execution_plan_count();
     for (std::int64_t i = 0; i < count && plans.size() < plans_max; ++i) {
-      // Engines may find only now that they cannot do it; the next one may.
+      // An engine may find only now that it does not support the graph.
       const absl::StatusOr<std::int64_t> bytes = Build(made, i);
       if (!bytes.ok()) continue;
       if (*bytes > WorkspaceMax()) {
@@ -413,22 +417,6 @@ class CudnnAttentionLibrary {
   const AttentionKernels& own_;
 };
 
-class CudnnAttentionPlans final : public AttentionPlans {
- public:
-  CudnnAttentionPlans(CudnnHandle cudnn, const LibraryOptions& options,
-                      const AttentionKernels& own)
-      : library_(std::move(cudnn), options, own), plans_(library_, options) {}
-
-  absl::StatusOr<AttentionPlan*> Get(const AttentionSpec& spec,
-                                     cudaStream_t stream) override {
-    return plans_.Get(spec, stream);
-  }
-
- private:
-  CudnnAttentionLibrary library_;
-  PlanCache<CudnnAttentionLibrary> plans_;
-};
-
 }  // namespace
 
 std::string AttentionLibraryName() {
@@ -441,7 +429,8 @@ absl::StatusOr<std::unique_ptr<AttentionPlans>> OpenAttentionPlans(
     const LibraryOptions& options, const AttentionKernels& own) {
   TROUPE_CHECK(options.allocator != nullptr, "plans are measured in memory");
   TROUPE_ASSIGN_OR_RETURN(CudnnHandle cudnn, CudnnHandle::Open());
-  return std::make_unique<CudnnAttentionPlans>(std::move(cudnn), options, own);
+  return std::make_unique<LibraryPlans<CudnnAttentionLibrary, AttentionPlans>>(
+      options, std::move(cudnn), options, own);
 }
 
 }  // namespace troupe::nn::cuda

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "nn/kernels/cuda/kernel_parts/dotted_version.h"
 #include "nn/kernels/cuda/libraries/conv.h"
 #include "nn/kernels/cuda/libraries/conv_exactness.h"
 #include "nn/kernels/cuda/libraries/cudnn_graph.h"
@@ -18,7 +19,7 @@
 namespace troupe::nn::cuda {
 namespace {
 
-// Tensors of a graph. The sum is what forward gives before its bias.
+// Ids of the tensors of a graph. kSum is the result of forward before the bias.
 constexpr std::int64_t kImage = 1, kWeight = 2, kOutput = 3, kBias = 4,
                        kSum = 5;
 
@@ -39,9 +40,9 @@ cudnnDataType_t TypeOf(DType dtype) {
   }
 }
 
-// cuDNN counts dimensions as (N, C, H, W) in any layout; strides say that
-// channels are last. Filters of fewer channels than the image has are those of
-// groups.
+// cuDNN orders dimensions as (N, C, H, W) for any layout; the strides say that
+// channels are last. Filters with fewer channels than the image make it a
+// grouped convolution.
 GraphTensor ChannelsLast(std::int64_t uid, DType dtype, std::int64_t n,
                          std::int64_t h, std::int64_t w, std::int64_t c) {
   GraphTensor tensor;
@@ -107,7 +108,7 @@ absl::StatusOr<Descriptor> MakeWindow(const ConvSpec& spec) {
   return made;
 }
 
-// Names of the attributes of one way's operation.
+// Names of the operation of one way, and of its attributes.
 struct OperationNames {
   cudnnBackendDescriptorType_t operation;
   cudnnBackendAttributeName_t image, weight, output, window, alpha, beta;
@@ -142,7 +143,7 @@ OperationNames NamesOf(ConvWay way) {
   }
 }
 
-// output = sum + bias[O].
+// Makes the operation output = sum + bias[O].
 absl::StatusOr<Descriptor> MakeBias(const ConvSpec& spec,
                                     const Descriptor& sum) {
   Descriptor add(CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
@@ -166,7 +167,7 @@ absl::StatusOr<Descriptor> MakeBias(const ConvSpec& spec,
   return operation;
 }
 
-// The convolution, and in the same graph its bias where it is `fused`.
+// Makes the graph of the convolution and, if `fused`, of the sum with the bias.
 absl::StatusOr<Descriptor> MakeConvGraph(cudnnHandle_t handle,
                                          const ConvSpec& spec, bool fused) {
   TROUPE_ASSIGN_OR_RETURN(const Tensors tensors, MakeTensors(spec, fused));
@@ -193,8 +194,9 @@ bool IsExactF32(const ConvSpec& spec) {
   return spec.dtype == DType::kF32 && !spec.allow_tf32;
 }
 
-// Whether an engine with these notes gives the same bits every time, and none
-// that the spec does not allow. Notes do not tell all (conv_exactness.h).
+// Returns whether an engine with these numerical notes gives the same bits
+// every time and keeps the precision that the spec demands. The notes are not
+// complete (conv_exactness.h).
 bool IsAllowed(const ConvSpec& spec,
                const std::vector<cudnnBackendNumericalNote_t>& notes) {
   const bool exact_f32 = IsExactF32(spec);
@@ -209,7 +211,7 @@ bool IsAllowed(const ConvSpec& spec,
       case CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_13x13:
       case CUDNN_NUMERICAL_NOTE_FFT:
         return true;
-      // On f32 this is TF32.
+      // For f32 operands this means TF32.
       case CUDNN_NUMERICAL_NOTE_TENSOR_CORE:
       case CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS:
         return exact_f32;
@@ -249,7 +251,7 @@ class CudnnPlan final : public ConvPlan {
   const GraphPlan plan_;
 };
 
-// For PlanCache.
+// The Library of PlanCache (plan_cache.h).
 class CudnnLibrary {
  public:
   using Spec = ConvSpec;
@@ -279,7 +281,8 @@ class CudnnLibrary {
     return plan;
   }
 
-  // With a bias, engines that add it too; where there are none, others.
+  // For a spec with a bias, returns engines that also add it; if there are
+  // none, engines that do not.
   absl::StatusOr<Plans> Candidates(const Spec& spec) {
     if (spec.bias) {
       TROUPE_ASSIGN_OR_RETURN(Plans fused, PlansOf(spec, /*fused=*/true));
@@ -323,7 +326,8 @@ class CudnnLibrary {
     return operands;
   }
 
-  // Null where the engine is not one to take.
+  // Returns null if the engine is not allowed, does not support the graph, or
+  // needs too large a workspace.
   absl::StatusOr<std::unique_ptr<Plan>> PlanOf(const Spec& spec,
                                                const Descriptor& config,
                                                bool fused) {
@@ -332,7 +336,7 @@ class CudnnLibrary {
     TROUPE_ASSIGN_OR_RETURN(EngineChoice choice, ChoiceOf(config));
     choice.fused = fused;
     absl::StatusOr<GraphPlan> plan = MakeGraphPlan(cudnn_.get(), config);
-    // Engines may find only now that they cannot do it; the next one may.
+    // An engine may find only now that it does not support the graph.
     if (!plan.ok()) return nullptr;
     if (plan->workspace_bytes < 0 ||
         static_cast<std::uint64_t>(plan->workspace_bytes) >
@@ -350,11 +354,11 @@ class CudnnLibrary {
         MakeConvGraph(cudnn_.get(), spec, fused);
     if (absl::IsUnimplemented(graph.status())) return plans;
     TROUPE_RETURN_IF_ERROR(WithKey(spec, graph.status()));
-    // The fallbacks are engines that take nearly everything, at leisure.
+    // The fallback engines support nearly everything, but are slow.
     for (auto mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK}) {
       constexpr std::int64_t kConfigsMax = 32;
       const auto configs = EngineConfigs(*graph, mode, kConfigsMax);
-      // None is said as an error.
+      // cuDNN returns an error if there is no engine.
       if (!configs.ok()) continue;
       for (const Descriptor& config : *configs) {
         TROUPE_ASSIGN_OR_RETURN(std::unique_ptr<Plan> plan,
@@ -371,35 +375,18 @@ class CudnnLibrary {
   const LibraryOptions options_;
 };
 
-class CudnnPlans final : public ConvPlans {
- public:
-  CudnnPlans(CudnnHandle cudnn, const LibraryOptions& options)
-      : library_(std::move(cudnn), options), plans_(library_, options) {}
-
-  absl::StatusOr<ConvPlan*> Get(const ConvSpec& spec,
-                                cudaStream_t stream) override {
-    return plans_.Get(spec, stream);
-  }
-
- private:
-  CudnnLibrary library_;
-  PlanCache<CudnnLibrary> plans_;
-};
-
 }  // namespace
 
-// 91900 is 9.19.0.
 std::string ConvLibraryName() {
-  const std::size_t version = cudnnGetVersion();
-  return absl::StrCat("cuDNN ", version / 10000, ".", version % 10000 / 100,
-                      ".", version % 100);
+  return absl::StrCat("cuDNN ", DottedVersion(cudnnGetVersion()));
 }
 
 absl::StatusOr<std::unique_ptr<ConvPlans>> OpenConvPlans(
     const LibraryOptions& options) {
   TROUPE_CHECK(options.allocator != nullptr, "plans are measured in memory");
   TROUPE_ASSIGN_OR_RETURN(CudnnHandle cudnn, CudnnHandle::Open());
-  return std::make_unique<CudnnPlans>(std::move(cudnn), options);
+  return std::make_unique<LibraryPlans<CudnnLibrary, ConvPlans>>(
+      options, std::move(cudnn), options);
 }
 
 }  // namespace troupe::nn::cuda

@@ -59,7 +59,8 @@ absl::StatusOr<std::int64_t> Descriptor::GetRaw(
       CudnnStatus(cudnnBackendGetAttribute(descriptor_, name, type, count_max,
                                            &count, values),
                   "cudnnBackendGetAttribute"));
-  // It may say how many there are rather than how many it gave.
+  // cuDNN may return the number of existing values rather than that of the
+  // returned ones.
   return std::min(count, count_max);
 }
 

@@ -1,6 +1,6 @@
-// The graph API of cuDNN ("backend descriptors"), as far as convolutions need
-// it: descriptors that free themselves and remember their first error, engines,
-// plans.
+// A C++ wrapper of cuDNN's graph API ("backend descriptors"), as far as
+// convolutions need it: descriptors that free themselves and keep their first
+// error, engines, plans.
 //
 //   Descriptor tensor(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
 //   tensor.Set(CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_TYPE_INT64, uid)
@@ -14,8 +14,9 @@
 //   TROUPE_ASSIGN_OR_RETURN(GraphPlan plan, MakeGraphPlan(handle, configs[0]));
 //   status = Execute(handle, plan, uids, pointers, workspace);
 //
-// Lifetime: a descriptor may go when what was made of it is final. Threads: one
-// at a time. Only for files that are built with cuDNN.
+// Lifetime: a descriptor may be destroyed once the descriptor that was made of
+// it is finalized. Threads: one at a time. Only for files that are built with
+// cuDNN.
 
 #ifndef NN_KERNELS_CUDA_LIBRARIES_CUDNN_GRAPH_H_
 #define NN_KERNELS_CUDA_LIBRARIES_CUDNN_GRAPH_H_
@@ -34,9 +35,10 @@
 
 namespace troupe::nn::cuda {
 
-// "what: CUDNN_STATUS_BAD_PARAM: the library's own words".
+// Converts a status; an error has the text
+// "what: CUDNN_STATUS_BAD_PARAM: the library's message".
 //   kUnimplemented: not supported.  kResourceExhausted: memory.
-//   kUnavailable:   no device.      kInternal: all else.
+//   kUnavailable:   no device.      kInternal: any other error.
 absl::Status CudnnStatus(cudnnStatus_t status, absl::string_view what);
 
 class Descriptor {
@@ -55,8 +57,8 @@ class Descriptor {
 
   cudnnBackendDescriptor_t get() const { return descriptor_; }
 
-  // T is what `type` stands for. After an error they do nothing more, and
-  // Finalize() says which it was.
+  // Sets an attribute; T is the C++ type that `type` stands for. After an error
+  // further calls do nothing, and Finalize() returns the first error.
   template <typename T>
   Descriptor& Set(cudnnBackendAttributeName_t name,
                   cudnnBackendAttributeType_t type,
@@ -74,7 +76,7 @@ class Descriptor {
   }
   absl::Status Finalize(absl::string_view what);
 
-  // At most `count_max` values.
+  // Returns the values of the attribute, at most `count_max`.
   template <typename T>
   absl::StatusOr<std::vector<T>> Get(cudnnBackendAttributeName_t name,
                                      cudnnBackendAttributeType_t type,
@@ -85,7 +87,8 @@ class Descriptor {
     values.resize(static_cast<std::size_t>(count));
     return values;
   }
-  // Descriptors of type `made` in `name`, at most `count_max`.
+  // Returns the descriptors of type `made` in the attribute, at most
+  // `count_max`.
   absl::StatusOr<std::vector<Descriptor>> GetDescriptors(
       cudnnBackendAttributeName_t name, cudnnBackendDescriptorType_t made,
       std::int64_t count_max) const;
@@ -106,9 +109,9 @@ class Descriptor {
 struct GraphTensor {
   std::int64_t uid = 0;
   cudnnDataType_t type = CUDNN_DATA_FLOAT;
-  // Of dims (N, C, H, W), in elements.
+  // Dimensions (N, C, H, W) and their strides in elements.
   std::vector<std::int64_t> dims, strides;
-  bool is_virtual = false;  // between two operations, never in memory
+  bool is_virtual = false;  // between two operations, not stored in memory
 };
 absl::StatusOr<Descriptor> MakeTensor(const GraphTensor& tensor,
                                       std::int64_t alignment_bytes);
@@ -116,15 +119,15 @@ absl::StatusOr<Descriptor> MakeTensor(const GraphTensor& tensor,
 absl::StatusOr<Descriptor> MakeGraph(cudnnHandle_t handle,
                                      const std::vector<Descriptor>& operations);
 
-// What the heuristics propose for the graph, best first.
+// Returns the engine configs that the heuristics propose, best first.
 absl::StatusOr<std::vector<Descriptor>> EngineConfigs(
     const Descriptor& graph, cudnnBackendHeurMode_t mode,
     std::int64_t configs_max);
-// One of them as text has it (but for `fused`), and back.
+// Convert an engine config to a choice (without `fused`), and back.
 absl::StatusOr<EngineChoice> ChoiceOf(const Descriptor& config);
 absl::StatusOr<Descriptor> ConfigOf(const Descriptor& graph,
                                     const EngineChoice& choice);
-// What the engine of a config does to numbers.
+// Returns the numerical notes of the engine of a config.
 absl::StatusOr<std::vector<cudnnBackendNumericalNote_t>> NotesOf(
     const Descriptor& config);
 
@@ -132,11 +135,12 @@ struct GraphPlan {
   Descriptor plan;
   std::int64_t workspace_bytes = 0;
 };
-// May compile kernels.
-//   kUnimplemented: the engine does not take the graph after all.
+// Makes the execution plan of a config. May compile kernels.
+//   kUnimplemented: the engine does not support the graph after all.
 absl::StatusOr<GraphPlan> MakeGraphPlan(cudnnHandle_t handle,
                                         const Descriptor& config);
-// pointers[i]: where the tensor with uids[i] lies. On the handle's stream.
+// Enqueues the plan on the handle's stream. pointers[i] is the address of the
+// tensor with uids[i].
 absl::Status Execute(cudnnHandle_t handle, const GraphPlan& plan,
                      const std::vector<std::int64_t>& uids,
                      const std::vector<void*>& pointers, void* workspace);

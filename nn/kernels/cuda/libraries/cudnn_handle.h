@@ -1,4 +1,4 @@
-// cuDNN for one device, on one stream at a time.
+// Owns a handle of cuDNN for one device; it uses one stream at a time.
 //
 //   TROUPE_ASSIGN_OR_RETURN(CudnnHandle cudnn, CudnnHandle::Open());
 //   TROUPE_RETURN_IF_ERROR(cudnn.UseStream(stream));
@@ -22,7 +22,7 @@ namespace troupe::nn::cuda {
 
 class CudnnHandle {
  public:
-  // For the device that is current in the calling thread.
+  // Opens cuDNN for the current device of the calling thread.
   //   kUnavailable: no driver, or no device.
   static absl::StatusOr<CudnnHandle> Open() {
     cudnnHandle_t handle = nullptr;
@@ -32,7 +32,7 @@ class CudnnHandle {
 
   cudnnHandle_t get() const { return handle_.get(); }
 
-  // What is executed from now on is enqueued there.
+  // Makes later calls of Execute() enqueue to `stream`.
   absl::Status UseStream(cudaStream_t stream) {
     if (set_ && stream == stream_) return absl::OkStatus();
     TROUPE_RETURN_IF_ERROR(

@@ -9,8 +9,8 @@
 #include "nn/kernels/cuda/kernel_parts/elements.h"
 #include "nn/kernels/cuda/libraries/matrix_kernels.h"
 
-// Letters: as in conv_spec.h. A thread has one element of the result: threads
-// side by side have channels side by side.
+// Letters are those of conv_spec.h. A thread computes one element of the result
+// at a time; adjacent threads compute adjacent channels.
 
 namespace troupe::nn::cuda {
 namespace {
@@ -20,8 +20,8 @@ struct TapAxis {
   int in, out;  // extents
   int taps, stride, pad, dilation;
 
-  // The input of tap `t` of output `o`, or the output whose tap `t` is input
-  // `i`; -1 where there is none.
+  // Return the input at tap `t` of output `o` (In), or the output whose tap `t`
+  // is input `i` (Out); -1 if there is none.
   __device__ __forceinline__ int In(int o, int t) const {
     const int i = o * stride - pad + t * dilation;
     return i < in ? max(i, -1) : -1;
@@ -54,7 +54,7 @@ struct DirectShape {
                group_C +
            c;
   }
-  // The numbers of element `at` of images [N, rows, columns, channels].
+  // The indices of element `at` of images [N, rows, columns, channels].
   struct Place {
     std::int64_t n;
     int i, j, c;
@@ -138,7 +138,7 @@ struct DirectBackwardInput {
   }
 };
 
-// A weight's sum over one band of the rows of pixels of all samples.
+// Computes a weight's sum over one band of the pixel rows of all samples.
 template <typename T>
 struct DirectBackwardWeight {
   DirectShape d;
@@ -184,7 +184,8 @@ std::int64_t BandsOf(const ConvSpec& spec) {
                                   kBandsMax);
 }
 
-// Rounded up, so that what comes behind them is aligned.
+// Returns the bytes of the sums of all bands, rounded up so that the scratch
+// memory behind them is aligned.
 std::size_t BandBytes(const ConvSpec& spec) {
   const std::int64_t floats = BandsOf(spec) * spec.weight_elems();
   return static_cast<std::size_t>((floats + 3) / 4 * 4) * sizeof(float);

@@ -1,6 +1,6 @@
-// Convolutions by plain sums, without tensor cores: those in groups of so few
-// channels that products of matrices have nothing to work on, depthwise ones
-// first of all.
+// Convolutions by plain sums, without tensor cores. They compute grouped
+// convolutions whose groups are too small for matrix products, above all
+// depthwise ones.
 //
 //   if (ConvIsDirect(spec)) {
 //     TROUPE_ASSIGN_OR_RETURN(void* scratch,
@@ -8,12 +8,12 @@
 //     status = DirectConv(spec, operands, scratch, stream);
 //   }
 //
-// Results are overwritten, without a bias. Sums are in f32 and rounded once; a
-// weight's are cut into bands of rows of pixels, whose number follows from the
-// shape. Operands lie anywhere that their dtype may.
+// Results are overwritten, without a bias. Sums are in f32 and rounded once.
+// The sum of a weight gradient is split into bands of pixel rows, whose number
+// follows from the shape. Operands need only the alignment of their dtype.
 //
 // Asynchronous: returns when the kernels are queued on `stream`. Errors:
-// kInternal where a launch failed.
+// kInternal if a launch failed.
 
 #ifndef NN_KERNELS_CUDA_LIBRARIES_DIRECT_CONV_H_
 #define NN_KERNELS_CUDA_LIBRARIES_DIRECT_CONV_H_
@@ -27,14 +27,15 @@
 
 namespace troupe::nn::cuda {
 
-// Channels of a group from which on a library computes it.
+// Smallest number of channels of a group that a library computes.
 constexpr std::int64_t kLibraryGroupMin = 4;
 
 inline bool ConvIsDirect(const ConvSpec& spec) {
   return spec.groups > 1 && spec.group_channels() < kLibraryGroupMin;
 }
 
-// Operands lie in device memory, 16-byte aligned.
+// Returns the bytes of device memory that DirectConv() needs as `scratch`,
+// 16-byte aligned.
 std::size_t DirectConvScratchBytes(const ConvSpec& spec);
 
 absl::Status DirectConv(const ConvSpec& spec, const ConvOperands& operands,

@@ -1,7 +1,7 @@
-// Attention by the reference's loops on the CPU, behind the seam of
-// attention_plans.h: what tests that emulate CUDA link instead of cuDNN.
-// Kernels of our own are the first candidate, and compute unless a test says
-// that the other is faster (emulated_choice.h).
+// Attention by the reference loops on the CPU, behind the interface of
+// attention_plans.h. Tests that emulate CUDA link it instead of cuDNN. Kernels
+// of our own are the first candidate and are chosen, unless a test says that
+// the reference is faster (emulated_choice.h).
 
 #include <memory>
 #include <string>
@@ -23,7 +23,8 @@ namespace {
 
 constexpr const char* kReference = "reference";
 
-// What an operation of a stream may keep of a tensor: where it lies.
+// The address, shape and dtype of a tensor, which an operation of a stream may
+// keep without keeping the tensor's memory.
 struct Place {
   explicit Place(const Tensor& t)
       : defined(t.defined()), shape(t.shape()), dtype(t.dtype()) {
@@ -97,7 +98,7 @@ class ReferencePlan final : public AttentionPlan {
   const std::shared_ptr<Kernels> kernels_;
 };
 
-// For PlanCache.
+// The Library of PlanCache (plan_cache.h).
 class Emulated {
  public:
   using Spec = AttentionSpec;
@@ -133,28 +134,13 @@ class Emulated {
   const AttentionKernels& own_;
 };
 
-class EmulatedPlans final : public AttentionPlans {
- public:
-  EmulatedPlans(const LibraryOptions& options, const AttentionKernels& own)
-      : library_(own), plans_(library_, options) {}
-
-  absl::StatusOr<AttentionPlan*> Get(const AttentionSpec& spec,
-                                     cudaStream_t stream) override {
-    return plans_.Get(spec, stream);
-  }
-
- private:
-  Emulated library_;
-  PlanCache<Emulated> plans_;
-};
-
 }  // namespace
 
 std::string AttentionLibraryName() { return "emulated attention"; }
 
 absl::StatusOr<std::unique_ptr<AttentionPlans>> OpenAttentionPlans(
     const LibraryOptions& options, const AttentionKernels& own) {
-  return std::make_unique<EmulatedPlans>(options, own);
+  return std::make_unique<LibraryPlans<Emulated, AttentionPlans>>(options, own);
 }
 
 }  // namespace troupe::nn::cuda

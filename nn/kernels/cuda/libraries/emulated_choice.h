@@ -1,5 +1,5 @@
-// Which algorithm is the fastest where tests emulate CUDA: the emulated
-// libraries offer several that differ in last bits, and measure nothing.
+// Sets which algorithm is the fastest in tests that emulate CUDA: the emulated
+// libraries offer several that differ in last bits, and return fixed times.
 //
 //   SetEmulatedFastest(1);    // the sums of this "machine" are in f32
 //   TrainAgain();
@@ -21,7 +21,8 @@
 
 namespace troupe::nn::cuda {
 
-// How an emulated algorithm adds up, and its name in choices.
+// The precision and order of the sums of an emulated algorithm, and its name in
+// choices.
 enum class EmulatedSums { kF64, kF32, kF32Reversed };
 inline constexpr const char* kEmulatedSumsNames[] = {"loops.f64", "loops.f32",
                                                      "loops.f32-reversed"};
@@ -33,8 +34,8 @@ inline std::atomic<int>& EmulatedFastest() {
 }
 inline void SetEmulatedFastest(int algorithm) { EmulatedFastest() = algorithm; }
 
-// A library of PlanCache (plan_cache.h) whose `PlanOf` is a plan made from a
-// spec and an EmulatedSums.
+// A Library of PlanCache (plan_cache.h). `PlanOf` is the class of its plans,
+// constructed from a spec and an EmulatedSums.
 template <typename SpecOf, typename AnyPlan, typename PlanOf, typename StreamOf>
 struct EmulatedLibrary {
   using Spec = SpecOf;

@@ -1,6 +1,6 @@
-// Convolutions by plain loops on the CPU, behind the seam of conv.h: what tests
-// that emulate CUDA link instead of cuDNN. Sums are in f64, or in f32 in one of
-// two orders (emulated_choice.h), and rounded once more at the end.
+// Convolutions by plain loops on the CPU, behind the interface of conv.h. Tests
+// that emulate CUDA link it instead of cuDNN. Sums are in f64, or in f32 in one
+// of two orders (emulated_choice.h), and rounded once more at the end.
 
 #include <cstdint>
 #include <memory>
@@ -19,14 +19,14 @@ namespace {
 
 using Values = std::vector<double>;
 
-// Where a window's tap reads and writes: offsets of an input pixel's first
-// channel, an output pixel's, and of the tap's weights [o, r, s, 0] for o = 0.
+// One tap of one window: the offsets of the first channel of its input pixel
+// and of its output pixel, and of the tap's weights [o, r, s, 0] for o = 0.
 struct Tap {
   std::int64_t image, output, weight;
 };
 
-// Calls visit(tap) for every tap of every window that lies in an image, samples
-// and pixels in ascending order, or the other way round where `reversed`.
+// Calls visit(tap) for every tap of every window that lies in the image.
+// Samples and pixels are in ascending order, or descending if `reversed`.
 template <typename Visit>
 void ForEachTap(const ConvSpec& spec, bool reversed, Visit visit) {
   const Window2d& win = spec.window;
@@ -48,7 +48,7 @@ void ForEachTap(const ConvSpec& spec, bool reversed, Visit visit) {
   }
 }
 
-// One of the three arrays is written, and the others are read:
+// Computes, reading two of the three arrays and writing the third,
 //   y[o] += x[c] w[o, c], dx[c] += dy[o] w[o, c] or dw[o, c] += dy[o] x[c]
 // for each tap and the channels c of o's group, rounded to `Sum` after each.
 template <typename Sum>
@@ -59,7 +59,7 @@ void Convolve(const ConvSpec& spec, bool reversed, Values& x, Values& w,
   };
   const std::int64_t C = spec.group_channels(), O = spec.O;
   const std::int64_t filter = spec.window.kernel_h * spec.window.kernel_w * C;
-  const std::int64_t outputs = O / spec.groups;  // of a group
+  const std::int64_t outputs = O / spec.groups;  // output channels of a group
   ForEachTap(spec, reversed, [&](const Tap& tap) {
     double* y_O = y.data() + tap.output;
     for (std::int64_t o = 0; o < O; ++o) {
@@ -83,13 +83,13 @@ void Convolve(const ConvSpec& spec, bool reversed, Values& x, Values& w,
   });
 }
 
-// `y` begins as the bias, in every pixel.
+// Initializes every pixel of `y` with the bias.
 void FillWithBias(const ConvSpec& spec, const void* bias, Values& y) {
   const Values added = WidenAll(bias, spec.out_dtype, spec.O);
   for (std::size_t i = 0; i < y.size(); ++i) y[i] = added[i % spec.O];
 }
 
-// `adds_bias`: the plan's.
+// Computes one call on the host. `adds_bias`: ConvPlan::adds_bias().
 void Run(const ConvSpec& spec, const ConvOperands& operands, bool adds_bias,
          EmulatedSums sums) {
   const auto begin = [&](bool written, const void* from, std::int64_t count) {
@@ -120,8 +120,8 @@ void Run(const ConvSpec& spec, const ConvOperands& operands, bool adds_bias,
 
 class EmulatedPlan final : public ConvPlan {
  public:
-  // Whether a library adds the bias differs from plan to plan; so it does here,
-  // and both ways of who runs the plan are tested.
+  // In a library, only some plans add the bias. So it is here (for odd O), so
+  // that tests cover both branches of the caller.
   EmulatedPlan(const ConvSpec& spec, EmulatedSums sums)
       : ConvPlan(spec, kEmulatedSumsNames[static_cast<int>(sums)],
                  kEmulatedWorkspaceBytes,
@@ -148,28 +148,13 @@ class EmulatedPlan final : public ConvPlan {
 using Emulated =
     EmulatedLibrary<ConvSpec, ConvPlan, EmulatedPlan, cudaStream_t>;
 
-class EmulatedPlans final : public ConvPlans {
- public:
-  explicit EmulatedPlans(const LibraryOptions& options)
-      : plans_(library_, options) {}
-
-  absl::StatusOr<ConvPlan*> Get(const ConvSpec& spec,
-                                cudaStream_t stream) override {
-    return plans_.Get(spec, stream);
-  }
-
- private:
-  Emulated library_;
-  PlanCache<Emulated> plans_;
-};
-
 }  // namespace
 
 std::string ConvLibraryName() { return "emulated convolutions"; }
 
 absl::StatusOr<std::unique_ptr<ConvPlans>> OpenConvPlans(
     const LibraryOptions& options) {
-  return std::make_unique<EmulatedPlans>(options);
+  return std::make_unique<LibraryPlans<Emulated, ConvPlans>>(options);
 }
 
 }  // namespace troupe::nn::cuda

@@ -1,5 +1,5 @@
-// Elements of a device's memory as doubles and back, for host code that stands
-// in for libraries where tests emulate CUDA.
+// Converts elements of device memory to doubles and back, for host code that
+// replaces libraries in tests that emulate CUDA.
 //
 //   std::vector<double> x = WidenAll(operands.a, spec.dtype, count);
 //   RoundAll(sums, spec.out_dtype, operands.c);
@@ -22,7 +22,7 @@
 
 namespace troupe::nn::cuda {
 
-// fn(T{}) for the type T of `dtype`.
+// Calls fn(T{}) with the type T of `dtype`.
 template <typename Fn>
 void ForEmulated(DType dtype, Fn fn) {
   switch (dtype) {
@@ -59,11 +59,11 @@ inline void RoundAll(const std::vector<double>& values, DType dtype, void* to) {
   });
 }
 
-// A workspace that nothing needs, so that a wrong one is found out: Run()'s
-// work overwrites it with NaNs.
+// Size of a workspace that the algorithms do not need. Their work overwrites it
+// with NaNs, so that tests detect a wrong address.
 inline constexpr std::size_t kEmulatedWorkspaceBytes = 256;
 
-// What EnqueueHostWork() answered: null, or the name of an error.
+// Converts the result of EnqueueHostWork(): null, or the name of an error.
 inline absl::Status EnqueuedStatus(const char* what, const char* error) {
   if (error == nullptr) return absl::OkStatus();
   return absl::InternalError(absl::StrCat(what, ": ", error));

@@ -1,6 +1,7 @@
-// Products by plain loops on the CPU, behind the seam of matmul.h: what tests
-// that emulate CUDA link instead of cuBLASLt. Sums are in f64, or in f32 in one
-// of two orders (emulated_choice.h); the rest is computed in f64, rounded once.
+// Products by plain loops on the CPU, behind the interface of matmul.h. Tests
+// that emulate CUDA link it instead of cuBLASLt. Sums are in f64, or in f32 in
+// one of two orders (emulated_choice.h); the epilogue is computed in f64, and
+// the result is rounded once.
 
 #include <cmath>
 #include <cstdint>
@@ -20,7 +21,7 @@ namespace {
 
 using Values = std::vector<double>;
 
-// The transpose of x[rows, cols].
+// Returns the transpose of x[rows, cols].
 Values Transposed(const Values& x, std::int64_t rows, std::int64_t cols) {
   Values y(x.size());
   for (std::int64_t i = 0; i < rows; ++i) {
@@ -29,8 +30,8 @@ Values Transposed(const Values& x, std::int64_t rows, std::int64_t cols) {
   return y;
 }
 
-// s[rows, cols] = a[rows, depth] b[depth, cols], added to what it holds, which
-// is rounded to `Sum` after each addition.
+// Computes s[rows, cols] += a[rows, depth] b[depth, cols], rounding s to `Sum`
+// after each addition.
 template <typename Sum>
 void AddProduct(const MatmulSpec& spec, const Values& a, const Values& b,
                 bool reversed, Values& s) {
@@ -47,7 +48,7 @@ void AddProduct(const MatmulSpec& spec, const Values& a, const Values& b,
   }
 }
 
-// sqrt(2/pi) (x + 0.044715 x^3), and its derivative.
+// Return sqrt(2/pi) (x + 0.044715 x^3), and its derivative.
 double GeluArgument(double x) {
   return 0.7978845608028654 * (x + 0.044715 * x * x * x);
 }
@@ -73,7 +74,7 @@ void WriteRowSums(const MatmulSpec& spec, const Values& a, void* row_sums) {
   RoundAll(sums, spec.out_dtype, row_sums);
 }
 
-// Turns the product `s` into what c holds afterwards; writes aux.
+// Applies the epilogue to the product `s`; kGeluBias also writes aux.
 void ApplyEpilogue(const MatmulSpec& spec, const MatmulOperands& operands,
                    Values& s) {
   if (spec.has_bias()) AddBias(spec, operands.bias, s);
@@ -143,28 +144,13 @@ class EmulatedPlan final : public MatmulPlan {
 using Emulated =
     EmulatedLibrary<MatmulSpec, MatmulPlan, EmulatedPlan, cudaStream_t>;
 
-class EmulatedPlans final : public MatmulPlans {
- public:
-  explicit EmulatedPlans(const LibraryOptions& options)
-      : plans_(library_, options) {}
-
-  absl::StatusOr<MatmulPlan*> Get(const MatmulSpec& spec,
-                                  cudaStream_t stream) override {
-    return plans_.Get(spec, stream);
-  }
-
- private:
-  Emulated library_;
-  PlanCache<Emulated> plans_;
-};
-
 }  // namespace
 
 std::string MatmulLibraryName() { return "emulated products"; }
 
 absl::StatusOr<std::unique_ptr<MatmulPlans>> OpenMatmulPlans(
     const LibraryOptions& options) {
-  return std::make_unique<EmulatedPlans>(options);
+  return std::make_unique<LibraryPlans<Emulated, MatmulPlans>>(options);
 }
 
 }  // namespace troupe::nn::cuda

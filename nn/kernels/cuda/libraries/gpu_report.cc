@@ -11,7 +11,8 @@
 namespace troupe::nn::cuda {
 namespace {
 
-// GENCODE_DEFAULT of third_party/cuda/defs.bzl: sm_90a runs on 9.0 alone.
+// Compute capability of the kernels: GENCODE_DEFAULT of
+// third_party/cuda/defs.bzl. sm_90a runs only on 9.0.
 constexpr int kKernelsMajor = 9, kKernelsMinor = 0;
 
 PeerPath PathBetween(int from, int to) {
@@ -27,7 +28,7 @@ PeerPath PathBetween(int from, int to) {
                                                   : PeerPath::kPeer;
 }
 
-// False: CUDA does not say.
+// Fills in `gpu`; returns false if CUDA returns no properties.
 bool Describe(int ordinal, int count, GpuReport::Gpu& gpu) {
   cudaDeviceProp properties;
   if (cudaGetDeviceProperties(&properties, ordinal) != cudaSuccess) {

@@ -1,4 +1,4 @@
-// Fills a GpuReport (nn/kernels/gpu_report.h) by CUDA's runtime.
+// Fills a GpuReport (nn/kernels/gpu_report.h) by calls of the CUDA runtime.
 //
 //   const GpuReport report = ReportGpus();
 //   std::cout << report.gpus.size() << " GPUs\n";
@@ -15,10 +15,11 @@
 
 namespace troupe::nn::cuda {
 
-// Never fails: what cannot be found out is `problem`, or missing.
+// Returns the report. Never fails: an error is in `problem`, and values that
+// CUDA does not return are missing.
 GpuReport ReportGpus();
 
-// "NCCL 2.28.9".
+// Returns "NCCL 2.28.9".
 std::string NcclName();
 
 }  // namespace troupe::nn::cuda

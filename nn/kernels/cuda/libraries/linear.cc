@@ -56,8 +56,8 @@ absl::Status LinearBackwardWeight(LibraryOps& gpu, In x_NK, In dy_NM,
   spec.accumulate = accumulate;
   TROUPE_RETURN_IF_ERROR(
       Multiply(gpu, spec, dy_NM, x_NK, /*bias=*/Tensor(), dw_MK));
-  // Not by the product's epilogue (kRowSums), which cannot add to what is
-  // there: one order of sums for first and later micro-batches.
+  // The product's epilogue (kRowSums) is not used, because it cannot add to the
+  // gradient; the first and later micro-batches must use one order of sums.
   return BiasGradient(gpu, dy_NM, accumulate, db_M);
 }
 
@@ -74,7 +74,7 @@ absl::Status BiasGradient(LibraryOps& gpu, In dy, bool accumulate,
 
 absl::Status AddNothing(LibraryOps& gpu, bool accumulate, Tensor& t) {
   if (accumulate || !t.defined() || t.bytes() == 0) return absl::OkStatus();
-  // The sums of no rows are zeros.
+  // Column sums over no rows are zeros.
   return ColumnSums({0, t.numel()}, {t.dtype(), t.device_data()},
                     /*accumulate=*/false, {t.dtype(), t.device_data()},
                     /*scratch=*/nullptr, gpu.stream);

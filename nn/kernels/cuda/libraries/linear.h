@@ -1,11 +1,11 @@
-// Linear layers by matrix products, for the ops of linear layers and for
-// convolutions that are linear layers of their pixels.
+// Linear layers by matrix products, for the ops of linear layers and for 1x1
+// convolutions, which are linear layers of their pixels. Also functions that
+// all library ops share.
 //
 //   status = LinearForward(gpu, x_NK, w_MK, b_M, y_NM);
 //
 // Letters, undefined tensors and errors are those of nn/kernels/linear.h;
-// batches of no samples are fine. What all of a library's ops have in common is
-// here, too. Threads and memory: library_ops.h.
+// batches without samples are allowed. Threads and memory: library_ops.h.
 
 #ifndef NN_KERNELS_CUDA_LIBRARIES_LINEAR_H_
 #define NN_KERNELS_CUDA_LIBRARIES_LINEAR_H_
@@ -22,23 +22,24 @@ absl::Status LinearBackwardInput(LibraryOps& gpu, In dy, In w, Tensor& dx);
 absl::Status LinearBackwardWeight(LibraryOps& gpu, In x, In dy, bool accumulate,
                                   Tensor& dw, Tensor& db);
 
-// c (+)= a b (+ bias), as the spec says. Its dtypes are those of the tensors,
-// and `gpu` says whether TF32 may be used.
+// Computes c (+)= a b (+ bias), as the spec says. The dtypes of the spec are
+// set from the tensors, and allow_tf32 from `gpu`.
 absl::Status Multiply(LibraryOps& gpu, MatmulSpec spec, In a, In b, In bias,
                       Tensor& c);
 
-// db (+)= the sum of the rows of dy, seen as [rows, elements of db]; nothing
-// where db is undefined.
+// Computes db (+)= the sum of the rows of dy, viewed as [rows, elements of db].
+// Does nothing if db is undefined.
 absl::Status BiasGradient(LibraryOps& gpu, In dy, bool accumulate, Tensor& db);
 
-// Zeros, unless they are to be added.
+// Adds a gradient of no samples: sets `t` to zeros, or does nothing if
+// `accumulate`.
 absl::Status AddNothing(LibraryOps& gpu, bool accumulate, Tensor& t);
 
 inline bool LibraryComputes(DType dtype) {
   return dtype == DType::kF32 || dtype == DType::kBF16 || dtype == DType::kF16;
 }
 
-// The op is kKernel(*state, args...); its errors begin with the op's name.
+// Binds the op to kKernel(*state, args...). Errors begin with the op's name.
 template <auto kKernel, typename... Args>
 void BindLibrary(LibraryOps* state, Op<absl::Status(Args...)>& op) {
   using ThisOp = Op<absl::Status(Args...)>;

@@ -1,6 +1,6 @@
-// Matrix products on a GPU, behind one narrow seam: cublaslt_matmul.cc brings
-// them by cuBLASLt, emulated_matmul.cu by plain loops where tests emulate CUDA.
-// Which of them it is, is decided when a program is linked.
+// Matrix products on a GPU, behind one narrow interface: cublaslt_matmul.cc
+// implements it by cuBLASLt, emulated_matmul.cc by plain loops for tests that
+// emulate CUDA. A program links one of them.
 //
 //   TROUPE_ASSIGN_OR_RETURN(std::unique_ptr<MatmulPlans> plans,
 //                           OpenMatmulPlans(options));
@@ -12,20 +12,20 @@
 //   operands.a = x, operands.b = w, operands.c = y, operands.bias = b;
 //   status = plan->Run(operands, workspace->data(), stream);
 //
-// Choice: a product can be computed by several algorithms, which differ in
-// speed and in last bits. The first Get() of a spec takes the choice on record
-// (kernel_choices.h) or, where there is none, measures candidates on memory of
-// its own and records the fastest; while a stream captures it measures nothing
-// and takes the library's first guess. What was chosen stays for the life of
-// the object, at any address: equal numbers give equal bits.
+// Choice: several algorithms can compute a product; they differ in speed and in
+// last bits. The first Get() of a spec takes the recorded choice
+// (kernel_choices.h). Without a record, it measures candidates on memory of its
+// own and records the fastest; during the capture of a stream it does not
+// measure and takes the library's first guess. The choice stays for the life of
+// the object and does not depend on addresses: equal numbers give equal bits.
 //
-// Only algorithms with a fixed order of sums are candidates, and none that adds
-// parts in a 16-bit dtype.
+// Candidates are only algorithms with a fixed order of sums that do not add
+// partial sums in a 16-bit dtype.
 //
 // Asynchronous: Run() returns when the work is queued on `stream`. Get() may
-// wait for the GPU once for each spec. Cost of Get() after that: a look-up.
+// wait for the GPU once for each spec; afterwards it costs a hash look-up.
 // Threads: one at a time per object, the device's strand. Lifetime: plans live
-// as long as the MatmulPlans; options' objects outlive it.
+// as long as the MatmulPlans; the objects in the options must outlive it.
 
 #ifndef NN_KERNELS_CUDA_LIBRARIES_MATMUL_H_
 #define NN_KERNELS_CUDA_LIBRARIES_MATMUL_H_
@@ -49,11 +49,13 @@ class MatmulPlan {
   virtual ~MatmulPlan() = default;
 
   const MatmulSpec& spec() const { return spec_; }
-  // One word, as a choice cache holds it.
+  // Text of the algorithm, one word, as a choice cache stores it.
   const std::string& choice() const { return choice_; }
-  // Of device memory, which only Run()'s work on its stream uses.
+  // Bytes of the device memory that the caller passes to Run() as `workspace`;
+  // only the work of that call uses it.
   std::size_t workspace_bytes() const { return workspace_bytes_; }
 
+  // Enqueues the computation on `stream`.
   //   kInvalidArgument: an operand is missing or not aligned.
   //   kInternal:        the library refused; names product and reason.
   virtual absl::Status Run(const MatmulOperands& operands, void* workspace,
@@ -76,6 +78,7 @@ class MatmulPlans {
  public:
   virtual ~MatmulPlans() = default;
 
+  // Returns the plan for `spec`; chooses it at the first call.
   //   kInvalidArgument: the spec's Check().
   //   kUnimplemented:   the library has no algorithm for it.
   //   kInternal:        the library or the device failed.
@@ -83,10 +86,11 @@ class MatmulPlans {
                                           cudaStream_t stream) = 0;
 };
 
-// "cuBLASLt 13.0.2", "emulated products": whose choices are made.
+// Returns the library whose algorithms are chosen: "cuBLASLt 13.0.2" or
+// "emulated products".
 std::string MatmulLibraryName();
 
-// For the device that is current in the calling thread.
+// Opens the library for the current device of the calling thread.
 //   kUnavailable: no driver, or no device.
 absl::StatusOr<std::unique_ptr<MatmulPlans>> OpenMatmulPlans(
     const LibraryOptions& options);

@@ -4,7 +4,7 @@
 namespace troupe::nn::cuda {
 namespace {
 
-// One product after the other.
+// Computes the products of a batch one after another.
 absl::Status MatMul(LibraryOps& gpu, MatMulForm form, In a, In b, Tensor& c) {
   MatmulSpec spec;
   spec.rows = c.dim(-2), spec.cols = c.dim(-1);

@@ -1,5 +1,6 @@
-// What a matrix product is, apart from its numbers: shapes, dtypes and what is
-// done to the result on its way to memory.
+// Describes a matrix product without its numbers: shapes, dtypes and the
+// epilogue that is applied to the result before it is stored. It is the key by
+// which an algorithm is chosen.
 //
 //   MatmulSpec spec;               // y[N, M] = relu(x[N, K] w[M, K]^T + b)
 //   spec.rows = n, spec.cols = m, spec.depth = k;
@@ -13,7 +14,7 @@
 //
 //     c[rows, cols] = Epilogue(a[rows, depth] b[depth, cols])
 //
-// No CUDA in here, so that it is tested everywhere. Threads: plain data.
+// Uses no CUDA, so it is tested everywhere. Threads: plain data.
 
 #ifndef NN_KERNELS_CUDA_LIBRARIES_MATMUL_SPEC_H_
 #define NN_KERNELS_CUDA_LIBRARIES_MATMUL_SPEC_H_
@@ -29,9 +30,9 @@
 
 namespace troupe::nn::cuda {
 
-// GELU is the one with tanh: 0.5 s (1 + tanh(sqrt(2/pi) (s + 0.044715 s^3))).
-// Vectors and aux have the result's dtype. cols is a multiple of 8 where there
-// is an aux.
+// GELU is the tanh form: 0.5 s (1 + tanh(sqrt(2/pi) (s + 0.044715 s^3))). s is
+// the product. Vectors and aux have the result's dtype. With an aux, cols must
+// be a multiple of 8.
 enum class Epilogue : std::uint8_t {
   kNone,          // c = s, or c + s
   kBias,          // c = s + bias[cols]
@@ -39,17 +40,17 @@ enum class Epilogue : std::uint8_t {
   kGeluBias,      // aux[rows, cols] = s + bias[cols]; c = gelu of that
   kGeluBackward,  // c = s gelu'(aux[rows, cols])
   kRowSums,       // c = s, or c + s; row_sums[rows] = sums of a over depth:
-                  // a bias gradient where a is dy^T
+                  // a bias gradient if a is dy^T
 };
 
 struct MatmulSpec {
   std::int64_t rows = 0, cols = 0, depth = 0;  // each at least 1
-  bool transpose_a = false;                    // a lies as [depth, rows]
-  bool transpose_b = false;                    // b lies as [cols, depth]
-  DType dtype = DType::kF32;                   // of a and b: f32, bf16, f16
-  DType out_dtype = DType::kF32;               // f32, or that of a and b
+  bool transpose_a = false;                    // a is stored as [depth, rows]
+  bool transpose_b = false;                    // b is stored as [cols, depth]
+  DType dtype = DType::kF32;      // dtype of a and b: f32, bf16, f16
+  DType out_dtype = DType::kF32;  // dtype of the result: f32 or `dtype`
   Epilogue epilogue = Epilogue::kNone;
-  bool accumulate = false;  // adds to c; with kNone and kRowSums
+  bool accumulate = false;  // adds to c; with kNone and kRowSums only
   // Whether f32 operands may be rounded to TF32 (10 bits); sums stay in f32.
   bool allow_tf32 = false;
 
@@ -75,27 +76,26 @@ struct MatmulSpec {
     return H::combine(std::move(h), spec.Fields());
   }
 
-  //   kInvalidArgument: extents, dtypes or epilogue do not go together; says
-  //     what.
+  //   kInvalidArgument: extents, dtypes or epilogue are wrong; names which.
   absl::Status Check() const;
-  // Letters, digits and ".:_+" without spaces, other for each other spec:
+  // Returns a word (letters, digits and ".:_+") that is unique to the spec:
   // "matmul:bf16:f32:768.3072.8192:tn:row_sums+acc".
   std::string Key() const;
 };
 
-// Device memory, aligned to kOperandAlignmentBytes. Null where the epilogue
-// has no such operand. No output overlaps an operand.
+// Device memory, aligned to kOperandAlignmentBytes. Pointers that the epilogue
+// does not use are null. No output may overlap an operand.
 struct MatmulOperands {
   const void* a = nullptr;
   const void* b = nullptr;
-  void* c = nullptr;           // read too where the product accumulates
+  void* c = nullptr;           // also read if the product accumulates
   const void* bias = nullptr;  // [cols]
   void* aux = nullptr;         // [rows, cols]; written by kGeluBias only
   void* row_sums = nullptr;    // [rows], written
 };
 
-// kInvalidArgument where an operand of `spec` is missing or not aligned; what
-// every Run() begins with.
+// Returns kInvalidArgument if an operand of `spec` is missing or not aligned.
+// Every Run() calls it first.
 absl::Status CheckOperands(const MatmulSpec& spec,
                            const MatmulOperands& operands);
 

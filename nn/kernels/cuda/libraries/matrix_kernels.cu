@@ -11,7 +11,7 @@
 namespace troupe::nn::cuda {
 namespace {
 
-// fn(T{}) for the type T of f32, bf16 or f16.
+// Returns fn(T{}) for the device element type T of f32, bf16 or f16.
 template <typename Fn>
 absl::Status ForMatrix(const char* kernel, DType dtype, Fn fn) {
   return ForFloating<void>(kernel, dtype, Device{DeviceType::kCuda, 0}, fn);
@@ -19,8 +19,8 @@ absl::Status ForMatrix(const char* kernel, DType dtype, Fn fn) {
 
 // --- ColumnSums: bands of rows, then the sums of the bands ---
 
-constexpr int kSumCols = 32;  // of a block: a warp reads along a row
-constexpr int kSumRows = 8;   // that a block reads at a time
+constexpr int kSumCols = 32;  // columns of a block: a warp reads along a row
+constexpr int kSumRows = 8;   // rows that a block reads at a time
 constexpr std::int64_t kBandRowsMin = 256;
 constexpr std::int64_t kBandsMax = 256;
 
@@ -34,7 +34,7 @@ __device__ __forceinline__ void WriteSum(float sum, bool accumulate, Sum& to) {
   Round(accumulate ? Widen(to) + sum : sum, to);
 }
 
-// of_band[band, cols], or with one band sums[cols] itself.
+// Writes of_band[band, cols] or, if there is one band, sums[cols].
 template <typename T, typename Sum>
 __global__ void __launch_bounds__(kSumCols* kSumRows)
     BandSumsKernel(MatrixShape shape, const T* x, float* of_band,
@@ -106,7 +106,7 @@ struct AddRowVectorBody {
   const V* v;
   Y* y;
 
-  // Vectors lie within a row: cols is a multiple of them.
+  // A vector never crosses rows: cols is a multiple of kCount.
   template <int kCount>
   __device__ void At(std::int64_t i) const {
     Numbers<float, kCount> sum = Load<kCount>(y + i);

@@ -1,5 +1,5 @@
-// Small kernels on matrices that stand around a library's products and
-// convolutions: bias gradients, biases, transposed copies.
+// Small matrix kernels that complement a library's products and convolutions:
+// bias gradients, biases, transposed copies.
 //
 //   status = ColumnSums({rows, cols}, {DType::kBF16, dy},
 //                       /*accumulate=*/true, {DType::kF32, db}, scratch,
@@ -10,12 +10,13 @@
 //                          /*accumulate=*/false, {DType::kF32, w_ORSC},
 //                          stream);
 //
-// Matrices are row-major, dense, and lie anywhere that their dtype may: f32,
-// bf16 or f16, each operand its own. Empty ones are fine. Sums are in f32, in
-// an order that follows from the shape alone, and are rounded once.
+// Matrices are row-major and dense, and need only the alignment of their dtype:
+// f32, bf16 or f16, which may differ between operands. They may be empty. Sums
+// are in f32, in an order that follows from the shape alone, and are rounded
+// once.
 //
 // Asynchronous: they return when the kernel is queued on `stream`. Errors:
-// kInternal where the launch failed; names the kernel.
+// kInternal if the launch failed; names the kernel.
 
 #ifndef NN_KERNELS_CUDA_LIBRARIES_MATRIX_KERNELS_H_
 #define NN_KERNELS_CUDA_LIBRARIES_MATRIX_KERNELS_H_
@@ -44,17 +45,18 @@ struct Elements {
   void* data;
 };
 
-// sums[cols] (+)= the sum over the rows of x[rows, cols]. No rows: zeros.
+// Computes sums[cols] (+)= the sum over the rows of x[rows, cols]; zeros if
+// there are no rows.
 // `scratch`: ColumnSumsScratchBytes() of device memory, 16-byte aligned.
 absl::Status ColumnSums(MatrixShape shape, ConstElements x, bool accumulate,
                         Elements sums, void* scratch, cudaStream_t stream);
 std::size_t ColumnSumsScratchBytes(MatrixShape shape);
 
-// y[rows, cols] += v[cols] in every row.
+// Adds v[cols] to every row of y[rows, cols].
 absl::Status AddRowVector(MatrixShape shape, ConstElements v, Elements y,
                           cudaStream_t stream);
 
-// `batch` matrices one behind the other: y[cols, rows] (+)= x[rows, cols]^T.
+// Computes y[cols, rows] (+)= x[rows, cols]^T for `batch` consecutive matrices.
 absl::Status TransposeEach(std::int64_t batch, MatrixShape shape,
                            ConstElements x, bool accumulate, Elements y,
                            cudaStream_t stream);

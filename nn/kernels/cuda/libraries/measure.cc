@@ -10,7 +10,7 @@ namespace {
 
 using base::CudaStatus;
 
-// Times what is enqueued between Begin() and End().
+// Times the work that is enqueued between Begin() and End().
 class Timer {
  public:
   explicit Timer(cudaStream_t stream) : stream_(stream) {}
@@ -30,7 +30,7 @@ class Timer {
   absl::Status Begin() {
     return CudaStatus(cudaEventRecord(begin_, stream_), "cudaEventRecord");
   }
-  // Waits; milliseconds.
+  // Waits for the work and returns milliseconds.
   absl::StatusOr<float> End() {
     TROUPE_RETURN_IF_ERROR(
         CudaStatus(cudaEventRecord(end_, stream_), "cudaEventRecord"));
@@ -48,7 +48,8 @@ class Timer {
   cudaEvent_t end_ = nullptr;
 };
 
-// Milliseconds of each of `runs` runs; negative where the candidate failed.
+// Returns the mean milliseconds of `runs` runs; negative if the candidate
+// failed.
 absl::StatusOr<float> TimeRuns(Timer& timer, int runs,
                                const std::function<absl::Status()>& run) {
   TROUPE_RETURN_IF_ERROR(timer.Begin());
@@ -58,14 +59,14 @@ absl::StatusOr<float> TimeRuns(Timer& timer, int runs,
   return failed ? -1.0f : ms / static_cast<float>(runs);
 }
 
-// `count` numbers, the same every time.
+// Returns `count` numbers in [-1, 1), the same in every call.
 template <typename T>
 std::vector<char> Pattern(std::size_t count) {
   std::vector<T> numbers(count);
   std::uint64_t state = 1;
   for (T& number : numbers) {
     state = state * 6364136223846793005u + 1442695040888963407u;
-    const auto bits = static_cast<std::int64_t>(state >> 40);  // 24 of them
+    const auto bits = static_cast<std::int64_t>(state >> 40);  // 24 bits
     number = FromF64<T>(static_cast<double>(bits - (1 << 23)) / (1 << 23));
   }
   const char* bytes = reinterpret_cast<const char*>(numbers.data());
@@ -110,7 +111,7 @@ absl::Status SampleMemory::Fill(DType dtype, std::int64_t elems, void* data) {
   const std::size_t bytes = static_cast<std::size_t>(elems) * SizeOf(dtype);
   const std::vector<char> pattern =
       Pattern(dtype, std::min(kPatternElems, static_cast<std::size_t>(elems)));
-  // Returns when the pattern has been read, since the host may page it out.
+  // From pageable memory, the call returns only when the pattern has been read.
   TROUPE_RETURN_IF_ERROR(
       CudaStatus(cudaMemcpyAsync(data, pattern.data(), pattern.size(),
                                  cudaMemcpyHostToDevice, stream_),
@@ -134,8 +135,8 @@ absl::StatusOr<std::vector<CandidateTimes>> TimeCandidates(
   TROUPE_RETURN_IF_ERROR(timer.Open());
   std::vector<CandidateTimes> times(count);
   std::vector<int> runs(count, 1);
-  // The first round loads kernels and fills caches: it says how long a run is,
-  // and whether it works at all; the rounds after it count.
+  // The first round loads kernels and fills caches. It only decides how many
+  // runs a sample has, and whether a candidate works; later rounds are samples.
   for (int round = 0; round <= kRounds; ++round) {
     for (int i = 0; i < count; ++i) {
       if (runs[i] == 0) continue;

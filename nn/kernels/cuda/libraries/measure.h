@@ -1,5 +1,5 @@
-// Times candidates of an algorithm on the device: what a measured choice needs
-// beside candidates.h.
+// Times candidate algorithms on the device; candidates.h chooses from the
+// times.
 //
 //   SampleMemory memory(allocator, stream);
 //   TROUPE_ASSIGN_OR_RETURN(void* x, memory.Numbers(DType::kBF16, 1 << 20));
@@ -7,8 +7,9 @@
 //       const std::vector<CandidateTimes> times,
 //       TimeCandidates(2, [&](int i) { return Run(i, x); }, stream));
 //
-// Samples go round by round over all candidates, so that clocks and heat weigh
-// on all alike. Waits for the GPU; never while a stream captures.
+// Each round takes one sample of every candidate, so that clock rates and heat
+// affect all of them equally. Waits for the GPU, so it must not be called
+// during a capture.
 //
 // Threads: the device's strand.
 
@@ -35,18 +36,18 @@
 
 namespace troupe::nn::cuda {
 
-// Device memory for as long as the object lives.
+// Owns the device memory of a measurement.
 class SampleMemory {
  public:
   SampleMemory(Allocator& allocator, cudaStream_t stream)
       : allocator_(allocator), stream_(stream) {}
 
-  //   kResourceExhausted: there is none left.
+  //   kResourceExhausted: no memory is left.
   absl::StatusOr<void*> Bytes(std::size_t bytes);
-  // f32, bf16 or f16 numbers spread over [-1, 1): zeros would cost a GPU less
-  // power, and so less time, than a network's numbers do.
+  // Returns f32, bf16 or f16 numbers spread over [-1, 1): with zeros, a GPU
+  // would use less power, and so less time, than with a network's numbers.
   absl::StatusOr<void*> Numbers(DType dtype, std::int64_t elems);
-  // The same as a tensor, which keeps its memory.
+  // The same as a tensor, which owns its memory.
   absl::StatusOr<Tensor> Numbers(const Shape& shape, DType dtype);
 
  private:
@@ -57,14 +58,14 @@ class SampleMemory {
   std::vector<StoragePtr> blocks_;
 };
 
-// One list for each of `count` candidates. run(i) enqueues one run of candidate
-// i on `stream`; one that returns an error has no times.
+// Returns the times of each of `count` candidates. run(i) enqueues one run of
+// candidate i on `stream`; a candidate whose run fails has no times.
 //   kInternal: the device failed.
 absl::StatusOr<std::vector<CandidateTimes>> TimeCandidates(
     int count, const std::function<absl::Status(int)>& run,
     cudaStream_t stream);
 
-// The same for plans, all with these operands and one workspace in `memory`.
+// The same for plans, all with the same operands and one workspace in `memory`.
 template <typename Plan, typename Operands>
 absl::StatusOr<std::vector<CandidateTimes>> TimePlans(
     const std::vector<std::unique_ptr<Plan>>& plans, const Operands& operands,

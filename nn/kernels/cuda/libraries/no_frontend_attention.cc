@@ -1,5 +1,5 @@
-// The seam of attention_plans.h where cuDNN's frontend was not found when the
-// program was built (third_party/cudnn_frontend): kernels of our own compute.
+// Implements attention_plans.h in a build that did not find cuDNN's frontend
+// (third_party/cudnn_frontend): it has no plans, so kernels of our own compute.
 
 #include <memory>
 #include <string>

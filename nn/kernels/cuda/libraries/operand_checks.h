@@ -1,9 +1,10 @@
-// What products and convolutions ask of extents, dtypes and pointers alike.
+// Checks of extents, dtypes and pointers that products, convolutions and
+// attention share.
 //
 //   TROUPE_RETURN_IF_ERROR(CheckDTypes(key, dtype, out_dtype));
 //   return CheckPointers(key, {{"a", operands.a, /*needed=*/true}});
 //
-// Errors are kInvalidArgument and begin with the key of what was asked for.
+// Errors are kInvalidArgument and begin with the key of the spec.
 
 #ifndef NN_KERNELS_CUDA_LIBRARIES_OPERAND_CHECKS_H_
 #define NN_KERNELS_CUDA_LIBRARIES_OPERAND_CHECKS_H_
@@ -18,11 +19,11 @@
 
 namespace troupe::nn::cuda {
 
-// Every operand and workspace begins at a multiple of this many bytes: what the
-// libraries' fast kernels read at once.
+// Alignment of every operand and workspace. The libraries' fast kernels read 16
+// bytes at a time.
 inline constexpr std::int64_t kOperandAlignmentBytes = 16;
 
-// Libraries count extents of matrices in 32 bits.
+// Limit on an extent: libraries count extents of matrices in 32 bits.
 inline constexpr std::int64_t kExtentMax = (std::int64_t{1} << 31) - 1;
 
 inline absl::Status CheckDTypes(absl::string_view key, DType dtype,

@@ -1,11 +1,11 @@
-// Kernels of our own as one of the plans of attention_plans.h, for whoever
-// brings the others.
+// Kernels of our own as a plan of attention_plans.h, for the files that
+// implement that interface.
 //
 //   if (choice == kOwnAttention) {
 //     return std::make_unique<OwnAttentionPlan>(spec, own);
 //   }
 //
-// Lifetime: the kernels outlive the plan.
+// Lifetime: the kernels must outlive the plan.
 
 #ifndef NN_KERNELS_CUDA_LIBRARIES_OWN_ATTENTION_H_
 #define NN_KERNELS_CUDA_LIBRARIES_OWN_ATTENTION_H_

@@ -1,27 +1,29 @@
-// The plans of a library, one for each spec, chosen as matmul.h says.
+// The plans of a library, one for each spec, chosen as matmul.h describes.
 //
-// A library says what it can do, and the cache what it does:
+// A library lists and times algorithms; the cache chooses between them:
 //
 //   struct CublasLt {
 //     using Spec = MatmulSpec;
 //     using Plan = MatmulPlan;
 //     using Stream = cudaStream_t;
 //     using Plans = std::vector<std::unique_ptr<Plan>>;
-//     // The algorithm of a record, or why it cannot be.
+//     // Returns the plan of a recorded choice; an error if there is none.
 //     absl::StatusOr<std::unique_ptr<Plan>> FromChoice(
 //         const Spec& spec, const std::string& choice);
-//     // Its guesses, best first, at most as many as the options say.
+//     // Returns the library's guesses, best first; the options limit them.
 //     absl::StatusOr<Plans> Candidates(const Spec& spec);
 //     absl::StatusOr<bool> IsCapturing(Stream stream);
-//     // Runs each on memory of its own; kResourceExhausted: there is none.
+//     // Measures in memory of its own; kResourceExhausted: there is none.
 //     absl::StatusOr<std::vector<CandidateTimes>> Time(
 //         const Spec& spec, const Plans& candidates, Stream stream);
 //   };
 //   PlanCache<CublasLt> plans(library, options);
 //   TROUPE_ASSIGN_OR_RETURN(MatmulPlan* plan, plans.Get(spec, stream));
 //
-// No CUDA in here, so that it is tested everywhere. Threads: the device's
-// strand.
+// LibraryPlans wraps a library and its cache in the interface of matmul.h,
+// conv.h or attention_plans.h.
+//
+// Uses no CUDA, so it is tested everywhere. Threads: the device's strand.
 
 #ifndef NN_KERNELS_CUDA_LIBRARIES_PLAN_CACHE_H_
 #define NN_KERNELS_CUDA_LIBRARIES_PLAN_CACHE_H_
@@ -73,7 +75,8 @@ class PlanCache {
   }
 
  private:
-  // That the library has no algorithm is an answer to remember, too.
+  // A spec for which the library has no algorithm also has an entry: `plan` is
+  // null and `why_none` says why.
   struct Entry {
     std::unique_ptr<Plan> plan;
     absl::Status why_none;
@@ -123,7 +126,8 @@ class PlanCache {
                   refused);
   }
 
-  // candidates[best], or what another rank was faster to choose.
+  // Returns candidates[best], or the algorithm that another rank has recorded
+  // first.
   absl::StatusOr<std::unique_ptr<Plan>> Agreed(
       const Spec& spec, const std::string& key,
       std::vector<std::unique_ptr<Plan>> candidates, int best, Origin origin,
@@ -146,6 +150,27 @@ class PlanCache {
   Library& library_;
   const LibraryOptions options_;
   absl::flat_hash_map<Spec, Entry> plans_;
+};
+
+// Implements the interface `Plans` (MatmulPlans, ConvPlans or AttentionPlans)
+// by a library and the cache of its plans. `library` are the arguments of the
+// library's constructor.
+template <typename Library, typename Plans>
+class LibraryPlans final : public Plans {
+ public:
+  template <typename... Args>
+  explicit LibraryPlans(const LibraryOptions& options, Args&&... library)
+      : library_(std::forward<Args>(library)...), plans_(library_, options) {}
+
+  absl::StatusOr<typename Library::Plan*> Get(
+      const typename Library::Spec& spec,
+      typename Library::Stream stream) override {
+    return plans_.Get(spec, stream);
+  }
+
+ private:
+  Library library_;
+  PlanCache<Library> plans_;
 };
 
 }  // namespace troupe::nn::cuda

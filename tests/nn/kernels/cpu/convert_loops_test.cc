@@ -41,8 +41,8 @@ float FloatOf(std::uint32_t bits) {
   return value;
 }
 
-// Every half of both types, the middle between it and the next, and the floats
-// on both sides of either.
+// Returns every half of both types, the middle between it and the next, and the
+// floats on both sides of either.
 Floats EdgeFloats() {
   Floats edges;
   auto add_around = [&](float value) {
@@ -104,7 +104,7 @@ TEST(ConvertLoops, NarrowEdgeFloatsAsBaseDoes) {
   }
 }
 
-// Less than a vector is left over: nothing beyond is touched.
+// Less than a vector is left over: no memory beyond is written.
 TEST(ConvertLoops, WriteWhatTheyShould) {
   const Floats x(40, 1.5f);
   const Halves h(40, 0x3e00);

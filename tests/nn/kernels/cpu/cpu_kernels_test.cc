@@ -1,6 +1,6 @@
-// What //tests/nn/ops does not ask of the cpu kernels: shapes on both sides of
-// every choice of kernel, operands at any address, and choices that only the
-// cpu set has. Agreement is with the reference kernels.
+// Tests of the cpu kernels beyond those of //tests/nn/ops: shapes on both sides
+// of every choice of kernel, operands at any address, and choices that only the
+// cpu set has. Results are compared with the reference kernels.
 
 #include "nn/kernels/cpu/cpu_kernels.h"
 
@@ -27,8 +27,8 @@ struct Set {
   CpuKernelOptions options;
   DType dtype = DType::kF32;
 
-  // Of the norm, and of the largest element: the last digit of bf16, whose sums
-  // are in f32.
+  // For the norm, and for the largest element: the last digit of bf16, whose
+  // sums are in f32.
   double tolerance() const { return dtype == DType::kBF16 ? 0x1p-8 : 3e-6; }
 };
 
@@ -55,7 +55,7 @@ std::vector<Set> Sets() {
   return sets;
 }
 
-// Tensors that begin `shift` elements behind a cache line.
+// Makes tensors that begin `shift` elements behind a cache line.
 class Shifted {
  public:
   Shifted(Kernels& kernels, std::int64_t shift, DType dtype = DType::kF32)
@@ -130,9 +130,10 @@ struct Case {
   Program run;
 };
 
-// Both sides of: 1, 3 and 4 samples (dot products), w or x transposed, tails
-// of every width, sums longer than a chain, weights that oneDNN takes,
-// gradients of many rows (written row by row, what they read copied or not).
+// Shapes on both sides of: 1, 3 and 4 samples (dot products), w or x
+// transposed, tails of every width, sums longer than a chain, weights that
+// oneDNN handles, gradients of many rows (written row by row, operands copied
+// or not).
 void AddLinears(std::vector<Case>& cases) {
   const std::int64_t shapes[][3] = {
       {1, 5, 3},      {3, 70, 9},     {4, 70, 9},       {5, 16, 16},
@@ -149,8 +150,8 @@ void AddLinears(std::vector<Case>& cases) {
   }
 }
 
-// Both sides of: planar or channels, gradients by outputs or by runs, padded
-// or not, many channels (oneDNN), long sums, 1x1.
+// Shapes on both sides of: planar or channels, gradients by outputs or by runs,
+// padded or not, many channels (oneDNN), long sums, 1x1.
 void AddConvs(std::vector<Case>& cases) {
   const std::tuple<std::string, Window2d, Shape, std::int64_t> all[] = {
       {"toy_first", {5, 5}, {2, 32, 32, 3}, 6},
@@ -189,7 +190,7 @@ void AddPools(std::vector<Case>& cases) {
   }
 }
 
-// Under sanitizers some of them.
+// Returns all cases; some of them under sanitizers.
 std::vector<Case> CasesToTry() {
   std::vector<Case> cases;
   AddLinears(cases);
@@ -273,7 +274,7 @@ TEST_P(CpuKernelsTest, AGradientHasTheSameBitsAmongOtherRows) {
   }
 }
 
-// Where a gradient is computed by parts, they are those of the whole.
+// If a gradient is computed by parts, they have the bits of the whole.
 TEST_P(CpuKernelsTest, RowsOfAGradientHaveTheBitsOfTheWhole) {
   const auto kernels = CreateCpuKernels(GetParam().options);
   const DType dtype = GetParam().dtype;
@@ -301,8 +302,8 @@ TEST_P(CpuKernelsTest, RowsOfAGradientHaveTheBitsOfTheWhole) {
       << "all of it is in the cache";
 }
 
-// Chains over all rows are 6e-4 to 4e-3 off: each term is rounded to a multiple
-// of the sum's last digit.
+// One chain over all rows would have an error of 6e-4 to 4e-3: each term is
+// rounded to a multiple of the sum's last digit.
 TEST_P(CpuKernelsTest, ABiasGradientOfManyRowsKeepsItsDigits) {
   const auto kernels = CreateCpuKernels(GetParam().options);
   const std::int64_t N = std::int64_t{1} << 20;
@@ -318,7 +319,7 @@ TEST_P(CpuKernelsTest, ABiasGradientOfManyRowsKeepsItsDigits) {
   }
 }
 
-// As in PyTorch, the last NaN of a window wins; the gradient goes there.
+// As in PyTorch, the last NaN of a window wins, and gets the gradient.
 TEST_P(CpuKernelsTest, OfSeveralNansInAWindowTheLastWins) {
   const auto oracle = CreateReferenceKernels();
   const auto kernels = CreateCpuKernels(GetParam().options);
@@ -383,7 +384,7 @@ TEST(CpuKernelsDescribe, NamesInstructionSetThreadsAndLibrary) {
   EXPECT_NE(words.find("2 threads, oneDNN 2."), std::string::npos) << words;
 }
 
-// exp is good to an ulp or two wherever a logit lies below the largest.
+// exp is exact to an ulp or two wherever a logit is below the largest.
 TEST(CpuKernelsSoftmax, FollowsTheReferenceOverTheWholeRange) {
   const auto oracle = CreateReferenceKernels();
   for (const Set& set : Sets()) {

@@ -1,5 +1,5 @@
-// The functions of functions.h against the same in f64: for numbers of every
-// size, each result differs by a few units in its last place.
+// Compares the functions of functions.h with f64: for numbers of every size,
+// each result differs by a few units in its last place.
 
 #include <algorithm>
 #include <cmath>
@@ -19,8 +19,8 @@ namespace {
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
 
-// All f32 of every 4099th bit pattern: both signs, zeros, tiny numbers,
-// infinities and NaN among them.
+// Returns the f32 of every 4099th bit pattern: both signs, with zeros, tiny
+// numbers, infinities and NaN.
 std::vector<float> NumbersOfEverySize() {
   std::vector<float> numbers = {0.0f,          -0.0f,  kInf,     -kInf,
                                 std::nanf(""), 0.625f, 88.7228f, -87.3f,
@@ -34,8 +34,9 @@ std::vector<float> NumbersOfEverySize() {
   return numbers;
 }
 
-// |got - want| in units of the last place of `want` as an f32; of 2^-120 where
-// that is smaller, since intermediate results of tiny ones lose bits.
+// Returns |got - want| in units of the last place of `want` as an f32, or of
+// 2^-120 if that is larger, since intermediate results of tiny numbers lose
+// bits.
 double UnitsApart(float got, double want) {
   const auto rounded = static_cast<float>(want);
   if (std::isnan(want)) return std::isnan(got) ? 0 : kInf;
@@ -100,7 +101,7 @@ TEST(Functions, Sqrt) {
 
 TEST(Functions, Sigmoid) { ExpectNear(UnaryFunction::kSigmoid, Sigmoid, 4); }
 
-// One more for the product with x.
+// One unit more for the product with x.
 TEST(Functions, Silu) {
   ExpectNear(
       UnaryFunction::kSilu, [](double x) { return x * Sigmoid(x); }, 5);

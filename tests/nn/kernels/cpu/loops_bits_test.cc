@@ -1,6 +1,6 @@
 // The bits of every loop on fixed inputs, for each instruction set: "same plan,
-// same seed, same bits" holds from one version to the next, too. Where a change
-// of bits is meant, the test prints the lines to put here.
+// same seed, same bits" holds from one version to the next, too. If a change of
+// bits is intended, the test prints the lines to put here.
 
 #include <cstdint>
 #include <cstring>
@@ -21,7 +21,7 @@ namespace {
 
 using Floats = std::vector<float>;
 
-// Over the bytes of values.
+// Hash of the bytes of values.
 class Hash : public base::FnvHash {
  public:
   template <typename T>
@@ -44,7 +44,7 @@ class Draws {
     }
     return values;
   }
-  // Any bits: infinities, NaN and tiny numbers among them.
+  // Returns arbitrary bits, with infinities, NaN and tiny numbers.
   std::vector<std::uint16_t> MakeHalves(std::int64_t count) {
     std::vector<std::uint16_t> values(static_cast<std::size_t>(count));
     for (auto& v : values) v = static_cast<std::uint16_t>(Word());
@@ -55,7 +55,7 @@ class Draws {
   std::uint64_t state_ = 1;
 };
 
-// With zeros of both signs, infinities and a NaN.
+// Inserts zeros of both signs, infinities and a NaN.
 Floats WithSpecials(Floats values) {
   const float special[] = {0.0f, -0.0f, __builtin_inff(), -__builtin_inff(),
                            __builtin_nanf("")};
@@ -164,7 +164,7 @@ void AddLosses(std::map<std::string, Run>& all) {
         Floats x = draws.Make(n), d(n);
         for (float& v : x) v *= 30;
         bool hit = false;
-        // The loss itself has the C library's logarithm in it.
+        // The loss itself is not hashed: it uses the C library's logarithm.
         loops.cross_entropy_row(n, x.data(), n / 2, d.data(), &hit);
         hash.AddBytes(&hit, sizeof(hit));
         hash.Add(d);
@@ -271,7 +271,7 @@ std::map<std::string, Run> AllRuns() {
   return all;
 }
 
-// "plain add": hash.
+// Maps "plain add" to its hash, and so on.
 std::map<std::string, std::uint64_t> BitsHere() {
   std::vector<const Loops*> sets = {&PlainLoops()};
   if (base::BestCpuIsa() >= base::CpuIsa::kAvx2) sets.push_back(&Avx2Loops());

@@ -1,4 +1,4 @@
-// Errors of the library; its numbers are in cpu_kernels_test.cc.
+// Tests errors of the library; its numbers are tested in cpu_kernels_test.cc.
 
 #include "nn/kernels/cpu/onednn.h"
 
@@ -12,7 +12,7 @@
 namespace troupe::nn::cpu {
 namespace {
 
-// A 3x3 window over one 4x4 image of 16 channels, to 16 channels.
+// Returns a valid shape: a 3x3 window over one 4x4 image, 16 channels to 16.
 ImageShape Sound() { return {1, 4, 4, 16, 2, 2, 16, 3, 3, 1, 1, 0, 0}; }
 
 TEST(OneDnn, AnErrorIsAStatusOnEveryCall) {

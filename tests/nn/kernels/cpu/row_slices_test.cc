@@ -23,7 +23,7 @@ class RowSlicesTest : public testing::TestWithParam<DType> {
   CpuDevice cpu_{CpuKernelOptions()};
 };
 
-// y = a + b row by row, where rows of y are half as long.
+// y = a + b row by row; rows of y are half as long.
 TEST_P(RowSlicesTest, EveryRowOnceInOrder) {
   for (std::int64_t rows : {1, 8, 9, 700, 5000}) {
     Tensor a = Make(rows, 6, 0), b = Make(rows, 6, 1), y = Make(rows, 3, 0);

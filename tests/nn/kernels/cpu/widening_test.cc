@@ -69,7 +69,7 @@ TEST_P(WideningTest, ReadsAndWritesAsTheRolesSay) {
 }
 
 TEST_P(WideningTest, RoundsOnceOnTheWayBack) {
-  // In both 16-bit types 2048 + 1 + 1 is 2048 step by step.
+  // Rounded after each step, 2048 + 1 + 1 is 2048 in both 16-bit types.
   Tensor a = Make({2048}), grad = Make({0}), out = Make({0}), both = Make({3});
   ASSERT_TRUE(op_(a, fixed_, false, grad, out, both).ok());
   EXPECT_EQ(ValuesOf(both), ValuesOf(Make({2051})));

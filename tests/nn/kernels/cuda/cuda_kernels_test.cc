@@ -1,5 +1,5 @@
-// The kernel set as a whole, on the emulation: what each op computes is in
-// ops_test.cc.
+// Tests of the kernel set as a whole, on the emulation; ops_test.cc tests the
+// results of each op.
 
 #include "nn/kernels/cuda/cuda_kernels.h"
 
@@ -35,7 +35,8 @@ std::vector<float> Back(Kernels& kernels, const Tensor& tensor) {
   return std::vector<float>(span.begin(), span.end());
 }
 
-// relu(x w^T + b), w (2, 2): products by the library, the rest by our kernels.
+// Returns relu(x w^T + b), w (2, 2): the library computes the product, kernels
+// of our own the rest.
 Tensor Layer(Kernels& kernels, const Tensor& x, const Tensor& w,
              const Tensor& b) {
   Tensor y = Tensor::Empty({1, 2}, DType::kF32, kernels.allocator());
@@ -67,7 +68,8 @@ TEST(CudaKernelsTest, ComputesInTheOrderOfItsQueues) {
   }
 }
 
-// Products of numbers whose sums differ in the last bits from order to order.
+// Returns a product of numbers whose sum differs in the last bits between
+// orders.
 std::vector<float> Products(Kernels& kernels) {
   std::vector<float> numbers(64);
   for (std::size_t i = 0; i < numbers.size(); ++i) {
@@ -82,7 +84,7 @@ std::vector<float> Products(Kernels& kernels) {
   return Back(kernels, y);
 }
 
-// What is fastest differs from day to day; the choice is made once.
+// The fastest algorithm differs from run to run, but the choice is made once.
 TEST(CudaKernelsTest, TakesTheAlgorithmThatWasChosen) {
   const EmulatedWorld world(1);
   std::vector<std::vector<float>> by_algorithm;
@@ -93,23 +95,23 @@ TEST(CudaKernelsTest, TakesTheAlgorithmThatWasChosen) {
     options.choices = std::make_shared<KernelChoices>();
     by_algorithm.push_back(Products(**OpenCudaKernels(0, options)));
     chosen = options.choices->InUse();
-    // Another rank, for which another one is faster.
+    // Another rank, for which another algorithm is faster.
     SetEmulatedFastest(0);
     EXPECT_EQ(Products(**OpenCudaKernels(1, options)), by_algorithm.back());
     EXPECT_EQ(options.choices->InUse(), chosen);
   }
   EXPECT_NE(by_algorithm[1], by_algorithm[2]);
-  // Another run, with the last one's plan.
+  // Another run that adopts the recorded choices.
   KernelOptions later;
   later.choices = std::make_shared<KernelChoices>();
   later.choices->Adopt(chosen);
   EXPECT_EQ(Products(**OpenCudaKernels(0, later)), by_algorithm[2]);
-  // And without it.
+  // A run without the record.
   EXPECT_EQ(Products(**OpenCudaKernels(0)), by_algorithm[0]);
   EXPECT_NE(by_algorithm[0], by_algorithm[2]);
 }
 
-// Attention of bf16 numbers and its gradient, of 64 queries and keys.
+// Returns the gradient of attention with 64 bf16 queries and keys.
 std::vector<float> Attended(Kernels& kernels, const AttentionRule& rule) {
   constexpr std::int64_t kT = 64, kD = 8;
   const auto made = [&](std::int64_t heads) {
@@ -140,7 +142,8 @@ std::string ChoiceOf(const ChoicesByDevice& chosen, const std::string& key) {
   return "none";
 }
 
-// Kernels of our own compete with the library's, for each way by itself.
+// Kernels of our own compete with the library's, forward and backward
+// separately.
 TEST(CudaKernelsTest, TakesTheAttentionThatWasChosen) {
   const EmulatedWorld world(1);
   AttentionRule rule;
@@ -156,7 +159,7 @@ TEST(CudaKernelsTest, TakesTheAttentionThatWasChosen) {
     const ChoicesByDevice chosen = options.choices->InUse();
     EXPECT_EQ(ChoiceOf(chosen, "attention_forward" + sizes), choice);
     EXPECT_EQ(ChoiceOf(chosen, "attention_backward" + sizes), choice);
-    // Another run with this plan, on a day when the other one is faster.
+    // Another run with this record, in which the other algorithm is faster.
     SetEmulatedFastest(by_algorithm.size() == 1 ? 1 : 0);
     KernelOptions later;
     later.choices = std::make_shared<KernelChoices>();
@@ -170,7 +173,7 @@ TEST(CudaKernelsTest, TakesTheAttentionThatWasChosen) {
   }
 }
 
-// Operands whose handles are gone when the ops' turn comes.
+// The handles of the operands are destroyed before the held ops run.
 TEST(CudaKernelsTest, HeldOpsKeepTheirOperands) {
   for (std::uint64_t seed : Seeds(50)) {
     const EmulatedWorld world(seed);
@@ -206,7 +209,7 @@ std::vector<float> BackBy(Queue queue, Kernels& kernels, const Tensor& tensor) {
   return std::vector<float>(span.begin(), span.end());
 }
 
-// Layers over and over, each in memory that the one before gave back.
+// Computes several layers, each in memory that the one before released.
 Tensor Layers(Kernels& kernels, const Tensor& w, const Tensor& b) {
   Tensor z = Tensor::Empty({1, 2}, DType::kF32, kernels.allocator());
   EXPECT_TRUE(kernels.Fill(1.0, z).ok());
@@ -228,7 +231,7 @@ TEST(CudaKernelsTest, AScopeSendsKernelsToItsQueue) {
       Wait(*kernels, queue, ready);
       const QueueScope scope(*kernels, queue);
       const Tensor z = Layers(*kernels, w, b);
-      // The compute queue does not go on meanwhile.
+      // The compute queue is still held.
       EXPECT_THAT(BackBy(queue, *kernels, z), ElementsAre(43, 52.75f))
           << ReplayCommand(seed);
     }

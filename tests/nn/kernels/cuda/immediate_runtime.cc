@@ -1,6 +1,6 @@
-// The calls of the CUDA runtime that ops make beside launches, done at once:
-// for tests of kernels, which run them when they are launched
-// (//base/cuda/emulated:immediate_launch) and have no streams.
+// Implements the calls of the CUDA runtime that ops make in addition to
+// launches, synchronously. For tests of kernels, which run kernels when they
+// are launched (//base/cuda/emulated:immediate_launch) and have no streams.
 
 #include <cuda_runtime_api.h>
 

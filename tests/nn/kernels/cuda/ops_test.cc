@@ -1,6 +1,7 @@
-// The op suite on the kernels of a GPU: on the emulation in every build, and on
-// a GPU where one is (ops_gpu_test). Then the same cases under every schedule
-// of the emulation, with fresh memory full of different poison: the same bits.
+// Runs the op suite on the kernels of a GPU: on the emulation in every build,
+// and on a GPU if there is one (ops_gpu_test). Then runs the same cases under
+// every schedule of the emulation, with new memory filled with different
+// poison, and expects the same bits.
 
 #include <cmath>
 #include <cstdint>
@@ -33,7 +34,7 @@ std::vector<Backend> Backends() {
            {DType::kF32, DType::kBF16, DType::kF16}}};
 }
 
-// Without a GPU there is nothing to try.
+// Without a GPU there are no backends.
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(OpSuite);
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(ElementWiseSuite);
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(BackendSuite);
@@ -52,7 +53,7 @@ INSTANTIATE_TEST_SUITE_P(Cuda, BackendSuite, testing::ValuesIn(Backends()),
 class ScheduleSuite : public testing::TestWithParam<OpTest> {};
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(ScheduleSuite);
 
-// The bytes of all outputs.
+// Returns the bytes of all outputs.
 std::vector<std::uint8_t> OutputsOf(const OpTest& test) {
   const auto kernels = test.backend.create();
   std::vector<std::uint8_t> bytes(1);  // never empty
@@ -131,7 +132,7 @@ TEST_F(CudaOpsTest, TheFirstRowOutsideATableIsNamedAndReadsNothing) {
   }
 }
 
-// What forward reported, backward passes over.
+// Backward skips the wrong rows that forward reported.
 TEST_F(CudaOpsTest, AGradientOfARowOutsideTheTableGoesNowhere) {
   for (std::int64_t R : {40, 1500}) {  // without lists of lookups and with them
     std::vector<std::int64_t> rows(R, 1);
@@ -155,7 +156,7 @@ TEST_F(CudaOpsTest, OfSeveralCallsTheFirstErrorStays) {
   state.error = static_cast<cuda::DataError*>(block->data());
   *state.error = cuda::DataError();
   EmbeddingKernels ops;
-  cuda::BindEmbedding(ops, &state);
+  cuda::BindFamily(ops, &state);
   Tensor table = Tensor::Zeros({3, 2}, DType::kF32, memory());
   Tensor y = Poisoned({2, 2}, DType::kF32);
   for (std::int64_t wrong : {7, 8}) {

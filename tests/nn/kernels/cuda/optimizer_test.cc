@@ -1,5 +1,5 @@
-// SGD on a GPU against a plain loop, bit for bit: on the emulation, and on a
-// GPU where one is (optimizer_gpu_test).
+// Compares SGD on a GPU with a plain loop, bit for bit: on the emulation, and
+// on a GPU if there is one (optimizer_gpu_test).
 
 #include <cmath>
 #include <cstdint>
@@ -17,7 +17,7 @@
 namespace troupe::nn {
 namespace {
 
-// Numbers of both signs and many exponents, the same in every run.
+// Returns numbers of both signs and many exponents, the same in every run.
 std::vector<float> Numbers(std::int64_t count, std::uint32_t seed) {
   std::vector<float> values(static_cast<std::size_t>(count));
   std::uint32_t state = seed;
@@ -30,8 +30,8 @@ std::vector<float> Numbers(std::int64_t count, std::uint32_t seed) {
   return values;
 }
 
-// The formula of SgdRule, rounded to f32 after each operation; this file is
-// compiled with -ffp-contract=off.
+// Computes the formula of SgdRule, rounded to f32 after each operation; this
+// file is compiled with -ffp-contract=off.
 void PlainSgd(const SgdRule& rule, const StepScalars& scalars,
               const std::vector<float>& grad, std::vector<float>& param,
               std::vector<float>& momentum) {
@@ -52,7 +52,7 @@ void PlainSgd(const SgdRule& rule, const StepScalars& scalars,
   }
 }
 
-// Equal bits, so that -0 and NaN count too.
+// Compares bits, so that -0 differs from 0 and NaN equals NaN.
 void ExpectSameBits(const std::vector<float>& got,
                     const std::vector<float>& want, const std::string& what) {
   ASSERT_EQ(got.size(), want.size());

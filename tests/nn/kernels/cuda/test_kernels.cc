@@ -40,7 +40,7 @@ class PoisonedMemory final : public MemorySource {
   static constexpr std::size_t kAlignmentBytes = 64;
 
   std::mutex mutex_;
-  std::map<void*, void*> whole_;  // what a block was cut from
+  std::map<void*, void*> whole_;  // the allocation around each block
 };
 
 CachingAllocator::Options AllocatorOptions() {
@@ -64,7 +64,8 @@ struct OwnOps {
   cuda::CudaOps ops;
 };
 
-// One for the process: on a GPU opening them takes longer than most tests.
+// The libraries, opened once for the process: on a GPU, opening them takes
+// longer than most tests.
 struct SharedLibraries {
   SharedLibraries() {
     cuda::LibraryOptions options;
@@ -75,11 +76,12 @@ struct SharedLibraries {
     convs = *cuda::OpenConvPlans(options);
     AttentionKernels::ForEachOp(
         [&](auto op) { (own_attention.*op).set_device(kDevice); });
-    cuda::BindOwnAttention(own_attention, &own.ops);
+    cuda::BindFamily(own_attention, &own.ops);
     attentions = *cuda::OpenAttentionPlans(options, own_attention);
   }
 
-  // Never deleted: the driver may be gone when the process ends.
+  // Never deleted, because the driver may already be closed when the process
+  // ends.
   static SharedLibraries& Get() {
     static SharedLibraries* const libraries = new SharedLibraries;
     return *libraries;
@@ -92,7 +94,7 @@ struct SharedLibraries {
   std::unique_ptr<cuda::AttentionPlans> attentions;
 };
 
-// The ops as they are bound: a call returns when its work is enqueued.
+// The ops as the library binds them: a call returns when its work is enqueued.
 struct Enqueued : Kernels {
   Enqueued() : Kernels(kDevice), memory(own.memory), ops(own.ops) {
     SharedLibraries& shared = SharedLibraries::Get();
@@ -101,33 +103,14 @@ struct Enqueued : Kernels {
     libraries.convs = shared.convs.get();
     libraries.attentions = shared.attentions.get();
     libraries.own_attention = &shared.own_attention;
-    cuda::BindLinear(*this, &libraries);
-    cuda::BindConv2d(*this, &libraries);
-    cuda::BindMatMul(*this, &libraries);
-    cuda::BindNorm(*this, &ops);
-    cuda::BindBatchNorm(*this, &ops);
-    cuda::BindBias(*this, &libraries);
-    cuda::BindPool2d(*this, &ops);
-    cuda::BindPad2d(*this, &ops);
-    cuda::BindElementwise(*this, &ops);
-    cuda::BindDropout(*this, &ops);
-    cuda::BindEmbedding(*this, &ops);
-    cuda::BindAttention(*this, &libraries);
-    cuda::BindLayout(*this, &ops);
-    cuda::BindRotary(*this, &ops);
-    cuda::BindLoss(*this, &ops);
-    cuda::BindOptimizer(*this, &ops);
-    cuda::BindUnary(*this, &ops);
-    cuda::BindBinary(*this, &ops);
-    cuda::BindSoftmax(*this, &ops);
-    cuda::BindReduction(*this, &ops);
-    cuda::BindStrided(*this, &ops);
+    cuda::BindFamilies(*this, &ops, &libraries);
   }
 
   CachingAllocator& allocator() override { return memory; }
   std::string Describe() const override { return device().ToString(); }
 
-  // What came of the call that has just returned `status`.
+  // Waits for the call that has just returned `status`, and returns its final
+  // status.
   absl::Status Finished(absl::Status status) {
     status = emulated_cuda_test::WaitFor(std::move(status));
     if (!status.ok()) return status;
@@ -156,7 +139,7 @@ class TestKernels final : public Kernels {
     const Op<absl::Status(Args...)>* op;
   };
 
-  // A call of `outer` is a call of `inner` and waits for its end.
+  // Makes a call of `outer` call `inner` and wait for its end.
   template <typename... Args>
   void Finish(Op<absl::Status(Args...)>& outer,
               const Op<absl::Status(Args...)>& inner) {

@@ -1,7 +1,7 @@
-// The kernel set of a GPU in tests, where kernels run: on the emulation or on a
-// GPU (tests/base/cuda/emulated/test_device.h). Its memory is one that
-// the host reads as well; a call returns when its work is done, and wrong data
-// is the status of the call.
+// The kernel set of a GPU for tests, on the emulation or on a GPU
+// (tests/base/cuda/emulated/test_device.h). The host can also access its
+// memory; a call returns when its work is done, and its status reports wrong
+// data.
 //
 //   std::unique_ptr<Kernels> kernels = CreateTestKernels();
 //   status = kernels->ReluForward(x, y);
@@ -18,7 +18,8 @@ namespace troupe::nn {
 
 std::unique_ptr<Kernels> CreateTestKernels();
 
-// Memory that the host and kernels use, full of the current schedule's poison.
+// Returns memory for the host and for kernels, filled with the poison of the
+// current schedule.
 std::shared_ptr<MemorySource> SharedMemory();
 
 }  // namespace troupe::nn

@@ -24,7 +24,8 @@ struct Made {
   CachingAllocator host;
 };
 
-// The order in which a seed runs "a" "b" in one queue and "c" "d" in another.
+// Returns the order in which a seed runs "a" "b" in one queue and "c" "d" in
+// another.
 std::string OrderOf(std::uint64_t seed, bool c_after_a) {
   auto device = QueuedDevice::Create(
       std::make_shared<GuardedMemory>(std::size_t{1} << 12), seed);
@@ -75,7 +76,8 @@ TEST(QueuedDevice, CopiesComputesAndCopiesBack) {
   EXPECT_TRUE(BitEqual(to, Tensor::Of<float>({3}, {1, 0, 3}, made.host)));
 }
 
-// The copy queue waits for whoever had the memory before, and compute for it.
+// The copy queue waits for earlier users of the memory, and compute for the
+// copy.
 TEST(QueuedDevice, ACopyToTheDeviceIsThereForKernels) {
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
     for (Queue queue : {Queue::kCopy, Queue::kCompute}) {
@@ -83,7 +85,7 @@ TEST(QueuedDevice, ACopyToTheDeviceIsThereForKernels) {
       Tensor before =
           *Tensor::Create({3}, DType::kF32, made.kernels->allocator());
       ASSERT_TRUE(made.kernels->Fill(7.0, before).ok());
-      before = Tensor();  // its memory is free, its work is not done
+      before = Tensor();  // its memory is free, its work is still queued
       const Tensor from = Tensor::Of<float>({3}, {1, -2, 3}, made.host);
       const absl::StatusOr<Tensor> x = CopyToDevice(*made.kernels, queue, from);
       ASSERT_TRUE(x.ok()) << x.status();
@@ -116,7 +118,7 @@ TEST(QueuedDevice, FillsWhatIsFreedWithNaNs) {
 TEST(QueuedDevice, AScopeHasItsQueueAndItsMemory) {
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
     Made made(seed);
-    // For half of the seeds, the compute queue stands still.
+    // For half of the seeds, the compute queue does not run.
     if (seed % 2 == 0) {
       Wait(*made.kernels, Queue::kCompute, base::Event::Make());
     }
@@ -127,7 +129,7 @@ TEST(QueuedDevice, AScopeHasItsQueueAndItsMemory) {
       ASSERT_TRUE(made.kernels->Fill(1.0, x).ok());
       CopyBytes(*made.kernels, CommQueue(1), x, seen);
     }
-    // Would have the memory of x, were it in the same order.
+    // y would share the memory of x, if both were in the order of one queue.
     Tensor y = *Tensor::Create({4}, DType::kF32, made.kernels->allocator());
     ASSERT_TRUE(made.kernels->Fill(2.0, y).ok());
     const base::Event done = Record(*made.kernels, CommQueue(1));

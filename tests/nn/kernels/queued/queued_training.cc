@@ -31,7 +31,7 @@ std::unique_ptr<Kernels> InnerKernels() {
   return CreateCpuKernels(options);
 }
 
-// The seed's generator, also of how the test drives what was enqueued.
+// The seed's generator, also for the order in which the test runs queued work.
 class Draws {
  public:
   explicit Draws(std::uint64_t seed)
@@ -122,7 +122,7 @@ class Rank : private GradientSink {
     return absl::OkStatus();
   }
 
-  // What the host reads when all is done.
+  // Copies the results that the host reads at the end.
   base::Event Finish() {
     parameters_ = Tensor::Empty(arena_->values().shape(), DType::kF32, host_);
     Wait(*kernels_, Queue::kCopy, Record(*kernels_, Queue::kCompute));
@@ -160,7 +160,7 @@ class Rank : private GradientSink {
     if (kernels_->queues() == nullptr) return host;
     Tensor device =
         Tensor::Empty(host.shape(), host.dtype(), kernels_->allocator());
-    // Its memory may have been another tensor's until just now.
+    // Earlier work of kCompute may still use this memory for another tensor.
     if (training_.forgotten != Forgotten::kLastReader) {
       Wait(*kernels_, Queue::kCopy, Record(*kernels_, Queue::kCompute));
     }
@@ -171,7 +171,7 @@ class Rank : private GradientSink {
     return device;
   }
 
-  // The statistics stay until they are copied: another queue reads them.
+  // The statistics are kept until they are copied: another queue reads them.
   void ReadLater(const Tensor& loss) {
     losses_.emplace_back(loss,
                          Tensor::Zeros(loss.shape(), loss.dtype(), host_));
@@ -207,7 +207,7 @@ class Rank : private GradientSink {
   Tape tape_;
   int left_[kBuckets] = {};
   base::Event reduced_[kBuckets];
-  absl::Status started_;  // the collectives
+  absl::Status started_;  // status of the collectives
   std::vector<std::pair<Tensor, Tensor>> losses_;
   Tensor parameters_;
 };
@@ -225,7 +225,7 @@ namespace {
 
 using Ranks = std::vector<std::unique_ptr<Rank>>;
 
-// `drive` does one piece of anybody's work, chosen by the seed.
+// `drive` runs one piece of work of any rank, chosen by the seed.
 absl::Status Run(const Ranks& ranks, bool queued, Draws& draws,
                  const std::function<void()>& drive) {
   const auto meanwhile = [&] {

@@ -1,13 +1,13 @@
 // LeNet, trained by hand on some ranks of one thread, on the cpu or on queued
-// devices: all that a step engine has to wait for, in the open, and bugs that
-// forget to.
+// devices: every wait that a step engine needs, written out, and bugs that omit
+// one.
 //
 //   const Trained want = Train({/*ranks=*/2});
 //   Training on_device = {/*ranks=*/2};
 //   on_device.seed = 7;                      // queued devices, in this order
 //   EXPECT_EQ(Train(on_device), want);
 //
-// Nothing waits for the device on the way: three steps are enqueued, losses are
+// No call waits for the device in between: three steps are enqueued, losses are
 // read at the end.
 
 #ifndef TESTS_NN_KERNELS_QUEUED_QUEUED_TRAINING_H_
@@ -28,7 +28,7 @@ enum class Forgotten {
   kGradients,   // a reduction that does not wait for its bucket's gradients
   kLastReader,  // a copy of the next batch into memory that is still read
   kBatch,       // a forward that does not wait for the copy of its batch
-  kLoss,        // a copy to the host of statistics that are not there yet
+  kLoss,        // a copy to the host of statistics before they are written
 };
 
 struct Training {
@@ -38,9 +38,9 @@ struct Training {
 };
 
 struct Trained {
-  absl::Status status;         // of the run; with an error there is no more
-  std::vector<double> losses;  // of all ranks and steps
-  std::string parameters;      // of all ranks, bytes
+  absl::Status status;         // the run's; an error leaves the rest empty
+  std::vector<double> losses;  // for all ranks and steps
+  std::string parameters;      // bytes of all ranks' parameters
 
   friend bool operator==(const Trained& a, const Trained& b);
 };

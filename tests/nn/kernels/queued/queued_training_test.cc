@@ -1,5 +1,5 @@
-// What waits for all it must computes the CPU's bits on a queued device, under
-// every seed; what forgets to wait for something does not, under some.
+// Training with all necessary waits computes the CPU's bits on a queued device,
+// under every seed; without one of them it does not, under some seed.
 
 #include "tests/nn/kernels/queued/queued_training.h"
 
@@ -32,7 +32,7 @@ TEST_P(QueuedTraining, HasTheBitsOfTheCpuUnderEverySeed) {
 
 INSTANTIATE_TEST_SUITE_P(Ranks, QueuedTraining, testing::Values(1, 2));
 
-// Seeds that were tried until other bits came out; kSeeds: none did.
+// Returns the number of seeds tried until the bits differed; kSeeds: none did.
 std::uint64_t SeedsUntilFound(int ranks, Forgotten forgotten) {
   Training training;
   training.ranks = ranks;

@@ -9,8 +9,9 @@
 namespace troupe::nn::reference {
 namespace {
 
-// Just beside the middle of two neighbours, closer than f32 can tell: rounding
-// to f32 first would land on the tie, and then go to the even neighbour.
+// Values just beside the middle of two neighbours, closer than f32 can
+// represent: rounding to f32 first would give the tie, and then the even
+// neighbour.
 template <typename T>
 void CheckOneRounding() {
   for (std::uint16_t bits = 1; bits < 0x7b00; ++bits) {

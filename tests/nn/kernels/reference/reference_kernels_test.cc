@@ -1,5 +1,5 @@
-// Small cases with answers worked out by hand. Against PyTorch the same kernels
-// are checked in tests/nn/ops and tests/nn/toy_networks_test.cc.
+// Small cases with answers worked out by hand. tests/nn/ops and
+// tests/nn/toy_networks_test.cc compare the same kernels with PyTorch.
 
 #include "nn/kernels/reference/reference_kernels.h"
 

@@ -1,4 +1,4 @@
-// The stand-in for ../device_info.cc in a build without CUDA.
+// Replaces ../device_info.cc in a build without CUDA: every function fails.
 
 #include "nn/kernels/cuda/device/device_info.h"
 

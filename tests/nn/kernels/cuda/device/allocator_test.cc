@@ -1,5 +1,5 @@
-// What a CUDA device does with memory: nothing is asked of the driver once all
-// sizes have been seen, and what is released is used again in order.
+// Tests of the memory of a CUDA device: it takes none from the driver once all
+// sizes have occurred, and reuses released memory in the order of the stream.
 
 #include <cstdint>
 #include <memory>
@@ -17,9 +17,9 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// A step as the engine makes it: a batch is copied by the copy queue into
-// memory that compute may still be using, compute works on it, and the result
-// goes to the host behind an event.
+// Runs a step as the engine does: the copy queue copies a batch into memory
+// that the compute queue may still use, the compute queue works on it, and the
+// result is copied to the host after an event.
 base::Event Step(CudaDevice& device, float number, Tensor* result) {
   const Tensor batch = Tensor::Empty({3}, DType::kF32, device.allocator());
   device.Wait(Queue::kCopy, device.Record(Queue::kCompute));
@@ -31,7 +31,8 @@ base::Event Step(CudaDevice& device, float number, Tensor* result) {
   device.Wait(Queue::kCopy, device.Record(Queue::kCompute));
   device.CopyBytes(Queue::kCopy, x, *result);
   const base::Event copied = device.Record(Queue::kCopy);
-  // x goes back, and may be the next batch: compute waits for its last use.
+  // x is released and may be the memory of the next batch, so the compute queue
+  // waits for its last use.
   device.Wait(Queue::kCompute, copied);
   return copied;
 }
@@ -84,7 +85,7 @@ TEST(CudaAllocatorTest, GivesBackWhatIsCachedWhenMemoryHasRunOut) {
       const Tensor large =
           Tensor::Empty({kLarge}, DType::kF32, device->allocator());
       const Tensor some = large.FlatView(0, {64});
-      // It is in use when it goes back.
+      // The memory is in use when it is released.
       ASSERT_TRUE(
           device
               ->Reduce(Queue::kCompute, {ReduceOp::kSum, {some, some}, {some}})

@@ -21,7 +21,7 @@ std::unique_ptr<CudaDevice> Open(int ordinal = 0) {
   return *std::move(device);
 }
 
-// Whether the queue takes work at once.
+// Returns whether the queue takes work at once.
 bool IsOpen(CudaDevice& device, Queue queue) {
   return device.TakesNow(queue, "nothing");
 }
@@ -53,7 +53,7 @@ TEST(CudaDeviceTest, CopiesPageableMemoryWithoutWaiting) {
     const Tensor there =
         Tensor::Empty(from.shape(), from.dtype(), device->allocator());
     device->CopyBytes(Queue::kCopy, from, there);
-    from.data<float>()[0] = 99;  // it was read in the call
+    from.data<float>()[0] = 99;  // CopyBytes() has already read it
     const Tensor back = HostNumbers({0, 0});
     device->CopyBytes(Queue::kCopy, there, back);
     const base::Event copied = device->Record(Queue::kCopy);
@@ -82,7 +82,7 @@ TEST(CudaDeviceTest, DevicesWaitForEachOther) {
     const base::Event ready = first->Record(Queue::kCompute);
     second->Wait(Queue::kComm, ready);
     EXPECT_TRUE(IsOpen(*second, Queue::kComm));
-    // It reads and writes the memory of the other one.
+    // The second device reads and writes the memory of the first.
     ASSERT_TRUE(
         second->Reduce(Queue::kComm, {ReduceOp::kSum, {x, x}, {x}}).ok());
     first->Wait(Queue::kCompute, second->Record(Queue::kComm));
@@ -112,7 +112,7 @@ TEST(CudaDeviceTest, HoldsWhatWaitsForTheHost) {
     const Tensor y = Sum(*device, Queue::kCompute, x, x);
     const base::Event summed = device->Record(Queue::kCompute);
     EXPECT_EQ(summed.origin(), nullptr);
-    // Another queue that needs it is held as well.
+    // Another queue that waits for the event is also held.
     device->Wait(Queue::kCopy, summed);
     const Tensor back =
         Tensor::Empty(y.shape(), y.dtype(), device->host_allocator());
@@ -183,7 +183,7 @@ TEST(CudaDeviceTest, ABrokenDeviceSaysWhatWasInFlight) {
               HasSubstr("cudaErrorIllegalAddress"));
   EXPECT_THAT(std::string(status.message()),
               HasSubstr("in flight: compute: Reduce"));
-  // All that comes later has this status, at once.
+  // Later events and work have this status at once.
   const base::Event later = device->Record(Queue::kCopy);
   EXPECT_TRUE(later.ready());
   EXPECT_EQ(later.status(), status);
@@ -196,7 +196,7 @@ TEST(CudaDeviceTest, WrongDataIsTheStatusOfLaterEvents) {
     const EmulatedWorld world(seed);
     auto device = Open();
     ASSERT_TRUE(Await(*device, device->Record(Queue::kCompute)).ok());
-    // As a kernel leaves it.
+    // Writes a note of wrong data as a kernel does.
     const Tensor note =
         Tensor::Borrow(device->data_error(Queue::kCompute), {sizeof(DataError)},
                        DType::kU8, Device{});

@@ -1,5 +1,5 @@
-// Runs in every build: with CUDA it looks at the devices, without it at the
-// words of the stand-in.
+// Runs in every build: with CUDA it tests the list of devices, without CUDA the
+// error messages of the stub.
 
 #include "nn/kernels/cuda/device/device_info.h"
 
@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "nn/kernels/cuda/kernel_parts/dotted_version.h"
 
 namespace troupe::nn {
 namespace {
@@ -24,6 +25,12 @@ TEST(CudaDeviceInfoTest, WithoutCudaSaysHowToBuildWithIt) {
     EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
     EXPECT_THAT(std::string(status.message()), HasSubstr("--config=cuda"));
   }
+}
+
+TEST(DottedVersionTest, HasMajorMinorAndPatch) {
+  EXPECT_EQ(cuda::DottedVersion(91900), "9.19.0");
+  EXPECT_EQ(cuda::DottedVersion(130002), "13.0.2");
+  EXPECT_EQ(cuda::DottedVersion(22809), "2.28.9");
 }
 
 TEST(CudaDeviceInfoTest, VersionsOfEveryLibrary) {

@@ -1,5 +1,6 @@
-// What tests of the CUDA device share: an emulated world for a seed, whose end
-// finds leaks and strays, and tensors by their numbers.
+// Fixture of the tests of the CUDA device: an emulated CUDA runtime for a seed,
+// whose destructor finds leaks, writes outside allocations and operations that
+// never ran, and helpers that create and read tensors.
 //
 //   for (std::uint64_t seed : Seeds(200)) {
 //     const EmulatedWorld world(seed);
@@ -23,7 +24,8 @@
 
 namespace troupe::nn::cuda {
 
-// One at a time. All that is CUDA's goes before it does.
+// The emulated CUDA runtime of one test run. There is one at a time; all CUDA
+// objects must be destroyed before it.
 class EmulatedWorld {
  public:
   explicit EmulatedWorld(std::uint64_t seed) { Begin(OptionsOf(seed)); }
@@ -45,7 +47,8 @@ class EmulatedWorld {
     options.stall_seconds = 0;
     return options;
   }
-  // The test breaks a device: what is left there is no finding.
+  // Declares that the test breaks a device; the destructor then ignores what is
+  // left.
   void ExpectBroken() { broken_ = true; }
 
  private:
@@ -64,7 +67,7 @@ inline Tensor HostNumbers(const std::vector<float>& values) {
                            *allocator);
 }
 
-// Drives the device until `event` is done; its status.
+// Drives the device until `event` is done, and returns its status.
 inline absl::Status Await(CudaDevice& device, const base::Event& event) {
   while (!event.ready()) {
     if (!device.Progress()) sched_yield();
@@ -81,7 +84,7 @@ inline Tensor OnDevice(CudaDevice& device, Queue queue,
   return there;
 }
 
-// By way of the compute queue.
+// Copies the tensor to the host on the compute queue and returns its numbers.
 inline std::vector<float> Numbers(CudaDevice& device, const Tensor& tensor) {
   const Tensor host =
       Tensor::Empty(tensor.shape(), tensor.dtype(), device.host_allocator());
@@ -92,7 +95,7 @@ inline std::vector<float> Numbers(CudaDevice& device, const Tensor& tensor) {
   return std::vector<float>(span.begin(), span.end());
 }
 
-// y = a + b, as the device's own work.
+// Returns a + b, computed by CudaDevice::Reduce().
 inline Tensor Sum(CudaDevice& device, Queue queue, const Tensor& a,
                   const Tensor& b) {
   const Tensor y = Tensor::Empty(a.shape(), a.dtype(), device.allocator());

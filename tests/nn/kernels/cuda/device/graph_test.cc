@@ -1,5 +1,6 @@
-// Graphs of a CUDA device, on the emulation: what is recorded gives the bits of
-// what is run at once, in all orders that streams and events permit.
+// Tests of graphs of a CUDA device, on the emulation: a launched graph gives
+// the same bits as the eager step, in all orders that streams and events
+// permit.
 
 #include <cstdint>
 #include <functional>
@@ -46,8 +47,8 @@ Tensor Like(Kernels& kernels, const Tensor& tensor) {
   return Tensor::Empty(tensor.shape(), tensor.dtype(), kernels.allocator());
 }
 
-// What a step does in small: a product, a sum on the communication queue
-// beside more work of kCompute, and an update behind both.
+// A small training step: a product, a sum on the communication queue while
+// kCompute does other work, and an update after both.
 struct SmallStep {
   explicit SmallStep(Kernels& kernels)
       : kernels(kernels),
@@ -72,7 +73,7 @@ struct SmallStep {
     absl::Status status = kernels.LinearForward(x, w, b, y);
     Wait(kernels, Queue::kComm, Record(kernels, Queue::kCompute));
     Tensor grad = Tensor::Empty({1, 2}, DType::kF32, kernels.allocator());
-    // The memory is fresh: kComm has waited for kCompute since.
+    // kComm may use the new memory, because it has waited for kCompute.
     status.Update(kernels.queues()->Reduce(Queue::kComm,
                                            {ReduceOp::kSum, {y, y}, {grad}}));
     const base::Event reduced = Record(kernels, Queue::kComm);
@@ -108,7 +109,8 @@ Values InputOf(int step) {
   return {1.0f + static_cast<float>(step), -2.0f / (1 + step)};
 }
 
-// Parameters after kSteps, of which those from `first_launched` are launches.
+// Returns the parameters after kSteps steps. Steps from `first_launched` on are
+// launches of a graph.
 Values Train(Kernels& kernels, int first_launched) {
   SmallStep small(kernels);
   std::unique_ptr<DeviceGraph> graph;
@@ -124,7 +126,7 @@ Values Train(Kernels& kernels, int first_launched) {
       graph = Captured(kernels, [&] { return small.Run(); });
     }
     EXPECT_TRUE(graph->Launch().ok());
-    // Neither side writes to the other's memory.
+    // The graph and later eager work must not write each other's memory.
     between.push_back(Tensor::Empty({2}, DType::kF32, kernels.allocator()));
     EXPECT_TRUE(kernels.Fill(step, between.back()).ok());
   }
@@ -154,7 +156,7 @@ TEST(CudaGraphTest, ACaptureRunsNothing) {
         Captured(*kernels, [&] { return kernels->Fill(7.0, x); });
     EXPECT_EQ(Back(*kernels, x), (Values{3, 4}));
     ASSERT_TRUE(graph->Launch().ok());
-  }  // what was launched runs to its end
+  }  // the launched work runs to its end
   EXPECT_EQ(Back(*kernels, x), (Values{7, 7}));
 }
 
@@ -169,11 +171,12 @@ TEST(CudaGraphTest, ItsMemoryGoesWithIt) {
     });
     ASSERT_TRUE(graph->Launch().ok());
   }
-  // A tensor keeps its own.
+  // A tensor keeps its memory.
   EXPECT_EQ(Back(*kernels, kept), Values(1000, 5.0f));
 }
 
-// The mask of a step is drawn where `place` says when the graph runs.
+// Each launch draws its mask for the step and position that `place` holds when
+// the graph runs.
 TEST(CudaGraphTest, EachLaunchDrawsAnew) {
   CachingAllocator host;
   for (std::uint64_t seed : Seeds(10)) {
@@ -210,7 +213,7 @@ TEST(CudaGraphTest, EachLaunchDrawsAnew) {
   }
 }
 
-// --- What cannot be recorded ---
+// --- Work that cannot be recorded ---
 
 struct Refusal {
   const char* name;
@@ -252,7 +255,7 @@ TEST(CudaGraphTest, SaysWhatCannotBeRecorded) {
       EXPECT_THAT(std::string(graph.status().message()),
                   HasSubstr(refusal.words))
           << refusal.name;
-      // As if nothing had been.
+      // The refused capture has no effect.
       EXPECT_EQ(Back(*kernels, x), (Values{1, 2})) << refusal.name;
       ASSERT_TRUE(kernels->Fill(3.0, x).ok());
       EXPECT_EQ(Back(*kernels, x), (Values{3, 3})) << refusal.name;
@@ -271,8 +274,8 @@ TEST(CudaGraphTest, AQueueThatIsHeldIsNotRecorded) {
   host.Complete(absl::OkStatus());
 }
 
-// Any call of CUDA's that fails while a step is recorded ends the capture, and
-// not the device.
+// A CUDA call that fails while a step is recorded ends the capture, but not the
+// device.
 TEST(CudaGraphTest, ACallThatFailsEndsTheCaptureAlone) {
   for (const char* function :
        {"cudaLaunchKernel", "cudaGraphInstantiate", "cudaEventRecord",
@@ -301,7 +304,7 @@ TEST(CudaGraphTest, ACallThatFailsEndsTheCaptureAlone) {
   }
 }
 
-// --- Planted bugs: of a step that is launched, and not of the device ---
+// --- Planted bugs in the launched step, not in the device ---
 
 TEST(CudaGraphTest, FindsAGraphWithAnOldPointer) {
   const EmulatedWorld world(1);
@@ -310,7 +313,7 @@ TEST(CudaGraphTest, FindsAGraphWithAnOldPointer) {
   SmallStep small(*kernels);
   std::unique_ptr<DeviceGraph> graph;
   for (int step = 0; step < kSteps; ++step) {
-    // A batch of its own for each step, and the graph reads the first.
+    // Each step has a new batch, but the graph reads the first one.
     small.x = There(*kernels, InputOf(step)).View({1, 2});
     ASSERT_TRUE(small.SetScalars(step, 0.1 / (1 + step)).ok());
     if (step == 0) graph = Captured(*kernels, [&] { return small.Run(); });

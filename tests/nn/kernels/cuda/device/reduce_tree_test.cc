@@ -1,4 +1,5 @@
-// The GPU's sums over ranks have the bits of the CPU's (comm/reduction_tree.h).
+// Sums over ranks on the GPU have the same bits as on the CPU
+// (comm/reduction_tree.h).
 
 #include "nn/kernels/cuda/device/reduce_tree.h"
 
@@ -19,7 +20,7 @@ constexpr comm::ReduceOp kSameOps[] = {
 constexpr ReduceOp kOps[] = {ReduceOp::kSum, ReduceOp::kAvg, ReduceOp::kMin,
                              ReduceOp::kMax};
 
-// Numbers of many sizes; any bits are some number.
+// Returns random bits, which are numbers of many magnitudes.
 Tensor Random(DType dtype, std::int64_t count, std::uint64_t seed,
               Allocator& memory) {
   Tensor tensor = Tensor::Empty({count}, dtype, memory);
@@ -34,7 +35,7 @@ Tensor Random(DType dtype, std::int64_t count, std::uint64_t seed,
 void ExpectTheBitsOfTheCpu(CudaDevice& device, DType dtype, int ranks,
                            std::int64_t count, int op) {
   CachingAllocator memory;
-  // At odd places, too: not all ranges are 16 bytes apart.
+  // Also begins at odd elements, so that not all ranges are 16-byte aligned.
   const std::int64_t at = ranks % 3;
   std::vector<Tensor> hosts, there;
   for (int r = 0; r < ranks; ++r) {

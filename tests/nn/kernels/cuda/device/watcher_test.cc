@@ -11,7 +11,8 @@
 namespace troupe::nn::cuda {
 namespace {
 
-// Another thread may be about to go on: a stall is no deadlock at once.
+// Waits 20 s before a stall counts as a deadlock, because another thread may
+// still continue.
 emulated_cuda::Options WithThreads(std::uint64_t seed) {
   emulated_cuda::Options options = EmulatedWorld::OptionsOf(seed);
   options.stall_seconds = 20;
@@ -39,8 +40,8 @@ TEST(WatcherTest, WakesOnceWhenAnEventIsDone) {
     }
     watcher.reset();
     EXPECT_EQ(wakeups, 3);
-    // Its marks have gone back: six recordings, and no more events than were
-    // out at once.
+    // The watcher has released its marks: six recordings need no more events
+    // than were in use at the same time.
     EXPECT_LE(pool->created(), 4);
   }
 }
@@ -51,7 +52,7 @@ TEST(WatcherTest, EndsWhileItWatches) {
   EXPECT_EQ(watcher->looks(), 0);
 }
 
-// The host gives work and sleeps; it is woken as often as there is news.
+// The host gives work and sleeps; the watcher wakes it when events complete.
 TEST(WatcherTest, DrivesADevice) {
   for (std::uint64_t seed : EverySeed(20)) {
     const EmulatedWorld world(WithThreads(seed));

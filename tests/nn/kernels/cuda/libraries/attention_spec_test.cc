@@ -1,4 +1,4 @@
-// Keys of attention, and which calls a library is asked for.
+// Tests of the keys of attention, and of which calls a library may compute.
 
 #include "nn/kernels/cuda/libraries/attention_spec.h"
 
@@ -89,7 +89,7 @@ TEST(AttentionSpec, WhatDoesNotGoTogetherIsRefused) {
   }
 }
 
-// Rows are as long as the tensors' that hold them.
+// The heads of a row are those of the packed tensor.
 TEST(AttentionSpec, KnowsTheRowsOfPackedTensors) {
   AttentionSpec spec = Gpt();
   spec.size.Hkv = 3;
@@ -165,7 +165,7 @@ TEST(SamplesAtOnce, IsTheLargestDivisorThatFits) {
   EXPECT_EQ(SamplesAtOnce(60, 6000, 1000), 10);
   EXPECT_EQ(SamplesAtOnce(7, 700, 650), 1);
   EXPECT_EQ(SamplesAtOnce(7, 700, 99), 0);
-  // A part of a byte more for each.
+  // Each sample needs 50.5 bytes, rounded up.
   EXPECT_EQ(SamplesAtOnce(2, 101, 50), 0);
 }
 

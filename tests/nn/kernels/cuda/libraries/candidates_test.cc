@@ -15,7 +15,7 @@ TEST(FastestCandidate, HasTheQuickestSample) {
 TEST(FastestCandidate, IsTheLibrarysFirstWithinTheNoise) {
   EXPECT_EQ(FastestCandidate({{10.0f}, {9.9f}}), 0);
   EXPECT_EQ(FastestCandidate({{10.0f}, {9.7f}}), 1);
-  // Each is compared with the best so far, not with its neighbour.
+  // Each candidate is compared with the best so far, not with its neighbour.
   EXPECT_EQ(FastestCandidate({{10.0f}, {9.9f}, {9.81f}}), 0);
 }
 

@@ -1,5 +1,5 @@
-// Plans that compute plain sums of operands that were rounded first, as a lossy
-// algorithm would: on the emulation, and on a GPU where one is.
+// Tests DropInexact() with plans that compute plain sums of rounded operands,
+// as a lossy algorithm would: on the emulation, and on a GPU if there is one.
 
 #include "nn/kernels/cuda/libraries/conv_exactness.h"
 
@@ -21,7 +21,7 @@ namespace {
 
 using emulated_cuda_test::WaitFor;
 
-// A number with the first `bits` bits of its fraction; f32 has 23.
+// Rounds a number to the first `bits` bits of its fraction; f32 has 23.
 float Rounded(float number, int bits) {
   std::uint32_t word;
   std::memcpy(&word, &number, sizeof(word));
@@ -33,8 +33,8 @@ float Rounded(float number, int bits) {
   return number;
 }
 
-// Plain sums of the weights or gradients that it is given and of images, or
-// what stands for them, that have lost bits.
+// Computes plain sums in which the image or the output gradient is replaced by
+// its rounded copy.
 class LossyPlan final : public ConvPlan {
  public:
   LossyPlan(const ConvSpec& spec, int bits, ConvOperands rounded)
@@ -95,7 +95,8 @@ class ConvExactnessTest : public testing::TestWithParam<ConvWay> {
     times_.push_back({1.0f});
   }
   LossyPlan& Plan(int i) { return static_cast<LossyPlan&>(*plans_[i]); }
-  // Which candidates still have times.
+  // Calls DropInexact(); returns '+' for each candidate that still has times
+  // and '-' for the rest.
   std::string Kept() {
     const absl::Status status = WaitFor(
         DropInexact(plans_, operands_, *memory_, /*stream=*/nullptr, times_));
@@ -138,7 +139,8 @@ TEST_P(ConvExactnessTest, NothingIsKnownWhereAllFailNow) {
   EXPECT_EQ(Kept(), "+");
 }
 
-// A sum of many terms is off by more roundings, TF32 by more than that.
+// The bound is above the rounding errors of a long f32 sum and below those of
+// TF32.
 TEST_P(ConvExactnessTest, TheBoundLiesBetweenF32AndTf32) {
   spec_.N = 256;
   spec_.H = spec_.W = 56;

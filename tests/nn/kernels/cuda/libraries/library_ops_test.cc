@@ -1,5 +1,5 @@
-// What linear layers and convolutions on libraries do beside computing: the op
-// suite (ops_test.cc) says that their numbers are right.
+// Tests of linear layers and convolutions by libraries beyond their numbers,
+// which the op suite tests (ops_test.cc).
 
 #include "nn/kernels/cuda/libraries/library_ops.h"
 
@@ -23,7 +23,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Multiples of 1/8 in [-1, 1], which every dtype has.
+// Returns multiples of 1/8 in [-1, 1], which every dtype represents exactly.
 std::vector<double> Numbers(std::int64_t count, std::int64_t salt) {
   std::vector<double> numbers;
   for (std::int64_t i = 0; i < count; ++i) {
@@ -51,7 +51,7 @@ class LibraryOpsTest : public testing::Test {
   Tensor Empty(Kernels& kernels, const Shape& shape, DType dtype) {
     return Tensor::Empty(shape, dtype, kernels.allocator());
   }
-  // The same numbers, one element behind a boundary of 16 bytes.
+  // Returns a copy that begins one element after a multiple of 16 bytes.
   Tensor Shifted(const Tensor& t) {
     Tensor room =
         Tensor::Empty({t.numel() + 1}, t.dtype(), kernels_->allocator());
@@ -97,7 +97,7 @@ TEST_F(LibraryOpsTest, ImagesAnywhereGiveTheSameBits) {
   Window2d window;
   window.kernel_h = 3, window.kernel_w = 2;
   window.pad_h = 1;
-  // Biases are added by the plan or afterwards.
+  // For one of the two, the emulated plan adds the bias; for the other, the op.
   for (std::int64_t O : {3, 4}) {
     const Tensor x = Make(gpu, {2, 5, 4, 3}, DType::kF32, 1);
     const Tensor w = Make(gpu, {O, 3, 3, 2}, DType::kF32, 2);
@@ -118,8 +118,8 @@ TEST_F(LibraryOpsTest, ImagesAnywhereGiveTheSameBits) {
   }
 }
 
-// f32 gradients beside bf16 operands are those of the same numbers in f32; a
-// convolution's that a library computes are rounded to bf16 before they are
+// f32 gradients of bf16 operands equal those of the same numbers in f32. If a
+// library computes the convolution, they are rounded to bf16 before they are
 // added.
 TEST_F(LibraryOpsTest, GradientsMayBeWiderThanTheOperands) {
   struct Case {
@@ -163,7 +163,7 @@ TEST_F(LibraryOpsTest, GradientsMayBeWiderThanTheOperands) {
   }
 }
 
-// How the operands are packed (nn/kernels/attention.h), and their sizes.
+// Packing (nn/kernels/attention.h) and sizes of the operands.
 struct AttentionShapes {
   std::int64_t N, T, S, Hq, Hkv, D;
   bool causal;
@@ -176,7 +176,7 @@ struct AttentionShapes {
   }
 };
 
-// What attention and its gradients write, one after the other.
+// Returns the outputs of attention and of its gradient, concatenated.
 std::vector<double> Attend(Kernels& kernels, const AttentionShapes& c,
                            DType dtype) {
   AttentionRule rule;
@@ -208,8 +208,9 @@ std::vector<double> Attend(Kernels& kernels, const AttentionShapes& c,
   return all;
 }
 
-// Sizes that a library is asked for: on a GPU its first guess computes, on the
-// emulation kernels of our own. Libraries round the probabilities, too.
+// The sizes are those that a library may compute: on a GPU its first guess
+// does, on the emulation kernels of our own. Libraries also round the
+// probabilities.
 TEST_F(LibraryOpsTest, AttentionIsThatOfTheReference) {
   for (const AttentionShapes& c :
        {AttentionShapes{2, 64, 64, 2, 2, 64, true, 1},
@@ -228,7 +229,7 @@ TEST_F(LibraryOpsTest, AttentionIsThatOfTheReference) {
       }
       EXPECT_LT(off, dtype == DType::kBF16 ? 0.03 : 0.004)
           << c.T << " queries, " << c.S << " keys, " << DTypeName(dtype);
-      // And the same bits again.
+      // A second run gives the same bits.
       EXPECT_EQ(Attend(*kernels_, c, dtype), got);
     }
   }

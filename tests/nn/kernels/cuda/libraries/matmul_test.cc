@@ -1,5 +1,5 @@
-// Every kind of product behind the seam of matmul.h against its definition in
-// f64: by plain loops on the emulation, by cuBLASLt on a GPU where one is
+// Compares every kind of product of matmul.h with its definition in f64: by
+// plain loops on the emulation, by cuBLASLt on a GPU if there is one
 // (matmul_gpu_test). Convolutions are tested as ops (ops_test.cc).
 
 #include "nn/kernels/cuda/libraries/matmul.h"
@@ -27,15 +27,17 @@ double Gelu(double x) {
   return 0.5 * x * (1 + std::tanh(u));
 }
 
-// By differences, so that a wrong formula in the code is not found again here.
+// Computes the slope by differences, so that the test does not repeat a wrong
+// formula of the code.
 double GeluSlope(double x) { return (Gelu(x + 1e-6) - Gelu(x - 1e-6)) / 2e-6; }
 
-// The operands of a product in memory that the host reads, too.
+// The operands of a product, in memory that the host can also access.
 struct Product {
   Tensor a, b, c, bias, aux, row_sums;
 };
 
-// Of one row and column of the product, before the epilogue.
+// Returns the element of row i and column j of the product, before the
+// epilogue.
 double SumAt(const MatmulSpec& spec, const Values& a, const Values& b,
              std::int64_t i, std::int64_t j) {
   double sum = 0;
@@ -50,7 +52,7 @@ struct Want {
   Values c, aux, row_sums;
 };
 
-// What `before` becomes.
+// Returns the expected results of a product with the operands `before`.
 Want WantOf(const MatmulSpec& spec, const Product& before) {
   const Values a = ValuesOf(before.a), b = ValuesOf(before.b);
   const Values bias = ValuesOf(before.bias);

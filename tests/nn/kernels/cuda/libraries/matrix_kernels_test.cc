@@ -1,6 +1,6 @@
-// The kernels around products against plain loops in f64, in every pair of
-// dtypes and under every schedule: on the emulation, and on a GPU where one is
-// (matrix_kernels_gpu_test).
+// Compares the small matrix kernels with plain loops in f64, for pairs of
+// dtypes and under every schedule: on the emulation, and on a GPU if there is
+// one (matrix_kernels_gpu_test).
 
 #include "nn/kernels/cuda/libraries/matrix_kernels.h"
 
@@ -43,7 +43,7 @@ class MatrixKernelsTest : public testing::TestWithParam<DTypes> {
   static Elements Written(const Tensor& t) {
     return {t.dtype(), t.device_data()};
   }
-  // One unit in the last place, and the rounding of sums.
+  // Returns one unit in the last place, plus the rounding of sums for f32.
   static double Tolerance() {
     switch (GetParam().to) {
       case DType::kBF16:
@@ -54,8 +54,8 @@ class MatrixKernelsTest : public testing::TestWithParam<DTypes> {
         return 2e-6;
     }
   }
-  // run(y) on a tensor that begins as `begin`: near `want`, with the same bits
-  // under every schedule.
+  // Expects run(y) on a copy y of `begin` to give values near `want`, with the
+  // same bits under every schedule.
   template <typename Run>
   void Expect(const std::string& what, const Tensor& begin,
               const std::vector<double>& want, Run run) {

@@ -42,7 +42,7 @@ class FakePlan {
   const std::string choice_;
 };
 
-// Has algorithms by name, and takes as long as the test says.
+// A library whose algorithms are names; the test sets their times.
 struct FakeLibrary {
   using Spec = FakeSpec;
   using Plan = FakePlan;
@@ -83,6 +83,13 @@ struct FakeLibrary {
   int measured = 0;
 };
 
+// An interface like MatmulPlans.
+class FakePlans {
+ public:
+  virtual ~FakePlans() = default;
+  virtual absl::StatusOr<FakePlan*> Get(const FakeSpec& spec, int stream) = 0;
+};
+
 class PlanCacheTest : public ::testing::Test {
  protected:
   static constexpr int kStream = 0, kCapturing = 1;
@@ -93,7 +100,7 @@ class PlanCacheTest : public ::testing::Test {
       warnings_.emplace_back(line);
     };
   }
-  // What a fresh cache chooses for shape 5.
+  // Returns the choice of a new cache for shape 5.
   std::string Chosen(int stream = kStream) {
     PlanCache<FakeLibrary> plans(library_, options_);
     const absl::StatusOr<FakePlan*> plan = plans.Get({5}, stream);
@@ -140,12 +147,12 @@ TEST_F(PlanCacheTest, NothingIsMeasuredWhileAStreamCaptures) {
   PlanCache<FakeLibrary> plans(library_, options_);
   EXPECT_EQ((*plans.Get({5}, kCapturing))->choice(), "a");
   EXPECT_EQ(library_.measured, 0);
-  // Eager steps then give the bits of the captured one.
+  // Later eager steps therefore give the same bits as the captured one.
   EXPECT_EQ((*plans.Get({5}, kStream))->choice(), "a");
   EXPECT_EQ(library_.measured, 0);
 }
 
-// Since it gives bits as any other choice does, later runs take it too.
+// Later runs also use a guess, because it decides the bits like any choice.
 TEST_F(PlanCacheTest, AGuessIsRecordedForThePlan) {
   options_.measure = false;
   EXPECT_EQ(Chosen(), "a");
@@ -153,7 +160,7 @@ TEST_F(PlanCacheTest, AGuessIsRecordedForThePlan) {
   EXPECT_EQ(*choices_.Find("shape:5"), "a");
 }
 
-// Two ranks measure at the same time, and not the same.
+// Two ranks measure at the same time and get different times.
 TEST_F(PlanCacheTest, TheFirstRankChoosesForAll) {
   PlanCache<FakeLibrary> first(library_, options_);
   library_.on_time = [&] {
@@ -163,7 +170,7 @@ TEST_F(PlanCacheTest, TheFirstRankChoosesForAll) {
   };
   EXPECT_EQ(Chosen(), "c");
   EXPECT_EQ(library_.measured, 2);
-  // A choice that the other's library alone has.
+  // A choice that only the other rank's library has.
   choices_.Agree("shape:6", "x", Origin::kMeasured);
   library_.times = std::vector<CandidateTimes>{{3}, {1}, {2}};
   PlanCache<FakeLibrary> second(library_, options_);
@@ -209,6 +216,17 @@ TEST_F(PlanCacheTest, OtherErrorsAreHandedOnAndNotKept) {
   EXPECT_TRUE(plans.Get({5}, kStream).ok());
   EXPECT_EQ(plans.Get({7, /*valid=*/false}, kStream).status().code(),
             absl::StatusCode::kInvalidArgument);
+}
+
+TEST_F(PlanCacheTest, LibraryPlansChooseAsTheCacheDoes) {
+  library_.times = std::vector<CandidateTimes>{{3}, {1}, {2}};
+  const std::unique_ptr<FakePlans> plans =
+      std::make_unique<LibraryPlans<FakeLibrary, FakePlans>>(options_,
+                                                             library_);
+  const absl::StatusOr<FakePlan*> plan = plans->Get({5}, kStream);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ((*plan)->choice(), "b");
+  EXPECT_EQ(*plans->Get({5}, kStream), *plan);
 }
 
 }  // namespace

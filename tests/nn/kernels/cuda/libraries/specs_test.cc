@@ -26,7 +26,7 @@ ConvSpec Convolution() {
   return spec;
 }
 
-// Each change of one thing; all of them valid alone.
+// Changes of one property each; each of them alone is valid.
 const std::vector<std::function<void(MatmulSpec&)>> kOfAProduct = {
     [](MatmulSpec& s) { s.rows = 8; },
     [](MatmulSpec& s) { s.cols = 16; },
@@ -69,8 +69,8 @@ const std::vector<std::function<void(ConvSpec&)>> kOfAConvolution = {
     [](ConvSpec& s) { s.allow_tf32 = true; },
 };
 
-// Each change gives a valid spec that is another one, with another key, which a
-// choice cache takes.
+// Expects each change to give a valid, different spec, with a different key
+// that a choice cache accepts.
 template <typename Spec>
 void ExpectAllDiffer(const Spec& base,
                      const std::vector<std::function<void(Spec&)>>& changes) {
@@ -126,7 +126,7 @@ TEST(ConvSpec, KeysCanBeRead) {
   EXPECT_EQ(spec.weight_elems(), 128 * 3 * 5 * 4);
 }
 
-// What Check() must refuse, with a word that its message has.
+// A change that Check() must refuse, and a word of its message.
 template <typename Spec>
 struct Wrong {
   std::function<void(Spec&)> change;
@@ -210,7 +210,7 @@ TEST(CheckOperands, NamesWhatIsMissingOrNotAligned) {
             absl::string_view::npos);
   operands.aux = At(96);
   EXPECT_TRUE(CheckOperands(spec, operands).ok());
-  // What an epilogue has no use for may be anything.
+  // Operands that the epilogue does not use may have any value.
   spec.epilogue = Epilogue::kNone;
   operands.aux = At(3);
   operands.bias = nullptr;

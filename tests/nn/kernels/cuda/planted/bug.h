@@ -1,5 +1,5 @@
-// The bugs that plant.py plants into copies of kernels, by this folder's
-// bugs.txt.
+// Lists the bugs that plant.py plants into copies of kernels; bugs.txt in this
+// folder defines them.
 //
 //   PlantedBug<Bug>() = Bug::kWrongMask;        // planted_bug.h
 //

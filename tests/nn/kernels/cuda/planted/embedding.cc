@@ -1,6 +1,7 @@
-// embedding.cu as it is compiled for the emulation, with bugs planted in it and
-// in a header that it includes.
+// Compiles embedding.cu for the emulation, with bugs planted in it and in a
+// header that it includes.
 
 #include "tests/nn/kernels/cuda/planted/planted_reduce.h"
-// Behind it.
+// Must come after the planted header, whose include guard is that of the
+// original.
 #include "tests/nn/kernels/cuda/planted/planted_embedding.inc"

@@ -1,10 +1,10 @@
-// Deliberate bugs in kernels, on the emulated GPU (base/cuda/emulated):
-// a schedule shows each of them, by other bits, poison or an error. Right code
-// shows nothing. Each run is a process of its own.
+// Mutation tests of kernels on the emulated GPU (base/cuda/emulated): some
+// schedule finds each planted bug, by other bits, poison or an error, and none
+// finds anything in correct code. Each run is a separate process.
 //
 //   bazel run //tests/nn/kernels/cuda/planted:kernel_bugs_test -- --table
 //
-// With --config=tsan the table says what ThreadSanitizer names instead.
+// With --config=tsan, the table shows the races that ThreadSanitizer reports.
 
 #include <cstdint>
 #include <cstdio>
@@ -28,11 +28,12 @@
 namespace troupe::nn {
 namespace {
 
-// --- The programs: one op each; a line of what it wrote ---
+// --- The programs: each runs one op and returns a line about its outputs ---
 
 class Program {
  public:
-  // Numbers that differ; or memory as it is found.
+  // Returns a tensor of different numbers. Output() returns uninitialized
+  // memory.
   Tensor Input(const Shape& shape) {
     std::vector<double> values;
     for (std::int64_t i = 0; i < shape.numel(); ++i) {
@@ -73,7 +74,7 @@ std::string SquaredErrors() {
   return p.Outcome(status, {stats, gradient});
 }
 
-// One of the targets counts nothing: its row of the gradient is zeros.
+// One of the targets is ignored, so its row of the gradient is zeros.
 std::string CrossEntropy() {
   Program p;
   Tensor targets = p.Rows(5, 3);
@@ -84,7 +85,7 @@ std::string CrossEntropy() {
   return p.Outcome(status, {stats, gradient});
 }
 
-// More lookups than a block lists at a time.
+// Has more lookups than a block lists at a time.
 std::string EmbeddingGradient() {
   Program p;
   Tensor table = p.Output({40, 3});
@@ -101,7 +102,7 @@ std::string Transpose() {
   return p.Outcome(status, {y});
 }
 
-// What lies behind the bias gradient is somebody else's.
+// The bias gradient is at the start of an arena; the rest must not change.
 std::string BiasGradient() {
   Program p;
   Tensor dw = p.Output({6, 4});
@@ -140,7 +141,7 @@ std::string Run(const Case& c, Bug bug, int schedule) {
   return c.outcome();
 }
 
-// An error of the executor's is an exception.
+// Returns the outcome of a run. The executor reports an error by an exception.
 std::string Outcome(const Case& c, Bug bug, int schedule) {
   try {
     return Run(c, bug, schedule);
@@ -164,7 +165,7 @@ Tally Count(const Case& c, Bug bug) {
   });
 }
 
-// What ThreadSanitizer says of all schedules.
+// Returns the reports of ThreadSanitizer from all schedules.
 std::string RacesOf(const Case& c, Bug bug) {
   return InChild([&] {
     for (const std::uint64_t schedule : Schedules()) {
@@ -183,7 +184,7 @@ TEST_P(KernelBugsTest, IsFoundByASchedule) {
               tally.last.c_str());
 }
 
-// The program of a bug, without it.
+// Runs the program of each bug without the bug.
 TEST_P(KernelBugsTest, IsNotSeenInRightCode) {
   const Case& c = GetParam();
   const Tally tally = Count(c, Bug::kNone);

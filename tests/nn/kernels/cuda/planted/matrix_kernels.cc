@@ -1,6 +1,7 @@
-// matrix_kernels.cu as it is compiled for the emulation, with bugs planted in
-// it and in a header that it includes.
+// Compiles matrix_kernels.cu for the emulation, with bugs planted in it and in
+// a header that it includes.
 
 #include "tests/nn/kernels/cuda/planted/planted_transpose.h"
-// Behind it.
+// Must come after the planted header, whose include guard is that of the
+// original.
 #include "tests/nn/kernels/cuda/planted/planted_matrix_kernels.inc"
