@@ -1,10 +1,10 @@
-// What a Collective is, apart from how it is carried out: its constructors, its
-// text, and what can be said of it before anybody else has started.
-
-#include <utility>
+// The text of a Collective, and the checks that one rank can make without its
+// peers. Its constructors stand next to the rows of its kinds
+// (collective_kinds.cc).
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "comm/collective_kinds.h"
 #include "comm/communicator.h"
 #include "comm/reduction_tree.h"
 
@@ -22,51 +22,35 @@ absl::Status Invalid(const Collective& collective, const Why&... why) {
       absl::StrCat(collective.ToString(), ": ", why...));
 }
 
-bool HasRoot(CollectiveKind kind) {
-  return kind == CollectiveKind::kBroadcast ||
-         kind == CollectiveKind::kReduce || kind == CollectiveKind::kGather ||
-         kind == CollectiveKind::kScatter;
-}
-
-bool HasOp(CollectiveKind kind) {
-  return kind == CollectiveKind::kAllReduce ||
-         kind == CollectiveKind::kReduceUpdate ||
-         kind == CollectiveKind::kReduce ||
-         kind == CollectiveKind::kReduceScatter;
-}
-
-// How long a rank's input and range are, in multiples of counted(). 0: it is
-// not looked at.
+// Expected length of a rank's input and range, in multiples of counted(). 0:
+// not checked.
 struct Lengths {
   int input = 0;
   int range = 0;
 };
 
 Lengths LengthsOf(const Collective& collective, bool is_root, int size) {
-  const int given = collective.input.defined() ? 1 : 0;
-  switch (collective.kind) {
-    case CollectiveKind::kAllReduce:
-      return {given, 1};
-    case CollectiveKind::kReduce:
-      return {given, is_root || given == 0 ? 1 : 0};
-    case CollectiveKind::kBroadcast:
-      return {is_root ? given : 0, 1};
-    case CollectiveKind::kReduceUpdate:
-      return {0, 1};
-    case CollectiveKind::kAllGather:
-      return {1, size};
-    case CollectiveKind::kGather:
-      return {1, is_root ? size : 0};
-    case CollectiveKind::kScatter:
-      return {is_root ? size : 0, 1};
-    case CollectiveKind::kReduceScatter:
-      return {size, 1};
-    case CollectiveKind::kAllToAll:
-      return {1, 1};
-    case CollectiveKind::kBarrier:
-      break;
+  const CollectiveRule& rule = RuleOf(collective.kind);
+  const auto takes_part = [&](Participants ranks) {
+    return ranks == Participants::kAll ||
+           (ranks == Participants::kRoot && is_root);
+  };
+  const auto times = [&](Extent extent) {
+    const bool by_rank =
+        extent == Extent::kBlockPerRank && !rule.counts_block_per_rank();
+    return by_rank ? size : 1;
+  };
+  const bool gives = takes_part(rule.gives);
+  const bool range_is_input =
+      rule.input_may_be_range && !collective.input.defined();
+  Lengths lengths;
+  if (gives && !range_is_input) lengths.input = times(rule.input);
+  if (takes_part(rule.gets)) {
+    lengths.range = times(rule.range);
+  } else if (gives && range_is_input) {
+    lengths.range = times(rule.input);
   }
-  return {};
+  return lengths;
 }
 
 absl::Status CheckMemory(const Collective& collective, absl::string_view name,
@@ -86,7 +70,7 @@ absl::Status CheckLength(const Collective& collective, absl::string_view name,
   if (times == 0) return absl::OkStatus();
   TROUPE_RETURN_IF_ERROR(CheckMemory(collective, name, side));
   const std::int64_t count = collective.counted().numel();
-  // Divided, since a product might wrap around.
+  // Divides, since a product might wrap around.
   if (side.numel() % times == 0 && side.numel() / times == count) {
     return absl::OkStatus();
   }
@@ -94,7 +78,8 @@ absl::Status CheckLength(const Collective& collective, absl::string_view name,
                  " elements, not ", times, " x ", count);
 }
 
-// Where `part` lies in `whole`, or in its way.
+// Rejects an input and a range that overlap, unless one is this rank's own
+// block of the other.
 absl::Status CheckApart(const Collective& collective, int rank,
                         const Lengths& lengths) {
   const nn::Tensor& input = collective.input;
@@ -112,7 +97,8 @@ absl::Status CheckApart(const Collective& collective, int rank,
     return absl::OkStatus();
   }
   const std::size_t own = rank * collective.counted().bytes();
-  const bool in_place = collective.kind != CollectiveKind::kAllToAll &&
+  // An exchange, whose sides have a block for each rank, has no such block.
+  const bool in_place = !RuleOf(collective.kind).counts_block_per_rank() &&
                         (lengths.range > 1   ? from == to + own
                          : lengths.input > 1 ? to == from + own
                                              : from == to);
@@ -141,17 +127,13 @@ absl::Status CheckCounts(const Collective& collective, absl::string_view name,
                  "_counts add up to ", rest < 0 ? "more" : "fewer");
 }
 
-absl::Status CheckAllToAll(const Collective& collective, int rank, int size) {
-  if (collective.by_counts()) {
-    TROUPE_RETURN_IF_ERROR(CheckMemory(collective, "input", collective.input));
-    TROUPE_RETURN_IF_ERROR(CheckMemory(collective, "range", collective.range));
-    TROUPE_RETURN_IF_ERROR(CheckCounts(
-        collective, "send", collective.send_counts, collective.input, size));
-    TROUPE_RETURN_IF_ERROR(CheckCounts(
-        collective, "recv", collective.recv_counts, collective.range, size));
-  } else if (collective.input.numel() % size != 0) {
-    return Invalid(collective, "no equal parts for ", size, " ranks");
-  }
+absl::Status CheckByCounts(const Collective& collective, int rank, int size) {
+  TROUPE_RETURN_IF_ERROR(CheckMemory(collective, "input", collective.input));
+  TROUPE_RETURN_IF_ERROR(CheckMemory(collective, "range", collective.range));
+  TROUPE_RETURN_IF_ERROR(CheckCounts(collective, "send", collective.send_counts,
+                                     collective.input, size));
+  TROUPE_RETURN_IF_ERROR(CheckCounts(collective, "recv", collective.recv_counts,
+                                     collective.range, size));
   return CheckApart(collective, rank, {1, 1});
 }
 
@@ -182,147 +164,37 @@ absl::Status CheckMessage(absl::string_view what, int peer,
       absl::StrCat(what, " rank ", peer, " of ", size, ": ", wrong));
 }
 
-Collective OfKind(CollectiveKind kind, nn::Tensor input, nn::Tensor range) {
-  Collective collective;
-  collective.kind = kind;
-  collective.input = std::move(input);
-  collective.range = std::move(range);
-  return collective;
-}
-
 }  // namespace
 
-absl::string_view CollectiveKindName(CollectiveKind kind) {
-  switch (kind) {
-    case CollectiveKind::kAllReduce:
-      return "all_reduce";
-    case CollectiveKind::kBroadcast:
-      return "broadcast";
-    case CollectiveKind::kReduceUpdate:
-      return "reduce_update";
-    case CollectiveKind::kReduce:
-      return "reduce";
-    case CollectiveKind::kAllGather:
-      return "all_gather";
-    case CollectiveKind::kGather:
-      return "gather";
-    case CollectiveKind::kScatter:
-      return "scatter";
-    case CollectiveKind::kReduceScatter:
-      return "reduce_scatter";
-    case CollectiveKind::kAllToAll:
-      return "all_to_all";
-    case CollectiveKind::kBarrier:
-      break;
-  }
-  return "barrier";
-}
-
 const nn::Tensor& Collective::counted() const {
-  switch (kind) {
-    case CollectiveKind::kAllGather:
-    case CollectiveKind::kGather:
-    case CollectiveKind::kAllToAll:
-      return input;
-    case CollectiveKind::kReduce:
-      return input.defined() ? input : range;
-    default:
-      return range;
-  }
+  const CollectiveRule& rule = RuleOf(kind);
+  if (rule.counts_range()) return range;
+  return rule.input_may_be_range && !input.defined() ? range : input;
 }
 
 std::string Collective::ToString() const {
-  std::string text(CollectiveKindName(kind));
-  if (kind == CollectiveKind::kBarrier) return text + "()";
+  const CollectiveRule& rule = RuleOf(kind);
+  std::string text(rule.name);
+  if (!rule.moves_data()) return text + "()";
   absl::StrAppend(&text, "(");
-  if (HasOp(kind)) absl::StrAppend(&text, ReduceOpName(op), ", ");
-  if (HasRoot(kind)) absl::StrAppend(&text, "root ", root, ", ");
+  if (rule.reduces) absl::StrAppend(&text, ReduceOpName(op), ", ");
+  if (rule.has_root()) absl::StrAppend(&text, "root ", root, ", ");
   if (!counted().defined()) return text + "nothing)";
   absl::StrAppend(&text, nn::DTypeName(counted().dtype()));
   if (by_counts()) return text + ", by counts)";
   return absl::StrCat(text, " x ", counted().numel(), ")");
 }
 
-Collective AllReduce(ReduceOp op, nn::Tensor range) {
-  Collective collective;
-  collective.kind = CollectiveKind::kAllReduce;
-  collective.op = op;
-  collective.range = std::move(range);
-  return collective;
-}
-
-Collective ReduceUpdate(ReduceOp op, nn::Tensor range,
-                        std::shared_ptr<ReplicaUpdate> update) {
-  Collective collective = AllReduce(op, std::move(range));
-  collective.kind = CollectiveKind::kReduceUpdate;
-  collective.update = std::move(update);
-  return collective;
-}
-
-Collective Broadcast(int root, nn::Tensor range) {
-  Collective collective;
-  collective.kind = CollectiveKind::kBroadcast;
-  collective.root = root;
-  collective.range = std::move(range);
-  return collective;
-}
-
-Collective Barrier() { return Collective(); }
-
-Collective Reduce(ReduceOp op, int root, nn::Tensor input, nn::Tensor range) {
-  Collective collective =
-      OfKind(CollectiveKind::kReduce, std::move(input), std::move(range));
-  collective.op = op;
-  collective.root = root;
-  return collective;
-}
-
-Collective AllGather(nn::Tensor input, nn::Tensor range) {
-  return OfKind(CollectiveKind::kAllGather, std::move(input), std::move(range));
-}
-
-Collective Gather(int root, nn::Tensor input, nn::Tensor range) {
-  Collective collective =
-      OfKind(CollectiveKind::kGather, std::move(input), std::move(range));
-  collective.root = root;
-  return collective;
-}
-
-Collective Scatter(int root, nn::Tensor input, nn::Tensor range) {
-  Collective collective =
-      OfKind(CollectiveKind::kScatter, std::move(input), std::move(range));
-  collective.root = root;
-  return collective;
-}
-
-Collective ReduceScatter(ReduceOp op, nn::Tensor input, nn::Tensor range) {
-  Collective collective = OfKind(CollectiveKind::kReduceScatter,
-                                 std::move(input), std::move(range));
-  collective.op = op;
-  return collective;
-}
-
-Collective AllToAll(nn::Tensor input, nn::Tensor range) {
-  return OfKind(CollectiveKind::kAllToAll, std::move(input), std::move(range));
-}
-
-Collective AllToAll(nn::Tensor input, std::vector<std::int64_t> send_counts,
-                    nn::Tensor range, std::vector<std::int64_t> recv_counts) {
-  Collective collective = AllToAll(std::move(input), std::move(range));
-  collective.send_counts = std::move(send_counts);
-  collective.recv_counts = std::move(recv_counts);
-  return collective;
-}
-
 absl::Status CheckCollective(const Collective& collective, int rank, int size) {
-  const CollectiveKind kind = collective.kind;
-  if (kind == CollectiveKind::kBarrier) return absl::OkStatus();
-  // The one that may take less than a microsecond in all.
-  if (kind == CollectiveKind::kAllReduce && !collective.input.defined() &&
-      HasMemoryHere(collective.range)) {
+  // The fast path: an in-place all-reduce may take less than a microsecond in
+  // all.
+  if (collective.kind == CollectiveKind::kAllReduce &&
+      !collective.input.defined() && HasMemoryHere(collective.range)) {
     return CheckReduction(collective.op, collective.range.dtype());
   }
-  if (HasRoot(kind) && (collective.root < 0 || collective.root >= size)) {
+  const CollectiveRule& rule = RuleOf(collective.kind);
+  if (!rule.moves_data()) return absl::OkStatus();
+  if (rule.has_root() && (collective.root < 0 || collective.root >= size)) {
     return Invalid(collective, "the group has ranks 0 to ", size - 1);
   }
   if (!collective.counted().defined()) {
@@ -330,22 +202,23 @@ absl::Status CheckCollective(const Collective& collective, int rank, int size) {
         collective, "rank ", rank, " names no ",
         &collective.counted() == &collective.input ? "input" : "range");
   }
-  if (HasOp(kind)) {
+  if (rule.reduces) {
     TROUPE_RETURN_IF_ERROR(
         CheckReduction(collective.op, collective.counted().dtype()));
   }
-  if (kind == CollectiveKind::kReduceUpdate) {
+  if (rule.updates) {
     TROUPE_RETURN_IF_ERROR(CheckMemory(collective, "range", collective.range));
     return CheckReplicas(collective);
   }
-  if (collective.by_counts()) return CheckAllToAll(collective, rank, size);
+  if (collective.by_counts()) return CheckByCounts(collective, rank, size);
   const Lengths lengths = LengthsOf(collective, rank == collective.root, size);
   TROUPE_RETURN_IF_ERROR(
       CheckLength(collective, "input", collective.input, lengths.input));
   TROUPE_RETURN_IF_ERROR(
       CheckLength(collective, "range", collective.range, lengths.range));
-  if (kind == CollectiveKind::kAllToAll) {
-    return CheckAllToAll(collective, rank, size);
+  if (rule.counts_block_per_rank() &&
+      collective.counted().numel() % size != 0) {
+    return Invalid(collective, "no equal parts for ", size, " ranks");
   }
   return CheckApart(collective, rank, lengths);
 }

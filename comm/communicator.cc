@@ -15,12 +15,12 @@
 namespace troupe::comm {
 namespace {
 
-// How many idle looks at Progress() go by before the core is given to others,
-// and between two of the clock.
+// Number of idle calls of Progress() before the thread yields its core, and
+// between two readings of the clock.
 constexpr int kLooksBeforeYield = 64;
 constexpr int kLooksPerClock = 64;
 
-// Await() of an event that `what()` describes.
+// Await() for an event; errors describe it by `what()`.
 template <typename What>
 absl::Status AwaitNamed(Communicator& comm, const Event& event,
                         absl::Duration timeout, const What& what) {
@@ -33,13 +33,13 @@ absl::Status AwaitNamed(Communicator& comm, const Event& event,
         absl::StrCat("rank ", comm.rank(), " waited ",
                      absl::FormatDuration(timeout), " for ", what()));
     comm.Abort(late);
-    // An event of the group is ready now; another one may never be.
+    // An event of the group is ready after the abort; any other may never be.
     return event.ready() ? event.status() : late;
   }
   return event.status();
 }
 
-// The event of several others.
+// Completes one event once several others have completed.
 class Joint {
  public:
   explicit Joint(std::size_t count) : left_(count) {}

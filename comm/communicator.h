@@ -1,4 +1,5 @@
-// What one rank holds of a group: it starts collectives and drives them.
+// One rank's handle on a group (c10d's ProcessGroup): starts collectives and
+// messages, and drives them.
 //
 //   std::vector<std::unique_ptr<Communicator>> group = MakeLocalGroup({2});
 //   Communicator& comm = *group[rank];
@@ -6,33 +7,33 @@
 //       comm.Start(AllReduce(ReduceOp::kSum, gradients), /*after=*/Event());
 //   while (!sum->ready()) comm.Progress();          // or from an actor's loop
 //
-// A loop of its own thread, with nothing to do meanwhile, takes the short way:
+// A thread that has nothing else to do meanwhile uses the blocking form:
 //
 //   absl::Status status = comm.RunInline(AllReduce(ReduceOp::kSum, gradients),
 //                                        /*timeout=*/absl::Seconds(10));
 //
 // Order: all ranks of a group start the same collectives in the same order, on
-// ranges of equal count and dtype; RunInline counts as a start and pairs with
-// either. A rank that starts another one than its peers fails the whole group
-// with an error that names both ranks and both collectives. Collectives that
-// are in flight together may end in another order than they were started in:
-// one that waits for its `after` holds up none behind it.
+// ranges of equal count and dtype; RunInline() counts as a start and pairs with
+// either. A rank that starts another collective than its peers fails the whole
+// group with an error that names both ranks and both collectives. Collectives
+// in flight may end in another order than they were started in: one that waits
+// for its `after` does not delay later ones.
 //
 // Driving: Start() never blocks and moves no data by itself. Progress() does a
-// bounded piece of the work that is there (one chunk) and says whether it did
-// anything; any rank's Progress() may do work of a collective that all ranks
+// bounded piece of pending work (one chunk) and returns whether it did
+// anything. Any rank's Progress() may do work of a collective that all ranks
 // have started, since every element's result is one fixed tree of additions
-// (reduction_tree.h), whoever computes it. SetWakeup() tells when there is work
-// again, so an actor can sleep in between.
+// (reduction_tree.h), whichever rank computes it. The callback of SetWakeup()
+// reports new work, so an actor can sleep in between.
 //
 // Failure: Abort() from any thread ends all work of the group on every rank:
 // every pending Event completes with the status, later Start() calls return it.
-// A group does not recover; make a new one.
+// A group cannot be used again after that; make a new one.
 //
-// Threads: Start, Progress, RunInline and SetWakeup of one Communicator from
-// one thread at a time; different ranks' from different threads. Abort() and
-// Waits() from any. An event's callback may use the Communicator of the thread
-// it runs in.
+// Threads: Start, Progress, RunInline and SetWakeup of one Communicator are
+// called by one thread at a time; those of different ranks may run in different
+// threads. Abort() and Waits() may be called from any thread. An event's
+// callback may use the Communicator of the thread it runs in.
 
 #ifndef COMM_COMMUNICATOR_H_
 #define COMM_COMMUNICATOR_H_
@@ -58,6 +59,22 @@ namespace troupe::comm {
 
 using Event = base::Event;
 
+// Kinds of collectives, whose properties are rows of data (collective_kinds.h).
+// With n ranks, and blocks of c elements, `input` is what a rank contributes,
+// `range` what it receives:
+//
+//     kind             input       range      blocks (flow.h)
+//     all_reduce       c           c          1: all -> all
+//     reduce_update    c (range)   replicas   1: all -> all
+//     reduce           c           c at root  1: all -> root
+//     broadcast        c at root   c          1: root -> all
+//     all_gather       c           n c        n: r -> all, to r c
+//     gather           c           n c, root  n: r -> root, to r c
+//     scatter          n c, root   c          n: root -> r, from r c
+//     reduce_scatter   n c         c          n: all -> r, from r c
+//     all_to_all       n c         n c        n n: r -> s, from s c, to r c
+//     all_to_all (v)   sum sent    sum recvd  n n: r -> s, by the counts
+//     barrier          -           -          none
 enum class CollectiveKind {
   kAllReduce,
   kBroadcast,
@@ -70,45 +87,51 @@ enum class CollectiveKind {
   kReduceScatter,
   kAllToAll,
 };
+// Number of kinds.
+inline constexpr int kCollectiveKinds =
+    static_cast<int>(CollectiveKind::kAllToAll) + 1;
 
-// "all_reduce", "reduce_scatter": as in flow.h; for errors and traces.
+// Returns "all_reduce", "reduce_scatter", ... as above; for errors and traces.
 absl::string_view CollectiveKindName(CollectiveKind kind);
 
-// One collective as a rank asks for it: what it gives and what it gets (shapes:
-// flow.h). Both, and `update`, stay alive until the event is ready; ranges of
-// different ranks do not overlap. Empty for a barrier. What a rank does not
-// need (the range of a gather, where it is not the root) is not looked at.
+// One rank's arguments of a collective: the tensor it contributes and the one
+// it receives (shapes: above). Both, and `update`, stay alive until the event
+// is ready; ranges of different ranks do not overlap. All are undefined for a
+// barrier. A tensor that this rank does not need (the range of a gather on a
+// rank that is not the root) is ignored.
 struct Collective {
   CollectiveKind kind = CollectiveKind::kBarrier;
   ReduceOp op = ReduceOp::kSum;
-  int root = 0;  // in the group
-  // What this rank gets; undefined where it gets nothing (not the root).
+  int root = 0;  // rank in the group
+  // Output of this rank; undefined where it gets none (not the root).
   nn::Tensor range;
-  // What it gives. Undefined: nothing (not the root), or, of all_reduce, reduce
-  // and broadcast, what `range` holds; of these, `range` itself says the same.
-  // May be this rank's own block of `range` (all_gather, gather), or hold
-  // `range` as its own block (reduce_scatter, scatter); otherwise the two do
-  // not overlap.
+  // Input of this rank. Undefined: it contributes nothing (not the root), or,
+  // in an all_reduce, reduce or broadcast, the content of `range`; passing
+  // `range` itself there means the same. May be this rank's own block of
+  // `range` (all_gather, gather), or contain `range` as its own block
+  // (reduce_scatter, scatter); otherwise input and range do not overlap.
   nn::Tensor input;
-  std::shared_ptr<ReplicaUpdate> update;  // of a reduce_update
-  // Where a rank has several in flight in a group that spans processes, the one
-  // with the largest goes first on the wire, then the one that was started
-  // first. What a rank sends first is its own affair: the order of starts is
-  // still one on all ranks, and so are the bits.
+  std::shared_ptr<ReplicaUpdate> update;  // for a reduce_update
+  // Priority on the wire in a group that spans processes: of this rank's
+  // collectives in flight the one with the largest priority is sent first, then
+  // the one that was started first. Each rank may choose its own: the order of
+  // starts remains the same on all ranks, and so do the bits.
   int priority = 0;
-  // Elements for, and from, each rank, in an all_to_all with unequal parts.
+  // Number of elements for, and from, each rank, in an all_to_all with unequal
+  // parts.
   std::vector<std::int64_t> send_counts, recv_counts;
 
   // "all_reduce(sum, f32 x 1024)", "gather(root 0, bf16 x 8)", "barrier()",
   // "all_to_all(f32, by counts)"; what errors and traces print.
   std::string ToString() const;
 
-  // An all_to_all with unequal parts.
+  // Whether this is an all_to_all with unequal parts.
   bool by_counts() const {
     return !send_counts.empty() || !recv_counts.empty();
   }
-  // Whichever of the two is as long on every rank: the c elements of flow.h (of
-  // an all_to_all: n c). Signatures and texts count it.
+  // Returns input or range, whichever has the same length on every rank: c
+  // elements (n c in an all_to_all). Signatures and texts contain its
+  // length.
   const nn::Tensor& counted() const;
 };
 
@@ -128,41 +151,44 @@ Collective AllToAll(nn::Tensor input, nn::Tensor range);
 Collective AllToAll(nn::Tensor input, std::vector<std::int64_t> send_counts,
                     nn::Tensor range, std::vector<std::int64_t> recv_counts);
 
-// A source of StartRecv(): whichever rank sends first.
+// Source for StartRecv() that matches every sender.
 inline constexpr int kAnySource = -1;
 
-// What StartRecv() received, readable when its event is ready.
+// Source and length of a received message; readable when the event is ready.
 struct Arrival {
   int source = kAnySource;
   std::int64_t count = 0;  // elements
 };
 
-// What a rank has started and is not done (Communicator::Waits()).
+// A collective or message that a rank has started and that is not complete
+// (Communicator::Waits()).
 struct Waiting {
   // "all_reduce(sum, f32 x 1024), collective 7 of the group",
   // "recv(from 0, tag 5, f32 x 8)"
   std::string what;
-  // Which collective of the group it is, as all ranks count; -1: a message.
+  // Sequence number of the collective in the group, equal on all ranks; -1: a
+  // message.
   std::int64_t collective = -1;
-  // Other ranks that it needs and that have not come, as far as is known here:
-  // of another process that has said nothing, all (some may have come; then
-  // they wait for the same `collective`). Empty: all are there, and the work is
-  // being done. Of a receive from any: all others.
+  // Other ranks that it waits for, as far as this process can tell. All ranks
+  // of another process that has not reported yet are listed: some may have
+  // started it, and wait for the same `collective`. Empty: all have started,
+  // and the work is in progress. A receive from any source lists all others.
   std::vector<int> ranks;
-  // When it was started; of RunInline(), when spinning was in vain.
+  // Time when it was started; for RunInline(), the time when it gave up
+  // spinning.
   std::chrono::steady_clock::time_point since;
 };
 
-// kInvalidArgument where rank `rank` of a group of `size` cannot run
-// `collective`: an op that its dtype lacks, a root outside the group, input or
-// range that are missing, without memory, on another device than the CPU, of
-// other lengths than flow.h says or in each other's way, replicas that are not
-// as long as the range, counts that do not add up.
+// Returns kInvalidArgument if rank `rank` of a group of `size` cannot run
+// `collective`: its dtype lacks the op; the root is outside the group; input or
+// range are missing, without memory, on another device than the CPU, of other
+// lengths than CollectiveKind says, or overlap; replicas differ in length from
+// the range; or counts do not add up.
 absl::Status CheckCollective(const Collective& collective, int rank, int size);
 
-// kInvalidArgument where no rank of a group of `size` can send `data` to `to`,
-// or receive into `into` from `from` (perhaps kAnySource): no such rank, no
-// memory here.
+// Return kInvalidArgument if no rank of a group of `size` can send `data` to
+// `to`, or receive into `into` from `from` (which may be kAnySource): the rank
+// does not exist, or the tensor has no host memory.
 absl::Status CheckSend(int to, const nn::Tensor& data, int size);
 absl::Status CheckRecv(int from, const nn::Tensor& into, int size);
 
@@ -175,16 +201,17 @@ class Communicator {
   virtual int rank() const = 0;
   virtual int size() const = 0;
 
-  // Tells the device that this rank's ranges lie on, before the first Start().
-  // True: its collectives are work of devices (device/device_group.h), which
-  // Start() gives them; it is called in the device's thread, and `work`
-  // outlives the last call. False: they move data in memory of the host.
+  // Announces the device that this rank's ranges lie on, before the first
+  // Start(). Returns true if its collectives run as work of devices
+  // (device/device_group.h), which Start() enqueues on them; Start() is then
+  // called in the device's thread, and `work` outlives the last call. Returns
+  // false if collectives move data in host memory.
   virtual bool UseDevice(DeviceWork* /*work*/) { return false; }
 
-  // Behind UseDevice(), in the same thread: collectives will work on parts of
-  // `ranges`, which stay where they are until the next call, or one without
-  // any; then none of them is under way. For a backend that knows memory faster
-  // which it was told of.
+  // Announces that collectives will work on parts of `ranges`; called after
+  // UseDevice(), in the same thread. The ranges stay where they are until the
+  // next call, or a call without ranges; no collective is in flight then. For a
+  // backend that is faster on registered memory.
   virtual void UseRanges(absl::Span<const nn::Tensor> /*ranges*/) {}
 
   // Starts `collective` once `after` is ready; the event is ready when this
@@ -192,62 +219,63 @@ class Communicator {
   // aborts the group: the peers would wait for ever.
   //   kInvalidArgument: see CheckCollective(). Nothing was started.
   //   kResourceExhausted: too many are in flight. Nothing was started; drive
-  //     those and start again.
+  //     them and start again.
   //   the status of Abort(), once the group is aborted.
   virtual absl::StatusOr<Event> Start(const Collective& collective,
                                       Event after) = 0;
 
-  // What StartCoalesced() does. A backend overrides it where it knows a way to
-  // begin them together.
+  // Implements StartCoalesced(). A backend overrides it if it can begin several
+  // collectives together.
   virtual absl::StatusOr<Event> StartTogether(
       absl::Span<const Collective> collectives, const Event& after);
 
   // Starts `collective` and works on it in the caller's thread until this
   // rank's range holds the result. Waits by spinning, then by yielding.
-  //   kDeadlineExceeded: `timeout` is over. Names the ranks that did not come,
-  //     and aborts the group: its range may not be touched any more.
-  //   otherwise as Start().
-  // A backend overrides it where it knows a way without an Event.
+  //   kDeadlineExceeded: `timeout` is over. Names the ranks that have not
+  //     started it, and aborts the group: its range may not be touched any
+  //     more.
+  //   otherwise the errors of Start().
+  // A backend overrides it if it can do without an Event.
   virtual absl::Status RunInline(const Collective& collective,
                                  absl::Duration timeout);
 
-  // Does at most one chunk of work. False when there is none now.
+  // Does at most one chunk of work. Returns false if there was none.
   virtual bool Progress() = 0;
 
   // Sends `data` to rank `to` once `after` is ready; the event is ready when
-  // `data` may be reused. Sends to one rank arrive in the order of their
-  // starts; it takes them by tag.
-  // Rank `to` may be this one.
+  // `data` may be reused. Sends to one rank arrive in the order in which they
+  // were started; the receiver selects them by tag. Rank `to` may be this one.
   //   kInvalidArgument: see CheckSend(). Nothing was started.
   //   the status of Abort(), once the group is aborted.
   virtual absl::StatusOr<Event> StartSend(int to, std::uint32_t tag,
                                           const nn::Tensor& data,
                                           Event after) = 0;
-  // Receives what rank `from` (or kAnySource) sends under `tag`; the event is
-  // ready when it is in `into`. What is sent may be shorter, and says so in
-  // `arrival` (may be null; stays until then).
-  //   The event's status is kInvalidArgument where what comes is longer, or of
-  //   another dtype: names both sides, and aborts the group.
-  // Returns errors as StartSend(), by CheckRecv().
+  // Receives the message that rank `from` (or kAnySource) sends under `tag`;
+  // the event is ready when `into` holds it. The message may be shorter than
+  // `into`: `arrival` receives its length (may be null; stays alive until the
+  // event is ready).
+  //   The event's status is kInvalidArgument if the message is longer, or of
+  //     another dtype: names both sides, and aborts the group.
+  // Returns the errors of StartSend(), by CheckRecv().
   virtual absl::StatusOr<Event> StartRecv(int from, std::uint32_t tag,
                                           const nn::Tensor& into,
                                           Arrival* arrival) = 0;
 
-  // `wakeup` is called whenever Progress() of this rank may find work after it
-  // had found none: from any thread, perhaps within this very call of a peer's.
-  // It only leaves a note (sends a message, sets a flag): it neither blocks nor
-  // uses the communicator, but may set another wakeup. None is running any more
+  // Calls `wakeup` whenever Progress() of this rank may find work after it had
+  // found none: from any thread, perhaps within this very call of a peer's. It
+  // sends a message or sets a flag, and no more: it neither blocks nor uses the
+  // communicator, but may set another wakeup. No call of the old one is running
   // when SetWakeup() or the destructor returns, save one that called it.
   virtual void SetWakeup(std::function<void()> wakeup) = 0;
 
-  // What this rank waits for, the oldest first: collectives, then messages.
-  // Any thread, also while another is in a call. Once the group is aborted:
-  // what the rank waited for then (and, between processes, the collective that
-  // it was refused first), for whoever asks why.
+  // Returns what this rank waits for, the oldest first: collectives, then
+  // messages. Any thread may call it, also while another is in a call. After an
+  // abort it returns, for diagnosis, what the rank waited for at that time
+  // (and, between processes, the first collective that it was refused).
   virtual std::vector<Waiting> Waits() const = 0;
 
-  // The first status counts. When the call that brought it returns, no rank's
-  // range is touched any more.
+  // Aborts the group; only the first status counts. When the call that set it
+  // returns, no rank's range is touched any more.
   virtual void Abort(absl::Status status) = 0;
 };
 
@@ -257,11 +285,11 @@ absl::Status Await(Communicator& comm, const Event& event,
                    absl::Duration timeout);
 
 // Starts all, in order, each once `after` is ready; the event is ready when all
-// are, with the first error there was.
+// are, and carries the first error.
 //   kInvalidArgument: see CheckCollective(). Nothing was started.
-//   otherwise as Start(). Where some had been started and another could not be,
-//     the group is aborted: those cannot be taken back, and the peers would
-//     wait for the rest.
+//   otherwise the errors of Start(). If some had been started before the error,
+//     the group is aborted: they cannot be taken back, and the peers would wait
+//     for the rest.
 absl::StatusOr<Event> StartCoalesced(Communicator& comm,
                                      absl::Span<const Collective> collectives,
                                      const Event& after);

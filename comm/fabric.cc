@@ -50,7 +50,8 @@ absl::Status CheckOptions(const FabricOptions& options) {
                    absl::StrCat("process ", process, " of ", processes));
     }
   }
-  // A note holds a small payload and, of an all_to_all, counts.
+  // A note contains a payload of at most eager_bytes and, for an all_to_all,
+  // the counts.
   if (options.eager_bytes > kFrameBytesMax / 4) {
     return Wrong("eager_bytes", "a quarter of a frame at most");
   }
@@ -86,7 +87,8 @@ absl::Status CheckGroup(const FabricGroupOptions& options, int ranks) {
   return absl::OkStatus();
 }
 
-// The last frame of every link; when it is sent, all before it are.
+// Counts the last frames that are not sent yet: once it is sent, so are all
+// frames before it on its link.
 class LastFrame final : public SendDone {
  public:
   explicit LastFrame(std::shared_ptr<std::atomic<int>> left)
@@ -121,7 +123,8 @@ class Fabric::Impl {
   }
 
   ~Impl() {
-    // Groups whose ranks have all gone in order are left to the peers.
+    // A group whose ranks were all destroyed before is not aborted: its peers
+    // may still finish.
     const absl::Status why = absl::CancelledError("the fabric is gone");
     parcels_->End(why, /*tell_peers=*/false);
     AbortGroups(why);
@@ -184,7 +187,8 @@ class Fabric::Impl {
     local.in_flight_max = options.in_flight_max;
     return MakeLocalGroup(local);
   }
-  // Peers may still need what was sent last.
+  // Sends the last frames and waits for them, abort_grace at most: peers may
+  // still need earlier frames.
   void SayBye() {
     const auto left = std::make_shared<std::atomic<int>>(0);
     const Frame bye =
@@ -198,7 +202,8 @@ class Fabric::Impl {
       if (!board_->Progress()) sched_yield();
     }
   }
-  // Those of the courier and the parcels come first.
+  // Returns the next endpoint number; the first two are the courier's and the
+  // parcels'.
   std::uint32_t Number() { return generation_ | next_number_++; }
 
   const std::shared_ptr<internal::Switchboard> board_;

@@ -1,5 +1,5 @@
-// What a process has of the others: a link to each, over which groups of ranks
-// and parcels travel.
+// This process's connections to the other processes of a job: one link to each,
+// which carries groups of ranks and parcels.
 //
 //   FabricOptions options;
 //   options.process = 0;
@@ -14,27 +14,28 @@
 //   // dp[1] is null: rank 2 lives elsewhere
 //
 // Groups: all processes make the same ones in the same order, also those in
-// which they have no rank. A group whose ranks all live here is a local group
-// (local/local_group.h); one that spans processes computes the same bits
-// (docs/collectives.md, "Between processes").
+// which they have no rank. A group whose ranks all live in one process is a
+// local group (local/local_group.h); one that spans processes computes the same
+// bits (docs/collectives.md, "Between processes").
 //
 // A lost peer ends all groups that include it, with a status that names the
-// process, its ranks, and what was waited for; and tells `on_lost`. A fabric
-// does not recover: make a new one, of the next generation.
+// process, its ranks, and what was waited for; `on_lost` is called. A fabric
+// cannot be used again after that: make a new one, of the next generation.
 //
-// Parcels: tensors from process to process, beside all groups, with a header
-// that says what they are. Those of one channel and sender come in order.
+// Parcels are tensors sent from process to process, independently of groups,
+// with a header that describes them. Those of one channel and sender arrive in
+// order.
 //
-// Driving: with `run_thread` a thread of the fabric moves all that can be
-// moved. Without, whoever waits calls Progress(), a communicator's or this
-// one's. A process without links has no thread. A local group is driven, and
-// aborted, by its ranks alone: no lost peer, nor Abort() here, ends it.
+// Driving: with `run_thread` a thread of the fabric moves all data. Without it,
+// a thread that waits calls Progress() of a communicator or of the fabric. A
+// process without links has no thread. A local group is driven, and aborted, by
+// its ranks alone: neither a lost peer nor Fabric::Abort() ends it.
 //
-// Lifetime: what is given to a fabric stays until its event is ready. Its
-// groups may outlive it, aborted.
+// Lifetime: a tensor passed to a fabric stays alive until its event is ready.
+// Groups may outlive their fabric, aborted.
 //
-// Threads: MakeGroup, SendParcel, SetParcelHandler, Progress and Abort from
-// any; MakeGroup from one at a time.
+// Threads: MakeGroup, SendParcel, SetParcelHandler, Progress and Abort may be
+// called from any thread; MakeGroup by one at a time.
 
 #ifndef COMM_FABRIC_H_
 #define COMM_FABRIC_H_
@@ -59,69 +60,71 @@
 namespace troupe::comm {
 
 struct FabricOptions {
-  // This process, and where each global rank lives.
+  // Number of this process, and the process of each global rank.
   int process = 0;
   std::vector<int> process_of;
-  // By process; null at `process`. Empty: there are no others.
+  // Links, indexed by process; null at `process`. Empty: there are no other
+  // processes.
   std::vector<std::unique_ptr<Link>> links;
-  // By process, for errors. Empty: "process 1".
+  // Names for errors, indexed by process. Empty: "process 1", ...
   std::vector<std::string> names;
-  // Which attempt of the job this is: frames of another are refused.
+  // Number of the attempt to run the job: frames of another are refused.
   std::uint32_t generation = 0;
-  // A peer is lost: once for each, in a thread that calls Progress(). Does not
+  // Called once for each lost peer, in a thread that calls Progress(). Must not
   // block, nor use the fabric.
   std::function<void(int process, const absl::Status& why)> on_lost;
 
   bool run_thread = true;
-  // How long the thread looks for work before it sleeps.
+  // Time that the thread looks for work before it sleeps.
   absl::Duration look_for = absl::Microseconds(50);
-  // How long Abort() waits for links to let go of ranges before it closes them.
+  // Time that Abort() waits for links to release ranges before it closes them.
   absl::Duration abort_grace = absl::Milliseconds(100);
-  // The next three are the same in all processes, which see to that.
+  // The next three must be equal in all processes, which compare them.
   //
-  // What is not longer goes in one frame with its announcement.
+  // Size of payload up to which it travels in one frame with its announcement.
   std::size_t eager_bytes = std::size_t{16} << 10;
-  // What is longer is cut into pieces, at most kFrameBytesMax long.
+  // Size of the pieces of a longer payload, at most kFrameBytesMax.
   std::size_t piece_bytes = std::size_t{256} << 10;
-  // Whether groups of three processes and more take two steps where one would
-  // do (spanning/algorithm.h); none: as measured. For benchmarks.
+  // Whether groups of three or more processes take two steps where one is
+  // possible (spanning/algorithm.h); none: chosen by measurements. For
+  // benchmarks.
   std::optional<bool> two_step;
 
-  // Ranges that lie there are read by processes of this host where they lie,
-  // once all ranges of a collective do (docs/collectives.md, "By reference");
-  // null: all go by links. The bits are the same.
+  // Memory that other processes of this host have mapped. They read ranges in
+  // it directly, if all ranges of a collective lie in it (docs/collectives.md,
+  // "By reference"); null: all data travels over links. The bits are the same.
   std::shared_ptr<SharedMemory> shared_memory;
 };
 
 struct FabricGroupOptions {
   std::string name;  // for errors
-  // Global ranks, each once; a communicator's rank is its place here.
+  // Global ranks, each once; a communicator's rank is its index here.
   std::vector<int> ranks;
-  // Collectives that one rank may have in flight; a power of two.
+  // Limit on the collectives that one rank may have in flight; a power of two.
   int in_flight_max = 256;
-  // Chunks of a group inside the process (LocalGroupOptions).
+  // Size of the chunks of a group within one process (LocalGroupOptions).
   std::size_t chunk_bytes = std::size_t{32} << 10;
 };
 
-// What comes with a payload.
+// Description of a payload.
 struct Parcel {
-  int from = 0;  // the process that sent it
+  int from = 0;  // sending process
   std::string header;
-  std::size_t bytes = 0;  // of the payload
+  std::size_t bytes = 0;  // size of the payload
 };
 
 inline constexpr std::size_t kParcelHeaderBytesMax = 512;
 
-// Takes the parcels of a channel. Called in a thread that drives the fabric,
-// one call at a time for each sender; does not block, may use the fabric.
+// Receives the parcels of a channel. Called in a thread that drives the fabric,
+// one call at a time for each sender; must not block, may use the fabric.
 class ParcelHandler {
  public:
   virtual ~ParcelHandler() = default;
-  // Where the payload goes: a tensor of parcel.bytes bytes, which is what the
-  // sender says: to be compared with what it may be. An error ends the link:
-  // the sender broke a rule.
+  // Returns a tensor of parcel.bytes bytes for the payload. The size is the
+  // sender's claim: check it against the expected one. An error ends the link,
+  // as the sender broke a rule.
   virtual absl::StatusOr<nn::Tensor> Receive(const Parcel& parcel) = 0;
-  // All of it is there. Not called for parcels of a peer that is lost.
+  // Called when `payload` is complete. Not called for parcels of a lost peer.
   virtual void Complete(const Parcel& parcel, const nn::Tensor& payload) = 0;
 };
 
@@ -136,31 +139,33 @@ class Fabric {
 
   int process() const;
   int processes() const;
-  // Collectives whose elements went by reference (FabricOptions::shared_memory)
-  // so far.
+  // Returns the number of collectives so far whose elements were read by
+  // reference (FabricOptions::shared_memory).
   std::int64_t by_reference() const;
 
-  // A communicator for each of options.ranks, null where it lives elsewhere.
-  //   kInvalidArgument: names what is wrong. Nothing was made.
+  // Returns a communicator for each of options.ranks, null where the rank lives
+  // in another process.
+  //   kInvalidArgument: names the option that is wrong. Nothing was made.
   absl::StatusOr<Group> MakeGroup(FabricGroupOptions options);
 
-  // Sends `payload` (which may be undefined: the header alone) once `after` is
-  // ready; the event is ready when it may be reused. An `after` that fails
-  // aborts the fabric: the peer would wait for ever.
+  // Sends `payload` (undefined: the header alone) once `after` is ready; the
+  // event is ready when it may be reused. An `after` that fails aborts the
+  // fabric: the peer would wait for ever.
   //   kInvalidArgument: no such process, too long a header, no memory.
   absl::StatusOr<Event> SendParcel(int to, std::uint32_t channel,
                                    absl::string_view header,
                                    const nn::Tensor& payload, Event after);
-  // Parcels that came before wait for it. Null: those to come wait. When it
-  // returns, no call to the handler before is running; not from within one.
+  // Sets the handler of a channel; parcels that arrived before are kept for it.
+  // Null: later ones are kept. When it returns, no call to the previous handler
+  // is running; must not be called from within one.
   void SetParcelHandler(std::uint32_t channel,
                         std::shared_ptr<ParcelHandler> handler);
 
-  // Does a bounded piece of the work that is there; false when there is none.
+  // Does a bounded piece of pending work; returns false if there was none.
   bool Progress();
 
-  // Ends all work of the groups that span processes, and all parcels, here and
-  // on the peers. The first status counts.
+  // Ends all work of the groups that span processes, and all parcels, in this
+  // process and on the peers. Only the first status counts.
   void Abort(absl::Status status);
 
  private:

@@ -1,10 +1,10 @@
-// The last frame of a link that ends on purpose: it says why.
+// The last frame of a link that is closed on purpose: it states the reason.
 //
 //   const std::string bytes = FarewellBytes(absl::AbortedError("a rank died"));
 //   const absl::Status why = ReadFarewell(frame, payload);
 //
-// It has the type kReservedType, the status code in words[0], and the message
-// as its payload.
+// The frame has the type kReservedType, the status code in words[0], and the
+// message as its payload.
 
 #ifndef COMM_FAREWELL_H_
 #define COMM_FAREWELL_H_
@@ -16,13 +16,13 @@
 
 namespace troupe::comm {
 
-// Longer messages are cut.
+// Limit on the message; longer ones are cut.
 inline constexpr std::size_t kFarewellBytesMax = 4096;
 
-// Frame and payload, one behind the other.
+// Returns the frame followed by its payload.
 std::string FarewellBytes(const absl::Status& why);
 
-// Never ok. A code that does not exist becomes kUnknown.
+// Returns the reason, never ok. An unknown code becomes kUnknown.
 absl::Status ReadFarewell(const Frame& frame, const char* payload);
 
 }  // namespace troupe::comm

@@ -8,7 +8,7 @@
 namespace troupe::comm {
 namespace {
 
-// Where the part for, or of, each rank begins.
+// Returns the offset of each rank's part.
 std::vector<std::int64_t> Begins(const std::vector<std::int64_t>& counts) {
   std::vector<std::int64_t> begins;
   std::int64_t begin = 0;
@@ -52,32 +52,28 @@ absl::StatusOr<std::vector<Block>> FlowByCounts(
 }  // namespace
 
 Block EvenFlow::At(std::int64_t i) const {
-  const int all = ranks_ == 1 ? 0 : Block::kAll;
-  const int r = static_cast<int>(i);
-  switch (kind_) {
-    case CollectiveKind::kReduce:
-      return {all, root_, count_, 0, 0};
-    case CollectiveKind::kBroadcast:
-      return {root_, Block::kAll, count_, 0, 0};
-    case CollectiveKind::kAllGather:
-      return {r, Block::kAll, count_, 0, r * count_};
-    case CollectiveKind::kGather:
-      return {r, root_, count_, 0, r * count_};
-    case CollectiveKind::kScatter:
-      return {root_, r, count_, r * count_, 0};
-    case CollectiveKind::kReduceScatter:
-      return {all, r, count_, r * count_, 0};
-    case CollectiveKind::kAllToAll: {
-      const int from = static_cast<int>(i / ranks_);
-      const int to = static_cast<int>(i % ranks_);
-      return {from, to, count_, to * count_, from * count_};
-    }
-    case CollectiveKind::kAllReduce:
-    case CollectiveKind::kReduceUpdate:
-    case CollectiveKind::kBarrier:
-      break;
+  const bool cuts_input = rule_->input == Extent::kBlockPerRank;
+  const bool cuts_range = rule_->range == Extent::kBlockPerRank;
+  // Rank r's input fills block r of a range that has n; rank s gets block s of
+  // an input that has n.
+  const std::int64_t r = cuts_input && cuts_range ? i / ranks_ : i;
+  const std::int64_t s = cuts_input && cuts_range ? i % ranks_ : i;
+  Block block;
+  block.count = count_;
+  if (rule_->reduces) {
+    block.from = ranks_ == 1 ? 0 : Block::kAll;
+  } else {
+    block.from =
+        rule_->gives == Participants::kRoot ? root_ : static_cast<int>(r);
   }
-  return {all, Block::kAll, count_, 0, 0};
+  if (rule_->gets == Participants::kRoot) {
+    block.to = root_;
+  } else {
+    block.to = cuts_input ? static_cast<int>(s) : Block::kAll;
+  }
+  if (cuts_input) block.from_at = s * count_;
+  if (cuts_range) block.to_at = r * count_;
+  return block;
 }
 
 absl::StatusOr<std::vector<Block>> FlowOf(
@@ -89,12 +85,9 @@ absl::StatusOr<std::vector<Block>> FlowOf(
   TROUPE_CHECK(known != nullptr, "one rank at least is known");
   if (known->by_counts()) return FlowByCounts(ranks);
   std::vector<Block> blocks;
-  if (known->kind == CollectiveKind::kBarrier) return blocks;
+  if (!RuleOf(known->kind).moves_data()) return blocks;
   const int n = static_cast<int>(ranks.size());
-  const std::int64_t counted = known->counted().numel();
-  const EvenFlow flow(
-      known->kind, known->root,
-      known->kind == CollectiveKind::kAllToAll ? counted / n : counted, n);
+  const EvenFlow flow(known->kind, known->root, known->counted().numel(), n);
   if (flow.count() == 0) return blocks;
   const auto is_known = [&](int rank) {
     return rank == Block::kAll || ranks[rank] != nullptr;

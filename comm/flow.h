@@ -1,28 +1,26 @@
-// What moves where in a collective, whatever carries it: a list of blocks, each
-// computed from one rank's input or from the tree over all, for one rank's
-// output or for all.
+// The data movement of a collective, independent of the transport: a list of
+// blocks, each computed from one rank's input or from the tree over all, for
+// one rank's output or for all.
 //
 //   TROUPE_ASSIGN_OR_RETURN(std::vector<Block> blocks,
 //                           FlowOf({&reduce_scatter_of_rank_0, nullptr}));
 //   // from all to 0: 8 elements at 0; from all to 1: 8 elements at 8
 //
-// An executor carries blocks out: the local group in shared memory
+// Two executors carry blocks out: the local group in shared memory
 // (local/local_group.h), the spanning group by frames (spanning/).
 //
-// Shapes, with n ranks and c elements a rank; `input` is what a rank gives,
-// `range` what it gets:
+// With n ranks, a rank's input and range have one block of c elements, or n
+// (collective_kinds.h; the table of CollectiveKind shows all kinds):
 //
-//     kind             input       range      blocks
-//     all_reduce       c           c          1: all -> all
-//     reduce           c           c at root  1: all -> root
-//     broadcast        c at root   c          1: root -> all
-//     all_gather       c           n c        n: r -> all, to r c
-//     gather           c           n c, root  n: r -> root, to r c
-//     scatter          n c, root   c          n: root -> r, from r c
-//     reduce_scatter   n c         c          n: all -> r, from r c
-//     all_to_all       n c         n c        n n: r -> s, from s c, to r c
-//     all_to_all (v)   sum sent    sum recvd  n n: r -> s, by the counts
-//     barrier          -           -          none
+//     from     `all` if the kind reduces; otherwise the root or each rank r,
+//              whichever gives
+//     to       each rank s if the input has n blocks, of which s gets block s;
+//              otherwise the root or `all`, whichever gets
+//     from_at  s c if the input has n blocks
+//     to_at    r c if the range has n blocks
+//
+// There is one block for each r and each s that occurs. An all_to_all with
+// unequal parts moves a block from each rank to each, by the counts.
 
 #ifndef COMM_FLOW_H_
 #define COMM_FLOW_H_
@@ -32,6 +30,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "comm/collective_kinds.h"
 #include "comm/communicator.h"
 
 namespace troupe::comm {
@@ -39,70 +38,59 @@ namespace troupe::comm {
 struct Block {
   static constexpr int kAll = -1;
 
-  int from = kAll;  // the rank whose input it is; kAll: the tree over all
-  int to = kAll;    // the rank whose output it is for
-  std::int64_t count = 0;    // elements
-  std::int64_t from_at = 0;  // where it begins in the input(s), in elements
-  std::int64_t to_at = 0;    // ... in the output(s)
+  int from = kAll;         // rank whose input is read; kAll: the tree over all
+  int to = kAll;           // rank whose output is written
+  std::int64_t count = 0;  // number of elements
+  std::int64_t from_at = 0;  // offset in the input(s), in elements
+  std::int64_t to_at = 0;    // offset in the output(s)
 };
 
-// All blocks of a collective in which every rank gives or gets alike (each but
-// the unequal all_to_all), one by one, each of `count` elements. By `from`,
-// then by `to`. The tree over one rank is that rank's input.
+// Enumerates the blocks of a collective in which all ranks contribute or
+// receive equally (any but the unequal all_to_all), each of `count` elements,
+// ordered by `from`, then by `to`. The tree over one rank is that rank's input.
 class EvenFlow {
  public:
-  // `count`: c.
-  EvenFlow(CollectiveKind kind, int root, std::int64_t count, int ranks)
-      : kind_(kind),
+  // `counted` is the length of Collective::counted().
+  EvenFlow(CollectiveKind kind, int root, std::int64_t counted, int ranks)
+      : rule_(&RuleOf(kind)),
         root_(root),
         ranks_(ranks),
-        count_(count),
-        blocks_(BlocksOf(kind, ranks)) {}
+        count_(rule_->counts_block_per_rank() ? counted / ranks : counted),
+        blocks_(BlocksOf(*rule_, ranks)) {}
 
   std::int64_t blocks() const { return blocks_; }
-  // The elements of each block: c.
+  // Returns the number of elements of each block: c.
   std::int64_t count() const { return count_; }
   Block At(std::int64_t i) const;
 
  private:
-  static std::int64_t BlocksOf(CollectiveKind kind, int ranks) {
-    switch (kind) {
-      case CollectiveKind::kBarrier:
-        return 0;
-      case CollectiveKind::kAllReduce:
-      case CollectiveKind::kReduceUpdate:
-      case CollectiveKind::kReduce:
-      case CollectiveKind::kBroadcast:
-        return 1;
-      case CollectiveKind::kAllGather:
-      case CollectiveKind::kGather:
-      case CollectiveKind::kScatter:
-      case CollectiveKind::kReduceScatter:
-        return ranks;
-      case CollectiveKind::kAllToAll:
-        break;
-    }
-    return std::int64_t{ranks} * ranks;
+  static std::int64_t BlocksOf(const CollectiveRule& rule, int ranks) {
+    if (!rule.moves_data()) return 0;
+    const std::int64_t from = rule.range == Extent::kBlockPerRank ? ranks : 1;
+    const std::int64_t to = rule.input == Extent::kBlockPerRank ? ranks : 1;
+    return from * to;
   }
 
-  CollectiveKind kind_;
+  const CollectiveRule* rule_;
   int root_;
   int ranks_;
   std::int64_t count_;
   std::int64_t blocks_;
 };
 
-// The blocks in which the known ranks take part. `ranks` has one entry for each
-// rank of the group, null where it is not known here (it lives elsewhere); one
-// at least is known, and all have passed CheckCollective() and have the same
-// signature (signature.h). Blocks without elements are left out. Of an unequal
-// all_to_all, from_at is 0 where `from` is not known, to_at where `to` is not.
-//   kFailedPrecondition: two known ranks do not fit together (all_to_all,
-//     unequal: what one sends to another is not what that one expects).
+// Returns the blocks in which the known ranks take part. `ranks` has one entry
+// for each rank of the group, null for one that is not known (it lives in
+// another process); at least one is known, and all have passed
+// CheckCollective() and have the same signature (signature.h). Blocks without
+// elements are left out. In an unequal all_to_all, from_at is 0 if `from` is
+// not known, and to_at if `to` is not.
+//   kFailedPrecondition: two known ranks do not match (in an unequal
+//     all_to_all, one sends another count than the other expects).
 absl::StatusOr<std::vector<Block>> FlowOf(
     absl::Span<const Collective* const> ranks);
 
-// What FlowOf() says of a pair that does not fit, whoever finds it.
+// Returns the error of FlowOf() for a pair that does not match; executors use
+// it too.
 absl::Status UnequalCounts(int from, std::int64_t sent, int to,
                            std::int64_t expected);
 

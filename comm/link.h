@@ -1,5 +1,5 @@
-// What a transport brings: frames, in order and once, between this process and
-// one other. All else (collectives, send and recv) is written once over it.
+// The interface of a transport: frames, in order and once, between this process
+// and one other. All else (collectives, send and recv) is written once over it.
 //
 //   struct Printer : FrameSink {
 //     char* Place(int, const Frame&) override { return nullptr; }
@@ -14,18 +14,18 @@
 //   while (link.Progress()) {
 //   }
 //
-// Waiting: a thread that has nothing to do asks every link to Arm() an entry of
+// Waiting: an idle thread calls Arm() of every link to fill an entry for
 // poll(2), and sleeps there. Nothing else blocks.
 //
-// Failure: a link that is lost says so once, by OnLost(), from a call of
-// Progress(); then nothing moves any more: every SendDone is called, what was
-// asked to be sent later too. A link does not recover; make a new one.
+// Failure: a lost link calls OnLost() once, from a call of Progress(). Nothing
+// is sent or received after that: every SendDone is called, also that of a
+// later Send(). A link does not recover; make a new one.
 //
-// Threads: Send and Progress from any, also at once. Place, Take and OnLost run
-// in a thread that calls Progress(), one at a time for each link; they may
-// Send, on any link, but call no Progress(). OnSent runs in a thread that calls
-// Progress, Send or Close (then perhaps before it returns), with no lock of the
-// link held.
+// Threads: Send and Progress may be called from any thread, also concurrently.
+// Place, Take and OnLost run in a thread that calls Progress(), one at a time
+// for each link; they may call Send() of any link, but no Progress(). OnSent
+// runs in a thread that calls Progress, Send or Close (then perhaps before it
+// returns), with no lock of the link held.
 
 #ifndef COMM_LINK_H_
 #define COMM_LINK_H_
@@ -42,9 +42,10 @@
 
 namespace troupe::comm {
 
-// The head of what travels. Only `bytes` has a meaning for the transport.
+// Header of a frame. The transport interprets only `bytes`, and `type`
+// kReservedType.
 struct Frame {
-  std::uint32_t bytes = 0;  // of the payload
+  std::uint32_t bytes = 0;  // size of the payload
   std::uint16_t type = 0;
   std::uint16_t part = 0;
   std::uint32_t group = 0;
@@ -52,24 +53,24 @@ struct Frame {
   std::uint64_t seq = 0;
   std::uint64_t words[3] = {0, 0, 0};
 };
-static_assert(sizeof(Frame) == 48);  // on the wire as it is, little-endian
+static_assert(sizeof(Frame) == 48);  // sent as it is, little-endian
 
-// A link refuses to take in longer payloads: whoever sends cuts them.
+// Limit on a frame's payload: a link refuses longer ones, senders cut them.
 inline constexpr std::uint32_t kFrameBytesMax = 1 << 20;
 
-// The type that links use among themselves; all others are free.
+// Frame type that links use among themselves; users choose among all others.
 inline constexpr std::uint16_t kReservedType = 0xffff;
 
 // A range of this process's memory that others of this host can map
 // (shm/shared_memory.h).
 struct SharedRange {
-  std::uint64_t id = 0;  // of this process: never 0, and never used again
+  std::uint64_t id = 0;  // unique in this process: never 0, and never reused
   char* data = nullptr;
   std::size_t bytes = 0;
-  int fd = -1;  // of the anonymous file that it is
+  int fd = -1;  // anonymous file that backs the range
 };
 
-// Told when a payload is not needed any more.
+// Called once a payload is no longer needed.
 class SendDone {
  public:
   virtual ~SendDone() = default;
@@ -79,71 +80,75 @@ class SendDone {
 class FrameSink {
  public:
   virtual ~FrameSink() = default;
-  // `frame` has come from process `peer`: where its payload is to be put,
-  // frame.bytes of memory that stay until Take(). Null: Take() is shown the
-  // payload where the transport has it. Not called where there is no payload.
+  // Returns memory for the payload of `frame`, which has arrived from process
+  // `peer`: frame.bytes bytes that stay until Take(). Null: Take() gets a
+  // pointer into the transport's memory. Not called for a frame without
+  // payload.
   virtual char* Place(int peer, const Frame& frame) = 0;
-  // All of it is there. Where Place() gave no memory, `payload` is the
-  // transport's, aligned for any element, and gone when this returns.
+  // Receives a complete frame. If Place() returned no memory, `payload` is the
+  // transport's, aligned for any element, and invalid when this returns.
   virtual void Take(int peer, const Frame& frame, const char* payload) = 0;
   virtual void OnLost(int peer, const absl::Status& why) = 0;
 };
 
 class Link {
  public:
-  // Lets go of all payloads, by their SendDone; no callback runs any more when
-  // it returns. No other thread is in a call.
+  // Releases all payloads, by their SendDone; no callback runs when it returns.
+  // No other thread may be in a call.
   virtual ~Link() = default;
 
-  // The number of the process at the other end.
+  // Returns the number of the process at the other end.
   virtual int peer() const = 0;
-  // "tcp to process 3 at 10.0.0.7:40112", for errors and tables.
+  // Returns "tcp to process 3 at 10.0.0.7:40112", for errors and tables.
   virtual std::string ToString() const = 0;
 
-  // Before the first Progress(); outlives the link.
+  // Sets the receiver of frames, before the first Progress(); it outlives the
+  // link.
   virtual void SetSink(FrameSink* sink) = 0;
 
-  // Queues a frame, in order after those before, and sends what can be sent at
-  // once. `payload` stays as it is until `done` (which may be null for a frame
-  // without payload, and with `copy`: then the link has made a copy before this
-  // returns; for small ones).
+  // Queues a frame behind earlier ones, and sends as much as possible at once.
+  // `payload` stays unchanged until `done` is called. `done` may be null for a
+  // frame without payload, and with `copy`, which makes the link copy the
+  // payload before this returns; for small payloads.
   virtual void Send(const Frame& frame, const char* payload, SendDone* done,
                     bool copy = false) = 0;
 
-  // Sends and takes in what is there, a bounded piece. False when there was
-  // nothing to do, or another thread is at it.
+  // Sends and receives a bounded amount. Returns false if there was nothing to
+  // do, or another thread is doing it.
   virtual bool Progress() = 0;
 
-  // What to sleep on: fills `entry` and returns true; false: there is work for
-  // Progress() now. Whoever sleeps wakes up again after `*patience` at the
-  // latest, which a link may shorten (one that has no descriptor: entry->fd is
+  // Fills `entry` for a thread that wants to sleep, and returns true; false:
+  // there is work for Progress() now. The thread sleeps at most `*patience`,
+  // which a link may shorten (one that has no descriptor does: its entry->fd is
   // -1).
   virtual bool Arm(pollfd* entry, absl::Duration* patience) = 0;
 
-  // Memory by reference, where both ends are on one host; other links have
-  // none. All four: any thread, no callback.
+  // Memory by reference, where both ends are on one host; other links do not
+  // support it. All four may be called from any thread, and run no callback.
   //
-  // True: the other end has mapped `range`. The first call offers it to the
-  // other end, which then takes a while; false for ever where it cannot.
+  // Returns whether the other end has mapped `range`. The first call offers the
+  // range to the other end, which maps it some time later; the result stays
+  // false if it cannot.
   virtual bool Lend(const SharedRange& /*range*/) { return false; }
-  // Nobody uses the range of that number any more: the other end forgets it.
+  // Withdraws a range that is no longer used: the other end unmaps it.
   virtual void TakeBack(std::uint64_t /*id*/) {}
-  // Bytes [offset, offset + bytes) of the range `id` that the other end lends:
-  // they stay mapped as long as the pointer. Their owner may write to them at
-  // any time. Null: it does not lend such bytes.
+  // Returns bytes [offset, offset + bytes) of the range `id` that the other end
+  // lends: they stay mapped as long as the pointer lives. Their owner may write
+  // to them at any time. Null: it does not lend these bytes.
   virtual std::shared_ptr<char> Borrow(std::uint64_t /*id*/,
                                        std::uint64_t /*offset*/,
                                        std::size_t /*bytes*/) const {
     return nullptr;
   }
-  // Asked after reading: false where the other end had given up the link by
-  // then, and its memory may have served something else.
+  // Returns whether bytes read from borrowed memory are valid; called after
+  // reading. False if the other end had given up the link by then, and may have
+  // reused the memory.
   virtual bool BorrowedHolds() const { return false; }
 
-  // Ends the link with `why` (not ok), as if it had been lost, at both ends, if
-  // it is not lost yet. OnLost() is called by the next Progress(). Frames that
-  // wait are dropped. The other end hears of `why` if it reads before this link
-  // is destroyed, else perhaps only of a connection that was closed.
+  // Ends the link at both ends with `why` (not ok), unless it is lost already,
+  // as if it had been lost. The next Progress() calls OnLost(). Frames that
+  // wait are dropped. The other end receives `why` if it reads before this link
+  // is destroyed; otherwise it may see a closed connection only.
   virtual void Close(const absl::Status& why) = 0;
 };
 

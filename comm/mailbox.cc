@@ -9,7 +9,7 @@
 namespace troupe::comm::internal {
 namespace {
 
-// Takes the first of `queue` for which `fits`, if there is one.
+// Removes and returns the first element of `queue` for which `fits`, if any.
 template <typename T, typename Fits>
 std::optional<T> TakeFirst(std::deque<T>* queue, const Fits& fits) {
   const auto found = std::find_if(queue->begin(), queue->end(), fits);

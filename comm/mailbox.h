@@ -1,15 +1,16 @@
-// Brings the sends to one rank and its receives together: by source and tag,
-// each in the order in which they came.
+// Matches the sends to one rank with its receives: by source and tag, in the
+// order in which they arrived (MPI's message matching).
 //
 //   Mailbox mailbox;                                        // of the receiver
 //   std::optional<Delivery> now = mailbox.Post(receive);    // StartRecv()
 //   std::optional<Delivery> then = mailbox.Offer(offer);    // a send has come
-//   // Who is handed a delivery carries it out, and completes both events.
+//   // The caller that gets a delivery carries it out, completes both events.
 //
-// A receive takes the oldest offer that fits; an offer goes to the oldest
-// receive that fits: so two of one source and tag never overtake each other.
-// It moves no data and knows no transport: the local group offers the sender's
-// memory itself, the spanning group what a frame said of it.
+// A receive takes the oldest offer that matches, and an offer the oldest
+// receive that matches: so two messages of one source and tag never overtake
+// each other. The mailbox moves no data and does not depend on the transport:
+// the local group offers the sender's memory itself, the spanning group the
+// description in a frame.
 //
 // Threads: any. Events are completed with no lock held.
 
@@ -29,14 +30,14 @@
 
 namespace troupe::comm::internal {
 
-// "send(to 1, tag 5, f32 x 8)".
+// Returns "send(to 1, tag 5, f32 x 8)".
 std::string SendText(int to, std::uint32_t tag, nn::DType dtype,
                      std::int64_t count);
-// "recv(from 0, tag 5, f32 x 8)", "recv(from any, ...)".
+// Returns "recv(from 0, tag 5, f32 x 8)", "recv(from any, ...)".
 std::string ReceiveText(int from, std::uint32_t tag, nn::DType dtype,
                         std::int64_t count);
 
-// A StartRecv().
+// A receive that was started by StartRecv().
 struct Receive {
   int source = kAnySource;
   std::uint32_t tag = 0;
@@ -47,52 +48,52 @@ struct Receive {
   std::string ToString() const;
 };
 
-// A StartSend(), as the receiver's side knows it.
+// A send that was started by StartSend(), as the receiver sees it.
 struct Offer {
   int source = 0;
   std::uint32_t tag = 0;
   nn::DType dtype = nn::DType::kF32;
-  std::int64_t count = 0;  // elements
-  // What is sent, where it is here; undefined where it is to be asked for.
+  std::int64_t count = 0;  // number of elements
+  // Data to send, if it lies in this process; undefined if the receiver must
+  // request it.
   nn::Tensor data;
-  // What the transport knows it by.
+  // Identifier of the message for the transport.
   std::uint64_t id = 0;
-  // Before `data` may be read, and when it is not needed any more. Both ready
-  // from the beginning where the transport has copied it.
+  // Events: `data` may be read after `after`, and is not needed once `done` is
+  // complete. Both are ready from the beginning if the transport has copied it.
   Event after, done;
 
   std::string ToString(int to) const;
 };
 
-// A receive and an offer that belong together.
+// A matched pair of receive and offer.
 struct Delivery {
   Receive receive;
   Offer offer;
 
-  // kInvalidArgument where the offer is longer than the receive's buffer, or of
-  // another dtype; names both. `to` is the receiving rank.
+  // Returns kInvalidArgument if the offer is longer than the receive's buffer,
+  // or of another dtype; names both. `to` is the receiving rank.
   absl::Status Check(int to) const;
-  // Copies offer.data, and says so in the receive's arrival. For a delivery
-  // that passed Check().
+  // Copies offer.data, and fills the receive's arrival. Requires that Check()
+  // has passed.
   void Copy() const;
 };
 
 class Mailbox {
  public:
-  // Nothing: it was kept. Once closed, completes the event(s) at once instead.
+  // Return the match, or none if the argument was queued. Once closed, they
+  // complete its `done` with the status and return none.
   std::optional<Delivery> Post(Receive receive);
   std::optional<Delivery> Offer(internal::Offer offer);
 
-  // Completes all events that it holds with `status`, and those that come
-  // later.
+  // Completes all events in the queues with `status`, and those of later calls.
   void Close(const absl::Status& status);
 
-  // What waits here for an act of rank `source`: a receive from it, where it
-  // names it. And what `source` has offered that nobody has asked for. The
-  // first, as text; empty: none.
+  // Return, as text, the first receive that names `source`, and the first offer
+  // of `source` that no receive has matched. Empty: none.
   std::string FirstReceiveFrom(int source) const;
   std::string FirstOfferOf(int source, int to) const;
-  // The first of all receives.
+  // Returns the first of all receives, as text; empty: none.
   std::string FirstReceive() const;
 
  private:

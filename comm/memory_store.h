@@ -1,4 +1,4 @@
-// A Store within one process.
+// A Store for the threads of one process.
 //
 //   MemoryStore words;
 //   TROUPE_RETURN_IF_ERROR(words.Set("address/0", "10.0.0.7:40112"));

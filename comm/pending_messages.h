@@ -1,4 +1,4 @@
-// The sends and receives that one rank has started and that are not done.
+// The sends and receives that one rank has started and that are not complete.
 //
 //   PendingMessages pending;                        // of rank 0
 //   pending.Add(Pending(receive));                  // StartRecv()
@@ -6,8 +6,8 @@
 //   pending.First();                                // "recv(from 1, ...)"
 //   std::vector<Waiting> waits = pending.Waits(/*rank=*/0, /*size=*/2);
 //
-// A message leaves when its event is ready: it is looked at now and then, and
-// whenever somebody asks. Threads: any.
+// A message whose event is ready is removed by a later Add(), and is skipped by
+// First() and Waits() before that. Threads: any.
 
 #ifndef COMM_PENDING_MESSAGES_H_
 #define COMM_PENDING_MESSAGES_H_
@@ -29,7 +29,7 @@ struct Pending {
   explicit Pending(const Receive& receive);
   Pending(const Offer& offer, int to);
 
-  // As Receive's and Offer's.
+  // Returns the text of the Receive or the Offer.
   std::string ToString() const;
 
   bool sends = false;
@@ -44,15 +44,15 @@ struct Pending {
 class PendingMessages {
  public:
   void Add(Pending message);
-  // The oldest, as text; empty: none.
+  // Returns the oldest, as text; empty: none.
   std::string First() const;
-  // What rank `rank` of a group of `size` waits for.
+  // Returns what rank `rank` of a group of `size` waits for.
   std::vector<Waiting> Waits(int rank, int size) const;
 
  private:
   mutable absl::Mutex mutex_;
   std::vector<Pending> messages_ ABSL_GUARDED_BY(mutex_);
-  // As many as there may be before those that are done are sought.
+  // Number of messages at which Add() removes the completed ones.
   std::size_t look_at_ ABSL_GUARDED_BY(mutex_) = 64;
 };
 

@@ -10,7 +10,7 @@
 namespace troupe::comm {
 namespace {
 
-// Frames that one Write() sees.
+// Limit on the frames that one Write() gets.
 constexpr std::size_t kBatchMax = 32;
 
 using DoneList = absl::InlinedVector<SendDone*, kBatchMax>;
@@ -60,7 +60,8 @@ void QueuedLink::Enqueue(const Frame& frame, const char* payload,
       if (copy) OwnPayload(&out);
       queue_.push_back(std::move(out));
       queued_.store(true, std::memory_order_release);
-      // The writer looks again; what is full is Progress()'s business.
+      // The writer checks the queue again; if the transport is full, Progress()
+      // goes on.
       return;
     }
     if (!dropped) writing_ = true;
@@ -94,7 +95,7 @@ void QueuedLink::SendAtOnce(Outgoing out, bool copy) {
     writing_ = false;
   }
   if (done != nullptr) done->OnSent();
-  // What others queued meanwhile, or the end that came.
+  // Writes frames that other threads queued meanwhile, or ends a lost link.
   if (!written.full || lost()) Flush();
 }
 

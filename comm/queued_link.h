@@ -1,5 +1,5 @@
-// What links between processes have in common: a queue of frames to be sent,
-// one writer and one reader at a time, and how a link ends.
+// Base class of links between processes: a queue of frames to send, at most one
+// writer and one reader at a time, and the protocol by which a link ends.
 //
 //     Send -> queue -> Write() -> ... -> Read() -> FrameSink
 //
@@ -11,10 +11,10 @@
 //     void SayFarewell(const absl::Status& why, const Outgoing*) override;
 //   };
 //
-// Threads: whoever finds a frame in the queue and no writer becomes the writer,
-// and also writes what others queue meanwhile. So no frame is left behind by a
-// Send() that came while another thread was writing. Locks are held for the
-// queue alone, never while bytes move or a callback runs.
+// Threads: a thread that finds a frame in the queue and no writer becomes the
+// writer, and also writes frames that others queue meanwhile. So no frame is
+// left behind by a Send() that was called while another thread was writing. The
+// lock is held for the queue alone, never while bytes move or a callback runs.
 
 #ifndef COMM_QUEUED_LINK_H_
 #define COMM_QUEUED_LINK_H_
@@ -35,7 +35,7 @@ namespace troupe::comm {
 
 class QueuedLink : public Link {
  public:
-  // "`transport` to process `peer` at `address`"
+  // Names the link "`transport` to process `peer` at `address`".
   QueuedLink(int peer, absl::string_view transport, absl::string_view address);
   ~QueuedLink() override;
 
@@ -52,34 +52,38 @@ class QueuedLink : public Link {
     Frame frame;
     const char* payload = nullptr;
     SendDone* done = nullptr;
-    std::string copy;      // instead of `payload`: the link keeps it itself
-    std::size_t sent = 0;  // bytes, of head and payload together
+    std::string copy;      // replaces `payload`: the link's own copy
+    std::size_t sent = 0;  // bytes sent, of header and payload together
 
     const char* bytes() const {
       return payload != nullptr ? payload : copy.data();
     }
   };
   struct Written {
-    std::size_t frames = 0;  // from the front, that are sent in full
-    bool full = false;       // no more fits in now
+    std::size_t frames = 0;  // number sent in full, from the front
+    bool full = false;       // whether the transport takes no more now
   };
 
-  // The transport's part. Each is called by one thread at a time; Write and
-  // SayFarewell exclude each other, and Read may run beside them.
+  // The functions that a transport implements. Each is called by one thread at
+  // a time; Write and SayFarewell exclude each other, and Read may run
+  // concurrently.
 
-  // Sends from the front what fits in. Comes again without frames where all
-  // were sent and it was full, until it is not: for what the transport keeps.
+  // Sends as much as possible, from the front. If all frames were sent but the
+  // transport was full, it is called again without frames until it is not full,
+  // to send data that the transport still buffers.
   virtual Written Write(absl::Span<Outgoing* const> frames) = 0;
-  // Takes in a bounded piece, by Deliver*(), until the link is lost. True if
-  // there was anything.
+  // Receives a bounded amount, by Place() and Take(), until the link is lost.
+  // Returns true if it received anything.
   virtual bool Read() = 0;
-  // Tells the other end why this one ends, as far as that goes without waiting.
-  // `begun`: the frame that is partly sent, or null; gone afterwards.
+  // Sends the reason of the end to the other end, as far as possible without
+  // waiting. `begun` is the frame that is partly sent, or null; invalid after
+  // the call.
   virtual void SayFarewell(const absl::Status& why, const Outgoing* begun) = 0;
-  // Lets go of what Place() gave for a payload that has not come whole. The
+  // Releases the memory that Place() returned for an incomplete payload. The
   // reader's last call, before OnLost().
   virtual void EndReading() {}
-  // Goes on with that after the end. True if anything moved.
+  // Continues to send the farewell after the end. Returns true if anything
+  // moved.
   virtual bool FlushFarewell() { return false; }
 
   // Calls of the sink, from Read() alone.
@@ -93,38 +97,40 @@ class QueuedLink : public Link {
     Enqueue(frame, /*payload=*/nullptr, /*done=*/nullptr, /*copy=*/false);
   }
 
-  // The first reason counts. Any thread.
+  // Marks the link as lost; only the first reason counts. Any thread.
   void Lose(const absl::Status& why) ABSL_LOCKS_EXCLUDED(mutex_);
-  // What is sent from now on goes nowhere, but Read() may still find something:
-  // the reason, perhaps.
+  // Records that writing failed: frames are dropped from now on, but Read() may
+  // still receive data, such as the other end's reason.
   void LoseWriting(const absl::Status& why) ABSL_LOCKS_EXCLUDED(mutex_);
   bool lost() const { return lost_.load(std::memory_order_acquire); }
-  // Why writing failed; ok if it did not.
+  // Returns why writing failed; ok if it did not.
   absl::Status write_error() const ABSL_LOCKS_EXCLUDED(mutex_);
 
   enum class Work {
     kNone,
-    kNow,        // something to do for Progress(), or another thread is at it
+    kNow,        // Progress() has work, or another thread is working
     kWaitsFull,  // frames wait until the transport takes more
   };
-  // For Arm(). With kWaitsFull, `*payload_bytes` are those of the oldest frame
-  // that waits.
+  // Returns the state for Arm(). With kWaitsFull, sets `*payload_bytes` to the
+  // payload size of the oldest waiting frame.
   Work work(std::size_t* payload_bytes) const ABSL_LOCKS_EXCLUDED(mutex_);
 
   // "process 3 at 10.0.0.7:40112"
   const std::string& other_end() const { return other_end_; }
 
-  // Writes what is queued, if no other thread does. True if a frame went.
+  // Writes queued frames, unless another thread does. Returns true if a frame
+  // was sent.
   bool Flush() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   void Enqueue(const Frame& frame, const char* payload, SendDone* done,
                bool copy) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Writes a batch, as the writer; false: the writer has stepped back.
+  // Writes a batch, as the writer. Returns false once it has stopped being the
+  // writer.
   bool WriteBatch(bool* moved) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Says farewell and drops the queue, as the writer, who then steps back.
+  // Sends the farewell and drops the queue, as the writer; then stops being it.
   void End() ABSL_LOCKS_EXCLUDED(mutex_);
-  // Writes a frame that found no queue, as the writer, who then steps back.
+  // Writes a frame that found no queue, as the writer; then stops being it.
   void SendAtOnce(Outgoing out, bool copy) ABSL_LOCKS_EXCLUDED(mutex_);
   static void OwnPayload(Outgoing* out);
   void TellLoss() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -140,16 +146,16 @@ class QueuedLink : public Link {
 
   mutable absl::Mutex mutex_;
   std::deque<Outgoing> queue_ ABSL_GUARDED_BY(mutex_);
-  bool writing_ ABSL_GUARDED_BY(mutex_) = false;  // by one thread
-  bool full_ ABSL_GUARDED_BY(mutex_) = false;     // as the last Write() said
+  bool writing_ ABSL_GUARDED_BY(mutex_) = false;  // there is a writer
+  bool full_ ABSL_GUARDED_BY(mutex_) = false;     // result of the last Write()
   absl::Status why_ ABSL_GUARDED_BY(mutex_);      // not ok: lost
   absl::Status write_error_ ABSL_GUARDED_BY(mutex_);
   bool farewell_due_ ABSL_GUARDED_BY(mutex_) = false;
 
-  std::atomic<bool> lost_{false};     // as why_ says
-  std::atomic<bool> queued_{false};   // something is in queue_, or due
-  std::atomic<bool> reading_{false};  // by one thread
-  std::atomic<bool> told_{false};     // OnLost was called
+  std::atomic<bool> lost_{false};    // mirrors why_
+  std::atomic<bool> queued_{false};  // frames in queue_, or a farewell, are due
+  std::atomic<bool> reading_{false};  // whether a thread is the reader
+  std::atomic<bool> told_{false};     // whether OnLost() has been called
 };
 
 }  // namespace troupe::comm

@@ -1,11 +1,10 @@
-// What a reduction does to two elements.
+// The operation that a reduction applies to two elements.
 //
 //   ReduceOp op = ReduceOp::kAvg;
 //   ReduceOpName(op);                         // "avg"
 //
-// kAvg adds, and divides once, when all ranks' elements are in the sum.
-// kMin and kMax give NaN where any rank has one. kBand, kBor and kBxor combine
-// the bits of integers.
+// kAvg adds, and divides once, at the root of the tree. kMin and kMax give NaN
+// if any rank has one. kBand, kBor and kBxor combine the bits of integers.
 
 #ifndef COMM_REDUCE_OP_H_
 #define COMM_REDUCE_OP_H_
@@ -16,7 +15,7 @@ namespace troupe::comm {
 
 enum class ReduceOp { kSum, kAvg, kMin, kMax, kProduct, kBand, kBor, kBxor };
 
-// "sum", "avg", "min", "max", "product", "band", "bor", "bxor".
+// Returns "sum", "avg", "min", "max", "product", "band", "bor", "bxor".
 absl::string_view ReduceOpName(ReduceOp op);
 
 }  // namespace troupe::comm

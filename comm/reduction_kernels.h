@@ -7,8 +7,8 @@
 // A kernel takes 1 to kKernelSourcesMax sources and computes their tree in
 // registers, reading each source once. `ranks` is as in Reduction.
 //
-// An element gets the same bits wherever it stands: what is left over of a
-// range goes through the same vector code, in a padded copy.
+// An element gets the same bits at every position: the remainder of a range
+// that fills no vector runs through the same vector code, in a padded copy.
 
 #ifndef COMM_REDUCTION_KERNELS_H_
 #define COMM_REDUCTION_KERNELS_H_
@@ -18,15 +18,15 @@
 namespace troupe::comm::internal {
 
 inline constexpr int kKernelSourcesMax = 8;
-inline constexpr int kOps = 8;     // in the order of ReduceOp
-inline constexpr int kDTypes = 7;  // in the order of nn::DType
+inline constexpr int kOps = 8;     // indexed by ReduceOp
+inline constexpr int kDTypes = 7;  // indexed by nn::DType
 
 using ReduceKernel = void (*)(const char* const* sources, int n,
                               char* const* destinations, int m,
                               std::size_t count, int ranks);
 
 struct KernelTable {
-  // Null where the dtype lacks the op.
+  // Null if the dtype lacks the op.
   ReduceKernel tree[kOps][kDTypes];
 };
 

@@ -1,12 +1,12 @@
-// The text of the kernels (reduction_kernels.h): included by one file for each
+// The code of the kernels (reduction_kernels.h): included by one file for each
 // instruction set, which is built with that set's compiler flags.
 //
 //   #define TROUPE_KERNELS KernelsAvx2       // the name of this set's table
 //   #include "comm/reduction_kernels_impl.h"
 //
-// Everything is in an unnamed namespace and nothing of the standard library is
-// called: an inline function shared with other files might otherwise end up in
-// the program in its AVX-512 form only.
+// Everything is in an unnamed namespace and calls nothing of the standard
+// library: the linker might otherwise keep the AVX-512 form of an inline
+// function for the whole program.
 
 #ifndef COMM_REDUCTION_KERNELS_IMPL_H_
 #define COMM_REDUCTION_KERNELS_IMPL_H_
@@ -31,8 +31,8 @@ using base::simd::LoadBytes;
 using base::simd::StoreBytes;
 using base::simd::Vector;
 
-// A format is how elements lie in memory and in which vectors they are computed
-// with: V Load(), Store(), Round() to the elements' precision at a node, and
+// A format defines how elements lie in memory and which vectors compute with
+// them: V Load(), Store(), Round() to the elements' precision at a node, and
 // Canonical() at the root. kStep elements fill one V.
 
 template <typename T>
@@ -61,8 +61,8 @@ struct Integer : Direct<T> {
   static TROUPE_INLINE V Canonical(V v) { return v; }
 };
 
-// 16-bit floats are widened to f32 when loaded, so that a node's rounding is a
-// rounding of the f32 vector in place.
+// 16-bit floats are widened to f32 when loaded; a node's result is then rounded
+// in place, in the f32 vector.
 struct Half {
   using Scalar = float;
   using V = Vector<float>;
@@ -91,7 +91,8 @@ struct Float16 : Half {
   static TROUPE_INLINE V Round(V v) { return base::simd::RoundToF16(v); }
 };
 
-// Sums and products of signed integers wrap around: computed as unsigned.
+// Sums and products of signed integers wrap around: they are computed as
+// unsigned.
 template <typename V>
 struct WrappingOf {
   using type = V;
@@ -119,8 +120,8 @@ struct Product {
     return BitCast<V>(BitCast<W>(a) * BitCast<W>(b));
   }
 };
-// The left one where they are equal (so -0 and 0 keep their order), and a NaN
-// where there is one.
+// Returns the left operand if they are equal (so -0 and 0 keep their order),
+// and a NaN if there is one.
 struct Min {
   template <typename V>
   static TROUPE_INLINE V Apply(V a, V b) {
@@ -162,7 +163,7 @@ constexpr int Split(int n) {
   return p;
 }
 
-// The tree over sources first .. first + kN, at byte `at` of each.
+// Computes the tree over sources first .. first + kN, at byte `at` of each.
 template <typename Format, typename Op, int kN>
 struct Tree {
   using V = typename Format::V;
@@ -181,9 +182,9 @@ struct Tree<Format, Op, 1> {
   }
 };
 
-// What the root does: nothing for an inner node; otherwise NaN gets its one
-// form, and an average is divided (by a power of two: multiplied, which is
-// exact, and quicker).
+// Finishes a result at the root, and leaves that of an inner node unchanged. An
+// average is divided (if by a power of two: multiplied by its inverse, which is
+// exact, and quicker), and NaN gets its one form.
 template <typename Format, bool kAverage>
 struct Root {
   using V = typename Format::V;
@@ -217,8 +218,8 @@ void Run(const char* const* sources, char* const* destinations, int m,
   constexpr int kUnroll = kN <= 4 ? 4 : 2;
   constexpr std::size_t kStepBytes = Format::kStep * Format::kElementBytes;
   const Root<Format, kAverage> root(ranks);
-  // The pointers are copied: a store might change those in memory, for all the
-  // compiler knows.
+  // The pointers are copied, since the compiler must assume that a store may
+  // change those in memory.
   const char* from[kN];
   for (int i = 0; i < kN; ++i) from[i] = sources[i];
   const std::size_t bytes = count * Format::kElementBytes;

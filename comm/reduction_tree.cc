@@ -14,7 +14,8 @@ using internal::KernelTable;
 using internal::kKernelSourcesMax;
 using internal::ReduceKernel;
 
-// Bytes of each source that a tree wider than a kernel works on at a time.
+// Number of bytes of each source that a tree wider than a kernel processes at a
+// time.
 constexpr std::size_t kPieceBytes = 2048;
 
 const KernelTable& Kernels(base::CpuIsa isa) {
@@ -33,13 +34,15 @@ ReduceKernel Find(base::CpuIsa isa, ReduceOp op, nn::DType dtype) {
   return Kernels(isa).tree[static_cast<int>(op)][static_cast<int>(dtype)];
 }
 
-// One piece of a tree too wide for a kernel: its two subtrees go to scratch of
-// this stack frame, which also bounds the recursion (5 deep at 256 sources).
+// Computes one piece of a tree too wide for a kernel: its two subtrees are
+// written to scratch memory of this stack frame, which also bounds the
+// recursion (5 deep at 256 sources).
 struct WideTree {
-  ReduceKernel inner;  // of a node that is not the root: never divides
-  std::size_t count;   // elements in this piece
+  ReduceKernel inner;  // kernel of a node that is not the root: never divides
+  std::size_t count;   // number of elements in this piece
 
-  // Leaves in `scratch`, or returns where the only source already lies.
+  // Writes the result to `scratch`, or returns the source itself if it is the
+  // only one.
   const char* Subtree(const char* const* sources, int n, char* scratch) const {
     if (n == 1) return sources[0];
     if (n <= kKernelSourcesMax) {

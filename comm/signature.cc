@@ -5,7 +5,7 @@ namespace troupe::comm::internal {
 Collective Unpack(std::uint64_t signature) {
   Collective collective;
   collective.kind = KindOf(signature);
-  if (collective.kind == CollectiveKind::kBarrier) return collective;
+  if (!RuleOf(collective.kind).moves_data()) return collective;
   collective.op = OpOf(signature);
   collective.root = RootOf(signature);
   if (ByCounts(signature)) collective.send_counts = {0};

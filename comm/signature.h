@@ -1,12 +1,12 @@
-// What must be equal among the ranks that start one collective, in one word, so
-// that ranks compare it without locks, and send it along.
+// All properties of a collective that must be equal on its ranks, in one word,
+// so that ranks compare it without locks, and send it to each other.
 //
 //   std::uint64_t mine = Pack(AllReduce(ReduceOp::kSum, range));
 //   if (mine != theirs) Complain(Unpack(mine), Unpack(theirs));
 //
-// The word is exact, not a hash: kind, op, dtype, root and the count that all
-// ranks have alike (Collective::counted()). Of an all_to_all with unequal parts
-// it holds that these are unequal, and no count: each pair compares its own.
+// The word is exact, not a hash: kind, op, dtype, root and the count that is
+// equal on all ranks (Collective::counted()). For an all_to_all with unequal
+// parts it contains a flag and no count: each pair compares its own.
 
 #ifndef COMM_SIGNATURE_H_
 #define COMM_SIGNATURE_H_
@@ -14,61 +14,44 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "comm/collective_kinds.h"
 #include "comm/communicator.h"
 
 namespace troupe::comm::internal {
 
-// Elements of a range must be fewer.
+// Limit on the elements of a range, which must be fewer.
 inline constexpr int kCountBits = 40;
 inline constexpr std::int64_t kCountMax = std::int64_t{1} << kCountBits;
 
-// Where the other fields begin, above the count.
+// First bit of each of the other fields, above the count.
 inline constexpr int kRootAt = kCountBits, kDTypeAt = 50, kOpAt = 54,
                      kKindAt = 58, kByCountsAt = 63, kEnd = 64;
-// Roots must be fewer.
+// Limit on roots, which must be smaller.
 inline constexpr int kRootsMax = 1 << (kDTypeAt - kRootAt);
 
 // A field that outgrows its bits would make unlike collectives look alike.
-static_assert(static_cast<int>(CollectiveKind::kAllToAll) <
-              1 << (kByCountsAt - kKindAt));
+static_assert(kCollectiveKinds <= 1 << (kByCountsAt - kKindAt));
 static_assert(static_cast<int>(ReduceOp::kBxor) < 1 << (kKindAt - kOpAt));
 static_assert(static_cast<int>(nn::DType::kU8) < 1 << (kOpAt - kDTypeAt));
 
-// `collective` has passed CheckCollective(), and has fewer than kCountMax
-// elements, in a group of at most kRootsMax ranks.
+// Returns the signature of `collective`, which has passed CheckCollective(),
+// and has fewer than kCountMax elements, in a group of at most kRootsMax ranks.
 inline std::uint64_t Pack(const Collective& collective) {
   const auto at = [](auto field, int bit) {
     return static_cast<std::uint64_t>(field) << bit;
   };
+  const CollectiveRule& rule = RuleOf(collective.kind);
   const std::uint64_t kind = at(collective.kind, kKindAt);
-  std::uint64_t choice = 0;
-  switch (collective.kind) {
-    case CollectiveKind::kBarrier:
-      return kind;
-    case CollectiveKind::kAllReduce:
-    case CollectiveKind::kReduceUpdate:
-    case CollectiveKind::kReduceScatter:
-      choice = at(collective.op, kOpAt);
-      break;
-    case CollectiveKind::kReduce:
-      choice = at(collective.op, kOpAt) | at(collective.root, kRootAt);
-      break;
-    case CollectiveKind::kBroadcast:
-    case CollectiveKind::kGather:
-    case CollectiveKind::kScatter:
-      choice = at(collective.root, kRootAt);
-      break;
-    case CollectiveKind::kAllGather:
-    case CollectiveKind::kAllToAll:
-      break;
-  }
+  if (!rule.moves_data()) return kind;
+  const std::uint64_t op = rule.reduces ? at(collective.op, kOpAt) : 0;
+  const std::uint64_t root = rule.has_root() ? at(collective.root, kRootAt) : 0;
   const nn::Tensor& counted = collective.counted();
   const std::uint64_t count =
       collective.by_counts() ? at(1, kByCountsAt) : at(counted.numel(), 0);
-  return kind | choice | at(counted.dtype(), kDTypeAt) | count;
+  return kind | op | root | at(counted.dtype(), kDTypeAt) | count;
 }
 
-// The bits from `begin` up to, but without, `end`.
+// Returns the bits from `begin` up to, but without, `end`.
 constexpr std::uint64_t FieldOf(std::uint64_t signature, int begin, int end) {
   return (signature >> begin) & ((std::uint64_t{1} << (end - begin)) - 1);
 }
@@ -87,18 +70,19 @@ inline nn::DType DTypeOf(std::uint64_t signature) {
 inline int RootOf(std::uint64_t signature) {
   return static_cast<int>(FieldOf(signature, kRootAt, kDTypeAt));
 }
-// Elements of Collective::counted(); 0 by counts.
+// Returns the number of elements of Collective::counted(); 0 if by counts.
 inline std::int64_t CountOf(std::uint64_t signature) {
   return static_cast<std::int64_t>(FieldOf(signature, 0, kCountBits));
 }
 
-// Whether some collective has this signature: of words from elsewhere.
+// Returns whether some collective has this signature. Checks words from other
+// processes.
 inline bool IsSignature(std::uint64_t word) {
-  return KindOf(word) <= CollectiveKind::kAllToAll &&
+  return static_cast<int>(KindOf(word)) < kCollectiveKinds &&
          OpOf(word) <= ReduceOp::kBxor && DTypeOf(word) <= nn::DType::kU8;
 }
 
-// A collective on meta tensors of the same text, for messages.
+// Returns a collective on meta tensors with the same text, for messages.
 Collective Unpack(std::uint64_t signature);
 
 }  // namespace troupe::comm::internal

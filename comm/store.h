@@ -1,5 +1,6 @@
-// Where processes of a job leave words for each other before they are
-// connected: addresses, ids, tokens. Few, small, and written once.
+// A key-value store (torch.distributed.Store) in which the processes of a job
+// publish addresses, ids and tokens before they are connected. Values are few
+// and small, and written once.
 //
 //   TROUPE_RETURN_IF_ERROR(store.Set("address/0", "10.0.0.7:40112"));
 //   TROUPE_ASSIGN_OR_RETURN(const std::string address,
@@ -22,16 +23,17 @@ class Store {
  public:
   virtual ~Store() = default;
 
-  // The value is there for all processes from now on; replaces one before.
+  // Publishes a value to all processes; replaces an earlier one.
   virtual absl::Status Set(const std::string& key, std::string value) = 0;
 
-  // Waits until there is a value, `timeout` at most; zero only looks.
-  //   kDeadlineExceeded: nobody has set `key`.
+  // Returns the value, waiting for it for at most `timeout`; zero does not
+  // wait.
+  //   kDeadlineExceeded: `key` has not been set.
   virtual absl::StatusOr<std::string> Get(const std::string& key,
                                           absl::Duration timeout) = 0;
 
-  // Why no more values will come, if that is known; at once. For those who wait
-  // for other processes by other means.
+  // Returns why no more values will arrive, if that is known; does not wait.
+  // For callers that wait for other processes by other means.
   virtual absl::Status Check() { return absl::OkStatus(); }
 };
 

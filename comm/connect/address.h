@@ -1,4 +1,5 @@
-// What a process leaves in the store for those that connect to it.
+// The address that a process publishes in the store for those that connect to
+// it.
 //
 //   Address address;
 //   address.host_key = HostKey();
@@ -17,13 +18,14 @@ namespace troupe::comm {
 
 struct Address {
   std::string host_key;
-  std::string tcp;  // "127.0.0.1:40112"; empty: it does not listen there
+  std::string tcp;          // "127.0.0.1:40112"; empty: no TCP
   std::string unix_socket;  // an abstract name, or empty
 };
 
-// "host_key tcp unix", "-" for what is empty.
+// Returns "host_key tcp unix", with "-" for an empty field.
 std::string FormatAddress(const Address& address);
-//   kInvalidArgument: `text` is no such thing.
+// Parses the text of FormatAddress().
+//   kInvalidArgument: `text` is not such an address.
 absl::StatusOr<Address> ParseAddress(absl::string_view text);
 
 }  // namespace troupe::comm

@@ -25,13 +25,15 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Between attempts to connect to one process; doubled up to the second.
+// Pause between attempts to connect to one process; doubles from the first
+// value up to the second.
 constexpr std::chrono::milliseconds kRetryFirst(10);
 constexpr std::chrono::milliseconds kRetryMax(500);
-// How often to ask whether the others may still come.
+// Interval at which the store is asked whether the other processes may still
+// come.
 constexpr std::chrono::milliseconds kCheckInterval(50);
 
-// What a time can be added to.
+// Returns a duration short enough to be added to a time.
 Clock::duration Bounded(absl::Duration duration) {
   return absl::ToChronoNanoseconds(std::min(duration, absl::Hours(24 * 365)));
 }
@@ -43,19 +45,20 @@ class Connector {
   absl::StatusOr<std::vector<std::unique_ptr<Link>>> Run();
 
  private:
-  // A process with a lower number: we connect to it.
+  // Attempts to connect to a process with a lower number.
   struct Attempt {
     int peer = 0;
-    std::string name;  // of its address, for errors
+    std::string name;  // text of its address, for errors
     std::string tcp;
-    std::string unix_socket;  // where not empty, in place of tcp
+    std::string unix_socket;  // if not empty, used in place of tcp
     std::optional<Handshake> handshake;
-    Clock::time_point next{};  // not before
+    Clock::time_point next{};  // time before which no attempt is made
     Clock::duration pause = kRetryFirst;
     int count = 0;
-    absl::Status last;  // how the last one failed
+    absl::Status last;  // error of the last attempt
   };
-  // One with a higher number, or nobody we know.
+  // An accepted connection from a process with a higher number, or from a
+  // stranger.
   struct Stranger {
     Handshake handshake;
     Clock::time_point until;
@@ -72,7 +75,7 @@ class Connector {
   absl::Status Listen();
   absl::Status FindOthers();
   absl::Status AddAttempt(int peer, const std::string& text);
-  // Until all links are there.
+  // Runs until all links exist.
   absl::Status Loop();
   void Wait();
 
@@ -81,19 +84,19 @@ class Connector {
   void Retry(Attempt& attempt, absl::Status why);
   void AcceptAll(const Listener& listener, bool shm);
   void StepStrangers();
-  // False: it goes.
+  // Advances one handshake; false: the connection is removed.
   bool StepStranger(Stranger& stranger);
 
   absl::Status FinishAttempt(Attempt& attempt);
   absl::Status FinishStranger(Stranger& stranger);
   absl::Status MakeLink(int peer, base::OwnedFd socket, std::string address,
                         std::shared_ptr<ShmSegment> segment);
-  // TLS, where it was asked for, over what is connected.
+  // Performs the TLS handshakes on the TCP connections, if TLS was requested.
   absl::Status Secure();
   bool Connected(int peer) const {
     return links_[peer] != nullptr || insecure_.contains(peer);
   }
-  // An error that names whom there is no link to.
+  // Returns an error that names the processes without a link.
   absl::Status Missing();
 
   const ConnectOptions options_;
@@ -106,9 +109,10 @@ class Connector {
   std::vector<Attempt> attempts_;
   std::list<Stranger> strangers_;  // the oldest first
   std::vector<std::unique_ptr<Link>> links_;
-  std::shared_ptr<TlsContext> tls_;                // null: none
-  absl::flat_hash_map<int, Connection> insecure_;  // by peer; those for TLS
-  absl::Status failed_;                            // what ends all at once
+  std::shared_ptr<TlsContext> tls_;  // null: none
+  // Connections that wait for TLS, indexed by peer.
+  absl::flat_hash_map<int, Connection> insecure_;
+  absl::Status failed_;  // error that ends everything at once
 };
 
 Connector::Connector(const ConnectOptions& options, Store& store)
@@ -299,7 +303,7 @@ void Connector::Retry(Attempt& attempt, absl::Status why) {
 }
 
 void Connector::AcceptAll(const Listener& listener, bool shm) {
-  // A bounded number at a time: the others are to be served meanwhile.
+  // Bounded, so that handshakes proceed in between.
   for (std::size_t i = 0; i < kStrangersMax; ++i) {
     base::OwnedFd socket = Accept(listener);
     if (!socket.valid()) {
@@ -313,7 +317,7 @@ void Connector::AcceptAll(const Listener& listener, bool shm) {
       strangers_.pop_front();
       continue;
     }
-    // One of ours would have been done long ago.
+    // Drops the oldest: a process of the job would have finished long ago.
     if (strangers_.size() >= kStrangersMax) strangers_.pop_front();
     strangers_.push_back({Handshake(std::move(socket), me_),
                           Clock::now() + Bounded(options_.stranger_timeout),
@@ -378,7 +382,7 @@ absl::Status Connector::FinishAttempt(Attempt& attempt) {
 absl::Status Connector::FinishStranger(Stranger& stranger) {
   base::OwnedFd socket = stranger.handshake.TakeSocket();
   std::string name = PeerName(socket.get());
-  // One that comes again has given up its connection before.
+  // A process that connects again has closed its earlier connection.
   return MakeLink(stranger.handshake.peer(), std::move(socket), std::move(name),
                   std::move(stranger.segment));
 }

@@ -1,4 +1,4 @@
-// Connects the processes of a job, each with each.
+// Connects each process of a job with each other one.
 //
 //   ConnectOptions options;
 //   options.process = 1;
@@ -8,16 +8,17 @@
 //       ConnectLinks(options, store);
 //   (*links)[0]->Send(frame, payload, /*done=*/nullptr, /*copy=*/true);
 //
-// Every process listens, leaves its address in the store, connects to those
-// with lower numbers, and is connected to by the others. Processes with the
-// same host key get a link through shared memory, others one by TCP.
+// Every process listens, publishes its address in the store, connects to the
+// processes with lower numbers, and accepts connections from the others.
+// Processes with the same host key get a link through shared memory, others one
+// over TCP.
 //
-// A listener serves many strangers at once. Whoever has not proved himself
-// (handshake.h) within `stranger_timeout` is dropped, and the oldest one where
-// too many come. It is closed when this returns.
+// A listener serves many connections at once. One that has not proved its
+// identity (handshake.h) within `stranger_timeout` is dropped, and so is the
+// oldest if there are too many. The listener is closed when this returns.
 //
-// Threads: blocks the calling one, until `timeout` at most (and the resolver,
-// where a host is advertised by name).
+// Threads: blocks the caller, for `timeout` at most (and for the resolver, if a
+// host is advertised by name).
 
 #ifndef COMM_CONNECT_CONNECT_LINKS_H_
 #define COMM_CONNECT_CONNECT_LINKS_H_
@@ -33,16 +34,16 @@
 
 namespace troupe::comm {
 
-// Strangers that are listened to at a time.
+// Limit on the connections in a handshake at a time.
 inline constexpr std::size_t kStrangersMax = 64;
 
-// The links by the number of the other process; null for this one.
-//   kInvalidArgument: options that cannot be, named.
+// Returns the links, indexed by the other process; null for this one.
+//   kInvalidArgument: names the option that is invalid.
 //   kFailedPrecondition: the transport is shared memory, and a process is on
 //     another host.
 //   kUnauthenticated: a certificate is not accepted.
 //   kDeadlineExceeded: names every process without a link, and why.
-//   Others: what the store or the system says.
+//   Other codes: errors of the store or the system.
 absl::StatusOr<std::vector<std::unique_ptr<Link>>> ConnectLinks(
     const ConnectOptions& options, Store& store);
 

@@ -1,9 +1,9 @@
-// How the processes of a job are connected.
+// Options for connecting the processes of a job.
 //
 //   ConnectOptions options;
 //   options.process = 1;
 //   options.processes = 4;
-//   options.token.fill(7);  // random, and a secret of the job
+//   options.token.fill(7);  // use random bytes: a secret of the job
 //   if (absl::Status s = options.Validate(); !s.ok()) return s;
 
 #ifndef COMM_CONNECT_CONNECT_OPTIONS_H_
@@ -27,27 +27,30 @@ struct ConnectOptions {
   int process = 0;
   int processes = 1;
   JobToken token{};  // never all zero
-  // How often the job was restarted: others are turned away.
+  // Number of restarts of the job: processes of another generation are refused.
   std::uint64_t generation = 0;
-  std::string key_prefix = "links";  // of all keys in the store
+  std::string key_prefix = "links";  // prefix of all keys in the store
 
-  // The same for all processes. Not kMpi: see comm/mpi/mpi_process.h.
+  // Transport, the same for all processes. Not kMpi: see
+  // comm/mpi/mpi_process.h.
   Transport transport = Transport::kAuto;
-  std::string bind_address = "127.0.0.1";  // a number
-  // A name or number by which others reach it; empty: bind_address.
+  std::string bind_address = "127.0.0.1";  // numeric
+  // Name or number by which other processes reach it; empty: bind_address.
   std::string advertised_host;
-  // Empty: HostKey(). Processes with the same one share memory.
+  // Key of this host; empty: HostKey(). Processes with equal keys share memory.
   std::string host_key;
-  // Where set, links by TCP are encrypted, and both ends show certificates; for
-  // all processes alike.
+  // If set, TCP links are encrypted, and both ends present certificates; must
+  // be set in all processes or in none.
   std::optional<TlsFiles> tls;
-  // Room of each direction of a link through shared memory; a power of two.
+  // Size of the buffer for each direction of a link through shared memory; a
+  // power of two.
   std::size_t ring_bytes = kRingBytesMin;
 
   absl::Duration timeout = absl::Seconds(30);
   absl::Duration stranger_timeout = absl::Seconds(2);
 
-  //   kInvalidArgument: what cannot be, named.
+  // Checks all fields.
+  //   kInvalidArgument: names the field that is invalid.
   absl::Status Validate() const;
 };
 

@@ -17,7 +17,7 @@
 namespace troupe::comm {
 namespace {
 
-// Ends in the version of the protocol.
+// The last two bytes are the version of the protocol.
 constexpr char kMagic[8] = {'T', 'R', 'O', 'U', 'P', 'E', '0', '1'};
 
 enum Code : std::uint64_t {
@@ -149,10 +149,11 @@ bool Handshake::ReadAll(void* message, std::size_t bytes) {
     header.msg_iov = &piece;
     header.msg_iovlen = 1;
     alignas(cmsghdr) char room[CMSG_SPACE(sizeof(int))] = {};
-    // Strangers have nothing to hand us: only a reply may bring a descriptor.
+    // Only a reply may carry a descriptor: one from a stranger is not accepted.
     if (phase_ == Phase::kReadsReply) {
       header.msg_control = room;
-      header.msg_controllen = CMSG_LEN(sizeof(int));  // one, not two
+      // Room for one descriptor, not two.
+      header.msg_controllen = CMSG_LEN(sizeof(int));
     }
     const ssize_t got =
         ::recvmsg(socket_.get(), &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);

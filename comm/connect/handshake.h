@@ -1,5 +1,5 @@
-// How two processes of a job prove to each other that they belong to it, before
-// anything else is read from a connection.
+// Mutual authentication: two processes of a job prove to each other that they
+// belong to it, before anything else is read from a connection.
 //
 //   Handshake accepting(std::move(socket), me);
 //   Handshake connecting(std::move(socket), me, /*to=*/0);
@@ -7,19 +7,19 @@
 //     Wait(accepting.fd(), accepting.events());
 //   }
 //
-// Both know the token, 32 secret bytes; neither shows it. All messages have a
+// Both have the token, 32 secret bytes; neither sends it. All messages have a
 // fixed size:
 //
 //     acceptor                                connector
 //     challenge: magic, nonce       ->
-//                                   <-        hello: who, to whom, nonce, proof
+//                                   <-        hello: from, to, nonce, proof
 //     reply: code, proof            ->
 //
-// A proof is the HMAC-SHA256, by the token, of all that was said before it on
-// either side and of which side says it. The acceptor reads nothing out of a
-// hello whose proof is wrong, and says nothing to it.
+// A proof is the HMAC-SHA256, keyed by the token, of all earlier messages of
+// both sides and of the sender's role. The acceptor uses no field of a hello
+// whose proof is wrong, and does not reply to it.
 //
-// Threads: one at a time. Nothing blocks. Random numbers are the system's.
+// Threads: one at a time. Nothing blocks. Random numbers come from the system.
 
 #ifndef COMM_CONNECT_HANDSHAKE_H_
 #define COMM_CONNECT_HANDSHAKE_H_
@@ -36,10 +36,10 @@ namespace troupe::comm {
 
 using JobToken = std::array<unsigned char, 32>;
 
-// Who speaks.
+// Identity of one side.
 struct HandshakeParty {
   JobToken token{};
-  std::uint64_t generation = 0;  // of the job: how often it was restarted
+  std::uint64_t generation = 0;  // number of restarts of the job
   int process = 0;
   int processes = 1;
 };
@@ -72,32 +72,34 @@ static_assert(sizeof(Challenge) == 40 && sizeof(Hello) == 96 &&
 class Handshake {
  public:
   enum class State {
-    kWaits,  // for events() of fd()
-    kAsks,   // acceptor: process peer() has proved itself; Answer() it
+    kWaits,  // waits for events() of fd()
+    kAsks,   // acceptor: peer() has proved its identity; call Answer()
     kDone,
-    kFailed,  // error() says why
+    kFailed,  // see error()
   };
 
-  // The acceptor's end.
+  // Makes the acceptor's end.
   Handshake(base::OwnedFd socket, const HandshakeParty& me);
-  // The connector's; `socket` may still be connecting.
+  // Makes the connector's end; `socket` may still be connecting.
   Handshake(base::OwnedFd socket, const HandshakeParty& me, int to);
 
-  // Goes on as far as it can.
+  // Advances as far as possible without blocking.
   State Step();
-  // After kAsks: ok, perhaps with a descriptor that goes along (Unix sockets
-  // alone; it may be closed after kDone), or no. Then Step().
+  // Accepts or refuses the peer after kAsks; call Step() next. `descriptor` is
+  // sent along if accepted (over Unix sockets alone; it may be closed after
+  // kDone).
   void Answer(bool accepted, int descriptor = -1);
 
   int fd() const { return socket_.get(); }
   short events() const { return events_; }
-  // After kAsks, and for the connector from the beginning.
+  // Returns the peer's number; valid after kAsks, for the connector from the
+  // start.
   int peer() const { return peer_; }
   const absl::Status& error() const { return error_; }
 
-  // After kDone.
+  // Returns the authenticated connection, after kDone.
   base::OwnedFd TakeSocket() { return std::move(socket_); }
-  // What came along with the reply.
+  // Returns the descriptor that the reply carried.
   base::OwnedFd TakeDescriptor() { return std::move(received_); }
 
  private:
@@ -114,12 +116,12 @@ class Handshake {
     kFailed,
   };
 
-  // One phase; false: it is not at its end.
+  // Advances within one phase; false: the phase is not complete.
   bool Advance();
-  // As far as `bytes`; true when all have moved.
+  // Transfer a message of `bytes`; return true once all of it has moved.
   bool SendAll(const void* message, std::size_t bytes);
   bool ReadAll(void* message, std::size_t bytes);
-  // Moves bytes_moved_ on; false: the call would wait, or failed.
+  // Adds `result` to bytes_moved_; false: the call would block, or failed.
   bool Moved(long result);
   bool HasConnected();
   void Fail(absl::Status why);
@@ -128,7 +130,7 @@ class Handshake {
   void MakeHello();
   void CheckHello();
   void CheckReply();
-  // Over the messages so far; `code` is of the reply.
+  // Computes a proof over the messages so far; `code` is the reply's.
   void Prove(bool acceptor, std::uint64_t code, unsigned char proof[32]) const;
 
   base::OwnedFd socket_;

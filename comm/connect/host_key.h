@@ -1,10 +1,10 @@
-// What processes have in common that can share memory and Unix sockets.
+// Key that is equal for processes that can share memory and Unix sockets.
 //
 //   if (theirs == HostKey()) UseSharedMemory();
 //
-// The identity of this boot of the kernel, and the network namespace (abstract
-// Unix sockets end there): "6f1f...-4026531840". Where either cannot be read,
-// it is a key that no other process has.
+// It consists of the boot id of the kernel, and the network namespace (abstract
+// Unix sockets end at its border): "6f1f...-4026531840". If either cannot be
+// read, it is a key that no other process has.
 //
 // Threads: any.
 

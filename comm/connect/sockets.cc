@@ -91,7 +91,7 @@ absl::StatusOr<Listener> ListenUnix() {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   socklen_t length = sizeof(address);
-  // An address that ends behind its family: the system chooses a name.
+  // The address ends after its family, so that the system chooses a name.
   if (socket < 0 ||
       ::bind(socket, reinterpret_cast<sockaddr*>(&address),
              offsetof(sockaddr_un, sun_path)) != 0 ||

@@ -21,7 +21,7 @@ std::string Name(const Connection& connection) {
   return absl::StrCat("process ", connection.peer, " at ", connection.address);
 }
 
-// Until all are done, or one fails.
+// Runs all handshakes until all are complete, or one fails.
 absl::Status ShakeHands(const std::vector<Connection>& connections,
                         const Streams& streams, Clock::time_point deadline) {
   for (;;) {

@@ -1,11 +1,11 @@
-// Links by TCP with TLS, from connections whose ends know each other already.
+// Makes TCP links with TLS from connections whose ends have authenticated each
+// other.
 //
 //   TROUPE_ASSIGN_OR_RETURN(std::vector<std::unique_ptr<Link>> links,
 //                           MakeTlsLinks(context, std::move(connections),
 //                                        absl::Seconds(30)));
 //
-// All handshakes go on at the same time, so that no process waits for another's
-// turn.
+// All handshakes run at the same time, so that no process waits for its turn.
 
 #ifndef COMM_CONNECT_TLS_LINKS_H_
 #define COMM_CONNECT_TLS_LINKS_H_
@@ -26,12 +26,13 @@ struct Connection {
   int peer = 0;
   std::string address;  // for errors
   base::OwnedFd socket;
-  bool accepted = false;  // by this end; connected by it otherwise
+  bool accepted = false;  // whether this end accepted; otherwise it connected
 };
 
-// In the order of `connections`. Blocks until `timeout` at most.
+// Returns the links in the order of `connections`. Blocks for `timeout` at
+// most.
 //   kUnauthenticated: a certificate was not accepted, at this end.
-//   kDeadlineExceeded: names the first process that did not end its handshake.
+//   kDeadlineExceeded: names the first process with an unfinished handshake.
 absl::StatusOr<std::vector<std::unique_ptr<Link>>> MakeTlsLinks(
     const std::shared_ptr<TlsContext>& context,
     std::vector<Connection> connections, absl::Duration timeout);

@@ -1,4 +1,4 @@
-// By what the processes of a job exchange tensors.
+// The transports between the processes of a job.
 //
 //   options.transport = Transport::kTcp;
 
@@ -8,10 +8,10 @@
 namespace troupe::comm {
 
 enum class Transport {
-  kAuto,  // kShm where both are on one host, else kTcp
+  kAuto,  // kShm if both are on one host, otherwise kTcp
   kShm,
   kTcp,
-  kMpi,  // of the mpirun that has started all of them (comm/mpi)
+  kMpi,  // requires that one mpirun has started all of them (comm/mpi)
 };
 
 }  // namespace troupe::comm

@@ -1,12 +1,14 @@
 #include "comm/device/device_check.h"
 
 #include "absl/strings/str_cat.h"
+#include "comm/collective_kinds.h"
 #include "comm/signature.h"
 
 namespace troupe::comm::internal {
 namespace {
 
-// The same range as if it lay in the host's memory, for what looks at shapes.
+// Returns the range as if it lay in host memory, for checks that look at shapes
+// only.
 nn::Tensor HostView(const nn::Tensor& range) {
   if (!range.defined() || range.is_meta()) return range;
   return nn::Tensor::Borrow(range.device_data(), range.shape(), range.dtype(),
@@ -16,7 +18,7 @@ nn::Tensor HostView(const nn::Tensor& range) {
 }  // namespace
 
 absl::Status CheckOnDevice(const Collective& collective, int rank, int size) {
-  if (collective.kind == CollectiveKind::kReduceUpdate) {
+  if (RuleOf(collective.kind).updates) {
     return absl::UnimplementedError(absl::StrCat(
         collective.ToString(), ": devices reduce, and update afterwards"));
   }

@@ -1,4 +1,4 @@
-// Whether a rank of a group of devices can run a collective.
+// Checks whether a rank of a group of devices can run a collective.
 //
 //   TROUPE_RETURN_IF_ERROR(CheckOnDevice(collective, rank, /*size=*/2));
 //
@@ -12,7 +12,7 @@
 
 namespace troupe::comm::internal {
 
-// As CheckCollective(), of ranges in the memory of a device.
+// CheckCollective() for ranges in the memory of a device.
 //   kUnimplemented: a reduce_update: devices reduce, and update afterwards.
 absl::Status CheckOnDevice(const Collective& collective, int rank, int size);
 

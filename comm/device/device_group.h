@@ -1,5 +1,5 @@
-// A group of ranks in one process whose ranges lie in the memory of devices:
-// its collectives are work of these devices, in the order of their queues.
+// A group of ranks in one process whose ranges lie in device memory: its
+// collectives run as work of these devices, in the order of their queues.
 //
 //   Group group = MakeDeviceGroup({/*size=*/2});
 //   // In the thread of each rank's device:
@@ -8,28 +8,30 @@
 //       Event done, group[rank]->Start(AllReduce(ReduceOp::kSum, gradients),
 //                                      /*after=*/gradients_ready));
 //
-// The ranks meet on the host: Start() notes what a rank brings and returns. The
-// last rank to come gives its own device the whole collective:
+// The ranks synchronize on the host: Start() records a rank's arguments and
+// returns. The last rank to start enqueues the whole collective on its own
+// device:
 //
 //     rank 0   Start(after 0)  ---.            done (follows D)
 //     rank 1   Start(after 1)  ---+-> wait for after 0, after 1
 //                                     reduce: reads both ranges, writes both
 //                                     record D
 //
-// `done` is known as an event of that device from then on (base/event.h), so
-// the other ranks' devices wait for it without the host. Until the last rank
-// has come, what waits for `done` is held back by its host.
+// From then on `done` has an event of that device as its origin (base/event.h),
+// so the other ranks' devices wait for it without the host. Before the last
+// rank has started, the host defers work that waits for `done`.
 //
-// The ranks' devices are one, or reach each other's memory. One of them does
-// the work: on one device that is best; on several it moves (n - 1) ranges over
-// the link of one, and is meant for a few.
+// The ranks share one device, or their devices can access each other's memory.
+// One device does all the work: that is best on one device; on several it moves
+// (n - 1) ranges over one device's link, and is meant for a few devices.
 //
-// Bits: those of the local group (reduction_tree.h). All kinds of collectives
-// but reduce_update; no messages. Progress() and SetWakeup() do nothing.
+// Bits: those of the local group (reduction_tree.h). It supports all kinds of
+// collectives but reduce_update, and no messages. Progress() and SetWakeup() do
+// nothing.
 //
-// Abort() completes what was not given to a device, and blocks until what was
-// is done. Threads: as Communicator says; UseDevice() and Start() of a rank in
-// the thread of its device.
+// Abort() completes collectives that no device has been given, and blocks until
+// those on devices have run. Threads: as for Communicator; UseDevice() and
+// Start() of a rank are called in the thread of its device.
 
 #ifndef COMM_DEVICE_DEVICE_GROUP_H_
 #define COMM_DEVICE_DEVICE_GROUP_H_
@@ -38,8 +40,8 @@
 
 namespace troupe::comm {
 
-// `options.chunk_bytes` plays no part; `in_flight_max` is the number of
-// collectives that a rank may be ahead of its peers.
+// Makes a group. `options.chunk_bytes` is ignored; `in_flight_max` is the
+// number of collectives that a rank may be ahead of its peers.
 Group MakeDeviceGroup(const LocalGroupOptions& options);
 
 }  // namespace troupe::comm

@@ -64,7 +64,8 @@ absl::StatusOr<DeviceState::Joined> DeviceState::Join(
                              std::chrono::steady_clock::now()};
       Joined joined{meeting.done, nullptr};
       if (++meeting.come == size_) {
-        // Whoever has come here has been at all before.
+        // Complete, and so the oldest: its ranks have started all earlier ones
+        // before.
         joined.meeting = std::move(pending_.front());
         pending_.pop_front();
         ++first_;
@@ -108,7 +109,8 @@ void DeviceState::Leave(int rank) {
   {
     absl::MutexLock lock(&mutex_);
     gone_[rank] = true;
-    // Its own that wait for peers, or peers' that wait for it.
+    // Collectives of this rank wait for peers, or peers' collectives wait for
+    // it.
     needed = aborted_.ok() && !pending_.empty();
   }
   if (needed) {

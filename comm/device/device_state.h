@@ -1,5 +1,5 @@
-// What the ranks of a device group (device_group.h) share: the collectives that
-// some of them have started and others not.
+// State that the ranks of a device group (device_group.h) share: the
+// collectives that some of them have started and others have not.
 //
 //   auto joined = state.Join(rank, collective, after);
 //   if (joined->meeting) {                            // this rank was the last
@@ -7,8 +7,8 @@
 //   }
 //   return joined->done;
 //
-// Threads: any. No lock is held while events complete or devices are given
-// work.
+// Threads: any. No lock is held while events complete or work is enqueued on
+// devices.
 
 #ifndef COMM_DEVICE_DEVICE_STATE_H_
 #define COMM_DEVICE_DEVICE_STATE_H_
@@ -30,7 +30,7 @@
 
 namespace troupe::comm::internal {
 
-// One collective, as its ranks have brought it.
+// One collective with the arguments of its ranks.
 struct Meeting {
   struct Rank {
     bool here = false;
@@ -41,8 +41,8 @@ struct Meeting {
 
   std::vector<Rank> ranks;
   int come = 0;
-  std::uint64_t signature = 0;  // of the first to come
-  int first = 0;                // its rank
+  std::uint64_t signature = 0;  // signature of the first rank to start
+  int first = 0;                // first rank to start
   Event done = Event::Make();
 };
 
@@ -50,7 +50,7 @@ class DeviceState {
  public:
   struct Joined {
     Event done;
-    // All have come, and the caller is the last; otherwise null.
+    // The complete collective, if the caller is the last rank; otherwise null.
     std::unique_ptr<Meeting> meeting;
   };
 
@@ -59,14 +59,14 @@ class DeviceState {
   int size() const { return size_; }
 
   //   kResourceExhausted: the rank is in_flight_max ahead of a peer.
-  //   kFailedPrecondition: it came with another collective; aborts the group.
+  //   kFailedPrecondition: the ranks started different ones; aborts the group.
   //   kUnavailable: a peer has left the group; aborts it.
   absl::StatusOr<Joined> Join(int rank, const Collective& collective,
                               Event after) ABSL_LOCKS_EXCLUDED(mutex_);
-  // `done` is now known, or nearly: Abort() waits for it.
+  // Records that `done` has an origin, or is about to: Abort() waits for it.
   void NoteLaunched(const Event& done) ABSL_LOCKS_EXCLUDED(mutex_);
   void Abort(absl::Status status) ABSL_LOCKS_EXCLUDED(mutex_);
-  // `rank` is gone.
+  // Records that `rank` has left the group.
   void Leave(int rank) ABSL_LOCKS_EXCLUDED(mutex_);
   std::vector<Waiting> Waits(int rank) const ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -75,7 +75,7 @@ class DeviceState {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::vector<Waiting> WaitsNow(int rank) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Number `seq` of the group's collectives, which is in pending_.
+  // Returns collective number `seq` of the group, which is in pending_.
   Meeting& At(std::uint64_t seq) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return *pending_[seq - first_];
   }
@@ -84,17 +84,17 @@ class DeviceState {
   const std::uint64_t in_flight_max_;
   mutable absl::Mutex mutex_;
   absl::Status aborted_ ABSL_GUARDED_BY(mutex_);
-  // The collectives from number first_ on that not all ranks have started.
+  // Collectives that not all ranks have started, the first being number first_.
   std::deque<std::unique_ptr<Meeting>> pending_ ABSL_GUARDED_BY(mutex_);
   std::uint64_t first_ ABSL_GUARDED_BY(mutex_) = 0;
-  std::vector<std::uint64_t> next_ ABSL_GUARDED_BY(mutex_);  // by rank
-  std::vector<bool> gone_ ABSL_GUARDED_BY(mutex_);           // by rank
-  // Given to devices, and perhaps not done.
+  std::vector<std::uint64_t> next_ ABSL_GUARDED_BY(mutex_);  // index: rank
+  std::vector<bool> gone_ ABSL_GUARDED_BY(mutex_);           // index: rank
+  // Results of collectives on devices, perhaps not complete.
   std::deque<Event> launched_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::vector<Waiting>> waits_at_abort_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Gives the blocks of a collective (flow.h) to `work`.
+// Enqueues the blocks of a collective (flow.h) on `work`.
 absl::Status Carry(const Meeting& meeting, DeviceWork& work);
 
 }  // namespace troupe::comm::internal

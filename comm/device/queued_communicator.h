@@ -1,6 +1,5 @@
-// What communicators have in common whose collectives are work of a device's
-// queue: nothing runs inline, nothing is driven by the host, and there are no
-// messages.
+// Base of communicators whose collectives are work of a device's queue: nothing
+// runs inline, the host drives nothing, and there are no messages.
 //
 //   class MyCommunicator final : public QueuedCommunicator {
 //    public:
@@ -9,7 +8,7 @@
 //                                 Event after) override;
 //   };
 //
-// Errors: kUnimplemented for what is not there, naming the kind of group.
+// Errors: kUnimplemented for a missing operation, naming the kind of group.
 
 #ifndef COMM_DEVICE_QUEUED_COMMUNICATOR_H_
 #define COMM_DEVICE_QUEUED_COMMUNICATOR_H_
@@ -27,7 +26,7 @@ namespace troupe::comm {
 
 class QueuedCommunicator : public Communicator {
  public:
-  // `kind` is a literal: "a device group".
+  // `kind` is a string literal: "a device group".
   explicit QueuedCommunicator(const char* kind) : kind_(kind) {}
 
   absl::Status RunInline(const Collective& collective, absl::Duration) final {

@@ -59,7 +59,7 @@ class StagedCommunicator final : public Communicator {
   void Abort(absl::Status status) override { host_->Abort(std::move(status)); }
 
  private:
-  // Undefined where `side` is.
+  // Returns host memory of the same shape; undefined if `side` is.
   absl::StatusOr<nn::Tensor> Twin(const nn::Tensor& side) {
     if (!side.defined()) return nn::Tensor();
     return nn::Tensor::Create(side.shape(), side.dtype(),
@@ -68,7 +68,7 @@ class StagedCommunicator final : public Communicator {
 
   const std::unique_ptr<Communicator> host_;
   DeviceWork* work_ = nullptr;
-  // The host's group takes these calls from one thread at a time.
+  // The host's group may be called by one thread at a time.
   absl::Mutex mutex_;
 };
 
@@ -81,7 +81,7 @@ absl::StatusOr<Event> StagedCommunicator::Start(const Collective& collective,
   TROUPE_ASSIGN_OR_RETURN(twin.range, Twin(collective.range));
   work_->Wait(after);
   if (collective.input.defined()) work_->Copy(collective.input, twin.input);
-  // Its own block may be in the range, or all that it gives.
+  // The range may contain the rank's own block, or its whole input.
   if (collective.range.defined()) work_->Copy(collective.range, twin.range);
   const Event copied = work_->Record();
   absl::StatusOr<Event> reduced = Event();
@@ -94,7 +94,8 @@ absl::StatusOr<Event> StagedCommunicator::Start(const Collective& collective,
   if (collective.range.defined()) work_->Copy(twin.range, collective.range);
   const Event back = work_->Record();
   const Event done = Event::Make();
-  // A queue goes on behind what failed; whoever waits for the result does not.
+  // The queue continues after a failure; work that waits for the result must
+  // not.
   reduced->OnReady([done](const absl::Status& status) {
     if (!status.ok()) done.Complete(status);
   });

@@ -1,12 +1,13 @@
-// How what a collective moves is cut into chunks, each done by one thread.
+// Cuts the data that a collective moves into chunks, each processed by one
+// thread.
 //
 //   Cut cut(/*elements=*/100000, /*element_bytes=*/4, /*ranks=*/2,
 //           /*chunk_bytes=*/32 << 10);
 //   cut.ShareBegin(1);                       // rank 1 begins with this chunk
 //   cut.ElementEnd(0);                       // 8192
 //
-// It counts elements over all blocks of the flow (flow.h), one block after the
-// other: a chunk is a part of a large block, or several small ones.
+// It counts elements over all blocks of the flow (flow.h), one after the other:
+// a chunk is a part of a large block, or several small ones.
 
 #ifndef COMM_LOCAL_CUT_H_
 #define COMM_LOCAL_CUT_H_
@@ -16,11 +17,11 @@
 
 namespace troupe::comm::internal {
 
-// Chunks of 2^shift elements, the last one shorter; rank r has the share of
-// chunks [ShareBegin(r), ShareBegin(r + 1)): it takes these first.
+// Chunks of 2^shift elements, the last one shorter. The share of rank r is
+// chunks [ShareBegin(r), ShareBegin(r + 1)): it processes these first.
 class Cut {
  public:
-  // Nothing to move: no chunks.
+  // No data: no chunks.
   Cut() = default;
   Cut(std::int64_t elements, std::size_t element_bytes, int ranks,
       std::size_t chunk_bytes);

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/check.h"
+#include "comm/collective_kinds.h"
 
 namespace troupe::comm::internal {
 namespace {
@@ -61,7 +62,7 @@ void GroupState::Join(int rank, std::uint64_t seq, const Collective& collective,
   Slot& slot = slots(seq)[rank];
   const std::uint64_t signature = Pack(collective);
   slot.range = HostAddress(collective.range);
-  if (collective.kind == CollectiveKind::kReduceUpdate) {
+  if (RuleOf(collective.kind).updates) {
     slot.update = collective.update.get();
   } else {
     slot.input =
@@ -87,17 +88,19 @@ void GroupState::Arm(int rank, std::uint64_t seq, bool with_event,
                      Effects* effects) {
   Operation& operation = this->operation(seq);
   slots(seq)[rank].stage.store(2 * (seq + 1) + 1, std::memory_order_release);
-  // Read before it counts itself in: the operation may be over afterwards.
+  // Read before `armed` counts this rank: the operation may be finished
+  // afterwards.
   const std::uint64_t signature =
       slots(seq)[rank].signature.load(std::memory_order_relaxed);
   const std::uint64_t mine = with_event ? kOneEvent + 1 : 1;
   const std::uint64_t armed = operation.armed.fetch_add(mine) + mine;
   if (static_cast<std::uint32_t>(armed) < static_cast<std::uint32_t>(size_)) {
-    // A rank that goes away looks at `armed` after it has said so.
+    // Depart() stores departed_first_ before it reads `armed`.
     if (departed_first_.load() <= seq) effects->failure = Departed(seq);
     return;
   }
-  // Whoever armed before saw no peer yet, perhaps: the last one sees all.
+  // Ranks that armed before may not have seen their peers yet: the last one
+  // sees all.
   if (!Agree(rank, seq, effects)) return;
   const bool by_counts = ByCounts(signature);
   if (!by_counts && CutOf(seq, rank, signature).chunks() == 0) {
@@ -108,7 +111,7 @@ void GroupState::Arm(int rank, std::uint64_t seq, bool with_event,
     runnable_version_.fetch_add(1);
     effects->wake = true;
   }
-  // The operation waits for this comparison as for one more share.
+  // This comparison counts as one more share, so the operation waits for it.
   if (by_counts && PairsAgree(seq, effects)) {
     ShareDone(seq, SharesByCounts(seq), effects);
   }
@@ -138,7 +141,7 @@ bool GroupState::WorkOn(int rank, std::uint64_t seq, Effects* effects) {
     std::uint64_t chunk;
     std::uint64_t share_chunks;
     if (!Claim(&all[share], seq, &chunk, &share_chunks)) continue;
-    // The claim holds the operation: it cannot finish without this chunk.
+    // The claim keeps the operation alive: it cannot finish without this chunk.
     if (!Agree(rank, seq, effects)) return false;
     const std::uint64_t signature =
         all[rank].signature.load(std::memory_order_relaxed);
@@ -149,7 +152,7 @@ bool GroupState::WorkOn(int rank, std::uint64_t seq, Effects* effects) {
         share_chunks == 1 ||
         all[share].chunks_done.fetch_add(1, std::memory_order_acq_rel) + 1 ==
             share_chunks;
-    // The operation may be over once this share is counted.
+    // The operation may be finished once this share is counted.
     if (share_done) {
       ShareDone(
           seq,
@@ -163,7 +166,7 @@ bool GroupState::WorkOn(int rank, std::uint64_t seq, Effects* effects) {
 
 int GroupState::SharesByCounts(std::uint64_t seq) const {
   const Slot* const all = slots(seq);
-  int shares = 1;  // PairsAgree(), in Arm()
+  int shares = 1;  // counted for PairsAgree(), in Arm()
   for (int r = 0; r < size_; ++r) {
     const std::uint64_t word = all[r].claim.load(std::memory_order_relaxed);
     if (((word >> 20) & kNextMask) > 0) ++shares;
@@ -184,7 +187,7 @@ bool GroupState::Agree(int rank, std::uint64_t seq, Effects* effects) const {
       all[rank].signature.load(std::memory_order_relaxed);
   for (int r = 0; r < size_; ++r) {
     if (all[r].signature.load(std::memory_order_acquire) != signature) {
-      // These may be the slots of a later operation by now.
+      // The slots may be those of a later operation by now.
       if (operation(seq).finished.load(std::memory_order_acquire) > seq) break;
       effects->failure = Mismatch(seq, std::min(r, rank), std::max(r, rank));
       return false;
@@ -223,7 +226,7 @@ void GroupState::Finish(std::uint64_t seq, Effects* effects) {
 void GroupState::Apply(Effects* effects) {
   if (!effects->failure.ok()) Abort(effects->failure);
   if (effects->wake) Wake(/*idle_only=*/true);
-  // A callback may come back here with effects of its own.
+  // A callback may call Apply() again, with effects of its own.
   const auto finished = std::exchange(effects->finished, {});
   effects->wake = false;
   effects->failure = absl::OkStatus();
@@ -257,7 +260,7 @@ void GroupState::Deliver(int to, Delivery delivery, Effects* effects) {
   if (!may_copy()) {
     const std::uint64_t id = delivery.offer.id;
     messages_.Hold(to, std::move(delivery));
-    // It may have become ready before this was held.
+    // `after` may have become ready before the delivery was stored.
     if (!may_copy()) return;
     std::optional<Delivery> held = messages_.Release(id);
     if (!held) return;
@@ -335,7 +338,7 @@ void GroupState::Depart(int rank, std::uint64_t joined) {
   while (joined < first &&
          !departed_first_.compare_exchange_weak(first, joined)) {
   }
-  // The others look at departed_first_ after they have armed.
+  // Other ranks read departed_first_ after they have armed.
   if (operation(joined).armed.load() != 0) Abort(Departed(joined));
   for (int r = 0; r < size_; ++r) {
     if (r == rank) continue;
@@ -355,7 +358,8 @@ absl::Status GroupState::CheckPeerIsThere(int waiting, int peer) const {
       gone.push_back(r);
     }
   }
-  // From any: one is enough. A rank without peers sends to itself.
+  // A receive from any source needs one peer. In a group of one rank it
+  // receives from itself.
   const std::size_t needed = peer == kAnySource ? size_ - 1 : 1;
   if (gone.empty() || gone.size() < needed) return absl::OkStatus();
   return absl::UnavailableError(absl::StrCat(

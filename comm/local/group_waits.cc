@@ -1,5 +1,5 @@
-// What ranks wait for, and since when: for errors, and for whoever looks for
-// ranks that wait for each other.
+// Reports what ranks wait for, and since when: for errors, and for the
+// detection of ranks that wait for each other.
 
 #include <algorithm>
 #include <chrono>
@@ -23,7 +23,7 @@ std::string Ranks(const std::vector<int>& ranks) {
 
 void GroupState::SetSince(int rank, std::uint64_t seq) {
   Since& since = this->since(seq, rank);
-  // A reader sees a time of this collective, or none.
+  // The order makes a reader see a time of this collective, or none.
   since.joined.store(0, std::memory_order_relaxed);
   since.ticks.store(Clock::now().time_since_epoch().count(),
                     std::memory_order_release);
@@ -56,7 +56,7 @@ std::vector<Waiting> GroupState::WaitsNow(int rank) const {
     if (since.joined.load(std::memory_order_acquire) == seq + 1) {
       wait.since = Clock::time_point(Clock::duration(since.ticks.load()));
     }
-    // The slot may be that of a later one by now.
+    // The slot may be that of a later collective by now.
     if (finished(seq) || slot.stage.load() / 2 != seq + 1) continue;
     waits.push_back(std::move(wait));
   }

@@ -1,15 +1,15 @@
-// What becomes of a chunk: read from the ranks' inputs, computed, written to
-// their ranges.
+// Processes a chunk: reads the ranks' inputs, computes, and writes their
+// ranges.
 //
-// Chunks run in any order, in any threads, at once. So none may write what
-// another one reads. A chunk writes elements of `range`; where these are no
-// rank's input, there is nothing to show. In place they are:
-// - all_reduce, reduce: the same elements of the same tree. Each of them is
-//   read by its own chunk only, before that writes it (ReduceTree).
-// - reduce_scatter: rank r's range is block r of its input, which is read by
-//   the chunks of block r only, each element by the one that writes it.
+// Chunks run in any order, in any threads, concurrently. So none may write what
+// another one reads. A chunk writes elements of `range`; a range that is no
+// rank's input is safe. For collectives in place:
+// - all_reduce, reduce: input and range are the same elements of the same tree.
+//   Only their own chunk reads them, before it writes them (ReduceTree).
+// - reduce_scatter: rank r's range is block r of its input. Only the chunks of
+//   block r read it, and each element only the chunk that writes it.
 // - broadcast, gather, all_gather, scatter: the rank's own block, from itself
-//   to itself. Nobody else writes there, and that copy is left out.
+//   to itself. No other chunk writes there, and that copy is left out.
 // - all_to_all: there is no form in place.
 
 #include <algorithm>
@@ -21,12 +21,13 @@
 #include "absl/strings/str_join.h"
 #include "base/check.h"
 #include "base/exception_text.h"
+#include "comm/collective_kinds.h"
 #include "comm/local/group_state.h"
 
 namespace troupe::comm::internal {
 namespace {
 
-// "f32 and f64 replicas"
+// Returns "f32 and f64 replicas".
 std::string Describe(absl::Span<const nn::Tensor> replicas) {
   if (replicas.empty()) return "no replicas";
   return absl::StrCat(
@@ -37,7 +38,7 @@ std::string Describe(absl::Span<const nn::Tensor> replicas) {
       " replicas");
 }
 
-// Code of a user: what it throws must not pass the group by.
+// Calls user code, whose exceptions become an error of the group.
 absl::Status ApplyCaught(ReplicaUpdate& update, std::int64_t begin,
                          const nn::Tensor& sum) {
   try {
@@ -48,14 +49,11 @@ absl::Status ApplyCaught(ReplicaUpdate& update, std::int64_t begin,
 }
 
 EvenFlow FlowOf(std::uint64_t signature, int ranks) {
-  const CollectiveKind kind = KindOf(signature);
-  const std::int64_t count = CountOf(signature);
-  return EvenFlow(kind, RootOf(signature),
-                  kind == CollectiveKind::kAllToAll ? count / ranks : count,
+  return EvenFlow(KindOf(signature), RootOf(signature), CountOf(signature),
                   ranks);
 }
 
-// `counts` added up, from 0, one more than there are.
+// Returns the prefix sums of `counts`, from 0: one entry more than counts.
 std::vector<std::int64_t> Sums(const std::vector<std::int64_t>& counts) {
   std::vector<std::int64_t> sums = {0};
   for (std::int64_t count : counts) sums.push_back(sums.back() + count);
@@ -74,12 +72,13 @@ Cut GroupState::CutOf(std::uint64_t seq, int rank,
                       std::uint64_t signature) const {
   const std::size_t element_bytes = nn::SizeOf(DTypeOf(signature));
   if (ByCounts(signature)) {
-    // What this rank sends, and all of it is its share.
+    // The share of a rank is all that it sends.
     return Cut(counts(seq, rank).sent_at.back(), element_bytes, /*ranks=*/1,
                chunk_bytes_);
   }
-  // One rank has nothing to reduce; it may have something to update or to copy.
-  if (size_ == 1 && KindOf(signature) != CollectiveKind::kReduceUpdate &&
+  // A single rank has nothing to reduce; it may have something to update or to
+  // copy.
+  if (size_ == 1 && !RuleOf(KindOf(signature)).updates &&
       slots(seq)[rank].input == slots(seq)[rank].range) {
     return Cut();
   }
@@ -98,6 +97,7 @@ absl::Status GroupState::Compute(int rank, std::uint64_t seq, const Cut& cut,
   chunk += cut.ShareBegin(share);
   const std::int64_t end = cut.ElementEnd(chunk);
   const EvenFlow flow = FlowOf(signature, size_);
+  const bool updates = RuleOf(KindOf(signature)).updates;
   Piece piece;
   piece.reduction = {OpOf(signature), DTypeOf(signature), size_};
   for (std::int64_t begin = cut.ElementBegin(chunk); begin < end;
@@ -108,7 +108,7 @@ absl::Status GroupState::Compute(int rank, std::uint64_t seq, const Cut& cut,
     piece.block.from_at += at;
     piece.block.to_at += at;
     piece.block.count = std::min(end - begin, flow.count() - at);
-    if (KindOf(signature) == CollectiveKind::kReduceUpdate) {
+    if (updates) {
       TROUPE_RETURN_IF_ERROR(UpdateReplicas(rank, seq, piece));
     } else if (piece.block.from == Block::kAll) {
       Reduce(seq, piece);
@@ -175,7 +175,7 @@ absl::Status GroupState::CopyByCounts(std::uint64_t seq, int from,
     const std::int64_t last = std::min(end, mine.sent_at[to + 1]);
     if (first >= last) continue;
     const PairCounts& theirs = counts(seq, to);
-    // Arm() says so as well, but perhaps later.
+    // Arm() checks this as well, but perhaps later.
     if (mine.sent[to] != theirs.expected[from]) {
       return Differs(
           seq, UnequalCounts(from, mine.sent[to], to, theirs.expected[from])

@@ -95,8 +95,8 @@ class LocalCommunicator : public Communicator {
   bool Progress() override {
     for (;;) {
       const std::uint64_t version = state_->runnable_version();
-      // Whatever became runnable before has been looked at: its chunks are
-      // claimed.
+      // All operations that became runnable before have been visited: their
+      // chunks are claimed.
       if (version == seen_version_ || !state_->Enter(rank_)) return false;
       GroupState::Effects effects;
       const bool worked = WorkOnAny(&effects);
@@ -166,7 +166,7 @@ class LocalCommunicator : public Communicator {
   void Abort(absl::Status status) override { state_->Abort(std::move(status)); }
 
  private:
-  // Enters the group where it is ok.
+  // Enters the group unless the collective is invalid or the group aborted.
   absl::Status Admit(const Collective& collective) {
     TROUPE_RETURN_IF_ERROR(CheckCollective(collective, rank_, size()));
     const auto too_long = [](const nn::Tensor& side) {
@@ -191,7 +191,7 @@ class LocalCommunicator : public Communicator {
     while (head_ < next_ && state_->finished(head_)) ++head_;
   }
 
-  // A chunk of the oldest operation that has one.
+  // Processes a chunk of the oldest operation that has one.
   bool WorkOnAny(GroupState::Effects* effects) {
     AdvanceHead();
     for (std::uint64_t seq = head_; seq < next_; ++seq) {
@@ -202,15 +202,15 @@ class LocalCommunicator : public Communicator {
     return false;
   }
 
-  // False, and not inside any more, once the group is aborted.
+  // Returns false, having left, once the group is aborted.
   bool ApplyOutside(GroupState::Effects* effects) {
     state_->Leave(rank_);
     state_->Apply(effects);
     return state_->Enter(rank_);
   }
 
-  // The outcome of an operation of an aborted group; it may have finished
-  // before.
+  // Returns the status of an operation of an aborted group; it may have
+  // finished before.
   absl::Status Outcome(std::uint64_t seq) const {
     return state_->finished(seq) ? absl::OkStatus() : state_->AwaitAbort();
   }

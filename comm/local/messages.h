@@ -1,14 +1,13 @@
-// Sends and receives of a local group that are not done yet: each rank's
-// mailbox, and what has been brought together but waits for its sender's
-// `after`.
+// Sends and receives of a local group that are not complete: each rank's
+// mailbox, and the matched pairs that wait for the sender's `after`.
 //
 //   Messages messages(/*size=*/2);
 //   std::optional<Delivery> delivery = messages.mailbox(1).Offer(offer);
 //   if (delivery) messages.Hold(1, *delivery);     // `after` is not ready
-//   delivery = messages.Release(offer.id);         // now it is: once
+//   delivery = messages.Release(offer.id);         // once it is
 //
-// Threads: any. Plain data under locks; GroupState (group_state.h) knows when a
-// copy may be made.
+// Threads: any. Plain data under locks; GroupState (group_state.h) decides when
+// a copy may be made.
 
 #ifndef COMM_LOCAL_MESSAGES_H_
 #define COMM_LOCAL_MESSAGES_H_
@@ -31,21 +30,23 @@ class Messages {
  public:
   explicit Messages(int size);
 
-  // Where rank `to` receives.
+  // Returns the mailbox of rank `to`.
   Mailbox& mailbox(int to) { return mailboxes_[to]; }
 
-  // Keeps what goes to rank `to` by the id of its offer, which no other has.
+  // Stores a delivery to rank `to` under the id of its offer, which is unique.
   void Hold(int to, Delivery delivery);
-  // What is held by this id; nothing where it was released or closed.
+  // Removes and returns the delivery under this id; none if it was released or
+  // closed.
   std::optional<Delivery> Release(std::uint64_t id);
 
-  // Completes the events of all that is here, or comes later, with `status`.
+  // Completes the events of all messages here, and of later ones, with
+  // `status`.
   void Close(const absl::Status& status);
 
-  // Whether rank `rank` has started something that waits for `peer`, perhaps
-  // kAnySource.
+  // Returns whether rank `rank` has started a message that waits for `peer`,
+  // which may be kAnySource.
   bool Waits(int rank, int peer) const;
-  // What rank `rank` has started and is not done.
+  // Returns the incomplete messages of rank `rank`.
   PendingMessages& pending(int rank) const { return pending_[rank]; }
 
  private:
@@ -58,7 +59,7 @@ class Messages {
   const std::unique_ptr<Mailbox[]> mailboxes_;
   const std::unique_ptr<PendingMessages[]> pending_;
   mutable absl::Mutex mutex_;
-  // In one order, so that an abort ends them in one.
+  // Ordered, so that an abort ends them in a defined order.
   std::map<std::uint64_t, Held> held_ ABSL_GUARDED_BY(mutex_);
 };
 

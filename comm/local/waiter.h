@@ -1,9 +1,9 @@
-// The patience of RunInline: some microseconds of spinning, since a peer on
-// another core comes within that or not soon; then the core is given to others,
-// who may be the ranks waited for. Where spinning was in vain the last time
-// (ranks share a core), it is shorter the next.
+// The waiting strategy of RunInline(): some microseconds of spinning, since a
+// peer on another core arrives within that time or not soon; then the core is
+// yielded to other threads, which may be the ranks waited for. If spinning
+// failed (ranks share a core), the next wait spins for a shorter time.
 //
-//   int spins = Waiter::kSpinsMax;               // of a rank, kept
+//   int spins = Waiter::kSpinsMax;               // kept for each rank
 //   Waiter waiter(timeout, &spins);
 //   while (!done()) {
 //     if (!waiter.Wait()) return absl::DeadlineExceededError("it never came");
@@ -36,7 +36,7 @@ class Waiter {
   static constexpr int kSpinsMin = 16;
   static constexpr int kSpinsMax = 256;
 
-  // False when the time is over.
+  // Pauses; returns false when the time is over.
   bool Wait() {
     if (++waits_ <= spins_now_) {
       Pause();

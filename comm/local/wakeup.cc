@@ -5,7 +5,7 @@
 namespace troupe::comm::internal {
 namespace {
 
-// The calls that this thread is in, from the innermost one.
+// List of the calls that this thread is in, the innermost first.
 struct Frame {
   const Wakeup* of;
   const Frame* outer;
@@ -22,7 +22,7 @@ int CallsHere(const Wakeup* of) {
 
 }  // namespace
 
-// One call, from begin to end, also where it throws.
+// Spans one call from begin to end, also if it throws.
 class Wakeup::Running {
  public:
   explicit Running(Wakeup& wakeup)
@@ -57,7 +57,7 @@ void Wakeup::Set(std::function<void()> function) {
   }
   const int here = CallsHere(this);
   absl::MutexLock lock(&mutex_);
-  function_.swap(other);  // what it was ends behind the lock
+  function_.swap(other);  // the old function is destroyed after the lock
   const auto others_returned = [this, here]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(
                                    mutex_) { return running_ == here; };
   mutex_.Await(absl::Condition(&others_returned));

@@ -1,12 +1,12 @@
-// A function that others call from their threads until its owner takes it back.
+// A callback that other threads call until its owner replaces or removes it.
 //
 //   Wakeup wakeup;
 //   wakeup.Set([&] { awake = true; });
 //   wakeup.Call();                      // from any thread
-//   wakeup.Set(nullptr);                // none is running any more
+//   wakeup.Set(nullptr);                // no call is running any more
 //
-// No lock is held during a call: what it does last may drop the last handle of
-// the owner, who then calls Set() from within. Such a Set() waits for the other
+// No lock is held during a call: its last action may drop the last reference to
+// the owner, which then calls Set() from within. This Set() waits for the other
 // calls, not for its own.
 //
 // Threads: any.
@@ -24,7 +24,8 @@ namespace troupe::comm::internal {
 
 class Wakeup {
  public:
-  // `function` may be null. Waits until no other thread runs the one before.
+  // Replaces the function, which may be null. Waits until no other thread runs
+  // the old one.
   void Set(std::function<void()> function) ABSL_LOCKS_EXCLUDED(mutex_);
   void Call() ABSL_LOCKS_EXCLUDED(mutex_);
 

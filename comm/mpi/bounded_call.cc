@@ -11,7 +11,7 @@
 namespace troupe::comm::internal {
 namespace {
 
-// How often `goes_on` is asked.
+// Interval at which `goes_on` is called.
 constexpr absl::Duration kAskEvery = absl::Milliseconds(20);
 
 }  // namespace

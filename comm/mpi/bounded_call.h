@@ -1,10 +1,10 @@
-// A call that may never return, and a caller who does not wait for ever.
+// Runs a call that may never return, with a limit on the wait.
 //
 //   if (!CallWithin([] { EndMpi(); }, absl::Seconds(5))) {
-//     // One of the others stands still; the call goes on in its thread.
+//     // Another process is stuck; the call goes on in its thread.
 //   }
 //
-// What the call uses must live as long as it does: give it shares.
+// Data that the call uses must live as long as it runs: pass shared pointers.
 
 #ifndef COMM_MPI_BOUNDED_CALL_H_
 #define COMM_MPI_BOUNDED_CALL_H_
@@ -15,9 +15,9 @@
 
 namespace troupe::comm::internal {
 
-// Runs `call` in a thread of its own. True when it has returned; false after
-// `timeout`, or soon after `goes_on` (which may be null) has said no: then the
-// thread is left behind.
+// Runs `call` in a thread of its own. Returns true once it has returned; false
+// after `timeout`, or soon after `goes_on` (which may be null) returned false.
+// The thread then runs on, detached.
 bool CallWithin(std::function<void()> call, absl::Duration timeout,
                 const std::function<bool()>& goes_on = nullptr);
 

@@ -40,7 +40,7 @@ absl::Status MpiContext::Begin() {
     return absl::FailedPreconditionError(
         "MPI began without threads: links need MPI_THREAD_SERIALIZED");
   }
-  // A communicator of our own: tags cannot meet those of others.
+  // A duplicated communicator: its tags cannot collide with those of others.
   TROUPE_RETURN_IF_ERROR(
       mpi_.ToStatus(mpi_.Comm_dup(mpi_.world, &comm_), "MPI_Comm_dup"));
   mpi_.Comm_set_errhandler(comm_, mpi_.errors_return);
@@ -53,7 +53,7 @@ MpiContext::~MpiContext() {
   TestAbandoned();
   absl::MutexLock lock(&mutex_);
   if (!began_here_ || !broken_.ok()) return;
-  // MPI may still write into what is abandoned.
+  // MPI may still write into abandoned memory.
   const auto kept =
       std::make_shared<std::vector<Abandoned>>(std::move(abandoned_));
   CallWithin([mpi = mpi_, kept] { mpi.Finalize(); }, kMpiEndMax);

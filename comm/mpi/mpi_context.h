@@ -1,4 +1,4 @@
-// Open MPI as links use it: one call at a time, and errors as absl::Status.
+// Wrapper of Open MPI for links: one call at a time, errors as absl::Status.
 //
 //   TROUPE_ASSIGN_OR_RETURN(std::shared_ptr<MpiContext> mpi,
 //                           MpiContext::Start());
@@ -7,8 +7,9 @@
 //   absl::Status sent = mpi->Send(word, 8, /*rank=*/1, /*tag=*/0, &request);
 //   TROUPE_ASSIGN_OR_RETURN(const bool done, mpi->Test(&request));
 //
-// Requests: what is given to MPI stays as it is until Test() says true. What
-// nobody waits for any more is abandoned: then the context keeps its memory.
+// Requests: memory passed to MPI stays unchanged until Test() returns true. A
+// request that is no longer needed is abandoned: the context then keeps its
+// memory.
 //
 // Threads: any.
 
@@ -29,15 +30,15 @@
 
 namespace troupe::comm::internal {
 
-// How long a process waits for the others to end MPI, too.
+// Limit on the wait for the other processes to end MPI, too.
 inline constexpr absl::Duration kMpiEndMax = absl::Seconds(5);
 
 class MpiContext {
  public:
-  // As MpiProcess::Start().
+  // See MpiProcess::Start().
   static absl::StatusOr<std::shared_ptr<MpiContext>> Start();
   // Ends MPI, if it began here and is not broken. That waits for all processes,
-  // as long as kMpiEndMax at most.
+  // for kMpiEndMax at most.
   ~MpiContext();
   MpiContext(const MpiContext&) = delete;
   MpiContext& operator=(const MpiContext&) = delete;
@@ -47,23 +48,25 @@ class MpiContext {
 
   absl::Status Send(const void* bytes, std::size_t count, int rank, int tag,
                     MPI_Request* request) ABSL_LOCKS_EXCLUDED(mutex_);
-  // At most `count` bytes.
+  // Starts to receive at most `count` bytes.
   absl::Status Receive(void* bytes, std::size_t count, int rank, int tag,
                        MPI_Request* request) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Whether it is done, once; `*count`, where not null, is what was received.
+  // Returns whether the request is complete, true once only; `*count`, if not
+  // null, receives the number of bytes received.
   absl::StatusOr<bool> Test(MPI_Request* request, int* count = nullptr)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // Takes back a receive that no message has reached; Test() it afterwards.
+  // Cancels a receive that has matched no message; Test() it afterwards.
   void Cancel(MPI_Request* request) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Keeps `memory` until the request is done.
+  // Keeps `memory` until the request is complete.
   void Abandon(MPI_Request request, std::shared_ptr<char[]> memory)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // Lets go of what is done among those. True while there are any.
+  // Releases the memory of completed abandoned requests. Returns true while any
+  // are left.
   bool TestAbandoned() ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // No call of MPI any more, from now on: it would touch memory that is not its
-  // own. All that is asked for fails with `why`.
+  // Stops all use of MPI: it might write to memory that is in use for something
+  // else. Every later call fails with `why`.
   void Break(const absl::Status& why) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
@@ -81,7 +84,7 @@ class MpiContext {
   int rank_ = 0;
   int size_ = 1;
 
-  absl::Mutex mutex_;  // around all calls of MPI
+  absl::Mutex mutex_;  // held during all calls of MPI
   absl::Status broken_ ABSL_GUARDED_BY(mutex_);
   std::vector<Abandoned> abandoned_ ABSL_GUARDED_BY(mutex_);
   std::atomic<bool> has_abandoned_{false};

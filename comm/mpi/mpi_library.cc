@@ -10,11 +10,10 @@
 namespace troupe::comm::internal {
 namespace {
 
-// The library of Open MPI 4: its binary interface does not change within that
-// name.
+// Library of Open MPI 4: its binary interface does not change under that name.
 constexpr char kLibrary[] = "libmpi.so.40";
 
-// Finds symbols, and remembers the first one that is not there.
+// Finds symbols, and remembers the first missing one.
 class Symbols {
  public:
   explicit Symbols(void* library) : library_(library) {}
@@ -35,8 +34,8 @@ class Symbols {
 }  // namespace
 
 absl::StatusOr<MpiLibrary> MpiLibrary::Load() {
-  // Open MPI's own plugins look for its symbols among the global ones. It is
-  // never closed: it leaves threads and handlers behind.
+  // Open MPI's own plugins look for its symbols among the global ones. The
+  // library is never closed: it leaves threads and handlers behind.
   void* const library = ::dlopen(kLibrary, RTLD_NOW | RTLD_GLOBAL);
   if (library == nullptr) {
     return absl::NotFoundError(absl::StrCat(
@@ -60,7 +59,7 @@ absl::StatusOr<MpiLibrary> MpiLibrary::Load() {
   symbols.Find("MPI_Get_count", &mpi.Get_count);
   symbols.Find("MPI_Cancel", &mpi.Cancel);
   symbols.Find("MPI_Get_library_version", &mpi.Get_library_version);
-  // What MPI_COMM_WORLD, MPI_BYTE and MPI_ERRORS_RETURN stand for.
+  // The objects behind MPI_COMM_WORLD, MPI_BYTE and MPI_ERRORS_RETURN.
   symbols.Find("ompi_mpi_comm_world", &mpi.world);
   symbols.Find("ompi_mpi_byte", &mpi.byte);
   symbols.Find("ompi_mpi_errors_return", &mpi.errors_return);

@@ -1,6 +1,6 @@
-// The functions of Open MPI that links use, from the library that the machine
-// has, found when they are asked for. A program that asks for none starts
-// without Open MPI, and as fast as if it knew nothing of it.
+// The functions of Open MPI that links use, loaded from the machine's library
+// on first use. A program that does not call Load() needs no Open MPI, and
+// starts as fast as without it.
 //
 //   absl::StatusOr<MpiLibrary> mpi = MpiLibrary::Load();
 //   int rank = 0;
@@ -44,13 +44,14 @@ struct MpiLibrary {
   MPI_Datatype byte;
   MPI_Errhandler errors_return;
 
-  //   kNotFound: says what is missing, and what to install.
+  // Loads the library.
+  //   kNotFound: names what is missing, and what to install.
   static absl::StatusOr<MpiLibrary> Load();
 
-  // "Open MPI v4.1.4"; may be asked before MPI begins.
+  // Returns "Open MPI v4.1.4"; may be called before MPI begins.
   std::string Version() const;
 
-  // Ok for MPI_SUCCESS; else kUnavailable with the library's words.
+  // Returns ok for MPI_SUCCESS, otherwise kUnavailable with the library's text.
   absl::Status ToStatus(int code, const char* what) const;
 };
 

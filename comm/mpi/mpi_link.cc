@@ -18,25 +18,26 @@ namespace troupe::comm::internal {
 namespace {
 
 constexpr std::size_t kPackedMax = kMpiPackedBytesMax;
-// Frames under way at a time, and receives that wait for heads.
+// Limits on the frames being sent at a time, and on the receives posted for
+// headers.
 constexpr std::size_t kSends = 16;
 constexpr std::size_t kReceives = 8;
-// Bytes that one Progress() takes in, or a little more.
+// Number of bytes that one Progress() receives, or a little more.
 constexpr std::size_t kReadBytesMax = 2 << 20;
-// How often a sleeper looks: at once after traffic, then ever more seldom.
+// Interval at which a sleeping thread polls: short after traffic, then growing.
 constexpr absl::Duration kLookSoon = absl::Microseconds(20);
 constexpr absl::Duration kLookSeldom = absl::Milliseconds(1);
-// How long the end of a link waits for a payload that is coming.
+// Limit on the wait for a payload in transit when a link ends.
 constexpr absl::Duration kEndMax = absl::Milliseconds(100);
 
-// In words[1] of a farewell: the other end was destroyed, nothing more.
+// Value of words[1] of a farewell whose sender was destroyed without a reason.
 constexpr std::uint64_t kWasDestroyed = 1;
 
 using Buffer = std::shared_ptr<char[]>;
 
 bool IsPacked(const Frame& frame) { return frame.bytes <= kPackedMax; }
 
-// A frame under way: its copy, as one message or as two.
+// A frame being sent: its copy, as one message or as two.
 struct Sending {
   Buffer buffer;
   std::size_t capacity = 0;
@@ -72,7 +73,7 @@ class MpiLink : public QueuedLink {
   bool FlushFarewell() override { return context_->TestAbandoned() && false; }
   void EndReading() override;
 
-  // The writer calls these. Each loses the link where MPI fails.
+  // The writer calls these. Each loses the link if MPI fails.
   bool IsFree(Sending* sending);
   void Begin(const Outgoing& out, Sending* sending);
   void SendLastWords(const absl::Status& why, std::uint64_t destroyed);
@@ -90,21 +91,21 @@ class MpiLink : public QueuedLink {
   const MpiLinkOptions options_;
   const std::shared_ptr<MpiContext> context_;
 
-  std::array<Sending, kSends> sends_;  // a ring, of the writer
+  std::array<Sending, kSends> sends_;  // a ring, used by the writer
   std::size_t next_send_ = 0;
 
-  // The reader alone touches these.
+  // Used by the reader alone.
   std::array<Receiving, kReceives> receives_;  // a ring
   std::size_t next_receive_ = 0;
   bool listens_ = true;
-  bool payload_due_ = false;  // of frame_, at place_ or in own_
+  bool payload_due_ = false;  // for frame_, at place_ or in own_
   Frame frame_;
   char* place_ = nullptr;
   MPI_Request payload_ = nullptr;
   Buffer own_;
   std::size_t own_bytes_ = 0;
 
-  std::atomic<int> quiet_{0};  // times that Arm() came since anything moved
+  std::atomic<int> quiet_{0};  // number of calls of Arm() since anything moved
 };
 
 MpiLink::~MpiLink() {
@@ -183,7 +184,7 @@ void MpiLink::SendLastWords(const absl::Status& why, std::uint64_t destroyed) {
   MPI_Request request = nullptr;
   const absl::Status sent = context_->Send(
       buffer.get(), words.size(), options_.rank, options_.send_tag, &request);
-  // Nobody is left to tell if that fails.
+  // An error here cannot be reported to the peer any more.
   if (sent.ok()) context_->Abandon(request, std::move(buffer));
 }
 

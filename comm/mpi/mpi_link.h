@@ -4,8 +4,8 @@
 //   options.peer = options.rank = 1;
 //   std::unique_ptr<Link> link = MakeMpiLink(context, options);
 //
-// A direction has two tags: one for heads, with short payloads behind them, and
-// the next one for long payloads. MPI keeps the order within each.
+// Each direction has two tags: one for headers, with short payloads behind
+// them, and the next one for long payloads. MPI keeps the order within each.
 
 #ifndef COMM_MPI_MPI_LINK_H_
 #define COMM_MPI_MPI_LINK_H_
@@ -19,10 +19,10 @@
 namespace troupe::comm::internal {
 
 struct MpiLinkOptions {
-  int peer = 0;         // the number of the process at the other end
-  int rank = 0;         // in MPI_COMM_WORLD
+  int peer = 0;         // number of the process at the other end
+  int rank = 0;         // rank in MPI_COMM_WORLD
   std::string address;  // for errors; empty: "MPI rank 0"
-  int send_tag = 0;     // and the next one
+  int send_tag = 0;     // the next tag is used, too
   int receive_tag = 0;
 };
 

@@ -14,7 +14,7 @@
 namespace troupe::comm {
 namespace {
 
-// What came of beginning MPI, shared with a thread that may be left behind.
+// Result of beginning MPI, shared with a thread that may be left behind.
 class Begun {
  public:
   using Context = absl::StatusOr<std::shared_ptr<internal::MpiContext>>;
@@ -28,7 +28,8 @@ class Begun {
     absl::MutexLock lock(&mutex_);
     return std::move(context_);
   }
-  // Leaves MPI open, now or when it has begun: its end would wait for all, too.
+  // Leaves MPI open, now or once it has begun: ending it would also wait for
+  // all.
   void Abandon() ABSL_LOCKS_EXCLUDED(mutex_) {
     absl::MutexLock lock(&mutex_);
     abandoned_ = true;

@@ -1,30 +1,29 @@
-// This process among those that mpirun has started, and its links to the
-// others over Open MPI: whatever fabric that knows carries the frames.
+// This process as one that mpirun has started, and its links to the others over
+// Open MPI, on any network that Open MPI supports.
 //
 //   absl::StatusOr<std::unique_ptr<MpiProcess>> mpi = MpiProcess::Start();
 //   auto links = (*mpi)->MakeLinks(/*generation=*/0);
 //   (*links)[(*mpi)->processes() - 1]->Send(frame, payload, /*done=*/nullptr,
 //                                           /*copy=*/true);
 //
-// MPI begins when all processes have asked it to, and knows no time-out; so it
-// does that in a thread of its own, left behind where they do not come.
+// MPI_Init waits for all processes, without a time-out; so it runs in a thread
+// of its own, which is left behind if they do not arrive.
 //
-// Frames: one message each where the payload has up to kMpiPackedBytesMax
-// bytes; longer ones are two messages, the head and the payload, which goes
-// straight to where FrameSink::Place() says. The sender copies what it sends:
-// MPI cannot take back a send, and a link must be able to let go of a payload
-// at any time.
+// Frames: one message each if the payload has up to kMpiPackedBytesMax bytes.
+// Longer ones are two messages, the header and the payload, which is received
+// straight into the memory from FrameSink::Place(). The sender copies payloads:
+// MPI cannot cancel a send, and a link must be able to release a payload at any
+// time.
 //
-// MPI has no descriptor to sleep on. Whoever sleeps wakes up after 20 us while
-// there is traffic, and less and less often without, down to once a millisecond
-// (2 to 3 % of a core).
+// MPI has no descriptor to sleep on. A sleeping thread wakes up after 20 us
+// while there is traffic, and less and less often without, down to once a
+// millisecond (2 to 3 % of a core).
 //
-// MPI does not say that a process is dead; the control plane does, by Close(),
-// and whoever has it calls GiveUp().
-// Memory that MPI was given for a payload that is coming it does not give back
-// before the payload is there. Where that stays away long after Close(), the
-// process uses MPI no more, and all its links are lost. A job that starts again
-// then starts new processes.
+// MPI does not report that a process is dead. The control plane does: it calls
+// Close() for the link, and the job calls GiveUp(). MPI returns memory for a
+// payload in transit only after the payload has arrived. If it does not arrive
+// long after Close(), the process uses MPI no more, and all its links are lost.
+// A job that restarts then starts new processes.
 //
 // Threads: any; calls of MPI are made one at a time.
 
@@ -54,34 +53,35 @@ inline constexpr std::uint32_t kMpiGenerationMax = 1 << 20;
 
 class MpiProcess {
  public:
-  // Begins MPI, unless the program has; all processes of the job call it. MPI
-  // ends with the last link, if it began here: that waits for all processes.
-  // It waits for them until `timeout`, and while `check` (which may be null)
-  // says that they may still come.
-  //   kUnimplemented: this build has no MPI; says what to install.
+  // Begins MPI, unless the program has; all processes of the job call it. If it
+  // began here, MPI ends with the last link, which waits for all processes.
+  // Start() waits for them until `timeout`, and while `check` (which may be
+  // null) returns ok: they may still come.
+  //   kUnimplemented: this build has no MPI; names what to install.
   //   kNotFound: this machine has no Open MPI.
   //   kFailedPrecondition: MPI began with MPI_THREAD_SINGLE or _FUNNELED.
-  //   kDeadlineExceeded: they did not come; or what `check` said.
+  //   kDeadlineExceeded: they did not arrive; or the error of `check`.
   static absl::StatusOr<std::unique_ptr<MpiProcess>> Start(
       absl::Duration timeout = absl::Seconds(30),
       const std::function<absl::Status()>& check = nullptr);
   ~MpiProcess();
 
-  // "Open MPI v4.1.4", without beginning it. Errors: the first two of Start().
+  // Returns "Open MPI v4.1.4", without beginning MPI. Errors: the first two of
+  // Start().
   static absl::StatusOr<std::string> Version();
 
-  // Its number, in MPI_COMM_WORLD, and how many there are.
+  // Return the number of this process in MPI_COMM_WORLD, and of all processes.
   int process() const;
   int processes() const;
 
-  // A link to each process, null for this one. Links of one generation talk to
-  // those of the same: each has its own number, up to kMpiGenerationMax.
+  // Returns a link to each process, null for this one. Links connect to those
+  // of the same generation; each has its own number, up to kMpiGenerationMax.
   absl::StatusOr<std::vector<std::unique_ptr<Link>>> MakeLinks(
       std::uint32_t generation);
 
-  // The job has failed: its links are lost, with `why`, and MPI is not ended,
-  // which would wait for processes that are dead. This process can use it no
-  // more.
+  // Gives up MPI after the job has failed: its links are lost, with `why`, and
+  // MPI is not ended, which would wait for dead processes. This process cannot
+  // use MPI any more.
   void GiveUp(const absl::Status& why);
 
  private:

@@ -40,7 +40,8 @@ absl::StatusOr<std::uint64_t> LocalRanks::Admit(int rank,
   }
   ++ranks_[rank].next;
   if (++started.count == count_) {
-    // Whoever has come here has been at all before.
+    // Complete, and so the oldest: its ranks have started all earlier ones
+    // before.
     started_.pop_front();
     ++first_;
   }

@@ -1,12 +1,11 @@
-// What the ranks of an NCCL group that live in one process know of each other:
-// NCCL itself does not notice when ranks start different collectives, and waits
-// for ever.
+// Compares the collectives that the ranks of an NCCL group in one process
+// start: NCCL itself does not notice a difference, and waits for ever.
 //
 //   TROUPE_ASSIGN_OR_RETURN(const std::uint64_t number,
 //                           ranks.Admit(/*rank=*/0, Pack(collective)));
-//   ranks.Missing(/*rank=*/0, number);            // who has not started it
+//   ranks.Missing(/*rank=*/0, number);            // have not started it
 //
-// Ranks of other processes compare what they start by way of the device
+// Ranks of other processes compare their collectives through the device
 // (start_words.h).
 //
 // Threads: any.
@@ -27,41 +26,43 @@ namespace troupe::comm::internal {
 
 class LocalRanks {
  public:
-  // `local`: places in a group of `size`.
+  // `local`: indices in a group of `size`.
   LocalRanks(int size, std::vector<int> local, int in_flight_max);
 
-  // The number of the collective that `rank` starts, as all ranks count.
-  //   kResourceExhausted: it is in_flight_max ahead of another one.
-  //   kFailedPrecondition: another one started something else.
-  //   kUnavailable: another one has left, and is needed for it.
+  // Returns the number of the collective that `rank` starts, equal on all
+  // ranks.
+  //   kResourceExhausted: it is in_flight_max ahead of another rank.
+  //   kFailedPrecondition: another rank started something else.
+  //   kUnavailable: another rank, which it needs, has left.
   absl::StatusOr<std::uint64_t> Admit(int rank, std::uint64_t signature)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // The ranks but `rank` that have not started number `collective`, as far as
-  // is known here: all of other processes.
+  // Returns the ranks but `rank` that have not started number `collective`, as
+  // far as this process can tell: all ranks of other processes are included.
   std::vector<int> Missing(int rank, std::uint64_t collective) const
       ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // `rank` is gone. True: others have started what it has not.
+  // Records that `rank` has left. Returns true if others have started a
+  // collective that it has not.
   bool Leave(int rank) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   struct Started {
     std::uint64_t signature = 0;
-    int first = 0;  // the rank that was
-    int count = 0;  // of ranks
+    int first = 0;  // first rank that started it
+    int count = 0;  // number of ranks that started it
   };
   struct Rank {
     bool local = false;
     bool gone = false;
-    std::uint64_t next = 0;  // collective to start
+    std::uint64_t next = 0;  // number of the next collective
   };
 
-  const int count_;  // of local ranks
+  const int count_;  // number of local ranks
   const std::uint64_t in_flight_max_;
   mutable absl::Mutex mutex_;
   std::vector<Rank> ranks_ ABSL_GUARDED_BY(mutex_);
-  // From number first_ on: what not all have started.
+  // Collectives that not all have started, the first being number first_.
   std::deque<Started> started_ ABSL_GUARDED_BY(mutex_);
   std::uint64_t first_ ABSL_GUARDED_BY(mutex_) = 0;
 };

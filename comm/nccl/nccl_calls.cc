@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "comm/collective_kinds.h"
 #include "comm/flow.h"
 
 namespace troupe::comm::internal {
@@ -31,7 +32,7 @@ ncclDataType_t TypeOf(nn::DType dtype) {
   return ncclUint8;
 }
 
-// `op` is one that CheckNccl() lets through.
+// Requires an op that CheckNccl() accepts.
 ncclRedOp_t OpOf(ReduceOp op) {
   switch (op) {
     case ReduceOp::kMin:
@@ -45,28 +46,35 @@ ncclRedOp_t OpOf(ReduceOp op) {
   }
 }
 
-bool Reduces(CollectiveKind kind) {
-  return kind == CollectiveKind::kAllReduce ||
-         kind == CollectiveKind::kReduce ||
-         kind == CollectiveKind::kReduceScatter;
-}
-
-std::size_t CountOf(const nn::Tensor& tensor) {
-  return static_cast<std::size_t>(tensor.numel());
-}
-
 void* At(const nn::Tensor& tensor, std::int64_t element) {
   return static_cast<char*>(tensor.device_data()) +
          element * static_cast<std::int64_t>(nn::SizeOf(tensor.dtype()));
 }
 
-// The calls of one collective. The first error stays.
+// Arguments of a call of NCCL's for a collective that it has.
+struct NativeCall {
+  const void* from = nullptr;
+  void* to = nullptr;
+  std::size_t count = 0;  // elements
+  ncclDataType_t type = ncclInt32;
+  ncclRedOp_t op = ncclSum;
+  int root = 0;
+  ncclComm_t comm = nullptr;
+  cudaStream_t stream = nullptr;
+};
+
+// Makes the calls of one collective; keeps the first error.
 class Caller {
  public:
   Caller(const Collective& collective, const NcclTarget& target)
       : collective_(collective), target_(target) {}
 
   ncclResult_t Call();
+
+  // Make the sends and receives of a collective that NCCL lacks.
+  void Gather();
+  void Scatter();
+  void AllToAll();
 
  private:
   const nn::Tensor& input() const {
@@ -79,18 +87,16 @@ class Caller {
       if (result != ncclSuccess) result_ = result;
     }
   }
-  // These carry elements [at, at + count).
+  // The next three move elements [at, at + count).
   void Send(int to, const nn::Tensor& from, std::int64_t at,
             std::int64_t count);
   void Receive(int from, const nn::Tensor& to, std::int64_t at,
                std::int64_t count);
   void Keep(const nn::Tensor& from, std::int64_t from_at, const nn::Tensor& to,
             std::int64_t to_at, std::int64_t count);
-  void Gather();
-  void Scatter();
-  void AllToAll();
   void AllToAllByCounts();
-  void CallOwn();
+  // Returns the arguments of the call for a collective that NCCL has.
+  NativeCall Native() const;
 
   const Collective& collective_;
   const NcclTarget& target_;
@@ -148,6 +154,7 @@ void Caller::Scatter() {
 }
 
 void Caller::AllToAll() {
+  if (collective_.by_counts()) return AllToAllByCounts();
   const std::int64_t count = input().numel() / target_.size;
   for (int r = 0; r < target_.size; ++r) {
     if (r == target_.rank) {
@@ -175,49 +182,95 @@ void Caller::AllToAllByCounts() {
   }
 }
 
-// Those for which NCCL has a call.
-void Caller::CallOwn() {
-  const ncclComm_t comm = target_.comm;
-  const cudaStream_t stream = target_.stream;
-  if (collective_.kind == CollectiveKind::kBarrier) {
-    return Note(ncclAllReduce(target_.scratch, target_.scratch, 1, ncclInt32,
-                              ncclSum, comm, stream));
+NativeCall Caller::Native() const {
+  NativeCall call;
+  call.comm = target_.comm;
+  call.stream = target_.stream;
+  if (!RuleOf(collective_.kind).moves_data()) {
+    // A barrier reduces one int.
+    call.from = call.to = target_.scratch;
+    call.count = 1;
+    return call;
   }
   const nn::Tensor& range = collective_.range;
-  void* const to = range.defined() ? range.device_data() : nullptr;
-  const void* const from = input().device_data();
-  const std::size_t count = CountOf(collective_.counted());
-  const ncclDataType_t type = TypeOf(collective_.counted().dtype());
-  const ncclRedOp_t op = OpOf(collective_.op);
-  switch (collective_.kind) {
-    case CollectiveKind::kAllReduce:
-      return Note(ncclAllReduce(from, to, count, type, op, comm, stream));
-    case CollectiveKind::kBroadcast:
-      return Note(
-          ncclBroadcast(from, to, count, type, collective_.root, comm, stream));
-    case CollectiveKind::kReduce:
-      return Note(ncclReduce(from, to, count, type, op, collective_.root, comm,
-                             stream));
-    case CollectiveKind::kAllGather:
-      return Note(ncclAllGather(from, to, count, type, comm, stream));
-    default:
-      return Note(ncclReduceScatter(from, to, count, type, op, comm, stream));
+  const nn::Tensor& counted = collective_.counted();
+  call.from = input().device_data();
+  call.to = range.defined() ? range.device_data() : nullptr;
+  call.count = static_cast<std::size_t>(counted.numel());
+  call.type = TypeOf(counted.dtype());
+  call.op = OpOf(collective_.op);
+  call.root = collective_.root;
+  return call;
+}
+
+// --- The table. ---
+
+ncclResult_t CallAllReduce(const NativeCall& c) {
+  return ncclAllReduce(c.from, c.to, c.count, c.type, c.op, c.comm, c.stream);
+}
+
+// NCCL's calls for a kind of collective: `native` if NCCL has the kind,
+// otherwise `transfers`. Both are null for a kind that CheckOnDevice() rejects.
+struct NcclRow {
+  CollectiveKind kind;
+  const char* name;  // name of the work in a queue
+  ncclResult_t (*native)(const NativeCall& call);
+  void (Caller::*transfers)();  // makes sends and receives
+};
+
+using Kind = CollectiveKind;
+constexpr char kTransfers[] = "ncclSend and ncclRecv";
+
+// clang-format off
+constexpr NcclRow kRows[] = {
+    {Kind::kAllReduce, "ncclAllReduce", CallAllReduce, nullptr},
+    {Kind::kBroadcast, "ncclBroadcast",
+     [](const NativeCall& c) {
+       return ncclBroadcast(c.from, c.to, c.count, c.type, c.root, c.comm,
+                            c.stream);
+     }, nullptr},
+    {Kind::kBarrier, "ncclAllReduce", CallAllReduce, nullptr},
+    {Kind::kReduceUpdate, "", nullptr, nullptr},
+    {Kind::kReduce, "ncclReduce",
+     [](const NativeCall& c) {
+       return ncclReduce(c.from, c.to, c.count, c.type, c.op, c.root, c.comm,
+                         c.stream);
+     }, nullptr},
+    {Kind::kAllGather, "ncclAllGather",
+     [](const NativeCall& c) {
+       return ncclAllGather(c.from, c.to, c.count, c.type, c.comm, c.stream);
+     }, nullptr},
+    {Kind::kGather, kTransfers, nullptr, &Caller::Gather},
+    {Kind::kScatter, kTransfers, nullptr, &Caller::Scatter},
+    {Kind::kReduceScatter, "ncclReduceScatter",
+     [](const NativeCall& c) {
+       return ncclReduceScatter(c.from, c.to, c.count, c.type, c.op, c.comm,
+                                c.stream);
+     }, nullptr},
+    {Kind::kAllToAll, kTransfers, nullptr, &Caller::AllToAll},
+};
+// clang-format on
+
+constexpr bool RowsStandInOrder() {
+  int number = 0;
+  for (const NcclRow& row : kRows) {
+    if (static_cast<int>(row.kind) != number++) return false;
   }
+  return number == kCollectiveKinds;
+}
+static_assert(RowsStandInOrder(), "one row for each kind, in their order");
+
+const NcclRow& RowOf(CollectiveKind kind) {
+  return kRows[static_cast<int>(kind)];
 }
 
 ncclResult_t Caller::Call() {
-  switch (collective_.kind) {
-    case CollectiveKind::kGather:
-      Gather();
-      break;
-    case CollectiveKind::kScatter:
-      Scatter();
-      break;
-    case CollectiveKind::kAllToAll:
-      collective_.by_counts() ? AllToAllByCounts() : AllToAll();
-      break;
-    default:
-      CallOwn();
+  const NcclRow& row = RowOf(collective_.kind);
+  if (row.native != nullptr) {
+    Note(row.native(Native()));
+  } else {
+    TROUPE_CHECK(row.transfers != nullptr, "CheckOnDevice() rejects the kind");
+    (this->*row.transfers)();
   }
   return result_;
 }
@@ -230,7 +283,7 @@ absl::Status CheckNccl(const Collective& collective, int rank) {
     const std::int64_t expected = collective.recv_counts[rank];
     if (sent != expected) return UnequalCounts(rank, sent, rank, expected);
   }
-  if (!Reduces(collective.kind)) return absl::OkStatus();
+  if (!RuleOf(collective.kind).reduces) return absl::OkStatus();
   switch (collective.op) {
     case ReduceOp::kSum:
     case ReduceOp::kMin:
@@ -249,23 +302,7 @@ absl::Status CheckNccl(const Collective& collective, int rank) {
   }
 }
 
-const char* NcclCallName(CollectiveKind kind) {
-  switch (kind) {
-    case CollectiveKind::kAllReduce:
-    case CollectiveKind::kBarrier:
-      return "ncclAllReduce";
-    case CollectiveKind::kBroadcast:
-      return "ncclBroadcast";
-    case CollectiveKind::kReduce:
-      return "ncclReduce";
-    case CollectiveKind::kAllGather:
-      return "ncclAllGather";
-    case CollectiveKind::kReduceScatter:
-      return "ncclReduceScatter";
-    default:
-      return "ncclSend and ncclRecv";
-  }
-}
+const char* NcclCallName(CollectiveKind kind) { return RowOf(kind).name; }
 
 ncclResult_t CallNccl(absl::Span<const Collective> collectives,
                       const NcclTarget& target) {
@@ -276,7 +313,8 @@ ncclResult_t CallNccl(absl::Span<const Collective> collectives,
     called = Caller(collective, target).Call();
     if (called != ncclSuccess && called != ncclInProgress) break;
   }
-  // Also after an error: the thread's next calls are no part of this group.
+  // Must run after an error too: the thread's next calls are not part of this
+  // group.
   const ncclResult_t ended = ncclGroupEnd();
   return called != ncclSuccess && called != ncclInProgress ? called : ended;
 }

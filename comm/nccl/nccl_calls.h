@@ -1,5 +1,5 @@
-// A collective as calls of NCCL's. Where NCCL has no call of its own it is a
-// group of sends and receives, and a copy of what a rank sends to itself.
+// Maps a collective to calls of NCCL. One that NCCL lacks is a group of sends
+// and receives, and a copy of the block that a rank sends to itself.
 //
 //   TROUPE_RETURN_IF_ERROR(CheckNccl(collective, rank));
 //   NcclTarget target = {comm, rank, size, stream, scratch};
@@ -7,7 +7,7 @@
 //
 // kSum, kMin, kMax and kProduct are NCCL's own; kAvg is refused, since NCCL
 // divides each term before it adds (the engine folds its divisor into the
-// update). kMin and kMax do with NaN what NCCL does.
+// update). kMin and kMax treat NaN as NCCL does.
 //
 // Threads: that of the communicator's device.
 
@@ -28,25 +28,26 @@ struct NcclTarget {
   int rank = 0;
   int size = 1;
   cudaStream_t stream = nullptr;
-  // One int on the device, for barriers.
+  // Device memory of one int, for barriers.
   void* scratch = nullptr;
 };
 
-// Whether NCCL can run `collective`, which has passed CheckOnDevice().
+// Checks whether NCCL can run `collective`, which has passed CheckOnDevice().
 //   kUnimplemented: NCCL lacks the op.
-//   kFailedPrecondition: what rank `rank` sends itself is not what it expects.
+//   kFailedPrecondition: rank `rank` sends itself another count than it
+//     expects.
 absl::Status CheckNccl(const Collective& collective, int rank);
 
-// "ncclAllReduce": what a queue calls such work. A literal.
+// Returns the name of such work in a queue, as a literal: "ncclAllReduce".
 const char* NcclCallName(CollectiveKind kind);
 
-// Enqueues all, as one group. ncclInProgress: as NCCL says, it may not be on
-// the stream yet.
+// Enqueues all as one NCCL group. ncclInProgress: the work may not be on the
+// stream yet.
 ncclResult_t CallNccl(absl::Span<const Collective> collectives,
                       const NcclTarget& target);
 
-// kUnavailable: a peer or the network is lost. kInternal: all else. `what`:
-// what was being done.
+// Returns kUnavailable if a peer or the network is lost, kInternal for any
+// other failure. `what` names the operation.
 absl::Status NcclStatus(ncclResult_t result, ncclComm_t comm,
                         absl::string_view what);
 

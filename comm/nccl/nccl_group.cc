@@ -20,7 +20,7 @@ namespace {
 using internal::LocalRanks;
 using internal::NcclRank;
 
-// NCCL's messages have no tags, so the group has none.
+// NCCL's messages have no tags, so the group has no messages.
 class NcclCommunicator final : public QueuedCommunicator {
  public:
   NcclCommunicator(std::shared_ptr<NcclRank> rank, NcclRank::AbortAll abort_all)
@@ -54,7 +54,7 @@ class NcclCommunicator final : public QueuedCommunicator {
   const NcclRank::AbortAll abort_all_;
 };
 
-// Made by the process that has the first rank, and left in `store`.
+// The process with index 0 makes the id and publishes it in `store`.
 absl::StatusOr<ncclUniqueId> ExchangeId(const NcclGroupOptions& options,
                                         Store& store) {
   const std::string key =
@@ -93,7 +93,7 @@ absl::StatusOr<Group> OpenNcclGroup(const NcclGroupOptions& options,
   const int size = static_cast<int>(options.ranks.size());
   const auto local =
       std::make_shared<LocalRanks>(size, options.local, options.in_flight_max);
-  // Weak: each rank knows it.
+  // Weak, since each rank holds this list.
   const auto all = std::make_shared<std::vector<std::weak_ptr<NcclRank>>>();
   const NcclRank::AbortAll abort_all = [all](const absl::Status& status) {
     for (const std::weak_ptr<NcclRank>& weak : *all) {

@@ -11,41 +11,41 @@
 //       Event done, group[rank]->Start(AllReduce(ReduceOp::kSum, gradients),
 //                                      /*after=*/gradients_ready));
 //
-// Collectives are work of the rank's queue, behind their `after`; several that
+// Collectives are work of the rank's queue, after their `after`; several that
 // start together (StartCoalesced) are one NCCL group, one kernel for small
-// ones. UseDevice() gives the queue the making of the communicator, for which
-// all ranks must come. What shares a queue with it comes after it: groups that
-// share queues must be used in one order on all their ranks.
+// ones. UseDevice() enqueues the creation of the communicator, which waits for
+// all ranks. Later work on the same queue waits for it: groups that share
+// queues must be used in one order on all their ranks.
 //
-// Bits: equal on all ranks, and the same again for the same GPUs and NCCL; of
-// three ranks and more not those of reduction_tree.h. A GPU each: NCCL before
-// 2.30 refuses two ranks on one.
+// Bits: equal on all ranks, and reproducible with the same GPUs and NCCL; with
+// three ranks and more they differ from those of reduction_tree.h. Each rank
+// needs a GPU of its own: NCCL before 2.30 refuses two ranks on one.
 //
-// Not there: reduce_update (devices update afterwards), kAvg and operations on
-// bits, and messages: NCCL's have no tags, and no length of their own.
+// Not supported: reduce_update (devices update afterwards), kAvg, bitwise
+// operations, and messages: NCCL's have no tags, and no length of their own.
 //
-// Ranks of one process that start different collectives are told so at once.
-// Those of several gather, before each collective, three words of what they are
-// to start, and compare them on the host, which does not wait for it: a group
-// that differs ends with an error that names both ranks and collectives, while
-// NCCL still waits. Parts of an all_to_all are not compared, nor is what a
-// graph replays.
+// Ranks of one process that start different collectives fail at once. Ranks of
+// several processes gather, before each collective, three words about the
+// collective they start, and compare them on the host, which does not wait for
+// it: a group that differs ends with an error that names both ranks and
+// collectives, while NCCL still waits. Not compared: the parts of an
+// all_to_all, and collectives that a graph replays.
 //
 // UseRanges() registers memory with NCCL (ncclCommRegister, from 2.19.1 on),
 // which may then read and write it in place. Memory that it refuses is used
-// all the same.
+// unregistered.
 //
-// Errors. An asynchronous error of NCCL's, a time-out, a failed `after` and
+// Errors. An asynchronous error of NCCL, a time-out, a failed `after` and
 // Abort() end the group for all its ranks of this process: pending events
 // complete with the status, kernels that wait for peers quit, and later calls
-// return it. Ranks of other processes are told by who runs the job, or end by
-// their time-out. When Abort() returns NCCL has been told to quit; memory may
-// be touched until the queue has gone on. A new group, of a later generation,
-// may use the same queue.
+// return it. Ranks of other processes are aborted by the owner of the job, or
+// by their time-out. When Abort() returns, NCCL has been requested to quit; it
+// may access memory until the queue has advanced. A new group, of a later
+// generation, may use the same queue.
 //
-// Lifetime: a rank that goes with all done ends its communicator in good order,
-// for which it waits two seconds at most. Threads: UseDevice() and Start() in
-// the device's thread, the rest in any.
+// Lifetime: a rank that is destroyed with all work complete finalizes its
+// communicator, for which it waits two seconds at most. Threads: UseDevice()
+// and Start() in the device's thread, the rest any.
 
 #ifndef COMM_NCCL_NCCL_GROUP_H_
 #define COMM_NCCL_NCCL_GROUP_H_
@@ -56,7 +56,7 @@
 
 namespace troupe::comm {
 
-// MakeNcclGroup() of this build, with options that fit.
+// Implements MakeNcclGroup(), with validated options.
 absl::StatusOr<Group> OpenNcclGroup(const NcclGroupOptions& options,
                                     Store& store);
 

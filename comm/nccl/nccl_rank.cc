@@ -15,11 +15,11 @@
 namespace troupe::comm::internal {
 namespace {
 
-// How long Leave() waits for NCCL to end a communicator in good order.
+// Limit on the wait for NCCL to finalize a communicator in Leave().
 constexpr absl::Duration kFarewellMax = absl::Seconds(2);
 constexpr char kInit[] = "ncclCommInitRankConfig";
 
-// Waits until the last call is over, or the time.
+// Waits until the last call is complete, or the time is over.
 bool IsOver(ncclComm_t comm, ncclResult_t last) {
   const absl::Time until = absl::Now() + kFarewellMax;
   while (last == ncclInProgress && absl::Now() < until) {
@@ -41,7 +41,7 @@ NcclRank::NcclRank(const NcclGroupOptions& options, int rank,
       abort_all_(std::move(abort_all)) {}
 
 NcclRank::~NcclRank() {
-  // Leave() has come before, or nothing was ever begun.
+  // Leave() was called before, or nothing was ever begun.
   if (scratch_ != nullptr) cudaFree(scratch_);
 }
 
@@ -88,7 +88,7 @@ void NcclRank::Use(DeviceWork* work) {
   };
   const absl::Status given = work_->Enqueue(kInit, init);
   if (!given.ok()) return abort_all_(given);
-  // What the queue does to the scratch memory is done before this goes.
+  // Keeps this rank alive until the queue has finished with the scratch memory.
   work_->Record().OnReady([self = shared_from_this()](const absl::Status&) {});
 }
 
@@ -143,7 +143,7 @@ ncclResult_t NcclRank::RegisterNow(const nn::Tensor& range) {
   const ncclResult_t result = ncclCommRegister(
       comm_, range.device_data(), range.numel() * nn::SizeOf(range.dtype()),
       &registered_.back());
-  // Memory that NCCL does not register is reduced the ordinary way.
+  // Memory that NCCL does not register is reduced without it.
   return result == ncclInProgress ? result : ncclSuccess;
 #else
   static_cast<void>(range);
@@ -163,8 +163,8 @@ void NcclRank::Register(absl::Span<const nn::Tensor> ranges) {
   }
 }
 
-// With work under way this is the end of a job that failed: ncclCommAbort(),
-// which comes, deregisters too.
+// Pending work means that the job has failed: ncclCommAbort(), which follows,
+// deregisters too.
 void NcclRank::Deregister() {
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 19, 1)
   absl::MutexLock lock(&mutex_);
@@ -183,7 +183,7 @@ void NcclRank::Ended(std::uint64_t number, const absl::Status& status) {
     const auto ended = std::find_if(
         pending_.begin(), pending_.end(),
         [number](const Pending& pending) { return pending.number == number; });
-    // A stream goes on behind a collective that NCCL gave up, too.
+    // A stream also continues after a collective that NCCL gave up.
     bool over = false;
     if (failed.ok() && ended != pending_.end() && comm_ != nullptr) {
       failed = Ask(ended->what, &over);
@@ -240,8 +240,8 @@ void NcclRank::Abort(const absl::Status& status) {
     pending.swap(pending_);
     comm = std::exchange(comm_, nullptr);
   }
-  // Before the kernels end, and their events with them: those would say that
-  // all went well.
+  // Completed before the kernels end, since their events would then report
+  // success.
   for (const Pending& each : pending) each.done.Complete(why);
   if (comm != nullptr) ncclCommAbort(comm);
 }

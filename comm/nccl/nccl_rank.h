@@ -1,30 +1,28 @@
-// One rank of an NCCL group: its ncclComm_t, what it has started, and how that
-// ends.
+// One rank of an NCCL group: its ncclComm_t, its pending work, and its end.
 //
-//   rank->Use(&work);                       // begins: its peers are awaited
+//   rank->Use(&work);                       // waits for its peers
 //   TROUPE_ASSIGN_OR_RETURN(Event done, rank->Start({collective}, after));
 //   rank->Abort(status);                    // from any thread
 //
-// The communicator is made with blocking = 0: each call may answer
-// ncclInProgress, and is then not over. It is one piece of work of the device's
-// queue (DeviceWork::Enqueue), which asks ncclCommGetAsyncError() until it is
-// over and holds the queue meanwhile: neither another call of NCCL's nor the
-// record of an event comes too early, and no thread waits.
+// The communicator is made with blocking = 0: each call may return
+// ncclInProgress, and is then not complete. It is one piece of work of the
+// device's queue (DeviceWork::Enqueue), which polls ncclCommGetAsyncError()
+// until it is complete and holds the queue meanwhile: so no other call of NCCL
+// and no record of an event comes too early, and no thread waits.
 //
-//     queue   | wait `after` | init, asked again .. | all_reduce | record |
+//     queue   | wait `after` | init, polled ....... | all_reduce | record |
 //
-// Where the group has ranks of other processes, every Start() first gathers
-// what all of them start (start_words.h), on the same queue and before it waits
-// for `after`: in most cases while backward still computes what is to be
-// reduced.
-// What a graph records was compared in the steps before it.
+// If the group has ranks of other processes, every Start() first gathers the
+// words of all ranks (start_words.h), on the same queue and before it waits for
+// `after`: in most cases while backward still computes the input. Collectives
+// that a graph records were compared in the steps before it.
 //
-// Whatever waits for peers is looked after by the device's Progress(): an
-// asynchronous error and a time-out end the group.
+// The device's Progress() checks work that waits for peers: an asynchronous
+// error and a time-out end the group.
 //
-// Threads: Use() and Start() in the device's thread; the rest in any. NCCL is
+// Threads: Use() and Start() in the device's thread; the rest any. NCCL is
 // called in the device's thread, but for ncclCommAbort(), and with a lock that
-// keeps an abort from freeing what another call uses.
+// keeps an abort from freeing the communicator during another call.
 
 #ifndef COMM_NCCL_NCCL_RANK_H_
 #define COMM_NCCL_NCCL_RANK_H_
@@ -70,31 +68,32 @@ class NcclRank : public std::enable_shared_from_this<NcclRank> {
   void Use(DeviceWork* work) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::StatusOr<Event> Start(absl::Span<const Collective> collectives,
                               const Event& after) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Communicator::UseRanges().
+  // Implements Communicator::UseRanges().
   void Register(absl::Span<const nn::Tensor> ranges)
       ABSL_LOCKS_EXCLUDED(mutex_);
   std::vector<Waiting> Waits() const ABSL_LOCKS_EXCLUDED(mutex_);
   // Ends this rank alone.
   void Abort(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
-  // The rank starts nothing any more; ends the communicator in good order where
-  // all is done, and aborts the group otherwise.
+  // Called when the communicator is destroyed. Finalizes NCCL's communicator if
+  // all work is complete, and aborts the group otherwise.
   void Leave() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   // One Start(): a collective, or several together.
   struct Pending {
-    std::uint64_t number = 0;  // of the first, as all ranks count
+    // Number of the first collective, equal on all ranks.
+    std::uint64_t number = 0;
     std::string what;
     Event done;
     absl::Time since;
     std::chrono::steady_clock::time_point started;
   };
-  // What the ranks tell each other of a Start(), in memory of the host.
+  // Words that the ranks exchange before a Start(), in host memory.
   struct Told {
     nn::Tensor mine, all;
-    bool copied = false;  // into `all`, when its event is done
+    bool copied = false;  // `all` is filled when the event is ready
   };
-  // A call of NCCL's: enqueues to `stream`.
+  // A call of NCCL that enqueues to `stream`.
   using NcclCall = std::function<ncclResult_t(NcclRank& rank, void* stream)>;
 
   ncclResult_t Init() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -105,29 +104,29 @@ class NcclRank : public std::enable_shared_from_this<NcclRank> {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Deregister() ABSL_LOCKS_EXCLUDED(mutex_);
   std::size_t bytes_of_words() const;
-  // The two halves of gathering what all ranks start.
+  // The two steps of gathering the words of all ranks.
   ncclResult_t Gather(const Told& told, void* stream)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   ncclResult_t CopyGathered(Told& told, void* stream)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Work of the queue (DeviceWork::Enqueue): makes `call` once, then asks. True
-  // when it is over, one way or another.
+  // Work of the queue (DeviceWork::Enqueue): makes `call` once, then polls.
+  // Returns true once it has completed or failed.
   bool Advance(const std::string& what, const NcclCall& call, bool* begun,
                void* stream) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Gives `call` to the queue; `name` is a literal.
+  // Enqueues `call`; `name` is a literal.
   absl::Status Give(const char* name, const std::string& what, NcclCall call)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // The ranks of other processes hear what this one starts, and it what they
-  // do, when the queue comes to it. Nothing where all live here, and in a
-  // capture.
+  // Enqueues the exchange of words with ranks of other processes, and their
+  // comparison. Does nothing if all ranks live here, or during a capture.
   absl::Status Tell(std::uint64_t number, const std::string& what,
                     absl::Span<const Collective> collectives)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // Start(), as work of the queue.
+  // Enqueues the work of Start().
   absl::Status GiveAll(std::uint64_t number, const std::string& what,
                        absl::Span<const Collective> collectives,
                        const Event& after) ABSL_LOCKS_EXCLUDED(mutex_);
-  // The outcome of the last call that was not over; ok and ncclSuccess: none.
+  // Polls the last incomplete call: sets `over` when it is complete, and
+  // returns its error.
   absl::Status Ask(const std::string& what, bool* over)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -135,13 +134,13 @@ class NcclRank : public std::enable_shared_from_this<NcclRank> {
       ABSL_LOCKS_EXCLUDED(mutex_);
   void Ended(std::uint64_t number, const absl::Status& status)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // Sees to it that Look() is called.
+  // Registers Look() with the device, once.
   void LookAfter() ABSL_LOCKS_EXCLUDED(mutex_);
-  // True: it is to be called again.
+  // Checks pending work; returns whether it must be called again.
   bool Look() ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status LookAtPending() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Time Now() const;
-  // "waited 5m for it; rank 1 has not started it".
+  // Returns "waited 5m for it; rank 1 has not started it".
   std::string LateText(std::uint64_t number) const;
   std::string Named(absl::string_view what) const;
   std::vector<Waiting> WaitsNow() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -155,10 +154,11 @@ class NcclRank : public std::enable_shared_from_this<NcclRank> {
 
   mutable absl::Mutex mutex_;
   ncclComm_t comm_ ABSL_GUARDED_BY(mutex_) = nullptr;
-  bool begun_ ABSL_GUARDED_BY(mutex_) = false;  // the communicator is made
-  // On the device: kStartWords of each rank, and an int for barriers.
+  bool begun_ ABSL_GUARDED_BY(mutex_) = false;  // init was called
+  // Device memory: kStartWords of each rank, and an int for barriers.
   void* scratch_ ABSL_GUARDED_BY(mutex_) = nullptr;
-  // Of ncclCommRegister(). NCCL writes to an element later, perhaps.
+  // Handles of ncclCommRegister(); a deque, since NCCL may write to an element
+  // later.
   std::deque<void*> registered_ ABSL_GUARDED_BY(mutex_);
   absl::Status aborted_ ABSL_GUARDED_BY(mutex_);
   std::deque<Pending> pending_ ABSL_GUARDED_BY(mutex_);

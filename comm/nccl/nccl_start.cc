@@ -1,4 +1,4 @@
-// What NcclRank::Start() gives to the queue.
+// The work that NcclRank::Start() enqueues.
 
 #include <cuda_runtime_api.h>
 

@@ -1,4 +1,4 @@
-// Whoever links this file has NCCL in MakeNcclGroup().
+// A program that links this file gets NCCL from MakeNcclGroup().
 
 #include "comm/nccl/nccl_backend.h"
 #include "comm/nccl/nccl_group.h"

@@ -16,7 +16,7 @@ Words OfRank(Words words, std::size_t rank) {
   return words.subspan(rank * kStartWords, kStartWords);
 }
 
-// "all_reduce(sum, f32 x 8) and 2 more with it".
+// Returns "all_reduce(sum, f32 x 8) and 2 more with it".
 std::string TextOf(Words words) {
   const auto signature = static_cast<std::uint64_t>(words[0]);
   if (!IsSignature(signature)) return "what is no collective";

@@ -65,7 +65,8 @@ absl::Status BorrowedRanges::Add(std::uint64_t id, base::OwnedFd file) {
 }
 
 void BorrowedRanges::Remove(std::uint64_t id) {
-  std::shared_ptr<const SealedFile> gone;  // unmapped when the lock is free
+  // Unmapped after the lock is released.
+  std::shared_ptr<const SealedFile> gone;
   absl::MutexLock lock(&mutex_);
   const auto found = files_.find(id);
   if (found == files_.end()) return;

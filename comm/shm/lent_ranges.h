@@ -1,9 +1,8 @@
-// Memory by reference, as one end of a link sees it: which of its own ranges
-// the other end has mapped, and what it has mapped of the other end's.
-//
+// Memory by reference at one end of a link: which of its own ranges the other
+// end has mapped, and which of the other end's ranges it has mapped.
 //   LentRanges lent;
 //   if (lent.Lend(range.id) == LentRanges::State::kOffer) {
-//     // Send the descriptor; the other end says whether it has mapped it:
+//     // Send the descriptor; the other end answers whether it has mapped it:
 //     const absl::StatusOr<bool> gone = lent.Answered(range.id, true);
 //   }
 //
@@ -30,26 +29,28 @@
 
 namespace troupe::comm {
 
-// Ranges that one process lends to another at one time.
+// Limit on the ranges that one process lends to another at a time.
 inline constexpr std::size_t kLentRangesMax = 1024;
 
 class LentRanges {
  public:
   enum class State {
-    kOffer,    // the other end has not been asked; it counts as asked now
-    kAsked,    // and has not answered
-    kReady,    // it has mapped the range
-    kRefused,  // it cannot; or there are too many
+    kOffer,    // not offered yet; the caller must offer it now
+    kAsked,    // offered, and not answered
+    kReady,    // the other end has mapped the range
+    kRefused,  // it cannot map it; or there are too many
   };
 
   State Lend(std::uint64_t id) ABSL_LOCKS_EXCLUDED(mutex_);
-  // The descriptor could not be sent: the next Lend() is the first.
+  // Undoes an offer whose descriptor could not be sent: the next Lend() is the
+  // first.
   void NotOffered(std::uint64_t id) ABSL_LOCKS_EXCLUDED(mutex_);
-  // True: the range was taken back meanwhile, which the other end is to hear.
-  // kDataLoss: it had not been asked.
+  // Records the other end's answer. Returns true if the range was taken back
+  // meanwhile, and the other end must be notified. kDataLoss: it was not
+  // offered.
   absl::StatusOr<bool> Answered(std::uint64_t id, bool mapped)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // True: the other end is to hear of it.
+  // Withdraws a range. Returns true if the other end must be notified.
   bool TakeBack(std::uint64_t id) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
@@ -64,13 +65,13 @@ class LentRanges {
 
 class BorrowedRanges {
  public:
-  // kInvalidArgument: the other end broke a rule. Other errors: this end cannot
-  // map the range.
+  // Maps a range of the other end. kInvalidArgument: the other end broke a
+  // rule. Other errors: this end cannot map the range.
   absl::Status Add(std::uint64_t id, base::OwnedFd file)
       ABSL_LOCKS_EXCLUDED(mutex_);
   void Remove(std::uint64_t id) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Bytes [offset, offset + bytes), mapped as long as the pointer; null where
-  // they are not borrowed.
+  // Returns bytes [offset, offset + bytes), mapped as long as the pointer
+  // lives; null if they are not borrowed.
   std::shared_ptr<char> Find(std::uint64_t id, std::uint64_t offset,
                              std::size_t bytes) const
       ABSL_LOCKS_EXCLUDED(mutex_);

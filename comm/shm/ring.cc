@@ -31,7 +31,7 @@ RingWriter::Result RingWriter::Put(const Frame& frame, const char* payload) {
   const std::size_t needed = Needed(frame.bytes, at);
   if (at + needed - released_ > bytes_) {
     const std::uint64_t now = head_->released.load(std::memory_order_seq_cst);
-    // It moves forwards, and not beyond what there is.
+    // The position must not move backwards, nor beyond what was published.
     if (now - released_ > published_ - released_) return Result::kBroken;
     if (now % kCacheLineBytes != 0) return Result::kBroken;
     released_ = now;
@@ -57,7 +57,7 @@ RingWriter::Result RingWriter::Put(const Frame& frame, const char* payload) {
 
 void RingWriter::Publish() {
   published_ = position();
-  // In one order with the flag of a reader that goes to sleep.
+  // Sequentially consistent with the flag of a reader that is about to sleep.
   head_->published.store(published_, std::memory_order_seq_cst);
 }
 
@@ -85,7 +85,7 @@ RingReader::Result RingReader::Next() {
     }
     const std::size_t offset = at & (bytes_ - 1);
     const std::size_t to_end = bytes_ - offset;
-    // A copy: what is checked does not change any more.
+    // A copy, so that the peer cannot change it after the check.
     RecordHead record;
     std::memcpy(&record, data_ + offset, sizeof(record));
     if (record.kind == kSkipRecord) {
@@ -111,7 +111,7 @@ void RingReader::Pop() {
 
 void RingReader::Release() {
   released_ = position();
-  // In one order with the flag of a writer that goes to sleep.
+  // Sequentially consistent with the flag of a writer that is about to sleep.
   head_->released.store(released_, std::memory_order_seq_cst);
 }
 

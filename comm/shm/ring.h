@@ -11,16 +11,16 @@
 //   }
 //   reader.Release();
 //
-// A record is a head of 64 bytes, then the payload, rounded up to 64: payloads
-// lie in one piece and are aligned for anything. Where one would reach over the
-// end of the ring, the rest is skipped.
+// A record is a header of 64 bytes, then the payload, rounded up to 64:
+// payloads are contiguous and aligned for any type. If one would cross the end
+// of the ring, the rest is skipped.
 //
-// Positions count bytes from the beginning of the ring's life. Each side keeps
-// its own in its own memory and only shows it to the other; what it reads from
-// the other is checked. So a peer that writes nonsense is found out, and makes
-// nobody read or write outside the ring.
+// Positions count bytes since the ring was created. Each side keeps its own in
+// private memory and only publishes it to the other; it validates positions
+// from the other side. So a peer that writes garbage is detected, and cannot
+// make this side read or write outside the ring.
 //
-// Threads: one for each end, but for the calls that say otherwise.
+// Threads: one for each end, except for the functions marked "Any thread".
 
 #ifndef COMM_SHM_RING_H_
 #define COMM_SHM_RING_H_
@@ -35,20 +35,22 @@ namespace troupe::comm {
 
 inline constexpr std::size_t kCacheLineBytes = 64;
 
-// What both ends see; all zero at the beginning.
+// Memory that both ends access; all zero at the beginning.
 struct RingHead {
-  alignas(kCacheLineBytes) std::atomic<std::uint64_t> published;  // by writer
-  alignas(kCacheLineBytes) std::atomic<std::uint64_t> released;   // by reader
+  // Set by the writer.
+  alignas(kCacheLineBytes) std::atomic<std::uint64_t> published;
+  // Set by the reader.
+  alignas(kCacheLineBytes) std::atomic<std::uint64_t> released;
 };
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 
-// What a payload takes up in the ring.
+// Returns the number of bytes that a payload takes up in the ring.
 constexpr std::size_t RecordBytes(std::size_t payload_bytes) {
   return kCacheLineBytes + (payload_bytes + kCacheLineBytes - 1) /
                                kCacheLineBytes * kCacheLineBytes;
 }
 
-// A ring has room for the longest frame wherever it would begin.
+// A ring has room for the longest frame, at whatever position it begins.
 inline constexpr std::size_t kRingBytesMin = 4 << 20;
 inline constexpr std::size_t kRingBytesMax = 1 << 30;
 static_assert(kRingBytesMin >= 2 * RecordBytes(kFrameBytesMax));
@@ -60,21 +62,21 @@ class RingWriter {
   // `data` has `bytes`, a power of two from kRingBytesMin to kRingBytesMax.
   RingWriter(RingHead* head, char* data, std::size_t bytes);
 
-  // Copies a frame into the ring. kBroken: the reader showed a position that
-  // cannot be.
+  // Copies a frame into the ring. kBroken: the reader published an invalid
+  // position.
   Result Put(const Frame& frame, const char* payload);
-  // Shows the reader what was put.
+  // Publishes the frames to the reader.
   void Publish();
   std::size_t unpublished_bytes() const { return position() - published_; }
 
-  // Any thread: whether such a frame would find room now.
+  // Any thread: returns whether a frame of this size would fit now.
   bool HasRoom(std::size_t payload_bytes) const;
 
  private:
   std::uint64_t position() const {
     return position_.load(std::memory_order_relaxed);
   }
-  // Bytes up to the end of the record, those that are skipped included.
+  // Returns the bytes up to the end of the record, skipped ones included.
   std::size_t Needed(std::size_t payload_bytes, std::uint64_t position) const;
 
   RingHead* const head_;
@@ -82,7 +84,7 @@ class RingWriter {
   const std::size_t bytes_;
   std::atomic<std::uint64_t> position_{0};
   std::uint64_t published_ = 0;
-  std::uint64_t released_ = 0;  // as last read, and checked
+  std::uint64_t released_ = 0;  // last read position, checked
 };
 
 class RingReader {
@@ -91,17 +93,17 @@ class RingReader {
 
   RingReader(RingHead* head, const char* data, std::size_t bytes);
 
-  // The same frame until Pop(). kBroken: the writer showed a position, or wrote
-  // a record, that cannot be.
+  // Returns the same frame until Pop(). kBroken: the writer published an
+  // invalid position, or an invalid record.
   Result Next();
   const Frame& frame() const { return frame_; }
   const char* payload() const { return payload_; }
   void Pop();
-  // Shows the writer what was popped.
+  // Publishes to the writer that popped frames may be overwritten.
   void Release();
   std::size_t unreleased_bytes() const { return position() - released_; }
 
-  // Any thread: whether Next() has something.
+  // Any thread: returns whether Next() has a frame.
   bool HasFrame() const {
     return head_->published.load(std::memory_order_seq_cst) != position();
   }
@@ -115,7 +117,7 @@ class RingReader {
   const char* const data_;
   const std::size_t bytes_;
   std::atomic<std::uint64_t> position_{0};
-  std::uint64_t published_ = 0;  // as last read, and checked
+  std::uint64_t published_ = 0;  // last read position, checked
   std::uint64_t released_ = 0;
   Frame frame_;
   const char* payload_ = nullptr;

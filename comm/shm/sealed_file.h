@@ -1,13 +1,13 @@
-// An anonymous file of a size that nobody can change, and its mapping.
+// An anonymous file whose size is fixed, and its mapping.
 //
 //   TROUPE_ASSIGN_OR_RETURN(SealedFile file, SealedFile::Create("demo", 4096));
 //   SendDescriptor(file.fd());  // by SCM_RIGHTS; then, at the other end:
 //   TROUPE_ASSIGN_OR_RETURN(SealedFile same,
 //                           SealedFile::Open(std::move(received)));
 //
-// It has no name anywhere, and is gone with the last process that has it open
-// or mapped. All of it is reserved at once: a machine without so much memory
-// says so here, not by a signal later. Threads: any.
+// It has no name, and ends with the last process that has it open or mapped.
+// All memory is reserved at once: a machine without enough memory gives an
+// error here, not a signal later. Threads: any.
 
 #ifndef COMM_SHM_SEALED_FILE_H_
 #define COMM_SHM_SEALED_FILE_H_
@@ -22,10 +22,10 @@ namespace troupe::comm {
 
 class SealedFile {
  public:
-  // All zero.
-  //   kResourceExhausted and others: there is no such memory.
+  // Creates a file of zeros.
+  //   kResourceExhausted and others: there is not enough memory.
   static absl::StatusOr<SealedFile> Create(const char* name, std::size_t bytes);
-  // Maps what Create() made, in another process or this one.
+  // Maps a file of Create(), in another process or this one.
   //   kInvalidArgument: it is another kind of file, or its size is not sealed.
   static absl::StatusOr<SealedFile> Open(base::OwnedFd file);
 
@@ -40,7 +40,7 @@ class SealedFile {
   ~SealedFile();
 
   int fd() const { return file_.get(); }
-  // The mapping stays.
+  // Closes the descriptor; the mapping stays.
   void CloseDescriptor() { file_.reset(); }
   char* data() const { return data_; }
   std::size_t bytes() const { return bytes_; }

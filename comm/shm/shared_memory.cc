@@ -16,7 +16,7 @@
 namespace troupe::comm {
 namespace {
 
-// Blocks from this size on are files of their own; smaller ones share one.
+// Blocks from this size on get files of their own; smaller ones share one.
 constexpr std::size_t kOwnFileBytes = std::size_t{1} << 20;
 constexpr std::size_t kCommonFileBytes = std::size_t{4} << 20;
 constexpr std::size_t kPageBytes = 4096;
@@ -49,19 +49,19 @@ class SharedMemory::Source final : public nn::MemorySource {
 
   void Free(void* block, std::size_t bytes) override
       ABSL_LOCKS_EXCLUDED(mutex_) {
-    SealedFile gone;  // unmapped when the lock is free
+    SealedFile gone;  // unmapped after the lock is released
     absl::MutexLock lock(&mutex_);
     const auto holder = HolderOf(static_cast<char*>(block), bytes);
     if (holder == files_.end()) return ordinary_->Free(block, bytes);
     if (--holder->second.blocks > 0) return;
-    if (holder->first == common_) {  // stays, empty
+    if (holder->first == common_) {  // kept, though empty
       cut_bytes_ = 0;
       return;
     }
     gone = Remove(holder);
   }
 
-  // Cuts no more from the file that blocks were cut from.
+  // Stops cutting blocks from the current common file.
   void LeaveCommonFile() ABSL_LOCKS_EXCLUDED(mutex_) {
     SealedFile gone;
     absl::MutexLock lock(&mutex_);
@@ -91,9 +91,9 @@ class SharedMemory::Source final : public nn::MemorySource {
   struct Holder {
     std::uint64_t id = 0;
     SealedFile file;
-    int blocks = 0;  // handed out
+    int blocks = 0;  // number handed out
   };
-  using Files = std::map<const char*, Holder>;  // by address
+  using Files = std::map<const char*, Holder>;  // sorted by address
 
   SealedFile Remove(Files::iterator holder)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -113,7 +113,7 @@ class SharedMemory::Source final : public nn::MemorySource {
     }
     TROUPE_ASSIGN_OR_RETURN(SealedFile file,
                             SealedFile::Create("troupe-tensors", bytes));
-    // Where the system has huge pages for shared memory at all.
+    // Takes effect only if the system has huge pages for shared memory.
     (void)::madvise(file.data(), bytes, MADV_HUGEPAGE);
     held_bytes_ += bytes;
     const char* const at = file.data();
@@ -130,7 +130,7 @@ class SharedMemory::Source final : public nn::MemorySource {
   absl::StatusOr<char*> CutBlock(std::size_t bytes)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (common_ == nullptr || cut_bytes_ + bytes > kCommonFileBytes) {
-      // The old one goes with its last block.
+      // The old file is removed with its last block.
       TROUPE_ASSIGN_OR_RETURN(const Files::iterator made,
                               AddFile(kCommonFileBytes));
       common_ = made->first;
@@ -141,7 +141,7 @@ class SharedMemory::Source final : public nn::MemorySource {
     return holder.file.data() + std::exchange(cut_bytes_, cut_bytes_ + bytes);
   }
 
-  // The file that holds all of these bytes.
+  // Returns the file that contains all of these bytes.
   Files::iterator HolderOf(const char* data, std::size_t bytes)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     auto behind = files_.upper_bound(data);
@@ -158,15 +158,15 @@ class SharedMemory::Source final : public nn::MemorySource {
   Files files_ ABSL_GUARDED_BY(mutex_);
   std::uint64_t last_id_ ABSL_GUARDED_BY(mutex_) = 0;
   std::size_t held_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
-  // The file that small blocks are cut from, and how far.
+  // The file that small blocks are cut from, and the bytes cut so far.
   const char* common_ ABSL_GUARDED_BY(mutex_) = nullptr;
   std::size_t cut_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   std::vector<std::uint64_t> gone_ ABSL_GUARDED_BY(mutex_);
   bool refused_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
-// A CachingAllocator, and after Spoil() another one: what the old one had
-// handed out goes back to the source when it is freed.
+// A CachingAllocator that Spoil() replaces with a new one: blocks of the old
+// one return to the source when they are freed.
 class SharedMemory::Renewable final : public nn::Allocator {
  public:
   explicit Renewable(std::shared_ptr<Source> source)

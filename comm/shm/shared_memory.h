@@ -1,22 +1,23 @@
-// Memory of this process that other processes of the host can map: what lives
-// in it is reduced without a copy (docs/collectives.md, "By reference").
+// Memory of this process that other processes of the host can map: tensors in
+// it are reduced without a copy (docs/collectives.md, "By reference").
 //
 //   auto memory = std::make_shared<SharedMemory>();
-//   options.shared_memory = memory;                    // of a Fabric
+//   options.shared_memory = memory;                    // FabricOptions
 //   TROUPE_ASSIGN_OR_RETURN(
 //       nn::Tensor gradients,
 //       nn::Tensor::Create({1 << 20}, nn::DType::kF32, memory->allocator()));
 //
-// It is made of sealed files (sealed_file.h), which links hand to the processes
-// at their other ends when a collective first needs them. Those can read and
-// write all of a file: blocks below 1 MiB share files of 4 MiB, so keep here
-// only what processes of the job may see and change, such as gradients.
+// It consists of sealed files (sealed_file.h), which links send to the
+// processes at their other ends when a collective first needs them. These can
+// read and write all of a file: blocks below 1 MiB share files of 4 MiB, so put
+// here only data that processes of the job may see and change, such as
+// gradients.
 //
-// Where the system has no such memory, a block is ordinary memory: everything
-// works, by copies, and `on_refused` says why, once.
+// If the system has no memory of this kind, a block is ordinary memory:
+// everything works, by copies, and `on_refused` reports why, once.
 //
 // Threads: any. Lifetime: storages may outlive it. Cost: that of a
-// CachingAllocator; the pages of a file are there when it is made.
+// CachingAllocator; the pages of a file are allocated when it is made.
 
 #ifndef COMM_SHM_SHARED_MEMORY_H_
 #define COMM_SHM_SHARED_MEMORY_H_
@@ -39,7 +40,8 @@ class SharedMemory {
   struct Options {
     // Called in the thread that allocates.
     std::function<void(const absl::Status& why)> on_refused;
-    // Bytes of files at one time; what is asked for beyond is ordinary memory.
+    // Limit on the bytes of files at one time; blocks beyond it are ordinary
+    // memory.
     std::size_t bytes_max = std::size_t{1} << 40;
   };
 
@@ -51,16 +53,17 @@ class SharedMemory {
 
   nn::Allocator& allocator();
 
-  // The range that holds all of [data, data + bytes); nothing where that is
-  // ordinary memory.
+  // Returns the range that contains all of [data, data + bytes); none if that
+  // is ordinary memory.
   std::optional<SharedRange> Find(const void* data, std::size_t bytes) const;
 
-  // Adds to `ids` the numbers of the ranges that are gone since the last call
-  // with this `cursor`, which begins with 0.
+  // Appends to `ids` the numbers of the ranges removed since the last call with
+  // this `cursor`, which begins with 0.
   void AddGone(std::size_t* cursor, std::vector<std::uint64_t>* ids) const;
 
-  // A process that has some of it mapped may write to it at any time: what is
-  // freed from now on is never handed out again.
+  // Stops the reuse of memory after a peer was lost that has some of it mapped,
+  // and may write to it at any time: blocks freed from now on are never handed
+  // out again.
   void Spoil();
 
  private:

@@ -24,23 +24,24 @@
 namespace troupe::comm {
 namespace {
 
-// Bytes that one Progress() takes in, or a little more.
+// Number of bytes that one Progress() receives, or a little more.
 constexpr std::size_t kReadBytesMax = 2 << 20;
-// The other end sees what moved after so many bytes, so that both ends copy at
-// the same time; and after every call.
+// Number of bytes after which progress is published to the other end, so that
+// both ends copy at the same time; also published after every call.
 constexpr std::size_t kShowBytes = 64 << 10;
-// Calls that find nothing, for one look at the socket: it costs a system call.
+// Number of calls without a frame per read of the socket, which costs a system
+// call.
 constexpr int kIdlePerLook = 256;
 
-// Descriptors that have come before the frames that they belong to.
+// Limit on the descriptors that arrive before the frames that they belong to.
 constexpr std::size_t kDescriptorsMax = 8;
 
-// What links say to each other of memory by reference, in words[1] of a frame
-// of theirs; words[2] is the range's number.
+// Messages between links about memory by reference, in words[1] of a frame of
+// their own; words[2] is the range's number.
 enum RangeWord : std::uint64_t {
   kNoRange = 0,
-  kOffered,  // over the socket, with a descriptor; and by the ring
-  kMapped,   // the rest by the ring alone
+  kOffered,  // over the socket, with a descriptor; and in the ring
+  kMapped,   // this and the following: in the ring alone
   kNotMapped,
   kTakenBack,
 };
@@ -53,8 +54,8 @@ Frame RangeFrame(RangeWord word, std::uint64_t id) {
   return frame;
 }
 
-// Sends a small frame, and the descriptor where it is one; what does not fit in
-// at once is not sent.
+// Sends a small frame, with `descriptor` if there is one; returns false if it
+// does not fit in at once.
 bool SendBySocket(int socket, const Frame& frame, int descriptor = -1) {
   iovec bytes = {const_cast<Frame*>(&frame), sizeof(frame)};
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
@@ -74,7 +75,7 @@ bool SendBySocket(int socket, const Frame& frame, int descriptor = -1) {
          static_cast<ssize_t>(sizeof(frame));
 }
 
-// As recv(2); the descriptors that came along are added to `descriptors`.
+// Calls recvmsg(2); appends the received descriptors to `descriptors`.
 ssize_t ReceiveFromSocket(int socket, iovec room,
                           std::deque<base::OwnedFd>* descriptors) {
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * kDescriptorsMax)];
@@ -101,7 +102,7 @@ ssize_t ReceiveFromSocket(int socket, iovec room,
   return got;
 }
 
-// An address that no other living thread has.
+// Returns an address that is unique among living threads.
 const void* ThisThread() {
   static thread_local char mark = 0;
   return &mark;
@@ -132,7 +133,7 @@ class ShmLink : public QueuedLink {
     return borrowed_.Find(id, offset, bytes);
   }
   bool BorrowedHolds() const override {
-    // Behind all that was read.
+    // Ordered after all reads of borrowed memory.
     std::atomic_thread_fence(std::memory_order_acquire);
     return given_up_there_->load(std::memory_order_relaxed) == 0;
   }
@@ -141,30 +142,30 @@ class ShmLink : public QueuedLink {
   Written Write(absl::Span<Outgoing* const> frames) override;
   bool Read() override;
   void SayFarewell(const absl::Status& why, const Outgoing* begun) override;
-  // What this end lent may serve something else from now on.
+  // Declares that memory lent by this end may be reused from now on.
   void EndReading() override {
     given_up_here_->store(1, std::memory_order_seq_cst);
   }
 
   // Wakes up the other process, if it sleeps.
   void Ring();
-  // Takes in frames. False: there are none.
+  // Receives frames. Returns false if there were none.
   bool ReadRing();
-  // Hears bells and the end. False: there was nothing.
+  // Reads wake-ups and the end of the link. Returns false if there was nothing.
   bool ReadSocket();
-  // A frame of the links' own. False: there is no such.
+  // Handles a frame of the links' own. Returns false if it is invalid.
   bool HearInRing(const Frame& frame);
   bool HearFromSocket(const Frame& frame);
   bool Borrow(std::uint64_t id);
   void HearBell() ABSL_LOCKS_EXCLUDED(asleep_mutex_);
-  // Strikes this thread off.
+  // Removes this thread from asleep_.
   void WakeUp() ABSL_LOCKS_EXCLUDED(asleep_mutex_);
   void LoseBroken();
 
   const std::shared_ptr<ShmSegment> segment_;
   const base::OwnedFd socket_;
-  RingWriter writer_;  // of the writer
-  RingReader reader_;  // of the reader
+  RingWriter writer_;  // used by the writer
+  RingReader reader_;  // used by the reader
   std::atomic<std::uint32_t>* const sleeps_here_;
   std::atomic<std::uint32_t>* const sleeps_there_;
   std::atomic<std::uint32_t>* const given_up_here_;
@@ -172,16 +173,16 @@ class ShmLink : public QueuedLink {
   LentRanges lent_;
   BorrowedRanges borrowed_;
 
-  // Threads that called Arm() and have not come back, marked by ThisThread().
+  // Threads that called Arm() and no Progress() since, marked by ThisThread().
   absl::Mutex asleep_mutex_;
   absl::InlinedVector<const void*, 8> asleep_ ABSL_GUARDED_BY(asleep_mutex_);
-  std::atomic<bool> any_asleep_{false};  // as asleep_ says
+  std::atomic<bool> any_asleep_{false};  // whether asleep_ has any
   std::atomic<bool> look_at_socket_{false};
-  // The reader's own:
+  // Used by the reader alone:
   int idle_ = 0;
-  FrameReader words_;                      // what comes from the socket
-  std::deque<base::OwnedFd> descriptors_;  // likewise, of frames to come
-  absl::Status end_;  // not ok: comes when the ring is empty
+  FrameReader words_;                      // frames from the socket
+  std::deque<base::OwnedFd> descriptors_;  // for frames not read yet
+  absl::Status end_;  // not ok: the end, once the ring is empty
 };
 
 ShmLink::Written ShmLink::Write(absl::Span<Outgoing* const> frames) {
@@ -210,7 +211,7 @@ ShmLink::Written ShmLink::Write(absl::Span<Outgoing* const> frames) {
 void ShmLink::Ring() {
   if (sleeps_there_->load(std::memory_order_seq_cst) == 0) return;
   if (sleeps_there_->exchange(0, std::memory_order_seq_cst) == 0) return;
-  // Where the socket is full, there are bells enough in it.
+  // A full socket contains wake-ups already.
   SendBySocket(socket_.get(), RangeFrame(kNoRange, 0));
 }
 
@@ -326,7 +327,7 @@ bool ShmLink::Borrow(std::uint64_t id) {
 bool ShmLink::HearInRing(const Frame& frame) {
   if (frame.bytes > 0) return false;
   const std::uint64_t id = frame.words[2];
-  if (frame.words[1] == kOffered) {  // it waits in the socket
+  if (frame.words[1] == kOffered) {  // its descriptor is in the socket
     look_at_socket_.store(true, std::memory_order_relaxed);
     return true;
   }
@@ -359,11 +360,11 @@ void ShmLink::TakeBack(std::uint64_t id) {
 }
 
 void ShmLink::HearBell() {
-  // This thread took the bell away, perhaps before others that sleep could hear
-  // it. They want the next one.
+  // This thread consumed the wake-up, perhaps before other sleeping threads saw
+  // it. They need the next one.
   if (!any_asleep_.load(std::memory_order_seq_cst)) return;
   sleeps_here_->store(1, std::memory_order_seq_cst);
-  Flush();  // into room that came before the other end could see the flag
+  Flush();  // uses room made before the other end saw the flag
 }
 
 void ShmLink::WakeUp() {
@@ -382,7 +383,7 @@ void ShmLink::SayFarewell(const absl::Status& why, const Outgoing*) {
   const std::string words = FarewellBytes(why);
   ::send(socket_.get(), words.data(), words.size(),
          MSG_NOSIGNAL | MSG_DONTWAIT);
-  // Also wakes up whoever sleeps here: OnLost() waits to be called.
+  // Also wakes up threads sleeping here, so that OnLost() is called.
   ::shutdown(socket_.get(), SHUT_RDWR);
 }
 
@@ -397,7 +398,7 @@ bool ShmLink::Arm(pollfd* entry, absl::Duration*) {
     any_asleep_.store(true, std::memory_order_seq_cst);
   }
   sleeps_here_->store(1, std::memory_order_seq_cst);
-  // Looks at all there is after the flag is seen: what comes later rings.
+  // Checks for work after the flag is set: anything later causes a wake-up.
   std::size_t payload_bytes = 0;
   const Work waiting = work(&payload_bytes);
   if (waiting == Work::kNow) return false;

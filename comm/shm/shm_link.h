@@ -6,18 +6,18 @@
 //   absl::StatusOr<std::unique_ptr<Link>> link =
 //       MakeShmLink(segment, std::move(socket), options);
 //
-// A payload is copied once into the ring, where the sender is done with it; the
-// sink is shown it there, or it is copied once more to where Place() said. The
-// socket, a connected Unix stream between the two, carries no frames: a bell
-// for a process that sleeps, descriptors, the reason of an end, and, by being
-// closed, the news that the other process is dead. What it had published by
-// then still comes.
+// A payload is copied into the ring, after which the sender no longer needs it;
+// the sink reads it there, or it is copied once more to the memory from
+// Place(). The socket, a connected Unix stream, carries no frames: it carries
+// wake-ups for a sleeping process, descriptors, the reason of an end, and, by
+// being closed, the information that the other process is dead. Frames that it
+// had published before are still delivered.
 //
-// Memory that the processes lend to each other (Link::Lend) goes over the
+// Memory that the processes lend to each other (Link::Lend) is sent over the
 // socket as a descriptor; the other end maps it.
 //
-// The other process is not trusted with our life: nonsense in the shared memory
-// ends the link. It can change a payload while Take() looks at it.
+// The other process is not trusted: garbage in the shared memory ends the link.
+// It can change a payload while Take() reads it.
 
 #ifndef COMM_SHM_SHM_LINK_H_
 #define COMM_SHM_SHM_LINK_H_
@@ -33,12 +33,13 @@
 namespace troupe::comm {
 
 struct ShmLinkOptions {
-  int peer = 0;                       // the number of the other process
+  int peer = 0;                       // number of the other process
   std::string address = "this host";  // for errors
   int side = 0;                       // 0 at one end, 1 at the other
 };
 
-//   kResourceExhausted and others: what fcntl(2) says.
+// Makes one end of a link.
+//   kResourceExhausted and others: errors of fcntl(2).
 absl::StatusOr<std::unique_ptr<Link>> MakeShmLink(
     std::shared_ptr<ShmSegment> segment, base::OwnedFd socket,
     const ShmLinkOptions& options);

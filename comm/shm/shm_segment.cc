@@ -9,7 +9,7 @@
 namespace troupe::comm {
 namespace {
 
-// The size of the head; the rings begin behind it, at a page.
+// Size of the header; the rings follow it, page-aligned.
 constexpr std::size_t kHeadBytes = 4096;
 
 bool IsRingSize(std::size_t bytes) {
@@ -19,7 +19,7 @@ bool IsRingSize(std::size_t bytes) {
 
 }  // namespace
 
-// A fresh file is all zero, which is how this begins.
+// All zero at the beginning, as a new file is.
 struct ShmSegment::Head {
   RingHead rings[2];
   struct {

@@ -1,4 +1,4 @@
-// Memory that two processes share: a ring for each direction.
+// Memory that two processes share for a link: a ring for each direction.
 //
 //   TROUPE_ASSIGN_OR_RETURN(std::shared_ptr<ShmSegment> mine,
 //                           ShmSegment::Create(kRingBytesMin));
@@ -6,8 +6,8 @@
 //   TROUPE_ASSIGN_OR_RETURN(std::shared_ptr<ShmSegment> theirs,
 //                           ShmSegment::Open(std::move(received)));
 //
-// It is a sealed file (sealed_file.h): it has no name anywhere, and no peer can
-// shrink it under a reader.
+// It is a sealed file (sealed_file.h): it has no name, and no peer can shrink
+// it while it is read.
 
 #ifndef COMM_SHM_SHM_SEGMENT_H_
 #define COMM_SHM_SHM_SEGMENT_H_
@@ -28,10 +28,10 @@ class ShmSegment {
  public:
   // `ring_bytes` is a power of two from kRingBytesMin to kRingBytesMax.
   //   kInvalidArgument: it is not.
-  //   kResourceExhausted and others: there is no such memory.
+  //   kResourceExhausted and others: there is not enough memory.
   static absl::StatusOr<std::shared_ptr<ShmSegment>> Create(
       std::size_t ring_bytes);
-  // Maps what Create() made, here or in another process.
+  // Maps a segment of Create(), in this process or another.
   //   kInvalidArgument: it is another file, or its size is not sealed.
   static absl::StatusOr<std::shared_ptr<ShmSegment>> Open(base::OwnedFd file);
 
@@ -41,13 +41,13 @@ class ShmSegment {
   int fd() const { return file_.fd(); }
   std::size_t ring_bytes() const { return ring_bytes_; }
 
-  // `side` is 0 or 1: the end that writes it.
+  // `side` is 0 or 1: the end that writes the ring.
   RingHead* ring_head(int side);
   char* ring_data(int side);
-  // Not zero: a thread of this end sleeps, or is about to.
+  // Flag: not zero if a thread of this end sleeps, or is about to.
   std::atomic<std::uint32_t>* sleeps(int side);
-  // Not zero: this end has given up the link, so that nothing that it lends
-  // holds any more.
+  // Flag: not zero if this end has given up the link, so that memory lent by it
+  // is no longer valid.
   std::atomic<std::uint32_t>* given_up(int side);
 
  private:

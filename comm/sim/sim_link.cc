@@ -11,7 +11,7 @@ namespace troupe::comm {
 namespace {
 
 constexpr std::uint64_t kNever = std::numeric_limits<std::uint64_t>::max();
-// Microseconds; most delays are short, some are as long as this.
+// Limit on a delay in microseconds; most are much shorter.
 constexpr std::uint64_t kDelayMax = 1000;
 
 }  // namespace
@@ -65,7 +65,7 @@ class SimNetwork::SimLink final : public Link {
   FrameSink* sink_ = nullptr;
 };
 
-// What comes next: one of these.
+// The next event: exactly one of these.
 struct SimNetwork::Choice {
   std::uint64_t due = kNever;
   Lane* lane = nullptr;
@@ -105,7 +105,7 @@ std::uint64_t SimNetwork::delivered() const {
   return delivered_;
 }
 
-// splitmix64
+// Returns random bits, by splitmix64.
 std::uint64_t SimNetwork::Bits() {
   std::uint64_t z = state_ += 0x9e3779b97f4a7c15;
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
@@ -203,7 +203,8 @@ void SimNetwork::Deliver(Lane* lane) {
   bool place;
   {
     absl::MutexLock lock(&mutex_);
-    // Those behind it may come meanwhile; this one stays where it is.
+    // Packets may be queued behind it meanwhile; a deque keeps this one in
+    // place.
     packet = &lane->packets.front();
     to = lane->to;
     from = to->peer();
@@ -223,7 +224,7 @@ void SimNetwork::Deliver(Lane* lane) {
     std::memcpy(lane->place, data, packet->frame.bytes);
     to->sink()->Take(from, packet->frame, nullptr);
   } else {
-    // Aligned, as a link's buffers are.
+    // Aligned as a link's buffers are.
     std::vector<std::max_align_t> shown(
         packet->frame.bytes / sizeof(std::max_align_t) + 1);
     if (packet->frame.bytes > 0) {
@@ -255,7 +256,7 @@ void SimNetwork::Break(int a, int b, const absl::Status& why,
   losses_.push_back({now_ + Delay(), b, a, why, after_frames});
 }
 
-// Nothing moves any more, in either direction, where an end has been told.
+// Reports a loss to one end: nothing moves in either direction after that.
 void SimNetwork::Tell(const Loss& loss) {
   SimLink* link;
   std::vector<SendDone*> dones;
@@ -269,7 +270,7 @@ void SimNetwork::Tell(const Loss& loss) {
     for (Packet& packet : out.packets) {
       if (packet.done != nullptr) dones.push_back(packet.done);
     }
-    // Whoever is told that a payload is not needed may free it.
+    // The receiver of OnSent() may free its payload.
     out.packets.clear();
   }
   if (link != nullptr && link->sink() != nullptr) {
@@ -326,7 +327,7 @@ void SimNetwork::Remove(SimLink* link) {
           /*after_frames=*/true);
     Lane& out = lane(at, peer);
     for (Packet& packet : out.packets) {
-      // What is not delivered yet still may be: from a copy.
+      // Undelivered packets may still be delivered: from a copy.
       if (!packet.copied && packet.frame.bytes > 0) {
         packet.copy.assign(packet.payload, packet.frame.bytes);
         packet.copied = true;
@@ -376,7 +377,7 @@ std::shared_ptr<char> SimNetwork::Borrow(int by, int from, std::uint64_t id,
   if (loan == loans_.end() || loan->second.due > now_) return nullptr;
   const SharedRange& range = loan->second.range;
   if (offset > range.bytes || bytes > range.bytes - offset) return nullptr;
-  // Owned by whoever lends it.
+  // Owned by the process that lends it.
   return {std::shared_ptr<void>(), range.data + offset};
 }
 

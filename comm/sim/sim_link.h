@@ -1,25 +1,26 @@
-// Links between simulated processes of one thread: a seed chooses how long
-// every frame takes, and what goes before what; time is virtual.
+// Links between simulated processes in one thread: a seed determines the delay
+// of every frame, and the order of events; time is virtual.
 //
 //   SimNetwork network(/*processes=*/3, /*seed=*/7);
-//   options.links = network.LinksOf(0);         // of process 0
+//   options.links = network.LinksOf(0);         // links of process 0
 //   while (network.Step()) {
 //   }
-//   network.Cut(0, 1); network.Heal(0, 1);      // what is on its way waits
-//   network.Pause(2); network.Resume(2);        // nothing comes to it
+//   network.Cut(0, 1); network.Heal(0, 1);      // frames in transit wait
+//   network.Pause(2); network.Resume(2);        // it receives nothing
 //   network.Lose(1);                            // its links end, soon
-//   network.Reset(0, 2);                        // this one does
+//   network.Reset(0, 2);                        // this link ends
 //
-// Order is kept from one process to another; between different pairs anything
-// goes. A payload is read when it is delivered, not when it is sent, and
-// SendDone comes later still: whoever touches it too early is found out.
-// Place() and Take() of a frame are two events.
+// Frames from one process to another arrive in order; the order between
+// different pairs is random. A payload is read when it is delivered, not when
+// it is sent, and SendDone is called later still, which exposes a caller that
+// reuses it too early. Place() and Take() of a frame are two events.
 //
-// Memory that is lent is there for the other end, where it lies: at once with
-// an even seed, after a seeded while with an odd one.
+// The other end can access lent memory in place: at once with an even seed,
+// after a random delay with an odd one.
 //
-// A link's Progress() is a Step() of the whole network, so that whoever drives
-// a communicator drives the network. The same calls give the same events.
+// Progress() of a link is a Step() of the whole network, so a caller that
+// drives a communicator drives the network. The same calls give the same
+// events.
 //
 // Threads: any; one steps at a time. The network outlives its links.
 
@@ -45,24 +46,25 @@ class SimNetwork {
  public:
   SimNetwork(int processes, std::uint64_t seed);
 
-  // Once for each process.
+  // Makes the links of a process; once for each process.
   std::vector<std::unique_ptr<Link>> LinksOf(int process);
 
-  // The next event. False: there is none, or another thread is at one.
+  // Runs the next event. Returns false if there is none, or another thread runs
+  // one.
   bool Step();
-  // Microseconds.
+  // Returns the virtual time in microseconds.
   std::uint64_t now() const;
-  // Frames that were delivered.
+  // Returns the number of delivered frames.
   std::uint64_t delivered() const;
 
   void Cut(int a, int b) { SetHeld(a, b, true); }
   void Heal(int a, int b) { SetHeld(a, b, false); }
   void Pause(int process);
   void Resume(int process);
-  // As if the process had died.
+  // Ends the links of a process, as if it had died.
   void Lose(int process);
-  // As if the connection had been reset: both ends hear so. A link that one end
-  // has not made yet stays.
+  // Ends a link as if the connection had been reset: both ends are notified. A
+  // link that one end has not made yet stays.
   void Reset(int a, int b);
 
  private:
@@ -74,13 +76,13 @@ class SimNetwork {
     SendDone* done = nullptr;
     bool copied = false;
   };
-  // From one process to another.
+  // The frames from one process to another.
   struct Lane {
     SimLink* from = nullptr;
     SimLink* to = nullptr;
     std::deque<Packet> packets;
-    std::uint64_t due = 0;  // of the first
-    bool placed = false;    // of the first
+    std::uint64_t due = 0;  // time of the first packet's next event
+    bool placed = false;    // whether Place() was called for the first
     char* place = nullptr;
     bool held = false;
   };
@@ -89,17 +91,17 @@ class SimNetwork {
     int from, to;
     SendDone* done;
   };
-  // What one process lends to another.
+  // A range that one process lends to another.
   struct Loan {
     SharedRange range;
-    std::uint64_t due = 0;  // when the other can
+    std::uint64_t due = 0;  // time from which the other can use it
   };
-  // One end of a link is to be told that it is lost.
+  // A loss that one end of a link must be notified of.
   struct Loss {
     std::uint64_t due;
     int at, peer;
     absl::Status why;
-    bool after_frames;  // what is on its way comes first
+    bool after_frames;  // frames in transit are delivered first
   };
   struct Choice;
 
@@ -133,13 +135,14 @@ class SimNetwork {
   bool stepping_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<Lane> lanes_ ABSL_GUARDED_BY(mutex_);
   std::vector<bool> paused_ ABSL_GUARDED_BY(mutex_);
-  std::vector<bool> broken_ ABSL_GUARDED_BY(mutex_);  // pairs, both ways
+  // Whether a pair's link is broken; set in both directions.
+  std::vector<bool> broken_ ABSL_GUARDED_BY(mutex_);
   std::vector<Later> later_ ABSL_GUARDED_BY(mutex_);
   std::vector<Loss> losses_ ABSL_GUARDED_BY(mutex_);
-  // By the process that lends, the one that borrows, and the range.
+  // Indexed by the process that lends, the one that borrows, and the range.
   std::map<std::tuple<int, int, std::uint64_t>, Loan> loans_
       ABSL_GUARDED_BY(mutex_);
-  // Ends that have given up their link: by process and peer.
+  // Whether an end has given up its link, by process and peer.
   std::vector<bool> given_up_ ABSL_GUARDED_BY(mutex_);
 };
 

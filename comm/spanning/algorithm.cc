@@ -3,8 +3,8 @@
 namespace troupe::comm::internal {
 namespace {
 
-// From this size on two steps beat one: with 3 processes an exchange sends
-// half as much again, and the more the more there are.
+// Size from which two steps are faster than one: between 3 processes an
+// exchange sends 1.5 times as much, and the factor grows with their number.
 struct Row {
   bool tree;
   std::size_t two_step_from_bytes;
@@ -22,8 +22,8 @@ absl::string_view AlgorithmName(Algorithm algorithm) {
 
 Algorithm ChooseAlgorithm(const BlockShape& shape,
                           std::optional<bool> two_step) {
-  // What one process wants goes there; of two, each computes the whole: no
-  // more on the wire, and one step less.
+  // A result that some members do not want goes straight to the others. Two
+  // members compute the whole each: no more on the wire, and one step less.
   if (shape.members <= 2 || shape.targets < shape.members) {
     return Algorithm::kExchange;
   }

@@ -7,7 +7,7 @@
 namespace troupe::comm::internal {
 namespace {
 
-// Frames of one payload that a link has at a time.
+// Limit on the frames of one payload that a link holds at a time.
 constexpr int kFramesOutMax = 8;
 
 }  // namespace
@@ -44,8 +44,9 @@ void Courier::Send(Item item, const Event& after, const Event& done) {
 }
 
 void Courier::DrainLane(const LaneKey& key) {
-  // One thread at a time, so that offers keep their order; the flag is cleared
-  // under the lock under which an empty lane, or one that waits, is seen.
+  // One thread at a time sends from a lane, so that offers keep their order.
+  // The flag is cleared under the same lock as the check that the lane is
+  // empty, or waits.
   {
     absl::MutexLock lock(&mutex_);
     if (draining_[key]) return;
@@ -142,7 +143,7 @@ void Courier::Pump(const Key& key) {
       const auto found = outbound_.find(key);
       if (found == outbound_.end()) return;
       Outbound& outbound = found->second;
-      // The thread that is at it looks again before it goes.
+      // A thread that pumps already checks again before it returns.
       if (outbound.pumping && !mine) return;
       const std::size_t left = outbound.payload.bytes() - outbound.next;
       outbound.pumping = outbound.cleared && outbound.over.ok() && left > 0 &&
@@ -205,7 +206,7 @@ void Courier::End(const Matches& matches, bool lost, const absl::Status& why) {
     const auto now = next++;
     if (!matches(now->first, now->second.receipt.group)) continue;
     now->second.over = why;
-    // A link that is lost writes nothing any more.
+    // A lost link writes no more bytes to this memory.
     if (lost) now->second.placed = now->second.received;
     RetireInbound(now->first);
   }

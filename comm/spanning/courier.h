@@ -1,14 +1,16 @@
-// Brings payloads from process to process: an *offer* says what comes, and
-// brings it along where it is small; otherwise the receiver *clears* it once
-// there is memory for it, and the data goes straight there.
+// Transfers payloads from process to process: an *offer* announces a payload,
+// and contains it if it is small. Otherwise the receiver *clears* the offer
+// once it has memory for it, and the data is received straight into that
+// memory.
 //
 //   courier->Send({peer, lane, offer_frame, header, payload}, after, done);
 //   // On the other side, in the endpoint that the frame is for:
 //   TROUPE_ASSIGN_OR_RETURN(Courier::Offer offer, Courier::Read(frame, bytes));
 //   courier->Accept(peer, frame.seq, {group, memory, offer.bytes, told});
 //
-// Offers of one lane go in the order of their Send(), whenever each `after` is
-// ready. Nothing arrives that has not been cleared: no buffers at the receiver.
+// Offers of one lane are sent in the order of Send(), regardless of the order
+// in which their `after` become ready. No data arrives before it was cleared,
+// so the receiver needs no buffers.
 //
 // Threads: any.
 
@@ -42,7 +44,7 @@ class Courier final : public Endpoint,
   struct Item {
     int peer = 0;
     std::uint64_t lane = 0;
-    // Its type, group, tag and the last two words.
+    // Its type, group, tag and the last two words are used.
     Frame frame;
     std::string header;
     nn::Tensor payload;  // may be undefined
@@ -50,34 +52,34 @@ class Courier final : public Endpoint,
   struct Offer {
     absl::string_view header;
     std::size_t bytes = 0;
-    const char* data = nullptr;  // null: to be cleared, unless bytes is 0
+    const char* data = nullptr;  // null: must be cleared, unless bytes is 0
   };
   struct Receipt {
     std::uint32_t group = 0;
-    nn::Tensor into;  // of `bytes` at least
+    nn::Tensor into;  // has at least `bytes`
     std::size_t bytes = 0;
-    // Once, with no lock held, outside of the links.
+    // Called once, with no lock held, and not from within a link.
     std::function<void(const absl::Status&)> told;
   };
 
-  // `group` is its own.
+  // `group` is the courier's own.
   Courier(Switchboard* board, std::uint32_t group);
 
-  // `done` is ready when the payload may be reused. An `after` that failed is
-  // for the caller to look at.
+  // Completes `done` when the payload may be reused. The caller handles an
+  // `after` that failed.
   void Send(Item item, const Event& after, const Event& done);
-  // The payload of a frame kOffer; refers to it.
+  // Parses the payload of a frame kOffer; the result refers to it.
   static absl::StatusOr<Offer> Read(const Frame& frame, const char* payload);
   void Accept(int peer, std::uint64_t id, Receipt receipt);
 
-  // The offer of the oldest payload that the peer has not cleared, or that
-  // waits for its `after`.
+  // Returns the offer of the oldest payload that the peer has not cleared, or
+  // that waits for its `after`.
   std::optional<Frame> FirstUncleared(std::uint32_t group, int peer,
                                       std::uint64_t lane) const;
-  // Ends what is on its way for `group`; each is told when the links have let
-  // go of its memory.
+  // Ends all transfers of `group`; each reports once the links have released
+  // its memory.
   void Cancel(std::uint32_t group, const absl::Status& why);
-  // The peers whose links use memory of `group`.
+  // Returns the peers whose links use memory of `group`.
   std::vector<int> Holders(std::uint32_t group) const;
 
   // Endpoint
@@ -88,7 +90,7 @@ class Courier final : public Endpoint,
 
  private:
   friend class DataSent;
-  struct Waiting {  // in a lane
+  struct Waiting {  // queued in a lane
     Item item;
     Event after, done;
   };
@@ -97,10 +99,10 @@ class Courier final : public Endpoint,
     std::uint64_t lane = 0;
     Frame offer;
     nn::Tensor payload;
-    std::size_t next = 0;  // bytes handed to the link
-    int out = 0;           // frames that the link has
+    std::size_t next = 0;  // bytes passed to the link
+    int out = 0;           // frames that the link holds
     bool cleared = false;
-    bool pumping = false;  // some thread hands frames to the link
+    bool pumping = false;  // some thread passes frames to the link
     absl::Status over;     // not ok: cancelled
     Event done;
   };
@@ -116,7 +118,8 @@ class Courier final : public Endpoint,
   bool SendFirst(const LaneKey& key);
   void Pump(const Key& key);
   void OnSent(const Key& key);
-  // Removes what has ended and is let go of; says so by a task.
+  // Remove a transfer that has ended and whose memory is released; a task
+  // reports it.
   void RetireOutbound(const Key& key) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void RetireInbound(const Key& key) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   template <typename Matches>
@@ -126,12 +129,13 @@ class Courier final : public Endpoint,
   const std::uint32_t group_;
   mutable absl::Mutex mutex_;
   std::map<LaneKey, std::deque<Waiting>> lanes_ ABSL_GUARDED_BY(mutex_);
-  // Lanes from which some thread sends.
+  // Lanes from which some thread is sending.
   std::map<LaneKey, bool> draining_ ABSL_GUARDED_BY(mutex_);
-  std::vector<std::uint64_t> next_id_ ABSL_GUARDED_BY(mutex_);  // by peer
+  std::vector<std::uint64_t> next_id_ ABSL_GUARDED_BY(mutex_);  // index: peer
   std::map<Key, Outbound> outbound_ ABSL_GUARDED_BY(mutex_);
   std::map<Key, Inbound> inbound_ ABSL_GUARDED_BY(mutex_);
-  // By peer: identifiers below are known; those that are over are ignored.
+  // Lowest unknown identifier, by peer. Frames of lower ones whose transfer has
+  // ended are ignored.
   std::vector<std::uint64_t> seen_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -5,11 +5,13 @@
 namespace troupe::comm::internal {
 namespace {
 
-// What one thread does at a time, while others may take the next part.
+// Number of bytes that a thread processes at a time; others may take the next
+// part.
 constexpr std::int64_t kPartBytes = 256 << 10;
-// An update reads and writes more than the sum, which stays in a cache.
+// Smaller for an update, which reads and writes more than the sum; the sum
+// stays in a cache.
 constexpr std::int64_t kUpdateBytes = 64 << 10;
-// Shares begin at cache lines, where ranges do.
+// Shares begin at cache lines, as ranges do.
 constexpr std::int64_t kLineElements = 64;
 
 std::int64_t RoundUp(std::int64_t elements) {

@@ -1,18 +1,18 @@
-// What a process does in a collective whose processes reach each other's
-// ranges: no element travels by a link.
+// The share of one process in a collective whose processes read and write each
+// other's ranges directly: no element travels over a link.
 //
 //   DirectWork work(layout, plan, element_bytes, /*updates=*/false);
 //   DirectWork::Part part;
 //   while (work.Claim(&part)) {
-//     Compute(part);                 // from the inputs of all, where they lie
+//     Compute(part);                 // from the inputs of all, in place
 //     work.Done();
 //   }
 //   if (work.done()) TellTheOthers();
 //
-// What one process wants it computes itself: a tree, a copy. Of a tree that all
-// want, each process computes an equal share, and writes it to the ranges of
-// all: each input is read once, each range is written once, and in place nobody
-// writes what another one reads.
+// A process that alone wants a result computes it: a tree, or a copy. If all
+// want the result of a tree, each process computes an equal share, and writes
+// it to the ranges of all: each input is read once, each range is written once,
+// and in place no process writes what another one reads.
 //
 // Not thread-safe.
 
@@ -30,23 +30,24 @@ namespace troupe::comm::internal {
 
 class DirectWork {
  public:
+  // Elements [begin, begin + count) of a block.
   struct Part {
     int block = 0;
     std::int64_t begin = 0, count = 0;  // elements of the block
     int index = 0;
   };
 
-  // `updates`: every process computes the whole, for an update that keeps no
-  // sum.
+  // `updates`: every process computes the whole result, for an update that does
+  // not keep the sum.
   DirectWork(const GroupLayout& layout, const TransferPlan& plan,
              std::size_t element_bytes, bool updates);
 
-  // The next part; false: all are claimed.
+  // Returns the next part in `part`; false: all are claimed.
   bool Claim(Part* part);
   bool claimable() const { return next_ < parts_.size(); }
-  // A part that was claimed is done.
+  // Records that a claimed part is complete.
   void Done() { --left_; }
-  // All are.
+  // Returns whether all parts are complete.
   bool done() const { return left_ == 0; }
 
  private:

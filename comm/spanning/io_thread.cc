@@ -19,9 +19,10 @@
 namespace troupe::comm::internal {
 namespace {
 
-// A sleep is never longer: what a link forgets to tell is late, not lost.
+// Limit on one sleep, so that a missed notification delays work, but never
+// blocks it.
 constexpr absl::Duration kSleepMax = absl::Milliseconds(100);
-// While others drive.
+// Sleep while other threads drive the links.
 constexpr absl::Duration kAway = absl::Microseconds(500);
 
 }  // namespace
@@ -44,7 +45,7 @@ IoThread::IoThread(Switchboard* board, absl::Duration look_for)
   try {
     thread_ = std::thread([this] { Loop(); });
   } catch (const std::system_error& error) {
-    // On its own it says neither what nor what to do.
+    // The exception's own text names neither the thread nor a remedy.
     throw std::runtime_error(absl::StrCat(
         "the system refuses the thread that moves data between "
         "processes: ",
@@ -93,7 +94,7 @@ void IoThread::Sleep() {
       }
       if (entry.fd >= 0) entries.push_back(entry);
     }
-    // What was posted before `asleep_` rang no bell.
+    // A task posted before `asleep` was set did not ring the bell.
     if (board_.has_tasks()) patience = absl::ZeroDuration();
   }
   if (!stop_.load()) {

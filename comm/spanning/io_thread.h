@@ -1,14 +1,14 @@
-// The thread that moves what can be moved, so that nobody else has to; it
-// sleeps when nothing comes for a while, and stays away while others drive.
+// The thread that moves all data of a fabric in the background. It sleeps when
+// nothing arrives for a while, and pauses while other threads drive the links.
 //
 //   IoThread thread(board, /*look_for=*/absl::Microseconds(50));
-//   // Until it goes.
+//   // Runs until it is destroyed.
 //
-// On few cores a thread that looks for work takes the time of those that
-// compute: it gives its core away at each look that was in vain, and sleeps in
-// poll(2) over the links after `look_for`. While a rank is in RunInline() it
-// leaves the links to it (two threads that wake up for one frame cost more than
-// one), and looks now and then whether that is still so.
+// On few cores a thread that polls takes time from those that compute: it
+// yields its core after each poll that finds nothing, and sleeps in poll(2)
+// over the links after `look_for`. While a rank is in RunInline() it leaves the
+// links to that rank (two threads that wake up for one frame cost more than
+// one), and checks now and then whether that is still so.
 
 #ifndef COMM_SPANNING_IO_THREAD_H_
 #define COMM_SPANNING_IO_THREAD_H_
@@ -24,13 +24,13 @@ namespace troupe::comm::internal {
 
 class IoThread {
  public:
-  // `board` outlives it.
+  // `board` outlives the thread.
   IoThread(Switchboard* board, absl::Duration look_for);
   ~IoThread();
 
  private:
-  // Whoever has work rings it; lives as long as the board, which others may use
-  // when the thread has gone.
+  // Wakes the thread up for new work; lives as long as the board, which others
+  // may use after the thread has ended.
   struct Bell {
     Bell();
     ~Bell();

@@ -9,12 +9,13 @@
 namespace troupe::comm::internal {
 namespace {
 
-// What one group holds of payloads that its ranks have not asked for.
+// Limit on the bytes of offers that one group keeps for receives that have not
+// been posted.
 constexpr std::size_t kHeldBytesMax = std::size_t{64} << 20;
-// What an offer takes besides its payload.
+// Memory for an offer besides its payload.
 constexpr std::size_t kOfferBytes = 256;
 
-// The last word of an offer.
+// Returns the last word of an offer.
 std::uint64_t PackRoute(int from, int to, nn::DType dtype) {
   return static_cast<std::uint64_t>(from) << 32 |
          static_cast<std::uint64_t>(to) << 16 |
@@ -174,7 +175,7 @@ void SpanningMessages::CopyAfter(const Delivery& delivery) {
   }
   delivery.offer.after.OnReady([weak = self_, id](const absl::Status& after) {
     const auto group = weak.lock();
-    if (group == nullptr || !after.ok()) return;  // Close() tells them
+    if (group == nullptr || !after.ok()) return;  // Close() ends both
     SpanningMessages& messages = group->messages();
     Delivery met;
     {
@@ -183,10 +184,10 @@ void SpanningMessages::CopyAfter(const Delivery& delivery) {
       if (found == messages.met_.end()) return;
       met = std::move(found->second);
       messages.met_.erase(found);
-      // Under the lock: who closes may take the memory away.
+      // Copied under the lock: the caller of Close() may release the memory.
       met.Copy();
     }
-    // Who is told may drive the fabric: not within a link.
+    // The events' callbacks may drive the fabric: not from within a link.
     messages.board_.Post([met] {
       met.receive.done.Complete(absl::OkStatus());
       met.offer.done.Complete(absl::OkStatus());

@@ -1,12 +1,12 @@
-// Sends and receives of the ranks of a spanning group that live here: between
-// two of them by a copy, to and from others by the courier.
+// Sends and receives of the ranks of a spanning group in this process: between
+// two of them by a copy, to and from other processes by the courier.
 //
 //   SpanningMessages messages(board, courier, group, &layout);
 //   messages.Send(rank, to, tag, data, after, done);
 //   messages.Receive(rank, {from, tag, into, arrival, done});
 //
-// What the receiver has not asked for yet waits at its mailbox: small payloads
-// with it (bounded), large ones at the sender.
+// A message that has no receive yet waits at the receiver's mailbox: a small
+// payload with it (bounded), a large one at the sender.
 //
 // Threads: any.
 
@@ -36,13 +36,13 @@ class SpanningState;
 
 class SpanningMessages {
  public:
-  // Ends the group; not called under a lock of this.
+  // Ends the group; not called under a lock of this class.
   using Fail = std::function<void(const absl::Status&)>;
 
   SpanningMessages(Switchboard* board, std::shared_ptr<Courier> courier,
                    std::uint32_t group, const GroupLayout* layout);
-  // Before anything else: the group whose messages these are, and how to end
-  // it.
+  // Sets the group whose messages these are, and the function that ends it;
+  // called before anything else.
   void SetGroup(std::weak_ptr<SpanningState> group, Fail fail) {
     self_ = std::move(group);
     fail_ = std::move(fail);
@@ -51,20 +51,22 @@ class SpanningMessages {
   void Send(int from, int to, std::uint32_t tag, const nn::Tensor& data,
             const Event& after, const Event& done);
   void Receive(int rank, internal::Receive receive);
-  // A frame kOffer of the group.
+  // Handles a frame kOffer of the group.
   absl::Status Take(int peer, const Frame& frame, const char* payload);
   void Close(const absl::Status& why);
-  // Peers whose links use memory of sends and receives; none: once closed, all
-  // events are ready or about to be.
+  // Returns the peers whose links use memory of sends and receives. If there
+  // are none and it is closed, all events are ready or about to be.
   std::vector<int> Holders() const { return courier_->Holders(group_); }
   bool LetGo() const { return closed_.load() && Holders().empty(); }
 
-  // What ranks here wait for that `rank` does not do when it is gone, since
-  // nothing of it is on its way: "rank 0's recv(...)"; empty: nothing.
+  // Returns a receive of a rank here that `rank` will never answer once it has
+  // left, since no message of it is in transit: "rank 0's recv(...)"; empty:
+  // none.
   std::string FirstThatNeeds(int rank) const;
-  // "rank 0's recv(...)", of any; empty: none.
+  // Returns the first receive of any rank here: "rank 0's recv(...)"; empty:
+  // none.
   std::string FirstReceive() const;
-  // What rank `rank`, which lives here, has started and is not done.
+  // Returns the incomplete messages of rank `rank`, which lives here.
   PendingMessages& pending(int rank) const {
     return pending_[layout_.place_of(rank)];
   }
@@ -82,16 +84,16 @@ class SpanningMessages {
   const std::shared_ptr<Courier> courier_;
   const std::uint32_t group_;
   const GroupLayout& layout_;
-  const std::unique_ptr<Mailbox[]> mailboxes_;        // by place
-  const std::unique_ptr<PendingMessages[]> pending_;  // likewise
+  const std::unique_ptr<Mailbox[]> mailboxes_;        // index: place
+  const std::unique_ptr<PendingMessages[]> pending_;  // index: place
   std::weak_ptr<SpanningState> self_;
   Fail fail_;
   nn::CachingAllocator allocator_;
-  // What is between two ranks here, and waits for what comes before the send.
+  // Matched messages between two ranks here that wait for the send's `after`.
   absl::Mutex mutex_;
   std::map<std::uint64_t, Delivery> met_ ABSL_GUARDED_BY(mutex_);
   std::uint64_t next_met_ ABSL_GUARDED_BY(mutex_) = 0;
-  // The size of offers that nobody has asked for.
+  // Memory of offers that no receive has matched.
   std::atomic<std::size_t> held_bytes_{0};
   std::atomic<bool> closed_{false};
 };

@@ -7,7 +7,7 @@
 namespace troupe::comm::internal {
 namespace {
 
-// Bytes of each source that are worked on at a time.
+// Number of bytes of each source that are processed at a time.
 constexpr std::size_t kPieceBytes = 2048;
 
 }  // namespace
@@ -49,7 +49,7 @@ int NodeTree::AddVertex(int begin, int end, int* node) {
   return static_cast<int>(vertices_.size()) - 1;
 }
 
-// Leaves the sum in `scratch`, or returns where it already lies.
+// Writes the sum to `scratch`, or returns the address where it already lies.
 const char* NodeTree::Subtree(const Piece& piece, int vertex,
                               char* scratch) const {
   void* const to = scratch;

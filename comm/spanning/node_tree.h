@@ -1,11 +1,11 @@
-// The root of a group's tree from the sums of its nodes (layout.h): the same
-// bits as ReduceTree() over all ranks.
+// Computes the root of a group's tree from the sums of its nodes (layout.h):
+// the same bits as ReduceTree() over all ranks.
 //
 //   NodeTree tree(&layout);
 //   tree.Reduce(reduction, {node_sums, rank_inputs}, destinations, count);
 //
-// Where the tree over the nodes has the shape of a tree over as many ranks it
-// is one ReduceTree(); otherwise partial results stay in pieces of 2 KB in the
+// If the tree over the nodes has the shape of a tree over as many ranks, it is
+// one ReduceTree(); otherwise partial results stay in pieces of 2 KB in the
 // first-level cache. Threads: any.
 
 #ifndef COMM_SPANNING_NODE_TREE_H_
@@ -23,16 +23,16 @@ namespace troupe::comm::internal {
 class NodeTree {
  public:
   struct Sources {
-    // By node; null: it is computed from `ranks`.
+    // Sums, by node; null: computed from `ranks`.
     const char* const* nodes;
-    // By rank of the group; of ranks whose node is null.
+    // Inputs, by rank of the group; used for ranks whose node is null.
     const char* const* ranks;
   };
 
   // `layout` outlives the tree.
   explicit NodeTree(const GroupLayout* layout);
 
-  // Destinations may be sources.
+  // Destinations may be among the sources.
   void Reduce(const Reduction& reduction, const Sources& sources,
               absl::Span<void* const> destinations, std::size_t count) const;
 
@@ -40,7 +40,7 @@ class NodeTree {
   struct Vertex {
     int first = 0, last = 0;    // nodes [first, last)
     int left = -1, right = -1;  // vertices
-    bool regular = false;       // shaped as a tree over last - first ranks
+    bool regular = false;  // has the shape of a tree over last - first ranks
   };
   struct Piece;
 

@@ -14,13 +14,15 @@ namespace {
 
 // PackReplicas() has 8 bits for the count, then 4 for each dtype.
 constexpr int kReplicasMax = 14;
-// What is computed at once, by whoever finds that it can be.
+// Limit on the size of a collective that is computed at once, by the thread
+// that finds its inputs complete.
 constexpr std::size_t kSmallBytes = std::size_t{64} << 10;
 
-// Pieces whose parts a process sends before they are computed. Of each target
-// all send the pieces in one order, so that nobody waits for who waits for him.
-// With few peers they are as many as a slow link with full queues has on its
-// way until a credit is back: else an urgent collective shares it with others.
+// Returns the limit on pieces whose parts a process sends before they are
+// computed. All processes send the pieces for a target in the same order, so
+// that no two wait for each other. With few peers the limit is the number of
+// pieces that a slow link with full queues has in transit until a credit
+// returns: with fewer, an urgent collective would share the link with others.
 int PiecesAheadMax(const GroupLayout& layout) {
   return std::max(16, 64 / std::max(1, layout.members() - 1));
 }
@@ -49,7 +51,7 @@ absl::Status Operation::MakePlan(const GroupLayout& layout,
   std::vector<const Collective*> known(layout.size(), nullptr);
   inputs.resize(layout.size(), nullptr);
   outputs.resize(layout.size(), nullptr);
-  // What a rank does not need may be anything.
+  // A tensor that the rank does not need may be of any kind.
   const auto memory = [](const nn::Tensor& tensor) {
     return tensor.host_accessible() && tensor.numel() > 0
                ? static_cast<char*>(tensor.raw())
@@ -58,13 +60,13 @@ absl::Status Operation::MakePlan(const GroupLayout& layout,
   for (int rank : layout.ranks_of(layout.self())) {
     const Collective& collective = ranks[layout.place_of(rank)].collective;
     known[rank] = &collective;
-    if (collective.kind == CollectiveKind::kBarrier) continue;
+    if (!RuleOf(collective.kind).moves_data()) continue;
     inputs[rank] = memory(collective.input.defined() ? collective.input
                                                      : collective.range);
     outputs[rank] = memory(collective.range);
   }
   TROUPE_ASSIGN_OR_RETURN(std::vector<Block> blocks, FlowOf(known));
-  if (first().kind != CollectiveKind::kBarrier) {
+  if (RuleOf(first().kind).moves_data()) {
     reduction = {first().op, first().counted().dtype(), layout.size()};
     element_bytes = nn::SizeOf(reduction.dtype);
   }
@@ -104,8 +106,8 @@ void Operation::MakePieces(const GroupLayout& layout) {
   OrderSends(layout);
 }
 
-// All know how many pieces there are: the last ones need no credit, so that no
-// credit comes when the sender is done.
+// All processes know the number of pieces, so the last ones need no credit, and
+// no credit arrives after the sender has finished.
 void Operation::MakeWindows(const GroupLayout& layout) {
   const int self = layout.self();
   windows.resize(layout.members());
@@ -135,8 +137,8 @@ void Operation::Gone(int i, int self) {
   }
 }
 
-// Every process begins with what the next one computes, so that not all send to
-// the same.
+// Orders pieces so that every process begins with those that the next one
+// computes, and not all send to the same process.
 void Operation::OrderSends(const GroupLayout& layout) {
   const int members = layout.members();
   std::vector<std::pair<int, int>> keys(plan->pieces());
@@ -177,7 +179,7 @@ char* Operation::OutputOf(int block, std::int64_t at, int rank) const {
 }
 
 std::uint64_t PackReplicas(const Collective& collective) {
-  if (collective.kind != CollectiveKind::kReduceUpdate) return 0;
+  if (!RuleOf(collective.kind).updates) return 0;
   const absl::Span<const nn::Tensor> replicas = collective.update->replicas();
   std::uint64_t packed = std::min<std::size_t>(replicas.size(), 255);
   for (std::size_t i = 0; i < replicas.size() && i < kReplicasMax; ++i) {

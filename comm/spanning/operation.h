@@ -1,12 +1,12 @@
-// One collective in flight, as one process of a spanning group sees it: what
-// its ranks asked for, what the other processes have said, and how far each
-// piece has come. Plain data; spanning_state.h says what becomes of it.
+// State of one collective in flight in one process of a spanning group: the
+// arguments of its ranks, the notes of the other processes, and the progress of
+// each piece. Plain data; spanning_state.h defines the protocol.
 //
 //   Operation op(seq, layout);
 //   op.Join(place, collective, event);
 //   TROUPE_RETURN_IF_ERROR(op.MakePlan(layout, settings));
 //
-// Words: see layout.h and transfer_plan.h.
+// Terms: see layout.h and transfer_plan.h.
 
 #ifndef COMM_SPANNING_OPERATION_H_
 #define COMM_SPANNING_OPERATION_H_
@@ -23,6 +23,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
+#include "comm/collective_kinds.h"
 #include "comm/communicator.h"
 #include "comm/reduction_tree.h"
 #include "comm/spanning/direct_work.h"
@@ -32,18 +33,18 @@
 
 namespace troupe::comm::internal {
 
-// What a member's ranks have started.
+// Announcement that a member's ranks have started a collective.
 struct Note {
   bool here = false;
-  int rank = 0;  // the lowest of them
+  int rank = 0;  // the lowest rank of the member
   std::uint64_t signature = 0;
   std::uint64_t settings = 0;
   std::uint64_t replicas = 0;
   bool by_reference = false;
-  std::string payload;  // counts, then parts, then references
+  std::string payload;  // counts, small parts, references, in this order
 };
 
-// A collective whose processes reach each other's ranges.
+// State of a collective whose processes access each other's ranges.
 struct Direct {
   Direct(const GroupLayout& layout, const TransferPlan& plan,
          std::size_t element_bytes, bool updates)
@@ -52,28 +53,28 @@ struct Direct {
         outputs(layout.size()) {}
 
   DirectWork work;
-  // By rank of the group; null where this process does not need it.
+  // Addresses by rank of the group; null if this process does not need them.
   std::vector<std::shared_ptr<char>> inputs, outputs;
-  int tasks = 0;      // that claim parts
-  bool over = false;  // this process's part, and the others have been told
+  int tasks = 0;      // number of tasks that claim parts
+  bool over = false;  // this process's part has ended, and peers were notified
 };
 
 struct PieceState {
   enum class Stage { kWaiting, kRunning, kForwarding, kDone };
   struct Arrived {
     const char* data = nullptr;
-    int placed_by = -1;  // the member whose frame is on its way there
+    int placed_by = -1;  // member whose frame is being received there
     bool whole = false;
   };
 
   Stage stage = Stage::kWaiting;
-  // The parts that this process sends have been handed to the links.
+  // Whether the parts that this process sends have been passed to the links.
   bool prepared = false;
   int frames_missing = 0;
   int sends_out = 0;
-  std::vector<Arrived> nodes;  // of a tree that is computed here
+  std::vector<Arrived> nodes;  // if the tree is computed here
   Arrived value;
-  // Sums of this process's own nodes, as far as they are sent.
+  // Sums of this process's own nodes that it sends, by node.
   std::vector<std::pair<int, StagingBuffer>> parts;
   std::vector<StagingBuffer> buffers;
 };
@@ -82,7 +83,7 @@ struct Operation {
   Operation(std::uint64_t seq, const GroupLayout& layout);
 
   void Join(int place, const Collective& collective, const Event& event);
-  // Once all ranks of this process have joined.
+  // Makes the plan, once all ranks of this process have joined.
   absl::Status MakePlan(const GroupLayout& layout,
                         const TransferSettings& settings);
 
@@ -90,16 +91,16 @@ struct Operation {
     return armed_count == static_cast<int>(ranks.size());
   }
   const Collective& first() const { return ranks[first_place].collective; }
-  // By this, those that are in flight are sorted (Collective::priority).
+  // Returns the sort key of collectives in flight (Collective::priority).
   std::pair<int, std::uint64_t> urgency() const {
     return {-first().priority, seq};
   }
-  bool updates() const { return first().kind == CollectiveKind::kReduceUpdate; }
+  bool updates() const { return RuleOf(first().kind).updates; }
 
-  // Rank r's input and output of piece i, and the ranks here that get it.
+  // Rank r's input and output of piece i, and the ranks here that receive it.
   const char* Input(int i, int rank) const;
   char* Output(int i, int rank) const;
-  // The same of a block, at its element `at`.
+  // The same for a block, at its element `at`.
   const char* InputOf(int block, std::int64_t at, int rank) const;
   char* OutputOf(int block, std::int64_t at, int rank) const;
   const std::vector<int>& Targets(int i) const {
@@ -108,14 +109,14 @@ struct Operation {
 
   void MakePieces(const GroupLayout& layout);
   void MakeWindows(const GroupLayout& layout);
-  // Whether the parts of piece i go from this process to that member, or come
-  // from there, so that they wait where they are computed.
+  // Returns whether parts of piece i are sent from `from` to `to` in frames of
+  // their own, and so are buffered at `to`.
   bool Stages(int i, int from, int to) const {
     return plan->block_of(i).source == TransferPlan::kTree &&
            plan->SendsParts(i, from, to) && !plan->eager(from, to);
   }
-  // Whether every member that computes piece i has room for its parts; and that
-  // they have gone.
+  // MayGo() returns whether every member that computes piece i has room for its
+  // parts; Gone() records that they were sent.
   bool MayGo(int i, int self) const;
   void Gone(int i, int self);
   void OrderSends(const GroupLayout& layout);
@@ -126,61 +127,64 @@ struct Operation {
     std::uint64_t signature = 0;
     Collective collective;
     Event event;
-    // When it was started; the epoch: not known.
+    // Time when it was started; the epoch: not known.
     std::chrono::steady_clock::time_point since;
   };
 
   const std::uint64_t seq;
-  std::vector<Rank> ranks;  // by place
-  int first_place = -1;     // of those that joined, the first
+  std::vector<Rank> ranks;  // index: place
+  int first_place = -1;     // index of the first rank that joined
   int armed_count = 0;
   bool has_events = false;
-  std::vector<Note> notes;  // by member
+  std::vector<Note> notes;  // index: member
   int notes_here = 0;
 
   std::unique_ptr<TransferPlan> plan;
   Reduction reduction;
   std::size_t element_bytes = 1;
-  std::vector<const char*> inputs;  // by rank of the group; null elsewhere
-  std::vector<char*> outputs;       // likewise
-  std::vector<std::vector<int>> targets;  // by block
+  // Index: rank of the group; null for other processes'.
+  std::vector<const char*> inputs;
+  std::vector<char*> outputs;             // index: rank of the group
+  std::vector<std::vector<int>> targets;  // index: block
   std::vector<PieceState> pieces;
   int pieces_left = 0;
-  // Those with parts to send, in this order.
+  // Indices of the pieces with parts to send, in the order of sending.
   std::vector<int> order;
   std::size_t next_in_order = 0;
-  // Of pieces of a tree whose parts go out, or come, by frames of their own.
+  // Flow control towards a member, for pieces of a tree whose parts travel in
+  // frames of their own.
   struct Window {
-    int ahead = 0;  // sent to the member, which has not computed them yet
+    int ahead = 0;  // pieces sent to the member, not computed there yet
     int credits_expected = 0, credits_due = 0;  // from, and to, the member
   };
-  std::vector<Window> windows;  // by member
-  int pieces_ahead_max = 0;     // limit of Window::ahead
-  // Elements may come as soon as the first note is on its way.
+  std::vector<Window> windows;  // index: member
+  int pieces_ahead_max = 0;     // limit on Window::ahead
+  // Set before the first note is sent: elements may arrive from then on.
   bool planned = false;
-  bool announced = false;  // all notes have been handed to the links
+  bool announced = false;  // all notes have been passed to the links
   bool begun = false;
-  // Its ranks have started different ones: it never begins, and its group is
-  // about to end.
+  // Whether its ranks have started different collectives: it never begins, and
+  // its group is about to end.
   bool differs = false;
-  // Its note says where its ranges lie.
+  // Whether its note refers to its ranges.
   bool lends = false;
-  // Elements travel by reference, not as pieces.
+  // Set if elements are read by reference, not sent as pieces.
   std::unique_ptr<Direct> direct;
-  // By member: whether its part is over, and it touches nothing here any more.
-  // It may be ahead of this process.
+  // Whether a member has finished its part and accesses no memory here any
+  // more, by member. It may be ahead of this process.
   std::vector<bool> let_go;
-  // So little that whoever finds it ready does it at once.
+  // Whether it is so small that the thread that finds it ready computes it at
+  // once.
   bool small = false;
   std::atomic<bool> done{false};
-  // One Apply() at a time; held by nothing else.
+  // Held during Apply(), so that one runs at a time.
   absl::Mutex update_mutex;
 };
 
-// What all ranks of a reduce_update have alike: the number and the dtypes of
-// their replicas (those of the first 14). 0 for other collectives.
+// Returns the properties of a reduce_update that are equal on all ranks: the
+// number of replicas, and the dtypes of the first 14. 0 for other collectives.
 std::uint64_t PackReplicas(const Collective& collective);
-// "f32 and f64 replicas"
+// Returns "f32 and f64 replicas".
 std::string DescribeReplicas(std::uint64_t packed);
 
 }  // namespace troupe::comm::internal

@@ -7,8 +7,8 @@
 namespace troupe::comm::internal {
 namespace {
 
-// Of parcels of one sender that no handler has taken: small payloads, and what
-// is known of large ones.
+// Limit on the memory for one sender's parcels that no handler has taken: small
+// payloads, and descriptions of large ones.
 constexpr std::size_t kHeldBytesMax = std::size_t{16} << 20;
 constexpr std::size_t kParcelBytes = 1024;
 
@@ -96,7 +96,7 @@ absl::Status Parcels::Take(int peer, const Frame& frame, const char* payload) {
     }
     channels_[frame.tag].queues[peer].waiting.push_back(std::move(waiting));
   }
-  // The handler may drive the fabric: not within a link.
+  // The handler may drive the fabric: not from within a link.
   board_.Post([self = shared_from_this(), channel = frame.tag, peer] {
     self->Serve(channel, peer);
   });
@@ -125,7 +125,7 @@ void Parcels::Serve(std::uint32_t channel, int peer) {
   ReceiveOne(channel, *handler, std::move(waiting));
 }
 
-// The call to the handler that Serve() counted.
+// Makes the call to the handler that Serve() counted.
 void Parcels::ReceiveOne(std::uint32_t channel, ParcelHandler& handler,
                          Waiting waiting) {
   const int peer = waiting.parcel.from;
@@ -153,7 +153,7 @@ void Parcels::ReceiveOne(std::uint32_t channel, ParcelHandler& handler,
     return Complete(channel, waiting, *into, absl::OkStatus());
   }
   const std::uint64_t id = waiting.id;
-  // Shared, since a std::function is copied.
+  // Shared, since a std::function must be copyable.
   auto known = std::make_shared<Waiting>(std::move(waiting));
   courier_->Accept(peer, id,
                    {group_, *into, room,

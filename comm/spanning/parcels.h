@@ -1,13 +1,13 @@
-// The parcels of a fabric (fabric.h): sent by the courier, taken in by one
-// handler for each channel.
+// The parcels of a fabric (fabric.h): the courier sends them, one handler for
+// each channel receives them.
 //
 //   auto parcels = std::make_shared<Parcels>(board, courier, group);
 //   parcels->Send(to, channel, header, payload, after, done);
 //   parcels->SetHandler(channel, handler);
 //
-// Each channel and sender has a queue: a parcel is handed to the handler, and
-// received, when the one before is complete. So those of one sender come in
-// order, and one at a time. Threads: any.
+// Each channel and sender has a queue: a parcel is passed to the handler, and
+// received, once the one before it is complete. So parcels of one sender arrive
+// in order, and one at a time. Threads: any.
 
 #ifndef COMM_SPANNING_PARCELS_H_
 #define COMM_SPANNING_PARCELS_H_
@@ -38,9 +38,9 @@ class Parcels final : public Endpoint,
             const nn::Tensor& payload, const Event& after, const Event& done);
   void SetHandler(std::uint32_t channel,
                   std::shared_ptr<ParcelHandler> handler);
-  // Ends all parcels; `tell_peers`: and everything on the peers.
+  // Ends all parcels; with `tell_peers` also all work on the peers.
   void End(const absl::Status& why, bool tell_peers);
-  // Not ok once it was aborted.
+  // Returns the reason of the end; ok before.
   absl::Status status() const;
 
   // Endpoint
@@ -55,17 +55,17 @@ class Parcels final : public Endpoint,
   struct Waiting {
     std::uint64_t id = 0;
     Parcel parcel;
-    StagingBuffer data;  // of a small one
+    StagingBuffer data;  // payload of a small one
     bool small = false;
   };
-  struct Queue {  // of one channel and sender
+  struct Queue {  // for one channel and sender
     std::deque<Waiting> waiting;
     bool busy = false;  // its first parcel is being received
   };
   struct Channel {
     std::shared_ptr<ParcelHandler> handler;
-    std::map<int, Queue> queues;  // by sender
-    int calls = 0;                // of the handler, at this moment
+    std::map<int, Queue> queues;  // index: sender
+    int calls = 0;                // calls of the handler that are running
   };
 
   void Serve(std::uint32_t channel, int peer);
@@ -80,7 +80,7 @@ class Parcels final : public Endpoint,
   const std::uint32_t group_;
   mutable absl::Mutex mutex_;
   std::map<std::uint32_t, Channel> channels_ ABSL_GUARDED_BY(mutex_);
-  std::vector<std::size_t> held_bytes_ ABSL_GUARDED_BY(mutex_);  // by peer
+  std::vector<std::size_t> held_bytes_ ABSL_GUARDED_BY(mutex_);  // index: peer
   absl::Status status_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -1,18 +1,17 @@
-// A spanning group's collectives by reference: its processes reach each
-// other's ranges where they lie (direct_work.h), and only say what they have
-// done.
+// A spanning group's collectives by reference: its processes access each
+// other's ranges in shared memory (direct_work.h), and send notifications only.
 //
-//     note       where my ranks' ranges lie, in memory that you all have mapped
-//     let go     my part is done, and I touch your ranges no more; where all
-//                have said so, the collective ends
+//     note       location of my ranks' ranges, in memory that all have mapped
+//     let go     I have finished my part, and access your ranges no more; the
+//                collective ends once all members have sent this
 //
-// From its note on a process lends its ranges to each member (`lent_to_`),
-// until that one has let go: of the collective, or, when it is aborted, of all.
-// One that says nothing has its link closed (Abort); and when a link is lost,
-// what was lent over it is not handed out again (SharedMemory::Spoil), whatever
-// the other end goes on to write. What it reads in memory that its owner has
-// given up comes to nothing: it hears no last word of that owner, or sees that
-// the link no longer holds.
+// After its note a process lends its ranges to each member (`lent_to_`), until
+// that member has sent kLetGo for the collective, or, if the group is aborted,
+// kLetGoAll. A member that sends neither has its link closed (Abort). After a
+// link is lost, memory that was lent over it is not reused
+// (SharedMemory::Spoil), since the other end may still write to it. Data read
+// from memory that its owner has given up is never used: the owner's kLetGo
+// does not arrive, or BorrowedHolds() returns false.
 
 #include <algorithm>
 #include <cstring>
@@ -28,7 +27,8 @@
 
 namespace troupe::comm::internal {
 
-// Alike in all processes: what does not ride in notes anyway.
+// Decides equally in all processes: collectives whose data is too large for
+// notes.
 bool SpanningState::Lendable(const Operation& op) const {
   const TransferPlan& plan = *op.plan;
   if (op.first().by_counts() || plan.pieces() == 0) return false;
@@ -39,9 +39,9 @@ bool SpanningState::Lendable(const Operation& op) const {
   return bytes > settings_.eager_bytes;
 }
 
-// What follows the parts of a note: two references for each rank here, to its
-// input and to its output, none where nobody needs it. Empty where all goes by
-// the links.
+// Returns what follows the parts of a note: two references for each rank here,
+// to its input and to its output, empty ones if no member needs it. Returns ""
+// if all elements go over the links.
 std::string SpanningState::References(const Operation& op) {
   if (board_->options().shared_memory == nullptr || !Lendable(op)) return "";
   const TransferPlan& plan = *op.plan;
@@ -73,7 +73,8 @@ std::string SpanningState::References(const Operation& op) {
                      references.size() * sizeof(Reference));
 }
 
-// Whether each process computes a share of block b, and writes it to all.
+// Returns whether each process computes a share of block b, and writes it to
+// all.
 bool SpanningState::SharedByAll(const Operation& op, int b) {
   const TransferPlan::PlannedBlock& block = op.plan->block(b);
   return block.source == TransferPlan::kTree && block.block.to == Block::kAll &&
@@ -100,7 +101,7 @@ absl::StatusOr<bool> SpanningState::BeginDirect(const OpPtr& op) {
   if (!op->lends) return false;
   for (int m = 0; m < layout_.members(); ++m) {
     if (m == layout_.self() || op->notes[m].by_reference) continue;
-    // All go by links, as all see.
+    // All elements go over links; every process comes to the same conclusion.
     for (int other = 0; other < layout_.members(); ++other) {
       if (other != layout_.self()) LetGoOf(op.get(), other);
     }
@@ -114,7 +115,7 @@ absl::StatusOr<bool> SpanningState::BeginDirect(const OpPtr& op) {
     if (m != layout_.self()) TROUPE_RETURN_IF_ERROR(BorrowFrom(op.get(), m));
   }
   const auto own = [](const char* data) {
-    // It stays until the event is ready.
+    // The memory stays until the event is ready.
     return std::shared_ptr<char>(std::shared_ptr<void>(),
                                  const_cast<char*>(data));
   };
@@ -125,7 +126,7 @@ absl::StatusOr<bool> SpanningState::BeginDirect(const OpPtr& op) {
   return true;
 }
 
-// What of the member's memory this process needs.
+// Maps the memory of `member` that this process needs.
 absl::Status SpanningState::BorrowFrom(Operation* op, int member) {
   const std::vector<int>& theirs = layout_.ranks_of(member);
   std::vector<Reference> references(2 * theirs.size());
@@ -159,7 +160,7 @@ absl::Status SpanningState::BorrowFrom(Operation* op, int member) {
   return absl::OkStatus();
 }
 
-// As many tasks as there are ranks here, which may all drive.
+// Posts as many tasks as there are ranks here, since all of them may drive.
 void SpanningState::PostDirect(const OpPtr& op) {
   Direct& direct = *op->direct;
   if (direct.tasks >= static_cast<int>(op->ranks.size()) ||
@@ -170,7 +171,7 @@ void SpanningState::PostDirect(const OpPtr& op) {
   board_->Post([self = shared_from_this(), op] { self->DirectTask(op); });
 }
 
-// One part; then others have their turn.
+// Computes one part, so that other tasks run in between.
 void SpanningState::DirectTask(const OpPtr& op) {
   DirectWork::Part part;
   {
@@ -241,11 +242,11 @@ absl::Status SpanningState::RunPart(Operation* op,
   return Update(op, part.begin, part.count, part.index, sum.data());
 }
 
-// Where nothing is left to be done here: says so, once.
+// Notifies the members, once, that all work of this process is complete.
 void SpanningState::EndDirect(const OpPtr& op, Outbox* out) {
   if (op->direct->over || !op->direct->work.done()) return;
   for (int m = 0; m < layout_.members(); ++m) {
-    // The link ends, and says so soon.
+    // The link is ending, which aborts the group soon.
     if (m != layout_.self() && !board_->BorrowedHolds(layout_.process_of(m))) {
       return;
     }
@@ -275,7 +276,8 @@ void SpanningState::HearOfLending() {
   LetGoAllIfDue();
 }
 
-// A peer that lends, or is lent, memory waits for it when the group ends.
+// Sends kLetGoAll once nothing here accesses peers' memory: peers wait for it
+// when a group that lends memory ends.
 void SpanningState::LetGoAllIfDue() {
   {
     absl::MutexLock lock(&mutex_);
@@ -290,7 +292,7 @@ absl::Status SpanningState::TakeLetGo(int member, const Frame& frame) {
   const auto found = ops_.find(frame.seq);
   const bool fits = found != ops_.end() && found->second->lends &&
                     !found->second->let_go[member];
-  // A group that was aborted has not read the last notes.
+  // An aborted group does not process the last notes.
   if (!fits || (status_.ok() && !found->second->notes[member].by_reference)) {
     if (!status_.ok()) return absl::OkStatus();
     return Broke(member, absl::StrCat("it lets go of collective ", frame.seq));

@@ -1,5 +1,5 @@
-// What comes from the wire for a spanning group. Nothing of it is trusted: what
-// does not fit closes the link, with words.
+// Handles the frames that a spanning group receives. None is trusted: an
+// invalid frame closes the link, with a message.
 
 #include <algorithm>
 #include <cstring>
@@ -31,7 +31,7 @@ char* SpanningState::Place(int peer, const Frame& frame) {
   PieceState& piece = target.op->pieces[target.piece];
   PieceState::Arrived& arrived =
       target.node < 0 ? piece.value : piece.nodes[target.node];
-  // A range is still being sent, perhaps: then not there.
+  // A range that may still be sent from cannot receive yet.
   const std::vector<int>& targets = target.op->Targets(target.piece);
   const bool into_range = target.node < 0 && !target.op->updates() &&
                           !targets.empty() && piece.sends_out == 0;
@@ -127,7 +127,7 @@ absl::Status SpanningState::TakeElements(int member, const Frame& frame) {
   {
     absl::MutexLock lock(&mutex_);
     const auto found = ops_.find(frame.seq);
-    // Place() has found it in order, where it left an address.
+    // Place() has validated the frame, if it left an address.
     PieceState::Arrived* arrived = nullptr;
     int i = -1;
     if (found != ops_.end() && found->second->planned) {
@@ -144,7 +144,7 @@ absl::Status SpanningState::TakeElements(int member, const Frame& frame) {
     if (!placed) {
       Target ignored;
       TROUPE_RETURN_IF_ERROR(Find(member, frame, &ignored));
-      // An empty frame, or one that came as the group was aborted.
+      // The frame was empty, or arrived while the group was being aborted.
       return status_.ok() ? Broke(member, "elements without bytes")
                           : absl::OkStatus();
     }
@@ -210,8 +210,8 @@ void SpanningState::BeginIfAllHere(const OpPtr& op, Outbox* out) {
   Begin(op, out);
 }
 
-// What the pairs of its ranks and ours say of their parts: both processes see
-// both sides, and find the same pair.
+// Compares the counts of the member's ranks with those of ours, pair by pair:
+// both processes compare the same pairs, and report the same one.
 absl::Status SpanningState::ReadCounts(const Operation& op, int member,
                                        absl::string_view* payload) const {
   if (!op.first().by_counts()) return absl::OkStatus();
@@ -255,15 +255,13 @@ absl::Status SpanningState::ReadCounts(const Operation& op, int member,
 absl::Status SpanningState::ReadNote(Operation* op, int member) {
   const Note& note = op->notes[member];
   absl::string_view payload = note.payload;
-  const std::uint64_t mine = static_cast<std::uint64_t>(settings_.eager_bytes)
-                                 << 32 |
-                             settings_.piece_bytes;
+  const std::uint64_t mine = PackSettings(settings_);
   if (note.settings != mine) {
     return absl::FailedPreconditionError(absl::StrCat(
-        board_->NameOf(layout_.process_of(member)), " sends up to ",
-        note.settings >> 32, " bytes at once and pieces of ",
-        note.settings & 0xffffffff, ", ", board_->NameOf(board_->process()),
-        " ", settings_.eager_bytes, " and ", settings_.piece_bytes));
+        board_->NameOf(layout_.process_of(member)), " has ",
+        DescribeSettings(note.settings), ", but ",
+        board_->NameOf(board_->process()), " has ", DescribeSettings(mine),
+        "; set the same FabricOptions in all processes"));
   }
   TROUPE_RETURN_IF_ERROR(ReadCounts(*op, member, &payload));
   const TransferPlan& plan = *op->plan;
@@ -345,7 +343,7 @@ void SpanningState::EndMessagesOfGone() {
   }
   for (int rank : gone) {
     std::string waiting = messages_.FirstThatNeeds(rank);
-    // From any: when nobody else is left.
+    // A receive from any source fails once no other rank is left.
     if (waiting.empty() &&
         static_cast<int>(gone.size()) + 1 >= layout_.size()) {
       waiting = messages_.FirstReceive();
@@ -363,12 +361,12 @@ void SpanningState::OnLost(int peer, const absl::Status& why) {
   absl::Status status;
   {
     absl::MutexLock lock(&mutex_);
-    // What it was sending will never be whole.
+    // Payloads that it was sending will never be complete.
     busy_ -= std::exchange(placed_from_[member], 0);
-    // What it still touches is not handed out again (Switchboard::OnLost).
+    // Memory that it may still access is not reused (Switchboard::OnLost).
     let_go_all_[member] = true;
     busy_ -= std::exchange(lent_to_[member], 0);
-    // It has given all that its peers need: it went in order.
+    // The member departed in order: it has sent all that its peers need.
     if (HasDeparted(member)) return EndIfLetGo();
     std::string ranks;
     for (int r : layout_.ranks_of(member)) absl::StrAppend(&ranks, " ", r);

@@ -108,7 +108,7 @@ class SpanningCommunicator final : public Communicator {
   const std::shared_ptr<SpanningState> state_;
   const int rank_;
   const int place_;
-  int spins_ = Waiter::kSpinsMax;  // of RunInline, one at a time
+  int spins_ = Waiter::kSpinsMax;  // for RunInline(), one call at a time
 };
 
 }  // namespace

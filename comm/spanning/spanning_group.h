@@ -4,9 +4,9 @@
 //                                                 options);
 //   std::unique_ptr<Communicator> rank = MakeSpanningRank(state, /*rank=*/2);
 //
-// RunInline() drives the fabric's links itself: the least latency. Progress()
-// does a piece of whatever the process has to do. docs/collectives.md, "Between
-// processes", has steps and bytes on the wire.
+// RunInline() drives the fabric's links itself, for the least latency.
+// Progress() does a piece of any work of the process. docs/collectives.md,
+// "Between processes", has steps and bytes on the wire.
 
 #ifndef COMM_SPANNING_SPANNING_GROUP_H_
 #define COMM_SPANNING_SPANNING_GROUP_H_
@@ -18,7 +18,7 @@
 
 namespace troupe::comm::internal {
 
-// Of a rank that lives here.
+// Makes the communicator of `rank`, which lives in this process.
 std::unique_ptr<Communicator> MakeSpanningRank(
     std::shared_ptr<SpanningState> state, int rank);
 

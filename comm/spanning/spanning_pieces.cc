@@ -12,11 +12,11 @@
 namespace troupe::comm::internal {
 namespace {
 
-// Pieces of a group whose parts are being computed or sent: enough to keep the
-// links busy, and as much as an urgent collective finds before it.
+// Limit on the pieces of a group whose parts are being computed or sent: enough
+// to keep the links busy. An urgent collective waits for at most that many.
 constexpr int kWindow = 8;
 
-// Code of a user: what it throws must not pass the group by.
+// Calls user code, whose exceptions become an error of the group.
 absl::Status ApplyCaught(ReplicaUpdate& update, std::int64_t begin,
                          const nn::Tensor& sum) {
   try {
@@ -28,7 +28,7 @@ absl::Status ApplyCaught(ReplicaUpdate& update, std::int64_t begin,
 
 }  // namespace
 
-// Tells of one frame of a piece that a link does not need any more.
+// Reports that a link no longer needs one frame of a piece.
 class PieceSent final : public SendDone {
  public:
   PieceSent(std::shared_ptr<SpanningState> state, SpanningState::OpPtr op,
@@ -72,7 +72,7 @@ void SpanningState::Begin(const OpPtr& op, Outbox* out) {
 
 SpanningState::OpPtr SpanningState::MostUrgent() const {
   for (const auto& [urgency, op] : to_send_) {
-    // One whose peers have no room yet holds up no other.
+    // A collective whose peers have no room yet does not delay others.
     if (op->MayGo(op->order[op->next_in_order], layout_.self())) return op;
   }
   return nullptr;
@@ -183,8 +183,8 @@ void SpanningState::OnSent(const OpPtr& op, int i, int member) {
   EndIfLetGo();
   if (!status_.ok() || piece.sends_out > 0) return;
   if (piece.stage == PieceState::Stage::kForwarding) return PieceDone(op, i);
-  // The first step of this piece is done; a link may have called from within a
-  // Send(), so that the next ones are not sent from here.
+  // The first step of this piece is complete. A link may have called from
+  // within a Send(), so a task sends the next pieces.
   --sending_;
   if (!to_send_.empty()) {
     board_->Post([self = shared_from_this()] { self->PumpTask(); });
@@ -208,7 +208,7 @@ void SpanningState::RunIfReady(const OpPtr& op, int i, Outbox* out) {
 }
 
 void SpanningState::Run(const OpPtr& op, int i) {
-  // `busy_` holds the group's memory.
+  // `busy_` keeps the group's memory alive.
   absl::Status computed = status();
   if (computed.ok()) computed = Compute(op.get(), i);
   Outbox out;
@@ -229,7 +229,7 @@ void SpanningState::Run(const OpPtr& op, int i) {
   Flush(op, &out);
 }
 
-// To those whose parts of it needed room here.
+// Sends a credit to each member whose parts of piece i were buffered here.
 void SpanningState::GiveCredits(const OpPtr& op, int i, Outbox* out) {
   for (int m = 0; m < layout_.members(); ++m) {
     int& due = op->windows[m].credits_due;
@@ -284,7 +284,7 @@ absl::Status SpanningState::Compute(Operation* op, int i) {
     const TransferPlan::Piece& whole = plan.piece(i);
     return Update(op, whole.begin, whole.count, i, piece.value.data);
   }
-  // A process that only gave its parts has no value.
+  // A process that only sent its parts has no value.
   if (piece.value.data == nullptr) return absl::OkStatus();
   for (int rank : targets) {
     char* const to = op->Output(i, rank);
@@ -295,7 +295,8 @@ absl::Status SpanningState::Compute(Operation* op, int i) {
   return absl::OkStatus();
 }
 
-// On one rank, which hands the result to the others here. They take turns.
+// Applies the update on one rank, and copies the result to the others here. The
+// ranks take turns.
 absl::Status SpanningState::Update(Operation* op, std::int64_t begin,
                                    std::int64_t count, std::int64_t turn,
                                    const char* sum) {
@@ -304,7 +305,7 @@ absl::Status SpanningState::Update(Operation* op, std::int64_t begin,
   const nn::Tensor view = nn::Tensor::Borrow(const_cast<char*>(sum), {count},
                                              op->reduction.dtype, nn::Device());
   {
-    // Other pieces may be another thread's.
+    // Another thread may be updating another piece.
     absl::MutexLock lock(&op->update_mutex);
     TROUPE_RETURN_IF_ERROR(ApplyCaught(mine, begin, view));
   }

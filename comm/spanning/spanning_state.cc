@@ -146,7 +146,7 @@ void SpanningState::Arm(int place, const OpPtr& op, const absl::Status& after) {
       ++op->armed_count;
       failure = Departed(*op);
       all = op->all_armed() && failure.ok();
-      if (all) ++busy_;  // the notes read what the ranks gave
+      if (all) ++busy_;  // the notes read the ranks' inputs
     }
   }
   if (!failure.ok()) return BeginAbort(failure);
@@ -169,8 +169,7 @@ void SpanningState::Announce(const OpPtr& op) {
         static_cast<std::uint16_t>(layout_.ranks_of(layout_.self()).front());
     note.tag = references.empty() ? 0 : 1;
     note.words[0] = op->ranks[0].signature;
-    note.words[1] = static_cast<std::uint64_t>(settings_.eager_bytes) << 32 |
-                    settings_.piece_bytes;
+    note.words[1] = PackSettings(settings_);
     note.words[2] = PackReplicas(op->first());
     for (int m = 0; m < layout_.members(); ++m) {
       if (m == layout_.self()) continue;
@@ -198,7 +197,8 @@ void SpanningState::Announce(const OpPtr& op) {
   Flush(op, &out);
 }
 
-// What a note has, where that is one part and lies here; else nothing.
+// Returns the content of a note that is a single part in one rank's memory;
+// otherwise "".
 absl::string_view SpanningState::OnlyPart(const Operation& op,
                                           int member) const {
   const TransferPlan& plan = *op.plan;
@@ -270,10 +270,12 @@ void SpanningState::BeginAbort(const absl::Status& why) {
     NoteWaits();
     status_ = status;
     EndIfLetGo();
-    // Where all ranks here have gone in order, the peers may yet end well.
+    // If all ranks here have departed in order, the peers may still finish
+    // well.
     tell = !HasDeparted(layout_.self());
   }
-  // Whoever is told may drive the fabric: not here, where a link may be.
+  // The events' callbacks may drive the fabric: not here, perhaps within a
+  // link.
   board_->Post(
       [self = shared_from_this(), status] { self->messages_.Close(status); });
   if (tell) {
@@ -303,7 +305,7 @@ void SpanningState::EndIfLetGo() {
       if (rank.joined) events.push_back(rank.event);
     }
   }
-  // Buffers, and what the ranks gave, are not needed any more.
+  // Buffers, and the ranks' inputs, are no longer needed.
   board_->Post([self = shared_from_this(), ops = std::move(ops_),
                 events = std::move(events), status = status_] {
     for (const Event& event : events) event.Complete(status);
@@ -322,7 +324,7 @@ void SpanningState::Abort(const absl::Status& why) {
     if (absl::Now() >= patience) CloseHolders();
     sched_yield();
   }
-  // Those whose messages have ended are yet to be told.
+  // Tasks must still report the messages that have ended.
   while (board_->has_tasks()) board_->Progress();
 }
 
@@ -357,7 +359,7 @@ void SpanningState::Depart(int place) {
     absl::MutexLock lock(&mutex_);
     if (!status_.ok()) return;
     pending = PendingOf(place);
-    // It goes in order only where nothing of it is left.
+    // It departs in order only if none of its work is left.
     if (pending.empty()) {
       frame.seq = departed_[rank] = next_[place];
       needed = Missing();

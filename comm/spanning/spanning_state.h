@@ -1,28 +1,28 @@
-// What the ranks of a spanning group that live in one process share: the
+// State that the ranks of a spanning group in one process share: its
 // collectives in flight, from the first rank that joins to the last piece.
 //
 //   TROUPE_ASSIGN_OR_RETURN(auto op, state->Join(place, collective, event));
 //   state->Arm(place, op, /*after=*/absl::OkStatus());
 //   while (!op->done && !state->ended()) board->Progress();
 //
-// A rank *joins* a collective by Start() or RunInline() and *arms* it when what
-// it waits for is done. When all ranks here have armed, the process *announces*
-// it: a note to every other member. When all notes have come as well it
-// *begins*: parts of pieces go out, a window of them at a time, of the most
-// urgent collective that has some (Collective::priority); a piece whose
-// frames have all come, and whose own parts are no longer needed by a link, is
-// *run* (computed, copied, handed to an update), and forwarded where it has an
-// owner here. The last piece ends it.
+// A rank *joins* a collective by Start() or RunInline(), and *arms* it when its
+// `after` is ready. When all ranks here have armed it, the process *announces*
+// it: a note to every other member. When all notes have arrived as well, it
+// *begins*: parts of pieces are sent, a window of them at a time, from the most
+// urgent collective that has some (Collective::priority). A piece is *run*
+// (computed, copied, or passed to an update) when all its frames have arrived
+// and no link needs its own parts any more, and is forwarded if this process
+// owns it. The last piece ends the collective.
 //
-// Abort: nothing new is begun; when the links and tasks have let go of all
-// memory (`busy_`), all events complete and the group has *ended*.
+// Abort: nothing new is begun; when links and tasks have released all memory
+// (`busy_`), all events complete and the group has *ended*.
 //
-// Locks: one mutex; no link, user's code or arithmetic runs under it. What is
-// to be sent is collected under it, and sent behind it (Outbox).
+// Locks: one mutex; no link, user code or arithmetic runs under it. Frames are
+// collected under it, and sent after it is released (Outbox).
 //
-// Files: spanning_state.cc has what ranks do, spanning_frames.cc what comes
-// from the wire, spanning_pieces.cc the pieces, spanning_direct.cc what goes by
-// reference, spanning_waits.cc who waits for whom.
+// Files: spanning_state.cc has the calls of ranks, spanning_frames.cc received
+// frames, spanning_pieces.cc the pieces, spanning_direct.cc access by
+// reference, spanning_waits.cc which ranks wait for which.
 
 #ifndef COMM_SPANNING_SPANNING_STATE_H_
 #define COMM_SPANNING_SPANNING_STATE_H_
@@ -60,30 +60,30 @@ class SpanningState final : public Endpoint,
   Switchboard& board() { return *board_; }
   SpanningMessages& messages() { return messages_; }
 
-  // The next collective of the rank at `place`.
+  // Joins the next collective of the rank at index `place`.
   absl::StatusOr<OpPtr> Join(int place, const Collective& collective,
                              const Event& event);
-  // When `after` came to that status.
+  // Arms `op`; `after` is the status of the event it waited for.
   void Arm(int place, const OpPtr& op, const absl::Status& after);
 
   void BeginAbort(const absl::Status& why) override;
-  // BeginAbort(), and drives the fabric until all memory is let go of.
+  // Calls BeginAbort(), and drives the fabric until all memory is released.
   void Abort(const absl::Status& why);
   bool ended() const { return ended_.load(std::memory_order_acquire); }
   absl::Status status() const ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // The rank is gone.
+  // Called when the communicator of the rank is destroyed.
   void Depart(int place);
-  // Aborts the group where a message waits for a rank that is gone.
+  // Aborts the group if a message waits for a rank that has left.
   void EndMessagesOfGone() ABSL_LOCKS_EXCLUDED(mutex_);
   void SetWakeup(int place, std::function<void()> wakeup);
 
-  // What the rank at `place` waits for, or waited for when the group was
-  // aborted; and since when, of `op`.
+  // Waits() returns what the rank at `place` waits for, or waited for when the
+  // group was aborted; SetSince() sets the time from which it waits for `op`.
   std::vector<Waiting> Waits(int place) const ABSL_LOCKS_EXCLUDED(mutex_);
   void SetSince(int place, const OpPtr& op) ABSL_LOCKS_EXCLUDED(mutex_);
-  // "barrier(), collective 7 of the group: not started by rank 1 in process 0;
-  // ..."
+  // Returns "barrier(), collective 7 of the group: not started by rank 1 in
+  // process 0; ...".
   std::string DescribeWait(int place, const Operation& op) const
       ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -100,13 +100,13 @@ class SpanningState final : public Endpoint,
     const char* payload;
     SendDone* done;
   };
-  // What is to be done once the mutex is free.
+  // Work to do once the mutex is free.
   struct Outbox {
     std::vector<Outgoing> sends;
     std::vector<int> small_pieces;
     absl::Status failure;
   };
-  // A frame of elements that was found to be in order.
+  // Destination of a frame of elements that was validated.
   struct Target {
     OpPtr op;
     int piece = -1;
@@ -122,9 +122,10 @@ class SpanningState final : public Endpoint,
   std::string PendingOf(int place) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::vector<Waiting> WaitsNow(int place) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The group is being aborted.
+  // Records the waits; called when the group is being aborted.
   void NoteWaits() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The group was aborted before the rank at `place` came to `collective`.
+  // Records that the group was aborted before the rank at `place` started
+  // `collective`.
   void NoteRefused(int place, const Collective& collective)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -135,9 +136,11 @@ class SpanningState final : public Endpoint,
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status Departed(const Operation& op) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Of the collectives that ranks here wait for.
+  // Returns why a collective that ranks here have armed can never complete, as
+  // a rank that it needs has left; ok if there is none.
   absl::Status Missing() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // All of its ranks, after their last collectives.
+  // Returns whether all ranks of `member` have left, after their last
+  // collectives.
   bool HasDeparted(int member) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Announce(const OpPtr& op);
   absl::string_view OnlyPart(const Operation& op, int member) const;
@@ -190,7 +193,8 @@ class SpanningState final : public Endpoint,
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Pump(Outbox* out) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void PumpTask();
-  // Whose next piece goes first; null where none may go.
+  // Returns the collective whose next piece is sent first, or null if none may
+  // be.
   OpPtr MostUrgent() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void PrepareTask(const OpPtr& op, int i);
   void IssueParts(const OpPtr& op, int i, Outbox* out)
@@ -211,7 +215,8 @@ class SpanningState final : public Endpoint,
                       std::int64_t turn, const char* sum);
   void PieceDone(const OpPtr& op, int i) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Finish(const OpPtr& op) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // `op`: whose small pieces there may be.
+  // Carries out `out` without the lock. `op` is the collective of its small
+  // pieces.
   void Flush(const OpPtr& op, Outbox* out) ABSL_LOCKS_EXCLUDED(mutex_);
 
   const std::shared_ptr<Switchboard> board_;
@@ -220,33 +225,36 @@ class SpanningState final : public Endpoint,
   const TransferSettings settings_;
   const GroupLayout layout_;
   const NodeTree tree_;
-  const std::unique_ptr<Wakeup[]> wakeups_;  // by place
+  const std::unique_ptr<Wakeup[]> wakeups_;  // index: place
   SpanningMessages messages_;
 
   mutable absl::Mutex mutex_;
   std::map<std::uint64_t, OpPtr> ops_ ABSL_GUARDED_BY(mutex_);
-  // Those that have begun and have pieces to send, the most urgent first.
+  // Collectives that have begun and have pieces to send, the most urgent first.
   std::map<std::pair<int, std::uint64_t>, OpPtr> to_send_
       ABSL_GUARDED_BY(mutex_);
-  int sending_ ABSL_GUARDED_BY(mutex_) = 0;  // pieces, in their first step
-  // By place: collectives joined.
+  // Number of pieces in their first step.
+  int sending_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Number of collectives joined, by place.
   std::vector<std::uint64_t> next_ ABSL_GUARDED_BY(mutex_);
-  // By rank of the group: collectives that it joined before it went.
+  // Number of collectives that a rank joined before it left, by rank of the
+  // group.
   std::map<int, std::uint64_t> departed_ ABSL_GUARDED_BY(mutex_);
   absl::Status status_ ABSL_GUARDED_BY(mutex_);
-  // By place; empty until then.
+  // Waits at the time of an abort, by place; empty before.
   std::vector<std::vector<Waiting>> waits_at_abort_ ABSL_GUARDED_BY(mutex_);
-  // Links and tasks that use memory of the group; of those, links, by member,
-  // and frames on their way in.
+  // Number of links and tasks that use memory of the group. By member, included
+  // in it: frames being sent, and frames being received.
   int busy_ ABSL_GUARDED_BY(mutex_) = 0;
   std::vector<int> sending_to_ ABSL_GUARDED_BY(mutex_);
   std::vector<int> placed_from_ ABSL_GUARDED_BY(mutex_);
-  // Of busy_, by member: collectives in which it may touch memory here.
+  // Number of collectives in which a member may access memory here; part of
+  // busy_.
   std::vector<int> lent_to_ ABSL_GUARDED_BY(mutex_);
-  // By member: it touches nothing any more, for ever.
+  // Whether a member accesses no memory of the group any more, by member.
   std::vector<bool> let_go_all_ ABSL_GUARDED_BY(mutex_);
-  // Tasks that touch other processes' memory; whether those have been told that
-  // none will, and would want to know.
+  // Number of tasks that access other processes' memory; whether kLetGoAll was
+  // sent; whether the group lends or borrows memory, so that peers wait for it.
   int reaching_ ABSL_GUARDED_BY(mutex_) = 0;
   bool said_let_go_ ABSL_GUARDED_BY(mutex_) = false;
   bool lends_ ABSL_GUARDED_BY(mutex_) = false;

@@ -1,5 +1,5 @@
-// What the ranks of a spanning group wait for, and since when: for errors, and
-// for whoever looks for ranks that wait for each other.
+// Reports what the ranks of a spanning group wait for, and since when: for
+// errors, and for the detection of ranks that wait for each other.
 
 #include <algorithm>
 #include <chrono>
@@ -32,7 +32,8 @@ void SpanningState::SetSince(int place, const OpPtr& op) {
   op->ranks[place].since = now;
 }
 
-// Of another process, all: it says when the last has come.
+// For another process returns all of its ranks: it sends one note, after the
+// last.
 std::vector<int> SpanningState::AbsentAt(const Operation& op,
                                          int member) const {
   if (member != layout_.self()) {
@@ -80,8 +81,8 @@ void SpanningState::NoteWaits() {
   for (int p = 0; p < places; ++p) waits_at_abort_.push_back(WaitsNow(p));
 }
 
-// A rank that was computing comes to its next collective soon: that is the one
-// which the lost peer keeps it from.
+// A rank that was computing at the time of the abort starts its next collective
+// soon: that is the one which the lost peer blocks.
 void SpanningState::NoteRefused(int place, const Collective& collective) {
   std::vector<Waiting>& waits = waits_at_abort_[place];
   const auto seq = static_cast<std::int64_t>(next_[place]);

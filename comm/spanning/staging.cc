@@ -7,7 +7,8 @@ namespace troupe::comm::internal {
 namespace {
 
 constexpr std::align_val_t kAlignment{64};
-// Sizes are rounded up to powers of two from here, so that few differ.
+// Sizes are rounded up to powers of two from here, so that buffers can be
+// reused.
 constexpr std::size_t kBytesMin = 256;
 
 std::size_t RoundedUp(std::size_t bytes) {

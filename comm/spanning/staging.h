@@ -1,11 +1,11 @@
-// Memory for what is on its way: buffers that are used again.
+// Pool of buffers for data in transit.
 //
 //   StagingPool pool(/*kept_bytes_max=*/64 << 20);
 //   StagingBuffer buffer = pool.Take(bytes);      // buffer.data(), aligned
-//   // goes back when the buffer goes
+//   // returns to the pool when the buffer is destroyed
 //
-// What is taken at one time is bounded by those who take it; what is kept for
-// the next time by the pool. Outlives its buffers. Threads: any.
+// Callers bound the memory that is taken at one time, the pool the memory that
+// it keeps for reuse. Outlives its buffers. Threads: any.
 
 #ifndef COMM_SPANNING_STAGING_H_
 #define COMM_SPANNING_STAGING_H_

@@ -13,7 +13,8 @@ namespace troupe::comm::internal {
 namespace {
 
 constexpr std::size_t kStagingKeptBytesMax = std::size_t{64} << 20;
-// Of frames for endpoints that are not there yet, by one peer.
+// Limit on the bytes of frames that one peer may send to endpoints which do not
+// exist yet.
 constexpr std::size_t kHeldBytesMax = std::size_t{16} << 20;
 
 }  // namespace
@@ -82,7 +83,7 @@ bool Switchboard::Enter() {
 void Switchboard::Send(int peer, const Frame& frame, const char* payload,
                        SendDone* done, bool copy) {
   if (Enter()) {
-    // A link that is lost answers by OnSent().
+    // A lost link calls OnSent() too.
     options_.links[peer]->Send(frame, payload, done, copy);
     Leave();
     if (alarm_ && !driven()) alarm_();
@@ -162,7 +163,7 @@ bool Switchboard::RunTask() {
 }
 
 bool Switchboard::Progress() {
-  // Tasks go on when the links have gone: events are yet to be completed.
+  // Tasks run after the links have ended too: events must still be completed.
   bool worked = RunTask();
   if (!Enter()) return worked;
   for (int peer = 0; peer < processes(); ++peer) {
@@ -195,7 +196,7 @@ void Switchboard::ShutDown() {
   }
   while (RunTask()) {
   }
-  // Endpoints hold this board, as it holds them.
+  // Breaks the cycle: endpoints refer to this board, as it does to them.
   absl::flat_hash_map<std::uint32_t, Entry> entries;
   {
     absl::MutexLock lock(&mutex_);
@@ -212,7 +213,7 @@ std::shared_ptr<Endpoint> Switchboard::Find(std::uint32_t group) const {
 
 std::vector<std::shared_ptr<Endpoint>> Switchboard::Endpoints() const {
   absl::MutexLock lock(&mutex_);
-  // By number: who hears first of a lost peer is no matter of hashing.
+  // Sorted by number, so that the order of OnLost() does not depend on hashing.
   std::map<std::uint32_t, std::shared_ptr<Endpoint>> by_group;
   for (const auto& [group, entry] : entries_) {
     if (entry.endpoint != nullptr) by_group[group] = entry.endpoint;
@@ -266,7 +267,8 @@ absl::Status Switchboard::Hold(int peer, const Frame& frame,
         " bytes to groups that are not "
         "made here yet"));
   }
-  // A group that is not here yet touches nothing before it hears of its end.
+  // A group that was not made yet accesses no memory before it receives the
+  // abort.
   if (type == FrameType::kAbort) {
     Post([this, peer, group = frame.group] {
       Send(peer, MakeFrame(FrameType::kLetGoAll, group, 0),
@@ -291,7 +293,7 @@ void Switchboard::OnLost(int peer, const absl::Status& why) {
     peers_[peer].why = named;
   }
   peers_[peer].lost.store(true);
-  // It may be alive, and write.
+  // The peer may be alive, and still write to memory lent to it.
   if (lent_.load()) options_.shared_memory->Spoil();
   for (const std::shared_ptr<Endpoint>& endpoint : Endpoints()) {
     endpoint->OnLost(peer, named);

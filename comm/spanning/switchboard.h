@@ -1,5 +1,5 @@
-// The links of a process and what is at their ends: hands every frame to the
-// endpoint that it is for, and keeps the work that frames have made possible.
+// Routes frames between the links of a process and its endpoints, and keeps a
+// queue of the tasks that frames have made possible.
 //
 //   auto board = std::make_shared<Switchboard>(std::move(options));
 //   board->Add(/*group=*/1, endpoint);
@@ -7,9 +7,9 @@
 //   while (board->Progress()) {
 //   }
 //
-// Frames for an endpoint that is not there yet (this process is later in making
-// it) are held, bounded, and handed over by Add(). A frame that breaks a rule
-// closes its link, with words.
+// Frames for an endpoint that does not exist yet (this process makes it later
+// than the peer) are held, bounded, and delivered by Add(). A frame that breaks
+// a rule closes its link, with a message.
 //
 // Locks: none is held while an endpoint, a link or a task runs.
 // Threads: any.
@@ -42,14 +42,15 @@ namespace troupe::comm::internal {
 class Endpoint {
  public:
   virtual ~Endpoint() = default;
-  // As FrameSink's.
+  // See FrameSink.
   virtual char* Place(int peer, const Frame& frame) = 0;
-  // An error: the peer broke a rule.
+  // Handles a frame. An error means that the peer broke a rule.
   virtual absl::Status Take(int peer, const Frame& frame,
                             const char* payload) = 0;
-  // `why` names the peer. Comes again for one that was lost before Add().
+  // Reports a lost peer, which `why` names; also called for one that was lost
+  // before Add().
   virtual void OnLost(int peer, const absl::Status& why) = 0;
-  // Ends all work, waits for nothing.
+  // Ends all work without waiting.
   virtual void BeginAbort(const absl::Status& why) = 0;
 };
 
@@ -63,38 +64,40 @@ class Switchboard final : public FrameSink {
   const FabricOptions& options() const { return options_; }
   int process() const { return options_.process; }
   int processes() const { return static_cast<int>(options_.links.size()); }
-  // "process 1 (host a, pid 4711)"
+  // Returns "process 1 (host a, pid 4711)".
   std::string NameOf(int process) const;
   StagingPool& staging() { return staging_; }
 
-  // Makes `endpoint` that of `group`, for ever.
+  // Registers `endpoint` for `group`, permanently.
   void Add(std::uint32_t group, std::shared_ptr<Endpoint> endpoint);
 
-  // As Link's; drops what is for a peer that is lost.
+  // Sends as Link::Send() does; drops frames for a lost peer.
   void Send(int peer, const Frame& frame, const char* payload, SendDone* done,
             bool copy = false);
-  // Where `bytes` at `data` lie in memory that all of `peers` have mapped;
-  // nothing where they do not, or not yet.
+  // Returns the location of `bytes` at `data` in memory that all of `peers`
+  // have mapped; none if they have not, or not yet.
   std::optional<Reference> Lend(const void* data, std::size_t bytes,
                                 absl::Span<const int> peers);
-  // What `peer` lends so; null where it does not.
+  // Maps memory that `peer` lends at `reference`; null if it does not.
   std::shared_ptr<char> Borrow(int peer, const Reference& reference,
                                std::size_t bytes);
-  // As Link's: whether what was read there so far was what `peer` meant.
+  // Returns whether data read from `peer`'s memory so far is valid
+  // (Link::BorrowedHolds).
   bool BorrowedHolds(int peer);
-  // Collectives that went by reference.
+  // Counts a collective by reference.
   void CountByReference() { by_reference_.fetch_add(1); }
   std::int64_t by_reference() const { return by_reference_.load(); }
-  // `task` runs in a thread that calls Progress().
+  // Runs `task` in a thread that calls Progress().
   void Post(Task task);
   bool Progress();
   // Ends the link to `peer`, which broke a rule or holds memory too long.
   void Close(int peer, const absl::Status& why);
   void AbortAll(const absl::Status& why);
-  // Lets nobody in any more, and ends all links.
+  // Ends all links, after the calls that use them have returned; later calls do
+  // nothing.
   void ShutDown();
 
-  // A thread that drives the links until it has what it waits for.
+  // Marks the thread as one that drives the links until its result is ready.
   class Driver {
    public:
     explicit Driver(Switchboard& board) : board_(board) {
@@ -112,8 +115,8 @@ class Switchboard final : public FrameSink {
   };
   bool driven() const { return drivers_.load() > 0; }
 
-  // Called when there is work for Progress() that no link shows to those who
-  // sleep; from any thread. Once, before the board is used.
+  // Sets the callback for work for Progress() that poll(2) on the links does
+  // not show; called from any thread. Set once, before the board is used.
   void SetAlarm(std::function<void()> alarm) { alarm_ = std::move(alarm); }
   bool has_tasks() const { return tasks_waiting_.load() > 0; }
   const std::vector<std::unique_ptr<Link>>& links() const {
@@ -134,7 +137,7 @@ class Switchboard final : public FrameSink {
   };
   struct Entry {
     std::shared_ptr<Endpoint> endpoint;
-    bool live = false;  // all that was held has been handed over
+    bool live = false;  // all held frames have been delivered
     std::deque<Held> held;
   };
   struct Peer {
@@ -143,7 +146,7 @@ class Switchboard final : public FrameSink {
     absl::Status why;            // guarded by mutex_
   };
 
-  // Lets the links forget what is gone.
+  // Withdraws ranges that no longer exist from the links.
   void TakeBackGone() ABSL_LOCKS_EXCLUDED(gone_mutex_);
   bool Enter();
   void Leave() { inside_.fetch_sub(1); }
@@ -166,13 +169,14 @@ class Switchboard final : public FrameSink {
   std::atomic<int> tasks_waiting_{0};
 
   absl::Mutex gone_mutex_;
-  // As far as links know which ranges of the shared memory are gone.
+  // Position in the shared memory's list of removed ranges up to which links
+  // were notified.
   std::size_t gone_cursor_ ABSL_GUARDED_BY(gone_mutex_) = 0;
 
-  std::atomic<bool> lent_{false};  // at any time
+  std::atomic<bool> lent_{false};  // whether memory was ever lent
   std::atomic<std::int64_t> by_reference_{0};
   std::atomic<int> drivers_{0};
-  // Threads that use links.
+  // Number of threads that use links.
   std::atomic<int> inside_{0};
   std::atomic<bool> down_{false};
 };

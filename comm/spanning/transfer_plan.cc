@@ -3,9 +3,32 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "comm/spanning/algorithm.h"
 
 namespace troupe::comm::internal {
+namespace {
+
+// PackSettings() has 32 bits for eager_bytes, then 2 for two_step, then 30 for
+// piece_bytes, which Fabric::Make limits to far less.
+constexpr int kEagerShift = 32, kTwoStepShift = 30;
+
+}  // namespace
+
+std::uint64_t PackSettings(const TransferSettings& settings) {
+  const std::uint64_t two_step =
+      settings.two_step ? 1 + std::uint64_t{*settings.two_step} : 0;
+  return static_cast<std::uint64_t>(settings.eager_bytes) << kEagerShift |
+         two_step << kTwoStepShift | settings.piece_bytes;
+}
+
+std::string DescribeSettings(std::uint64_t packed) {
+  constexpr const char* kTwoStep[] = {"unset", "false", "true", "unknown"};
+  constexpr std::uint64_t kPieceMask = (std::uint64_t{1} << kTwoStepShift) - 1;
+  return absl::StrCat("eager_bytes = ", packed >> kEagerShift,
+                      ", piece_bytes = ", packed & kPieceMask,
+                      ", two_step = ", kTwoStep[packed >> kTwoStepShift & 3]);
+}
 
 TransferPlan::TransferPlan(const GroupLayout& layout, std::vector<Block> blocks,
                            std::size_t element_bytes,

@@ -1,6 +1,6 @@
-// The pieces of a collective between processes: who computes each, and who
-// sends what to whom for that. Every process makes the same plan of the blocks
-// that it has to do with.
+// The pieces of a collective between processes: which process computes each,
+// and which parts are sent for that. Every process makes the same plan for the
+// blocks in which it takes part.
 //
 //   TransferPlan plan(layout, blocks, /*element_bytes=*/4, settings);
 //   for (int i = 0; i < plan.pieces(); ++i) {
@@ -8,9 +8,10 @@
 //   }
 //
 // A piece is a range of a block (flow.h). In the first step every member that
-// holds inputs sends *parts* of the piece to those who compute it: of a tree,
-// the sum of each of its nodes; of a copy, the value itself. In the second, a
-// piece's *owner*, where it has one, sends the value to the others who want it.
+// holds inputs sends *parts* of the piece to the members that compute it: the
+// sum of each of its nodes for a tree, the value itself for a copy. In the
+// second step the *owner* of a piece, if it has one, sends the value to the
+// other members that want it.
 
 #ifndef COMM_SPANNING_TRANSFER_PLAN_H_
 #define COMM_SPANNING_TRANSFER_PLAN_H_
@@ -19,6 +20,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "comm/flow.h"
@@ -26,12 +28,18 @@
 
 namespace troupe::comm::internal {
 
-// The same in all processes.
+// Settings that must be equal in all processes.
 struct TransferSettings {
   std::size_t eager_bytes = 0;
   std::size_t piece_bytes = 0;
-  std::optional<bool> two_step;  // as in FabricOptions
+  std::optional<bool> two_step;  // see FabricOptions
 };
+
+// Packs the settings into a word, which each process sends to the others.
+std::uint64_t PackSettings(const TransferSettings& settings);
+// Returns "eager_bytes = 100, piece_bytes = 256, two_step = true"; two_step is
+// "unset" if there is none.
+std::string DescribeSettings(std::uint64_t packed);
 
 class TransferPlan {
  public:
@@ -40,14 +48,14 @@ class TransferPlan {
 
   struct PlannedBlock {
     Block block;
-    int source = kTree;       // the member whose rank's input it is
-    std::vector<bool> wants;  // by member
+    int source = kTree;       // member that holds the copied input
+    std::vector<bool> wants;  // index: member
     int first_piece = 0, end_piece = 0;
   };
   struct Piece {
     int block = 0;
     std::int64_t begin = 0, count = 0;  // elements of the block
-    int owner = kEveryone;              // a member; or whoever wants it
+    int owner = kEveryone;              // a member, or all that want it
   };
 
   // `layout` outlives the plan.
@@ -65,33 +73,34 @@ class TransferPlan {
     return static_cast<std::size_t>(pieces_[i].count) * element_bytes_;
   }
 
-  // Whether `member` evaluates the tree, or has the copied value, of piece i.
+  // Returns whether `member` evaluates the tree, or has the copied value, of
+  // piece i.
   bool Computes(int i, int member) const;
-  // Whether `from` sends its parts, or the value, of piece i to `to` in the
-  // first step.
+  // Returns whether `from` sends its parts, or the value, of piece i to `to` in
+  // the first step.
   bool SendsParts(int i, int from, int to) const;
-  // Whether `from` sends the value to `to` in the second.
+  // Returns whether `from` sends the value to `to` in the second step.
   bool Forwards(int i, int from, int to) const;
-  // The member that sends the value of piece i to `member`; -1: none.
+  // Returns the member that sends the value of piece i to `member`; -1: none.
   int ValueFrom(int i, int member) const;
-  // Frames of piece i that `member` gets.
+  // Returns the number of frames of piece i that `member` receives.
   int FramesFor(int i, int member) const;
 
-  // What `from` sends to `to` in the first step, in an order that both know;
-  // node -1: the value.
+  // Enumerates what `from` sends to `to` in the first step, in an order that
+  // both can compute; node -1: the value.
   void ForEachPart(int from, int to,
                    const std::function<void(int piece, int node)>& f) const;
-  // Its bytes, where one of the two is this process.
+  // Returns the bytes of these parts; one of the two must be this process.
   std::size_t PartBytes(int from, int to) const {
     return from == layout_.self() ? bytes_to_[to] : bytes_from_[from];
   }
-  // Whether it rides in the note.
+  // Returns whether these parts travel in the note.
   bool eager(int from, int to) const {
     return PartBytes(from, to) <= settings_.eager_bytes;
   }
 
-  // A block's name in frames, and the piece that begins at an element; -1 where
-  // there is none.
+  // KeyOf() returns a block's name in frames; Find() returns the piece of that
+  // block that begins at an element, -1 if there is none.
   static std::uint32_t KeyOf(const Block& block) {
     return static_cast<std::uint32_t>(block.from + 1) << 16 |
            static_cast<std::uint32_t>(block.to + 1);
@@ -106,9 +115,9 @@ class TransferPlan {
   const GroupLayout& layout_;
   const std::size_t element_bytes_;
   const TransferSettings settings_;
-  std::vector<PlannedBlock> blocks_;  // by key
+  std::vector<PlannedBlock> blocks_;  // sorted by key
   std::vector<Piece> pieces_;
-  std::vector<std::size_t> bytes_to_, bytes_from_;  // by member
+  std::vector<std::size_t> bytes_to_, bytes_from_;  // index: member
 };
 
 }  // namespace troupe::comm::internal

@@ -1,4 +1,4 @@
-// What travels between two processes: the types of frames, and their fields.
+// The protocol between two processes: the types of frames, and their fields.
 //
 //   Frame note = MakeFrame(FrameType::kNote, group, seq);
 //   note.words[0] = Pack(collective);
@@ -32,28 +32,28 @@ namespace troupe::comm::internal {
 
 enum class FrameType : std::uint16_t {
   kNote = 1,  // all ranks of a process have started collective `seq`
-  kPartial,   // a node's sum of one piece, for whoever computes its root
-  kValue,     // what a piece becomes, for a rank's output
+  kPartial,   // a node's sum of one piece, for a member that computes its root
+  kValue,     // the value of a piece, for a rank's output
   kAbort,
-  kDepart,  // a rank is gone after `seq` collectives
+  kDepart,  // a rank has left after `seq` collectives
   kOffer,   // a message or parcel, number `seq` from this process
-  kClear,   // there is room for number `seq` of yours
-  kData,    // of number `seq`
-  kBye,     // nothing comes after it
-  kCredit,  // one more piece may come whose parts you send me
-  // Where all reach each other's memory (direct_work.h):
-  kLetGo,     // of collective `seq` all that I do is done, in your memory too
-  kLetGoAll,  // of all collectives of the group, for ever
+  kClear,   // this process has memory for your offer number `seq`
+  kData,    // data of offer number `seq`
+  kBye,     // the last frame of the link
+  kCredit,  // room for the parts of one more piece
+  // For collectives by reference (direct_work.h):
+  kLetGo,     // I have finished collective `seq`, in your memory too
+  kLetGoAll,  // the same for all collectives of the group, for ever
 };
 
-// Where a range lies in memory that the sender of a note lends (link.h); no
-// range: nobody needs it.
+// Location of a range in memory that the sender of a note lends (link.h); range
+// 0: no process needs it.
 struct Reference {
   std::uint64_t range = 0;
   std::uint64_t offset = 0;
 };
 
-// Longer texts of errors are cut.
+// Limit on the text of an error; longer ones are cut.
 inline constexpr std::size_t kAbortTextMax = 4096;
 
 inline Frame MakeFrame(FrameType type, std::uint32_t group, std::uint64_t seq) {

@@ -1,11 +1,11 @@
-// What a link over a socket reads and writes: the socket itself, or TLS over
-// it.
+// The stream of bytes that a link over a socket reads and writes: the socket
+// itself, or TLS over it.
 //
 //   const std::unique_ptr<ByteStream> stream = MakePlainStream(socket.get());
 //   const ssize_t sent = stream->Write(pieces, /*count=*/2);
 //   if (sent == -EAGAIN) WaitForRoom();
 //
-// Nothing blocks. Threads: one that reads beside one that writes.
+// Nothing blocks. Threads: one reader and one writer at a time.
 
 #ifndef COMM_TCP_BYTE_STREAM_H_
 #define COMM_TCP_BYTE_STREAM_H_
@@ -22,21 +22,22 @@ class ByteStream {
  public:
   virtual ~ByteStream() = default;
 
-  // The number of bytes that moved; Read: 0 at the end; or an error of the
-  // system, negative. A short Read means that there was no more.
+  // Return the number of bytes that moved; 0 from Read() means the end; a
+  // negative value is an error of the system. A short Read() means that no more
+  // bytes were available.
   virtual ssize_t Read(iovec* pieces, int count) = 0;
   virtual ssize_t Write(iovec* pieces, int count) = 0;
 
-  // Bytes that Write() took and the socket did not; the next Write() goes on
-  // with them, also one without pieces.
+  // Returns whether Write() took bytes that the socket has not taken; the next
+  // Write() continues with them, even one without pieces.
   virtual bool HasOutput() = 0;
-  // Bytes that Read() would find without asking the socket.
+  // Returns whether Read() has bytes without reading the socket.
   virtual bool HasInput() = 0;
-  // What -EPROTO was about.
+  // Returns the reason of -EPROTO.
   virtual std::string protocol_error() = 0;
 };
 
-// The socket itself, which stays open as long.
+// Returns the socket itself as a stream; `socket` stays open as long as that.
 std::unique_ptr<ByteStream> MakePlainStream(int socket);
 
 }  // namespace troupe::comm

@@ -8,7 +8,8 @@ namespace troupe::comm {
 namespace {
 
 constexpr std::size_t kBufferBytes = 64 << 10;
-// What a payload that is shown in the buffer is aligned to; as `new` does.
+// Alignment of a payload that is returned in the buffer; the same as from
+// `new`.
 constexpr std::size_t kAlignment = alignof(std::max_align_t);
 
 bool IsAligned(const char* address) {
@@ -21,8 +22,8 @@ FrameReader::FrameReader() : buffer_(new char[kBufferBytes]) {}
 
 int FrameReader::Room(iovec room[2]) {
   if (place_ != nullptr) {
-    // The head behind it comes along, but no more: a following payload has a
-    // place of its own.
+    // Reads the header behind the payload along with it, but no more: the next
+    // payload has a place of its own.
     room[0] = {place_ + placed_, frame_.bytes - placed_};
     room[1] = {buffer_.get(), sizeof(Frame)};
     return 2;

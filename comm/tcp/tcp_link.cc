@@ -21,7 +21,7 @@
 namespace troupe::comm {
 namespace {
 
-// Bytes that one Progress() takes in, or a little more.
+// Number of bytes that one Progress() receives, or a little more.
 constexpr std::size_t kReadBytesMax = 2 << 20;
 
 class TcpLink : public QueuedLink {
@@ -41,23 +41,23 @@ class TcpLink : public QueuedLink {
   void SayFarewell(const absl::Status& why, const Outgoing* begun) override;
   bool FlushFarewell() override;
 
-  // Whether the descriptor to sleep on tells of room, too.
+  // Sets whether the epoll descriptor also reports that the socket has room.
   void WatchRoom(bool watch);
-  // Takes in what is in the reader, until the link is lost.
+  // Handles all frames in the reader, until the link is lost.
   void TakeAll();
-  // `result` of the stream: 0: its end, or an error.
+  // Loses the link after `result` of the stream: 0, its end, or an error.
   void LoseReading(ssize_t result);
   absl::Status ConnectionError(ssize_t result);
 
   const base::OwnedFd socket_;
   const std::unique_ptr<ByteStream> stream_;
-  // To sleep on in place of the socket: it can be told to look out for room
-  // while another thread sleeps there already.
+  // Polled in place of the socket: it can start to watch for room while another
+  // thread sleeps on it already.
   const base::OwnedFd epoll_;
-  bool watches_room_ = false;  // of the writer
-  std::string last_words_;     // what is left of them; of the writer
+  bool watches_room_ = false;                // used by the writer
+  std::string last_words_;                   // unsent rest; used by the writer
   std::atomic<bool> has_last_words_{false};  // for Arm()
-  FrameReader reader_;                       // of the reader
+  FrameReader reader_;                       // used by the reader
 };
 
 TcpLink::Written TcpLink::Write(absl::Span<Outgoing* const> frames) {
@@ -135,7 +135,8 @@ bool TcpLink::Read() {
     taken += got;
     reader_.Filled(got);
     TakeAll();
-    if (static_cast<std::size_t>(got) < wanted) break;  // that was all
+    // No more bytes available.
+    if (static_cast<std::size_t>(got) < wanted) break;
   }
   return taken > 0;
 }
@@ -178,7 +179,7 @@ absl::Status TcpLink::ConnectionError(ssize_t result) {
 }
 
 void TcpLink::SayFarewell(const absl::Status& why, const Outgoing* begun) {
-  // Wakes up whoever sleeps: OnLost() waits to be called.
+  // Wakes up sleeping threads, so that OnLost() is called.
   ::shutdown(socket_.get(), SHUT_RD);
   if (!write_error().ok()) return;
   last_words_.clear();
@@ -212,7 +213,7 @@ bool TcpLink::Arm(pollfd* entry, absl::Duration* patience) {
   if (!lost() && stream_->HasInput()) return false;
   *entry = {epoll_.get(), POLLIN, 0};
   if (lost()) {
-    // The socket would wake us up for ever.
+    // The socket of a lost link is always readable.
     entry->fd = -1;
     if (has_last_words_.load(std::memory_order_acquire)) {
       *patience = std::min(*patience, absl::Milliseconds(10));
@@ -236,7 +237,7 @@ absl::StatusOr<std::unique_ptr<Link>> MakeStreamLink(
   if (flags < 0 || ::fcntl(socket.get(), F_SETFL, flags | O_NONBLOCK) != 0) {
     return absl::ErrnoToStatus(errno, "fcntl");
   }
-  // A Unix socket has no such option, and does not wait either.
+  // A Unix socket lacks this option, and sends at once anyway.
   const int on = 1;
   ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
   base::OwnedFd epoll(::epoll_create1(EPOLL_CLOEXEC));

@@ -6,15 +6,16 @@
 //   absl::StatusOr<std::unique_ptr<Link>> link =
 //       MakeTcpLink(std::move(socket), options);
 //
-// On the wire: 48 bytes of Frame, then its payload. Both go from the caller's
-// memory in one system call, several frames at once where several wait. What
-// comes goes where FrameSink::Place() says: by the kernel itself, but for the
-// part that came along with the head. Small frames come many in one call.
+// On the wire: 48 bytes of Frame, then its payload. Both are sent from the
+// caller's memory in one system call, together with other frames that wait. The
+// kernel writes received payloads straight to the address from
+// FrameSink::Place(), but for the part that was read along with the header. One
+// call receives many small frames.
 //
-// What comes is not trusted: a payload above kFrameBytesMax ends the link.
+// Received data is not trusted: a payload above kFrameBytesMax ends the link.
 //
-// Cost: two descriptors, 64 KiB of memory, and up to
-// kFrameBytesMax more where large payloads are not placed.
+// Cost: two descriptors, 64 KiB of memory, and up to kFrameBytesMax more if
+// large payloads are not placed.
 
 #ifndef COMM_TCP_TCP_LINK_H_
 #define COMM_TCP_TCP_LINK_H_
@@ -30,17 +31,18 @@
 namespace troupe::comm {
 
 struct TcpLinkOptions {
-  int peer = 0;                   // the number of the process at the other end
+  int peer = 0;                   // number of the process at the other end
   std::string address;            // "10.0.0.7:40112", for errors
   std::string transport = "tcp";  // for ToString()
 };
 
-// `socket` is connected, and both ends know whom they talk to (comm/connect).
-//   kResourceExhausted and others: what epoll(7) or fcntl(2) say.
+// Makes a link. `socket` is connected, and both ends have authenticated each
+// other (comm/connect).
+//   kResourceExhausted and others: errors of epoll(7) or fcntl(2).
 absl::StatusOr<std::unique_ptr<Link>> MakeTcpLink(
     base::OwnedFd socket, const TcpLinkOptions& options);
 
-// The same over `stream`, TLS for one, which uses `socket`.
+// MakeTcpLink() over `stream`, such as TLS, which uses `socket`.
 absl::StatusOr<std::unique_ptr<Link>> MakeStreamLink(
     base::OwnedFd socket, std::unique_ptr<ByteStream> stream,
     const TcpLinkOptions& options);

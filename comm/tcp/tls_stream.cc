@@ -16,12 +16,12 @@
 namespace troupe::comm {
 namespace {
 
-// Bytes that are enciphered, or read from the socket, at a time.
+// Number of bytes that are encrypted, or written to the socket, at a time.
 constexpr std::size_t kPieceBytes = 64 << 10;
 
 std::string ErrorText() {
   std::string text = "no reason given";
-  // The first one is the cause.
+  // The first error is the cause.
   const unsigned long first = ::ERR_get_error();
   if (ERR_SYSTEM_ERROR(first)) {
     text = std::generic_category().message(ERR_GET_REASON(first));
@@ -67,7 +67,7 @@ absl::StatusOr<std::shared_ptr<TlsContext>> MakeTlsContext(
   return context;
 }
 
-// TLS goes by way of memory: OpenSSL's own sockets raise SIGPIPE.
+// TLS runs over memory buffers: OpenSSL's own socket BIOs raise SIGPIPE.
 TlsStream::TlsStream(std::shared_ptr<TlsContext> context, int socket,
                      bool accepts)
     : context_(std::move(context)),
@@ -92,7 +92,7 @@ TlsStream::State TlsStream::Handshake() {
     const int result = ::SSL_do_handshake(ssl_);
     const int wants = ::SSL_get_error(ssl_, result);
     const std::string text = result == 1 ? "" : TakeErrorText();
-    const int drained = Drain();  // an alert, too
+    const int drained = Drain();  // sends alerts, too
     if (result != 1 && wants != SSL_ERROR_WANT_READ) {
       error_ = absl::UnauthenticatedError(absl::StrCat("TLS: ", text));
       return State::kFailed;
@@ -137,7 +137,7 @@ ssize_t TlsStream::Write(iovec* pieces, int count) {
   int drained = Drain();
   if (drained != 0) return drained;
   ssize_t taken = 0;
-  std::string joined;  // so that small pieces share a record
+  std::string joined;  // pieces that share a TLS record
   for (int i = 0; i < count; ++i) {
     const char* const base = static_cast<const char*>(pieces[i].iov_base);
     for (std::size_t at = 0; at < pieces[i].iov_len;) {
@@ -156,7 +156,7 @@ ssize_t TlsStream::Write(iovec* pieces, int count) {
       taken += static_cast<ssize_t>(joined.size());
       joined.clear();
       drained = Drain();
-      // What was taken is on its way, whatever the socket says.
+      // Encrypted bytes will be sent, even if the socket is full now.
       if (drained != 0) return drained == -EAGAIN ? taken : drained;
     }
   }
@@ -181,7 +181,7 @@ ssize_t TlsStream::Read(iovec* pieces, int count) {
       if (wants == SSL_ERROR_WANT_READ) {
         const ssize_t filled = Fill();
         if (filled > 0) continue;
-        // An end or an error comes again at the next call.
+        // The next call returns the end or the error again.
         return total > 0 ? total : filled;
       }
       if (total > 0) return total;

@@ -8,11 +8,11 @@
 //     Wait(socket.get(), stream.events());
 //   }
 //
-// Each end accepts whoever shows a certificate of the one authority; names in
-// certificates are not compared with addresses, since who is who was settled
-// before by the token (comm/connect/handshake.h).
+// Each end accepts every certificate of the one authority. Names in
+// certificates are not compared with addresses, since the token has
+// authenticated the peers before (comm/connect/handshake.h).
 //
-// Threads: one that reads beside one that writes; they take turns.
+// Threads: one reader and one writer at a time; they exclude each other.
 
 #ifndef COMM_TCP_TLS_STREAM_H_
 #define COMM_TCP_TLS_STREAM_H_
@@ -36,7 +36,8 @@ using TlsFiles = base::tls::CertificateFiles;
 
 using TlsContext = SSL_CTX;
 
-//   kInvalidArgument: a file that cannot be used, named.
+// Makes the context for both ends.
+//   kInvalidArgument: names the file that cannot be used.
 absl::StatusOr<std::shared_ptr<TlsContext>> MakeTlsContext(
     const TlsFiles& files);
 
@@ -44,11 +45,11 @@ class TlsStream : public ByteStream {
  public:
   enum class State { kWaits, kDone, kFailed };
 
-  // `socket` does not block, and stays open as long.
+  // `socket` is non-blocking, and stays open as long as the stream.
   TlsStream(std::shared_ptr<TlsContext> context, int socket, bool accepts);
   ~TlsStream() override;
 
-  // Before all else, until kDone.
+  // Advances the handshake, before all other calls, until kDone.
   State Handshake() ABSL_LOCKS_EXCLUDED(mutex_);
   short events() const { return events_; }
   const absl::Status& error() const { return error_; }
@@ -60,9 +61,11 @@ class TlsStream : public ByteStream {
   std::string protocol_error() override ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  // The bytes of TLS to the socket: 0 when all have gone, or a negative error.
+  // Writes encrypted bytes to the socket: 0 when all are written, or a negative
+  // error.
   int Drain() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Those that the socket has: their number, 0 at the end, or an error.
+  // Reads encrypted bytes from the socket: their number, 0 at the end, or an
+  // error.
   ssize_t Fill() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::string TakeErrorText() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -70,7 +73,8 @@ class TlsStream : public ByteStream {
   const int socket_;
   absl::Mutex mutex_;
   SSL* const ssl_ ABSL_PT_GUARDED_BY(mutex_);
-  std::string out_ ABSL_GUARDED_BY(mutex_);  // what the socket did not take
+  // Bytes that the socket did not take.
+  std::string out_ ABSL_GUARDED_BY(mutex_);
   std::string protocol_error_ ABSL_GUARDED_BY(mutex_);
   short events_ = 0;
   absl::Status error_;

@@ -1,5 +1,5 @@
-// What is said of a collective before anybody else has started: its text, its
-// signature, and what is wrong with it.
+// Tests what one rank can tell about its own collective: its text, its
+// signature and the errors of CheckCollective().
 
 #include <string>
 
@@ -18,7 +18,8 @@ class CollectiveTest : public testing::Test {
   Tensor Of(std::int64_t count, DType dtype = DType::kF32) {
     return Tensor::Zeros({count}, dtype, allocator_);
   }
-  // What is wrong with it on rank 1 of 4.
+  // Returns the error of CheckCollective() on rank 1 of 4; empty if there is
+  // none.
   static std::string Wrong(const Collective& collective) {
     const absl::Status status = CheckCollective(collective, 1, 4);
     EXPECT_EQ(status.code(), status.ok() ? absl::StatusCode::kOk
@@ -47,7 +48,7 @@ TEST_F(CollectiveTest, ATextNamesWhatRanksMustShare) {
 }
 
 TEST_F(CollectiveTest, ASignatureKeepsTheText) {
-  // The largest of each field.
+  // Each field has its largest value.
   const Tensor range =
       Tensor::Meta({internal::kCountMax - 1}, DType::kU8, nn::Device());
   const int root = internal::kRootsMax - 1;
@@ -76,7 +77,7 @@ TEST_F(CollectiveTest, TakesWhatFits) {
         AllToAll(Of(3), {1, 2, 0, 0}, Of(0), {0, 0, 0, 0})}) {
     EXPECT_EQ(Wrong(collective), "") << collective.ToString();
   }
-  // What is not needed is not looked at.
+  // A tensor that this rank does not need is not checked.
   EXPECT_EQ(Wrong(Gather(0, Of(3), Of(1))), "");
   EXPECT_EQ(Wrong(Scatter(0, Of(1), Of(3))), "");
 }

@@ -25,7 +25,8 @@ class Differences {
     return ReduceScatter(op, Of(2 * count, DType::kI32),
                          Of(count, DType::kI32));
   }
-  // Of rank `rank` of two, that gives and gets so much of each.
+  // Makes an all_to_all of one of two ranks, with the number of elements that
+  // it sends to each rank and expects from each.
   Collective ByCounts(std::vector<std::int64_t> sent,
                       std::vector<std::int64_t> expected) const {
     const Tensor input = Of(sent[0] + sent[1]);
@@ -37,7 +38,8 @@ class Differences {
   nn::Allocator& allocator_;
 };
 
-// What both ranks of a group of two are told.
+// Starts one collective on each rank of a group of two, and returns the error
+// that both ranks get.
 std::string Told(const Ranks& ranks, const Collective& of_0,
                  const Collective& of_1) {
   const auto first = ranks[0]->Start(of_0, Event());
@@ -62,7 +64,7 @@ TEST_P(CommunicatorSuite, ADifferenceOfAnyKindNamesBoth) {
                           ", rank 1 started " + b.ToString()));
   };
   const ReduceOp sum = ReduceOp::kSum, bor = ReduceOp::kBor;
-  // The kind, the count, the dtype, the op, the root.
+  // Differences in kind, count, dtype, op and root.
   expect(d.Gathered(4), Gather(0, d.Of(4), d.Of(8)));
   expect(d.Gathered(4), d.Gathered(5));
   expect(d.Gathered(0), d.Gathered(5));
@@ -84,7 +86,7 @@ TEST_P(CommunicatorSuite, UnequalCountsOfAPairNameBothRanks) {
   EXPECT_THAT(
       Told(Make(2), d.ByCounts({1, 3}, {1, 2}), d.ByCounts({2, 1}, {4, 1})),
       HasSubstr("rank 0 sends 3 elements to rank 1, which expects 4"));
-  // Where nothing is sent at all.
+  // The same where no element is sent.
   EXPECT_THAT(
       Told(Make(2), d.ByCounts({0, 0}, {0, 2}), d.ByCounts({0, 0}, {0, 0})),
       HasSubstr("rank 1 sends 0 elements to rank 0, which expects 2"));

@@ -1,4 +1,4 @@
-// Sends and receives: what arrives where, in which order, and how it fails.
+// Tests sends and receives: matching, order and errors.
 
 #include <set>
 
@@ -56,7 +56,7 @@ TEST_P(CommunicatorSuite, MessagesArriveWhicheverSideStartsFirst) {
 TEST_P(CommunicatorSuite, MessagesAreTakenByTagAndInOrderWithinOne) {
   const Ranks ranks = Make(2);
   std::vector<Event> events;
-  // Values 0 to 5 under tags 0, 1, 2, 0, 1, 2.
+  // Sends the values 0 to 5 with tags 0, 1, 2, 0, 1, 2.
   for (int i = 0; i < 6; ++i) {
     events.push_back(Send(ranks, 0, 1, Floats(i, 0), i % 3));
   }
@@ -90,7 +90,8 @@ TEST_P(CommunicatorSuite, MessagesFromAnySourceSayWhoSentThem) {
   std::set<int> sources;
   for (int i = 0; i < 3; ++i) {
     sources.insert(arrivals[i].source);
-    // What is shorter than the buffer says so, and leaves the rest.
+    // A message shorter than the buffer reports its count, and leaves the rest
+    // of the buffer unchanged.
     EXPECT_EQ(arrivals[i].count, arrivals[i].source);
     EXPECT_EQ(First(into[i]), 10.0f + arrivals[i].source);
     EXPECT_EQ(into[i].data<float>()[arrivals[i].source], -1);
@@ -127,7 +128,8 @@ TEST_P(CommunicatorSuite, ARankMaySendToItself) {
   }
 }
 
-// Each rank sends many to each, of other lengths, and takes them backwards.
+// Each rank sends many messages of different lengths to each rank, and receives
+// them in reverse order.
 TEST_P(CommunicatorSuite, ManyMessagesInFlightFindTheirReceives) {
   constexpr int kSize = 4, kEach = 50;
   const Ranks ranks = Make(kSize);
@@ -160,7 +162,7 @@ TEST_P(CommunicatorSuite, ManyMessagesInFlightFindTheirReceives) {
       EXPECT_EQ(First(into[at]), 100.0f * from + i);
       EXPECT_EQ(into[at].data<float>()[37 * i], 100.0f * from + i);
     }
-    // A message is no collective: nothing is out of step.
+    // Messages do not count as collectives: the group is still in step.
     EXPECT_TRUE(comm.RunInline(Barrier(), kTimeout).ok());
   });
 }
@@ -229,7 +231,7 @@ TEST_P(CommunicatorSuite, AMessageThatDoesNotFitAbortsTheGroupAndNamesBoth) {
       if (!send_first) sent = Send(ranks, 0, 1, Floats(0, 0));
       Step(ranks, /*seed=*/1, {sent, received});
       EXPECT_EQ(received.status().code(), absl::StatusCode::kInvalidArgument);
-      // Another transport may have taken a copy, and be done with the send.
+      // A transport that copies eagerly may have completed the send already.
       const bool done = sent.status().ok() && !GetParam().immediate;
       EXPECT_TRUE(done || sent.status() == received.status());
       EXPECT_THAT(
@@ -268,7 +270,7 @@ TEST_P(CommunicatorSuite, AnAbortEndsMessagesThatWait) {
       Send(ranks, 0, 1, Floats(0, 0, kLongCount)),
       Recv(ranks, 0, 2, Floats(0, 0)),
       Recv(ranks, 2, kAnySource, Floats(0, 0), /*tag=*/9),
-      // These two have met, and wait for `before`.
+      // This pair has matched, and waits for `before`.
       Send(ranks, 1, 2, Floats(0, 0), kTag, before),
       Recv(ranks, 2, 1, Floats(0, 0))};
   const absl::Status why = absl::CancelledError("enough");
@@ -322,7 +324,7 @@ TEST_P(CommunicatorSuite, AMessageOfARankThatIsGoneFails) {
         received.ok() ? Await(*ranks[0], *received) : received.status();
     EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
   }
-  // Of three, one more may send.
+  // In a group of three, one more rank may still send.
   Ranks ranks = Make(3);
   ranks[1].reset();
   const Tensor into = Floats(-1, 0);

@@ -1,5 +1,5 @@
-// What every kind of collective moves: each rank gets what the definition says,
-// to the bit, in place and not, whoever drives the ranks.
+// Tests the data that every kind of collective moves: each rank gets the bits
+// of the definition, in place and not, driven by threads or step by step.
 
 #include "tests/comm/communicator_suite.h"
 #include "tests/comm/moves.h"
@@ -129,7 +129,7 @@ TEST_P(CommunicatorSuite, AWrongOneAmongCoalescedStartsNone) {
   const auto event = StartCoalesced(
       *ranks[0], {Barrier(), Broadcast(2, Floats(0, 0))}, Event());
   EXPECT_EQ(event.status().code(), absl::StatusCode::kInvalidArgument);
-  // The group is as it was.
+  // The group is unaffected.
   InThreads(ranks, [](Communicator& comm, int) {
     EXPECT_TRUE(comm.RunInline(Barrier(), kTimeout).ok());
   });

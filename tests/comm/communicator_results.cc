@@ -1,5 +1,5 @@
-// The results of collectives: the same bits as the tree computed naively,
-// whoever drives the ranks, in whatever order.
+// Tests the results of collectives: they have the bits of the naively computed
+// tree, whichever thread drives the ranks and in whatever order.
 
 #include <cstring>
 
@@ -77,7 +77,8 @@ TEST_P(CommunicatorSuite, ReducesByTheTreeStepByStep) {
 }
 
 TEST_P(CommunicatorSuite, ReducesByTheTreeInThreads) {
-  // All cases of one size in one go, alternately by Start() and RunInline().
+  // Runs all cases of one size in one group, alternately by Start() and
+  // RunInline().
   for (int size : kSizes) {
     std::vector<Case> cases;
     std::vector<std::vector<Tensor>> ranges;
@@ -161,7 +162,7 @@ TEST_P(CommunicatorSuite, ManyInFlightEndWithTheirOwnResults) {
     std::vector<Event> events;
     std::vector<int> started(3, 0);
     std::uint64_t state = seed;
-    // Starts and steps mixed; a rank may be far ahead of the others.
+    // Mixes starts and steps; a rank may be far ahead of the others.
     while (events.size() < 3 * kInFlight) {
       const int r = NextBits(&state) % 3;
       if (started[r] < kInFlight) {

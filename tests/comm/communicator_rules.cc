@@ -1,4 +1,4 @@
-// The rules of a group: what waits for what, who is told, and how it fails.
+// Tests the rules of a group: dependencies, wakeups, reported waits and errors.
 
 #include <algorithm>
 #include <atomic>
@@ -62,8 +62,8 @@ TEST_P(CommunicatorSuite, WaitsForWhatComesBeforeItAndHoldsUpNoOther) {
 TEST_P(CommunicatorSuite, StepsOfOneThreadEndInTheOrderOfTheStarts) {
   const Ranks ranks = Make(2);
   std::vector<Event> events;
-  // Between processes the thread that ends a step may still be telling when the
-  // event is ready.
+  // Between processes, the thread that ends a step may still be running
+  // callbacks when the event is already ready.
   absl::Mutex mutex;
   int told = 0;
   std::vector<int> order;
@@ -85,7 +85,7 @@ TEST_P(CommunicatorSuite, StepsOfOneThreadEndInTheOrderOfTheStarts) {
   const absl::MutexLock lock(&mutex);
   EXPECT_TRUE(
       mutex.AwaitWithTimeout(absl::Condition(&all_told), absl::Minutes(1)));
-  // Between processes, whatever has room goes on.
+  // Between processes, the order of completion is not fixed.
   if (!GetParam().immediate) std::sort(order.begin(), order.end());
   EXPECT_EQ(order, (std::vector<int>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}));
 }
@@ -101,7 +101,7 @@ TEST_P(CommunicatorSuite, AWakeupTellsOfWork) {
   const int before = wakeups;
   const Event second =
       *ranks[1]->Start(AllReduce(ReduceOp::kSum, Floats(0, 1)), Event());
-  // Nobody looks at the wire but those who drive.
+  // Between processes, only a thread that drives a rank reads from the link.
   if (GetParam().immediate) {
     EXPECT_GT(wakeups, before);
   }
@@ -109,7 +109,8 @@ TEST_P(CommunicatorSuite, AWakeupTellsOfWork) {
   ranks[0]->SetWakeup(nullptr);
 }
 
-// Its note may be the last that somebody lives for, who then takes it back.
+// A wakeup may be the last that its owner waits for: the owner then unsets it
+// from within the call.
 TEST_P(CommunicatorSuite, AWakeupMayUnsetItself) {
   const Ranks ranks = Make(2);
   std::atomic<int> wakeups{0};
@@ -143,8 +144,8 @@ TEST_P(CommunicatorSuite, NoWakeupRunsAfterItWasUnset) {
   peer.join();
 }
 
-// Each rank sleeps until its wakeup and is never woken in vain for ever: the
-// loop of an actor.
+// Each rank sleeps until its wakeup, as the loop of an actor does; wakeups
+// alone bring every collective to its end.
 TEST_P(CommunicatorSuite, WakeupsAloneDriveAGroup) {
   if (!GetParam().immediate) GTEST_SKIP() << "somebody is to look at the wire";
   const Ranks ranks = Make(3);
@@ -160,7 +161,7 @@ TEST_P(CommunicatorSuite, WakeupsAloneDriveAGroup) {
         while (comm.Progress()) {
         }
       }
-      // The callback above has run, or may still: it uses `awake`.
+      // The callback uses `awake`, and may run until the event is ready.
       while (!event.ready()) std::this_thread::yield();
     }
     EXPECT_TRUE(comm.RunInline(Barrier(), kTimeout).ok());
@@ -221,7 +222,7 @@ TEST_P(CommunicatorSuite, RefusesWhatNoGroupCanRun) {
             invalid);
   const Tensor bytes = Tensor::Zeros({3}, nn::DType::kU8, allocator_);
   EXPECT_EQ(code(AllReduce(ReduceOp::kAvg, bytes)), invalid);
-  // Nothing was started: the group is as it was.
+  // Nothing was started: the group is unaffected.
   InThreads(ranks, [](Communicator& comm, int) {
     EXPECT_TRUE(comm.RunInline(Barrier(), kTimeout).ok());
   });
@@ -233,7 +234,7 @@ TEST_P(CommunicatorSuite, AbortEndsThoseWhoWaitFromAnotherThread) {
   InThreads(ranks, [&](Communicator& comm, int rank) {
     const absl::Status why = absl::CancelledError("enough");
     if (rank == 0) {
-      // Ranks 1 and 2 wait for this one, or are about to.
+      // Ranks 1 and 2 wait for this rank, or will do so soon.
       while (waiting < 2) std::this_thread::yield();
       comm.Abort(why);
     } else if (rank == 1) {
@@ -246,7 +247,7 @@ TEST_P(CommunicatorSuite, AbortEndsThoseWhoWaitFromAnotherThread) {
     }
     EXPECT_EQ(comm.RunInline(Barrier(), kTimeout), why);
     EXPECT_EQ(comm.Start(Barrier(), Event()).status(), why);
-    // A process may yet have to do with other ranks of it.
+    // A process may still have work for its other ranks.
     if (GetParam().immediate) {
       EXPECT_FALSE(comm.Progress());
     }
@@ -265,7 +266,8 @@ TEST_P(CommunicatorSuite, RangesMayGoWhenAnAbortedCollectiveReturns) {
     });
     InThreads(ranks, [&](Communicator& comm, int rank) {
       for (bool first = true;; first = false) {
-        // Memory of this round only, and at once poisoned after it.
+        // Memory that is freed at the end of this round, and then poisoned by a
+        // sanitizer.
         nn::CachingAllocator allocator({/*cached_bytes_max=*/0, {}});
         const Tensor range =
             Tensor::Zeros({100003}, nn::DType::kF32, allocator);
@@ -308,8 +310,8 @@ TEST_P(CommunicatorSuite, ADeadlineNamesWhoDidNotCome) {
   if (GetParam().immediate) {
     EXPECT_EQ(text, wait + "ranks 1, 3");
   } else {
-    // Rank 2 may be among them: its word is on its way, or for its process to
-    // give. Each comes with its process.
+    // The list may include rank 2: its note is still in flight, or its process
+    // has yet to send it. Each rank is named together with its process.
     EXPECT_THAT(text, testing::StartsWith(wait));
     for (const char* rank : {"1", "3"}) {
       EXPECT_THAT(
@@ -354,8 +356,7 @@ TEST_P(CommunicatorSuite, ARankThatLeavesItsOwnCollectiveAbortsThePeers) {
   EXPECT_EQ(theirs.status().code(), absl::StatusCode::kUnavailable);
 }
 
-// What a rank waits for, as whoever looks for ranks that wait for each other
-// sees it.
+// Tests Waits(), from which a job finds out which ranks wait for each other.
 TEST_P(CommunicatorSuite, ARankSaysWhatItWaitsForAndSinceWhen) {
   const auto begin = std::chrono::steady_clock::now();
   const Ranks ranks = Make(3);
@@ -386,7 +387,7 @@ TEST_P(CommunicatorSuite, ARankSaysWhatItWaitsForAndSinceWhen) {
   }
   ranks[1]->Abort(absl::CancelledError("enough"));
   Step(ranks, /*seed=*/1, {sum, received, any, sent});
-  // Whoever asks why may come late.
+  // The waits may also be read after they have ended.
   const std::vector<Waiting> waited = ranks[0]->Waits();
   ASSERT_EQ(waited.size(), 4);
   for (int i = 0; i < 4; ++i) {

@@ -1,11 +1,12 @@
-// What every Communicator must do, whatever its transport. A backend joins with
+// Conformance tests that every Communicator must pass, independent of its
+// transport. A backend joins with
 //
 //   INSTANTIATE_TEST_SUITE_P(Local, CommunicatorSuite,
 //                            testing::Values(Backend{"local", MakeRanks}));
 //
-// and a dependency on :communicator_suite. All ranks live in this process; each
-// test drives them either by a thread for each or step by step in one thread,
-// in an order that a seed chooses. Failures name seed and rank.
+// and a dependency on :communicator_suite. All ranks live in this process. A
+// test drives them either with one thread per rank, or step by step in a single
+// thread, in an order that a seed chooses. Failures name seed and rank.
 
 #ifndef TESTS_COMM_COMMUNICATOR_SUITE_H_
 #define TESTS_COMM_COMMUNICATOR_SUITE_H_
@@ -23,21 +24,22 @@
 
 namespace troupe::comm {
 
-// Longer than any test; none waits for it.
+// Time-out that no passing test reaches.
 inline constexpr absl::Duration kTimeout = absl::Minutes(5);
 
 using Ranks = std::vector<std::unique_ptr<Communicator>>;
 
 struct Backend {
   std::string name;
-  // A fresh group of so many ranks.
+  // Makes a new group of `size` ranks.
   Ranks (*make)(int size);
-  // What a rank does has reached its peers when the call returns; otherwise
-  // they are to be driven first.
+  // Whether the effect of a call has reached the peers when it returns. If
+  // false, a test must drive the ranks first.
   bool immediate = true;
-  // Processes that such a group spans; null: one.
+  // Returns the number of processes that a group of `size` ranks spans; null:
+  // one process.
   int (*processes)(int size) = nullptr;
-  // Where the ranges lie; null: in memory like any other.
+  // Returns the allocator of the ranges; null: ordinary host memory.
   nn::Allocator& (*memory)() = nullptr;
 };
 
@@ -45,7 +47,8 @@ inline std::ostream& operator<<(std::ostream& out, const Backend& backend) {
   return out << backend.name;
 }
 
-// Floats that no transport takes a copy of at once: who sends them waits.
+// Number of floats that no transport copies eagerly: a send of this length
+// waits for its receiver.
 inline constexpr std::int64_t kLongCount = 10000;
 
 class CommunicatorSuite : public testing::TestWithParam<Backend> {
@@ -69,12 +72,12 @@ class CommunicatorSuite : public testing::TestWithParam<Backend> {
   static void Step(const Ranks& ranks, std::uint64_t seed,
                    const std::vector<Event>& events);
 
-  // Drives `comm` until `event` is ready, where that is not so at once.
+  // Drives `comm` until `event` is ready, unless the backend is `immediate`.
   void Reach(Communicator& comm, const Event& event) const {
     if (!GetParam().immediate) (void)Await(comm, event);
   }
 
-  // One small range of floats; rank r holds `first` + r.
+  // Returns a range of `count` floats, all equal to `first` + `rank`.
   nn::Tensor Floats(float first, int rank, std::int64_t count = 4);
 
   nn::CachingAllocator ordinary_;

@@ -1,5 +1,6 @@
-// Reduce and update in one pass: the replicas of all ranks get the bits that an
-// all-reduce and an update on every rank would give them, whoever drives.
+// Tests reduce_update: the replicas of all ranks get the bits that an
+// all-reduce and an update on every rank would give, however the ranks are
+// driven.
 
 #include <memory>
 #include <stdexcept>
@@ -21,8 +22,8 @@ using testing::HasSubstr;
 
 constexpr std::uint64_t kSeed = 7;
 
-// Momentum as an optimizer would: state = state / 2 + sum, value -= state / 4.
-// The state has a dtype of its own.
+// Momentum SGD: state = state / 2 + sum, value -= state / 4. The dtype of the
+// state differs from that of the value.
 class Momentum : public ReplicaUpdate {
  public:
   Momentum(std::int64_t count, nn::Allocator& allocator)
@@ -44,7 +45,7 @@ class Momentum : public ReplicaUpdate {
   }
 
   absl::Status error;
-  std::int64_t updated = 0;  // elements, by this rank
+  std::int64_t updated = 0;  // elements that this rank has updated
 
  private:
   std::vector<Tensor> replicas_;
@@ -60,7 +61,7 @@ Updates MakeUpdates(int size, std::int64_t count, nn::Allocator& allocator) {
   return updates;
 }
 
-// Gradients of one step; another step has others.
+// Returns the gradients of all ranks; they differ between steps.
 std::vector<Tensor> Gradients(int size, std::int64_t count, int step,
                               nn::Allocator& allocator) {
   std::vector<Tensor> ranges;
@@ -70,8 +71,9 @@ std::vector<Tensor> Gradients(int size, std::int64_t count, int step,
   return ranges;
 }
 
-// After two steps, every rank's replicas are those of one that applies the
-// reduced gradients, whole, by itself; the gradients are as they were.
+// Expects that after two steps every rank's replicas equal those of a single
+// process that applies the whole reduced gradients, and that the gradients are
+// unchanged.
 void ExpectTwoSteps(const Updates& updates,
                     const std::vector<std::vector<Tensor>>& gradients,
                     int processes, nn::Allocator& allocator) {
@@ -199,7 +201,7 @@ TEST_P(CommunicatorSuite, AReduceIsNoReduceUpdate) {
                         "started all_reduce(sum, f32 x 4)"));
 }
 
-// Replicas that cannot be updated from the range: nothing is started.
+// Replicas that do not fit the range are refused, and nothing is started.
 TEST_P(CommunicatorSuite, RefusesReplicasThatDoNotFit) {
   const Ranks ranks = Make(2);
   const auto error = [&](std::shared_ptr<ReplicaUpdate> update) {
@@ -213,7 +215,8 @@ TEST_P(CommunicatorSuite, RefusesReplicasThatDoNotFit) {
             "reduce_update(sum, f32 x 4): a replica has 5 elements");
 }
 
-// Replicas of other dtypes, or of another number.
+// An update with any given replicas, so that their dtypes or number may differ
+// between ranks.
 class OtherReplicas : public ReplicaUpdate {
  public:
   explicit OtherReplicas(std::vector<Tensor> replicas)
@@ -276,7 +279,8 @@ TEST_P(CommunicatorSuite, AnUpdateThatThrowsAbortsTheGroup) {
   });
 }
 
-// What comes after the failed one in the same look must not hide it.
+// Updates that succeed in the same call of Progress() must not hide an earlier
+// one that failed.
 TEST_P(CommunicatorSuite, AnUpdateThatFailsIsNotLostAmongOthers) {
   for (std::uint64_t seed : {1, 2, 3, 4, 5}) {
     const Ranks ranks = Make(2);

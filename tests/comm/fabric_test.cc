@@ -1,5 +1,5 @@
-// A fabric: its options, its parcels, and what comes of frames that no fabric
-// would send.
+// Tests a fabric: its options, its parcels, and its reaction to frames that no
+// fabric would send.
 
 #include "comm/fabric.h"
 
@@ -27,7 +27,7 @@ using nn::Tensor;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// Keeps what it is asked to send, and the sink.
+// A link that records the frames it should send, and its sink.
 class StillLink final : public Link {
  public:
   int peer() const override { return 1; }
@@ -60,7 +60,7 @@ class StillLink final : public Link {
   }
   bool BorrowedHolds() const override { return true; }
 
-  // As a link does.
+  // Hands a frame to the sink, as a link does.
   void Arrive(const Frame& frame, const std::string& payload) {
     char* const place =
         frame.bytes > 0 ? sink->Place(/*peer=*/1, frame) : nullptr;
@@ -73,7 +73,7 @@ class StillLink final : public Link {
   absl::Status closed;
   bool told = false;
   bool lends = false;
-  Tensor lent;  // by the peer, as range 7
+  Tensor lent;  // memory that the peer lends as range 7
 };
 
 FabricOptions OneOfTwo(StillLink** link) {
@@ -194,8 +194,7 @@ TEST(Fabric, AnAbortReachesThePeers) {
   EXPECT_FALSE(world.fabric(1).SendParcel(0, 1, "", Tensor(), Event()).ok());
 }
 
-// Processes that end one after the other take nothing from those that are not
-// done yet.
+// A process that has finished may exit without harm to those that have not.
 TEST(Fabric, AProcessThatEndsInOrderEndsNoGroup) {
   SimWorldOptions options;
   options.process_of = {0, 1, 2};
@@ -222,8 +221,8 @@ TEST(Fabric, AProcessThatEndsInOrderEndsNoGroup) {
   EXPECT_TRUE(events[2].ready() && events[2].status().ok());
 }
 
-// A root that is slow, or waits for others, is sent no more than it has room
-// for.
+// A root that is slow, or waits for other ranks, gets no more pieces than it
+// has granted credit for.
 TEST(Fabric, PartsWaitForCreditOfWhoComputesThem) {
   constexpr int kAhead = 64, kPieces = 90;
   StillLink* link;
@@ -282,10 +281,10 @@ Frame RandomFrame(std::uint64_t* state, const Frame& like) {
   return frame;
 }
 
-// A peer that sends anything at all is shut out with words, or is harmless.
-constexpr std::int64_t kLent = 10000;  // floats: more than rides in a note
+// Number of floats that the peer lends: more than fit into a note.
+constexpr std::int64_t kLent = 10000;
 
-// A process whose peer's range is range 7 of the link.
+// A process whose peer lends its range as range 7 of the link.
 struct ByReference {
   ByReference() {
     FabricOptions options = OneOfTwo(&link);
@@ -297,7 +296,8 @@ struct ByReference {
     done = *group[0]->Start(AllReduce(ReduceOp::kSum, mine), Event());
   }
 
-  // The same note as this process's, but for where the range lies.
+  // Answers with the note that this process sent, with other references to the
+  // range.
   void Answer(internal::Reference input, internal::Reference output) const {
     Frame note = link->sent.front().first;
     EXPECT_EQ(note.tag, 1u);
@@ -355,7 +355,8 @@ TEST(Fabric, AReferenceToWhatIsNotLentEndsTheGroup) {
       const Tensor before =
           TestRange(DType::kF32, kLent, 1, 1, world.allocator);
       world.Answer(output ? good : bad, output ? bad : good);
-      // This process touches nothing any more; and when the peer does not:
+      // This process has stopped using the memory. It fails the collective once
+      // the peer has stopped too.
       const Frame last = world.link->sent.back().first;
       EXPECT_EQ(internal::TypeOf(last), internal::FrameType::kLetGoAll);
       EXPECT_FALSE(world.done.ready());
@@ -402,7 +403,8 @@ TEST(Fabric, GarbageFromAPeerNeverHurts) {
     const Tensor got = Tensor::Zeros({300}, DType::kF32, allocator);
     events.push_back(*group[0]->Start(Broadcast(1, got), Event()));
     events.push_back(*group[0]->StartRecv(1, 0, got, nullptr));
-    // What it sends is what a peer would send too: it comes back, spoilt.
+    // The frames that this process sends are those that its peer would send:
+    // they are sent back to it, some of them mutated.
     for (int i = 0; i < 60; ++i) {
       const auto& [like, payload] =
           link->sent[NextBits(&state) % link->sent.size()];

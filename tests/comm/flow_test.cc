@@ -18,7 +18,8 @@ std::string RankName(int rank) {
   return rank == Block::kAll ? "all" : absl::StrCat(rank);
 }
 
-// "all>1 8@8-0": 8 elements of the tree, from 8, to 0 of rank 1's.
+// Formats blocks. "all>1 8@8-0": 8 elements of the reduction of all ranks, from
+// element 8, go to element 0 of rank 1.
 std::string ToString(const absl::StatusOr<std::vector<Block>>& blocks) {
   if (!blocks.ok()) return std::string(blocks.status().message());
   std::string text;
@@ -29,7 +30,8 @@ std::string ToString(const absl::StatusOr<std::vector<Block>>& blocks) {
   return text;
 }
 
-// The flow of three ranks that start the same; `known` of them are known.
+// Returns the flow of three ranks that start the same collective, of which only
+// those of the ranks `known` are known.
 std::string FlowOfThree(const Collective& collective,
                         std::vector<int> known = {0, 1, 2}) {
   std::vector<const Collective*> ranks(3, nullptr);

@@ -1,12 +1,14 @@
-// A group whose ranges lie in the guarded memory of queued devices: a local
-// group that sees them as host memory, open while a chunk of work runs.
+// Wraps a local group so that its ranges may lie in the guarded memory of
+// queued devices. The local group sees them as host memory, which is open only
+// while a chunk of work runs.
 //
 //   auto memory = std::make_shared<nn::GuardedMemory>(/*bytes_max=*/64 << 20);
 //   std::vector<std::unique_ptr<Communicator>> group =
 //       GuardGroup(MakeLocalGroup({2}), memory);
 //   group[0]->Start(AllReduce(op, device_range), /*after=*/device_event);
 //
-// It holds no range: whoever starts a collective keeps it, as on a GPU.
+// The group does not keep ranges alive: the code that starts a collective must,
+// as on a GPU.
 
 #ifndef TESTS_COMM_GUARDED_GROUP_H_
 #define TESTS_COMM_GUARDED_GROUP_H_
@@ -40,7 +42,8 @@ class GuardedCommunicator final : public WrappedCommunicator {
     return inner().Progress();
   }
 
-  // A message is copied by whoever completes the pair, perhaps within the call.
+  // The side that completes the pair copies the message, possibly within this
+  // call.
   absl::StatusOr<Event> StartSend(int to, std::uint32_t tag,
                                   const nn::Tensor& data,
                                   Event after) override {

@@ -1,4 +1,4 @@
-// What the local group promises beyond the suite: its limits.
+// Tests the limits of the local group, which the suite does not cover.
 
 #include <vector>
 
@@ -32,7 +32,7 @@ TEST(LocalGroup, ReusesItsRecordsMoreOftenThanThereAre) {
   LocalGroupOptions options;
   options.size = 2;
   options.in_flight_max = 1;
-  options.chunk_bytes = 1;  // the least there is
+  options.chunk_bytes = 1;  // the smallest value
   const auto ranks = MakeLocalGroup(options);
   nn::CachingAllocator allocator;
   const nn::Tensor a = nn::Tensor::Zeros({2000}, nn::DType::kI32, allocator);
@@ -46,7 +46,8 @@ TEST(LocalGroup, ReusesItsRecordsMoreOftenThanThereAre) {
     }
     EXPECT_TRUE(first.ready() && second.ready());
   }
-  EXPECT_EQ(a.data<std::int32_t>()[1999], 512);  // doubled but for the first
+  // Each round but the first doubles the value.
+  EXPECT_EQ(a.data<std::int32_t>()[1999], 512);
 }
 
 TEST(Cut, GivesEachRankAChunkOfASmallRangeAndCoversAll) {

@@ -14,8 +14,8 @@ namespace {
 using nn::Tensor;
 
 constexpr std::uint64_t kInputs = 1, kGarbage = 2;  // seeds
-// Long inputs repeat themselves after so many elements, no multiple of a chunk:
-// sanitized, the plain loops take long.
+// Number of elements after which long inputs repeat, since the plain loops are
+// slow under a sanitizer. It is no multiple of a chunk.
 constexpr std::int64_t kPeriod = 4099;
 
 Tensor Part(const Tensor& whole, std::int64_t begin, std::int64_t count) {
@@ -33,7 +33,7 @@ Tensor Copy(const Tensor& from, nn::Allocator& allocator) {
   return to;
 }
 
-// `pattern` over and over, on no vector's boundary.
+// Returns `count` elements that repeat `pattern`, not aligned for vector loads.
 Tensor Tile(const Tensor& pattern, std::int64_t count,
             nn::Allocator& allocator) {
   const Tensor whole =
@@ -69,7 +69,8 @@ bool GetsWhole(CollectiveKind kind) {
          kind == CollectiveKind::kGather || kind == CollectiveKind::kAllToAll;
 }
 
-// What rank `from` sends to rank `to`, by counts: none here and there.
+// Returns how many elements rank `from` sends to rank `to` in a move by counts;
+// 0 for some pairs.
 std::int64_t CountOf(const MoveSpec& spec, int from, int to) {
   return (from + 2 * to) % 3 == 1 ? 0 : spec.count + from - to + spec.size;
 }
@@ -91,7 +92,7 @@ class Maker {
       move.expected.push_back(Expected(r));
       move.collectives.push_back(Started(r));
       const Collective& started = move.collectives.back();
-      // One in place shares memory with what is overwritten.
+      // An in-place input shares memory with the result that overwrites it.
       const bool kept = !spec_.in_place && started.input.defined();
       move.given.push_back(kept ? Copy(started.input, allocator_) : Tensor());
     }
@@ -106,7 +107,7 @@ class Maker {
   }
 
   Tensor Sum() {
-    // A group of one leaves its range as it is.
+    // A group of one rank leaves its range unchanged.
     if (spec_.size == 1) return inputs_[0];
     if (sum_.defined()) return sum_;
     const std::int64_t count = inputs_[0].numel();
@@ -168,7 +169,7 @@ class Maker {
     if (is_root) return started;
     if (spec_.kind == CollectiveKind::kScatter) started.input = Tensor();
     if (spec_.kind == CollectiveKind::kGather) started.range = Tensor();
-    // In place, its range is what it gives.
+    // In place, the range is also the input.
     if (spec_.kind == CollectiveKind::kReduce && !spec_.in_place) {
       started.range = Tensor();
     }
@@ -195,7 +196,8 @@ class Maker {
         if (rank != spec_.root) break;
         [[fallthrough]];
       case CollectiveKind::kReduceScatter:
-        // A copy: what is expected of other ranks is still read from inputs_.
+        // A copy, since the results expected of other ranks still depend on
+        // inputs_.
         started->input = Copy(started->input, allocator_);
         started->range = Block(started->input, rank);
         break;
@@ -207,7 +209,7 @@ class Maker {
   Move MakeByCounts() {
     const int n = spec_.size;
     std::vector<std::vector<std::int64_t>> sent(n), expected(n);
-    std::vector<std::vector<Tensor>> parts(n);  // by receiver
+    std::vector<std::vector<Tensor>> parts(n);  // indexed by receiver
     Move move{spec_, {}, {}, {}};
     for (int from = 0; from < n; ++from) {
       std::vector<Tensor> own;

@@ -1,5 +1,6 @@
-// One collective of any kind for all ranks of a group, with seeded inputs, and
-// what each rank must get, computed from the definition by plain loops.
+// Makes one collective of any kind for all ranks of a group, with seeded inputs
+// and the result that each rank must get. Plain loops compute that result from
+// the collective's definition.
 //
 //   Move move = MakeMove({CollectiveKind::kGather, /*size=*/3}, allocator);
 //   ranks[r]->RunInline(move.collectives[r], kTimeout);         // on each rank
@@ -21,47 +22,49 @@ namespace troupe::comm {
 struct MoveSpec {
   CollectiveKind kind = CollectiveKind::kAllReduce;
   int size = 1;
-  std::int64_t count = 63;  // c of comm/flow.h
+  std::int64_t count = 63;  // elements per rank, `c` in comm/flow.h
   nn::DType dtype = nn::DType::kF32;
   ReduceOp op = ReduceOp::kSum;
   int root = 0;
   bool in_place = false;
-  // An all_to_all of unequal parts, some of them empty.
+  // Whether an all_to_all has parts of unequal sizes, some of them empty.
   bool by_counts = false;
 };
 
 std::ostream& operator<<(std::ostream& out, const MoveSpec& spec);
 
-// All kinds that move something, but reduce_update.
+// All kinds that move data, except reduce_update.
 inline constexpr CollectiveKind kMovingKinds[] = {
     CollectiveKind::kAllReduce, CollectiveKind::kBroadcast,
     CollectiveKind::kReduce,    CollectiveKind::kAllGather,
     CollectiveKind::kGather,    CollectiveKind::kScatter,
     CollectiveKind::kAllToAll,  CollectiveKind::kReduceScatter};
 
-// Whether there is such a collective: an op that the dtype has, no all_to_all
-// in place.
+// Returns whether the combination is valid: the dtype supports the op, and an
+// all_to_all is not in place.
 bool Exists(const MoveSpec& spec);
 
-// By rank.
+// A collective for each rank and its expected result; all vectors are indexed
+// by rank.
 struct Move {
   MoveSpec spec;
   std::vector<Collective> collectives;
-  std::vector<nn::Tensor> expected;  // undefined: it gets nothing
-  // What `collectives` give, as it was; undefined where it may change.
+  std::vector<nn::Tensor> expected;  // undefined for a rank without a result
+  // Copies of the inputs; undefined where the collective may overwrite them.
   std::vector<nn::Tensor> given;
 };
 
 Move MakeMove(const MoveSpec& spec, nn::Allocator& allocator);
 
-// Each kind, in place and not, by counts too, with each count; dtype, op and
-// root vary along.
+// Makes a move of each kind with each count, both in place and not (for
+// all_to_all: both with unequal and with equal parts). Dtype, op and root vary
+// from move to move.
 std::vector<Move> MovesOf(int size, absl::Span<const std::int64_t> counts,
                           nn::Allocator& allocator);
 
-// Rank `rank` has what is expected, and has kept its input.
+// Expects that rank `rank` has its result, and that its input is unchanged.
 void ExpectMovedTo(const Move& move, int rank);
-// Every rank.
+// Expects the same of every rank.
 void ExpectMoved(const Move& move);
 
 }  // namespace troupe::comm

@@ -1,7 +1,7 @@
-// What comes of frames that no fabric would send: a process whose frames are
-// changed on their way, in everything that can be in flight between several
-// processes at one time. Whoever receives them is shut of that process with
-// words, or the change was harmless; nothing crashes, and everything ends.
+// Fuzz test: mutates the frames that one process sends, with work of every kind
+// in flight between several processes. Either a receiver closes its link to
+// that process with an error, or the change was harmless. Nothing crashes or
+// hangs.
 
 #include <cstdio>
 #include <memory>
@@ -17,7 +17,8 @@
 namespace troupe::comm {
 namespace {
 
-// Fields become small numbers, any numbers, or the next one.
+// Replaces a field, seldom, by a small number, by any number, or by its value
+// plus 1.
 template <typename Field>
 void Spoil(std::uint64_t* state, Field* field) {
   const std::uint64_t bits = NextBits(state);
@@ -33,14 +34,14 @@ Frame Mutated(std::uint64_t* state, const Frame& like) {
   Spoil(state, &frame.tag);
   Spoil(state, &frame.seq);
   for (std::uint64_t& word : frame.words) Spoil(state, &word);
-  // The group's number, but seldom the generation.
+  // Changes the group's number more often than its generation.
   if (NextBits(state) % 8 == 0) frame.group ^= NextBits(state) % 8;
   if (NextBits(state) % 64 == 0) Spoil(state, &frame.group);
   if (NextBits(state) % 4 == 0) frame.bytes = NextBits(state) % 3000;
   return frame;
 }
 
-// Changes some of the frames that it sends, sends some twice or not at all.
+// A link that changes some frames, and sends some twice or not at all.
 class MutatingLink final : public Link {
  public:
   MutatingLink(std::unique_ptr<Link> inner, std::uint64_t seed)
@@ -111,7 +112,7 @@ TEST(MutatedTraffic, EndsTheLinkWithWordsOrNothing) {
     scene.StartEverything();
     int quiet = 0;
     for (int step = 0; step < kStepsMax && !scene.AllReady(); ++step) {
-      // Where nothing moves any more, what was dropped is waited for: then the
+      // When nothing moves any more, a rank waits for a dropped frame: then the
       // process dies, and the job with it.
       quiet = scene.Drive() ? 0 : quiet + 1;
       if (quiet == 50) scene.world().network().Lose(0);

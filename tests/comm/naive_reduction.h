@@ -1,5 +1,5 @@
-// The tree of additions, element by element, in the plainest words: what the
-// kernels and every backend are compared with.
+// Reference implementation of the reduction tree, one element at a time. Tests
+// compare the kernels and every backend with it.
 //
 //   std::vector<float> values = {a, b, c};              // by rank
 //   float sum = NaiveReduction(ReduceOp::kSum, absl::MakeSpan(values));
@@ -18,7 +18,8 @@
 
 namespace troupe::comm {
 
-// What a node computes in, and how it is rounded.
+// Converts an element to the type that a node of the tree computes in (Widen),
+// and rounds a result back to the element's type (Narrow).
 inline float Widen(nn::bf16 x) { return x.ToFloat(); }
 inline float Widen(nn::f16 x) { return x.ToFloat(); }
 template <typename T>
@@ -70,7 +71,8 @@ T NaiveTree(ReduceOp op, absl::Span<const T> values) {
                    NaiveTree(op, values.subspan(left)));
 }
 
-// With the division at the root, and NaN in its one form.
+// Reduces one element of all ranks: the tree, the division of kAvg at the root,
+// and any NaN replaced by the canonical quiet NaN.
 template <typename T>
 T NaiveReduction(ReduceOp op, absl::Span<const T> values) {
   const auto x = Widen(NaiveTree(op, values));

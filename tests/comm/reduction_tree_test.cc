@@ -33,7 +33,7 @@ Tensor Copy(const Tensor& from, nn::Allocator& allocator) {
   return to;
 }
 
-// Reduces `ranges` in place, all of them.
+// Reduces `ranges` in place: each gets the result.
 void ReduceInPlace(base::CpuIsa set, ReduceOp op,
                    const std::vector<Tensor>& ranges) {
   std::vector<void*> pointers;
@@ -90,7 +90,7 @@ TEST(ReductionTree, SplitsAtTheLargestPowerOfTwoBelow) {
   EXPECT_EQ(splits, "1 2 2 4 4 4 4 8 8 ");
 }
 
-// What one element of each source gives.
+// Returns the reduction of one element per source.
 template <typename T>
 T Reduced(ReduceOp op, std::vector<T> values) {
   std::vector<const void*> sources;
@@ -104,14 +104,16 @@ T Reduced(ReduceOp op, std::vector<T> values) {
 }
 
 TEST(ReductionTree, AddsInTheOrderOfTheTree) {
-  // Ones are lost beside 2^24 one by one, but not in pairs.
+  // 2^24 + 1 rounds to 2^24, 2^24 + 2 is exact: single ones are lost, pairs are
+  // not.
   EXPECT_EQ(Reduced<float>(ReduceOp::kSum, {0x1p24f, 1, 1}), 0x1p24f);
   EXPECT_EQ(Reduced<float>(ReduceOp::kSum, {0x1p24f, 0, 1, 1}), 0x1p24f + 2);
   EXPECT_EQ(Reduced<float>(ReduceOp::kSum, {0x1p24f, 1, 1, 1, 1}), 0x1p24f + 4);
 }
 
 TEST(ReductionTree, RoundsEachNodeToTheDType) {
-  // bf16 has 8 bits: 256 + 1 is a tie, to even; exactly, it were 259, then 260.
+  // bf16 has 8 significant bits: 256 + 1 is a tie, which rounds to even.
+  // Without rounding at each node, the sum would be 259, rounded to 260.
   const auto sum = [](std::vector<float> values) {
     std::vector<bf16> narrow;
     for (float value : values) narrow.push_back(bf16::FromFloat(value));

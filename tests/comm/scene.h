@@ -1,6 +1,6 @@
 // Several simulated processes with work of every kind in flight: collectives on
-// all ranks and on two, messages, parcels. A seed chooses who lives where, what
-// is started and in which order.
+// all ranks and on two of them, messages, parcels. A seed chooses the process
+// of each rank, what is started, and in which order.
 //
 //   Scene scene(/*seed=*/7);
 //   scene.StartEverything();
@@ -58,18 +58,18 @@ class Scene {
     }
   }
 
-  // Something, in an order that the seed chooses.
-  // False: that did nothing.
+  // Makes progress somewhere: the seed chooses how many network steps, which
+  // fabric and which rank. Returns false when nothing happened.
   bool Drive() {
     bool worked = false;
     for (int i = Choose(4); i > 0; --i) worked |= world_.network().Step();
     worked |= world_.fabric(Choose(world_.processes())).Progress();
-    // Perhaps a local group, which no fabric drives.
+    // If this group lies within one process, no fabric drives it.
     worked |= ends_[Choose(2)]->Progress();
     return worked;
   }
 
-  // As a job ends its ranks.
+  // Aborts all fabrics and ranks, as a job does when it ends.
   void EndJob() {
     const absl::Status why = absl::CancelledError("the job has ended");
     for (int p = 0; p < world_.processes(); ++p) world_.fabric(p).Abort(why);
@@ -100,7 +100,8 @@ class Scene {
   }
 
  private:
-  // A layout and sizes; what else the caller wants stays.
+  // Returns `options` with a layout, a seed and sizes that the seed chooses;
+  // the other fields are unchanged.
   SimWorldOptions Options(SimWorldOptions options) {
     const int processes = 2 + Choose(3);
     ranks_ = processes + Choose(3);
@@ -116,7 +117,8 @@ class Scene {
     return options;
   }
 
-  // On all ranks of a group; `ahead`: some frames go between two starts.
+  // Starts a collective on all ranks of a group. `ahead`: drives the processes
+  // between the starts of the ranks.
   void StartOne(const Group& group, bool ahead) {
     const int size = static_cast<int>(group.size());
     const auto dtype = Choose(2) == 0 ? nn::DType::kF32 : nn::DType::kBF16;
@@ -140,7 +142,7 @@ class Scene {
                               : kind == 1
                                   ? Broadcast(root, ranges[r])
                                   : Reduce(op, root, ranges[r], ranges[r]);
-      collective.priority = Choose(3);  // each rank's own affair
+      collective.priority = Choose(3);  // may differ between ranks
       const absl::StatusOr<Event> event = group[r]->Start(collective, Event());
       if (!event.ok()) {
         events_.emplace_back(Failed(event.status()), collective.ToString());
@@ -179,7 +181,8 @@ class Scene {
     const int from = Choose(world_.processes());
     const int to =
         (from + 1 + Choose(world_.processes() - 1)) % world_.processes();
-    // In order per sender: one sender for each receiver keeps lists equal.
+    // Parcels arrive in order per sender: with one sender for each receiver,
+    // the list of headers is deterministic.
     if (from != (to + 1) % world_.processes()) return;
     const std::string header = absl::StrCat("parcel ", events_.size());
     Add(world_.fabric(from).SendParcel(
@@ -216,7 +219,7 @@ class Scene {
     std::string name;
   };
   std::vector<Result> results_;
-  std::vector<nn::Tensor> kept_;  // a local group keeps no range
+  std::vector<nn::Tensor> kept_;  // a local group does not keep ranges alive
 };
 
 }  // namespace troupe::comm

@@ -1,4 +1,4 @@
-// A handler of parcels that keeps what comes.
+// A handler of parcels that keeps all headers and payloads that arrive.
 //
 //   const auto shelf = std::make_shared<Shelf>();
 //   fabric.SetParcelHandler(/*channel=*/3, shelf);
@@ -19,7 +19,8 @@ namespace troupe::comm {
 
 class Shelf final : public ParcelHandler {
  public:
-  // What comes from a wire may say anything.
+  // Limit on the payload of one parcel: a size read from the wire is not
+  // trusted.
   static constexpr std::size_t kBytesMax = 1 << 20;
 
   absl::StatusOr<nn::Tensor> Receive(const Parcel& parcel) override {

@@ -1,13 +1,13 @@
-// Several processes of a job within one test: a fabric for each, over simulated
-// links.
+// Simulates several processes of a job within one test. Each process has a
+// fabric of its own; simulated links connect them.
 //
 //   SimWorld world(/*process_of=*/{0, 0, 1}, /*seed=*/7);
 //   Group dp = world.MakeGroup({"dp", {0, 1, 2}});     // all ranks, whole
 //   while (world.Progress()) {
 //   }
 //
-// Small pieces and small eager payloads are options, so that little data takes
-// all ways.
+// The options can make pieces and eager payloads small, so that little data
+// suffices to reach every code path.
 
 #ifndef TESTS_COMM_SIM_WORLD_H_
 #define TESTS_COMM_SIM_WORLD_H_
@@ -32,10 +32,13 @@ struct SimWorldOptions {
   std::uint64_t seed = 1;
   std::size_t eager_bytes = 16 << 10;
   std::size_t piece_bytes = 256 << 10;
-  // One for all processes; null: nothing goes by reference.
+  // Memory that all processes share; null: nothing is sent by reference.
   std::shared_ptr<SharedMemory> shared_memory;
   std::function<void(int process, int lost, const absl::Status&)> on_lost;
-  // What a process uses in place of its link to another; null: that link.
+  // Changes the options of the fabric of `process`. Null: all have the same.
+  std::function<void(int process, FabricOptions& fabric)> edit;
+  // Returns the link that `process` uses in place of `link`, its link to
+  // `peer`. Null: all links are used as they are.
   std::function<std::unique_ptr<Link>(int process, int peer,
                                       std::unique_ptr<Link> link)>
       wrap_link;
@@ -72,6 +75,7 @@ class SimWorld {
           told(p, lost, why);
         };
       }
+      if (options.edit) options.edit(p, fabric);
       auto made = Fabric::Make(std::move(fabric));
       TROUPE_CHECK(made.ok(), "the options are in order");
       fabrics_.push_back(*std::move(made));
@@ -82,7 +86,8 @@ class SimWorld {
   Fabric& fabric(int process) { return *fabrics_[process]; }
   int processes() const { return static_cast<int>(fabrics_.size()); }
 
-  // As a process that is done: the others see its links end.
+  // Destroys the fabric of a process, as if it had exited: the other processes
+  // see their links to it end.
   void EndProcess(int process) { fabrics_[process].reset(); }
 
   Group MakeGroup(const FabricGroupOptions& options) {
@@ -97,7 +102,8 @@ class SimWorld {
     return whole;
   }
 
-  // A bit of everything; false when nothing is left to do.
+  // Calls Progress() on each fabric once; returns false when no fabric had
+  // anything to do.
   bool Progress() {
     bool worked = false;
     for (const std::unique_ptr<Fabric>& fabric : fabrics_) {

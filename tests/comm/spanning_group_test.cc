@@ -1,11 +1,16 @@
-// The suite on groups that span simulated processes, in several layouts: bits,
-// rules and errors are those of the local group.
+// Runs the suite on groups that span simulated processes, in several layouts:
+// bits, rules and errors are those of the local group. Processes compare the
+// options that decide which frames they send.
 
 #include <algorithm>
+#include <functional>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
 #include "tests/comm/communicator_suite.h"
 #include "tests/comm/sim_world.h"
 #include "tests/comm/wrapped_communicator.h"
@@ -13,7 +18,7 @@
 namespace troupe::comm {
 namespace {
 
-// A rank that keeps its world.
+// A rank that keeps its SimWorld alive.
 class Inhabitant final : public WrappedCommunicator {
  public:
   Inhabitant(std::unique_ptr<Communicator> inner,
@@ -43,7 +48,7 @@ Ranks MakeRanks(SimWorldOptions options) {
   return ranks;
 }
 
-// Where rank r of n lives.
+// Returns the process of rank r of n.
 using Layout = int (*)(int r, int n);
 int EachItsOwn(int r, int) { return r; }
 int OneAndTheRest(int r, int) { return r == 0 ? 0 : 1; }
@@ -82,7 +87,7 @@ std::shared_ptr<SharedMemory> OneMemory() {
   return memory;
 }
 
-// All of it by reference.
+// A backend that sends all data by reference.
 template <Layout kLayout>
 Backend ByReference(const char* name) {
   return {name,
@@ -92,7 +97,7 @@ Backend ByReference(const char* name) {
               options.process_of.push_back(kLayout(r, size));
             }
             options.eager_bytes = 0;
-            options.seed = 2;  // memory is lent at once
+            options.seed = 2;  // with this seed, memory is lent at once
             options.shared_memory = OneMemory();
             return MakeRanks(std::move(options));
           },
@@ -116,8 +121,8 @@ INSTANTIATE_TEST_SUITE_P(
                     ByReference<Alternating>("alternating_by_reference")),
     [](const auto& info) { return info.param.name; });
 
-// The numbers of collectives of these priorities, started in this order, in the
-// order in which a rank has their results.
+// Starts collectives with these priorities, in this order, and returns their
+// indices in the order in which they end on rank 0.
 std::vector<int> OrderOfEnds(const std::vector<int>& priorities) {
   SimWorldOptions options;
   options.process_of = {0, 1};
@@ -131,7 +136,7 @@ std::vector<int> OrderOfEnds(const std::vector<int>& priorities) {
   std::vector<int> order;
   for (std::size_t i = 0; i < priorities.size(); ++i) {
     for (const std::unique_ptr<Communicator>& rank : group) {
-      // 64 pieces: many more than are on their way at a time.
+      // 64 pieces: many more than are in flight at a time.
       kept.push_back(nn::Tensor::Zeros({4096}, nn::DType::kF32, allocator));
       Collective sum = AllReduce(ReduceOp::kSum, kept.back());
       sum.priority = priorities[i];
@@ -155,6 +160,51 @@ TEST(SpanningGroupTest, TheMostUrgentGoesFirstOnTheWire) {
   EXPECT_EQ(OrderOfEnds({0, 0, 0}), (std::vector<int>{0, 1, 2}));
   EXPECT_EQ(OrderOfEnds({0, 1, 2}), (std::vector<int>{2, 1, 0}));
   EXPECT_EQ(OrderOfEnds({1, 0, 1}), (std::vector<int>{0, 2, 1}));
+}
+
+TEST(SpanningGroupTest, NamesOptionsThatDifferBetweenProcesses) {
+  struct Case {
+    std::function<void(FabricOptions& of_process_1)> edit;
+    const char* differs;
+  };
+  const Case cases[] = {
+      {[](FabricOptions& o) { o.eager_bytes = 99; },
+       "eager_bytes = 99, piece_bytes = 256, two_step = unset"},
+      {[](FabricOptions& o) { o.piece_bytes = 512; },
+       "eager_bytes = 100, piece_bytes = 512, two_step = unset"},
+      {[](FabricOptions& o) { o.two_step = true; },
+       "eager_bytes = 100, piece_bytes = 256, two_step = true"},
+      {[](FabricOptions& o) { o.two_step = false; },
+       "eager_bytes = 100, piece_bytes = 256, two_step = false"},
+  };
+  for (const Case& c : cases) {
+    SimWorldOptions options;
+    options.process_of = {0, 1};
+    options.eager_bytes = 100;
+    options.piece_bytes = 256;
+    options.edit = [&](int process, FabricOptions& fabric) {
+      if (process == 1) c.edit(fabric);
+    };
+    SimWorld world(std::move(options));
+    const Group group = world.MakeGroup({"dp", {0, 1}});
+    const Event events[] = {*group[0]->Start(Barrier(), Event()),
+                            *group[1]->Start(Barrier(), Event())};
+    while (world.Progress()) {
+    }
+    const std::string mine =
+        "process 0 (host h0, pid 10) has "
+        "eager_bytes = 100, piece_bytes = 256, two_step = unset";
+    const std::string theirs =
+        absl::StrCat("process 1 (host h1, pid 11) has ", c.differs);
+    const std::string what = "; set the same FabricOptions in all processes";
+    for (const Event& event : events) {
+      EXPECT_EQ(event.status().code(), absl::StatusCode::kFailedPrecondition);
+      // The error is that of the process which noticed first.
+      EXPECT_THAT(std::string(event.status().message()),
+                  testing::AnyOf(absl::StrCat(theirs, ", but ", mine, what),
+                                 absl::StrCat(mine, ", but ", theirs, what)));
+    }
+  }
 }
 
 }  // namespace

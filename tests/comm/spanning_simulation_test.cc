@@ -1,7 +1,7 @@
-// Groups and parcels over simulated links: thousands of seeds of what can be on
-// its way at one time, with delays, cuts, pauses, and processes that die at any
-// frame. Everything ends: with the right bits, or with an error that names the
-// process that died.
+// Simulation tests of groups and parcels over simulated links: thousands of
+// seeds with work of every kind in flight, and with delays, cuts, pauses, and
+// processes that die at any frame. Everything ends, with the right bits or with
+// an error that names the process that died.
 
 #include <cstdint>
 #include <memory>
@@ -20,14 +20,15 @@ namespace {
 using testing::HasSubstr;
 
 constexpr std::uint64_t kSeeds = 1500;
-// More than any scene needs; a scene that needs more hangs.
+// Limit on the steps of a scene, far above what any needs: one that reaches it
+// hangs.
 constexpr int kStepsMax = 200000;
 
 // Whether ranges lie in memory that all processes share.
 class SpanningSimulation : public testing::TestWithParam<bool> {
  protected:
   static SimWorldOptions Options() {
-    // One for all seeds: a range costs system calls.
+    // All seeds share one memory, since each new range costs system calls.
     static const auto memory = std::make_shared<SharedMemory>();
     SimWorldOptions options;
     if (GetParam()) options.shared_memory = memory;
@@ -65,7 +66,7 @@ TEST_P(SpanningSimulation, EverythingInFlightEndsWithItsBits) {
     }
     if (HasFailure()) return;
   }
-  // A seed that is replayed may have lent nothing in time.
+  // A single replayed seed may have ended before any memory was lent.
   if (seeds.size() > 1) {
     EXPECT_EQ(by_reference > seeds.size() / 2, GetParam()) << by_reference;
   }
@@ -93,7 +94,7 @@ TEST_P(SpanningSimulation, ALostProcessIsNamedByWhateverCannotEnd) {
       ASSERT_TRUE(event.ready()) << name << " hangs";
       if (event.status().ok()) continue;
       ++failed;
-      // The victim itself sees its peers go.
+      // The victim itself sees its links to its peers end.
       EXPECT_THAT(std::string(event.status().message()), HasSubstr("is lost: "))
           << name;
       EXPECT_THAT(std::string(event.status().message()),
@@ -102,7 +103,8 @@ TEST_P(SpanningSimulation, ALostProcessIsNamedByWhateverCannotEnd) {
     }
     if (HasFailure()) return;
   }
-  // Else nothing was tried. A seed that is replayed may not fail.
+  // If too few seeds fail, the test exercises nothing. A single replayed seed
+  // may pass.
   if (seeds.size() > 1) {
     EXPECT_GT(failed, seeds.size() / 2);
   }

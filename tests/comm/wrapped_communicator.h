@@ -1,5 +1,5 @@
-// A rank of a group in whose way a test stands: hands every call on to another
-// communicator, so that a class derived from it changes only some.
+// Base class of communicators with altered behaviour. It forwards every call to
+// another communicator; a derived class overrides only some of them.
 //
 //   class Late : public comm::WrappedCommunicator {
 //    public:

@@ -1,4 +1,4 @@
-// In place of comm/mpi/mpi_process.cc where mpi.h was not found.
+// Replaces comm/mpi/mpi_process.cc where mpi.h was not found.
 
 #include "comm/mpi/mpi_process.h"
 

@@ -1,5 +1,6 @@
-// A device group, on "devices" that work at once: what a device does with its
-// queues is in tests/nn/kernels/cuda, and both together in cuda_job_test.
+// Tests a device group on fake devices whose work runs on the host. The queues
+// of a real device are tested in tests/nn/kernels/cuda, both together in
+// cuda_job_test.
 
 #include "comm/device/device_group.h"
 
@@ -23,7 +24,8 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// Work of the host, done when Run() is called: so the host goes on before it.
+// Device work that the host does when Run() is called: like a real device, it
+// lets the host run ahead.
 class LateWork final : public DeviceWork {
  public:
   void Wait(const base::Event& event) override {
@@ -65,7 +67,7 @@ class LateWork final : public DeviceWork {
   std::deque<std::function<void()>> work_;
 };
 
-// Ranks on devices, and ranks of a local group, with equal numbers.
+// A device group and a local group of the same size, to compare their results.
 class Both {
  public:
   explicit Both(int size)
@@ -78,7 +80,8 @@ class Both {
     }
   }
 
-  // Expects the bits of the local group; `make(rank, range, input)`.
+  // Expects that both groups give the same bits. `make(rank, range, input)`
+  // makes the collective.
   template <typename MakeCollective>
   void Expect(std::int64_t input_elems, std::int64_t range_elems,
               const MakeCollective& make) {

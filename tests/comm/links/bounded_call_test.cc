@@ -20,7 +20,7 @@ TEST(BoundedCall, ReturnsWithTheCall) {
   EXPECT_EQ(calls, 2);
 }
 
-// A call that returns only when it is told to.
+// A call that returns only when the test releases it.
 class HangingCall : public testing::Test {
  protected:
   ~HangingCall() override {
@@ -50,7 +50,7 @@ TEST_F(HangingCall, IsLeftBehindWhenTheCallerIsToldTo) {
   EXPECT_EQ(asked, 3);
 }
 
-// What the call holds goes with it, not with the caller.
+// The captures of the call are destroyed with the call, not by the caller.
 TEST(BoundedCall, LetsGoOfTheCallBeforeItReturns) {
   const auto held = std::make_shared<int>(1);
   EXPECT_TRUE(CallWithin([held] {}, absl::InfiniteDuration()));

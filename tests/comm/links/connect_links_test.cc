@@ -33,7 +33,7 @@ ConnectOptions Options(int process, int processes) {
   return options;
 }
 
-// Every process in a thread of its own.
+// Connects processes, each in a thread of its own.
 std::vector<absl::StatusOr<Links>> ConnectAll(
     int processes, const std::function<void(ConnectOptions*)>& change) {
   MemoryStore store;
@@ -50,7 +50,7 @@ std::vector<absl::StatusOr<Links>> ConnectAll(
   return all;
 }
 
-// Process `from` says its number to process `to`.
+// Expects that a frame from `from` arrives at `to`, with the right numbers.
 void ExpectConnected(Link* from, Link* to) {
   RecordingSink at_from;
   RecordingSink at_to;
@@ -129,7 +129,7 @@ TEST(ConnectLinksTest, NamesWhoDidNotCome) {
                 "has not left its address; process 2 has not left its address; "
                 "process 3 has not left its address"));
 
-  // Process 0 was there once, process 3 is on its way.
+  // The port of process 0 is closed; process 3 does not answer.
   const std::string gone = ListenTcp("127.0.0.1")->name;
   ASSERT_TRUE(store.Set("links/0/0", "elsewhere " + gone + " -").ok());
   ASSERT_TRUE(store.Set("links/0/3", "elsewhere 10.0.0.7:1 -").ok());
@@ -216,7 +216,7 @@ TEST(ConnectLinksTest, AnotherAuthorityIsNotAccepted) {
     options->tls = options->process == 0 ? left : right;
     options->transport = Transport::kTcp;
   });
-  // The one that connects sees a certificate first.
+  // The connecting side checks a certificate first.
   EXPECT_EQ(all[1].status().code(), absl::StatusCode::kUnauthenticated);
   EXPECT_TRUE(absl::StrContains(all[1].status().message(),
                                 "TLS: its certificate is not accepted: "))
@@ -240,7 +240,7 @@ TEST(ConnectLinksTest, NamesTheFileThatCannotBeUsed) {
       "cannot use the certificate /nowhere/node.pem: No such file"));
 }
 
-// A listener that waits for process 1, and strangers that come before it.
+// A listener that waits for process 1, and strangers that connect first.
 class StrangersTest : public testing::TestWithParam<bool> {
  protected:
   void Start(absl::Duration stranger_timeout) {
@@ -261,7 +261,7 @@ class StrangersTest : public testing::TestWithParam<bool> {
     EXPECT_EQ(::poll(&entry, 1, 60'000), 1);
     return socket;
   }
-  // All that the listener says until it closes; 1000 bytes at most.
+  // Returns all bytes that the listener sends until it closes the connection.
   static std::string Hear(const base::OwnedFd& socket) {
     std::string heard;
     char bytes[1000];
@@ -293,7 +293,7 @@ TEST_P(StrangersTest, AreDroppedWhenTheySayNothing) {
   ASSERT_EQ(::send(begins.get(), "TROUPE01", 8, 0), 8);
   EXPECT_EQ(Hear(silent).size(), 40u);
   EXPECT_EQ(Hear(begins).size(), 40u);
-  // A trickle: every byte comes in time, and all of them never.
+  // A trickle: each byte arrives in time, but the message never completes.
   const base::OwnedFd trickles = Connect();
   pollfd entry{trickles.get(), POLLIN | POLLRDHUP, 0};
   int sent = 0;
@@ -318,7 +318,7 @@ TEST_P(StrangersTest, AreDroppedWhateverTheySay) {
     ::send(strangers.back().get(), text.data(), text.size(), MSG_NOSIGNAL);
     EXPECT_LE(Hear(strangers.back()).size(), 40u);
   }
-  for (int i = 0; i < 100; ++i) Connect();  // and gone again
+  for (int i = 0; i < 100; ++i) Connect();  // and closes at once
   ExpectProcess1ComesIn();
 }
 

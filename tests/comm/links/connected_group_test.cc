@@ -1,4 +1,4 @@
-// The suite on groups whose processes have met as those of a job do, on one
+// Runs the suite on groups whose processes connect as those of a job do, on one
 // host and on several.
 
 #include <memory>
@@ -16,7 +16,8 @@
 namespace troupe::comm {
 namespace {
 
-// Two ranks in each process; every process meets the others in a thread.
+// Makes a group with two ranks in each process; each process connects in a
+// thread of its own.
 template <int kMeeting>
 Ranks MakeRanks(int size) {
   std::vector<int> process_of;
@@ -34,7 +35,7 @@ Ranks MakeRanks(int size) {
   return MakeGroupOver(std::move(links), process_of);
 }
 
-// Without those that this machine has no hosts for.
+// Returns the backends whose hosts can be made on this machine.
 std::vector<Backend> Backends() {
   const std::vector<Ranks (*)(int)> makers = {
       MakeRanks<0>, MakeRanks<1>, MakeRanks<2>, MakeRanks<3>, MakeRanks<4>};

@@ -49,7 +49,7 @@ absl::Status FolderStore::Set(const std::string& key, std::string value) {
 absl::StatusOr<std::string> FolderStore::Get(const std::string& key,
                                              absl::Duration timeout) {
   const absl::Time until = absl::Now() + timeout;
-  // Before the first look: what comes after it wakes us up.
+  // The watch begins before the first look, so that no later change is missed.
   const base::OwnedFd changes(::inotify_init1(IN_CLOEXEC));
   if (::inotify_add_watch(changes.get(), folder_.c_str(), IN_MOVED_TO) < 0) {
     return absl::ErrnoToStatus(errno, "inotify");

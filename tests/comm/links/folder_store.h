@@ -1,10 +1,11 @@
-// A store in a folder, for processes that share nothing else: a file for each
-// key, there whole or not at all.
+// A Store in a folder, for processes that share nothing else. Each key is a
+// file; Set() renames it into place, so that readers never see half of a value.
 //
 //   FolderStore store;          // before fork(): both see the same folder
 //   store.Set("links/0", "127.0.0.1:4711");
 //
-// The folder goes with the store of the process that made it.
+// The folder is deleted when the store is destroyed in the process that made
+// it.
 
 #ifndef TESTS_COMM_LINKS_FOLDER_STORE_H_
 #define TESTS_COMM_LINKS_FOLDER_STORE_H_

@@ -25,7 +25,7 @@ HandshakeParty Party(int process, unsigned char token = 7) {
   return party;
 }
 
-// Both ends in turn, with nobody between them.
+// Both ends of a handshake, stepped in turn.
 struct Ends {
   Ends(const HandshakeParty& acceptor, const HandshakeParty& connector)
       : Ends(MakeSockets(), acceptor, connector) {}
@@ -34,7 +34,7 @@ struct Ends {
       : accepting(std::move(sockets.a), acceptor),
         connecting(std::move(sockets.b), connector, /*to=*/1) {}
 
-  // Until the acceptor asks, or nothing moves any more.
+  // Steps both ends until the acceptor asks, or nothing moves any more.
   void Run() {
     for (int i = 0; i < 4; ++i) {
       accepts = accepting.Step();
@@ -100,8 +100,9 @@ TEST(HandshakeTest, AnotherGenerationIsTurnedAway) {
 TEST(HandshakeTest, NumbersMustFit) {
   HandshakeParty five = Party(3);
   five.processes = 5;
-  // Another number of processes; one that is to be connected to; two of a kind;
-  // a connection that was meant for process 1.
+  // In turn: a different number of processes; a connector that should accept
+  // instead; two processes of the same number; a connection meant for process
+  // 1.
   const HandshakeParty acceptors[] = {Party(1), Party(1), Party(1), Party(2)};
   const HandshakeParty connectors[] = {five, Party(0), Party(1), Party(3)};
   for (int i = 0; i < 4; ++i) {
@@ -125,13 +126,14 @@ TEST(HandshakeTest, ARefusalIsHeard) {
             absl::ResourceExhaustedError("it has no shared memory left"));
 }
 
-// One between the two who changes one bit of a message.
+// A man in the middle who changes one bit of a message.
 class Meddler {
  public:
   explicit Meddler(std::uint64_t seed)
       : seed_(seed), ends_(MeddledEnds(&to_acceptor_, &to_connector_)) {}
 
-  // Message by message: 40 bytes, 96, 40. The bit is in the `meddled`-th.
+  // Passes the three messages on: 40, 96 and 40 bytes. Changes one bit
+  // of message `meddled`.
   void Run(int meddled) {
     ends_.accepting.Step();
     Pass(to_acceptor_.get(), to_connector_.get(), 40, meddled == 0);
@@ -200,7 +202,7 @@ TEST(HandshakeTest, NoiseProvesNothing) {
     if (seed % 2 == 0) {
       Handshake accepting(std::move(sockets.a), Party(1));
       ASSERT_EQ(accepting.Step(), State::kFailed) << seed;
-      // All that a stranger hears.
+      // A stranger receives no more than this.
       std::string heard(1000, '\0');
       ASSERT_EQ(::recv(sockets.b.get(), heard.data(), heard.size(), 0), 40);
     } else {

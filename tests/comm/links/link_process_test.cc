@@ -1,4 +1,5 @@
-// Links between processes, and what a survivor sees when one dies or stops.
+// Tests links between processes, and what the survivor sees when one dies or
+// stops.
 
 #include <signal.h>
 #include <sys/prctl.h>
@@ -21,7 +22,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Another process, that ends with the test at the latest.
+// A child process that ends with the test at the latest.
 class Child {
  public:
   explicit Child(const std::function<void()>& run) : pid_(::fork()) {
@@ -40,7 +41,7 @@ class Child {
 
   pid_t pid() const { return pid_; }
   void Kill(int signal) const { ASSERT_EQ(::kill(pid_, signal), 0); }
-  // Until it has stopped.
+  // Sends SIGSTOP, and returns when the process has stopped.
   void Stop() const {
     Kill(SIGSTOP);
     int status = 0;
@@ -52,12 +53,12 @@ class Child {
   const pid_t pid_;
 };
 
-// A store in one process is empty in the other: addresses go over a pipe.
+// A store for two processes, which send addresses to each other over sockets.
 class PipeStore : public Store {
  public:
   PipeStore() : sockets_(MakeSockets()) {}
 
-  // Which end this process has.
+  // Chooses the end that this process uses.
   void Choose(bool first) {
     (first ? sockets_.b : sockets_.a).reset();
     mine_ = first ? &sockets_.a : &sockets_.b;
@@ -103,7 +104,7 @@ class LinkProcessTest : public testing::TestWithParam<Transport> {
     return std::move(links->at(1 - process));
   }
 
-  // In the child: sends without end.
+  // Runs in the child: sends without end.
   void SendForEver() {
     const auto link = Connect(1);
     RecordingSink sink;
@@ -117,7 +118,7 @@ class LinkProcessTest : public testing::TestWithParam<Transport> {
       Pump({link.get()}, [&] { return done.count + 10 > sent; });
     }
   }
-  // In the child: sends back what comes.
+  // Runs in the child: sends back each frame that arrives.
   void Echo() {
     const auto link = Connect(1);
     RecordingSink sink;
@@ -169,7 +170,7 @@ TEST_P(LinkProcessTest, HearsOfADeathInTheMiddle) {
     const auto lost = [&] { return sink.losses() == 1; };
     ASSERT_TRUE(asleep ? PumpWithPoll(link.get(), lost, &finished)
                        : Pump({link.get()}, lost));
-    // Within a second; ten on a machine that is busy otherwise.
+    // It takes less than a second on an idle machine.
     EXPECT_LT(Clock::now() - killed, std::chrono::seconds(10));
     EXPECT_EQ(sink.why().code(), absl::StatusCode::kUnavailable);
     EXPECT_TRUE(absl::StrContains(sink.why().message(), "process 1 at "));
@@ -193,9 +194,9 @@ TEST_P(LinkProcessTest, DoesNotWaitForOneThatIsStopped) {
   for (int i = 0; i < 64; ++i) link->Send(frame, text.data(), &done);
   while (link->Progress()) {
   }
-  EXPECT_LT(done.count, 64);  // the others wait, in the caller's memory
+  EXPECT_LT(done.count, 64);  // the rest waits, in the caller's memory
   EXPECT_EQ(sink_.losses(), 0);
-  // It goes on where it was.
+  // The link continues where it stopped.
   child.Kill(SIGCONT);
   sink_.forget_payloads = true;
   Bell finished;

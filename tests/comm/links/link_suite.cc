@@ -13,7 +13,7 @@
 namespace troupe::comm {
 namespace {
 
-// Each twice, so that each is shown and placed.
+// Each size is sent twice, so that it is both placed by the sink and not.
 TEST_P(LinkTest, KeepsOrderAndBytesOfEverySize) {
   std::vector<std::string> texts;
   for (const std::size_t bytes :
@@ -40,7 +40,7 @@ TEST_P(LinkTest, KeepsOrderAndBytesOfEverySize) {
 }
 
 TEST_P(LinkTest, CopiesWhereAsked) {
-  // More than any socket holds.
+  // More bytes than any socket buffers.
   for (std::uint64_t i = 0; i < 300; ++i) {
     std::string text = Text(40'000, i);
     Frame frame;
@@ -127,7 +127,7 @@ TEST_P(LinkTest, CloseTellsBothEndsWhy) {
   EXPECT_EQ(at_a_.why(), absl::AbortedError("rank 3 had no memory"));
   EXPECT_EQ(at_b_.why(), absl::AbortedError("rank 3 had no memory"));
   EXPECT_EQ(at_b_.count(), 1u);
-  // Nothing moves any more, and nothing is kept.
+  // Nothing is sent any more, and no frame is kept.
   CountDone done;
   SendText(2, "second", &done);
   EXPECT_EQ(done.count, 1);
@@ -136,7 +136,7 @@ TEST_P(LinkTest, CloseTellsBothEndsWhy) {
   EXPECT_EQ(at_b_.count(), 1u);
 }
 
-// A peer that takes nothing in, as one that is stopped.
+// The peer reads nothing, as if its process were stopped.
 TEST_P(LinkTest, NeitherBlocksNorCopiesForASlowPeer) {
   CountDone done;
   const std::string text = Text(1 << 20, 1);
@@ -145,7 +145,8 @@ TEST_P(LinkTest, NeitherBlocksNorCopiesForASlowPeer) {
   }
   const int sent = done.count;
   EXPECT_LT(sent, 64);
-  // Close() lets go of all at once; what had begun still comes whole.
+  // Close() releases all frames at once; a frame that is partly sent still
+  // arrives whole.
   pair_.a->Close(absl::AbortedError("enough"));
   ASSERT_TRUE(Pump({pair_.a.get()}, [&] { return at_a_.losses() == 1; }));
   EXPECT_EQ(done.count, 64);
@@ -195,8 +196,8 @@ TEST_P(LinkTest, NamesItsPeer) {
       << pair_.a->ToString();
 }
 
-// Frames go back and forth between threads that sleep: one wake-up lost, and
-// the test sits there for a minute.
+// Frames go back and forth between threads that sleep: if a wake-up is lost,
+// the test fails after a minute.
 TEST_P(LinkTest, SleepersWakeUp) {
   constexpr std::size_t kRounds = 3'000;
   const auto answer = [](Link* link) {
@@ -220,8 +221,8 @@ TEST_P(LinkTest, SleepersWakeUp) {
   other.join();
 }
 
-// Two threads on each end, others that send, and more bytes than fit: sleepers
-// wait for frames and for room.
+// Each end has two threads that drive it and sleep, and another that sends more
+// bytes than fit: sleepers wait both for frames and for room.
 TEST_P(LinkTest, SleepersWakeUpForRoomToo) {
   constexpr std::size_t kFrames = 150;
   at_a_.forget_payloads = true;

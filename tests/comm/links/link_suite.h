@@ -1,4 +1,5 @@
-// What every link does, whatever carries it. A transport's test is
+// Conformance tests that every Link must pass, independent of its transport. A
+// transport's test is
 //
 //   INSTANTIATE_TEST_SUITE_P(Tcp, LinkTest,
 //                            testing::Values(LinkKind{"Tcp", &MakeTcpPair}));
@@ -19,7 +20,7 @@ namespace troupe::comm {
 struct LinkKind {
   const char* name;
   LinkPair (*make)();
-  // That a process sends before it takes any in.
+  // Number of small frames that each end sends before either receives any.
   std::uint64_t small_frames = 8'000;
 };
 
@@ -41,7 +42,7 @@ class LinkTest : public testing::TestWithParam<LinkKind> {
   bool PumpBoth(const std::function<bool()>& done) {
     return Pump({pair_.a.get(), pair_.b.get()}, done);
   }
-  // Frame `seq` from a to b.
+  // Sends `text` as frame `seq` from a to b.
   void SendText(std::uint64_t seq, const std::string& text, SendDone* done) {
     Frame frame;
     frame.bytes = static_cast<std::uint32_t>(text.size());

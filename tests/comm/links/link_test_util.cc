@@ -205,7 +205,7 @@ bool PumpWithPoll(Link* link, const std::function<bool()>& done,
     if (!link->Arm(&entries[0], &patience)) continue;
     const timespec wait = absl::ToTimespec(patience);
     const int ready = ::ppoll(entries, 2, &wait, /*sigmask=*/nullptr);
-    // A link that has no descriptor is looked at now and then.
+    // A link without a descriptor is polled with a time-out.
     if (ready == 0 && entries[0].fd >= 0) return false;
   }
   finished->Ring();

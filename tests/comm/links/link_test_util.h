@@ -1,4 +1,4 @@
-// Two ends of a link, a sink that keeps what comes, and how to drive them.
+// Makes both ends of a link, records what arrives, and drives the ends.
 //
 //   LinkPair pair = MakeShmPair();
 //   RecordingSink sink;
@@ -24,19 +24,20 @@
 namespace troupe::comm {
 
 struct LinkPair {
-  std::unique_ptr<Link> a;  // of process 0, to process 1
+  std::unique_ptr<Link> a;  // end of process 0
   std::unique_ptr<Link> b;
 };
 
 LinkPair MakeTcpPair();
 LinkPair MakeUnixPair();
 LinkPair MakeTlsPair();
-// Both ends see the memory at the same addresses: ThreadSanitizer sees both.
+// Both ends use one mapping of the memory, so that ThreadSanitizer sees the
+// accesses of both.
 LinkPair MakeShmPair();
-// At addresses of their own, as in two processes.
+// Each end has a mapping of its own, as in two processes.
 LinkPair MakeRemappedShmPair();
 
-// One connected socket each, blocking.
+// Two connected, blocking sockets.
 struct SocketPair {
   base::OwnedFd a;
   base::OwnedFd b;
@@ -44,17 +45,19 @@ struct SocketPair {
 SocketPair MakeSockets();
 SocketPair MakeTcpSockets();
 
-// `bytes` of a text that tells its place and its seed.
+// Returns `bytes` pseudorandom bytes that depend on `seed` and the position.
 std::string Text(std::size_t bytes, std::uint64_t seed);
 
-// Any thread.
+// A FrameSink that records all frames and checks the rules of the interface.
+// Accessors may be called from any thread.
 class RecordingSink : public FrameSink {
  public:
   struct Got {
     Frame frame;
     std::string payload;
   };
-  // What Place() does.
+  // For which frames Place() offers a buffer; kEverySecond: those with an odd
+  // `seq`.
   enum class Places { kNever, kAlways, kEverySecond };
   explicit RecordingSink(Places places = Places::kNever) : places_(places) {}
 
@@ -64,7 +67,7 @@ class RecordingSink : public FrameSink {
 
   // Called at the end of each Take().
   std::function<void(const Frame&)> on_take;
-  // Keeps heads alone.
+  // Records frames without their payloads.
   bool forget_payloads = false;
 
   std::size_t count() const { return count_; }
@@ -72,7 +75,7 @@ class RecordingSink : public FrameSink {
   Got last() const ABSL_LOCKS_EXCLUDED(mutex_);
   int losses() const { return losses_; }
   absl::Status why() const ABSL_LOCKS_EXCLUDED(mutex_);
-  // Rules of FrameSink that the link broke.
+  // Names the rules of FrameSink that the link broke; empty if none.
   std::string complaints() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
@@ -96,24 +99,26 @@ class CountDone : public SendDone {
   std::atomic<int> count{0};
 };
 
-// Calls Progress() of all until `done`, in this thread; false: a minute passed.
+// Calls Progress() on all links, in this thread, until `done`; returns false if
+// nothing moved after a minute had passed.
 bool Pump(std::initializer_list<Link*> links,
           const std::function<bool()>& done);
 
-// Something to sleep on besides a link.
+// An eventfd that wakes a thread which sleeps in PumpWithPoll().
 class Bell {
  public:
   Bell();
-  void Ring();  // for good
+  void Ring();  // once; the descriptor stays readable
   int fd() const { return fd_.get(); }
 
  private:
   base::OwnedFd fd_;
 };
 
-// The same for one link, asleep where there is nothing to do, with no time-out:
-// a wake-up that is lost ends in `false`. It looks at `done` when the link or
-// `finished` wakes it up, and rings `finished` when it is done.
+// Drives one link until `done`, and sleeps when there is nothing to do. It
+// checks `done` again whenever the link or `finished` wakes it up, and rings
+// `finished` when done. Returns false after a minute without an event: a lost
+// wake-up.
 bool PumpWithPoll(Link* link, const std::function<bool()>& done,
                   Bell* finished);
 

@@ -18,7 +18,7 @@ namespace {
 
 using Fabrics = std::vector<std::unique_ptr<Fabric>>;
 
-// A rank that keeps the fabrics.
+// A rank that keeps the fabrics alive.
 class LinkedRank final : public WrappedCommunicator {
  public:
   LinkedRank(std::unique_ptr<Communicator> inner,
@@ -125,7 +125,8 @@ Ranks MakeRanks(const std::shared_ptr<Fabrics>& fabrics,
   return ranks;
 }
 
-// Reduces until that goes by reference: memory is lent by the way.
+// Repeats an all-reduce until the process of `fabric` has read one by
+// reference. By then, the processes have lent each other their memory.
 void ReduceUntilLent(const Ranks& ranks, const Fabric& fabric) {
   std::vector<std::thread> threads;
   for (const std::unique_ptr<Communicator>& rank : ranks) {

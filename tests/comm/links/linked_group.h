@@ -1,5 +1,5 @@
-// A group that spans processes, all of them in this test: a fabric for each,
-// with its own thread, over links of a kind.
+// Makes a group whose ranks belong to several processes of a job, all simulated
+// in this test process. Each has a fabric with its own thread, and real links.
 //
 //   Ranks ranks = MakeLinkedGroup(&MakeTcpPairOf, /*process_of=*/{0, 0, 1});
 
@@ -15,24 +15,25 @@
 
 namespace troupe::comm {
 
-// A link of process `a` to process `b`, and back.
+// Makes both ends of a link between processes `a` and `b`.
 using PairFactory = LinkPair (*)(int a, int b);
 LinkPair MakeTcpPairOf(int a, int b);
 LinkPair MakeShmPairOf(int a, int b);
 
-// The links of each process by the number of the other; null for itself.
+// Links of each process, indexed by process and peer; null for itself.
 using AllLinks = std::vector<std::vector<std::unique_ptr<Link>>>;
 
-// The fabrics live as long as the ranks.
+// Makes a group over these links; the ranks keep the fabrics alive.
 Ranks MakeGroupOver(AllLinks links, const std::vector<int>& process_of);
 Ranks MakeLinkedGroup(PairFactory make_pair,
                       const std::vector<int>& process_of);
-// The same over shared memory; ranges in SharedTensors() go by reference, those
-// in the files that there were before from the first collective on.
+// The same over shared memory: ranges in SharedTensors() are sent by reference.
+// Ranges in files that existed before the call are lent already, so that even
+// the first collective does so.
 Ranks MakeSharingGroup(const std::vector<int>& process_of);
 nn::Allocator& SharedTensors();
 
-// Two ranks in each process, and one; and how many processes these are.
+// Functions from rank to process: two ranks in each process, or one.
 inline int PairOf(int rank) { return rank / 2; }
 inline int EachItsOwn(int rank) { return rank; }
 template <PairFactory kMakePair, int (*kProcessOf)(int rank)>

@@ -1,4 +1,4 @@
-// The suite on groups that span processes, over real links.
+// Runs the suite on groups that span processes, over real links.
 
 #include "tests/comm/links/linked_group.h"
 

@@ -14,7 +14,7 @@ namespace {
 
 using network::NetworkHosts;
 
-// By how many there are.
+// Returns all hosts that were made, by their number.
 std::map<int, std::unique_ptr<NetworkHosts>>& AllHosts() {
   static auto* const hosts = new std::map<int, std::unique_ptr<NetworkHosts>>;
   return *hosts;

@@ -1,5 +1,5 @@
-// The ways in which processes of a job may meet, and the links that come of it:
-// the whole handshake, as ConnectLinks() does it.
+// Connects processes of a job through the whole handshake of ConnectLinks(), in
+// each supported combination of transport, TLS and number of hosts.
 //
 //   const Meeting meeting{"two_hosts", Transport::kAuto, /*tls=*/false,
 //                         /*hosts=*/2};
@@ -7,7 +7,7 @@
 //       Meet(meeting, /*process=*/1, /*processes=*/3, store);
 //
 // Hosts are network namespaces, joined by veth pairs: process p is on host
-// p % hosts. They are this program's, and gone with it.
+// p % hosts. They exist only as long as this program runs.
 
 #ifndef TESTS_COMM_LINKS_MEETING_H_
 #define TESTS_COMM_LINKS_MEETING_H_
@@ -28,8 +28,9 @@ struct Meeting {
   const char* name;
   Transport transport = Transport::kAuto;
   bool tls = false;
-  int hosts = 0;  // 0: all are on this one
-  // Whether ranges lie in memory that goes by reference (process_group_test).
+  int hosts = 0;  // 0: all processes use the host's own network
+  // Whether ranges lie in memory that is sent by reference
+  // (process_group_test).
   bool lends = false;
 };
 
@@ -42,18 +43,20 @@ inline constexpr Meeting kMeetings[] = {
     {"shm", Transport::kShm},
     {"memory", Transport::kShm, /*tls=*/false, /*hosts=*/0, /*lends=*/true},
     {"tls", Transport::kTcp, /*tls=*/true},
-    // Memory within a host, TCP between them.
+    // Shared memory within a host, TCP between hosts.
     {"two_hosts", Transport::kAuto, /*tls=*/false, /*hosts=*/2},
     {"three_hosts", Transport::kAuto, /*tls=*/true, /*hosts=*/3},
 };
 
-// Makes what a meeting needs: certificates, hosts. Once, before threads and
-// other processes.
-//   As NetworkHosts::Make(), where it takes hosts.
+// Makes the certificates and hosts that a meeting needs. Must be called before
+// threads and other processes are started.
+//
+// Errors: those of NetworkHosts::Make(), if the meeting has hosts.
 absl::Status Prepare(const Meeting& meeting);
 
-// Where more than one host is there, the calling thread is on the process's
-// from now on. After Prepare().
+// Returns the links of `process`, indexed by peer. Must be called after
+// Prepare(). If the meeting has hosts, the calling thread joins the network
+// namespace of the process's host, and stays in it.
 std::vector<std::unique_ptr<Link>> Meet(const Meeting& meeting, int process,
                                         int processes, Store& store);
 

@@ -1,4 +1,4 @@
-// MPI that others have begun, or ended, in this process.
+// Tests a process in which other code has initialized or finalized MPI.
 
 #include "comm/mpi/mpi_context.h"
 
@@ -14,9 +14,10 @@
 namespace troupe::comm::internal {
 namespace {
 
-// MPI begins and ends once in a process, so all of it is one test.
+// A process can initialize and finalize MPI only once, so all of this is one
+// test.
 TEST(MpiContext, RefusesMpiWithoutThreadsAndMpiThatHasEnded) {
-  // A process of its own: it needs no daemon, and no network.
+  // An isolated singleton needs neither a daemon nor a network.
   ::setenv("OMPI_MCA_ess_singleton_isolated", "1", /*overwrite=*/1);
   ::setenv("OMPI_MCA_btl", "self", /*overwrite=*/1);
   const absl::StatusOr<MpiLibrary> mpi = MpiLibrary::Load();

@@ -1,4 +1,4 @@
-// The suite on groups that span processes, over links of Open MPI.
+// Runs the suite on groups that span processes, over links of Open MPI.
 
 #include "gtest/gtest.h"
 #include "tests/comm/communicator_suite.h"
@@ -8,7 +8,7 @@
 namespace troupe::comm {
 namespace {
 
-// Without Open MPI there is nothing to run.
+// Returns no backend where Open MPI is missing.
 std::vector<Backend> Backends() {
   if (MakeMpiPair().a == nullptr) return {};
   return {LinkedBackend<MakeMpiPairOf, PairOf>("mpi_pairs")};

@@ -5,7 +5,8 @@
 namespace troupe::comm {
 namespace {
 
-// MPI looks through all that a process sent itself: fewer small frames.
+// Fewer small frames, since MPI searches all messages that a process has sent
+// to itself.
 INSTANTIATE_TEST_SUITE_P(Mpi, LinkTest,
                          testing::Values(LinkKind{"Mpi", &MakeMpiPair,
                                                   /*small_frames=*/2'000}),

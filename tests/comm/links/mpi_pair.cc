@@ -9,10 +9,10 @@
 namespace troupe::comm {
 namespace {
 
-// MPI begins once in a process, and ends with it.
+// Initializes MPI once; it is finalized with the process. Null if that failed.
 const std::shared_ptr<internal::MpiContext>& Context() {
   static const auto* const context = [] {
-    // A process of its own: it needs no daemon, and no network.
+    // An isolated singleton needs neither a daemon nor a network.
     ::setenv("OMPI_MCA_ess_singleton_isolated", "1", /*overwrite=*/1);
     ::setenv("OMPI_MCA_btl", "self", /*overwrite=*/1);
     auto started = internal::MpiContext::Start();

@@ -10,9 +10,9 @@
 
 namespace troupe::comm {
 
-// No ends: this build has no MPI, or this machine.
+// Returns null ends where the build has no MPI or MPI cannot be started.
 LinkPair MakeMpiPair();
-// Of process `a`, to process `b`, and back.
+// Returns a link between processes `a` and `b`: end a is that of process `a`.
 LinkPair MakeMpiPairOf(int a, int b);
 
 }  // namespace troupe::comm

@@ -1,4 +1,4 @@
-// Processes that mpirun has started: this program starts itself under it.
+// Tests processes started by mpirun. This program runs itself under mpirun.
 
 #include "comm/mpi/mpi_process.h"
 
@@ -31,7 +31,7 @@ const std::vector<std::size_t>& Sizes() {
   return *sizes;
 }
 
-// What one process does; an error says what went wrong.
+// The work of one process; Run() returns an error if an expectation fails.
 class Worker {
  public:
   absl::Status Run(MpiProcess& mpi, std::uint32_t generation) {
@@ -86,7 +86,8 @@ class Worker {
     return sink.complaints().empty();
   }
 
-  // Process 0 closes; the others hear why from it, and that each other is gone.
+  // Process 0 closes its links with a reason; the others receive it, and see
+  // each other's links end.
   absl::Status End(int me) {
     if (!PumpAll([&] {
           return done_.count == static_cast<int>((kProcesses - 1) * Frames());
@@ -134,7 +135,7 @@ class Worker {
 int WorkerMain() {
   absl::StatusOr<std::unique_ptr<MpiProcess>> mpi = MpiProcess::Start();
   absl::Status status = mpi.status();
-  // The second generation does not meet what is left of the first.
+  // The second generation must not receive frames left over from the first.
   for (std::uint32_t generation = 0; generation < 2; ++generation) {
     if (status.ok()) status = Worker().Run(**mpi, generation);
   }
@@ -143,11 +144,13 @@ int WorkerMain() {
   return 1;
 }
 
-// For mpirun, a process that has not ended MPI and exits with 0 has failed.
+// Exit code of success: mpirun reports a failure of its own if a process exits
+// with 0 without having finalized MPI.
 constexpr int kGaveUp = 7;
 
-// Process 1 does not begin MPI before process 0 has given up waiting for it, as
-// its `check` tells it to. A word through `fifo` says so.
+// Process 1 does not initialize MPI before process 0 has given up waiting for
+// it, because its `check` returned an error. Process 0 reports that through
+// `fifo`.
 int LateMain(const std::string& fifo) {
   if (std::getenv("OMPI_COMM_WORLD_RANK") != std::string("0")) {
     return std::ifstream(fifo).get() == 'y' ? kGaveUp : 1;
@@ -161,10 +164,10 @@ int LateMain(const std::string& fifo) {
   if (!well) std::fprintf(stderr, "%s\n", first.ToString().c_str());
   std::ofstream(fifo) << (well ? 'y' : 'n');
   std::fflush(nullptr);
-  std::_Exit(well ? kGaveUp : 1);  // a thread waits for MPI to begin
+  std::_Exit(well ? kGaveUp : 1);  // a thread still waits in MPI_Init
 }
 
-// The exit code of this program under mpirun.
+// Returns the exit code of this program under mpirun.
 int RunUnderMpirun(int processes, const std::string& transport,
                    const std::string& words) {
   const std::string self = std::filesystem::read_symlink("/proc/self/exe");

@@ -1,4 +1,4 @@
-// In place of mpi_pair.cc where mpi.h was not found.
+// Replaces mpi_pair.cc in builds for which mpi.h was not found.
 
 #include "tests/comm/links/mpi_pair.h"
 

@@ -1,6 +1,6 @@
-// Groups whose ranks are processes, on one host and on several, that have met
-// as those of a job do: the bits of one process, and what is left when one of
-// them is killed.
+// Tests groups whose ranks are processes, on one host and on several, connected
+// as those of a job are. They give the bits of a single process; when one of
+// them is killed, the others fail with an error.
 
 #include <signal.h>
 #include <sys/prctl.h>
@@ -34,10 +34,11 @@ using testing::HasSubstr;
 
 constexpr absl::Duration kTimeout = absl::Minutes(2);
 
-// So many processes, a rank in each, that end with the test at the latest.
+// A job of `size` processes with a rank in each; they end with the test at the
+// latest.
 class Job {
  public:
-  // `body` of a process that ends well finds no failure and returns.
+  // Code of one process. It succeeds by returning without a test failure.
   using Body =
       std::function<void(Communicator& comm, nn::Allocator& allocator)>;
 
@@ -65,7 +66,7 @@ class Job {
   void Kill(int process) const {
     ASSERT_EQ(::kill(pids_[process], SIGKILL), 0);
   }
-  // How the process ended, as waitpid(2) has it.
+  // Returns the exit status of the process, as waitpid(2) does.
   int Wait(int process) {
     int status = 0;
     EXPECT_EQ(::waitpid(pids_[process], &status, 0), pids_[process]);
@@ -114,7 +115,7 @@ class ProcessGroup : public testing::TestWithParam<Meeting> {
   }
 };
 
-// Alternately inline and by an event.
+// Runs the collectives of one rank, alternately inline and by an event.
 void RunMoves(Communicator& comm, const std::vector<Move>& moves) {
   for (std::size_t i = 0; i < moves.size(); ++i) {
     const Collective& mine = moves[i].collectives[comm.rank()];
@@ -149,7 +150,8 @@ TEST_P(ProcessGroup, HasTheBitsOfOneProcess) {
 TEST_P(ProcessGroup, HasThemOfAMillionElements) {
   constexpr int kSize = 3;
   Job job(GetParam(), kSize, [](Communicator& comm, nn::Allocator& allocator) {
-    // Memory that is used again goes by reference, where it is lent.
+    // Where memory is lent, later rounds send memory that is used again by
+    // reference.
     for (int round = 0; round < 3; ++round) {
       std::vector<Move> moves;
       for (CollectiveKind kind :
@@ -163,7 +165,8 @@ TEST_P(ProcessGroup, HasThemOfAMillionElements) {
   ExpectAllEndWell(&job, kSize);
 }
 
-// What a rank that is left sees: its calls end, with words, and soon.
+// Expects that the calls of a surviving rank end within seconds, with an error
+// that names the lost process.
 void ExpectThePeerIsMissed(Communicator& comm, nn::Allocator& allocator,
                            bool with_events,
                            const std::function<void(int round)>& told) {

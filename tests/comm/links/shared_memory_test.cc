@@ -1,5 +1,5 @@
-// Memory that processes of a host share: where it comes from, and what links
-// say to each other of it.
+// Tests memory that processes of a host share: its allocation, and the protocol
+// by which links lend it.
 
 #include "comm/shm/shared_memory.h"
 
@@ -92,7 +92,7 @@ TEST(SharedMemoryTest, TellsOfWhatIsGone) {
     id = memory.Find(large.raw(), 1)->id;
   }
   memory.AddGone(&cursor, &gone);
-  EXPECT_TRUE(gone.empty());  // it waits to be handed out again
+  EXPECT_TRUE(gone.empty());  // the allocator caches it for reuse
   memory.allocator().ReleaseCached();
   memory.AddGone(&cursor, &gone);
   EXPECT_EQ(gone, std::vector<std::uint64_t>{id});
@@ -100,7 +100,8 @@ TEST(SharedMemoryTest, TellsOfWhatIsGone) {
   EXPECT_EQ(gone.size(), 1u);
 }
 
-// Nothing that a process with a mapping writes late reaches a later tensor.
+// Late writes by a process that still has a mapping must not reach a later
+// tensor.
 TEST(SharedMemoryTest, HandsOutNothingAgainThatIsSpoiled) {
   SharedMemory memory;
   for (const std::int64_t count : {std::int64_t{100}, std::int64_t{1} << 20}) {
@@ -183,7 +184,7 @@ TEST_F(LendingLinks, KnowsWhereARangeEnds) {
   EXPECT_EQ(pair_.b->Borrow(range_.id, kHuge - 1, kHuge), nullptr);
   EXPECT_EQ(pair_.b->Borrow(range_.id + 1, 0, 1), nullptr);
   EXPECT_EQ(pair_.b->Borrow(0, 0, 0), nullptr);
-  EXPECT_EQ(pair_.a->Borrow(range_.id, 0, 1), nullptr);  // its own
+  EXPECT_EQ(pair_.a->Borrow(range_.id, 0, 1), nullptr);  // a range of its own
 }
 
 TEST_F(LendingLinks, WhatIsTakenBackStaysAsLongAsItIsUsed) {
@@ -195,7 +196,7 @@ TEST_F(LendingLinks, WhatIsTakenBackStaysAsLongAsItIsUsed) {
   }));
   std::memcpy(tensor_.raw(), "still", 6);
   EXPECT_STREQ(there.get(), "still");
-  EXPECT_FALSE(pair_.a->Lend(range_));  // offered again
+  EXPECT_FALSE(pair_.a->Lend(range_));  // must be offered again first
 }
 
 TEST_F(LendingLinks, ALinkThatIsGivenUpHoldsNoMore) {
@@ -217,7 +218,7 @@ TEST_F(LendingLinks, LeaveNoDescriptorBehind) {
   EXPECT_EQ(OpenDescriptors(), before);
 }
 
-// A peer that breaks the rules of this loses its link, and nothing else.
+// A peer that breaks the rules of lending loses its link, and nothing else.
 TEST(ShmLinkTest, LosesAPeerThatLendsNonsense) {
   for (const std::uint64_t word : {1, 2, 3, 4, 5, 99}) {
     for (const bool by_ring : {false, true}) {
@@ -237,11 +238,12 @@ TEST(ShmLinkTest, LosesAPeerThatLendsNonsense) {
         ASSERT_EQ(writer.Put(frame, nullptr), RingWriter::Result::kDone);
         writer.Publish();
       } else {
-        // Without a descriptor.
+        // Sent without a file descriptor.
         ASSERT_EQ(::write(sockets.b.get(), &frame, sizeof(frame)),
                   static_cast<ssize_t>(sizeof(frame)));
       }
-      // To look at the socket, or to forget what was never lent, is no harm.
+      // Frames that announce a descriptor, or that take back a range which was
+      // never lent, are harmless.
       if (by_ring && (word == 1 || word == 4)) continue;
       ASSERT_TRUE(Pump({link.get()}, [&] { return sink.losses() == 1; }))
           << word << by_ring;
@@ -262,7 +264,8 @@ TEST(LentRangesTest, CountsNoAnswerTwice) {
   EXPECT_TRUE(lent.TakeBack(1));
   EXPECT_FALSE(lent.TakeBack(1));
 
-  // Taken back before the answer: the other end hears of it then.
+  // The range is taken back before the answer arrives, after which the peer is
+  // notified.
   EXPECT_EQ(lent.Lend(2), LentRanges::State::kOffer);
   EXPECT_FALSE(lent.TakeBack(2));
   EXPECT_TRUE(*lent.Answered(2, true));

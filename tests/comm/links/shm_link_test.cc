@@ -1,4 +1,4 @@
-// What the other process writes into the shared memory is not trusted.
+// Tests that a link does not trust what its peer writes into shared memory.
 
 #include "comm/shm/shm_link.h"
 
@@ -22,7 +22,7 @@
 namespace troupe::comm {
 namespace {
 
-// A ring on the heap, where a sanitizer sees who leaves it.
+// A ring on the heap, where a sanitizer detects accesses out of bounds.
 struct Ring {
   Ring()
       : data(new (std::align_val_t(kCacheLineBytes)) char[kRingBytesMin]()),
@@ -57,7 +57,7 @@ TEST(RingTest, FillsUpAndGoesOn) {
   ring.reader.Pop();
   EXPECT_EQ(ring.Put(kFrameBytesMax), RingWriter::Result::kFull);
   ring.reader.Release();
-  // The rest of the ring is skipped: the fourth lies where the first did.
+  // The rest of the ring is skipped: the fourth frame lies where the first did.
   EXPECT_TRUE(ring.writer.HasRoom(kFrameBytesMax));
   const char* const first = ring.data + kCacheLineBytes;
   EXPECT_EQ(ring.Put(kFrameBytesMax), RingWriter::Result::kDone);
@@ -97,7 +97,7 @@ TEST(RingTest, AWriterFindsPositionsThatCannotBe) {
 TEST(RingTest, SurvivesNoise) {
   for (std::uint64_t seed = 0; seed < 10'000; ++seed) {
     static Ring* ring = nullptr;
-    // A fresh one is dear; most cases go on with a broken one's memory.
+    // A new ring is expensive: most cases reuse the memory of a broken one.
     static std::unique_ptr<Ring> owner;
     if (seed % 500 == 0) owner = std::make_unique<Ring>();
     ring = owner.get();
@@ -105,7 +105,7 @@ TEST(RingTest, SurvivesNoise) {
     std::memcpy(ring->data + seed * 64 % (kRingBytesMin - 4096), noise.data(),
                 noise.size());
     if (seed % 2 == 0) {
-      // Heads that begin well, and lead anywhere.
+      // Frame heads with a valid kind and random lengths.
       const std::uint64_t kind = 1 + seed / 2 % 2;
       const std::uint32_t bytes = static_cast<std::uint32_t>(
           seed * 0x9e3779b97f4a7c15u >> (40 + seed % 20));
@@ -199,7 +199,7 @@ TEST(ShmSegmentTest, RefusesOtherFiles) {
       ShmSegment::Open(std::move(small)).status().message(), "fits no ring"));
 }
 
-// Nobody can shrink it under a reader.
+// No process can shrink a segment while another reads it.
 TEST(ShmSegmentTest, KeepsItsSize) {
   const auto segment = *ShmSegment::Create(kRingBytesMin);
   EXPECT_NE(::ftruncate(segment->fd(), 0), 0);

@@ -1,4 +1,4 @@
-// What comes over the wire is not trusted.
+// Tests that a link does not trust the bytes that it receives.
 
 #include "comm/tcp/tcp_link.h"
 
@@ -25,7 +25,7 @@ std::string Bytes(const Frame& frame) {
   return std::string(reinterpret_cast<const char*>(&frame), sizeof(frame));
 }
 
-// A link, and the bare socket at its other end.
+// A link, with a plain socket as its other end.
 struct OneEnd {
   explicit OneEnd(SocketPair sockets = MakeSockets())
       : wire(std::move(sockets.b)) {
@@ -59,7 +59,7 @@ TEST(TcpLinkTest, RefusesLongPayloads) {
         absl::StrCat("process 3 at 10.0.0.7:40112 sent a frame of ", bytes,
                      " bytes; the limit is 1048576"));
     EXPECT_EQ(end.sink.why(), want);
-    // The other end hears of it.
+    // The other end receives the reason.
     std::string heard(1000, '\0');
     const ssize_t got = ::recv(end.wire.get(), heard.data(), heard.size(), 0);
     ASSERT_GT(got, static_cast<ssize_t>(sizeof(Frame)));
@@ -76,7 +76,7 @@ TEST(TcpLinkTest, SaysHowAConnectionEnded) {
             absl::UnavailableError(
                 "process 3 at 10.0.0.7:40112 closed the connection"));
 
-  OneEnd half;  // in the middle of a frame
+  OneEnd half;  // ends in the middle of a frame
   Frame frame;
   frame.bytes = 1000;
   half.Say(Bytes(frame) + "and no more");
@@ -113,7 +113,7 @@ TEST(TcpLinkTest, SurvivesNoise) {
     OneEnd end;
     std::string noise = Text(seed % 997, seed);
     if (seed % 3 == 0 && noise.size() >= sizeof(Frame)) {
-      // One that begins well.
+      // Some noise begins with a valid head.
       Frame frame;
       frame.bytes = static_cast<std::uint32_t>(seed % 300);
       noise.replace(0, sizeof(Frame), Bytes(frame));
@@ -125,7 +125,7 @@ TEST(TcpLinkTest, SurvivesNoise) {
   }
 }
 
-// Frames of many sizes, cut anywhere.
+// Frames of many sizes arrive cut at arbitrary places.
 TEST(FrameReaderTest, ReadsFramesHoweverTheyAreCut) {
   std::string stream;
   std::vector<std::string> texts;

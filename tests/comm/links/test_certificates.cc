@@ -21,7 +21,8 @@ using Certificate = std::unique_ptr<X509, decltype(&::X509_free)>;
 
 Key MakeKey() { return Key(EVP_EC_gen("P-256"), &::EVP_PKEY_free); }
 
-// Signed by `issuer`; without one, an authority that signs itself.
+// Makes a certificate signed by `issuer`; if that is null, a self-signed
+// authority.
 Certificate Make(const std::string& name, EVP_PKEY* key, X509* issuer,
                  EVP_PKEY* issuer_key) {
   Certificate made(::X509_new(), &::X509_free);

@@ -1,4 +1,4 @@
-// An authority and a certificate that it signed, in files of a folder.
+// Makes a certificate authority and a certificate signed by it, as files.
 //
 //   const TlsFiles files = MakeTestCertificates(testing::TempDir(), "left");
 
@@ -11,7 +11,7 @@
 
 namespace troupe::comm {
 
-// Another authority at each call; `name` is a part of the files' names.
+// Makes a new authority at each call; `name` is part of the file names.
 TlsFiles MakeTestCertificates(const std::string& folder,
                               const std::string& name);
 

@@ -1,5 +1,5 @@
-// The communication queue of a device, as a group has it: for tests that have
-// no kernels.
+// Gives a group the communication queue of a device, for tests without kernels:
+// Reduce() is not implemented.
 //
 //   CudaWork work(*device);
 //   group[rank]->UseDevice(&work);

@@ -20,7 +20,7 @@ TEST(NcclBackendTest, SaysThatThereIsNone) {
             "reduces between GPUs; build it with --config=cuda");
 }
 
-// Stands for NCCL.
+// Stands in for the NCCL backend.
 absl::StatusOr<Group> NoGroup(const NcclGroupOptions&, Store&) {
   return Group();
 }

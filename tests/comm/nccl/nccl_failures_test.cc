@@ -1,5 +1,6 @@
-// How an NCCL group ends, emulated: by an error, a time-out, a rank that
-// differs, leaves or never comes; and that another one works after it.
+// Tests how an emulated NCCL group fails: by an error, a time-out, or a rank
+// that starts something else, leaves or never starts. A new group works after
+// each.
 
 #include <algorithm>
 #include <string>
@@ -22,7 +23,7 @@ using nn::cuda::EmulatedWorld;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// Sums on the queues that a group before it has left.
+// Makes a new group on the queues of the failed one, and expects that it sums.
 void ExpectAnotherGroupWorks(NcclRanks& ranks) {
   ranks.group.clear();
   ranks.Join(*OpenNcclGroup(ranks.options(/*generation=*/2), ranks.store));
@@ -38,7 +39,7 @@ void ExpectAnotherGroupWorks(NcclRanks& ranks) {
   }
 }
 
-// Starts on both ranks until one of them says why not; that status.
+// Starts collectives on both ranks until a start fails, and returns its status.
 absl::Status StartUntilRefused(NcclRanks& ranks,
                                const std::vector<Tensor>& values) {
   while (true) {
@@ -121,7 +122,7 @@ TEST(NcclFailuresTest, ARankThatNeverStartsIsNamed) {
     EXPECT_EQ(waits[0].what,
               "all_reduce(sum, f32 x 1), collective 0 of the group");
     EXPECT_THAT(waits[0].ranks, ElementsAre(0));
-    // Both join, and then nothing happens.
+    // Both ranks join, and then make no progress.
     for (int i = 0; i < 100; ++i) {
       for (const auto& device : ranks.devices) device->Progress();
     }
@@ -175,11 +176,12 @@ TEST(NcclFailuresTest, RanksThatDifferEndTheGroup) {
   ExpectAnotherGroupWorks(ranks);
 }
 
-// Two ranks of two processes, which start these; what becomes of the group.
+// Starts different collectives on two ranks of two processes, and returns the
+// status with which the group fails.
 absl::Status Differ(std::uint64_t seed, const std::vector<Collective>& first,
                     const std::vector<Collective>& second) {
   EmulatedWorld world(GpusOf(seed, 2));
-  // It reports what the ranks ask of NCCL.
+  // The emulation reports that the ranks call NCCL with different arguments.
   world.ExpectBroken();
   NcclRanks ranks(2);
   ranks.Join(ranks.OfProcesses(ranks.options()));
@@ -187,7 +189,7 @@ absl::Status Differ(std::uint64_t seed, const std::vector<Collective>& first,
   for (int r = 0; r < 2; ++r) {
     const Tensor range = ranks.On<float>(r, {1, 2, 3, 4});
     for (Collective collective : r == 0 ? first : second) {
-      // Of the test's meta tensors the counts matter.
+      // The test passes meta tensors, of which only the counts are used.
       if (collective.range.defined()) {
         collective.range = range.FlatView(0, collective.range.shape());
       }
@@ -196,7 +198,7 @@ absl::Status Differ(std::uint64_t seed, const std::vector<Collective>& first,
     }
   }
   const absl::Status status = ranks.Await(done);
-  // Both processes say the same.
+  // Both processes report the same error.
   for (int r = 0; r < 2; ++r) {
     EXPECT_EQ(ranks.group[r]->Start(Barrier(), Event()).status(), status);
   }
@@ -214,7 +216,7 @@ TEST(NcclFailuresTest, ProcessesThatDifferAreNamed) {
       "group \"replicas\": the ranks differ in collective ";
   for (std::uint64_t seed : Seeds(20)) {
     SCOPED_TRACE(ReplayCommand(seed));
-    // In operator, in size, in kind, in order.
+    // Differences in operator, size, kind and order.
     absl::Status status =
         Differ(seed, {sum}, {AllReduce(ReduceOp::kMax, Floats(4))});
     EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
@@ -262,7 +264,7 @@ TEST(NcclFailuresTest, WhatStartsTogetherIsCompared) {
             "all_reduce(sum, f32 x 4) and 1 more with it, rank 1 started "
             "all_reduce(sum, f32 x 4) and 1 more with it, of which one "
             "differs");
-  // What comes from a device that is broken.
+  // Garbage, as a broken device would give.
   EXPECT_THAT(
       std::string(internal::CompareStarts(7, {-1, -1, -1, 0, 1, 2}).message()),
       HasSubstr("rank 0 started what is no collective"));

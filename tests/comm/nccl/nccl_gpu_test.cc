@@ -1,5 +1,6 @@
-// NVIDIA's NCCL on a GPU: one rank, and two on one GPU where NCCL allows that
-// (2.30 and later, with NCCL_MULTI_RANK_GPU_ENABLE=1). Skipped without a GPU.
+// Tests NVIDIA's NCCL on a GPU: one rank, and two on one GPU where NCCL allows
+// it (2.30 and later, with NCCL_MULTI_RANK_GPU_ENABLE=1). Skipped without a
+// GPU.
 
 #include <nccl.h>
 

@@ -1,5 +1,5 @@
-// Collectives by NCCL, emulated, in all orders that streams, events and calls
-// in progress permit.
+// Tests collectives by emulated NCCL, in all orders that streams, events and
+// calls in progress permit.
 
 #include "comm/nccl/nccl_group.h"
 
@@ -22,8 +22,9 @@ using nn::cuda::EmulatedWorld;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// One collective on all ranks: `make(rank, input, range)` from inputs of
-// `input_elems` and outputs of `range_elems` numbers; what the outputs hold.
+// Runs one collective on all ranks and returns the outputs. `make(rank, input,
+// range)` makes it; inputs have `input_elems` and outputs `range_elems`
+// numbers.
 template <typename T, typename MakeCollective>
 std::vector<std::vector<T>> Outputs(NcclRanks& ranks, int input_elems,
                                     int range_elems,
@@ -83,7 +84,8 @@ TEST(NcclGroupTest, ReducesEveryType) {
   }
 }
 
-// Rank r's input is 10 r, 10 r + 1, ...
+// Expects the results of all kinds that move data. Rank r's input is 10 r,
+// 10 r + 1, ...
 void ExpectMoves(NcclRanks& ranks) {
   using Numbers = std::vector<std::vector<float>>;
   const int n = static_cast<int>(ranks.devices.size());
@@ -154,7 +156,8 @@ TEST(NcclGroupTest, ExchangesUnequalParts) {
     const EmulatedWorld world(GpusOf(seed, 2));
     NcclRanks ranks(2);
     ranks.Join(*OpenNcclGroup(ranks.options(), ranks.store));
-    // Rank 0 keeps one and sends two; rank 1 sends none and keeps one.
+    // Rank 0 sends one element to itself and two to rank 1; rank 1 sends one
+    // element to itself.
     const std::vector<std::int64_t> sends[] = {{1, 2}, {0, 1}};
     const std::vector<std::int64_t> receives[] = {{1, 0}, {2, 1}};
     std::vector<Tensor> in = {ranks.On<float>(0, {1, 2, 3}),
@@ -180,7 +183,7 @@ TEST(NcclGroupTest, ProcessesCompareWhatTheyStart) {
     ranks.Join(ranks.OfProcesses(ranks.options()));
     ExpectReductions<float>(ranks);
     ExpectMoves(ranks);
-    // The comparisons take no memory of the host's beyond the first.
+    // Only the first comparison allocates host memory.
     nn::Allocator& host = ranks.devices[0]->host_allocator();
     const std::int64_t taken = host.stats().system_allocations;
     ExpectReductions<float>(ranks);
@@ -188,7 +191,8 @@ TEST(NcclGroupTest, ProcessesCompareWhatTheyStart) {
   }
 }
 
-// A graph has the collective alone: what was compared in the steps before it.
+// A captured graph contains only the collective: ranks compare what they start
+// in the steps before the capture.
 TEST(NcclGroupTest, RecordsWithoutAComparison) {
   for (std::uint64_t seed : Seeds(20)) {
     SCOPED_TRACE(ReplayCommand(seed));
@@ -244,7 +248,7 @@ TEST(NcclGroupTest, RegistersRanges) {
     EXPECT_EQ(emulated_cuda::RegisteredRanges().now, 4u);
     ranks.group[0]->UseRanges({});
     EXPECT_EQ(emulated_cuda::RegisteredRanges().now, 2u);
-    // What is left goes with its rank.
+    // Destroying a rank releases its remaining registrations.
     ranks.group.clear();
     EXPECT_EQ(emulated_cuda::RegisteredRanges().now, 0u);
     EXPECT_EQ(emulated_cuda::RegisteredRanges().ever, 4u);
@@ -252,7 +256,7 @@ TEST(NcclGroupTest, RegistersRanges) {
 }
 
 // A collective waits for the compute queue, and the compute queue for it, over
-// several steps in the same memory: one order that is missing shows in a sum.
+// several steps in the same memory: a missing dependency shows in a sum.
 TEST(NcclGroupTest, StandsBetweenGradientsAndTheirReaders) {
   for (std::uint64_t seed : Seeds(300)) {
     SCOPED_TRACE(ReplayCommand(seed));
@@ -282,7 +286,7 @@ TEST(NcclGroupTest, StandsBetweenGradientsAndTheirReaders) {
                         .ok());
       }
     }
-    // 1, size, size^2, ... times the first sum.
+    // Step k gives size^k times the first sum.
     float first = 0, second = 0;
     for (int step = 0; step < kSteps; ++step) {
       const float scale = step == 0 ? 1 : step == 1 ? size : size * size;
@@ -322,7 +326,7 @@ TEST(NcclGroupTest, StartsSeveralTogether) {
   }
 }
 
-// Groups of some ranks beside that of all, on one queue: as a mesh has them.
+// Groups of some ranks share a queue with the group of all, as in a mesh.
 TEST(NcclGroupTest, GroupsShareAQueue) {
   for (std::uint64_t seed : Seeds(50)) {
     SCOPED_TRACE(ReplayCommand(seed));
@@ -378,7 +382,7 @@ TEST(NcclGroupTest, SaysWhatNcclLacks) {
             absl::StatusCode::kUnimplemented);
   EXPECT_EQ(comm.StartRecv(0, 0, range, nullptr).status().code(),
             absl::StatusCode::kUnimplemented);
-  // None of these was started, and the group goes on.
+  // None of these was started, and the group is unaffected.
   EXPECT_TRUE(ranks.Await({*comm.Start(Barrier(), Event())}).ok());
 }
 

@@ -1,5 +1,5 @@
-// Ranks of an NCCL group on emulated GPUs, for tests: a device for each, and
-// one thread that drives them in an order that a seed chooses.
+// Ranks of an NCCL group on emulated GPUs, for tests. Each rank has a device;
+// one thread drives them, in an order that a seed chooses.
 //
 //   const EmulatedWorld world(GpusOf(seed, /*size=*/4));
 //   NcclRanks ranks(/*size=*/4);
@@ -42,7 +42,8 @@ class NcclRanks {
     }
   }
   ~NcclRanks() {
-    // Devices wait for what runs, so this must not wait for anyone.
+    // A device's destructor waits for its running work, which must therefore
+    // not wait for another rank: the group is destroyed first.
     group.clear();
     devices.clear();
   }
@@ -57,7 +58,7 @@ class NcclRanks {
     }
     return made;
   }
-  // A group as processes make it that have one rank each.
+  // Makes the group as separate processes would, each of which has one rank.
   Group OfProcesses(const NcclGroupOptions& of_all) {
     Group made;
     for (int place : of_all.local) {
@@ -75,7 +76,7 @@ class NcclRanks {
     }
   }
 
-  // Drives all devices until all events are ready; the first error there is.
+  // Drives all devices until all events are ready; returns the first error.
   absl::Status Await(const std::vector<Event>& events) {
     absl::Status status;
     for (const Event& event : events) {
@@ -87,7 +88,8 @@ class NcclRanks {
     return status;
   }
 
-  // Copies made by the compute queue.
+  // Returns a tensor on the rank's device, to which the compute queue copies
+  // `values`.
   template <typename T>
   nn::Tensor On(int rank, const std::vector<T>& values) {
     const nn::Tensor host = nn::Tensor::Of<T>(
@@ -99,7 +101,7 @@ class NcclRanks {
     return there;
   }
   Event Ready(int rank) { return devices[rank]->Record(nn::Queue::kCompute); }
-  // What the tensor holds once `done` is.
+  // Returns the values of the tensor after `done`.
   template <typename T>
   std::vector<T> Values(int rank, const nn::Tensor& tensor, const Event& done) {
     nn::cuda::CudaDevice& device = *devices[rank];
