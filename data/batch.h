@@ -1,4 +1,4 @@
-// One micro-batch, as a loader hands it to a rank.
+// One micro-batch of a rank, filled by a loader.
 //
 //   const Batch& batch = batches[m];
 //   batch.inputs.shape();        // [B, H, W, C] or [B, D]
@@ -18,11 +18,11 @@ struct Batch {
   nn::Tensor inputs;
   nn::Tensor targets;
   std::int64_t epoch = 0;
-  // Number of the first sample in the global batch: the counter by which
-  // random layers draw, whichever rank holds the sample.
+  // Index of the first sample in the global batch. Random layers draw by this
+  // counter, so their draws do not depend on the rank that holds the sample.
   std::int64_t position = 0;
-  // Samples of the step over all ranks: what the mean loss divides by when
-  // every sample counts once.
+  // Number of samples of the step over all ranks. The mean loss divides by it
+  // if every sample counts once.
   std::int64_t global_batch_size = 0;
 
   std::int64_t size() const { return inputs.dim(0); }

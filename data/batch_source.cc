@@ -30,7 +30,7 @@ absl::Status CheckShare(const DatasetPtr& dataset, const Share& share) {
   return absl::OkStatus();
 }
 
-// A batch and the samples that it shall have.
+// A batch, and the samples to fill it with.
 struct Task {
   Batch* batch;
   absl::Span<const std::int64_t> indices;
@@ -48,7 +48,7 @@ absl::Status TakeMemory(const SampleSpec& spec, const Task& task,
   return absl::OkStatus();
 }
 
-// Fills the batches sample by sample with several threads. The error is that of
+// Fills the batches sample by sample with several threads. Returns the error of
 // the first sample that has one, as with one thread.
 absl::Status FillBySample(const Dataset& dataset, absl::Span<const Task> tasks,
                           int workers) {

@@ -19,7 +19,7 @@ std::vector<std::string> FilesOf(Cifar10Part part) {
           "data_batch_4.bin", "data_batch_5.bin"};
 }
 
-// The files of `part`, with the folder that they are in.
+// Returns the files of `part`, with their folder.
 std::vector<std::string> PathsOf(base::FileSystem& files,
                                  const std::string& folder, Cifar10Part part) {
   const std::string below = base::JoinPath(folder, kSubfolder);

@@ -9,7 +9,8 @@
 namespace troupe::data {
 namespace {
 
-// `shape` with an axis of `batch` before it; no heap, for every micro-batch.
+// Returns `shape` with an axis of `batch` before it. It does not allocate,
+// since it runs for every micro-batch.
 nn::Shape WithBatch(std::int64_t batch, const nn::Shape& shape) {
   std::array<std::int64_t, nn::Shape::kMaxRank> dims = {batch};
   std::copy(shape.dims().begin(), shape.dims().end(), dims.begin() + 1);
@@ -17,8 +18,8 @@ nn::Shape WithBatch(std::int64_t batch, const nn::Shape& shape) {
   return nn::Shape(absl::MakeConstSpan(dims.data(), rank));
 }
 
-// Whether `tensor` is [batch, shape...], without building that shape: this
-// runs for every micro-batch.
+// Returns whether `tensor` is [batch, shape...], without building that shape,
+// since it runs for every micro-batch.
 bool Fits(const nn::Tensor& tensor, std::int64_t batch, const nn::Shape& shape,
           nn::DType dtype) {
   if (!tensor.defined() || tensor.is_meta() || tensor.dtype() != dtype ||

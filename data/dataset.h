@@ -1,4 +1,4 @@
-// Samples by number: what a loader gathers into batches.
+// A map-style dataset: samples by index, which a loader gathers into batches.
 //
 //   const SampleSpec& spec = train->spec();            // registry.h, glyphs.h
 //   nn::Tensor x = *nn::Tensor::Create(spec.InputShape(32), spec.input_dtype,
@@ -12,8 +12,8 @@
 // [B, H, W, C], [B, D] or i64 [B, T]; targets are class numbers (num_classes >
 // 0), i64 [B] or i64 [B, T], or vectors f32 [B, D].
 //
-// A dataset of your own is a class with one method, Gather(); the checks are
-// done before it is called. Lifetime: datasets are shared and immutable.
+// A new kind of dataset derives from Dataset and overrides Gather(), which is
+// called after all checks. Lifetime: datasets are shared and immutable.
 // Threads: any number may call Fill() at once, into different tensors.
 
 #ifndef DATA_DATASET_H_
@@ -29,7 +29,7 @@
 
 namespace troupe::data {
 
-// What one sample looks like, without the batch axis.
+// Shape and dtype of one sample, without the batch axis.
 struct SampleSpec {
   nn::Shape input_shape;  // (H, W, C), (D) or (T)
   nn::DType input_dtype = nn::DType::kF32;
@@ -39,11 +39,11 @@ struct SampleSpec {
   std::int64_t num_classes = 0;
 
   bool is_classification() const { return num_classes > 0; }
-  // [B, ...]
+  // Return [B, ...].
   nn::Shape InputShape(std::int64_t batch) const;
   nn::Shape TargetShape(std::int64_t batch) const;
-  // "f32[28, 28, 1] -> class of 10", "i64[64] -> i64[64] of 65 classes" or
-  // "f32[10] -> f32[2]"
+  // Returns "f32[28, 28, 1] -> class of 10", "i64[64] -> i64[64] of 65 classes"
+  // or "f32[10] -> f32[2]".
   std::string ToString() const;
 
   friend bool operator==(const SampleSpec& a, const SampleSpec& b) {
@@ -53,10 +53,10 @@ struct SampleSpec {
   }
 };
 
-// f32 inputs of `input_shape`, targets i64 classes.
+// Returns the spec of f32 inputs of `input_shape` with targets i64 classes.
 SampleSpec ClassificationSpec(const nn::Shape& input_shape,
                               std::int64_t num_classes);
-// f32 inputs of `input_shape`, targets f32 (target_dim).
+// Returns the spec of f32 inputs of `input_shape`, targets f32 (target_dim).
 SampleSpec RegressionSpec(const nn::Shape& input_shape,
                           std::int64_t target_dim);
 
@@ -74,7 +74,7 @@ class Dataset {
   // `epoch` matters only to random transforms (transform.h).
   //   kInvalidArgument: a tensor has another shape, dtype or device.
   //   kOutOfRange:      an index is not in [0, size()).
-  //   other:            what a dataset that reads files meets.
+  //   other:            errors of a dataset that reads files.
   // After an error the tensors' contents are unspecified.
   absl::Status Fill(absl::Span<const std::int64_t> indices, std::int64_t epoch,
                     const nn::Tensor& inputs, const nn::Tensor& targets) const;
@@ -83,7 +83,7 @@ class Dataset {
   Dataset(std::int64_t size, const SampleSpec& spec);
 
  private:
-  // Fill() after its checks: every index and tensor is right.
+  // Does the work of Fill() after its checks: indices and tensors are valid.
   virtual absl::Status Gather(absl::Span<const std::int64_t> indices,
                               std::int64_t epoch, const nn::Tensor& inputs,
                               const nn::Tensor& targets) const = 0;

@@ -30,7 +30,7 @@ std::vector<std::int64_t> DistributedSampler::Indices() const {
   EpochOrder(options_.dataset_size, options_.seed, epoch_, options_.shuffle,
              order);
   std::vector<std::int64_t> indices(num_samples());
-  // Padding is what the wrap past the end of the order gives.
+  // Indices past the end of the order wrap around, which is the padding.
   std::int64_t at = options_.rank;
   for (std::int64_t& index : indices) {
     index = order[at % options_.dataset_size];

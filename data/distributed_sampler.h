@@ -1,4 +1,4 @@
-// PyTorch's DistributedSampler, for training loops written by hand.
+// A distributed sampler like PyTorch's, for training loops written by hand.
 //
 //   DistributedSamplerOptions options;
 //   options.dataset_size = 10, options.rank = 1, options.world = 4;
@@ -9,11 +9,11 @@
 //     for (int64_t index : sampler.Indices()) Use(index);
 //   }
 //
-// As torch.utils.data.DistributedSampler: the epoch's order is padded with its
-// own beginning to a multiple of `world` (or, with drop_last, cut to one), and
-// the rank takes every world-th index from its own on. All ranks get equally
-// many. The shuffled order is ours (epoch_order.h), not torch's. The trainer
-// itself uses sampler.h, which neither pads nor depends on `world`.
+// As in torch.utils.data.DistributedSampler, the epoch's order is padded with
+// its own beginning to a multiple of `world` (or, with drop_last, cut to one),
+// and the rank takes every world-th index, beginning at its rank. All ranks get
+// equally many. The shuffled order is that of epoch_order.h, not torch's. The
+// trainer itself uses sampler.h, which neither pads nor depends on `world`.
 
 #ifndef DATA_DISTRIBUTED_SAMPLER_H_
 #define DATA_DISTRIBUTED_SAMPLER_H_
@@ -43,7 +43,7 @@ class DistributedSampler {
   // `epoch` in [0, 2^32); 0 at first.
   void SetEpoch(std::int64_t epoch) { epoch_ = epoch; }
 
-  // This rank's samples of the epoch, num_samples() of them. O(dataset_size).
+  // Returns this rank's num_samples() samples of the epoch. O(dataset_size).
   std::vector<std::int64_t> Indices() const;
 
   // Number of samples of a rank in an epoch; the same on every rank.

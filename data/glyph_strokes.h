@@ -4,8 +4,8 @@
 //     stroke.kind; stroke.points;     // control points, in drawing order
 //   }
 //
-// Each digit has kGlyphVariants ways to be written: a 7 with and without a bar,
-// an open and a closed 4. Where one way is enough both variants are equal.
+// Each digit has kGlyphVariants forms, such as a 7 with and without a bar, or
+// an open and a closed 4. Digits with one form have two equal variants.
 
 #ifndef DATA_GLYPH_STROKES_H_
 #define DATA_GLYPH_STROKES_H_
@@ -33,7 +33,7 @@ struct Stroke {
 constexpr int kGlyphDigits = 10;
 constexpr int kGlyphVariants = 2;
 
-// The strokes of `digit` 0..9 in the manner of `variant`; static data.
+// Returns the strokes of `digit` 0..9 in the form `variant`; static data.
 absl::Span<const Stroke> GlyphStrokes(int digit, int variant);
 
 }  // namespace troupe::data

@@ -20,7 +20,7 @@ float Between(nn::RandomStream& draws, float low, float high) {
   return low + (high - low) * draws.UniformF32();
 }
 
-// Where a glyph stands: unit box to pixels.
+// Placement of a glyph: maps the unit box to pixels.
 struct Placement {
   float center_x, center_y;
   float width, height;
@@ -45,14 +45,15 @@ Placement DrawPlacement(const GlyphStyle& style, nn::RandomStream& draws) {
   placement.width =
       placement.height * Between(draws, style.aspect_min, style.aspect_max);
   placement.slant = Between(draws, -style.slant_max, style.slant_max);
-  // The rational points of the circle: no sine from a library.
+  // Rational points of the circle, without a library's sine.
   const float t = Between(draws, -style.turn_max, style.turn_max);
   placement.cosine = (1 - t * t) / (1 + t * t);
   placement.sine = 2 * t / (1 + t * t);
   return placement;
 }
 
-// The squared distance of every pixel's centre to the nearest stroke.
+// Drawing surface: the squared distance of every pixel's centre to the nearest
+// stroke.
 class Canvas {
  public:
   explicit Canvas(float pen) : reach_(pen + 1.0f), pen_(pen) {
@@ -80,7 +81,8 @@ class Canvas {
     }
   }
 
-  // Share of pixel `i` that is under ink, in [0, 1]; edges are one pixel soft.
+  // Returns the part of pixel `i` that is under ink, in [0, 1]; edges are one
+  // pixel soft.
   float Ink(int i) const {
     if (distance2_[i] >= reach_ * reach_) return 0;
     const float inside = pen_ + 0.5f - std::sqrt(distance2_[i]);
@@ -101,7 +103,7 @@ class Canvas {
   float distance2_[kPixels];
 };
 
-// The Catmull-Rom spline from b to c, with its neighbours a and d.
+// Catmull-Rom spline from b to c, with its neighbours a and d.
 Point Spline(Point a, Point b, Point c, Point d, float t) {
   const auto at = [t](float a, float b, float c, float d) {
     return 0.5f * (2 * b + t * ((c - a) + t * ((2 * a - 5 * b + 4 * c - d) +

@@ -1,4 +1,4 @@
-// Handwriting-like digits drawn on the spot: a real problem of image
+// Generated images of digits that resemble handwriting: a real problem of image
 // classification that needs no file.
 //
 //   GlyphOptions options;
@@ -45,9 +45,9 @@ struct GlyphStyle {
   float aspect_min = 0.55f, aspect_max = 0.9f;  // width / height
   float slant_max = 0.3f;  // shift of the top edge / half the height
   float turn_max = 0.08f;  // tangent of half the angle
-  float shift_max = 2.5f;  // of the centre, along each axis
+  float shift_max = 2.5f;  // shift of the centre, along each axis
   float pen_min = 0.6f, pen_max = 1.5f;  // half the stroke's width
-  float wobble_max = 0.05f;              // of a control point / the height
+  float wobble_max = 0.05f;              // control point's shift / the height
   float ink_min = 0.55f, ink_max = 1.0f;
   float background_max = 0.25f;
   float noise_max = 0.12f;  // standard deviation; drawn per sample
@@ -60,7 +60,8 @@ struct GlyphOptions {
   GlyphStyle style;
 };
 
-// The pixels of sample `index` of `split`, [28, 28], 0 black to 255 white.
+// Returns the pixels of sample `index` of `split`, [28, 28], 0 black to 255
+// white.
 std::vector<std::uint8_t> DrawGlyph(const GlyphOptions& options,
                                     absl::string_view split,
                                     std::int64_t index);

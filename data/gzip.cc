@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::int64_t kChunkBytes = 1 << 16;
 
-// zlib's state and the bytes it reads.
+// State of zlib, and the bytes that it reads.
 class Inflater {
  public:
   Inflater(absl::Span<const std::uint8_t> bytes, absl::string_view name)
@@ -30,8 +30,8 @@ class Inflater {
 
   bool done() const { return done_; }
 
-  // Inflates into `out` until it is full or the text has ended; returns how
-  // many bytes came.
+  // Inflates into `out` until it is full or the text has ended. Returns the
+  // number of bytes.
   absl::StatusOr<std::size_t> Read(absl::Span<std::uint8_t> out) {
     std::size_t count = 0;
     while (!done_ && count < out.size()) {
@@ -60,7 +60,7 @@ class Inflater {
   }
 
  private:
-  // Called after a member: either another one begins or the bytes end.
+  // Called after a member: another one must begin, or the bytes end.
   absl::Status EndMember() {
     if (read_ == bytes_.size()) {
       done_ = true;
@@ -85,8 +85,8 @@ class Inflater {
   bool done_ = false;
 };
 
-// At most `count` bytes of what `inflater` gives, in steps that double, so that
-// memory follows what is really there.
+// Returns at most `count` bytes from `inflater`, read in steps that double, so
+// that memory is proportional to the result.
 absl::StatusOr<std::vector<std::uint8_t>> ReadUpTo(Inflater& inflater,
                                                    std::int64_t count) {
   std::vector<std::uint8_t> out;
@@ -112,8 +112,8 @@ absl::StatusOr<std::vector<std::uint8_t>> Gunzip(
   Inflater inflater(bytes, name);
   TROUPE_ASSIGN_OR_RETURN(std::vector<std::uint8_t> out,
                           ReadUpTo(inflater, bytes_max));
-  // One more byte: either there is none (and the checksum is verified), or the
-  // text is too long.
+  // Reads one more byte: if there is none, the checksum has been verified; else
+  // the text is too long.
   std::uint8_t extra;
   TROUPE_ASSIGN_OR_RETURN(const std::size_t more,
                           inflater.Read(absl::MakeSpan(&extra, 1)));

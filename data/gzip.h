@@ -1,4 +1,4 @@
-// Inflates gzip (RFC 1952) in memory, with a limit on what comes out.
+// Inflates gzip (RFC 1952) in memory, with a limit on the size of the result.
 //
 //   if (IsGzip(bytes)) {
 //     TROUPE_ASSIGN_OR_RETURN(std::vector<uint8_t> plain,
@@ -6,8 +6,8 @@
 //   }
 //
 // A few compressed bytes can stand for gigabytes, so nothing is inflated beyond
-// the limit, and memory grows only with what has come out. Several members one
-// after another are one text, as gzip has it. Checksums are verified.
+// the limit, and memory grows only with the inflated bytes. Several members one
+// after another are one text, as in gzip. Checksums are verified.
 
 #ifndef DATA_GZIP_H_
 #define DATA_GZIP_H_
@@ -24,15 +24,15 @@ namespace troupe::data {
 // Whether `bytes` begin with gzip's magic number.
 bool IsGzip(absl::Span<const std::uint8_t> bytes);
 
-// Everything inside `bytes`. Errors name `name` and the byte of it.
+// Inflates all of `bytes`. Errors have `name` and the position of the byte.
 //   kDataLoss:          corrupt, truncated, or followed by other bytes.
 //   kResourceExhausted: it would inflate to more than `bytes_max`.
 absl::StatusOr<std::vector<std::uint8_t>> Gunzip(
     absl::Span<const std::uint8_t> bytes, absl::string_view name,
     std::int64_t bytes_max);
 
-// The first `count` bytes inside, or fewer where there are no more; what comes
-// after them is not looked at.
+// Returns the first `count` inflated bytes, or all if they are fewer. Bytes
+// after them are not read.
 absl::StatusOr<std::vector<std::uint8_t>> GunzipPrefix(
     absl::Span<const std::uint8_t> bytes, absl::string_view name,
     std::int64_t count);

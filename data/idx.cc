@@ -78,8 +78,8 @@ absl::StatusOr<Header> ParseHeader(absl::Span<const std::uint8_t> bytes,
   }
   std::array<std::int64_t, kIdxRankMax> dims{};
   std::int64_t count = 1;
-  // Extents of 0 count as 1 here: no order of extents hides a huge one. Stays
-  // below 2^62, limit times extent.
+  // Extents of 0 count as 1 here, so that they do not hide a huge one. The
+  // product stays below 2^62, limit times extent.
   std::int64_t most = 1;
   for (int axis = 0; axis < rank; ++axis) {
     const std::uint8_t* b = bytes.data() + kMagicBytes + 4 * axis;
@@ -98,7 +98,7 @@ absl::StatusOr<Header> ParseHeader(absl::Span<const std::uint8_t> bytes,
   return header;
 }
 
-// What `name` holds once inflated, no more than its header declares.
+// Inflates `bytes` of the file `name`, no more than its header declares.
 absl::StatusOr<std::vector<std::uint8_t>> Inflate(
     absl::Span<const std::uint8_t> bytes, absl::string_view name) {
   TROUPE_ASSIGN_OR_RETURN(const std::vector<std::uint8_t> head,

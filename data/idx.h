@@ -7,9 +7,9 @@
 //
 // Layout, big-endian: 0, 0, type (8: unsigned byte), number of axes R; R
 // extents of 4 bytes; the values. Source: Y. LeCun, "The MNIST database",
-// section "The IDX file format". Other element types are refused by name.
+// section "The IDX file format". Errors name other element types.
 //
-// ParseIdx() is pure and takes any bytes; errors name the file and the byte.
+// ParseIdx() is pure and accepts any bytes; errors name the file and the byte.
 
 #ifndef DATA_IDX_H_
 #define DATA_IDX_H_
@@ -35,14 +35,15 @@ struct IdxArray {
   absl::Span<const std::uint8_t> values;  // row-major, shape.numel() of them
 };
 
-// Views `bytes`, a whole plain IDX file called `name`.
+// Parses `bytes`, a whole plain IDX file called `name`. The result views them.
 //   kDataLoss:          wrong magic number, truncated, or bytes after the end.
 //   kUnimplemented:     an element type other than unsigned byte.
 //   kResourceExhausted: more than kIdxBytesMax.
 absl::StatusOr<IdxArray> ParseIdx(absl::Span<const std::uint8_t> bytes,
                                   absl::string_view name);
 
-// A file and the array in it; movable, since moving a vector moves no bytes.
+// A file and a view of the array in it. Movable, since moving a vector keeps
+// its bytes in place.
 struct IdxFile {
   std::string path;
   std::vector<std::uint8_t> bytes;
@@ -53,12 +54,12 @@ struct IdxFile {
   IdxFile& operator=(IdxFile&&) = default;
 };
 
-// The same for bytes that may be gzip. What is inflated is bounded by the size
-// that the array's own header declares.
+// Parses bytes that may be compressed by gzip. Inflates at most the size that
+// the array's header declares.
 absl::StatusOr<IdxFile> ParseIdxFile(std::vector<std::uint8_t> bytes,
                                      const std::string& path);
 
-// ParseIdxFile() of a file; errors of base::ReadBytes() too.
+// Reads and parses a file. Errors: also those of base::ReadBytes().
 absl::StatusOr<IdxFile> ReadIdx(base::FileSystem& files,
                                 const std::string& path);
 

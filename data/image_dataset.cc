@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::int64_t kBytes = 256;  // values of a byte
 
-// What the pointwise `transforms` make of every byte: [256, C].
+// Returns the values of the pointwise `transforms` for every byte: [256, C].
 std::vector<float> TableOf(const Transforms& transforms,
                            std::int64_t channels) {
   std::vector<float> table(kBytes * channels);

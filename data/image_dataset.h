@@ -1,4 +1,5 @@
-// Images kept as bytes, turned into f32 while a batch is gathered.
+// A dataset of images that are stored as bytes and converted to f32 while a
+// batch is gathered.
 //
 //   ByteImages images;
 //   images.shape = {28, 28, 1};              // H, W, C
@@ -11,8 +12,8 @@
 //
 // The pointwise transforms at the head of the list are folded into one table of
 // 256 floats per channel, so that a gather is one look-up per byte (about half
-// a nanosecond). The rest of the list is applied to the f32 image; where it
-// begins with a random one, that sees the bytes as f32 0..255.
+// a nanosecond). The rest of the list is applied to the f32 image; if the list
+// begins with a random transform, this gets the bytes as f32 0..255.
 
 #ifndef DATA_IMAGE_DATASET_H_
 #define DATA_IMAGE_DATASET_H_
@@ -33,8 +34,8 @@ struct ByteImages {
   std::int64_t num_classes = 0;
 };
 
-// Samples [begin, end) of `images`.
-//   kInvalidArgument: there are not so many.
+// Returns samples [begin, end) of `images`.
+//   kInvalidArgument: the range is not within the images.
 absl::StatusOr<ByteImages> TakeImages(const ByteImages& images,
                                       std::int64_t begin, std::int64_t end);
 

@@ -14,7 +14,7 @@ void CopyRows(const nn::Tensor& from, std::size_t row_bytes,
               absl::Span<const std::int64_t> indices, const nn::Tensor& to) {
   const char* source = static_cast<const char*>(from.raw());
   char* row = static_cast<char*>(to.raw());
-  if (row_bytes == sizeof(std::int64_t)) {  // class numbers: no call per row
+  if (row_bytes == sizeof(std::int64_t)) {  // avoids a call for each class
     for (std::int64_t index : indices) {
       std::memcpy(row, source + index * sizeof(std::int64_t),
                   sizeof(std::int64_t));
@@ -28,7 +28,7 @@ void CopyRows(const nn::Tensor& from, std::size_t row_bytes,
   }
 }
 
-// The shape of one row of `tensor`.
+// Returns the shape of one row of `tensor`.
 nn::Shape RowShape(const nn::Tensor& tensor) {
   return nn::Shape(tensor.shape().dims().subspan(1));
 }
@@ -57,7 +57,7 @@ class InMemoryDataset : public Dataset {
 
   const nn::Tensor inputs_;
   const nn::Tensor targets_;
-  const std::size_t input_bytes_;  // of one row
+  const std::size_t input_bytes_;  // bytes of one row
   const std::size_t target_bytes_;
 };
 

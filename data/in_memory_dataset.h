@@ -1,12 +1,13 @@
-// A dataset that is two tensors: all inputs and all targets.
+// A dataset of two tensors, all inputs and all targets, like torch's
+// TensorDataset.
 //
 //   const nn::Tensor& x = inputs;              // [N, 10] f32
 //   const nn::Tensor& y = targets;             // [N] i64
 //   TROUPE_ASSIGN_OR_RETURN(DatasetPtr d,
 //                           MakeInMemoryDataset(x, y, /*num_classes=*/2));
 //
-// Shares the tensors' memory, which must not change afterwards. Any dtype and
-// sample shape. Cost of a gather: one copy per row.
+// It shares the tensors' memory, which must not change afterwards. Any dtype
+// and sample shape. Cost of a gather: one copy per row.
 
 #ifndef DATA_IN_MEMORY_DATASET_H_
 #define DATA_IN_MEMORY_DATASET_H_

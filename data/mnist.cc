@@ -10,7 +10,7 @@ namespace {
 constexpr char kImages[] = "images-idx3-ubyte";
 constexpr char kLabels[] = "labels-idx1-ubyte";
 
-// The file of `part`, plain if it exists, else with ".gz".
+// Returns the path of a file of `part`: plain if it exists, else with ".gz".
 std::string PathOf(base::FileSystem& files, const std::string& folder,
                    MnistPart part, const char* what) {
   const char* prefix = part == MnistPart::kTrain ? "train-" : "t10k-";

@@ -1,4 +1,5 @@
-// MNIST, and whatever has its layout (Fashion-MNIST, KMNIST): two IDX files.
+// MNIST, and data sets with the same layout (Fashion-MNIST, KMNIST): two IDX
+// files.
 //
 //   TROUPE_ASSIGN_OR_RETURN(ByteImages all,
 //                           ReadMnist(files, "data/mnist", MnistPart::kTest));
@@ -23,7 +24,7 @@ namespace troupe::data {
 
 constexpr std::int64_t kMnistClasses = 10;
 // Mean and deviation of the 60,000 training images, pixels in [0, 1]; the
-// numbers everyone uses.
+// usual numbers.
 constexpr float kMnistMean = 0.1307f;
 constexpr float kMnistStddev = 0.3081f;
 

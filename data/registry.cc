@@ -25,18 +25,18 @@ constexpr std::int64_t kGlyphTrain = 16384;
 constexpr std::int64_t kGlyphTest = 2048;
 constexpr std::int64_t kSyntheticTrain = 1024;
 constexpr std::int64_t kSyntheticTest = 256;
-// So many of every 10 images of MNIST's t10k files train, where these serve as
-// both splits.
+// Number of every 10 images of MNIST's t10k files that are training samples, if
+// these files serve as both splits.
 constexpr std::int64_t kTrainTenths = 8;
 
-// Shared with datasets that go on reading.
+// The file system, shared with datasets that read from it later.
 using FilesPtr = std::shared_ptr<base::FileSystem>;
 
 FilesPtr FilesOf(const DatasetOptions& options) {
   if (options.files == nullptr) {
     return std::make_shared<base::PosixFileSystem>();
   }
-  const auto keep = [](base::FileSystem*) {};  // it is the caller's
+  const auto keep = [](base::FileSystem*) {};  // the caller owns it
   return FilesPtr(options.files, keep);
 }
 
@@ -47,7 +47,7 @@ std::int64_t CountOr(std::int64_t count, std::int64_t otherwise) {
   return count == 0 ? otherwise : count;
 }
 
-// ToFloat(), then Normalize() where asked for.
+// Returns ToFloat(), then Normalize() if `options` ask for it.
 Transforms PixelTransforms(const DatasetOptions& options,
                            std::vector<float> mean, std::vector<float> stddev) {
   Transforms transforms = {ToFloat()};
@@ -57,7 +57,7 @@ Transforms PixelTransforms(const DatasetOptions& options,
   return transforms;
 }
 
-// The error of asking for more samples than the `there` that there are.
+// Returns the error for a count above the `there` samples that exist.
 template <auto kCount>
 absl::Status TooMany(const DatasetOptions& options, std::int64_t there) {
   return base::FieldError<kCount>(absl::StrCat(
@@ -65,7 +65,7 @@ absl::Status TooMany(const DatasetOptions& options, std::int64_t there) {
       there, " samples that the files have for it"));
 }
 
-// The first options.*kCount of images [begin, end), or all of those for 0.
+// Returns the first options.*kCount of images [begin, end), or all for 0.
 template <auto kCount>
 absl::StatusOr<DatasetPtr> Take(const DatasetOptions& options,
                                 const ByteImages& images, std::int64_t begin,
@@ -78,8 +78,8 @@ absl::StatusOr<DatasetPtr> Take(const DatasetOptions& options,
   return MakeImageDataset(std::move(taken), std::move(transforms));
 }
 
-// A split of generated data. Its errors are about the number of samples, or
-// where `kOthers` are given, about the sizes there.
+// Returns a split of generated data, or its error with the number of samples
+// and the fields `kOthers` to blame.
 template <auto kCount, auto... kOthers>
 absl::StatusOr<DatasetPtr> Generated(absl::StatusOr<DatasetPtr> made) {
   if (made.ok()) return made;
@@ -88,7 +88,7 @@ absl::StatusOr<DatasetPtr> Generated(absl::StatusOr<DatasetPtr> made) {
       absl::StrCat(base::FieldName<kCount>(), ": ", made.status().message())));
 }
 
-// The test split of files, of which there may be none: null then.
+// Returns the test split of files; null if there are none.
 absl::StatusOr<DatasetPtr> TakeTest(const DatasetOptions& options,
                                     const ByteImages& images,
                                     std::int64_t begin, Transforms transforms) {
@@ -201,7 +201,7 @@ SplitOptions SplitOf(const DatasetOptions& options) {
   return {options.val_fraction, options.seed};
 }
 
-// The first options.*kCount samples of `dataset`, or all for 0.
+// Returns the first options.*kCount samples of `dataset`, or all for 0.
 template <auto kCount>
 absl::StatusOr<DatasetPtr> Head(const DatasetOptions& options,
                                 DatasetPtr dataset) {
@@ -267,7 +267,7 @@ enum class Path { kUnused, kOptional, kNeeded };
 struct Kind {
   const char* name;
   Path path;
-  bool is_seeded;  // another seed gives other samples
+  bool is_seeded;  // whether the samples depend on the seed
   bool has_images;
   absl::StatusOr<DataSplits> (*open)(const DatasetOptions&, const FilesPtr&);
 };
@@ -289,7 +289,7 @@ constexpr Kind kKinds[] = {
      OpenImagesKind},
 };
 
-// Null where there is none of that name.
+// Returns null if no kind has that name.
 const Kind* FindKind(const std::string& name) {
   for (const Kind& kind : kKinds) {
     if (name == kind.name) return &kind;
@@ -305,7 +305,8 @@ absl::Status CheckCount(const DatasetOptions& options) {
                    ": must be at least 0, which means all"));
 }
 
-// Files may hold nothing, and those of one folder may be of two data sets.
+// Checks that files have samples, and that both splits have equal specs: the
+// files of one folder may belong to two data sets.
 absl::Status CheckSplits(const char* kind, const DataSplits& splits) {
   const Dataset& train = *splits.train;
   if (train.size() < 1) {

@@ -1,4 +1,4 @@
-// Datasets by name, as a config file asks for them.
+// Opens datasets by name, as a config file gives it.
 //
 //   DatasetOptions options;
 //   options.kind = "mnist";
@@ -19,8 +19,8 @@
 // "mnist" with only the t10k files in the folder splits those: the first 8,000
 // to train, the last 2,000 to test. A folder without test files gives training
 // samples alone. Images become f32 in [0, 1], then, with
-// `normalize`, mean 0 and variance 1 per channel by fixed numbers. More on the
-// last three is in text/text_splits.h and images/image_splits.h.
+// `normalize`, mean 0 and variance 1 per channel by fixed numbers.
+// text/text_splits.h and images/image_splits.h describe the last three kinds.
 
 #ifndef DATA_REGISTRY_H_
 #define DATA_REGISTRY_H_
@@ -45,50 +45,52 @@ namespace troupe::data {
 struct DatasetOptions {
   std::string kind = "glyphs";
   std::string path;  // file or folder; for the kinds that read files
-  // Use the first so many samples of a split; 0 means all there are (for
+  // Number of samples of a split to use, from the first on; 0: all (for
   // generated data, the numbers above).
   std::int64_t train_count = 0;
   std::int64_t test_count = 0;
-  // Keys generated data, augmentation, random windows and random splits.
+  // Seed of generated data, augmentation, random windows and random splits.
   std::uint64_t seed = 0;
-  // "text", "tokens" and "images" without files of their own to test with: the
-  // part that is held back, in [0, 1).
+  // Part that is held back for validation, in [0, 1), by "text", "tokens" and
+  // "images" without test files.
   double val_fraction = SplitOptions().val_fraction;
   bool normalize = true;  // images
-  // Train split of "cifar10": random shift and mirror; of "images": random
-  // resized crop, mirror and colours.
+  // Whether to augment the train split: of "cifar10" by random shift and
+  // mirror; of "images" by random resized crop, mirror and colours.
   bool augment = false;
   TextOptions text;     // "text" and "tokens"
   ImageOptions images;  // "images"; normalize and augment are those above
   // "synthetic" only.
   nn::Shape input_shape = {10};
   std::int64_t num_classes = 10;  // 0: regression
-  std::int64_t target_dim = 1;    // of regression
-  // Where the files are; null: the real disk. Outlives the datasets.
+  std::int64_t target_dim = 1;    // length of regression targets
+  // File system of the files; null: the real disk. Outlives the datasets.
   base::FileSystem* files = nullptr;
 
-  // What needs no file: a known kind, a path where it reads files, no negative
-  // counts, options that can be. Errors blame the field (base/field_error.h).
+  // Checks what needs no file: a known kind, a path for a kind that reads
+  // files, no negative counts, valid options. Errors blame the field
+  // (base/field_error.h).
   absl::Status Validate() const;
 };
 
 struct DataSplits {
   DatasetPtr train;
   DatasetPtr test;  // null: the files have training samples only
-  std::vector<std::string> classes = {};  // their names, of "images"
-  TokenizerPtr tokenizer = nullptr;       // of "text", and "tokens" with a path
+  std::vector<std::string> classes = {};  // names of classes, for "images"
+  TokenizerPtr tokenizer = nullptr;       // for "text", "tokens" with a path
 };
 
-// The kinds above, for messages and --help.
+// Returns the kinds above, for messages and --help.
 std::vector<std::string> DatasetKinds();
 
-// What a sample will look like, where that is known before files are opened:
-// not the classes of "images", nor vocabularies that come from files.
+// Returns the shape of a sample if it is known before files are opened: the
+// classes of "images" and vocabularies from files are not.
 std::optional<SampleSpec> KnownSampleSpec(const DatasetOptions& options);
 
-// What tells these samples from others of as many, for checkpoints: {"kind":
-// "glyphs", "normalize": "true", "seed": "0"}. The path is not part of it,
-// since it may change, nor are the numbers of samples: a sampler knows those.
+// Returns a description that distinguishes these samples from others, for
+// checkpoints: {"kind": "glyphs", "normalize": "true", "seed": "0"}. It leaves
+// out the path, since it may change, and the numbers of samples, which the
+// sampler's state has.
 std::map<std::string, std::string> DescribeData(const DatasetOptions& options);
 
 //   kInvalidArgument: unknown kind (the message lists them), no path, more
@@ -98,8 +100,8 @@ std::map<std::string, std::string> DescribeData(const DatasetOptions& options);
 // Errors blame the field of `options` that they are about.
 absl::StatusOr<DataSplits> OpenDataset(const DatasetOptions& options);
 
-// The images `paths` as the test samples of `options`, of kind "images", are
-// made; `classes` are those of its splits. Their labels are 0.
+// Opens the images `paths` with the transforms of test samples for `options`,
+// of kind "images"; `classes` are those of its splits. All labels are 0.
 absl::StatusOr<DatasetPtr> OpenImagesAt(const DatasetOptions& options,
                                         std::vector<std::string> paths,
                                         std::vector<std::string> classes);

@@ -17,7 +17,7 @@ std::string ValueIn(const Description& data, const std::string& name) {
   return found == data.end() ? "none" : found->second;
 }
 
-// The first name whose value differs, if any.
+// Returns the first name whose value differs, if any.
 absl::Status CompareData(const Description& saved, const Description& now) {
   if (saved.empty() || now.empty()) return absl::OkStatus();
   Description both = saved;
@@ -36,7 +36,7 @@ absl::Status CompareData(const Description& saved, const Description& now) {
 
 Range BlockOf(std::int64_t count, std::int64_t part, std::int64_t parts) {
   TROUPE_CHECK(0 <= part && part < parts, "a part is one of the parts");
-  // (part * count) / parts, without a product that could overflow.
+  // Computes (part * count) / parts without a product that could overflow.
   const std::int64_t each = count / parts;
   const std::int64_t rest = count % parts;
   return {part * each + part * rest / parts,

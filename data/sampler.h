@@ -1,4 +1,4 @@
-// Which samples each step of a job trains on, and which of them a rank takes.
+// Chooses the samples of each training step, and each rank's share of them.
 //
 //   SamplerOptions options;
 //   options.dataset_size = 60000, options.global_batch_size = 256;
@@ -14,21 +14,23 @@
 //
 // Vocabulary: an epoch's order is a permutation of the samples (epoch_order.h).
 // Consecutive ranges of it are the global batches. Rank r of W takes the r-th
-// of W equal shares of a global batch, and cuts it into micro-batches; where
-// the share is no multiple of their size, the last one is smaller. Where it is
-// one, what a micro-batch holds does not depend on W: dp width changes only who
-// computes it. All of it is arithmetic on the seed; ranks never talk.
+// of W equal shares of a global batch, and cuts it into micro-batches. If the
+// share is no multiple of their size, the last one is smaller. If it is, the
+// samples of a micro-batch do not depend on W: dp width changes only the rank
+// that computes it. Each rank computes this from the seed, without
+// communication.
 //
-// The last global batch of an epoch: dropped with drop_last (the default), or
-// shorter. A short one of n samples is cut at the same places, times n over the
-// size of a whole one, rounded down; with few samples some are empty.
+// The last global batch of an epoch is dropped with drop_last (the default),
+// else it is shorter. A short one of n samples is cut at the same places,
+// scaled by n over the size of a whole one and rounded down, so that
+// micro-batches may be empty.
 //
 // Resuming: the state is (epoch, samples of that epoch consumed by the job).
 // It may be loaded under another dp width, micro-batch size or global batch
 // size: training goes on with the samples not yet seen.
 //
 // Not thread-safe: one loader owns one sampler. Memory: 8 bytes per sample for
-// the current epoch's order; crossing into an epoch costs O(dataset_size),
+// the current epoch's order; entering an epoch costs O(dataset_size),
 // everything else is O(1). Topology invariance: docs/determinism.md.
 
 #ifndef DATA_SAMPLER_H_
@@ -52,7 +54,7 @@ struct SamplerOptions {
   std::uint64_t seed = 0;
   bool shuffle = true;
   bool drop_last = true;
-  // What the samples are, by name ({"kind": "glyphs"}); empty: not said.
+  // Description of the samples ({"kind": "glyphs"}); empty: unknown.
   std::map<std::string, std::string> data;
 
   // kInvalidArgument: no samples, or with drop_last not enough for one step.
@@ -71,14 +73,14 @@ struct GlobalBatch {
   }
 };
 
-// What a checkpoint holds. The last three only guard against loading it for
-// other data.
+// State of a sampler, saved in checkpoints. The last three fields only guard
+// against loading it for other data.
 struct SamplerState {
   std::int64_t epoch = 0;
-  std::int64_t samples_consumed = 0;  // of this epoch, by the whole job
+  std::int64_t samples_consumed = 0;  // samples of `epoch` used by the job
   std::int64_t dataset_size = 0;
   std::uint64_t seed = 0;
-  std::map<std::string, std::string> data = {};  // as in SamplerOptions
+  std::map<std::string, std::string> data = {};  // SamplerOptions::data
 
   friend bool operator==(const SamplerState& a, const SamplerState& b) {
     return a.epoch == b.epoch && a.samples_consumed == b.samples_consumed &&
@@ -98,7 +100,7 @@ struct Range {
   }
 };
 
-// Part `part` of `parts` of 0..count-1: [part*count/parts,
+// Returns part `part` of `parts` of 0..count-1: [part*count/parts,
 // (part+1)*count/parts). Parts are contiguous, in order, and differ in size by
 // at most one.
 Range BlockOf(std::int64_t count, std::int64_t part, std::int64_t parts);
@@ -112,13 +114,13 @@ class MicroBatchCuts {
                                                std::int64_t micro_batch_size,
                                                int world);
 
-  // Of a rank, in every step.
+  // Returns the number of micro-batches of a rank in every step.
   std::int64_t per_rank() const { return per_rank_; }
-  // The micro-batches of rank `rank`.
+  // Returns the micro-batches of rank `rank`.
   Range NumbersOf(int rank) const {
     return {rank * per_rank_, (rank + 1) * per_rank_};
   }
-  // The positions of micro-batch `m` in a global batch of `samples` samples.
+  // Returns the positions of micro-batch `m` in a global batch of `samples`.
   Range PositionsOf(std::int64_t m, std::int64_t samples) const;
 
  private:
@@ -127,13 +129,13 @@ class MicroBatchCuts {
         size_(size),
         world_(world),
         per_rank_(share / size + (share % size != 0)) {}
-  // Where micro-batch `m` of a whole global batch begins.
+  // Returns the begin of micro-batch `m` in a whole global batch.
   std::int64_t BeginOf(std::int64_t m) const {
     return m / per_rank_ * share_ + m % per_rank_ * size_;
   }
 
   std::int64_t share_;  // samples of a rank
-  std::int64_t size_;   // of a micro-batch; the last one of a rank has the rest
+  std::int64_t size_;   // samples of a micro-batch; a rank's last has the rest
   int world_;
   std::int64_t per_rank_;
 };
@@ -143,38 +145,37 @@ class Sampler {
   // kInvalidArgument: a size is not positive, or drop_last would drop all.
   static absl::StatusOr<Sampler> Create(const SamplerOptions& options);
 
-  // The next step's batch.
+  // Returns the next step's batch.
   GlobalBatch Next() { return BatchAt(next_++); }
 
-  // The batch `n` steps after the start (or after the state that was loaded),
-  // n >= 0, in O(1). Does not move Next().
+  // Returns the batch `n` >= 0 steps after the start (or the loaded state), in
+  // O(1), without advancing Next().
   GlobalBatch BatchAt(std::int64_t n) const;
 
-  // The samples of the batch, and of its micro-batch `m`. The views hold until
-  // a batch of another epoch is asked for.
+  // Return the samples of the batch, and of its micro-batch `m`. The views are
+  // valid until a call for a batch of another epoch.
   absl::Span<const std::int64_t> Indices(const GlobalBatch& batch);
   absl::Span<const std::int64_t> MicroBatchIndices(const GlobalBatch& batch,
                                                    std::int64_t m,
                                                    const MicroBatchCuts& cuts);
 
-  // The batches from the start (or the loaded state) to the end of `epochs`
-  // whole epochs of the job; 0 where those are over.
+  // Returns the number of batches from the start (or the loaded state) to the
+  // end of `epochs` whole epochs of the job; 0 if these have ended.
   std::int64_t BatchesUntil(std::int64_t epochs) const;
 
-  // The state after `n` batches since the start or the load; what was merely
-  // prefetched does not count. state() is that after all Next() calls.
+  // Returns the state after `n` batches since the start or the load, which
+  // leaves out prefetched ones. state() is the state after all Next() calls.
   SamplerState StateAt(std::int64_t n) const;
   SamplerState state() const { return StateAt(next_); }
 
-  // Goes on from `state`: BatchAt(0) is then the first batch after it.
-  // Data that only one of both describes are not compared.
-  //   kInvalidArgument: the state is of other data, another dataset size or
-  //                     seed, or its counts are impossible. The sampler is
-  //                     unchanged.
+  // Continues from `state`: BatchAt(0) is then the first batch after it.
+  // Entries of `data` that only one side has are not compared.
+  //   kInvalidArgument: the state has other data, another dataset size or seed,
+  //                     or impossible counts. The sampler is unchanged.
   absl::Status Load(const SamplerState& state);
 
   const SamplerOptions& options() const { return options_; }
-  // Steps in a whole epoch.
+  // Returns the number of steps in a whole epoch.
   std::int64_t batches_per_epoch() const {
     return BatchesIn(options_.dataset_size);
   }
@@ -184,10 +185,10 @@ class Sampler {
   std::int64_t BatchesIn(std::int64_t samples) const;
 
   SamplerOptions options_;
-  std::int64_t first_epoch_ = 0;     // where batch 0 lies
-  std::int64_t first_consumed_ = 0;  // in that epoch
+  std::int64_t first_epoch_ = 0;     // epoch of batch 0
+  std::int64_t first_consumed_ = 0;  // samples of that epoch before batch 0
   std::int64_t next_ = 0;
-  std::int64_t order_epoch_ = -1;  // whose order `order_` is
+  std::int64_t order_epoch_ = -1;  // epoch that `order_` belongs to
   std::vector<std::int64_t> order_;
 };
 

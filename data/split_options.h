@@ -1,5 +1,5 @@
-// How samples are split into a training and a test part where the files do not
-// say it.
+// Options for splitting samples into a training and a test part, if the files
+// are not split already.
 //
 //   SplitOptions split;
 //   split.val_fraction = 0.05;               // the last 5 % of a text
@@ -13,7 +13,7 @@ namespace troupe::data {
 
 struct SplitOptions {
   double val_fraction = 0.1;  // [0, 1); 0: no test part
-  std::uint64_t seed = 0;     // of what is chosen at random
+  std::uint64_t seed = 0;     // seed of random choices
 };
 
 }  // namespace troupe::data

@@ -4,7 +4,7 @@
 //   TROUPE_ASSIGN_OR_RETURN(DatasetPtr head, MakeSubset(train, 0, 1000));
 //
 // Sample i of the subset is sample indices[i] (or begin + i) of the dataset,
-// and random transforms of the dataset see that number.
+// and random transforms of the dataset draw by that number.
 
 #ifndef DATA_SUBSET_H_
 #define DATA_SUBSET_H_

@@ -15,14 +15,14 @@ namespace {
 
 constexpr std::int64_t kTeacherInputsMax = 64;
 
-// The linear map behind the targets: [outputs, inputs], rows of length one on
-// average.
+// The linear map from inputs to targets: [outputs, inputs], rows of length one
+// on average.
 struct Teacher {
   std::int64_t inputs;
   std::int64_t outputs;
   std::vector<float> weights;
 
-  // `scores` [outputs] of the sample whose inputs begin at `x`.
+  // Computes `scores` [outputs] of the sample whose inputs begin at `x`.
   void Score(const float* x, float* scores) const {
     for (std::int64_t o = 0; o < outputs; ++o) {
       double sum = 0;
@@ -63,7 +63,7 @@ absl::Status Check(const SyntheticOptions& options) {
         options.count, " samples of ", options.input_shape.ToString(), ", ",
         options.num_classes, " classes, target_dim ", options.target_dim));
   }
-  // In double, which no product of theirs overflows.
+  // Products of sizes are computed in double, which they do not overflow.
   const double inputs = static_cast<double>(options.input_shape.numel());
   const double outputs = regression ? options.target_dim : options.num_classes;
   const double sample = inputs + (regression ? outputs : 2);

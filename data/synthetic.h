@@ -27,7 +27,7 @@ struct SyntheticOptions {
   std::int64_t count = 1024;
   nn::Shape input_shape = {10};
   std::int64_t num_classes = 10;  // 0: regression
-  std::int64_t target_dim = 1;    // of regression
+  std::int64_t target_dim = 1;    // length of regression targets
   std::uint64_t seed = 0;
 };
 

@@ -1,4 +1,4 @@
-// What happens to an image between the file and the batch.
+// Transforms of images between the file and the batch, like torchvision's.
 //
 //   Transforms train = {RandomShift(/*pixels_max=*/4, seed),
 //                       RandomMirror(seed), ToFloat(),
@@ -7,12 +7,12 @@
 //       DatasetPtr d, MakeTransformedDataset(raw, {Normalize({5}, {2})}));
 //
 // Images are [H, W, C] f32, changed in place, in list order. A transform keeps
-// the shape. Pointwise ones (ToFloat, Normalize) see one value and its channel;
-// a dataset of bytes (image_dataset.h) runs them once over all 256 values and
-// then looks them up, with the same bits as one by one.
+// the shape. A pointwise one (ToFloat, Normalize) depends on one value and its
+// channel; a dataset of bytes (image_dataset.h) runs it once over all 256
+// values and then looks them up, with the same bits.
 //
-// Random ones draw from (seed, epoch, sample) and nothing else, so a sample
-// looks the same on whichever rank loads it, and different in each epoch.
+// Random transforms draw from (seed, epoch, sample) alone, so a sample is the
+// same on every rank that loads it, and different in each epoch.
 // Transforms are immutable and shared; any thread may apply them.
 
 #ifndef DATA_TRANSFORM_H_
@@ -28,21 +28,21 @@
 
 namespace troupe::data {
 
-// Which sample a transform works on.
+// Identifies the sample that a transform is applied to.
 struct SampleKey {
   std::int64_t epoch = 0;
-  std::int64_t index = 0;  // in the dataset
+  std::int64_t index = 0;  // index in the dataset
 };
 
 class Transform {
  public:
   virtual ~Transform() = default;
 
-  // Whether samples of `shape` can be transformed; kInvalidArgument says why
-  // not. Called once, when a dataset is made.
+  // Returns kInvalidArgument with the reason if samples of `shape` cannot be
+  // transformed. Called once, when a dataset is made.
   virtual absl::Status Check(const nn::Shape& shape) const = 0;
 
-  // True when an output value depends on nothing but its input value and its
+  // Returns whether an output value depends only on its input value and its
   // channel (the last axis).
   virtual bool pointwise() const = 0;
 
@@ -55,13 +55,13 @@ class Transform {
 using TransformPtr = std::shared_ptr<const Transform>;
 using Transforms = std::vector<TransformPtr>;
 
-// x / 255: bytes 0..255 to [0, 1].
+// Returns x / 255: maps bytes 0..255 to [0, 1].
 TransformPtr ToFloat();
-// (x - mean[c]) / stddev[c], by channel c. One pair for each channel.
+// Returns (x - mean[c]) / stddev[c] for channel c. One pair for each channel.
 TransformPtr Normalize(std::vector<float> mean, std::vector<float> stddev);
-// Moves an image by up to `pixels_max` pixels along each axis, uniformly; what
-// comes in from outside is 0 (the usual "pad and crop" of CIFAR-10; put it
-// before Normalize, and 0 is black).
+// Moves an image by up to `pixels_max` pixels along each axis, uniformly, and
+// pads with 0 (the usual "pad and crop" of CIFAR-10; put it before Normalize,
+// so that 0 is black).
 TransformPtr RandomShift(int pixels_max, std::uint64_t seed);
 // Mirrors left and right with probability one half.
 TransformPtr RandomMirror(std::uint64_t seed);
@@ -70,7 +70,7 @@ TransformPtr RandomMirror(std::uint64_t seed);
 absl::Status CheckTransforms(const Transforms& transforms,
                              const nn::Shape& shape);
 
-// `base` with the transforms applied to its inputs, which are f32.
+// Returns `base` with the transforms applied to its inputs, which are f32.
 absl::StatusOr<DatasetPtr> MakeTransformedDataset(DatasetPtr base,
                                                   Transforms transforms);
 

@@ -51,7 +51,7 @@ void SetHsv(const Hsv& hsv, float* rgb) {
   const float p = Clamp(v * (1.0f - hsv.saturation));
   const float q = Clamp(v * (1.0f - hsv.saturation * part));
   const float t = Clamp(v * (1.0f - hsv.saturation * (1.0f - part)));
-  // By sixth of the circle of hues.
+  // Colours for each sixth of the circle of hues.
   const std::array<std::array<float, kChannels>, 6> colors = {
       {{v, t, p}, {q, v, p}, {p, v, t}, {p, q, v}, {t, p, v}, {v, p, q}}};
   const auto& color = colors[static_cast<std::size_t>(whole) % colors.size()];

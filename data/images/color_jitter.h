@@ -6,17 +6,17 @@
 //   options.hue = 0.1;
 //   Transforms transforms = {ToFloat(), ColorJitter(options, seed)};
 //
-// Images are RGB [H, W, 3] in [0, 1], and stay there: put it behind ToFloat and
-// before Normalize. With grey = 0.2989 R + 0.587 G + 0.114 B, a factor f and
-// everything clamped to [0, 1]:
+// Images are RGB [H, W, 3] in [0, 1], before and after: put it between ToFloat
+// and Normalize. With grey = 0.2989 R + 0.587 G + 0.114 B, a factor f and all
+// values clamped to [0, 1]:
 //
 //     brightness   f x                      f in [max(0, 1 - b), 1 + b]
 //     contrast     f x + (1 - f) mean(grey)
 //     saturation   f x + (1 - f) grey
 //     hue          HSV's H + h modulo 1     h in [-hue, hue]
 //
-// They are applied in a random order. Order and factors follow from (seed,
-// epoch, sample). One whose option is 0 is left out.
+// The changes are applied in a random order. Order and factors follow from
+// (seed, epoch, sample). A change whose option is 0 is left out.
 
 #ifndef DATA_IMAGES_COLOR_JITTER_H_
 #define DATA_IMAGES_COLOR_JITTER_H_
@@ -34,10 +34,10 @@ struct ColorJitterOptions {
   double hue = 0;  // at most 0.5
 };
 
-// What Check() refuses: images of other shapes, negative options, more hue.
+// Check() rejects images of other shapes, negative options, and hue above 0.5.
 TransformPtr ColorJitter(const ColorJitterOptions& options, std::uint64_t seed);
 
-// The four changes by themselves, of `count` pixels.
+// The four changes, each applied to `count` pixels.
 void AdjustBrightness(float factor, std::int64_t count, float* rgb);
 void AdjustContrast(float factor, std::int64_t count, float* rgb);
 void AdjustSaturation(float factor, std::int64_t count, float* rgb);

@@ -1,5 +1,5 @@
-// Which part of an image becomes a sample, and how it gets the sample's size:
-// torchvision's transforms that change the size.
+// Crops: choose the part of an image that becomes a sample, and its resizing.
+// They correspond to torchvision's transforms that change the size.
 //
 //   const CropPtr train = RandomResizedCrop(/*size=*/224, /*area_min=*/0.08,
 //                                           seed);
@@ -7,8 +7,8 @@
 //   const CropRegion region = test->RegionOf({epoch, index}, height, width);
 //   ResizeBilinear(image, region, values);   // [224, 224, 3]
 //
-// Random ones draw from (seed, epoch, sample) and nothing else. Crops are
-// immutable and shared; any thread may use them.
+// Random crops draw from (seed, epoch, sample) alone. Crops are immutable and
+// shared; any thread may use them.
 
 #ifndef DATA_IMAGES_CROP_H_
 #define DATA_IMAGES_CROP_H_
@@ -25,7 +25,8 @@ class Crop {
  public:
   virtual ~Crop() = default;
 
-  // The region of an image of height x width pixels; its window is size x size.
+  // Returns the region of an image of height x width pixels. Its window is
+  // size() x size().
   virtual CropRegion RegionOf(const SampleKey& key, std::int64_t height,
                               std::int64_t width) const = 0;
   virtual std::int64_t size() const = 0;
@@ -33,14 +34,15 @@ class Crop {
 
 using CropPtr = std::shared_ptr<const Crop>;
 
-// Resize(resize), which gives the shorter side `resize` pixels, then
-// CenterCrop(size). resize >= size >= 1.
+// Returns Resize(resize), which makes the shorter side `resize` pixels long,
+// then CenterCrop(size). resize >= size >= 1.
 CropPtr ResizedCenterCrop(std::int64_t resize, std::int64_t size);
 
-// RandomResizedCrop(size): a box of random area, [area_min, 1] of the image,
-// and random aspect ratio, [3/4, 4/3] with uniform logarithm, at a random
-// place, resized to size x size. After 10 boxes that do not fit: the largest
-// central one of an allowed ratio. 0 < area_min <= 1.
+// Returns torchvision's RandomResizedCrop(size): a box with a random area,
+// [area_min, 1] of the image, and a random aspect ratio, [3/4, 4/3] with
+// uniform logarithm, at a random place, resized to size x size. After 10 boxes
+// that do not fit, it takes the largest central box with an allowed ratio.
+// 0 < area_min <= 1.
 // Source: Szegedy et al. 2015, "Going deeper with convolutions", sec. 6.
 CropPtr RandomResizedCrop(std::int64_t size, double area_min,
                           std::uint64_t seed);

@@ -1,16 +1,16 @@
-// From the bytes of a JPEG or PNG file to pixels.
+// Decodes the bytes of a JPEG or PNG file to pixels.
 //
 //   TROUPE_ASSIGN_OR_RETURN(const Image image, DecodeImage(bytes, "cat.jpg"));
 //   image.at(y, x)[0];                       // red, 0..255
 //
-// What a file is follows from its first bytes, not from its name. All become
-// RGB with 8 bits, as PIL's convert("RGB") makes them: grey is repeated, alpha
-// dropped, of 16 bits the upper 8 are kept, CMYK is multiplied out. Colour
-// profiles, gamma and EXIF's orientation are not looked at.
+// The format follows from the first bytes of a file, not from its name. All
+// images become RGB with 8 bits, as in PIL's convert("RGB"): grey is repeated,
+// alpha dropped, of 16 bits the upper 8 are kept, CMYK is multiplied out.
+// Colour profiles, gamma and EXIF's orientation are ignored.
 //
-// libjpeg-turbo (its TurboJPEG interface, which needs no longjmp) and libspng
-// decode. Files are not trusted: the size that a header declares is checked
-// before memory is taken for it. Threads: any number may decode at once.
+// It uses libjpeg-turbo (its TurboJPEG interface, which needs no longjmp) and
+// libspng. Files are not trusted: the size that a header declares is checked
+// before memory is allocated. Threads: any number may decode at once.
 
 #ifndef DATA_IMAGES_DECODE_H_
 #define DATA_IMAGES_DECODE_H_

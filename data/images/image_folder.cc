@@ -20,7 +20,7 @@ bool IsImageName(absl::string_view name) {
          absl::EndsWith(lower, ".png");
 }
 
-// The names in `path`, or none where it is a file.
+// Returns the names in `path`, or none if it is a file.
 absl::StatusOr<std::vector<std::string>> ListIfFolder(base::FileSystem& files,
                                                       const std::string& path,
                                                       bool& is_folder) {

@@ -1,4 +1,5 @@
-// Images in a folder for each class, as torchvision's ImageFolder has them.
+// A dataset of images in a folder for each class, like torchvision's
+// ImageFolder.
 //
 //     photos/cat/1.jpg  photos/cat/more/2.png  photos/dog/3.jpeg
 //
@@ -11,10 +12,10 @@
 //                              {RandomMirror(0), ToFloat()}));
 //
 // Classes are numbered by their folders' names, sorted; samples by class, then
-// by path. Names that begin with a dot are passed over, and so are files that
-// are not called .jpg, .jpeg or .png in either case. A sample is f32 [size,
-// size, 3]; it is read and decoded when it is asked for, so that a folder may
-// be larger than memory. The transforms see bytes as f32 0..255.
+// by path. Names that begin with a dot are skipped, and so are files that do
+// not end in .jpg, .jpeg or .png in either case. A sample is f32 [size, size,
+// 3]; Fill() reads and decodes it, so that a folder may be larger than memory.
+// The transforms get bytes as f32 0..255.
 
 #ifndef DATA_IMAGES_IMAGE_FOLDER_H_
 #define DATA_IMAGES_IMAGE_FOLDER_H_
@@ -41,7 +42,7 @@ inline constexpr int kImageFolderDepthMax = 8;
 
 struct ImageFiles {
   std::vector<std::string> paths;
-  std::vector<std::int64_t> labels;  // of the paths, numbers into `classes`
+  std::vector<std::int64_t> labels;  // index into `classes` for each path
   std::vector<std::string> classes;
 };
 
@@ -50,7 +51,7 @@ struct ImageFiles {
 absl::StatusOr<ImageFiles> ListImageFolder(base::FileSystem& files,
                                            const std::string& folder);
 
-// The dataset of `images`. Fill() fails with the errors of reading and of
+// Returns the dataset of `images`. Fill() returns the errors of reading and of
 // DecodeImage(), which name the file.
 //   kInvalidArgument: no image, labels that are no classes, or a transform that
 //                     does not fit.

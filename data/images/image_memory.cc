@@ -10,7 +10,7 @@ absl::StatusOr<Image> MakeImage(std::int64_t height, std::int64_t width,
     return absl::DataLossError(
         absl::StrCat(name, ": an image of ", width, " x ", height, " pixels"));
   }
-  // The product of 32 bits each fits.
+  // The product of two 32-bit sizes fits.
   if (height * width > kImagePixelsMax) {
     return absl::ResourceExhaustedError(
         absl::StrCat(name, ": ", width, " x ", height,

@@ -1,4 +1,4 @@
-// The memory of an image whose size a header declares; what the decoders share.
+// Allocates an image whose size a header declares, for all decoders.
 //
 //   TROUPE_ASSIGN_OR_RETURN(Image image, MakeImage(480, 640, "cat.jpg"));
 //   image.pixels.size();                     // 480 * 640 * 3

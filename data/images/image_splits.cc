@@ -24,7 +24,7 @@ constexpr const char* kTestFolders[] = {"val", "test"};
 std::vector<float> ImageNetMean() { return {0.485f, 0.456f, 0.406f}; }
 std::vector<float> ImageNetStddev() { return {0.229f, 0.224f, 0.225f}; }
 
-// What both parts become at the end.
+// Appends the last transforms of both parts.
 Transforms Pixels(const ImageOptions& options, Transforms transforms) {
   if (options.normalize) {
     transforms.push_back(Normalize(ImageNetMean(), ImageNetStddev()));
@@ -61,7 +61,7 @@ absl::StatusOr<DatasetPtr> MakeTrain(std::shared_ptr<base::FileSystem> files,
       Pixels(options, std::move(transforms)));
 }
 
-// The images with these numbers, in their order.
+// Returns the images with these indices, in this order.
 ImageFiles Take(const ImageFiles& images, std::vector<std::size_t> numbers) {
   std::sort(numbers.begin(), numbers.end());
   ImageFiles taken;
@@ -90,7 +90,7 @@ ImageFiles HoldBack(const SplitOptions& split, ImageFiles& images) {
   return test;
 }
 
-// The folder of test images beside "train"; empty where there is none.
+// Returns the folder of test images beside "train"; empty if there is none.
 std::string TestFolder(base::FileSystem& files, const std::string& path) {
   for (const char* name : kTestFolders) {
     const std::string folder = base::JoinPath(path, name);

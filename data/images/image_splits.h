@@ -1,5 +1,5 @@
-// A folder of images as training and test samples: what data.kind = "images"
-// opens.
+// Opens a folder of images as training and test samples (data.kind =
+// "images").
 //
 //   ImageOptions options;
 //   options.size = 64, options.resize = 72;
@@ -13,10 +13,10 @@
 // for each class and both with the same classes; or it has the class folders
 // itself. Then a part of the images, chosen by the seed, is the test part.
 //
-// Training images, with `augment`: RandomResizedCrop(size), mirrored with
-// probability one half, ColorJitter. Otherwise, and test images always:
-// Resize(resize), CenterCrop(size). Both become [0, 1], and with `normalize`
-// ImageNet's means and deviations are taken out.
+// Training images with `augment` get RandomResizedCrop(size), RandomMirror and
+// ColorJitter. Test images, and training images without it, get Resize(resize)
+// and CenterCrop(size). All become [0, 1]; `normalize` then normalizes them by
+// ImageNet's means and deviations.
 
 #ifndef DATA_IMAGES_IMAGE_SPLITS_H_
 #define DATA_IMAGES_IMAGE_SPLITS_H_
@@ -39,25 +39,24 @@ inline constexpr std::int64_t kImageSizeMax = 4096;
 
 struct ImageOptions {
   std::int64_t size = 224;      // pixels of a sample's side
-  std::int64_t resize = 256;    // of the shorter side, before the central crop
-  double crop_area_min = 0.08;  // of RandomResizedCrop
+  std::int64_t resize = 256;    // pixels of the shorter side before CenterCrop
+  double crop_area_min = 0.08;  // least part of the image, RandomResizedCrop
   double color_jitter = 0;      // brightness, contrast and saturation
   double hue_jitter = 0;
   bool augment = false;
   bool normalize = true;
 
-  // Sizes and jitters that can be. Errors blame the field
-  // (base/field_error.h).
+  // Checks sizes and jitters. Errors blame the field (base/field_error.h).
   absl::Status Validate() const;
 };
 
 struct ImageSplits {
   DatasetPtr train;
   DatasetPtr test;                   // null: no such folder, or val_fraction 0
-  std::vector<std::string> classes;  // names, by label
+  std::vector<std::string> classes;  // names, indexed by label
 };
 
-// Lists the folder; images are read when they are asked for.
+// Lists the folder. Images are read when a batch needs them.
 //   kInvalidArgument: `options`, or other classes in "val" than in "train".
 //   other:            from the files.
 absl::StatusOr<ImageSplits> OpenImages(std::shared_ptr<base::FileSystem> files,
@@ -65,7 +64,8 @@ absl::StatusOr<ImageSplits> OpenImages(std::shared_ptr<base::FileSystem> files,
                                        const ImageOptions& options,
                                        const SplitOptions& split);
 
-// The images `paths`, cut as test images are, of a class that nobody knows: 0.
+// Opens the images `paths` of unknown class, cropped as test images are. All
+// labels are 0.
 //   kInvalidArgument: `options`, no path or no class.
 absl::StatusOr<DatasetPtr> OpenImageFiles(
     std::shared_ptr<base::FileSystem> files, std::vector<std::string> paths,

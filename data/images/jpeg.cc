@@ -23,7 +23,7 @@ absl::Status Damaged(const Decompressor& jpeg, absl::string_view name) {
       absl::StrCat(name, ": damaged JPEG: ", tjGetErrorStr2(jpeg.get())));
 }
 
-// Whether the failed call has decoded all of the image nevertheless.
+// Returns whether the failed call has decoded the whole image nevertheless.
 bool IsHarmless(const Decompressor& jpeg) {
   return tjGetErrorCode(jpeg.get()) == TJERR_WARNING &&
          absl::StrContains(tjGetErrorStr2(jpeg.get()), "extraneous bytes");
@@ -41,8 +41,8 @@ absl::Status Decompress(const Decompressor& jpeg,
   return absl::OkStatus();
 }
 
-// Inks as Adobe stores them, 255 for none: what is left of the light of each is
-// multiplied by what black leaves.
+// Converts CMYK as Adobe stores it, inverted (255: no ink): each of C, M and Y
+// is multiplied by K.
 void MultiplyOut(const std::vector<std::uint8_t>& cmyk, Image& image) {
   const std::size_t count = image.pixels.size() / kImageChannels;
   for (std::size_t i = 0; i < count; ++i) {

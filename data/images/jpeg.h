@@ -2,9 +2,9 @@
 //
 //   if (IsJpeg(bytes)) return DecodeJpeg(bytes, name);
 //
-// The slow, exact DCT and smooth upsampling, the defaults of PIL: the same bits
-// with and without SIMD. A file that ends early is an error; stray bytes
-// between its parts are not. Errors: see DecodeImage().
+// It uses the slow, exact DCT and smooth upsampling, the defaults of PIL, which
+// give the same bits with and without SIMD. A file that ends early is an error;
+// stray bytes between its parts are not. Errors: see DecodeImage().
 
 #ifndef DATA_IMAGES_JPEG_H_
 #define DATA_IMAGES_JPEG_H_

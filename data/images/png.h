@@ -2,8 +2,8 @@
 //
 //   if (IsPng(bytes)) return DecodePng(bytes, name);
 //
-// Every colour type, bit depth and interlacing. Checksums are verified. Errors:
-// see DecodeImage().
+// It accepts every colour type, bit depth and interlacing, and verifies
+// checksums. Errors: see DecodeImage().
 
 #ifndef DATA_IMAGES_PNG_H_
 #define DATA_IMAGES_PNG_H_
@@ -15,8 +15,8 @@
 
 namespace troupe::data {
 
-// Limit on one chunk beside the image itself, and on all that libspng keeps of
-// them.
+// Limit on one chunk besides the image itself, and on the chunks that libspng
+// keeps together.
 inline constexpr std::int64_t kPngChunkBytesMax = 4 << 20;
 
 // Whether `bytes` begin with PNG's signature.

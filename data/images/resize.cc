@@ -9,14 +9,14 @@
 namespace troupe::data {
 namespace {
 
-// The weights of output positions [begin, begin + count) along one axis.
+// Weights of the output positions [begin, begin + count) along one axis.
 struct Filter {
   struct Tap {
     std::int64_t first = 0;  // input position of the first weight
     std::int64_t count = 0;
-    std::size_t at = 0;  // of the first weight in `weights`
+    std::size_t at = 0;  // position of its first weight in `weights`
   };
-  std::vector<Tap> taps;  // by output position
+  std::vector<Tap> taps;  // indexed by output position
   std::vector<float> weights;
 };
 
@@ -48,7 +48,7 @@ Filter MakeFilter(std::int64_t from, std::int64_t to, std::int64_t begin,
   return filter;
 }
 
-// One row of pixels, [W, 3], to the output positions of `filter`.
+// Resizes one row of pixels, [W, 3], to the output positions of `filter`.
 void FilterRow(const std::uint8_t* row, const Filter& filter, float* to) {
   for (const Filter::Tap& tap : filter.taps) {
     const float* weight = filter.weights.data() + tap.at;
@@ -83,7 +83,7 @@ void ResizeBilinear(const Image& image, const CropRegion& region,
       MakeFilter(box.width, region.resized_width, window.left, window.width);
   const Filter down =
       MakeFilter(box.height, region.resized_height, window.top, window.height);
-  // Rows of the box that the window's rows look at.
+  // Rows of the box that the window's rows depend on.
   const std::int64_t first = down.taps.front().first;
   const std::int64_t end = down.taps.back().first + down.taps.back().count;
   const std::int64_t row = window.width * kImageChannels;

@@ -10,9 +10,9 @@
 //   ResizeBilinear(image, region, values.data());
 //
 // The filter is a triangle of half-width max(1, scale), scale = box / resized,
-// around (i + 0.5) * scale; its weights are normalised where it leaves the box.
-// Rows first, then columns, sums in the order of the pixels, f32. Only what the
-// window shows is computed, with the bits that it has in the whole.
+// around (i + 0.5) * scale; weights are normalised where it leaves the box.
+// Rows are filtered first, then columns, with f32 sums in pixel order. Only the
+// window is computed, with the same bits as in the whole image.
 
 #ifndef DATA_IMAGES_RESIZE_H_
 #define DATA_IMAGES_RESIZE_H_
@@ -36,7 +36,7 @@ struct Box {
   }
 };
 
-// `box` of an image, resized, of which `window` is kept.
+// A box of an image that is resized, and the window of the result that is kept.
 struct CropRegion {
   Box box;
   std::int64_t resized_height = 0;

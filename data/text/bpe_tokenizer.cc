@@ -22,7 +22,7 @@ constexpr char kVocabularyName[] = "vocab.json";
 constexpr char kMergesName[] = "merges.txt";
 constexpr int kByteValues = 256;
 constexpr std::int32_t kInvisibleBase = 256;  // U+0100
-// Pieces that one call of Encode() remembers.
+// Limit on the pieces that one call of Encode() caches.
 constexpr std::size_t kRememberedMax = 1 << 20;
 
 bool IsVisible(int byte) {
@@ -30,7 +30,7 @@ bool IsVisible(int byte) {
          (byte >= 0xae && byte <= 0xff);
 }
 
-// The byte that each code point of the files stands for.
+// Returns the byte that each code point of the files represents.
 absl::flat_hash_map<std::int32_t, char> ByteOfCodePoint() {
   absl::flat_hash_map<std::int32_t, char> bytes;
   std::int32_t next = kInvisibleBase;
@@ -40,7 +40,7 @@ absl::flat_hash_map<std::int32_t, char> ByteOfCodePoint() {
   return bytes;
 }
 
-// Two neighbours become one token; earlier ranks go first.
+// A merge of two adjacent tokens into one; lower ranks are applied first.
 struct Merge {
   std::int32_t rank;
   Token whole;
@@ -48,8 +48,8 @@ struct Merge {
 using Pair = std::pair<Token, Token>;
 using Merges = absl::flat_hash_map<Pair, Merge>;
 
-// One piece while its neighbours are merged: a list of tokens, and a queue of
-// the merges that may be done.
+// A piece during merging: a linked list of tokens, and a queue of possible
+// merges.
 class MergedPiece {
  public:
   MergedPiece(const Merges& merges, std::vector<Token> tokens)
@@ -65,7 +65,7 @@ class MergedPiece {
     while (!queue_.empty()) {
       const auto [rank, left, right, pair] = queue_.top();
       queue_.pop();
-      // An earlier merge may have taken one of the two.
+      // An earlier merge may have replaced one of both tokens.
       if (nodes_[left].next != right || nodes_[left].token != pair.first ||
           nodes_[right].token != pair.second) {
         continue;
@@ -129,7 +129,7 @@ class BpeTokenizer : public Tokenizer {
   absl::StatusOr<std::vector<Token>> Encode(
       absl::string_view text) const override {
     std::vector<Token> tokens;
-    // Where the tokens of a piece stand: [first, second) of `tokens`.
+    // Range of a piece's tokens: [first, second) of `tokens`.
     absl::flat_hash_map<absl::string_view, std::pair<std::size_t, std::size_t>>
         seen;
     for (const absl::string_view piece : SplitForGpt2(text)) {
@@ -165,7 +165,7 @@ class BpeTokenizer : public Tokenizer {
     MergedPiece(merges_, std::move(bytes)).AppendTo(tokens);
   }
 
-  const std::vector<std::string> bytes_;  // of each token
+  const std::vector<std::string> bytes_;  // indexed by token
   const std::array<Token, kByteValues> of_byte_;
   const Merges merges_;
 };
@@ -177,8 +177,8 @@ absl::Status Damaged(absl::string_view name, absl::string_view what) {
 
 using Numbers = absl::flat_hash_map<std::string, Token>;
 
-// The bytes that tokens stand for. One with a character that stands for no byte
-// is special and stands for its own text.
+// Returns the bytes that tokens represent. A token with a character that
+// represents no byte is special, and represents its own text.
 std::vector<std::string> BytesOfTokens(const std::vector<std::string>& texts) {
   const auto byte_of = ByteOfCodePoint();
   std::vector<std::string> all;
@@ -222,7 +222,7 @@ absl::StatusOr<Merges> ParseMerges(absl::string_view text,
           "a part of the line, or both together, are no tokens of "
           "vocab.json");
     }
-    // A pair that is there twice counts where it comes first.
+    // The first line counts if a pair is listed twice.
     merges.emplace(Pair(left->second, right->second),
                    Merge{rank++, whole->second});
   }

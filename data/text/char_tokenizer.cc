@@ -12,7 +12,7 @@
 namespace troupe::data {
 namespace {
 
-constexpr std::size_t kCodePoints = 0x110000;  // of Unicode
+constexpr std::size_t kCodePoints = 0x110000;  // number in Unicode
 
 absl::Status NotUtf8(std::size_t at) {
   return absl::InvalidArgumentError(
@@ -22,7 +22,7 @@ absl::Status NotUtf8(std::size_t at) {
 
 class CharTokenizer : public Tokenizer {
  public:
-  // `chars` are single characters, all different.
+  // `chars`: single characters, all different.
   explicit CharTokenizer(std::vector<std::string> chars)
       : chars_(std::move(chars)) {
     for (std::size_t i = 0; i < chars_.size(); ++i) {
@@ -69,13 +69,13 @@ class CharTokenizer : public Tokenizer {
 
  private:
   const std::vector<std::string> chars_;
-  absl::flat_hash_map<std::int32_t, Token> tokens_;  // by code point
+  absl::flat_hash_map<std::int32_t, Token> tokens_;  // keyed by code point
 };
 
 }  // namespace
 
 absl::StatusOr<TokenizerPtr> MakeCharTokenizer(absl::string_view corpus) {
-  // UTF-8 sorts as its code points do.
+  // The order of UTF-8 strings is that of their code points.
   std::set<std::string> chars;
   std::vector<bool> seen(kCodePoints, false);
   for (std::size_t at = 0; at < corpus.size();) {

@@ -7,7 +7,7 @@
 //
 // A character is a code point of UTF-8; tokens are numbered in the order of the
 // code points. SaveCharTokenizer() writes the characters as a vocabulary file
-// (vocabulary_file.h), from which they come back in the same order.
+// (vocabulary_file.h), which keeps their order.
 
 #ifndef DATA_TEXT_CHAR_TOKENIZER_H_
 #define DATA_TEXT_CHAR_TOKENIZER_H_
@@ -24,7 +24,7 @@ namespace troupe::data {
 // kInvalidArgument: `corpus` is empty or, with the byte, not UTF-8.
 absl::StatusOr<TokenizerPtr> MakeCharTokenizer(absl::string_view corpus);
 
-// From the text of a vocabulary file called `name`.
+// Makes a tokenizer from the text of a vocabulary file called `name`.
 //   kDataLoss: ParseVocabulary(), or a text that is not one character.
 absl::StatusOr<TokenizerPtr> ParseCharTokenizer(absl::string_view json,
                                                 absl::string_view name);

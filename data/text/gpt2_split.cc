@@ -21,7 +21,7 @@ CharClass ClassAt(absl::string_view text, std::size_t at) {
   return ClassOf(Utf8At(text, at).code_point);
 }
 
-// The bytes of the contraction at `at`; 0 where there is none.
+// Returns the length in bytes of the contraction at `at`; 0 if there is none.
 std::size_t ContractionBytes(absl::string_view text, std::size_t at) {
   constexpr absl::string_view kContractions[] = {"'s", "'t",  "'re", "'ve",
                                                  "'m", "'ll", "'d"};
@@ -33,8 +33,8 @@ std::size_t ContractionBytes(absl::string_view text, std::size_t at) {
   return 0;
 }
 
-// Where the characters of `wanted` that begin at `at` end. `last` becomes the
-// place of the last of them.
+// Returns the end of the run of `wanted` characters that begins at `at`, and
+// sets `last` to the position of its last character.
 std::size_t EndOfRun(absl::string_view text, std::size_t at, CharClass wanted,
                      std::size_t& last) {
   while (at < text.size()) {
@@ -46,7 +46,7 @@ std::size_t EndOfRun(absl::string_view text, std::size_t at, CharClass wanted,
   return at;
 }
 
-// Where the piece that begins at `at` ends.
+// Returns the end of the piece that begins at `at`.
 std::size_t EndOfPiece(absl::string_view text, std::size_t at) {
   if (const std::size_t bytes = ContractionBytes(text, at)) return at + bytes;
   // A space belongs to the letters, numbers or signs behind it.
@@ -55,8 +55,8 @@ std::size_t EndOfPiece(absl::string_view text, std::size_t at) {
   std::size_t last = begin;
   const CharClass first = ClassAt(text, begin);
   if (first != CharClass::kSpace) return EndOfRun(text, begin, first, last);
-  // White space, less its last character where something follows: that begins
-  // the next piece, by itself or as the space before a word.
+  // White space without its last character, if more text follows: this one
+  // begins the next piece, alone or as the space before a word.
   const std::size_t end = EndOfRun(text, at, CharClass::kSpace, last);
   return end == text.size() || last == at ? end : last;
 }

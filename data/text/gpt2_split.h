@@ -9,9 +9,9 @@
 //     's|'t|'re|'ve|'m|'ll|'d
 //     | ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
 //
-// It is written out as a scanner: the standard library's regular expressions
-// know no Unicode. Together the pieces are the text. Bytes that begin no
-// UTF-8 character count as punctuation. O(n).
+// It is implemented as a scanner, since the standard library's regular
+// expressions do not support Unicode. The pieces together are the text. Bytes
+// that begin no UTF-8 character count as punctuation. O(n).
 // Source: Radford et al. 2019, "Language models are unsupervised multitask
 // learners", sec. 2.2; encoder.py of its code.
 
@@ -24,7 +24,7 @@
 
 namespace troupe::data {
 
-// Views into `text`.
+// Returns views into `text`.
 std::vector<absl::string_view> SplitForGpt2(absl::string_view text);
 
 }  // namespace troupe::data

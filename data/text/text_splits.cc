@@ -40,8 +40,8 @@ absl::Status CheckOneOf(const TextOptions& options,
       absl::StrJoin(names, "\", \""), "\""));
 }
 
-// Windows of the tokens in `range`, the part of the data called `part`. What
-// can go wrong is that there are too few.
+// Returns windows of the tokens in `range`, the part of the data called `part`.
+// The only error is that there are too few tokens.
 absl::StatusOr<DatasetPtr> MakeWindows(const TokenSourcePtr& tokens,
                                        const Range& range,
                                        const WindowOptions& windows,
@@ -90,7 +90,7 @@ absl::StatusOr<TextSplits> SplitTokens(const TokenSourcePtr& tokens,
   return splits;
 }
 
-// The files of a folder; null for a test part that is not there.
+// Opens the files of a folder; the test part is null if it has none.
 struct TokenFiles {
   TokenSourcePtr train;
   TokenSourcePtr test;

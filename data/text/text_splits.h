@@ -1,4 +1,4 @@
-// A text as training and test windows: what data.kind = "text" opens.
+// Opens a text as training and test windows (data.kind = "text").
 //
 //   TextOptions options;
 //   options.tokenizer = "chars";
@@ -10,10 +10,10 @@
 //   splits.train->spec().num_classes;          // of the vocabulary, 65
 //   splits.tokenizer->Encode("ROMEO:");
 //
-// The text is tokenised as a whole, at the start. The last `val_fraction` of
-// its tokens is the test part, in windows that do not overlap and that count
-// every token once (token_windows.h). OpenTokens() is for texts that somebody
-// else has tokenised: data.kind = "tokens".
+// The text is tokenised as a whole when it is opened. The last `val_fraction`
+// of its tokens is the test part, in windows that do not overlap and that count
+// every token once (token_windows.h). OpenTokens() opens files of tokens
+// (data.kind = "tokens").
 
 #ifndef DATA_TEXT_TEXT_SPLITS_H_
 #define DATA_TEXT_TEXT_SPLITS_H_
@@ -32,8 +32,8 @@
 
 namespace troupe::data {
 
-// Limit on a text that is tokenised at the start; more belongs into a token
-// file (token_file.h).
+// Limit on a text that is tokenised when it is opened; longer ones belong into
+// a token file (token_file.h).
 inline constexpr std::int64_t kTextBytesMax = std::int64_t{1} << 30;
 
 struct TextOptions {
@@ -42,17 +42,17 @@ struct TextOptions {
   // "gpt2": the folder of vocab.json and merges.txt.
   std::string tokenizer_path;
   std::int64_t context = 256;     // tokens of a window
-  std::string window = "random";  // of training: "random" or "sequential"
+  std::string window = "random";  // training order, or "sequential"
   // OpenTokens() only. Every token is below vocab_size; GPT-2 has 50,257.
   std::int64_t vocab_size = 50257;
-  std::string token_type = "u16";  // of files without a header; or "u32"
+  std::string token_type = "u16";  // type in files without a header; or "u32"
 
-  // Known names, a path where the tokenizer reads one, sizes that can be.
-  // Errors blame the field (base/field_error.h).
+  // Checks names, a path if the tokenizer reads one, and sizes. Errors blame
+  // the field (base/field_error.h).
   absl::Status Validate() const;
 };
 
-// The names above, for messages and --help.
+// Return the names above, for messages and --help.
 std::vector<std::string> TokenizerNames();
 std::vector<std::string> WindowNames();
 std::vector<std::string> TokenTypeNames();
@@ -60,16 +60,16 @@ std::vector<std::string> TokenTypeNames();
 struct TextSplits {
   DatasetPtr train;
   DatasetPtr test;         // null with val_fraction 0
-  TokenizerPtr tokenizer;  // null where only token numbers are known
+  TokenizerPtr tokenizer;  // null: only token numbers are known
 };
 
-// The tokenizer that `options` name. Only "chars" without a path looks at
+// Returns the tokenizer that `options` name. Only "chars" without a path reads
 // `corpus`.
 absl::StatusOr<TokenizerPtr> OpenTokenizer(base::FileSystem& files,
                                            const TextOptions& options,
                                            absl::string_view corpus);
 
-// The text file `path`, or where that is empty EmbeddedCorpus().
+// Opens the text file `path`, or EmbeddedCorpus() if the path is empty.
 //   kInvalidArgument: `options`, or too short a text for a window; blames the
 //                     field.
 //   other:            from the files.
@@ -78,9 +78,9 @@ absl::StatusOr<TextSplits> OpenText(base::FileSystem& files,
                                     const TextOptions& options,
                                     const SplitOptions& split);
 
-// The token file `path` (token_file.h); or where `path` is a folder, train.bin
-// in it to train and, where it is there, val.bin to test, whatever `split`
-// says. Gives a tokenizer where `options` name one with a path.
+// Opens the token file `path` (token_file.h); or, if `path` is a folder, its
+// train.bin for training and its val.bin, if any, for testing, ignoring
+// `split`. Returns a tokenizer if `options` name one with a path.
 absl::StatusOr<TextSplits> OpenTokens(base::FileSystem& files,
                                       const std::string& path,
                                       const TextOptions& options,

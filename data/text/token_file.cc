@@ -26,15 +26,15 @@ constexpr KnownHeader kKnownHeaders[] = {
 
 std::int64_t BytesOf(TokenType type) { return type == TokenType::kU16 ? 2 : 4; }
 
-// Where the tokens of a file lie.
+// Position of the tokens in a file.
 struct Layout {
   std::int64_t begin = 0;  // byte
   std::int64_t count = 0;
   TokenType type = TokenType::kU16;
 };
 
-// The numbers of `type` at the front of `into` as the i64 that they mean. From
-// the last to the first, since each takes the place of others behind it.
+// Widens the numbers of `type` at the front of `into` to i64, in place. It goes
+// from the last to the first, since each overwrites later ones.
 template <typename T>
 void WidenInPlace(absl::Span<std::int64_t> into) {
   const char* packed = reinterpret_cast<const char*>(into.data());

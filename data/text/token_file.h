@@ -1,4 +1,4 @@
-// Files of tokens, as nanoGPT and llm.c write them.
+// Reads files of tokens in the formats of nanoGPT and llm.c.
 //
 //   TokenFileOptions options;
 //   options.vocab_size = 50257;
@@ -18,11 +18,11 @@
 // (Read as u16, both magics begin with a token above 55,000, which GPT-2's
 // vocabulary does not have: no bare file of it is taken for one of llm.c.)
 //
-// Windows are read from the file when they are asked for, with one call of
-// ReadAt() each: from the system's page cache that costs about as much as
-// through a memory map, goes through base::FileSystem, and a file that somebody
-// shortens, or a disk that fails, is an error and not a signal. Whether a token
-// is below vocab_size is checked then too, so that opening costs nothing.
+// Each Read() is one call of ReadAt(): from the system's page cache that costs
+// about as much as a memory map, it uses base::FileSystem, and a file that is
+// truncated meanwhile, or a disk that fails, is an error and not a signal.
+// Read() also checks that tokens are below vocab_size, so that opening is
+// cheap.
 
 #ifndef DATA_TEXT_TOKEN_FILE_H_
 #define DATA_TEXT_TOKEN_FILE_H_
@@ -40,7 +40,7 @@ enum class TokenType { kU16, kU32 };
 
 struct TokenFileOptions {
   TokenType bare_type = TokenType::kU16;
-  // Tokens in the file lie below it; the default is GPT-2's.
+  // Limit that all tokens in the file are below; the default is GPT-2's.
   std::int64_t vocab_size = 50257;
 };
 

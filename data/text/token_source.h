@@ -27,10 +27,10 @@ class TokenSource {
   virtual ~TokenSource() = default;
 
   virtual std::int64_t size() const = 0;
-  // Every token that Read() gives is below it.
+  // Returns the limit that all tokens are below.
   virtual std::int64_t vocab_size() const = 0;
 
-  // Tokens [begin, begin + into.size()), which lie inside the sequence.
+  // Reads tokens [begin, begin + into.size()), which lie inside the sequence.
   // Errors are those of the file.
   virtual absl::Status Read(std::int64_t begin,
                             absl::Span<std::int64_t> into) const = 0;
@@ -38,7 +38,7 @@ class TokenSource {
 
 using TokenSourcePtr = std::shared_ptr<const TokenSource>;
 
-// `tokens`, in memory.
+// Returns a source of `tokens` in memory.
 //   kInvalidArgument: a token is not in [0, vocab_size); names its position.
 absl::StatusOr<TokenSourcePtr> MakeTokenSource(std::vector<Token> tokens,
                                                std::int64_t vocab_size);

@@ -31,7 +31,7 @@ class TokenWindows : public Dataset {
     std::vector<std::int64_t> window(context + 1);
     for (const std::int64_t index : indices) {
       const std::int64_t begin = Begin(index, epoch);
-      // Tokens of the window that are there, with the one behind it.
+      // Number of tokens that the window has, with the one after it.
       const std::int64_t count = std::min(context + 1, range_.end - begin);
       TROUPE_RETURN_IF_ERROR(tokens_->Read(
           begin, absl::MakeSpan(window.data(), std::size_t(count))));
@@ -98,7 +98,7 @@ absl::StatusOr<DatasetPtr> MakeTokenWindows(TokenSourcePtr tokens,
         "a window of ", options.context, " tokens and their targets needs ",
         needed, " tokens, there are ", range.size()));
   }
-  // Every token but the first is a target.
+  // Every token except the first is a target.
   const std::int64_t targets = range.size() - 1;
   const std::int64_t count =
       (targets + (pads ? options.context - 1 : 0)) / options.context;

@@ -14,13 +14,13 @@
 //
 // kSequential: window i begins at i * T, so windows do not overlap. With
 // `pad_last` the last one may be shorter; the rest of it has input 0 and target
-// kPaddingTarget, which losses do not count. Then the windows' targets are all
-// tokens of the range but the first, once each: what an evaluation needs.
-// Without it the tokens that fill no window are left out.
+// kPaddingTarget, which losses ignore. Then the targets are all tokens of the
+// range except the first, once each, as an evaluation needs. Without it, tokens
+// that fill no window are left out.
 //
-// kRandom: as many samples as there are whole windows, but each begins anywhere
-// in the range, at a position drawn from (seed, epoch, sample). So an epoch
-// sees about as many tokens as the range has, and every epoch others.
+// kRandom: there are as many samples as whole windows, but each begins anywhere
+// in the range, at a position drawn from (seed, epoch, sample). So an epoch has
+// about as many tokens as the range, and each epoch different windows.
 
 #ifndef DATA_TEXT_TOKEN_WINDOWS_H_
 #define DATA_TEXT_TOKEN_WINDOWS_H_
@@ -34,8 +34,8 @@
 
 namespace troupe::data {
 
-// The target of a position behind the end of the tokens; nn/ops/loss.h ignores
-// it (kIgnoreIndex, PyTorch's -100).
+// Target of a position after the end of the tokens; nn/ops/loss.h ignores it
+// (kIgnoreIndex, PyTorch's -100).
 inline constexpr std::int64_t kPaddingTarget = -100;
 
 // Limit on `context`.
@@ -50,10 +50,10 @@ struct WindowOptions {
   std::uint64_t seed = 0;  // kRandom
 };
 
-// What a sample of such a dataset looks like.
+// Returns the spec of the samples.
 SampleSpec TokenWindowSpec(std::int64_t context, std::int64_t vocab_size);
 
-// Windows of tokens [range.begin, range.end).
+// Returns a dataset of windows of tokens [range.begin, range.end).
 //   kInvalidArgument: `context` is not in [1, kContextMax], the range is not
 //                     inside the tokens, or too short: whole windows need
 //                     context + 1 tokens, a padded one 2.

@@ -1,4 +1,4 @@
-// From text to token numbers and back.
+// Converts text to token numbers and back.
 //
 //   TokenizerPtr tokenizer = MakeByteTokenizer();        // byte_tokenizer.h
 //   TROUPE_ASSIGN_OR_RETURN(std::vector<Token> tokens,
@@ -36,13 +36,13 @@ class Tokenizer {
   virtual std::string name() const = 0;
   virtual std::int64_t vocab_size() const = 0;
 
-  // kInvalidArgument: `text` has something that no token stands for; the
-  // message names the byte.
+  // kInvalidArgument: no token represents a part of `text`; the message names
+  // the byte.
   virtual absl::StatusOr<std::vector<Token>> Encode(
       absl::string_view text) const = 0;
 
-  // The bytes that the tokens stand for. Those of a part of a sequence need not
-  // be whole UTF-8 characters.
+  // Returns the bytes that the tokens represent. Those of a part of a sequence
+  // need not be whole UTF-8 characters.
   //   kOutOfRange: a number is not a token.
   virtual absl::StatusOr<std::string> Decode(
       absl::Span<const Token> tokens) const = 0;

@@ -14,7 +14,7 @@ utf8proc_category_t CategoryOf(std::int32_t code_point) {
 }  // namespace
 
 Utf8Char Utf8At(absl::string_view text, std::size_t at) {
-  // utf8proc reads no further than the length that it is told.
+  // utf8proc reads no further than the given length.
   constexpr std::size_t kCharBytesMax = 4;
   const std::size_t rest = std::min(text.size() - at, kCharBytesMax);
   Utf8Char c;

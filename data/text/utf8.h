@@ -21,17 +21,17 @@ namespace troupe::data {
 
 struct Utf8Char {
   std::int32_t code_point = -1;
-  std::size_t bytes = 1;  // 1 where the byte begins no character
+  std::size_t bytes = 1;  // 1 if the byte begins no character
 
   bool valid() const { return code_point >= 0; }
 };
 
-// The character at byte `at` < text.size(). Overlong forms, surrogates and
-// numbers above U+10FFFF are not valid.
+// Returns the character at byte `at` < text.size(). Overlong forms, surrogates
+// and numbers above U+10FFFF are not valid.
 Utf8Char Utf8At(absl::string_view text, std::size_t at);
 
-// The classes of the pattern of GPT-2: \p{L}, \p{N} and \s. All are false for
-// -1, a byte that begins no character.
+// Return whether a character is in \p{L}, \p{N} and \s of GPT-2's pattern. All
+// return false for -1, a byte that begins no character.
 bool IsLetter(std::int32_t code_point);
 bool IsNumber(std::int32_t code_point);
 bool IsSpace(std::int32_t code_point);

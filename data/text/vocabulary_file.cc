@@ -18,8 +18,8 @@ std::string Shown(absl::string_view text) {
                       text.size() > kShownBytesMax ? "..." : "", "\"");
 }
 
-// Takes one flat object of integers and refuses all else at once: no tree is
-// built, so that nesting costs nothing.
+// A SAX handler that accepts one flat object of integers and stops at anything
+// else. It builds no tree, so nested input costs no memory.
 class VocabularyReader : public nlohmann::json_sax<nlohmann::json> {
  public:
   bool null() override { return NotANumber(); }

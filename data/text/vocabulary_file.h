@@ -1,5 +1,5 @@
-// A vocabulary as JSON: one object from each token's text to its number, the
-// form of GPT-2's vocab.json.
+// Writes and reads a vocabulary as JSON: one object from each token's text to
+// its number, as in GPT-2's vocab.json.
 //
 //   const std::string json = VocabularyToJson({"\n", "a"});
 //   // {"\n": 0, "a": 1}
@@ -24,7 +24,7 @@ namespace troupe::data {
 inline constexpr std::int64_t kVocabularyBytesMax = 64 << 20;
 inline constexpr std::int64_t kVocabSizeMax = 1 << 22;
 
-// The texts in the order of their numbers. Errors name `name`.
+// Returns the texts in the order of their numbers. Errors name `name`.
 //   kDataLoss: not one JSON object of integers, no token, a number that is
 //              missing or there twice, or a text that is there twice.
 absl::StatusOr<std::vector<std::string>> ParseVocabulary(

@@ -12,7 +12,7 @@ namespace {
 
 using testing::ElementsAre;
 
-// Sample i is the number i, with target i.
+// A dataset whose sample i is the number i, with target i.
 DatasetPtr Numbers(std::int64_t count) {
   nn::CachingAllocator allocator;
   std::vector<float> values(count);
@@ -99,7 +99,7 @@ TEST_F(BatchSourceTest, AnyNumberOfWorkersMakesTheSameBatches) {
   }
 }
 
-// Sample i cannot be read where i is odd.
+// A dataset whose odd samples cannot be read.
 class OddFails : public Dataset {
  public:
   OddFails() : Dataset(8, RegressionSpec({1}, 1)) {}
@@ -138,8 +138,7 @@ TEST_F(BatchSourceTest, BatchesLiveOnWhileTheSourceGoesOn) {
   EXPECT_EQ(batches[0].inputs.data<float>()[0], 8);
 }
 
-// The samples of `steps` steps from the source's place on, over all ranks, in
-// the order of ranks.
+// Returns the samples of the next `steps` steps, over all ranks in order.
 std::vector<float> SeenBy(int world, std::int64_t micro,
                           const SamplerState* state, int steps) {
   nn::CachingAllocator allocator;

@@ -12,7 +12,7 @@ using testing::ElementsAre;
 
 std::vector<std::int64_t> OrderOf(std::int64_t size, std::uint64_t seed,
                                   std::int64_t epoch, bool shuffle = true) {
-  std::vector<std::int64_t> order = {77, 77};  // what was there is forgotten
+  std::vector<std::int64_t> order = {77, 77};  // old values are discarded
   EpochOrder(size, seed, epoch, shuffle, order);
   return order;
 }

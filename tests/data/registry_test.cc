@@ -250,7 +250,7 @@ TEST(RegistryTest, OpensTokens) {
   options.text.context = 4;
   const auto splits = OpenDataset(options);
   ASSERT_TRUE(splits.ok()) << splits.status();
-  EXPECT_EQ(splits->train->size(), 6);  // of 27 tokens
+  EXPECT_EQ(splits->train->size(), 6);  // windows in 27 tokens
   EXPECT_EQ(splits->train->spec(), *KnownSampleSpec(options));
 }
 

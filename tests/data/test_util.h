@@ -1,4 +1,4 @@
-// What the tests of data/ share: gathered batches, files, gzip, real data.
+// Helpers for the tests of data/: gathered batches, files, gzip, real data.
 //
 //   Filled batch = FillFrom(*dataset, {3, 1});   // status, inputs, targets
 //   std::string path = WriteTemp("x.bin", bytes);
@@ -24,7 +24,7 @@ struct Filled {
   nn::Tensor targets;
 };
 
-// Fill() into tensors of the right shape.
+// Calls Fill() with tensors of the right shape.
 Filled FillFrom(const Dataset& dataset,
                 const std::vector<std::int64_t>& indices,
                 std::int64_t epoch = 0);
@@ -35,7 +35,7 @@ std::vector<T> ToVector(const nn::Tensor& tensor) {
   return std::vector<T>(values.begin(), values.end());
 }
 
-// A folder of this test's own below gtest's temporary one, empty at first.
+// Returns an empty folder of this test below gtest's temporary one.
 std::string MakeTempFolder();
 // Writes folder/name and returns its path.
 std::string WriteFile(const std::string& folder, const std::string& name,
@@ -43,11 +43,11 @@ std::string WriteFile(const std::string& folder, const std::string& name,
 
 Bytes Gzip(const Bytes& bytes);
 
-// An IDX file of unsigned bytes.
+// Returns an IDX file of unsigned bytes.
 Bytes MakeIdx(const std::vector<std::uint32_t>& extents, const Bytes& values);
 
-// The folder `name` of real data: below $TROUPE_DATA, or below a folder
-// shared/data of a folder above the sources. Empty when there is none.
+// Returns the folder `name` of real data: below $TROUPE_DATA, or below a folder
+// shared/data of a folder above the sources. Empty if there is none.
 std::string FindRealData(const std::string& name);
 
 }  // namespace troupe::data

@@ -15,21 +15,22 @@
 
 namespace troupe::data {
 
-// Channel c of pixel (y, x) is (37 y + 53 x + 71 c + 5 x y c) mod 256.
+// Returns an image whose channel c of pixel (y, x) is
+// (37 y + 53 x + 71 c + 5 x y c) mod 256.
 Image Pattern(std::int64_t height, std::int64_t width);
-// All pixels alike.
+// Returns an image whose pixels are equal.
 Image Plain(std::int64_t height, std::int64_t width, std::uint8_t red,
             std::uint8_t green, std::uint8_t blue);
 
 Bytes EncodeJpeg(const Image& image, int quality);
-// One that begins as JPEG but with the colours of a printer, [H, W, 4] bytes.
+// Encodes a JPEG file with the colours of a printer, from [H, W, 4] bytes.
 Bytes EncodeCmykJpeg(std::int64_t height, std::int64_t width,
                      const Bytes& cmyk);
 Bytes EncodeGreyJpeg(std::int64_t height, std::int64_t width,
                      const Bytes& grey);
 
 Bytes EncodePng(const Image& image);
-// `pixels` in PNG's own layout: `color` is one of spng_color_type.
+// Encodes `pixels` in PNG's own layout. `color`: one of spng_color_type.
 Bytes EncodePngAs(std::int64_t height, std::int64_t width, int color,
                   int bit_depth, const Bytes& pixels);
 

@@ -121,7 +121,7 @@ TEST(EmbeddedCorpusTest, IsSourcesInTheOrderOfTheirPaths) {
   EXPECT_GT(corpus.size(), 200u << 10);
   EXPECT_LT(corpus.size(), 1u << 20);
   EXPECT_EQ(corpus.substr(0, 8), "// base/");
-  const std::size_t base = corpus.find("// base/check.h\n// What must not");
+  const std::size_t base = corpus.find("// base/check.h\n// Ends the pro");
   const std::size_t nn = corpus.find("\n// nn/tensor/tensor.h\n// A contig");
   EXPECT_LT(base, nn);
   EXPECT_NE(nn, absl::string_view::npos);
