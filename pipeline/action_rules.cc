@@ -9,14 +9,14 @@ namespace {
 
 // --- Needs. Each is of the action's own chunk. ---
 
-// Action (kind, index) is done, where the table has it.
+// Needs the end of action (kind, index), if the table has it.
 void NeedDone(const NeedSources& from, ActionKind kind, int index,
               Action& action) {
   const int found = from.index.Find(kind, index, action.chunk);
   if (found >= 0) action.needs.push_back({SignalKind::kDone, found});
 }
 
-// A signal of the action's own bucket.
+// Needs a signal of the action's own bucket.
 void NeedBucket(SignalKind kind, Action& action) {
   action.needs.push_back({kind, action.index, action.chunk});
 }
@@ -25,7 +25,7 @@ void NeedLoss(Action& action) {
   action.needs.push_back({SignalKind::kLossReduced, 0});
 }
 
-// Forwards, backwards and weight gradients of a chunk keep the order of the
+// Forwards, backwards and weight gradients of a chunk run in the order of
 // micro-batches.
 void NeedBefore(const NeedSources& from, Action& action) {
   NeedDone(from, action.kind, action.index - 1, action);
@@ -66,11 +66,11 @@ void NeedsOfSendGradient(const NeedSources& from, Action& action) {
   NeedDone(from, ActionKind::kBackwardInputs, action.index, action);
 }
 
-// A receive waits for its message alone.
+// A receive needs no signal: it waits for its message alone.
 void NeedsNothing(const NeedSources&, Action&) {}
 
-// Whether the action is the first of its kind: a second one, which Validate()
-// refuses, would make WithNeeds() quadratic.
+// Returns whether the action is the first of its kind: a second one, which
+// Validate() rejects, would make WithNeeds() quadratic.
 bool IsFirst(const NeedSources& from, const Action& action) {
   const int first = from.index.Find(action.kind, 0);
   return first >= 0 && &from.table.actions[first] == &action;
@@ -87,7 +87,7 @@ void NeedsOfLoss(const NeedSources& from, Action& action) {
 void NeedsOfFindings(const NeedSources& from, Action& action) {
   if (!IsFirst(from, action)) return;
   NeedLoss(action);
-  // Without buckets nothing says that all are reduced.
+  // Without buckets no action signals that all are reduced.
   if (from.table.buckets() > 0) {
     action.needs.push_back({SignalKind::kAllReduced, 0});
   }

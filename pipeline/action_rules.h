@@ -1,6 +1,6 @@
-// What is true of every action of one kind, as data: one row for each kind.
-// Tables are made, printed, checked, run, simulated and traced by these rows: a
-// new kind of action is a row here and what it does (actors/engine).
+// The properties of each kind of action, as one row of data. Tables are made,
+// printed, checked, run, simulated and traced by these rows: a new kind of
+// action needs a row here and a class that runs it (actors/engine).
 //
 //   const ActionRule& rule = RuleOf(ActionKind::kReduceBucket);
 //   rule.word;                            // "AR"
@@ -8,8 +8,8 @@
 //   GroupOf(ActionKind::kReduceBucket);   // GroupId::kDp
 //   SignalOf(action);                     // kBucketReduced, of its bucket
 //
-// All functions are constant in time, but for add_needs, whose sum over a table
-// is linear.
+// All functions take constant time, except add_needs, whose calls for all
+// actions of a table take linear time together.
 
 #ifndef PIPELINE_ACTION_RULES_H_
 #define PIPELINE_ACTION_RULES_H_
@@ -29,32 +29,32 @@ class TableIndex;
 // How an action runs.
 enum class ActionRole {
   kCompute,     // long, one at a time on the compute strand
-  kReceive,     // ends when its message has come
-  kSend,        // hands a message over, at once
+  kReceive,     // ends when its message has arrived
+  kSend,        // hands a message over, without waiting
   kCollective,  // starts in the order of its group, ends with its peers'
   kUpdate,      // short work of the compute strand
 };
 
-// What the number of an action counts.
+// Unit that an action's index counts.
 enum class ActionScope { kStep, kMicroBatch, kBucket };
 
 // Further traits, as bits.
 enum ActionTrait : unsigned {
   kNoTrait = 0,
-  kOfForward = 1,       // computes or carries activations
-  kBeginsBackward = 2,  // of a micro-batch
-  kEndsBackward = 4,    // of a micro-batch: activations go, gradients are there
+  kOfForward = 1,        // computes or carries activations
+  kBeginsBackward = 2,   // begins the backward of a micro-batch
+  kEndsBackward = 4,     // ends it: frees activations, completes gradients
   kMakesParameters = 8,  // writes the new values
 };
 
-// A kind that must be in the table for the same number and chunk, and what an
-// error says of the action where it is not.
+// A kind that must be in the table for the same index and chunk, and the words
+// of the error about the action if it is missing.
 struct ActionPartner {
   ActionKind kind;
   absl::string_view missing;
 };
 
-// What an action's needs follow from.
+// Inputs that an action's needs are derived from.
 struct NeedSources {
   const StepTable& table;
   const TableIndex& index;
@@ -63,15 +63,16 @@ struct NeedSources {
 
 struct ActionRule {
   ActionKind kind;
-  absl::string_view word;  // in the text of a table
-  // What a collective is about, for errors and reports; empty for others. A
-  // bucket's number follows.
+  absl::string_view word;  // word in the text of a table
+  // Name of the data that a collective reduces, for errors and reports; empty
+  // for other kinds. The number of a bucket is written behind it.
   absl::string_view part;
   ActionRole role;
   ActionScope scope;
-  unsigned traits;               // of ActionTrait
-  std::optional<GroupId> group;  // of a collective; kTied stands for any tie
-  // Given when it has ended, beside kDone; for its number and chunk.
+  unsigned traits;               // bits of ActionTrait
+  std::optional<GroupId> group;  // group of a collective; kTied: any tie
+  // Signal that is raised besides kDone when the action has ended, with the
+  // action's index and chunk.
   std::optional<SignalKind> gives;
   void (*add_needs)(const NeedSources& from, Action& action);
   absl::Span<const ActionPartner> partners;
@@ -80,7 +81,7 @@ struct ActionRule {
 };
 
 const ActionRule& RuleOf(ActionKind kind);
-// All rows, in the order of ActionKind.
+// Returns all rows, in the order of ActionKind.
 absl::Span<const ActionRule> ActionRules();
 
 inline bool IsCompute(ActionKind kind) {
@@ -107,22 +108,24 @@ inline bool EndsBackward(ActionKind kind) {
 inline bool IsOfBucket(ActionKind kind) {
   return RuleOf(kind).scope == ActionScope::kBucket;
 }
-// Whether it gives the sum of a bucket that updates are made from.
+// Returns whether `kind` completes the sum of a bucket's gradients from which
+// it is updated.
 inline bool ReducesBucket(ActionKind kind) {
   return RuleOf(kind).gives == SignalKind::kBucketReduced;
 }
-// The ranks that a collective pairs. `kind` is one.
+// Returns the group of a collective. `kind` must be one.
 GroupId GroupOf(ActionKind kind);
 
-// What the end of the action gives beside kDone, if it gives anything.
+// Returns the signal that the end of the action raises besides kDone, if any.
 inline std::optional<Signal> SignalOf(const Action& action) {
   const std::optional<SignalKind> gives = RuleOf(action.kind).gives;
   if (!gives.has_value()) return std::nullopt;
   return Signal{*gives, action.index, action.chunk};
 }
 
-// What a collective of a step is about: "loss", "norms of gradients", "bucket
-// 1", "tied bucket 1"; "bucket 1 of chunk 0" where the table has several.
+// Returns the name of the data that a collective reduces: "loss", "norms of
+// gradients", "bucket 1", "tied bucket 1"; "bucket 1 of chunk 0" if the table
+// has several chunks.
 std::string PartOf(const Action& collective, int chunks);
 
 }  // namespace troupe::pipeline

@@ -21,18 +21,18 @@ int MostActivations(const StepTable& table) {
 
 void BoundActivations(StepTable& table) {
   const int most = MostActivations(table);
-  // The ends of backwards in the table's order, and of each chunk the last that
-  // a forward was told to wait for: within a chunk they keep their order.
+  // The ends of backwards in table order, and for each chunk the last one that
+  // a forward needs already: within a chunk they end in order.
   std::vector<int> ends;
   std::vector<int> waited(table.chunks(), -1);
   int forwards = 0;
-  std::size_t freed = 0;  // of `ends`: looked at
+  std::size_t freed = 0;  // number of `ends` looked at
   for (int id = 0; id < static_cast<int>(table.actions.size()); ++id) {
     Action& action = table.actions[id];
     if (EndsBackward(action.kind)) ends.push_back(id);
     if (action.kind != ActionKind::kForward) continue;
-    // With this one there are as many forwards as may be alive, and more: so
-    // many backwards have ended before it in the table.
+    // This forward exceeds the bound unless `needed` backwards have ended; as
+    // many end before it in the table.
     const int needed = ++forwards - most;
     for (; static_cast<int>(freed) < needed; ++freed) {
       waited[table.actions[ends[freed]].chunk] = ends[freed];

@@ -1,16 +1,16 @@
-// Keeps a rank that runs its actions as their inputs come (docs/schedules.md)
-// from holding more activations than its table does in its own order.
+// Bounds the activations of a rank that runs actions as their inputs arrive
+// (Dispatch::kArrival, docs/schedules.md) by those that its table order needs.
 //
 //   const int most = MostActivations(table);      // of all chunks together
 //   BoundActivations(table);
 //
-// A forward that may overtake then also needs those backwards that the table
-// has before it, down to the one that makes room. So actions still run by
-// arrival, and nothing waits that would not wait in the table's order: tables
-// that end in their own order end under every other one, too.
+// It lets a forward that may overtake also need the backwards before it in the
+// table, up to the one that frees memory for it. Actions still run by arrival,
+// and no action waits that would not wait in table order: if tables end in
+// their own order, they end in every order that this allows.
 //
-// The engine does this to the table that it runs: the table's text does not
-// show it.
+// The engine adds these needs to the table that it runs; the table's text does
+// not show them.
 
 #ifndef PIPELINE_ACTIVATION_BOUND_H_
 #define PIPELINE_ACTIVATION_BOUND_H_
@@ -19,8 +19,8 @@
 
 namespace troupe::pipeline {
 
-// Forwards without the end of their backward (B or W), at most, where the table
-// runs in its order.
+// Returns the largest number of forwards whose backward (B or W) has not ended,
+// if the table runs in its order.
 int MostActivations(const StepTable& table);
 
 // Adds the needs. Linear in the table and its chunks.

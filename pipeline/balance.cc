@@ -34,7 +34,7 @@ void AddUnits(nn::Module& module, const std::string& prefix,
   }
 }
 
-// The unit that a module, or a parameter, lies in; null: none.
+// Returns the unit that a module or a parameter lies in; null: none.
 Unit* UnitOf(std::vector<Unit>& units, const std::string& path) {
   for (Unit& unit : units) {
     if (path == unit.path || absl::StartsWith(path, unit.path + ".")) {

@@ -1,4 +1,4 @@
-// Where to cut a model so that its stages are alike, and what stages cost.
+// Finds cuts that balance a model's stages, and estimates the stages' costs.
 //
 //   TROUPE_ASSIGN_OR_RETURN(
 //       options.cuts,
@@ -7,15 +7,15 @@
 //       const StepCosts costs,
 //       EstimateCosts(factory, cuts, input, Device{}));
 //
-// A model may be cut before any child of its Sequential, or of one that lies in
-// it. Of all sets of cuts, the one is taken whose largest stage is smallest; of
-// those, the one whose stages begin last, so that what costs nothing, such as a
-// ReLU, stays with what it follows.
+// A model may be cut before any child of its Sequential, or of a nested one.
+// The result is the set of cuts whose largest stage is smallest; among equal
+// sets, the one whose stages begin last, so that a module that costs nothing,
+// such as a ReLU, stays with the one before it.
 //
-// Everything is found by shape-only forwards: nothing is computed, and the
-// model need not fit anywhere. Where the parts of a model have been measured,
+// Costs come from shape-only forwards: no tensor has memory, so the model may
+// be larger than any device. If the parts of a model have been measured,
 // cut_search.h finds cuts by their times, for several chunks a rank and within
-// a limit of memory.
+// a memory limit.
 
 #ifndef PIPELINE_BALANCE_H_
 #define PIPELINE_BALANCE_H_
@@ -31,14 +31,14 @@
 
 namespace troupe::pipeline {
 
-// What is made alike.
+// Quantity that is balanced over stages.
 enum class Balance {
-  kFlops,       // of a forward
-  kParameters,  // their number
-  kLayers,      // the number of places where the model could be cut
+  kFlops,       // FLOPs of a forward
+  kParameters,  // number of parameters
+  kLayers,      // number of places where the model could be cut
 };
 
-// `input`: of a micro-batch.
+// `input`: shape and dtype of a micro-batch.
 //   kInvalidArgument: the model has fewer places than stages; says how many.
 //   Errors of a shape-only forward.
 absl::StatusOr<std::vector<Cut>> BalanceCuts(const nn::ModelFactory& factory,
@@ -46,15 +46,16 @@ absl::StatusOr<std::vector<Cut>> BalanceCuts(const nn::ModelFactory& factory,
                                              nn::Device device, int stages,
                                              Balance balance);
 
-// The paths of all modules before which the model can be cut, in order; the
-// first one begins the model.
-//   kInvalidArgument: there are none, since the model is no Sequential.
+// Returns the paths of all modules before which the model can be cut, in order;
+// the first one begins the model.
+//   kInvalidArgument: the model is no Sequential, so it has no such place.
 absl::StatusOr<std::vector<std::string>> CutPlaces(
     const nn::ModelFactory& factory);
 
-// Costs of the stages that begin at `begins`, in FLOPs and bytes: a backward
-// takes twice a forward, half of that for gradients of inputs, and keeps what a
-// rank is expected to keep of a micro-batch (nn/modules/recompute.h).
+// Returns the costs of the stages that begin at `begins`, in FLOPs and bytes. A
+// backward counts as twice a forward, half of it for gradients of inputs.
+// Activations are what a rank is expected to keep for a micro-batch
+// (nn/modules/recompute.h).
 absl::StatusOr<StepCosts> EstimateCosts(const nn::ModelFactory& factory,
                                         absl::Span<const std::string> begins,
                                         const nn::TensorSpec& input,

@@ -17,7 +17,7 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// What is made small: first the rank with the most, then the largest stage.
+// Objective of the search: first the busiest rank, then the largest stage.
 struct Dearest {
   double rank = kInfinity;
   double stage = kInfinity;
@@ -27,7 +27,7 @@ struct Dearest {
   }
 };
 
-// Sums over runs of units.
+// Prefix sums, for sums over runs of units.
 class Sums {
  public:
   template <typename Value>
@@ -50,8 +50,8 @@ double StepSeconds(const UnitCosts& unit, int micro_batches) {
          costs.update;
 }
 
-// Positions in the model, one for each chunk of a rank. Rank r's chunks lie
-// between those of before the rank and those of behind it.
+// Positions in the model, one for each chunk of a rank. The chunks of a rank
+// lie between the front before the rank and the front after it.
 using Front = std::vector<int>;
 
 class Search {
@@ -73,17 +73,17 @@ class Search {
           return unit.costs.activation;
         }) {}
 
-  // Makes the busiest rank as idle as may be, within `memory_limit`; or, where
-  // `by_memory` is set, makes the fullest rank as empty as may be. The first
-  // units of the stages but the first; none: no cuts keep the limit.
+  // Minimizes the work of the busiest rank within `memory_limit`; or, if
+  // `by_memory`, the largest memory of a rank. Returns the first units of all
+  // stages but the first; empty: no cuts keep the limit.
   std::optional<std::vector<int>> Run(double memory_limit, bool by_memory) {
     memory_limit_ = memory_limit;
     by_memory_ = by_memory;
     const double all = by_memory
                            ? held_.all() + MostUnderWay() * activations_.all()
                            : seconds_.all();
-    // Whatever is within a bound is found, so the first bound within which
-    // there is something has the best.
+    // The search finds all cuts within a bound, so the first bound with any
+    // cuts has the best ones.
     constexpr double kGrowth = 1.2;
     for (bound_ = kGrowth * all / pp_; bound_ < all; bound_ *= kGrowth) {
       if (auto begins = WithinBound()) return begins;
@@ -147,7 +147,7 @@ class Search {
     return found;
   }
 
-  // All ways to divide a looped model among the chunks; of a V, there is one.
+  // Tries all ways to divide a looped model among the chunks; a V has one way.
   void TryStarts(Front& start, int chunk,
                  std::optional<std::vector<int>>& found) {
     if (!is_v_ && chunk < chunks_) {
@@ -167,7 +167,7 @@ class Search {
     const Dearest dearest = From(0, start);
     if (dearest.rank == kInfinity || !(dearest < best_)) return;
     best_ = dearest;
-    bound_ = dearest.rank;  // what is above it is not looked at
+    bound_ = dearest.rank;  // prunes states above it
     found = BeginsFrom(start);
   }
 
@@ -175,7 +175,8 @@ class Search {
     return is_v_ ? front[0] == front[1] : front == end_;
   }
 
-  // The dearest of the ranks from `rank` on, whose chunks begin at `front`.
+  // Returns the least objective of the ranks from `rank` on, whose chunks begin
+  // at `front`.
   Dearest From(int rank, const Front& front) {
     if (rank == pp_) {
       return IsEnd(front) ? Dearest{0, 0} : Dearest();
@@ -190,7 +191,7 @@ class Search {
   }
 
   // Tries all ends of the rank's chunks from `chunk` on; `so_far` and `bytes`
-  // are of those before it.
+  // are the sums over the chunks before it.
   void Extend(int rank, const Front& front, int chunk, Dearest so_far,
               double bytes, Front& next, Best& best) {
     if (chunk == chunks_) {
@@ -206,7 +207,7 @@ class Search {
     const int stage = StageOf(rank, chunk);
     for (int at = front[chunk];;) {
       at += backwards ? -1 : 1;
-      // Each rank behind this one takes a unit at least.
+      // Each later rank takes at least one unit.
       const int left = pp_ - 1 - rank;
       if (backwards ? at < next[0] + 2 * left : at + left > LimitOf(chunk)) {
         return;
@@ -223,8 +224,8 @@ class Search {
     }
   }
 
-  // What the ranks whose chunks begin at `front` and behind take together, at
-  // least.
+  // Returns a lower bound on the cost of the ranks whose chunks begin at
+  // `front` or after it.
   double LeastLeft(const Front& front) const {
     const Sums& sums = by_memory_ ? held_ : seconds_;
     if (is_v_) return sums.Of(front[0], front[1]);
@@ -235,7 +236,7 @@ class Search {
     return left;
   }
 
-  // What the chunk may not go beyond.
+  // Returns the end of the units that the chunk may take.
   int LimitOf(int chunk) const { return is_v_ ? units_ : end_[chunk]; }
 
   std::vector<int> BeginsFrom(Front front) {
@@ -260,10 +261,10 @@ class Search {
   double bound_ = kInfinity;
   Dearest best_;
   Front end_;
-  std::vector<absl::flat_hash_map<Front, Best>> known_;  // by rank
+  std::vector<absl::flat_hash_map<Front, Best>> known_;  // indexed by rank
 };
 
-// The number of ranks that a placement has stages for.
+// Returns the number of ranks that a placement has stages for.
 int RanksOf(const Placement& placement) {
   int pp = 0;
   for (const StagePlace& place : placement) pp = std::max(pp, place.pp + 1);
@@ -274,7 +275,7 @@ std::string Bytes(double bytes) {
   return base::FormatBytes(static_cast<std::uint64_t>(bytes));
 }
 
-// Whether any cuts keep the limit.
+// Returns an error if no cuts keep the limit.
 absl::Status CheckFits(Search& search, int pp, double limit) {
   if (limit == kInfinity) return absl::OkStatus();
   const auto begins = search.Run(kInfinity, /*by_memory=*/true);
@@ -348,8 +349,8 @@ StepCosts CostsOfStages(const ModelCosts& costs,
   sums.transfer = costs.transfer;
   std::size_t next = 0;
   for (const UnitCosts& unit : costs.units) {
-    // A place has the path of the innermost module, a cut that of one that
-    // begins there.
+    // A place has the path of the innermost module, a cut that of any module
+    // that begins there.
     const bool begins_here =
         next < begins.size() &&
         (unit.path == begins[next] ||

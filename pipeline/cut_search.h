@@ -1,7 +1,7 @@
-// Where to cut a model whose parts have been measured, so that the rank with
-// the most to do has as little as may be, and no rank holds more than it can:
-// an exact dynamic programme over all contiguous cuts, several chunks a rank
-// included. Costs come from actors/planning/measure_costs.h.
+// Finds where to cut a model whose parts have been measured, so that the
+// busiest rank has the least work and no rank exceeds its memory limit: an
+// exact dynamic programme over all contiguous cuts, for one or several chunks a
+// rank. Costs come from actors/planning/measure_costs.h.
 //
 //   CutOptions options;
 //   options.placement = VPlacement(/*pp=*/2);
@@ -11,20 +11,20 @@
 //   plan_options.cuts = found.cuts;
 //   found.rank_seconds;                      // of a step, the busiest rank
 //
-// Of cuts that are alike in that, those are taken whose largest stage is
-// smallest; of those, the ones whose stages begin last.
+// Ties are broken by the smallest largest stage, then by the stages that begin
+// last.
 //
-// How it works: the ranks are gone through one by one. What is left of the
-// model then are as many runs of units as a rank has chunks, which the next
-// ranks take from the same ends: looped placements from the front of each, a V
-// from both ends of one. So the state is one position for each chunk: n^v of
-// them for n units and v chunks, n^v ways to go on from each, and n^(v-1) ways
-// to divide a looped model among its chunks. A bound on the busiest rank, which
-// grows from the least there can be, leaves few of them: 50 units in a V of 8
-// ranks take milliseconds.
+// How it works: units are assigned rank by rank. The units that are left form
+// one run for each chunk of a rank, and the next rank takes from the same ends:
+// from the front of each run for looped placements, from both ends of one run
+// for a V. So the state is one position for each chunk: n^v states for n units
+// and v chunks, n^v successors of each, and n^(v-1) ways to divide a looped
+// model among its chunks. A bound on the busiest rank, which grows from the
+// least possible value, prunes most of them: 50 units in a V of 8 ranks take
+// milliseconds.
 //
-// No clock, no threads. Source: the one chunk a rank, Narayanan et al. 2019
-// (PipeDream), doi:10.1145/3341301.3359646, sec. 3.1.
+// It reads no clock and starts no threads. Source, for one chunk a rank:
+// Narayanan et al. 2019 (PipeDream), doi:10.1145/3341301.3359646, sec. 3.1.
 
 #ifndef PIPELINE_CUT_SEARCH_H_
 #define PIPELINE_CUT_SEARCH_H_
@@ -43,49 +43,49 @@ namespace troupe::pipeline {
 
 // A part of the model that no cut divides. Seconds and bytes.
 struct UnitCosts {
-  std::string path;         // of its module, as cuts have it
-  StageCosts costs;         // of a micro-batch; activations in bytes
+  std::string path;         // path of its module, as in cuts
+  StageCosts costs;         // costs of a micro-batch; activations in bytes
   double held_bytes = 0;    // parameters, gradients, optimizer states
-  double output_bytes = 0;  // of a micro-batch: what travels behind it
+  double output_bytes = 0;  // bytes that a micro-batch sends to the next unit
 };
 
-// In the order of the model; the last one has the loss, too.
+// Costs of a model's units, in order; those of the last include the loss.
 struct ModelCosts {
   std::vector<UnitCosts> units;
-  double transfer = 0;  // seconds of an activation between two ranks
+  double transfer = 0;  // seconds that an activation takes between two ranks
 };
 
 struct CutOptions {
   // Looped (LoopedPlacement), or VPlacement.
   Placement placement;
-  int micro_batches = 1;  // of a step
-  // Micro-batches of a stage between forward and backward, at most, by stage;
-  // empty: one.
+  int micro_batches = 1;  // number in a step
+  // Largest number of micro-batches between forward and backward, for each
+  // stage; empty: one.
   std::vector<int> under_way;
-  // What a rank may hold: its units' held_bytes, and their activations for so
-  // many micro-batches. Bytes.
+  // Limit in bytes on what a rank holds: its units' held_bytes, and their
+  // activations for `under_way` micro-batches.
   double memory_limit = std::numeric_limits<double>::infinity();
 };
 
 struct FoundCuts {
   std::vector<Cut> cuts;
-  double rank_seconds = 0;  // of a step, without waiting: the busiest rank
-  double rank_bytes = 0;    // what the rank holds that holds most
+  double rank_seconds = 0;  // work of the busiest rank in a step
+  double rank_bytes = 0;    // largest number of bytes that a rank holds
 };
 
-//   kInvalidArgument: there are fewer units than stages, or the placement is
-//     neither looped nor a V.
+//   kInvalidArgument: the model has fewer units than stages, or the placement
+//     is neither looped nor a V.
 //   kResourceExhausted: no cuts keep the limit; says how much is missing.
 absl::StatusOr<FoundCuts> FindCuts(const ModelCosts& costs,
                                    const CutOptions& options);
 
-// How many micro-batches of each stage are between their forward and the end of
-// their backward, at most: what CutOptions::under_way takes.
+// Returns the largest number of micro-batches that each stage has between their
+// forward and the end of their backward, for CutOptions::under_way.
 std::vector<int> MostUnderWay(const std::vector<StepTable>& tables,
                               const Placement& placement);
 
-// The costs of the stages that begin at `begins` (ResolveCuts()): sums over
-// their units.
+// Returns the costs of the stages that begin at `begins` (ResolveCuts()), which
+// are sums over their units.
 StepCosts CostsOfStages(const ModelCosts& costs,
                         absl::Span<const std::string> begins);
 

@@ -1,12 +1,12 @@
-// Which ranks take part in a collective: all ranks of the job, those along one
-// axis of the mesh, or those whose stages share parameters.
+// Identifies the ranks that take part in a collective: all ranks of the job,
+// those along one axis of the mesh, or those whose stages share parameters.
 //
 //   GroupId group = GroupOf(ActionKind::kReduceBucket);   // GroupId::kDp
 //   if (group != GroupId::kWorld) mesh.Group(rank, AxisOf(group));
 //
-// An axis is known by its number (pipeline/mesh.h). tp, dp and pp have the
+// An axis is identified by its number (pipeline/mesh.h). tp, dp and pp have the
 // same numbers in every mesh, so a table needs no mesh to name its groups. A
-// tie is known by its number among those of the plan (pipeline/ties.h).
+// tie is identified by its number among those of the plan (pipeline/ties.h).
 //
 // A plain value of two bytes, for messages and switches.
 
@@ -33,14 +33,14 @@ enum class GroupId : std::int16_t {
 };
 
 constexpr GroupId GroupAlong(int axis) { return static_cast<GroupId>(axis); }
-// The axis of a group; below 0 for the world and for ties.
+// Returns the axis of a group; below 0 for the world and for ties.
 constexpr int AxisOf(GroupId group) { return static_cast<int>(group); }
 
 // Limit on the ties of a plan.
 inline constexpr int kTiesMax = 1 << 10;
 constexpr GroupId TiedGroup(int tie) { return static_cast<GroupId>(-2 - tie); }
 constexpr bool IsTied(GroupId group) { return group <= GroupId::kTied; }
-// The number of the tie, of a group that IsTied().
+// Returns the number of the tie. `group` must be IsTied().
 constexpr int TieOf(GroupId group) { return -2 - static_cast<int>(group); }
 
 }  // namespace troupe::pipeline

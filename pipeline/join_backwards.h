@@ -1,7 +1,7 @@
-// Makes whole backwards of halves that stand beside each other: "I0 W0" becomes
-// "B0". The numbers are the same, to the bit (nn/autograd/tape.h); a whole one
-// finds in the cache what two halves read from memory, and frees activations
-// op by op. In return the gradient of its input is there later.
+// Joins adjacent halves of a backward into a whole one: "I0 W0" becomes "B0".
+// The gradients are the same, to the bit (nn/autograd/tape.h). A whole backward
+// finds in the cache what two halves read from memory, and frees activations op
+// by op; but it completes the gradient of its input later.
 //
 //   // Nobody waits for gradients of the first stage's input.
 //   table = JoinBackwards(std::move(table), [](const Action& inputs) {
@@ -17,8 +17,8 @@
 
 namespace troupe::pipeline {
 
-// `table` has compute actions alone. `joins` is asked for each I that its W
-// follows at once.
+// `table` has compute actions alone. `joins` returns whether to join an I and
+// the W that follows it directly.
 StepTable JoinBackwards(StepTable table,
                         const std::function<bool(const Action& inputs)>& joins);
 

@@ -58,7 +58,7 @@ Mesh::Mesh(std::vector<Axis> axes)
     : axes_(std::move(axes)), strides_(std::size(kFixedAxes)) {
   std::int64_t stride = 1;
   for (const Axis& axis : axes_) {
-    // Sizes that Check refuses count as 1, so that nothing divides by 0.
+    // Sizes that Check rejects count as 1, to avoid divisions by 0.
     const std::int64_t size = std::max(1, axis.size);
     const Stride here = {static_cast<int>(size), static_cast<int>(stride)};
     const int number = FixedNumber(axis.name);

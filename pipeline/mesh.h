@@ -1,5 +1,5 @@
-// The ranks of a job laid out as an ordered list of named axes, fastest first:
-// tp, then dp, then pp, and more by name.
+// A device mesh: the ranks of a job laid out along an ordered list of named
+// axes, fastest first: tp, then dp, then pp, and more by name.
 //
 //   const Mesh mesh(/*dp=*/2, /*pp=*/2);    // 4 ranks
 //   mesh.CoordOf(3, "pp");                  // 1
@@ -12,14 +12,14 @@
 //   cube.SizeOf("ep");                      // 1: an axis that is not there
 //
 // An axis is named by text or by number. tp, dp and pp have the numbers of
-// pipeline/group_id.h in every mesh, with size 1 where it does not list them;
+// pipeline/group_id.h in every mesh, with size 1 if it does not list them;
 // other axes have the numbers from 3 on, in the order of the list.
 //
 // A value type; threads may share a constant one. CoordOf by number is a
-// division and a remainder; Group allocates its answer.
+// division and a remainder; Group allocates its result.
 // Limits: kMeshAxesMax axes, kMeshRanksMax ranks, names of kAxisNameMax
-// letters. Errors: Create and Check; the other functions expect ranks and
-// numbers that the mesh has.
+// letters. Create and Check return errors; the other functions require ranks
+// and axis numbers that the mesh has.
 
 #ifndef PIPELINE_MESH_H_
 #define PIPELINE_MESH_H_
@@ -51,22 +51,22 @@ struct Axis {
 
 class Mesh {
  public:
-  // Coordinates along the axes that most meshes are about.
+  // Coordinates along the axes that every mesh has.
   struct Coords {
     int dp = 0;
     int pp = 0;
     int tp = 0;
   };
 
-  // Shorthand for the axes dp and pp. Sizes are not checked: see Check.
+  // Makes a mesh of the axes dp and pp. Sizes are not checked: see Check.
   explicit Mesh(int dp = 1, int pp = 1);
 
-  // `axes`: fastest first.
+  // Makes a mesh of `axes`, fastest first.
   //   kInvalidArgument: a name that is empty, too long, there twice, or not of
   //   lower-case letters, digits and underscores; a size below 1; too many
   //   axes or ranks.
   static absl::StatusOr<Mesh> Create(std::vector<Axis> axes);
-  // What Create would say.
+  // Returns the error that Create would return for these axes.
   absl::Status Check() const;
 
   // The axes as listed, fastest first.
@@ -77,8 +77,8 @@ class Mesh {
   int dp() const { return SizeOf(kDpAxis); }
   int pp() const { return SizeOf(kPpAxis); }
 
-  // The number of an axis, or -1 where the mesh neither lists it nor it is one
-  // of tp, dp and pp.
+  // Returns the number of an axis, or -1 if the mesh does not list it and it is
+  // none of tp, dp and pp.
   int AxisNumber(absl::string_view axis) const;
   // One more than the largest number of an axis.
   int axis_count() const { return static_cast<int>(strides_.size()); }
@@ -88,24 +88,27 @@ class Mesh {
   int CoordOf(int rank, int axis) const {
     return rank / strides_[axis].stride % strides_[axis].size;
   }
-  // 0 where the axis is not there.
+  // Returns 0 if the mesh does not have the axis.
   int CoordOf(int rank, absl::string_view axis) const;
   Coords CoordsOf(int rank) const;
 
-  // `coords`: one for each of axes().
+  // `coords`: a coordinate for each of axes().
   int RankAt(const std::vector<int>& coords) const;
   // Coordinates along axes besides tp, dp and pp are 0.
   int RankOf(const Coords& coords) const;
-  // The rank whose coordinates are those of `rank`, but `coord` along `axis`.
+  // Returns the rank with the coordinates of `rank`, except `coord` along
+  // `axis`.
   int RankWith(int rank, int axis, int coord) const {
     return rank + (coord - CoordOf(rank, axis)) * strides_[axis].stride;
   }
 
-  // The ranks along an axis that differ from `rank` in this coordinate alone,
-  // by coordinate; only `rank` where the axis is not there.
+  // Returns the ranks that differ from `rank` in the coordinate along `axis`
+  // alone, `rank` included, by coordinate; only `rank` if the mesh does not
+  // have the axis.
   std::vector<int> Group(int rank, int axis) const;
   std::vector<int> Group(int rank, absl::string_view axis) const;
-  // The ranks of a collective: all for kWorld, else those along its axis.
+  // Returns the ranks of a collective: all for kWorld, else those along its
+  // axis.
   std::vector<int> Group(int rank, GroupId group) const;
   std::vector<int> DpGroup(int rank) const { return Group(rank, kDpAxis); }
 
@@ -114,8 +117,8 @@ class Mesh {
     return CoordOf(rank, kPpAxis) == pp() - 1;
   }
 
-  // "dp=2 pp=1", "tp=2 dp=2 pp=1 ep=4": in the order of the list, tp only where
-  // it is above 1.
+  // Returns "dp=2 pp=1", "tp=2 dp=2 pp=1 ep=4": in the order of the list, tp
+  // only if it is above 1.
   std::string ToString() const;
 
   friend bool operator==(const Mesh& a, const Mesh& b) {
@@ -124,7 +127,7 @@ class Mesh {
   friend bool operator!=(const Mesh& a, const Mesh& b) { return !(a == b); }
 
  private:
-  // An axis by number: the distance of two ranks that are neighbours along it.
+  // Size of an axis, and the distance of two ranks that are neighbours on it.
   struct Stride {
     int size = 1;
     int stride = 1;
@@ -133,7 +136,7 @@ class Mesh {
   explicit Mesh(std::vector<Axis> axes);
 
   std::vector<Axis> axes_;
-  std::vector<Stride> strides_;  // by number
+  std::vector<Stride> strides_;  // indexed by axis number
   int size_ = 1;
 };
 

@@ -16,7 +16,7 @@ namespace {
 // Limit on the names that an error lists.
 constexpr int kNamesShownMax = 16;
 
-// A module inside the model, found.
+// A module that was found inside the model.
 struct Place {
   nn::Sequential::Path numbers;
   std::vector<std::string> names;
@@ -34,7 +34,7 @@ absl::StatusOr<std::unique_ptr<nn::Module>> MakeModel(
   if (model == nullptr) {
     return absl::InvalidArgumentError("the model factory returned no model");
   }
-  // Before any cut: full names, and names that are taken in another stage.
+  // Recorded before any cut: full names, and names used in another stage.
   TROUPE_RETURN_IF_ERROR(model->CheckDeclarations());
   model->Parameters();
   return model;
@@ -55,8 +55,8 @@ std::string Called(const Place& place) {
                              : absl::StrCat("module ", place.path());
 }
 
-// Steps into the child with which `rest` begins, and takes its name off; true
-// where nothing is left of it.
+// Steps into the child with which `rest` begins, and removes its name from
+// `rest`. Returns true if `rest` is then empty.
 absl::StatusOr<bool> Enter(const Cut& cut, const nn::Module*& module,
                            Place& place, absl::string_view& rest) {
   if (dynamic_cast<const nn::Sequential*>(module) == nullptr) {
@@ -138,8 +138,8 @@ absl::StatusOr<std::vector<Place>> FindAll(const nn::Module& model,
   return places;
 }
 
-// A part has its own copy of a parameter that it shares with others: by the
-// names of the whole model, all know that it is one.
+// Gives a part its own copy of a parameter that it shares with other parts. The
+// name in the whole model identifies the copies as one parameter.
 void KeepSharedNames(nn::Module& model) {
   for (nn::Parameter* parameter : model.Parameters()) {
     parameter->keeps_names = !parameter->other_names.empty();

@@ -6,10 +6,10 @@
 //   begins;                                         // {"3", "features.4"}
 //   auto last = BuildStage(factory, begins, /*stage=*/2);
 //
-// Cuts are between children of a Sequential, or of one that lies in it and in
-// nothing else; without cuts any Module will do. Parameters keep their names;
-// of one that modules of several stages share (Module::TieParameter), each has
-// its own, under the name that the whole model gives it (pipeline/ties.h).
+// Cuts are between children of a Sequential, or of one nested in Sequentials
+// alone; without cuts the model may be any Module. Parameters keep their names.
+// If modules of several stages share a parameter (Module::TieParameter), each
+// stage has a copy under the name in the whole model (pipeline/ties.h).
 
 #ifndef PIPELINE_PARTITION_H_
 #define PIPELINE_PARTITION_H_
@@ -27,8 +27,8 @@
 namespace troupe::pipeline {
 
 // The module with which a stage begins: a child of the model by its number,
-// counted from 0, or any module by its path, as names of parameters have it.
-// Numbers and texts are cuts: {3, "features.4"} is a list of two.
+// counted from 0, or any module by its path, as in names of parameters. Numbers
+// and texts convert to cuts: {3, "features.4"} is a list of two.
 struct Cut {
   Cut(int child) : at(child) {}
   Cut(std::string path) : at(std::move(path)) {}
@@ -41,16 +41,16 @@ struct Cut {
   std::variant<int, std::string> at;
 };
 
-// The paths of the modules with which the stages after the first begin. Cuts
-// that mean the same place give the same path: "features" for the number of
-// that child, for "features" and for its first child, "features.0".
-//   kInvalidArgument: there is no such module; one on the way is no Sequential;
-//     cuts do not ascend; the model is no Sequential.
+// Returns the paths of the modules with which the stages after the first begin.
+// Cuts at the same place give the same path: "features" for the number of that
+// child, for "features" and for its first child, "features.0".
+//   kInvalidArgument: a module does not exist; a module on its path is no
+//     Sequential; cuts do not ascend; the model is no Sequential.
 absl::StatusOr<std::vector<std::string>> ResolveCuts(
     const nn::ModelFactory& factory, absl::Span<const Cut> cuts);
 
-// Makes the model and keeps stage `stage` of `begins.size() + 1`. `begins` is
-// what ResolveCuts() has returned for this model; errors are the same.
+// Makes the model and keeps stage `stage` of `begins.size() + 1`. `begins`: the
+// result of ResolveCuts() for this model. Errors: those of ResolveCuts().
 absl::StatusOr<std::unique_ptr<nn::Module>> BuildStage(
     const nn::ModelFactory& factory, absl::Span<const std::string> begins,
     int stage);

@@ -1,4 +1,4 @@
-// Which rank of a pipeline holds which stages of the model: plain data.
+// Placement of the model's stages on the ranks of a pipeline, as plain data.
 //
 //   // 8 stages on 4 ranks, 2 chunks each: stage 5 is chunk 1 of pp 1.
 //   Placement looped = LoopedPlacement(/*pp=*/4, /*chunks=*/2);
@@ -19,7 +19,7 @@
 
 namespace troupe::pipeline {
 
-// Where a stage lies: a coordinate along pp, and a chunk of the ranks there.
+// Place of a stage: a coordinate along pp, and a chunk of the ranks there.
 struct StagePlace {
   int pp = 0;
   int chunk = 0;
@@ -29,22 +29,23 @@ struct StagePlace {
   }
 };
 
-using Placement = std::vector<StagePlace>;  // by stage
+using Placement = std::vector<StagePlace>;  // indexed by stage
 
-// Stage s of pp * chunks lies at coordinate s % pp, as chunk s / pp.
+// Places stage s of pp * chunks at coordinate s % pp, as chunk s / pp.
 Placement LoopedPlacement(int pp, int chunks);
 
-// 2 pp stages in the shape of a V: stages s and 2 pp - 1 - s lie beside each
-// other (Qi et al. 2024, arXiv:2405.15362).
+// Places 2 pp stages in the shape of a V: stages s and 2 pp - 1 - s lie on one
+// rank (Qi et al. 2024, arXiv:2405.15362).
 Placement VPlacement(int pp);
 
-// kInvalidArgument that names the stage: a coordinate that is not there, or
-// chunks of a coordinate that are not 0, 1, ... in the order of their stages.
+// Returns kInvalidArgument if a stage's coordinate is outside [0, pp), if the
+// chunks of a coordinate are not 0, 1, ... in stage order, or if a coordinate
+// has no stage.
 absl::Status CheckPlacement(const Placement& placement, int pp);
 
-// The stages that lie at a coordinate, by chunk.
+// Returns the stages at a coordinate, indexed by chunk.
 std::vector<int> StagesAt(const Placement& placement, int pp);
-// Which of them are the model's first and last.
+// Returns which of them are the model's first and last stage, by chunk.
 std::vector<ChunkEnds> EndsAt(const Placement& placement, int pp);
 
 }  // namespace troupe::pipeline

@@ -15,7 +15,7 @@
 namespace troupe::pipeline {
 namespace {
 
-// A number that does not reach its limit, by the name of its field.
+// Returns an error that names the field if its value is below `least`.
 template <auto kField>
 absl::Status AtLeast(std::int64_t least, const PlanOptions& options) {
   const std::int64_t value = options.*kField;
@@ -24,13 +24,13 @@ absl::Status AtLeast(std::int64_t least, const PlanOptions& options) {
       base::FieldName<kField>(), " = ", value, ": must be at least ", least));
 }
 
-// The next larger multiple of `unit`.
+// Returns the next larger multiple of `unit`.
 std::int64_t NextMultiple(std::int64_t value, std::int64_t unit) {
   return (value / unit + 1) * unit;
 }
 
-// A global batch splits evenly over the replicas, and a replica's share holds a
-// whole micro-batch.
+// Checks that the global batch splits evenly over the replicas, and that a
+// replica's share holds a whole micro-batch.
 absl::Status CheckBatches(const PlanOptions& options) {
   const std::string global = base::FieldName<&PlanOptions::global_batch_size>();
   const std::string micro = base::FieldName<&PlanOptions::micro_batch_size>();
@@ -58,7 +58,7 @@ Placement PlacementOf(const PlanOptions& options) {
   return LoopedPlacement(options.mesh.pp(), options.virtual_stages);
 }
 
-// Stages have a place each, and a cut between them.
+// Checks that each stage has a place, and that there is a cut between stages.
 absl::Status CheckStages(const PlanOptions& options) {
   if (options.virtual_stages < 1 || options.virtual_stages > kChunksMax) {
     return base::FieldError<&PlanOptions::virtual_stages>(absl::StrCat(
@@ -101,9 +101,10 @@ absl::Status CheckSizes(const PlanOptions& options) {
   return CheckBatches(options);
 }
 
-// The forward of one batch. A stage answers its predecessor as soon as it
-// begins the same batch: a gradient message without a gradient, which is the
-// credit that keeps a fast stage from piling activations up before a slow one.
+// Returns the table for the forward of one batch. A stage answers its
+// predecessor as soon as it begins the same batch. The answer is an empty
+// gradient message, a credit for flow control: without it, activations of a
+// fast stage would pile up before a slow one.
 StepTable EvaluateTable(const std::vector<ChunkEnds>& chunks) {
   StepTable forward;
   const int count = static_cast<int>(chunks.size());
@@ -122,7 +123,7 @@ StepTable EvaluateTable(const std::vector<ChunkEnds>& chunks) {
   return table;
 }
 
-// The compute actions of the ranks at `pp`, which hold so many chunks.
+// Returns the compute actions of the ranks at `pp`, which hold `chunks` chunks.
 absl::StatusOr<StepTable> ComputeTable(const PlanOptions& options, int pp,
                                        int chunks, int micro_batches) {
   if (!options.schedule) {
@@ -140,8 +141,8 @@ absl::StatusOr<StepTable> ComputeTable(const PlanOptions& options, int pp,
   return table;
 }
 
-// Nobody waits for gradients of the model's input, so halves of a backward have
-// nothing for them on the first of several stages.
+// Joins the halves of backwards on the first of several stages: no stage waits
+// for gradients of the model's input, so splitting brings nothing there.
 StepTable JoinFirstStage(StepTable compute,
                          const std::vector<ChunkEnds>& chunks) {
   return JoinBackwards(std::move(compute), [&](const Action& inputs) {
@@ -156,7 +157,8 @@ std::int64_t GradientBytes(const Plan& plan, const StagePlan& stage, int i) {
          static_cast<std::int64_t>(nn::SizeOf(dtype));
 }
 
-// Whether the tables of all ranks end, each in the order that it runs in.
+// Returns an error if the tables of all ranks, run together in the plan's
+// order, would deadlock.
 absl::Status CheckEnds(const Plan& plan) {
   std::vector<StepTable> tables;
   for (const RankPlan& rank : plan.ranks) tables.push_back(rank.train);
@@ -165,7 +167,7 @@ absl::Status CheckEnds(const Plan& plan) {
   return SimulateStep(tables, plan.placement(), costs, plan.dispatch).status();
 }
 
-// What the ranks at `pp` do.
+// Returns the tables of the ranks at `pp`.
 absl::StatusOr<RankPlan> PlanRank(const PlanOptions& options, const Plan& plan,
                                   int pp) {
   const Placement placement = plan.placement();
@@ -187,8 +189,8 @@ absl::StatusOr<RankPlan> PlanRank(const PlanOptions& options, const Plan& plan,
       for (int i : bucket) bytes += GradientBytes(plan, stage, i);
     }
   }
-  // A strand that waits for the loss of a later stage could not send that stage
-  // what it waits for: inline is for replicas of a whole model.
+  // Only replicas of a whole model reduce inline: a strand that waits for the
+  // loss of a later stage could not send that stage its activations.
   rank.reduce_inline = plan.stages.size() == 1 && bytes <= options.inline_bytes;
   reductions.reduce_findings = options.mesh.pp() > 1;
   reductions.fuse_updates = options.fuse_updates && rank.reduce_inline &&
@@ -199,8 +201,9 @@ absl::StatusOr<RankPlan> PlanRank(const PlanOptions& options, const Plan& plan,
   return rank;
 }
 
-// All parameters of a stage, in order of first use; then, untrained, those that
-// its forward does not use. A checkpoint has them too, as PyTorch's have.
+// All parameters of a stage, in order of first use; then those that its forward
+// does not use, which are not trained. A checkpoint has them too, as in
+// PyTorch.
 struct StageParameters {
   StageParameters(nn::Module& module, const nn::ShapeRecord& record)
       : all(record.parameters), used(all.size()) {
@@ -217,13 +220,13 @@ struct StageParameters {
   const std::size_t used;
 };
 
-// What passes from one stage to the next.
+// Tensors that one stage sends to the next.
 struct Between {
   std::vector<nn::TensorSpec> activations;
   nn::StashedTensors stashed;
 };
 
-// Notes what the stage is given.
+// Records the inputs of the stage in `plan`.
 void PlanInputs(const Between& between, StagePlan& plan) {
   plan.input = between.activations[0].shape;
   plan.input_dtype = between.activations[0].dtype;
@@ -235,8 +238,8 @@ void PlanInputs(const Between& between, StagePlan& plan) {
   }
 }
 
-// Runs one stage on shapes; `between` becomes what it gives. `trained`, by
-// parameter.
+// Runs one stage on shapes and replaces `between` by its outputs. Appends to
+// `trained` whether each parameter is trained.
 absl::Status PlanStage(const nn::ModelFactory& factory,
                        absl::Span<const std::string> cuts, int stage,
                        nn::Device device, Between& between, StagePlan& plan,
@@ -272,7 +275,7 @@ absl::Status PlanStage(const nn::ModelFactory& factory,
   return absl::OkStatus();
 }
 
-// The loss takes one tensor, and nobody what was stashed for later.
+// Checks that the model returns one tensor, and that no stashed one is left.
 absl::Status CheckModelEnds(const Between& end) {
   if (end.activations.size() != 1) {
     return absl::InvalidArgumentError(
@@ -282,33 +285,22 @@ absl::Status CheckModelEnds(const Between& end) {
   return end.stashed.CheckAllTaken();
 }
 
-// A plan that is complete but for what follows from the model.
+// Returns a plan without the fields that follow from the model.
 Plan PlanOfChoices(const PlanOptions& options, nn::DType dtype,
                    nn::Device device) {
   Plan plan;
-  plan.mesh = options.mesh;
+  static_cast<PlanChoices&>(plan) = options;
   plan.global_batch_size = options.global_batch_size;
   plan.micro_batch_size = options.MicroBatchSize();
   plan.micro_batches = options.MicroBatches();
-  plan.threads_per_rank = options.threads_per_rank;
-  plan.grad_dtype = options.grad_dtype;
-  plan.reduction_dtype = options.reduction_dtype;
   plan.data_dtype = options.data_dtype.value_or(
       nn::IsFloating(dtype) ? dtype : nn::DType::kF32);
-  plan.loss_scale = options.loss_scale;
-  plan.dynamic_loss_scale = options.dynamic_loss_scale;
-  plan.inline_bytes = options.inline_bytes;
-  plan.fuse_updates = options.fuse_updates;
-  plan.cross_step = options.cross_step;
-  plan.dispatch = options.dispatch;
   if (options.reduction_order != kAutoReduction) {
     plan.reduction_order = options.reduction_order;
   }
   plan.update_needs_all_buckets = options.reductions.update_needs_all_buckets;
   plan.dtype = dtype;
   plan.device = device;
-  plan.kernels = options.kernels;
-  plan.algorithms = options.algorithms;
   return plan;
 }
 
@@ -344,7 +336,7 @@ absl::StatusOr<Plan> MakePlan(const PlanOptions& options,
   Between between;
   between.activations = {
       {nn::Shape(absl::Span<const std::int64_t>(dims)), dtype}};
-  std::vector<std::vector<bool>> trained;  // by stage
+  std::vector<std::vector<bool>> trained;  // indexed by stage
   for (const StagePlace& place : PlacementOf(options)) {
     const int stage = static_cast<int>(plan.stages.size());
     plan.stages.emplace_back().place = place;

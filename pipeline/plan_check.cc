@@ -1,4 +1,4 @@
-// Plan::Check: do the parts of a plan fit together?
+// Plan::Check: checks that the parts of a plan fit together.
 
 #include <algorithm>
 #include <cmath>
@@ -45,7 +45,7 @@ absl::Status CheckBatches(const Plan& plan) {
   return absl::OkStatus();
 }
 
-// Buckets and frozen parameters: each parameter once.
+// Checks that each parameter is in one bucket, or frozen.
 absl::Status CheckBuckets(const std::string& field, const StagePlan& stage) {
   std::vector<char> seen(stage.parameters.size());
   const auto take = [&](const std::string& list, const std::vector<int>& from) {
@@ -77,7 +77,7 @@ absl::Status CheckBuckets(const std::string& field, const StagePlan& stage) {
   return absl::OkStatus();
 }
 
-// Whether they are in the model, and ascend, is seen when it is cut.
+// BuildStage() finds cuts that are not in the model or do not ascend.
 absl::Status CheckCuts(const std::vector<std::string>& cuts) {
   std::set<absl::string_view> seen;
   for (std::size_t i = 0; i < cuts.size(); ++i) {
@@ -88,8 +88,8 @@ absl::Status CheckCuts(const std::vector<std::string>& cuts) {
   return absl::OkStatus();
 }
 
-// The skip connections that stage `number` is given. `last_at`: the last stage
-// before it that is given each name.
+// Checks the skip connections that stage `number` receives. `last_at`: the last
+// stage before it that receives each name.
 absl::Status CheckSkipNames(const Plan& plan, std::size_t number,
                             std::map<std::string, std::size_t>& last_at) {
   const StagePlan& stage = plan.stages[number];
@@ -117,8 +117,8 @@ absl::Status CheckSkipNames(const Plan& plan, std::size_t number,
   return absl::OkStatus();
 }
 
-// What a stage passes on stands first in what the next one is given, in the
-// same order and of the same shape.
+// Checks that the skip connections which a stage passes on come first among
+// those of the next stage, in the same order and with the same shapes.
 absl::Status CheckPassedOn(const Plan& plan, std::size_t number) {
   const std::vector<SkipPlan>& skips = plan.stages[number].skips;
   const std::string field = absl::StrCat("stages[", number, "].skips");

@@ -11,7 +11,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// "...what differs..." of a long text; `at`: where it begins to.
+// Returns a part of a long text, as "...part...", around the first difference
+// `at`.
 std::string Shown(const std::string& text, std::size_t at) {
   if (text.size() <= kDiffValueMax) return text;
   const std::size_t begin = at < kDiffValueMax / 2 ? 0 : at - kDiffValueMax / 4;
@@ -30,7 +31,7 @@ void ShowBoth(const std::string& path, const Json& a, const Json& b,
       absl::StrCat(path, ": ", Shown(left, at), ", ", Shown(right, at)));
 }
 
-// The name that both entries of a list have, or their number.
+// Returns the name that both list entries have, or else their index.
 std::string LabelOf(const Json& a, const Json& b, std::size_t number) {
   const auto name = [](const Json& entry) {
     return entry.is_object() && entry.contains("name")
@@ -41,7 +42,7 @@ std::string LabelOf(const Json& a, const Json& b, std::size_t number) {
   return left.empty() || left != name(b) ? absl::StrCat(number) : left;
 }
 
-// As deep as a plan's text is: less than kPlanDepthMax.
+// Recurses as deep as a plan's text is, which is less than kPlanDepthMax.
 void Compare(const std::string& path, const Json& a, const Json& b,
              std::vector<std::string>& lines) {
   if (a == b) return;

@@ -1,5 +1,5 @@
-// A plan as text: JSON that travels between processes and lies beside a
-// checkpoint.
+// Writes a plan as JSON text, which is sent between processes and saved with a
+// checkpoint, and reads it back.
 //
 //   const std::string text = PlanToJson(plan);
 //   absl::StatusOr<Plan> read = PlanFromJson(text);   // from anywhere
@@ -9,15 +9,15 @@
 // order, so that its hash compares plans. Tables are written as their text
 // (pipeline/schedule.h); their needs follow from it.
 //
-// PlanFromJson takes a text that nobody vouches for: what it returns passes
-// Plan::Check, and an error (kInvalidArgument) names the field, as
-// "stages[1].buckets[0][3]". Every field must be there, and no other. In a text
-// that lies beside a checkpoint, fields may be missing that the version which
-// wrote it did not know: they have the value that stands for how a job was
-// before there was the field.
+// PlanFromJson takes text from untrusted sources: the plan that it returns
+// passes Plan::Check, and an error (kInvalidArgument) names the field, as
+// "stages[1].buckets[0][3]". The text must have every field and no other.
+// PlanFromEarlierJson reads the text of a checkpoint, which an earlier version
+// may have written: a field that this version did not have gets the value that
+// describes how jobs ran then.
 // Limits: kPlanBytesMax of text, kPlanDepthMax brackets within each other,
 // kPlanStagesMax stages, kPlanNameMax letters in a name. Linear in the text.
-// No threads, no state.
+// Any thread may call the functions.
 
 #ifndef PIPELINE_PLAN_JSON_H_
 #define PIPELINE_PLAN_JSON_H_
@@ -37,16 +37,16 @@ inline constexpr std::size_t kPlanBytesMax = std::size_t{16} << 20;
 inline constexpr int kPlanDepthMax = 8;
 inline constexpr int kPlanStagesMax = 4096;
 inline constexpr std::size_t kPlanNameMax = 1024;
-// Kinds of devices that a plan has algorithms for.
+// Limit on the kinds of devices that a plan has algorithms for.
 inline constexpr std::size_t kPlanAlgorithmDevicesMax = 16;
 
-// `plan` passes Plan::Check.
+// `plan` must pass Plan::Check.
 std::string PlanToJson(const Plan& plan);
 absl::StatusOr<Plan> PlanFromJson(absl::string_view text);
 absl::StatusOr<Plan> PlanFromEarlierJson(absl::string_view text);
 
-// FNV-1a, 64 bits, over the bytes of PlanToJson(plan): the same on every
-// machine. Equal plans have equal hashes; it is no protection against malice.
+// Returns the 64-bit FNV-1a hash of PlanToJson(plan), which is the same on
+// every machine. Equal plans have equal hashes. It is not cryptographic.
 std::uint64_t PlanHash(const Plan& plan);
 
 }  // namespace troupe::pipeline

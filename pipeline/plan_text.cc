@@ -1,4 +1,4 @@
-// Plan::ToString and what else a plan says of itself.
+// Plan::ToString, and accessors of plans and stages.
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
@@ -33,7 +33,7 @@ std::string MoreInputsText(const StagePlan& stage) {
   return text;
 }
 
-// What a bucket says of the other stages that have it: " (tied with stage 3)".
+// Returns " (tied with stage 3)" for a bucket that other stages share, else "".
 std::string TieText(const std::vector<Tie>& ties, int stage, int bucket) {
   for (const Tie& tie : ties) {
     std::vector<int> others;

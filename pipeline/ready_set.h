@@ -1,14 +1,14 @@
-// A set of small numbers that knows its smallest: which actions of a table may
-// start. Its memory is the caller's, so that a state of several parts can be
-// copied at once.
+// A set of small integers that finds its smallest one fast: the actions of a
+// table that may start. The caller owns its memory, so that a state with
+// several parts can be copied at once.
 //
 //   std::vector<std::uint64_t> memory(ReadySet::WordsFor(/*size=*/5));
 //   ReadySet ready(memory.data(), /*size=*/5);   // of 0 .. 4
 //   ready.Insert(3);
 //   ready.First();   // 3; -1 where it is empty
 //
-// Two levels of bits: First looks at size / 4096 words, then at one. Insert
-// and Erase are constant. Memory of zeros is an empty set.
+// It has two levels of bits: First looks at size / 4096 words, then at one.
+// Insert and Erase take constant time. Memory of zeros is an empty set.
 
 #ifndef PIPELINE_READY_SET_H_
 #define PIPELINE_READY_SET_H_

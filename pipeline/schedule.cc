@@ -119,8 +119,8 @@ void AppendBucket(const ReductionOptions& options, int k, int chunk,
   Append(table, ActionKind::kUpdateBucket, k, chunk);
 }
 
-// The reductions of a group keep the order of the table, so one that waits for
-// another stage stands behind those that do not.
+// The reductions of a group run in table order, so those that wait for another
+// stage come after those that do not.
 void AppendReductions(absl::Span<const int> buckets,
                       const ReductionOptions& options, StepTable& table) {
   const auto first_tied = [&](int chunk) {
@@ -149,7 +149,7 @@ void AppendReductions(absl::Span<const int> buckets,
 
 StepTable AddReductions(const StepTable& table, absl::Span<const int> buckets,
                         const ReductionOptions& options) {
-  // After the last forward and its send: nobody waits for the loss first.
+  // LR comes after the last forward and its send, so no stage waits for it.
   int last_forward = -1;
   for (int i = 0; i < static_cast<int>(table.actions.size()); ++i) {
     const ActionKind kind = table.actions[i].kind;

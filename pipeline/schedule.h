@@ -12,7 +12,8 @@
 //     RAm receive activation  SAm send activation
 //     RGm receive gradient    SGm send gradient
 //     LR  all-reduce of the loss statistics
-//     NR  all-reduce of what optimizers found in all gradients, over stages
+//     NR  all-reduce of what optimizers computed from all gradients (norms),
+//         over stages
 //     TRk all-reduce of bucket k over the stages that share it, before ARk
 //     ARk all-reduce of bucket k            UPk update of bucket k
 //     RUk both in one pass over memory (comm/replica_update.h)
@@ -40,12 +41,12 @@
 
 namespace troupe::pipeline {
 
-// Limit on the number of a micro-batch or bucket.
+// Limit on the index of a micro-batch or bucket.
 inline constexpr int kActionIndexMax = 1 << 20;
 // Limit on the chunks of a rank.
 inline constexpr int kChunksMax = 1024;
 
-// Each has its row in pipeline/action_rules.cc.
+// Each kind has a row in pipeline/action_rules.cc.
 enum class ActionKind {
   kForward,
   kBackward,
@@ -63,7 +64,7 @@ enum class ActionKind {
   kReduceUpdateBucket,
 };
 
-// What an action waits for. Buckets are those of the signal's chunk.
+// Signals that actions wait for. Buckets are those of the signal's chunk.
 enum class SignalKind {
   kDone,            // action `id` of this table is complete
   kBucketReady,     // bucket `id`: gradients complete for this step
@@ -76,7 +77,7 @@ enum class SignalKind {
 struct Signal {
   SignalKind kind;
   int id = 0;
-  int chunk = 0;  // of a bucket; otherwise 0
+  int chunk = 0;  // chunk of the bucket; otherwise 0
 
   friend bool operator==(const Signal& a, const Signal& b) {
     return a.kind == b.kind && a.id == b.id && a.chunk == b.chunk;
@@ -89,7 +90,7 @@ struct Action {
   std::vector<Signal> needs;
   int chunk = 0;  // 0 for LR and NR
 
-  // "F0"; "2F0" for chunk 2. Chunk 0 is named where the table has `chunks` > 1.
+  // Returns "F0"; "2F0" for chunk 2. Chunk 0 is named if `chunks` > 1.
   std::string ToString(int chunks = 1) const;
 
   friend bool operator==(const Action& a, const Action& b) {
@@ -98,25 +99,25 @@ struct Action {
   }
 };
 
-// In which order a rank runs the compute actions of its table.
+// Order in which a rank runs the compute actions of its table.
 enum class Dispatch {
-  kStrict,   // in the table's
-  kArrival,  // the first of those that may run (activation_bound.h)
+  kStrict,   // table order
+  kArrival,  // the first action that may run (activation_bound.h)
 };
 
 struct StepTable {
   std::vector<Action> actions;
 
-  // Micro-batches of a step: the forwards of chunk 0.
+  // Returns the micro-batches of a step, which are the forwards of chunk 0.
   int micro_batches() const;
-  // One more than the largest chunk; at least 1.
+  // Returns one more than the largest chunk; at least 1.
   int chunks() const;
-  // Numbers of buckets, by chunk.
+  // Returns the number of buckets of each chunk.
   std::vector<int> bucket_counts() const;
-  // Number of buckets of all chunks.
+  // Returns the number of buckets of all chunks.
   int buckets() const;
   std::string ToString() const;
-  // Position of the action, or -1. Linear: a pass takes a TableIndex
+  // Returns the position of the action, or -1. Linear: a pass uses a TableIndex
   // (pipeline/table_index.h).
   int Find(ActionKind kind, int index, int chunk = 0) const;
 
@@ -125,13 +126,14 @@ struct StepTable {
   }
 };
 
-// "F0 B0 F1 B1": accumulation over m micro-batches, then one update.
+// Returns "F0 B0 F1 B1": gradient accumulation over the micro-batches.
 StepTable DataParallelTable(int micro_batches);
 
 // GPipe (Huang et al. 2019, arXiv:1811.06965): all forwards, then all
-// backwards. Backwards keep micro-batch order, as every table does, so that
-// sums keep theirs. Of several chunks, each takes all micro-batches before the
-// next one begins (Lamy-Poirier 2022, arXiv:2211.05953).
+// backwards. Backwards are in micro-batch order, as in every table, so that
+// gradients are summed in one order. With several chunks, each runs all
+// micro-batches before the next one begins (Lamy-Poirier 2022,
+// arXiv:2211.05953).
 StepTable GPipeTable(int micro_batches, int chunks = 1);
 
 // Whether a chunk begins or ends the model.
@@ -139,9 +141,9 @@ struct ChunkEnds {
   bool first_stage = true;
   bool last_stage = true;
 };
-// Adds RA/SG after and SA/RG around F and B for a chunk that is not the first,
-// not the last stage. `chunks`: one for each chunk of the table. Stages on one
-// rank exchange messages as others do.
+// Adds the transfers around F and B: RA and SG for a chunk that is not the
+// first stage, SA and RG for one that is not the last. `chunks`: one for each
+// chunk of the table. Stages on one rank exchange messages, too.
 StepTable AddTransfers(const StepTable& compute,
                        absl::Span<const ChunkEnds> chunks);
 // The same for tables of one chunk.
@@ -149,23 +151,24 @@ StepTable AddTransfers(const StepTable& compute, bool first_stage,
                        bool last_stage);
 
 struct ReductionOptions {
-  // The optimizer declares that it must see all reduced buckets first.
+  // Whether an update needs all reduced buckets, as the optimizer declares.
   bool update_needs_all_buckets = false;
-  // What it sees is summed over the stages first (NR): where there are several,
-  // and updates need all buckets.
+  // Whether what it computes from all gradients is summed over the stages first
+  // (NR). Used if there are several stages and updates need all buckets.
   bool reduce_findings = false;
-  // RUk instead of ARk and UPk. It cannot begin before the last reader of the
-  // bucket is done, so it is for reductions that overlap nothing anyway.
+  // Whether RUk takes the place of ARk and UPk. It cannot begin before the last
+  // reader of the bucket has ended, so it suits reductions that overlap with
+  // nothing.
   bool fuse_updates = false;
-  // By chunk: how many of its buckets, the last ones, other stages share
+  // Number of buckets of each chunk, its last ones, that other stages share
   // (pipeline/ties.h); a chunk that is not listed shares none.
   std::vector<int> tied = {};
 };
 // Adds LR after the last forward, and ARk, UPk (or RUk) in bucket order at the
-// end, last chunk first: its gradients are complete first; and NR behind them,
-// where there is one. `buckets`: their number, by chunk. Where buckets are
-// tied, their TRk stand before all ARk, and their ARk, which wait for another
-// stage, behind those of all others.
+// end, last chunk first, since its gradients are complete first; then NR, if
+// there is one. `buckets`: number of buckets of each chunk. The TRk of tied
+// buckets come before all ARk; the ARk of tied buckets, which wait for another
+// stage, come after all others.
 StepTable AddReductions(const StepTable& table, absl::Span<const int> buckets,
                         const ReductionOptions& options);
 // The same for tables of one chunk.
@@ -175,22 +178,22 @@ StepTable AddReductions(const StepTable& table, int buckets,
 // Sets the needs of every action from the kinds and order alone.
 StepTable WithNeeds(StepTable table, const ReductionOptions& options);
 
-// Reads ToString()'s text. A word without a chunk's number is of chunk 0.
-// kInvalidArgument names the word.
+// Reads the text of ToString(). A word without a chunk means chunk 0. Returns
+// kInvalidArgument that names the wrong word.
 absl::StatusOr<StepTable> ParseTable(absl::string_view text,
                                      const ReductionOptions& options = {});
 
-// kInvalidArgument where the table cannot run: an action twice or missing (a
-// forward without backward, a bucket reduced but not updated), a need that
-// nothing gives, or needs in a circle. Looks at one table: whether those of all
-// ranks fit together, a simulation says.
+// Returns kInvalidArgument if the table cannot run: an action is duplicate or
+// missing (a forward without backward, a bucket reduced but not updated), no
+// action gives a signal that another needs, or needs form a cycle. Checks one
+// table; a simulation shows whether those of all ranks fit together.
 absl::Status Validate(const StepTable& table);
 
-// All ranks' tables as a grid, one line a rank:
+// Returns all ranks' tables as a grid, one line a rank:
 //   rank 0: F0 SA0 F1 SA1 ...
 std::string ToGrid(const std::vector<StepTable>& tables);
-// Reads ToGrid()'s text. Lines that are empty or begin with # are left out.
-// kInvalidArgument names the line, and the word.
+// Reads the text of ToGrid(). Skips lines that are empty or begin with #.
+// Returns kInvalidArgument that names the line and the wrong word.
 absl::StatusOr<std::vector<StepTable>> ParseGrid(absl::string_view text);
 
 }  // namespace troupe::pipeline

@@ -17,7 +17,7 @@ struct Trained {
     std::vector<int> numbers;
     std::vector<std::int64_t> bytes;
   };
-  std::vector<OfOneType> types;  // in order of first use
+  std::vector<OfOneType> types;  // ordered by first use
 
   void Add(int number, nn::DType dtype, std::int64_t grad_bytes) {
     auto type = std::find_if(types.begin(), types.end(),
@@ -30,7 +30,7 @@ struct Trained {
     type->bytes.push_back(grad_bytes);
   }
 
-  // Those whose last gradient comes first stand first.
+  // Returns the buckets, ordered by when their last gradient is complete.
   std::vector<std::vector<int>> Buckets(const BucketOptions& options) const {
     std::vector<std::vector<int>> all;
     for (const OfOneType& type : types) {
@@ -39,7 +39,7 @@ struct Trained {
         all.push_back(std::move(bucket));
       }
     }
-    // Within a bucket, and among those of one dtype, numbers descend.
+    // Indices descend within a bucket, and over the buckets of a dtype.
     std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) {
       return a.back() > b.back();
     });
@@ -60,7 +60,7 @@ class Filler {
   }
 
  private:
-  // The stages that list a parameter, and its number in each.
+  // The stages that list a parameter, and its index in each.
   using Holders = std::map<int, int>;
 
   void FindHolders() {
@@ -90,7 +90,7 @@ class Filler {
            static_cast<std::int64_t>(nn::SizeOf(dtype));
   }
 
-  // What no other stage has.
+  // Fills the buckets of parameters that no other stage has.
   void FillOwn(int s) {
     StagePlan& stage = stages_[s];
     Trained own;
@@ -104,9 +104,10 @@ class Filler {
     stage.buckets = own.Buckets(options_.buckets);
   }
 
-  // What the same stages share travels together, numbered as in the first.
+  // Fills the buckets of shared parameters: those that the same stages share go
+  // together, in the order of the first of these stages.
   void FillTied() {
-    std::map<std::vector<int>, Trained> sets;  // by the stages that share
+    std::map<std::vector<int>, Trained> sets;  // keyed by the sharing stages
     for (int s = 0; s < static_cast<int>(stages_.size()); ++s) {
       const StagePlan& stage = stages_[s];
       for (int i = 0; i < static_cast<int>(stage.parameters.size()); ++i) {
@@ -125,7 +126,7 @@ class Filler {
     }
   }
 
-  // `bucket`: by the numbers of the first member.
+  // `bucket`: indices of parameters in the first member.
   void AddTied(const std::vector<int>& members,
                const std::vector<int>& bucket) {
     for (const int s : members) {

@@ -1,11 +1,11 @@
-// Which parameters of a stage travel together (pipeline/buckets.h), for all
-// stages of a plan: those that stages share lie in buckets of their own.
+// Assigns the parameters of all stages of a plan to buckets
+// (pipeline/buckets.h). Parameters that stages share have separate buckets.
 //
 //   // trained[stage][i]: its forward uses parameter i, which is not frozen.
 //   FillBuckets({options.buckets, options.grad_dtype}, trained, plan.stages);
 //
-// A bucket has one dtype. Those whose last gradient comes first stand first;
-// behind them those of the stage's ties (pipeline/ties.h).
+// A bucket has one dtype. Buckets are ordered by when their last gradient is
+// complete; those of the stage's ties (pipeline/ties.h) come last.
 
 #ifndef PIPELINE_STAGE_BUCKETS_H_
 #define PIPELINE_STAGE_BUCKETS_H_
@@ -26,8 +26,8 @@ struct StageBucketOptions {
 };
 
 // Sets StagePlan::buckets and frozen from the stages' lists of parameters. A
-// parameter that several stages list is trained in all of them where it is in
-// one.
+// parameter that several stages list is trained in all of them if it is trained
+// in one.
 void FillBuckets(const StageBucketOptions& options,
                  std::vector<std::vector<bool>> trained,
                  std::vector<StagePlan>& stages);

@@ -30,7 +30,7 @@ TableCursor::TableCursor(StepTable table, const std::vector<int>& buckets)
 
 void TableCursor::FindRoles() {
   std::vector<GroupId> groups;
-  std::vector<int> last;  // per group: its last collective so far
+  std::vector<int> last;  // per group: last collective so far
   for (int i = 0; i < static_cast<int>(table_.actions.size()); ++i) {
     const ActionKind kind = table_.actions[i].kind;
     const ActionRole role = RuleOf(kind).role;
@@ -81,7 +81,7 @@ void TableCursor::LayOutState() {
   const std::size_t ready_bytes = 2 * ready_words * sizeof(std::uint64_t);
   const std::size_t ints = actions + first_heads_.size();
   const std::size_t slots = first_waiting_.size() - 1;
-  // The widest first, so that each part is aligned.
+  // The parts with the widest elements come first, so that each is aligned.
   state_.resize(ready_bytes + ints * sizeof(int) + slots);
   auto* words = reinterpret_cast<std::uint64_t*>(state_.data());
   for (int compute : {0, 1}) {
@@ -155,7 +155,7 @@ void TableCursor::Start(int action) {
 }
 
 void TableCursor::Finish(int action) {
-  if (!started(action)) Start(action);  // receives finish without a start
+  if (!started(action)) Start(action);  // receives end without a start
   TROUPE_CHECK(!given_[action], "an action finishes once a step");
   Raise(action);
   --left_;

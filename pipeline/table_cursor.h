@@ -1,5 +1,5 @@
-// Where a rank stands in its table: which actions are done, which signals have
-// come, and what may run next. Pure state, no actors, no tensors.
+// Progress of a rank in its table: which actions have ended, which signals have
+// been given, and which action may run next. Pure state, no actors, no tensors.
 //
 //   TableCursor cursor(table);
 //   cursor.Begin();
@@ -14,17 +14,16 @@
 //     cursor.Finish(next);
 //   }
 //
-// Actions of different kinds may overtake each other when what they need is
-// there; among those that may run, the first of the table is chosen.
-// The collectives (LR, NR, TR, AR, RU) of one group start strictly in table
-// order, whatever becomes ready first: the ranks of a group pair them by order.
-// Collectives of different groups do not wait for each other.
+// Actions may overtake each other once their needs are met; among those that
+// may run, the first in the table is chosen. The collectives (LR, NR, TR, AR,
+// RU) of one group start strictly in table order, whichever is ready first: the
+// ranks of a group pair them by order. Collectives of different groups do not
+// wait for each other.
 //
-// Cost: a step is linear in the table and its needs, whatever the order in
-// which signals come. A signal counts down what waits for it, and NextRunnable
-// finds the smallest of the actions that wait for nothing (ready_set.h). Begin
-// is one copy of some bytes per action. After the constructor nothing
-// allocates.
+// Cost: a step is linear in the table and its needs, in any order of signals. A
+// signal decrements a count in each action that waits for it, and NextRunnable
+// finds the first action whose count is zero (ready_set.h). Begin copies some
+// bytes per action. Only the constructor allocates.
 
 #ifndef PIPELINE_TABLE_CURSOR_H_
 #define PIPELINE_TABLE_CURSOR_H_
@@ -41,10 +40,11 @@
 
 namespace troupe::pipeline {
 
-// Moved, not copied: the parts of its state point into one block.
+// Movable but not copyable, since parts of its state point into one block.
 class TableCursor {
  public:
-  // `buckets`, by chunk: how many give signals; at least the table's.
+  // `buckets`: number of buckets of each chunk that give signals; at least the
+  // table's.
   TableCursor(StepTable table, const std::vector<int>& buckets);
   // For a table of one chunk.
   explicit TableCursor(StepTable table, int buckets = 0)
@@ -55,10 +55,11 @@ class TableCursor {
 
   const StepTable& table() const { return table_; }
 
-  // Starts a step: nothing done, no signals.
+  // Starts a step: no action has ended, no signal is given.
   void Begin();
-  // The first action that may start now, or -1. `busy`: a compute action is
-  // running, so only the others are offered. Receives are never offered.
+  // Returns the first action that may start now, or -1. `busy`: whether a
+  // compute action is running, so that no other is returned. Receives are never
+  // returned.
   int NextRunnable(bool busy) const {
     const int other = ready_[0].First();
     if (busy) return other;
@@ -73,43 +74,43 @@ class TableCursor {
   bool Given(Signal signal) const { return given_[SlotOf(signal)] != 0; }
 
   bool complete() const { return left_ == 0; }
-  // Whether all that is left are collectives that have started, and updates:
-  // nothing that the step computes or sends.
+  // Returns whether only updates and collectives that have started are left, so
+  // that the step has nothing more to compute or send.
   bool draining() const { return busy_ == 0; }
-  // Whether nothing holds up the start of `action`, which is no receive.
+  // Returns whether `action`, which is no receive, may start.
   bool Runnable(int action) const { return missing_[action] == 0; }
-  // The actions that are not done, for errors: "B1 AR0 UP0".
+  // Returns the actions that have not ended, for errors: "B1 AR0 UP0".
   std::string Unfinished() const;
 
  private:
-  // What an action's kind and place say, at hand.
+  // Properties that follow from an action's kind and position.
   struct Role {
     bool compute = false;
     bool receive = false;
     bool update = false;
-    int group = -1;      // of a collective: number of its launch order
-    int following = -1;  // of a collective: the next of its group, or -1
+    int group = -1;      // launch order of a collective
+    int following = -1;  // next collective of the same group, or -1
   };
   static constexpr int kStarted = 1 << 30;
 
-  // A signal's place in given_.
+  // Returns the index of a signal in given_.
   int SlotOf(Signal signal) const;
   void FindRoles();
   void LinkNeeds();
   void LayOutState();
   bool started(int action) const { return missing_[action] >= kStarted; }
   void Raise(int slot);
-  // Lists the action as ready where nothing holds it up.
+  // Adds the action to the ready ones if it may start.
   void Offer(int action);
 
   StepTable table_;
-  std::vector<int> first_bucket_;  // by chunk: its number among all buckets
-  int buckets_ = 0;                // of all chunks
+  std::vector<int> first_bucket_;  // per chunk: its first bucket among all
+  int buckets_ = 0;                // number in all chunks
   int updates_ = 0;                // actions that update
   std::vector<Role> roles_;        // per action
   std::vector<int> first_heads_;   // per group: its first collective
-  // The actions that wait for slot s: waiting_[first_waiting_[s]], up to, but
-  // without, first_waiting_[s + 1].
+  // The actions that wait for slot s are waiting_[first_waiting_[s]] up to, but
+  // without, waiting_[first_waiting_[s + 1]].
   std::vector<int> first_waiting_;
   std::vector<int> waiting_;
 
@@ -121,7 +122,7 @@ class TableCursor {
   int* heads_ = nullptr;           // per group: its next collective
   std::uint8_t* given_ = nullptr;  // per slot
   int left_ = 0;
-  int busy_ = 0;  // of those, what draining() waits for
+  int busy_ = 0;  // number that draining() waits for
   int reduced_ = 0;
 };
 

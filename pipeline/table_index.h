@@ -1,5 +1,5 @@
-// Finds the actions of a table by what they are. A pass builds one, since a
-// table is plain data that anyone may edit, and keeps none.
+// Finds the actions of a table by kind, index and chunk. A pass builds an index
+// and does not keep it, since a table is plain data that others may edit.
 //
 //   const TableIndex index(table);
 //   index.Find(ActionKind::kForward, /*index=*/3);              // or -1
@@ -28,7 +28,7 @@ class TableIndex {
     }
   }
 
-  // Position of the first such action, or -1.
+  // Returns the position of the first action with these values, or -1.
   int Find(ActionKind kind, int index, int chunk = 0) const {
     const auto found = places_.find(Name(kind, index, chunk));
     return found == places_.end() ? -1 : found->second;

@@ -1,4 +1,4 @@
-// The text of a table: "F0 B0 AR0 UP0", or "0F0 1F0" where it has chunks.
+// The text of a table: "F0 B0 AR0 UP0", or "0F0 1F0" if it has several chunks.
 
 #include <utility>
 
@@ -18,8 +18,8 @@ namespace {
 // Limit on the letters of a wrong word in an error.
 constexpr std::size_t kWordShownMax = 40;
 
-// Takes the digits at the start of `text`; false where their number is not
-// below `limit`. No digits leave `number` as it is.
+// Removes the digits at the start of `text` and sets `number` to them; without
+// digits, keeps it. Returns false if the number is not below `limit`.
 bool TakeNumber(absl::string_view& text, int limit, int& number) {
   std::size_t digits = 0;
   while (digits < text.size() && absl::ascii_isdigit(text[digits])) ++digits;
@@ -29,7 +29,7 @@ bool TakeNumber(absl::string_view& text, int limit, int& number) {
   return read && number < limit;
 }
 
-// A chunk, where there is one, a kind, and a number, where the kind has one.
+// Reads an action: an optional chunk, a kind, and an index if the kind has one.
 bool ParseWord(absl::string_view word, Action& action) {
   const bool with_chunk = absl::ascii_isdigit(word[0]);
   if (!TakeNumber(word, kChunksMax, action.chunk)) return false;

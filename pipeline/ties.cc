@@ -14,10 +14,10 @@
 namespace troupe::pipeline {
 namespace {
 
-// Where a parameter is: the stages that list it, with its number in each.
+// The stages that list a parameter, with its index in each.
 using Holders = std::vector<std::pair<int, int>>;
 
-// Of the parameters that several stages list, by name.
+// Returns the holders of parameters that several stages list, by name.
 std::map<std::string, Holders> Shared(absl::Span<const StagePlan> stages) {
   absl::flat_hash_map<std::string, Holders> all;
   for (int s = 0; s < static_cast<int>(stages.size()); ++s) {
@@ -47,7 +47,7 @@ std::vector<std::string> NamesIn(const StagePlan& stage, int bucket) {
   return names;
 }
 
-// By parameter of a stage: its bucket, or -1.
+// Returns the bucket of each parameter of a stage, or -1.
 std::vector<int> BucketsByParameter(const StagePlan& stage) {
   std::vector<int> buckets(stage.parameters.size(), -1);
   for (int k = 0; k < static_cast<int>(stage.buckets.size()); ++k) {
@@ -56,7 +56,7 @@ std::vector<int> BucketsByParameter(const StagePlan& stage) {
   return buckets;
 }
 
-// A copy and the first of its parameter.
+// Checks that a copy of a parameter agrees with its first copy.
 absl::Status CheckCopy(absl::Span<const StagePlan> stages,
                        const std::vector<std::vector<int>>& bucket_of,
                        const std::string& name,
@@ -85,7 +85,7 @@ std::vector<Tie> TiesOf(absl::Span<const StagePlan> stages) {
   const std::map<std::string, Holders> shared = Shared(stages);
   std::vector<Tie> ties;
   if (shared.empty()) return ties;
-  std::map<std::string, std::size_t> numbers;  // by first parameter
+  std::map<std::string, std::size_t> numbers;  // keyed by first parameter
   for (int s = 0; s < static_cast<int>(stages.size()); ++s) {
     const StagePlan& stage = stages[s];
     for (int k = 0; k < static_cast<int>(stage.buckets.size()); ++k) {
@@ -143,7 +143,7 @@ absl::Status CheckTies(absl::Span<const StagePlan> stages) {
           CheckCopy(stages, bucket_of, name, holders[0], holders[i]));
     }
   }
-  // Equal buckets, so what is in one with a copy is a copy in all its stages.
+  // Buckets are equal, so all parameters of a bucket with a copy are copies.
   const std::vector<Tie> ties = TiesOf(stages);
   std::vector<int> first(stages.size());  // tied bucket, by stage
   for (std::size_t s = 0; s < stages.size(); ++s) {

@@ -1,4 +1,4 @@
-// Validate(): can this table run to its end?
+// Validate(): checks that a table can run to its end.
 
 #include <optional>
 #include <vector>
@@ -13,7 +13,7 @@
 namespace troupe::pipeline {
 namespace {
 
-// Whether the signal is of one bucket.
+// Returns whether the signal is about one bucket.
 bool IsOfBucket(SignalKind kind) {
   return kind == SignalKind::kBucketReady ||
          kind == SignalKind::kBucketReleased ||
@@ -50,7 +50,7 @@ class Validator {
     return absl::InvalidArgumentError(
         absl::StrCat("schedule: ", action.ToString(chunks_), " ", what));
   }
-  // " of chunk 1" where the table has several.
+  // Returns " of chunk 1" if the table has several chunks.
   std::string Of(int chunk) const {
     return chunks_ > 1 ? absl::StrCat(" of chunk ", chunk) : "";
   }
@@ -98,8 +98,8 @@ class Validator {
     return absl::OkStatus();
   }
 
-  // A gradient goes with a backward; in an evaluation, where it is a bare
-  // credit (plan.cc), with a forward.
+  // A gradient transfer belongs to a backward; in an evaluation, where it is a
+  // mere credit (plan.cc), to a forward.
   absl::Status CheckGradientMessage(const Action& action) const {
     if (trains_) {
       return HasBackward(action.index, action.chunk)
@@ -111,8 +111,8 @@ class Validator {
                : Bad(action, "has no forward");
   }
 
-  // Micro-batches are numbered without gaps; each has one backward, where any
-  // has (an evaluation has none).
+  // Checks that micro-batches are numbered without gaps, and that each has one
+  // backward or none has (evaluation).
   absl::Status CheckMicroBatches(int chunk) const {
     for (int m = 0; m < micro_batches_; ++m) {
       const int forward = index_.Find(ActionKind::kForward, m, chunk);
@@ -153,7 +153,7 @@ class Validator {
     return absl::OkStatus();
   }
 
-  // Needs name what the table has.
+  // Checks that the table has the actions and buckets that needs name.
   absl::Status CheckNeeds() const {
     const int actions = static_cast<int>(table_.actions.size());
     for (const Action& action : table_.actions) {
@@ -173,7 +173,7 @@ class Validator {
     return absl::OkStatus();
   }
 
-  // Runs the table, as soon as everything from outside has come.
+  // Runs the table as if all messages had arrived.
   absl::Status CheckRuns() const {
     std::vector<int> writers(chunks_);  // actions that still write gradients
     for (const Action& action : table_.actions) {
@@ -205,8 +205,8 @@ class Validator {
   const TableIndex index_;
   int chunks_ = 1;
   int micro_batches_ = 0;
-  std::vector<int> buckets_;   // by chunk
-  std::vector<int> forwards_;  // by chunk
+  std::vector<int> buckets_;   // indexed by chunk
+  std::vector<int> forwards_;  // indexed by chunk
   bool trains_ = false;
 };
 

@@ -1,7 +1,7 @@
-// Schedules from a building block: what one micro-batch does, repeated as often
-// as a rank has work of its own in it (Qi et al. 2024, arXiv:2405.15362, sec.
-// 3). How long the block keeps activations, on any rank, over the time after
-// which it repeats, is how many are kept.
+// Schedules from a building block: the actions of one micro-batch, repeated at
+// an interval as long as a rank's work in the block (Qi et al. 2024,
+// arXiv:2405.15362, sec. 3). A rank holds as many activations as the time for
+// which a block keeps them, divided by this interval.
 
 #include <algorithm>
 #include <array>
@@ -25,9 +25,9 @@ struct Legs {
   int forward_down, forward_up, back_down, back_up;
 };
 
-// When a rank begins what of micro-batch 0.
+// Times at which a rank begins the actions of micro-batch 0.
 struct BlockRow {
-  std::array<int, 2> forward, inputs, weights;  // by chunk
+  std::array<int, 2> forward, inputs, weights;  // indexed by chunk
 
   int& Of(ActionKind kind, int chunk) {
     return kind == ActionKind::kForward          ? forward[chunk]
@@ -36,8 +36,8 @@ struct BlockRow {
   }
 };
 
-// Puts gradients of weights where the rank is free; false where the others
-// collide.
+// Places gradients of weights where the rank is free. Returns false if other
+// actions collide.
 bool FillRow(BlockRow& row) {
   std::array<bool, kPeriod> taken = {};
   const auto take = [&taken](int time) {
@@ -54,10 +54,10 @@ bool FillRow(BlockRow& row) {
   return true;
 }
 
-// The block whose turns, between two legs, are as short as may be.
+// Returns the block with the shortest turns between two legs.
 std::vector<BlockRow> MakeBlock(int pp, const Legs& legs) {
   std::vector<BlockRow> block(pp);
-  // Every set of turns that adds up to `sum`, the shortest first.
+  // Tries every set of turns that adds up to `sum`, the shortest first.
   for (int sum = 3;; ++sum) {
     TROUPE_CHECK(sum <= 3 * kPeriod, "some turns fit into a period");
     for (int first = 1; first < sum - 1; ++first) {
@@ -105,7 +105,7 @@ Tables Repeat(std::vector<BlockRow>& block, int micro_batches) {
   return tables;
 }
 
-// What runs where the first blocks and the last ones leave gaps, moved up.
+// Moves actions up into the gaps that the first and the last blocks leave.
 absl::StatusOr<Tables> Squeeze(const Tables& tables, int pp) {
   StepCosts costs;
   costs.stages.assign(2 * pp, StageCosts());

@@ -7,8 +7,7 @@
 namespace troupe::pipeline {
 
 std::string DrawStep(const SimulatedStep& step, int columns) {
-  // Of steps that follow each other, the last rank to end the one before may be
-  // the first to begin.
+  // If steps follow each other, any rank may be the first to begin this one.
   double start = step.seconds;
   for (const SimulatedRank& rank : step.ranks) {
     for (const SimulatedAction& at : rank.actions) {

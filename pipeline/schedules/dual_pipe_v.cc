@@ -1,5 +1,5 @@
-// DualPipe, cut in half: a rank has the stages of its own and of the rank that
-// would face it. What the two directions overlap stands side by side here.
+// DualPipe, cut in half: a rank has its own stages and those of the rank that
+// would mirror it. Actions that both directions overlap are adjacent here.
 
 #include <queue>
 
@@ -40,7 +40,7 @@ StepTable DualPipeVRow(int pp, int rank, int micro_batches) {
     row.I(0);
     row.W(0);
   }
-  // From the middle on, weight gradients are put off: the oldest come first.
+  // From the middle on, weight gradients are delayed and run oldest first.
   std::queue<int> put_off;  // chunks
   const auto backward = [&](int chunk, bool puts_off) {
     row.I(chunk);

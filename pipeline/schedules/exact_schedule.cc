@@ -17,13 +17,13 @@ struct Candidate {
   double begin = 0, end = 0;
 };
 
-// A step as far as it is laid down. Times of what is not are kNever.
+// A partial step. Times of actions that are not placed yet are kNever.
 struct Partial {
-  // By stage and micro-batch.
+  // Indexed by stage and micro-batch.
   std::vector<std::vector<double>> forward_ends, input_ends;
-  std::vector<int> forwards, inputs, weights;  // by stage
-  std::vector<double> free_at, memory, left;   // by rank; left: work to come
-  std::vector<std::vector<Candidate>> order;   // by rank
+  std::vector<int> forwards, inputs, weights;  // per stage
+  std::vector<double> free_at, memory, left;   // per rank; left: work to come
+  std::vector<std::vector<Candidate>> order;   // per rank
   double length = 0;
 };
 
@@ -78,7 +78,7 @@ class Brancher {
     return p;
   }
 
-  // When the action's inputs are there.
+  // Returns the time at which the action's inputs have arrived.
   double InputAt(const Partial& p, int stage, ActionKind kind, int m) const {
     if (kind == ActionKind::kForward) {
       return stage == 0
@@ -153,7 +153,7 @@ class Brancher {
     return with;
   }
 
-  // No step that goes on from here is shorter.
+  // Returns a lower bound on the steps that complete this one.
   double LeastLength(const Partial& p) const {
     double least = p.length;
     for (int rank = 0; rank < ranks_; ++rank) {
@@ -165,17 +165,17 @@ class Brancher {
   void Branch(const Partial& p) {
     if (nodes_left_ <= 0) return;
     --nodes_left_;
-    // Sums of times round: less than that is no gain.
+    // Sums of times are rounded: a smaller difference is no gain.
     if (LeastLength(p) >= best_ * (1 - 1e-9)) return;
     std::vector<Candidate> candidates = Candidates(p);
     if (candidates.empty()) {
-      if (!IsComplete(p)) return;  // memory is full for good
+      if (!IsComplete(p)) return;  // no memory will become free
       best_ = p.length;
       best_order_ = p.order;
       return;
     }
-    // Some action of the rank that could end one first comes next there, and
-    // begins before that end.
+    // Branches on the rank that can end an action first: its next action is one
+    // that begins before that end.
     const auto first = std::min_element(
         candidates.begin(), candidates.end(),
         [](const Candidate& a, const Candidate& b) { return a.end < b.end; });

@@ -1,5 +1,5 @@
-// The shortest step of a small pipeline, by looking at all orders of its
-// actions that could be it: branch and bound over active schedules.
+// Finds the shortest step of a small pipeline among all orders of its actions,
+// by branch and bound over active schedules.
 //
 //   ListScheduleOptions options;                   // list_schedule.h
 //   const ExactSchedule exact =
@@ -8,8 +8,8 @@
 //   exact.looked_at_all;                           // then none is shorter
 //
 // The number of orders grows exponentially: two ranks with three micro-batches
-// are small. Where memory is limited, orders that leave a rank waiting so that
-// it keeps less are not looked at, so the answer may not be the shortest then.
+// count as small. With a memory limit, the result may not be the shortest:
+// orders that let a rank wait in order to hold less are not tried.
 //
 // Source: Giffler and Thompson 1960, Algorithms for solving production
 // scheduling problems, Operations Research 8(4).
@@ -26,12 +26,12 @@
 namespace troupe::pipeline {
 
 struct ExactSchedule {
-  std::optional<Tables> tables;  // none: no order is shorter than was asked
+  std::optional<Tables> tables;  // none: no order is below `shorter_than`
   bool looked_at_all = false;
 };
 
-// `options` as of ListSchedule(), which has taken them; preferences do not
-// count. `nodes_max`: limit on the orders that are begun.
+// `options`: those of ListSchedule(), which has accepted them; preferences are
+// ignored. `nodes_max`: limit on the orders that are begun.
 ExactSchedule FindExactSchedule(const ListScheduleOptions& options,
                                 double shorter_than, std::int64_t nodes_max);
 

@@ -21,18 +21,18 @@ struct Ended {
   int stage;
   ActionKind kind;
   int micro_batch;
-  bool message;  // it reaches another rank: not the end, but the arrival
+  bool message;  // whether it is the arrival at another rank, not the end
 
   friend bool operator<(const Ended& a, const Ended& b) {
     return a.time != b.time ? a.time > b.time : a.number > b.number;
   }
 };
 
-// What a stage has done and may do; each kind in micro-batch order.
+// Progress of a stage; actions of each kind run in micro-batch order.
 struct StageState {
-  int forward_inputs = 0;   // activations that are there: of the first so many
+  int forward_inputs = 0;   // activations that have arrived
   int forwards = 0;         // started
-  int gradient_inputs = 0;  // gradients of outputs that are there
+  int gradient_inputs = 0;  // gradients of outputs that have arrived
   int inputs = 0;           // I or B, started
   int inputs_done = 0;
   int weights = 0;  // W, or B, started
@@ -40,7 +40,7 @@ struct StageState {
 };
 
 struct RankState {
-  std::vector<int> stages;  // by chunk
+  std::vector<int> stages;  // indexed by chunk
   bool busy = false;
   double memory = 0;
   StepTable table;
@@ -107,7 +107,7 @@ class Player {
   double ActivationOf(int stage) const { return CostsOf(stage).activation; }
   int RankOf(int stage) const { return options_.placement[stage].pp; }
 
-  // Takes note; returns the rank that may now do more.
+  // Records an event. Returns the rank that may now run more actions.
   int Happen(const Ended& ended) {
     StageState& stage = stages_[ended.stage];
     if (ended.message) {
@@ -170,8 +170,8 @@ class Player {
            state.inputs < state.forwards;
   }
 
-  // Whether the rank can keep this forward's output, and what the oldest
-  // micro-batch that it has not finished still brings.
+  // Returns whether the rank can hold this forward's activations, and those to
+  // come of the oldest micro-batch that it has not finished.
   bool Fits(int stage) const {
     const RankState& rank = ranks_[RankOf(stage)];
     int oldest = options_.micro_batches;
@@ -187,7 +187,8 @@ class Player {
     return needed <= options_.memory_limit;
   }
 
-  // The stage of the rank, the last chunk first, that may take this action.
+  // Returns the stage of the rank, the last chunk first, that may run this
+  // action.
   int StageFor(const RankState& rank, ActionKind kind) const {
     for (auto stage = rank.stages.rbegin(); stage != rank.stages.rend();
          ++stage) {

@@ -1,5 +1,5 @@
-// Makes tables by playing a step: whenever a rank is free, it takes the best of
-// the actions that are ready, as far as its memory goes.
+// Makes tables by list scheduling: it simulates a step in which a free rank
+// takes the preferred one of the actions that are ready and fit its memory.
 //
 //   ListScheduleOptions options;
 //   options.placement = VPlacement(/*pp=*/4);
@@ -10,8 +10,9 @@
 //
 // The order of preference: gradients of inputs, since another stage waits for
 // them; forwards, the last chunk's first; gradients of weights. A forward waits
-// while the rank could not keep what the oldest unfinished micro-batch still
-// brings: so some micro-batch can always be finished, and the tables end.
+// unless the rank could still hold all activations to come of the oldest
+// unfinished micro-batch. So some micro-batch can always be finished, and the
+// tables end.
 //
 // Source: list scheduling, Graham 1966; the use for pipelines, Qi et al. 2023,
 // arXiv:2401.10241, sec. 3.1.
@@ -32,19 +33,19 @@ struct ListScheduleOptions {
   Placement placement;
   int micro_batches = 1;
   StepCosts costs;
-  // What the activations of a rank may take, in the unit of the costs.
+  // Limit on the activations of a rank, in the unit of the costs.
   double memory_limit = std::numeric_limits<double>::infinity();
-  // Backwards in two halves.
+  // Whether backwards are split in two halves.
   bool splits = true;
-  // Forwards go before gradients of inputs, as long as there is memory.
+  // Whether forwards go before gradients of inputs as long as memory suffices.
   bool forwards_first = false;
-  // Gradients of weights wait until the rank would stand still, or has no
-  // memory left; otherwise each follows at once.
+  // Whether gradients of weights wait until the rank would be idle, or has no
+  // memory left; otherwise each follows its gradients of inputs directly.
   bool puts_weights_off = true;
 };
 
-//   kInvalidArgument: sizes are below 1 or do not fit, as SimulateStep().
-//   kResourceExhausted: a rank cannot keep one micro-batch.
+//   kInvalidArgument: a size is below 1, or an error of SimulateStep().
+//   kResourceExhausted: a rank cannot hold one micro-batch.
 absl::StatusOr<Tables> ListSchedule(const ListScheduleOptions& options);
 
 }  // namespace troupe::pipeline

@@ -22,7 +22,7 @@ absl::StatusOr<Tables> OneForwardOneBackward(int pp, int micro_batches) {
   Tables tables;
   for (int rank = 0; rank < pp; ++rank) {
     Row row(micro_batches, /*chunks=*/1);
-    // As many forwards ahead as there are ranks behind.
+    // A rank runs one forward ahead for each rank behind it.
     const int ahead = std::min(micro_batches, pp - 1 - rank);
     for (int k = 0; k < ahead; ++k) row.F(0);
     for (int k = 0; k < micro_batches; ++k) {

@@ -1,4 +1,4 @@
-// What producers of tables share: sizes, and rows of words.
+// Helpers for producers of tables: a check of sizes, and a table builder.
 //
 //   Row row(/*micro_batches=*/4, /*chunks=*/1);
 //   row.F(0);  // forward of the next micro-batch of chunk 0
@@ -26,9 +26,9 @@ inline absl::Status CheckProducer(int pp, int micro_batches, int chunks = 1) {
                    ", chunks = ", chunks, ": each is at least 1"));
 }
 
-// A table in the making. Actions of a kind and chunk are numbered as they come;
-// those beyond the last micro-batch are left out, so that a schedule may be
-// written for more of them than there are.
+// Builds the table of a rank. Actions of a kind and chunk are numbered in the
+// order of calls. Those beyond the last micro-batch are left out, so that a
+// schedule may be written without a check for the last one.
 class Row {
  public:
   Row(int micro_batches, int chunks)
@@ -39,7 +39,7 @@ class Row {
   void I(int chunk) { Add(ActionKind::kBackwardInputs, 2, chunk); }
   void W(int chunk) { Add(ActionKind::kBackwardWeights, 3, chunk); }
 
-  // How many of each have been added, those left out with them.
+  // Number of actions of each kind so far, including those left out.
   int forwards(int chunk) const { return next_[0][chunk]; }
   int input_gradients(int chunk) const { return next_[2][chunk]; }
   int weight_gradients(int chunk) const { return next_[3][chunk]; }
@@ -53,7 +53,7 @@ class Row {
   }
 
   const int micro_batches_;
-  std::vector<std::vector<int>> next_;  // by kind and chunk
+  std::vector<std::vector<int>> next_;  // indexed by kind and chunk
   StepTable table_;
 };
 

@@ -15,15 +15,15 @@
 namespace troupe::pipeline {
 namespace {
 
-// The shorter step is better; of two as long, the one that keeps less.
+// Returns whether `a` is shorter, or as long with less memory.
 bool IsBetter(const SimulatedStep& a, const SimulatedStep& b) {
-  // Sums of times round.
+  // Sums of times are rounded.
   const double rounding = 1e-9 * b.seconds;
   if (a.seconds < b.seconds - rounding) return true;
   return a.seconds <= b.seconds + rounding && a.memory_max() < b.memory_max();
 }
 
-// What a list schedule may prefer, each tried.
+// Preferences of a list schedule. Each row of kPreferences is tried.
 struct Preference {
   bool splits, forwards_first, puts_weights_off;
 };
@@ -38,7 +38,7 @@ constexpr Preference kPreferences[] = {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// Limit on the pairs of halves that are joined to see what it is good for.
+// Limit on the pairs of halves for which joining is tried.
 constexpr int kJoinsMax = 256;
 
 class Search {
@@ -69,8 +69,8 @@ class Search {
   }
 
  private:
-  // Keeps the tables where they are shorter than what there is; or the same
-  // with whole backwards, where these take less than their halves.
+  // Keeps the tables if they are shorter than the best so far; also tries them
+  // with whole backwards, if these take less than their halves.
   absl::Status Offer(const std::string& name, const Placement& placement,
                      Tables tables) {
     if (whole_is_shorter_) {
@@ -89,7 +89,7 @@ class Search {
     return tables;
   }
 
-  // Joins halves of the best tables one by one, where the step gets shorter.
+  // Joins halves of the best tables one by one, if the step gets shorter.
   absl::Status JoinSingly() {
     if (!best_) return absl::OkStatus();
     costs_ = options_.costs_of(static_cast<int>(best_->placement.size()));
@@ -115,7 +115,7 @@ class Search {
     return absl::OkStatus();
   }
 
-  // What the ranks hold beside activations.
+  // Returns the memory that each rank holds besides activations.
   std::vector<double> HeldBy(const Placement& placement) const {
     std::vector<double> held(options_.pp, 0);
     for (std::size_t stage = 0; stage < placement.size(); ++stage) {
@@ -157,7 +157,7 @@ class Search {
       if (schedule.chunks != 0 && schedule.chunks != chunks) continue;
       absl::StatusOr<Tables> tables =
           schedule.tables(options_.pp, options_.micro_batches, chunks);
-      if (!tables.ok()) continue;  // it does not take these sizes
+      if (!tables.ok()) continue;  // the schedule does not take these sizes
       TROUPE_RETURN_IF_ERROR(Offer(schedule.name,
                                    PlacementFor(schedule, options_.pp, chunks),
                                    *std::move(tables)));
@@ -208,7 +208,7 @@ class Search {
 
   const ScheduleSearchOptions& options_;
   StepCosts costs_;
-  bool whole_is_shorter_ = false;  // a backward than its halves, by the costs
+  bool whole_is_shorter_ = false;  // whole backwards than their halves
   std::optional<FoundSchedule> best_;
 };
 

@@ -1,6 +1,6 @@
-// Looks for the tables with the shortest step, for given times and within a
-// limit of memory: among those with names, those that playing the step makes
-// under several rules, and, where the step is small, all there are.
+// Searches for the tables with the shortest step, for given times and within a
+// memory limit: among the named schedules, list schedules under several
+// preferences, and, if the step is small, all orders.
 //
 //   ScheduleSearchOptions options;
 //   options.pp = 4;
@@ -11,12 +11,11 @@
 //                           SearchSchedule(options));
 //   found.name, found.step.seconds;                 // "zb_v", 0.43
 //
-// Where a whole backward takes less than its halves (StageCosts::backward),
-// halves that stand beside each other are joined as far as that makes a step
-// shorter.
+// If a whole backward takes less than its halves (StageCosts::backward),
+// adjacent halves are joined where that makes the step shorter.
 //
-// What is found is never longer than the best named schedule that keeps the
-// limit. The same options find the same tables.
+// The result is never longer than the best named schedule that keeps the limit.
+// The same options give the same tables.
 
 #ifndef PIPELINE_SCHEDULES_SCHEDULE_SEARCH_H_
 #define PIPELINE_SCHEDULES_SCHEDULE_SEARCH_H_
@@ -37,20 +36,20 @@ namespace troupe::pipeline {
 struct ScheduleSearchOptions {
   int pp = 1;
   int micro_batches = 1;
-  // The costs of so many stages: pp of them, or pp times chunks.
+  // Returns the costs of a model cut into `stages` stages: pp times chunks.
   std::function<StepCosts(int stages)> costs_of;
-  // Numbers of chunks that a rank may have.
+  // Numbers of chunks per rank to try.
   std::vector<int> chunks = {1, 2};
-  // Of a rank's activations; and of these with what its stages hold all the
-  // time (StageCosts::held).
+  // Limit on a rank's activations; and limit on these plus what its stages hold
+  // all the time (StageCosts::held).
   double memory_limit = std::numeric_limits<double>::infinity();
   double total_limit = std::numeric_limits<double>::infinity();
-  // Orders that are looked at where all are asked for; 0: none.
+  // Limit on the orders that the exact search looks at; 0: no exact search.
   std::int64_t exact_limit = 200'000;
 };
 
 struct FoundSchedule {
-  std::string name;  // of a schedule, or "played" or "exact"
+  std::string name;  // name of a schedule, or "played" or "exact"
   Placement placement;
   Tables tables;
   SimulatedStep step;
@@ -58,7 +57,7 @@ struct FoundSchedule {
   bool is_shortest = false;
 };
 
-//   kInvalidArgument: a size is below 1, or there are no costs.
+//   kInvalidArgument: a size is below 1, or `costs_of` is null.
 //   kResourceExhausted: no schedule keeps the limit.
 absl::StatusOr<FoundSchedule> SearchSchedule(
     const ScheduleSearchOptions& options);

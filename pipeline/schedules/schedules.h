@@ -1,5 +1,5 @@
-// The schedules that have names: producers of tables for all ranks of a
-// pipeline, forwards and backwards alone.
+// The named schedules: producers of tables for all ranks of a pipeline, with
+// forwards and backwards alone.
 //
 //   std::vector<StepTable> tables =
 //       OneForwardOneBackward(/*pp=*/4, /*micro_batches=*/8).value();
@@ -10,11 +10,11 @@
 //   status = SetSchedule("zb_v", options);         // placement and tables
 //
 // p: ranks of the pipeline, m: micro-batches, v: chunks of a rank. F, I and W:
-// a stage's forward and the two halves of its backward, where v is 1. The
-// bubble is what a rank does not compute while the step lasts, with equal
-// stages and transfers that take no time; of those marked *, between its own
-// first action and its last. Activations are a chunk's, so the v-th part of a
-// stage's.
+// times of a stage's forward and the two halves of its backward, for v = 1. The
+// bubble is the time in a step during which a rank does not compute, with equal
+// stages and transfers that take no time; in rows marked *, it counts from the
+// rank's first action to its last. Activations are counted in chunks, each
+// 1 / v of a rank's part of the model.
 //
 //     name              v   bubble                    activations, at most
 //     gpipe             1   (p - 1) (F + I + W)       m
@@ -54,53 +54,55 @@
 
 namespace troupe::pipeline {
 
-using Tables = std::vector<StepTable>;  // by coordinate along pp
+using Tables = std::vector<StepTable>;  // indexed by coordinate along pp
 
-// kInvalidArgument, all of them: pp, micro_batches or chunks below 1, and what
-// stands beside a producer.
+// All producers return kInvalidArgument for pp, micro_batches or chunks below
+// 1, and for sizes outside the limits that their comments name.
 absl::StatusOr<Tables> GPipe(int pp, int micro_batches);
 absl::StatusOr<Tables> OneForwardOneBackward(int pp, int micro_batches);
-// Micro-batches go through a chunk in rounds, each of pp of them or somewhat
-// more: their number is a multiple of micro_batches / pp, rounded down.
+// Micro-batches go through a chunk in rounds of pp or somewhat more: their
+// number must be a multiple of micro_batches / pp, rounded down.
 absl::StatusOr<Tables> InterleavedOneForwardOneBackward(int pp,
                                                         int micro_batches,
                                                         int chunks);
 absl::StatusOr<Tables> BreadthFirst(int pp, int micro_batches, int chunks);
 absl::StatusOr<Tables> ZeroBubbleH1(int pp, int micro_batches);
 absl::StatusOr<Tables> ZeroBubbleH2(int pp, int micro_batches);
-// These hold stages in a V (VPlacement).
+// The rest place stages in a V (VPlacement).
 absl::StatusOr<Tables> ZeroBubbleV(int pp, int micro_batches);
-// At least 2 pp micro-batches.
+// Takes at least 2 pp micro-batches.
 absl::StatusOr<Tables> DualPipeV(int pp, int micro_batches);
 absl::StatusOr<Tables> VHalf(int pp, int micro_batches);
 absl::StatusOr<Tables> VMin(int pp, int micro_batches);
 
-// Activations of a chunk that ranks of v_half and v_min keep, at most.
+// Returns the limit on the activations, counted in chunks, that a rank of
+// v_half or v_min holds.
 int VHalfBound(int pp);
 int VMinBound(int pp);
 
 struct NamedSchedule {
   std::string name;
-  // How many chunks a rank has; 0: as many as PlanOptions::virtual_stages.
+  // Number of chunks per rank; 0: PlanOptions::virtual_stages.
   int chunks = 1;
   bool in_a_v = false;
   absl::StatusOr<Tables> (*tables)(int pp, int micro_batches, int chunks);
 };
 
-// In the order of the table above.
+// Returns the schedules in the order of the table above.
 const std::vector<NamedSchedule>& NamedSchedules();
 std::vector<std::string> ScheduleNames();
 
-// The placement of a schedule's stages, for `pp` ranks with `chunks` chunks.
+// Returns the placement of a schedule's stages on `pp` ranks with `chunks`
+// chunks each.
 Placement PlacementFor(const NamedSchedule& schedule, int pp, int chunks);
 
-// Sets options.schedule and what it needs of the placement; mesh, batch sizes
-// and virtual_stages are set already. Cuts are as many as stages, less one.
-//   kInvalidArgument: there is no such schedule, or it does not take the sizes.
+// Sets options.schedule and the placement. Mesh, batch sizes and virtual_stages
+// must be set before; the caller sets one cut less than stages.
+//   kInvalidArgument: no schedule has the name, or it does not take the sizes.
 absl::Status SetSchedule(absl::string_view name, PlanOptions& options);
 
-// Sets tables that are there already: one for each coordinate along pp.
-//   kInvalidArgument: their number is another one.
+// Sets given tables, one for each coordinate along pp.
+//   kInvalidArgument: the number of tables is not pp.
 absl::Status SetTables(Tables tables, PlanOptions& options);
 
 }  // namespace troupe::pipeline

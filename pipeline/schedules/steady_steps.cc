@@ -9,7 +9,7 @@
 namespace troupe::pipeline {
 namespace {
 
-// What the ranks' updates take.
+// Returns the time of each rank's updates.
 std::vector<double> UpdatesOf(const Placement& placement,
                               const StepCosts& costs, std::size_t ranks) {
   std::vector<double> updates(ranks, 0);
@@ -19,7 +19,7 @@ std::vector<double> UpdatesOf(const Placement& placement,
   return updates;
 }
 
-// When each rank has computed and updated.
+// Returns the time at which each rank has computed and updated.
 std::vector<double> EndsOf(const SimulatedStep& step,
                            const std::vector<double>& updates,
                            bool updates_together) {
@@ -50,7 +50,7 @@ absl::StatusOr<SteadyStep> SimulateSteps(const std::vector<StepTable>& tables,
   SteadyStep steady;
   std::vector<double> updates;
   std::vector<double> begins(tables.size(), 0);
-  // Which rank is how far ahead of the others settles within a few steps.
+  // The lead of each rank over the others is constant after a few steps.
   constexpr int kStepsMax = 6;
   for (int i = 0; i < kStepsMax; ++i) {
     TROUPE_ASSIGN_OR_RETURN(

@@ -1,6 +1,6 @@
-// How long a step takes among others of its kind, which follow each other
-// without a pause: a rank begins one as soon as it has computed and updated in
-// the one before, whatever the others do.
+// Simulates equal steps that follow each other without a pause, and measures
+// one of them. A rank begins a step as soon as it has computed and updated in
+// the one before, without waiting for other ranks.
 //
 //   TROUPE_ASSIGN_OR_RETURN(
 //       const SteadyStep steady,
@@ -9,7 +9,7 @@
 //   DrawStep(steady.step, /*columns=*/80);
 //
 // A rank that ends its part early begins the next step early, so a step may
-// take less here than alone (step_simulation.h). Where optimizers look at all
+// take less time than alone (step_simulation.h). If optimizers need all
 // gradients first (NR), updates wait for the last rank. Reductions over
 // replicas take no time.
 
@@ -27,11 +27,11 @@ namespace troupe::pipeline {
 
 struct SteadyStep {
   double seconds = 0;
-  double bubble = 0;   // part of that in which a rank, of all, does nothing
-  SimulatedStep step;  // one of them, from when the first rank is free for it
+  double bubble = 0;   // idle part of the ranks' time, from 0 to 1
+  SimulatedStep step;  // one step, from when the first rank is free for it
 };
 
-// Errors of SimulateStep().
+// Errors: those of SimulateStep().
 absl::StatusOr<SteadyStep> SimulateSteps(const std::vector<StepTable>& tables,
                                          const Placement& placement,
                                          const StepCosts& costs,

@@ -17,18 +17,18 @@
 namespace troupe::pipeline {
 namespace {
 
-// Something that happens to a rank: a compute action ends, or a message comes.
+// An event at a rank: a compute action ends, or a message arrives.
 struct Happening {
   double time;
-  std::int64_t number;  // of those at one time, the first that was foreseen
+  std::int64_t number;  // order of creation: the first goes first at one time
   int rank;
   int action;
   bool arrives;
 
-  // What only lets a rank look up: it may begin.
+  // Returns whether the event only says that the rank may begin.
   bool is_begin() const { return action < 0; }
 
-  // For a queue whose top is the earliest.
+  // Orders a queue so that its top is the earliest event.
   friend bool operator<(const Happening& a, const Happening& b) {
     return a.time != b.time ? a.time > b.time : a.number > b.number;
   }
@@ -45,7 +45,7 @@ bool HasTransfers(const StepTable& table) {
       [](const Action& a) { return IsSend(a.kind) || IsReceive(a.kind); });
 }
 
-// The table as it runs.
+// Returns the table as the engine runs it.
 StepTable Ready(const StepTable& table, const std::vector<ChunkEnds>& ends,
                 bool adds_transfers, Dispatch dispatch) {
   StepTable ready = adds_transfers ? AddTransfers(table, ends) : table;
@@ -98,7 +98,7 @@ class Simulator {
         }
         continue;
       }
-      // Messages that come at this moment are there for the choice.
+      // Messages that arrive at the same time count for the choice.
       if (!queue_.empty() && queue_.top().time == now) continue;
       for (const int r : touched) ComputeNext(r, now);
       touched.clear();
@@ -127,11 +127,11 @@ class Simulator {
 
     TableCursor cursor;
     TableIndex index;
-    std::vector<int> stages;   // by chunk
-    std::vector<int> buckets;  // by chunk
+    std::vector<int> stages;   // indexed by chunk
+    std::vector<int> buckets;  // indexed by chunk
     int last;                  // micro-batch
     std::vector<int> left;     // ends of backwards, by chunk
-    // Number of an action among the rank's simulated ones, or -1.
+    // Index of an action among the rank's simulated ones, or -1.
     std::vector<int> records;
     int computing = -1;
     int alive = 0;
@@ -140,11 +140,11 @@ class Simulator {
     std::uint32_t started = 0;
   };
 
-  // Where an action's input came from: an action of another rank, or none.
+  // Source of an action's input: an action of another rank, or none.
   struct Cause {
     int rank = -1;
     int record = -1;
-    double time = 0;  // when it was there
+    double time = 0;  // time of arrival
   };
 
   const Action& ActionOf(int rank, int id) const {
@@ -158,7 +158,7 @@ class Simulator {
     return costs_.factor ? time * costs_.factor(stage, action) : time;
   }
 
-  // What a micro-batch keeps.
+  // Returns the memory that the activations of a micro-batch take.
   double BytesOf(const Rank& rank, const Action& action) const {
     const double bytes = costs_.stages[rank.stages[action.chunk]].activation;
     return action.index == rank.last ? bytes * costs_.last_micro_batch : bytes;
@@ -241,7 +241,8 @@ class Simulator {
     return absl::OkStatus();
   }
 
-  // Ends the collectives of all ranks that all have started; false: none.
+  // Ends the collectives that all ranks have started. Returns whether there
+  // were any.
   bool TellCollectives() {
     std::uint32_t started = ~std::uint32_t{0};
     for (const Rank& rank : ranks_) started &= rank.started;
@@ -296,7 +297,8 @@ class Simulator {
         absl::StrCat("schedule: the tables do not end: ", left));
   }
 
-  // The action whose output a compute action waited for, on another rank.
+  // Returns the action on another rank whose output a compute action waited
+  // for.
   Cause InputOf(const SimulatedAction& at) const {
     const int stage = ranks_[at.rank].stages[at.action.chunk];
     const bool forward = at.action.kind == ActionKind::kForward;
@@ -359,7 +361,7 @@ class Simulator {
 
   const Placement placement_;
   const StepCosts costs_;
-  const std::vector<double> begins_;  // of computing, by rank
+  const std::vector<double> begins_;  // per rank: when it may compute
   std::vector<Rank> ranks_;
   std::priority_queue<Happening> queue_;
   std::int64_t number_ = 0;

@@ -1,5 +1,5 @@
-// How long a step of given tables takes, and what a rank holds meanwhile, for
-// given times of stages: without actors or tensors.
+// Discrete-event simulation of a step: its duration, and the activations that
+// each rank holds, for given tables and times of stages. No actors or tensors.
 //
 //   StepCosts costs;
 //   costs.stages.assign(4, {/*forward=*/1, /*inputs=*/1, /*weights=*/1});
@@ -11,14 +11,14 @@
 //   step.ranks[0].activations_max;                  // 4
 //   for (const SimulatedAction& action : step.critical_path) Print(action);
 //
-// Compute actions take their time, one at a time on a rank; a message takes a
-// transfer's time where the other stage lies on another rank, and none
-// otherwise; reductions and updates take none, so what a step ends with beside
-// them is not in it. Tables may have any actions, or compute actions alone:
-// then transfers are added.
+// A rank runs one compute action at a time, for the time of its stage. A
+// message takes the transfer time between ranks, and none within a rank.
+// Reductions and updates take no time, so the duration ends with the last
+// compute action. Tables may have any actions, or compute actions alone: then
+// transfers are added.
 //
-// Cost: an event for each action. 64 ranks with 512 micro-batches, in two
-// chunks, take about half a second.
+// Cost: an event for each action. 64 ranks with 512 micro-batches and two
+// chunks take about half a second.
 
 #ifndef PIPELINE_SCHEDULES_STEP_SIMULATION_H_
 #define PIPELINE_SCHEDULES_STEP_SIMULATION_H_
@@ -33,29 +33,29 @@
 
 namespace troupe::pipeline {
 
-// What one micro-batch costs, in any unit of time and of memory.
+// Costs of one micro-batch, in any unit of time and of memory.
 struct StageCosts {
   double forward = 1;
   double inputs = 1;      // gradients of inputs
   double weights = 1;     // gradients of weights
   double activation = 1;  // memory from the forward to the backward's end
-  // A whole backward; below 0: inputs and weights. Where it is shorter, halves
-  // read again from memory what a whole one has in the cache.
+  // Time of a whole backward; below 0: inputs + weights. It may be shorter than
+  // that: halves read again from memory what a whole one has in the cache.
   double backward = -1;
-  double update = 0;  // of its parameters, once a step
+  double update = 0;  // time to update its parameters, once a step
   double held = 0;    // memory, all the time: parameters and the like
 
-  // How long an F, B, I or W takes.
+  // Returns the time of an F, B, I or W.
   double TimeOf(ActionKind kind) const;
 };
 
 struct StepCosts {
   std::vector<StageCosts> stages;
-  double transfer = 0;  // of an activation or a gradient, between ranks
-  // What the last micro-batch costs, in time and memory, as a part of what the
-  // others do (Plan::last_micro_batch_part()).
+  double transfer = 0;  // time of an activation or gradient between ranks
+  // Time and memory of the last micro-batch as a part of another one's
+  // (Plan::last_micro_batch_part()).
   double last_micro_batch = 1;
-  // What an action's time is multiplied by, such as noise; null: 1.
+  // Returns a factor on an action's time, such as noise; null: 1.
   std::function<double(int stage, const Action& action)> factor;
 };
 
@@ -66,38 +66,38 @@ struct SimulatedAction {
 };
 
 struct SimulatedRank {
-  std::vector<SimulatedAction> actions;  // that compute, as they ran
+  std::vector<SimulatedAction> actions;  // compute actions, in order of time
   double busy = 0;                       // time
   int activations_max = 0;
-  double memory_max = 0;  // of activations
+  double memory_max = 0;  // largest memory of activations
 };
 
 struct SimulatedStep {
   double seconds = 0;  // until the last rank has computed all
-  double bubble = 0;   // part of that in which a rank, of all, does not compute
+  double bubble = 0;   // idle part of the ranks' time, from 0 to 1
   std::vector<SimulatedRank> ranks;
-  // From an action that waits for none to the last one: each begins when the
-  // one before it ends, or its message comes.
+  // Actions from one that waits for nothing to the last one: each begins when
+  // the one before it ends, or when its message arrives.
   std::vector<SimulatedAction> critical_path;
 
-  // The largest of the ranks'.
+  // Largest values over the ranks.
   int activations_max() const;
   double memory_max() const;
 };
 
-// `begins`: when the ranks are free for the step; those that are left out are
-// at 0.
-//   kInvalidArgument: tables or costs are not as many as the placement has
-//   ranks or stages, a time is negative, or the tables do not fit together:
-//   names what can never run.
+// `begins`: times at which the ranks are free for the step; 0 for ranks that it
+// leaves out.
+//   kInvalidArgument: the numbers of tables and costs are not those of the
+//   placement's ranks and stages, a time is negative, or the tables deadlock:
+//   names the actions that never run.
 absl::StatusOr<SimulatedStep> SimulateStep(const std::vector<StepTable>& tables,
                                            const Placement& placement,
                                            const StepCosts& costs,
                                            Dispatch dispatch,
                                            std::vector<double> begins = {});
 
-// The ranks below each other, time to the right: "FFFF....BIWW", with numbers
-// of micro-batches where they fit. `columns`: width of the whole.
+// Draws the step with a line for each rank, time to the right: "FFFF....BIWW",
+// with numbers of micro-batches where they fit. `columns`: width of the text.
 std::string DrawStep(const SimulatedStep& step, int columns);
 
 }  // namespace troupe::pipeline

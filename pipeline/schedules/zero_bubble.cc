@@ -1,5 +1,5 @@
-// Backwards in two halves: what other stages wait for first, weight gradients
-// where nothing else would run.
+// Zero-bubble schedules: backwards in two halves, gradients of inputs early,
+// since other stages wait for them, and gradients of weights in idle time.
 
 #include <algorithm>
 
@@ -10,9 +10,9 @@
 namespace troupe::pipeline {
 namespace {
 
-// 1F1B with `factor` times as many forwards ahead. A rank puts off the weight
+// 1F1B with `factor` times as many forwards ahead. A rank delays the weight
 // gradients of `factor` micro-batches for each rank before it: so the last rank
-// answers at once, and all keep equally many activations.
+// answers without delay, and all ranks hold equally many activations.
 absl::StatusOr<Tables> OneChunk(int pp, int micro_batches, int factor) {
   TROUPE_RETURN_IF_ERROR(CheckProducer(pp, micro_batches));
   Tables tables;
@@ -33,7 +33,7 @@ absl::StatusOr<Tables> OneChunk(int pp, int micro_batches, int factor) {
 }
 
 StepTable ZeroBubbleVRow(int pp, int rank, int micro_batches) {
-  // Written for as many micro-batches as fill the pipeline.
+  // The loops assume enough micro-batches to fill the pipeline.
   const int filling = std::max(2 * pp - 1, micro_batches);
   Row row(micro_batches, /*chunks=*/2);
   const auto backward = [&row](int chunk) {

@@ -27,7 +27,8 @@ std::string TextOf(ActionRole role) {
   return "";
 }
 
-// A table that has every kind once or twice, but what excludes another.
+// Returns a table with every kind once or twice, except kinds that exclude
+// others.
 StepTable TableWithAll() {
   return ParseTable(
              "RA0 F0 SA0 RG0 B0 SG0 RA1 F1 SA1 RG1 I1 SG1 W1 LR TR1 AR0 UP0 "
@@ -36,8 +37,8 @@ StepTable TableWithAll() {
       .value();
 }
 
-// What the action needs: "F0" where it waits for its end, "ready 1" for a signal
-// of a bucket.
+// Returns the action's needs: "F0" for the end of an action, "ready 1" for a
+// signal of a bucket.
 std::string NeedsOf(const StepTable& table, const Action& action) {
   return absl::StrJoin(
       action.needs, ", ", [&](std::string* out, const Signal& need) {

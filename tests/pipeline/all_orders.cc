@@ -12,8 +12,8 @@
 namespace troupe::pipeline {
 namespace {
 
-// An action of another rank that has to be there before one of this rank ends:
-// a send, or a partner in a collective.
+// An action of another rank that must start before one of this rank ends: a
+// send, or a partner in a collective.
 struct Partner {
   int rank = 0;
   int action = 0;
@@ -54,7 +54,7 @@ class Search {
   }
 
  private:
-  // A state of all ranks: their own states' numbers, packed.
+  // A state of all ranks: the packed numbers of the ranks' states.
   struct Way {
     std::uint64_t state = 0;
     int before = -1;
@@ -101,7 +101,7 @@ class Search {
     partners_[r][id].push_back({other, found});
   }
 
-  // The state of here_, reached from that of number `before`.
+  // Adds the state here_, reached from state `before`, unless it is known.
   void Add(int before) {
     std::uint64_t packed = 0;
     for (std::size_t r = 0; r < here_.size(); ++r) {
@@ -121,7 +121,8 @@ class Search {
     }
   }
 
-  // Whether all have come that end `id`, which a rank alone does not.
+  // Returns whether `id` has not ended and, as a collective, has started, and
+  // all actions of other ranks that its end waits for have started.
   bool MayEnd(int r, int id) const {
     const RankStates::State& state = ranks_[r].at(here_[r]);
     if (((state.done >> id) & 1) != 0) return false;
@@ -184,7 +185,7 @@ class Search {
     if (!left.empty()) found_.error = absl::StrCat(left, WayTo(way));
   }
 
-  // The shortest: states are looked at in the order in which they were found.
+  // The path is the shortest, since states are visited in the order found.
   std::string WayTo(int way) {
     std::vector<std::string> words;
     for (int at = way; ways_[at].before >= 0; at = ways_[at].before) {
@@ -197,7 +198,7 @@ class Search {
     return text;
   }
 
-  // "0:F0": the rank that has gone on, and how.
+  // Returns "0:F0": the rank that has moved on, and its event.
   std::string Between(std::uint64_t from, std::uint64_t to) {
     Unpack(to);
     const std::vector<int> there = here_;
@@ -209,14 +210,14 @@ class Search {
     return "";
   }
 
-  const int bits_;  // of a rank's state among all
+  const int bits_;  // bits of a rank's state in the state of all ranks
   std::vector<RankStates> ranks_;
-  // By rank and action: what must have started before it ends.
+  // Per rank and action: the actions that must have started before it ends.
   std::vector<std::vector<std::vector<Partner>>> partners_;
-  // By rank: receives and collectives.
+  // Per rank: receives and collectives.
   std::vector<std::vector<int>> external_;
-  std::vector<int> here_;  // by rank: the state that is looked at
-  std::vector<Way> ways_;  // all states, by number
+  std::vector<int> here_;  // per rank: the state that is visited
+  std::vector<Way> ways_;  // all states, indexed by number
   absl::flat_hash_set<std::uint64_t> seen_;
   AllOrders found_;
 };

@@ -14,7 +14,7 @@ namespace {
 
 using Sizes = std::vector<std::int64_t>;
 
-// "4 3 | 2 1 | 0": the parameters' numbers, bucket by bucket.
+// Returns "4 3 | 2 1 | 0": the parameters' indices, bucket by bucket.
 std::string Picture(const std::vector<std::vector<int>>& buckets) {
   return absl::StrJoin(buckets, " | ", [](std::string* out, const auto& b) {
     absl::StrAppend(out, absl::StrJoin(b, " "));

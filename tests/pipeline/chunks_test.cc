@@ -158,7 +158,7 @@ TEST(ChunksTest, AllRanksRunToTheirEnd) {
   }
 }
 
-// The proof that it can fail: tables of one placement on another.
+// The simulator can fail: it finds tables of one placement on another.
 TEST(ChunksTest, APlacementThatTablesDoNotFit) {
   const Mesh mesh(1, 2);
   const TableRun run = RunTables(mesh, TablesOf(kV, mesh, 1, 2), /*seed=*/0,

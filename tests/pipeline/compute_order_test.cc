@@ -6,15 +6,16 @@
 namespace troupe::pipeline {
 namespace {
 
-// The last of two stages: whether F1 or B0 comes first is up to the activation
-// of micro-batch 1, unless the order is kept.
+// The table of the last of two stages. The arrival of micro-batch 1 decides
+// whether F1 or B0 runs first, unless the order is kept.
 StepTable LastStage() {
   return AddReductions(AddTransfers(GPipeTable(2), /*first_stage=*/false,
                                     /*last_stage=*/true),
                        /*buckets=*/1, {});
 }
 
-// What may run once F0 is done and the activation of F1 is not there.
+// Returns the actions that may run when F0 has ended and the activation of F1
+// has not arrived.
 std::string AfterF0(const StepTable& table) {
   TableCursor cursor(table);
   cursor.Begin();

@@ -38,7 +38,7 @@ struct Ranks {
   double seconds = 0, bytes = 0;  // the largest
 };
 
-// What the ranks have to do where stages begin with these units, by hand.
+// Computes the ranks' work for stages that begin with these units, by hand.
 Ranks RanksOf(const ModelCosts& costs, const CutOptions& options,
               const std::vector<int>& begins) {
   std::vector<double> seconds(options.placement.size()),
@@ -59,7 +59,7 @@ Ranks RanksOf(const ModelCosts& costs, const CutOptions& options,
           *std::max_element(bytes.begin(), bytes.end())};
 }
 
-// Looks at all cuts there are.
+// Tries all cuts.
 void ForAllCuts(int units, int cuts, int from, std::vector<int>& begins,
                 const std::function<void()>& visit) {
   if (static_cast<int>(begins.size()) == cuts) return visit();
@@ -157,7 +157,7 @@ TEST(CutSearchTest, RefusesWhatItDoesNotKnow) {
             "cuts are found for looped placements, and those in a V");
 }
 
-// A model of many layers over many ranks is no matter of minutes.
+// The search is fast for a model of many layers over many ranks.
 TEST(CutSearchTest, LargeModels) {
   nn::RandomStream draws(nn::RandomKey(2, nn::Purpose::kTest), {});
   ModelCosts costs = Random(60, draws);

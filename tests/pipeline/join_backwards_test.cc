@@ -21,7 +21,7 @@ TEST(JoinBackwardsTest, NeighboursAlone) {
   EXPECT_EQ(Joined("0F0 1F0 1I0 1W0 0I0 0W0", 2), "0F0 1F0 1I0 1W0 0I0 0W0");
 }
 
-// Needs follow from the table that it has become.
+// Needs follow from the joined table.
 TEST(JoinBackwardsTest, IsATableAsOthers) {
   EXPECT_EQ(
       JoinBackwards(*ParseTable("F0 F1 I0 W0 I1 W1"),

@@ -1,7 +1,7 @@
 // Tables of a large pipeline are produced, lowered, printed, parsed, validated
-// and run in a time that is linear in their actions. The promise is a second
-// for 64 ranks, 512 micro-batches and 2 chunks; the limit here is ten times
-// that, for slow builds and busy machines.
+// and run in a time that is linear in their actions. The goal is a second for
+// 64 ranks, 512 micro-batches and 2 chunks; the limit here is ten times that,
+// for slow builds and busy machines.
 
 #include <chrono>
 #include <cstdio>
@@ -70,7 +70,7 @@ TEST(LargeTablesTest, AreParsed) {
   EXPECT_LT(watch.Seconds(), kSecondsMax);
 }
 
-// Signals from outside come in the worst order: the last receives first.
+// Signals from outside arrive in the worst order: the last receives first.
 TEST(LargeTablesTest, RunInAnyOrder) {
   TableCursor cursor(Grid(2)[kRanks / 2]);
   const Stopwatch watch;

@@ -92,7 +92,7 @@ TEST(MeshTest, AxesVaryInTheOrderOfTheList) {
   const Mesh mesh =
       Mesh::Create({{"pp", 2}, {"cp", 3}, {"dp", 2}, {"ep", 2}}).value();
   EXPECT_EQ(mesh.size(), 24);
-  // tp, dp and pp keep their numbers wherever they stand.
+  // tp, dp and pp have the same numbers at any place in the list.
   EXPECT_EQ(mesh.AxisNumber("dp"), kDpAxis);
   EXPECT_EQ(mesh.AxisNumber("cp"), 3);
   EXPECT_EQ(mesh.AxisNumber("ep"), 4);

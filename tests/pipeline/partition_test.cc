@@ -111,7 +111,7 @@ TEST(PartitionTest, ASequentialInAnotherIsCut) {
   EXPECT_EQ(Parameters(MakeNet, cuts, 3), "head.weight[2, 3] head.bias[2] ");
 }
 
-// Whatever the cuts, the stages have the model's parameters, by the same names.
+// With any cuts, the stages have the model's parameters, with the same names.
 TEST(PartitionTest, NamesDoNotDependOnCuts) {
   const std::string whole = Parameters(MakeNet, {}, 0);
   for (const std::vector<Cut>& cuts : std::vector<std::vector<Cut>>{
@@ -160,7 +160,7 @@ TEST(PartitionTest, PathsThatLeadNowhere) {
       {"features.2.weight",
        absl::StrCat("module features.2 is a troupe::nn::ReLU",
                     kOnlySequentials)},
-      // The Sequential inside is one, what holds it is not.
+      // The inner module is a Sequential, the outer one is not.
       {"residual.body.1",
        absl::StrCat("module residual is a troupe::pipeline::(anonymous "
                     "namespace)::Residual",

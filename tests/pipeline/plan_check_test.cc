@@ -1,4 +1,4 @@
-// Plan::Check: each kind of plan whose parts do not fit is refused, by field.
+// Plan::Check: rejects each kind of plan whose parts do not fit, by field.
 
 #include <cmath>
 #include <cstdint>
@@ -14,7 +14,7 @@
 namespace troupe::pipeline {
 namespace {
 
-// What Check says of a plan with one thing changed.
+// Returns the error of Check for a plan with one change.
 std::string Broken(const std::function<void(Plan&)>& change) {
   Plan plan = SmallPlan();
   EXPECT_EQ(plan.Check(), absl::OkStatus());
@@ -95,7 +95,7 @@ TEST(PlanCheckTest, PartsThatDoNotFit) {
       "plan: ranks[0].train: has needs that its text does not say");
 }
 
-// What Check says of the plan with skip connections, with one thing changed.
+// Returns the error of Check for a plan with skip connections and one change.
 std::string BrokenSkips(const std::function<void(Plan&)>& change) {
   Plan plan = SkipPlanOf({3, 4, 5});
   EXPECT_EQ(plan.Check(), absl::OkStatus());

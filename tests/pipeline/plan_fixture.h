@@ -1,4 +1,4 @@
-// Small plans of two stages, for the tests of what plans are written as.
+// Small plans, for tests of the text of plans.
 
 #ifndef TESTS_PIPELINE_PLAN_FIXTURE_H_
 #define TESTS_PIPELINE_PLAN_FIXTURE_H_

@@ -1,6 +1,5 @@
-// Damages the text of a plan in 20,000 seeded ways: the reader must answer with
-// a status, or with a plan whose parts fit together. Sanitizers watch the
-// memory.
+// Damages the text of a plan in 20,000 seeded ways: the reader must return an
+// error, or a plan whose parts fit together. Sanitizers check the memory.
 
 #include <cstdint>
 #include <iterator>
@@ -18,7 +17,7 @@ namespace {
 
 constexpr int kRounds = 20000;
 
-// What a text may be cut into and put together from.
+// Fragments that damage inserts into a text.
 constexpr const char* kPieces[] = {"{",          "}",
                                    "[",          "]",
                                    ",",          ":",
@@ -66,7 +65,7 @@ void Damage(nn::RandomStream& draws, std::string& text) {
   }
 }
 
-// Whether it is still a plan.
+// Returns whether the text is still a plan.
 bool Read(const std::string& text) {
   const absl::StatusOr<Plan> plan = PlanFromJson(text);
   if (!plan.ok()) {

@@ -14,7 +14,7 @@
 namespace troupe::pipeline {
 namespace {
 
-// The text without the spaces between its fields.
+// Returns the text without the spaces between its fields.
 std::string Compact(const Plan& plan) {
   std::string text;
   bool quoted = false;
@@ -25,7 +25,7 @@ std::string Compact(const Plan& plan) {
   return text;
 }
 
-// The error of the small plan's text with `from` replaced by `to`.
+// Returns the error for the small plan's text with `from` replaced by `to`.
 std::string ErrorOf(const std::string& from, const std::string& to) {
   const std::string good = Compact(SmallPlan());
   EXPECT_NE(good.find(from), std::string::npos) << from << " in " << good;
@@ -116,18 +116,18 @@ std::string Golden(const std::string& name) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// A field that is added to plans is read by HasLater(), and what its absence
-// stood for is its value: then these stay readable.
+// These texts stay readable if each new field of a plan is a Later() field
+// (pipeline/plan_fields.h) whose default is what its absence stood for.
 TEST(PlanJsonTest, TextsOfEarlierVersionsAreRead) {
   for (const char* name : {"1.json", "2.json"}) {
     const absl::StatusOr<Plan> plan = PlanFromEarlierJson(Golden(name));
     ASSERT_TRUE(plan.ok()) << name << ": " << plan.status();
     EXPECT_EQ(PlanToJson(*plan), PlanToJson(SmallPlan())) << name;
   }
-  // A peer is of this version.
+  // A peer has the same version.
   EXPECT_EQ(PlanFromJson(Golden("1.json")).status(),
             absl::InvalidArgumentError("plan: reduction_dtype is missing"));
-  // What the first version had must be there.
+  // The fields of the first version are required.
   EXPECT_EQ(PlanFromEarlierJson("{}").status(),
             absl::InvalidArgumentError("plan: format is missing"));
   const std::string f64 =
@@ -151,8 +151,8 @@ TEST(PlanJsonTest, OnePlaceIsOneText) {
 }
 
 TEST(PlanJsonTest, TheHashIsThatOfTheText) {
-  // FNV-1a of the text, as any other program would compute it. A change of
-  // this number is a change of the format.
+  // The FNV-1a hash of the text, as other programs would compute it. If it
+  // changes, the format has changed.
   EXPECT_EQ(absl::StrCat(absl::Hex(PlanHash(SmallPlan()))), "ba446b74f0be42bc");
   PlanOptions options = SmallOptions();
   options.kernels = "cpu:0, avx2";

@@ -63,7 +63,7 @@ TEST(PlanTest, SeveralBuckets) {
 TEST(PlanTest, FrozenParametersFillNoBucket) {
   PlanOptions options = Options(Mesh(1), 64);
   options.buckets = {/*first_bucket_bytes=*/400, /*bucket_bytes=*/400};
-  // What is reduced inline is measured by its gradients.
+  // The bytes of gradients decide whether a rank reduces inline.
   options.inline_bytes = 4 * (98 + 90);
   const auto plan =
       PlanOf(options,
@@ -175,7 +175,7 @@ TEST(PlanTest, WhatIsReducedInlineIsUpdatedInTheSamePass) {
   options.fuse_updates = false;
   EXPECT_EQ(table(), "F0 LR B0 AR0 UP0");
   options.fuse_updates = true;
-  options.mesh = Mesh(1);  // nobody to share the work with
+  options.mesh = Mesh(1);  // no other replica
   EXPECT_EQ(table(), "F0 LR B0 AR0 UP0");
   options.mesh = Mesh(2);
   options.inline_bytes = 0;  // overlaps backward instead
@@ -226,7 +226,7 @@ TEST(PlanTest, RanksMayHoldSeveralChunks) {
   EXPECT_EQ(plan->ranks[0].evaluate.ToString(),
             "0F0 0SA0 1RA0 1F0 1SA0 0RG0 1SG0 1RG0");
   EXPECT_EQ(plan->StagesOf(1), (std::vector<int>{1, 3}));
-  // One rank of two chunks sends to itself.
+  // A rank with two chunks sends to itself.
   options = Options(Mesh(2), 64);
   options.cuts = {6};
   options.virtual_stages = 2;
@@ -396,7 +396,7 @@ TEST(PlanTest, ShapeErrorsNameTheModule) {
             "the model factory returned no model");
 }
 
-// Looks, in its forward, for memory; there must be none.
+// A module whose forward checks that no tensor has memory.
 class MetaProbe : public nn::Module {
  public:
   explicit MetaProbe(int* forwards)

@@ -1,5 +1,5 @@
-// Random tables on all stages of random meshes run to their end, whatever
-// overtakes what: tables that users write need no luck.
+// Random tables on all stages of random meshes run to their end, in any order
+// of overtaking, so tables that users write cannot deadlock.
 
 #include <algorithm>
 #include <cstdint>
@@ -45,7 +45,7 @@ StepTable RandomCompute(int micro_batches, bool split,
 struct RandomJob {
   Mesh mesh;
   int micro_batches = 1;
-  std::vector<StepTable> tables;  // by rank
+  std::vector<StepTable> tables;  // indexed by rank
 };
 
 RandomJob MakeRandomJob(nn::RandomStream& draws, int pp_max) {
@@ -89,8 +89,8 @@ TEST(RandomTablesTest, RunToTheirEnd) {
   }
 }
 
-// Limits on each stage, of its own, cannot make a deadlock: micro-batch 0 gets
-// through, then 1, ...
+// Separate limits on each stage cannot make a deadlock: micro-batch 0
+// completes, then 1, ...
 TEST(RandomTablesTest, AtMostNMicroBatchesInFlight) {
   for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
     nn::RandomStream draws = DrawsOf(seed);
@@ -109,8 +109,8 @@ TEST(RandomTablesTest, AtMostNMicroBatchesInFlight) {
   }
 }
 
-// Where no stage waits for another, compute keeps the order of the table, and
-// with it the number of micro-batches in flight.
+// If no stage waits for another, computation runs in table order, and so with
+// its number of micro-batches in flight.
 TEST(RandomTablesTest, OneStageComputesInTableOrder) {
   for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
     nn::RandomStream draws = DrawsOf(seed);
@@ -132,8 +132,8 @@ TEST(RandomTablesTest, OneStageComputesInTableOrder) {
   }
 }
 
-// A forward overtakes a backward that waits for its gradient: the order of a
-// table alone bounds nothing.
+// A forward overtakes a backward that waits for its gradient: table order alone
+// does not bound activations.
 TEST(RandomTablesTest, WithoutANeedForwardsRunAhead) {
   const StepTable one_each = DataParallelTable(4);
   const std::vector<StepTable> tables = {AddTransfers(one_each, true, false),
@@ -161,7 +161,7 @@ TEST(RandomTablesTest, SeedsGiveDifferentRuns) {
   EXPECT_GT(orders.size(), 10u);
 }
 
-// The proofs that the simulator can fail.
+// The simulator can fail: tables that do not fit together.
 
 std::vector<StepTable> TwoStages(const char* first, const char* second) {
   return {*ParseTable(first), *ParseTable(second)};

@@ -28,9 +28,9 @@ namespace troupe::pipeline {
 
 struct RankEvent {
   enum Kind {
-    kStart,    // of the compute action that is offered
-    kBuckets,  // of the chunk that computes: ready, before its backward ends
-    kEnd,      // of the compute action, of a collective, or a message is there
+    kStart,    // the offered compute action starts
+    kBuckets,  // the computing chunk's buckets are ready before its end
+    kEnd,      // a compute action or collective ends, or a message arrives
   };
   Kind kind = kStart;
   int action = 0;
@@ -42,33 +42,34 @@ class RankStates {
 
   struct State {
     std::uint64_t done = 0;     // a bit for each action
-    std::uint64_t started = 0;  // that are done, too
+    std::uint64_t started = 0;  // actions that have started or ended
     std::uint64_t ready = 0;    // a bit for each chunk: its buckets
     int computing = -1;         // an action, or none
-    int offered = -1;           // to compute next, or none
+    int offered = -1;           // action to compute next, or none
     int alive = 0;              // forwards whose backward has not ended
     int before = -1;            // the state that it was first reached from
     RankEvent by;
   };
 
-  // `bound`: on State::alive. `has_peers`: by action, of collectives.
+  // `bound`: limit on State::alive. `has_peers`: per action, whether it is a
+  // collective with other ranks.
   RankStates(const StepTable& table, int bound, std::vector<bool> has_peers);
 
   const StepTable& table() const { return cursor_.table(); }
   const State& at(int state) const { return states_[state]; }
   int size() const { return static_cast<int>(states_.size()); }
   bool IsComplete(int state) const { return at(state).done == all_; }
-  // Whether the action at work is the last that adds to its chunk's gradients,
-  // and has not said so.
+  // Returns whether the action that computes is the last to add to its chunk's
+  // gradients, and has not made the buckets ready.
   bool HasBuckets(int state) const;
 
-  // The state behind an event that may happen in `state`; -1: it is wrong.
+  // Returns the state after an event that may happen in `state`; -1: an error.
   int After(int state, const RankEvent& event);
-  // "" or the first thing that was wrong.
+  // Returns the first error, or "".
   const std::string& error() const { return error_; }
-  // The actions that are not done.
+  // Returns the actions that have not ended.
   std::string Unfinished(int state) const;
-  // The event that led from one to the other, for people: "F0" for a start,
+  // Returns the event that led from one to the other as text: "F0" for a start,
   // "F0." for an end.
   std::string EventBetween(int from, int to) const;
 
@@ -77,30 +78,30 @@ class RankStates {
 
   const Action& ActionOf(int id) const { return table().actions[id]; }
   std::string ToString(const RankEvent& event) const;
-  // Leads the cursor to `state`.
+  // Brings the cursor to `state`.
   void Lead(int state);
-  // What `event` makes of `state`; the cursor has come to `state`, and goes on.
-  // False: it is wrong.
+  // Applies `event` to `state`; the cursor is in `state`, and moves on. Returns
+  // false if the event is wrong.
   bool Change(State& state, const RankEvent& event);
   bool Start(State& state, int id);
   void Finish(State& state, int id);
-  // Starts all that takes no time; false: it is wrong.
+  // Starts all actions that take no time. Returns false after an error.
   bool Settle(State& state);
   bool IsThere(const State& state, const Signal& need) const;
-  // What is wrong with starting `id` in `state`, or null.
+  // Returns the reason why `id` must not start in `state`, or null.
   const char* WrongStart(const State& state, int id) const;
-  // Notes it; false.
+  // Records the error and returns false.
   bool Wrong(int id, const char* what);
 
   TableCursor cursor_;
   const int bound_;
   const std::vector<bool> has_peers_;
   std::uint64_t all_ = 0;
-  std::vector<int> buckets_;      // by chunk
-  std::vector<int> last_writes_;  // by chunk: its last B or W
+  std::vector<int> buckets_;      // per chunk
+  std::vector<int> last_writes_;  // per chunk: its last B or W
   std::vector<State> states_;
   absl::flat_hash_map<Key, int> numbers_;
-  // By state, event's kind and action: the state behind; -1 not asked for yet.
+  // Per state, event's kind and action: the next state; -1: not computed yet.
   std::vector<std::vector<int>> after_;
   std::string error_;
 };

@@ -31,7 +31,7 @@ TEST(ReadySetTest, ASetOfNothingIsEmpty) {
   EXPECT_EQ(ReadySet::WordsFor(0), 0u);
 }
 
-// Against std::set, at sizes around the limits of words.
+// Compares with std::set, at sizes around the limits of words.
 TEST(ReadySetTest, SaysWhatASetSays) {
   for (int size : {1, 63, 64, 65, 1000, 4096, 4097, 20000}) {
     nn::RandomStream draws(nn::RandomKey(size, nn::Purpose::kTest), {});

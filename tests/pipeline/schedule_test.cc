@@ -9,7 +9,7 @@
 namespace troupe::pipeline {
 namespace {
 
-// One line an action: "UP0 <- bucket 0 reduced, bucket 0 released, ...".
+// Returns a line for each action: "UP0 <- bucket 0 reduced, bucket 0 released".
 std::string Needs(const StepTable& table) {
   std::string text;
   for (const Action& action : table.actions) {
@@ -128,7 +128,7 @@ TEST(ScheduleTest, NeedsOfSplitBackwards) {
             "W1 <- I1 W0\n");
 }
 
-// What is added to a weight's gradient keeps its order, however it is split.
+// Whole and split backwards add up a weight's gradients in one order.
 TEST(ScheduleTest, WholeAndSplitBackwardsKeepOneOrder) {
   EXPECT_EQ(Needs(Parsed("F0 F1 F2 B0 I1 W1 B2")),
             "F0 <-\n"

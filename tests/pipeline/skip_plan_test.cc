@@ -29,7 +29,7 @@ TEST(SkipPlanTest, KnowsWhichSkipConnectionsCrossWhichCut) {
             (std::vector<std::string>{
                 "", "deep f32[2, 4] ", "deep f32[2, 4] near f32[2, 5] ",
                 "deep f32[2, 4] near f32[2, 5] ", "deep f32[2, 4] "}));
-  // With the activation, f32[2, 5].
+  // The sum includes the activation, f32[2, 5].
   EXPECT_EQ(plan.stages[2].received_bytes(), 4 * 2 * (5 + 4 + 5));
   EXPECT_NE(plan.ToString().find("stage 3: [2, 5], deep f32[2, 4], near "
                                  "f32[2, 5] -> [2, 10], "),
@@ -37,7 +37,7 @@ TEST(SkipPlanTest, KnowsWhichSkipConnectionsCrossWhichCut) {
       << plan.ToString();
 }
 
-// The error of a plan of this model on images of 28 x 28, cut into stages.
+// Returns the error of a plan of this model for images of 28 x 28.
 std::string ErrorOf(const nn::ModelFactory& factory,
                     const std::vector<Cut>& cuts) {
   PlanOptions options;
@@ -63,7 +63,7 @@ TEST(SkipPlanTest, ConnectionsThatEndNowhereAreRefused) {
   EXPECT_EQ(ErrorOf(model, {2}), want);
 }
 
-// A name of an earlier stage is taken in a later one, as it is in one part.
+// A later stage must not use a name of an earlier one, as in one part.
 TEST(SkipPlanTest, NamesAreThoseOfTheWholeModel) {
   const auto model = [] {
     auto made = std::make_unique<nn::Sequential>();

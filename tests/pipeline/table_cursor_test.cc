@@ -17,7 +17,7 @@ class NamedCursor {
                        const ReductionOptions& options = {}, int buckets = 0)
       : cursor_(*ParseTable(text, options), buckets) {}
 
-  // The next runnable action; "-" where there is none.
+  // Returns the next runnable action, or "-".
   std::string Next(bool busy = false) const {
     const int next = cursor_.NextRunnable(busy);
     return next < 0 ? "-" : cursor_.table().actions[next].ToString();
@@ -204,8 +204,8 @@ TEST(TableCursorTest, BeginForgetsTheLastStep) {
   }
 }
 
-// What is computed and sent, and the start of collectives, come before; their
-// ends and updates after.
+// Computations, sends and starts of collectives come before draining; ends of
+// collectives and updates after it begins.
 TEST(TableCursorTest, DrainsWhenOnlyResultsAndUpdatesAreLeft) {
   NamedCursor cursor("RA0 F0 LR B0 SG0 AR0 UP0 AR1 UP1");
   for (int step = 0; step < 2; ++step) {

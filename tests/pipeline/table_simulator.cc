@@ -18,7 +18,7 @@ struct SimulatedRank {
 
   TableCursor cursor;
   int computing = -1;    // action, or none
-  int buckets_told = 0;  // ready, by the backward that is at work
+  int buckets_told = 0;  // number made ready by the backward that computes
   int in_flight = 0;
   std::vector<Signal> signals;  // given so far: the simulator's own list
   std::vector<int> launched;    // collectives, in order
@@ -164,8 +164,8 @@ class Simulator {
     Finish(message.to, id);
   }
 
-  // One piece of the compute action at work: a bucket's last gradient, or its
-  // end.
+  // Runs one piece of the current compute action: a bucket's last gradient, or
+  // the end.
   void Compute(int r) {
     SimulatedRank& rank = ranks_[r];
     const StepTable& table = rank.cursor.table();
@@ -183,7 +183,7 @@ class Simulator {
     Finish(r, std::exchange(rank.computing, -1));
   }
 
-  // The collectives that the rank has started in a group, in order.
+  // Returns the collectives that the rank has started in a group, in order.
   std::vector<int> LaunchedIn(int r, GroupId group) const {
     std::vector<int> launched;
     for (int id : ranks_[r].launched) {
@@ -192,7 +192,7 @@ class Simulator {
     return launched;
   }
 
-  // The rank's newest collective against the same of the others of its group.
+  // Compares the rank's newest collective with those of its group's ranks.
   void CheckOrder(int r) {
     const Action& mine = ActionOf(r, ranks_[r].launched.back());
     const GroupId group = GroupOf(mine.kind);
@@ -208,7 +208,8 @@ class Simulator {
     }
   }
 
-  // Whether all ranks of the group have started the i-th collective of `r`.
+  // Returns whether all ranks of the group have started the i-th collective of
+  // `r`.
   bool MayFinish(int r, int i) const {
     if (ranks_[r].finished[i]) return false;
     const Action& action = ActionOf(r, ranks_[r].launched[i]);

@@ -5,14 +5,14 @@
 //   run.error;             // "" when every table ran to its end
 //   run.in_flight_max[0];  // micro-batches between forward and backward
 //
-// What could happen: a rank starts the action that its cursor offers; a compute
+// Possible events: a rank starts the action that its cursor offers; a compute
 // action makes a bucket ready, or ends; a message arrives, in any order; a
-// collective that all of its group have started ends on one of them. So slow
-// ranks, slow links and slow reductions are all among the seeds.
+// collective that all of its group have started ends on one of them. So the
+// seeds cover slow ranks, slow links and slow reductions.
 //
-// The simulator looks for itself whether an action's needs were there, whether
-// a rank computes one thing at a time, and whether the ranks of a group start
-// the same collectives.
+// Independently of the cursors, the simulator checks that an action's needs
+// were met, that a rank computes one action at a time, and that the ranks of a
+// group start the same collectives.
 
 #ifndef TESTS_PIPELINE_TABLE_SIMULATOR_H_
 #define TESTS_PIPELINE_TABLE_SIMULATOR_H_
@@ -28,16 +28,17 @@
 namespace troupe::pipeline {
 
 struct TableRun {
-  // "": complete. Otherwise what went wrong, or who stands where.
+  // "": complete. Otherwise the error, or the position of each rank.
   std::string error;
-  // By rank: the actions in the order in which they started or arrived.
+  // Per rank: the actions in the order in which they started or arrived.
   std::vector<std::string> started;
-  // By rank: micro-batches whose forward had begun and whose backward had not
-  // ended, at most.
+  // Per rank: the largest number of micro-batches whose forward had begun and
+  // whose backward had not ended.
   std::vector<int> in_flight_max;
 };
 
-// `tables`: by rank. `placement`: empty for a stage at each coordinate of pp.
+// `tables`: indexed by rank. `placement`: empty for a stage at each coordinate
+// of pp.
 TableRun RunTables(const Mesh& mesh, const std::vector<StepTable>& tables,
                    std::uint64_t seed, const Placement& placement = {});
 

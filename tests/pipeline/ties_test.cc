@@ -1,5 +1,5 @@
-// Parameters that stages share: copies in each of them, in buckets of their
-// own, with a sum over the stages in the tables.
+// Parameters that stages share: copies in each of them, in separate buckets,
+// with a sum over the stages in the tables.
 
 #include "pipeline/ties.h"
 
@@ -96,7 +96,7 @@ TEST(TiesTest, ChunksOfOneRankAreTiedToo) {
   EXPECT_EQ(text.substr(text.size() - end.size()), end) << text;
 }
 
-// One that a stage lists and does not use is trained, since another uses it.
+// A parameter that one stage lists and another one uses is trained in both.
 TEST(TiesTest, AreTrainedInAllStagesOrInNone) {
   class Unused : public nn::Linear {
    public:
@@ -151,7 +151,7 @@ TEST(TiesTest, SeveralTiesHaveEqualBucketsInAllTheirStages) {
   EXPECT_EQ(PlanToJson(*PlanFromJson(text)), text);
 }
 
-// What Check says of the first plan with one thing changed.
+// Returns the error of Check for the first plan with one change.
 std::string Broken(const std::function<void(Plan&)>& change) {
   Plan plan = *TiedPlan({2});
   EXPECT_EQ(plan.Check(), absl::OkStatus());

@@ -1,5 +1,5 @@
-// Validate() of pipeline/schedule.h: each kind of table that cannot run is
-// refused with its reason.
+// Validate() of pipeline/schedule.h: rejects each kind of table that cannot
+// run, with the reason.
 
 #include <string>
 
@@ -16,7 +16,7 @@ StepTable Parsed(absl::string_view text) {
   return table.ok() ? *table : StepTable{};
 }
 
-// What is wrong with the table; "" where nothing is.
+// Returns the error of Validate() for the table; "" if it is valid.
 std::string Wrong(const StepTable& table) {
   const absl::Status status = Validate(table);
   EXPECT_TRUE(status.ok() || absl::IsInvalidArgument(status)) << status;
@@ -49,7 +49,7 @@ TEST(ValidateTest, SoundTablesOfOtherKinds) {
   EXPECT_EQ(Wrong("F0 F1 B0 I1 W1 LR AR0 UP0"), "") << "both kinds";
 }
 
-// Order in the text is a wish: needs decide.
+// The order of the text does not decide whether a table can run; needs do.
 TEST(ValidateTest, AnyOrderWillDoThatNeedsAllow) {
   EXPECT_EQ(Wrong("UP0 AR0 B1 B0 LR F1 F0"), "");
 }
@@ -125,8 +125,8 @@ TEST(ValidateTest, NeedsInACircle) {
             "schedule: these actions can never run: F0 LR B0 AR0 UP0");
 }
 
-// AR1 may not start before AR0, whose bucket waits for it: needs alone would
-// be without a circle.
+// AR1 must not start before AR0, whose bucket waits for AR1. Needs alone have
+// no cycle.
 TEST(ValidateTest, CollectivesInAnOrderThatCannotBe) {
   StepTable table = Parsed("F0 LR B0 AR0 AR1 UP0 UP1");
   table.actions[3].needs.push_back({SignalKind::kBucketReduced, 1});

@@ -14,10 +14,10 @@ namespace troupe {
 
 enum class Bug {
   kNone,
-  // The cursor: pipeline/table_cursor.cc.
-  kForgottenWhileComputing,  // what becomes ready meanwhile is not offered
+  // Bugs in the cursor, pipeline/table_cursor.cc.
+  kForgottenWhileComputing,  // actions that become ready then are not offered
   kOneNeedIsEnough,
-  // pipeline/activation_bound.cc.
+  // Bugs in the bound, pipeline/activation_bound.cc.
   kOneActivationMore,
   kEnd,
 };

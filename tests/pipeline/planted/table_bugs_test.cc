@@ -24,7 +24,7 @@ struct Case {
   Bug bug;
   const char* name;
   EngineTables (*job)();
-  const char* found;  // in what the search says
+  const char* found;  // text that the search's report has
 };
 
 #define TROUPE_CASE(bug, job, found) \

@@ -1,6 +1,6 @@
 // All orders in which small pipelines can run, under every named schedule and
-// both dispatches: no state but the end is without a next step, and no rank
-// ever keeps more activations than its table does in its own order.
+// both dispatches: no state is a deadlock, and no rank ever holds more
+// activations than its table does in its own order.
 // docs/schedules.md has the numbers of states.
 
 #include "tests/pipeline/all_orders.h"
@@ -22,12 +22,12 @@ namespace {
 
 constexpr int kRanksMax = 3;
 constexpr int kMicroBatchesMax = 4;
-// With more stages than these, and more compute actions a rank, there are too
-// many states for an ordinary run.
+// Larger pipelines, or ranks with more compute actions, have too many states
+// for an ordinary run.
 constexpr int kStagesMax = 4;
 constexpr std::size_t kComputeMax = 16;
 
-// Of all sizes that a schedule takes.
+// Numbers of states over all sizes that a schedule takes.
 struct States {
   int jobs = 0;
   std::int64_t arrival = 0, strict = 0;
@@ -56,7 +56,7 @@ void TryBoth(const NamedSchedule& schedule, const Mesh& mesh, int micro_batches,
         << schedule.name << ", " << mesh.ToString() << ", m " << micro_batches
         << ", chunks " << chunks << "\n"
         << ToGrid(*tables);
-    // The bound is no mere limit: some order comes to it.
+    // The bound is tight: some order reaches it.
     EXPECT_EQ(all.activations_max, job.bounds) << schedule.name;
     (dispatch == Dispatch::kArrival ? states.arrival : states.strict) +=
         all.states;
@@ -82,7 +82,7 @@ TEST_P(AllOrdersTest, EndAndKeepTheBound) {
   RecordProperty("states_strict", absl::StrCat(states.strict));
 }
 
-// With replicas, whose ranks pair their collectives.
+// Replicas, whose ranks pair their collectives.
 TEST_P(AllOrdersTest, OfReplicasToo) {
   States states;
   const int chunks = ChunksOf(GetParam()).front();
@@ -97,7 +97,7 @@ INSTANTIATE_TEST_SUITE_P(Schedules, AllOrdersTest,
                          testing::ValuesIn(NamedSchedules()),
                          [](const auto& info) { return info.param.name; });
 
-// The search is one that can fail.
+// The search can fail: it finds tables that deadlock.
 
 AllOrders OrdersOf(const std::string& grid, Dispatch dispatch) {
   const Tables tables = *ParseGrid(grid);

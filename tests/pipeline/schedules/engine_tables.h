@@ -21,7 +21,7 @@
 namespace troupe::pipeline {
 
 struct EngineTables {
-  // `computes`: by coordinate along pp, compute actions alone.
+  // `computes`: compute actions alone, indexed by coordinate along pp.
   EngineTables(const Mesh& on, Placement placed,
                const std::vector<StepTable>& computes, Dispatch dispatch)
       : mesh(on), placement(std::move(placed)) {
@@ -46,8 +46,8 @@ struct EngineTables {
 
   Mesh mesh;
   Placement placement;
-  std::vector<StepTable> tables;  // by rank
-  std::vector<int> bounds;        // by rank: activations, at most
+  std::vector<StepTable> tables;  // indexed by rank
+  std::vector<int> bounds;        // limits on the activations of each rank
 };
 
 }  // namespace troupe::pipeline

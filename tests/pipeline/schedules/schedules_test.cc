@@ -31,7 +31,7 @@ SimulatedStep Simulated(const Tables& tables, const Placement& placement,
   return step.ok() ? *std::move(step) : SimulatedStep();
 }
 
-// In which a rank of p does not compute.
+// Returns the time in which a rank does not compute.
 double BubbleOf(const SimulatedStep& step) {
   return step.seconds * step.bubble;
 }
@@ -68,7 +68,7 @@ struct Sizes {
   int pp, micro_batches, chunks;
 };
 
-// Sizes that the schedule takes.
+// Returns sizes that the schedule takes.
 std::vector<Sizes> SizesOf(const NamedSchedule& schedule) {
   std::vector<Sizes> sizes;
   for (const int pp : {1, 2, 3, 4, 8}) {
@@ -139,7 +139,7 @@ TEST(SchedulesTest, BubblesAreThoseOfThePapers) {
   }
 }
 
-// With stages whose three parts take equally long.
+// The three parts of each stage take equally long.
 TEST(SchedulesTest, ZeroBubbles) {
   for (const int p : {1, 2, 3, 4, 8}) {
     const int m = 3 * p;
@@ -149,7 +149,7 @@ TEST(SchedulesTest, ZeroBubbles) {
                        Equal(static_cast<int>(placement.size())),
                        Dispatch::kStrict);
     };
-    // Of a rank between its first action and its last.
+    // Returns the largest bubble between a rank's first action and its last.
     const auto within = [](const SimulatedStep& step) {
       double most = 0;
       for (const SimulatedRank& rank : step.ranks) {
@@ -197,8 +197,8 @@ TEST(SchedulesTest, RanksKeepNoMoreThanTheyMay) {
   }
 }
 
-// Whatever the order in which messages come: each link and each stage is as
-// slow as the seed has it. 10,000 seeds of each schedule: TROUPE_SIM_TIMES=200.
+// Runs with messages in any order: the seed decides how slow each link and each
+// stage is. 10,000 seeds of each schedule: TROUPE_SIM_TIMES=200.
 TEST(SchedulesTest, AllRanksEndUnderEverySeedAndKeepTheBound) {
   for (const NamedSchedule& schedule : NamedSchedules()) {
     const int chunks = schedule.chunks > 0 ? schedule.chunks : 2;

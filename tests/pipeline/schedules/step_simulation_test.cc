@@ -84,7 +84,7 @@ TEST(StepSimulationTest, ASmallerLastMicroBatchCostsLess) {
   EXPECT_EQ(step->seconds, 1 + 1 + 0.5 + 2 + 2 + 1);
 }
 
-// A stage whose input is late goes on with what is there.
+// A stage whose input is late runs another action meanwhile.
 TEST(StepSimulationTest, ArrivalOvertakesWhatWaits) {
   StepCosts costs;
   costs.stages.assign(2, {1, 1, 1});
@@ -146,7 +146,7 @@ TEST(StepSimulationTest, TablesThatDoNotFitTogether) {
             "schedule: costs of 1 stages, and 2 stages");
 }
 
-// What docs promise: 64 ranks, 512 micro-batches.
+// The size that the header names: 64 ranks, 512 micro-batches.
 TEST(StepSimulationTest, LargePipelines) {
   const Tables tables = *InterleavedOneForwardOneBackward(64, 512, 2);
   StepCosts costs;

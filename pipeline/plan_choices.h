@@ -1,0 +1,83 @@
+// Choices that the options of a plan and the plan itself have in common. Both
+// PlanOptions and Plan (pipeline/plan.h) derive from PlanChoices, so each
+// choice is declared once, has one default, and is copied into the plan
+// without a line of its own.
+//
+// A new choice takes two lines: its declaration here, and its name in the
+// plan's JSON (pipeline/plan_fields.h).
+
+#ifndef PIPELINE_PLAN_CHOICES_H_
+#define PIPELINE_PLAN_CHOICES_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "nn/kernels/kernel_choices.h"
+#include "nn/kernels/loss_scale.h"
+#include "nn/tensor/dtype.h"
+#include "pipeline/mesh.h"
+#include "pipeline/schedule.h"
+
+namespace troupe::pipeline {
+
+// How gradients are reduced over replicas, and when updates run.
+struct ReductionChoices {
+  static constexpr char kFieldsOf[] = "PlanOptions";  // base/field_error.h
+
+  // Limit on the bytes of gradients that a rank reduces on its compute strand,
+  // where handing them to the communication strand would cost more than the
+  // work. Below 0: a job measures it (actors/planning/calibrate.h); 0: never
+  // inline.
+  std::int64_t inline_bytes = -1;
+  // Whether inline reductions reduce and update a bucket in one pass over
+  // memory (RU), which is faster and gives the same bits. A job switches it off
+  // if its optimizer is not elementwise.
+  bool fuse_updates = true;
+  // Whether a step's forward may begin on buckets that are already updated
+  // while others of the step before are still being reduced; the buckets that
+  // it reads first are then sent first. The same bits. It changes nothing where
+  // reductions are inline, where an update needs all buckets, and on a device
+  // that executes asynchronously.
+  bool cross_step = false;
+  // Dtype of the gradients; unset: that of the parameters.
+  std::optional<nn::DType> grad_dtype;
+  // Dtype in which gradients are added up over replicas; unset: that of the
+  // gradients. Another dtype needs a copy of them, and no update is fused.
+  std::optional<nn::DType> reduction_dtype;
+};
+
+// Choices besides the order of reductions that decide the bits of a step. A job
+// fills in all but `threads_per_rank` itself, from its kernels and its spec.
+struct NumericChoices {
+  static constexpr char kFieldsOf[] = "PlanOptions";
+
+  // Number of threads that the kernels of one rank compute with.
+  int threads_per_rank = 1;
+  // Description of the kernel set (nn::Kernels::Describe), since other kernels
+  // may give other bits. Empty if no kernels have been opened.
+  std::string kernels;
+  // Factor on all gradients until the update. With `dynamic_loss_scale`, the
+  // factor of the first step.
+  double loss_scale = 1;
+  // Rule by which the loss scale changes; unset: it is constant.
+  std::optional<nn::LossScaleRule> dynamic_loss_scale;
+  // Algorithms of libraries that are already chosen, by kind of device
+  // (nn::KernelChoices::Known()). Others are measured at the first use of a
+  // shape, and are in the plan that is saved with the next checkpoint.
+  nn::ChoicesByDevice algorithms;
+};
+
+// Choices that PlanOptions and Plan share.
+struct PlanChoices : ReductionChoices, NumericChoices {
+  static constexpr char kFieldsOf[] = "PlanOptions";
+
+  Mesh mesh;
+  // Whether a rank may run an action whose message has arrived before the one
+  // that its table lists first. The same bits.
+  Dispatch dispatch = Dispatch::kArrival;
+};
+
+}  // namespace troupe::pipeline
+
+#endif  // PIPELINE_PLAN_CHOICES_H_
