@@ -27,7 +27,7 @@ class LocalJob : public RunningJob {
     supervisor_ = SpawnCrew(system_, process_, std::move(setup.checkpoint));
   }
   ~LocalJob() override {
-    // A job that was not waited for ends as if it had been cancelled.
+    // A job that has not ended is cancelled.
     if (!process_->outcome.HasBeenSet()) {
       Failure failure;
       failure.generation = process_->generation;
@@ -66,7 +66,7 @@ absl::StatusOr<std::unique_ptr<RunningJob>> StartLocalJob(
 
 absl::StatusOr<std::unique_ptr<Job>> Job::Start(const JobSpec& spec,
                                                 JobObserver* observer) {
-  // Factories and the observer are code of the user's.
+  // Factories and the observer are the user's code, and may throw.
   try {
     TROUPE_ASSIGN_OR_RETURN(std::unique_ptr<RunningJob> running,
                             spec.cluster ? StartClusterJob(spec, observer)

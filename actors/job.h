@@ -1,4 +1,4 @@
-// Runs a job: the front of the whole house.
+// Runs a training job: the entry point of the library.
 //
 //   absl::StatusOr<std::unique_ptr<Job>> job = Job::Start(spec, &observer);
 //   if (!job.ok()) return job.status();
@@ -12,10 +12,10 @@
 // failure anywhere ends the job.
 //
 // Threads: Start, Wait and the destructor from one thread; RequestStop() from
-// any. The observer is called from a thread of its own, one call at a time
-// (OnStart from the caller of Start, before there is one). It may be slow:
-// steps go on meanwhile, up to 65,536 of them, and are reported later, in
-// order.
+// any. The observer is called from a thread of its own, one call at a time,
+// except OnStart(), which the caller of Start() calls before. It may be slow:
+// meanwhile the job does up to 65,536 further steps, which are reported later,
+// in order.
 
 #ifndef ACTORS_JOB_H_
 #define ACTORS_JOB_H_
@@ -32,23 +32,23 @@ class RunningJob;
 
 class Job {
  public:
-  // `observer` may be null; outlives the job.
+  // Starts the job. `observer` may be null; outlives the job.
   //   kInvalidArgument: the spec is not complete, sizes or shapes do not fit.
   //   kResourceExhausted: the system refuses the threads.
   //   the kernels' error: their device cannot be opened.
   //   the reader's error: `resume` found a checkpoint that cannot be used.
   static absl::StatusOr<std::unique_ptr<Job>> Start(const JobSpec& spec,
                                                     JobObserver* observer);
-  // Waits for the job's threads, after Wait() too: one that is stuck in a call
-  // of the user's (a read that never returns) holds it up.
+  // Waits for the job's threads, also after Wait(). Blocks as long as one is in
+  // a call of the user's code (a read that never returns).
   ~Job();
 
-  // The steps already granted are finished (about 50 ms of them, or one), a
-  // checkpoint is written where a folder is set; then Wait() returns with
-  // `stopped` set.
+  // Stops the job: it finishes the steps already granted (about 50 ms of them,
+  // or one), and writes a checkpoint if a folder is set. Then Wait() returns
+  // with `stopped` set.
   void RequestStop();
 
-  // Blocks until the job has ended. Once.
+  // Waits until the job has ended. To be called once.
   absl::StatusOr<JobResult> Wait();
 
  private:
@@ -57,7 +57,7 @@ class Job {
   std::unique_ptr<RunningJob> running_;
 };
 
-// Start and Wait in one.
+// Starts a job and waits for it.
 absl::StatusOr<JobResult> RunJob(const JobSpec& spec,
                                  JobObserver* observer = nullptr);
 

@@ -19,9 +19,9 @@ namespace {
 constexpr std::int64_t kStepsWithoutEnd = std::int64_t{1} << 40;
 constexpr std::size_t kRateBlocks = 10;
 constexpr double kMeasuredSeconds = 0.2;
-// How much longer than its time the first step, or the last one, may take.
+// Limit on the time beyond twice the measured one, for slow first steps.
 constexpr absl::Duration kSlack = absl::Seconds(60);
-// A step lies between two.
+// Least number of marks: a rate needs a step between two of them.
 constexpr std::size_t kMarksMin = 2;
 
 double Now() {
@@ -34,8 +34,8 @@ void CallIfSet(const std::function<void()>& function) {
   if (function) function();
 }
 
-// Notes when which step was done, from a warm-up after the first one on, for
-// `seconds`, or longer where a step takes so long.
+// Records the times at which steps were reported, after the first one and a
+// warm-up, for `seconds`, or longer if a step takes longer.
 class Marks : public JobObserver {
  public:
   struct Mark {
@@ -59,7 +59,8 @@ class Marks : public JobObserver {
   bool Wait(absl::Duration timeout) {
     return done_.WaitForNotificationWithTimeout(timeout);
   }
-  // Once the job has ended, and Wait() has returned true.
+  // Returns steps per second. To be called after Wait() has returned true and
+  // the job has ended.
   double MedianRate() const {
     const std::size_t gaps = marks_.size() - 1;
     const std::size_t blocks = std::min<std::size_t>(kRateBlocks, gaps);
@@ -79,12 +80,12 @@ class Marks : public JobObserver {
   const double seconds_;
   const TimedPart& part_;
   absl::Notification done_;
-  // The supervisor's thread writes.
+  // Written in the observer's thread alone.
   double begin_ = 0;
   std::vector<Mark> marks_;
 };
 
-// One rank with the whole model and a rank's micro-batch.
+// Returns a job of one rank with the whole model and a rank's micro-batch.
 JobSpec OnOneRank(JobSpec job) {
   job.cluster.reset();
   job.init = InitOptions();

@@ -1,11 +1,11 @@
-// How long training steps of a job take, measured by running it for a while.
+// Measures how long training steps of a job take, by running it for a while.
 //
 //   TROUPE_ASSIGN_OR_RETURN(double rate, StepsPerSecond(spec, /*seconds=*/1));
 //   TROUPE_ASSIGN_OR_RETURN(double seconds, MeasureStepSeconds(spec));
 //
-// The time begins after the first step and a warm-up of a quarter of it, and is
-// cut into ten blocks, whose median is the result: another program that takes a
-// core for a while spoils some blocks and not the figure.
+// The measured time begins after the first step and a warm-up of a quarter of
+// that time. It is cut into ten blocks, whose median is the result: another
+// program that takes a core for a while spoils some blocks, but not the median.
 
 #ifndef ACTORS_STEP_SECONDS_H_
 #define ACTORS_STEP_SECONDS_H_
@@ -17,26 +17,28 @@
 
 namespace troupe::actors {
 
-// A job whose steps are those of `spec`, without end, and that does nothing
-// else: it neither evaluates nor saves.
+// Returns a job with the steps of `spec`, but without an end, evaluations and
+// checkpoints.
 JobSpec StepsAlone(const JobSpec& spec);
 
-// Called where the time begins and ends, in the thread of the job's observer;
-// null: nobody is.
+// Functions that are called when the measured time begins and ends, in the
+// thread of the job's observer. Either may be null.
 struct TimedPart {
   std::function<void()> begin;
   std::function<void()> end;
 };
 
-// Runs the job as it is, for so long and at least three steps, and stops it.
-//   The job's status where it fails; kDeadlineExceeded where steps do not come.
+// Runs the job, unchanged, for `seconds` and at least three steps, and stops
+// it. Returns its steps per second.
+//   the job's status: it failed.
+//   kDeadlineExceeded: it made too few steps within 2 * seconds + 60.
 absl::StatusOr<double> StepsPerSecond(const JobSpec& spec, double seconds,
                                       const TimedPart& part = {});
 
-// Seconds of a step of a job of one rank in this process, with the whole model
-// and a rank's micro-batch; it leaves nothing behind. It has the job's own
-// samples, loss, optimizer and kernels, and takes the memory of a rank without
-// pipeline stages. Lasts a quarter of a second, or three steps.
+// Returns the seconds of a step with one rank in this process, the whole model
+// and a rank's micro-batch. The rank has the job's samples, loss, optimizer and
+// kernels, and takes the memory of a rank without pipeline stages; nothing of
+// it remains. Takes a quarter of a second, or three steps.
 //   Errors of StepsPerSecond().
 absl::StatusOr<double> MeasureStepSeconds(const JobSpec& spec);
 

@@ -1,4 +1,4 @@
-// absl::Duration as the time-outs of actors have it.
+// Converts absl::Duration to the time-out type of CAF's actors.
 //
 //   self->delayed_send(self, ActorTimeout(spec.timeout), watch_atom::value);
 
@@ -12,8 +12,8 @@
 
 namespace troupe::actors {
 
-// At most ten years, absl::InfiniteDuration() included: a time that can still
-// be added to a clock's.
+// Returns at most ten years, also for absl::InfiniteDuration(), so that adding
+// the result to a clock's time does not overflow.
 inline std::chrono::nanoseconds ActorTimeout(absl::Duration duration) {
   const absl::Duration longest = absl::Hours(24 * 3650);
   return std::chrono::nanoseconds(

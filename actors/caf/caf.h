@@ -1,12 +1,12 @@
-// The actor framework as Troupe uses it. Only this header, status_error.cc,
-// strand_scheduler.h and job.cc's configuration know that it is CAF 0.17;
-// docs/caf.md says what changes with 0.18 and later.
+// The headers of CAF that actors include, and how actors are spawned and
+// messages inspected. Written for CAF 0.17; docs/caf.md lists what changes with
+// 0.18 and later.
 //
 //   auto loader = SpawnStrand(system, LoaderBehavior, context, supervisor);
 //
-// Execution is a run-time choice: a *strand* is an actor with a thread of its
-// own, where kernels, collectives and blocking calls run; under the seeded
-// scheduler (actors/sim) it becomes an ordinary job of the one thread.
+// A *strand* is an actor with a thread of its own, in which kernels,
+// collectives and blocking calls may run. Under the seeded scheduler
+// (actors/sim) all actors share one thread, and a strand is an ordinary actor.
 
 #ifndef ACTORS_CAF_CAF_H_
 #define ACTORS_CAF_CAF_H_
@@ -15,6 +15,7 @@
 #include <exception>
 #include <functional>
 #include <string>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -27,6 +28,7 @@
 #include "caf/actor_system_config.hpp"
 #include "caf/event_based_actor.hpp"
 #include "caf/exit_reason.hpp"
+#include "caf/meta/type_name.hpp"
 #include "caf/scheduler/abstract_coordinator.hpp"
 #include "caf/send.hpp"
 #include "caf/stateful_actor.hpp"
@@ -40,17 +42,39 @@
 
 namespace troupe::actors {
 
-// True under the seeded scheduler.
+// Whether the system runs under the seeded scheduler.
 inline bool IsSimulated(caf::actor_system& system) {
   return !system.scheduler().detaches_utility_actors();
 }
 
-// Spawns an actor with a thread of its own; without one when simulated.
+// Spawns a strand; an ordinary actor under the seeded scheduler.
 template <typename F, typename... Args>
 auto SpawnStrand(caf::actor_system& system, F behavior, Args&&... args) {
   caf::actor_config config(StrandHostOf(system));
   return system.spawn_functor(std::true_type(), config, behavior,
                               std::forward<Args>(args)...);
+}
+
+// Lets CAF serialise, deserialise and print each message type that lists its
+// fields once:
+//
+//     struct Grant {
+//       std::int32_t generation = 0;
+//       std::int64_t until = 0;
+//       static constexpr char kName[] = "troupe.grant";
+//       auto fields() { return std::tie(generation, until); }
+//     };
+//
+// The fields travel in the order of fields(). The type must be in this
+// namespace: CAF finds inspect() by argument-dependent lookup.
+template <class Inspector, class T, class = decltype(T::kName),
+          class = decltype(std::declval<T&>().fields())>
+typename Inspector::result_type inspect(Inspector& f, T& message) {
+  return std::apply(
+      [&f](auto&... fields) {
+        return f(caf::meta::type_name(T::kName), fields...);
+      },
+      message.fields());
 }
 
 }  // namespace troupe::actors

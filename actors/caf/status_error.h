@@ -1,4 +1,4 @@
-// absl::Status into caf::error and back: the one place that knows both.
+// Converts absl::Status to caf::error and back.
 //
 //   return ToError(absl::NotFoundError("no such file"));    // in a handler
 //   absl::Status status = FromError(system, error);

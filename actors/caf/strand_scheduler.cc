@@ -16,7 +16,7 @@
 namespace troupe::actors {
 namespace {
 
-// Takes what CAF says of actors, such as an exception that nobody handled.
+// Prints CAF's own messages about actors, such as an unhandled exception.
 caf::behavior PrinterBehavior(caf::event_based_actor* self, std::FILE* out) {
   self->set_default_handler(caf::drop);
   return {[=](caf::add_atom, caf::actor_id, const std::string& text) {
@@ -24,10 +24,11 @@ caf::behavior PrinterBehavior(caf::event_based_actor* self, std::FILE* out) {
   }};
 }
 
-// CAF keeps a logger in each thread. Its first use has the C library register a
-// destructor, which ends the process where there is no memory for the few bytes
-// of that. So they are asked for here: as a block that is too large for
-// malloc()'s own cache, and thus is where calloc() finds it.
+// CAF keeps a thread-local logger. Its first use makes the C library register a
+// destructor, and the process ends if there is no memory for those few bytes.
+// So this first allocates and frees a block, one too large for malloc()'s
+// thread cache, so that calloc() finds it afterwards. Returns false if there is
+// no memory.
 bool PrepareForActors() {
   constexpr std::size_t kBytes = 4096;
   void* volatile const memory = std::malloc(kBytes);
@@ -58,7 +59,7 @@ void StrandScheduler::start() {
       system().spawn<caf::hidden + caf::lazy_init>(PrinterBehavior, stderr);
 }
 
-// All actors have ended but a few of CAF's own.
+// CAF calls this when all actors have ended, except a few of its own.
 void StrandScheduler::stop() {
   caf::anon_send_exit(utility_actors_[printer_id], caf::exit_reason::kill);
   clock_.cancel_dispatch_loop();
@@ -67,8 +68,8 @@ void StrandScheduler::stop() {
   threads_.Join();
   for (Lane* lane : Strands()) lane->CleanUp();
   shared_.CleanUp();
-  // Not before: an actor counts as ended a moment before it is, and what it
-  // does last may be a word to the printer.
+  // The printer is released last: CAF counts an actor as ended a moment too
+  // early, and its last action may be a message to the printer.
   utility_actors_[printer_id] = nullptr;
   running_ = false;
 }
@@ -83,7 +84,7 @@ std::vector<StrandScheduler::Lane*> StrandScheduler::Strands() {
 void StrandScheduler::enqueue(caf::resumable* job) { LaneOf(job).Push(job); }
 
 void StrandScheduler::StartStrand(caf::resumable* job) {
-  // The system counts the actor already.
+  // The system already counts the actor, so it is cleaned up if this throws.
   auto not_started = absl::MakeCleanup([job] { cleanup_and_release(job); });
   auto owned = std::make_unique<Lane>(*this);
   Lane* const lane = owned.get();

@@ -1,8 +1,8 @@
-// CAF's scheduler as a job has it: a strand has a thread of its own, all other
-// actors share one, and a third dispatches what is delayed. The threads are
-// there before the first actor is (thread_supply.h). CAF's own schedulers start
-// threads as they go, and where one is refused, the actor system neither works
-// nor ends: its destructor waits for an actor that never ran.
+// The CAF scheduler of a job: each strand has a thread of its own, all other
+// actors share one, and one more dispatches delayed messages. All threads are
+// started before the first actor (thread_supply.h). CAF's own schedulers start
+// threads as they go; if the system refuses one, the actor system neither works
+// nor ends, because its destructor waits for an actor that never ran.
 //
 //   const int count = JobThreads(/*ranks=*/2);
 //   TROUPE_ASSIGN_OR_RETURN(std::unique_ptr<ThreadSupply> threads,
@@ -12,8 +12,9 @@
 //   caf::actor_system system(config);
 //   auto loader = SpawnStrand(system, LoaderBehavior, context, supervisor);
 //
-// Each system takes two of the threads, and each strand one, which it keeps
-// until the actor or the system ends. The system's destructor joins them all.
+// Each actor system takes two of the threads, and each strand takes one, which
+// it keeps until the actor or the system ends. The system's destructor joins
+// all threads.
 
 #ifndef ACTORS_CAF_STRAND_SCHEDULER_H_
 #define ACTORS_CAF_STRAND_SCHEDULER_H_
@@ -40,17 +41,17 @@ namespace troupe::actors {
 class StrandScheduler : public caf::scheduler::abstract_coordinator {
  public:
   StrandScheduler(caf::actor_system& system, ThreadSupply& threads);
-  // Where another module of the system cannot start, and throws, CAF takes the
-  // system down without stop(), while its threads run: they, or CAF, would use
-  // what is gone, or wait for ever. So that is the end of the program.
+  // If another module of the system throws while it starts, CAF destroys the
+  // system without calling stop(), while the threads still run. They, or CAF,
+  // would use freed memory or wait for ever, so the program is terminated.
   ~StrandScheduler() override {
     if (running_) std::terminate();
   }
 
-  // The host of a spawn that makes a strand.
+  // Execution unit to spawn an actor on for it to become a strand.
   caf::execution_unit* strand_host() { return &strand_host_; }
 
-  // `job` has messages.
+  // Schedules `job`, an actor that has messages to process.
   void enqueue(caf::resumable* job) override;
   caf::actor_clock& clock() noexcept override { return clock_; }
 
@@ -59,27 +60,28 @@ class StrandScheduler : public caf::scheduler::abstract_coordinator {
   void stop() override;
 
  private:
-  // One thread and the actors that wait for it.
+  // Run queue of one thread: the actors that wait for their turn on it.
   class Lane : public caf::execution_unit {
    public:
     explicit Lane(StrandScheduler& scheduler)
         : execution_unit(&scheduler.system()), scheduler_(scheduler) {}
 
     void Push(caf::resumable* job) ABSL_LOCKS_EXCLUDED(mutex_);
-    // Runs actors until Close() was called and no more wait; a strand's lane
-    // ends with its actor.
+    // Runs actors until Close() was called and the queue is empty.
     void Run() ABSL_LOCKS_EXCLUDED(mutex_);
+    // Run() for a strand: returns also when its actor has ended.
     void RunStrand() ABSL_LOCKS_EXCLUDED(mutex_);
     void Close() ABSL_LOCKS_EXCLUDED(mutex_);
-    // Drops what came after the end.
+    // Releases the actors that were pushed after Run() had returned.
     void CleanUp() ABSL_LOCKS_EXCLUDED(mutex_);
-    // What an actor of this lane has woken.
+    // Schedules an actor that an actor of this lane has woken.
     void exec_later(caf::resumable* job) override { scheduler_.enqueue(job); }
 
    private:
-    // Null: closed, and nothing is left.
+    // Waits for an actor; returns null once the lane is closed and empty.
     caf::resumable* Pop() ABSL_LOCKS_EXCLUDED(mutex_);
-    // Whether the actor has ended.
+    // Lets the actor process up to `messages_max` messages. Returns whether it
+    // has ended.
     bool Resume(caf::resumable* job, std::size_t messages_max);
 
     StrandScheduler& scheduler_;
@@ -89,7 +91,7 @@ class StrandScheduler : public caf::scheduler::abstract_coordinator {
     bool closed_ ABSL_GUARDED_BY(mutex_) = false;
   };
 
-  // Gives a thread to the actor that is spawned on it.
+  // Execution unit that gives a thread to each actor spawned on it.
   class StrandHost : public caf::execution_unit {
    public:
     explicit StrandHost(StrandScheduler& scheduler)
@@ -103,13 +105,13 @@ class StrandScheduler : public caf::scheduler::abstract_coordinator {
   };
 
   void StartStrand(caf::resumable* job) ABSL_LOCKS_EXCLUDED(mutex_);
-  // The actor has ended; another one may come to lie where it lies.
+  // Removes an actor that has ended: a new one may get the same address.
   void Forget(caf::resumable* job) ABSL_LOCKS_EXCLUDED(mutex_);
   std::vector<Lane*> Strands() ABSL_LOCKS_EXCLUDED(mutex_);
   Lane& LaneOf(caf::resumable* job) ABSL_LOCKS_EXCLUDED(mutex_);
 
   ThreadSupply& threads_;
-  bool running_ = false;  // between start() and stop()
+  bool running_ = false;  // true between start() and stop()
   StrandHost strand_host_;
   caf::detail::thread_safe_actor_clock clock_;
   Lane shared_;
@@ -118,17 +120,17 @@ class StrandScheduler : public caf::scheduler::abstract_coordinator {
   std::unordered_map<caf::resumable*, Lane*> lane_of_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Starts the threads for an actor system. What CAF keeps in each thread that
-// runs actors has its memory then: without it, CAF's first use would end the
-// process.
-//   kResourceExhausted: a thread was refused, or its memory.
+// Starts the threads for an actor system, and in each allocates CAF's
+// thread-local state: if that allocation failed later, in CAF's first use of
+// the thread, the process would end.
+//   kResourceExhausted: the system refused a thread, or its memory.
 absl::StatusOr<std::unique_ptr<ThreadSupply>> StartActorThreads(int count);
 
-// Gives the actor system of `config` this scheduler.
+// Makes actor systems of `config` use this scheduler.
 void RunOnThreads(ThreadSupply& threads, caf::actor_system_config& config);
 
-// Where a strand of `system` is spawned; null under the simulator's scheduler,
-// where strands are as other actors are.
+// Returns the execution unit on which strands of `system` are spawned. Null
+// under the simulator's scheduler, where strands are ordinary actors.
 caf::execution_unit* StrandHostOf(caf::actor_system& system);
 
 }  // namespace troupe::actors

@@ -1,14 +1,15 @@
-// The threads of a job: all started before its first actor, and kept until each
-// has run what it is for. A limit on processes (ulimit -u, a container's pids
-// limit) or on memory is met here, or not at all: in the middle of a spawn it
-// would leave actors behind that wait for others.
+// The threads of a job. All are started before its first actor; each runs one
+// task. If a limit on processes (ulimit -u, a container's pids limit) or on
+// memory is exceeded, that shows here and not in the middle of spawning, where
+// it would leave actors that wait for others for ever.
 //
 //   TROUPE_ASSIGN_OR_RETURN(std::unique_ptr<ThreadSupply> threads,
 //                           ThreadSupply::Start(JobThreads(ranks)));
 //   threads->Run([&] { lane.Run(); });
 //   threads->Join();
 //
-// Threads: any may call Run(); one calls Join(), when no more Run() comes.
+// Threads: Run() may be called from any thread. Join() is called from one,
+// after the last Run().
 
 #ifndef ACTORS_CAF_THREAD_SUPPLY_H_
 #define ACTORS_CAF_THREAD_SUPPLY_H_
@@ -24,24 +25,23 @@
 
 namespace troupe::actors {
 
-// Number of threads of a job with `ranks` ranks in this process:
-// docs/threads.md.
+// Returns the number of threads that a job with `ranks` ranks in this process
+// needs (docs/threads.md).
 int JobThreads(int ranks);
 
-// Starts a thread that runs the function; throws std::system_error where there
-// is none to be had.
+// Starts a thread that runs the function. Throws std::system_error if the
+// system refuses the thread.
 using ThreadStarter = std::function<std::thread(std::function<void()>)>;
 
-// What each thread does before it is part of the supply, one at a time. False:
-// it has no memory for that.
+// Prepares the calling thread, before it joins the supply; called by one thread
+// at a time. Returns false if there is no memory for it.
 using ThreadPreparer = std::function<bool()>;
 
 class ThreadSupply {
  public:
-  // Starts `count` threads, which wait for what they shall run. `prepare` may
-  // be null.
-  //   kResourceExhausted: one was refused, or its memory; says which, and what
-  //     to do.
+  // Starts `count` threads, which wait for tasks. `prepare` may be null.
+  //   kResourceExhausted: the system refused a thread, or its memory. The
+  //     message says which, and what to do.
   static absl::StatusOr<std::unique_ptr<ThreadSupply>> Start(
       int count, const ThreadPreparer& prepare = nullptr);
   static absl::StatusOr<std::unique_ptr<ThreadSupply>> Start(
@@ -52,9 +52,9 @@ class ThreadSupply {
   ThreadSupply(const ThreadSupply&) = delete;
   ThreadSupply& operator=(const ThreadSupply&) = delete;
 
-  // Runs `task` in a thread that has run none. There must be one.
+  // Runs `task` in a thread that has not run one yet. One must be left.
   void Run(std::function<void()> task) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Waits until every task has returned; threads without one end.
+  // Ends threads without a task, and waits until every task has returned.
   void Join() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
@@ -62,18 +62,19 @@ class ThreadSupply {
 
   absl::Status StartThreads(int count, const ThreadStarter& start,
                             const ThreadPreparer& prepare);
-  // What each thread runs.
+  // Body of each thread.
   void RunOneTask(const ThreadPreparer& prepare) ABSL_LOCKS_EXCLUDED(mutex_);
   bool HasTaskOrIsClosed() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return closed_ || !tasks_.empty();
   }
 
   absl::Mutex mutex_;
-  // Threads that prepare() was called for; whether one had no memory for it.
+  // Number of threads that have called prepare(), and whether any call failed.
   std::size_t prepared_ ABSL_GUARDED_BY(mutex_) = 0;
   bool unprepared_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<std::function<void()>> tasks_ ABSL_GUARDED_BY(mutex_);
-  std::size_t left_ ABSL_GUARDED_BY(mutex_) = 0;  // threads without a task
+  // Number of threads without a task.
+  std::size_t left_ ABSL_GUARDED_BY(mutex_) = 0;
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<std::thread> threads_;
 };

@@ -14,13 +14,14 @@
 //   absl::Status s = saved.ReadModel("0.weight", parameter->value);
 //
 // docs/checkpoints.md describes the files. A checkpoint is written under
-// another name ("step-00000100.tmp-4711"), put on the disk file by file, and
+// another name ("step-00000100.tmp-4711"), synced to the disk file by file, and
 // then renamed: a folder named "step-<digits>" is always whole. Tensors are
 // found by name, so a checkpoint of a pipeline loads under any other cut.
 //
 // Threads: none of its own. One writer at a time for a folder (claim.h);
-// reading from a Checkpoint is safe from any number of threads. Calls block for
-// as long as the disk takes: not for an actor that has others waiting.
+// reading from a Checkpoint is safe from any number of threads. Calls block
+// until the disk is done: an actor that other actors wait for must not make
+// them.
 
 #ifndef ACTORS_CHECKPOINT_CHECKPOINT_H_
 #define ACTORS_CHECKPOINT_CHECKPOINT_H_
@@ -41,19 +42,18 @@
 
 namespace troupe::actors {
 
-// What one stage of the model saves; the stages of a pipeline, in order, are
-// the shards of a checkpoint. Optimizer states are named after their
+// The tensors that one stage of the model saves. The stages of a pipeline, in
+// order, are the shards of a checkpoint. Optimizer states are named after their
 // parameter: "0.weight.momentum_buffer".
 struct CheckpointShard {
   std::vector<nn::NamedTensor> model;
   std::vector<nn::NamedTensor> optimizer;
 };
 
-// Writes "<dir>/step-<state.step>" and returns that path; then removes all but
-// the newest `keep` checkpoints (0: none is removed), the best one, where it
-// is marked, and what crashed writers left behind. Never removes the checkpoint
-// just written. One that is there
-// already for this step is replaced.
+// Writes "<dir>/step-<state.step>", in place of an earlier checkpoint of that
+// step, and returns the path. Then removes unfinished checkpoints of crashed
+// writers, and all but the newest `keep` whole ones (0: removes none). Never
+// removes the checkpoint just written, nor the one that is marked as best.
 //   kInvalidArgument: a tensor's name twice.
 //   other: from the file system; names path, reason and what to do. Whole
 //     checkpoints are then as they were, and nothing unfinished is left unless
@@ -62,34 +62,35 @@ absl::StatusOr<std::string> WriteCheckpoint(
     base::FileSystem& files, const std::string& dir, const TrainerState& state,
     absl::Span<const CheckpointShard> shards, int keep);
 
-// The path of the whole checkpoint with the highest step.
-//   kNotFound: there is none, or no such folder.
+// Returns the path of the whole checkpoint with the highest step.
+//   kNotFound: there is none, or `dir` does not exist.
 absl::StatusOr<std::string> FindLatestCheckpoint(base::FileSystem& files,
                                                  const std::string& dir);
 
-// The paths of all whole checkpoints, by ascending step; none where there is
-// no such folder.
+// Returns the paths of all whole checkpoints, by ascending step; none if `dir`
+// does not exist.
 absl::StatusOr<std::vector<std::string>> ListCheckpoints(
     base::FileSystem& files, const std::string& dir);
 
-// The step of the checkpoint that the link "best" in `dir` points to, if there
-// is one: that of the best evaluation (docs/checkpoints.md).
+// Returns the step to which the link "best" in `dir` points, the checkpoint of
+// the best evaluation (docs/checkpoints.md); none if there is no link.
 std::optional<std::int64_t> FindBestCheckpoint(base::FileSystem& files,
                                                const std::string& dir);
 
-// Removes the link "best" in `dir` where what it pointed to is gone.
+// Removes the link "best" in `dir` if its checkpoint no longer exists.
 absl::Status DropStaleBest(base::FileSystem& files, const std::string& dir);
 
-// Removes a whole checkpoint. It loses its name first, so that half a one never
+// Removes a whole checkpoint. Renames it first, so that a half of it never
 // looks whole.
 absl::Status RemoveCheckpoint(base::FileSystem& files, const std::string& path);
 
-// A checkpoint opened for reading: every file is there and its header checked.
+// A checkpoint opened for reading: every file exists and has a valid header.
 class Checkpoint {
  public:
-  // The index may be Hugging Face's own, which does not count shards; a model
-  // in one file, model.safetensors, needs none.
-  //   kNotFound: no such folder, or a file of it is missing.
+  // Opens the checkpoint in the folder `path`. Its index may be in Hugging
+  // Face's own form, which does not count shards; a model in one file,
+  // model.safetensors, needs no index.
+  //   kNotFound: the folder, or a file of it, is missing.
   //   kDataLoss: a file is damaged; names it and says what is wrong.
   static absl::StatusOr<Checkpoint> Open(base::FileSystem& files,
                                          const std::string& path);
@@ -100,7 +101,7 @@ class Checkpoint {
   std::vector<std::string> ModelNames() const { return Names(model_); }
   std::vector<std::string> OptimizerNames() const { return Names(optimizer_); }
 
-  // What the checkpoint has under a name; null where it has nothing.
+  // The tensor's entry; null if the checkpoint has none of that name.
   const nn::SafetensorsEntry* FindModel(absl::string_view name) const {
     return Find(model_, name);
   }
@@ -108,7 +109,7 @@ class Checkpoint {
     return Find(optimizer_, name);
   }
 
-  // Fills `into` with a tensor, whatever file it is in. Errors as
+  // Fills `into` with a tensor, whichever file it is in. Errors: the same as
   // SafetensorsFile::Read().
   absl::Status ReadModel(absl::string_view name, const nn::Tensor& into) const {
     return Read(model_, name, into);

@@ -23,8 +23,9 @@ std::string ThisProcess() {
                                        absl::UTCTimeZone()));
 }
 
-// A crash in the middle of replacing a checkpoint, on a disk that cannot do it
-// in one step, may have left the earlier one under another name.
+// Renames a checkpoint back that a crash has left under its temporary name: on
+// a disk that cannot replace a folder in one step, the earlier one is renamed
+// before the new one takes its name.
 absl::Status RestoreAside(base::FileSystem& files, const std::string& dir,
                           const std::string& name, std::int64_t step) {
   const std::string path = absl::StrCat(dir, "/", CheckpointName(step));
@@ -35,7 +36,7 @@ absl::Status RestoreAside(base::FileSystem& files, const std::string& dir,
   return files.SyncFolder(dir);
 }
 
-// Names in `dir` that only a run which ended in the middle leaves.
+// Removes the unfinished checkpoints in `dir`, which only crashed runs leave.
 absl::Status RemoveUnfinished(base::FileSystem& files, const std::string& dir) {
   TROUPE_ASSIGN_OR_RETURN(const std::vector<std::string> names,
                           files.List(dir));
@@ -55,7 +56,7 @@ absl::StatusOr<std::shared_ptr<base::FileLock>> ClaimCheckpoints(
   TROUPE_RETURN_IF_ERROR(base::CreateFolderOnDisk(files, dir));
   absl::StatusOr<std::unique_ptr<base::FileLock>> lock =
       files.Lock(absl::StrCat(dir, "/", kLockName), ThisProcess());
-  // The disk has no locks: nobody is kept out (docs/checkpoints.md).
+  // Without locks on the disk no run is kept out (docs/checkpoints.md).
   if (absl::IsUnimplemented(lock.status())) return nullptr;
   if (absl::IsUnavailable(lock.status())) {
     return absl::UnavailableError(

@@ -1,4 +1,4 @@
-// Makes a folder of checkpoints that of one run: two that wrote there would
+// Locks a folder of checkpoints for one run: two runs that write there would
 // remove each other's files.
 //
 //   TROUPE_ASSIGN_OR_RETURN(std::shared_ptr<base::FileLock> lock,
@@ -6,9 +6,9 @@
 //   WriteCheckpoints();
 //   lock = nullptr;                         // another run may write there
 //
-// The claim is a lock on the file ".lock" in the folder, which stays there. The
-// lock dies with the process, so none is stale after a crash. To read a
-// checkpoint needs no claim.
+// The claim is a lock on the file ".lock" in the folder; the file stays. The
+// system releases the lock when the process ends, so none is stale after a
+// crash. Reading a checkpoint needs no claim.
 
 #ifndef ACTORS_CHECKPOINT_CLAIM_H_
 #define ACTORS_CHECKPOINT_CLAIM_H_
@@ -21,10 +21,11 @@
 
 namespace troupe::actors {
 
-// Makes `dir` where it is not there, locks it, and removes what runs that died
-// have left unfinished in it. Null where the disk's file system has no locks:
-// nothing is removed then, since it may be another run's.
-//   kUnavailable: another run has the folder; says process, host, since when.
+// Makes `dir` if it is missing, locks it, and removes the unfinished
+// checkpoints of crashed runs. Returns null if the disk's file system has no
+// locks: nothing is removed then, since it may be another run's.
+//   kUnavailable: another run holds the lock; names its process and host, and
+//     the time of the lock.
 absl::StatusOr<std::shared_ptr<base::FileLock>> ClaimCheckpoints(
     base::FileSystem& files, const std::string& dir);
 

@@ -1,4 +1,5 @@
-// Fields of a JSON object from a file nobody vouches for.
+// Readers of a JSON object's fields that check their types, for untrusted
+// files.
 //
 //   std::int64_t step = 0;
 //   TROUPE_RETURN_IF_ERROR(ReadField(json, "step", step));
@@ -20,14 +21,16 @@
 
 namespace troupe::actors {
 
-// kDataLoss: not JSON, or not an object.
+// Parses an object.
+//   kDataLoss: not JSON, or not an object.
 absl::StatusOr<nlohmann::json> ParseJsonObject(absl::string_view text);
 
-// Limit on counts: what a double holds exactly, as other readers of JSON keep
-// numbers. Twice as many, or the product of one and a thousand, fit 64 bits.
+// Limit on counts: a double, in which other readers of JSON keep numbers, holds
+// them exactly. Twice a count, or a thousand times one, fits 64 bits.
 inline constexpr std::int64_t kJsonCountMax = std::int64_t{1} << 53;
 
-// A count from 0 to kJsonCountMax; a seed of 64 bits.
+// Sets `value` to the field; one overload for each type. A signed one is a
+// count from 0 to kJsonCountMax; an unsigned one, such as a seed, has 64 bits.
 absl::Status ReadField(const nlohmann::json& object, const char* name,
                        std::int64_t& value);
 absl::Status ReadField(const nlohmann::json& object, const char* name,
@@ -41,7 +44,7 @@ absl::Status ReadField(const nlohmann::json& object, const char* name,
 // An object of strings.
 absl::Status ReadField(const nlohmann::json& object, const char* name,
                        std::map<std::string, std::string>& value);
-// The object itself, or the error.
+// Returns the field `name`, an object within `object`.
 absl::StatusOr<const nlohmann::json*> ObjectField(const nlohmann::json& object,
                                                   const char* name);
 

@@ -26,11 +26,12 @@
 namespace troupe::actors {
 
 inline constexpr char kIndexName[] = "model.safetensors.index.json";
-// Between the name of a checkpoint and the number of the process at work on it.
+// Text between the name of an unfinished checkpoint and the number of the
+// process that writes or removes it.
 inline constexpr char kTemporaryMark[] = ".tmp-";
-// Locked by the run that writes into the folder of all checkpoints.
+// File that is locked by the run that writes into the folder of checkpoints.
 inline constexpr char kLockName[] = ".lock";
-// A link to the checkpoint of the best evaluation, beside those of all steps.
+// Link to the checkpoint of the best evaluation, in the folder of checkpoints.
 inline constexpr char kBestName[] = "best";
 inline constexpr char kStateName[] = "trainer_state.json";
 inline constexpr char kPlanName[] = "plan.json";
@@ -39,8 +40,8 @@ inline std::string CheckpointName(std::int64_t step) {
   return absl::StrFormat("step-%08d", step);
 }
 
-// The step of a whole checkpoint's folder; nothing for any other name, those
-// of unfinished ones included.
+// Returns the step of a whole checkpoint from its folder's name; nothing for
+// any other name, also for one of an unfinished checkpoint.
 inline std::optional<std::int64_t> ParseCheckpointName(absl::string_view name) {
   std::int64_t step = 0;
   if (!absl::ConsumePrefix(&name, "step-") || name.size() < 8 ||
@@ -51,24 +52,26 @@ inline std::optional<std::int64_t> ParseCheckpointName(absl::string_view name) {
   return step;
 }
 
-// The step of an unfinished one's: "step-00000100.tmp-<pid>".
+// Returns the step of an unfinished checkpoint from its folder's name,
+// "step-00000100.tmp-<pid>"; nothing for any other name.
 inline std::optional<std::int64_t> ParseTemporaryName(absl::string_view name) {
   const std::size_t mark = name.find(kTemporaryMark);
   if (mark == absl::string_view::npos) return std::nullopt;
   return ParseCheckpointName(name.substr(0, mark));
 }
 
-// As many as the names of files have digits for.
+// Limit on the number of shards: names of files have five digits for it.
 inline constexpr int kShardsMax = 99999;
 
-// File of shard `i` of `n` of the "model" or the "optimizer".
+// Returns the file name of shard `i` (from 0) of `n` of `what`, the "model" or
+// the "optimizer".
 inline std::string ShardName(absl::string_view what, std::size_t i,
                              std::size_t n) {
   if (n == 1) return absl::StrCat(what, ".safetensors");
   return absl::StrFormat("%s-%05d-of-%05d.safetensors", what, i + 1, n);
 }
 
-// `n` of the file of any shard; 0 for other names.
+// Returns the `n` of a ShardName(); 0 for other names.
 inline int ParseShardCount(absl::string_view what, absl::string_view name) {
   if (name == ShardName(what, 0, 1)) return 1;
   constexpr std::size_t kDigits = 5;

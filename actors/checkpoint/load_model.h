@@ -1,4 +1,4 @@
-// A trained model outside of a job: to predict, or to generate text.
+// Loads a trained model outside of a job, to predict or to generate text.
 //
 //   TROUPE_ASSIGN_OR_RETURN(const Checkpoint saved,
 //                           Checkpoint::Open(files, path));
@@ -24,21 +24,22 @@
 
 namespace troupe::actors {
 
-// The checkpoint at `path`, or where that is a run's folder, its newest.
+// Opens the checkpoint at `path`, or if that is a folder of checkpoints, the
+// newest one in it.
 //   kNotFound: there is none.
 absl::StatusOr<Checkpoint> OpenCheckpoint(base::FileSystem& files,
                                           const std::string& path);
 
-// Gives the model's parameters and buffers memory of `kernels`, on the host,
-// with what the checkpoint has for them.
-//   kNotFound, kInvalidArgument: it lacks one, or has it in another shape or
-//     dtype; the message names both.
+// Allocates the model's parameters and buffers in memory of `kernels`, on the
+// host, and reads their values from the checkpoint.
+//   kNotFound: the checkpoint lacks one.
+//   kInvalidArgument: it has one in another shape or dtype; names both.
 absl::Status LoadModel(const Checkpoint& checkpoint, nn::Module& model,
                        nn::Kernels& kernels);
 
-// Parameters and buffers of the model, as the checkpoint has them, by name, in
+// Returns all parameters and buffers in the checkpoint, sorted by name, in
 // memory of `allocator` on the host.
-//   Errors: as Checkpoint::ReadModel(), and where there is no memory.
+//   Errors: the same as Checkpoint::ReadModel(), or of the allocator.
 absl::StatusOr<std::vector<nn::NamedTensor>> ReadModel(
     const Checkpoint& checkpoint, nn::Allocator& allocator);
 

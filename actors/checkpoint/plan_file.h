@@ -5,11 +5,11 @@
 //   absl::StatusOr<std::optional<pipeline::Plan>> plan =
 //       ReadPlanFile(files, checkpoint.path());
 //
-// A run may go on under any other plan: tensors are found by name, and what is
-// left of the data is shared out anew. The file lets it say what has changed.
-// Checkpoints of earlier versions have none.
+// A run may be resumed under any other plan: tensors are found by name, and the
+// rest of the data is divided anew. With the file it can report what has
+// changed. Checkpoints of earlier versions have none.
 //
-// Threads: none of its own. Calls block for as long as the disk takes.
+// Threads: none of its own. Calls block until the disk is done.
 
 #ifndef ACTORS_CHECKPOINT_PLAN_FILE_H_
 #define ACTORS_CHECKPOINT_PLAN_FILE_H_
@@ -24,13 +24,14 @@
 
 namespace troupe::actors {
 
-// Into a folder that has no name yet (writer.h), and onto the disk.
+// Writes the file into a folder that has a temporary name (writer.h), and syncs
+// it to the disk.
 absl::Status WritePlanFile(base::FileSystem& files, const std::string& folder,
                            const pipeline::Plan& plan);
 
-// Nothing where there is no such file.
+// Returns the plan in the folder, or nothing if it has no such file.
 //   kDataLoss: it is no plan; names the file, and the field that is wrong.
-//   kResourceExhausted: it is larger than plans are (pipeline/plan_json.h).
+//   kResourceExhausted: it exceeds kPlanBytesMax (pipeline/plan_json.h).
 absl::StatusOr<std::optional<pipeline::Plan>> ReadPlanFile(
     base::FileSystem& files, const std::string& folder);
 

@@ -14,7 +14,8 @@
 namespace troupe::actors {
 namespace {
 
-// Of the two JSON files; an index of a million tensors has 100 MB.
+// Limit on the size of either JSON file. An index of a million tensors takes
+// 100 MB.
 constexpr std::int64_t kJsonBytesMax = std::int64_t{1} << 28;
 
 absl::Status Damaged(const std::string& path, absl::string_view what) {
@@ -22,8 +23,8 @@ absl::Status Damaged(const std::string& path, absl::string_view what) {
                                           "; use an earlier checkpoint"));
 }
 
-// A folder that is called after a step is of that step: copied under another
-// step's name, it would be taken for the newest, say.
+// Refuses a folder named after another step than its own: a copy under a
+// higher step's name would pass for the newest checkpoint.
 absl::Status CheckName(absl::string_view path, std::int64_t step) {
   while (absl::ConsumeSuffix(&path, "/")) {
   }
@@ -34,10 +35,10 @@ absl::Status CheckName(absl::string_view path, std::int64_t step) {
       CheckpointName(step), ", or move it away"));
 }
 
-// What model.safetensors.index.json says: Hugging Face's form, to which Troupe
-// adds the number of shards.
+// Contents of model.safetensors.index.json: Hugging Face's form, to which
+// Troupe adds the number of shards.
 struct Index {
-  std::int64_t shards = 0;  // 0: not said
+  std::int64_t shards = 0;  // 0: the file does not have it
   std::map<std::string, std::string> file_of;
 };
 
@@ -58,7 +59,7 @@ absl::StatusOr<Index> ParseIndex(absl::string_view text) {
   return index;
 }
 
-// The files of all shards of the "model" or the "optimizer".
+// Returns the file names of all shards of the "model" or the "optimizer".
 std::vector<std::string> ShardNames(absl::string_view what,
                                     std::int64_t shards) {
   std::vector<std::string> names;
@@ -68,7 +69,7 @@ std::vector<std::string> ShardNames(absl::string_view what,
   return names;
 }
 
-// The model's files where only their names are said.
+// Returns the model's file names from an index that has no number of shards.
 absl::StatusOr<std::vector<std::string>> NamedFiles(const Index& index) {
   std::set<std::string> names;
   for (const auto& [tensor, file] : index.file_of) {
@@ -81,8 +82,8 @@ absl::StatusOr<std::vector<std::string>> NamedFiles(const Index& index) {
   return std::vector<std::string>(names.begin(), names.end());
 }
 
-// The optimizer's files where nobody says how many there are: those of the
-// first name of a shard that the folder has; none without one.
+// Returns the optimizer's file names if no index has the number of shards: the
+// first file of a shard in the folder tells it. None if there is no shard.
 std::vector<std::string> FoundOptimizerFiles(
     const std::vector<std::string>& folder) {
   for (const std::string& name : folder) {
@@ -136,8 +137,8 @@ absl::StatusOr<Checkpoint> Checkpoint::Open(base::FileSystem& files,
   return checkpoint;
 }
 
-// Without an index there is one file of the model, as save_pretrained() writes
-// a small one.
+// Opens a folder without an index: the model is in one file, as
+// save_pretrained() writes a small one.
 absl::Status Checkpoint::OpenSingle(base::FileSystem& files) {
   TROUPE_ASSIGN_OR_RETURN(const auto folder, files.List(path_));
   const std::string single = ShardName("model", 0, 1);
@@ -167,7 +168,7 @@ absl::Status Checkpoint::OpenFiles(base::FileSystem& files,
   return absl::OkStatus();
 }
 
-// Opens the files of all shards; what the index says of them must be so.
+// Opens the files of all shards. Each tensor of the index must be in its file.
 absl::Status Checkpoint::OpenShards(base::FileSystem& files) {
   const std::string index_path = absl::StrCat(path_, "/", kIndexName);
   if (!files.Exists(index_path)) return OpenSingle(files);

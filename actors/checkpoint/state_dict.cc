@@ -8,7 +8,8 @@ namespace {
 
 constexpr std::size_t kListedKeysMax = 32;
 
-// `saved`: one of the two parts of a checkpoint, or null, by name.
+// Adds the differences of one part (model or optimizer) to `keys`. `saved`
+// returns the entry that the checkpoint has under a name, or null.
 template <typename Find>
 void Compare(const std::map<std::string, nn::TensorSpec>& wanted,
              const std::vector<std::string>& names, Find saved,

@@ -1,5 +1,5 @@
-// What a job saves and loads, by name, and how a checkpoint differs from it:
-// the strict load of PyTorch's load_state_dict().
+// The tensors that a job saves and loads, by name, and how a checkpoint differs
+// from them: the strict load of PyTorch's load_state_dict().
 //
 //   StateDictSpec wanted;
 //   wanted.model["0.weight"] = {{10, 84}, nn::DType::kF32};
@@ -8,8 +8,8 @@
 //   keys.unexpected;    // {"0.bias"}: the job has no use for it
 //   keys.mismatched;    // {"0.weight is f32[10, 64], not f32[10, 84]"}
 //
-// A spec is of the whole model: each stage of a pipeline reads its own tensors,
-// and only all of them together say what nobody reads.
+// A StateDictSpec describes the whole model: each stage of a pipeline reads its
+// own tensors, and only all stages together show which tensors none reads.
 
 #ifndef ACTORS_CHECKPOINT_STATE_DICT_H_
 #define ACTORS_CHECKPOINT_STATE_DICT_H_
@@ -24,9 +24,9 @@
 
 namespace troupe::actors {
 
-// The name that the checkpoint has a parameter under: its own or, where it has
-// nothing there, one of the other names of a parameter that modules share. Its
-// own where it has none of them.
+// Returns the name under which the checkpoint has a parameter: its own or, if
+// the checkpoint lacks that, another name of a parameter that modules share.
+// The parameter's own if the checkpoint has none of them.
 const std::string& SavedName(const Checkpoint& checkpoint,
                              const nn::Parameter& parameter);
 
@@ -39,13 +39,13 @@ struct StateDictSpec {
 struct IncompatibleKeys {
   std::vector<std::string> missing;     // in the job, not in the checkpoint
   std::vector<std::string> unexpected;  // in the checkpoint, not in the job
-  std::vector<std::string> mismatched;  // of another shape or dtype; sentences
+  std::vector<std::string> mismatched;  // other shape or dtype; as sentences
 };
 
 IncompatibleKeys FindIncompatibleKeys(const Checkpoint& checkpoint,
                                       const StateDictSpec& wanted);
 
-// "0.bias, 2.bias", for a message: after 32 of them, "and 7 more".
+// Returns "0.bias, 2.bias" for a message; after 32 keys, "and 7 more".
 std::string ListKeys(absl::Span<const std::string> keys);
 
 }  // namespace troupe::actors

@@ -9,7 +9,7 @@
 namespace troupe::actors {
 namespace {
 
-// A value that is no finite number is never the best: JSON has them all.
+// JSON can hold all values of `state`, since only finite ones become the best.
 nlohmann::ordered_json ToJson(const EvaluationState& state) {
   return {{"metric", state.metric},
           {"best", state.best},

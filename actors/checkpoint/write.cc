@@ -13,13 +13,13 @@
 namespace troupe::actors {
 namespace {
 
-// Loaders of the Hugging Face libraries look for this.
+// Metadata of each file, which loaders of the Hugging Face libraries look for.
 const nn::SafetensorsMetadata& Metadata() {
   static const auto& metadata = *new nn::SafetensorsMetadata{{"format", "pt"}};
   return metadata;
 }
 
-// Of a checkpoint that is not whole yet, or not any more.
+// Returns the name of a checkpoint that is not whole yet, or no longer.
 std::string TemporaryName(const std::string& path) {
   return absl::StrCat(path, kTemporaryMark, getpid());
 }
@@ -37,7 +37,8 @@ std::string IndexJson(absl::Span<const ShardSummary> shards) {
   return json.dump(/*indent=*/2) + "\n";
 }
 
-// A tensor belongs to one shard; within one, the file's writer looks.
+// Checks that each tensor belongs to one shard. Names that occur twice within a
+// shard are left to WriteSafetensors().
 class TensorNames {
  public:
   absl::Status Add(const std::string& name, std::size_t shard) {
@@ -51,7 +52,8 @@ class TensorNames {
   std::map<std::string, std::size_t> shard_of_;
 };
 
-// Sorts the shards; each of them, and each of their files, has to be there.
+// Sorts the shards, and checks that each of them, and each of their files,
+// exists.
 absl::Status CheckShards(base::FileSystem& files, const std::string& folder,
                          std::vector<ShardSummary>& shards) {
   std::sort(shards.begin(), shards.end(),
@@ -78,7 +80,7 @@ absl::Status CheckShards(base::FileSystem& files, const std::string& folder,
   return absl::OkStatus();
 }
 
-// Index and trainer state, and with them the folder's list of names.
+// Writes index and trainer state, and syncs the folder's list of names.
 absl::Status WriteIndex(base::FileSystem& files, const std::string& folder,
                         const TrainerState& state,
                         absl::Span<const ShardSummary> shards) {
@@ -89,7 +91,7 @@ absl::Status WriteIndex(base::FileSystem& files, const std::string& folder,
   return files.SyncFolder(folder);
 }
 
-// Gives the finished folder its name, in place of an earlier one.
+// Renames the finished folder to `path`, in place of an earlier one there.
 absl::Status Publish(base::FileSystem& files, const std::string& dir,
                      const std::string& temporary, const std::string& path) {
   const bool replaces = files.Exists(path);
@@ -99,8 +101,8 @@ absl::Status Publish(base::FileSystem& files, const std::string& dir,
   return replaces ? files.RemoveAll(temporary) : absl::OkStatus();
 }
 
-// Points the link kBestName to the checkpoint of `step`. The name always has
-// one target: the link before it, or the new one.
+// Points the link kBestName to the checkpoint of `step`, in one step on disks
+// that can: the link before stays until the new one replaces it.
 absl::Status MarkBest(base::FileSystem& files, const std::string& dir,
                       std::int64_t step) {
   const std::string path = absl::StrCat(dir, "/", CheckpointName(step));
@@ -113,8 +115,8 @@ absl::Status MarkBest(base::FileSystem& files, const std::string& dir,
   return Publish(files, dir, temporary, absl::StrCat(dir, "/", kBestName));
 }
 
-// Removes what neither `keep` nor the link kBestName covers, and what crashed
-// writers left.
+// Removes whole checkpoints that neither `keep` nor the link kBestName covers,
+// and unfinished ones of this or an earlier step.
 absl::Status RemoveOld(base::FileSystem& files, const std::string& dir,
                        std::int64_t written_step, int keep) {
   TROUPE_ASSIGN_OR_RETURN(const std::vector<std::string> names,
@@ -207,7 +209,7 @@ absl::StatusOr<std::string> PublishCheckpoint(base::FileSystem& files,
   if (status.ok()) status = WriteIndex(files, folder, state, shards);
   if (status.ok()) status = Publish(files, dir, folder, path);
   if (!status.ok()) {
-    // The first error is the one to report.
+    // An error of the removal is ignored: the first error is reported.
     RemoveCheckpointFolder(files, folder);
     return status;
   }

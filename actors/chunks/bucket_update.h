@@ -1,4 +1,5 @@
-// The optimizer as what a collective does with a bucket's sum (RU actions).
+// Runs the optimizer within a collective, on a bucket's summed gradients (RU
+// actions).
 //
 //   auto update = std::make_shared<BucketUpdate>(kernels, optimizer, arena,
 //                                                /*bucket=*/0, scalars);
@@ -6,8 +7,9 @@
 //                   timeout);
 //
 // It updates the bucket's values and the arena's states, so the optimizer must
-// be elementwise (nn/optim/optimizer.h) and keep nothing elsewhere. It shares
-// what it touches: a collective may outlive the step engine of its rank.
+// be elementwise (nn/optim/optimizer.h) and have no other state. It shares
+// ownership of all that it uses, since a collective may outlive the step engine
+// of its rank.
 //
 // Threads: Apply() in the thread that drives the rank's collectives, one at a
 // time; the replicas are also written by the threads that drive the peers.
@@ -29,8 +31,8 @@ namespace troupe::actors {
 
 class BucketUpdate : public comm::ReplicaUpdate {
  public:
-  // The arena has all its states. `scalars`: those of whatever step it is,
-  // where the host may touch them.
+  // The arena has all its states. `scalars` has the values of the present step,
+  // in memory that the host may read.
   BucketUpdate(std::shared_ptr<nn::Kernels> kernels,
                std::shared_ptr<nn::Optimizer> optimizer,
                std::shared_ptr<nn::ParameterArena> arena, int bucket,

@@ -13,18 +13,18 @@
 
 namespace troupe::actors {
 
-// What a chunk holds of one micro-batch between its forward and its backward.
+// State of one micro-batch between its forward and its backward.
 struct Chunk::MicroBatch {
   nn::Tape tape;
   nn::TensorList received_activations, received_gradients;
-  nn::TensorList inputs;   // watched, from another chunk; without memory
-  nn::TensorList outputs;  // the loss, on the last chunk
+  nn::TensorList inputs;   // inputs from another chunk, on the tape; no memory
+  nn::TensorList outputs;  // on the last chunk: the loss
   nn::TensorList input_gradients;
 };
 
 namespace {
 
-// What the tape knows `tensor` by, without its memory.
+// Returns a handle to `tensor` on the tape, without its memory.
 nn::Tensor WithoutMemory(const nn::Tensor& tensor) {
   nn::Tensor meta =
       nn::Tensor::Meta(tensor.shape(), tensor.dtype(), tensor.device());
@@ -91,7 +91,7 @@ void Chunk::BeginStep(StepKind kind, std::int64_t step, StepBatches batches) {
   batches_ = std::move(batches);
   counting_ = updates_ = false;
   draws_ = nn::Tensor();
-  // One that was given up may have left a backward.
+  // A step that was aborted may have left a backward.
   backward_.reset();
   bucket_status_ = absl::OkStatus();
   for (Bucket& bucket : buckets_) bucket = {};
@@ -273,8 +273,8 @@ void Chunk::BeginBackward(int m, Mode mode) {
   MicroBatch& micro = micro_batches_[m];
   counting_ = m + 1 == static_cast<int>(batches_.size());
   if (counting_) {
-    // A split backward's inputs add to no gradient, and weights of earlier
-    // micro-batches may still come: no bucket is complete yet.
+    // The input half of a split backward adds to no parameter's gradient, and
+    // weight halves of earlier micro-batches may follow: no bucket is complete.
     weights_begun_ = mode != Mode::kInputs;
     if (mode != Mode::kWeights) CountGradients(micro.tape);
     // A bucket that this micro-batch does not touch is complete already.
@@ -292,7 +292,7 @@ void Chunk::BeginBackward(int m, Mode mode) {
   } else {
     for (std::size_t i = 0; i < micro.outputs.size(); ++i) {
       const nn::Tensor& gradient = micro.received_gradients[i];
-      // The loss may not depend on what travels beside the activation.
+      // The loss may not depend on an output beside the first.
       if (i == 0 || gradient.defined()) {
         backward_->pass.Seed(micro.outputs[i], gradient);
       }
@@ -345,7 +345,8 @@ void Chunk::TellWhatIsDone() {
 void Chunk::TellIfDone(int k) {
   Bucket& bucket = buckets_[k];
   if (bucket.grads_left == 0 && weights_begun_ && !bucket.ready) {
-    // This step may have read nothing of the bucket.
+    // No forward has waited for the update if this step reads nothing of the
+    // bucket.
     if (setup_.gated) {
       bucket_status_.Update(listener_->AwaitUpdate(setup_.chunk, k));
     }
@@ -353,7 +354,7 @@ void Chunk::TellIfDone(int k) {
     if (bucket_status_.ok()) {
       bucket_status_.Update(parameters_->ZeroUnwritten(k));
     }
-    // What stages share is packed when it is summed over them.
+    // A bucket that stages share is packed after the sum over the stages.
     if (bucket_status_.ok() && !IsTied(k)) {
       bucket_status_.Update(parameters_->Pack(k));
     }

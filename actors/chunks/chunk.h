@@ -1,23 +1,24 @@
 // One contiguous part of the model on one rank: module, parameters, optimizer,
-// and what its micro-batches hold between forward and backward. The table says
-// when each part of it runs; the chunk knows neither tables nor other ranks.
+// and the tapes and tensors that its micro-batches keep between forward and
+// backward. It depends on neither tables nor other ranks: the step engine calls
+// it as the table says.
 //
 //   TROUPE_ASSIGN_OR_RETURN(auto chunk, Chunk::Create(setup, &listener));
 //   chunk->BeginStep(StepKind::kTrain, step, batches);
 //   TROUPE_RETURN_IF_ERROR(chunk->Forward(0));
 //   chunk->BeginBackward(0, nn::BackwardPass::Mode::kWhole);
-//   while (*chunk->NextPiece()) {          // the listener hears of buckets
+//   while (*chunk->NextPiece()) {          // calls the listener for buckets
 //   }
 //   Reduce(chunk->arena().BucketGrads(k));  // over the replicas
 //   TROUPE_RETURN_IF_ERROR(chunk->Update(k));
 //
-// What comes from a neighbouring chunk is given by ReceiveActivations and
-// ReceiveGradients before it is needed; what goes to one is taken by
+// Tensors of neighbouring chunks are passed to ReceiveActivations() and
+// ReceiveGradients() before they are needed. Tensors for them are taken with
 // TakeOutputs() after a forward and TakeInputGradients() after a backward: the
-// activation first, then what travels beside it (StagePlan::skips). Sums keep
-// the order of the backwards, so their micro-batches come in order.
+// activations first, then the skip connections (StagePlan::skips). Gradients
+// are added in the order of the backwards, so these run in micro-batch order.
 //
-// Errors: kInvalidArgument and what kernels return, naming step, micro-batch
+// Errors: kInvalidArgument, and those of kernels; they name step, micro-batch
 // and module.
 // Threads: one at a time. Several chunks of one rank share kernels.
 
@@ -54,8 +55,9 @@ class Chunk : private nn::GradientSink, private nn::ParameterGate {
  public:
   using Mode = nn::BackwardPass::Mode;
 
-  // Told, in the backward of a step's last micro-batch, what has become of each
-  // bucket of chunk `chunk`; each of the two at most once a step.
+  // Callbacks about the buckets of chunk `chunk`. BucketReady() and
+  // BucketReleased() are called in the backward of a step's last micro-batch,
+  // at most once a step for each bucket.
   class Listener {
    public:
     virtual ~Listener() = default;
@@ -63,9 +65,9 @@ class Chunk : private nn::GradientSink, private nn::ParameterGate {
     virtual void BucketReady(int chunk, int bucket) = 0;
     // Nothing in this step reads the bucket's parameters any more.
     virtual void BucketReleased(int chunk, int bucket) = 0;
-    // Asked in a training step, where Setup::gated, before the bucket's
-    // parameters are read or its gradients written: returns when the step
-    // before has updated them, or what reads and writes will wait for that.
+    // Called in a training step, if Setup::gated, before the bucket's
+    // parameters are read or its gradients written. Returns once the previous
+    // step has updated the bucket, or once the device will wait for that.
     virtual absl::Status AwaitUpdate(int /*chunk*/, int /*bucket*/) {
       return absl::OkStatus();
     }
@@ -75,23 +77,24 @@ class Chunk : private nn::GradientSink, private nn::ParameterGate {
     const JobSpec* spec = nullptr;  // model, loss, optimizer, dtype, seed
     const pipeline::Plan* plan = nullptr;
     int stage = 0;
-    int chunk = 0;  // its number on the rank
+    int chunk = 0;  // number of the chunk on its rank
     std::shared_ptr<nn::Kernels> kernels;
     StepTrace* trace = nullptr;
-    // Peers of its layers; those of axes that are not here have none.
+    // Collectives of its layers, by axis. Axes that are not listed have no
+    // peers.
     absl::Span<const nn::AxisCollectives> axes;
     // Number of threads that fill the parameters before the first step.
     int start_threads = 1;
-    // Where gradients live that are the host's; null: where all tensors do.
+    // Allocator of gradients in host memory; null: that of all tensors.
     nn::Allocator* grad_allocator = nullptr;
-    // What updates read where none are given (nn/kernels/step_scalars.h).
+    // Scalars of updates that are given none (nn/kernels/step_scalars.h).
     nn::Tensor scalars;
-    // The gradient that the loss has (LossScaler::seed); undefined: the plan's
-    // loss scale.
+    // Gradient of the loss (LossScaler::seed); undefined: the plan's loss
+    // scale.
     nn::Tensor loss_seed;
-    // Forwards ask the listener before they read parameters.
+    // Whether Listener::AwaitUpdate() is called.
     bool gated = false;
-    // Where updates go on a device with queues (ChunkParameters::Setup).
+    // Queue of updates on a device with queues (ChunkParameters::Setup).
     nn::Queue update_queue = nn::Queue::kCompute;
   };
 
@@ -106,39 +109,43 @@ class Chunk : private nn::GradientSink, private nn::ParameterGate {
 
   // Starts a step. `batches`: one per micro-batch.
   void BeginStep(StepKind kind, std::int64_t step, StepBatches batches);
-  // The step is recorded: its layers draw where these say when they run, i32[2]
-  // for each micro-batch (DropoutMask::place). After BeginStep().
+  // Sets `draws`, i32[2] for each micro-batch, for a step that is recorded: its
+  // layers read from it, when they run, where to draw random numbers
+  // (DropoutMask::place). Call it after BeginStep().
   void DrawAt(const nn::Tensor& draws) { draws_ = draws; }
 
   absl::Status Forward(int micro_batch);
-  // The activation, or the loss's statistics (nn/ops/loss.h) on the last chunk,
-  // but in a prediction.
+  // Returns the activation; on the last chunk, except in a prediction, the
+  // statistics of the loss (nn/ops/loss.h).
   const nn::Tensor& output(int micro_batch) const;
-  // All that the next chunk gets; from here on it is that chunk's memory.
+  // Returns the tensors for the next chunk; this one no longer holds their
+  // memory.
   nn::TensorList TakeOutputs(int micro_batch);
 
-  // In this step a backward may update a parameter as soon as its gradient is
-  // there, part by part while that is in the cache, and without memory for the
-  // whole: the loss of all ranks is there. What it has updated so, Update()
-  // leaves out. Before BeginBackward(); nothing where the parameters do not
-  // allow it (ChunkParameters::UpdatesByRows).
+  // Lets backwards of this step update parameters row by row as their gradients
+  // are computed: each row is still in the cache, and the whole gradient needs
+  // no memory. The step's loss must be reduced over all ranks. Update() leaves
+  // out such parameters. Call it before BeginBackward(); it has no effect if
+  // the parameters do not allow it (ChunkParameters::UpdatesByRows).
   void UpdateInBackward() { updates_ = parameters_->UpdatesByRows(); }
-  // A backward has updated all of the bucket.
+  // Returns whether a backward has updated all of the bucket.
   bool IsUpdated(int bucket) const { return parameters_->IsUpdated(bucket); }
   void BeginBackward(int micro_batch, Mode mode);
-  // Runs a piece of the backward (nn/autograd/tape.h). False when it is done.
+  // Runs a piece of the backward (nn/autograd/tape.h). Returns false once the
+  // backward has ended.
   absl::StatusOr<bool> NextPiece();
 
-  //   kInvalidArgument: there are not as many as the plan has for this stage,
-  //     or for the next.
+  // Take the tensors of the previous chunk, or of the next one.
+  //   kInvalidArgument: their number is not that of the plan.
   absl::Status ReceiveActivations(int micro_batch,
                                   const nn::TensorList& tensors);
   absl::Status ReceiveGradients(int micro_batch, const nn::TensorList& tensors);
-  // The gradients of all inputs, in their order. Where the loss does not depend
-  // on one: zeros for the first, undefined for others. Empty in evaluation.
+  // Returns the gradients of all inputs, in their order. If the loss does not
+  // depend on an input: zeros for the first input, undefined for others. Empty
+  // in evaluation.
   nn::TensorList TakeInputGradients(int micro_batch);
 
-  // As those of ChunkParameters.
+  // Forward to the ChunkParameters methods of the same names.
   bool IsTied(int bucket) const { return parameters_->IsTied(bucket); }
   nn::Tensor TiedGrads(int bucket) const {
     return parameters_->TiedGrads(bucket);
@@ -166,7 +173,7 @@ class Chunk : private nn::GradientSink, private nn::ParameterGate {
   nn::StepScalars ScalarsOf(std::int64_t step) const {
     return parameters_->ScalarsOf(step);
   }
-  // Nobody reads the bucket's gradients any more: after ReduceUpdate.
+  // Releases the bucket's gradients. Call it once ReduceUpdate() has ended.
   void ReleaseGrads(int bucket) { parameters_->ReleaseGrads(bucket); }
   absl::Status CopyInto(CheckpointShard& shard) const {
     return parameters_->CopyInto(shard);
@@ -175,9 +182,9 @@ class Chunk : private nn::GradientSink, private nn::ParameterGate {
     return parameters_->Restore(checkpoint);
   }
 
-  // Its parameters, their gradients and states.
+  // Adds its parameters, their gradients and states.
   void AddTo(MemoryHolders& holders) const;
-  // The first dtype's.
+  // Returns the arena of the first dtype.
   const nn::ParameterArena& arena() const { return parameters_->arena(0); }
 
  private:
@@ -188,7 +195,7 @@ class Chunk : private nn::GradientSink, private nn::ParameterGate {
     bool ready = false;
     bool released = false;
   };
-  // The backward that is going on.
+  // The backward under way.
   struct Backward {
     nn::BackwardPass pass;
     int micro_batch;
@@ -212,19 +219,20 @@ class Chunk : private nn::GradientSink, private nn::ParameterGate {
 
   absl::Status RunForward(int micro_batch);
   absl::StatusOr<bool> RunPiece();
-  // An error, with step and micro-batch in front.
+  // Returns `status`; an error gets step and micro-batch in front.
   absl::Status InStep(int micro_batch, const absl::Status& status) const;
 
-  // The inputs of the module; what is to be popped goes into `ctx`.
+  // Returns the inputs of the module. Skip connections go into ctx.stashed().
   absl::StatusOr<nn::TensorList> Inputs(nn::Context& ctx, int micro_batch);
   nn::TensorList RunModule(nn::Context& ctx, const nn::TensorList& inputs);
-  // What was stashed for later chunks becomes an output, too.
+  // Adds the tensors that were stashed for later chunks to `outputs`.
+  //   kInvalidArgument: the outputs are not those of the plan.
   absl::Status AddSkips(nn::Context& ctx, nn::TensorList& outputs) const;
-  // How many tensors go to the next chunk.
+  // Returns the number of tensors that go to the next chunk.
   int sent_tensors() const;
   nn::Tensor Loss(nn::Context& ctx, int micro_batch, nn::Tensor output);
-  // `loaded`, where the kernels find it, in the model's dtype where it is
-  // floating: tokens stay integers.
+  // Returns `loaded` in memory that the kernels may read; a floating tensor in
+  // the model's dtype, while tokens stay integers.
   absl::StatusOr<nn::Tensor> AsModelType(const nn::Tensor& loaded,
                                          StagedCopy& copy);
   void CountGradients(const nn::Tape& tape);
@@ -235,7 +243,7 @@ class Chunk : private nn::GradientSink, private nn::ParameterGate {
   Listener* const listener_;
   const bool first_, last_;
   nn::Kernels& kernels_;
-  StagedCopy inputs_, targets_;  // of a device with queues
+  StagedCopy inputs_, targets_;  // unused without queues
 
   std::unique_ptr<nn::Module> module_;
   std::unique_ptr<ChunkParameters> parameters_;
@@ -243,14 +251,14 @@ class Chunk : private nn::GradientSink, private nn::ParameterGate {
   StepKind kind_ = StepKind::kTrain;
   std::int64_t step_ = -1;
   StepBatches batches_;
-  nn::Tensor draws_;  // undefined: the step is not recorded
+  nn::Tensor draws_;  // undefined if the step is not recorded
   std::vector<MicroBatch> micro_batches_;
   std::optional<Backward> backward_;
-  // Only what the last micro-batch adds completes a gradient.
+  // Whether the last micro-batch's backward has begun: it completes gradients.
   bool counting_ = false;
-  bool weights_begun_ = false;  // of that micro-batch
-  bool updates_ = false;        // backward updates what it can
-  absl::Status bucket_status_;  // what kept a bucket from becoming ready
+  bool weights_begun_ = false;  // whether its weight gradients have begun
+  bool updates_ = false;        // whether backward updates parameters by rows
+  absl::Status bucket_status_;  // error that kept a bucket from becoming ready
   std::vector<Bucket> buckets_;
 };
 

@@ -17,7 +17,7 @@
 namespace troupe::actors {
 namespace {
 
-// A copy of `tensor` in memory of the host, made by the queue kReadBack.
+// Returns a copy of `tensor` in host memory, made by the queue kReadBack.
 absl::StatusOr<nn::Tensor> HostCopy(const nn::Tensor& tensor,
                                     const std::string& name,
                                     nn::Kernels& kernels) {
@@ -38,8 +38,8 @@ absl::Status OtherModel(int stage, absl::string_view what) {
       stage, "; it must make the same model each time"));
 }
 
-// Whether the factory made what it made for the plan. A module that declares
-// parameters in its forward has none here yet.
+// Checks that the factory made the same parameters as for the plan. They
+// differ, for example, if a module declares parameters only in its forward.
 absl::Status CheckSameModel(const pipeline::StagePlan& stage, int number,
                             const ByName& by_name) {
   for (std::size_t i = 0; i < stage.parameters.size(); ++i) {
@@ -85,7 +85,7 @@ absl::Status ChunkParameters::Init(nn::Module& module) {
   }
   TROUPE_RETURN_IF_ERROR(CheckSameModel(stage, setup_.stage, by_name));
   copies_ = pipeline::CopiesIn(setup_.plan->stages, setup_.stage);
-  // What each dtype has.
+  // These four are indexed by part, that is by dtype.
   std::vector<nn::DType> dtypes;
   std::vector<std::vector<int>> copied;
   std::vector<std::vector<std::vector<nn::Parameter*>>> buckets;
@@ -115,7 +115,7 @@ absl::Status ChunkParameters::Init(nn::Module& module) {
     parameter->unused = std::exchange(parameter->requires_grad, false);
     frozen[part_of(*parameter)].push_back(parameter);
   }
-  if (dtypes.empty()) {  // an arena without parameters keeps what asks simple
+  if (dtypes.empty()) {  // parts_ is never empty: users need no special case
     buckets.emplace_back();
     copied.emplace_back();
     frozen.emplace_back();
@@ -124,7 +124,7 @@ absl::Status ChunkParameters::Init(nn::Module& module) {
     TROUPE_RETURN_IF_ERROR(
         AddPart(buckets[part], frozen[part], std::move(copied[part])));
   }
-  // A slot has the number of its bucket in the part; users know the plan's.
+  // A slot has the number of its bucket in the part; callers use the plan's.
   for (int bucket = 0; bucket < num_buckets(); ++bucket) {
     for (int i : stage.buckets[bucket]) {
       bucket_of_[by_name[stage.parameters[i]]->index] = bucket;
@@ -164,7 +164,7 @@ absl::Status ChunkParameters::AddUses(int bucket) {
 nn::Tensor ChunkParameters::TiedGrads(int bucket) const {
   const Place& place = places_[bucket];
   const nn::ParameterArena& arena = *parts_[place.part].arena;
-  // Where the bucket begins and ends depends on what lies before it.
+  // The bucket's bounds include padding, which depends on the stage.
   nn::ArenaRange range = {arena.range(place.k).end, 0};
   for (const nn::ArenaSlot& slot : arena.slots()) {
     if (slot.bucket != place.k) continue;
@@ -188,7 +188,7 @@ absl::Status ChunkParameters::Fill(const nn::Tensor& tensor, const Read& read) {
 }
 
 absl::Status ChunkParameters::ReadWeights(const nn::WeightFile& weights) {
-  // Without the value where the file has none: it stays as it is.
+  // A tensor that the file lacks keeps its value.
   const auto fill = [&](const auto& named) -> absl::Status {
     if (!weights.Has(named)) return absl::OkStatus();
     return Fill(named.value, [&](const nn::Tensor& host) {
@@ -223,11 +223,13 @@ absl::Status ChunkParameters::AddPart(
     options.grad_allocator = setup_.grad_allocator;
   }
   options.first_index = static_cast<int>(bucket_of_.size());
-  // A bucket that one micro-batch completes is soon updated: the next one can
-  // have the memory of its gradients. Several micro-batches add to all buckets.
+  // With one micro-batch, a bucket is updated soon after it is complete, and
+  // the next one can use the memory of its gradients. With several, all buckets
+  // need gradients at a time.
   options.keep_grads = buckets.size() < 2 || plan.micro_batches > 1 ||
                        setup_.update_queue != nn::Queue::kCompute;
-  // The largest bucket may be updated in backward, and need no memory.
+  // If backward may update rows, the gradients of even the largest bucket may
+  // need no memory.
   options.grads_ahead = !AllowsRows();
   Part part;
   TROUPE_ASSIGN_OR_RETURN(part.arena,
@@ -371,7 +373,7 @@ absl::Status ChunkParameters::CopyInto(CheckpointShard& shard) const {
 
 absl::Status ChunkParameters::Restore(const Checkpoint& checkpoint) {
   TROUPE_RETURN_IF_ERROR(RestoreTensors(checkpoint, /*states=*/false));
-  // States that the checkpoint may lack begin with these values.
+  // Sets the initial values of states that the checkpoint may lack.
   for (const Part& part : parts_) {
     TROUPE_RETURN_IF_ERROR(part.optimizer->Begin(*setup_.kernels, *part.arena));
   }

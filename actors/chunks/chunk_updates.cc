@@ -1,4 +1,4 @@
-// How ChunkParameters updates buckets, and parameters by rows.
+// Implements the updates of ChunkParameters: by buckets, and by rows.
 
 #include <cstddef>
 #include <cstdint>

@@ -13,7 +13,7 @@
 namespace troupe::actors {
 namespace {
 
-// What to do about a loss that is no number.
+// Returns the advice for a loss that is not finite.
 std::string ToGoOn() {
   return absl::StrCat("set ", base::FieldName<&JobSpec::stop_on_nan>(),
                       " = false to go on");
@@ -40,7 +40,8 @@ absl::Status CheckCounted(std::int64_t step, const nn::StepScalars& scalars) {
       ToGoOn()));
 }
 
-// As StepScalars::SetClipFactor() has it, without the factor that it sets.
+// Returns the norm that StepScalars::SetClipFactor() computes, without setting
+// the factor.
 double GradNormIn(const nn::StepScalars& scalars) {
   if (scalars.Divisor() == 0) return 0;
   return std::sqrt(scalars.square_sum) / scalars.Divisor();

@@ -1,15 +1,16 @@
-// Brings the losses of steps to the host, where the device works later than it
-// is told: the host goes on, and learns of a loss when it is there.
+// Reads the losses of steps back from a device with queues, without blocking
+// the host: the copies are enqueued, and Take() returns a loss once they are
+// complete.
 //
 //   LossReader reader(kernels);
 //   reader.Check(/*micro_batch=*/0, stats);
 //   reader.EndStep(step, nn::Queue::kCompute, scalars, checks);
-//   // Later, when the device has come on:
+//   // Later, when the copies may be complete:
 //   TROUPE_ASSIGN_OR_RETURN(std::optional<LossBits> bits, reader.Take());
 //
-// What is copied lies still until it is: a step's statistics are its own
-// tensors, and its scalars, which the next step overwrites, are copied on the
-// device first.
+// Nothing overwrites a tensor while it is copied: a step has its own tensors
+// for statistics, and its scalars, which the next step overwrites, are copied
+// on the device first.
 //
 // Threads: one at a time.
 
@@ -38,26 +39,27 @@ class LossReader {
   // `kernels` has queues, and outlives it.
   explicit LossReader(nn::Kernels& kernels) : kernels_(kernels) {}
 
-  // Take() is to look at these statistics of the step's loss.
+  // Makes Take() check these statistics of the step's loss.
   void Check(int micro_batch, const nn::Tensor& stats) {
     kept_.emplace_back(micro_batch, stats);
   }
-  // What Check() was given since the step before; not looked at then.
+  // Removes and returns the arguments of Check() since the last EndStep(): they
+  // are not checked then.
   std::vector<std::pair<int, nn::Tensor>> TakeChecked() {
     return std::exchange(kept_, {});
   }
-  // kCompute waits until what EndStep() copies was copied.
+  // Makes kCompute wait until the copies of the last EndStep() are complete.
   void AwaitCopied();
-  // `scalars` are in the order of `queue`, and what it has been given so far
-  // comes after all statistics. Take() makes the checks.
+  // Enqueues the copies. `scalars` is written in the order of `queue`, whose
+  // work so far follows all statistics. Take() makes `checks`.
   //   kResourceExhausted: there is no memory for the copies.
   absl::Status EndStep(std::int64_t step, nn::Queue queue,
                        const nn::Tensor& scalars, const StepChecks& checks);
-  // As StepLoss::Take().
+  // Implements StepLoss::Take().
   absl::StatusOr<std::optional<LossBits>> Take();
 
  private:
-  // A tensor of the device on its way to the host.
+  // A tensor of the device that is being copied to the host.
   struct Copy {
     nn::Tensor device, host;
   };
@@ -65,11 +67,11 @@ class LossReader {
     std::int64_t step;
     StepChecks checks;
     Copy scalars;
-    std::vector<std::pair<int, Copy>> stats;  // by micro-batch
+    std::vector<std::pair<int, Copy>> stats;  // first: micro-batch
     base::Event copied;
   };
 
-  // A copy of `scalars` that `queue` makes, in its memory.
+  // Returns a copy of `scalars`, made by `queue` in memory of its order.
   absl::StatusOr<nn::Tensor> CopyIn(nn::Queue queue, const nn::Tensor& scalars);
   absl::StatusOr<Copy> ToHost(const nn::Tensor& device);
 

@@ -1,7 +1,7 @@
-// Dynamic loss scaling of one rank (nn/kernels/loss_scale.h): the scale follows
-// from the outcomes of the steps before, on the device, so no step waits for
-// one. All ranks add up their findings before an update, and so have the same
-// scale.
+// Dynamic loss scaling of one rank (nn/kernels/loss_scale.h), as PyTorch's
+// GradScaler does it. The device computes the scale from the outcomes of
+// earlier steps, so the host waits for none. All ranks sum their findings
+// before an update, and so have the same scale.
 //
 //   TROUPE_ASSIGN_OR_RETURN(auto scaler, LossScaler::Create(kernels, options));
 //   TROUPE_RETURN_IF_ERROR(kernels.SetStepScalars(values, scalars));
@@ -10,8 +10,8 @@
 //   // When the scalars have the findings of all ranks:
 //   TROUPE_RETURN_IF_ERROR(scaler->EndStep(scalars));
 //
-// What a step that is skipped leaves alone: parameters, states and averages,
-// which updates do not touch, and the optimizer's count of steps.
+// A step that is skipped changes neither parameters, states and averages nor
+// the optimizer's count of steps.
 //
 // Threads: one at a time.
 
@@ -31,7 +31,8 @@
 
 namespace troupe::actors {
 
-// What a checkpoint's optimizer calls the state, f64[kNumLossScaleState].
+// Name of the state, f64[kNumLossScaleState], among a checkpoint's optimizer
+// states.
 inline constexpr char kLossScalerState[] = "loss_scaler";
 
 class LossScaler {
@@ -39,7 +40,7 @@ class LossScaler {
   struct Options {
     double first_scale = nn::kFirstLossScale;
     nn::LossScaleRule rule;
-    // Where updates go on a device with queues.
+    // Queue of updates on a device with queues.
     nn::Queue update_queue = nn::Queue::kCompute;
   };
 
@@ -48,19 +49,20 @@ class LossScaler {
   static absl::StatusOr<std::unique_ptr<LossScaler>> Create(
       nn::Kernels& kernels, const Options& options);
 
-  // The scalars of a training step, which has no other scale. In kCompute.
+  // Sets the loss scale in the scalars of a training step. Enqueued in
+  // kCompute.
   absl::Status BeginStep(nn::Tensor& scalars);
-  // The gradient of the loss, with which the backwards of the step begin.
+  // Returns the gradient of the loss, with which the step's backwards begin.
   const nn::Tensor& seed() const { return seed_; }
-  // Once a step, in the queue of updates, where `scalars` say whether all
-  // gradients are finite.
+  // Computes the next step's scale, in the queue of updates. Call it once a
+  // step, when `scalars` has the findings of all ranks.
   absl::Status EndStep(const nn::Tensor& scalars);
 
   const nn::LossScaleRule& rule() const { return options_.rule; }
 
-  // Adds the state to what is saved of the optimizer: a copy by kReadBack.
+  // Adds a copy of the state, made by kReadBack, to the optimizer's tensors.
   absl::Status CopyInto(CheckpointShard& shard) const;
-  // Errors as Checkpoint::ReadOptimizer.
+  // Errors: those of Checkpoint::ReadOptimizer().
   absl::Status Restore(const Checkpoint& checkpoint);
 
  private:
@@ -72,7 +74,7 @@ class LossScaler {
   const Options options_;
   nn::Tensor state_;
   nn::Tensor seed_;      // f64[nn::ops::kNumLossStats]
-  base::Event settled_;  // when state_ has the outcome of the last step
+  base::Event settled_;  // completes with the update of state_ by the last step
 };
 
 }  // namespace troupe::actors

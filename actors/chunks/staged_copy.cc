@@ -16,7 +16,7 @@ absl::Status StagedCopy::Bring(const nn::Tensor& loaded, nn::Tensor& here) {
     TROUPE_ASSIGN_OR_RETURN(place.tensor,
                             nn::Tensor::Create(loaded.shape(), loaded.dtype(),
                                                kernels.allocator()));
-    // The memory may have been another tensor's until just now.
+    // Work of kCompute may still use the memory for another tensor.
     place.free = nn::Record(kernels, Queue::kCompute);
   }
   nn::Wait(kernels, Queue::kCopy, place.free);

@@ -43,7 +43,7 @@ absl::Status StepLoss::BeginStep(StepKind kind, std::int64_t step,
   values.step = static_cast<double>(step);
   values.loss_scale = options_.loss_scale;
   values.summed = options_.reduction == nn::ops::LossReduction::kSum ? 1 : 0;
-  if (reader_ != nullptr) reader_->TakeChecked();  // of a step given up
+  if (reader_ != nullptr) reader_->TakeChecked();  // left by an aborted step
   nn::Wait(*kernels_, nn::Queue::kCompute, copied_);
   TROUPE_RETURN_IF_ERROR(kernels_->SetStepScalars(values, own_));
   if (train_ && options_.scaler != nullptr) {
@@ -126,7 +126,7 @@ absl::Status StepLoss::EndStep() {
   if (reader_ != nullptr && train_) {
     return reader_->EndStep(step_, options_.update_queue, scalars_, checks());
   }
-  // The sums of an evaluation are this rank's alone.
+  // An evaluation's sums are not reduced, and not copied to scalars_.
   if (reader_ != nullptr) {
     return reader_->EndStep(step_, nn::Queue::kCompute, own_, checks());
   }

@@ -10,11 +10,11 @@
 //   loss.EndStep();
 //   TROUPE_ASSIGN_OR_RETURN(std::optional<LossBits> bits, loss.Take());
 //
-// No step waits for its own loss: on a device that works later than it is told,
-// the numbers come to the host when they are there (loss_reader.h). Where such
-// a device updates in another queue than kCompute, updates read a copy of the
-// scalars, which that queue makes behind the all-reduce: the next step may
-// write to its scalars before this one's updates have read them.
+// No step waits for its own loss: on a device with queues, the host reads the
+// numbers once they are copied (loss_reader.h). If such a device updates in
+// another queue than kCompute, updates read a copy of the scalars, which that
+// queue makes after the all-reduce: the next step may write to its scalars
+// before this one's updates have read them.
 //
 // Threads: one at a time.
 
@@ -45,11 +45,11 @@ class StepLoss {
  public:
   struct Options {
     bool stop_on_nan = true;
-    double loss_scale = 1;  // what gradients are multiplied by
-    // Where updates go on a device with queues.
+    double loss_scale = 1;  // factor of all gradients
+    // Queue of updates on a device with queues.
     nn::Queue update_queue = nn::Queue::kCompute;
-    // Chooses the scales of steps, and outlives this; null: all have
-    // loss_scale.
+    // Chooses the loss scale of each step, and outlives this; null: all steps
+    // have loss_scale.
     LossScaler* scaler = nullptr;
     nn::ops::LossReduction reduction = nn::ops::LossReduction::kMean;
   };
@@ -59,58 +59,62 @@ class StepLoss {
   static absl::StatusOr<StepLoss> Create(nn::Kernels& kernels,
                                          const Options& options);
 
-  // `values`: the optimizer's, where the step trains.
+  // Starts a step and sets its scalars. `values`: those of the optimizer, if
+  // the step trains.
   absl::Status BeginStep(StepKind kind, std::int64_t step,
                          nn::StepScalars values);
-  // `stats`: what a loss returns, f64[kNumLossStats] (nn/ops/loss.h).
-  //   kFailedPrecondition: a training loss is no finite number, and the job
-  //   stops at that. Where the host does not see it yet, Take() says so.
+  // Adds the loss of a micro-batch. `stats`: the result of a loss function,
+  // f64[kNumLossStats] (nn/ops/loss.h).
+  //   kFailedPrecondition: a training loss is not finite, and the job stops at
+  //   that. On a device with queues, Take() returns this error.
   absl::Status Add(int micro_batch, const nn::Tensor& stats);
-  // Add() of a recorded step is a part of what is launched. The statistics that
-  // it was given, by micro-batch, with which each launch calls Check().
+  // Returns the statistics that Add() was given in a recorded step, by
+  // micro-batch. Add() is a part of the graph, so each launch of it is followed
+  // by Check() with these.
   std::vector<std::pair<int, nn::Tensor>> TakeChecked();
   void Check(const std::vector<std::pair<int, nn::Tensor>>& stats);
-  // What the device is given next may write to the statistics of before.
+  // Makes kCompute wait until the last step's statistics are copied, so that
+  // its later work may overwrite them.
   void AwaitCopied();
-  // The all-reduce over all ranks of the job, in place; its range is ready when
-  // ready() is done, which waits for nothing that came later.
+  // Returns the all-reduce over all ranks of the job, in place. Its range may
+  // be read once ready() has completed, which depends on no later work.
   comm::Collective Sum() const;
   const base::Event& ready() const { return ready_; }
-  // `done`: when its result is there.
+  // Stores `done`, the event that completes with the result of Sum().
   void NoteReduced(const base::Event& done) { reduced_ = done; }
 
-  // Before the first update of a step: what the queue of updates is given from
-  // here on finds the sums in scalars(). Nothing where that was done.
+  // Makes later work of the queue of updates find the sums in scalars(). Called
+  // before the first update of a step; further calls in a step do nothing.
   absl::Status PassToUpdates();
-  // The all-reduce over all ranks of the job of what looking at the gradients
-  // has found (StepScalars::non_finite, square_sum), in place. `adds` is false
-  // on ranks whose findings another one has too: they count as 0 from here on.
-  // Behind PassToUpdates(); its range is ready when found_ready() is done.
+  // Returns the all-reduce, over all ranks of the job and in place, of the
+  // findings in the gradients (StepScalars::non_finite, square_sum). `adds` is
+  // false on a rank with the same findings as another: it adds 0. Call it after
+  // PassToUpdates(). Its range may be read once found_ready() has completed.
   absl::StatusOr<comm::Collective> SumFindings(bool adds);
   const base::Event& found_ready() const { return found_ready_; }
-  // `done`: when its result is there. What the queue of updates is given from
-  // here on finds it in scalars().
+  // Makes later work of the queue of updates wait for `done`, the event that
+  // completes with the result of SumFindings() in scalars().
   void NoteFindingsReduced(const base::Event& done);
 
-  // Behind the findings, before the end of a training step: the next step's
-  // scale. Nothing where that was done.
+  // Computes the next step's loss scale. Called in a training step, once the
+  // findings are reduced; further calls in a step do nothing.
   absl::Status Settle();
-  // A launch has done what PassToUpdates() and Settle() would.
+  // Records that a launch of a graph included PassToUpdates() and Settle().
   void NoteLaunched() { passed_ = settled_ = true; }
 
-  // What updates read (nn/kernels/step_scalars.h): the count is that of the
-  // ranks added up so far.
+  // Returns the scalars that updates read (nn/kernels/step_scalars.h). Their
+  // count is that of this rank, and of all ranks once Sum() has ended.
   const nn::Tensor& scalars() const { return scalars_; }
 
-  // All work that the step gives the device is enqueued.
+  // Ends a step, once all its work is enqueued.
   //   kFailedPrecondition: no target of a training step counts, so that a mean
-  //   is no number, and the job stops at that; or its scale falls below the
-  //   least one. Where the host does not see it yet, Take() says so.
+  //   is NaN, and the job stops at that; or its loss scale would fall below
+  //   LossScaleRule::min. On a device with queues, Take() returns this error.
   absl::Status EndStep();
-  // The losses of the first step that ended and was not taken yet; none where
-  // they are not there.
-  //   kFailedPrecondition: as Add() and EndStep(). Or what work of the device
-  //   failed with.
+  // Returns the losses of the first step that has ended and was not taken; none
+  // if they are not on the host yet.
+  //   kFailedPrecondition: see Add() and EndStep(). Also returns errors of the
+  //   device's work.
   absl::StatusOr<std::optional<LossBits>> Take();
 
  private:
@@ -121,17 +125,17 @@ class StepLoss {
 
   nn::Kernels* kernels_;
   Options options_;
-  nn::Tensor own_, stats_;  // what kCompute writes; stats_: the loss's part
+  nn::Tensor own_, stats_;  // written by kCompute; stats_: the loss in own_
   nn::Tensor scalars_;      // own_, or the copy for updates
   std::int64_t step_ = 0;
   bool train_ = false;
-  bool check_ = false;   // whether the job stops at a loss that is no number
-  bool passed_ = false;  // scalars_ have the sums of this step
+  bool check_ = false;   // whether the job stops at a loss that is not finite
+  bool passed_ = false;  // whether scalars_ was copied in this step
   bool settled_ = false;
   base::Event ready_, reduced_, found_ready_;
-  base::Event copied_;  // when own_ may be written again
+  base::Event copied_;  // completes when own_ may be written again
   std::optional<LossBits> ended_;
-  // Where the device works later than it is told.
+  // Null on a device without queues.
   std::unique_ptr<LossReader> reader_;
 };
 

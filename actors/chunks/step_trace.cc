@@ -24,7 +24,8 @@ TraceKind KindOf(ActionKind action) {
   return TraceKind::kAction;
 }
 
-// Whether what crosses does so between `stage` and the one before it.
+// Returns whether a transfer crosses the boundary before its stage; else it
+// crosses the one after it.
 bool IsBefore(ActionKind action) {
   return pipeline::IsReceive(action) == pipeline::IsOfForward(action);
 }

@@ -1,5 +1,5 @@
-// What one rank notes of its steps in a trace: nothing in steps that the sink
-// does not want, and then it costs a comparison.
+// Records the events of one rank's steps in a trace. In steps that the sink
+// does not want it records nothing, and costs a comparison.
 //
 //   StepTrace trace(spec.trace, rank, plan.StagesOf(rank), /*replica=*/0);
 //   trace.BeginStep(StepKind::kTrain, step);
@@ -7,10 +7,10 @@
 //     TraceScope scope(trace, action);     // "F0" begins
 //     Run(action);
 //   }                                      // and ends, also on an error
-//   trace.Begin(reduction);                // one that ends elsewhere
-//   trace.End(reduction);                  // when its result is there
+//   trace.Begin(reduction);                // an action that ends elsewhere
+//   trace.End(reduction);                  // when it has ended
 //
-// Threads: one at a time; the sink takes any.
+// Threads: one at a time. The sink may be called in any thread.
 
 #ifndef ACTORS_CHUNKS_STEP_TRACE_H_
 #define ACTORS_CHUNKS_STEP_TRACE_H_
@@ -29,8 +29,9 @@ namespace troupe::actors {
 
 class StepTrace {
  public:
-  // `sink` null: nothing is noted. `stages`: of the rank's chunks, by chunk;
-  // names say which one where there are several. `replica`: the rank's.
+  // `sink`: null records nothing. `stages`: stage of each chunk of the rank;
+  // names of actions include the chunk if there are several. `replica`: number
+  // of the rank's replica.
   StepTrace(TraceSink* sink, int rank, std::vector<int> stages = {0},
             int replica = 0)
       : sink_(sink),
@@ -38,19 +39,19 @@ class StepTrace {
         stages_(std::move(stages)),
         replica_(replica) {}
 
-  // Events tell from now on how much memory of `allocator` is in use; it
-  // outlives the trace.
+  // Adds the memory of `allocator` in use to later events. It outlives the
+  // trace.
   void WatchMemory(const nn::Allocator* allocator) { allocator_ = allocator; }
 
-  // Only training steps are traced.
+  // Starts a step. Only training steps are traced.
   void BeginStep(StepKind kind, std::int64_t step) {
     step_ = step;
     wanted_ =
         kind == StepKind::kTrain && sink_ != nullptr && sink_->Wants(step);
     on_ = wanted_;
   }
-  // The parts of a step that is recorded are no events: BeginGraph() and
-  // EndGraph() enclose its launch.
+  // Records no further actions in this step. A step that runs as a graph has
+  // the launch as its one event, between BeginGraph() and EndGraph().
   void Mute() { on_ = false; }
   void BeginGraph() {
     Mute();
@@ -78,7 +79,7 @@ class StepTrace {
   void NoteGraph(TracePhase phase);
   void NoteBucket(TraceKind kind, absl::string_view name, int chunk,
                   int bucket);
-  // What the rank's tensors hold now; below 0: not known.
+  // Returns the bytes in use by the rank's tensors; -1 if not known.
   std::int64_t BytesNow() const;
 
   TraceSink* const sink_;
@@ -87,14 +88,14 @@ class StepTrace {
   const int replica_;
   const nn::Allocator* allocator_ = nullptr;
   std::int64_t step_ = 0;
-  bool wanted_ = false;  // the step, by the sink
+  bool wanted_ = false;  // whether the sink wants the step
   bool on_ = false;
 };
 
-// An action that begins and ends with a block.
+// Traces an action that begins and ends with a block (RAII).
 class TraceScope {
  public:
-  // Both outlive the scope.
+  // Both arguments outlive the scope.
   TraceScope(StepTrace& trace, const pipeline::Action& action)
       : trace_(trace), action_(action) {
     trace_.Begin(action_);

@@ -1,5 +1,5 @@
-// The plain types of a step, shared by the runner and the messages: no actor
-// framework in here.
+// The plain types of a step, which the step engine and the messages of actors
+// share. They do not use the actor framework.
 
 #ifndef ACTORS_CHUNKS_STEP_TYPES_H_
 #define ACTORS_CHUNKS_STEP_TYPES_H_
@@ -19,8 +19,8 @@
 
 namespace troupe::actors {
 
-// A prediction runs as an evaluation does, and gives the model's output in
-// place of a loss.
+// A prediction runs like an evaluation, but returns the model's output in place
+// of a loss.
 enum class StepKind : std::uint8_t { kTrain, kEvaluate, kPredict };
 
 using StepBatches = std::vector<data::Batch>;  // a rank's micro-batches
@@ -36,27 +36,27 @@ inline double FromBits(std::uint64_t bits) {
   return value;
 }
 
-// Sum, count and correct of the losses of one step, as bits of doubles: no
-// float is ever in a message (docs/caf.md).
+// Sum, count and number correct of the losses of one step, as bits of doubles:
+// messages contain no floats (docs/caf.md).
 struct LossBits {
   std::uint64_t sum = 0;
   std::uint64_t count = 0;
   std::uint64_t correct = 0;
   std::uint64_t skipped = 0;  // 1: gradients were not finite, nothing updated
-  std::uint64_t scale = 0;    // what its gradients were multiplied by
-  // The norm of the mean gradients before clipping; 0 where nobody asked.
+  std::uint64_t scale = 0;    // loss scale of the step
+  // Norm of the mean gradients before clipping; 0 if it was not computed.
   std::uint64_t grad_norm = 0;
 
-  // NaN where nothing was counted.
+  // Returns the mean loss; NaN if no target was counted.
   double mean() const { return PerTarget(sum); }
-  // The mean, or the sum.
+  // Returns the mean or the sum, as `reduction` says.
   double Reduced(nn::ops::LossReduction reduction) const {
     return reduction == nn::ops::LossReduction::kSum ? FromBits(sum) : mean();
   }
   double accuracy() const { return PerTarget(correct); }
 
  private:
-  // Not 0 / 0, whose sign is the processor's choice.
+  // Does not divide 0 by 0: the sign of that NaN depends on the processor.
   double PerTarget(std::uint64_t bits) const {
     const double targets = FromBits(count);
     return targets == 0 ? std::numeric_limits<double>::quiet_NaN()
@@ -64,8 +64,8 @@ struct LossBits {
   }
 };
 
-// An activation (forward) or its gradient, for stage `stage` from the stage
-// before or after it.
+// An activation (forward) from the stage before `stage`, or its gradient from
+// the stage after it, sent to stage `stage`.
 struct Transfer {
   std::int32_t generation = 0;
   std::int32_t stage = 0;
@@ -73,15 +73,16 @@ struct Transfer {
   StepKind kind = StepKind::kTrain;
   bool forward = true;
   std::int32_t micro_batch = 0;
-  // The activation, then the tensors that travel beside it, in the order of
-  // StagePlan::skips; or the gradient of each, undefined where it has none.
-  // Empty: a credit of an evaluation.
+  // The activations, then the skip connections in the order of
+  // StagePlan::skips; or the gradient of each, undefined if it has none. Empty:
+  // a credit, which an evaluation sends in place of gradients.
   nn::TensorList tensors;
-  // On a device that works later than it is told: when they are there.
+  // Event after which the tensors may be read, on a device with queues.
   base::Event ready = {};
 };
 
-// Parameters and optimizer states of one rank, copied: training may go on.
+// Copy of the parameters and optimizer states of one rank; training may
+// continue meanwhile.
 struct Snapshot {
   std::int64_t step = 0;
   std::int32_t rank = 0;
@@ -89,7 +90,7 @@ struct Snapshot {
 };
 using SnapshotPtr = std::shared_ptr<const Snapshot>;
 
-// A snapshot that is there when `ready` is done.
+// A snapshot that may be read once `ready` has completed.
 struct PendingSnapshot {
   SnapshotPtr snapshot;
   base::Event ready;

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "actors/caf/actor_timeout.h"
+#include "actors/cluster/join_round.h"
 #include "actors/protocol/strand_guard.h"
 
 namespace troupe::actors {
@@ -68,8 +69,10 @@ std::string AgentState::Coordinator() const {
 }
 
 void AgentState::OnWelcome(const Welcome& welcome) {
-  roster_.emplace(welcome.members);
   generation_ = welcome.generation;
+  // The job in this process gets the same list, and reports what is wrong.
+  if (!CheckMembers(welcome.members, options_.processes).ok()) return;
+  roster_.emplace(welcome.members);
 }
 
 void AgentState::OnHeartbeat(const Heartbeat& beat) {
@@ -81,7 +84,7 @@ void AgentState::OnHeartbeat(const Heartbeat& beat) {
 void AgentState::OnBeat() {
   if (ended_) return;
   const auto now = Now();
-  // Late by more than a beat: it was this process that stood still.
+  // If the beat is late by more than an interval, this process was stopped.
   if (now - last_beat_ > 2 * liveness_->interval()) liveness_->Restart(now);
   last_beat_ = now;
   if (const auto silent = liveness_->FindSilent(now)) {
@@ -91,7 +94,7 @@ void AgentState::OnBeat() {
                                          absl::Milliseconds(100))),
         ": it is stopped, or the network between it and process ",
         options_.process, " is"));
-    // If it only stood still, it hears why this one has left.
+    // If process 0 was only stopped, it will read why this process has left.
     self_->send(coordinator_,
                 MakeFailure(generation_, /*rank=*/-1, /*actor=*/"", status));
     Hold(status);
@@ -103,13 +106,14 @@ void AgentState::OnBeat() {
 }
 
 void AgentState::OnDown() {
-  // Peers may hear it by their collectives, before they know themselves.
+  // Peers may report this status, which they get from a collective, before they
+  // notice the loss themselves.
   Hold(absl::UnavailableError(
       absl::StrCat(Coordinator(), " is gone: its connection to process ",
                    options_.process, " was closed")));
 }
 
-// The supervisor is lost too: of the ranks elsewhere nothing can be known here.
+// The supervisor is lost with process 0, so only local ranks can be asked.
 void AgentState::Hold(const absl::Status& status) {
   if (ended_ || verdict_) return;
   if (!crew_ || !roster_) {
@@ -173,8 +177,8 @@ void AgentState::OnCrewReady(const CrewReady& crew) {
   if (ended_) EndCrew();
 }
 
-// The supervisor may never have heard of these ranks; those that it has ended
-// are gone.
+// The supervisor may not have received these ranks, so they are ended here. For
+// ranks that it has ended, the message has no effect.
 void AgentState::EndCrew() {
   if (!crew_) return;
   EndRank end;

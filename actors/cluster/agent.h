@@ -1,23 +1,24 @@
-// What a process other than process 0 has of the job's front desk: it gives and
-// watches signs of life, hears how the job ended, and ends the ranks here where
-// process 0 is lost.
+// The coordinator's peer in every process but process 0. The agent exchanges
+// signs of life with the coordinator, receives the outcome of the job, and ends
+// the local ranks if process 0 is lost.
 //
-// Takes  Welcome    from the coordinator: who the others are
-//        CrewReady  from its own process: the ranks that live here
+// Takes  Welcome    from the coordinator: the processes of the job
+//        CrewReady  from its own process: the local ranks
 //        Heartbeat  from the coordinator
 //        JobEnded   from the coordinator: the outcome; -> Farewell
-//        Failure    from its own process: it cannot go on -> the coordinator
-//        RankWaits  from the ranks that live here, when they were asked
+//        Failure    from its own process, which has failed -> the coordinator
+//        RankWaits  from the local ranks, as the answer to AskWaits
 //        halt       from its own process -> the coordinator
 // Gives  Heartbeat, Failure, halt, TraceShare, Farewell to the coordinator;
-//        AskWaits to the ranks here where the coordinator is lost (at once when
-//        its connection closes, else when it has been silent for the liveness
-//        time-out: the coordinator is told so, lest it blames others); EndRank
-//        to the ranks, Refused to whoever waits in this process, then, and when
-//        the job has ended
+//        AskWaits to the local ranks if the coordinator is lost (at once when
+//        its connection is closed, else when it has been silent for the
+//        liveness time-out; a Failure then says so to the coordinator, which
+//        would otherwise blame others);
+//        EndRank to the ranks and Refused to the local ControlClient, after
+//        that, and when the job has ended
 //
-// It stays until its process ends it: the end may come while ranks are still
-// being set up, and they end too.
+// The agent lives until its process ends it: the job may end while ranks are
+// still being set up, and the agent then ends these too.
 
 #ifndef ACTORS_CLUSTER_AGENT_H_
 #define ACTORS_CLUSTER_AGENT_H_
@@ -41,7 +42,7 @@ class AgentState {
  public:
   static inline const char* name = "agent";
   using Self = AgentActor::stateful_pointer<AgentState>;
-  // Told once how the job ended.
+  // Called once, with the outcome of the job.
   using OnEnd = std::function<void(const absl::StatusOr<JobResult>&)>;
 
   void Init(Self self, const ClusterOptions& options,
@@ -61,11 +62,13 @@ class AgentState {
 
  private:
   Liveness::TimePoint Now() const { return self_->clock().now(); }
+  // Returns the name of process 0 for error messages.
   std::string Coordinator() const;
   void SendTrace();
-  // Process 0 is lost: ends when the ranks here have said what they wait for.
+  // Called when process 0 is lost: ends the job here once the local ranks have
+  // reported what they wait for.
   void Hold(const absl::Status& status);
-  // The first call counts.
+  // Ends the local ranks and reports the outcome. Only the first call counts.
   void End(const absl::StatusOr<JobResult>& result);
   void EndCrew();
 
@@ -85,8 +88,8 @@ class AgentState {
   std::optional<absl::Status> ended_;
 };
 
-// `waiting`: who waits for answers of the coordinator in this process. `trace`:
-// what process 0 is given at the end; may be null.
+// `waiting` is the address of the ControlClient in this process. The events of
+// `trace` are sent to process 0 at the end; it may be null.
 AgentActor::behavior_type AgentBehavior(AgentState::Self self,
                                         const ClusterOptions& options,
                                         CoordinatorActor coordinator,
@@ -94,7 +97,7 @@ AgentActor::behavior_type AgentBehavior(AgentState::Self self,
                                         TraceSink* trace,
                                         AgentState::OnEnd on_end);
 
-// A result as a message, and back.
+// Converts a result to a message, and back.
 JobEnded ToMessage(std::int32_t generation,
                    const absl::StatusOr<JobResult>& result);
 absl::StatusOr<JobResult> ToResult(const JobEnded& ended);

@@ -1,21 +1,21 @@
-// Four functions of libcaf_openssl 0.17.6, mended: the linker takes these for
-// the library's own, whose calls all go through its symbol table.
+// Corrected versions of four functions of libcaf_openssl 0.17.6. The linker
+// prefers them to the library's own, which are called through its symbol table.
 //
-// OpenSSL keeps the errors of a thread in a queue, and SSL_get_error() takes
-// any that lies there for the one of the call before it. The library's thread
-// serves all connections and never empties the queue: whoever speaks garbage to
-// the port ends the connection of another, who has done nothing.
+// OpenSSL keeps a queue of errors for each thread, and SSL_get_error() blames
+// an error left in it on the last call. The library serves all connections in
+// one thread and never clears the queue, so that garbage sent to the port by
+// one peer ends the connection of another. Here the queue is cleared.
 //
-// Both ends have something to say as soon as they are connected. While a
-// handshake waits for the other end, the socket can be written to, so the
-// library tries again and again, at the cost of a core: processes that call
-// keep process 0, which has to answer them, from running. So tries leave a
-// pause. A stranger may say nothing for as long as he likes, and a process 0
-// that stands still says nothing either; even the end of the program would wait
-// for them. So a handshake has a time limit, at both ends.
+// Both ends have data to send as soon as they are connected. While a handshake
+// waits for the other end, the socket stays writable, so the library retries in
+// a busy loop, at the cost of a core: connecting processes keep process 0,
+// which must answer them, from running. Here retries pause in between. A
+// stranger may stay silent for as long as it likes, as may a process 0 that is
+// stopped, and even the end of the program would wait for them. Here a
+// handshake has a time limit, at both ends.
 //
-// What is written may also lie elsewhere when a write is tried again, which
-// OpenSSL refuses unless it is told.
+// A write may be retried with a buffer at another address, which OpenSSL
+// refuses unless SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER is set.
 
 #include <openssl/err.h>
 #include <openssl/ssl.h>
@@ -32,8 +32,8 @@
 namespace caf::openssl {
 namespace {
 
-// A write to a closed connection is an error, not a signal, here and whatever
-// the program does with the signal elsewhere.
+// Blocks SIGPIPE in its scope, so that a write to a closed connection is an
+// error and no signal, however the program handles the signal elsewhere.
 class NoSigpipe {
  public:
   NoSigpipe() {
@@ -55,11 +55,12 @@ class NoSigpipe {
   sigset_t before_;
 };
 
-// The time that whoever accepts gives a handshake; a token of the data plane
-// has as long. Whoever calls has more patience: the other end may be busy.
+// Limits on the time of a handshake. The accepting end uses the same as for a
+// token of the data plane; the connecting end waits longer, since the other may
+// be busy.
 constexpr std::int64_t kAcceptNanos = 2'000'000'000;
 constexpr std::int64_t kConnectNanos = 5'000'000'000;
-// How long to wait for a silent peer, and how long not to, in turns.
+// Longest pause for a silent peer, and time without pauses after one.
 constexpr int kPauseMillis = 1;
 constexpr std::int64_t kBetweenPausesNanos = 200'000;
 
@@ -69,7 +70,7 @@ std::int64_t MonotonicNanos() {
   return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
 
-// Where a connection keeps the time at which its handshake is late.
+// Returns the index of the SSL ex-data that holds a handshake's deadline.
 int DeadlineIndex() {
   static const int index =
       SSL_get_ex_new_index(0, nullptr, nullptr, nullptr, nullptr);
@@ -86,8 +87,9 @@ bool IsLate(const SSL* ssl) {
          reinterpret_cast<std::int64_t>(SSL_get_ex_data(ssl, DeadlineIndex()));
 }
 
-// Called by the thread that serves all connections, which is not held up: it
-// has been at work since the last pause, and goes on when `fd` has something.
+// Waits until `fd` can be read, for at most kPauseMillis. The calling thread
+// serves all connections, so this returns at once unless it has worked for
+// kBetweenPausesNanos since the last pause.
 void PauseForPeer(int fd) {
   thread_local std::int64_t last_pause = 0;
   if (MonotonicNanos() - last_pause < kBetweenPausesNanos) return;
@@ -100,7 +102,8 @@ int Write(SSL* ssl, void* bytes, int count) {
   return SSL_write(ssl, bytes, count);
 }
 
-// Begins a handshake; whether it goes on, or is done.
+// Begins a handshake. Returns false if it has failed; else sets `*goes_on` to
+// whether it is still incomplete.
 bool Begin(SSL* ssl, int fd, int (*handshake)(SSL*), bool* goes_on) {
   const NoSigpipe no_sigpipe;
   ERR_clear_error();

@@ -19,6 +19,7 @@
 #include "actors/cluster/control_plane.h"
 #include "actors/cluster/coordinator.h"
 #include "actors/cluster/host_address.h"
+#include "actors/cluster/join_round.h"
 #include "actors/cluster/peer_links.h"
 #include "actors/protocol/strand_guard.h"
 #include "actors/setup/job_setup.h"
@@ -26,6 +27,7 @@
 #include "actors/strands/fabric_stage_link.h"
 #include "actors/supervision/crew.h"
 #include "base/check.h"
+#include "base/field_error.h"
 #include "base/tls/random_bytes.h"
 #include "comm/mpi/mpi_process.h"
 #include "comm/shm/shared_memory.h"
@@ -34,11 +36,12 @@
 namespace troupe::actors {
 namespace {
 
-// How long a process that ends waits for the others to have heard of it.
 constexpr int kTokenBytes = 32;
+// Time that process 0 waits at the end until the others have confirmed it, or
+// another process for the job's outcome after its failure to start.
 constexpr absl::Duration kFarewellTimeout = absl::Seconds(2);
 
-// A number of this process alone: an answer to another one is not for it.
+// Returns a random number that marks this process's Join and its answer.
 std::uint64_t MakeNonce() {
   const std::string bytes = base::tls::RandomBytes(sizeof(std::uint64_t));
   std::uint64_t nonce;
@@ -111,12 +114,13 @@ class ClusterJob : public RunningJob {
 
   absl::StatusOr<JobResult> Wait() override {
     absl::StatusOr<JobResult> result = outcome_->Wait();
-    // The others hear of it before this process may end.
+    // The others must have received the outcome before this process may end.
     AwaitFarewells();
     return result;
   }
 
  private:
+  // Whether this is process 0, which makes the decisions for all.
   bool decides() const { return options_.process == 0; }
 
   absl::Status TryStart(const JobSpec& spec, JobObserver* observer) {
@@ -128,7 +132,7 @@ class ClusterJob : public RunningJob {
     return SpawnActors(observer);
   }
 
-  // Process 0 has one, the others find it.
+  // Spawns the coordinator in process 0; connects to it in the others.
   absl::Status ReachCoordinator() {
     if (decides()) {
       coordinator_ =
@@ -166,6 +170,7 @@ class ClusterJob : public RunningJob {
     TROUPE_ASSIGN_OR_RETURN(
         welcome_,
         client_->Join(join, options_.join_timeout + options_.liveness_timeout));
+    TROUPE_RETURN_IF_ERROR(CheckMembers(welcome_.members, options_.processes));
     if (!decides()) TROUPE_RETURN_IF_ERROR(AdoptDecision(spec, observer));
     process_ = setup_.process;
     process_->number = options_.process;
@@ -212,7 +217,7 @@ class ClusterJob : public RunningJob {
     process_->transports = DescribeTransports(peers.links);
     options.links = std::move(peers.links);
     mpi_ = std::move(peers.mpi);
-    // Gradients of a GPU lie there.
+    // Gradients in a GPU's memory cannot be shared in this way.
     if (SharesHost(roster) && process_->spec->device.is_host()) {
       process_->shared_memory = ShareMemory();
       options.shared_memory = process_->shared_memory;
@@ -221,22 +226,22 @@ class ClusterJob : public RunningJob {
                             comm::Fabric::Make(std::move(options)));
     const int first = roster.FirstRankOf(options_.process);
     absl::StatusOr<std::vector<RankContextPtr>> ranks =
-        MakeRanks(*process_, first, first + options_.ranks,
+        MakeRanks(*process_, first, roster.FirstRankOf(options_.process + 1),
                   SpanningGroups(*process_, *client_));
     if (!ranks.ok()) return InThisProcess(ranks.status());
     process_->ranks = *std::move(ranks);
     return absl::OkStatus();
   }
 
-  // An error that only this process sees, for all to hear.
+  // Adds this process's name to an error that only it sees, for the others.
   absl::Status InThisProcess(const absl::Status& status) const {
-    return absl::Status(
-        status.code(),
-        absl::StrCat("process ", options_.process, " (", HostName(), ", pid ",
-                     ::getpid(), "): ", status.message()));
+    return base::WithMessage(
+        status, absl::StrCat("process ", options_.process, " (", HostName(),
+                             ", pid ", ::getpid(), "): ", status.message()));
   }
 
-  // Whether another process of the job is on this host.
+  // Whether another process of the job is on this host, and the transport may
+  // use shared memory.
   bool SharesHost(const Roster& roster) const {
     if (options_.transport != Transport::kAuto &&
         options_.transport != Transport::kShm) {
@@ -274,7 +279,8 @@ class ClusterJob : public RunningJob {
           SpawnSupervised(*system_, process_, std::move(setup_.checkpoint));
       caf::anon_send(coordinator_, Muster{all.crew, all.supervisor});
     } else {
-      // The coordinator, which knows who is late, gives up first.
+      // The coordinator's time-out is the shorter one: its error names the
+      // process that is late.
       TROUPE_ASSIGN_OR_RETURN(
           const SupervisorActor supervisor,
           client_->AwaitSupervisor(
@@ -297,24 +303,28 @@ class ClusterJob : public RunningJob {
     return absl::OkStatus();
   }
 
-  // Why the job has failed, as all processes say it. This one's own reason may
-  // not be the first; the answer shows too that process 0 has heard of it.
+  // Returns the reason for the job's failure that all processes report: this
+  // one's own may not be the first. The answer also shows that process 0 has
+  // received it.
   absl::Status VerdictOr(const absl::Status& own) {
     if (agent_ == nullptr || !client_->refused().ok()) return own;
     if (!outcome_->WaitFor(kFarewellTimeout)) return own;
     const absl::Status verdict = outcome_->Wait().status();
-    return verdict.ok() ? own : verdict;
+    // `own` also has the fields to blame.
+    const bool is_own = verdict.message() == own.message();
+    return verdict.ok() || is_own ? own : verdict;
   }
 
-  // Sets the outcome of a process that has no supervisor.
+  // Returns the agent's callback, which sets the outcome in a process without
+  // the supervisor.
   AgentState::OnEnd EndOnce() {
     return [outcome = outcome_](const absl::StatusOr<JobResult>& result) {
       outcome->Set(result);
     };
   }
 
-  // Reports a failure of this process to the job, or that it has lost another
-  // one.
+  // Returns a function that reports to the job that this process has failed, or
+  // has lost the process `lost`.
   std::function<void(int lost, const absl::Status&)> Reporter() {
     return [agent = agent_, coordinator = coordinator_,
             generation = welcome_.generation](int lost,
@@ -335,7 +345,7 @@ class ClusterJob : public RunningJob {
       Reporter()(/*lost=*/-1, status);
       return;
     }
-    // There is no supervisor yet to end the job.
+    // The supervisor, which would end the job, is not spawned yet.
     caf::anon_send(coordinator_, ToMessage(welcome_.generation, status));
     AwaitFarewells();
   }
@@ -347,7 +357,8 @@ class ClusterJob : public RunningJob {
   }
 
   void Leave() {
-    // MPI ends with its last link, when all processes have come to that.
+    // MPI ends with its last link, once all processes have got that far. After
+    // a failure they may not, so it is given up.
     const bool failed = !begun_ || !outcome_->Wait().ok();
     if (mpi_ != nullptr && failed) {
       mpi_->GiveUp(absl::CancelledError("the job has failed"));
@@ -356,8 +367,8 @@ class ClusterJob : public RunningJob {
       RefuseTransfers(*process_);
     }
     client_.reset();
-    // Behind what they were sent before: the agent ends ranks of which it may
-    // not have heard yet.
+    // An ordinary message is processed after those sent before: among these may
+    // be the CrewReady by which the agent gets the ranks that it must end.
     const auto end = [](const auto& actor) {
       if (actor == nullptr) return;
       caf::anon_send(
@@ -380,9 +391,9 @@ class ClusterJob : public RunningJob {
   std::optional<caf::actor_system> system_;
   CoordinatorState::Gone gone_ = std::make_shared<absl::Notification>();
   CoordinatorActor coordinator_;
-  AgentActor agent_;  // not in process 0
+  AgentActor agent_;  // null in process 0
   std::optional<ControlClient> client_;
-  std::unique_ptr<comm::MpiProcess> mpi_;  // null: another transport
+  std::unique_ptr<comm::MpiProcess> mpi_;  // null if the transport is not MPI
   const std::uint64_t nonce_ = MakeNonce();
   Welcome welcome_;
   bool begun_ = false;

@@ -1,18 +1,17 @@
-// A job whose ranks live in several processes, as one of them sees it. Users
-// start it by Job::Start() with JobSpec::cluster set; this is what that does.
+// A job whose ranks live in several processes: the part of one process. Users
+// call Job::Start() with JobSpec::cluster set, which calls StartClusterJob().
 //
 //   absl::StatusOr<std::unique_ptr<RunningJob>> job =
 //       StartClusterJob(spec, observer);
 //
-// In this order, in every process: the control plane (control_plane.h);
-// joining, by which all agree and learn the plan of process 0 (join_round.h);
-// links to the others (comm/fabric.h); ranks and their actors. Process 0 has
-// coordinator and supervisor, each other an agent. The supervisor's protocol is
-// what it is in one process.
+// Every process, in this order, opens the control plane (control_plane.h);
+// joins, which checks that all agree and returns the plan of process 0
+// (join_round.h); connects to the others (comm/fabric.h); spawns its ranks and
+// their actors. Process 0 has the coordinator and the supervisor, each other
+// process an agent. The supervisor's protocol is the same as in one process.
 //
-// Errors: as Job::Start(); kFailedPrecondition where the processes do not
-// belong together, kUnavailable where one is lost. All processes report the
-// same one.
+// Errors: the same as Job::Start(); kFailedPrecondition if the processes do not
+// agree, kUnavailable if one is lost. All processes return the same error.
 
 #ifndef ACTORS_CLUSTER_CLUSTER_JOB_H_
 #define ACTORS_CLUSTER_CLUSTER_JOB_H_

@@ -1,7 +1,7 @@
-// The protocol between the processes of a job, before and beside that of its
-// ranks (actors/protocol/messages.h): joining, the store, signs of life, the
-// end. All of it goes between process 0, whose coordinator answers, and one
-// other; nothing here is in-process, and no float is in it.
+// The protocol between the processes of a job, in addition to that of its ranks
+// (actors/protocol/messages.h): joining, the key-value store, signs of life,
+// the end. The coordinator in process 0 exchanges these messages with each
+// process. All but Muster can be serialised, and none has a float.
 
 #ifndef ACTORS_CLUSTER_CLUSTER_MESSAGES_H_
 #define ACTORS_CLUSTER_CLUSTER_MESSAGES_H_
@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "actors/protocol/messages.h"
@@ -18,77 +19,109 @@ namespace troupe::actors {
 
 struct Crew;  // actors/supervision/supervisor.h
 
-// A process wants to take part. What it says of the job must be alike in all
-// processes (join_round.h).
+// A process's request to join the job. The number of processes, the version and
+// the agreement must be the same in all processes (join_round.h).
 struct Join {
   Member member;
-  std::uint64_t nonce = 0;      // comes back: this is an answer to me
+  std::uint64_t nonce = 0;      // identifies the request; copied to Welcome
   caf::strong_actor_ptr agent;  // null in process 0
   std::int32_t processes = 0;
-  std::string version;    // of the binary
-  std::string agreement;  // ClusterOptions
+  std::string version;    // version of the binary
+  std::string agreement;  // ClusterOptions::agreement
+  static constexpr char kName[] = "troupe.join";
+  auto fields() {
+    return std::tie(member, nonce, agent, processes, version, agreement);
+  }
 };
 
-// All have joined: what process 0 has decided for all.
+// The answer to Join when all processes have joined: the decisions of process 0
+// for all of them.
 struct Welcome {
   std::int32_t generation = 0;
   std::uint64_t nonce = 0;
-  std::vector<Member> members;  // by process
-  std::string token;            // what data connections prove that they know
-  std::string plan;             // pipeline/plan_json.h
-  std::string resume_path;      // the checkpoint to go on from; empty: fresh
+  std::vector<Member> members;  // one for each process
+  std::string token;            // shared secret of data connections
+  std::string plan;             // JSON: pipeline/plan_json.h
+  std::string resume_path;      // the checkpoint to resume from; empty: none
+  static constexpr char kName[] = "troupe.welcome";
+  auto fields() {
+    return std::tie(generation, nonce, members, token, plan, resume_path);
+  }
 };
 
-// The answer to any request that cannot be fulfilled, and to all later ones.
+// The answer to any request that cannot be fulfilled. After a failure every
+// later request is refused too.
 struct Refused {
   std::int32_t code = 0;  // absl::StatusCode
   std::string message;
+  static constexpr char kName[] = "troupe.refused";
+  auto fields() { return std::tie(code, message); }
 };
 
-// Store: whoever asks before a key is set waits.
+// The key-value store. GetKey is answered once the key is set.
 struct SetKey {
   std::string key, value;
+  static constexpr char kName[] = "troupe.set_key";
+  auto fields() { return std::tie(key, value); }
 };
 struct GetKey {
   std::string key;
+  static constexpr char kName[] = "troupe.get_key";
+  auto fields() { return std::tie(key); }
 };
 struct KeyValue {
   std::string key, value;
+  static constexpr char kName[] = "troupe.key_value";
+  auto fields() { return std::tie(key, value); }
 };
 
-// To whom the actors of a process report; answered once it is there.
+// Asks for the supervisor, to which the actors of a process report. Answered
+// once the supervisor is spawned.
 struct GetSupervisor {
   std::int32_t generation = 0;
+  static constexpr char kName[] = "troupe.get_supervisor";
+  auto fields() { return std::tie(generation); }
 };
 struct SupervisorIs {
   caf::strong_actor_ptr supervisor;
+  static constexpr char kName[] = "troupe.supervisor_is";
+  auto fields() { return std::tie(supervisor); }
 };
 
-// The actors of a process are there, by ascending rank.
+// Reports that the actors of a process are spawned.
 struct CrewReady {
   std::int32_t generation = 0;
   std::int32_t process = 0;
-  std::vector<caf::strong_actor_ptr> ranks;
+  std::vector<caf::strong_actor_ptr> ranks;  // sorted by rank
   caf::strong_actor_ptr checkpointer;
+  static constexpr char kName[] = "troupe.crew_ready";
+  auto fields() { return std::tie(generation, process, ranks, checkpointer); }
 };
 
-// Both ways, several times in a liveness time-out. Times in nanoseconds since
-// 1970, by the clock of the process named: for the clocks of traces alone.
+// A sign of life, sent in both directions several times in a liveness time-out.
+// Times are nanoseconds since 1970, each by the clock of the process that the
+// field names; they serve only to align the clocks of traces.
 struct Heartbeat {
   std::int32_t generation = 0;
   std::int32_t process = 0;
-  std::int64_t agent_nanos = 0;        // when the agent sent it
-  std::int64_t coordinator_nanos = 0;  // when it was answered
+  std::int64_t agent_nanos = 0;        // time at which the agent sent it
+  std::int64_t coordinator_nanos = 0;  // time of the coordinator's answer
+  static constexpr char kName[] = "troupe.heartbeat";
+  auto fields() {
+    return std::tie(generation, process, agent_nanos, coordinator_nanos);
+  }
 };
 
-// From an agent, at the end: what its process has traced (trace_share.h).
+// Trace events of a process, sent by its agent at the end (trace_share.h).
 struct TraceShare {
   std::int32_t generation = 0;
   std::int32_t process = 0;
   std::string events;
+  static constexpr char kName[] = "troupe.trace_share";
+  auto fields() { return std::tie(generation, process, events); }
 };
 
-// To each agent: how the job ended. Of numbers, the bits.
+// The outcome of the job, sent to each agent. Doubles travel as their bits.
 struct JobEnded {
   std::int32_t generation = 0;
   std::int32_t code = 0;  // absl::StatusCode
@@ -99,85 +132,34 @@ struct JobEnded {
   std::int64_t evaluated_step = 0, evaluated_count = 0;
   std::uint64_t evaluated_loss = 0, evaluated_accuracy = 0;
   std::string checkpoint;
+  static constexpr char kName[] = "troupe.job_ended";
+  auto fields() {
+    return std::tie(generation, code, message, steps, loss, seconds, stopped,
+                    evaluated_step, evaluated_count, evaluated_loss,
+                    evaluated_accuracy, checkpoint);
+  }
 };
 
-// To the coordinator, in its process: the crew that it completes, and whom it
-// tells when that is done.
+// The supervisor and its crew, sent to the coordinator in the same process
+// (in-process). The coordinator fills in the actors of other processes, then
+// sends `begin` to the supervisor.
 struct Muster {
   std::shared_ptr<Crew> crew;
   SupervisorActor supervisor;
 };
 
-// From an agent: it has heard the end.
+// An agent's confirmation that it has received JobEnded.
 struct Farewell {
   std::int32_t generation = 0;
   std::int32_t process = 0;
+  static constexpr char kName[] = "troupe.farewell";
+  auto fields() { return std::tie(generation, process); }
 };
 
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, Member& x) {
   return f(caf::meta::type_name("troupe.member"), x.process, x.ranks, x.host,
            x.pid, x.data_host);
-}
-template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, Join& x) {
-  return f(caf::meta::type_name("troupe.join"), x.member, x.nonce, x.agent,
-           x.processes, x.version, x.agreement);
-}
-template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, Refused& x) {
-  return f(caf::meta::type_name("troupe.refused"), x.code, x.message);
-}
-template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, Welcome& x) {
-  return f(caf::meta::type_name("troupe.welcome"), x.generation, x.nonce,
-           x.members, x.token, x.plan, x.resume_path);
-}
-template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, SetKey& x) {
-  return f(caf::meta::type_name("troupe.set_key"), x.key, x.value);
-}
-template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, GetKey& x) {
-  return f(caf::meta::type_name("troupe.get_key"), x.key);
-}
-template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, KeyValue& x) {
-  return f(caf::meta::type_name("troupe.key_value"), x.key, x.value);
-}
-template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, GetSupervisor& x) {
-  return f(caf::meta::type_name("troupe.get_supervisor"), x.generation);
-}
-template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, SupervisorIs& x) {
-  return f(caf::meta::type_name("troupe.supervisor_is"), x.supervisor);
-}
-template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, CrewReady& x) {
-  return f(caf::meta::type_name("troupe.crew_ready"), x.generation, x.process,
-           x.ranks, x.checkpointer);
-}
-template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, Heartbeat& x) {
-  return f(caf::meta::type_name("troupe.heartbeat"), x.generation, x.process,
-           x.agent_nanos, x.coordinator_nanos);
-}
-template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, TraceShare& x) {
-  return f(caf::meta::type_name("troupe.trace_share"), x.generation, x.process,
-           x.events);
-}
-template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, JobEnded& x) {
-  return f(caf::meta::type_name("troupe.job_ended"), x.generation, x.code,
-           x.message, x.steps, x.loss, x.seconds, x.stopped, x.evaluated_step,
-           x.evaluated_count, x.evaluated_loss, x.evaluated_accuracy,
-           x.checkpoint);
-}
-template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, Farewell& x) {
-  return f(caf::meta::type_name("troupe.farewell"), x.generation, x.process);
 }
 
 }  // namespace troupe::actors
@@ -205,30 +187,31 @@ CAF_END_TYPE_ID_BLOCK(troupe_cluster)
 
 namespace troupe::actors {
 
-// AddMessageTypes() with these, too.
+// Registers these messages, and those of AddMessageTypes().
 void AddClusterMessageTypes(caf::actor_system_config& config);
 
-// Answers come as messages of their own: whoever waits for one hears of a lost
-// process, and of the end, in the same mailbox.
+// Answers are messages of their own and not CAF responses: a process that waits
+// for one also receives, in the same mailbox, the loss of a process and the
+// end of the job.
 using AgentActor =
     caf::typed_actor<caf::reacts_to<Heartbeat>, caf::reacts_to<JobEnded>,
-                     caf::reacts_to<Welcome>,     // who the others are
-                     caf::reacts_to<Failure>,     // process 0 cannot be heard
-                     caf::reacts_to<CrewReady>,   // whom to end then
-                     caf::reacts_to<RankWaits>,   // of a rank that was asked
+                     caf::reacts_to<Welcome>,     // the other processes
+                     caf::reacts_to<Failure>,     // this process has failed
+                     caf::reacts_to<CrewReady>,   // this process's actors
+                     caf::reacts_to<RankWaits>,   // a rank's answer to AskWaits
                      caf::reacts_to<halt_atom>,   // a stop was requested here
                      caf::reacts_to<ask_atom>,    // to itself
                      caf::reacts_to<beat_atom>>;  // to itself
 
 using CoordinatorActor = caf::typed_actor<
     caf::reacts_to<Join>,           // -> Welcome, or Refused
-    caf::reacts_to<Welcome>,        // what all are to be told, from process 0
+    caf::reacts_to<Welcome>,        // the decisions of process 0
     caf::reacts_to<SetKey>,         //
     caf::reacts_to<GetKey>,         // -> KeyValue, or Refused
     caf::reacts_to<GetSupervisor>,  // -> SupervisorIs, or Refused
     caf::reacts_to<CrewReady>, caf::reacts_to<Muster>,
     caf::reacts_to<Heartbeat>,  // -> Heartbeat
-    caf::reacts_to<Failure>,    // of a process that has no rank yet
+    caf::reacts_to<Failure>,    // a process has failed or lost another
     caf::reacts_to<halt_atom>, caf::reacts_to<JobEnded>,
     caf::reacts_to<TraceShare>, caf::reacts_to<Farewell>,
     caf::reacts_to<beat_atom>>;  // to itself

@@ -11,10 +11,11 @@
 namespace troupe::actors {
 namespace {
 
-// How often a call looks whether it is to give up.
+// Interval at which a waiting call checks whether it must give up.
 constexpr absl::Duration kLookInterval = absl::Milliseconds(100);
 
-// A key that nobody sets: whoever asks for it hears when all are refused.
+// A key that is never set: a pending GetKey for it is answered only when the
+// coordinator refuses all requests.
 constexpr char kNeverSet[] = "end";
 
 absl::Status GivenUp() {

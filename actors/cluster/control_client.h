@@ -1,7 +1,8 @@
-// What a process asks of the coordinator before it has actors: it joins, leaves
-// and takes addresses (comm/store.h), and learns who supervises. Plain calls,
-// which wait; each ends with the job's failure. That process 0 is lost, the
-// agent says (agent.h): it knows whether there was a reason before.
+// Blocking requests to the coordinator, for a process that has no actors yet:
+// it joins the job, exchanges addresses (comm/store.h), and gets the
+// supervisor. If the job fails, every call returns the failure. The agent
+// (agent.h), not this class, detects the loss of process 0, since it has
+// received any earlier failure.
 //
 //   ControlClient client(system, coordinator);
 //   TROUPE_ASSIGN_OR_RETURN(Welcome welcome, client.Join(join, timeout));
@@ -9,7 +10,7 @@
 //   TROUPE_ASSIGN_OR_RETURN(SupervisorActor supervisor,
 //                           client.AwaitSupervisor(generation, timeout));
 //
-// Threads: any; one call at a time goes through.
+// Threads: any; calls are serialised by a mutex.
 
 #ifndef ACTORS_CLUSTER_CONTROL_CLIENT_H_
 #define ACTORS_CLUSTER_CONTROL_CLIENT_H_
@@ -31,22 +32,25 @@ namespace troupe::actors {
 
 class ControlClient : public comm::Store {
  public:
-  // `give_up`: of ClusterOptions.
+  // `give_up` is ClusterOptions::give_up.
   ControlClient(caf::actor_system& system, CoordinatorActor coordinator,
                 std::shared_ptr<absl::Notification> give_up = nullptr);
 
-  // Where answers come; Refused sent there ends every call, now and later.
+  // Returns the address that answers are sent to. A Refused sent there ends
+  // every current and later call.
   caf::strong_actor_ptr address() const { return address_; }
-  // Why calls end at once; ok: they do not.
+  // Returns the error with which all calls fail at once; ok if they do not.
   absl::Status refused() const ABSL_LOCKS_EXCLUDED(mutex_) {
     absl::MutexLock lock(&mutex_);
     return refused_;
   }
 
-  // kDeadlineExceeded: not all have joined by then. Otherwise the reason why
-  // the processes do not belong together, or cannot go on.
+  // Joins the job, and waits until all processes have.
+  //   kDeadlineExceeded: not all processes have joined by then. Other errors
+  //     say why the processes do not agree, or have failed.
   absl::StatusOr<Welcome> Join(const actors::Join& join, absl::Duration timeout)
       ABSL_LOCKS_EXCLUDED(mutex_);
+  // Waits until the supervisor is spawned, and returns it.
   absl::StatusOr<SupervisorActor> AwaitSupervisor(std::int32_t generation,
                                                   absl::Duration timeout)
       ABSL_LOCKS_EXCLUDED(mutex_);
@@ -56,11 +60,11 @@ class ControlClient : public comm::Store {
   absl::StatusOr<std::string> Get(const std::string& key,
                                   absl::Duration timeout) override
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // What calls would return at once.
+  // Returns, without waiting, the error with which calls would fail at once.
   absl::Status Check() override ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  // Sends `message`, and waits for an Answer that `accept` takes.
+  // Sends `message`, and waits for an Answer for which `accept` returns true.
   template <typename Answer, typename Message, typename Accept>
   absl::StatusOr<Answer> Call(const Message& message, absl::Duration timeout,
                               Accept accept)

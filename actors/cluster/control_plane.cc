@@ -22,10 +22,10 @@
 #include "caf/openssl/publish.hpp"
 #include "caf/scoped_actor.hpp"
 
-// CAF makes the id of a node from the host's addresses and the number of the
-// process: two containers that share a network may have one id, and each would
-// take the other's actors for its own. This stands in for the library's part of
-// that (the id of the root disk), so every actor system has an id of its own.
+// CAF makes a node id from the host's addresses and the process id: two
+// containers that share a network may get the same id, and each would take the
+// other's actors for its own. This function replaces one of the library, whose
+// id of the root disk is part of the node id, so that node ids are unique.
 namespace caf::detail {
 
 std::string get_root_uuid() {
@@ -37,8 +37,8 @@ std::string get_root_uuid() {
 namespace troupe::actors {
 namespace {
 
-// How often a handshake may fail before it is taken for a refusal: the process
-// at the other end may just be starting, or leaving.
+// Number of handshakes that may fail before Connect() gives up: a single one
+// may fail because the process at the other end is starting or leaving.
 constexpr int kHandshakesMax = 3;
 constexpr absl::Duration kHandshakeTimeout = absl::Seconds(5);
 constexpr absl::Duration kShortestHandshake = absl::Milliseconds(100);
@@ -50,7 +50,7 @@ std::string Address(const ClusterOptions& options) {
   return absl::StrCat(options.master_host, ":", options.master_port);
 }
 
-// One attempt of a handshake, and of asking who is published there.
+// Attempts one handshake, and asks for the actor that is published there.
 absl::StatusOr<CoordinatorActor> ConnectOnce(caf::actor_system& system,
                                              const ClusterOptions& options,
                                              absl::Duration timeout) {
@@ -74,7 +74,8 @@ absl::StatusOr<CoordinatorActor> ConnectOnce(caf::actor_system& system,
   return result;
 }
 
-// Whether nobody wants to wait any longer; asks for so long.
+// Waits for `pause`, or until options.give_up is notified; returns whether it
+// was.
 bool GiveUp(const ClusterOptions& options, absl::Duration pause) {
   static const absl::Notification* const kNever = new absl::Notification();
   const absl::Notification& given_up =
@@ -87,8 +88,8 @@ bool GiveUp(const ClusterOptions& options, absl::Duration pause) {
 absl::Status OpenNetwork(const ClusterOptions& options,
                          caf::actor_system_config& config) {
   config.load<caf::io::middleman>();
-  // No sign of life is CAF's: agents and the coordinator have their own, which
-  // name the silent one (liveness.h).
+  // CAF's own heartbeats stay off: agents and the coordinator have theirs,
+  // which name the silent process (liveness.h).
   if (options.insecure) {
     TROUPE_ASSIGN_OR_RETURN(const bool is_public,
                             IsPublicAddress(options.master_host));

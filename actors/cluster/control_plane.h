@@ -1,5 +1,5 @@
-// The edge to the network of the control plane: an actor system that other
-// processes reach by mutual TLS, and the way from a process to the coordinator.
+// The network of the control plane: opens an actor system to other processes by
+// mutual TLS, and connects a process to the coordinator.
 //
 //   caf::actor_system_config config;
 //   TROUPE_RETURN_IF_ERROR(OpenNetwork(options, config));
@@ -9,11 +9,9 @@
 //   TROUPE_ASSIGN_OR_RETURN(CoordinatorActor coordinator,
 //                           Connect(system, options, deadline));
 //
-// A port of CAF's that anybody can speak to can be crashed by anybody
-// (docs/caf.md), so without TLS only where ClusterOptions::insecure says
-// so, and never at a public address.
-//
-// Beside caf.h, this is where the rest of Troupe meets CAF's network.
+// Anyone who can connect to a CAF port can crash the process (docs/caf.md).
+// So TLS is required unless ClusterOptions::insecure is set, and always at a
+// public address.
 
 #ifndef ACTORS_CLUSTER_CONTROL_PLANE_H_
 #define ACTORS_CLUSTER_CONTROL_PLANE_H_
@@ -29,22 +27,24 @@
 
 namespace troupe::actors {
 
-// Gives the actor system of `config` a network.
-//   kInvalidArgument, kNotFound, ..: what is wrong with the options or the
-//     certificates; names the file and says what to do.
+// Adds CAF's network modules to the actor system of `config`.
+//   kInvalidArgument, kNotFound, ..: the options or the certificates are wrong.
+//     The message names the file and says what to do.
 absl::Status OpenNetwork(const ClusterOptions& options,
                          caf::actor_system_config& config);
 
-// Listens at options.master_host and master_port; the port that it got, where
-// that is 0.
+// Listens at options.master_host and master_port. Returns the port, which the
+// system has chosen if master_port is 0.
 //   kUnavailable: the address is not this machine's, or the port is taken.
 absl::StatusOr<int> Publish(caf::actor_system& system,
                             const CoordinatorActor& coordinator,
                             const ClusterOptions& options);
 
-// Tries again, ever more slowly, as long as nobody listens there.
-//   kDeadlineExceeded: nobody did until `deadline`.
-//   kUnauthenticated: somebody does, but the handshake of TLS fails.
+// Connects to the coordinator. While no process listens there, it tries again,
+// at growing intervals.
+//   kDeadlineExceeded: no connection was made before `deadline`.
+//   kUnauthenticated: a process listens there, but the handshake fails.
+//   kCancelled: options.give_up was notified.
 absl::StatusOr<CoordinatorActor> Connect(caf::actor_system& system,
                                          const ClusterOptions& options,
                                          absl::Time deadline);

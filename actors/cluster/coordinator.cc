@@ -14,8 +14,8 @@
 namespace troupe::actors {
 namespace {
 
-// Bytes of a key and its value, and keys of a store: an address for every pair
-// of processes fits.
+// Limits on the bytes of a key with its value, and on the keys of the store: an
+// address for every pair of processes fits.
 constexpr std::size_t kKeyBytesMax = 4096;
 constexpr std::size_t kKeysMax = 1 << 17;
 
@@ -63,8 +63,8 @@ bool CoordinatorState::IsOther(int process) const {
 }
 
 bool CoordinatorState::IsPeer(std::int32_t generation, int process) const {
-  // Before its welcome a process knows no generation; nor does a stranger that
-  // came with the number of a process.
+  // A process has no generation (0) before its welcome. Neither has a stranger
+  // that joined with its number, but that one is not its agent.
   return IsOther(process) &&
          processes_[process].agent == self_->current_sender() &&
          (generation == 0 || (offer_ && generation == offer_->generation));
@@ -78,7 +78,7 @@ void CoordinatorState::OnJoin(const Join& join) {
   const absl::Status status = round_->Add(join);
   if (!status.ok()) {
     Answer(self_->current_sender(), RefusalOf(status));
-    if (roster_) return;  // a stranger does not end a job that is under way
+    if (roster_) return;  // a stranger does not end a job that has begun
     Admit(join);
     Fail(status);
     return;
@@ -122,8 +122,8 @@ void CoordinatorState::WelcomeAllIfComplete() {
 }
 
 void CoordinatorState::OnSetKey(const SetKey& set) {
-  if (set.key.size() + set.value.size() > kKeyBytesMax ||
-      store_.size() >= kKeysMax) {
+  const bool fits = store_.size() < kKeysMax || store_.count(set.key) != 0;
+  if (!fits || set.key.size() + set.value.size() > kKeyBytesMax) {
     Fail(absl::ResourceExhaustedError(absl::StrCat("the store takes ", kKeysMax,
                                                    " keys of ", kKeyBytesMax,
                                                    " bytes each")));
@@ -178,7 +178,7 @@ void CoordinatorState::OnMuster(const Muster& muster) {
 }
 
 void CoordinatorState::OnCrewReady(const CrewReady& crew) {
-  // Nobody has a crew before the supervisor is there to report to.
+  // A process spawns its crew only after it has received the supervisor.
   if (!muster_ || crew.generation != offer_->generation || begun_) return;
   const int process = crew.process;
   if (process <= 0 || process >= roster_->processes() ||
@@ -206,7 +206,7 @@ void CoordinatorState::OnCrewReady(const CrewReady& crew) {
 
 void CoordinatorState::BeginIfComplete() {
   if (begun_ || !muster_) return;
-  // A job that has failed ends by its supervisor, with the actors there are.
+  // The supervisor ends a job that has failed, with the actors reported so far.
   if (failure_.ok()) {
     for (const Process& process : processes_) {
       if (!process.has_crew) return;
@@ -225,7 +225,8 @@ void CoordinatorState::OnHeartbeat(const Heartbeat& beat) {
                    absl::GetCurrentTimeNanos()});
 }
 
-// Late by more than a beat: it was this process that stood still.
+// Called at each beat. If it is late by more than an interval, this process
+// itself was stopped: the others get a new time-out.
 void CoordinatorState::NoteOwnPause(TimePoint now) {
   const Liveness::Duration late = now - last_beat_;
   if (late > 2 * liveness_->interval()) liveness_->Restart(now);
@@ -233,8 +234,9 @@ void CoordinatorState::NoteOwnPause(TimePoint now) {
   own_pause_ = Pause{now, late};
 }
 
-// After a pause that others may have taken for its end, process 0 blames
-// nobody who has left: for a whole time-out.
+// Returns `lost`, the error about a process that has left. But if process 0
+// itself was stopped for so long that others may have taken it for lost, and
+// less than a time-out ago, returns an error that blames this pause.
 absl::Status CoordinatorState::BlameOwnPause(const absl::Status& lost) {
   const TimePoint now = Now();
   NoteOwnPause(now);
@@ -271,7 +273,7 @@ void CoordinatorState::CheckDeadlines(TimePoint now) {
   std::string late;
   if (!round_->complete() && now - start_ >= timeout) {
     late = round_->DescribeMissing();
-    // They have had their time: process 0 does not wait to tell them more.
+    // Process 0 does not wait for the Farewell of processes that are too late.
     for (std::size_t i = 1; i < processes_.size(); ++i) {
       if (processes_[i].agent == nullptr) processes_[i].gone = true;
     }
@@ -296,15 +298,15 @@ bool CoordinatorState::IsAgent(const caf::strong_actor_ptr& actor) const {
 }
 
 void CoordinatorState::OnFailure(const Failure& failure) {
-  // One that knows no generation has not heard its welcome yet. When all have
-  // joined it is one of them, or a stranger that was refused.
+  // A sender without a generation has not received its welcome yet. Once all
+  // have joined, it is one of them, or a stranger that was refused.
   const bool is_ours = failure.generation == 0
                            ? !roster_ || IsAgent(self_->current_sender())
                            : offer_ && failure.generation == offer_->generation;
   if (!is_ours) return;
   const absl::Status status(static_cast<absl::StatusCode>(failure.code),
                             failure.message);
-  // An agent speaks for its process; what has no sender is of this one.
+  // A failure without a sender is from this process; others are sent by agents.
   Fail(self_->current_sender() == nullptr ? BlameOwnPause(status) : status,
        failure.process);
 }
@@ -356,7 +358,7 @@ void CoordinatorState::OnJobEnded(const JobEnded& ended) {
 void CoordinatorState::OnTraceShare(const TraceShare& share) {
   if (!IsPeer(share.generation, share.process)) return;
   absl::StatusOr<std::vector<StampedEvent>> events = DecodeEvents(share.events);
-  // A trace that lacks something is no reason to fail at the end.
+  // An incomplete trace is no reason for the job to fail.
   if (trace_ != nullptr && events.ok()) trace_->Add(*std::move(events));
 }
 

@@ -1,31 +1,32 @@
-// The front desk of a job, in process 0: processes join here, leave addresses
-// for each other, report their actors, and give signs of life.
+// The coordinator of a job's processes, an actor in process 0. Processes join
+// the job here, exchange addresses, report their actors and give signs of life.
 //
 // Takes  Join            -> Welcome when all have joined and agree
-//        Welcome         from its own process: the plan, for all
-//        SetKey, GetKey  -> KeyValue, now or when the key is set
-//        GetSupervisor   -> SupervisorIs, when there is one
-//        Muster          from its own process: the crew to be completed
+//        Welcome         from its own process: its decisions for all
+//        SetKey, GetKey  -> KeyValue, at once or when the key is set
+//        GetSupervisor   -> SupervisorIs, when there is a supervisor
+//        Muster          from its own process: the crew to complete
 //        CrewReady       the actors of another process
 //        Heartbeat       -> Heartbeat
-//        Failure         a process cannot go on; it may have no rank yet
+//        Failure         a process has failed; it may have no ranks yet
 //        halt            a stop was requested, in any process
 //        JobEnded        from its own process -> JobEnded to all agents
 //        TraceShare      from an agent
 //        Farewell        from an agent
 // Gives  begin to the supervisor when every process has reported its actors;
-//        Failure to it where a process is lost or silent
+//        Failure to it if a process is lost or silent
 // Fails  never by itself. After a failure every request is answered with it
-//        (Refused); where there is a supervisor, that one ends the job.
+//        (Refused); if there is a supervisor, it ends the job.
 //
-// A process is lost when its agent is down (its connection closed: known at
-// once), or when it gives no sign of life for the liveness time-out. One that
-// was only silent hears the end too, if it ever listens again.
+// A process is lost when its agent is down (its connection was closed, which is
+// noticed at once), or when it gives no sign of life for the liveness time-out.
+// A silent process is still sent the end, which it reads if it ever recovers.
 //
-// After the first failure, and after the end, those who join late are told, so
-// that all processes end for one reason; only for those that have not come by
-// the deadline nobody waits. A job that is under way goes on when
-// somebody comes with a number that is taken.
+// A process that joins after the first failure, or after the end, is sent that
+// result, so that all processes end for the same reason. Process 0 does not
+// wait for a process that has not joined by the deadline. Once all have joined,
+// a further process with a number that is taken is refused, and the job goes
+// on.
 
 #ifndef ACTORS_CLUSTER_COORDINATOR_H_
 #define ACTORS_CLUSTER_COORDINATOR_H_
@@ -52,9 +53,9 @@ class CoordinatorState {
   using Self = CoordinatorActor::stateful_pointer<CoordinatorState>;
   using Gone = std::shared_ptr<absl::Notification>;
 
-  // `gone` is notified when the job has ended and every process has said so, or
-  // is lost. `trace` is given what the other processes have traced; may be
-  // null.
+  // `gone` is notified when the job has ended and every process has confirmed
+  // that, or is lost. `trace` receives the trace events of the other processes;
+  // it may be null.
   void Init(Self self, const ClusterOptions& options, Gone gone,
             TraceSink* trace);
 
@@ -80,16 +81,17 @@ class CoordinatorState {
     caf::strong_actor_ptr agent;
     std::uint64_t nonce = 0;
     bool has_crew = false;
-    bool gone = false;  // has said farewell, or is lost
+    bool gone = false;  // whether it has sent Farewell, or is lost
   };
 
+  // A time during which this process itself was stopped.
   struct Pause {
     TimePoint end;
     Liveness::Duration duration;
   };
 
   TimePoint Now() const { return self_->clock().now(); }
-  // How long until signs of life, or a deadline, are to be looked at.
+  // Returns the time until the next check of signs of life and of deadlines.
   Liveness::Duration UntilNextBeat(TimePoint now) const;
   template <typename Message>
   void Answer(const caf::strong_actor_ptr& to, Message message) {
@@ -99,24 +101,26 @@ class CoordinatorState {
   }
   // Answers the sender of this message with the failure, if there is one.
   bool RefuseSender();
-  // From now on it must give signs of life, and hears the end.
+  // Registers a process's agent: it must give signs of life from now on, and is
+  // sent the end.
   void Admit(const Join& join);
   void WelcomeAllIfComplete();
-  // Tells those who wait for it.
+  // Answers the pending GetSupervisor, if there is a supervisor.
   void NameSupervisor();
   void BeginIfComplete();
   void SendKeys();
   std::string Describe(int process) const;
   bool IsAgent(const caf::strong_actor_ptr& actor) const;
-  // `lost`: the process that is, or -1.
+  // Reports a failure of the job. `lost`: the process that is lost, or -1.
   void Fail(const absl::Status& status, int lost = -1);
   void RefuseAll();
   void CheckDeadlines(TimePoint now);
   void NoteOwnPause(TimePoint now);
   absl::Status BlameOwnPause(const absl::Status& lost);
-  // Whether another process has this number.
+  // Whether `process` is the number of another process of the job.
   bool IsOther(int process) const;
-  // Whether the message at hand, of this generation, is from its agent.
+  // Whether the current message, which has this generation, is from the agent
+  // of `process`.
   bool IsPeer(std::int32_t generation, int process) const;
   void Leave(int process);
 
@@ -125,10 +129,11 @@ class CoordinatorState {
   Gone gone_;
   TraceSink* trace_ = nullptr;
   std::optional<JoinRound> round_;
-  std::optional<Roster> roster_;  // when all have joined
+  std::optional<Roster> roster_;  // set when all have joined
   std::optional<Welcome> offer_;
   std::vector<Process> processes_;
-  std::vector<caf::strong_actor_ptr> joining_;  // by process: who waits
+  // Receiver of the Welcome for each process; null if it is not waiting.
+  std::vector<caf::strong_actor_ptr> joining_;
   std::optional<Liveness> liveness_;
   TimePoint last_beat_, start_;
   std::optional<Pause> own_pause_;  // the last long one

@@ -83,7 +83,7 @@ bool IsPublic(const sockaddr* address) {
            (v6.s6_addr[0] & 0xfe) == 0xfc);
 }
 
-// Empty where it is none of the internet.
+// Returns the numeric form of an address; empty if it has none.
 std::string Numeric(const sockaddr* address, socklen_t size) {
   char text[NI_MAXHOST];
   const int error = ::getnameinfo(address, size, text, sizeof(text), nullptr, 0,
@@ -91,7 +91,7 @@ std::string Numeric(const sockaddr* address, socklen_t size) {
   return error == 0 ? std::string(text) : std::string();
 }
 
-// 0, or errno.
+// Tries to connect. Returns 0, or an errno.
 int TryConnect(const addrinfo& address, absl::Duration timeout) {
   const Socket socket(address.ai_family, SOCK_STREAM);
   if (socket.fd() < 0) return errno;

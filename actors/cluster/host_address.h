@@ -1,5 +1,5 @@
-// Addresses of hosts: whether anybody can come by, and whether somebody listens
-// there.
+// Addresses of hosts: whether one is public, whether a process listens there,
+// and which local address leads to it.
 //
 //   TROUPE_ASSIGN_OR_RETURN(bool open, IsPublicAddress("node7"));
 //   absl::Status listens = ProbePort("node7", 29400, absl::Seconds(1));
@@ -17,24 +17,27 @@
 
 namespace troupe::actors {
 
-// Whether `host` is, or has, an address that is neither of this machine alone
-// nor of a private network (RFC 1918, 3927, 4193, 6598); 0.0.0.0 and :: are.
+// Whether `host` is, or resolves to, an address that is neither a loopback
+// address nor in a private network (RFC 1918, 3927, 4193, 6598). 0.0.0.0 and ::
+// count as public.
 //   kNotFound: no such host.
 absl::StatusOr<bool> IsPublicAddress(const std::string& host);
 
-// What a name stands for, as numbers, each once.
+// Returns the numeric addresses of a name, without duplicates.
 //   kNotFound: no such host.
 absl::StatusOr<std::vector<std::string>> AddressesOf(const std::string& host);
 
-// Connects, and closes the connection at once.
-//   kNotFound: no such host. kUnavailable: nobody listens, or no way there.
+// Connects to the port, and closes the connection at once.
+//   kNotFound: no such host.
+//   kUnavailable: no process listens there, or there is no route.
 absl::Status ProbePort(const std::string& host, int port,
                        absl::Duration timeout);
 
-// The address of this machine by which it reaches `host`. Sends nothing.
+// Returns the address of this machine from which it reaches `host`. Sends
+// nothing.
 absl::StatusOr<std::string> LocalAddressTo(const std::string& host, int port);
 
-// This machine's name.
+// Returns this machine's name.
 std::string HostName();
 
 }  // namespace troupe::actors

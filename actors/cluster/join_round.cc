@@ -53,6 +53,29 @@ std::string FirstDifference(const std::string& a_text, const std::string& a,
   return absl::StrCat("the order of settings differs between ", a, " and ", b);
 }
 
+absl::Status CheckMembers(const std::vector<Member>& members, int processes) {
+  const auto wrong = [](const std::string& what) {
+    return absl::InternalError(absl::StrCat(
+        "process 0 sent a wrong list of the job's processes: ", what,
+        "; run the same build of Troupe in all processes"));
+  };
+  if (static_cast<int>(members.size()) != processes) {
+    return wrong(absl::StrCat("it has ", members.size(), " of ", processes,
+                              " processes"));
+  }
+  for (int process = 0; process < processes; ++process) {
+    const Member& member = members[process];
+    if (member.process != process) {
+      return wrong(
+          absl::StrCat(Name(member), " is in the place of process ", process));
+    }
+    if (member.ranks < 1 || member.ranks > kRanksMax) {
+      return wrong(absl::StrCat(Name(member), " has ", member.ranks, " ranks"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status JoinRound::Compare(const Join& join) const {
   const auto other = std::find_if(joins_.begin(), joins_.end(),
                                   [](const auto& one) { return one; });

@@ -1,5 +1,5 @@
-// Whether the processes that want to take part in a job belong together: plain
-// data, without actors.
+// Collects the Join messages of a job's processes and checks that they agree.
+// Plain data, without actors.
 //
 //   JoinRound round(/*processes=*/2);
 //   TROUPE_RETURN_IF_ERROR(round.Add(join_of_0));
@@ -7,8 +7,8 @@
 //   if (round.complete()) WelcomeAll(round.Members());
 //
 // Errors (kFailedPrecondition, kInvalidArgument) name both processes and the
-// first thing that differs, as "train.lr is 0.1 in process 0 (a, pid 17) and
-// 0.2 in process 1 (b, pid 4711)". After an error the round is over.
+// first setting that differs, for example "train.lr is 0.1 in process 0 (a, pid
+// 17) and 0.2 in process 1 (b, pid 4711)". After an error the round is over.
 
 #ifndef ACTORS_CLUSTER_JOIN_ROUND_H_
 #define ACTORS_CLUSTER_JOIN_ROUND_H_
@@ -23,7 +23,7 @@
 
 namespace troupe::actors {
 
-// Limits of a job, and of the ranks in each of its processes.
+// Limits on the processes of a job, and on the ranks of each process.
 inline constexpr int kProcessesMax = 256;
 inline constexpr int kRanksMax = 1024;
 
@@ -34,22 +34,28 @@ class JoinRound {
   absl::Status Add(const Join& join);
   bool complete() const { return joined_ == static_cast<int>(joins_.size()); }
   bool HasJoined(int process) const { return joins_[process].has_value(); }
-  // "process 1 (node7, pid 4711)"; the number alone of one that has not joined.
+  // Returns "process 1 (node7, pid 4711)"; "process 1" if it has not joined.
   std::string Describe(int process) const;
-  // The members of a complete round, by process.
+  // Returns the members, sorted by process. The round must be complete.
   std::vector<Member> Members() const;
-  // "process 2 and process 3 have not joined"
+  // Returns "process 2, process 3 did not join".
   std::string DescribeMissing() const;
 
  private:
   absl::Status Compare(const Join& join) const;
 
-  std::vector<std::optional<Join>> joins_;  // by process
+  std::vector<std::optional<Join>> joins_;  // one for each process
   int joined_ = 0;
 };
 
-// The first line that two texts of "name = value" lines differ in: "train.lr is
-// 0.1 in A and 0.2 in B"; empty where they are equal.
+// Checks a list of members that process 0 sent: there is one for each process,
+// in order, and each has ranks.
+//   kInternal: names the member that is wrong.
+absl::Status CheckMembers(const std::vector<Member>& members, int processes);
+
+// Returns the first difference, in the order of names, between two texts of
+// "name = value" lines: "train.lr is 0.1 in A and 0.2 in B", where A and B are
+// the names `a` and `b`. Empty if the texts are equal.
 std::string FirstDifference(const std::string& a_text, const std::string& a,
                             const std::string& b_text, const std::string& b);
 

@@ -1,4 +1,5 @@
-// When each peer was last heard of, and who has been silent for too long.
+// Failure detection by time-out: notes when each peer last gave a sign of life,
+// and finds a peer that has been silent for too long.
 //
 //   Liveness liveness(/*timeout=*/std::chrono::seconds(10));
 //   liveness.Watch(1, now);             // from now on it must be heard
@@ -6,8 +7,8 @@
 //   std::optional<Liveness::Silence> who = liveness.FindSilent(now);
 //   if (who) Blame(who->peer, who->duration);
 //
-// The clock is the caller's: a monotonic one, of the process that waits; no
-// time of another process counts.
+// Times are from the caller's monotonic clock, in the process that waits; times
+// of other processes are never compared.
 
 #ifndef ACTORS_CLUSTER_LIVENESS_H_
 #define ACTORS_CLUSTER_LIVENESS_H_
@@ -29,19 +30,20 @@ class Liveness {
 
   explicit Liveness(Duration timeout) : timeout_(timeout) {}
 
-  // How often a sign is sent, and looked for: four in a time-out, so that one
-  // that is late blames nobody.
+  // Returns the interval at which signs of life are sent and checked: a quarter
+  // of the time-out, so that one late sign does not count as silence.
   Duration interval() const { return timeout_ / 4; }
   Duration timeout() const { return timeout_; }
 
   void Watch(int peer, TimePoint now) { heard_[peer] = now; }
   void Forget(int peer) { heard_.erase(peer); }
-  // One that is not watched is not looked for.
+  // Notes a sign of life; ignored for a peer that is not watched.
   void Heard(int peer, TimePoint now) {
     const auto found = heard_.find(peer);
     if (found != heard_.end()) found->second = now;
   }
-  // The one that has been silent for longest, if it is too long.
+  // Returns the peer that has been silent for longest, if that has reached the
+  // time-out.
   std::optional<Silence> FindSilent(TimePoint now) const {
     std::optional<Silence> longest;
     for (const auto& [peer, heard] : heard_) {
@@ -53,8 +55,8 @@ class Liveness {
     }
     return longest;
   }
-  // This process itself may have been stopped: then nobody else is to blame,
-  // and all have a time-out from now on.
+  // Gives all peers a new time-out from now on. Called when this process itself
+  // may have been stopped, so that no peer is to blame.
   void Restart(TimePoint now) {
     for (auto& [peer, heard] : heard_) heard = now;
   }

@@ -55,7 +55,8 @@ absl::StatusOr<PeerLinks> ConnectPeers(const ClusterOptions& options,
     return absl::InternalError("process 0 sent a token of another length");
   }
   std::copy(welcome.token.begin(), welcome.token.end(), connect.token.begin());
-  // Where process 0 is reached, or reaches itself, the others can come too.
+  // The others can reach this process at the address from which it reaches
+  // process 0.
   TROUPE_ASSIGN_OR_RETURN(
       connect.bind_address,
       options.data_host.empty()

@@ -1,5 +1,5 @@
-// The links of a process to all others, by the transports that the job asks
-// for.
+// Connects a process to all others, by the transports that the job's options
+// select.
 //
 //   TROUPE_ASSIGN_OR_RETURN(PeerLinks peers,
 //                           ConnectPeers(options, welcome, client));
@@ -23,19 +23,20 @@
 namespace troupe::actors {
 
 struct PeerLinks {
-  // By process; null for this one.
+  // One for each process; null for this one.
   std::vector<std::unique_ptr<comm::Link>> links;
-  // Null: the transport is another one. Where the job fails it is given up.
+  // Null if the transport is not MPI. The job calls GiveUp() if it fails.
   std::unique_ptr<comm::MpiProcess> mpi;
 };
 
 // Errors: those of comm::ConnectLinks, or of comm::MpiProcess::Start();
-// kFailedPrecondition: MPI numbers the processes in another way, or has others.
+// kFailedPrecondition: MPI's ranks or its number of processes differ from the
+// options'.
 absl::StatusOr<PeerLinks> ConnectPeers(const ClusterOptions& options,
                                        const Welcome& welcome,
                                        comm::Store& store);
 
-// How many links there are of each transport, by its name.
+// Returns the number of links of each transport, as in the example above.
 std::string DescribeTransports(
     const std::vector<std::unique_ptr<comm::Link>>& links);
 

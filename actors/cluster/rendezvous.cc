@@ -28,9 +28,11 @@ namespace {
 
 constexpr int kTokenBytes = 32;
 constexpr std::int32_t kGeneration = 1;
-// Threads of the actor system: coordinator and agent share one; the clock.
+// Threads of the actor system: one for the coordinator or agent, one for the
+// clock.
 constexpr int kThreads = 2;
-// How long a process that ends waits for the others to have heard of it.
+// Time that process 0 waits at the end until the others have confirmed it, or
+// another process for the outcome after its failure.
 constexpr absl::Duration kFarewellTimeout = absl::Seconds(2);
 
 struct MeetingConfig : caf::actor_system_config {
@@ -47,7 +49,7 @@ absl::Status CheckOptions(const ClusterOptions& options) {
         "the cluster has process ", options.process, " of ", options.processes,
         "; processes are numbered from 0, at most ", kProcessesMax));
   }
-  // MPI ends with the links that it carries.
+  // MPI is finalised with the links that use it, which a job owns.
   if (options.transport == Transport::kMpi) {
     return absl::UnimplementedError(
         "processes meet without a job by shm or tcp, not by mpi");
@@ -55,13 +57,13 @@ absl::Status CheckOptions(const ClusterOptions& options) {
   return absl::OkStatus();
 }
 
-// The key that a process sets when it has all its links.
+// Returns the key that a process sets when it has all its links.
 std::string ConnectedKey(int process) {
   return absl::StrCat("connected/", process);
 }
 
-// One process's part. As ClusterJob, it has a coordinator in process 0 and an
-// agent in each other; the "job" is over when all links are there.
+// The part of one process. Like a ClusterJob, it has a coordinator in process 0
+// and an agent in each other; the "job" ends when all links are connected.
 class Meeting {
  public:
   Meeting(const ClusterOptions& options, std::unique_ptr<ThreadSupply> threads)
@@ -137,7 +139,7 @@ class Meeting {
     return welcome;
   }
 
-  // Until every process has all its links; then the control plane may end.
+  // Waits until every process has all its links and the control plane may end.
   absl::Status AwaitOthers() {
     if (!decides()) {
       TROUPE_RETURN_IF_ERROR(client_->Set(ConnectedKey(options_.process), "1"));
@@ -158,7 +160,8 @@ class Meeting {
     return absl::OkStatus();
   }
 
-  // Tells the others of a failure here; returns it as all of them say it.
+  // Reports a failure of this process to the others. Returns the error that all
+  // processes return.
   absl::Status Conclude(const absl::Status& own) {
     if (coordinator_ == nullptr) return own;
     if (decides()) {

@@ -1,19 +1,19 @@
-// Brings the processes of a cluster together without a job: they learn of each
-// other, agree on a text, and have a link each to each. The control plane is
-// there for that alone, and gone when this returns.
+// Connects the processes of a cluster without a job: they exchange their
+// roster, check that a text is the same in all, and get a link from each to
+// each. The control plane is closed when the call returns.
 //
 //   TROUPE_ASSIGN_OR_RETURN(MetProcesses met,
 //                           MeetProcesses(options, agreement));
 //   comm::FabricOptions fabric;
 //   fabric.links = std::move(met.links);
-//   met.roster.member(1).host;                           // of process 1
+//   met.roster.member(1).host;                           // process 1's host
 //
-// Errors: as Job::Start() in several processes (cluster_job.h); all processes
-// report the same one. kFailedPrecondition where `agreement`, lines "name =
-// value", differs: the first line that does is shown.
+// Errors: the same as StartClusterJob() (cluster_job.h); all processes return
+// the same one. kFailedPrecondition if `agreement`, lines of "name = value", is
+// not the same in all processes: the message has the first line that differs.
 //
-// Threads: blocks the calling one, for ClusterOptions::join_timeout at most and
-// the time that links need.
+// Threads: blocks the calling thread, for ClusterOptions::join_timeout at most
+// and the time that links need.
 
 #ifndef ACTORS_CLUSTER_RENDEZVOUS_H_
 #define ACTORS_CLUSTER_RENDEZVOUS_H_
@@ -33,7 +33,7 @@ namespace troupe::actors {
 struct MetProcesses {
   Roster roster;
   std::int32_t generation = 0;
-  // By process; null for this one.
+  // One for each process; null for this one.
   std::vector<std::unique_ptr<comm::Link>> links;
 };
 

@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t kEventsPerText = 4096;
 constexpr std::size_t kNameMax = 1024;
 
-// An event on the wire, as it lies in memory; its name follows.
+// Form of an event on the wire, in host byte order; its name follows.
 struct WireEvent {
   double micros;
   std::int64_t step, bytes;
@@ -50,7 +50,7 @@ absl::Status NoEvents() {
   return absl::InvalidArgumentError("these are no events of a trace");
 }
 
-// Takes one event off the text.
+// Decodes the first event of the text and removes it.
 absl::StatusOr<StampedEvent> TakeEvent(absl::string_view* text) {
   WireEvent wire;
   if (text->size() < sizeof(wire)) return NoEvents();

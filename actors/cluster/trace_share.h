@@ -1,13 +1,13 @@
-// What a process has traced, on its way to process 0; and how far apart their
-// clocks are.
+// Encodes the trace events of a process for the way to process 0, and estimates
+// the offset between their clocks.
 //
 //   ClockOffset offset;
 //   offset.Add(/*sent=*/100, /*answered=*/900, /*received=*/120);
-//   offset.nanos();                                  // 790: theirs is ahead
+//   offset.nanos();                     // 790: the other clock is ahead
 //   for (std::string& part : EncodeEvents(events)) Send(std::move(part));
 //   absl::StatusOr<std::vector<StampedEvent>> read = DecodeEvents(part);
 //
-// Threads: no state but the offset's; any.
+// Threads: the functions from any; a ClockOffset from one at a time.
 
 #ifndef ACTORS_CLUSTER_TRACE_SHARE_H_
 #define ACTORS_CLUSTER_TRACE_SHARE_H_
@@ -23,8 +23,9 @@
 
 namespace troupe::actors {
 
-// Cristian's estimate (1989): the answer was made half-way between sending and
-// receiving, known best where these are closest together.
+// Cristian's algorithm (1989): assumes that the answer was made half-way
+// between sending and receiving, and keeps the sample in which these are
+// closest together.
 class ClockOffset {
  public:
   void Add(std::int64_t sent, std::int64_t answered, std::int64_t received) {
@@ -33,7 +34,8 @@ class ClockOffset {
     best_ = way;
     nanos_ = answered - (sent + way / 2);
   }
-  // What to add to a time of this process; 0 where nothing is known.
+  // Returns the nanoseconds to add to a time of this process; 0 if there is no
+  // sample.
   std::int64_t nanos() const { return nanos_; }
 
  private:
@@ -41,9 +43,10 @@ class ClockOffset {
   std::int64_t nanos_ = 0;
 };
 
-// Texts of some hundred kilobytes each.
+// Returns texts of up to 4096 events, some hundred kilobytes each.
 std::vector<std::string> EncodeEvents(absl::Span<const StampedEvent> events);
-// kInvalidArgument: not such a text. It came over a wire.
+// Decodes such a text, which may come from the network.
+//   kInvalidArgument: EncodeEvents() did not make it.
 absl::StatusOr<std::vector<StampedEvent>> DecodeEvents(absl::string_view text);
 
 }  // namespace troupe::actors

@@ -10,7 +10,7 @@
 namespace troupe::actors {
 namespace {
 
-// A word as it lies in memory, little-endian as every machine that Troupe runs
+// Layout of a word on the wire; little-endian, as all machines that Troupe runs
 // on.
 struct Head {
   std::int64_t number;

@@ -1,5 +1,5 @@
-// Channels between processes: tensors, their ends and credits, and what the
-// conductors tell each other, as parcels (comm/fabric.h).
+// Wire format of a dataflow between processes: tensors, ends and credits of
+// channels, and the messages of conductors, travel as parcels (comm/fabric.h).
 //
 //   const WireWord word = {WireWord::Kind::kTensor, /*number=*/7};
 //   const std::string head = EncodeWord(word, tensor);
@@ -26,16 +26,16 @@
 
 namespace troupe::actors {
 
-// One word of the protocol, with the shape of the tensor that comes along.
+// A *word* is one message of the protocol, with the shape of its tensor.
 struct WireWord {
   enum class Kind : std::uint8_t {
-    kTensor,  // of a channel: number
-    kEnd,     // of a channel: number is how many came
-    kCredit,  // of a channel
-    kAlive,   // of a process: number of handlers that have returned
-    kDone,    // of a process
-    kFailed,  // of a process: number is the status code, the tensor its text
-    kBye,     // of a process
+    kTensor,  // channel: a tensor and its number
+    kEnd,     // channel: number is the count of its tensors
+    kCredit,  // channel
+    kAlive,   // process: number of handlers that have returned
+    kDone,    // process
+    kFailed,  // process: number is the status code, the tensor its text
+    kBye,     // process
   };
   Kind kind = Kind::kTensor;
   std::int64_t number = 0;
@@ -44,30 +44,32 @@ struct WireWord {
   nn::DType dtype = nn::DType::kF32;
 };
 
-// The parcels of a channel of the dataflow, and those of the conductors.
+// Fabric channels of a dataflow's channels, and of the conductors.
 inline std::uint32_t WireChannel(int channel) {
   return 1 + static_cast<std::uint32_t>(channel);
 }
 inline constexpr std::uint32_t kConductorChannel = 0;
 
-// The longest text of a failure that travels.
+// Limit on the text of a failure; a longer one is cut.
 inline constexpr std::size_t kFailureBytesMax = 64 << 10;
 
 std::string EncodeWord(const WireWord& word, const nn::Tensor& tensor);
-// kInvalidArgument: no such word; names the field. It came over a wire.
+// Decodes a word, which may come from the network.
+//   kInvalidArgument: a field is wrong; names it.
 absl::StatusOr<WireWord> DecodeWord(absl::string_view header);
 
-// Sends a word, and keeps `tensor` as long as it is needed. A peer that is lost
-// is no error: the fabric tells of it elsewhere.
-//   kInvalidArgument: the tensor lies where the host may not touch it.
+// Sends a word, and keeps `tensor` alive as long as needed. A lost peer is not
+// an error here: the fabric reports it by FabricOptions::on_lost.
+//   kInvalidArgument: the host may not access the tensor's memory.
 absl::Status SendWord(comm::Fabric& fabric, int to, std::uint32_t channel,
                       const WireWord& word, const nn::Tensor& tensor);
 
-// Hands on what comes in one parcel channel. `take` is called in the fabric's
-// thread and does not block.
+// Receives the words of one parcel channel. `take` is called with each, in the
+// fabric's thread, and must not block.
 class WordReceiver : public comm::ParcelHandler {
  public:
-  // An error ends the link to the sender: it broke a rule.
+  // Checks a word. An error, for a sender that broke the protocol, ends the
+  // link to it.
   using Check = std::function<absl::Status(int from, const WireWord& word)>;
   using Take = std::function<void(int from, const WireWord& word,
                                   const nn::Tensor& tensor)>;

@@ -12,7 +12,7 @@
 namespace troupe::actors {
 namespace {
 
-// How often in a time-out it looks for progress.
+// Number of checks for progress in a time-out.
 constexpr int kLooksPerTimeout = 8;
 
 WireWord::Kind WireKind(DataflowNews::Kind kind) {
@@ -30,7 +30,7 @@ WireWord::Kind WireKind(DataflowNews::Kind kind) {
   return WireWord::Kind::kAlive;
 }
 
-// A text as a tensor; undefined where it is empty.
+// Returns a text as a tensor, cut at kFailureBytesMax; undefined if empty.
 nn::Tensor TextTensor(const std::string& text) {
   if (text.empty()) return nn::Tensor();
   static nn::CachingAllocator memory;
@@ -103,7 +103,7 @@ void DataflowConductorState::OnNews(const DataflowNews& news) {
       peer.gone = true;
       break;
     case DataflowNews::Kind::kLost:
-      // One that has said bye may go.
+      // A process that has sent kBye may close its links.
       if (!peer.gone) {
         peer.gone = true;
         Fail(absl::UnavailableError(absl::StrCat(context_->names[news.process],

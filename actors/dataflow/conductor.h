@@ -1,17 +1,17 @@
-// The conductor of a dataflow in one process: it knows when the run has ended,
-// and how, and ends what is left of it.
+// The conductor of a dataflow, an actor in each process: it detects when the
+// run has ended, with which result, and ends the local stages.
 //
-// Takes  DataflowContext    the run begins; what came before is kept until then
-//        DataflowStageDone, DataflowFailure   from the stages here
-//        DataflowNews       from the conductors of other processes, and of a
-//                           process that is lost
+// Takes  DataflowContext    starts the run; earlier DataflowNews are kept
+//        DataflowStageDone, DataflowFailure   from the local stages
+//        DataflowNews       from the conductors of other processes; also from
+//                           the fabric, about a lost process
 // Gives  DataflowNews to the other conductors, by the fabric; exit to stages
-// Fails  never by itself; the first failure that it hears of is the run's
+// Fails  never by itself; the first failure that it receives is the run's
 //
-// No handler has returned for the time-out, in any process that it hears of:
-// that is a failure too, with what each stage here does or waits for. A process
-// leaves when all others have heard how the run ended, or are lost, or after
-// the farewell time-out.
+// If no handler returns for the time-out, in any process, the run fails with a
+// message that says what each local stage does or waits for. A process leaves
+// when all others have received the result, or are lost, or after the farewell
+// time-out.
 
 #ifndef ACTORS_DATAFLOW_CONDUCTOR_H_
 #define ACTORS_DATAFLOW_CONDUCTOR_H_
@@ -43,18 +43,19 @@ class DataflowConductorState {
   void OnNews(const DataflowNews& news);
   void OnWatch();
   void OnFarewellTimeout();
-  // The first call counts, and ends the run.
+  // Ends the run with a failure. Only the first call counts.
   void Fail(const absl::Status& status);
 
  private:
-  // Another process, as far as it has told.
+  // The state of a process, from its DataflowNews.
   struct Peer {
     std::int64_t handled = 0;
     bool done = false;
-    bool gone = false;  // it has said bye, or is lost
+    bool gone = false;  // whether it has sent kBye, or is lost
   };
 
   void FinishIfDone();
+  // Sends kBye, and waits for that of the others before the outcome is set.
   void Leave();
   void LeaveIfAllKnow();
   void TellPeers(DataflowNews::Kind kind, std::int64_t number = 0,
@@ -67,10 +68,11 @@ class DataflowConductorState {
   std::shared_ptr<const Dataflow> flow_;
   DataflowContextPtr context_;
   std::vector<DataflowNews> early_;
-  std::vector<Peer> peers_;  // by process; this one's own too
+  std::vector<Peer> peers_;  // one for each process, this one included
   int stages_left_ = 0;
-  std::vector<ChannelUse> uses_;  // by channel
-  std::int64_t handled_ = 0;      // at the last change
+  std::vector<ChannelUse> uses_;  // indexed by channel
+  // Number of handler calls when it last changed, and the time of that.
+  std::int64_t handled_ = 0;
   caf::actor_clock::time_point changed_;
   std::optional<absl::Status> verdict_;
 };

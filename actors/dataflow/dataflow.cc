@@ -119,7 +119,8 @@ absl::Status Dataflow::CheckChannels() const {
   return absl::OkStatus();
 }
 
-// Takes away, again and again, channels whose writer reads none that is left.
+// Topological sort: repeatedly removes the channels whose writer reads no
+// channel that is left.
 absl::Status Dataflow::CheckCircles() const {
   std::vector<int> left;
   for (std::size_t c = 0; c < channels_.size(); ++c) {

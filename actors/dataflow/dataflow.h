@@ -1,5 +1,5 @@
-// A pipeline of actors of one's own: stages, each an actor with a thread, that
-// are joined by channels, which carry tensors.
+// A user-defined pipeline: stages, each an actor with a thread of its own, are
+// connected by channels, which carry tensors.
 //
 //   Dataflow flow;
 //   const Channel images = flow.AddChannel("images", /*capacity=*/4);
@@ -11,48 +11,49 @@
 //       .AtEnd(&Mean::Print);
 //   absl::Status status = RunDataflow(flow).status();  // run_dataflow.h
 //
-// The description is plain data: nothing runs, and no state is made, before it
-// is given to RunDataflow(), in threads or in several processes, or to
-// SimulateDataflow(). The same description goes to all of them.
+// The description is plain data: no stage runs, and no state is made, before it
+// is passed to RunDataflow(), which uses threads of one or several processes,
+// or to SimulateDataflow(). All of them take the same description.
 //
 // A stage has *handlers*. A handler takes one tensor from each of its inputs
-// and gives one to each of its outputs: each time that all inputs have one and
-// every output has room, it runs. So channels carry as many tensors as their
-// sources give, in order, and tensors of one number belong together: several
-// tensors between two stages are several channels. A handler without inputs is
-// a source: it runs until it gives nothing. The handlers of a stage run one at
-// a time, in its thread; where several may, the one that was added first does.
-// A handler is one of
+// and writes one to each of its outputs; it runs each time that all inputs have
+// a tensor and every output has room. So each channel carries as many tensors
+// as its source makes, in order, and the n-th tensors of all channels belong
+// together. To send several tensors between two stages, use several channels. A
+// handler without inputs is a source: it runs until it returns nullopt. The
+// handlers of a stage run one at a time, in its thread; if several may run, the
+// one added first does. A handler is one of
 //
 //     tensors in        what it is called with          what it returns
 //     none (Source)     nothing                         StatusOr<optional<..>>
 //     one               const nn::Tensor&               see below
 //     any number        const Tensors&                  see below
 //
-// and returns absl::Status where it has no output, else a StatusOr of an
-// nn::Tensor, or of Tensors where there are several. A member function is
+// and returns absl::Status if it has no output, else a StatusOr of an
+// nn::Tensor, or of Tensors if it has several outputs. A member function is
 // called on the state of its stage, which a factory makes in the stage's
 // thread, in the process where the stage lives.
 //
 // Credits: a channel holds at most `capacity` tensors that were sent and whose
-// handler has not returned yet. A stage whose outputs are full stands still,
-// and so, in time, does what is before it.
+// handler has not returned yet. A stage whose outputs are full does not run,
+// and in time the stages before it stop too (back-pressure).
 //
-// End: a channel ends with the handler that writes it, and a handler with its
-// inputs. Inputs of one handler that end after different numbers of tensors are
-// an error. A stage is done when its handlers are, after AtEnd().
+// End: a channel ends when the handler that writes it ends, and a handler ends
+// with its inputs. If the inputs of one handler end after different numbers of
+// tensors, that is an error. A stage is done when all its handlers have ended
+// and AtEnd() has returned.
 //
-// Deadlock: handlers must not go in a circle, which Check() refuses. Then what
-// is not done can go on (Lee and Messerschmitt 1987, "Synchronous data flow":
-// the homogeneous case), whatever the capacities are, as long as no condition
-// set by When() waits for ever. Two handlers of one stage may stand in a
-// circle: gradients come back to the stage that the activations have left.
+// Deadlock: Check() refuses cycles of handlers. Without cycles a run that is
+// not done can always continue (Lee and Messerschmitt 1987, "Synchronous data
+// flow": the homogeneous case), whatever the capacities are, unless a condition
+// set by When() stays false for ever. A cycle of stages is allowed, if its
+// handlers form none: gradients return to the stage that sent the activations.
 //
-// Errors: a handler's status, or what it throws, ends the run with the name of
-// stage, channel and number in front.
-// Threads: a description belongs to one; its functions are called in the
-// threads of their stages. What they capture is shared by whoever holds the
-// description.
+// Errors: a handler's status, or the exception that it throws, ends the run;
+// the message begins with the stage, the channel and the tensor's number.
+// Threads: a description belongs to one thread; its functions are called in the
+// threads of their stages. All copies of a description share the objects to
+// which its functions hold pointers or references.
 
 #ifndef ACTORS_DATAFLOW_DATAFLOW_H_
 #define ACTORS_DATAFLOW_DATAFLOW_H_
@@ -78,24 +79,24 @@ inline constexpr int kDataflowStagesMax = 256;
 inline constexpr int kDataflowChannelsMax = 1024;
 inline constexpr int kChannelCapacityMax = 1 << 16;
 
-// A channel of a description, by its number there.
+// Identifies a channel by its number in the description.
 struct Channel {
   int number = -1;
 };
 
-// A description as the engine reads it; users write it by Dataflow's methods.
+// The stored form of a description. Users make it by Dataflow's methods.
 struct HandlerSpec {
-  // Nothing: the source has no more.
+  // Nullopt: the source has no more tensors.
   using Result = absl::StatusOr<std::optional<Tensors>>;
 
-  std::vector<int> inputs, outputs;  // channels
+  std::vector<int> inputs, outputs;  // numbers of channels
   std::function<Result(void* state, const Tensors& inputs)> run;
   std::function<bool(void* state)> when;  // null: always
 };
 struct StageSpec {
   std::string name;
   int process = 0;
-  // Null: it has no state.
+  // Null: the stage has no state.
   std::function<absl::StatusOr<std::shared_ptr<void>>()> make_state;
   std::vector<HandlerSpec> handlers;
   std::function<absl::Status(void* state)> at_end;  // may be null
@@ -107,7 +108,7 @@ struct ChannelSpec {
 
 namespace internal {
 
-// What a handler returns, as the engine has it.
+// Convert the result of a handler to the form in HandlerSpec.
 inline absl::StatusOr<Tensors> AsTensors(absl::Status status) {
   if (!status.ok()) return status;
   return Tensors();
@@ -127,7 +128,7 @@ inline HandlerSpec::Result AsResult(
 }
 inline HandlerSpec::Result AsResult(HandlerSpec::Result next) { return next; }
 
-// Calls `function` with all inputs, or with the only one.
+// Calls `function` with all inputs, or with the only input.
 template <typename Function, typename... State>
 absl::StatusOr<Tensors> Call(Function& function, const Tensors& inputs,
                              State&... state) {
@@ -144,7 +145,7 @@ absl::StatusOr<Tensors> Call(Function& function, const Tensors& inputs,
   }
 }
 
-// std::monostate would do; a name of its own shows in errors of compilers.
+// Like std::monostate, but with a name that explains compiler errors.
 struct NoState {};
 
 }  // namespace internal
@@ -155,7 +156,7 @@ class Dataflow;
 template <typename State>
 class StageBuilder {
  public:
-  // Without inputs.
+  // Adds a handler without inputs.
   template <typename Function>
   StageBuilder& Source(std::vector<Channel> outputs, Function next) {
     return Add({}, std::move(outputs),
@@ -173,6 +174,7 @@ class StageBuilder {
     return Source(std::vector<Channel>{output}, std::move(next));
   }
 
+  // Adds a handler with inputs.
   template <typename Function>
   StageBuilder& On(std::vector<Channel> inputs, std::vector<Channel> outputs,
                    Function function) {
@@ -202,8 +204,9 @@ class StageBuilder {
               std::move(function));
   }
 
-  // The handler added last runs only while `condition` holds. It is asked
-  // again after each handler of its stage; what it reads is the stage's own.
+  // Makes the handler added last run only while `condition` returns true. It is
+  // called again after each handler of its stage, so it should depend on the
+  // stage's state only.
   template <typename Condition>
   StageBuilder& When(Condition condition) {
     stage().handlers.back().when = [condition](void* state) mutable {
@@ -216,7 +219,8 @@ class StageBuilder {
     return *this;
   }
 
-  // Called when all handlers are done; its error is the run's.
+  // Sets a function to call when all handlers have ended. If it fails, the run
+  // fails.
   template <typename Function>
   StageBuilder& AtEnd(Function function) {
     stage().at_end = [function](void* state) mutable {
@@ -229,7 +233,7 @@ class StageBuilder {
     return *this;
   }
 
-  // Where the stage lives, if there are several processes; 0 unless it is set.
+  // Sets the process in which the stage lives; by default 0.
   StageBuilder& InProcess(int process) {
     stage().process = process;
     return *this;
@@ -262,12 +266,13 @@ class Dataflow {
     return Channel{static_cast<int>(channels_.size()) - 1};
   }
 
-  // A stage without a state, or whose functions keep their own.
+  // Adds a stage without a state; its functions may keep their own.
   StageBuilder<internal::NoState> AddStage(std::string name) {
     stages_.emplace_back().name = std::move(name);
     return {this, static_cast<int>(stages_.size()) - 1};
   }
-  // `make` returns a std::unique_ptr<State>, or a StatusOr of one.
+  // Adds a stage with a state. `make` returns a std::unique_ptr<State>, or a
+  // StatusOr of one.
   template <typename State, typename Factory>
   StageBuilder<State> AddStage(std::string name, Factory make) {
     StageSpec& stage = stages_.emplace_back();
@@ -287,23 +292,24 @@ class Dataflow {
   const std::vector<StageSpec>& stages() const { return stages_; }
   const std::vector<ChannelSpec>& channels() const { return channels_; }
 
-  // Which handler writes a channel and which one reads it, by number of stage
-  // and handler. For a description that Check() lets pass.
+  // The handler at one end of a channel, by number of stage and handler.
+  // WriterOf() and ReaderOf() need a description that Check() accepts.
   struct End {
     int stage = -1, handler = -1;
   };
   End WriterOf(int channel) const;
   End ReaderOf(int channel) const;
 
-  // Whether it can run in so many processes.
-  //   kInvalidArgument: a name is empty or there twice; a stage has no handler
-  //     or lies in a process that there is not; a channel has not one writer
-  //     and one reader, or no room; handlers go in a circle. Names the culprit.
+  // Checks whether the description can run in this number of processes.
+  //   kInvalidArgument: a name is empty or used twice; a stage has no handler,
+  //     or its process does not exist; a channel does not have exactly one
+  //     writer and one reader, or has no room; handlers form a cycle. Names the
+  //     stage or channel.
   absl::Status Check(int processes = 1) const;
 
-  // A line for each handler, such as
+  // Returns a line for each handler, such as
   //   second (process 1): activations[2], labels[2] -> gradients[2], losses[2]
-  // Equal texts are equal descriptions, but for what the functions compute.
+  // If two texts are equal, so are the descriptions, except for the functions.
   std::string ToString() const;
 
  private:

@@ -15,7 +15,8 @@ absl::Status NotFrom(int from, absl::string_view what) {
       "process ", from, " sends ", what, ", which is not its to send"));
 }
 
-// What comes over `channel` goes to the stage here that is at its other end.
+// Returns a receiver that passes the words of `channel` to the local stage at
+// its end.
 std::shared_ptr<WordReceiver> ChannelReceiver(const DataflowContext& context,
                                               int channel, int writer,
                                               int reader) {

@@ -1,12 +1,12 @@
-// What the actors of a dataflow in one process share: the description, the
-// stages that live here, the way to other processes, and the outcome.
+// The data that the actors of a dataflow in one process share: the description,
+// the local stages, the fabric to other processes, and the outcome.
 //
 //   auto context = std::make_shared<DataflowContext>();
 //   context->flow = std::make_shared<const Dataflow>(flow);
 //   BeginDataflow(system, context, conductor);
 //   absl::StatusOr<DataflowReport> report = context->outcome->Wait();
 //
-// Constant from the first message on, but for the outcome.
+// Threads: constant from the first message on, except for the outcome.
 
 #ifndef ACTORS_DATAFLOW_DATAFLOW_CONTEXT_H_
 #define ACTORS_DATAFLOW_DATAFLOW_CONTEXT_H_
@@ -27,7 +27,7 @@
 
 namespace troupe::actors {
 
-// How the run ended. Set once, by the conductor.
+// The future of the run's result. The conductor sets it once.
 class DataflowOutcome {
  public:
   void Set(absl::StatusOr<DataflowReport> result) {
@@ -49,17 +49,18 @@ class DataflowOutcome {
 struct DataflowContext {
   std::shared_ptr<const Dataflow> flow;
   int process = 0;
-  // "process 1 (host b, pid 4711)", by process; one where there are no others.
+  // Names of all processes for messages: "process 1 (host b, pid 4711)".
   std::vector<std::string> names = {"process 0"};
-  // Null where there are no others.
+  // Null if there is only one process.
   std::shared_ptr<comm::Fabric> fabric;
-  // How long no handler may return before the run has failed.
+  // Time after which the run fails if no handler returns.
   absl::Duration timeout;
-  // How long a process waits for the others to have heard of the end.
+  // Limit on the time that a process waits at the end until the others have
+  // received the result.
   absl::Duration farewell_timeout = absl::Seconds(2);
-  // By stage; null where it lives elsewhere.
+  // Indexed by stage; null for stages of other processes.
   std::vector<std::shared_ptr<StageRun>> runs;
-  // By stage; of those that live here.
+  // Indexed by stage; null for stages of other processes.
   std::vector<DataflowStageActor> stages;
   std::shared_ptr<DataflowOutcome> outcome =
       std::make_shared<DataflowOutcome>();
@@ -70,35 +71,35 @@ struct DataflowContext {
   }
 };
 
-// Whom a stage talks to.
+// The actors that a stage sends messages to.
 class DataflowRoutes {
  public:
   DataflowRoutes(DataflowContextPtr context, DataflowConductor conductor);
 
   const DataflowContext& context() const { return *context_; }
   const DataflowConductor& conductor() const { return conductor_; }
-  // The stages at the ends of a channel.
+  // Return the stage that reads a channel, and the one that writes it.
   int reader(int channel) const { return readers_[channel]; }
   int writer(int channel) const { return writers_[channel]; }
 
  private:
   const DataflowContextPtr context_;
   const DataflowConductor conductor_;
-  std::vector<int> readers_, writers_;  // by channel
+  std::vector<int> readers_, writers_;  // indexed by channel
 };
 
-// Spawns the stages that live here, and sets the conductor going, which waits
-// for its context. `context` has everything but its stages, which are filled
-// in.
+// Spawns the stages of this process, sets `runs` and `stages` of `context`, and
+// sends it to `conductor`, which starts the run. The other fields of `context`
+// must be set.
 void BeginDataflow(caf::actor_system& system,
                    const std::shared_ptr<DataflowContext>& context,
                    const DataflowConductor& conductor);
 
-// For FabricOptions::on_lost: tells the conductor.
+// Returns a function for FabricOptions::on_lost that notifies the conductor.
 std::function<void(int process, const absl::Status& why)> LostListener(
     const DataflowConductor& conductor);
 
-// The fabric takes no more words for actors of `context`.
+// Removes the fabric's handlers, which send to actors of `context`.
 void RefuseWords(const DataflowContext& context);
 
 }  // namespace troupe::actors

@@ -1,11 +1,11 @@
-// The protocol of a dataflow's actors: stages, which hand each other tensors
-// and credits, and in each process a conductor, which knows how the run ends.
+// The protocol of a dataflow's actors: stages send each other tensors and
+// credits, and a conductor in each process detects the end of the run.
 //
 //   self->send(reader, DataflowTensor{channel, number, tensor});
 //   self->send(writer, DataflowCredit{channel});
 //
-// All of it stays in its process; between processes the same travels as parcels
-// (channel_wire.h).
+// These messages stay in their process; between processes their contents travel
+// as parcels (channel_wire.h).
 
 #ifndef ACTORS_DATAFLOW_DATAFLOW_MESSAGES_H_
 #define ACTORS_DATAFLOW_DATAFLOW_MESSAGES_H_
@@ -21,23 +21,23 @@
 
 namespace troupe::actors {
 
-// To the reader of a channel, by its writer.
+// Sends a tensor to the reader of a channel.
 struct DataflowTensor {
   std::int32_t channel = 0;
   std::int64_t number = 0;
   nn::Tensor tensor;
 };
-// No more come than `count` in all.
+// Tells the reader that the channel has ended, after `count` tensors in all.
 struct DataflowEnd {
   std::int32_t channel = 0;
   std::int64_t count = 0;
 };
-// To the writer, by the reader: there is room for one more.
+// Tells the writer that the channel has room for one more tensor.
 struct DataflowCredit {
   std::int32_t channel = 0;
 };
 
-// To the conductor.
+// Messages to the conductor.
 struct DataflowStageDone {
   std::int32_t stage = 0;
   std::vector<ChannelUse> uses;
@@ -46,14 +46,14 @@ struct DataflowFailure {
   std::int32_t code = 0;  // absl::StatusCode
   std::string message;
 };
-// What another process says of itself, or what a fabric says of it.
+// The state of another process, from its conductor or from the fabric.
 struct DataflowNews {
   enum class Kind : std::uint8_t {
-    kAlive,   // count: handlers that have returned there
-    kDone,    // all its stages are
+    kAlive,   // count: number of handler calls that have returned there
+    kDone,    // all its stages are done
     kFailed,  // code, message
-    kBye,     // it has heard how the run ended, and leaves
-    kLost,    // message: by the fabric
+    kBye,     // it has received the run's result, and leaves
+    kLost,    // message; sent by the fabric
   };
   std::int32_t process = 0;
   Kind kind = Kind::kAlive;
@@ -91,22 +91,22 @@ CAF_END_TYPE_ID_BLOCK(troupe_dataflow)
 
 namespace troupe::actors {
 
-// AddClusterMessageTypes() with these, too.
+// Registers these messages, and those of AddClusterMessageTypes().
 void AddDataflowMessageTypes(caf::actor_system_config& config);
 
 using DataflowStageActor =
-    caf::typed_actor<caf::reacts_to<DataflowRoutesPtr>,  // first of all
+    caf::typed_actor<caf::reacts_to<DataflowRoutesPtr>,  // starts the stage
                      caf::reacts_to<DataflowTensor>,
                      caf::reacts_to<DataflowEnd>,
                      caf::reacts_to<DataflowCredit>,
                      caf::reacts_to<resume_atom>>;  // to itself: go on
 
 using DataflowConductor = caf::typed_actor<
-    caf::reacts_to<DataflowContextPtr>,  // the run begins
+    caf::reacts_to<DataflowContextPtr>,  // starts the run
     caf::reacts_to<DataflowStageDone>, caf::reacts_to<DataflowFailure>,
     caf::reacts_to<DataflowNews>,
-    caf::reacts_to<beat_atom>,    // to itself: leave at last
-    caf::reacts_to<watch_atom>>;  // to itself: is there silence?
+    caf::reacts_to<beat_atom>,    // to itself: the farewell time-out
+    caf::reacts_to<watch_atom>>;  // to itself: check for progress
 
 }  // namespace troupe::actors
 

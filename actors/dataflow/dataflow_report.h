@@ -1,4 +1,4 @@
-// What a dataflow's run has carried.
+// The report of a dataflow's run: the use of its channels.
 //
 //   for (const ChannelReport& channel : report.channels) {
 //     Print(channel.name, channel.tensors, channel.in_flight_max);
@@ -16,12 +16,12 @@ namespace troupe::actors {
 struct ChannelReport {
   std::string name;
   std::int64_t tensors = 0;
-  // Most tensors that were sent and not yet handled; at most the capacity.
+  // Maximum number of tensors sent and not yet handled; at most the capacity.
   int in_flight_max = 0;
 };
 
 struct DataflowReport {
-  // Those that a stage of this process has written, in the order in which they
+  // Channels that a stage of this process writes, in the order in which they
   // were added.
   std::vector<ChannelReport> channels;
 };

@@ -9,7 +9,7 @@
 
 namespace troupe::actors {
 
-// What a forward leaves to its backward.
+// The tensors that a forward pass keeps for its backward pass.
 struct ModelPart::MicroBatch {
   nn::Tape tape;
   nn::Tensor input, output;

@@ -1,5 +1,5 @@
-// A part of a model on a device of its own, as the stages of a dataflow call
-// it: forwards, backwards in the same order, and an update.
+// A part of a model on one device, for the stages of a dataflow to call:
+// forward passes, backward passes in the same order, and an optimizer step.
 //
 //   ModelPartOptions options;
 //   options.model = [] { return std::make_unique<nn::Linear>(64, 10); };
@@ -11,30 +11,31 @@
 //   absl::StatusOr<nn::Tensor> dx = part->Backward(dy);   // to the part before
 //   absl::Status status = part->Update(/*count=*/64);
 //
-// The last part has a loss, and its forward takes targets too:
+// The last part has a loss, and its forward pass takes targets too:
 //
 //   absl::StatusOr<nn::Tensor> stats = part->Loss(x, targets);
 //   absl::StatusOr<nn::Tensor> dx = part->Backward();
 //
-// A forward keeps what its backward needs; a backward is that of the oldest
-// forward that has had none, so several micro-batches may be under way.
-// Gradients of several backwards add up until Update(), which divides them by
-// `count`, the targets that count over all of them: the gradient of their mean,
-// as a job has it.
+// A forward pass keeps the tensors that its backward pass needs. Backward()
+// belongs to the oldest forward pass without one, so several micro-batches may
+// be in flight. Gradients accumulate until Update(), which divides them by
+// `count`, the number of targets of all these micro-batches: like a job's, they
+// are the gradient of the mean loss.
 //
-// Parameters begin as those of a job with the same seed and names do. A stage
-// of a whole model has the whole model's names (pipeline/partition.h):
+// Parameters start with the same values as in a job with the same seed and
+// names. For a stage to have the names of the whole model, build it from that
+// (pipeline/partition.h):
 //
 //   options.model = [] {
 //     return pipeline::BuildStage(MakeModel, {"layer3"}, /*stage=*/1);
 //   };
 //
-// Tensors go in from any device whose memory the host may touch, and come out
-// in such memory: a part on a GPU copies, and waits for the device.
+// Inputs may be in any memory that the host can access, and outputs are in such
+// memory: a part on a GPU copies, and waits for the device.
 //
-// Errors: kInvalidArgument and what kernels return, with the module's path;
-// kFailedPrecondition where a backward has no forward.
-// Threads: one at a time; the one that made it, where the device asks for that.
+// Errors: kInvalidArgument and the kernels' errors, with the module's path;
+// kFailedPrecondition if a backward pass has no forward pass.
+// Threads: one at a time; the one that created it, if the device requires that.
 
 #ifndef ACTORS_DATAFLOW_MODEL_PART_H_
 #define ACTORS_DATAFLOW_MODEL_PART_H_
@@ -61,11 +62,11 @@ namespace troupe::actors {
 
 struct ModelPartOptions {
   std::function<absl::StatusOr<std::unique_ptr<nn::Module>>()> model;
-  // Null: the part is not trained, and forwards keep nothing.
+  // Null: the part is not trained, and forward passes keep no tensors.
   std::function<std::unique_ptr<nn::Optimizer>()> optimizer;
-  nn::ops::LossFn loss;  // of the last part; null for others
+  nn::ops::LossFn loss;  // set for the last part; null for others
   nn::Device device;
-  // Opens its kernels; null: those of `device`.
+  // Opens the kernels; null: the default kernels of `device`.
   std::function<absl::StatusOr<std::unique_ptr<nn::Kernels>>()> kernels;
   std::uint64_t seed = 0;
 };
@@ -77,22 +78,22 @@ class ModelPart : private nn::GradientSink {
   ~ModelPart() override;
 
   absl::StatusOr<nn::Tensor> Forward(const nn::Tensor& x);
-  // The statistics of the loss (nn/ops/loss.h).
+  // Returns the statistics of the loss (nn/ops/loss.h).
   absl::StatusOr<nn::Tensor> Loss(const nn::Tensor& x,
                                   const nn::Tensor& targets);
 
-  // The gradient of the input; zeros where the output does not depend on it,
-  // undefined where the input is integers.
+  // Returns the gradient of the input: zeros if the output does not depend on
+  // it, an undefined tensor if the input is of an integer type.
   absl::StatusOr<nn::Tensor> Backward(const nn::Tensor& dy);
   absl::StatusOr<nn::Tensor> Backward() { return Backward(nn::Tensor()); }
 
   absl::Status Update(double count);
 
-  // Forwards that have had no backward yet.
+  // Returns the number of forward passes without a backward pass yet.
   int under_way() const { return static_cast<int>(under_way_.size()); }
   std::int64_t updates() const { return updates_; }
   nn::Device device() const { return kernels_->device(); }
-  // In order of declaration.
+  // Returns the parameters, in order of declaration.
   std::vector<nn::Parameter*> parameters() { return model_->Parameters(); }
 
  private:
@@ -105,7 +106,7 @@ class ModelPart : private nn::GradientSink {
   absl::StatusOr<nn::Tensor> OnDevice(const nn::Tensor& tensor);
   absl::StatusOr<nn::Tensor> OnHost(const nn::Tensor& tensor);
 
-  // GradientSink: gradients are looked at in Update() alone.
+  // GradientSink: nothing to do, since Update() reads all gradients.
   void GradientComplete(nn::Parameter&) override {}
   void LastReaderDone(nn::Parameter&) override {}
 
@@ -113,11 +114,11 @@ class ModelPart : private nn::GradientSink {
   std::unique_ptr<nn::Kernels> kernels_;
   std::unique_ptr<nn::Module> model_;
   std::unique_ptr<nn::ParameterArena> arena_;
-  std::unique_ptr<nn::Optimizer> optimizer_;  // null: it is not trained
+  std::unique_ptr<nn::Optimizer> optimizer_;  // null if it is not trained
   nn::Tensor scalars_;
   std::deque<std::unique_ptr<MicroBatch>> under_way_;
   std::int64_t updates_ = 0;
-  std::int64_t samples_ = 0;  // of forwards since the last one
+  std::int64_t samples_ = 0;  // number in forward passes since the last update
 };
 
 }  // namespace troupe::actors

@@ -16,7 +16,7 @@
 namespace troupe::actors {
 namespace {
 
-// Conductors, and the clock.
+// Number of threads besides those of stages: for the conductor, and the clock.
 constexpr int kThreadsShared = 2;
 
 struct DataflowConfig : caf::actor_system_config {
@@ -33,7 +33,7 @@ int StagesHere(const Dataflow& flow, int process) {
   return count;
 }
 
-// The description, for processes to compare.
+// Returns the text by which processes compare their descriptions.
 std::string Agreement(const Dataflow& flow) {
   std::string text;
   int number = 0;
@@ -44,7 +44,7 @@ std::string Agreement(const Dataflow& flow) {
   return text;
 }
 
-// Meets the other processes. `conductor` hears of those that are lost.
+// Connects to the other processes. `conductor` is notified of lost ones.
 absl::Status OpenFabric(const ClusterOptions& options,
                         const DataflowConductor& conductor,
                         DataflowContext& context) {
@@ -83,7 +83,7 @@ absl::StatusOr<DataflowReport> RunDataflow(const Dataflow& flow,
       StartActorThreads(StagesHere(flow, process) + kThreadsShared));
   DataflowConfig config(*threads);
   caf::actor_system system(config);
-  // Handles of actors go before the system.
+  // Declared after the system, since actor handles must be released before it.
   auto context = std::make_shared<DataflowContext>();
   context->flow = std::make_shared<const Dataflow>(flow);
   context->process = process;

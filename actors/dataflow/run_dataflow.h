@@ -1,21 +1,21 @@
-// Runs a dataflow: in threads of this process, or as one of several processes
+// Runs a dataflow, in threads of this process or as one of several processes
 // that run the same description.
 //
 //   Dataflow flow = MyFlow();
 //   absl::StatusOr<DataflowReport> report = RunDataflow(flow);
 //
 //   DataflowOptions options;                      // in several processes
-//   options.cluster = cluster;                    // which of them this one is
+//   options.cluster = cluster;                    // with this one's number
 //   report = RunDataflow(flow, options);
 //
-// In several processes each calls RunDataflow() with its own number; stages run
-// in the process that InProcess() says, and tensors between two of them go
-// through shared memory on a host, by TCP between hosts. Which tensors a stage
-// sees, and in which order, does not depend on where stages are.
+// Each of several processes calls RunDataflow() with its own number. Stages run
+// in the process set by InProcess(). Tensors between processes travel through
+// shared memory within a host, by TCP between hosts. Each stage gets the same
+// tensors in the same order, wherever the stages are.
 //
 // Returns when all stages are done, or the first has failed. Errors:
 //
-//     kInvalidArgument     the description (Dataflow::Check), named
+//     kInvalidArgument     the description is wrong (Dataflow::Check)
 //     kResourceExhausted   the system refuses the threads
 //     kDeadlineExceeded    no handler returned for the time-out; says what each
 //                          stage waits for
@@ -24,11 +24,11 @@
 //     others               those of a stage's function, with stage, channel and
 //                          number in front
 //
-// All processes return the failure that was heard of first, as a rule: where
-// two stages of different processes fail at one time, each returns its own.
+// As a rule all processes return the same failure, the first one. If stages of
+// two processes fail at the same time, each process returns its own.
 //
-// Threads: blocks the calling one. A stage that never returns from a function
-// holds it up.
+// Threads: blocks the calling thread, also while a function of a stage does not
+// return.
 
 #ifndef ACTORS_DATAFLOW_RUN_DATAFLOW_H_
 #define ACTORS_DATAFLOW_RUN_DATAFLOW_H_
@@ -44,10 +44,10 @@
 namespace troupe::actors {
 
 struct DataflowOptions {
-  // None: all stages live in this process, whatever InProcess() says of
-  // process 0 alone. ClusterOptions::ranks and warn have no meaning here.
+  // None: this process runs all stages, which must all be InProcess(0).
+  // ClusterOptions::ranks and warn have no meaning here.
   std::optional<ClusterOptions> cluster;
-  // A run in which no handler returns for so long has failed.
+  // Time after which the run fails if no handler returns.
   absl::Duration timeout = absl::Minutes(5);
 };
 

@@ -43,8 +43,7 @@ class SimulatedRunOfProcesses {
 
   std::vector<absl::StatusOr<DataflowReport>> Run() {
     std::int64_t events = 0;
-    while (!AllHaveEnded() && ++events <= options_.events_max && Step()) {
-    }
+    while (!AllHaveEnded() && events < options_.events_max && Step()) ++events;
     std::vector<absl::StatusOr<DataflowReport>> reports;
     for (const auto& context : contexts_) {
       reports.push_back(context->outcome->HasBeenSet()
@@ -56,7 +55,7 @@ class SimulatedRunOfProcesses {
   }
 
  private:
-  // Those that a run without an end has left.
+  // Ends the actors that are left after a run without an end.
   static void EndActors(const DataflowContext& context,
                         const DataflowConductor& conductor) {
     for (const DataflowStageActor& stage : context.stages) {
@@ -105,8 +104,8 @@ class SimulatedRunOfProcesses {
         [](const auto& context) { return context->outcome->HasBeenSet(); });
   }
 
-  // One message of an actor, or one event of the network. Time passes only
-  // where there is neither.
+  // Processes one message of an actor, or one event of the network. Time
+  // advances only if there is neither. Returns false if nothing is left to do.
   bool Step() {
     LoseIfDue();
     if (options_.processes == 1) return scheduler_.Step();
@@ -140,8 +139,9 @@ class SimulatedRunOfProcesses {
   caf::actor_system system_;
   SeededScheduler scheduler_;
   comm::SimNetwork network_;
-  std::vector<std::shared_ptr<DataflowContext>> contexts_;  // by process
-  std::vector<DataflowConductor> conductors_;               // by process
+  // One context and conductor for each process.
+  std::vector<std::shared_ptr<DataflowContext>> contexts_;
+  std::vector<DataflowConductor> conductors_;
   bool lost_ = false;
 };
 

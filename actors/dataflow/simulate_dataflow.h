@@ -1,7 +1,7 @@
-// Runs a dataflow in one thread and virtual time, under a seed that chooses
-// which stage goes on, how long messages take and, with several processes, how
-// long every frame between them does: the stages of production, over simulated
-// links.
+// Runs a dataflow in one thread and virtual time. A seed decides which stage
+// runs next, how long messages take and, with several processes, how long each
+// frame between them takes. Stages and actors are the same as in RunDataflow();
+// only the links are simulated.
 //
 //   for (std::uint64_t seed = 0; seed < 1000; ++seed) {
 //     DataflowSimulation options;
@@ -11,12 +11,13 @@
 //     if (!reports[0].ok()) return reports[0].status();
 //   }
 //
-// All seeds give each stage the same tensors in the same order. Time stands
-// still while anything can run, so a dataflow that stands still fails at once,
-// with kDeadlineExceeded.
+// Each stage gets the same tensors in the same order, whatever the seed is.
+// Virtual time advances only when nothing can run, so a dataflow without
+// progress fails at once, with kDeadlineExceeded.
 //
-// Threads: one, the caller's; functions of stages run there. They are not left
-// in the middle: the seed chooses between handlers and at what they send.
+// Threads: the caller's only; functions of stages run there. Each function runs
+// to its end without interruption: the seed decides between handlers, and when
+// their messages arrive.
 
 #ifndef ACTORS_DATAFLOW_SIMULATE_DATAFLOW_H_
 #define ACTORS_DATAFLOW_SIMULATE_DATAFLOW_H_
@@ -34,17 +35,18 @@ namespace troupe::actors {
 struct DataflowSimulation {
   std::uint64_t seed = 0;
   int processes = 1;
-  // As in DataflowOptions; virtual.
+  // Time-out of DataflowOptions, in virtual time.
   absl::Duration timeout = absl::Minutes(5);
-  // This process is lost after so many frames between processes; -1: none is.
+  // Process to be lost once `lost_after_frames` frames between processes have
+  // been delivered; -1: none.
   int lost_process = -1;
   std::uint64_t lost_after_frames = 0;
-  // After so many events a simulation gives up.
+  // Limit on the number of events, after which the simulation gives up.
   std::int64_t events_max = 10'000'000;
 };
 
-// What each process reports, by its number. Errors as RunDataflow();
-// kAborted where there is no end.
+// Returns the result of each process, indexed by its number. Errors: the same
+// as RunDataflow(); kAborted if the run has not ended within `events_max`.
 std::vector<absl::StatusOr<DataflowReport>> SimulateDataflow(
     const Dataflow& flow, const DataflowSimulation& options);
 

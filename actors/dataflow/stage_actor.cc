@@ -39,7 +39,7 @@ void DataflowStageState::OnResume() {
 }
 
 void DataflowStageState::GoOn() {
-  // Neighbours that have their routes already may have sent something.
+  // Neighbours may send messages before this stage has its routes.
   if (going_on_ || routes_ == nullptr) return;
   const absl::StatusOr<bool> ran = run_->RunNext();
   if (!ran.ok()) {
@@ -101,7 +101,8 @@ void DataflowStageState::End(int channel, std::int64_t count) {
 DataflowStageActor::behavior_type DataflowStageBehavior(
     DataflowStageState::Self self, std::shared_ptr<StageRun> run) {
   self->state.Init(self, std::move(run));
-  // What a condition of the user's throws; handlers are guarded by StageRun.
+  // Handles exceptions of When() conditions; StageRun catches those of
+  // handlers.
   self->set_exception_handler(
       [self](caf::scheduled_actor*, std::exception_ptr& what) -> caf::error {
         self->state.Fail(absl::InternalError(base::ExceptionText(what)));

@@ -1,6 +1,6 @@
 // A stage of a dataflow as an actor: a strand that runs its handlers.
 //
-// Takes  DataflowRoutes   first of all: whom it talks to
+// Takes  DataflowRoutes   first: the actors that it sends messages to
 //        DataflowTensor, DataflowEnd   from the writers of its inputs
 //        DataflowCredit   from the readers of its outputs
 // Gives  the same to its neighbours; DataflowStageDone to the conductor
@@ -40,8 +40,8 @@ class DataflowStageState : public StageRun::Host {
   void End(int channel, std::int64_t count) override;
 
  private:
-  // Runs handlers, one for each message to itself, so that what comes meanwhile
-  // is taken in between.
+  // Runs one handler, then sends a message to itself for the next, so that
+  // messages that arrive meanwhile are processed in between.
   void GoOn();
   template <typename Message>
   void Tell(int stage, Message message) {
@@ -52,7 +52,7 @@ class DataflowStageState : public StageRun::Host {
   Self self_ = nullptr;
   std::shared_ptr<StageRun> run_;
   DataflowRoutesPtr routes_;
-  bool going_on_ = false;  // a message to itself is on its way
+  bool going_on_ = false;  // whether a message to itself is pending
 };
 
 DataflowStageActor::behavior_type DataflowStageBehavior(

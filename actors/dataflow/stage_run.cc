@@ -12,7 +12,7 @@
 namespace troupe::actors {
 namespace {
 
-// Calls code of the user's, which may throw.
+// Calls a user's function, and turns an exception into a status.
 template <typename Function>
 auto Guarded(Function function) -> decltype(function()) {
   try {
@@ -101,7 +101,6 @@ absl::StatusOr<bool> StageRun::RunNext() {
   return false;
 }
 
-// Notes in `lacks` what keeps it from that.
 bool StageRun::MayRun(int handler, Doing& lacks) {
   const HandlerSpec& spec = this->spec().handlers[handler];
   bool may = true;

@@ -23,7 +23,7 @@ void BucketEvents::AwaitAllGradients() {
   for (const std::vector<Bucket>& chunk : chunks_) {
     for (const Bucket& bucket : chunk) {
       nn::Wait(kernels_, update_queue_, bucket.reduced);
-      // A bucket that has no peers is not reduced.
+      // A bucket without peers has no reduction to wait for.
       if (apart()) nn::Wait(kernels_, update_queue_, bucket.ready);
     }
   }

@@ -1,6 +1,6 @@
-// The events of buckets on a device with queues: when a bucket's gradients are
-// complete, its last reader done, its sum there, its parameters updated. What
-// one queue must not do before another has come so far waits for them here.
+// The events of buckets on a device with queues: a bucket's gradients are
+// complete, its last reader has ended, it is reduced, its parameters are
+// updated. Work of one queue that depends on work of another waits for them.
 //
 //   BucketEvents events(kernels, /*update_queue=*/nn::Queue::kComm);
 //   events.AddChunk(/*buckets=*/3);
@@ -13,15 +13,17 @@
 //   events.EndUpdate(0, 2);
 //   events.AwaitUpdate(0, 2);                       // the next step reads it
 //
-// So updates run behind reductions, on their queue, and the compute queue waits
-// for none before the next step's first reader:
+// Updates thus run after reductions, on their queue, and the compute queue
+// waits for none of them before the next step's first reader:
 //
 //     compute   F .. B of bucket 0  a  B of bucket 1  b    (b') next F (a')
 //     comm                     (a) reduce 0, update 0  a'  (b) reduce 1 ..  b'
 //
-// a, b: ready and released; a', b': updated; in brackets: who waits.
+// a, b: the bucket is ready and released; a', b': it is updated; (a): the queue
+// waits for a.
 //
-// On a device that works at once all events are done, and this costs a branch.
+// On a device that works at once all events are complete, and a call costs a
+// branch.
 //
 // Threads: the compute strand's.
 
@@ -38,47 +40,50 @@ namespace troupe::actors {
 
 class BucketEvents {
  public:
-  // Updates are given to `update_queue`: kCompute, or the queue of the
+  // `update_queue` is the queue of updates: kCompute, or the queue of the
   // reductions. `kernels` outlives it.
   BucketEvents(nn::Kernels& kernels, nn::Queue update_queue)
       : kernels_(kernels), update_queue_(update_queue) {}
 
-  // The rank's next chunk has so many buckets.
+  // Adds the rank's next chunk, which has `buckets` buckets.
   void AddChunk(int buckets) { chunks_.emplace_back(buckets); }
   nn::Queue update_queue() const { return update_queue_; }
 
-  // The compute queue has been given all that adds to the bucket's gradients.
+  // Records that all work which adds to the bucket's gradients is enqueued in
+  // the compute queue.
   void NoteReady(int chunk, int bucket);
   const base::Event& Ready(int chunk, int bucket) const {
     return chunks_[chunk][bucket].ready;
   }
-  // The sum over stages that share the bucket has come between: `done`, an
-  // event of update_queue, is when its gradients are complete.
+  // Replaces the ready event of a bucket that several stages share: its
+  // gradients are complete with `done`, an event of update_queue, which follows
+  // the sum over these stages.
   void NoteSummed(int chunk, int bucket, const base::Event& done) {
     chunks_[chunk][bucket].ready = done;
   }
-  // It has been given all that reads the bucket's parameters in this step.
+  // Records that all work which reads the bucket's parameters in this step is
+  // enqueued in the compute queue.
   void NoteReleased(int chunk, int bucket);
-  // `done`: when the reduction's result is there.
+  // Stores `done`, the event that completes with the bucket's reduction.
   void NoteReduced(int chunk, int bucket, const base::Event& done);
 
-  // What update_queue is given from here on finds the gradients, summed, of all
+  // Makes later work of update_queue wait for the summed gradients of all
   // buckets.
   void AwaitAllGradients();
-  // What it is given between these two updates the bucket.
+  // Enclose the enqueueing of the bucket's update in update_queue.
   void BeginUpdate(int chunk, int bucket);
   void EndUpdate(int chunk, int bucket);
 
-  // What the compute queue is given from here on finds the bucket's parameters
-  // updated, and its gradients read. Not before something needs that: what
-  // waits holds up all that comes after.
+  // Makes later work of the compute queue wait until the bucket is updated: its
+  // parameters may then be read, its gradients written. Call it as late as
+  // possible, since the wait delays all later work of the queue.
   void AwaitUpdate(int chunk, int bucket);
   void AwaitAllUpdates();
 
  private:
   struct Bucket {
     base::Event ready, reduced, updated;
-    base::Event last_use;  // the later one of ready and released
+    base::Event last_use;  // the later of ready and released
   };
 
   bool apart() const { return update_queue_ != nn::Queue::kCompute; }

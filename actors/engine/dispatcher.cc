@@ -62,10 +62,7 @@ absl::Status Dispatcher::RunStep(StepKind kind, std::int64_t step,
 }
 
 void Dispatcher::HandOver() {
-  earlier_->Begin(train_.kind, train_.step, train_.loss);
-  earlier_->trace = &earlier_trace_.emplace(trace_);
-  std::swap(earlier_->cursor, train_.cursor);
-  train_.under_way = false;
+  earlier_->TakeOver(train_, &earlier_trace_.emplace(trace_));
 }
 
 absl::Status Dispatcher::Walk() {
@@ -129,7 +126,7 @@ void Dispatcher::Finish(StepInFlight& step, int id) {
   const pipeline::Action& action = step.ActionAt(id);
   step.cursor.Finish(id);
   if (const auto given = pipeline::SignalOf(action)) step.cursor.Give(*given);
-  // It began with its start; what other actions trace ends within them.
+  // A collective's span began with its start; other actions trace themselves.
   if (pipeline::IsCollective(action.kind)) step.trace->End(action);
 }
 
@@ -168,8 +165,9 @@ absl::Status Dispatcher::FinishEarlier() {
 }
 
 void Dispatcher::BucketReady(int chunk, int bucket) {
-  // Here, and not when the reduction is launched: it must not wait for what is
-  // enqueued in between, which may wait for the reduction's peers.
+  // Records the event here, not when the reduction is launched: the reduction
+  // must not wait for work that is enqueued in between, which may itself wait
+  // for peers of the reduction.
   parts_.events.NoteReady(chunk, bucket);
   present_->cursor.Give({SignalKind::kBucketReady, bucket, chunk});
 }
@@ -191,8 +189,8 @@ absl::Status Dispatcher::AwaitUpdate(int chunk, int bucket) {
   return absl::OkStatus();
 }
 
-// Receives come in the order of the table: the first that is missing is the
-// one that holds up the rest.
+// Tensors arrive in the order of the table, so the first receive that has not
+// ended is the one that delays the rest.
 void Dispatcher::NoteWait(const StepInFlight& step) {
   const auto& actions = step.cursor.table().actions;
   for (int id = 0; id < static_cast<int>(actions.size()); ++id) {

@@ -1,7 +1,7 @@
-// Walks the tables of a rank's steps: starts what may run, and gives the
-// signals of what has ended. It knows how actions run
-// (pipeline/action_rules.h), but not what they do: that is a StepAction's
-// (step_action.h).
+// Walks the tables of a rank's steps: starts each action when it may run, and
+// gives the signals of each that has ended. The rules of
+// pipeline/action_rules.h decide when an action runs; its StepAction does the
+// work (step_action.h).
 //
 //   Dispatcher dispatcher(options, parts, MakeActions(parts), inbox, losses,
 //                         trace);
@@ -11,16 +11,16 @@
 //   TROUPE_RETURN_IF_ERROR(dispatcher.CollectiveDone(step, action, done));
 //
 // Two steps at a time (Plan::cross_step): RunStep() returns when nothing is
-// left of the step but collectives under way and the updates behind them. The
-// step is then the *earlier* one. The next step's forward begins, waits for a
-// bucket's update before it reads the bucket, and runs updates of the earlier
+// left of the step but collectives under way and the updates that follow them.
+// The step is then the *earlier* one. The next step's forward begins, waits for
+// a bucket's update before it reads the bucket, and runs updates of the earlier
 // step while it has nothing else to do; its first backward waits for the end of
 // the earlier one. Source: Peng et al. 2019, doi:10.1145/3341301.3359642
-// (ByteScheduler), sec. 2 (what may overtake what, and why what is read first
-// is to go first).
+// (ByteScheduler), sec. 2 (which operations may be reordered, and why tensors
+// that are read first are sent first).
 //
 // Errors: those of the actions, and of EngineHost::StepDone().
-// Threads: the compute strand's; CollectiveDone() while a step waits.
+// Threads: the compute strand's. CollectiveDone() is called while a step waits.
 
 #ifndef ACTORS_ENGINE_DISPATCHER_H_
 #define ACTORS_ENGINE_DISPATCHER_H_
@@ -45,60 +45,62 @@
 
 namespace troupe::actors {
 
-// Indexed by ActionKind; null for receives, which an Inbox ends.
+// The rank's actions by ActionKind; null for receives, which the Inbox ends.
 using StepActions = std::vector<std::unique_ptr<StepAction>>;
 
 class Dispatcher : private Chunk::Listener {
  public:
   struct Options {
-    pipeline::StepTable train;  // with what bounds its order
+    pipeline::StepTable train;  // includes the needs that bound its order
     pipeline::StepTable evaluate;
-    std::vector<int> buckets;  // of the rank's chunks
+    std::vector<int> buckets;  // number of buckets of each chunk of the rank
   };
 
-  // All outlive it; what `parts` refers to may still be empty.
+  // All references outlive it. `parts.chunks` may still be empty.
   Dispatcher(Options options, const EngineParts& parts, StepActions actions,
              Inbox& inbox, StepLosses& losses, StepTrace& trace);
   Dispatcher(const Dispatcher&) = delete;
   Dispatcher& operator=(const Dispatcher&) = delete;
 
-  // What chunks tell of their buckets.
+  // Returns the listener for the bucket events of the rank's chunks.
   Chunk::Listener* listener() { return this; }
 
-  // Runs a step to its end, or to where it is the earlier one.
+  // Runs a step to its end, or until it becomes the earlier one.
   absl::Status RunStep(StepKind kind, std::int64_t step, StepBatches batches);
-  // The parts of it, for who records a step.
+  // The parts of RunStep(), for the StepRecorder.
   absl::Status Begin(StepKind kind, std::int64_t step, StepBatches batches);
   absl::Status Walk();
   absl::Status EndStep(StepInFlight& step);
-  // Whether a graph of the device may hold all of a training step.
+  // Returns whether a graph of the device may contain a whole training step.
   bool recordable() const;
 
-  // Runs the first action of `step` that may start; false where none may.
-  // `busy`: a compute action is running, so only others may.
+  // Runs the first action of `step` that may start. Returns false if none may.
+  // `busy`: a compute action is running, so only actions of other kinds may.
   absl::StatusOr<bool> RunNext(StepInFlight& step, bool busy);
-  // Action `id` has ended: what waits for it may run.
+  // Marks action `id` as ended, so that actions which wait for it may run.
   void Finish(StepInFlight& step, int id);
-  // The collective of action `id` has ended; `step` is a number.
+  // Ends action `id` of step number `step`, whose collective has ended: its
+  // result may be read once `done` has completed.
   absl::Status CollectiveDone(std::int64_t step, int id,
                               const base::Event& done);
-  // What to say of a collective of a step that failed because of `why`.
+  // Returns the error of a step's collective that failed with `why`.
   absl::Status CollectiveFailed(std::int64_t step, int id,
                                 const absl::Status& why) const {
     return CollectiveError(IsEarlier(step) ? *earlier_ : *present_, id, why);
   }
 
-  // Runs something of the earlier step: action `preferred` where that may run;
-  // -1: any. False where nothing may run now, or there is none.
+  // Runs one action of the earlier step: `preferred` if that may run, else the
+  // first that may (-1: no preference). Returns false if there is no earlier
+  // step or nothing of it may run now.
   absl::StatusOr<bool> AdvanceEarlier(int preferred = -1);
-  // Runs all of it, and waits for what it needs.
+  // Runs the earlier step to its end, and waits for its collectives.
   absl::Status FinishEarlier();
   bool has_earlier() const { return earlier_ && earlier_->under_way; }
 
-  // The present step, or the last one.
+  // Returns the present step, or the last one if none is under way.
   StepInFlight& present() { return *present_; }
   const StepInFlight& present() const { return *present_; }
-  // What is still to run, for a message about a step that stands still.
+  // Returns the actions that have not ended, for errors of a stalled step.
   std::string Unfinished() const;
 
  private:
@@ -111,18 +113,19 @@ class Dispatcher : private Chunk::Listener {
     return earlier_ && earlier_->IsOf(step);
   }
   absl::Status Run(StepInFlight& step, int id);
-  // The present step becomes the earlier one.
+  // Makes the present step the earlier one.
   void HandOver();
-  // Nothing may run: says which tensor the step waits for, if it waits for one.
+  // Records in the position which tensor the step waits for, if any. Called
+  // when nothing may run.
   void NoteWait(const StepInFlight& step);
 
   const EngineParts& parts_;
   const StepActions actions_;
   Inbox& inbox_;
   StepLosses& losses_;
-  StepTrace& trace_;  // of the present step
+  StepTrace& trace_;  // trace of the present step
   StepInFlight train_, evaluate_;
-  std::optional<StepInFlight> earlier_;  // none where steps do not overlap
+  std::optional<StepInFlight> earlier_;  // none if steps do not overlap
   std::optional<StepTrace> earlier_trace_;
   StepInFlight* present_ = &train_;
 };

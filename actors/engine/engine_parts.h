@@ -1,6 +1,6 @@
-// What the parts of a rank's step engine share: what the owner gives the
-// engine, what the engine asks of it, and references to the parts that actions
-// work with.
+// Types that the parts of a rank's step engine share: the setup that the owner
+// gives (EngineSetup), the interface that the owner implements (EngineHost),
+// and references to the parts that actions use (EngineParts).
 //
 //   TROUPE_RETURN_IF_ERROR(parts.ChunkOf(action).Forward(action.index));
 //   parts.events.AwaitAllUpdates();
@@ -33,35 +33,38 @@
 
 namespace troupe::actors {
 
-// What the engine of a rank is made from. All pointers outlive it.
+// Setup of a rank's step engine. All pointers outlive the engine.
 struct EngineSetup {
   int rank = 0;
-  int local_rank = 0;  // among those of its host
+  int local_rank = 0;  // number among the ranks of its host
   const JobSpec* spec = nullptr;
   const pipeline::Plan* plan = nullptr;
-  // The rank's own table for training; the plan's, unless a test bends it.
+  // The rank's table for training: the plan's, unless a test changes it.
   pipeline::StepTable train_table;
   const RankGroups* groups = nullptr;
   // Number of threads that fill the parameters before the first step.
   int start_threads = 1;
-  // Where it notes where it stands; may be null.
+  // Receives the position of the step, for other threads; may be null.
   StepPosition* position = nullptr;
-  // Where gradients live that are the host's; null: where all tensors do.
+  // Allocator of gradients in host memory; null: that of all tensors.
   nn::Allocator* grad_allocator = nullptr;
 };
 
-// What the engine asks of its owner. StepRunner::CollectiveDone(step, action),
-// with the step() of the call, must follow each Launch(), later.
+// Interface of the engine's owner. Each Launch() must later be followed by
+// StepRunner::CollectiveDone(step, action), where `step` is the step() at the
+// time of the launch.
 class EngineHost : public Reducer::Launcher {
  public:
-  // To stage `stage` of this replica, which may be on this rank too. Forward:
-  // activations, from the stage before; else gradients (Transfer::tensors).
-  // They are there when `ready` is done.
+  // Sends tensors (Transfer::tensors) to stage `stage` of this replica, which
+  // may be on this rank too. `forward`: activations, from the stage before;
+  // else gradients, from the stage after. They may be read once `ready` has
+  // completed.
   virtual void Send(int stage, bool forward, int micro_batch,
                     const nn::TensorList& tensors,
                     const base::Event& ready) = 0;
-  // All of a step is done: its loss can be taken, and parameters are those
-  // behind it until this returns. An error ends the engine.
+  // Is called when all of a step has ended. Its loss can be taken, and the
+  // parameters are those after the step until this returns. An error ends the
+  // engine.
   virtual absl::Status StepDone(StepKind /*kind*/, std::int64_t /*step*/) {
     return absl::OkStatus();
   }
@@ -77,7 +80,7 @@ struct EngineParts {
   BucketEvents& events;
   Reducer& reducer;
   PredictedOutputs& outputs;
-  // Whether a step may begin before the one before it has ended.
+  // Whether a step may begin before the previous one has ended.
   bool overlaps_steps = false;
 
   nn::Kernels& kernels() const { return device.kernels(); }

@@ -21,7 +21,7 @@ absl::Status Inbox::BeginStep(Dispatcher& dispatcher) {
 
 absl::StatusOr<nn::TensorList> Inbox::OnThisDevice(const Transfer& transfer) {
   nn::Kernels& kernels = parts_.kernels();
-  // An evaluation's message back is a bare credit.
+  // An evaluation sends no gradients back: its message is a bare credit.
   if (kernels.queues() == nullptr || transfer.tensors.empty()) {
     return transfer.tensors;
   }
@@ -33,7 +33,7 @@ absl::StatusOr<nn::TensorList> Inbox::OnThisDevice(const Transfer& transfer) {
     TROUPE_ASSIGN_OR_RETURN(
         here.back(), nn::CopyToDevice(kernels, nn::Queue::kCompute, tensor));
   }
-  // The other device may have the memory back when it is copied.
+  // Keeps the other device's memory allocated until it is copied.
   nn::Record(kernels, nn::Queue::kCompute)
       .OnReady([kept = transfer.tensors](const absl::Status&) {});
   return here;

@@ -1,6 +1,6 @@
-// The tensors that other stages send to a rank: each ends the receive of the
-// table that it is for. What comes before its step has begun is kept until
-// then.
+// Takes the tensors that other stages send to a rank: each ends its receive
+// action in the table. A tensor that arrives before its step has begun is kept
+// until then.
 //
 //   Inbox inbox(parts);
 //   TROUPE_RETURN_IF_ERROR(inbox.Deliver(transfer, dispatcher));
@@ -27,17 +27,20 @@ class Inbox {
   // `parts` outlives it.
   explicit Inbox(const EngineParts& parts) : parts_(parts) {}
 
-  //   kInvalidArgument: the present step receives no such tensor, or has it.
+  // Ends the receive of `transfer`, or keeps it for a later step.
+  //   kInvalidArgument: the present step does not receive this tensor, or has
+  //   received it already.
   absl::Status Deliver(const Transfer& transfer, Dispatcher& dispatcher);
-  // Delivers what came for the step that has begun.
+  // Delivers the kept tensors of the step that has begun.
   absl::Status BeginStep(Dispatcher& dispatcher);
 
  private:
-  // Transferred tensors, where this rank's kernels may read them.
+  // Returns the transferred tensors in memory that this rank's kernels may
+  // read.
   absl::StatusOr<nn::TensorList> OnThisDevice(const Transfer& transfer);
 
   const EngineParts& parts_;
-  std::vector<Transfer> early_;  // arrived before their step began
+  std::vector<Transfer> early_;  // transfers whose step has not begun
 };
 
 }  // namespace troupe::actors

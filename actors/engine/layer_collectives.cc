@@ -33,7 +33,7 @@ absl::Status LayerCollectives::AllReduce(nn::ReduceOp op,
     nn::Wait(*kernels_, nn::Queue::kCompute, done);
     return absl::OkStatus();
   }
-  // The host's threads move the data: they need it to be there.
+  // Threads of the host move the data, so it must be complete.
   while (!ready.ready()) wait_->AwaitNews();
   TROUPE_RETURN_IF_ERROR(ready.status());
   return wait_->RunInline(*comm_, comm::AllReduce(OpOf(op), range));

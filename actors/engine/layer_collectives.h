@@ -4,12 +4,12 @@
 //                       /*on_device=*/false);
 //   chunk.axes = {{"dp", &dp}};
 //
-// Their communicators are the layers' own: in the group that reduces buckets,
-// the ranks pair collectives by order, and there the order of buckets would
-// depend on when each rank's layer comes to its call.
+// Layers have communicators of their own. A group pairs the collectives of its
+// ranks by order; in the group that reduces buckets, a layer's collective could
+// stand before a bucket's on one rank and after it on another.
 //
-// In a group of devices (comm/device) the collective is enqueued, and what the
-// compute queue is given later waits for it; otherwise the fiber waits.
+// In a group of devices (comm/device) the collective is enqueued, and later
+// work of the compute queue waits for it; otherwise the fiber waits.
 //
 // Errors: those of Communicator::RunInline(), or Start().
 // Threads: the compute strand's.
@@ -27,7 +27,7 @@ namespace troupe::actors {
 
 class LayerCollectives : public nn::Collectives {
  public:
-  // All outlive it. `on_device`: what Communicator::UseDevice() said.
+  // All arguments outlive it. `on_device`: result of Communicator::UseDevice().
   LayerCollectives(comm::Communicator* comm, nn::Kernels* kernels,
                    StrandWait* wait, bool on_device)
       : comm_(comm), kernels_(kernels), wait_(wait), on_device_(on_device) {}

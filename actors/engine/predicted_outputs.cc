@@ -13,8 +13,8 @@ absl::Status PredictedOutputs::Keep(nn::Kernels& kernels,
     outputs_.push_back(output);
     return absl::OkStatus();
   }
-  // The step's losses are read behind it, by the same queue: they are there no
-  // sooner.
+  // The same queue reads the step's losses after this copy, so the copy is
+  // complete when the losses are.
   nn::Wait(kernels, nn::Queue::kReadBack,
            nn::Record(kernels, nn::Queue::kCompute));
   TROUPE_ASSIGN_OR_RETURN(

@@ -1,7 +1,7 @@
-// What predictions gave, in memory of the host, until it is taken.
+// Queue of the outputs of predictions, in host memory.
 //
 //   TROUPE_RETURN_IF_ERROR(outputs.Keep(kernels, chunk.output(0)));
-//   nn::Tensor output = outputs.Take();        // behind the step's loss
+//   nn::Tensor output = outputs.Take();        // after the step's loss
 //
 // Threads: the compute strand's.
 
@@ -18,10 +18,11 @@ namespace troupe::actors {
 
 class PredictedOutputs {
  public:
-  // Copies it where the kernels' tensors are not the host's.
+  // Appends `output`. On a device with queues, enqueues a copy to host memory.
   //   kResourceExhausted: there is no memory for the copy.
   absl::Status Keep(nn::Kernels& kernels, const nn::Tensor& output);
-  // The first that was kept and not taken.
+  // Removes and returns the oldest output. Call it once StepLoss::Take() has
+  // returned the loss of its step: the copy is then complete.
   nn::Tensor Take();
 
  private:

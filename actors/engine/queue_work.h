@@ -1,5 +1,6 @@
-// A device as a group of ranks needs it (comm/device/device_work.h): one of the
-// communication queues of the rank's kernel set.
+// Implements the device interface of a group of ranks
+// (comm/device/device_work.h) over one communication queue of the rank's kernel
+// set.
 //
 //   QueueWork work(kernels, nn::CommQueue(0));
 //   on_device = world->UseDevice(&work);

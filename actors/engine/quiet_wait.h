@@ -1,10 +1,10 @@
-// A StrandWait that can be told not to look for news for a while: nothing else
-// may run on the strand while a step is recorded.
+// A StrandWait whose TakeNews() can be disabled for a while: nothing else may
+// run on the strand while a step is recorded.
 //
 //   QuietWait wait(&fiber);
 //   {
 //     const QuietWait::Scope quiet(wait);
-//     wait.TakeNews(/*expected=*/false);         // goes on at once
+//     wait.TakeNews(/*expected=*/false);         // returns at once
 //   }
 //
 // Threads: the strand's.

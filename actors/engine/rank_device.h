@@ -1,9 +1,9 @@
-// The device of a rank as the step engine uses it: the kernel set, the queues
-// that its groups work in, and what its layers see of their peers.
+// The device of a rank: its kernel set, the queues of its groups' collectives,
+// and the collectives of its layers.
 //
 //   TROUPE_ASSIGN_OR_RETURN(auto device, RankDevice::Open(options));
 //   device->kernels().queues();     // null on a device that works at once
-//   device->update_queue();         // where updates go
+//   device->update_queue();         // queue of updates
 //
 // Threads: the compute strand's.
 
@@ -29,12 +29,12 @@ namespace troupe::actors {
 
 class RankDevice {
  public:
-  // All outlive it.
+  // All pointers outlive the device.
   struct Options {
     const JobSpec* spec = nullptr;
-    int local_rank = 0;                  // among those of its host
-    const RankGroups* groups = nullptr;  // are told of the device
-    StrandWait* wait = nullptr;          // how layers wait for their peers
+    int local_rank = 0;                  // number among the ranks of its host
+    const RankGroups* groups = nullptr;  // Open() calls their UseDevice()
+    StrandWait* wait = nullptr;          // used by layers that wait for peers
   };
 
   // Errors: those of OpenRankKernels().
@@ -46,23 +46,24 @@ class RankDevice {
     return kernels_;
   }
   bool has_queues() const { return kernels_->queues() != nullptr; }
-  // Updates run behind reductions, on their queue. A rank that has no peers
-  // has nothing to wait for, and keeps them in the compute queue.
+  // Returns the queue of updates: that of the reductions, or kCompute on a rank
+  // without peers, whose updates have nothing to wait for.
   nn::Queue update_queue() const;
-  // Whether collectives are work of devices, which whoever starts them gives
-  // to this rank's device: in the thread of the engine.
+  // Whether collectives run on the device. The engine's thread must then start
+  // them, since starting one enqueues work on this rank's device.
   bool reduces_on_device() const { return reduces_on_device_; }
-  // Peers of layers, by axis.
+  // Returns the collectives of layers, by axis.
   absl::Span<const nn::AxisCollectives> axes() const { return axes_; }
-  // Tells the replicas' group which memory is reduced, where it wants to know;
-  // none before that memory goes.
+  // Registers the memory that is reduced with the replicas' group, if
+  // collectives run on the device (Communicator::UseRanges). Call it with an
+  // empty list before that memory is freed.
   void UseRanges(const std::vector<nn::Tensor>& reduced);
 
  private:
   RankDevice(const Options& options, std::shared_ptr<nn::Kernels> kernels);
   void JoinGroups();
-  // Adds the queue for communication along axis number `axis`; null where the
-  // device has none.
+  // Adds the queue for communication along axis number `axis`. Returns null if
+  // the device has no queues.
   QueueWork* AddWork(int axis);
 
   const Options options_;

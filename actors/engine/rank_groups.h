@@ -5,10 +5,10 @@
 //   groups.Of(GroupId::kDp).Start(collective, /*after=*/comm::Event());
 //   groups.ForEach([&](comm::Communicator& group) { group.Abort(why); });
 //
-// A new kind of group is added here and in rank_setup.cc: whoever starts,
-// drives, wakes or aborts collectives goes through these functions.
+// A new kind of group is added here and in rank_setup.cc: all code that starts,
+// drives, wakes or aborts collectives uses these functions.
 //
-// Threads: as those of the communicators; the struct itself does not change
+// Threads: the same as the communicators'; the struct itself does not change
 // once it is filled.
 
 #ifndef ACTORS_ENGINE_RANK_GROUPS_H_
@@ -23,23 +23,23 @@
 
 namespace troupe::actors {
 
-// A rank in the layers' own group along one axis.
+// The communicator that layers use along one axis of the mesh.
 struct AxisGroup {
   std::string axis;  // "dp"
   std::unique_ptr<comm::Communicator> comm;
 };
 
 struct RankGroups {
-  // All ranks of the job, and those that have the same stages.
+  // Groups of all ranks of the job, and of the ranks with the same stages.
   std::unique_ptr<comm::Communicator> world;
   std::unique_ptr<comm::Communicator> dp;
-  // The ranks that share a tie (pipeline/ties.h), by its number; null where
-  // no other rank has what this one has of it.
+  // Groups of the ranks that share a tie (pipeline/ties.h), by number of the
+  // tie; null if no other rank has a copy, or this one has none.
   std::vector<std::unique_ptr<comm::Communicator>> ties;
-  // The layers' groups, one for each axis that has peers.
+  // Groups of the layers, one for each axis that has peers.
   std::vector<AxisGroup> layers;
 
-  // The group of a collective of the table.
+  // Returns the group of a collective of the table.
   comm::Communicator& Of(pipeline::GroupId group) const {
     if (group == pipeline::GroupId::kWorld) return *world;
     return pipeline::IsTied(group) ? *ties[pipeline::TieOf(group)] : *dp;
@@ -55,7 +55,7 @@ struct RankGroups {
     }
   }
 
-  // Calls `visit` with these, and with the layers' groups.
+  // Calls `visit` with those groups, then with the groups of the layers.
   template <typename Visit>
   void ForEach(const Visit& visit) const {
     ForEachOfTable(visit);

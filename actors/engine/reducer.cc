@@ -9,7 +9,7 @@ absl::StatusOr<bool> Reducer::Start(int action, pipeline::GroupId group,
                                     const comm::Collective& collective,
                                     const comm::Event& after) {
   comm::Communicator& comm = options_.groups->Of(group);
-  // One rank has its sum already, but an update it still has to make.
+  // A sum over one rank needs no work; the update of a kReduceUpdate does.
   if (comm.size() == 1 && collective.kind == comm::CollectiveKind::kAllReduce) {
     return true;
   }

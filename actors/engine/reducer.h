@@ -1,14 +1,15 @@
-// Runs a rank's collectives: where its group has one rank there is nothing to
-// do; *inline* ones run to their end on this very strand; the others are
-// *launched*, and heard of later.
+// Runs a rank's collectives. An all-reduce in a group of one rank is done at
+// once; *inline* collectives run to their end on this strand; all others are
+// *launched* and end later.
 //
 //   Reducer reducer({&groups, /*run_inline=*/false}, &launcher, &wait);
 //   TROUPE_ASSIGN_OR_RETURN(
 //       bool done, reducer.Start(action, GroupId::kDp, collective, ready));
 //   // Not done: the launcher's owner calls reducer.Finish(), later.
 //
-// Both ways make the same additions in the same order. Inline pays where
-// handing over would cost more than the work (RankPlan::reduce_inline).
+// Both ways make the same additions in the same order. Inline is faster if a
+// handover to another thread costs more than the collective
+// (RankPlan::reduce_inline).
 //
 // Errors: those of Communicator::RunInline().
 // Threads: one at a time.
@@ -30,12 +31,12 @@ namespace troupe::actors {
 
 class Reducer {
  public:
-  // Who starts a collective that is not inline.
+  // Starts the collectives that are not inline.
   class Launcher {
    public:
     virtual ~Launcher() = default;
-    // `action` is the number by which its end will be known. Its range is
-    // ready `after` that event.
+    // Starts `collective` of action `action` of the table. Its range may be
+    // read once `after` has completed.
     virtual void Launch(int action, pipeline::GroupId group,
                         const comm::Collective& collective,
                         const comm::Event& after) = 0;
@@ -46,19 +47,18 @@ class Reducer {
     bool run_inline = false;
   };
 
-  // The groups outlive the reducer. `wait`: how an inline collective waits for
-  // its peers.
+  // All pointers outlive the reducer. Inline collectives run through `wait`.
   Reducer(const Options& options, Launcher* launcher, StrandWait* wait)
       : options_(options), launcher_(launcher), wait_(wait) {}
 
-  // True where the result is there already. `after`: done, where reductions
-  // are inline.
+  // Returns true if the result is complete already. `after` must have completed
+  // if reductions are inline.
   absl::StatusOr<bool> Start(int action, pipeline::GroupId group,
                              const comm::Collective& collective,
                              const comm::Event& after);
-  // One that was launched is done.
+  // Records the end of a launched collective.
   void Finish() { --in_flight_; }
-  // Launched and not finished.
+  // Returns the number of collectives that were launched and have not ended.
   int in_flight() const { return in_flight_; }
 
  private:

@@ -26,7 +26,8 @@ absl::StatusOr<PendingSnapshot> SnapshotOf(const EngineParts& parts,
     TROUPE_RETURN_IF_ERROR(scaler->CopyInto(snapshot->tensors));
   }
   base::Event ready = nn::Record(kernels, nn::Queue::kReadBack);
-  // The next step writes to what is copied; its updates are behind its work.
+  // The next step writes to the tensors that are copied. Its updates, in
+  // whichever queue, follow work of its own in the compute queue.
   nn::Wait(kernels, nn::Queue::kCompute, ready);
   return PendingSnapshot{std::move(snapshot), std::move(ready)};
 }

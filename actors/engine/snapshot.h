@@ -1,11 +1,12 @@
-// Copies of what a rank trains, for checkpoints, and the way back.
+// Copies a rank's parameters and optimizer states for a checkpoint, and
+// restores them from one.
 //
 //   TROUPE_ASSIGN_OR_RETURN(PendingSnapshot snapshot,
 //                           SnapshotOf(parts, scaler, step));
-//   // When snapshot.ready is done, the tensors may be written.
+//   // Once snapshot.ready has completed, the tensors may be written.
 //   TROUPE_RETURN_IF_ERROR(RestoreFrom(checkpoint, parts, scaler));
 //
-// Between steps, of which none is under way.
+// Both are called between steps, while none is under way.
 // Threads: the compute strand's.
 
 #ifndef ACTORS_ENGINE_SNAPSHOT_H_
@@ -21,14 +22,15 @@
 
 namespace troupe::actors {
 
-// After step `step`. `scaler`: null where the loss scale never changes; its
-// state is the same on all ranks, and that of the first stage saves it.
+// Returns a copy of the state after step `step`. `scaler` is null if the loss
+// scale never changes; its state is the same on all ranks, and those of the
+// first stage save it.
 //   kResourceExhausted: there is no memory for the copy; names the tensor.
 absl::StatusOr<PendingSnapshot> SnapshotOf(const EngineParts& parts,
                                            const LossScaler* scaler,
                                            std::int64_t step);
-// Errors as Checkpoint::ReadModel: names the tensor that is missing or of
-// another shape.
+// Errors: those of Checkpoint::ReadModel(), which name the tensor that is
+// missing or of another shape.
 absl::Status RestoreFrom(const Checkpoint& checkpoint, const EngineParts& parts,
                          LossScaler* scaler);
 

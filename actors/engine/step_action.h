@@ -1,6 +1,7 @@
-// What the step engine does for one kind of action: one object for a kind, made
-// once for a rank (actions/actions.h has the list). When an action may run is
-// data (pipeline/action_rules.h); the Dispatcher (dispatcher.h) runs it then.
+// Runs one kind of action in the step engine (strategy pattern): a rank has one
+// object for each kind (actions/actions.h has the list). When an action may run
+// is data (pipeline/action_rules.h); the Dispatcher (dispatcher.h) runs it
+// then.
 //
 //   const StepActions actions = MakeActions(parts);
 //   StepAction& forward = *actions[static_cast<int>(ActionKind::kForward)];
@@ -8,8 +9,8 @@
 //                           forward.Begin(id, step, dispatcher));
 //   if (progress == StepAction::Progress::kDone) dispatcher.Finish(step, id);
 //
-// What lives for one step is in the StepInFlight, which may be the earlier of
-// two.
+// The state of one step is in the StepInFlight: the present step, or the
+// earlier one that still has a tail.
 //
 // Errors: they end the engine, and name step and part.
 // Threads: the compute strand's.
@@ -29,8 +30,8 @@ class Dispatcher;
 class StepAction {
  public:
   enum class Progress {
-    kDone,     // the dispatcher gives its signals
-    kPending,  // Dispatcher::CollectiveDone() or Finish() follows
+    kDone,     // it has ended: the dispatcher gives its signals
+    kPending,  // a call of Dispatcher::CollectiveDone() or Finish() ends it
   };
 
   virtual ~StepAction() = default;
@@ -38,13 +39,13 @@ class StepAction {
   // Runs action `id` of the step's table.
   virtual absl::StatusOr<Progress> Begin(int id, StepInFlight& step,
                                          Dispatcher& dispatcher) = 0;
-  // A pending one has ended: its result is there when `done` is.
+  // Ends a pending action. Its result may be read once `done` has completed.
   virtual absl::Status End(int /*id*/, StepInFlight& /*step*/,
                            Dispatcher& /*dispatcher*/,
                            const base::Event& /*done*/) {
     return absl::OkStatus();
   }
-  // Whether a graph of the device may hold it.
+  // Returns whether a graph of the device may contain the action.
   virtual bool recordable() const { return true; }
 };
 

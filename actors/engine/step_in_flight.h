@@ -1,12 +1,13 @@
-// A step under way, and the losses of such steps.
+// The state of a step under way: its position in the table, its trace, its
+// loss. StepLosses has the losses of all steps.
 //
 //   StepInFlight step(table, /*buckets=*/{2}, &trace);
 //   step.Begin(StepKind::kTrain, /*step=*/0, &losses.Next());
 //   const int next = step.cursor.NextRunnable(/*busy=*/false);
 //   step.ActionAt(next).kind;                  // ActionKind::kForward
 //
-// Where training steps overlap, two are under way: what is left of the earlier
-// one, and the present one (dispatcher.h).
+// If training steps overlap, two are under way: the present one, and the tail
+// of the earlier one (dispatcher.h).
 //
 // Threads: the compute strand's.
 
@@ -32,12 +33,13 @@
 namespace troupe::actors {
 
 struct StepInFlight {
-  // `buckets`, by chunk: how many give signals. The trace outlives the step.
+  // `buckets`, by chunk: number of buckets that give signals. The trace
+  // outlives the step.
   StepInFlight(const pipeline::StepTable& table,
                const std::vector<int>& buckets, StepTrace* trace)
       : cursor(table, buckets), index(table), trace(trace) {}
 
-  // The next step with this table begins. The loss outlives it.
+  // Begins the next step with this table. The loss outlives it.
   void Begin(StepKind its_kind, std::int64_t number, StepLoss* its_loss) {
     kind = its_kind;
     step = number;
@@ -45,6 +47,20 @@ struct StepInFlight {
     loss_reduced = inspected = concluded = false;
     under_way = true;
     cursor.Begin();
+  }
+  // Takes over what is left of `other`, whose table is the same, and traces it
+  // to `its_trace`. Afterwards `other` is no longer under way.
+  void TakeOver(StepInFlight& other, StepTrace* its_trace) {
+    kind = other.kind;
+    step = other.step;
+    loss = other.loss;
+    loss_reduced = other.loss_reduced;
+    inspected = other.inspected;
+    concluded = other.concluded;
+    trace = its_trace;
+    std::swap(cursor, other.cursor);
+    under_way = true;
+    other.under_way = false;
   }
   bool IsOf(std::int64_t number) const { return under_way && step == number; }
   const pipeline::Action& ActionAt(int id) const {
@@ -62,18 +78,20 @@ struct StepInFlight {
   StepTrace* trace;
   StepLoss* loss = nullptr;
   bool loss_reduced = false;
-  // The gradients of the step as a whole: what they are like is known to this
-  // rank, to all.
+  // Whether the norm of all gradients, and whether all are finite, is known for
+  // this rank's gradients (`inspected`) and for those of all ranks
+  // (`concluded`).
   bool inspected = false, concluded = false;
 };
 
-// Why collective `id` of the step failed: with step and part, where its group
-// says so of its ranks, which came with different collectives or did not come.
+// Returns the error of collective `id` of the step. Step and part are added if
+// the ranks of its group started different collectives (kFailedPrecondition) or
+// some started none in time (kDeadlineExceeded).
 absl::Status CollectiveError(const StepInFlight& step, int id,
                              const absl::Status& why);
 
-// The losses of a rank's steps. Training steps take turns where they overlap;
-// an evaluation uses that of the last training step.
+// The losses of a rank's steps. If training steps overlap, they alternate
+// between two; an evaluation uses that of the last training step.
 class StepLosses {
  public:
   // Errors: those of StepLoss::Create().
@@ -87,13 +105,13 @@ class StepLosses {
     return present();
   }
   StepLoss& present() { return losses_[turn_]; }
-  // Where scalars are that no step has changed.
+  // Returns the loss whose scalars chunks keep (Chunk::Setup::scalars).
   const StepLoss& first() const { return losses_[0]; }
   // Returns the next losses as StepLoss::Take() does, in the order of steps.
   absl::StatusOr<std::optional<LossBits>> Take();
 
  private:
-  std::vector<StepLoss> losses_;  // two where steps overlap
+  std::vector<StepLoss> losses_;  // two if steps overlap
   std::size_t turn_ = 0;
 };
 

@@ -1,5 +1,6 @@
-// Where a rank's compute strand stands, for whoever asks from another thread:
-// the strand itself may be in a kernel, or wait for a peer.
+// The position of a rank's compute strand in its step, which other threads may
+// read: the strand itself may be in a kernel or wait for a peer, and not
+// answer.
 //
 //   StepPosition position;
 //   position.BeginStep(StepKind::kTrain, /*step=*/7);
@@ -8,8 +9,8 @@
 //   position.GoOn();
 //   position.EndStep();
 //
-// Threads: the compute strand writes, any reads. Cost: a free lock twice a
-// step, and twice where the strand waits for a tensor.
+// Threads: the compute strand writes, any thread reads. Cost: two uncontended
+// locks a step, and two more for each wait for a tensor.
 
 #ifndef ACTORS_ENGINE_STEP_POSITION_H_
 #define ACTORS_ENGINE_STEP_POSITION_H_
@@ -30,13 +31,13 @@ class StepPosition {
 
   // A tensor of another stage that the strand waits for.
   struct Receive {
-    bool forward = true;  // an activation; else a gradient
+    bool forward = true;  // true: an activation; false: a gradient
     int micro_batch = 0;
-    int stage = 0;  // that gets it
+    int stage = 0;  // number of the stage that receives it
     TimePoint since = {};
   };
   struct Place {
-    bool running = false;  // a step has begun and not ended
+    bool running = false;  // whether a step has begun and not ended
     StepKind kind = StepKind::kTrain;
     std::int64_t step = -1;
     std::optional<Receive> receive;
@@ -50,7 +51,8 @@ class StepPosition {
     absl::MutexLock lock(&mutex_);
     place_.running = false;
   }
-  // Said again of the same tensor, it has waited since the first time.
+  // Records that the strand waits for a tensor. Repeated for the same tensor,
+  // it keeps the time of the first call.
   void Await(Receive what) {
     absl::MutexLock lock(&mutex_);
     std::optional<Receive>& now = place_.receive;
@@ -62,6 +64,7 @@ class StepPosition {
     now = what;
     waits_ = true;
   }
+  // Records that the strand no longer waits for a tensor.
   void GoOn() {
     if (!waits_) return;
     waits_ = false;
@@ -75,7 +78,7 @@ class StepPosition {
   }
 
  private:
-  bool waits_ = false;  // the strand's own
+  bool waits_ = false;  // used by the strand alone
   mutable absl::Mutex mutex_;
   Place place_ ABSL_GUARDED_BY(mutex_);
 };

@@ -16,7 +16,8 @@
 namespace troupe::actors {
 namespace {
 
-// Whether layers of the rank communicate: then its order is that of its peers.
+// Returns whether layers of the rank communicate. Its actions must then run in
+// the same order as those of its peers.
 bool LayersCommunicate(const EngineSetup& setup) {
   const std::vector<int> stages = setup.plan->StagesOf(setup.rank);
   return std::any_of(stages.begin(), stages.end(), [&](int stage) {
@@ -24,7 +25,7 @@ bool LayersCommunicate(const EngineSetup& setup) {
   });
 }
 
-// The rank's table for training, with what bounds its order.
+// Returns the rank's table for training, with the needs that bound its order.
 pipeline::StepTable TrainTableOf(const EngineSetup& setup) {
   pipeline::StepTable table = setup.train_table;
   if (setup.plan->dispatch == pipeline::Dispatch::kStrict ||
@@ -36,7 +37,7 @@ pipeline::StepTable TrainTableOf(const EngineSetup& setup) {
   return table;
 }
 
-// Numbers of buckets of the rank's chunks.
+// Returns the number of buckets of each of the rank's chunks.
 std::vector<int> BucketsOf(const pipeline::Plan& plan, int rank) {
   std::vector<int> buckets;
   for (int stage : plan.StagesOf(rank)) {
@@ -45,10 +46,11 @@ std::vector<int> BucketsOf(const pipeline::Plan& plan, int rank) {
   return buckets;
 }
 
-// Where reductions are inline nothing is under way when a step ends. An update
-// that needs all buckets comes behind the last of them, as the forward does,
-// and one within the reduction ends with it. A device that works later runs
-// updates in its own queue, before the forward.
+// Returns whether steps overlap. Four cases have nothing to overlap: with
+// inline reductions none is under way when a step ends; an update that needs
+// all buckets would delay the whole next forward; an update within the
+// reduction ends with it; a device with queues orders updates and forward in
+// its queues.
 bool OverlapsSteps(const EngineSetup& setup, const RankDevice& device) {
   const pipeline::Plan& plan = *setup.plan;
   const auto& actions = setup.train_table.actions;

@@ -1,6 +1,6 @@
 // The step engine: walks one rank's table of actions, on the compute strand. It
-// knows tensors and tables, and no actors: whoever owns it carries collectives
-// and transfers.
+// uses tensors and tables, and no actors: its owner runs the collectives and
+// sends the transfers (EngineHost).
 //
 //   TROUPE_ASSIGN_OR_RETURN(auto runner,
 //                           StepRunner::Create(setup, &host, &wait));
@@ -10,28 +10,28 @@
 //     TROUPE_ASSIGN_OR_RETURN(auto loss, runner->TakeLoss());
 //   }
 //
-// A step waits as plain code waits, through StrandWait (strand_wait.h): for
-// tensors of other stages, and for collectives. Meanwhile, from another stack
-// of the same thread, its owner calls CollectiveDone() and Deliver().
+// A step blocks in StrandWait (strand_wait.h) until tensors of other stages
+// arrive or collectives end. Meanwhile, from another stack of the same thread,
+// its owner calls CollectiveDone() and Deliver().
 //
-// This class makes the parts and is their face. The Dispatcher (dispatcher.h)
-// knows when an action may run, by the rows of pipeline/action_rules.h; a
-// StepAction for each kind (actions/) knows what it does; a Chunk computes
-// (chunk.h), a Reducer runs collectives (reducer.h), BucketEvents keep what a
-// device with queues waits for (bucket_events.h), a StepRecorder records steps
-// where the device has graphs (step_recorder.h).
+// This class makes the parts and is their facade. The Dispatcher (dispatcher.h)
+// starts an action when the rows of pipeline/action_rules.h allow it; a
+// StepAction for each kind (actions/) runs it; a Chunk computes (chunk.h), a
+// Reducer runs collectives (reducer.h), BucketEvents order the queues of a
+// device (bucket_events.h), a StepRecorder records steps if the device has
+// graphs (recording/).
 //
 // Across steps (Plan::cross_step) RunStep() returns when nothing is left of the
-// step but collectives under way and updates behind them; a step's end is what
-// EngineHost::StepDone() tells of, then.
+// step but collectives under way and the updates that follow them. The step
+// then ends with EngineHost::StepDone().
 //
 // On a device with queues RunStep() returns when the step's work is enqueued. A
-// rank with peers gives its updates to the queue of the reductions, and the
-// next step's forward waits for them there, bucket by bucket; an evaluation and
-// a snapshot wait for all.
+// rank with peers enqueues its updates in the queue of the reductions, and the
+// next step's forward waits for them bucket by bucket; an evaluation and a
+// snapshot wait for all.
 //
 // Errors: the first one ends the runner; it names step, micro-batch and module.
-// Threads: one at a time; the owner's calls only while the step waits.
+// Threads: one at a time. The owner calls only while the step waits.
 
 #ifndef ACTORS_ENGINE_STEP_RUNNER_H_
 #define ACTORS_ENGINE_STEP_RUNNER_H_
@@ -55,10 +55,10 @@
 #include "actors/engine/predicted_outputs.h"
 #include "actors/engine/quiet_wait.h"
 #include "actors/engine/rank_device.h"
+#include "actors/engine/recording/step_recorder.h"
 #include "actors/engine/reducer.h"
 #include "actors/engine/step_in_flight.h"
 #include "actors/engine/step_position.h"
-#include "actors/engine/step_recorder.h"
 #include "actors/engine/strand_wait.h"
 #include "base/event.h"
 #include "nn/arena/parameter_arena.h"
@@ -82,27 +82,28 @@ class StepRunner {
 
   // Runs a step to its end, or until only collectives and updates are left.
   // `batches`: one per micro-batch of the table.
-  //   kInvalidArgument: a transfer that came early, as Deliver().
+  //   kInvalidArgument: for a transfer that arrived early, as of Deliver().
   absl::Status RunStep(StepKind kind, std::int64_t step, StepBatches batches);
-  // Runs something of what a step has left; false where nothing may run now.
-  // For who has no next step yet.
+  // Runs one action of a step's tail, while the owner has no next step yet.
+  // Returns false if nothing may run now.
   absl::StatusOr<bool> AdvanceTail() { return dispatcher_->AdvanceEarlier(); }
-  // Runs all of it, and waits for what it needs.
+  // Runs a step's tail to its end, and waits for its collectives.
   absl::Status FinishTail() { return dispatcher_->FinishEarlier(); }
-  // `done`: when its result is there; a device that works later than it is
-  // told waits for that by itself.
+  // Ends the collective of an action. Its result may be read once `done` has
+  // completed; on a device with queues, the queues wait for that.
   absl::Status CollectiveDone(std::int64_t step, int action,
                               const base::Event& done = {}) {
     return dispatcher_->CollectiveDone(step, action, done);
   }
-  // `why` action `action` of a step has failed, where its group says so of its
-  // ranks: with step and bucket.
+  // Returns `why`, the error of the collective of action `action`. Step and
+  // bucket are added if it is an error of the group's ranks (CollectiveError).
   absl::Status CollectiveFailed(std::int64_t step, int action,
                                 const absl::Status& why) const {
     return dispatcher_->CollectiveFailed(step, action, why);
   }
-  // One for a step that has not begun is kept until it does.
-  //   kInvalidArgument: this rank's step receives no such tensor, or has it.
+  // Delivers a tensor of another stage. It is kept if its step has not begun.
+  //   kInvalidArgument: this rank's step does not receive this tensor, or has
+  //   received it already.
   absl::Status Deliver(const Transfer& transfer) {
     return inbox_->Deliver(transfer, *dispatcher_);
   }
@@ -116,10 +117,11 @@ class StepRunner {
   bool has_outputs() const { return chunks_.back()->is_last(); }
   std::int64_t step() const { return dispatcher_->present().step; }
   StepKind kind() const { return dispatcher_->present().kind; }
-  // What is still to run, for a message about a step that stands still.
+  // Returns the actions that have not ended, for errors of a stalled step.
   std::string Unfinished() const { return dispatcher_->Unfinished(); }
 
-  // A copy after a whole step: nothing is left of it. Errors: snapshot.h.
+  // Returns a copy of the state after step `step`, of which no tail is left.
+  // Errors: those of snapshot.h.
   absl::StatusOr<PendingSnapshot> MakeSnapshot(std::int64_t step);
   absl::Status Restore(const Checkpoint& checkpoint);
 
@@ -130,8 +132,8 @@ class StepRunner {
   nn::Kernels& kernels() { return device_->kernels(); }
   // Whether collectives run on the device (RankDevice::reduces_on_device()).
   bool reduces_on_device() const { return device_->reduces_on_device(); }
-  // Whether a step is being recorded. The owner then answers each Launch()
-  // within the call.
+  // Whether a step is being recorded. The owner must then call CollectiveDone()
+  // within each Launch().
   bool recording() const { return wait_.quiet(); }
 
  private:
@@ -139,15 +141,15 @@ class StepRunner {
   absl::Status Init(Host* host);
   absl::Status MakeLosses();
   absl::Status MakeChunks();
-  // An error of memory that has run out, with what holds the most of it.
+  // Returns `exhausted`, with the largest holders of the memory added.
   absl::Status WithHolders(const absl::Status& exhausted) const;
 
   const Setup setup_;
   StepPosition own_position_;
   QuietWait wait_;
-  StepTrace trace_;  // of the present step
+  StepTrace trace_;  // trace of the present step
   std::unique_ptr<RankDevice> device_;
-  std::unique_ptr<LossScaler> scaler_;  // null: the scale never changes
+  std::unique_ptr<LossScaler> scaler_;  // null if the scale never changes
   std::optional<StepLosses> losses_;
   std::vector<std::unique_ptr<Chunk>> chunks_;
   std::optional<BucketEvents> events_;
@@ -156,7 +158,7 @@ class StepRunner {
   std::optional<EngineParts> parts_;
   std::optional<Inbox> inbox_;
   std::optional<Dispatcher> dispatcher_;
-  std::optional<StepRecorder> recorder_;  // none where steps are not recorded
+  std::optional<StepRecorder> recorder_;  // none if steps are not recorded
 };
 
 }  // namespace troupe::actors

@@ -8,8 +8,9 @@
 namespace troupe::actors {
 namespace {
 
-// Wakes the strand while it waits for `comm`. Where the wait is unwound before
-// the collective is done, nobody may touch its ranges any more.
+// Wakes the strand while it waits for `comm`. If the stack is unwound before
+// the collective has ended, the destructor aborts the group, so that no peer
+// uses its ranges any more.
 class InlineWait {
  public:
   InlineWait(comm::Communicator& comm, const std::function<void()>& notify)

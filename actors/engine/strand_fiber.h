@@ -1,23 +1,23 @@
-// The fiber on which a compute strand runs its steps: code that waits returns
-// to the strand's message loop, and goes on when the strand resumes it.
+// The fiber (stackful coroutine) on which a compute strand runs its steps. Code
+// that waits yields to the strand's message loop, and continues when the strand
+// resumes the fiber.
 //
 //   StrandFiber fiber(options, [&] { RunSteps(); });  // and fiber.AwaitNews()
 //   // For each message of the strand:
 //   switch (fiber.Resume()) {
-//     case StrandFiber::State::kWaiting: break;   // until the next message
-//     case StrandFiber::State::kLooking: break;   // after those that are there
+//     case StrandFiber::State::kWaiting: break;   // resume on a message
+//     case StrandFiber::State::kLooking: break;   // after the queued messages
 //     case StrandFiber::State::kDone: End();
 //   }
 //
-// Strands with a thread each spin in RunInline(), and look into their mailbox
-// only where news is expected, so that nothing switches unless it waits.
-// Strands that share one thread (the simulator's) would wait for ever in this
-// way: they yield while a collective waits for peers, and at every point where
-// they may, so that ranks interleave. The additions of a collective are the
-// same.
+// A strand with a thread of its own spins in RunInline(), and handles messages
+// in TakeNews() only if news is expected, so that it switches only to wait.
+// Strands that share one thread (the simulator's) would deadlock in this way:
+// they yield while a collective waits for peers, and in every TakeNews(), so
+// that ranks interleave. The additions of a collective are the same.
 //
-// One that is destroyed in the middle of RunInline() aborts the group: peers
-// may not touch what its frames held.
+// A fiber that is destroyed in the middle of RunInline() aborts the group,
+// since the memory of its stack frames must not be used by peers any more.
 //
 // Errors: an exception of the body leaves through Resume().
 // Threads: one. Cost: 7 ns a switch (base/fiber.h).
@@ -36,24 +36,24 @@ namespace troupe::actors {
 class StrandFiber : public StrandWait {
  public:
   struct Options {
-    // Whether the peers' strands run in this very thread.
+    // Whether the peers' strands run in this same thread.
     bool shared_thread = false;
-    // How long RunInline() waits for peers that have threads of their own.
-    // Where the thread is shared, whoever watches over the job ends the wait.
+    // Limit on the time that RunInline() waits for peers. Unused if the thread
+    // is shared: the job's supervision then ends the wait.
     absl::Duration timeout = absl::InfiniteDuration();
-    // Tells the strand to resume a waiting fiber, since a collective of
-    // RunInline() has come on. Called in any thread; only leaves a note. Needed
-    // where the thread is shared.
+    // Asks the strand to resume a waiting fiber, since a collective of
+    // RunInline() has progressed. It is called in any thread and must not
+    // resume the fiber itself. Needed if the thread is shared.
     std::function<void()> notify;
   };
   enum class State { kWaiting, kLooking, kDone };
 
   StrandFiber(Options options, std::function<void()> body);
 
-  // Runs the body until it waits, looks for news or ends.
+  // Runs the body until it waits, yields in TakeNews(), or ends.
   State Resume();
 
-  // StrandWait, for the body:
+  // StrandWait, called by the body:
   void AwaitNews() override { Yield(State::kWaiting); }
   void TakeNews(bool expected) override {
     if (expected || options_.shared_thread) Yield(State::kLooking);

@@ -1,13 +1,13 @@
-// How code on a compute strand waits for other strands, without knowing how the
-// strand does it: production's thread and the simulator's fiber take the same
-// path through the step engine.
+// Interface through which code on a compute strand waits for other strands. It
+// hides how the strand blocks, so that production and the simulator take the
+// same path through the step engine.
 //
 //   while (!cursor.complete()) {
-//     if (!RunWhatMay()) wait.AwaitNews();     // until a message came
+//     if (!RunWhatMay()) wait.AwaitNews();     // until a message arrives
 //   }
 //
-// StrandFiber (strand_fiber.h) is the one of actors; a test on plain threads
-// blocks instead.
+// StrandFiber (strand_fiber.h) implements it for actors; tests on plain threads
+// have one that blocks.
 //
 // Threads: the strand's.
 
@@ -23,15 +23,16 @@ class StrandWait {
  public:
   virtual ~StrandWait() = default;
 
-  // Returns when there may be news: a collective is done, a tensor came. May
+  // Waits for news: the end of a collective, or a tensor of another stage. May
   // return without any.
   virtual void AwaitNews() = 0;
 
-  // A point between two pieces of work, at which the strand may take in news
-  // before the work goes on. `expected`: some is on its way.
+  // Lets the strand handle its messages between two pieces of work, without
+  // waiting for any. `expected`: whether news is on its way.
   virtual void TakeNews(bool expected) = 0;
 
-  // Runs `collective` to its end on this strand, as Communicator::RunInline().
+  // Runs `collective` to its end on this strand, like
+  // Communicator::RunInline().
   virtual absl::Status RunInline(comm::Communicator& comm,
                                  const comm::Collective& collective) = 0;
 };

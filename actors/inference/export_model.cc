@@ -16,7 +16,7 @@
 namespace troupe::actors {
 namespace {
 
-// Where the job's checkpoints are, and where files are written.
+// The file system of the job's checkpoints, to which files are written, too.
 class Disk {
  public:
   explicit Disk(const JobSpec& spec)

@@ -1,13 +1,13 @@
-// A job's model for other programs: its weights in one file that PyTorch loads,
-// and what it answers to some samples, to compare with.
+// Exports a job's model to other programs: its weights in one file that PyTorch
+// loads, and its outputs for some samples, to compare with.
 //
 //   TROUPE_RETURN_IF_ERROR(RunJob(spec).status());
 //   TROUPE_RETURN_IF_ERROR(ExportModel(spec, "mixer.safetensors"));
 //   TROUPE_RETURN_IF_ERROR(
 //       ExportAnswers(spec, /*samples=*/4, "answers.safetensors"));
 //
-// The weights are those of the newest checkpoint in spec.checkpoint.dir, of
-// however many stages; names and layouts are those of PyTorch's modules:
+// The weights are those of the newest checkpoint in spec.checkpoint.dir, with
+// any number of stages; names and layouts are those of PyTorch's modules:
 //
 //     model.load_state_dict(load_file("mixer.safetensors"))
 //     answers = load_file("answers.safetensors")
@@ -34,11 +34,11 @@ namespace troupe::actors {
 absl::Status ExportModel(const JobSpec& spec, const std::string& path);
 
 // Writes the tensors "input" and "output" of the first `samples` samples of
-// spec.test, or where there is none of spec.train.
-//   kOutOfRange: there are not so many.
+// spec.test, or if that is null, of spec.train.
+//   kOutOfRange: the dataset has fewer.
 //   kInvalidArgument: spec.model is not the model of the checkpoint; names the
 //     parameter.
-//   other: as ExportModel().
+//   other: the same as ExportModel().
 absl::Status ExportAnswers(const JobSpec& spec, int samples,
                            const std::string& path);
 

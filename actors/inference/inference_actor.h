@@ -1,19 +1,19 @@
-// A trained model, spread over the compute strands of a pipeline's ranks: what
-// it is asked goes in at the first stage, and what it says comes out of the
-// last one. The strands run the tables of an evaluation, and give outputs in
-// place of losses.
+// The actor of a trained model, whose stages are on the compute strands of a
+// pipeline's ranks: inputs enter at the first stage, and outputs leave the last
+// one. The strands run the tables of an evaluation, and return outputs in place
+// of losses.
 //
-// Takes  InferenceCallPtr             from who asks (inference_session.h)
+// Takes  InferenceCallPtr             from inference_session.h
 //        StepsDone                    from its compute strands
 //        Failure                      of one of them
-// Gives  RunSteps to the strands, an input a step, all ranks the same steps;
-//        an answer to each call, in their order
-// Fails  never: what fails in a strand ends all of them, and is the answer to
-//        this call and to every later one. So is a silence that is longer than
-//        JobSpec::timeout
+// Gives  RunSteps to the strands, one input a step, all ranks the same steps;
+//        an answer to each call, in the order of calls
+// Fails  never: an error in a strand ends all strands, and is the answer to the
+//        present call and to every later one. So is a silence that is longer
+//        than JobSpec::timeout
 //
-// Stages hold each other to a step's distance by the credits of an evaluation,
-// so inputs of one call overlap, and a fast stage does not run away.
+// The credits of an evaluation keep adjacent stages within one step of each
+// other: inputs of one call overlap, and a fast stage does not run ahead.
 
 #ifndef ACTORS_INFERENCE_INFERENCE_ACTOR_H_
 #define ACTORS_INFERENCE_INFERENCE_ACTOR_H_
@@ -35,10 +35,11 @@
 
 namespace troupe::actors {
 
-// What the strands of a trained model work with: one replica of the stages of
-// `spec.plan`, nothing to train. `hooks` may be null, and outlives the model.
+// Makes the contexts for the strands of a trained model: one replica of the
+// stages of `spec.plan`, without parameters to train. `hooks` may be null, and
+// outlives the model.
 //   kInvalidArgument: the stages do not fit the model, or the checkpoint is of
-//     another one; names what.
+//     another one; names the difference.
 absl::StatusOr<ProcessContextPtr> SetUpInference(
     const JobSpec& spec, const Checkpoint& checkpoint,
     const TestHooks* hooks = nullptr);
@@ -57,7 +58,8 @@ class InferenceState {
   void OnStepsDone(StepsDone& done);
   void OnWatch();
   void OnDown(const caf::down_msg& down);
-  // Ends the strands: all calls are answered by the first such status.
+  // Ends the strands. `status` answers all calls, now and later; a second call
+  // of End() does nothing.
   void End(const absl::Status& status);
 
  private:
@@ -68,18 +70,18 @@ class InferenceState {
 
   void Feed(const nn::Tensor& input);
   void Watch(std::chrono::nanoseconds delay);
-  // The rank whose strand `actor` is; -1: it is none's.
+  // Returns the rank of a compute strand; -1 for any other actor.
   int RankOf(const caf::actor_addr& actor) const;
   std::string WhereRanksStand() const;
 
   Self self_ = nullptr;
   ProcessContextPtr process_;
-  std::vector<ComputeActor> computes_;  // by rank
-  std::vector<std::int64_t> done_;      // steps, by rank
+  std::vector<ComputeActor> computes_;  // compute strands, by rank
+  std::vector<std::int64_t> done_;      // number of steps done, by rank
   std::vector<std::uint64_t> peak_bytes_;
-  std::int64_t steps_ = 0;  // that the strands were given
+  std::int64_t steps_ = 0;  // number of steps sent to the strands
   std::deque<Pending> calls_;
-  std::chrono::steady_clock::time_point last_sign_;  // of life
+  std::chrono::steady_clock::time_point last_sign_;  // last sign of life
   bool watching_ = false;
   absl::Status failure_;
 };

@@ -12,7 +12,7 @@
 namespace troupe::actors {
 namespace {
 
-constexpr int kThreadsShared = 2;  // the actor that is asked; the clock
+constexpr int kThreadsShared = 2;  // for the inference actor and the clock
 
 class ThreadedSession : public InferenceSession {
  public:
@@ -60,7 +60,7 @@ absl::StatusOr<std::unique_ptr<InferenceSession>> OpenOnThreads(
 
 absl::StatusOr<std::unique_ptr<InferenceSession>> InferenceSession::Open(
     const JobSpec& spec, Checkpoint checkpoint) {
-  // The model's factory is code of the user's.
+  // The model's factory is the user's code, and may throw.
   try {
     return OpenOnThreads(spec, std::move(checkpoint));
   } catch (...) {

@@ -1,4 +1,4 @@
-// SetUpInference(): the plan and the contexts of a trained model.
+// Implements SetUpInference(): the plan and the contexts of a trained model.
 
 #include <memory>
 #include <utility>
@@ -14,8 +14,9 @@
 namespace troupe::actors {
 namespace {
 
-// The model without anything to train, so that no rank has memory for gradients
-// or optimizer states. What it begins with is overwritten.
+// Returns a factory of the model without parameters to train, so that no rank
+// has memory for gradients or optimizer states. Initial values do not matter:
+// the checkpoint overwrites them.
 nn::ModelFactory Frozen(const nn::ModelFactory& model) {
   return [model] {
     std::unique_ptr<nn::Module> frozen = model();
@@ -28,7 +29,7 @@ nn::ModelFactory Frozen(const nn::ModelFactory& model) {
   };
 }
 
-// What of a job's spec matters where nothing is trained.
+// Returns a spec with the fields that matter without training.
 JobSpec InferenceSpec(const JobSpec& spec) {
   JobSpec own;
   own.model = Frozen(spec.model);

@@ -9,7 +9,7 @@ namespace troupe::actors {
 
 namespace {
 
-// Samples `indices` as the dataset has them, without their targets.
+// Returns samples `indices` as the dataset has them, without their targets.
 absl::StatusOr<nn::Tensor> InputOf(const data::Dataset& samples,
                                    absl::Span<const std::int64_t> indices,
                                    nn::Allocator& memory) {

@@ -1,4 +1,4 @@
-// What a trained model says of samples, outside of a job.
+// Computes the outputs of a trained model for samples, outside of a job.
 //
 //   TROUPE_RETURN_IF_ERROR(LoadModel(saved, *model, *kernels));
 //   TROUPE_ASSIGN_OR_RETURN(
@@ -6,9 +6,9 @@
 //       Predict(*model, *kernels, *splits.test, {0, 1, 2}, DType::kF32));
 //   seen.output.shape();                        // [3, 10]: a row a sample
 //
-// Evaluation mode: nothing is dropped, batch norms use what they have tracked.
-// Runs in the caller's thread, and in those that the kernels have; or through
-// the stages of a session.
+// Evaluation mode: dropout is off, batch norms use their running statistics.
+// Runs in the caller's thread and the threads of the kernels, or through the
+// stages of a session.
 
 #ifndef ACTORS_INFERENCE_PREDICT_H_
 #define ACTORS_INFERENCE_PREDICT_H_
@@ -26,13 +26,13 @@
 namespace troupe::actors {
 
 struct Prediction {
-  nn::Tensor input;   // [B, ...], as the model took it
-  nn::Tensor output;  // as it gave it
+  nn::Tensor input;   // [B, ...], after the conversion to `dtype`
+  nn::Tensor output;  // [B, ...], the model's
 };
 
-// Samples `indices` of `samples`, B of them, go through `model` in one batch;
-// their floats become `dtype` before (JobSpec::dtype). The model's parameters
-// have memory of `kernels`, which compute on the host.
+// Runs `model` on the B samples `indices` of `samples` in one batch. Their
+// floats are converted to `dtype` before (JobSpec::dtype). The model's
+// parameters have memory of `kernels`, which compute on the host.
 //   kOutOfRange: an index is no sample.
 //   kInvalidArgument: the model does not take them; names module and shapes.
 //   other: from the dataset.
@@ -41,9 +41,10 @@ absl::StatusOr<Prediction> Predict(nn::Module& model, nn::Kernels& kernels,
                                    absl::Span<const std::int64_t> indices,
                                    nn::DType dtype);
 
-// What a session's model says of them, in one batch. Floats become the dtype of
-// the session's spec.
-//   other errors: as InferenceSession::Run().
+// Runs a session's model on the samples in one batch. Floats are converted to
+// the dtype of the session's spec.
+//   kOutOfRange: an index is no sample.
+//   other: the same as InferenceSession::Run().
 absl::StatusOr<nn::Tensor> Predict(InferenceSession& session,
                                    const data::Dataset& samples,
                                    absl::Span<const std::int64_t> indices);

@@ -15,13 +15,14 @@ namespace {
 
 constexpr int kHandOffs = 32;
 constexpr std::int64_t kProbeBytes = 1 << 20;
-// However cheap memory looks, a reduction beyond this belongs beside backward.
+// Limit on the result: a larger reduction is to overlap with backward, however
+// fast memory is.
 constexpr std::int64_t kInlineBytesMax = std::int64_t{4} << 20;
 
-// Two threads that pass a turn to and fro, as two strands pass a bucket.
+// Two threads that pass a turn back and forth, as two strands pass a bucket.
 class PingPong {
  public:
-  // Seconds of one hand-off, there and back.
+  // Returns the seconds of one hand-off, there and back.
   double Measure() {
     std::thread other([this] { Play(/*me=*/1); });
     const absl::Time start = absl::Now();
@@ -47,7 +48,7 @@ class PingPong {
   int turn_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
-// Seconds per byte of reading two ranges and writing one.
+// Returns the seconds per byte of adding one range to another.
 double MeasureReduce() {
   const std::size_t count = kProbeBytes / sizeof(float);
   std::vector<float> a(count, 1.0f), b(count, 2.0f);
@@ -57,7 +58,7 @@ double MeasureReduce() {
     for (std::size_t i = 0; i < count; ++i) a[i] += b[i];
     best = std::min(best, absl::ToDoubleSeconds(absl::Now() - start));
   }
-  // The loop is observed, so that it stays.
+  // The result is used, so that the compiler keeps the loop.
   return a[count / 2] > 0 ? best / kProbeBytes : 0;
 }
 

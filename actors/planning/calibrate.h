@@ -1,14 +1,14 @@
-// Looks at the machine before a job begins. Above all it chooses where a
-// reduction runs: on the compute strand, or handed over to the communication
-// strand.
+// Measures the machine before a job begins, above all to choose where a
+// reduction runs: inline on the compute strand, or handed over to the
+// communication strand.
 //
 //   options.inline_bytes =
 //       MeasureInlineBytes(ranks_here, base::AvailableCores());
 //
-// A hand-over pays where a core is free to reduce while the compute strand goes
-// on. Where every core has a compute strand, the communication strands only
-// take turns with them: then all is reduced inline. Elsewhere it is measured
-// what a hand-off costs beside the work it saves.
+// A hand-over pays if a core is free to reduce while the compute strand goes
+// on. If every core has a compute strand, communication strands only take turns
+// with them: then all is reduced inline. Otherwise the time of a hand-over is
+// compared with the time of the reduction that it saves the compute strand.
 //
 // The result decides only where a reduction runs, never its additions or their
 // order, so it changes no bit; it is part of the plan, since all ranks of a
@@ -21,14 +21,14 @@
 
 namespace troupe::actors {
 
-// Gradient bytes of a rank up to which reducing on the compute strand is
-// cheaper than handing over, for `ranks` compute strands in this process on
-// `cores` cores. Takes about 2 ms, or nothing where no core is free or one rank
-// has none to reduce with.
+// Returns the gradient bytes of a rank up to which reducing on the compute
+// strand is cheaper than handing over, for `ranks` compute strands in this
+// process on `cores` cores. Takes about 2 ms; no time if no core is free, or
+// there is only one rank.
 std::int64_t MeasureInlineBytes(int ranks, int cores);
 
-// How long it takes until a thread that waits has what another one leaves for
-// it: what a message between two strands takes. About 2 ms.
+// Returns the seconds that a message between two strands takes, measured as the
+// time to wake a thread that waits. Takes about 2 ms.
 double MeasureHandOffSeconds();
 
 }  // namespace troupe::actors

@@ -11,7 +11,8 @@
 namespace troupe::actors {
 namespace {
 
-// A dtype that saves less time than this part of a step is not worth its bits.
+// Part of a step's time that another dtype must save to replace an earlier
+// candidate.
 constexpr double kLeastGain = 0.05;
 
 JobSpec InDType(const JobSpec& spec, nn::DType dtype) {

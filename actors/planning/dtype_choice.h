@@ -1,5 +1,5 @@
-// How a job whose dtype is open (JobSpec::open_dtype) gets one: by the plan of
-// the checkpoint that it goes on from, else by the time that a step takes.
+// Chooses the dtype of a job that leaves it open (JobSpec::open_dtype): that of
+// the plan of the checkpoint to resume from, else the fastest by measurement.
 //
 //   spec.open_dtype.emplace();
 //   spec.open_dtype->set = [](nn::DType dtype, JobSpec& spec) {
@@ -10,7 +10,7 @@
 //   spec.open_dtype->measure = MeasureStepSeconds;  // actors/step_seconds.h
 //   RunJob(spec);
 //
-// A choice that was measured is told by JobSpec::note.
+// JobSpec::note is called with a choice that was measured.
 
 #ifndef ACTORS_PLANNING_DTYPE_CHOICE_H_
 #define ACTORS_PLANNING_DTYPE_CHOICE_H_
@@ -21,9 +21,10 @@
 
 namespace troupe::actors {
 
-// `spec` with the dtype of `plan`, or of its own choice where that is null.
-//   kInvalidArgument: it has no candidates, or none can be set.
-//   the measuring's error.
+// Returns `spec` with the dtype of `plan`, or if that is null, with the fastest
+// candidate.
+//   kInvalidArgument: open_dtype has no candidates, or no `set`.
+//   the error of `measure`.
 absl::StatusOr<JobSpec> WithDType(const JobSpec& spec,
                                   const pipeline::Plan* plan);
 

@@ -22,8 +22,9 @@ double BytesOf(std::int64_t elems, nn::DType dtype) {
   return static_cast<double>(elems) * static_cast<double>(nn::SizeOf(dtype));
 }
 
-// How many micro-batches of a chunk are between their forward and the end of
-// their backward, at most. `last`: what the last one counts.
+// Returns the largest number of micro-batches of a chunk that are between their
+// forward and the end of their backward. `last`: size of the last micro-batch,
+// as a part of the others'.
 double MostUnderWay(const pipeline::StepTable& table, int chunk, double last) {
   double now = 0, most = 0;
   const int last_index = table.micro_batches() - 1;
@@ -105,7 +106,8 @@ class Estimate {
     return absl::OkStatus();
   }
 
-  // Whether two modules of one stage share it: each use has a gradient.
+  // Returns whether two modules of one stage share the parameter: each use has
+  // a gradient of its own.
   bool UsedTwice(const nn::Parameter& parameter) const {
     if (!parameter.requires_grad || parameter.other_names.size() != 1) {
       return false;

@@ -29,7 +29,8 @@ namespace {
 
 using pipeline::StageCosts;
 
-// Micro-batches of a round: the first one writes gradients, the others add.
+// Limit on the micro-batches of a round: the first one writes gradients, later
+// ones add to them.
 constexpr int kMicroBatchesMax = 4;
 constexpr double kSeconds = 0.4;
 constexpr int kRoundsMin = 4, kRoundsMax = 200;
@@ -47,7 +48,7 @@ double Median(std::vector<double> values) {
   return *middle;
 }
 
-// A plan in which every part of the model is a stage.
+// Returns a plan in which every unit is a stage.
 absl::StatusOr<pipeline::Plan> PlanOfUnits(
     const JobSpec& spec, const std::vector<std::string>& units) {
   pipeline::PlanOptions options = spec.plan;
@@ -70,7 +71,7 @@ absl::StatusOr<pipeline::Plan> PlanOfUnits(
   return MakeJobPlan(spec, options);
 }
 
-// The samples of a round.
+// Returns the samples of a round.
 absl::StatusOr<StepBatches> BatchesOf(const JobSpec& spec,
                                       const pipeline::Plan& plan,
                                       nn::Allocator& allocator) {
@@ -87,20 +88,20 @@ absl::StatusOr<StepBatches> BatchesOf(const JobSpec& spec,
   return batches;
 }
 
-// Nobody reduces what is measured.
+// A listener that does nothing: no gradients are reduced here.
 class NoListener : public Chunk::Listener {
   void BucketReady(int, int) override {}
   void BucketReleased(int, int) override {}
 };
 
-// Some neighbouring units, on a thread of their own.
+// Adjacent units that are measured in one thread.
 class Part {
  public:
   struct Setup {
     const JobSpec* spec = nullptr;
     const pipeline::Plan* plan = nullptr;
-    int first = 0, count = 0;  // units
-    int number = 0;            // among the parts
+    int first = 0, count = 0;  // first unit, and number of units
+    int number = 0;            // number of this part
   };
 
   explicit Part(const Setup& setup) : setup_(setup), trace_(nullptr, 0) {}
@@ -131,14 +132,15 @@ class Part {
     return absl::OkStatus();
   }
 
-  // What comes from the part before, and from the one behind; the same in all
-  // micro-batches of all rounds.
+  // Set the tensors that the neighbours send: the activations of the part
+  // before, and the gradients of the part after this one. All micro-batches of
+  // all rounds use the same.
   void set_input(const nn::TensorList& tensors) { input_ = tensors; }
   void set_gradient(const nn::TensorList& tensors) { gradient_ = tensors; }
 
-  // The parts' first round, one after the other: a forward, which returns what
-  // the next part takes, and a backward, which returns what the one before
-  // takes.
+  // Run the first round, part by part: a forward, which returns the input of
+  // the next part, and a backward, which returns the gradient for the part
+  // before.
   absl::StatusOr<nn::TensorList> FirstForward() {
     TROUPE_RETURN_IF_ERROR(BeginRound());
     TROUPE_RETURN_IF_ERROR(Forward(0));
@@ -149,7 +151,8 @@ class Part {
     return first_gradient_;
   }
 
-  // One round of all micro-batches.
+  // Runs and times one round of all micro-batches. `split`: with backward in
+  // two halves.
   absl::Status Round(bool split) {
     TROUPE_RETURN_IF_ERROR(BeginRound());
     for (int m = 0; m < static_cast<int>(batches_.size()); ++m) {
@@ -182,11 +185,11 @@ class Part {
   }
 
  private:
-  // What one unit took in one round.
+  // Seconds of one unit in one round.
   struct Times {
     double forward = 0, inputs = 0, weights = 0, backward = 0, update = 0;
   };
-  // What one unit took, a number a round.
+  // Seconds of one unit, a number for each round.
   struct Rounds {
     std::vector<double> forward, inputs, weights, backward, update;
   };
@@ -202,7 +205,7 @@ class Part {
     return Settle();
   }
 
-  // On a device that works later than it is told: until it has worked.
+  // Waits until a device with queues has run its work.
   absl::Status Settle() {
     if (kernels_->queues() == nullptr) return absl::OkStatus();
     return nn::Synchronize(*kernels_,
@@ -221,7 +224,7 @@ class Part {
       TROUPE_RETURN_IF_ERROR(chunk.Forward(m));
       TROUPE_RETURN_IF_ERROR(Settle());
       now_[i].forward += Now() - begin;
-      // The first round also takes what kernels keep for themselves.
+      // The first round is left out: kernels allocate their own memory in it.
       if (!rounds_[i].forward.empty()) {
         activation_[i] = std::max(activation_[i], BytesInUse() - before);
       }
@@ -306,14 +309,15 @@ class Part {
   std::vector<double> activation_;
 };
 
-// How many ranks compute at once on this machine.
+// Returns the number of ranks that compute at once on this machine.
 int RanksAtOnce(const JobSpec& spec, int units) {
   if (!spec.device.is_host()) return 1;
   const int room = base::AvailableCores() / spec.plan.threads_per_rank;
   return std::max(1, std::min({spec.plan.mesh.size(), room, units}));
 }
 
-// The model in as many parts as measure at once, by arithmetic.
+// Divides the units into as many parts as are measured at once, of similar
+// numbers of FLOPs.
 absl::StatusOr<std::vector<std::unique_ptr<Part>>> MakeParts(
     const JobSpec& spec, const pipeline::Plan& plan,
     const std::vector<std::string>& units) {
@@ -348,7 +352,8 @@ absl::StatusOr<std::vector<std::unique_ptr<Part>>> MakeParts(
   return parts;
 }
 
-// Opens the parts, and gives each what its neighbours hand over.
+// Opens the parts, and gives each the activations and gradients of its
+// neighbours.
 absl::Status Open(const StepBatches& batches,
                   std::vector<std::unique_ptr<Part>>& parts) {
   nn::TensorList between;
@@ -366,7 +371,8 @@ absl::Status Open(const StepBatches& batches,
   return absl::OkStatus();
 }
 
-// Runs rounds of all parts at once: until each has had enough, all go on.
+// Runs rounds of all parts at once. All go on until each has enough rounds, so
+// that every part is measured beside the others.
 absl::Status RunRounds(std::vector<std::unique_ptr<Part>>& parts) {
   std::atomic<std::size_t> have_enough{0};
   std::vector<absl::Status> statuses(parts.size());
@@ -389,7 +395,7 @@ absl::Status RunRounds(std::vector<std::unique_ptr<Part>>& parts) {
   return absl::OkStatus();
 }
 
-// One rank with the whole model is all the same to whoever measures.
+// Returns `spec` without the fields that have no part in measuring.
 JobSpec Alone(const JobSpec& spec) {
   JobSpec alone = spec;
   alone.cluster.reset();

@@ -1,25 +1,25 @@
-// What each part of a job's model costs on the job's device, measured: what
-// cuts (pipeline/cut_search.h), schedules and predictions are made of.
+// Measures the costs of each part of a job's model on the job's device, for
+// cuts (pipeline/cut_search.h), schedules and predictions.
 //
 //   TROUPE_ASSIGN_OR_RETURN(const pipeline::ModelCosts costs,
 //                           MeasureCosts(spec));
 //   costs.units[3].path;                            // "h.2"
 //   costs.units[3].costs.forward;                   // 0.0071 seconds
 //
-// The parts are those that no cut divides (pipeline/balance.h, CutPlaces). Each
-// is a chunk (actors/chunks/chunk.h) with the job's kernels, micro-batch, loss,
-// optimizer and threads, and runs among its neighbours as in a step, so that it
-// finds the caches as they leave them: forward; then backward, whole; then
-// forward and the halves of a backward; then its update. The medians of rounds
-// are the result. Seconds and bytes.
+// The parts, called units, are those that no cut divides (pipeline/balance.h,
+// CutPlaces). Each is a chunk (actors/chunks/chunk.h) with the job's kernels,
+// micro-batch, loss, optimizer and threads. All run in the order of the model,
+// so that each finds the caches as its neighbours leave them. Rounds take
+// turns: forward, whole backward, update; and forward, the two halves of a
+// backward, update. The results are medians over rounds, in seconds and bytes.
 //
-// Ranks of one machine share its memory and its clock, so as many threads
-// measure at once as ranks compute at once here, each a contiguous part of the
-// model: together they take the memory of one rank with the whole model. On a
-// device other than the host one measures alone.
+// Ranks of one machine share its memory bandwidth and its clock, so as many
+// threads measure at once as ranks compute at once here, each a contiguous part
+// of the model: together they take the memory of one rank with the whole model.
+// On a device other than the host one thread measures alone.
 //
-// Nothing is left behind. Takes half a second, or a few rounds. Errors of the
-// job's model, kernels and data; kInvalidArgument where the model is no
+// Nothing remains afterwards. Takes half a second, or a few rounds. Errors of
+// the job's model, kernels and data; kInvalidArgument: the model is no
 // Sequential.
 
 #ifndef ACTORS_PLANNING_MEASURE_COSTS_H_
@@ -31,8 +31,8 @@
 
 namespace troupe::actors {
 
-// Whatever `spec` says of cuts and schedules counts for nothing; its mesh says
-// how many ranks compute at once.
+// Measures the model of `spec`. Cuts and schedules in `spec` are ignored; its
+// mesh has the number of ranks that compute at once.
 absl::StatusOr<pipeline::ModelCosts> MeasureCosts(const JobSpec& spec);
 
 }  // namespace troupe::actors

@@ -14,7 +14,7 @@
 namespace troupe::actors {
 namespace {
 
-// What a producer has written of the tables.
+// Returns the tables of the plan's schedule: their compute actions alone.
 pipeline::Tables ComputeTablesOf(const pipeline::Plan& plan) {
   pipeline::Tables tables;
   for (const pipeline::RankPlan& rank : plan.ranks) {
@@ -28,7 +28,8 @@ pipeline::Tables ComputeTablesOf(const pipeline::Plan& plan) {
   return tables;
 }
 
-// Takes what an earlier run has chosen. False: that does not fit this one.
+// Takes the cuts, and the schedule if it is open, from the plan of an earlier
+// run. Returns whether they fit this one.
 absl::StatusOr<bool> Adopt(const pipeline::Plan& plan, JobSpec& spec) {
   pipeline::PlanOptions& options = spec.plan;
   const bool chooses_schedule = spec.open_pipeline->chooses_schedule;

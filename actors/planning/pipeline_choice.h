@@ -1,5 +1,5 @@
-// Chooses the cuts of a job that leaves them open, by measuring the parts of
-// its model.
+// Chooses the cuts of a job that leaves them open (JobSpec::open_pipeline), by
+// measuring the parts of its model.
 //
 //   spec.open_pipeline.emplace();
 //   spec.open_pipeline->measure = MeasureCosts;
@@ -12,10 +12,10 @@
 //   };
 //   TROUPE_ASSIGN_OR_RETURN(spec, WithPipeline(spec, /*plan=*/nullptr));
 //
-// A job closes what is open itself: process 0 before it makes the plan, which
-// has the cuts for all others and for whoever goes on from a checkpoint. Two
-// measurements may find other cuts, so a run that goes on takes those of its
-// plan, where they are still cuts of the model and its ranks are as many.
+// A job calls this itself: process 0, before it makes the plan, which has the
+// cuts for all other processes and for a resumed run. Two measurements may find
+// different cuts, so a resumed run takes those of its checkpoint's plan, if
+// they are still cuts of the model and the number of stages is the same.
 
 #ifndef ACTORS_PLANNING_PIPELINE_CHOICE_H_
 #define ACTORS_PLANNING_PIPELINE_CHOICE_H_
@@ -26,9 +26,11 @@
 
 namespace troupe::actors {
 
-// `spec` without open_pipeline, which it has. `plan`: of the run that it goes
-// on from; null: there is none. Says in spec.note what was chosen.
-//   kInvalidArgument: nothing measures, or sets. What these two fail with.
+// Returns `spec` with the chosen cuts and without open_pipeline, which must be
+// set. `plan`: the plan of the checkpoint to resume from; may be null. Calls
+// spec.note with cuts that were measured.
+//   kInvalidArgument: open_pipeline has no `measure` or no `set`.
+//   the error of either.
 absl::StatusOr<JobSpec> WithPipeline(const JobSpec& spec,
                                      const pipeline::Plan* plan);
 

@@ -30,7 +30,8 @@ absl::StatusOr<pipeline::StepCosts> CostsOf(
                                  {first.input, first.input_dtype}, plan.device);
 }
 
-// What all ranks of this machine compute in a step, spread over its cores.
+// Returns the time in which the cores of this machine do the work of all ranks
+// in a step; 0 if every rank has its cores, or they are unknown.
 double SecondsOfCores(const JobSpec& spec, const StepPrediction& step) {
   if (!spec.device.is_host() || spec.cluster) return 0;
   const double ranks = step.plan.mesh.size();

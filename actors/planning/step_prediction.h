@@ -1,5 +1,5 @@
-// What a step of a job will take, before it runs: its plan, its tables
-// simulated with the costs of its stages, and the memory of its ranks.
+// Predicts the time and memory of a job's step before it runs: makes its plan,
+// and simulates its tables with the costs of its stages.
 //
 //   TROUPE_ASSIGN_OR_RETURN(const pipeline::ModelCosts costs,
 //                           MeasureCosts(spec));
@@ -10,9 +10,9 @@
 //
 // Counted are forwards and backwards as they were measured, hand-overs between
 // stages of one process, and updates; ranks begin the next step as soon as they
-// have ended one. Not counted are reductions over replicas beyond what overlaps
-// and the network between processes. Where ranks are more than cores, a step
-// takes at least as long as its work takes the cores.
+// have ended one. Not counted are reductions over replicas, which are assumed
+// to overlap, and the network between processes. With more ranks than cores, a
+// step takes at least as long as the cores need for its work.
 
 #ifndef ACTORS_PLANNING_STEP_PREDICTION_H_
 #define ACTORS_PLANNING_STEP_PREDICTION_H_
@@ -30,21 +30,21 @@ namespace troupe::actors {
 
 struct StepPrediction {
   pipeline::Plan plan;
-  pipeline::StepCosts costs;  // of its stages
+  pipeline::StepCosts costs;  // costs of the plan's stages
   pipeline::SteadyStep steady;
-  // What a step takes, in the unit of the costs: seconds, where they were
-  // measured.
+  // Time of a step, in the unit of the costs: seconds, if they were measured.
   double seconds = 0;
-  // What one rank with the whole model would compute in a step.
+  // Time that one rank with the whole model would compute in a step.
   double work = 0;
-  // What ranks need, by coordinate along pp; activations are those of the
+  // Memory of ranks, by coordinate along pp. Activations are those of the
   // simulated step.
   std::vector<ExpectedMemory> memory;
 };
 
-// `spec` has nothing open. `measured`: of its model; null: costs are by
-// arithmetic, in FLOPs (pipeline/balance.h).
-//   Errors of the plan, as pipeline::MakePlan().
+// Predicts a step of `spec`, which has neither open_dtype nor open_pipeline.
+// `measured`: the costs of its model; null: costs are computed from the model's
+// shapes, in FLOPs (pipeline/balance.h).
+//   Errors: the same as pipeline::MakePlan().
 absl::StatusOr<StepPrediction> PredictStep(
     const JobSpec& spec, const pipeline::ModelCosts* measured);
 

@@ -1,4 +1,4 @@
-// An EvaluationState as it travels in a message: doubles as their bits
+// The form of an EvaluationState in a message: doubles travel as their bits
 // (docs/caf.md).
 //
 //   commit.evaluations = BitsOf(track.StateWith(/*due=*/false));
@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <tuple>
 
 #include "actors/caf/caf.h"
 #include "actors/checkpoint/trainer_state.h"
@@ -18,13 +19,18 @@
 namespace troupe::actors {
 
 struct EvaluationBits {
-  std::string metric;  // empty: there is no state
+  std::string metric;  // empty: no state
   std::uint64_t best = 0;
   std::int64_t best_step = 0;
   std::uint64_t reference = 0;
   std::int64_t reference_step = 0;
   std::int64_t waited = 0;
   bool due = false;
+  static constexpr char kName[] = "troupe.evaluation_bits";
+  auto fields() {
+    return std::tie(metric, best, best_step, reference, reference_step, waited,
+                    due);
+  }
 };
 
 inline EvaluationBits BitsOf(const std::optional<EvaluationState>& state) {
@@ -47,12 +53,6 @@ inline std::optional<EvaluationState> StateOf(const EvaluationBits& bits) {
                          bits.reference_step,
                          bits.waited,
                          bits.due};
-}
-
-template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, EvaluationBits& x) {
-  return f(caf::meta::type_name("troupe.evaluation_bits"), x.metric, x.best,
-           x.best_step, x.reference, x.reference_step, x.waited, x.due);
 }
 
 }  // namespace troupe::actors

@@ -1,11 +1,11 @@
-// What a trained model is asked, and where its answer is put, once.
+// One request to a trained model, and the future of its answer.
 //
 //   auto call = std::make_shared<InferenceCall>(inputs);
 //   caf::anon_send(model, call);                // an InferenceActor
 //   absl::StatusOr<InferenceAnswer> answer = call->Wait();
 //   answer->outputs[0];                         // of inputs[0]
 //
-// Threads: any; whoever waits is no actor.
+// Threads: any; Wait() must not be called by an actor.
 
 #ifndef ACTORS_PROTOCOL_INFERENCE_CALL_H_
 #define ACTORS_PROTOCOL_INFERENCE_CALL_H_
@@ -23,7 +23,7 @@ namespace troupe::actors {
 
 struct InferenceAnswer {
   std::vector<nn::Tensor> outputs;  // one for each input, in their order
-  // Most bytes that the tensors of each rank have held at once so far.
+  // Peak number of bytes that each rank's tensors have held so far; by rank.
   std::vector<std::uint64_t> peak_bytes;
 };
 
@@ -33,7 +33,7 @@ class InferenceCall {
       : inputs_(std::move(inputs)) {}
 
   const std::vector<nn::Tensor>& inputs() const { return inputs_; }
-  // Once.
+  // Sets the answer; called once.
   void Set(absl::StatusOr<InferenceAnswer> answer) {
     answer_ = std::move(answer);
     done_.Notify();

@@ -1,14 +1,13 @@
 // The protocol: every message of a job, and the typed interface of every actor.
 //
-// Messages are small. What crosses the data plane in a process (tensors,
-// batches, communicators) travels as counted handles; those types are marked
-// *in-process* and CAF refuses to serialise them. No float is in a message:
-// metrics travel as bit patterns (facts of CAF 0.17: infinities hang its
-// serialiser): LossBits in step_types.h.
+// Messages are small. Tensors, batches and communicators travel as
+// reference-counted handles, inside one process; messages with such handles are
+// marked *in-process*, and CAF refuses to serialise them. No message has a
+// float, since infinities hang the serialiser of CAF 0.17: metrics travel as
+// bit patterns (LossBits in step_types.h).
 //
-// Every message between ranks and supervisor carries the generation, and those
-// of another one are dropped by their receiver; where it concerns a step, the
-// step too.
+// Every message between ranks and supervisor carries the generation, and its
+// step if it concerns one. A receiver drops messages of another generation.
 
 #ifndef ACTORS_PROTOCOL_MESSAGES_H_
 #define ACTORS_PROTOCOL_MESSAGES_H_
@@ -16,6 +15,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "actors/caf/caf.h"
@@ -31,11 +31,13 @@ namespace troupe::actors {
 
 // ---- between supervisor and ranks ----------------------------------------
 
-// The rank may run all steps below `until`. Grants only grow; they are the
-// credits of the job, and to stop is to grant no more.
+// The rank may run all steps below `until`, which only grows. Grants are the
+// job's credits; the supervisor stops a job by granting no more.
 struct Grant {
   std::int32_t generation = 0;
   std::int64_t until = 0;
+  static constexpr char kName[] = "troupe.grant";
+  auto fields() { return std::tie(generation, until); }
 };
 
 // Rank `rank` has committed the steps [first, first + losses.size()).
@@ -44,107 +46,145 @@ struct Progress {
   std::int32_t rank = 0;
   std::int64_t first = 0;
   std::vector<LossBits> losses;
-  // Most bytes that the rank's tensors have held at once so far.
+  // Peak number of bytes that the rank's tensors have held so far.
   std::uint64_t peak_bytes = 0;
+  static constexpr char kName[] = "troupe.progress";
+  auto fields() {
+    return std::tie(generation, rank, first, losses, peak_bytes);
+  }
 };
 
-// The rank works on an evaluation: no step, but no silence either.
+// A sign of life from a rank that runs an evaluation, and so commits no steps.
 struct Alive {
   std::int32_t generation = 0;
   std::int32_t rank = 0;
+  static constexpr char kName[] = "troupe.alive";
+  auto fields() { return std::tie(generation, rank); }
 };
 
-// To a rank: evaluate your part of the test set, after `step` steps.
+// Asks a rank to evaluate its part of the test set, after `step` steps.
 struct Evaluate {
   std::int32_t generation = 0;
   std::int64_t step = 0;
+  static constexpr char kName[] = "troupe.evaluate";
+  auto fields() { return std::tie(generation, step); }
 };
 
-// The sum over a rank's part of the test set.
+// The sum of losses over a rank's part of the test set.
 struct Evaluated {
   std::int32_t generation = 0;
   std::int32_t rank = 0;
   std::int64_t step = 0;
   LossBits loss;
+  static constexpr char kName[] = "troupe.evaluated";
+  auto fields() { return std::tie(generation, rank, step, loss); }
 };
 
-// To the holder of a shard: copy it as it is after `step` steps, and keep the
-// copy until SaveShard.
+// Asks the holder of a shard to copy it in its state after `step` steps, and to
+// keep the copy until SaveShard.
 struct TakeSnapshot {
   std::int32_t generation = 0;
   std::int64_t step = 0;
+  static constexpr char kName[] = "troupe.take_snapshot";
+  auto fields() { return std::tie(generation, step); }
 };
 struct SnapshotTaken {
   std::int32_t generation = 0;
   std::int32_t rank = 0;
   std::int64_t step = 0;
+  static constexpr char kName[] = "troupe.snapshot_taken";
+  auto fields() { return std::tie(generation, rank, step); }
 };
 
-// To the holder of a shard: write the copy to `folder`, as one of `shards`.
+// Asks the holder of a shard to write its copy to `folder`, as one of `shards`.
 struct SaveShard {
   std::int32_t generation = 0;
   std::int64_t step = 0;
   std::int32_t shards = 0;
   std::string folder;
+  static constexpr char kName[] = "troupe.save_shard";
+  auto fields() { return std::tie(generation, step, shards, folder); }
 };
 struct ShardSaved {
   std::int32_t generation = 0;
   std::int64_t step = 0;
   ShardSummary summary;
+  static constexpr char kName[] = "troupe.shard_saved";
+  auto fields() { return std::tie(generation, step, summary); }
 };
 
-// To the writer that gives a checkpoint its name: make the folder.
+// Asks the writer that publishes checkpoints to make the folder of one.
 struct BeginCheckpoint {
   std::int32_t generation = 0;
   std::int64_t step = 0;
+  static constexpr char kName[] = "troupe.open_checkpoint";
+  auto fields() { return std::tie(generation, step); }
 };
 struct CheckpointOpened {
   std::int32_t generation = 0;
   std::int64_t step = 0;
   std::string folder;
+  static constexpr char kName[] = "troupe.checkpoint_opened";
+  auto fields() { return std::tie(generation, step, folder); }
 };
 
-// To the same writer: all shards are there.
+// Tells the same writer that all shards are written: it publishes the
+// checkpoint under its final name.
 struct CommitCheckpoint {
   std::int32_t generation = 0;
   std::int64_t step = 0;
   std::string folder;
   std::vector<ShardSummary> shards;
-  EvaluationBits evaluations;  // of TrainerState
+  EvaluationBits evaluations;  // for TrainerState
+  static constexpr char kName[] = "troupe.commit_checkpoint";
+  auto fields() {
+    return std::tie(generation, step, folder, shards, evaluations);
+  }
 };
 struct CheckpointSaved {
   std::int32_t generation = 0;
   std::int64_t step = 0;
   std::string path;
+  static constexpr char kName[] = "troupe.checkpoint_saved";
+  auto fields() { return std::tie(generation, step, path); }
 };
 
-// An actor cannot go on. `code` is an absl::StatusCode.
+// Reports that an actor has failed, or that a process is lost. `code` is an
+// absl::StatusCode.
 struct Failure {
   std::int32_t generation = 0;
   std::int32_t rank = -1;
   std::string actor;
   std::int32_t code = 0;
   std::string message;
-  std::int32_t process = -1;  // that is lost, or silent; -1: none is
+  std::int32_t process = -1;  // the process that is lost or silent; -1: none
+  static constexpr char kName[] = "troupe.failure";
+  auto fields() {
+    return std::tie(generation, rank, actor, code, message, process);
+  }
 };
 
-// To a rank, in any state until EndRank: what do you wait for? Answered by
-// RankWaits, to whoever asks.
+// Asks a rank, in any state until EndRank, what it waits for. It answers the
+// sender with RankWaits.
 struct AskWaits {
   std::int32_t generation = 0;
+  static constexpr char kName[] = "troupe.ask_waits";
+  auto fields() { return std::tie(generation); }
 };
 
-// To a rank: the job is over. Where `code` is not ok, the rank aborts its
-// collectives with that status first.
+// Ends a rank: the job is over. If `code` is not ok, the rank first aborts its
+// collectives with that status.
 struct EndRank {
   std::int32_t generation = 0;
   std::int32_t code = 0;  // absl::StatusCode
   std::string message;
+  static constexpr char kName[] = "troupe.end_rank";
+  auto fields() { return std::tie(generation, code, message); }
 };
 
 // ---- inside a rank (in-process) -------------------------------------------
 
-// To the loader: load steps [first, first + count).
+// Asks the loader for the batches of steps [first, first + count).
 struct LoadRequest {
   StepKind kind = StepKind::kTrain;
   std::int64_t first = 0;
@@ -156,7 +196,7 @@ struct Loaded {
   std::vector<StepBatches> steps;
 };
 
-// To the compute strand: run these steps, in order.
+// Asks the compute strand to run these steps, in order.
 struct RunSteps {
   StepKind kind = StepKind::kTrain;
   std::int64_t first = 0;
@@ -166,12 +206,13 @@ struct StepsDone {
   StepKind kind = StepKind::kTrain;
   std::int64_t first = 0;
   std::vector<LossBits> losses;
-  std::uint64_t peak_bytes = 0;  // as in Progress
-  // A prediction's results, a step each, from the rank with the last stage.
+  std::uint64_t peak_bytes = 0;  // the same as in Progress
+  // Outputs of a prediction, one for each step, from the rank with the last
+  // stage.
   std::vector<nn::Tensor> outputs;
 };
 
-// To the communication strand: start this collective for the compute strand's
+// Asks the communication strand to start a collective for the compute strand's
 // action `action` of step `step`.
 struct Launch {
   std::int32_t generation = 0;
@@ -179,8 +220,9 @@ struct Launch {
   std::int32_t action = 0;
   pipeline::GroupId group = pipeline::GroupId::kDp;
   comm::Collective collective;
-  comm::Event after;  // when its range is ready
-  // The answer may come before the result: the rank's device waits for it.
+  comm::Event after;  // completes when the range may be read
+  // Whether Launched is sent once the collective has started and not once it
+  // has completed: then the rank's device waits for the result.
   bool answer_at_once = false;
 };
 struct Launched {
@@ -189,10 +231,11 @@ struct Launched {
   std::int32_t action = 0;
   std::int32_t code = 0;  // absl::StatusCode
   std::string message;
-  comm::Event done;  // when the result is there; that of an answer at once
+  // Completes with the collective; set if Launch::answer_at_once was.
+  comm::Event done;
 };
 
-// To the checkpoint writer of the process: a shard that a rank holds.
+// Gives the checkpoint writer of the process a shard that a rank holds.
 struct WriteShard {
   SaveShard order;
   std::int32_t shard = 0;
@@ -201,7 +244,7 @@ struct WriteShard {
 
 // ---- to the observer (in-process) -----------------------------------------
 
-// The last message to the reporter: what is still to be reported, and how the
+// The last message to the reporter: the reports not yet delivered, and how the
 // job ended.
 struct FinishReports {
   std::vector<Report> reports;
@@ -209,99 +252,14 @@ struct FinishReports {
 };
 
 template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, Grant& x) {
-  return f(caf::meta::type_name("troupe.grant"), x.generation, x.until);
-}
-template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, LossBits& x) {
   return f(caf::meta::type_name("troupe.loss"), x.sum, x.count, x.correct,
            x.skipped, x.scale, x.grad_norm);
 }
 template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, Progress& x) {
-  return f(caf::meta::type_name("troupe.progress"), x.generation, x.rank,
-           x.first, x.losses, x.peak_bytes);
-}
-template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, Alive& x) {
-  return f(caf::meta::type_name("troupe.alive"), x.generation, x.rank);
-}
-template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, Evaluate& x) {
-  return f(caf::meta::type_name("troupe.evaluate"), x.generation, x.step);
-}
-template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, Evaluated& x) {
-  return f(caf::meta::type_name("troupe.evaluated"), x.generation, x.rank,
-           x.step, x.loss);
-}
-template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, TakeSnapshot& x) {
-  return f(caf::meta::type_name("troupe.take_snapshot"), x.generation, x.step);
-}
-template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, SnapshotTaken& x) {
-  return f(caf::meta::type_name("troupe.snapshot_taken"), x.generation, x.rank,
-           x.step);
-}
-template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, SaveShard& x) {
-  return f(caf::meta::type_name("troupe.save_shard"), x.generation, x.step,
-           x.shards, x.folder);
-}
-template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, ShardSummary& x) {
   return f(caf::meta::type_name("troupe.shard_summary"), x.shard, x.bytes,
            x.files, x.tensors);
-}
-template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, ShardSaved& x) {
-  return f(caf::meta::type_name("troupe.shard_saved"), x.generation, x.step,
-           x.summary);
-}
-template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, BeginCheckpoint& x) {
-  return f(caf::meta::type_name("troupe.open_checkpoint"), x.generation,
-           x.step);
-}
-template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, CheckpointOpened& x) {
-  return f(caf::meta::type_name("troupe.checkpoint_opened"), x.generation,
-           x.step, x.folder);
-}
-template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, CommitCheckpoint& x) {
-  return f(caf::meta::type_name("troupe.commit_checkpoint"), x.generation,
-           x.step, x.folder, x.shards, x.evaluations);
-}
-template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, CheckpointSaved& x) {
-  return f(caf::meta::type_name("troupe.checkpoint_saved"), x.generation,
-           x.step, x.path);
-}
-template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, Failure& x) {
-  return f(caf::meta::type_name("troupe.failure"), x.generation, x.rank,
-           x.actor, x.code, x.message, x.process);
-}
-template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, AskWaits& x) {
-  return f(caf::meta::type_name("troupe.ask_waits"), x.generation);
-}
-template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, RankWait& x) {
-  return f(caf::meta::type_name("troupe.rank_wait"), x.what, x.group,
-           x.collective, x.step, x.part, x.ranks, x.begun, x.nanos);
-}
-template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, RankWaits& x) {
-  return f(caf::meta::type_name("troupe.rank_waits"), x.generation, x.rank,
-           x.doing, x.busy, x.waits);
-}
-template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, EndRank& x) {
-  return f(caf::meta::type_name("troupe.end_rank"), x.generation, x.code,
-           x.message);
 }
 
 }  // namespace troupe::actors
@@ -370,8 +328,8 @@ CAF_END_TYPE_ID_BLOCK(troupe)
 
 namespace troupe::actors {
 
-// What a system must know before it carries any of these. Compiled once: it
-// takes the compiler seconds.
+// Registers these messages with an actor system's configuration. Defined in
+// messages.cc, since it takes the compiler seconds.
 void AddMessageTypes(caf::actor_system_config& config);
 
 using LoaderActor =
@@ -379,71 +337,73 @@ using LoaderActor =
 
 using CommActor = caf::typed_actor<
     caf::reacts_to<Launch>,       // -> Launched to the compute strand
-    caf::reacts_to<drive_atom>>;  // there is work: drive the collectives
+    caf::reacts_to<drive_atom>>;  // collectives have work: drive them
 
-struct ComputePeers;  // below: it holds handles of the actors it is for
+struct ComputePeers;  // defined below, since it holds handles of actors
 class StageLink;      // stage_link.h
 
 using ComputeActor = caf::typed_actor<
-    caf::reacts_to<std::shared_ptr<const ComputePeers>>,  // first of all
+    caf::reacts_to<std::shared_ptr<const ComputePeers>>,  // comes first
     caf::reacts_to<RunSteps>,     // -> StepsDone to the rank
-    caf::reacts_to<Launched>,     // a collective is done, or enqueued
-    caf::reacts_to<Transfer>,     // from a neighbouring stage
-    caf::reacts_to<resume_atom>,  // to itself: go on after a look
-    caf::reacts_to<drive_atom>,   // its device or a collective has come on
+    caf::reacts_to<Launched>,     // a collective has completed, or started
+    caf::reacts_to<Transfer>,     // sent by a neighbouring stage
+    caf::reacts_to<resume_atom>,  // to itself: the mailbox was read, go on
+    caf::reacts_to<drive_atom>,   // its device or a collective has progressed
     caf::replies_to<snapshot_atom, std::int64_t>::with<SnapshotPtr>>;
 
 using RankActor = caf::typed_actor<
     caf::reacts_to<Grant>,         // -> Progress, later
-    caf::reacts_to<StepsDone>,     // from its compute strand
+    caf::reacts_to<StepsDone>,     // sent by its compute strand
     caf::reacts_to<Evaluate>,      // -> Evaluated
     caf::reacts_to<TakeSnapshot>,  // -> SnapshotTaken
     caf::reacts_to<SaveShard>,     // -> ShardSaved, by its checkpoint writer
-    caf::reacts_to<AskWaits>,      // -> RankWaits, to whoever asks
+    caf::reacts_to<AskWaits>,      // -> RankWaits, to the sender
     caf::reacts_to<EndRank>>;
 
-// Whoever a compute strand computes for: a rank, or an InferenceActor.
+// The actor that receives a compute strand's results: a rank, or an
+// InferenceActor.
 using StepsSink = caf::typed_actor<caf::reacts_to<StepsDone>>;
 
-// Whom a compute strand talks to; known once all actors of the job exist.
+// The actors that a compute strand sends to; sent to it once all of them are
+// spawned.
 struct ComputePeers {
   StepsSink rank;
   CommActor comm;
-  std::shared_ptr<StageLink> stages;  // null where there is one
+  std::shared_ptr<StageLink> stages;  // null if the model has one stage
 };
 using ComputePeersPtr = std::shared_ptr<const ComputePeers>;
 
-// What fails is reported as a Failure.
+// Writes checkpoints. It reports each error as a Failure.
 using CheckpointerActor =
     caf::typed_actor<caf::reacts_to<BeginCheckpoint>,    // -> CheckpointOpened
                      caf::reacts_to<WriteShard>,         // -> ShardSaved
                      caf::reacts_to<CommitCheckpoint>>;  // -> CheckpointSaved
 
 using ReporterActor = caf::typed_actor<
-    caf::reacts_to<std::vector<Report>>,  // -> reported: a credit back
-    caf::reacts_to<FinishReports>>;       // the outcome
+    caf::reacts_to<std::vector<Report>>,  // -> reported, a credit
+    caf::reacts_to<FinishReports>>;       // sets the job's outcome
 
-// Whoever hears of what ends an actor: the supervisor, or who stands for it.
+// The actor that receives failures: the supervisor, or an InferenceActor.
 using FailureSink = caf::typed_actor<caf::reacts_to<Failure>>;
 
-// A model that is trained and spread over compute strands.
+// Runs a trained model whose stages are spread over compute strands.
 using InferenceCallPtr = std::shared_ptr<InferenceCall>;  // inference_call.h
 using InferenceActor = caf::typed_actor<
-    caf::reacts_to<InferenceCallPtr>,  // is answered by InferenceCall::Set()
-    caf::reacts_to<StepsDone>,         // from its compute strands
-    caf::reacts_to<Failure>,           // of one of them
-    caf::reacts_to<watch_atom>>;       // to itself: is there silence?
+    caf::reacts_to<InferenceCallPtr>,  // -> InferenceCall::Set()
+    caf::reacts_to<StepsDone>,         // sent by its compute strands
+    caf::reacts_to<Failure>,           // sent by its compute strands
+    caf::reacts_to<watch_atom>>;       // to itself: check for silence
 
 using SupervisorActor = caf::typed_actor<
     caf::reacts_to<begin_atom>, caf::reacts_to<Progress>, caf::reacts_to<Alive>,
     caf::reacts_to<Evaluated>, caf::reacts_to<SnapshotTaken>,
     caf::reacts_to<CheckpointOpened>, caf::reacts_to<ShardSaved>,
     caf::reacts_to<CheckpointSaved>, caf::reacts_to<Failure>,
-    caf::reacts_to<RankWaits>,      // of a rank that was asked
+    caf::reacts_to<RankWaits>,      // a rank's answer to AskWaits
     caf::reacts_to<halt_atom>,      // a stop was requested
-    caf::reacts_to<reported_atom>,  // from the reporter
-    caf::reacts_to<watch_atom>,     // to itself: is there silence?
-    caf::reacts_to<ask_atom>>;      // to itself: ask those who compute again
+    caf::reacts_to<reported_atom>,  // sent by the reporter
+    caf::reacts_to<watch_atom>,     // to itself: check for silence
+    caf::reacts_to<ask_atom>>;      // to itself: send AskWaits again
 
 }  // namespace troupe::actors
 

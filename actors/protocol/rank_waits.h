@@ -1,6 +1,5 @@
-// What a rank says of itself when it is asked what it waits for, and whom it
-// waits for. Plain data: a message (messages.h), and what a wait-for graph is
-// made of (wait_graph.h).
+// A rank's report of what it waits for, and for which ranks. Plain data: it is
+// a message (messages.h), and the input of the wait-for graph (wait_graph.h).
 
 #ifndef ACTORS_PROTOCOL_RANK_WAITS_H_
 #define ACTORS_PROTOCOL_RANK_WAITS_H_
@@ -8,44 +7,51 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <tuple>
 #include <vector>
 
 namespace troupe::actors {
 
-// Limits on what a rank tells: its first waits, of each the first ranks, and
-// bytes of each text.
+// Limits on a report: number of waits, ranks of each wait, bytes of each text.
 inline constexpr std::size_t kRankWaitsMax = 16;
 inline constexpr std::size_t kAwaitedRanksMax = 256;
 inline constexpr std::size_t kWaitTextMax = 200;
 
-// A collective, or a message of another stage.
+// A wait for a collective, or for a message of another stage.
 struct RankWait {
   // "all_reduce(sum, f32 x 1024), collective 7", "the activation of stage 0"
   std::string what;
-  // A collective's group, by name, and its number there; else empty, and -1.
+  // Name of a collective's group, and the collective's number there; empty and
+  // -1 for a message.
   std::string group;
   std::int64_t collective = -1;
-  // Counted from 0; -1: of no step.
+  // Step that the wait belongs to, from 0; -1: none.
   std::int64_t step = -1;
-  // The part of the step: "bucket 1", "loss", "micro-batch 3"; or empty.
+  // Part of the step: "bucket 1", "loss", "micro-batch 3"; may be empty.
   std::string part;
-  // Global ranks that have not come, as far as the rank knows. Where `begun`,
-  // all have come, and these are its peers in the work.
+  // Global ranks that have not joined, as far as this rank knows. If `begun`,
+  // all have joined, and these are the members of the group.
   std::vector<std::int32_t> ranks;
   bool begun = false;
-  // How long it has waited, by its own clock.
+  // Time that it has waited so far, by its own clock.
   std::int64_t nanos = 0;
+  static constexpr char kName[] = "troupe.rank_wait";
+  auto fields() {
+    return std::tie(what, group, collective, step, part, ranks, begun, nanos);
+  }
 };
 
 struct RankWaits {
   std::int32_t generation = 0;
   std::int32_t rank = 0;
-  // What it does where it waits for nobody: "computing step 5". `busy`: it may
-  // yet come to wait.
+  // Activity of a rank that waits for no other: "computing step 5". `busy`:
+  // whether it may still come to wait, so that it is asked again.
   std::string doing;
   bool busy = false;
-  // The oldest first.
+  // Waits of the rank, the longest first.
   std::vector<RankWait> waits;
+  static constexpr char kName[] = "troupe.rank_waits";
+  auto fields() { return std::tie(generation, rank, doing, busy, waits); }
 };
 
 }  // namespace troupe::actors

@@ -1,5 +1,5 @@
-// What is still to be told to a job's observer: in order, consecutive steps in
-// one piece, and bounded by whoever grants steps.
+// Queue of the reports that a job's observer has not received yet. It keeps
+// their order, and merges consecutive steps into one report.
 //
 //   ReportQueue queue;
 //   queue.AddSteps(reports);
@@ -7,9 +7,9 @@
 //   if (queue.full()) HoldGrants();           // until reports are delivered
 //   std::vector<Report> batch = queue.Take();
 //
-// Nothing is dropped: the bound is a question that the owner asks.
+// The queue drops nothing: its owner must stop granting steps when it is full.
 //
-// Threads: one at a time.
+// Threads: one at a time; not synchronised.
 
 #ifndef ACTORS_PROTOCOL_REPORT_QUEUE_H_
 #define ACTORS_PROTOCOL_REPORT_QUEUE_H_
@@ -35,7 +35,7 @@ using Report =
 
 class ReportQueue {
  public:
-  // Number of steps from which on the queue is full.
+  // Number of steps at which the queue is full.
   static constexpr std::size_t kStepsMax = 1 << 16;
 
   void AddSteps(std::vector<StepReport> steps) {
@@ -61,7 +61,7 @@ class ReportQueue {
 
  private:
   std::vector<Report> reports_;
-  std::size_t steps_ = 0;  // in reports_
+  std::size_t steps_ = 0;  // number of steps in reports_
 };
 
 }  // namespace troupe::actors

@@ -1,4 +1,5 @@
-// How an actor of a job fails: it tells the supervisor, once, then ends.
+// Error handling of a job's actors: an actor that fails sends one Failure to
+// the supervisor and ends.
 //
 //   const FailureSource source = {supervisor, generation, rank, "loader"};
 //   GuardStrand(self, source);                               // exceptions
@@ -17,7 +18,8 @@
 
 namespace troupe::actors {
 
-// Who reports failures, and to whom. `rank` is -1 outside ranks.
+// The receiver of an actor's failures, and the fields that identify the actor
+// in them. `rank` is -1 outside ranks.
 struct FailureSource {
   FailureSink supervisor;
   std::int32_t generation = 0;
@@ -41,7 +43,8 @@ inline Failure MakeFailure(const FailureSource& source,
   return MakeFailure(source.generation, source.rank, source.actor, status);
 }
 
-// Ends the actor after telling the supervisor. Later messages are dropped.
+// Sends a Failure to the supervisor and ends the actor. Messages that arrive
+// later are dropped.
 template <typename Self>
 void ReportFailure(Self* self, const FailureSource& source,
                    const absl::Status& status) {
@@ -49,7 +52,8 @@ void ReportFailure(Self* self, const FailureSource& source,
   self->quit(ToError(status));
 }
 
-// What an exception in any handler says is given to `tell`, and ends the actor.
+// Makes an exception in any handler call `tell` with its text as a status, and
+// end the actor.
 template <typename Self, typename Tell>
 void TellExceptions(Self* self, Tell tell) {
   self->set_exception_handler(
@@ -61,7 +65,7 @@ void TellExceptions(Self* self, Tell tell) {
       });
 }
 
-// An exception in any handler becomes a failure of this actor, with its text.
+// Makes an exception in any handler a Failure of this actor, with its text.
 template <typename Self>
 void GuardStrand(Self* self, const FailureSource& source) {
   TellExceptions(self, [=](const absl::Status& status) {

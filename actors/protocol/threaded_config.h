@@ -1,4 +1,4 @@
-// The configuration of an actor system of threads, as a job has it.
+// The configuration of a job's actor system that runs on threads.
 //
 //   TROUPE_ASSIGN_OR_RETURN(std::unique_ptr<ThreadSupply> threads,
 //                           StartActorThreads(JobThreads(ranks)));

@@ -1,4 +1,4 @@
-// Where a job's result is put, once, and waited for.
+// A future of the job's result: set once, and waited for.
 //
 //   JobOutcome outcome;
 //   outcome.Set(result);                      // in the job's last actor
@@ -25,12 +25,13 @@ class JobOutcome {
  public:
   using Listener = std::function<void(const absl::StatusOr<JobResult>&)>;
 
-  // Called once, by Set(), before Wait() returns; the job has not begun yet.
+  // Sets the function that Set() calls, once, before Wait() returns. To be
+  // called before the job begins.
   void OnSet(Listener listener) {
     absl::MutexLock lock(&mutex_);
     listener_ = std::move(listener);
   }
-  // The first call counts.
+  // Sets the result. Calls after the first are ignored.
   void Set(absl::StatusOr<JobResult> result) {
     absl::MutexLock lock(&mutex_);
     if (done_.HasBeenNotified()) return;
@@ -39,7 +40,7 @@ class JobOutcome {
     done_.Notify();
   }
   bool HasBeenSet() const { return done_.HasBeenNotified(); }
-  // Whether it is set by then.
+  // Waits at most `timeout`; returns whether the result has been set.
   bool WaitFor(absl::Duration timeout) const {
     return done_.WaitForNotificationWithTimeout(timeout);
   }

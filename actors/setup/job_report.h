@@ -1,4 +1,4 @@
-// What a job tells while it runs, and at its end.
+// Reports of a job to its observer, while it runs and at its end.
 //
 //   class Printer : public JobObserver {
 //     void OnSteps(absl::Span<const StepReport> steps) override {
@@ -29,41 +29,42 @@ struct JobInfo {
   pipeline::Plan plan;
   std::int64_t first_step = 0;  // above 0 when resumed
   std::int64_t steps = 0;
-  // Where the run begins in its data: batch 0 is that of the first step.
+  // The run's sampler; its batch 0 is the one of first_step.
   std::optional<data::Sampler> sampler;
   std::string resumed_from;  // path of the checkpoint
-  // How the plan differs from that of the run that wrote the checkpoint: a line
-  // for each field, with its value then and now, as in "mesh[dp].size: 2, 4"
-  // (pipeline/plan_diff.h). One line says why where that plan cannot be read;
-  // none where the checkpoint has no plan.
+  // Differences of the plan from that of the run that wrote the checkpoint: a
+  // line for each field, with its value then and now, as in "mesh[dp].size: 2,
+  // 4" (pipeline/plan_diff.h). The one line of an error if that plan cannot be
+  // read; none if the checkpoint has no plan.
   std::vector<std::string> plan_changes;
-  // Tensors that only the job has, and only the checkpoint: where allowed
-  // (CheckpointOptions), the former begin with initial values, the latter are
-  // left out.
+  // Tensors that only the job has, and tensors that only the checkpoint has, if
+  // CheckpointOptions allows them. The former begin with initial values, the
+  // latter are left out.
   std::vector<std::string> missing, unexpected;
-  // How this process exchanges tensors with the job's others, as in "shm (1
-  // link), tcp (2 links)"; empty: there are none.
+  // Transports by which this process exchanges tensors with the job's other
+  // ones, as in "shm (1 link), tcp (2 links)"; empty: there are none.
   std::string transports;
-  // What its tensors will hold, by estimate; a total of 0: nobody knows.
+  // Estimate of the memory of a rank's tensors; a total of 0: it is unknown.
   ExpectedMemory memory;
 };
 
 // One committed step. Losses and accuracies are means over all counted targets
-// of the global batch; a loss is the sum where JobSpec::loss_reduction says so.
+// of the global batch; JobSpec::loss_reduction may make the loss a sum.
 struct StepReport {
-  std::int64_t step = 0;  // 1 after the first
+  std::int64_t step = 0;  // number of committed steps: 1 for the first
   double loss = 0;
   double accuracy = 0;  // 0 for regression
   std::int64_t samples = 0;
   bool skipped = false;   // its gradients were not finite; nothing was updated
-  double loss_scale = 1;  // what they were multiplied by
-  double seconds = 0;     // since the job started, when it was reported
-  double step_seconds = 0;  // that it took, a mean over those reported with it
-  double lr = 0;            // learning rate of the step
-  // Norm of all mean gradients of the step, before clipping; 0 where the
-  // optimizer does not clip by it.
+  double loss_scale = 1;  // factor of its gradients before the update
+  double seconds = 0;     // time from the job's start to the report
+  // Duration of the step, as a mean over all steps that were reported at once.
+  double step_seconds = 0;
+  double lr = 0;  // learning rate of the step
+  // Norm of all mean gradients of the step, before clipping; 0 unless the
+  // optimizer clips by it.
   double grad_norm = 0;
-  // Most bytes that the tensors of any one rank have held at once so far.
+  // Peak so far of the bytes of one rank's tensors, over all ranks.
   std::int64_t peak_bytes = 0;
 };
 
@@ -71,18 +72,19 @@ struct EvaluationReport {
   std::int64_t step = 0;
   double loss = 0;
   double accuracy = 0;
-  std::int64_t count = 0;  // targets
+  std::int64_t count = 0;  // number of targets
 };
 
 struct JobResult {
-  std::int64_t steps = 0;  // committed in all
-  double loss = 0;         // of the last step
+  std::int64_t steps = 0;  // number of committed steps, also of earlier runs
+  double loss = 0;         // the last step's
   bool stopped = false;    // by RequestStop, before all steps were done
-  // Why the job stopped early, in a sentence; empty: it did not.
+  // Reason of an early stop (JobSpec::early_stop_patience), as a sentence;
+  // empty: there was none.
   std::string converged;
   EvaluationReport evaluation;  // the last one; count 0: none
-  EvaluationReport best;        // of this run's, by best_metric; count 0: none
-  std::string checkpoint;       // path of the last one written; may be empty
+  EvaluationReport best;   // this run's best, by best_metric; count 0: none
+  std::string checkpoint;  // path of the last one written; may be empty
   double seconds = 0;
 };
 
@@ -90,7 +92,7 @@ class JobObserver {
  public:
   virtual ~JobObserver() = default;
   virtual void OnStart(const JobInfo&) {}
-  // Consecutive steps, in order, each exactly once.
+  // Called with consecutive steps, in order, each exactly once.
   virtual void OnSteps(absl::Span<const StepReport>) {}
   virtual void OnEvaluation(const EvaluationReport&) {}
   virtual void OnCheckpoint(std::int64_t /*step*/,

@@ -24,7 +24,8 @@
 namespace troupe::actors {
 namespace {
 
-// What keeps the best checkpoint, or stops early, needs evaluations.
+// Checks that a job which keeps the best checkpoint, or may stop early, has
+// evaluations.
 absl::Status CheckEvaluations(const JobSpec& spec) {
   const bool stops = spec.early_stop_patience > 0;
   if (!stops && !spec.checkpoint.keep_best) return absl::OkStatus();
@@ -77,7 +78,7 @@ data::SamplerOptions SamplerOptionsOf(const JobSpec& spec,
   return options;
 }
 
-// The steps of the run, from where `checkpoint` (or nothing) left off.
+// Returns the steps of the run, after those of `checkpoint` if it is not null.
 absl::StatusOr<std::shared_ptr<const RunSpan>> MakeSpan(
     const JobSpec& spec, const pipeline::Plan& plan,
     const Checkpoint* checkpoint) {
@@ -98,7 +99,7 @@ absl::StatusOr<std::shared_ptr<const RunSpan>> MakeSpan(
   return span;
 }
 
-// The plan of the run that wrote the checkpoint; nothing where it is not known.
+// The plan of the run that wrote the checkpoint; nothing if it has none.
 using SavedPlan = absl::StatusOr<std::optional<pipeline::Plan>>;
 
 SavedPlan ReadSavedPlan(base::FileSystem& files, const Checkpoint* checkpoint) {
@@ -106,13 +107,13 @@ SavedPlan ReadSavedPlan(base::FileSystem& files, const Checkpoint* checkpoint) {
   return ReadPlanFile(files, checkpoint->path());
 }
 
-// Where ranks live in several processes: what goes there and back in less time
-// than two strands take to wake each other.
+// Limit on inline reductions between several processes: the network takes less
+// time for this many bytes than two strands take to wake each other.
 constexpr std::int64_t kSpanningInlineBytes = std::int64_t{64} << 10;
 
-// Chosen anew by each run, for where its ranks live: what suits one process
-// would keep several from overlapping, and the other way round. No bit depends
-// on it.
+// Returns the limit on inline reductions. Each run chooses it anew, by where
+// its ranks are: a limit that suits one process would keep several from
+// overlapping, and the reverse. No bit depends on it.
 std::int64_t InlineBytes(const JobSpec& spec, int cores) {
   if (spec.plan.inline_bytes >= 0) return spec.plan.inline_bytes;
   return spec.cluster && spec.cluster->processes > 1
@@ -124,7 +125,7 @@ int ProcessesOf(const JobSpec& spec) {
   return spec.cluster ? spec.cluster->processes : 1;
 }
 
-// In which order the ranks' elements are added up.
+// Returns the order in which reductions add up the ranks' elements.
 absl::StatusOr<std::string> ReductionOrderOf(const JobSpec& spec) {
   const pipeline::PlanOptions& plan = spec.plan;
   const bool on_gpus = spec.device.type == nn::DeviceType::kCuda;
@@ -177,7 +178,8 @@ absl::StatusOr<std::shared_ptr<const pipeline::Plan>> MakeJobPlan(
   TROUPE_ASSIGN_OR_RETURN(options.reduction_order, ReductionOrderOf(spec));
   options.reductions.update_needs_all_buckets = optimizer->NeedsAllBuckets();
   options.fuse_updates = options.fuse_updates && optimizer->IsElementwise();
-  // Inline are reductions of what the very thread has computed.
+  // Inline reductions need gradients that the calling thread has computed, so a
+  // device has none.
   options.inline_bytes = spec.device.is_host() ? inline_bytes : 0;
   TROUPE_ASSIGN_OR_RETURN(const auto kernels,
                           OpenRankKernels(spec, /*local_rank=*/0));
@@ -191,24 +193,25 @@ absl::StatusOr<std::shared_ptr<const pipeline::Plan>> MakeJobPlan(
   return std::make_shared<const pipeline::Plan>(std::move(plan));
 }
 
-// For people only, so a file that is damaged is told, and no error.
+// Returns JobInfo::plan_changes. They are only for people to read, so a damaged
+// file is reported there, and is no error.
 absl::StatusOr<std::vector<std::string>> PlanChanges(
     const JobSpec& spec, const SavedPlan& saved, const pipeline::Plan& plan) {
   if (!saved.ok()) {
     return std::vector<std::string>{std::string(saved.status().message())};
   }
   if (!saved->has_value()) return std::vector<std::string>();
-  // Algorithms are the same, or told when they are asked for.
+  // Algorithms are left out: kernels report a changed one when they need it.
   pipeline::Plan old = **saved;
   old.algorithms = plan.algorithms;
   if (old.inline_bytes == plan.inline_bytes) return pipeline::Diff(old, plan);
-  // Where reductions run is no change of what is computed.
+  // The limit on inline reductions is left out, since it changes no result.
   TROUPE_ASSIGN_OR_RETURN(const auto alike,
                           MakeJobPlan(spec, old.inline_bytes));
   return pipeline::Diff(old, *alike);
 }
 
-// Closes the dtype of the spec, if it is open; `plan` may be null.
+// Chooses the dtype of the spec, if it is open; `plan` may be null.
 absl::Status CloseDType(const pipeline::Plan* plan, ProcessContext& process) {
   if (!process.spec->open_dtype.has_value()) return absl::OkStatus();
   TROUPE_ASSIGN_OR_RETURN(JobSpec closed, WithDType(*process.spec, plan));
@@ -216,7 +219,7 @@ absl::Status CloseDType(const pipeline::Plan* plan, ProcessContext& process) {
   return absl::OkStatus();
 }
 
-// The same for the cuts, which are measured in the dtype that was chosen.
+// Chooses the cuts, if they are open: measured in the dtype that was chosen.
 absl::Status ClosePipeline(const pipeline::Plan* plan,
                            ProcessContext& process) {
   if (!process.spec->open_pipeline.has_value()) return absl::OkStatus();
@@ -225,7 +228,8 @@ absl::Status ClosePipeline(const pipeline::Plan* plan,
   return absl::OkStatus();
 }
 
-// Claims the folder of checkpoints; chooses what to go on from, and the plan.
+// Locks the folder of checkpoints, opens the one to resume from, and makes the
+// plan.
 absl::Status Decide(ProcessContext& process) {
   const CheckpointOptions& checkpoint = process.spec->checkpoint;
   if (process.claim == nullptr && !checkpoint.dir.empty()) {
@@ -250,7 +254,8 @@ absl::Status Decide(ProcessContext& process) {
 }
 
 // Opens the weights that a fresh job begins with, and compares them with the
-// model: a part of a model that nobody has read trains too, only worse.
+// model: a part without weights of the file would train from initial values,
+// only worse.
 absl::Status OpenWeights(ProcessContext& process) {
   const JobSpec& spec = *process.spec;
   if (spec.init.from.empty() || process.resume.checkpoint != nullptr) {
@@ -339,8 +344,8 @@ absl::StatusOr<JobSetup> SetUpJob(const JobSpec& spec, JobObserver* observer,
 
 namespace {
 
-// A job without a step does only what all jobs do at their end: says so, for a
-// model that nobody has trained is easily taken for one that is.
+// Calls JobSpec::note for a fresh job without steps, which only evaluates and
+// saves: its model is easily mistaken for a trained one.
 void NoteUntrained(const ProcessContext& process) {
   const JobSpec& spec = *process.spec;
   if (spec.note == nullptr || process.span->steps > 0 ||
@@ -369,7 +374,7 @@ void TellStart(const ProcessContext& process, JobObserver& observer) {
   info.unexpected = process.resume.keys.unexpected;
   info.plan_changes = process.plan_changes;
   info.transports = process.transports;
-  // An estimate that cannot be made is no reason not to train.
+  // A job trains also without an estimate.
   const absl::StatusOr<ExpectedMemory> memory =
       ExpectMemory(*process.spec, *process.plan);
   if (memory.ok()) info.memory = *memory;

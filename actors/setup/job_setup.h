@@ -1,4 +1,4 @@
-// Everything of a job that is made before its first actor: the plan, the place
+// Makes everything that a job needs before its first actor: the plan, the place
 // in the data, and the contexts of the process and of its ranks.
 //
 //   TROUPE_ASSIGN_OR_RETURN(JobSetup setup, SetUpJob(spec, observer));
@@ -6,8 +6,7 @@
 //       SpawnCrew(system, setup.process, std::move(setup.checkpoint));
 //
 // Errors: kInvalidArgument that names the field of the spec, or the sizes that
-// do not fit; the reader's error where a checkpoint to resume from cannot be
-// used.
+// do not fit; the reader's error if a checkpoint to resume from cannot be used.
 
 #ifndef ACTORS_SETUP_JOB_SETUP_H_
 #define ACTORS_SETUP_JOB_SETUP_H_
@@ -21,10 +20,10 @@
 
 namespace troupe::actors {
 
-// Written into checkpoints.
+// Version of this program, which checkpoints record.
 inline constexpr char kTroupeVersion[] = "0.1";
 
-// What process 0 has decided for all processes of the job.
+// Decision of process 0 for all processes of the job.
 struct Decision {
   std::shared_ptr<const pipeline::Plan> plan;
   std::string resume_path;  // empty: fresh
@@ -32,22 +31,25 @@ struct Decision {
 
 struct JobSetup {
   std::shared_ptr<ProcessContext> process;
-  // What a resumed job starts from; null: fresh. For SpawnCrew() alone: an open
-  // file takes space on the disk also when it has been removed.
+  // Checkpoint that the job is resumed from; null: fresh. To be moved into
+  // SpawnCrew(): as long as the files are open, they take space on the disk,
+  // also after their removal.
   std::shared_ptr<const Checkpoint> checkpoint;
 };
 
-// All but the ranks. `decided`: null in the process that decides.
+// Makes all but the contexts of the ranks. `decided`: null in the process that
+// decides.
 absl::StatusOr<JobSetup> PrepareJob(const JobSpec& spec, JobObserver* observer,
                                     const TestHooks* hooks = nullptr,
                                     const Decision* decided = nullptr);
 
-// `observer` and `hooks` may be null; they outlive the job. All ranks of the
-// job live in this process.
+// Makes all for a job whose ranks are all in this process. `observer` and
+// `hooks` may be null; they outlive the job.
 absl::StatusOr<JobSetup> SetUpJob(const JobSpec& spec, JobObserver* observer,
                                   const TestHooks* hooks = nullptr);
 
-// Calls the observer's OnStart, if there is one; notes where there is no step.
+// Calls the observer's OnStart(), if there is an observer. Calls JobSpec::note
+// if the job has no steps to train.
 void AnnounceJob(const ProcessContext& process, JobObserver* observer);
 
 }  // namespace troupe::actors

@@ -1,14 +1,14 @@
-// What the actors of one process share: the ranks that live in it, the machine
-// as it may use it, and the ways out of it (files, observer, outcome).
+// State that the actors of one process share: its ranks, the number of cores
+// that it may use, its files, observer and outcome.
 //
 //   TROUPE_ASSIGN_OR_RETURN(JobSetup setup, SetUpJob(spec, observer));
 //   SpawnCrew(system, setup.process, std::move(setup.checkpoint));
 //   setup.process->outcome.Wait();
 //
-// Whatever counts ranks of a machine counts `ranks.size()`: those of this
-// process, on the cores that it may run on.
+// Limits per machine count `ranks.size()`: the ranks of this process, on the
+// cores that it may run on.
 //
-// Threads: constant but for the outcome, so any number may read.
+// Threads: constant except for the outcome, so any number may read.
 
 #ifndef ACTORS_SETUP_PROCESS_CONTEXT_H_
 #define ACTORS_SETUP_PROCESS_CONTEXT_H_
@@ -38,26 +38,27 @@ struct ProcessContext {
   std::shared_ptr<const pipeline::Plan> plan;
   std::shared_ptr<const RunSpan> span;
   std::int32_t generation = 0;
-  Resume resume;  // what the job goes on from
-  // How the plan differs from that of the run that wrote the checkpoint.
+  Resume resume;  // the checkpoint that the job is resumed from
+  // JobInfo::plan_changes.
   std::vector<std::string> plan_changes;
 
-  // The ranks that live here, by ascending rank.
+  // The ranks in this process, by ascending rank.
   std::vector<RankContextPtr> ranks;
-  // The job's processes, and the way to them; null where this is the only one.
-  int number = 0;  // of this process
+  int number = 0;  // this process's number
+  // All processes of the job, and the links to them; null if this is the only
+  // one.
   std::shared_ptr<const Roster> roster;
   std::shared_ptr<comm::Fabric> fabric;
-  // What the ranks here reduce with others of the host lives there; null: there
-  // are none.
+  // Memory of tensors that the ranks here reduce with other processes of the
+  // host; null: there are none.
   std::shared_ptr<comm::SharedMemory> shared_memory;
-  std::string transports;  // of JobInfo
-  int cores = 1;           // that this process may run on
+  std::string transports;  // JobInfo::transports
+  int cores = 1;           // number of cores that this process may run on
 
-  // Where checkpoints are: the spec's files, or the real disk.
+  // File system of the checkpoints: the spec's, or the real disk (own_files).
   base::FileSystem* files = nullptr;
   std::unique_ptr<base::FileSystem> own_files;
-  std::shared_ptr<base::FileLock> claim;  // to the folder of checkpoints
+  std::shared_ptr<base::FileLock> claim;  // lock on the folder of checkpoints
 
   JobObserver* observer = nullptr;   // may be null
   const TestHooks* hooks = nullptr;  // null in production

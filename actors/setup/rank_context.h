@@ -1,4 +1,4 @@
-// What the actors of one rank work with, and nothing of the other ranks.
+// State that the actors of one rank share, without any of other ranks.
 //
 //   RankContextPtr context = process.ranks[0];   // SetUpJob() makes them
 //   context->plan->StageOf(context->rank);
@@ -7,9 +7,9 @@
 // `spec` and `plan` are shared by all ranks of the process, and equal in all
 // processes; the rest is the rank's own.
 //
-// Threads: constant, so any number may read. Of what it points at, the
-// communicators belong to the rank's communication strand, or to its compute
-// strand where it reduces inline (comm/communicator.h).
+// Threads: constant, so any number may read. The communicators in `groups` may
+// be used by the rank's communication strand, or by its compute strand for
+// inline reductions (comm/communicator.h).
 
 #ifndef ACTORS_SETUP_RANK_CONTEXT_H_
 #define ACTORS_SETUP_RANK_CONTEXT_H_
@@ -31,7 +31,7 @@ namespace troupe::actors {
 
 struct RankContext {
   int rank = 0;
-  int local_rank = 0;  // among those of its host
+  int local_rank = 0;  // number among the ranks of its host
   pipeline::Mesh::Coords coords;
   std::int32_t generation = 0;
 
@@ -39,15 +39,15 @@ struct RankContext {
   std::shared_ptr<const pipeline::Plan> plan;
   std::shared_ptr<const RunSpan> span;
 
-  // The rank's table for training: the plan's, unless a test bends it.
+  // Table of a training step: the plan's, unless a test edits it.
   pipeline::StepTable train_table;
   RankGroups groups;
-  // Where its compute strand stands. Constant in none of its parts, but safe in
-  // any thread.
+  // Position of its compute strand within the step. The object changes, but may
+  // be read in any thread.
   std::shared_ptr<StepPosition> position;
   // Number of threads that fill the parameters before the first step.
   int start_threads = 1;
-  // Where gradients live that other processes of the host read; null: there are
+  // Memory of gradients that other processes of the host read; null: there are
   // none.
   std::shared_ptr<comm::SharedMemory> shared_memory;
 

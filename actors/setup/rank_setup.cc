@@ -23,7 +23,8 @@ namespace {
 using comm::FabricGroupOptions;
 using comm::Group;
 
-// Collectives of one rank in flight: every bucket of its chunks, and the loss.
+// Returns a limit on the collectives that one rank has in flight: every bucket
+// of its chunks, and the loss.
 int InFlightMax(const pipeline::Plan& plan) {
   std::vector<std::size_t> at(plan.mesh.pp());
   for (const pipeline::StagePlan& stage : plan.stages) {
@@ -35,12 +36,12 @@ int InFlightMax(const pipeline::Plan& plan) {
   return in_flight;
 }
 
-// The groups of all ranks of the job, by rank; of ranks that live elsewhere the
-// communicators are null.
+// The groups of all ranks of the job, by rank. Communicators of ranks in other
+// processes are null.
 using Groups = std::vector<RankGroups>;
 
-// The layers' own groups: one for each axis that has peers and that layers ask
-// for. One collective of a layer is in flight at a time.
+// Makes the layers' own groups, along each axis that layers use and that has
+// more than one rank. One collective of a layer is in flight at a time.
 absl::Status MakeLayerGroups(const pipeline::Plan& plan,
                              const GroupMaker& make_group, Groups& groups) {
   const pipeline::Mesh& mesh = plan.mesh;
@@ -66,7 +67,7 @@ absl::Status MakeLayerGroups(const pipeline::Plan& plan,
   return absl::OkStatus();
 }
 
-// One group for each tie that is between ranks, and each replica. A rank sums a
+// Makes one group for each tie between ranks, in each replica. A rank sums a
 // bucket once a step.
 absl::Status MakeTiedGroups(const pipeline::Plan& plan,
                             const GroupMaker& make_group, Groups& groups) {
@@ -146,7 +147,7 @@ bool MadeByHooks(const ProcessContext& process) {
   return process.hooks != nullptr && process.hooks->make_group;
 }
 
-// By the hooks, or as GroupsOn() makes them.
+// Returns the hooks' maker of groups, or that of GroupsOn().
 GroupMaker LocalGroupsOf(const ProcessContext& process) {
   return [make_group = MadeByHooks(process) ? process.hooks->make_group
                                             : GroupsOn(process.spec->device)](
@@ -179,7 +180,7 @@ GroupMaker GroupsByNccl(const ProcessContext& process,
   return [=, generation = static_cast<std::uint32_t>(process.generation),
           timeout = process.spec->timeout](
              const FabricGroupOptions& group) -> absl::StatusOr<Group> {
-    // A rank that has no peers needs no NCCL.
+    // A rank without peers needs no NCCL.
     if (group.ranks.size() == 1) return make_lonely(group);
     comm::NcclGroupOptions options;
     options.name = group.name;
@@ -198,8 +199,8 @@ GroupMaker GroupsByNccl(const ProcessContext& process,
 
 namespace {
 
-// Ranks on GPUs whose sums go through the host; those of one process have no
-// need of it.
+// Returns a maker of groups on GPUs that stage tensors through the host, except
+// for groups within one process, which `in_process` makes.
 GroupMaker StagedGroups(const ProcessContext& process, GroupMaker in_process) {
   return [fabric = process.fabric, roster = process.roster, in_process](
              const FabricGroupOptions& group) -> absl::StatusOr<Group> {
@@ -232,7 +233,7 @@ GroupMaker SpanningGroups(const ProcessContext& process, comm::Store& store) {
                          roster = process.roster](int rank) {
     return roster->ProcessOf(rank) == fabric->process();
   };
-  // The store is not the maker's own.
+  // The shared_ptr does not own the store.
   const std::shared_ptr<comm::Store> borrowed(&store, [](comm::Store*) {});
   return GroupsByNccl(process, borrowed, is_local, std::move(staged));
 }

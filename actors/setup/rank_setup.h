@@ -1,13 +1,13 @@
-// The contexts of the ranks that live in a process, and the groups in which
-// they meet the others.
+// Makes the contexts of the ranks in a process, and their groups (process
+// groups, as in torch.distributed).
 //
 //   TROUPE_ASSIGN_OR_RETURN(process->ranks,
 //                           MakeRanks(*process, /*first=*/0, /*last=*/2,
 //                                     LocalGroups(*process)));
 //
 // Every process makes the same groups in the same order, whichever ranks it
-// has: the one of the whole job, one for each stage, those of layers, and those
-// of stages that share parameters.
+// has: one of the whole job, one for the replicas of each stage, those of
+// layers, and those of stages that share parameters.
 
 #ifndef ACTORS_SETUP_RANK_SETUP_H_
 #define ACTORS_SETUP_RANK_SETUP_H_
@@ -26,52 +26,53 @@
 
 namespace troupe::actors {
 
-// Makes a group of `options.ranks`: a communicator for each rank that lives
-// here, null for the others.
+// Makes a group of `options.ranks`: a communicator for each rank in this
+// process, null for the others.
 using GroupMaker = std::function<absl::StatusOr<comm::Group>(
     const comm::FabricGroupOptions& options)>;
 
-// What errors call the groups of a rank: that of the whole job, that of its
-// stage's replicas, that of its layers along an axis, and that of a tie.
+// Names of a rank's groups in errors: the group of the whole job, of its
+// stage's replicas, of its layers along an axis, and of a tie.
 inline constexpr char kWorldGroup[] = "all ranks";
 std::string ReplicaGroup(const pipeline::Plan& plan, int pp);
 std::string LayerGroup(const std::string& axis);
 std::string TieGroup(const pipeline::Tie& tie);
 
-// Makes groups of ranks that live in one process and compute on `device`: in
-// the host's memory, or of devices.
+// Returns the maker of groups whose ranks are in one process and compute on
+// `device`: in the host's memory, or of devices.
 comm::GroupFactory GroupsOn(nn::Device device);
 
-// Groups of a job whose ranks all live in this process: by its hooks where they
-// make groups, by NCCL where its plan leaves the order to that, or as
-// GroupsOn() makes them.
+// Returns the maker of groups for a job whose ranks are all in this process: by
+// its hooks if they make groups, by NCCL if its plan permits any order of
+// reduction, else by GroupsOn().
 GroupMaker LocalGroups(const ProcessContext& process);
 
-// Groups by NCCL, whose ids go by `store`; of the ranks of this process alone
-// are there communicators. Where a group has one rank it is of `make_lonely`.
+// Returns a maker of groups by NCCL, which exchanges NCCL's ids through `store`
+// and makes communicators for the local ranks alone. A group of one rank is
+// made by `make_lonely`.
 GroupMaker GroupsByNccl(const ProcessContext& process,
                         std::shared_ptr<comm::Store> store,
                         std::function<bool(int rank)> is_local,
                         GroupMaker make_lonely);
 
-// Groups of a job whose ranks live in several processes, which `process.fabric`
-// connects. Those of GPUs are by NCCL, or staged through the host (which has
-// the tree's bits), as the plan says. `store` is one of the job, and outlives
-// the last call.
+// Returns the maker of groups for a job in several processes, which
+// `process.fabric` connects. Groups of GPUs use NCCL, or stage tensors through
+// the host (with the tree's bits), by the plan's reduction order. All processes
+// share `store`, which outlives the last call.
 GroupMaker SpanningGroups(const ProcessContext& process, comm::Store& store);
 
-// The number of ranks of the job on this host that live in processes before
-// this one: GPUs are given out over all of them.
+// Returns the number of the job's ranks in earlier processes of the same host:
+// the GPUs of a host are assigned over all its processes.
 int RanksBefore(const Roster& roster, int process);
 
-// The contexts of ranks [first, last) of the plan.
+// Makes the contexts of ranks [first, last) of the plan.
 //   kUnavailable: they need more devices than there are.
 absl::StatusOr<std::vector<RankContextPtr>> MakeRanks(
     const ProcessContext& process, int first, int last,
     const GroupMaker& make_group);
 
-// kInvalidArgument: the plan has more buckets than a group can have in flight;
-// blames the field.
+// Checks that a group can have all buckets of a stage in flight.
+//   kInvalidArgument: the plan has more; names the field.
 absl::Status CheckBuckets(const pipeline::Plan& plan);
 
 }  // namespace troupe::actors

@@ -15,7 +15,8 @@
 namespace troupe::actors {
 namespace {
 
-// What the ranks of the job save together, under the checkpoint's names.
+// Returns the tensors that the ranks of the job save together, under the
+// checkpoint's names.
 absl::StatusOr<StateDictSpec> StateDictOf(const JobSpec& spec,
                                           const Checkpoint& checkpoint) {
   StateDictSpec wanted;
@@ -44,7 +45,7 @@ absl::StatusOr<StateDictSpec> StateDictOf(const JobSpec& spec,
   return wanted;
 }
 
-// The checkpoint may have more or less than the job only where that is allowed.
+// Checks that the options allow all differences between checkpoint and job.
 absl::Status CheckKeys(const std::string& path, const IncompatibleKeys& keys,
                        const CheckpointOptions& options) {
   using Options = CheckpointOptions;
@@ -113,10 +114,10 @@ absl::StatusOr<Resume> OpenResumeAt(const JobSpec& spec,
   if (path.empty()) return Resume();
   absl::StatusOr<Resume> resume = Open(spec, files, path);
   if (resume.ok()) return resume;
-  return absl::Status(resume.status().code(),
-                      absl::StrCat("process 0 goes on from ", path,
-                                   ", which must be there for every process: ",
-                                   resume.status().message()));
+  return base::WithMessage(
+      resume.status(), absl::StrCat("process 0 goes on from ", path,
+                                    ", which must be there for every process: ",
+                                    resume.status().message()));
 }
 
 absl::Status MatchKeys(const JobSpec& spec, Resume& resume) {

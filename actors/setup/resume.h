@@ -1,16 +1,16 @@
-// What a job goes on from: the newest checkpoint of its folder, or the one that
-// CheckpointOptions::from names, checked against the model and the optimizer of
-// the job before any actor exists.
+// Opens the checkpoint that a job is resumed from: the newest of its folder, or
+// CheckpointOptions::from. Checks it against the model and the optimizer of the
+// job before any actor exists.
 //
 //   TROUPE_ASSIGN_OR_RETURN(Resume resume, OpenResume(spec, files));
 //   TROUPE_RETURN_IF_ERROR(MatchKeys(spec, resume));
 //   if (resume.checkpoint == nullptr) BeginAt(/*step=*/0);  // there was none
 //
-// A checkpoint is loaded strictly, as by PyTorch's load_state_dict(): what only
-// one of the two has is an error that lists it by name, unless
-// CheckpointOptions::allow_missing or allow_unexpected permits it. Otherwise
-// the next checkpoints would lack it without a word, and the last good one be
-// removed.
+// A checkpoint is loaded strictly, as by PyTorch's load_state_dict(): tensors
+// that only the job or only the checkpoint has are an error that lists their
+// names, unless CheckpointOptions::allow_missing or allow_unexpected permits
+// them. Otherwise the next checkpoints would silently lack them, and the last
+// good one would be removed.
 
 #ifndef ACTORS_SETUP_RESUME_H_
 #define ACTORS_SETUP_RESUME_H_
@@ -28,26 +28,29 @@
 namespace troupe::actors {
 
 struct Resume {
-  std::string path;  // of the checkpoint; empty: fresh
-  // Its files, open; null: fresh, or the ranks have it.
+  std::string path;  // path of the checkpoint; empty: fresh
+  // The checkpoint, open. Null: a fresh job, or it has been moved to the ranks.
   std::shared_ptr<const Checkpoint> checkpoint;
-  // What the run that wrote it remembers of its evaluations.
+  // History of evaluations of the run that wrote it.
   std::optional<EvaluationState> evaluations;
-  IncompatibleKeys keys;  // missing and unexpected ones, where that is allowed
+  IncompatibleKeys keys;  // missing and unexpected ones, if they are allowed
 };
 
-//   kInvalidArgument: the checkpoint is of another seed; blames the field.
+// Opens the checkpoint that `spec.checkpoint` names, if any.
+//   kInvalidArgument: the checkpoint has another seed; names the field.
 //   the reader's error: it cannot be read.
 absl::StatusOr<Resume> OpenResume(const JobSpec& spec, base::FileSystem& files);
 
-// The one at `path`, which process 0 has chosen; empty: fresh.
+// Opens the checkpoint at `path`, which process 0 has chosen; empty: fresh.
+// Errors: the same as OpenResume().
 absl::StatusOr<Resume> OpenResumeAt(const JobSpec& spec,
                                     base::FileSystem& files,
                                     const std::string& path);
 
 // Fills `resume.keys`.
 //   kInvalidArgument: the checkpoint is of another model or optimizer; lists
-//     what is missing, unexpected and mismatched, and blames the options.
+//     the keys that are missing, unexpected and mismatched, and names the
+//     fields that would allow them.
 absl::Status MatchKeys(const JobSpec& spec, Resume& resume);
 
 }  // namespace troupe::actors

@@ -1,4 +1,4 @@
-// The processes of a job: who they are, where they run, which ranks they have.
+// The list of a job's processes: their hosts, process ids and ranks.
 //
 //   Roster roster(members);
 //   roster.ProcessOf(/*rank=*/3);                                  // 1
@@ -18,15 +18,15 @@ namespace troupe::actors {
 
 struct Member {
   std::int32_t process = 0;
-  std::int32_t ranks = 1;  // that live there
-  std::string host;        // its name
+  std::int32_t ranks = 1;  // number of ranks in the process
+  std::string host;        // name of its host
   std::int64_t pid = 0;
-  std::string data_host;  // where it listens for data; empty: at `host`'s
+  std::string data_host;  // address at which it listens for data; empty: host's
 };
 
 class Roster {
  public:
-  // `members` by process number.
+  // `members` are in the order of process numbers.
   explicit Roster(std::vector<Member> members);
 
   int processes() const { return static_cast<int>(members_.size()); }
@@ -35,7 +35,7 @@ class Roster {
   // The ranks of a process are [FirstRankOf(p), FirstRankOf(p + 1)).
   int FirstRankOf(int process) const { return first_rank_[process]; }
   int ProcessOf(int rank) const;
-  // By rank.
+  // Returns the process of each rank, by rank.
   std::vector<int> ProcessesOfRanks() const;
 
   std::string Describe(int process) const;

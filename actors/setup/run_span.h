@@ -1,5 +1,5 @@
-// From where to where a run goes: its steps, and its place in the data at each
-// of them. Equal in all processes of the job, and constant.
+// The first and last step of a run, and its place in the data at each step.
+// Equal in all processes of the job, and constant.
 //
 //   const RunSpan& span = process.span;             // SetUpJob() makes it
 //   span.sampler.BatchAt(step - span.first_step);
@@ -21,14 +21,14 @@ struct RunSpan {
   explicit RunSpan(data::Sampler sampler) : sampler(std::move(sampler)) {}
 
   std::int64_t first_step = 0;  // above 0 when resumed
-  std::int64_t steps = 0;       // in all: the spec's, or its epochs'
+  std::int64_t steps = 0;       // number of all: the spec's, or its epochs'
   data::Sampler sampler;        // its batch 0 is that of first_step
 
-  // Where the sampler stands after `step` committed steps.
+  // Returns the sampler's state after `step` committed steps.
   data::SamplerState SamplerStateAt(std::int64_t step) const {
     return sampler.StateAt(step - first_step);
   }
-  // The first end of an epoch after `step` committed steps.
+  // Returns the step after `step` at which an epoch ends first.
   std::int64_t EpochEndAfter(std::int64_t step) const {
     const std::int64_t epoch = sampler.BatchAt(step - first_step).epoch;
     return first_step + sampler.BatchesUntil(epoch + 1);

@@ -1,4 +1,5 @@
-// A job under way, in one process or several: what Job (actors/job.h) holds.
+// Interface of a job under way, in one process or several, which Job
+// (actors/job.h) holds.
 //
 //   absl::StatusOr<std::unique_ptr<RunningJob>> running =
 //       StartClusterJob(spec, observer);  // actors/cluster/cluster_job.h

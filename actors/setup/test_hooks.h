@@ -1,4 +1,5 @@
-// Where tests and the simulator reach into a job. Production passes none.
+// Hooks by which tests and the simulator reach into a job. Production passes
+// none.
 //
 //   TestHooks hooks;
 //   hooks.after_step = [&](int rank, std::int64_t step, const auto& arena) {
@@ -8,10 +9,10 @@
 //
 // A hook that is not set does nothing.
 //
-// Threads: edit_table and make_group in the caller of SetUpJob(), wrap_link in
-// whoever spawns the ranks, at_boundary on the supervisor's strand, the others
-// on each rank's compute strand, so on several at once unless the job is
-// simulated.
+// Threads: edit_table and make_group are called in the caller of SetUpJob(),
+// wrap_link in the spawner of the ranks, at_boundary on the supervisor's
+// strand, the others on each rank's compute strand, so on several at once
+// unless the job is simulated.
 
 #ifndef ACTORS_SETUP_TEST_HOOKS_H_
 #define ACTORS_SETUP_TEST_HOOKS_H_
@@ -29,7 +30,7 @@ namespace troupe::actors {
 class StageLink;  // stage_link.h
 
 struct TestHooks {
-  // Bends a rank's table for training, to plant bugs.
+  // Edits a rank's table of a training step, to plant bugs.
   std::function<void(int rank, pipeline::StepTable& table)> edit_table;
   // Makes the groups of ranks, or wraps them; null: comm::MakeLocalGroup.
   comm::GroupFactory make_group;
@@ -40,13 +41,14 @@ struct TestHooks {
   std::function<void(int rank, std::int64_t step,
                      const nn::ParameterArena& arena)>
       after_step;
-  // Called whenever all ranks stand at a boundary: they have done `step` steps.
+  // Called whenever all ranks wait at a boundary: they have done `step` steps.
   std::function<void(std::int64_t step)> at_boundary;
-  // How often a yielding strand looks into its mailbox before it goes on.
+  // Returns how often a yielding strand looks into its mailbox before it goes
+  // on.
   std::function<int()> mailbox_rounds;
   // Limit on the steps granted ahead of the slowest rank; 0: production's.
   std::int64_t window_max = 0;
-  // Number of checkpoint writers, as if the ranks lived in so many processes;
+  // Number of checkpoint writers, as if the ranks were in that many processes;
   // 0: one.
   int checkpointers = 0;
 };

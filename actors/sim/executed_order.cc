@@ -16,7 +16,8 @@ using pipeline::ActionKind;
 using pipeline::Signal;
 using pipeline::SignalKind;
 
-// Whether the ranks at a coordinate compute in the order of their table.
+// Returns whether the ranks at a coordinate compute in the order of their
+// table.
 bool KeepsOrder(const pipeline::Plan& plan, int pp) {
   if (plan.dispatch == pipeline::Dispatch::kStrict) return true;
   const std::vector<int> stages = pipeline::StagesAt(plan.placement(), pp);
@@ -99,7 +100,7 @@ std::string ExecutedOrder::Missing(const Table& table, const Action& action,
 
 bool ExecutedOrder::IsThere(const Table& table, const Signal& need,
                             const Progress& progress) const {
-  // Whether all actions that `is_one` picks are done.
+  // Returns whether all actions for which `is_one` returns true have ended.
   const auto all_done = [&](const auto& is_one) {
     const std::vector<Action>& actions = table.table.actions;
     for (std::size_t id = 0; id < actions.size(); ++id) {

@@ -1,14 +1,14 @@
-// Whether ranks ran their actions in an order that their tables allow: each
-// after all that it needs, a linear extension of the needs; and where the plan
-// says so, the compute actions in the order of the table.
+// Checks that ranks ran their actions in an order that their tables allow: each
+// after all that it needs (a linear extension of the needs), and if the plan
+// has strict dispatch, the compute actions in the order of the table.
 //
 //   ExecutedOrder order(plan);
 //   for (const TraceEvent& event : recorder.events()) {
 //     TROUPE_RETURN_IF_ERROR(order.See(event));
 //   }
 //
-// The tables are the plan's, whatever a rank was made to run. Of the signals,
-// kBucketReleased leaves no event.
+// The tables are the plan's, even if a test made a rank run another one. The
+// signal kBucketReleased is not checked, since it leaves no event.
 
 #ifndef ACTORS_SIM_EXECUTED_ORDER_H_
 #define ACTORS_SIM_EXECUTED_ORDER_H_
@@ -32,7 +32,7 @@ class ExecutedOrder {
   // `plan` outlives it.
   explicit ExecutedOrder(const pipeline::Plan& plan);
 
-  // The next event of the run.
+  // Checks the next event of the run.
   //   kFailedPrecondition: names rank, step, action and the need.
   absl::Status See(const TraceEvent& event);
 
@@ -40,22 +40,22 @@ class ExecutedOrder {
   // The table of the ranks at one coordinate along pp.
   struct Table {
     pipeline::StepTable table;
-    absl::flat_hash_map<std::string, int> places;  // of actions, by name
+    absl::flat_hash_map<std::string, int> places;  // action indices, by name
   };
-  // How far a rank is in a step.
+  // Progress of a rank in a step.
   struct Progress {
-    std::vector<bool> done;               // by action
-    std::set<std::pair<int, int>> ready;  // buckets: chunk and number
+    std::vector<bool> done;               // whether each action has ended
+    std::set<std::pair<int, int>> ready;  // buckets, as chunk and number
   };
 
-  // What `action` needs and has not: "F0"; empty: nothing.
+  // Returns the first unmet need of `action`, as in "F0"; empty: none.
   std::string Missing(const Table& table, const pipeline::Action& action,
                       const Progress& progress) const;
   bool IsThere(const Table& table, const pipeline::Signal& need,
                const Progress& progress) const;
 
   const pipeline::Plan& plan_;
-  std::vector<Table> tables_;  // by coordinate along pp
+  std::vector<Table> tables_;  // indexed by coordinate along pp
   std::map<std::pair<int, std::int64_t>, Progress> progress_;  // rank, step
 };
 

@@ -13,7 +13,7 @@
 namespace troupe::actors {
 namespace {
 
-// By FaultKind.
+// Names of FaultKind, in its order.
 constexpr const char* kKinds[] = {"cut", "reset", "pause", "die", "stale"};
 
 bool IsOfLink(FaultKind kind) {
@@ -42,7 +42,7 @@ bool ParseNodes(absl::string_view text, Fault& fault) {
          absl::SimpleAtoi(ends[1], &fault.peer);
 }
 
-// "cut 0-1 at 17 for 3s".
+// Parses the words of one fault, such as "cut 0-1 at 17 for 3s".
 bool ParseFault(const std::vector<absl::string_view>& words, Fault& fault) {
   std::size_t kind = 0;
   while (kind < std::size(kKinds) && words[0] != kKinds[kind]) ++kind;

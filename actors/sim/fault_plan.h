@@ -1,5 +1,5 @@
-// What goes wrong between the nodes of a simulated cluster, and when: plain
-// data that prints and parses, so that a run that failed can be had again.
+// A list of faults of a simulated cluster, and their times: plain data that
+// prints and parses, so that a run that failed can be repeated.
 //
 //   FaultPlan plan;
 //   plan.delay_max = absl::Milliseconds(5);
@@ -9,12 +9,13 @@
 //   absl::StatusOr<FaultPlan> same = ParseFaultPlan("delay 5ms; die 2 at 17");
 //
 // A plan's faults, by example:
-//     cut 0-1 at 17 for 3s    nothing gets through; all of it arrives later
-//     reset 0-1 at 17         what is under way is lost, both ends hear so
-//     pause 2 at 17 for 12s   nothing of the node runs, its timers are late;
-//                             what comes for it waits
-//     die 2 at 17             as a machine without power: nobody hears of it
-//     die 2 at 17 heard       as a killed process: its peers hear of it
+//     cut 0-1 at 17 for 3s    no message gets through; all arrive later
+//     reset 0-1 at 17         messages under way are lost, both ends see that
+//                             the connection has closed
+//     pause 2 at 17 for 12s   no actor of the node runs, its timers are late,
+//                             its messages wait
+//     die 2 at 17             as a machine without power: peers see nothing
+//     die 2 at 17 heard       as a killed process: its connections close
 //     stale 2 at 17           messages of an earlier attempt of the job arrive
 // "at 17": when 17 messages have been sent between nodes.
 
@@ -36,21 +37,22 @@ enum class FaultKind { kCut, kReset, kPause, kDie, kStale };
 struct Fault {
   FaultKind kind = FaultKind::kDie;
   int node = 0;
-  int peer = -1;  // of a link: its other end
-  std::int64_t at = 0;
-  absl::Duration lasts;  // of a cut and a pause
-  bool heard = false;    // of a death
+  int peer = -1;         // kCut and kReset: the other end of the link
+  std::int64_t at = 0;   // number of messages sent before
+  absl::Duration lasts;  // kCut and kPause: duration
+  bool heard = false;    // kDie: whether the node's connections close
 };
 
 struct FaultPlan {
-  // A message is under way for a time below this, which a seed draws.
+  // Limit on the time that a message is under way; the seed draws the time.
   absl::Duration delay_max = absl::ZeroDuration();
   std::vector<Fault> faults;
 
   std::string ToString() const;
 };
 
-// kInvalidArgument: quotes what it does not understand.
+// Parses the text of FaultPlan::ToString().
+//   kInvalidArgument: quotes the part that is no fault.
 absl::StatusOr<FaultPlan> ParseFaultPlan(absl::string_view text);
 
 }  // namespace troupe::actors

@@ -1,13 +1,13 @@
-// Remembers the parameters of a simulated job after each step, as hashes, and
-// compares the ranks that hold the same ones; and two runs with each other.
+// Records hashes of a simulated job's parameters after each step, and compares
+// the ranks that hold the same parameters, and two runs.
 //
 //   ParameterLog log;
 //   log.Note(rank, step, arena);              // after each step of each rank
-//   absl::Status status = log.status();       // do replicas agree?
-//   absl::Status same = Compare(log, other);  // do the runs?
+//   absl::Status status = log.status();       // differences of replicas
+//   absl::Status same = Compare(log, other);  // differences of runs
 //
-// Parameters are told apart by their names, so that runs on different meshes
-// compare too. Equal means to the bit. Threads: one.
+// Parameters are identified by name, so that runs on different meshes compare
+// too. Equal means to the bit. Threads: one.
 
 #ifndef ACTORS_SIM_PARAMETER_LOG_H_
 #define ACTORS_SIM_PARAMETER_LOG_H_
@@ -23,23 +23,24 @@ namespace troupe::actors {
 
 class ParameterLog {
  public:
-  // Returns a hash of all of the arena's parameters. `step` counts from 0.
+  // Adds the arena's parameters after `step`, which counts from 0. Returns a
+  // hash of all of them.
   std::uint64_t Note(int rank, std::int64_t step,
                      const nn::ParameterArena& arena);
 
-  // The first difference among the ranks of a job.
+  // Returns the first difference between the ranks of a job.
   //   kFailedPrecondition: names the ranks, the step and the parameter.
   const absl::Status& status() const { return status_; }
 
-  // The first difference in the steps that both have.
-  //   kFailedPrecondition: names the step and the parameter, or says that there
-  //     is no such step.
+  // Returns the first difference in the steps that both logs have.
+  //   kFailedPrecondition: names the step and the parameter, or says that the
+  //     logs have no step in common.
   friend absl::Status Compare(const ParameterLog& a, const ParameterLog& b);
 
  private:
   struct Value {
     std::uint64_t hash;
-    int rank;  // the first that had it
+    int rank;  // the first rank that was recorded with it
   };
 
   std::map<std::int64_t, std::map<std::string, Value>> steps_;

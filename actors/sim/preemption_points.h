@@ -1,15 +1,15 @@
-// A job's ways out, with others of the simulation running in the middle of
-// them: samples are read, files written and the observer called beside the rest
-// of the job, as they are in production's threads.
+// Wraps a job's dataset, file system and observer so that other actors may run
+// in the middle of their calls: samples are read, files written and the
+// observer called beside the rest of the job, as in production's threads.
 //
 //   PreemptionPoints points(scheduler);
 //   spec.train = points.In(spec.train);
 //   spec.checkpoint.files = points.In(spec.checkpoint.files);
 //   observer = points.In(observer);
 //
-// What is null stays null.
+// Null stays null.
 //
-// Lifetime: it and the scheduler outlive what they gave. Threads: one.
+// Lifetime: the object and the scheduler outlive the wrappers. Threads: one.
 
 #ifndef ACTORS_SIM_PREEMPTION_POINTS_H_
 #define ACTORS_SIM_PREEMPTION_POINTS_H_
@@ -29,7 +29,7 @@ class PreemptionPoints {
       : scheduler_(scheduler) {}
 
   data::DatasetPtr In(const data::DatasetPtr& dataset);
-  // Once each.
+  // Each of these may be called once.
   base::FileSystem* In(base::FileSystem* files);
   JobObserver* In(JobObserver* observer);
 

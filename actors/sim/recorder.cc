@@ -26,11 +26,11 @@ absl::Status Broken(const TraceEvent& event, absl::string_view what) {
                    event.step + 1, ", ", event.name, ": ", what));
 }
 
-// What one rank has done with one bucket in one step.
+// Counts of one bucket's events on one rank in one step.
 struct BucketLife {
   int gradients = 0;
   int ready = 0, launched = 0, reduced = 0, updated = 0;
-  int tied = 0, summed = 0;  // over stages: begun, ended
+  int tied = 0, summed = 0;  // sums over stages: begun, ended
 };
 
 class Checker {
@@ -82,8 +82,8 @@ class Checker {
     }
   }
 
-  // Every rank, step and bucket of the run, seen exactly once; what a graph
-  // does, nobody sees.
+  // Checks that every bucket of each rank and step was seen exactly once.
+  // Steps that ran as a graph are left out: their actions leave no events.
   absl::Status CheckComplete(std::int64_t first_step, std::int64_t steps) {
     for (int rank = 0; rank < plan_.mesh.size(); ++rank) {
       for (const auto& [chunk, k] : BucketsOf(rank)) {
@@ -119,12 +119,12 @@ class Checker {
     return absl::StrCat(event.step, ":", event.name);
   }
 
-  // Whether the collective updates the bucket as it reduces it.
+  // Returns whether the collective updates the bucket as it reduces it.
   static bool Updates(const TraceEvent& event) {
     return pipeline::RuleOf(event.action).Has(pipeline::kMakesParameters);
   }
 
-  // The rank's buckets, as chunk and number.
+  // Returns the rank's buckets, as chunk and number.
   std::vector<std::pair<int, int>> BucketsOf(int rank) const {
     std::vector<std::pair<int, int>> buckets;
     const std::vector<int> stages = plan_.StagesOf(rank);
@@ -140,7 +140,7 @@ class Checker {
     return plan_.stages[plan_.StagesOf(event.rank)[event.chunk]];
   }
 
-  // Whether other stages have the bucket too.
+  // Returns whether the bucket is tied to those of other stages.
   bool IsTied(const TraceEvent& event) const {
     const pipeline::TieMember own = {plan_.StagesOf(event.rank)[event.chunk],
                                      event.bucket};
@@ -212,7 +212,8 @@ class Checker {
   const std::vector<pipeline::Tie> ties_;
   std::map<std::tuple<int, std::int64_t, int, int>, BucketLife> lives_;
   std::map<std::tuple<int, std::int64_t, int, std::string>, int> seen_;
-  std::map<std::pair<int, std::int64_t>, int> under_way_;  // by rank and step
+  // Number of micro-batches between forward and backward, by rank and step.
+  std::map<std::pair<int, std::int64_t>, int> under_way_;
   std::map<int, std::vector<std::string>> launches_;
   std::set<std::pair<int, std::int64_t>> graphs_;  // rank, step
 };

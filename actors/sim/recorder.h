@@ -1,5 +1,5 @@
-// Keeps everything that happened in a simulated job, in order, and checks what
-// must hold of it whatever the interleaving was.
+// Records all trace events of a simulated job, in order, and checks the
+// invariants that must hold for every interleaving.
 //
 //   absl::Status status = CheckInvariants(recorder, plan, first_step, steps);
 //
@@ -9,7 +9,8 @@
 //     - each bucket is launched exactly once on each rank, after its gradients
 //       are complete, and updated exactly once, after its reduction;
 //     - the ranks of a group launch the same collectives in the same order;
-//     - no rank has more forwards whose backward is to come than its table has;
+//     - no rank keeps the activations of more micro-batches than its table
+//       does;
 //     - each action begins when all that it needs is done (executed_order.h).
 
 #ifndef ACTORS_SIM_RECORDER_H_
@@ -35,7 +36,8 @@ class Recorder : public TraceSink {
   std::vector<TraceEvent> events_;
 };
 
-//   kFailedPrecondition: names the invariant, rank, step and what was seen.
+// Checks the invariants for the training steps [first_step, steps).
+//   kFailedPrecondition: names the invariant, rank, step and the event.
 absl::Status CheckInvariants(const Recorder& recorder,
                              const pipeline::Plan& plan,
                              std::int64_t first_step, std::int64_t steps);

@@ -12,11 +12,11 @@
 namespace troupe::actors {
 namespace {
 
-// How eager an actor is; drawn once per actor. A lazy one is passed over for
-// long stretches while others have messages.
+// Weights of actors in the draw of the next one; one is drawn for each actor. A
+// lazy actor is passed over for long stretches while others have messages.
 constexpr std::uint32_t kEagerness[] = {32, 32, 8, 1};
 
-// A handler is left standing at one of so many points.
+// Number of points for each one at which a handler is suspended, on average.
 constexpr std::uint32_t kPointsPerStand = 3;
 
 std::size_t IdOf(const caf::resumable* job) {
@@ -30,7 +30,7 @@ std::size_t IdOf(const caf::resumable* job) {
 }  // namespace
 
 // A fiber that runs handlers, one after the other, each for one message of an
-// actor; the execution unit that actors take it for.
+// actor. It is the execution unit of these actors.
 class SeededScheduler::Hand : public caf::execution_unit {
  public:
   explicit Hand(SeededScheduler& owner)
@@ -45,12 +45,12 @@ class SeededScheduler::Hand : public caf::execution_unit {
         }) {}
 
   void Take(caf::resumable* job) { job_ = job; }
-  // The actor that it stands in a handler of; null: none.
+  // Returns the actor or task whose handler has not ended; null: none.
   caf::resumable* job() const { return job_; }
   void Resume() { fiber_.Resume(); }
   void Stand() { yielder_->Yield(); }
 
-  // The handler has woken `job` by a message.
+  // Called by CAF when the handler has woken `job` by a message.
   void exec_later(caf::resumable* job) override {
     owner_.coordinator_.jobs.push_back(job);
     owner_.Preempt();
@@ -91,7 +91,7 @@ SeededScheduler::SeededScheduler(caf::actor_system& system,
       options_(options),
       key_(options.seed, nn::Purpose::kTest),
       draws_(key_, {0, 0, nn::HashName("schedule")}) {
-  // Times of zero mean "unset" in places; start later.
+  // The clock begins at one hour: a time of zero means "unset" in places.
   coordinator_.clock().current_time += std::chrono::hours(1);
 }
 
@@ -167,7 +167,8 @@ void SeededScheduler::PassTime() {
   coordinator_.advance_time(absl::ToChronoNanoseconds(time));
 }
 
-// Among the actors that have messages, and behind them those that stand.
+// Draws an index among the actors that have messages, followed by the suspended
+// handlers.
 std::size_t SeededScheduler::Pick() {
   weights_.clear();
   std::uint32_t sum = 0;
@@ -183,8 +184,8 @@ std::size_t SeededScheduler::Pick() {
          weights_.begin();
 }
 
-// Who is next, and what for: the actor's number within its system, and the
-// types of its message. Atoms are values of one type, so theirs count too.
+// Mixes the next actor's number within its system, and the types of its
+// message, into the hash; and values of atoms, which all have one type.
 void SeededScheduler::MixNext(caf::resumable* job) {
   auto* actor = dynamic_cast<caf::scheduled_actor*>(job);
   if (actor == nullptr) {
@@ -204,7 +205,8 @@ void SeededScheduler::MixNext(caf::resumable* job) {
   }
 }
 
-// By the actor's number within its system, which is the same in every run.
+// Draws by the actor's number within its system, which is the same in every
+// run.
 std::uint32_t SeededScheduler::EagernessOf(const caf::resumable* job) {
   const std::size_t id = IdOf(job);
   while (eagerness_.size() <= id) {

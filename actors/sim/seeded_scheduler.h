@@ -1,6 +1,6 @@
-// The one thread of a simulation: runs the actors of a system message by
-// message, in an order that a seed chooses, under a clock that stands still
-// while anybody can run.
+// The scheduler of a simulation: runs the actors of a system in one thread,
+// message by message, in an order that a seed chooses, under a clock that
+// stands still as long as any actor can run.
 //
 //   SimulatedConfig config;
 //   caf::actor_system system(config);
@@ -9,15 +9,15 @@
 //   while (!ended() && scheduler.Step()) {
 //   }
 //
-// Each handler runs on a fiber. Where it has woken another actor by a send, and
-// at every Preempt(), the seed may leave it standing there and let others run:
-// two messages of one handler arrive with others between them, and what
-// computes or writes for long does so beside the rest of the system.
+// Each handler runs on a fiber. When it has woken another actor by a send, and
+// at every Preempt(), the seed may suspend it and let others run: messages of
+// other actors arrive between two of one handler, and long computations and
+// writes run beside the rest of the system.
 //
-// Actors differ in how eager they are, drawn once for each: a lazy one is
-// passed over for long stretches, so that ranks drift apart.
+// The seed also draws an eagerness for each actor: a lazy one is passed over
+// for long stretches, so that ranks drift apart.
 //
-// Threads: one. Lifetime: it is gone before the system.
+// Threads: one. Lifetime: it is destroyed before the system.
 
 #ifndef ACTORS_SIM_SEEDED_SCHEDULER_H_
 #define ACTORS_SIM_SEEDED_SCHEDULER_H_
@@ -47,8 +47,8 @@ struct SimulatedConfig : caf::actor_system_config {
 
 class SeededScheduler {
  public:
-  // Something else than an actor that the seed may let go on. Its owner keeps
-  // it, and has a number for it that no actor has.
+  // A job, other than an actor, that the scheduler runs in its order. Its owner
+  // keeps it, and gives it a number that no actor has.
   class Task : public caf::resumable {
    public:
     explicit Task(std::uint64_t id) : id_(id) {}
@@ -62,39 +62,41 @@ class SeededScheduler {
 
   struct Options {
     std::uint64_t seed = 0;
-    // A message takes a time below this, on the virtual clock.
+    // Limit on the virtual time that each message takes.
     absl::Duration message_time_max = absl::ZeroDuration();
   };
 
   SeededScheduler(caf::actor_system& system, const Options& options);
   ~SeededScheduler();
 
-  // Lets one actor go on: with its next message, or with the handler that it
-  // was left standing in. Moves time to the next timer where there is none.
-  // False: nothing is left that could ever happen.
+  // Runs one actor: its next message, or a suspended handler further. If no
+  // actor can run, moves time to the next timer. Returns false if there is no
+  // timer either.
   bool Step();
-  // Whether no actor has a message or stands in a handler.
+  // Returns whether no actor has a message or a suspended handler.
   bool idle() const { return coordinator_.jobs.empty() && standing_.empty(); }
 
-  // In a handler: others may run here. Elsewhere it does nothing.
+  // Suspends the present handler, if the seed chooses to, so that others run.
+  // Does nothing outside handlers.
   void Preempt();
-  // The same, but they do.
+  // Suspends the present handler in any case.
   void Stand();
 
-  // Actors of which this is false wait, messages or not. Null: none does.
+  // Sets the filter of actors: those for which it returns false do not run.
+  // Null: all may.
   void RunOnly(std::function<bool(std::uint64_t actor)> may_run) {
     may_run_ = std::move(may_run);
   }
-  // Once for each time that it is to go on.
+  // Lets `task` run once more.
   void Enqueue(Task& task) { coordinator_.jobs.push_back(&task); }
-  // Virtual; of timers too.
+  // Returns the virtual time, which timers use, too.
   caf::actor_clock::time_point now() const {
     return coordinator_.clock().now();
   }
 
-  // For what the seed chooses beside the order.
+  // Random numbers of the seed, for choices other than the order.
   nn::RandomStream& draws() { return draws_; }
-  // Over the order in which actors ran which messages, and what was mixed in.
+  // Returns a hash over the order of (actor, message), and over all Mix().
   std::uint64_t hash() const { return hash_.value(); }
   void Mix(std::uint64_t value) { hash_.Add(value); }
 

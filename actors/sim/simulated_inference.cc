@@ -32,7 +32,7 @@ class Simulated : public SimulatedInference {
   ~Simulated() override {
     if (actor_) caf::anon_send_exit(actor_, caf::exit_reason::user_shutdown);
     actor_ = nullptr;
-    // The actors still have their exit messages to read.
+    // Runs the actors until they have read their exit messages.
     while (!scheduler_.idle()) scheduler_.Step();
   }
 
@@ -57,7 +57,7 @@ class Simulated : public SimulatedInference {
            scheduler_.Step()) {
     }
     if (call->HasBeenSet()) return call;
-    // Nobody answers the call any more: another one says so.
+    // The call will not be answered, so another one returns the error.
     auto failed = std::make_shared<InferenceCall>(std::vector<nn::Tensor>());
     failed->Set(absl::AbortedError(
         messages > options_.messages_max

@@ -1,6 +1,5 @@
-// A trained model whose stages are simulated: the session of
-// actors/inference/inference_session.h, with the actors of production, in one
-// thread under a seeded scheduler.
+// Simulates a session of a trained model (actors/inference/inference_session.h)
+// with the actors of production, in one thread under a seeded scheduler.
 //
 //   TROUPE_ASSIGN_OR_RETURN(
 //       const std::unique_ptr<SimulatedInference> session,
@@ -8,8 +7,8 @@
 //   TROUPE_ASSIGN_OR_RETURN(const nn::Tensor y, session->Run(x));
 //   session->trace_hash();     // equal for equal seed, spec, inputs and build
 //
-// What the seed chooses, and what time is: simulation.h. Actors run inside
-// Run() alone.
+// The choices of the seed and the virtual time are those of simulation.h.
+// Actors run inside Run() alone.
 //
 // Threads: one.
 
@@ -30,20 +29,20 @@ namespace troupe::actors {
 
 struct SimulatedInferenceOptions {
   std::uint64_t seed = 0;
-  // As SimulationOptions has it.
+  // SimulationOptions::message_time_max.
   absl::Duration message_time_max = absl::ZeroDuration();
-  // A call that takes more messages than this has failed to come to an end.
+  // Limit on the messages of a call, beyond which it fails.
   std::int64_t messages_max = 1'000'000;
 };
 
 class SimulatedInference : public InferenceSession {
  public:
-  // Errors as those of InferenceSession::Open().
+  // Errors: the same as InferenceSession::Open().
   static absl::StatusOr<std::unique_ptr<SimulatedInference>> Open(
       const JobSpec& spec, Checkpoint checkpoint,
       const SimulatedInferenceOptions& options);
 
-  // Over (actor, message) in the order in which they ran.
+  // Returns a hash over (actor, message) in the order in which they ran.
   virtual std::uint64_t trace_hash() const = 0;
 };
 

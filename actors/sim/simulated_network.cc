@@ -10,7 +10,8 @@
 namespace troupe::actors {
 namespace {
 
-// Most messages come soon; one in so many may take the longest time.
+// One message in kSlowMessages may take up to the longest time; the others take
+// at most that time / kSoon.
 constexpr std::uint32_t kSlowMessages = 8;
 constexpr int kSoon = 16;
 
@@ -20,7 +21,7 @@ caf::error LinkLost() {
 
 }  // namespace
 
-// An actor of another node.
+// The proxy of an actor of another node.
 class SimulatedNetwork::RemoteActor : public caf::actor_proxy {
  public:
   RemoteActor(caf::actor_config& config, SimulatedNetwork& network, int node,
@@ -42,20 +43,21 @@ class SimulatedNetwork::RemoteActor : public caf::actor_proxy {
 
  private:
   SimulatedNetwork& network_;
-  const int node_;  // where it stands for the target
+  const int node_;  // the node that has the proxy
   const caf::strong_actor_ptr target_;
   bool ended_ = false;
 };
 
-// What is under way from one node to another.
+// The messages under way from one node to another.
 class SimulatedNetwork::Channel : public SeededScheduler::Task {
  public:
   struct Item {
     caf::actor_clock::time_point due;
-    // A message, or
+    // A message and its receiver. Null: the item is the end of an actor
+    // (`ended`), or if that is not set, the end of the connection, which ends
+    // all proxies.
     caf::mailbox_element_ptr message;
     caf::strong_actor_ptr to;
-    // the end of an actor, or of the connection: of all actors there.
     std::optional<std::uint64_t> ended;
     caf::error reason;
   };
@@ -85,7 +87,8 @@ class SimulatedNetwork::Channel : public SeededScheduler::Task {
     --cuts_;
     Wake();
   }
-  // Behind what is under way, unless that is lost.
+  // Ends the connection, after the messages under way, or if `drop`, without
+  // them.
   void Close(bool drop) {
     if (drop) items_.clear();
     Item end;
@@ -99,7 +102,7 @@ class SimulatedNetwork::Channel : public SeededScheduler::Task {
   }
   bool closed() const { return closed_; }
 
-  // If it can deliver something now.
+  // Enqueues the task if a message can be delivered now.
   void Wake() {
     if (queued_ || !IsReady()) return;
     queued_ = true;
@@ -254,7 +257,8 @@ void SimulatedNetwork::Send(int from, const caf::strong_actor_ptr& to,
   ChannelOf(from, node).Push(std::move(item), DrawDelay());
   Count(1);
   if (spawning_ > 0) return;
-  // The sender does not come to its next line, if that struck its own node.
+  // If a fault has struck the sender's own node, it must not reach its next
+  // line.
   if (nodes_[from] != NodeState::kUp) {
     scheduler_.Stand();
   } else {
@@ -313,7 +317,7 @@ void SimulatedNetwork::Heal(const Fault& fault) {
 
 void SimulatedNetwork::Die(const Fault& fault) {
   nodes_[fault.node] = NodeState::kGone;
-  // What was sent before a kill still arrives, or does not.
+  // The seed chooses whether messages sent before a kill still arrive.
   const bool drop = scheduler_.draws().Below(2) == 0;
   for (int peer = 0; peer < options_.nodes; ++peer) {
     if (peer == fault.node) continue;

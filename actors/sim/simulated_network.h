@@ -1,22 +1,22 @@
 // A network between the nodes of a simulated cluster: actors of one system that
-// belong to different nodes see each other through proxies, as CAF's own
-// network has them, so that actors are those of production.
+// belong to different nodes see each other through proxies, as in CAF's own
+// network, so that actors of production run unchanged.
 //
 //   SimulatedNetwork network(system, scheduler, options);
 //   caf::actor desk = network.Spawn(0, [&] { return SpawnDesk(system); });
 //   caf::actor far = network.SeenFrom(1, desk);    // a proxy
-//   caf::anon_send(far, 7);    // from node 1; there later, or never
+//   caf::anon_send(far, 7);    // from node 1; arrives later, or never
 //
 // A message is under way for a time that the seed draws; those of one pair of
 // nodes stay in their order, as TCP keeps it, those of different pairs do not.
-// What becomes of nodes and links besides is what a plan of faults says
-// (fault_plan.h). Actors in messages and senders become proxies on the way:
-// `map_actors` knows where they are. What else travels between the nodes, by
-// links of its own, counts by Count(), and hears of faults by `on_fault`.
+// A plan of faults (fault_plan.h) cuts links and stops nodes. Actors in
+// messages, and senders, become proxies on the way: `map_actors` finds them in
+// a message. Other links between the nodes count their messages by Count(), and
+// apply faults by `on_fault`.
 //
-// A node that is gone has its actors still, but nothing of it runs or arrives;
-// Thaw() lets all of them run once more, with nobody to hear them, so that a
-// simulation can end.
+// A node that is gone still has its actors, but they do not run, and no message
+// of theirs arrives. Thaw() lets all actors run again, without a network, so
+// that a simulation can end.
 //
 // Threads: one. Lifetime: its actors end before it does.
 
@@ -36,7 +36,7 @@
 
 namespace troupe::actors {
 
-// Calls a function with every actor that a message holds; may change them.
+// Calls `map` with every actor handle in a message, which may change it.
 using ActorMapper = std::function<void(
     caf::message& message,
     const std::function<void(caf::strong_actor_ptr& actor)>& map)>;
@@ -45,11 +45,11 @@ struct SimulatedNetworkOptions {
   int nodes = 2;
   FaultPlan plan;
   ActorMapper map_actors;
-  // Called when a fault strikes, and when one that lasts is over; carries out a
-  // kStale. May be null.
+  // Called when a fault begins, and when a lasting one is over. Has to carry
+  // out a kStale. May be null.
   std::function<void(const Fault& fault, bool over)> on_fault;
-  // Called with each message that is sent between nodes, before a fault may
-  // strike at it. May be null.
+  // Called with each message that is sent between nodes, before faults that
+  // begin at it. May be null.
   std::function<void(int from, const caf::type_erased_tuple& message)>
       on_message;
 };
@@ -60,37 +60,37 @@ class SimulatedNetwork {
                    SimulatedNetworkOptions options);
   ~SimulatedNetwork();
 
-  // Calls `spawn`; the actors that it spawns belong to `node`.
+  // Calls `spawn`. The actors that it spawns belong to `node`.
   template <typename Function>
   auto Spawn(int node, Function spawn) {
     const BeingSpawned being_spawned(*this, node);
     return spawn();
   }
-  // An actor as `node` has it: itself, or a proxy.
+  // Returns the handle that `node` has of an actor: itself, or a proxy.
   template <typename Handle>
   Handle SeenFrom(int node, const Handle& actor) {
     return caf::actor_cast<Handle>(
         Proxy(node, caf::actor_cast<caf::strong_actor_ptr>(actor)));
   }
 
-  // The process of a node ends: its connections close.
+  // Closes the connections of a node, as at the end of its process.
   void Leave(int node);
   void Thaw();
 
-  // By a kDie.
+  // Returns whether the node has died by a kDie.
   bool is_gone(int node) const { return nodes_[node] == NodeState::kGone; }
-  // So many messages went between nodes by other ways. Not within a handler of
-  // an actor.
+  // Counts messages that went between nodes by other links. Not to be called
+  // within a handler of an actor.
   void Count(std::int64_t messages);
-  // Messages that were sent between nodes.
+  // Returns the number of messages sent between nodes.
   std::int64_t sent() const { return sent_; }
   bool is_up(int node) const { return nodes_[node] == NodeState::kUp; }
-  // Whether a fault of the plan has struck.
+  // Returns whether a fault of the plan has begun.
   bool HasStruck(const Fault& fault) const { return sent_ >= fault.at; }
 
  private:
   enum class NodeState { kUp, kPaused, kGone };
-  // What the timer tells.
+  // Kinds of timers.
   enum class Due { kChannel, kHeal };
   class RemoteActor;
   class Channel;
@@ -104,7 +104,7 @@ class SimulatedNetwork {
     const int node_;
   };
 
-  // -1: of none.
+  // Returns the node of an actor; -1: it belongs to none.
   int NodeOf(std::uint64_t actor) const;
   bool MayRun(std::uint64_t actor) const;
   Channel& ChannelOf(int from, int to) const;
@@ -121,13 +121,13 @@ class SimulatedNetwork {
     if (options_.on_fault) options_.on_fault(fault, over);
   }
   void Die(const Fault& fault);
-  // The link between two nodes is no more; what is under way is lost or not.
+  // Closes the link between two nodes. `drop`: messages under way are lost.
   void Close(int node, int peer, bool drop);
-  // An actor of `node` has ended: tells the proxy at `peer`.
+  // Ends the proxy at `peer` of an actor of `node` that has ended.
   void OnEnded(std::uint64_t actor, int node, int peer,
                const caf::error& reason);
   void EndProxy(int node, std::uint64_t actor, const caf::error& reason);
-  // All proxies at `node` of actors of `peer`.
+  // Ends all proxies at `node` of actors of `peer`.
   void EndProxies(int node, int peer);
 
   caf::actor_system& system_;
@@ -135,8 +135,8 @@ class SimulatedNetwork {
   const SimulatedNetworkOptions options_;
   std::vector<NodeState> nodes_;
   std::vector<std::unique_ptr<Channel>> channels_;  // [from * nodes + to]
-  std::vector<int> node_of_;                        // by actor
-  // By node and the actor's number.
+  std::vector<int> node_of_;                        // node of each actor
+  // Proxies, by the node that has them and the actor's number.
   std::map<std::pair<int, std::uint64_t>, caf::strong_actor_ptr> proxies_;
   caf::actor timer_;
   std::int64_t sent_ = 0;

@@ -16,7 +16,7 @@
 namespace troupe::actors {
 namespace {
 
-// As fine as groups can be cut, so that small reductions have several chunks.
+// Smallest size of a reduction's chunks, so that small reductions have several.
 constexpr std::size_t kChunkBytes = 1;
 
 comm::GroupFactory InSmallChunks(comm::GroupFactory make_group,
@@ -46,7 +46,7 @@ Failure NoEnd(const ProcessContext& process, std::int64_t messages,
 Simulation::Simulation(const JobSpec& spec, SimulationOptions options)
     : spec_(spec), options_(std::move(options)) {
   spec_.trace = &recorder_;
-  // Nothing is measured: time stands still.
+  // A measurement would find nothing, since time stands still.
   if (spec_.plan.inline_bytes < 0) spec_.plan.inline_bytes = 0;
 }
 
@@ -65,7 +65,7 @@ absl::StatusOr<JobResult> Simulation::Run(JobObserver* observer) {
       spec.checkpoint.files == nullptr ? &disk : spec.checkpoint.files);
   TestHooks hooks;
   hooks.edit_table = options_.edit_table;
-  // Groups of GPUs have no chunks, and are made as the plan says.
+  // Groups of GPUs have no chunks, so the plan's own are used.
   if (options_.make_group || spec_.device.type != nn::DeviceType::kCuda) {
     hooks.make_group = InSmallChunks(options_.make_group, spec_.device);
   }
@@ -99,7 +99,7 @@ absl::StatusOr<JobResult> Simulation::Run(JobObserver* observer) {
     while (!process->outcome.HasBeenSet() && scheduler.Step()) {
     }
   }
-  // The actors still have their exit messages to read.
+  // Runs the actors until they have read their exit messages.
   supervisor = nullptr;
   while (!scheduler.idle()) scheduler.Step();
   trace_hash_ = scheduler.hash();

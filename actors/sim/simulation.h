@@ -1,6 +1,7 @@
 // Runs a whole job of many ranks in one thread, under a seeded scheduler with a
-// virtual clock: the very actors of production (actors/supervision/crew.h),
-// with a seed that chooses every interleaving and delay.
+// virtual clock (deterministic simulation testing): the actors of production
+// (actors/supervision/crew.h), with a seed that chooses every interleaving and
+// delay.
 //
 //   Simulation simulation(spec, {/*seed=*/42});
 //   absl::StatusOr<JobResult> result = simulation.Run();
@@ -8,22 +9,22 @@
 //   simulation.trace_hash();      // equal for equal seed, spec and build
 //   simulation.recorder();        // every action, launch and gradient
 //
-// What the seed chooses: which actor runs its next message; where a handler is
-// left standing while others run, at its sends, its reads of samples, its
+// The seed chooses which actor runs its next message; where a handler is
+// suspended while others run, at its sends, its reads of samples, its
 // operations on files and its calls of the observer; how eager each actor is
 // (some are starved for long stretches, so that ranks drift apart), and how
 // slow each link between two stages; and how large windows of granted steps
-// are. A step yields after every action and
-// every piece of a backward, a reduction after every chunk.
+// are. A step yields after every action and every piece of a backward, a
+// reduction after every chunk.
 //
-// Time is virtual: it stands still while anything can run, unless
+// Time is virtual: it stands still as long as any actor can run, unless
 // `message_time_max` is set, and then jumps to the next timer. So a job that
-// hangs meets its deadline at once, and fails with the supervisor's account of
-// who stands where.
+// hangs meets its deadline at once, and fails with the supervisor's report of
+// each rank's position.
 //
 // Threads: one. Cost: about 2 us per message, so thousands of seeds a minute.
 // Sources: TigerBeetle's VOPR, FoundationDB's simulator (Zhou et al. 2021,
-// SIGMOD, sec. 4) for the method; caf::scheduler::test_coordinator below.
+// SIGMOD, sec. 4) for the method; built on caf::scheduler::test_coordinator.
 
 #ifndef ACTORS_SIM_SIMULATION_H_
 #define ACTORS_SIM_SIMULATION_H_
@@ -46,14 +47,14 @@ namespace troupe::actors {
 
 struct SimulationOptions {
   std::uint64_t seed = 0;
-  // A message takes a time below this, which the seed draws; zero: time stands
-  // still. Where it comes near the job's time-out, answers and time-outs race.
+  // Limit on the time of a message, which the seed draws; zero: time stands
+  // still. With a limit near the job's timeout, answers and timeouts race.
   absl::Duration message_time_max = absl::ZeroDuration();
-  // A stop is requested after so many messages; below 0: never.
+  // Number of messages after which a stop is requested; below 0: never.
   std::int64_t stop_after_messages = -1;
-  // A job that sends more messages than this has failed to come to an end.
+  // Limit on the messages of the job, beyond which it fails.
   std::int64_t messages_max = 10'000'000;
-  // Bends the table of a rank before the job starts: how tests plant bugs.
+  // Edits the table of a rank before the job starts, to plant bugs.
   std::function<void(int rank, pipeline::StepTable& table)> edit_table;
   // Makes the groups of ranks, or wraps them; null: comm::MakeLocalGroup.
   comm::GroupFactory make_group;
@@ -67,22 +68,22 @@ class Simulation {
  public:
   Simulation(const JobSpec& spec, SimulationOptions options);
 
-  // Runs the job to its end. Once.
+  // Runs the job to its end. To be called once.
   absl::StatusOr<JobResult> Run(JobObserver* observer = nullptr);
 
-  // Whether what must hold of a run whatever the seed held of this one: it came
-  // to its end, nothing in recorder.h was broken, and the ranks that hold the
-  // same parameters had the same, to the bit, after each step.
-  //   kFailedPrecondition: names what is broken, where and when.
-  //   otherwise the job's error.
+  // Checks what must hold for every seed: the job came to its end, the
+  // invariants of recorder.h hold, and after each step ranks that hold the same
+  // parameter had equal bits of it.
+  //   kFailedPrecondition: names the broken invariant, its rank and step.
+  //   other: the job's error.
   absl::Status Check() const;
 
-  // Over (actor, message) in the order in which they ran, and all parameters
-  // after each step.
+  // Returns a hash over (actor, message) in the order in which they ran, and
+  // over all parameters after each step.
   std::uint64_t trace_hash() const { return trace_hash_; }
   std::int64_t messages() const { return messages_; }
   const Recorder& recorder() const { return recorder_; }
-  // Compare() tells whether two runs had the same parameters.
+  // Compare() of two runs' logs returns whether their parameters were equal.
   const ParameterLog& parameters() const { return parameters_; }
   const pipeline::Plan& plan() const { return plan_; }
 

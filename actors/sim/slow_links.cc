@@ -8,7 +8,7 @@
 
 namespace troupe::actors {
 
-// To one stage.
+// The way from one rank to one stage.
 class SlowLinks::Way : public SeededScheduler::Task {
  public:
   Way(std::uint64_t id, SeededScheduler& scheduler,
@@ -54,7 +54,7 @@ class SlowLinks::Link : public StageLink {
  private:
   SlowLinks& owner_;
   const std::shared_ptr<StageLink> link_;
-  std::map<int, Way*> ways_;  // by stage
+  std::map<int, Way*> ways_;  // the way to each stage
 };
 
 SlowLinks::SlowLinks(caf::actor_system& system, SeededScheduler& scheduler)

@@ -1,14 +1,15 @@
-// Links between the stages of a simulation that are as slow as a seed has them:
-// what is sent is under way until the scheduler lets its link go on.
+// Links between the stages of a simulation, with delays that the seed chooses:
+// a transfer is under way until the scheduler runs its link.
 //
 //   SlowLinks links(system, scheduler);
 //   hooks.wrap_link = [&](auto link) { return links.Over(std::move(link)); };
 //
-// Each way from one rank to one stage is a task of the scheduler's, which is
+// Each way from one rank to one stage is a task of the scheduler, which is
 // eager or lazy as actors are: activations pile up on one link while others
-// deliver at once. Order is kept on a link, and nowhere else.
+// deliver at once. Transfers keep their order on one link, but not across
+// links.
 //
-// Threads: one. Lifetime: between the scheduler and the end of the run.
+// Threads: one. Lifetime: made after the scheduler, destroyed after the run.
 
 #ifndef ACTORS_SIM_SLOW_LINKS_H_
 #define ACTORS_SIM_SLOW_LINKS_H_
@@ -27,7 +28,7 @@ class SlowLinks {
   SlowLinks(caf::actor_system& system, SeededScheduler& scheduler);
   ~SlowLinks();
 
-  // A rank's way to the stages of its replica.
+  // Wraps a rank's link to the stages of its replica.
   std::shared_ptr<StageLink> Over(std::shared_ptr<StageLink> link);
 
  private:

@@ -27,7 +27,7 @@ absl::Status CheckGraphs(const std::string& mode) {
                    "\": must be \"auto\", \"on\" or \"off\""));
 }
 
-// How evaluations are compared.
+// Checks the fields by which evaluations are compared.
 absl::Status CheckComparison(const JobSpec& spec) {
   using Saving = CheckpointOptions;
   const std::string& metric = spec.checkpoint.best_metric;
@@ -64,7 +64,8 @@ absl::Status CheckLossScale(const JobSpec& spec) {
                    base::FieldName<&JobSpec::loss_scale>(), " = ", scale));
 }
 
-// A plan may have any axes; ranks divide batches over dp and models over pp.
+// Refuses axes other than dp (divides batches) and pp (divides the model),
+// which a plan may have, but no job yet.
 absl::Status CheckAxes(const pipeline::Mesh& mesh) {
   for (const pipeline::Axis& axis : mesh.axes()) {
     if (axis.size == 1 || axis.name == "dp" || axis.name == "pp") continue;

@@ -8,7 +8,8 @@
 
 namespace troupe::actors {
 
-// Found by attaching one to an arena of a single element.
+// Attaches an optimizer to an arena of a single element, and looks which states
+// it has added.
 absl::StatusOr<std::map<std::string, nn::DType>> OptimizerStates(
     const JobSpec& spec, nn::DType dtype) {
   nn::CachingAllocator memory;

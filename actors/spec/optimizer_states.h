@@ -1,4 +1,4 @@
-// What the optimizer of a job keeps for each parameter.
+// The states that the optimizer of a job keeps for each parameter.
 //
 //   TROUPE_ASSIGN_OR_RETURN(const auto states,
 //                           OptimizerStates(spec, nn::DType::kBF16));
@@ -16,7 +16,8 @@
 
 namespace troupe::actors {
 
-// The states for parameters of `dtype`, each as large as they are, by name.
+// Returns the dtypes of the states for parameters of `dtype`, by the states'
+// names. Each state has as many elements as its parameter.
 //   kInvalidArgument: the job makes no optimizer.
 absl::StatusOr<std::map<std::string, nn::DType>> OptimizerStates(
     const JobSpec& spec, nn::DType dtype);

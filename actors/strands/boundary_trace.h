@@ -1,13 +1,13 @@
-// Notes in a trace what happens at a boundary: an evaluation, the parts of a
+// Records the events between steps in a trace: evaluations, the parts of a
 // checkpoint.
 //
 //   const BoundaryTrace trace(spec.trace, span, rank, TraceTrack::kRank);
 //   trace.Note(TraceKind::kEvaluation, TracePhase::kBegin, step, "evaluate");
 //
-// A boundary stands behind `step` committed steps. It is shown with the last of
-// them, and not at all where the run has trained none.
+// `step` is the number of committed steps. An event is shown with the last of
+// them, and not at all if the run has trained none.
 //
-// Threads: as the sink's.
+// Threads: the same as the sink's.
 
 #ifndef ACTORS_STRANDS_BOUNDARY_TRACE_H_
 #define ACTORS_STRANDS_BOUNDARY_TRACE_H_

@@ -33,8 +33,8 @@ absl::StatusOr<CheckpointOpened> Open(CheckpointerState& state,
   return CheckpointOpened{order.generation, order.step, state.unfinished};
 }
 
-// In a trace: a part of saving the `step` first steps, from here to the end of
-// the block.
+// Traces a part of saving the state after `step` steps, from its construction
+// to the end of the block (RAII).
 class SavingScope {
  public:
   SavingScope(const ProcessContext& process, int rank, std::int64_t step,
@@ -79,7 +79,7 @@ absl::StatusOr<CheckpointSaved> Commit(CheckpointerState& state,
   if (choices != nullptr) plan.algorithms = choices->InUse();
   TROUPE_RETURN_IF_ERROR(WritePlanFile(*process.files, order.folder, plan));
   if (choices != nullptr) choices->Save();
-  state.unfinished.clear();  // it has a name now, or is gone
+  state.unfinished.clear();  // PublishCheckpoint() renames or removes it
   TROUPE_ASSIGN_OR_RETURN(
       std::string path,
       PublishCheckpoint(*process.files, options.dir, order.folder,
@@ -88,13 +88,13 @@ absl::StatusOr<CheckpointSaved> Commit(CheckpointerState& state,
   return CheckpointSaved{order.generation, order.step, std::move(path)};
 }
 
-// Whether ranks of other processes write into the same folder.
+// Returns whether ranks of other processes write into the same folder.
 bool HasPeers(const CheckpointerState& state) {
   const auto& roster = state.process->roster;
   return roster != nullptr && roster->processes() > 1;
 }
 
-// The folder that this one made, if it did.
+// Removes the unfinished folder that this actor made, if any.
 void RemoveUnfinished(CheckpointerState& state) {
   if (state.unfinished.empty()) return;
   RemoveCheckpointFolder(*state.process->files, state.unfinished);
@@ -127,8 +127,10 @@ CheckpointerActor::behavior_type CheckpointerBehavior(
             of_rank.rank = shard.snapshot->rank;
             const auto saved = Write(self->state, shard);
             const bool failed = !saved.ok();
-            // Before the job is told, and may end. Ranks of other processes
-            // would miss the folder, and be heard first: theirs goes later.
+            // The folder is removed before the failure is reported, since the
+            // job may end then. With ranks of other processes it is removed
+            // afterwards: their errors about a missing folder would arrive
+            // before this one.
             if (failed && !HasPeers(self->state)) {
               RemoveCheckpointFolder(*self->state.process->files,
                                      shard.order.folder);

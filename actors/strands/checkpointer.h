@@ -1,6 +1,7 @@
-// Writes checkpoints, on a strand of its own, while training goes on. Each
-// process has one, for the shards that its ranks hold; that of the supervisor's
-// process also makes the folders and gives them their names.
+// Writes checkpoints, on a strand of its own, while training continues. Each
+// process has one checkpointer, for the shards of its ranks; that of the
+// supervisor's process also creates the folders and renames finished ones to
+// their final names.
 //
 // Takes  BeginCheckpoint    from the supervisor -> CheckpointOpened {folder}
 //        WriteShard        from a rank -> ShardSaved to the supervisor
@@ -22,9 +23,10 @@ namespace troupe::actors {
 struct CheckpointerState {
   static inline const char* name = "checkpointer";
   ProcessContextPtr process;
-  std::string unfinished;  // a folder made here that has no name yet
+  // Path of a folder that this actor made and that has no final name yet.
+  std::string unfinished;
 
-  // A job that ends in the middle of a checkpoint leaves none behind.
+  // Removes the unfinished folder.
   ~CheckpointerState();
 };
 

@@ -8,8 +8,8 @@
 namespace troupe::actors {
 namespace {
 
-// Chunks of a collective that one drive message does before the strand looks
-// for further collectives to start.
+// Limit on the chunks that one drive message runs before the strand handles
+// other messages, which may start further collectives.
 constexpr int kChunksPerDrive = 64;
 
 void Start(CommState& state, const Launch& launch) {
@@ -24,8 +24,8 @@ void Start(CommState& state, const Launch& launch) {
     caf::anon_send(compute, std::move(answer));
     return;
   }
-  // Runs in whichever rank's thread does the last chunk. The weak handle lets
-  // a job end while collectives are in flight.
+  // The callback runs in the thread, of any rank, that runs the last chunk. The
+  // weak handle lets a job end while collectives are in flight.
   event->OnReady([launch, weak = caf::actor_cast<caf::weak_actor_ptr>(compute)](
                      const absl::Status& status) {
     if (auto strong = weak.lock()) {
@@ -35,7 +35,7 @@ void Start(CommState& state, const Launch& launch) {
   });
 }
 
-// One chunk of any group; false when there is no work now.
+// Runs one chunk of any group. Returns false if there is no work now.
 bool Drive(CommState& state) {
   bool progress = false;
   state.context->groups.ForEachOfTable([&](comm::Communicator& group) {
@@ -44,7 +44,7 @@ bool Drive(CommState& state) {
   return progress;
 }
 
-// Sets what all groups of the rank call when there is work.
+// Sets the function that all groups of the rank call when there is work.
 void SetWakeups(const RankContext& context,
                 const std::function<void()>& wakeup) {
   context.groups.ForEachOfTable(
@@ -82,8 +82,8 @@ CommActor::behavior_type CommBehavior(
       caf::anon_send(caf::actor_cast<CommActor>(strong), drive_atom::value);
     }
   };
-  // A rank that reduces inline drives its groups on its compute strand, and one
-  // strand at a time may touch them.
+  // A rank that reduces inline drives its groups on its compute strand, and
+  // only one strand at a time may use them.
   const pipeline::Plan& plan = *state.context->plan;
   state.woken = !plan.RankPlanOf(state.context->rank).reduce_inline;
   if (state.woken) SetWakeups(*state.context, wakeup);

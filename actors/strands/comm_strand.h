@@ -3,11 +3,12 @@
 //
 // Takes  Launch {action, group, collective}
 //        drive  (to itself, and from the groups' wake-ups)
-// Gives  Launched to the compute strand, when the collective is done or failed
+// Gives  Launched to the compute strand, when the collective has ended or
+//        failed; with Launch::answer_at_once, when it has started
 // Fails  never by itself: a collective's error is in its Launched
 //
-// One drive does a bounded number of chunks, since further collectives may wait
-// to be started; under the seeded scheduler one, so that ranks interleave.
+// One drive message runs a bounded number of chunks, since further collectives
+// may wait to be started; in the simulator one chunk, so that ranks interleave.
 
 #ifndef ACTORS_STRANDS_COMM_STRAND_H_
 #define ACTORS_STRANDS_COMM_STRAND_H_
@@ -24,16 +25,17 @@ struct CommState {
   static inline const char* name = "comm";
   RankContextPtr context;
   ComputeActor compute;
-  bool woken = false;  // the groups wake this strand
-  // A drive message is under way: one is enough. Shared with the wake-ups,
-  // which may outlive the actor.
+  bool woken = false;  // whether the groups wake this strand
+  // Whether a drive message is under way: one is enough. Shared with the
+  // wake-ups, which may outlive the actor.
   std::shared_ptr<std::atomic<bool>> driving =
       std::make_shared<std::atomic<bool>>(false);
 
   ~CommState();
 };
 
-// The word that `launch` has come to `status`.
+// Returns the answer to `launch`: its collective has started or ended, or has
+// failed with `status`.
 Launched AnswerTo(const Launch& launch, const absl::Status& status);
 
 CommActor::behavior_type CommBehavior(

@@ -87,7 +87,7 @@ absl::Status ComputeState::OnDrive() {
   bool worked = queues_ != nullptr && queues_->Progress();
   TROUPE_RETURN_IF_ERROR(Resume());
   if (queues_ == nullptr) return absl::OkStatus();
-  // The fiber may have given it more to do.
+  // The fiber may have enqueued more work.
   worked = worked || queues_->Progress();
   if (worked) DriveLater();
   return SendWhatIsThere();
@@ -127,7 +127,7 @@ absl::Status ComputeState::Go() {
 }
 
 absl::Status ComputeState::Resume() {
-  // The resume that is under way comes after the news that is in the mailbox.
+  // The resume message under way is handled after all news in the mailbox.
   if (looking_) return absl::OkStatus();
   switch (fiber_->Resume()) {
     case StrandFiber::State::kWaiting:
@@ -232,11 +232,11 @@ void ComputeState::Launch(int action, pipeline::GroupId group,
   if (!runner_->reduces_on_device()) {
     return self_->send(peers_->comm, std::move(launch));
   }
-  // Work for this strand's device: nobody else calls that.
+  // The collective is work of the device, which only this strand may call.
   absl::StatusOr<comm::Event> done =
       context_->groups.Of(group).Start(collective, after);
   if (done.ok() && runner_->recording()) {
-    // No message is read before the step is recorded.
+    // The strand reads no message until the step is recorded.
     const absl::Status ended =
         runner_->CollectiveDone(launch.step, action, *done);
     if (ended.ok()) return;
@@ -275,7 +275,7 @@ void ComputeState::MoveToHost(Transfer& transfer) {
     const absl::StatusOr<nn::Tensor> copy =
         nn::CopyToHost(kernels, nn::Queue::kReadBack, tensor);
     if (!copy.ok()) {
-      // Nothing can be sent: the receiver hears of it as of what failed.
+      // Nothing can be sent: the receiver gets the error by the ready event.
       transfer.ready = base::Event::Make();
       transfer.ready.Complete(copy.status());
       return;
@@ -283,7 +283,7 @@ void ComputeState::MoveToHost(Transfer& transfer) {
     tensor = *copy;
   }
   transfer.ready = nn::Record(kernels, nn::Queue::kReadBack);
-  // What is copied stays until then.
+  // Keeps the copied tensors until then.
   transfer.ready.OnReady([kept = on_device](const absl::Status&) {});
   DriveLater();
 }

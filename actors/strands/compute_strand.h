@@ -1,25 +1,27 @@
-// The compute strand of one rank: kernels, tapes and updates run here, through
-// the StepRunner, and nowhere else. Its steps run on a fiber (strand_fiber.h):
-// one that waits for a message gives the thread back to the actor, which
-// resumes it with the next.
+// The compute strand of one rank: the only actor that runs the rank's kernels,
+// tapes and updates, through the StepRunner. Its steps run on a fiber
+// (strand_fiber.h): a step that waits for a message yields the thread to the
+// actor, which resumes the fiber after the next message.
 //
-// Takes  ComputePeers                      first of all
+// Takes  ComputePeers                      before all other messages
 //        RunSteps {kind, first, batches}   from its rank
 //        Launched {step, action, status}   from its communication strand
 //        Transfer                          from a neighbouring stage
-//        resume                            from itself: go on after a look
-//        drive                             its device, or a collective that the
-//                                          fiber waits for, has come on
+//        resume                            from itself: the mailbox was read,
+//                                          the fiber continues
+//        drive                             from itself, its device, or a
+//                                          collective that the fiber waits for:
+//                                          there may be progress
 //        (snapshot, step)                  -> SnapshotPtr
-// Gives  StepsDone to its rank, or whoever it computes for; Launch to its
-//        communication strand, but for collectives that are work of devices
-//        (comm/device): it starts these; Transfer to its neighbours, through a
-//        StageLink
+// Gives  StepsDone to its rank, or to the actor in its place
+//        (ComputePeers::rank); Launch to its communication strand, except for
+//        collectives on devices (comm/device), which it starts itself; Transfer
+//        to its neighbours, through a StageLink
 // Fails  with the runner's status, as a Failure
 //
-// A device that works later than it is told (nn/kernels/device_queues.h) is
-// driven by messages of the strand to itself, as long as that finds anything
-// done; a GPU's watcher sends one when there is more.
+// A device with queues (nn/kernels/device_queues.h) is driven by messages of
+// the strand to itself, as long as each finds completed work; a GPU's watcher
+// sends one when more has completed.
 
 #ifndef ACTORS_STRANDS_COMPUTE_STRAND_H_
 #define ACTORS_STRANDS_COMPUTE_STRAND_H_
@@ -57,11 +59,11 @@ class ComputeState : public StepRunner::Host {
   absl::StatusOr<PendingSnapshot> MakeSnapshot(std::int64_t step) {
     return runner_->MakeSnapshot(step);
   }
-  // `pending` as the answer to the current message, now or when it is there.
+  // Answers the current message with the snapshot, once it is complete.
   caf::result<SnapshotPtr> Answer(PendingSnapshot pending);
 
  private:
-  // What a run has sent to its rank, or will when its losses are there.
+  // A run whose StepsDone is sent when it has the losses of all `steps`.
   struct Run {
     StepsDone done;
     std::size_t steps;
@@ -71,21 +73,23 @@ class ComputeState : public StepRunner::Host {
     PendingSnapshot snapshot;
   };
 
-  // Goes on after a message that is news to the fiber.
+  // Resumes the fiber after a message that is news to it, then drives the
+  // device.
   absl::Status Go();
-  // Resumes the fiber, unless it waits for a look into the mailbox.
+  // Resumes the fiber, unless a resume message is under way.
   absl::Status Resume();
-  // Sees to it that the device is driven, at once and when `event` is done.
+  // Sends a drive message, at once or when `event` has completed.
   void DriveLater();
   void DriveAfter(const base::Event& event);
-  // For a stage that has no way to the device's memory.
+  // Copies the tensors to host memory, for a stage that cannot read the
+  // device's.
   void MoveToHost(Transfer& transfer);
-  // A collective that was given to a device may still fail: it is told as if
-  // it had not been started.
+  // Makes this strand get a Launched with the error if a collective that was
+  // enqueued on a device fails later.
   void TellFailure(const Launched& launched);
-  // Sends what has come from the device.
+  // Sends the runs and snapshots whose copies to the host are complete.
   absl::Status SendWhatIsThere();
-  // The fiber's function: runs what is in the queue, for ever.
+  // The fiber's function: runs the steps in the queue, until one fails.
   absl::Status RunQueue();
   absl::Status RunFront();
 
@@ -101,21 +105,22 @@ class ComputeState : public StepRunner::Host {
   RankContextPtr context_;
   ComputePeersPtr peers_;
   std::unique_ptr<StepRunner> runner_;
-  nn::DeviceQueues* queues_ = nullptr;  // null: the device works at once
-  bool driving_ = false;                // a drive message is under way
-  std::function<void()> notify_;        // sends one, from any thread
+  nn::DeviceQueues* queues_ = nullptr;  // null on the CPU
+  bool driving_ = false;                // whether its own drive is under way
+  std::function<void()> notify_;        // sends a drive, from any thread
   std::deque<RunSteps> queue_;
-  std::deque<Run> runs_;  // that have begun
+  std::deque<Run> runs_;  // runs that have begun and were not sent
   std::deque<SnapshotRequest> snapshots_;
-  bool running_ = false;  // the fiber is inside a run
-  bool looking_ = false;  // a resume message is under way
-  int rounds_left_ = 0;   // resumes that only look into the mailbox
-  absl::Status failure_;  // why the fiber ended
-  // Last: what its frames refer to outlives it.
+  bool running_ = false;  // whether the fiber is inside a run
+  bool looking_ = false;  // whether a resume message is under way
+  int rounds_left_ = 0;   // resumes that are only sent again (TestHooks)
+  absl::Status failure_;  // error that ended the fiber
+  // The fiber is last: all that its frames refer to outlives it.
   std::optional<StrandFiber> fiber_;
 };
 
-// `checkpoint`: where the rank starts from, read at once and dropped; or null.
+// `checkpoint`: the state from which the rank starts; null starts anew. It is
+// read at once and released.
 ComputeActor::behavior_type ComputeBehavior(
     ComputeState::Self self, RankContextPtr context, FailureSink failures,
     std::shared_ptr<const Checkpoint> checkpoint);

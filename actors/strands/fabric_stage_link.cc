@@ -20,8 +20,8 @@
 namespace troupe::actors {
 namespace {
 
-// A transfer on the wire: as it lies in memory, little-endian as every machine
-// that Troupe runs on.
+// The wire format of a transfer: the bytes of this struct, in little-endian
+// order as on all machines that Troupe supports.
 struct WireTransfer {
   std::int64_t step;
   std::int64_t dims[nn::Shape::kMaxRank];
@@ -48,11 +48,10 @@ absl::Status BadField(absl::string_view field) {
       absl::StrCat("a transfer between stages with a wrong ", field));
 }
 
-// Puts together the transfers whose tensors come one by one.
+// Reassembles transfers, whose tensors arrive one by one.
 class ArrivingTransfers {
  public:
-  // Adds a tensor. The transfer, where it was the last of its tensors; null
-  // else.
+  // Adds a tensor. Returns the transfer if this was the last of its tensors.
   std::optional<Transfer> Add(TransferHeader header, const nn::Tensor& tensor) {
     if (header.tensors == 0) return std::move(header.transfer);
     const Transfer& transfer = header.transfer;
@@ -71,7 +70,7 @@ class ArrivingTransfers {
   }
 
  private:
-  // Rank, stage, step, kind, direction, micro-batch.
+  // The fields are rank, stage, step, kind, direction, micro-batch.
   using Key = std::tuple<int, int, std::int64_t, StepKind, bool, int>;
   struct Arriving {
     Transfer transfer;
@@ -82,7 +81,8 @@ class ArrivingTransfers {
   std::map<Key, Arriving> arriving_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Makes room for what comes, and hands it to the compute strand it is for.
+// Allocates memory for tensors that arrive, and sends each complete transfer to
+// its compute strand.
 class TransferReceiver : public comm::ParcelHandler {
  public:
   TransferReceiver(int stages, std::vector<ComputeActor> computes)
@@ -128,12 +128,12 @@ class TransferReceiver : public comm::ParcelHandler {
   }
 
   const int stages_;
-  const std::vector<ComputeActor> computes_;  // by rank
+  const std::vector<ComputeActor> computes_;  // one per rank
   nn::CachingAllocator memory_;
   ArrivingTransfers arriving_;
 };
 
-// `receiver` gets what the ranks of other processes send.
+// Makes `receiver` the handler of parcels from ranks of other processes.
 void SetHandlers(const ProcessContext& process,
                  const std::shared_ptr<TransferReceiver>& receiver) {
   for (int rank = 0; rank < process.roster->ranks(); ++rank) {
@@ -171,7 +171,7 @@ absl::StatusOr<TransferHeader> DecodeTransfer(absl::string_view header) {
   WireTransfer wire;
   if (header.size() != sizeof(wire)) return BadField("header");
   std::memcpy(&wire, header.data(), sizeof(wire));
-  if (wire.kind > static_cast<std::uint8_t>(StepKind::kEvaluate)) {
+  if (wire.kind > static_cast<std::uint8_t>(StepKind::kPredict)) {
     return BadField("kind");
   }
   if (wire.forward > 1) return BadField("direction");
@@ -220,7 +220,7 @@ void FabricStageLink::Send(int stage, Transfer transfer) {
     local_->Send(stage, std::move(transfer));
     return;
   }
-  // A credit has no tensor, and is a parcel all the same.
+  // A credit has no tensor, but is still one parcel.
   const int parcels = std::max(static_cast<int>(transfer.tensors.size()), 1);
   for (int i = 0; i < parcels; ++i) {
     const nn::Tensor tensor =
@@ -228,7 +228,7 @@ void FabricStageLink::Send(int stage, Transfer transfer) {
     const absl::StatusOr<comm::Event> sent = fabric_->SendParcel(
         process, TransferChannel(rank_),
         EncodeTransfer(ranks_[stage], transfer, i), tensor, transfer.ready);
-    // A peer that is lost ends the job elsewhere.
+    // The loss of a peer is handled elsewhere, and ends the job.
     if (!sent.ok()) return;
     sent->OnReady([tensor](const absl::Status&) {});
   }

@@ -1,20 +1,20 @@
-// The way between stages of a replica that live in several processes: each
-// tensor of a transfer travels as a parcel (comm/fabric.h), whose header says
-// which one it is and of what shape and dtype. The receiver puts them together.
+// Sends transfers between stages of a replica in several processes. Each tensor
+// of a transfer is a parcel (comm/fabric.h) of its own, whose header has the
+// tensor's number, shape and dtype. The receiver reassembles the transfer.
 //
 //   TakeTransfers(process, computes);             // before any is sent
 //   FabricStageLink link(process.fabric, process.roster, rank, stage_ranks,
 //                        local);
 //   link.Send(/*stage=*/1, std::move(transfer));
 //
-// A stage of this very process is handed the tensors themselves, not copies.
+// A stage of the same process gets the tensors themselves, not copies.
 //
-// Each rank that sends has a channel of its own. Parcels of a channel leave in
-// order, and a rank with a GPU sends before the tensor is there: what it sends
-// for the next step waits for an update, for which others of this process may
-// have still to send.
+// Each sending rank has a channel of its own, since the parcels of a channel
+// leave in order. A rank with a GPU sends before a tensor is complete, and a
+// tensor of the next step may wait for an update that depends on transfers of
+// other ranks of this process: on one channel these would be stuck behind it.
 //
-// Threads: as StageLink.
+// Threads: the same as StageLink.
 
 #ifndef ACTORS_STRANDS_FABRIC_STAGE_LINK_H_
 #define ACTORS_STRANDS_FABRIC_STAGE_LINK_H_
@@ -35,50 +35,52 @@ namespace troupe::actors {
 
 class FabricStageLink : public StageLink {
  public:
-  // `rank` sends. `ranks`: who has each stage of its replica. `local`: the way
-  // to those of this process.
+  // `rank` is the sender. `ranks`: rank of each stage of its replica. `local`:
+  // the link to the stages in this process.
   FabricStageLink(std::shared_ptr<comm::Fabric> fabric,
                   std::shared_ptr<const Roster> roster, int rank,
                   std::vector<int> ranks, std::shared_ptr<StageLink> local);
   void Send(int stage, Transfer transfer) override;
-  // Where the stage lives in another process.
+  // Returns whether the stage is in another process.
   bool NeedsHostMemory(int stage) const override;
 
  private:
   const std::shared_ptr<comm::Fabric> fabric_;
   const std::shared_ptr<const Roster> roster_;
   const int rank_;
-  const std::vector<int> ranks_;  // by stage
+  const std::vector<int> ranks_;  // one per stage
   const std::shared_ptr<StageLink> local_;
 };
 
-// The channel of what `rank` sends.
+// Returns the channel on which `rank` sends.
 inline std::uint32_t TransferChannel(int rank) {
   return 1 + static_cast<std::uint32_t>(rank);
 }
 
-// From now on, what other processes send to a rank of this one is handed to its
-// compute strand; `computes` by rank, null for those that live elsewhere.
+// Makes the fabric pass transfers from other processes to the compute strands.
+// `computes`: one strand per rank, null for ranks of other processes.
 void TakeTransfers(const ProcessContext& process,
                    const std::vector<ComputeActor>& computes);
-// What comes later stays with the fabric.
+// Ends this. The fabric keeps the transfers that arrive later.
 void RefuseTransfers(const ProcessContext& process);
 
-// The header of a parcel: all of a transfer but its tensors, what one of these
-// is, and the rank that it is for.
+// The header of a parcel: the fields of a transfer, the description of one of
+// its tensors, and the receiving rank.
 struct TransferHeader {
   int rank = 0;
   Transfer transfer;  // without tensors
-  int tensors = 0;    // that it has; none: the parcel is the whole transfer
-  int number = 0;     // of this one
-  // A loss that does not reach a stage's input sends it no gradient.
+  int tensors = 0;    // number in the transfer; 0: the parcel is all of it
+  int number = 0;     // number of this tensor in the transfer
+  // Whether the tensor is defined. A gradient is not, if the loss does not
+  // depend on its activation.
   bool has_tensor = false;
   nn::Shape shape;
   nn::DType dtype = nn::DType::kF32;
 };
-// `number`: of the tensor that the parcel brings.
+// Returns the header of the parcel with tensor `number` of `transfer`.
 std::string EncodeTransfer(int rank, const Transfer& transfer, int number);
-// kInvalidArgument: no such header; names the field. It came over a wire.
+// Returns the fields of a header from the wire, which may be malformed.
+//   kInvalidArgument: a field is invalid; names it.
 absl::StatusOr<TransferHeader> DecodeTransfer(absl::string_view header);
 
 }  // namespace troupe::actors

@@ -22,7 +22,7 @@ std::optional<LoadRequest> LoadWindow::NextRequest() {
   const std::int64_t limit =
       std::max<std::int64_t>(options_.ahead_max, 2 * chunk_);
   if (next_request_ >= end_ || ahead_ >= limit) return std::nullopt;
-  // The first chunk tells how large a step is.
+  // The first response shows how large a step is.
   if (!chunk_chosen_ && requests_ > 0) return std::nullopt;
   const LoadRequest request = {options_.kind, next_request_,
                                std::min(chunk_, end_ - next_request_)};

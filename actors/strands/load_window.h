@@ -1,18 +1,19 @@
-// What a rank asks its loader for, and what it may run of it, under credits:
-// batches are loaded ahead, but only so far. Plain data, without actors.
+// Prefetch window of a rank: decides which steps to request from the loader and
+// which loaded steps may run. Credits limit how far batches are loaded ahead.
+// It uses no actors.
 //
 //   LoadWindow window({StepKind::kTrain, /*first=*/0, /*end=*/1000});
 //   while (auto request = window.NextRequest()) Send(loader, *request);
-//   window.OnLoaded(std::move(loaded), /*asked=*/request.count);  // an answer
+//   window.OnLoaded(std::move(loaded), /*asked=*/request.count);  // response
 //   while (auto run = window.NextRun(/*until=*/granted)) Send(compute, *run);
-//   window.finished();                      // everything was handed out
+//   window.finished();                      // all runs were returned
 //
-// Answers come in the order of the requests. One with fewer steps than were
-// asked for says where the data end.
+// Responses arrive in the order of the requests. One with fewer steps than were
+// requested ends at the end of the data.
 //
-// Steps travel in chunks of about 1 MiB of data: large enough that a message
-// costs nothing beside it, small enough to stay in a second-level cache. The
-// first answer tells how large a step is.
+// A request is for about 1 MiB of data: large enough to make the cost of its
+// messages negligible, small enough to stay in a second-level cache. The first
+// response shows how large a step is.
 //
 // Threads: one at a time.
 
@@ -33,10 +34,10 @@ class LoadWindow {
   struct Options {
     StepKind kind = StepKind::kTrain;
     std::int64_t first = 0;
-    // The steps are those below.
+    // Number of the step after the last one.
     std::int64_t end = std::numeric_limits<std::int64_t>::max();
-    // Number of steps that may be loaded and not yet run; two chunks, where
-    // that is more.
+    // Limit on the steps that are loaded or requested and not yet run; two
+    // requests' steps, if that is more.
     std::int64_t ahead_max = 1;
     // Limit on the steps of one run.
     std::int64_t run_steps_max = std::numeric_limits<std::int64_t>::max();
@@ -44,16 +45,17 @@ class LoadWindow {
 
   explicit LoadWindow(const Options& options);
 
-  // The next request to send, which takes its credits; nothing where there are
-  // none, or nothing is left to ask for.
+  // Takes credits and returns the next request to send. Returns none if no
+  // credits are free or no step is left to request.
   std::optional<LoadRequest> NextRequest();
-  // `asked`: the number of steps in the request that this answers.
+  // Adds the response to a request. `asked`: number of steps in that request.
   void OnLoaded(Loaded loaded, std::int64_t asked);
-  // The next steps to run, all below `until`; their credits are free again.
+  // Returns the next steps to run, all below `until`, and frees their credits.
   std::optional<RunSteps> NextRun(std::int64_t until);
-  // The first step that has not been handed out.
+  // Returns the first step that NextRun() has not returned.
   std::int64_t next_run() const { return next_run_; }
-  // All steps have been handed out, and no answer is to come.
+  // Returns whether NextRun() has returned all steps and no response is
+  // outstanding.
   bool finished() const { return next_run_ >= end_ && requests_ == 0; }
 
  private:
@@ -62,10 +64,10 @@ class LoadWindow {
   const Options options_;
   std::int64_t end_;
   std::int64_t next_request_, next_run_;
-  std::int64_t ahead_ = 0;  // steps asked for or loaded, not yet run
+  std::int64_t ahead_ = 0;  // steps requested or loaded, not yet run
   std::int64_t chunk_ = 1;  // steps per request
   bool chunk_chosen_ = false;
-  int requests_ = 0;  // without an answer
+  int requests_ = 0;  // number of requests without a response
   std::deque<Loaded> loaded_;
 };
 

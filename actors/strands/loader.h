@@ -1,12 +1,12 @@
 // The loader of one rank: a strand that reads samples and makes batches.
 //
 // Takes  LoadRequest {kind, first, count}
-// Gives  Loaded: the steps asked for; fewer, or none, where an evaluation ends
+// Gives  Loaded: the requested steps; fewer, or none, where an evaluation ends
 // Fails  with the dataset's status, as the request's error and as a Failure
 //
 // The rank's outstanding requests are the credits: the loader itself keeps no
-// queue. Steps are addressed by number, so what was merely loaded ahead is in
-// no state that a checkpoint would have to keep.
+// queue. Steps are addressed by number, so loading ahead changes no state that
+// a checkpoint would have to save.
 
 #ifndef ACTORS_STRANDS_LOADER_H_
 #define ACTORS_STRANDS_LOADER_H_

@@ -89,7 +89,8 @@ void RankState::LoadAhead(StepKind kind) {
         .then([this, kind, asked = request->count](
                   Loaded& loaded) { OnLoaded(kind, loaded, asked); },
               [this, first = request->first](const caf::error& error) {
-                // The loader has reported its own failure; this is for silence.
+                // The loader has reported its own failure; this is for a
+                // time-out.
                 const absl::Status status = FromError(self_->system(), error);
                 Fail("loader",
                      absl::Status(status.code(),
@@ -114,7 +115,7 @@ void RankState::OnGrant(const Grant& grant) {
 
 void RankState::Dispatch() {
   const StepKind kind = evaluation_ ? StepKind::kEvaluate : StepKind::kTrain;
-  // What is loaded of the test set may be run at once.
+  // Batches of the test set need no grant.
   const std::int64_t until =
       evaluation_ ? std::numeric_limits<std::int64_t>::max() : granted_;
   while (runs_ < kRunsMax) {
@@ -151,7 +152,7 @@ void RankState::OnEvaluate(const Evaluate& evaluate) {
   LoadWindow::Options options;
   options.kind = StepKind::kEvaluate;
   options.ahead_max = context_->spec->prefetch_steps;
-  options.run_steps_max = 1;  // each one is a sign of life
+  options.run_steps_max = 1;  // each run sends an Alive
   evaluation_.emplace(options);
   LoadAhead(StepKind::kEvaluate);
 }

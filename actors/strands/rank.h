@@ -1,26 +1,26 @@
 // One rank of the job: it turns grants and loaded batches into runs of its
-// compute strand, and answers the supervisor for all of them.
+// compute strand, and reports to the supervisor for all strands of the rank.
 //
 // Takes  Grant {until}              from the supervisor: credits
 //        StepsDone                  from its compute strand
 //        Evaluate {step}            -> Evaluated to the supervisor
 //        TakeSnapshot {step}        -> SnapshotTaken to the supervisor
 //        SaveShard {step, folder}   -> WriteShard to its checkpoint writer
-//        AskWaits                   -> RankWaits to whoever asks
-//        EndRank                    from the supervisor: the job is over
+//        AskWaits                   -> RankWaits to the sender
+//        EndRank                    from the supervisor: the job has ended
 // Gives  Progress, Alive, Evaluated, SnapshotTaken to the supervisor;
 //        LoadRequest to its loader; RunSteps to its compute strand; WriteShard
 //        to the checkpoint writer of its process
-// Fails  when a loader's answer is an error or does not come in time, or when a
-//        strand of the rank ends without a word
+// Fails  when the loader's response is an error or times out, when a strand of
+//        the rank ends, or when a step is to be saved that was not copied
 //
 // Credits: at most kRunsMax runs are with the compute strand, and the loader is
-// at most prefetch_steps (or two chunks, if that is more) ahead, in training
-// and in evaluation alike.
+// at most prefetch_steps ahead (or two requests' steps, if that is more), in
+// training and in evaluation.
 //
-// A rank that fails, or ends, takes its strands and its side of the groups
-// with it. One that has failed stays until EndRank, and still says what it
-// waited for.
+// A rank that fails or ends also ends its strands and, unless the job has
+// succeeded, aborts its groups. A failed rank stays until EndRank, and still
+// answers AskWaits.
 
 #ifndef ACTORS_STRANDS_RANK_H_
 #define ACTORS_STRANDS_RANK_H_
@@ -38,8 +38,8 @@
 
 namespace troupe::actors {
 
-// The strands that a rank works with. All but the checkpointer, which is the
-// process's, are its own.
+// The strands that a rank uses. The checkpointer belongs to the process, the
+// others to the rank.
 struct RankStrands {
   LoaderActor loader;
   ComputeActor compute;
@@ -77,8 +77,8 @@ class RankState {
   void EndEvaluationIfDone();
   void EndStrands(const absl::Status& status);
   void Fail(const std::string& actor, const absl::Status& status);
-  // What it does where its compute strand has no step to run, and whether it
-  // may yet have one.
+  // Sets RankWaits::doing and busy of a rank that has failed, or whose compute
+  // strand has no step to run.
   void DescribeRest(RankWaits& answer) const;
 
   static constexpr int kRunsMax = 2;
@@ -89,19 +89,19 @@ class RankState {
   SupervisorActor supervisor_;
   RankStrands strands_;
   std::optional<WaitReport> report_;
-  bool ended_ = false;   // its strands
-  bool failed_ = false;  // and has said so
+  bool ended_ = false;   // whether EndStrands() was called
+  bool failed_ = false;  // whether a failure was reported
 
-  std::int64_t granted_ = 0;  // may run steps below
+  std::int64_t granted_ = 0;  // limit below which steps may run
   std::optional<LoadWindow> training_;
-  int runs_ = 0;  // RunSteps with the compute strand
+  int runs_ = 0;  // number of runs with the compute strand
 
-  // An evaluation: sums in the order of batches.
+  // State of an evaluation. Losses are added in the order of batches.
   std::optional<LoadWindow> evaluation_;
   std::int64_t evaluation_step_ = 0;
   double sum_ = 0, count_ = 0, correct_ = 0;
 
-  SnapshotPtr snapshot_;  // until SaveShard
+  SnapshotPtr snapshot_;  // kept until SaveShard
 };
 
 RankActor::behavior_type RankBehavior(RankState::Self self,

@@ -21,7 +21,7 @@ void Call(JobObserver& observer, const Report& report) {
   }
 }
 
-// The observer's code is the user's: it may throw.
+// Passes the reports to the observer, which is code of the user and may throw.
 absl::Status Deliver(JobObserver* observer,
                      const std::vector<Report>& reports) {
   if (observer == nullptr) return absl::OkStatus();
@@ -35,7 +35,8 @@ absl::Status Deliver(JobObserver* observer,
 
 }  // namespace
 
-// The reporter has thrown, or nobody is left who could send it the result.
+// Sets the outcome if the reporter has thrown, or no actor is left that could
+// send FinishReports.
 ReporterState::~ReporterState() {
   if (process == nullptr || process->outcome.HasBeenSet()) return;
   process->outcome.Set(absl::InternalError(
@@ -63,7 +64,8 @@ ReporterActor::behavior_type ReporterBehavior(
             if (state.status.ok()) {
               state.status = Deliver(state.process->observer, last.reports);
             }
-            // Also where it failed before, and the job ended before it heard.
+            // The observer may have failed in an earlier batch, and the job
+            // have ended before its Failure arrived.
             if (!state.status.ok() && last.result.ok()) {
               last.result = absl::Status(
                   state.status.code(),

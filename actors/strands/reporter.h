@@ -1,14 +1,15 @@
-// Calls the job's observer, on a strand of its own: terminals and disks are
-// slow, and steps are granted elsewhere.
+// Calls the job's observer, on a strand of its own: observers write to slow
+// terminals and disks, and must not delay the supervisor.
 //
 // Takes  a batch of reports           from the supervisor
 //        FinishReports {reports, result}
 // Gives  reported to the supervisor, after each batch: its credit for the next
-//        one; the outcome, when everything is reported
-// Fails  with the text of what the observer throws, as a Failure. Later reports
-//        are then dropped, and the outcome is the first failure of the job.
+//        one. Sets the job's outcome after FinishReports.
+// Fails  with the text of an exception of the observer, as a Failure. Later
+//        reports are then dropped, and the outcome is the first failure of the
+//        job.
 //
-// Whatever ends it, the outcome is set then.
+// The outcome is set in every case, at the latest when this actor ends.
 
 #ifndef ACTORS_STRANDS_REPORTER_H_
 #define ACTORS_STRANDS_REPORTER_H_
@@ -25,7 +26,7 @@ struct ReporterState {
   ~ReporterState();
 
   ProcessContextPtr process;
-  absl::Status status;  // the observer's first failure
+  absl::Status status;  // first failure of the observer
 };
 
 ReporterActor::behavior_type ReporterBehavior(

@@ -1,13 +1,13 @@
-// The way from one stage of a replica to another: activations forward,
+// Sends tensors from one stage of a replica to another: activations forward,
 // gradients back.
 //
 //   link.Send(/*stage=*/1, std::move(transfer));
 //
-// A compute strand knows the number of the stage that it sends to, and nothing
-// of where that stage lives. In a process, a tensor is handed over as a counted
+// A compute strand addresses a stage by its number; the link hides the stage's
+// rank and process. Within a process, a tensor is passed as a reference-counted
 // handle, without a copy.
 //
-// Threads: Send from any; it never blocks.
+// Threads: Send() may be called in any thread; it never blocks.
 
 #ifndef ACTORS_STRANDS_STAGE_LINK_H_
 #define ACTORS_STRANDS_STAGE_LINK_H_
@@ -25,18 +25,18 @@ namespace troupe::actors {
 class StageLink {
  public:
   virtual ~StageLink() = default;
-  // To the rank that has stage `stage` of the same replica. Transfers to one
-  // stage arrive in the order in which they were sent.
+  // Sends to the rank that has stage `stage` of the same replica. Transfers to
+  // one stage arrive in the order in which they were sent.
   virtual void Send(int stage, Transfer transfer) = 0;
-  // Whether a tensor for `stage` must lie in memory of the host.
+  // Returns whether a tensor for `stage` must be in host memory.
   virtual bool NeedsHostMemory(int /*stage*/) const { return false; }
 };
 
-// For replicas whose stages all live in this process.
+// The link of replicas whose stages are all in this process.
 class LocalStageLink : public StageLink {
  public:
-  // The compute strands of a replica's stages, in order; a strand that has
-  // several is there for each.
+  // `stages`: the compute strand of each stage of the replica, in order. A
+  // strand with several stages is listed for each.
   explicit LocalStageLink(std::vector<ComputeActor> stages)
       : stages_(std::move(stages)) {}
 
@@ -50,7 +50,7 @@ class LocalStageLink : public StageLink {
   const std::vector<ComputeActor> stages_;
 };
 
-// That link, as `hooks` want it; null: as it is.
+// Makes a LocalStageLink, wrapped by hooks->wrap_link unless that is null.
 inline std::shared_ptr<StageLink> LinkLocalStages(
     std::vector<ComputeActor> stages, const TestHooks* hooks) {
   auto link = std::make_shared<LocalStageLink>(std::move(stages));

@@ -17,7 +17,8 @@ namespace {
 
 using pipeline::GroupId;
 
-// The collectives of a group in a step, in the order in which they start.
+// Returns the collectives of a group in a step, in the order in which they
+// start.
 std::vector<std::string> PartsOf(const pipeline::StepTable& table,
                                  GroupId group) {
   const int chunks = table.chunks();
@@ -116,7 +117,8 @@ void WaitReport::AddReceive(const StepPosition::Place& place, TimePoint now,
   wait.part = place.kind == StepKind::kTrain
                   ? absl::StrCat("micro-batch ", receive.micro_batch)
                   : absl::StrCat("batch ", place.step, " of an evaluation");
-  // A table may ask for what no stage sends: nobody is waited for, then.
+  // A wrong table may receive from a stage that does not exist: then the rank
+  // waits for no other.
   if (from >= 0 && from < static_cast<int>(plan.stages.size())) {
     const int pp = plan.stages[from].place.pp;
     wait.ranks = {plan.mesh.Group(context_.rank, pipeline::kPpAxis)[pp]};

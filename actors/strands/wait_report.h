@@ -1,14 +1,14 @@
-// What a rank waits for, as its context shows it from any thread: the
-// collectives of its groups, by step and bucket, and the tensors of other
-// stages.
+// Finds out what a rank waits for: the collectives of its groups, by step and
+// bucket, and the tensors of other stages. It reads the rank's context, from
+// any thread.
 //
 //   const WaitReport report(*context);
 //   RankWaits waits = report.Make(std::chrono::steady_clock::now());
 //   waits.waits[0].part;                     // "bucket 1"
 //
-// Which bucket a collective is, follows from its number: the collectives of a
-// group start in the order of the table (pipeline/table_cursor.h), so many in
-// each step.
+// The bucket of a collective follows from the collective's number: those of a
+// group start in the order of the table (pipeline/table_cursor.h), the same
+// number of them in each step.
 //
 // Threads: any.
 
@@ -30,8 +30,8 @@ class WaitReport {
   // `context` outlives it.
   explicit WaitReport(const RankContext& context);
 
-  // `doing` and `busy` speak of the compute strand; empty where it has no step
-  // to run.
+  // Returns the waits at time `now`. `doing` and `busy` describe the compute
+  // strand, if it runs a step and waits for nothing; else they are empty.
   RankWaits Make(TimePoint now) const;
 
  private:
@@ -39,9 +39,9 @@ class WaitReport {
   struct Seat {
     const comm::Communicator* comm = nullptr;
     std::string group;
-    std::vector<int> ranks;  // global, by rank of the group
-    // A step's collectives, in the order in which they start; empty: they are
-    // not by the table.
+    std::vector<int> ranks;  // global ranks, by rank of the group
+    // Collectives of a step, in the order in which they start; empty if the
+    // table does not have them.
     std::vector<std::string> parts;
   };
 

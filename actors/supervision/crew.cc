@@ -19,11 +19,11 @@
 namespace troupe::actors {
 namespace {
 
-// The compute strands of this process, by rank; null for other processes'.
+// The compute strands by rank; null for ranks of other processes.
 using ComputesByRank = std::vector<ComputeActor>;
 
-// The way from a rank to the stages of its replica, those of its own chunks
-// among them; null where there is one stage.
+// Returns the link from a rank to all stages of its replica, its own included;
+// null if there is only one stage.
 std::shared_ptr<StageLink> LinkStages(const ProcessContext& process, int rank,
                                       const ComputesByRank& computes) {
   const pipeline::Plan& plan = *process.plan;
@@ -41,8 +41,8 @@ std::shared_ptr<StageLink> LinkStages(const ProcessContext& process, int rank,
                                            std::move(ranks), std::move(local));
 }
 
-// The actors so far: where an exception (out of memory, say) ends the spawning,
-// they end too.
+// Scope guard of the actors spawned so far: ends them if an exception (out of
+// memory, for example) interrupts the spawning.
 class Spawned {
  public:
   ~Spawned() {
@@ -61,7 +61,7 @@ class Spawned {
   std::vector<caf::strong_actor_ptr> actors_;
 };
 
-// The strands of one rank and the rank itself, wired but to its peers.
+// One rank's actor and those of its strands that still need their ComputePeers.
 struct SpawnedRank {
   RankActor rank;
   ComputeActor compute;

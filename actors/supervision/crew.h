@@ -1,12 +1,13 @@
-// Spawns the actors of a job and wires them up, in whatever system: the real
-// one (job.cc) or the simulated one (actors/sim).
+// Spawns the actors of a job (its crew) and connects them, in the actor system
+// of threads (job.cc) or the simulated one (actors/sim).
 //
 //   SupervisorActor supervisor =
 //       SpawnCrew(system, process, std::move(checkpoint));
 //   // The job runs; process->outcome tells how it ended.
 //
-// Where ranks live in several processes, process 0 spawns the supervisor with
-// its own part of the crew, every other its ranks alone (actors/cluster).
+// If the ranks live in several processes, process 0 spawns the supervisor and
+// its own part of the crew; every other process spawns only its ranks
+// (actors/cluster).
 
 #ifndef ACTORS_SUPERVISION_CREW_H_
 #define ACTORS_SUPERVISION_CREW_H_
@@ -21,15 +22,16 @@
 
 namespace troupe::actors {
 
-// The actors of one process that a supervisor talks to.
+// The actors of one process that the supervisor sends messages to.
 struct LocalCrew {
-  std::vector<RankActor> ranks;  // by ascending rank
+  std::vector<RankActor> ranks;  // sorted by rank
   std::vector<CheckpointerActor> checkpointers;
 };
 
-// `system` must have the message types of actors/protocol/messages.h.
-// `checkpoint`: what the ranks start from, or null; the last one that has read
-// its part closes it.
+// Spawns the ranks of this process, with their strands and checkpointers.
+// `system` must have the message types of actors/protocol/messages.h. The ranks
+// start from `checkpoint`, which may be null; it is closed when the last of
+// them has read its part.
 LocalCrew SpawnRanks(caf::actor_system& system,
                      const ProcessContextPtr& process,
                      const SupervisorActor& supervisor,
@@ -40,14 +42,15 @@ struct SupervisedCrew {
   CrewPtr crew;
 };
 
-// The supervisor, the reporter and this process's ranks. The crew has empty
-// places for the ranks and checkpointers of other processes; when whoever fills
-// them is done, the supervisor is sent `begin`.
+// Spawns the supervisor, the reporter and this process's ranks. In the crew,
+// the ranks and checkpointers of other processes are null; the coordinator
+// (actors/cluster) fills them in, then sends `begin` to the supervisor.
 SupervisedCrew SpawnSupervised(caf::actor_system& system,
                                const ProcessContextPtr& process,
                                std::shared_ptr<const Checkpoint> checkpoint);
 
-// For ranks that all live here: all of it, begun.
+// Spawns the crew of a job whose ranks all live in this process, and sends
+// `begin` to the supervisor.
 SupervisorActor SpawnCrew(caf::actor_system& system,
                           const ProcessContextPtr& process,
                           std::shared_ptr<const Checkpoint> checkpoint);

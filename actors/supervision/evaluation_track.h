@@ -1,6 +1,6 @@
-// What a run remembers of its evaluations: which was the best, and for how many
-// of them it has not become better. The supervisor keeps the best checkpoint,
-// and stops early, by it.
+// Tracks the evaluations of a run: which was the best, and how many in a row
+// have brought no improvement. The supervisor uses it to keep the best
+// checkpoint and to stop early.
 //
 //   EvaluationTrack track(spec, resume.evaluations);
 //   track.Add(report, /*counts=*/true);
@@ -8,13 +8,13 @@
 //   track.HasConverged();       // true: no evaluation got better for too long
 //   track.StateWith(/*due=*/false);   // into the checkpoint
 //
-// Two questions, two answers. The best evaluation is that of the smallest loss,
-// or the highest accuracy, by however little. An evaluation without improvement
-// is one that does not beat the last improvement by more than
-// JobSpec::early_stop_min_delta, as in PyTorch Lightning's EarlyStopping; after
-// JobSpec::early_stop_patience of them in a row the run has converged
-// (Prechelt 1998, "Early Stopping - But When?").
-// A value that is no finite number is no improvement.
+// The best evaluation has the smallest loss, or the highest accuracy, by any
+// margin. Early stopping needs a margin: an evaluation is an improvement if it
+// beats the last improvement by more than JobSpec::early_stop_min_delta, as in
+// PyTorch Lightning's EarlyStopping. After JobSpec::early_stop_patience
+// evaluations in a row without improvement the run has converged (Prechelt
+// 1998, "Early Stopping - But When?"). A value that is not finite is never an
+// improvement.
 //
 // Threads: the supervisor's strand.
 
@@ -34,26 +34,26 @@ namespace troupe::actors {
 
 class EvaluationTrack {
  public:
-  // `saved`: that of the checkpoint which the run goes on from. What was
-  // measured by another metric than the spec's is forgotten.
+  // `saved`: state from the checkpoint that the run resumes from. It is ignored
+  // if its metric is not the spec's.
   EvaluationTrack(std::shared_ptr<const JobSpec> spec,
                   const std::optional<EvaluationState>& saved);
 
-  // Whether anything depends on it.
+  // Whether the job keeps the best checkpoint or may stop early.
   bool active() const;
-  // `counts`: whether the evaluation is one of the run's plan. One that only
-  // the end of a run has asked for is no step towards an early stop, so that a
-  // run in two parts stops where one in one part does.
+  // Adds an evaluation. `counts`: whether the run's plan asked for it. An
+  // evaluation made only because the run ended does not count towards an early
+  // stop, so that a run in two parts stops at the same step as a run in one.
   void Add(const EvaluationReport& report, bool counts);
   bool HasConverged() const;
-  // 0: there is none yet.
+  // Returns the step of the best evaluation; 0: none yet.
   std::int64_t best_step() const { return state_.best_step; }
-  // One sentence on why it has converged.
+  // Returns one sentence on why the run has converged.
   std::string ToString() const;
-  // Whether an evaluation of the step that the run begins at is still to come.
+  // Whether the step that the run begins at has still to be evaluated.
   bool due() const { return state_.due; }
 
-  // For a checkpoint; none where nothing depends on it.
+  // Returns the state for a checkpoint; none unless active().
   std::optional<EvaluationState> StateWith(bool due) const;
 
  private:

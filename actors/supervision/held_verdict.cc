@@ -8,7 +8,7 @@
 namespace troupe::actors {
 
 absl::Status StatusOf(const Failure& failure) {
-  std::string who;  // none: the message says it
+  std::string who;  // stays empty if the message says it
   if (failure.rank >= 0) {
     who = absl::StrCat("rank ", failure.rank, ", ", failure.actor, ": ");
   } else if (!failure.actor.empty()) {
@@ -25,7 +25,7 @@ bool HeldVerdict::IsFor(const Failure& failure) {
       code != absl::StatusCode::kDeadlineExceeded) {
     return false;
   }
-  // Others wait for disks and observers.
+  // The other actors wait for disks and observers, not for ranks.
   return failure.actor.empty() || failure.actor == "compute" ||
          failure.actor == "comm" || failure.actor == "supervisor";
 }
@@ -39,8 +39,9 @@ HeldVerdict::HeldVerdict(const Failure& failure, int ranks,
 void HeldVerdict::Add(const Failure& failure) {
   if (failure.process < 0) return;
   NoteLost(failure.process);
-  // A rank has it from its group: these are the words of who saw it. Whoever
-  // left because of the first failure is not to blame for it.
+  // If the first failure is a rank's, which saw its group fail, and it names
+  // this process, then `failure` is the direct report of the same loss and
+  // replaces it. A process that it does not name may have left because of it.
   if (failure_.rank >= 0 && Names(failure_, failure.process)) {
     failure_ = failure;
   }

@@ -1,6 +1,7 @@
-// A verdict of somebody who is lost, silent or late, held for a moment: until
-// the ranks have said what they wait for, so that it can name what everybody
-// waited for, and for whom.
+// A *verdict* is the failure that ends a job. If it says that a process or rank
+// is lost, silent or late, it is held for a moment, until the ranks have
+// reported what they wait for: then the error message can name the wait and the
+// rank that caused it.
 //
 //   if (HeldVerdict::IsFor(failure)) {
 //     HeldVerdict verdict(failure, /*ranks=*/4, roster, now);
@@ -9,10 +10,10 @@
 //     if (verdict.ripe(now)) return End(verdict.ToStatus());
 //   }
 //
-// The first failure is the job's. Further ones that come meanwhile are taken as
-// witnesses of the same event: of who is lost, and how.
+// The first failure is the job's. Failures that arrive while it is held count
+// as further reports of the same event, about which process is lost, and how.
 //
-// Threads: one at a time. Times are of the caller's clock.
+// Threads: one at a time. All times are from the caller's clock.
 
 #ifndef ACTORS_SUPERVISION_HELD_VERDICT_H_
 #define ACTORS_SUPERVISION_HELD_VERDICT_H_
@@ -27,41 +28,46 @@
 
 namespace troupe::actors {
 
-// "rank 1, loader: images.idx: offset 16: truncated"
+// Returns the failure's status, with its rank and actor before the message:
+// "rank 1, loader: images.idx: offset 16: truncated".
 absl::Status StatusOf(const Failure& failure);
 
 class HeldVerdict {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
 
-  // Limit on the time that a verdict is held, and between two questions: a rank
-  // that computes may come to wait meanwhile.
+  // Limit on the time that a verdict is held, and time after which ranks are
+  // asked again: a rank that computes may have begun to wait.
   static constexpr std::chrono::milliseconds kHeldMax{150};
   static constexpr std::chrono::milliseconds kAskEvery{25};
 
-  // Whether ranks that wait could tell more about it.
+  // Whether the failure is one that the ranks' waits may explain.
   static bool IsFor(const Failure& failure);
 
-  // `roster`: null where all ranks live here; else it outlives the verdict.
+  // `roster`: null if all ranks live in this process; else it must outlive the
+  // verdict.
   HeldVerdict(const Failure& failure, int ranks, const Roster* roster,
               TimePoint now);
 
-  // Who cannot be asked, and is not to blame for that.
+  // Excludes a rank that cannot be asked, without blaming it.
   void LeaveOut(int rank) { graph_.LeaveOut(rank); }
 
   void Add(const Failure& failure);
   void Add(const RankWaits& answer) { graph_.Add(answer); }
 
+  // Returns the ranks to send AskWaits to.
   std::vector<int> ToAsk() const { return graph_.Unsettled(); }
-  // All have told what there is to tell, or it was held for long enough.
+  // Whether no rank is left to ask, or the limit on the time has passed.
   bool ripe(TimePoint now) const {
     return now - since_ >= kHeldMax || graph_.Unsettled().empty();
   }
-  // The failure, then a wait graph's lines.
+  // Returns the failure, with the wait graph's lines after its message.
   absl::Status ToStatus() const;
 
  private:
+  // Whether the failure's message contains the description of `process`.
   bool Names(const Failure& failure, int process) const;
+  // Marks the ranks of `process` as lost.
   void NoteLost(int process);
 
   Failure failure_;

@@ -1,15 +1,15 @@
-// When a job evaluates and saves: where no rank may go further before
-// something else has happened.
+// The steps after which a job evaluates or saves. No rank may go beyond such a
+// step before that has happened.
 //
 //   const Milestones milestones(spec, span);
 //   milestones.After(0);              // 100: the next evaluation, say
 //   milestones.EvaluationAt(100);     // true
 //   milestones.CheckpointAt(100);     // false
 //
-// The end of the job is a milestone too; what is due there besides is the
-// supervisor's to know, since a stop may make any step the last one.
+// The end of the job is a milestone too. The supervisor decides what else is
+// due there, since a stop may make any step the last one.
 //
-// Threads: constant, so any number may read.
+// Threads: any number; a Milestones is constant.
 
 #ifndef ACTORS_SUPERVISION_MILESTONES_H_
 #define ACTORS_SUPERVISION_MILESTONES_H_
@@ -30,7 +30,8 @@ class Milestones {
              std::shared_ptr<const RunSpan> span)
       : spec_(std::move(spec)), span_(std::move(span)) {}
 
-  // The first one above `step`; `step` where the job's steps are done.
+  // Returns the first milestone above `step`, or `step` if it is the job's last
+  // step or a later one.
   std::int64_t After(std::int64_t step) const {
     std::int64_t next = std::max(step, span_->steps);
     if (spec_->test != nullptr) {
@@ -43,7 +44,7 @@ class Milestones {
     return NextMultiple(step, spec_->checkpoint.every, next);
   }
 
-  // Whether the plan of the run asks for it after `step` steps.
+  // Whether the run's plan has an evaluation after `step` steps.
   bool EvaluationAt(std::int64_t step) const {
     if (spec_->test == nullptr || step == span_->first_step) return false;
     return IsMultiple(step, spec_->eval_every) ||
@@ -58,7 +59,8 @@ class Milestones {
   static bool IsMultiple(std::int64_t step, std::int64_t every) {
     return every > 0 && step % every == 0;
   }
-  // The next multiple of `every` above `step`; `limit` when every is 0.
+  // Returns the next multiple of `every` above `step`, but at most `limit`;
+  // `limit` if `every` is 0.
   static std::int64_t NextMultiple(std::int64_t step, std::int64_t every,
                                    std::int64_t limit) {
     return every <= 0 ? limit : std::min(limit, (step / every + 1) * every);

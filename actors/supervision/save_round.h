@@ -1,5 +1,5 @@
-// One checkpoint as the supervisor sees it: which shards are copied, which are
-// written, and what can be done next. Plain data, without actors.
+// The state of one checkpoint in the supervisor: which shards are copied, which
+// are written, and which action can follow. Plain data, without actors.
 //
 //   SaveRound round;
 //   round.Begin(/*step=*/100, /*shards=*/2);
@@ -10,8 +10,8 @@
 //   round.CanCommit();                        // true: every shard is written
 //   round.End();
 //
-// News come in any order. What belongs to another step, to no shard, or was
-// heard before, is refused with false and changes nothing.
+// Reports may come in any order. One for another step, for a shard that does
+// not exist, or a second time, returns false and changes nothing.
 //
 // Threads: one at a time.
 
@@ -65,13 +65,13 @@ class SaveRound {
     return true;
   }
 
-  // The ranks may go on.
+  // Whether every shard is copied, so that the ranks may go on.
   bool HasSnapshots() const { return active_ && snapshots_left_ == 0; }
   bool CanWrite() const { return HasSnapshots() && !folder_.empty(); }
   bool CanCommit() const { return CanWrite() && shards_left_ == 0; }
 
-  // "2 of 3 shards of step 100 are written, not 1": for a message about a
-  // checkpoint that stands still.
+  // Returns "2 of 3 shards of step 100 are written, not 1", for the error
+  // message of a checkpoint that makes no progress.
   std::string ToString() const {
     std::string missing;
     for (int i = 0; i < shards(); ++i) {
@@ -92,9 +92,9 @@ class SaveRound {
   bool active_ = false;
   std::int64_t step_ = 0;
   std::string folder_;
-  std::vector<bool> taken_, saved_;  // by shard
+  std::vector<bool> taken_, saved_;  // one for each shard
   int snapshots_left_ = 0, shards_left_ = 0;
-  std::vector<ShardSummary> summaries_;  // in the order in which they came
+  std::vector<ShardSummary> summaries_;  // sorted by arrival
 };
 
 }  // namespace troupe::actors

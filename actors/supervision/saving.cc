@@ -13,7 +13,7 @@ void Saving::Init(Self self, ProcessContextPtr process,
   process_ = std::move(process);
   crew_ = std::move(crew);
   saved_at_ = Now();
-  // What a resumed job starts from is saved already.
+  // A resumed job has a checkpoint of its first step already.
   if (!process_->resume.path.empty()) {
     snapshot_step_ = process_->span->first_step;
   }

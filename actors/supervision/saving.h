@@ -1,5 +1,6 @@
-// The supervisor's part in checkpoints: asks for the copies of a step, for a
-// folder, for each shard and for the name, each when what it needs is there.
+// The supervisor's part in checkpoints: requests a folder and the copies of a
+// step, then the writing of each shard, then the checkpoint's final name, each
+// as soon as its inputs exist.
 //
 //   Saving saving;
 //   saving.Init(self, process, crew);
@@ -9,8 +10,8 @@
 //   saving.OnShardSaved(shard);
 //   bool is_whole = saving.OnCheckpointSaved(saved);      // at saved.path
 //
-// News of another step are refused with false. Messages of another generation
-// never come here.
+// A report for another step is ignored, and returns false. The caller drops
+// messages of another generation.
 //
 // Threads: the supervisor's strand.
 
@@ -38,26 +39,28 @@ class Saving {
 
   void Init(Self self, ProcessContextPtr process, std::shared_ptr<Crew> crew);
 
-  // One checkpoint at a time: from Begin() until it is saved.
+  // Whether a checkpoint is in progress, from Begin() until it is saved. There
+  // is one at a time.
   bool active() const { return round_.active(); }
   bool HasSnapshots() const { return round_.HasSnapshots(); }
-  // Whether the time since the last copies, or the start, asks for another.
+  // Whether CheckpointOptions::every_time has passed since the last copies, or
+  // the start of the job, and no checkpoint is in progress.
   bool IsOverdue() const;
-  // The step of the last copies, or -1.
+  // Returns the step of the last copies, or -1.
   std::int64_t snapshot_step() const { return snapshot_step_; }
-  // The last sign of a writer, or of Begin().
+  // Returns the time of the checkpoint's last progress, or of Begin().
   TimePoint last_sign() const { return last_sign_; }
-  // SaveRound::ToString()
+  // Returns SaveRound::ToString().
   std::string ToString() const { return round_.ToString(); }
 
-  // `evaluations`: of the checkpoint's TrainerState.
+  // Starts a checkpoint. `evaluations` is for its TrainerState.
   void Begin(std::int64_t step,
              const std::optional<EvaluationState>& evaluations);
-  // True once, when all copies are there.
+  // Returns true once: for the report that completes the copies.
   bool OnSnapshotTaken(const SnapshotTaken& taken);
   void OnCheckpointOpened(const CheckpointOpened& opened);
   void OnShardSaved(const ShardSaved& saved);
-  // Whether it was the checkpoint in progress.
+  // Returns whether this was the checkpoint in progress, which ends.
   bool OnCheckpointSaved(const CheckpointSaved& saved);
 
  private:
@@ -68,9 +71,9 @@ class Saving {
   ProcessContextPtr process_;
   std::shared_ptr<Crew> crew_;
   SaveRound round_;
-  std::optional<EvaluationState> evaluations_;  // of the round's step
+  std::optional<EvaluationState> evaluations_;  // state at the round's step
   TimePoint last_sign_;
-  TimePoint saved_at_;  // the last copies, or the start
+  TimePoint saved_at_;  // time of the last copies, or of the start
   std::int64_t snapshot_step_ = -1;
 };
 

@@ -1,5 +1,6 @@
-// Makes reports from what ranks say: of a step from rank 0's word, since losses
-// are summed over all ranks, and of an evaluation from that of all.
+// Makes the observer's reports: of a step from rank 0's Progress, since losses
+// are already summed over all ranks, and of an evaluation from the parts of all
+// ranks.
 //
 //   TROUPE_ASSIGN_OR_RETURN(auto optimizer, MakeOptimizer(*spec));
 //   StepReports reports(*plan, spec->loss_reduction, std::move(optimizer));
@@ -7,7 +8,7 @@
 //   if (progress.rank == 0) {
 //     std::vector<StepReport> steps = reports.Make(progress, seconds);
 //   }
-//   reports.Restart(seconds);      // ranks stood still: that counts to no step
+//   reports.Restart(seconds);      // excludes a time without steps
 //
 // Threads: the supervisor's strand.
 
@@ -30,30 +31,33 @@ namespace troupe::actors {
 
 class StepReports {
  public:
-  // `optimizer` knows the learning rates of steps.
+  // `optimizer` gives the learning rate of each step.
   StepReports(const pipeline::Plan& plan, nn::ops::LossReduction reduction,
               std::unique_ptr<nn::Optimizer> optimizer)
       : samples_(plan.global_batch_size),
         reduction_(reduction),
         optimizer_(std::move(optimizer)) {}
 
+  // Updates the peak memory from the Progress of any rank.
   void Note(const Progress& progress) {
     peak_bytes_ = std::max(peak_bytes_, progress.peak_bytes);
   }
-  // `seconds`: since the job started.
+  // Excludes the time until now from the next step's duration. `seconds`: time
+  // since the job started, as in Make().
   void Restart(double seconds) { seconds_ = seconds; }
+  // Returns a report for each step of rank 0's `progress`.
   std::vector<StepReport> Make(const Progress& progress, double seconds);
 
  private:
-  const std::int64_t samples_;  // of a step
+  const std::int64_t samples_;  // number of samples in a step
   const nn::ops::LossReduction reduction_;
   const std::unique_ptr<nn::Optimizer> optimizer_;
-  std::uint64_t peak_bytes_ = 0;  // of any rank
-  double seconds_ = 0;            // when the last steps were told of
+  std::uint64_t peak_bytes_ = 0;  // maximum over all ranks
+  double seconds_ = 0;            // time of the last Make() or Restart()
 };
 
-// The evaluation that all ranks have made, each a part: sums in rank order,
-// whoever was first.
+// Returns the evaluation of the whole test set from the parts of all ranks,
+// which may come in any order: they are summed in rank order.
 EvaluationReport SumOf(std::int64_t step, nn::ops::LossReduction reduction,
                        std::vector<Evaluated> parts);
 

@@ -11,9 +11,10 @@
 namespace troupe::actors {
 namespace {
 
-// A window of granted steps lasts about so long: a stop takes no longer.
+// Target duration of a window of steps. Up to two windows are granted ahead, so
+// a stop takes effect within about twice this time.
 constexpr double kWindowSeconds = 0.03;
-// Limit on the steps of a window, however short they are.
+// Limit on the number of steps in a window, however short they are.
 constexpr std::int64_t kWindowStepsMax = 1024;
 
 }  // namespace
@@ -61,7 +62,8 @@ void SupervisorState::OnBegin() {
     OnFailure(*early_failure_);
     return;
   }
-  // The one who completes the crew says why he gave up.
+  // The coordinator began an incomplete crew because the job has failed, and
+  // sends that failure next.
   if (!CrewIsComplete()) return;
   for (const RankActor& rank : crew_->ranks) self_->monitor(rank);
   for (const CheckpointerActor& each : crew_->checkpointers) {
@@ -76,7 +78,7 @@ void SupervisorState::OnBegin() {
 
 void SupervisorState::GrantSteps() {
   if (halted_ || doing_ != Doing::kSteps || reports_.full()) return;
-  // Two windows ahead of the slowest rank, so that none runs dry.
+  // Grants reach two windows ahead of the slowest rank, so that no rank idles.
   const std::int64_t until = std::min(boundary_, Committed() + 2 * window_);
   if (until < granted_ + window_ && until != boundary_) return;
   if (until == granted_) return;
@@ -87,17 +89,17 @@ void SupervisorState::GrantSteps() {
 }
 
 void SupervisorState::OnProgress(const Progress& progress) {
-  if (!IsCurrent(progress.generation)) return;
+  if (!IsFromRank(progress, "progress")) return;
   last_sign_ = self_->clock().now();
   step_reports_->Note(progress);
   done_[progress.rank] =
       progress.first + static_cast<std::int64_t>(progress.losses.size());
-  // Losses are summed over all ranks: those of rank 0 stand for all.
+  // Losses are summed over all ranks, so rank 0's are those of the job.
   if (progress.rank == 0) ReportSteps(progress);
   const std::int64_t committed = Committed();
   Pace(committed);
   if (doing_ != Doing::kSteps) return;
-  // No rank goes beyond what is granted: there all of them save.
+  // No rank runs beyond the granted steps, so all of them can save there.
   if (saving_.IsOverdue()) boundary_ = granted_;
   if (committed == (halted_ ? granted_ : boundary_)) {
     AtBoundary();
@@ -139,7 +141,7 @@ bool SupervisorState::AtEnd() const {
 bool SupervisorState::EvaluationDue() const {
   const std::int64_t step = Committed();
   if (process_->spec->test == nullptr || evaluated_at_ == step) return false;
-  // A stop puts off what is due, but not for a job whose steps are all done.
+  // A stop postpones an evaluation that is due, unless all steps are done.
   if (step >= process_->span->steps) return true;
   return !AtEnd() && IsPlannedEvaluation();
 }
@@ -174,7 +176,7 @@ void SupervisorState::AtBoundary() {
   const bool evaluate = EvaluationDue();
   if (CheckpointDue() && !(evaluate && track_->active())) {
     doing_ = Doing::kSaving;
-    // Else when the one before is written.
+    // Otherwise OnCheckpointSaved() calls again once the previous is written.
     if (!saving_.active()) saving_.Begin(Committed(), EvaluationsNow());
   } else if (evaluate) {
     BeginEvaluation();
@@ -190,7 +192,7 @@ void SupervisorState::AtBoundary() {
     End(result_);
   } else {
     boundary_ = milestones_->After(Committed());
-    // What was done here counts to no step's pace.
+    // Time spent at the boundary is excluded from the steps' durations.
     window_seconds_ = Seconds();
     step_reports_->Restart(window_seconds_);
     GrantSteps();
@@ -206,7 +208,7 @@ void SupervisorState::BeginEvaluation() {
 }
 
 void SupervisorState::OnEvaluated(const Evaluated& evaluated) {
-  if (!IsCurrent(evaluated.generation) || doing_ != Doing::kEvaluating ||
+  if (!IsFromRank(evaluated, "an evaluation") || doing_ != Doing::kEvaluating ||
       evaluated.step != Committed()) {
     return;
   }
@@ -225,7 +227,7 @@ void SupervisorState::OnEvaluated(const Evaluated& evaluated) {
 }
 
 void SupervisorState::OnSnapshotTaken(const SnapshotTaken& taken) {
-  if (!IsCurrent(taken.generation)) return;
+  if (!IsFromRank(taken, "a snapshot")) return;
   last_sign_ = self_->clock().now();
   if (saving_.OnSnapshotTaken(taken)) {
     AtBoundary();  // training goes on while the disks are busy
@@ -294,7 +296,7 @@ void SupervisorState::OnWatch() {
   const TimePoint now = self_->clock().now();
   const auto timeout = ActorTimeout(process_->spec->timeout);
   const std::string how_long = absl::FormatDuration(process_->spec->timeout);
-  // Ranks that wait for the observer, or for a checkpoint, are not silent.
+  // Ranks that wait for the observer or for a checkpoint are not silent.
   if (reports_.full() || (doing_ == Doing::kSaving && saving_.HasSnapshots())) {
     last_sign_ = now;
   }
@@ -312,8 +314,8 @@ void SupervisorState::OnWatch() {
 }
 
 void SupervisorState::OnDown(const caf::down_msg& down) {
-  // A process is lost, or has left. The coordinator knows which, and why: a
-  // second witness would be faster, but not better.
+  // A process is lost, or has left. The coordinator reports which, and why; a
+  // failure from here would come sooner, but with less information.
   if (process_->roster != nullptr &&
       (!down.reason || down.reason == caf::exit_reason::user_shutdown ||
        down.reason == caf::exit_reason::remote_link_unreachable)) {
@@ -346,7 +348,7 @@ void SupervisorState::OnFailure(const Failure& failure) {
     if (!early_failure_) early_failure_ = failure;
     return;
   }
-  // Ranks that are yet to be made wait for nobody.
+  // An incomplete crew has no ranks that wait for each other.
   if (!CrewIsComplete() || !HeldVerdict::IsFor(failure)) {
     End(StatusOf(failure));
     return;
@@ -380,10 +382,10 @@ void SupervisorState::EndIfRipe() {
 
 void SupervisorState::OnException(const absl::Status& status) {
   if (doing_ == Doing::kEnded) {
-    // The end itself has failed: nobody else tells.
+    // End() itself has thrown, so the reporter may not set the outcome.
     process_->outcome.Set(status);
   } else {
-    doing_ = Doing::kSteps;  // a verdict that is held is not waited for
+    doing_ = Doing::kSteps;  // a held failure is no longer waited for
     Fail(/*rank=*/-1, "supervisor", status);
   }
 }
@@ -395,7 +397,7 @@ void SupervisorState::End(absl::StatusOr<JobResult> result) {
   end.generation = process_->generation;
   end.code = result.status().raw_code();
   end.message = std::string(result.status().message());
-  // A job that fails before it has begun may lack those of other processes.
+  // Actors of other processes are null if the crew never was complete.
   for (const RankActor& rank : crew_->ranks) {
     if (rank != nullptr) self_->send(rank, end);
   }
@@ -404,7 +406,7 @@ void SupervisorState::End(absl::StatusOr<JobResult> result) {
       caf::anon_send_exit(each, caf::exit_reason::user_shutdown);
     }
   }
-  // The reporter sets the outcome when all is reported.
+  // The reporter sets the outcome once it has delivered all reports.
   self_->send(crew_->reporter,
               FinishReports{reports_.Take(), std::move(result)});
   *crew_ = Crew();

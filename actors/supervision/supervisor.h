@@ -1,45 +1,49 @@
-// The supervisor of a job: grants steps, gathers progress, decides when to
-// evaluate and save, and ends the job, well or with the first failure.
+// The supervisor of a job: grants steps, collects progress, decides when to
+// evaluate and save, and ends the job, with its result or the first failure.
 //
-// Takes  begin                        from whoever spawned the crew
+// Takes  begin                        when the crew is complete
 //        Progress, Alive, Evaluated, SnapshotTaken   from the ranks
 //        CheckpointOpened, ShardSaved, CheckpointSaved   from checkpointers
 //        reported                     from the reporter: a credit
 //        Failure                      from any actor of the job
-//        RankWaits                    from ranks that were asked
+//        RankWaits                    from ranks, as the answer to AskWaits
 //        halt                         a stop was requested
 // Gives  Grant, Evaluate, TakeSnapshot, SaveShard, AskWaits, EndRank to the
 //        ranks;
 //        BeginCheckpoint and CommitCheckpoint to the checkpointer; reports
 //        and the result to the reporter
 //
-// It knows ranks by their messages alone: small ones, without tensors, that
-// could come from another process. Messages of another generation are dropped.
+// The supervisor communicates with ranks by messages only. These are small,
+// without tensors, and may come from another process. Messages of another
+// generation are dropped.
 //
-// A checkpoint stops the ranks only for their copies: each holder's shard is
-// written while training goes on; when all are there, one writer gives the
-// checkpoint its name. One at a time; the end waits for the last.
+// A checkpoint stops the ranks only while they copy their shards. Each holder
+// writes its shard while training goes on; once all are written, one writer
+// gives the checkpoint its final name. One checkpoint is in progress at a time,
+// and the job's end waits for the last one.
 //
-// A job goes from boundary to boundary: the next evaluation, checkpoint, or
-// its end. Steps up to a boundary are granted in windows, so that a stop takes
-// effect within one; at the boundary every rank has done exactly these steps,
-// and what is due there happens. A checkpoint that is due by time makes the end
-// of what is granted a boundary: one decision, and one clock, for all ranks.
+// A job runs from boundary to boundary: the next evaluation, checkpoint, or its
+// end. Steps up to a boundary are granted in windows, so that a stop takes
+// effect within a window or two. At a boundary every rank has committed exactly
+// the granted steps, and the evaluation or checkpoint is made. If a checkpoint
+// is due by time, the last granted step becomes a boundary: one clock decides
+// for all ranks.
 //
-// Where the best checkpoint is kept, or the job may stop early, an evaluation
-// comes before the checkpoint of the same step, which remembers what it said
-// (evaluation_track.h). A job that stops early ends as if its steps were done:
-// all ranks stand at that boundary.
+// If the job keeps the best checkpoint, or may stop early, an evaluation runs
+// before the checkpoint of the same step, and the checkpoint contains its
+// result (evaluation_track.h). A job that stops early ends at a boundary, as if
+// its steps were done.
 //
-// The first failure counts: it ends every rank, which aborts its collectives,
-// so that none waits for one that is gone; and it becomes the outcome. Silence
-// is a failure too: where no rank gives a sign of life for JobSpec::timeout,
-// the job says which rank stands where; so it is with a checkpoint. Where
-// somebody is lost, silent or late, the verdict is held for a moment, until the
-// ranks have said whom they wait for (held_verdict.h).
+// The first failure becomes the outcome. It ends every rank, which aborts its
+// collectives, so that no rank waits for one that has ended. Silence is a
+// failure too: if no rank gives a sign of life for JobSpec::timeout, the error
+// says how many steps each rank has done; likewise if a checkpoint makes no
+// progress. A failure that says that a process or rank is lost, silent or late
+// is held for a moment, until the ranks have reported which ranks they wait for
+// (held_verdict.h).
 //
-// The observer is called elsewhere (reporter.h). One that falls far behind
-// holds up the grants, and so the job, but loses nothing.
+// The reporter calls the observer (reporter.h). An observer that falls far
+// behind delays the grants, and so the job, but no report is lost.
 
 #ifndef ACTORS_SUPERVISION_SUPERVISOR_H_
 #define ACTORS_SUPERVISION_SUPERVISOR_H_
@@ -50,6 +54,9 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "actors/protocol/messages.h"
 #include "actors/protocol/report_queue.h"
 #include "actors/setup/process_context.h"
@@ -61,9 +68,9 @@
 
 namespace troupe::actors {
 
-// Whom the supervisor talks to.
+// The actors that the supervisor sends messages to.
 struct Crew {
-  // By rank; null in a crew that never was complete.
+  // Indexed by rank; null for a rank whose process has not reported it yet.
   std::vector<RankActor> ranks;
   // One for each process; the first makes folders and gives them their names.
   std::vector<CheckpointerActor> checkpointers;
@@ -93,24 +100,41 @@ class SupervisorState {
   void OnHalt();
   void OnWatch();
   void OnDown(const caf::down_msg& down);
-  // A handler of the supervisor's own has thrown.
+  // Handles an exception that one of the supervisor's own handlers has thrown.
   void OnException(const absl::Status& status);
 
  private:
   using TimePoint = std::chrono::steady_clock::time_point;
-  // kSaving: the ranks stand still, for their copies or because an earlier
-  // checkpoint is still being written. kFailing: the verdict is held.
+  // kSaving: the ranks are stopped, to copy their shards or because an earlier
+  // checkpoint is still being written. kFailing: a failure is held.
   enum class Doing { kSteps, kEvaluating, kSaving, kFailing, kEnded };
 
-  // Whether a message is of this generation, and the job goes on.
+  // Whether a message is of this generation, and the job has not failed.
   bool IsCurrent(std::int32_t generation) const;
+  // Whether `message`, which reports `what`, is current and from a rank of the
+  // job. Fails the job if it has no such rank.
+  template <typename Message>
+  bool IsFromRank(const Message& message, absl::string_view what) {
+    if (!IsCurrent(message.generation)) return false;
+    const auto ranks = static_cast<int>(done_.size());
+    if (message.rank >= 0 && message.rank < ranks) return true;
+    Fail(/*rank=*/-1, "supervisor",
+         absl::InternalError(
+             absl::StrCat("rank ", message.rank, " reports ", what,
+                          ", but the job has ranks 0 to ", ranks - 1,
+                          "; run the same build of Troupe in all processes")));
+    return false;
+  }
   bool CrewIsComplete() const;
-  std::int64_t Committed() const;  // by the slowest rank
-  double Seconds() const;
+  // Returns the number of steps that the slowest rank has committed.
+  std::int64_t Committed() const;
+  double Seconds() const;  // since the job started
   void GrantSteps();
+  // Adapts the window to the pace of the steps since the last call.
   void Pace(std::int64_t committed);
   void ReportSteps(const Progress& progress);
-  // All ranks stand at a boundary: does what is due, else goes on.
+  // Called when all ranks have reached a boundary: starts the evaluation or
+  // checkpoint that is due, ends the job, or grants further steps.
   void AtBoundary();
   void BeginEvaluation();
   void Watch();
@@ -121,9 +145,9 @@ class SupervisorState {
   bool CheckpointDue() const;
   bool EvaluationDue() const;
   bool AtEnd() const;
-  // Whether the run's plan has an evaluation where the ranks stand.
+  // Whether the run's plan has an evaluation at the current boundary.
   bool IsPlannedEvaluation() const;
-  // What a checkpoint of where the ranks stand remembers.
+  // Returns the evaluation state for a checkpoint of the current boundary.
   std::optional<EvaluationState> EvaluationsNow() const;
 
   Self self_ = nullptr;
@@ -132,20 +156,21 @@ class SupervisorState {
   std::optional<Milestones> milestones_;
   Doing doing_ = Doing::kSteps;
   TimePoint start_;
-  TimePoint last_sign_;  // of life, by any rank
+  TimePoint last_sign_;  // time of the last sign of life of any rank
 
-  std::vector<std::int64_t> done_;  // by rank: steps committed
+  std::vector<std::int64_t> done_;  // number of committed steps of each rank
   std::int64_t granted_ = 0;
   std::int64_t boundary_ = 0;
   std::int64_t window_ = 1;
   std::int64_t window_max_ = 0;
-  double window_seconds_ = 0;  // when the current pace was last taken
+  // Time and step at which the pace was last measured.
+  double window_seconds_ = 0;
   std::int64_t window_step_ = 0;
-  // Before `begin` the crew is still being spawned, in another thread: what
-  // arrives until then is kept.
+  // Before `begin` the crew is still being spawned, in another thread: the
+  // first failure that arrives until then is kept.
   bool begun_ = false;
   std::optional<Failure> early_failure_;
-  std::optional<HeldVerdict> verdict_;  // where it fails
+  std::optional<HeldVerdict> verdict_;  // set in kFailing
   bool halted_ = false;
   std::int64_t evaluated_at_ = -1;
 
@@ -154,7 +179,7 @@ class SupervisorState {
   Saving saving_;
   std::optional<StepReports> step_reports_;
   ReportQueue reports_;
-  bool reporting_ = false;  // the reporter has a batch, and so the credit
+  bool reporting_ = false;  // whether the reporter has a batch to deliver
   JobResult result_;
 };
 

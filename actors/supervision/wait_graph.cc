@@ -14,11 +14,12 @@
 namespace troupe::actors {
 namespace {
 
-// Runs of consecutive ranks that a list names, and roots that are told.
+// Limits on the runs of consecutive ranks in a list, and on the roots in a
+// text.
 constexpr std::size_t kRunsMax = 8;
 constexpr std::size_t kRootsMax = 4;
 
-// "rank 1", "ranks 0, 2 to 5". `ranks` ascend.
+// Returns "rank 1", or "ranks 0, 2 to 5". `ranks` must be in ascending order.
 std::string RanksText(const std::vector<int>& ranks) {
   std::vector<std::string> runs;
   for (std::size_t i = 0, end; i < ranks.size(); i = end) {
@@ -49,8 +50,8 @@ std::string DurationText(std::int64_t nanos) {
                                                       : absl::Seconds(0.1)));
 }
 
-// "step 412, bucket 1: all_reduce(sum, f32 x 120), collective 823 of group
-// replicas"
+// Returns "step 412, bucket 1: all_reduce(sum, f32 x 120), collective 823 of
+// group replicas".
 std::string WaitText(const RankWait& wait) {
   std::string text;
   if (wait.step >= 0) text = absl::StrCat("step ", wait.step + 1);
@@ -130,7 +131,7 @@ WaitGraph::Edges WaitGraph::FindEdges() const {
   edges.to.resize(nodes_.size());
   edges.from.resize(nodes_.size());
   for (std::size_t r = 0; r < nodes_.size(); ++r) {
-    // What a lost rank waits for, nobody waits for by it: it is why.
+    // A lost rank has no edges: it is a cause, whatever it waited for.
     if (nodes_[r].lost || !nodes_[r].answer) continue;
     std::vector<int>& to = edges.to[r];
     for (const RankWait& wait : nodes_[r].answer->waits) {
@@ -146,7 +147,7 @@ WaitGraph::Edges WaitGraph::FindEdges() const {
 std::vector<WaitGraph::Root> WaitGraph::FindRoots(const Edges& edges) const {
   std::vector<Root> roots;
   std::vector<bool> explained(nodes_.size());
-  // Whoever waits for an explained rank is explained.
+  // A root explains every rank from which edges lead to it.
   const auto explain = [&](const Root& root) {
     std::deque<int> next(root.begin(), root.end());
     for (int rank : root) explained[rank] = true;
@@ -163,8 +164,8 @@ std::vector<WaitGraph::Root> WaitGraph::FindRoots(const Edges& edges) const {
     explain({static_cast<int>(r)});
     if (!edges.from[r].empty()) roots.push_back({static_cast<int>(r)});
   }
-  // The others wait for each other: each of them has an edge to another of
-  // them, so that a walk comes back to where it was.
+  // Each rank left has an edge to another one left, so that a walk along edges
+  // comes back to a rank it has seen: that is a cycle.
   for (std::size_t r = 0; r < nodes_.size(); ++r) {
     if (explained[r]) continue;
     Root walk;
@@ -197,8 +198,7 @@ std::string WaitGraph::StateOf(int rank) const {
 std::string WaitGraph::RootsText(const std::vector<Root>& roots) const {
   if (roots.empty()) return "no rank waits for another";
   std::vector<std::string> texts;
-  // Ranks of one process that are in one state are told together; those that
-  // are lost come first.
+  // Groups ranks that are in the same process and state; lost ones come first.
   std::map<std::tuple<bool, int, std::string>, std::vector<int>> alike;
   for (const Root& root : roots) {
     if (root.size() > 1) {
@@ -235,13 +235,13 @@ std::vector<std::string> WaitGraph::WaitLines(
     std::vector<int> ranks;
     std::int64_t nanos = 0;
   };
-  // By whether it does not lead to a root, whom it is for, and what it is.
+  // Keyed by whether the wait is for no root, the missing ranks, and the text.
   std::map<std::tuple<bool, std::vector<int>, std::string>, Line> lines;
   for (int r = 0; r < static_cast<int>(nodes_.size()); ++r) {
     const RankWait* const wait = nodes_[r].lost ? nullptr : Told(r);
     if (wait == nullptr) continue;
     std::vector<int> missing = Missing(r, *wait);
-    if (missing.empty() && is_root[r]) continue;  // told as one
+    if (missing.empty() && is_root[r]) continue;  // it is among the roots
     const bool leads = std::any_of(missing.begin(), missing.end(),
                                    [&](int rank) { return is_root[rank]; });
     Line& line = lines[{!leads, std::move(missing), WaitText(*wait)}];
@@ -286,8 +286,8 @@ std::vector<std::string> WaitGraph::StateLines(
 std::string WaitGraph::ToString() const {
   std::vector<Root> roots = FindRoots(FindEdges());
   const bool waits = !roots.empty();
-  // Where somebody is lost, the groups have ended in the middle of things: who
-  // lives and does not compute has given what others waited for.
+  // If a rank is lost, groups were aborted in the middle of their collectives:
+  // a rank that lives and does not compute has sent what others waited for.
   const auto blameless = [this](const Root& root) {
     return std::all_of(root.begin(), root.end(), [this](int rank) {
       const Node& node = nodes_[rank];

@@ -1,5 +1,5 @@
-// The wait-for graph of a job's ranks: who waits for whom, and for whom
-// everybody waits in the end.
+// The wait-for graph of a job's ranks: which rank waits for which, and the root
+// of the waits.
 //
 //   WaitGraph graph(/*ranks=*/3, /*roster=*/nullptr);
 //   graph.SetLost(2);
@@ -9,18 +9,19 @@
 //   // ranks 0, 1 have waited 3ms for rank 2 in step 412, bucket 1:
 //   //     all_reduce(sum, f32 x 120), collective 823 of group replicas
 //
-// Nodes are ranks. An edge goes from a rank to each that it waits for and that
-// has not come. A rank cannot know whether a peer in another process has come:
-// of two that wait for the same collective neither waits for the other.
+// Nodes are ranks. An edge leads from a rank to each rank that it waits for and
+// that has not joined the wait. A rank cannot tell whether a peer in another
+// process has joined a collective, so of two ranks that both wait for the same
+// collective, neither gets an edge to the other.
 //
-// A root waits for nobody, and others wait for it: it is lost, gives no answer,
-// computes or does nothing. Where following the edges ends nowhere, ranks wait
-// for each other in a circle, and that is the root. Where a rank is lost, only
-// who is lost too, gives no answer or computes is called a root.
+// A root is a rank without edges for which others wait: it is lost, gives no
+// answer, computes or does nothing. If ranks wait for each other in a cycle,
+// the cycle is the root. If any rank is lost, only ranks that are lost, give no
+// answer or compute are called roots.
 //
-// Answers come over a wire: ranks that there are not are left out.
+// Answers come over the network: rank numbers that do not exist are ignored.
 //
-// Threads: one at a time. Cost: linear in the edges.
+// Threads: one at a time. Cost: linear in the number of edges.
 
 #ifndef ACTORS_SUPERVISION_WAIT_GRAPH_H_
 #define ACTORS_SUPERVISION_WAIT_GRAPH_H_
@@ -37,23 +38,25 @@ namespace troupe::actors {
 
 class WaitGraph {
  public:
-  // `roster` names the processes of roots; may be null, else outlives the
-  // graph.
+  // `roster` describes the processes of roots. It may be null; else it must
+  // outlive the graph.
   WaitGraph(int ranks, const Roster* roster);
 
-  // Its process is dead, or silent.
+  // Marks a rank whose process is dead or silent.
   void SetLost(int rank);
-  // It is not asked. Whoever waits for it and others is said to wait for these.
+  // Excludes a rank that is not asked. A rank that waits for it and for others
+  // is reported to wait only for the others.
   void LeaveOut(int rank);
-  // A later answer of a rank replaces an earlier one.
+  // Adds a rank's answer, which replaces its earlier one.
   void Add(RankWaits answer);
 
-  // The ranks of which more may be learnt: not lost, and without an answer, or
-  // busy when they gave it.
+  // Returns the ranks that should be asked (again): not lost or left out, and
+  // without an answer, or busy when they gave it.
   std::vector<int> Unsettled() const;
 
-  // The roots in one line, then a line for each wait, and for what the others
-  // do; at most kLinesMax. Lines are separated, not ended.
+  // Returns the roots in one line, then a line for each wait, then one for each
+  // activity of ranks that do not wait; at most kLinesMax lines, without a line
+  // break at the end.
   std::string ToString() const;
 
   static constexpr int kLinesMax = 10;
@@ -64,21 +67,23 @@ class WaitGraph {
     bool left_out = false;
     std::optional<RankWaits> answer;
   };
-  // A rank without edges, or several in a circle, each of which waits for the
+  // A rank without edges, or a cycle of ranks, each of which waits for the
   // next.
   using Root = std::vector<int>;
   struct Edges {
-    std::vector<std::vector<int>> to, from;  // by rank
+    std::vector<std::vector<int>> to, from;  // indexed by rank
   };
 
   bool has(int rank) const {
     return rank >= 0 && rank < static_cast<int>(nodes_.size());
   }
-  // Whether `rank` has started the very collective of `wait`.
+  // Whether `rank`, which has answered, waits for the same collective as
+  // `wait`.
   bool Joined(int rank, const RankWait& wait) const;
-  // Those of wait.ranks that keep rank `waiting` from going on.
+  // Returns the ranks of `wait` that rank `waiting` really waits for.
   std::vector<int> Missing(int waiting, const RankWait& wait) const;
-  // The wait that is told of a rank; null: there is none.
+  // Returns the wait of a rank that ToString() reports, its longest with a
+  // missing rank if there is one; null if the rank does not wait.
   const RankWait* Told(int rank) const;
   Edges FindEdges() const;
   std::vector<Root> FindRoots(const Edges& edges) const;
@@ -88,7 +93,7 @@ class WaitGraph {
   std::vector<std::string> WaitLines(const std::vector<bool>& is_root) const;
   std::vector<std::string> StateLines(const std::vector<bool>& is_root) const;
 
-  std::vector<Node> nodes_;  // by rank
+  std::vector<Node> nodes_;  // indexed by rank
   bool any_lost_ = false;
   const Roster* const roster_;
 };

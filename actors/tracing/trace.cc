@@ -54,7 +54,7 @@ void ChromeTrace::Add(std::vector<StampedEvent> events) {
     event.micros -= start;
     events_.push_back(std::move(event));
   }
-  // Each process's are in order.
+  // The sort is stable: events of one process are in order already.
   std::stable_sort(events_.begin(), events_.end(),
                    [](const StampedEvent& a, const StampedEvent& b) {
                      return a.micros < b.micros;

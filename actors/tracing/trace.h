@@ -1,14 +1,14 @@
-// What happened when on which rank: actions of the compute strand, collectives
-// of the communication strand, buckets that became ready, transfers between
-// stages, loading, evaluations and checkpoints; and what its tensors hold.
+// A trace of each rank's events: actions of the compute strand, collectives of
+// the communication strand, buckets that became ready, transfers between
+// stages, loading, evaluations and checkpoints; and the bytes of its tensors.
 //
 //   ChromeTrace trace({/*first_step=*/10, /*steps=*/2});  // of this run
 //   spec.trace = &trace;
 //   RunJob(spec);
 //   absl::Status status = trace.WriteFile(files, "trace.json");
 //
-// A sink stamps events itself, so that those who report need no clock; the
-// simulator's sink keeps them to check its invariants.
+// A sink stamps events itself, so that actors need no clock to report them. The
+// simulator's sink keeps the events to check its invariants.
 //
 // Threads: any.
 
@@ -33,12 +33,12 @@ enum class TraceTrack { kCompute, kComm, kLoader, kRank, kCheckpointer };
 
 enum class TraceKind {
   kAction,            // begins and ends; name is the action's, "B1"
-  kCollective,        // begins when launched, ends when its result is there
+  kCollective,        // begins when launched, ends when its result is complete
   kGradientComplete,  // instant; name is the parameter's
   kBucketReady,       // instant
   kUpdate,            // begins and ends
   kGraph,             // begins and ends: a recorded step is launched
-  kTransfer,          // begins and ends: a stage sends, or takes what came
+  kTransfer,          // begins and ends: a stage sends, or takes a received one
   kLoad,              // begins and ends: a loader makes a step's batches
   kEvaluation,        // begins and ends; `step` is the last one trained
   kCheckpoint,        // begins and ends: a part of saving `step`, the last one
@@ -52,55 +52,58 @@ struct TraceEvent {
   TraceKind kind = TraceKind::kAction;
   TracePhase phase = TracePhase::kInstant;
   std::int64_t step = 0;
-  // What runs, where `kind` is an action, a collective, an update or a
+  // Action of the table, if `kind` is an action, a collective, an update or a
   // transfer.
   pipeline::ActionKind action = pipeline::ActionKind::kForward;
-  int chunk = 0;    // of the rank, where it has several
-  int bucket = -1;  // of the chunk, where it concerns one
-  // A transfer is of this micro-batch, between the stages `boundary` and
+  int chunk = 0;    // number of the rank's chunk
+  int bucket = -1;  // number of the chunk's bucket; -1: it concerns none
+  // A transfer's micro-batch, and its place: between the stages `boundary` and
   // `boundary` + 1 of this replica.
   int micro_batch = -1;
   int boundary = -1;
   int replica = 0;
-  // What the rank's tensors hold at this moment; below 0: not known.
+  // Bytes of the rank's tensors at this moment; below 0: not known.
   std::int64_t bytes = -1;
   std::string name;
 };
 
 struct StampedEvent {
   TraceEvent event;
-  double micros = 0;  // in a sink: since it was made
+  double micros = 0;  // since the sink was made; from Take(): since 1970
 };
 
 class TraceSink {
  public:
   virtual ~TraceSink() = default;
-  // Whether events of this step, from 0, are kept: callers skip the work
-  // otherwise. A run asks about its first step before any other.
+  // Returns whether events of this step (from 0) are kept; otherwise callers
+  // skip the work. The first call of a run is for its first step.
   virtual bool Wants(std::int64_t step) const = 0;
   virtual void Record(const TraceEvent& event) = 0;
 
-  // In a job of several processes, those of the others give what they have to
-  // that of process 0; `micros` since 1970, by the clock of process 0. A sink
-  // that does neither shows the ranks of its own process.
+  // Move events between sinks: in a job of several processes, the events that
+  // Take() returns elsewhere are added to the sink of process 0, with `micros`
+  // since 1970 by the clock of process 0. A sink without these functions has
+  // only the ranks of its own process.
   virtual std::vector<StampedEvent> Take() { return {}; }
   virtual void Add(std::vector<StampedEvent> /*events*/) {}
 };
 
-// Records `event` where there is a sink that wants its step.
+// Records `event` if there is a sink, and it wants the step.
 inline void Note(TraceSink* sink, const TraceEvent& event) {
   if (sink != nullptr && sink->Wants(event.step)) sink->Record(event);
 }
 
-// Chrome's trace event format, as Perfetto reads it (trace_json.h). The events'
-// "step" is 1 after the first, as in reports and logs. For one run.
+// Collects the events of one run, and writes them in Chrome's trace event
+// format for Perfetto (trace_json.h). Steps in the file count from 1, as in
+// reports and logs.
 class ChromeTrace : public TraceSink {
  public:
   struct Options {
-    // 1 is the first step of the run, wherever it was resumed from.
+    // First step that is kept, counted from 1 at the start of this run, also of
+    // a resumed one.
     std::int64_t first_step = 10;
     std::int64_t steps = 5;
-    std::int64_t events_max = 1 << 20;  // later ones are dropped and counted
+    std::int64_t events_max = 1 << 20;  // later events are dropped and counted
   };
   explicit ChromeTrace(const Options& options);
 
@@ -109,18 +112,20 @@ class ChromeTrace : public TraceSink {
   std::vector<StampedEvent> Take() override;
   void Add(std::vector<StampedEvent> events) override;
 
-  // Whether nothing was recorded: the run was over too soon, say.
+  // Returns whether no event was recorded, as in a run that ended before
+  // `first_step`.
   bool IsEmpty() const;
 
   std::string ToJson() const;
-  // For ui.perfetto.dev. Errors are those of `files` and name `path`.
+  // Writes a file for ui.perfetto.dev. Errors are those of `files` and name
+  // `path`.
   absl::Status WriteFile(base::FileSystem& files,
                          const std::string& path) const;
 
  private:
   const Options options_;
   const absl::Time start_;
-  mutable std::atomic<std::int64_t> run_start_{-1};  // its first step, from 0
+  mutable std::atomic<std::int64_t> run_start_{-1};  // the run's first step
   mutable absl::Mutex mutex_;
   std::vector<StampedEvent> events_ ABSL_GUARDED_BY(mutex_);
   std::int64_t dropped_ ABSL_GUARDED_BY(mutex_) = 0;

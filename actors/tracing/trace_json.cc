@@ -15,9 +15,9 @@ namespace {
 using Json = nlohmann::json;
 using pipeline::ActionKind;
 
-// Perfetto takes the number of a thread for the system's, so that those of two
-// ranks differ too.
-constexpr int kTracksMax = 10000;  // of a rank
+// Limit on the tracks of a rank. Perfetto takes the number of a track for a
+// thread id of the system, so tracks of different ranks have different numbers.
+constexpr int kTracksMax = 10000;
 constexpr int kFirstCommTrack = 10;
 
 int TrackOf(TraceTrack track) {
@@ -90,9 +90,9 @@ const char* PhaseOf(TracePhase phase) {
   return "";
 }
 
-// What an event does for its arrow, in the format's letters: it starts one
-// ("s"), is on its way ("t") or ends it ("f"). Null: it has none. Arrows begin
-// and end where slices begin, or at an instant within one.
+// Returns an event's part in its arrow, by the format's letters: start ("s"), a
+// point on the way ("t") or end ("f"). Null: no arrow. Arrows begin and end
+// where slices begin, or at an instant within one.
 const char* ArrowOf(const TraceEvent& event) {
   if (event.kind == TraceKind::kBucketReady) return "s";
   if (event.phase != TracePhase::kBegin) return nullptr;
@@ -103,7 +103,7 @@ const char* ArrowOf(const TraceEvent& event) {
   return rule.Has(pipeline::kMakesParameters) ? "f" : "t";
 }
 
-// The same at all ends of one arrow.
+// Returns the name of an event's arrow, the same at all its points.
 std::string ArrowKey(const TraceEvent& event) {
   if (event.kind != TraceKind::kTransfer) {
     return absl::StrCat("bucket ", event.rank, " ", event.step, " ",
@@ -142,7 +142,8 @@ class Writer {
   Json TakeRows() { return std::move(rows_); }
 
  private:
-  // A counter's value holds until its next one.
+  // Adds the counter "memory" if it has changed: its value holds until the next
+  // one.
   void AddMemory(const StampedEvent& stamped) {
     const TraceEvent& event = stamped.event;
     const auto [last, is_first] = memory_.emplace(event.rank, event.bytes);
@@ -156,7 +157,7 @@ class Writer {
                      {"args", {{"bytes", event.bytes}}}});
   }
 
-  // Ends bind to the slice that encloses them ("bp").
+  // Adds one point of an arrow. It binds to the slice that encloses it ("bp").
   void AddArrow(const StampedEvent& stamped, const char* arrow,
                 const Json& thread) {
     const TraceEvent& event = stamped.event;
@@ -174,7 +175,8 @@ class Writer {
                      {"ts", stamped.micros}});
   }
 
-  // Reductions that are under way at once have a track each.
+  // Returns the number of the event's track, and names the track at its first
+  // event. Reductions that overlap have a track each.
   int ThreadOf(const TraceEvent& event) {
     int track = TrackOf(event.track);
     int lane = 0;
@@ -194,8 +196,8 @@ class Writer {
     return thread;
   }
 
-  // The lane where the event's reduction runs; the first free one for one that
-  // begins.
+  // Returns the lane of the event's reduction; for a reduction that begins, the
+  // first free one.
   int LaneOf(const TraceEvent& event) {
     std::vector<std::string>& lanes = lanes_[event.rank];
     const bool begins = event.phase == TracePhase::kBegin;
@@ -216,11 +218,11 @@ class Writer {
   }
 
   Json rows_ = Json::array();
-  std::set<int> ranks_, threads_;  // that have a name
-  // By rank: what each of its lanes is running, "" where it is free.
+  std::set<int> ranks_, threads_;  // ranks and tracks that have been named
+  // For each rank: the reduction in each of its lanes, "" if it is free.
   std::map<int, std::vector<std::string>> lanes_;
-  std::map<std::string, int> arrows_;   // their ids, by key
-  std::map<int, std::int64_t> memory_;  // that was written last, by rank
+  std::map<std::string, int> arrows_;   // ids of arrows, by key
+  std::map<int, std::int64_t> memory_;  // last value of "memory", by rank
 };
 
 }  // namespace

@@ -5,14 +5,14 @@
 //   std::string json = TraceJson(events, /*dropped=*/0);
 //
 // Arrows lead from a bucket's readiness to its reduction and on to its update,
-// and from what a stage sends to where it arrives. The importer draws an arrow
-// only between slices that are open on the track of a thread, and only where
-// its id is a number; asynchronous slices lie on no thread. So reductions,
-// which overlap, are spread over as many tracks as it takes: "comm", "comm 2"
-// and so on. What the tensors of a rank hold is a counter, "memory".
+// and from a send of one stage to the receive of the next. The importer draws
+// an arrow only between slices that are open on the track of a thread, and only
+// if its id is a number; asynchronous slices lie on no thread. So reductions,
+// which overlap, are spread over several tracks: "comm", "comm 2" and so on.
+// The bytes of a rank's tensors are a counter, "memory".
 //
-// Format: "Trace Event Format", Chromium project, 2016; Perfetto's
-// json_trace_parser.cc and flow_tracker.cc for what is read of it.
+// Format: "Trace Event Format", Chromium project, 2016. The parts of it that
+// Perfetto reads are in its json_trace_parser.cc and flow_tracker.cc.
 
 #ifndef ACTORS_TRACING_TRACE_JSON_H_
 #define ACTORS_TRACING_TRACE_JSON_H_
@@ -25,7 +25,8 @@
 
 namespace troupe::actors {
 
-// `dropped`: how many more events there would have been.
+// Returns the JSON of `events`. `dropped`: number of events that the sink has
+// left out.
 std::string TraceJson(const std::vector<StampedEvent>& events,
                       std::int64_t dropped);
 

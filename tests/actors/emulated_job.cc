@@ -79,7 +79,7 @@ void ExpectTheSameBitsOnThreads(const JobSpec& spec,
   const EmulatedOutcome want = SimulatedOnGpus(spec, 0);
   for (std::uint64_t seed : seeds) {
     emulated_cuda::Options gpus = EmulatedGpus(seed, spec.plan.mesh.size());
-    gpus.stall_seconds = 20;  // another thread may be about to go on
+    gpus.stall_seconds = 20;  // another thread may still be about to run
     const EmulatedWorld world(gpus);
     EmulatedOutcome outcome;
     outcome.status = RunJob(spec, &outcome.reports).status();

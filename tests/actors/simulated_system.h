@@ -1,5 +1,5 @@
-// An actor system in one thread, for tests of one actor among fakes: messages
-// run when the test says so, and time stands still until it is moved.
+// An actor system in one thread, for tests of one actor among fakes: the test
+// decides when messages run and when the clock advances.
 //
 //   SimulatedSystem system;
 //   auto actor = system.get().spawn(...);
@@ -28,11 +28,11 @@ class SimulatedSystem {
 
   caf::actor_system& get() { return system_; }
 
-  // Until no actor has a message.
+  // Runs messages until no actor has one.
   void RunAll() {
     while (!coordinator().jobs.empty()) coordinator().run_once();
   }
-  // Timers that are due meanwhile go off.
+  // Advances the clock, and runs the timers that become due, and all messages.
   void Advance(absl::Duration duration) {
     coordinator().advance_time(absl::ToChronoNanoseconds(duration));
     RunAll();

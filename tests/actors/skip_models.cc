@@ -28,7 +28,7 @@ using nn::Tensor;
 
 constexpr nn::Linear::Options kF64 = {/*bias=*/true, DType::kF64};
 
-// A block with weights and draws of its own, that may run again in backward.
+// A block with weights and dropout, which may be recomputed in backward.
 class Block : public nn::Module {
  public:
   explicit Block(std::int64_t width, bool recompute)
@@ -47,8 +47,8 @@ class Block : public nn::Module {
   nn::Linear& second_;
 };
 
-// y = x. Stashes which samples begin with a positive number, as integers, and
-// all of x in half precision.
+// Returns x. Stashes as integers which samples begin with a positive number,
+// and all of x in bf16.
 class StashSignsAndHalf : public nn::Module {
  public:
   Tensor Forward(Context& ctx, const Tensor& x) override {
@@ -64,7 +64,7 @@ class StashSignsAndHalf : public nn::Module {
   }
 };
 
-// Adds a row for the sign, and what was stashed in half precision.
+// Adds an embedding of the sign, and the tensor that was stashed in bf16.
 class PopSignsAndHalf : public nn::Module {
  public:
   explicit PopSignsAndHalf(std::int64_t width)

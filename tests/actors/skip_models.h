@@ -13,18 +13,18 @@
 namespace troupe::actors {
 
 struct DenseUNetOptions {
-  bool recompute = false;                // of its one block, which draws
-  bool ends_without_parameters = false;  // in one module more
+  bool recompute = false;                // recompute its one block (dropout)
+  bool ends_without_parameters = false;  // append a module without any
 };
 
-// From f64[N, 4] to f64[N, 2], in kDenseUNetModules modules, with dropout. Skip
+// Maps f64[N, 4] to f64[N, 2], in kDenseUNetModules modules, with dropout. Skip
 // connections of several shapes and of three dtypes (f64, bf16, i64) overlap,
-// and one is popped by a module that does not use it. The host reads its
-// tensors.
+// and one is popped by a module that does not use it. Its modules read tensors
+// on the host.
 inline constexpr int kDenseUNetModules = 16;
 nn::ModelFactory DenseUNet(const DenseUNetOptions& options = {});
 
-// From f32[N, 28, 28, 1] to f32[N, 10], in kImageUNetModules modules:
+// Maps f32[N, 28, 28, 1] to f32[N, 10], in kImageUNetModules modules:
 // convolutions, pooling, up-convolutions, a sum and a concatenation.
 inline constexpr int kImageUNetModules = 15;
 nn::ModelFactory ImageUNet();

@@ -87,7 +87,7 @@ std::string FreshFolder(const std::string& name) {
           {{"/", "_"}}),
       "_", name);
   base::PosixFileSystem files;
-  files.RemoveAll(path).IgnoreError();  // of an earlier run
+  files.RemoveAll(path).IgnoreError();  // an earlier run's
   EXPECT_TRUE(files.CreateFolder(path).ok()) << path;
   return path;
 }

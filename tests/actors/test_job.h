@@ -13,16 +13,17 @@
 
 namespace troupe::actors {
 
-// LeNet on random 28x28 images in 10 classes: 2 ranks of 16, momentum 0.9.
+// Returns LeNet on random 28x28 images in 10 classes, with momentum 0.9 and
+// global batches of 32.
 JobSpec TinyCnnJob(int dp, std::int64_t steps);
 
-// A model for the samples of TinyCnnJob() in which a layer draws.
+// Returns a model with dropout for the samples of TinyCnnJob().
 std::unique_ptr<nn::Module> MakeDropoutMlp();
 
-// Gives the model's parameters, its activations and the inputs this dtype.
+// Sets the dtype of the model's parameters, its activations and the inputs.
 void UseDType(nn::DType dtype, JobSpec& spec);
 
-// Keeps every report.
+// An observer that keeps every report.
 class Reports : public JobObserver {
  public:
   void OnStart(const JobInfo& info) override { this->info = info; }
@@ -36,7 +37,7 @@ class Reports : public JobObserver {
     checkpoints.push_back(path);
   }
 
-  // The losses of all steps, to be compared bit for bit.
+  // Returns the losses of all steps.
   std::vector<double> losses() const;
 
   JobInfo info;
@@ -45,13 +46,13 @@ class Reports : public JobObserver {
   std::vector<std::string> checkpoints;
 };
 
-// What a job reports that must end well.
+// Runs the job, expects it to succeed, and returns its reports.
 Reports ReportsOf(const JobSpec& spec);
 
-// A fresh folder below the test's own.
+// Makes an empty folder in the test's own.
 std::string FreshFolder(const std::string& name);
 
-// The bytes of a file; fails the test when it cannot be read.
+// Returns the bytes of a file; fails the test if it cannot be read.
 std::string FileBytes(const std::string& path);
 
 }  // namespace troupe::actors

@@ -1,5 +1,5 @@
-// The list of all kinds of actions that the step engine runs: what a new kind
-// is added to, beside its row in pipeline/action_rules.cc.
+// The list of all kinds of actions that the step engine runs. A new kind is
+// added here (actions.cc) and to the rows of pipeline/action_rules.cc.
 //
 //   Dispatcher dispatcher(options, parts, MakeActions(parts), inbox, losses,
 //                         trace);
@@ -12,7 +12,7 @@
 
 namespace troupe::actors {
 
-// `parts` outlives them.
+// Makes the object of each kind of action. `parts` outlives them.
 StepActions MakeActions(const EngineParts& parts);
 
 }  // namespace troupe::actors

@@ -14,7 +14,7 @@ bool BackwardAction::Updates(const StepInFlight& step) const {
 
 absl::StatusOr<StepAction::Progress> BackwardAction::Begin(
     int id, StepInFlight& step, Dispatcher& dispatcher) {
-  // Gradients of the step before are still on their way.
+  // Gradients of the earlier step may still be in use by its reductions.
   TROUPE_RETURN_IF_ERROR(dispatcher.FinishEarlier());
   const pipeline::Action& action = step.ActionAt(id);
   const TraceScope scope(*step.trace, action);

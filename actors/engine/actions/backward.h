@@ -1,7 +1,8 @@
 // B, I, W: the backward of a micro-batch through a chunk, whole or one half of
-// it. After each piece (nn/autograd/tape.h) the dispatcher looks up: buckets
-// whose last gradient has landed are launched, and buckets that are reduced and
-// read no more are updated, while the rest of the backward still runs.
+// it. After each piece (nn/autograd/tape.h) the dispatcher runs what it can:
+// reductions of buckets with complete gradients are launched, and buckets that
+// are reduced and released are updated, while the rest of the backward still
+// runs.
 
 #ifndef ACTORS_ENGINE_ACTIONS_BACKWARD_H_
 #define ACTORS_ENGINE_ACTIONS_BACKWARD_H_
@@ -20,9 +21,9 @@ class BackwardAction : public StepAction {
                                  Dispatcher& dispatcher) override;
 
  private:
-  // Whether it may update parameters (Chunk::UpdateInBackward). With peers it
-  // would depend on them whether the loss is there in time, and so how much
-  // memory a step takes.
+  // Returns whether the backward may update parameters
+  // (Chunk::UpdateInBackward). False with peers: whether the loss is reduced in
+  // time, and so the memory of a step, would depend on them.
   bool Updates(const StepInFlight& step) const;
 
   const EngineParts& parts_;

@@ -1,6 +1,7 @@
-// What optimizers find when they look at the gradients of a step as a whole:
-// their norm, and whether all are numbers. NR sums it over the stages where
-// there are several; else the first update of the step looks.
+// Findings of an optimizer that inspects all gradients of a step: their norm,
+// and whether all are finite. With several stages, an NR action inspects them
+// and sums the findings over the stages; else the first update of the step
+// inspects them.
 //
 //   if (!step.inspected) TROUPE_RETURN_IF_ERROR(Inspect(parts, step));
 
@@ -13,8 +14,8 @@
 
 namespace troupe::actors {
 
-// Looks at all gradients of the rank's chunks; they are reduced, or will be in
-// the queue of updates. The step is inspected from here on.
+// Inspects all gradients of the rank's chunks, and sets step.inspected. The
+// gradients are reduced, or the queue of updates waits until they are.
 absl::Status Inspect(const EngineParts& parts, StepInFlight& step);
 
 }  // namespace troupe::actors

@@ -1,4 +1,4 @@
-// F: the forward of a micro-batch through a chunk; behind the last chunk, its
+// F: the forward of a micro-batch through a chunk; in the last chunk also its
 // loss, or the output of a prediction.
 
 #ifndef ACTORS_ENGINE_ACTIONS_FORWARD_H_
@@ -11,7 +11,7 @@ namespace troupe::actors {
 
 class ForwardAction : public StepAction {
  public:
-  // `parts` outlives it; so for all actions.
+  // `parts` outlives the action, here as for all actions.
   explicit ForwardAction(const EngineParts& parts) : parts_(parts) {}
 
   absl::StatusOr<Progress> Begin(int id, StepInFlight& step,

@@ -31,7 +31,7 @@ absl::StatusOr<StepAction::Progress> ReduceTiedAction::Begin(
                              : parts_.events.Ready(action.chunk, action.index);
   comm::Collective collective =
       comm::AllReduce(comm::ReduceOp::kSum, std::move(total));
-  // The first stage's gradient ends the backward, and all updates wait for it.
+  // The first stage's gradient is complete last, and all updates wait for it.
   if (parts_.overlaps_steps) collective.priority = id;
   const absl::StatusOr<bool> done = parts_.reducer.Start(
       id, pipeline::TiedGroup(sum->tie), collective, ready);
@@ -51,7 +51,8 @@ absl::Status ReduceTiedAction::End(int id, StepInFlight& step,
   return absl::OkStatus();
 }
 
-// Runs in the queue of updates, so that the compute queue waits for no peers.
+// Enqueues in the queue of updates, so that the compute queue waits for no
+// peers.
 absl::Status ReduceTiedAction::PassOn(const TiedSums::Sum& sum,
                                       const base::Event& done) {
   nn::Kernels& kernels = parts_.kernels();

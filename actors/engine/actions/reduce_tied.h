@@ -1,6 +1,6 @@
-// TR: the gradients of a bucket that several stages share, added up: first the
-// copies of this rank, then one collective with the other ranks that have it
-// (tied_sums.h). The TRs of all copies end together.
+// TR: adds up the gradients of a bucket that several stages share: first the
+// copies of this rank, then in one collective those of the other ranks that
+// have the bucket (tied_sums.h). The TRs of all copies end together.
 
 #ifndef ACTORS_ENGINE_ACTIONS_REDUCE_TIED_H_
 #define ACTORS_ENGINE_ACTIONS_REDUCE_TIED_H_
@@ -29,7 +29,7 @@ class ReduceTiedAction : public StepAction {
   nn::Tensor GradsOf(const TiedSums::Copy& copy) const {
     return parts_.chunks[copy.chunk]->TiedGrads(copy.bucket);
   }
-  // Brings the sum to the other copies, and makes all ready to be reduced.
+  // Copies the sum to the other copies, and makes all ready to be reduced.
   absl::Status PassOn(const TiedSums::Sum& sum, const base::Event& done);
 
   const EngineParts& parts_;

@@ -15,7 +15,8 @@ absl::StatusOr<StepAction::Progress> CollectiveAction::Begin(
   TROUPE_ASSIGN_OR_RETURN(std::optional<comm::Collective> collective,
                           Make(action, step));
   if (collective.has_value()) {
-    // What the backward completes last, the next forward reads first.
+    // The bucket that the backward completes last is read first by the next
+    // forward.
     if (parts_.overlaps_steps) collective->priority = id;
     const absl::StatusOr<bool> done = parts_.reducer.Start(
         id, pipeline::GroupOf(action.kind), *collective, Ready(action, step));
@@ -50,7 +51,7 @@ absl::Status ReduceLossAction::End(int, StepInFlight& step, Dispatcher&,
 absl::StatusOr<std::optional<comm::Collective>> ReduceFindingsAction::Make(
     const Action&, StepInFlight& step) {
   TROUPE_RETURN_IF_ERROR(Inspect(parts_, step));
-  // Replicas have found the same.
+  // All replicas have the same findings, so only the first one adds its own.
   const bool adds = parts_.setup.plan->mesh.CoordOf(parts_.setup.rank,
                                                     pipeline::kDpAxis) == 0;
   TROUPE_ASSIGN_OR_RETURN(comm::Collective sum, step.loss->SumFindings(adds));
@@ -73,7 +74,7 @@ absl::Status ReduceFindingsAction::End(int, StepInFlight& step, Dispatcher&,
 absl::StatusOr<std::optional<comm::Collective>> ReduceBucketAction::Make(
     const Action& action, StepInFlight&) {
   Chunk& chunk = parts_.ChunkOf(action);
-  if (chunk.IsUpdated(action.index)) return std::nullopt;  // by a backward
+  if (chunk.IsUpdated(action.index)) return std::nullopt;  // a backward did it
   return chunk.Reduce(action.index);
 }
 

@@ -1,6 +1,7 @@
-// LR, NR, AR, RU: one collective each, of the group that the rules name
-// (pipeline/action_rules.h). A class says which collective it is, when its
-// range is ready and what follows; CollectiveAction gives it to the Reducer.
+// LR, NR, AR, RU: one collective each, in the group that the rules name
+// (pipeline/action_rules.h). A derived class makes the collective, says when
+// its range is ready and handles its end; CollectiveAction gives it to the
+// Reducer.
 
 #ifndef ACTORS_ENGINE_ACTIONS_REDUCTIONS_H_
 #define ACTORS_ENGINE_ACTIONS_REDUCTIONS_H_
@@ -25,17 +26,17 @@ class CollectiveAction : public StepAction {
                                  Dispatcher& dispatcher) final;
 
  protected:
-  // The collective; none where nothing is left to do.
+  // Returns the collective; none if nothing is left to do.
   virtual absl::StatusOr<std::optional<comm::Collective>> Make(
       const pipeline::Action& action, StepInFlight& step) = 0;
-  // When its range is ready.
+  // Returns the event after which the collective's range may be read.
   virtual base::Event Ready(const pipeline::Action& action,
                             const StepInFlight& step) const = 0;
 
   const EngineParts& parts_;
 };
 
-// The losses of a step, over all ranks.
+// LR: sums the losses of a step over all ranks.
 class ReduceLossAction : public CollectiveAction {
  public:
   using CollectiveAction::CollectiveAction;
@@ -49,7 +50,7 @@ class ReduceLossAction : public CollectiveAction {
                     const StepInFlight& step) const override;
 };
 
-// What optimizers found in all gradients (findings.h), over the stages.
+// NR: sums the findings in all gradients (findings.h) over the stages.
 class ReduceFindingsAction : public CollectiveAction {
  public:
   using CollectiveAction::CollectiveAction;
@@ -63,7 +64,7 @@ class ReduceFindingsAction : public CollectiveAction {
                     const StepInFlight& step) const override;
 };
 
-// The gradients of a bucket, over the replicas.
+// AR: reduces the gradients of a bucket over the replicas.
 class ReduceBucketAction : public CollectiveAction {
  public:
   using CollectiveAction::CollectiveAction;
@@ -77,7 +78,7 @@ class ReduceBucketAction : public CollectiveAction {
                     const StepInFlight& step) const override;
 };
 
-// The same, and the update, in one pass over memory.
+// RU: does the same and updates the bucket, in one pass over memory.
 class ReduceUpdateAction : public ReduceBucketAction {
  public:
   using ReduceBucketAction::ReduceBucketAction;

@@ -1,5 +1,6 @@
-// SA, SG: hands what a micro-batch computed to the stage after, or before. A
-// message goes by the host, so no graph of the device can hold it.
+// SA, SG: sends a micro-batch's outputs to the next stage, or the gradients of
+// its inputs to the stage before. The host sends the message, so no graph of
+// the device can contain it.
 
 #ifndef ACTORS_ENGINE_ACTIONS_SEND_H_
 #define ACTORS_ENGINE_ACTIONS_SEND_H_

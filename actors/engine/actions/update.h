@@ -1,5 +1,6 @@
-// UP: the update of a bucket, in the queue of updates. The first one of a step
-// whose optimizer looks at all gradients first concludes what they are like.
+// UP: the update of a bucket, in the queue of updates. If the optimizer needs
+// findings from all gradients (findings.h), the first update of a step
+// completes them.
 
 #ifndef ACTORS_ENGINE_ACTIONS_UPDATE_H_
 #define ACTORS_ENGINE_ACTIONS_UPDATE_H_
@@ -17,6 +18,8 @@ class UpdateAction : public StepAction {
                                  Dispatcher& dispatcher) override;
 
  private:
+  // Completes the findings, sets the clip factor and the next step's loss
+  // scale.
   absl::Status Conclude(StepInFlight& step);
 
   const EngineParts& parts_;

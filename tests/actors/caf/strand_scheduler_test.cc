@@ -26,14 +26,14 @@ CAF_END_TYPE_ID_BLOCK(scheduler_test)
 namespace troupe::actors {
 namespace {
 
-// Runs what it is sent.
+// Runs each task that it is sent.
 caf::behavior Worker(caf::event_based_actor* self, int /*unused*/) {
   return {[self](const Task& task) { task(self); }};
 }
 
 class StrandSchedulerTest : public testing::Test {
  protected:
-  // Two threads of the system's, two for strands.
+  // The supply has two threads for the system and two for strands.
   StrandSchedulerTest() : threads_(ThreadSupply::Start(4).value()) {
     config_.add_message_types<caf::id_block::scheduler_test>();
     RunOnThreads(*threads_, config_);
@@ -44,7 +44,7 @@ class StrandSchedulerTest : public testing::Test {
   void Send(const caf::actor& actor, Task task) {
     caf::anon_send(actor, std::move(task));
   }
-  // The thread that runs `actor`.
+  // Returns the thread that runs `actor`.
   std::thread::id ThreadOf(const caf::actor& actor) {
     std::thread::id id;
     absl::Notification known;
@@ -100,7 +100,8 @@ TEST_F(StrandSchedulerTest, AnActorThatHasEndedHearsNothing) {
   system_.reset();
 }
 
-// The destructor of the system waits for it, whoever has the last handle.
+// The system's destructor waits for the actor, although no handle to it is
+// left.
 TEST_F(StrandSchedulerTest, AnActorThatNobodyKnowsEnds) {
   Send(Strand(), [](caf::event_based_actor*) {});
   Strand();
@@ -118,8 +119,8 @@ TEST_F(StrandSchedulerTest, AnExceptionThatNobodyHandlesIsPrinted) {
               testing::HasSubstr("a planted one"));
 }
 
-// A module of the system that throws as it starts, as CAF's may that open
-// sockets and start threads.
+// A module of the system that throws when it starts, as CAF's modules may that
+// open sockets and start threads.
 class ModuleThatCannotStart : public caf::actor_system::module {
  public:
   void start() override { throw std::runtime_error("no memory"); }

@@ -25,7 +25,7 @@ TEST(ThreadSupply, RunsEachTaskInAThreadOfItsOwnThatIsThereBefore) {
   auto threads = ThreadSupply::Start(3, start);
   ASSERT_TRUE(threads.ok()) << threads.status();
   EXPECT_EQ(started, 3);
-  // Each waits for the other.
+  // Each task waits for the other.
   absl::Notification first, second;
   (*threads)->Run([&] {
     first.Notify();
@@ -55,8 +55,8 @@ int ThreadsOfThisProcess() {
   return static_cast<int>(std::distance(begin(tasks), end(tasks)));
 }
 
-// Looks when the first step is done: all actors are there, and the helpers that
-// filled the parameters are gone.
+// Counts the threads after the first step: by then all actors are spawned, and
+// the threads that filled the parameters have ended.
 class ThreadCounter : public JobObserver {
  public:
   void OnSteps(absl::Span<const StepReport>) override {
@@ -65,7 +65,7 @@ class ThreadCounter : public JobObserver {
   int threads = 0;
 };
 
-// One job only: threads of an earlier one may still be on their way out.
+// Runs one job only, since threads of an earlier one may not have ended yet.
 TEST(ThreadSupply, AsksForAsManyThreadsAsAJobHas) {
   ThreadCounter counter;
   ASSERT_TRUE(RunJob(TinyCnnJob(4, 50), &counter).ok());
@@ -95,7 +95,7 @@ TEST(ThreadSupply, ARefusedThreadIsAnErrorThatSaysWhatToDo) {
 }
 
 TEST(ThreadSupply, PreparesEachThreadBeforeItIsThere) {
-  int prepared = 0;  // one at a time
+  int prepared = 0;  // not atomic: prepare() is called by one thread at a time
   const auto threads = ThreadSupply::Start(5, [&] {
     ++prepared;
     return true;

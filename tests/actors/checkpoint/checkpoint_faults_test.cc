@@ -1,4 +1,4 @@
-// A full disk, and a crash, at every single change to the disk: whole
+// Tests a full disk, and a crash, at every single change to the disk: whole
 // checkpoints stay whole, and the next write succeeds.
 
 #include <errno.h>
@@ -21,7 +21,7 @@ using base::FaultyFileSystem;
 
 class CheckpointFaultsTest : public CheckpointTest {
  protected:
-  // Changes that one write makes, with one checkpoint there already.
+  // Returns the number of changes that one write makes beside one checkpoint.
   int ChangesOfAWrite(std::int64_t step) {
     FaultyFileSystem counted;
     Prepare();
@@ -29,7 +29,7 @@ class CheckpointFaultsTest : public CheckpointTest {
         WriteCheckpoint(counted, dir_, StateAt(step), Shards(2), 1).ok());
     return counted.changes();
   }
-  // The folder holds just step 100, filled with 1.
+  // Makes the folder hold step 100 alone, filled with 1.
   void Prepare() {
     ASSERT_TRUE(files_.RemoveAll(dir_).ok());
     ASSERT_TRUE(WriteCheckpoint(files_, dir_, StateAt(100), Shards(1), 1).ok());
@@ -90,7 +90,7 @@ TEST_F(CheckpointFaultsTest, DiskFullAtEveryWrite) {
     ASSERT_TRUE(latest.ok());
     EXPECT_EQ(FillOf(*latest),
               *latest == dir_ + "/step-00000100" ? 1.0f : 2.0f);
-    // With space again, all is well, and nothing of the past is left.
+    // With space again, a write succeeds, and no unfinished file is left.
     ASSERT_TRUE(WriteCheckpoint(files_, dir_, StateAt(300), Shards(3), 1).ok());
     EXPECT_EQ(Listed(), Names{"step-00000300"});
   }
@@ -104,7 +104,7 @@ TEST_F(CheckpointFaultsTest, AFullDiskLeavesNothingUnfinished) {
   EXPECT_EQ(Listed(), Names{"step-00000100"});
 }
 
-// The process dies: nothing is cleaned up any more.
+// After a crash the writer cleans up nothing.
 TEST_F(CheckpointFaultsTest, CrashAtEveryChange) {
   const int changes = ChangesOfAWrite(200);
   for (int change = 0; change < changes; ++change) {
@@ -124,7 +124,7 @@ TEST_F(CheckpointFaultsTest, CrashAtEveryChange) {
   }
 }
 
-// Writing a step that is there already: it holds either the old or the new.
+// A step that is written again holds either the old or the new tensors.
 TEST_F(CheckpointFaultsTest, CrashWhileReplacing) {
   const int changes = ChangesOfAWrite(100);
   for (int change = 0; change < changes; ++change) {

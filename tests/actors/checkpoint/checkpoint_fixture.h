@@ -1,4 +1,4 @@
-// A small model to save, and a folder of its own for each test.
+// A fixture with a small model to save, and a folder of its own for each test.
 //
 //   class MyTest : public CheckpointTest {};
 //   TEST_F(MyTest, ...) {
@@ -50,10 +50,10 @@ class CheckpointTest : public ::testing::Test {
         {layer + ".bias.momentum_buffer", Filled({2}, -fill)}};
     return shard;
   }
-  // One stage.
+  // Returns the shard of a model in one stage.
   std::vector<CheckpointShard> Shards(float fill) { return {Shard("0", fill)}; }
 
-  // The fill with which the checkpoint was written; -1 where it is damaged.
+  // Returns the value that fills the checkpoint's tensors; -1 if it is damaged.
   float FillOf(const std::string& path) {
     const auto saved = Checkpoint::Open(files_, path);
     if (!saved.ok()) return -1;

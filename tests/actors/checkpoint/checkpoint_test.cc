@@ -198,7 +198,7 @@ TEST_F(CheckpointFilesTest, AnotherStepThanTheFoldersNameSays) {
         absl::DataLossError(copy + " has the checkpoint of step 100; rename it "
                                    "to step-00000100, or move it away"));
   }
-  // A name that says nothing of steps may be any.
+  // A folder whose name has no step may have any name.
   ASSERT_TRUE(files_.Rename(copy, dir_ + "/best").ok());
   EXPECT_EQ(FillOf(dir_ + "/best"), 1.5f);
 }
@@ -239,8 +239,8 @@ TEST_F(CheckpointFilesTest, AnIndexOfHuggingFace) {
       "cannot read " + two +
           "optimizer-00001-of-00002.safetensors: No such file or "
           "directory; check the path");
-  // Weights alone: what the optimizer needs is missing, and found missing by
-  // whoever resumes.
+  // Weights alone: the optimizer's states are missing, which is an error only
+  // when a job is resumed.
   ASSERT_TRUE(
       files_.RemoveAll(two + "optimizer-00002-of-00002.safetensors").ok());
   EXPECT_EQ(Checkpoint::Open(files_, dir_ + "/step-00000002")->OptimizerNames(),

@@ -1,4 +1,4 @@
-// Jobs that write checkpoints into one folder: one at a time.
+// Tests that jobs write checkpoints into one folder one at a time.
 
 #include <memory>
 #include <string>
@@ -51,7 +51,7 @@ TEST(ClaimJobTest, BeginsWithoutWhatOthersLeftUnfinished) {
     const std::string name = absl::StrCat(dir, "/step-00000500.tmp-", pid);
     ASSERT_TRUE(files.CreateFolder(name).ok());
   }
-  // Before it has written anything itself.
+  // The job has not written anything itself yet.
   const absl::StatusOr<std::unique_ptr<Job>> job =
       Job::Start(SavingJob(1'000'000, dir), nullptr);
   ASSERT_TRUE(job.ok()) << job.status();

@@ -56,13 +56,13 @@ TEST_F(ClaimTest, TheHolderRemovesWhatIsUnfinished) {
   EXPECT_EQ(Listed(), (Names{".lock", "notes", "step-00000100", "step-00000900",
                              "step-12"}));
   EXPECT_EQ(FillOf(dir_ + "/step-00000900"), 9.0f);
-  // Not while another run may be writing it.
+  // An unfinished checkpoint stays while another run may be writing it.
   Make("step-00000300.tmp-1");
   EXPECT_FALSE(ClaimCheckpoints(files_, dir_).ok());
   EXPECT_TRUE(files_.Exists(dir_ + "/step-00000300.tmp-1"));
 }
 
-// The crash of a replacement by renames, between the first and the second.
+// A replacement by two renames has crashed between them.
 TEST_F(ClaimTest, WhatWasPutAsideComesBack) {
   Write(100, 1.0f);
   ASSERT_TRUE(

@@ -14,7 +14,7 @@ using Names = std::vector<std::string>;
 
 class StateDictTest : public CheckpointTest {
  protected:
-  // Two stages, "0" and "3", as CheckpointTest::Shard() has them.
+  // Returns a checkpoint of two stages, "0" and "3" (CheckpointTest::Shard()).
   Checkpoint Saved() {
     const std::string path = *WriteCheckpoint(
         files_, dir_, StateAt(1), {Shard("0", 1), Shard("3", 2)}, /*keep=*/1);

@@ -1,5 +1,6 @@
-// A job goes on from a checkpoint of the same model and optimizer, or says by
-// name what differs; with less or more only where that is allowed.
+// Tests that a job is resumed from a checkpoint of the same model and optimizer
+// alone: otherwise the error lists the differences by name, unless options
+// allow them.
 
 #include <memory>
 #include <string>
@@ -28,12 +29,12 @@ struct Variant {
   bool bias = true;
   double momentum = 0.9;
   std::int64_t width = 8;
-  int layers = 1;  // hidden ones
+  int layers = 1;  // number of hidden layers
 };
 
 class StrictResumeTest : public testing::TestWithParam<int> {
  protected:
-  // On GetParam() stages.
+  // Returns a job on GetParam() stages.
   JobSpec Job(const Variant& variant, std::int64_t steps) {
     JobSpec spec = TinyCnnJob(/*dp=*/1, steps);
     spec.test = nullptr;
@@ -68,7 +69,8 @@ class StrictResumeTest : public testing::TestWithParam<int> {
     dir_ = FreshFolder("saved");
     ASSERT_TRUE(RunJob(Job(variant, /*steps=*/2)).ok());
   }
-  // The error of going on, behind the path; what was there is as it was.
+  // Returns the error of resuming `spec`, without the path before it. Expects
+  // that the checkpoints are unchanged.
   std::string Refused(const JobSpec& spec, const Names& fields) {
     const absl::Status status = RunJob(spec).status();
     EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
@@ -142,7 +144,7 @@ TEST_P(StrictResumeTest, WhatTheCheckpointLacksIsMissing) {
   EXPECT_EQ(Newest().OptimizerNames().size(), 4u);
 }
 
-// A model in one file is as Hugging Face publishes small ones.
+// Hugging Face publishes small models in one file without an index.
 TEST_P(StrictResumeTest, WithoutItsIndexAModelIsOneFile) {
   Save({});
   const std::string index = SavedPath() + "/model.safetensors.index.json";
@@ -187,7 +189,7 @@ TEST_P(StrictResumeTest, FewerLayersAreAllOfThese) {
       << error;
 }
 
-// Hands on its input in another dtype.
+// A module that converts its input to another dtype.
 class Cast : public nn::Module {
  public:
   explicit Cast(nn::DType to) : to_(to) {}
@@ -199,7 +201,8 @@ class Cast : public nn::Module {
   const nn::DType to_;
 };
 
-// An update copies the master values over the parameters.
+// An update copies the master values over the parameters, so missing ones are
+// taken from the parameters.
 TEST(StrictResumeMasterTest, MissingMasterValuesAreTheRestoredParameters) {
   const auto job = [dir = FreshFolder("saved")](std::int64_t steps,
                                                 bool master) {
@@ -238,8 +241,8 @@ TEST(StrictResumeMasterTest, MissingMasterValuesAreTheRestoredParameters) {
       << "the learning rate is 0";
 }
 
-// Two layers that share a weight, which goes by the name of the one that is
-// declared first; in the forward "x" comes before "y" in any case.
+// Two layers that share a weight, which has the name of the one that is
+// declared first. The forward runs "x" before "y" in either case.
 class TiedLayers : public nn::Module {
  public:
   explicit TiedLayers(bool y_first) {
@@ -261,7 +264,7 @@ class TiedLayers : public nn::Module {
 TEST(StrictResumeTiedTest, ASharedParameterMayHaveItsOtherName) {
   const auto job = [](const std::string& dir, std::int64_t steps,
                       bool y_first) {
-    JobSpec spec = TinyCnnJob(/*dp=*/2, steps);  // with momentum
+    JobSpec spec = TinyCnnJob(/*dp=*/2, steps);  // its optimizer has momentum
     spec.test = nullptr;
     spec.model = [y_first] { return std::make_unique<TiedLayers>(y_first); };
     spec.checkpoint.dir = dir;

@@ -100,7 +100,7 @@ TEST(TrainerState, ErrorsNameTheField) {
   EXPECT_EQ(error(good, "\"epoch\": 9007199254740991",
                   "\"epoch\": 18446744073709551615"),
             "field \"epoch\" is missing or not an integer in range");
-  // Twice that many steps, in a message say, would be no number of 64 bits.
+  // Twice that number of steps would not fit the 64 bits of a message.
   EXPECT_EQ(error(good, "\"step\": 9007199254740992",
                   "\"step\": 4611686018427387904"),
             "field \"step\" is missing or not an integer in range");

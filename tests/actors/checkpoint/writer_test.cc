@@ -1,4 +1,5 @@
-// Shards written one by one, in any order, and published by one writer.
+// Tests shards that are written one by one, in any order, and published by one
+// writer.
 
 #include "actors/checkpoint/writer.h"
 
@@ -20,7 +21,7 @@ class WriterTest : public CheckpointTest {
     EXPECT_TRUE(folder.ok()) << folder.status();
     return folder.value_or("");
   }
-  // Shard `shard` of two: layer "0" or "1".
+  // Writes shard `shard` of two: layer "0" or "1".
   ShardSummary Write(const std::string& folder, int shard) {
     const auto summary = WriteCheckpointShard(
         files_, folder, shard, /*shards=*/2,
@@ -99,8 +100,8 @@ TEST_F(WriterTest, TwoShardsWithATensorOfOneName) {
 
 class BestTest : public WriterTest {
  protected:
-  // Writes the checkpoint of `step`, whose run has its best one at `best`; the
-  // writer crashes so many changes after the shards, if it is not negative.
+  // Writes the checkpoint of `step`, of a run whose best step is `best`. Unless
+  // `crash` is negative, the writer crashes `crash` changes after the shards.
   absl::Status Save(std::int64_t step, std::int64_t best, int crash = -1) {
     const std::string folder = Create(step);
     const ShardSummary a = Write(folder, 0), b = Write(folder, 1);
@@ -129,7 +130,7 @@ TEST_F(BestTest, StaysUntilThereIsABetterOne) {
   EXPECT_EQ(FindBestCheckpoint(files_, dir_), 4);
 }
 
-// Wherever a writer is stopped, "best" is there and whole.
+// Wherever a writer crashes, "best" exists and is whole.
 TEST_F(BestTest, ACrashLeavesOneOfTheTwo) {
   ASSERT_TRUE(Save(1, 1).ok());
   for (int change = 0;; ++change) {

@@ -17,7 +17,7 @@
 namespace troupe::actors {
 namespace {
 
-// Two micro-batches of 12 on one rank.
+// Returns a job of two micro-batches of 12 on one rank.
 EngineFixture TwoMicroBatches(int stages = 1) {
   return EngineFixture({/*ranks=*/1, Numbers::kExact}, [&](JobSpec& spec) {
     spec.plan.micro_batch_size = 12;
@@ -62,7 +62,7 @@ TEST(ChunkTest, ASplitBackwardReleasesBeforeItIsReady) {
   EXPECT_EQ(log.text(), released + " ready 0 ready 2 ready 1 ready 3");
 }
 
-// The reference computes gradients by two rows.
+// The reference kernels compute gradients two rows at a time.
 TEST(ChunkTest, WhatABackwardUpdatesHasNoMemoryForItsGradient) {
   const EngineFixture engine({/*ranks=*/1, Numbers::kFloat}, [](JobSpec& spec) {
     spec.plan.micro_batch_size = 0;
@@ -140,8 +140,8 @@ TEST(ChunkTest, TwoChunksEqualOneToTheBit) {
   EXPECT_EQ(both, ValuesOf(whole->arena()));
 }
 
-// What the second of three chunks is given for the third, it passes on, and
-// keeps nothing of it; the gradient comes back untouched, or is absent.
+// The second of three chunks passes on a skip connection to the third without
+// keeping it; the gradient returns unchanged, or is absent.
 TEST(ChunkTest, PassesOnWhatItDoesNotPop) {
   for (const bool is_used : {true, false}) {
     const EngineFixture three(

@@ -21,7 +21,8 @@ LossScaler::Options OptionsOf(double first_scale, std::int64_t interval) {
 
 class LossScalerTest : public testing::Test {
  protected:
-  // The scale of a step with so many gradients that are not finite.
+  // Runs a step with `non_finite` gradients that are not finite; returns its
+  // scale.
   double StepWith(LossScaler& scaler, double non_finite) {
     nn::StepScalars values;
     values.non_finite = non_finite;
@@ -61,8 +62,8 @@ TEST_F(LossScalerTest, IsSaved) {
   EXPECT_EQ(state.skipped_steps, 1);
 }
 
-// On a device that works later and updates in another queue, in every order of
-// its work that events permit, a step has the scale that the one before left.
+// On an asynchronous device with another queue for updates, a step has the
+// scale that the previous one left, in every order of work that events permit.
 TEST_F(LossScalerTest, OnADeviceTheStepsFollowEachOther) {
   for (std::uint64_t seed = 0; seed < 100; ++seed) {
     const auto kernels = nn::CreateQueuedKernels(

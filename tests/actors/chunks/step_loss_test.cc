@@ -146,7 +146,7 @@ TEST_F(StepLossTest, ASumIsNotDivided) {
   EXPECT_EQ(bits.Reduced(options.reduction), 8);
   EXPECT_EQ(bits.Reduced(nn::ops::LossReduction::kMean), 1);
   EXPECT_EQ(bits.accuracy(), 0.5);
-  // A sum over nothing is a number.
+  // The sum over no targets is 0.
   ASSERT_TRUE(loss.BeginStep(StepKind::kTrain, 5, RateOf(0.5)).ok());
   ASSERT_TRUE(loss.Add(0, Stats(0, 0, 0)).ok());
   EXPECT_EQ(Ended(loss).Reduced(options.reduction), 0);
@@ -185,8 +185,8 @@ TEST_F(StepLossTest, RanksAddUp) {
   for (std::thread& rank : ranks) rank.join();
 }
 
-// A device that works later: nothing is there until it has worked, and two
-// steps are under way at once.
+// On an asynchronous device, a loss can be read only after its work has run,
+// and two steps may be in flight.
 TEST_F(StepLossTest, OnADeviceLossesComeLater) {
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
     auto kernels = nn::CreateQueuedKernels(

@@ -13,7 +13,7 @@ namespace {
 using pipeline::Action;
 using pipeline::ActionKind;
 
-// Wants step 7 only.
+// A sink that records step 7 only.
 class Sink : public TraceSink {
  public:
   bool Wants(std::int64_t step) const override { return step == 7; }

@@ -1,4 +1,5 @@
-// Jobs whose ranks live in several processes have the bits of those in one.
+// Jobs whose ranks live in several processes have the same results, to the bit,
+// as in one process.
 
 #include <memory>
 #include <string>
@@ -7,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "actors/job.h"
+#include "base/field_error.h"
 #include "base/file_system.h"
 #include "gtest/gtest.h"
 #include "nn/modules/flatten.h"
@@ -65,7 +67,7 @@ class ClusterJobTest : public testing::TestWithParam<Layout> {
     }
     EXPECT_GE(compared, 2);
   }
-  // In one process, and as GetParam() says.
+  // Runs the job in one process, and in the processes of GetParam().
   static void ExpectTheSame(const JobSpec& spec) {
     JobSpec apart = spec;
     apart.checkpoint.dir = FreshFolder(spec.checkpoint.dir + "_apart");
@@ -94,8 +96,8 @@ TEST_P(ClusterJobTest, InlineReductions) {
   ExpectTheSame(spec);
 }
 
-// A stage on each rank: connections pass through processes that do not use
-// them. The numbers are those of one rank that has the whole model.
+// Each rank has a stage, and skip connections pass through processes that do
+// not use them. The results are those of one rank that has the whole model.
 TEST_P(ClusterJobTest, StagesWithSkipConnections) {
   JobSpec spec = Spec("skips");
   spec.model = ImageUNet();
@@ -144,6 +146,25 @@ TEST_P(ClusterJobTest, StagesThatShareParameters) {
   flat.plan.mesh = pipeline::Mesh();
   flat.plan.cuts.clear();
   EXPECT_EQ(ReportsOf(spec).losses(), ReportsOf(flat).losses());
+}
+
+TEST(ClusterResumeTest, AnotherSeedInAProcessIsBlamedThere) {
+  JobSpec spec = TinyCnnJob(/*dp=*/2, /*steps=*/2);
+  spec.checkpoint.dir = FreshFolder("seeds");
+  spec.checkpoint.resume = true;
+  ASSERT_TRUE(RunJob(spec).ok());
+  spec.steps = 4;
+  ClusterRun run;
+  run.ranks = {1, 1};
+  run.edit = [](int process, JobSpec& mine) { mine.seed += process; };
+  const std::vector<ProcessEnd> ends = RunInThreads(spec, run);
+  for (const ProcessEnd& end : ends) {
+    EXPECT_TRUE(absl::IsInvalidArgument(end.result.status()));
+    EXPECT_TRUE(absl::StartsWith(end.result.status().message(), "process 1 ("))
+        << end.result.status();
+  }
+  EXPECT_EQ(base::FieldsOf(ends[1].result.status()),
+            std::vector<std::string>{"JobSpec.seed"});
 }
 
 INSTANTIATE_TEST_SUITE_P(Layouts, ClusterJobTest,

@@ -14,7 +14,7 @@
 namespace troupe::actors {
 namespace {
 
-// The first process that a text names; -1: none.
+// Returns the first process that a text names; -1: none.
 int Named(const std::string& text) {
   constexpr absl::string_view kProcess = "process ";
   const std::size_t at = text.find(kProcess.data());
@@ -22,7 +22,7 @@ int Named(const std::string& text) {
   return text[at + kProcess.size()] - '0';
 }
 
-// The first rank that a text calls the root of a wait; -1: none.
+// Returns the first rank that a text calls the root of a wait; -1: none.
 int RootIn(const std::string& text) {
   for (const char* const begin : {"root of the wait is ", "of the wait are "}) {
     const std::size_t at = text.find(begin);
@@ -33,8 +33,9 @@ int RootIn(const std::string& text) {
   return -1;
 }
 
-// What the node says, without what its ranks waited for: the supervisor adds
-// that, and whoever still sets itself up is told no more than who is lost.
+// Returns a node's result without the waits of its ranks: the supervisor adds
+// these, and a node that is still setting up gets only the name of the lost
+// process.
 std::string Text(const NodeRun& node) {
   if (!node.verdict) return "nothing";
   const absl::Status status = node.verdict->status();
@@ -44,7 +45,7 @@ std::string Text(const NodeRun& node) {
 
 constexpr absl::string_view kTwoOfOneNumber = "two processes come with number";
 
-// What is asked of the nodes that a fault has struck, and of the others.
+// Checks the results of all nodes, given which of them a fault has struck.
 class Judgement {
  public:
   Judgement(const ClusterScenario& scenario, const ClusterRun& run)
@@ -57,7 +58,8 @@ class Judgement {
         process_0_stood_still_ = true;
       }
       if (fault.peer < 0) continue;
-      // Of a link, both ends are right; who has lost process 0 is alone.
+      // If a link fails, either end may be named. A node that has lost process
+      // 0 decides alone.
       culprits_.insert(fault.peer);
       if (IsOfMaster(fault)) alone_.insert(std::max(fault.node, fault.peer));
     }
@@ -80,7 +82,7 @@ class Judgement {
       if (!IsExpected(node)) return Wrong(number);
       const std::string wrong = WrongWaits(node);
       if (!wrong.empty()) return absl::StrCat(wrong, ": ", Wrong(number));
-      // These cannot know what the others say.
+      // These nodes cannot get the others' result.
       if (alone_.count(number) != 0 || master_struck_) continue;
       if (first == nullptr) first = &node;
       if (Text(*first) != Text(node)) {
@@ -96,12 +98,13 @@ class Judgement {
     return scenario_.oddity == oddity &&
            scenario_.late > scenario_.join_timeout;
   }
-  // What is late is missed within two beats.
+  // The coordinator notices a late node within two beats.
   bool IsJustInTime() const {
     return scenario_.late <
            scenario_.join_timeout + scenario_.liveness_timeout / 2;
   }
-  // The stranger, which is told why, or finds that the job has ended.
+  // Whether the stranger was refused with a reason, or found that the job had
+  // ended.
   bool IsTurnedAway(const NodeRun& node) const {
     return !node.verdict->ok() &&
            (Says(node, {kTwoOfOneNumber}) || Says(node, {"process 0 "}) ||
@@ -114,8 +117,9 @@ class Judgement {
       return absl::StrContains(text, part);
     });
   }
-  // The disk of the node was full: says so, with a rank of that node; process 0
-  // has the folder too, and its own words for that.
+  // Whether the node's disk was full, and the error says so, with a rank of
+  // that node. Process 0 also makes the folder, and its error for that has no
+  // rank.
   bool IsOfFullDisk(const NodeRun& node) const {
     if (!run_.nodes[scenario_.odd_node].disk_was_full) return false;
     if (!Says(node, {"no space left on device"})) return false;
@@ -162,13 +166,13 @@ class Judgement {
     }
     return ok || culprits_.count(Named(Text(node))) != 0 || IsLeftBehind(node);
   }
-  // Process 0, which stood still, by one of its ranks: that a link of it has
-  // ended is known before why.
+  // Whether the node is process 0, which was stopped, and one of its ranks has
+  // reported the error: a link's end is noticed before its reason.
   bool IsLeftBehind(const NodeRun& node) const {
     return &node == &run_.nodes[0] && process_0_stood_still_ &&
            Says(node, {"rank ", "is lost: "});
   }
-  // What is wrong with what a verdict says of those who wait.
+  // Returns what is wrong with the waits in a verdict; empty: nothing.
   std::string WrongWaits(const NodeRun& node) const {
     const std::string text(node.verdict->status().message());
     if (absl::StrContains(text, "of an earlier attempt")) {
@@ -178,14 +182,17 @@ class Judgement {
     const bool asked = absl::StrContains(text, "\n");
     if (node.trained && !asked) return "nobody was asked who waits for whom";
     const int root = RootIn(text);
-    // Where process 0 is lost, one that it could have asked may be the root.
+    // If process 0 is lost, a rank that only it could have asked may be the
+    // root.
     if (root < 0 || absl::StrContains(text, "elsewhere, and not asked")) {
       return "";
     }
-    // When it goes on, process 0 finds that the others have left it.
+    // A process 0 that was stopped finds, when it resumes, that the others have
+    // left.
     if (&node == &run_.nodes[0] && process_0_stood_still_) return "";
     if (culprits_.count(ProcessOf(root)) == 0) return "another one is the root";
-    // A collective of replicas, or of the loss; or a tensor between stages.
+    // The wait is for a collective of replicas or of the loss, or for a tensor
+    // between stages.
     const bool collective = absl::StrContains(text, ", collective ") &&
                             absl::StrContains(text, " of group ");
     if (!absl::StrContains(text, " in step ") ||
@@ -210,11 +217,11 @@ class Judgement {
   const ClusterScenario& scenario_;
   const ClusterRun& run_;
   std::set<int> culprits_;  // one of them must be named
-  std::set<int> alone_;     // that have lost process 0
+  std::set<int> alone_;     // nodes that have lost process 0
   bool master_struck_ = false, process_0_stood_still_ = false;
 };
 
-// By when a job must have ended, whatever struck it.
+// Returns the time by which a job must have ended, whatever struck it.
 absl::Duration Deadline(const ClusterScenario& scenario) {
   absl::Duration time = scenario.join_timeout + 3 * scenario.liveness_timeout +
                         scenario.late + 100 * scenario.plan.delay_max +
@@ -232,7 +239,7 @@ std::string JudgeCheckpoints(const ClusterScenario& scenario,
   const auto names = files.List(scenario.checkpoint_dir);
   if (!names.ok()) return names.status().ToString();
   for (const std::string& name : *names) {
-    // Those who live tidy up.
+    // Nodes that live remove unfinished checkpoints.
     if (!any_gone && absl::StrContains(name, ".tmp-")) return name + " is left";
   }
   const auto paths = ListCheckpoints(files, scenario.checkpoint_dir);

@@ -1,4 +1,4 @@
-// What is said between processes survives the trip, to the bit.
+// Messages between processes survive serialisation, to the bit.
 
 #include "actors/cluster/cluster_messages.h"
 
@@ -31,7 +31,8 @@ class ClusterMessagesTest : public testing::Test {
     EXPECT_FALSE(sink(value));  // no error
     return bytes;
   }
-  // Alone, and as what the network makes of a message.
+  // Serialises a value and reads it back: alone, and inside a caf::message, as
+  // the network does.
   template <typename T>
   T ThereAndBack(const T& value) {
     T back, in_message;

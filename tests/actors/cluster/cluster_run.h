@@ -1,6 +1,6 @@
-// Runs one job in several processes, or as several would run it: in a thread of
-// the test for each, with an actor system of its own. Either way over TLS on
-// loopback, with certificates made for the run.
+// Runs one job in several processes, or in several threads of the test that
+// stand for processes, each with an actor system of its own. Either way they
+// connect by TLS on loopback, with certificates made for the run.
 //
 //   ClusterRun run;
 //   run.ranks = {2, 1};                      // two processes, three ranks
@@ -23,11 +23,12 @@
 namespace troupe::actors {
 
 struct ClusterRun {
-  std::vector<int> ranks;  // of each process
+  std::vector<int> ranks;  // number of ranks of each process
   Transport transport = Transport::kAuto;
-  // Changes what one process runs, its ClusterOptions included. May be null.
+  // Changes the job of one process, its ClusterOptions included. May be null.
   std::function<void(int process, JobSpec& spec)> edit;
-  // Follows one process; null: none does. Outlives the run.
+  // Returns the observer of a process, or null. The observer must outlive the
+  // run. May be null.
   std::function<JobObserver*(int process)> observer;
 };
 
@@ -35,29 +36,30 @@ struct ProcessEnd {
   absl::StatusOr<JobResult> result = absl::UnknownError("did not end");
 };
 
-// By process.
+// Runs the job in threads. Returns how each process has ended.
 std::vector<ProcessEnd> RunInThreads(const JobSpec& spec,
                                      const ClusterRun& run);
 
-// The same in real processes, which are children of the test. What
-// `edit` and `observer` do happens in the child.
+// Runs the job in real processes, which are children of the test. `edit` and
+// `observer` are called in the child.
 class ChildProcesses {
  public:
-  // Forks; the test has no thread of its own at that time.
+  // Forks; the test must not have other threads at that time.
   ChildProcesses(const JobSpec& spec, const ClusterRun& run);
-  // Kills those that have not been waited for.
+  // Kills the children that have not been waited for.
   ~ChildProcesses();
   ChildProcesses(const ChildProcesses&) = delete;
   ChildProcesses& operator=(const ChildProcesses&) = delete;
 
   pid_t pid(int process) const { return children_[process].pid; }
-  // How it ended: its job's status, or the signal that it died from.
+  // Waits for a child; returns its job's status, or an error with the signal
+  // that ended it.
   absl::Status Wait(int process);
 
  private:
   struct Child {
     pid_t pid = -1;
-    int words = -1;  // pipe from it: the message of its status
+    int words = -1;  // pipe by which it sends the message of its status
     bool waited = false;
   };
   std::vector<Child> children_;

@@ -19,16 +19,17 @@
 namespace troupe::actors {
 namespace {
 
-// Limits on when a fault strikes, for each node: while processes join and set
-// up their ranks; in the whole of a job without faults, for each step.
+// Number of messages for each node, about: while processes join and set up
+// their ranks; in each step. They limit the message at which a fault strikes.
 constexpr int kJoiningPerNode = 16;
 constexpr int kMessagesPerStep = 60;
-// Of its liveness time-out: what a node may lose without harm, twice.
+// Part of the liveness time-out for which a node may be silent twice without
+// harm.
 constexpr double kHarmless = 0.3;
-// Of a checkpoint: writes of one node, about.
+// Number of writes of one node for a checkpoint, about.
 constexpr int kWrites = 60;
 
-// By FaultKind and by Oddity, for people.
+// Names of each FaultKind and Oddity, for messages.
 constexpr const char* kFaults[] = {"cut", "reset", "pause", "death", "stale"};
 constexpr const char* kOddities[] = {"nothing",
                                      "another configuration",
@@ -58,7 +59,8 @@ class Draws {
   nn::RandomStream stream_;
 };
 
-// In about half of the faults the processes still join.
+// Returns the message at which a fault strikes: for about half of the faults,
+// one while the processes still join.
 std::int64_t DrawMessage(const ClusterScenario& scenario, Draws& draws) {
   const int joining = kJoiningPerNode * scenario.nodes();
   const int steps = static_cast<int>(scenario.steps);
@@ -105,7 +107,7 @@ void DrawOddity(ClusterScenario& scenario, Draws& draws) {
       scenario.odd_node = 1 + draws.Below(scenario.nodes() - 1);
       break;
     case Oddity::kSameNumber:
-      // There is one process 0 wherever jobs are started.
+      // Process 0 stays unique, as in any job.
       scenario.odd_node = scenario.nodes() - 1;
       if (scenario.nodes() == 2) scenario.oddity = Oddity::kOtherSize;
       break;
@@ -117,7 +119,7 @@ void DrawOddity(ClusterScenario& scenario, Draws& draws) {
   }
 }
 
-// Where the ranks can be shared out among stages.
+// Returns a number of stages among which the ranks can be divided.
 int DrawStages(const ClusterScenario& scenario, Draws& draws) {
   int ranks = 0;
   for (const int here : scenario.ranks) ranks += here;
@@ -155,7 +157,7 @@ ClusterScenario DrawScenario(std::uint64_t seed,
   Draws draws(seed);
   ClusterScenario scenario;
   scenario.checkpoint_dir = checkpoint_dir;
-  // Those by which the samples of a step can be shared out.
+  // Numbers of ranks among which the samples of a step can be divided.
   static const std::vector<int> kRanks[] = {
       {1, 1}, {1, 2}, {2, 2},       {1, 1, 1},       {2, 1, 1},
       {2, 2}, {3, 1}, {1, 1, 1, 1}, {1, 2, 2, 1, 2}, {1, 1, 2, 1, 1}};
@@ -182,7 +184,7 @@ ClusterScenario DrawScenario(std::uint64_t seed,
     scenario.plan.faults.push_back(
         DrawFault(scenario, draws, /*harmless=*/false));
   }
-  // Answers of an earlier attempt come while those of this one are awaited.
+  // Answers of an earlier attempt arrive while this attempt waits for its own.
   const bool dies = scenario.plan.faults.size() == 1 &&
                     scenario.plan.faults[0].kind == FaultKind::kDie;
   if (dies && draws.OneIn(2)) {

@@ -1,5 +1,5 @@
-// What a seed makes of a simulated cluster (cluster_judge.h: what must come of
-// it).
+// Draws a scenario for a simulated cluster from a seed (cluster_judge.h checks
+// its result).
 //
 //   const ClusterScenario scenario = DrawScenario(seed);
 //   const ClusterRun run = SimulateCluster(scenario, seed);
@@ -16,7 +16,8 @@
 
 namespace troupe::actors {
 
-// The environment's TROUPE_SIM_PLAN takes the place of the plan of faults.
+// Draws a scenario. The environment variable TROUPE_SIM_PLAN replaces the plan
+// of faults.
 ClusterScenario DrawScenario(std::uint64_t seed,
                              const std::string& checkpoint_dir = "");
 
@@ -27,7 +28,8 @@ bool IsOfMaster(const Fault& fault);
 // Whether the job cannot survive it.
 bool IsSevere(const ClusterScenario& scenario, const Fault& fault);
 
-// What a run has reached, for those who count: "death while training: ended".
+// Returns the situations that a run has reached, for statistics: "death while
+// training: ended".
 std::vector<std::string> Situations(const ClusterScenario& scenario,
                                     const ClusterRun& run);
 

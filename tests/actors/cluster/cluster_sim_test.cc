@@ -24,7 +24,8 @@ std::string Replay(const ClusterScenario& scenario, std::uint64_t seed) {
   return absl::StrCat("\n", ToString(scenario), ReplayCommand(seed));
 }
 
-// How many runs reached what: seeds that reach nothing prove nothing.
+// Counts the runs that have reached each situation, since seeds that reach none
+// prove nothing.
 class Census {
  public:
   void Count(const ClusterScenario& scenario, const ClusterRun& run) {
@@ -44,9 +45,9 @@ class Census {
       std::printf("  %s: %d\n", what.c_str(), count);
     }
   }
-  // At least one run in `one_in` has reached each of these.
+  // Expects at least one run in `one_in` to have reached each situation.
   void ExpectEach(const std::vector<std::string>& all, int one_in) const {
-    if (runs_ < 50) return;  // seeds to replay
+    if (runs_ < 50) return;  // a few seeds are replayed
     for (const std::string& what : all) {
       const auto found = counts_.find(what);
       const int count = found == counts_.end() ? 0 : found->second;
@@ -128,8 +129,9 @@ TEST(ClusterSimTest, NoCheckpointThatCannotBeRead) {
   EXPECT_EQ(files.RemoveAll(dir), absl::OkStatus());
 }
 
-// Of a process that writes a shard, or of the one that gives the checkpoint its
-// name: at the message that says that all is there, or soon after it.
+// The process that dies has written a shard, or is the one that gives the
+// checkpoint its name. It dies at the message that reports the last shard, or
+// soon after it.
 TEST(ClusterSimTest, DeathBetweenTheLastShardAndTheName) {
   base::PosixFileSystem files;
   const std::string dir = testing::TempDir() + "/cluster_sim_death";

@@ -72,7 +72,7 @@ TEST_F(ControlClientTest, AKeyThatNobodySetsIsNamed) {
             absl::DeadlineExceededError("dato/1: no answer within 50ms"));
   EXPECT_EQ(client.Get("dato/2", absl::ZeroDuration()).status().code(),
             absl::StatusCode::kDeadlineExceeded);
-  // Its late answer is not taken for another one.
+  // The late answer to that request is not taken for another's.
   ControlClient(system_, coordinator_).Set("dato/1", "late").IgnoreError();
   EXPECT_EQ(*client.Get("data/1", kTimeout), "here");
 }
@@ -88,7 +88,7 @@ TEST_F(ControlClientTest, AFailureEndsAllCallsNowAndLater) {
   FailTheJob(why);
   asking.join();
   EXPECT_EQ(got, why);
-  // One that does not wait is told by its next look, or the one after it.
+  // A client that does not wait gets the refusal in one of its next Check().
   const absl::Time deadline = absl::Now() + kTimeout;
   while (idle.Check().ok() && absl::Now() < deadline) std::this_thread::yield();
   EXPECT_EQ(idle.Check(), why);

@@ -1,5 +1,5 @@
-// The control plane as it is: several actor systems, TLS over loopback, and
-// what comes to a port that anybody can reach.
+// The real control plane: several actor systems, TLS over loopback, and garbage
+// sent to a port that anyone can reach.
 
 #include "actors/cluster/control_plane.h"
 
@@ -40,7 +40,7 @@ struct Config : caf::actor_system_config {
   }
 };
 
-// One process of a job, as far as joining goes.
+// One process of a job, up to joining.
 class Process {
  public:
   Process(ClusterOptions options, int number) : options_(std::move(options)) {
@@ -59,7 +59,7 @@ class Process {
     if (status.ok()) system_.emplace(config_);
     return status;
   }
-  // Process 0: the port it got.
+  // Listens as process 0; returns the port.
   absl::StatusOr<int> Listen() {
     const absl::Status status = OpenNetwork();
     if (!status.ok()) return status;
@@ -102,7 +102,7 @@ class Process {
     join.agreement = options_.agreement;
     return client_->Join(join, kTimeout);
   }
-  // How the job ended, as the agent heard it.
+  // Waits for the outcome of the job that the agent receives.
   absl::Status AwaitEnd() {
     if (!ended_.WaitForNotificationWithTimeout(kTimeout)) {
       return absl::UnknownError("no end");
@@ -185,7 +185,7 @@ class ControlPlaneTest : public testing::Test {
     return base::tls::CertificatesIn(folder);
   }
 
-  // Process 0 of the job; the others find its port in options_.
+  // Makes process 0 of the job, and sets its port in options_ for the others.
   std::unique_ptr<Process> Master() {
     auto process = std::make_unique<Process>(options_, 0);
     const absl::StatusOr<int> port = process->Listen();
@@ -193,7 +193,7 @@ class ControlPlaneTest : public testing::Test {
     if (port.ok()) options_.master_port = *port;
     return process;
   }
-  // Whether a job of two still comes about.
+  // Expects that a job of two processes can still begin.
   void ExpectJoins(Process& master) {
     Process other(options_, 1);
     ASSERT_EQ(other.Reach(), absl::OkStatus());
@@ -245,7 +245,7 @@ TEST_F(ControlPlaneTest, ProcessesJoinAndLeaveAddressesForEachOther) {
   EXPECT_EQ(*got, "here");
   ASSERT_TRUE(supervisor.ok()) << supervisor.status();
   EXPECT_EQ(caf::actor_cast<caf::actor>(*supervisor)->id(), stand_in->id());
-  // The end, and who has heard it.
+  // The job ends, and the other process receives that.
   JobResult result;
   result.steps = 7;
   caf::anon_send(master->coordinator(), ToMessage(1, result));
@@ -336,11 +336,11 @@ TEST_F(ControlPlaneTest, GarbageInThePortDoesNotEndTheJob) {
       std::string(1, '\1') + std::string(31, '\0'),  // ends a plain CAF
       // A length of 4 GiB.
       std::string(4, '\0') + "\xff\xff\xff\xff" + std::string(24, '\0'),
-      // The beginning of a greeting of TLS, with more announced than comes.
+      // The beginning of a TLS ClientHello that announces more than follows.
       std::string("\x16\x03\x01\x40\x00\x01\x00\x3f\xfc\x03\x03", 11),
       "",
   };
-  // They stay, as somebody would who means harm.
+  // The connections stay open, as an attacker's would.
   std::vector<std::unique_ptr<RawClient>> clients;
   for (const std::string& bytes : garbage) {
     clients.push_back(std::make_unique<RawClient>(options_.master_port));
@@ -380,7 +380,7 @@ TEST_F(ControlPlaneTest, WhoeverListensAndSaysNothingIsAnErrorInTime) {
     const absl::Status status = other.Reach(absl::Seconds(1));
     EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded) << status;
   }
-  // It has ended, too, though the handshake is not done.
+  // The system has ended too, although the handshake was not complete.
   EXPECT_LT(absl::Now() - start, kTimeout);
   ::close(fd);
 }
@@ -391,7 +391,7 @@ TEST_F(ControlPlaneTest, ALostMasterIsHeardOfAtOnce) {
   ASSERT_EQ(other.Reach(), absl::OkStatus());
   absl::Status joined;
   std::thread joining([&] { joined = other.Join().status(); });
-  master.reset();  // before or after it has heard of the other
+  master.reset();  // before or after it has received the other's Join
   joining.join();
   EXPECT_EQ(joined.code(), absl::StatusCode::kUnavailable) << joined;
   EXPECT_TRUE(absl::StrContains(joined.message(), "process 0 (127.0.0.1:"))

@@ -1,5 +1,5 @@
-// The coordinator and who claims to be a process: signs of life, farewells and
-// traces count where they come from the process itself. Virtual time.
+// The coordinator accepts signs of life, farewells and traces only from the
+// process itself, not from a stranger with its number. Virtual time.
 
 #include "actors/cluster/coordinator.h"
 
@@ -33,10 +33,11 @@ class Traced : public TraceSink {
   std::vector<std::string> names;
 };
 
-// What an actor that stands for a process has heard.
+// The messages that an actor which stands for a process has received.
 struct Heard {
   std::vector<Refused> refused;
   std::vector<JobEnded> ended;
+  std::vector<std::string> values;  // values of the keys it asked for
   int welcomes = 0;
 };
 
@@ -72,6 +73,9 @@ class CoordinatorTest : public testing::Test {
                     heard->refused.push_back(refused);
                   },
                   [=](const JobEnded& ended) { heard->ended.push_back(ended); },
+                  [=](const KeyValue& each) {
+                    heard->values.push_back(each.value);
+                  },
                   [=](const Welcome&) { ++heard->welcomes; }};
         },
         heard);
@@ -92,11 +96,11 @@ class CoordinatorTest : public testing::Test {
   void Send(int from, Message message) {
     caf::send_as(actors_[from], coordinator_, std::move(message));
   }
-  // All that can happen now does.
+  // Runs all actors until none has a message left.
   void Settle() {
     while (!scheduler_.idle()) scheduler_.Step();
   }
-  // Beats of the coordinator's own; `at_each` in between.
+  // Lets the coordinator's beats pass; calls `at_each` before each.
   template <typename Function>
   void PassBeats(int beats, Function at_each) {
     for (int i = 0; i < beats; ++i) {
@@ -137,8 +141,8 @@ TEST_F(CoordinatorTest, TheSignsOfAStrangerKeepNobodyAlive) {
       << heard_[1].refused[0].message;
 }
 
-// Found by simulation: process 0 stood still, the others took it for dead and
-// left, and it said that they were gone.
+// Regression test for a bug found by simulation: process 0 was stopped, the
+// others took it for lost and left, and process 0 then blamed them.
 TEST_F(CoordinatorTest, ItsOwnPauseIsNotBlamedOnThoseWhoLeft) {
   const std::uint64_t id = coordinator_->id();
   scheduler_.RunOnly([=](std::uint64_t actor) { return actor != id; });
@@ -190,7 +194,7 @@ TEST_F(CoordinatorTest, TracesAndFarewellsAreThoseOfProcesses) {
     event.event.name = from == 1 ? "ours" : "theirs";
     const std::string text = EncodeEvents({event}).front();
     Send(from, TraceShare{1, 1, text});
-    Send(from, TraceShare{7, 1, text});  // of an earlier attempt
+    Send(from, TraceShare{7, 1, text});  // generation of an earlier attempt
     Send(from, TraceShare{1, 1, "nonsense"});
   }
   caf::anon_send(coordinator_, ToMessage(1, JobResult()));
@@ -217,6 +221,25 @@ TEST_F(CoordinatorTest, TheStoreHasLimits) {
             "the store takes 131072 keys of 4096 bytes each");
   EXPECT_EQ(heard_[1].refused[0].code,
             static_cast<int>(absl::StatusCode::kResourceExhausted));
+}
+
+// A full store takes another value for a key that it has, but no other key.
+TEST_F(CoordinatorTest, AFullStoreTakesNewValuesOfItsKeys) {
+  constexpr int kKeysMax = 1 << 17;
+  for (int key = 0; key < kKeysMax; ++key) {
+    Send(1, SetKey{std::to_string(key), "old"});
+  }
+  Send(1, SetKey{"0", "new"});
+  Send(1, GetKey{"0"});
+  Settle();
+  EXPECT_TRUE(heard_[1].refused.empty());
+  EXPECT_EQ(heard_[1].values, std::vector<std::string>{"new"});
+  Send(1, SetKey{"one too many", ""});
+  Send(1, GetKey{"0"});
+  Settle();
+  ASSERT_EQ(heard_[1].refused.size(), 1u);
+  EXPECT_EQ(heard_[1].refused[0].message,
+            "the store takes 131072 keys of 4096 bytes each");
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
-// Jobs of several processes whose ranks have emulated GPUs, on the way that
-// production takes: by NCCL, and staged through the host. The "processes" are
-// threads of the test, since the emulated GPUs, and the NCCL between them, are
-// of one process.
+// Jobs of several processes whose ranks have emulated GPUs, with the transports
+// of production: NCCL, and staging through the host. The "processes" are
+// threads of the test, since the emulated GPUs, and the NCCL between them, live
+// in one process.
 
 #include <string>
 #include <vector>
@@ -33,7 +33,8 @@ JobSpec LeNetJob(int dp, int pp, const std::string& order) {
   return spec;
 }
 
-// What process 0 reports of a run in so many processes of one rank each.
+// Returns process 0's reports of a run in processes with these numbers of
+// ranks.
 Reports Apart(const JobSpec& spec, std::vector<int> ranks) {
   Reports reports;
   ClusterRun run;

@@ -67,7 +67,7 @@ TEST(HostAddressTest, AHostThatDoesNotExistIsNamed) {
             absl::StatusCode::kNotFound);
 }
 
-// A port of 127.0.0.1 that is bound, and listens when it is told to.
+// A bound port of 127.0.0.1, which listens only after a call.
 class Port {
  public:
   Port() : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {

@@ -50,7 +50,7 @@ class JoinDeadlineTest : public ::testing::Test {
     scheduler_.run();
   }
 
-  // What process 0 has been told, if anything.
+  // Returns the refusal that process 0 has received, if any.
   std::optional<std::string> Refusal() {
     std::optional<std::string> message;
     self_->receive([&](const Refused& refused) { message = refused.message; },

@@ -1,8 +1,10 @@
 #include "actors/cluster/join_round.h"
 
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 
@@ -80,6 +82,42 @@ TEST(JoinRoundTest, AProcessWithoutRanksIsNamed) {
     join.member.ranks = ranks;
     EXPECT_EQ(ErrorOf(round, join),
               absl::StrCat("process 1 (node1, pid 101) has ", ranks, " ranks"));
+  }
+}
+
+std::vector<Member> TwoMembers() {
+  return {JoinOf(0).member, JoinOf(1).member};
+}
+
+std::string MembersError(const std::vector<Member>& members) {
+  const absl::Status status = CheckMembers(members, /*processes=*/2);
+  if (status.ok()) return "";
+  EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
+  const std::string message(status.message());
+  const std::string begin =
+      "process 0 sent a wrong list of the job's processes: ";
+  const std::string end = "; run the same build of Troupe in all processes";
+  EXPECT_TRUE(absl::StartsWith(message, begin)) << message;
+  EXPECT_TRUE(absl::EndsWith(message, end)) << message;
+  return message.substr(begin.size(),
+                        message.size() - begin.size() - end.size());
+}
+
+TEST(JoinRoundTest, AWrongListOfMembersIsAnError) {
+  EXPECT_EQ(MembersError(TwoMembers()), "");
+  EXPECT_EQ(MembersError({}), "it has 0 of 2 processes");
+  std::vector<Member> members = TwoMembers();
+  members.push_back(JoinOf(2).member);
+  EXPECT_EQ(MembersError(members), "it has 3 of 2 processes");
+  members = TwoMembers();
+  std::swap(members[0], members[1]);
+  EXPECT_EQ(MembersError(members),
+            "process 1 (node1, pid 101) is in the place of process 0");
+  for (const int ranks : {0, -1, kRanksMax + 1}) {
+    members = TwoMembers();
+    members[0].ranks = ranks;
+    EXPECT_EQ(MembersError(members),
+              absl::StrCat("process 0 (node0, pid 100) has ", ranks, " ranks"));
   }
 }
 

@@ -13,7 +13,7 @@ constexpr seconds kTimeout(8);
 
 class LivenessTest : public testing::Test {
  protected:
-  // -1: nobody.
+  // Returns the silent peer; -1: none.
   int Silent(Liveness::TimePoint now) const {
     const auto silent = liveness_.FindSilent(now);
     return silent ? silent->peer : -1;

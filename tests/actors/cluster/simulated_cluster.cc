@@ -11,11 +11,11 @@
 namespace troupe::actors {
 namespace {
 
-// A simulation with more steps than this has failed to come to an end, as has
-// one with so much virtual time.
+// Limits on the steps and the virtual time of a simulation: one that exceeds
+// them has failed to end.
 constexpr std::int64_t kStepsMax = 2'000'000;
 constexpr absl::Duration kTimeMax = absl::Minutes(30);
-// Of a replica, in each step of a pipeline.
+// Number of micro-batches of a replica in each step of a pipeline.
 constexpr int kMicroBatches = 2;
 
 struct ClusterConfig : SimulatedConfig {
@@ -120,7 +120,7 @@ class Cluster {
   }
 
  private:
-  // With the stranger.
+  // Returns the number of nodes, the stranger included.
   int Nodes() const {
     return scenario_.nodes() + (scenario_.oddity == Oddity::kStranger);
   }
@@ -151,7 +151,7 @@ class Cluster {
     }
   }
 
-  // A stranger comes to a job that is under way.
+  // Whether the odd event is due. A stranger joins a job that has begun.
   bool IsTimeToBeOdd() const {
     if (network_.sent() < scenario_.odd_at) return false;
     return scenario_.oddity != Oddity::kStranger ||
@@ -208,12 +208,13 @@ class Cluster {
     run_.sent = network_.sent();
     run_.hurried = processes_[0]->hurried();
     run_.hash = scheduler_.hash();
-    // What has been told to end does so, without a timer.
+    // Actors that were ended must end without a timer.
     while (!any_gone && !scheduler_.idle() && run_.steps < kStepsMax) Step();
     if (!any_gone) run_.left = static_cast<int>(system_.registry().running());
     network_.Thaw();
     links_.Thaw();
-    // Twice: a handler that stood still may have spawned more.
+    // There are two rounds, since a handler that was stopped may have spawned
+    // more actors.
     for (int round = 0; round < 2; ++round) {
       for (const auto& process : processes_) process->TearDown();
       while (!scheduler_.idle()) Step();
@@ -229,7 +230,7 @@ class Cluster {
   SimulatedWorld world_;
   std::vector<std::unique_ptr<SimulatedProcess>> processes_;
   ClusterRun run_;
-  bool was_odd_ = false;  // the stop was requested, the stranger has come
+  bool was_odd_ = false;  // whether the odd event has happened
 };
 
 }  // namespace

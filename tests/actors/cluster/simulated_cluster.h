@@ -1,17 +1,17 @@
-// A whole job over several processes in one thread: coordinator, agents,
-// supervisor, ranks and checkpoint writers are those of production, each of a
-// node of a simulated network (actors/sim/simulated_network.h), under a seed
-// and a plan of faults. What a process does beside its actors, joining among
-// it, is done by a stand-in for cluster_job.cc that waits for messages instead
-// of blocking. Their fabrics have simulated links (simulated_links.h), over
-// which collectives and the tensors between stages travel; what strikes a node,
-// or the way between two, strikes both planes.
+// Simulates a whole job of several processes in one thread, under a seed and a
+// plan of faults. Coordinator, agents, supervisor, ranks and checkpoint writers
+// are those of production; each belongs to a node of a simulated network
+// (actors/sim/simulated_network.h). A stand-in for cluster_job.cc does the rest
+// of a process's work, such as joining: it waits for messages instead of
+// blocking. Collectives and the tensors between stages travel over simulated
+// links (simulated_links.h). A fault of a node or a link strikes both the
+// control plane and the data plane.
 //
 //   ClusterScenario scenario;
-//   scenario.ranks = {1, 2};                  // of two nodes
+//   scenario.ranks = {1, 2};                  // two nodes
 //   scenario.plan = *ParseFaultPlan("die 1 at 17 heard");
 //   const ClusterRun run = SimulateCluster(scenario, /*seed=*/42);
-//   run.nodes[0].verdict;                     // as Job::Wait() would say
+//   run.nodes[0].verdict;                     // the result of Job::Wait()
 
 #ifndef TESTS_ACTORS_CLUSTER_SIMULATED_CLUSTER_H_
 #define TESTS_ACTORS_CLUSTER_SIMULATED_CLUSTER_H_
@@ -29,7 +29,7 @@
 
 namespace troupe::actors {
 
-// What is odd about one node (ClusterScenario::odd_node).
+// The peculiarity of one node (ClusterScenario::odd_node).
 enum class Oddity {
   kNone,
   // It does not belong to the job: it has another configuration, version, or
@@ -39,31 +39,31 @@ enum class Oddity {
   kOtherSize,
   kSameNumber,
   kLate,      // it begins `late` later
-  kUnfit,     // it cannot prepare the job; of node 0: nor decide anything
+  kUnfit,     // it cannot prepare the job; node 0 then makes no decisions
   kNoRanks,   // it cannot make its ranks
-  kSlow,      // it makes them `late` later
+  kSlow,      // it makes its ranks `late` later
   kFullDisk,  // its disk is full after odd_at writes
-  // One more node comes with its number, to a job that all have joined, after
-  // odd_at messages.
+  // After odd_at messages, one more node joins with its number, although all
+  // have joined.
   kStranger,
   kStop,  // a stop is requested there after odd_at messages
   kEnd,
 };
 
 struct ClusterScenario {
-  std::vector<int> ranks = {1, 1};  // of each node
-  int stages = 1;                   // pp; the ranks are shared out among them
+  std::vector<int> ranks = {1, 1};  // number of ranks of each node
+  int stages = 1;                   // pp; the ranks are divided among them
   FaultPlan plan;
   absl::Duration liveness_timeout = absl::Seconds(10);
   absl::Duration join_timeout = absl::Minutes(1);
-  // A step of the simulation takes a time below this.
+  // Limit on the virtual time of a step of the simulation.
   absl::Duration message_time_max = absl::ZeroDuration();
   std::int64_t steps = 2;
   // Reductions run inline on the compute strand.
   bool run_inline = false;
-  // Of the fabrics.
+  // Options of the fabrics.
   std::size_t eager_bytes = 0, piece_bytes = 64;
-  // Where checkpoints are, one after each step; empty: there are none.
+  // Folder of checkpoints, one after each step; empty: none are made.
   std::string checkpoint_dir;
   Oddity oddity = Oddity::kNone;
   int odd_node = 0;
@@ -74,29 +74,30 @@ struct ClusterScenario {
 };
 
 struct NodeRun {
-  // Of a node that is alive at the end.
+  // Result of the job; set for a node that is alive at the end.
   std::optional<absl::StatusOr<JobResult>> verdict;
-  int verdicts = 0;  // how often it was said
+  int verdicts = 0;  // number of times that it was reported
   bool gone = false;
-  bool trained = false;      // a rank there has made a step
-  bool came = false;         // where it is the stranger
-  bool was_running = false;  // it got as far as training
+  bool trained = false;      // whether a rank there has made a step
+  bool came = false;         // false for a stranger that has not joined
+  bool was_running = false;  // whether it got as far as training
   bool disk_was_full = false;
 };
 
 struct ClusterRun {
-  std::vector<NodeRun> nodes;  // behind those of the scenario, the stranger
-  std::vector<bool> struck;    // by fault: it was reached
-  // How many nodes were training when the first fault struck; -1: none did.
+  std::vector<NodeRun> nodes;  // the scenario's nodes, then the stranger
+  std::vector<bool> struck;    // whether each fault has struck
+  // Number of nodes that were training when the first fault struck; -1: no
+  // fault did.
   int running_when_struck = -1;
-  // Messages that had been sent when the last shard of a checkpoint was
-  // reported by another node than 0; 0: none was.
+  // Number of messages sent when a node other than 0 reported the last shard
+  // of a checkpoint; 0: none did.
   std::int64_t last_shard_at = 0;
-  std::int64_t sent = 0;   // messages between nodes, frames among them
-  std::int64_t steps = 0;  // of the simulation
-  absl::Duration time;     // virtual, to the last verdict
-  bool hurried = false;    // process 0 has not heard that all know the end
-  int left = 0;            // actors that nobody has ended, where no node died
+  std::int64_t sent = 0;   // number of messages between nodes, with frames
+  std::int64_t steps = 0;  // number of steps of the simulation
+  absl::Duration time;     // virtual time until the last verdict
+  bool hurried = false;    // whether process 0 lacked a Farewell at its end
+  int left = 0;            // actors that were not ended; 0 if a node died
   std::uint64_t hash = 0;
 };
 

@@ -55,7 +55,7 @@ absl::StatusOr<std::shared_ptr<comm::Fabric>> SimulatedLinks::MakeFabric(
     int node, comm::FabricOptions options) {
   options.links = links_.LinksOf(node);
   options.run_thread = false;
-  // Real time does not pass.
+  // Real time does not pass in the simulation.
   options.abort_grace = absl::ZeroDuration();
   TROUPE_ASSIGN_OR_RETURN(std::shared_ptr<comm::Fabric> fabric,
                           comm::Fabric::Make(std::move(options)));

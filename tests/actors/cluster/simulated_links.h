@@ -1,6 +1,6 @@
 // The data plane of a simulated cluster: a fabric for each process, over the
-// simulated links of comm/sim, which the faults of the control plane strike
-// too.
+// simulated links of comm/sim. The faults of the control plane strike these
+// links too.
 //
 //   SimulatedLinks links(system, scheduler, network, /*nodes=*/3, /*seed=*/7);
 //   TROUPE_ASSIGN_OR_RETURN(std::shared_ptr<comm::Fabric> fabric,
@@ -9,8 +9,8 @@
 //   while (scheduler.Step()) links.Wake();
 //
 // Each node has a driver, which stands for the thread of its fabric: a task
-// that the seed lets go on as it does actors, and that stands still with its
-// node. Frames count as messages between nodes.
+// that is scheduled by the seed like an actor, and that stops with its node.
+// Frames count as messages between nodes.
 //
 // Threads: one. Lifetime: longer than its fabrics.
 
@@ -38,16 +38,17 @@ class SimulatedLinks {
                  SimulatedNetwork& network, int nodes, std::uint64_t seed);
   ~SimulatedLinks();
 
-  // Node `node` is process `node`. Once for each; its thread, links and grace
-  // are set here.
+  // Makes the fabric of node `node`, which is process `node`; called once for
+  // each. Sets the options for thread, links and grace.
   absl::StatusOr<std::shared_ptr<comm::Fabric>> MakeFabric(
       int node, comm::FabricOptions options);
 
-  // Of SimulatedNetworkOptions.
+  // Callback for SimulatedNetworkOptions.
   void OnFault(const Fault& fault, bool over);
-  // After each step of the scheduler: what ran may have left work.
+  // Wakes the drivers. Called after each step of the scheduler, since it may
+  // have left them work.
   void Wake();
-  // All nodes go on, and links are whole.
+  // Resumes all nodes and repairs all links.
   void Thaw();
 
  private:
@@ -58,10 +59,10 @@ class SimulatedLinks {
 
   SimulatedNetwork& network_;
   comm::SimNetwork links_;
-  std::vector<std::unique_ptr<Driver>> drivers_;  // by node
-  std::map<std::pair<int, int>, int> cuts_;       // by link
-  std::int64_t counted_ = 0;                      // frames
-  bool in_vain_ = false;  // a driver had nothing to do in the last step
+  std::vector<std::unique_ptr<Driver>> drivers_;  // one for each node
+  std::map<std::pair<int, int>, int> cuts_;       // number of cuts of each link
+  std::int64_t counted_ = 0;                      // number of frames
+  bool in_vain_ = false;  // whether a driver had no work in the last step
 };
 
 }  // namespace troupe::actors

@@ -14,9 +14,9 @@
 namespace troupe::actors {
 namespace {
 
-// As in cluster_job.cc.
+// The same as in cluster_job.cc.
 constexpr absl::Duration kFarewellTimeout = absl::Seconds(2);
-// That of another attempt of the job.
+// Generation of another attempt of the job.
 constexpr std::int32_t kStaleGeneration = 7;
 
 std::string KeyOf(int process) { return absl::StrCat("data/", process); }
@@ -27,7 +27,7 @@ absl::Status NodeFiles::BeforeChange(const char* verb,
                                      const std::string& path) {
   TROUPE_RETURN_IF_ERROR(Check());
   if (left_ < 0 || (left_ > 0 && --left_ >= 0)) return absl::OkStatus();
-  // Whoever tidies up needs no room.
+  // Removing files needs no space.
   if (std::string(verb) == "remove") return absl::OkStatus();
   was_full_ = true;
   return absl::ResourceExhaustedError(
@@ -169,7 +169,7 @@ void SimulatedProcess::OnWelcome(const Welcome& welcome) {
   setup_.process->number = options_.cluster.process;
   setup_.process->generation = welcome.generation;
   setup_.process->roster = std::make_shared<const Roster>(welcome.members);
-  // Whoever asks is often earlier than what is asked for.
+  // A key is often requested before it is set.
   Await(Stage::kKeys, options_.cluster.join_timeout);
   for (const Member& member : welcome.members) {
     keys_.insert(KeyOf(member.process));
@@ -292,11 +292,11 @@ void SimulatedProcess::OnSupervisorIs(const SupervisorIs& is) {
 
 void SimulatedProcess::OnRefused(const absl::Status& status) {
   if (stage_ >= Stage::kRunning) return;
-  if (!decides()) Say(status);  // it is the job's
+  if (!decides()) Say(status);  // a refusal carries the job's result
   Fail(status);
 }
 
-// ClusterJob::Tell().
+// Stands for ClusterJob::Tell().
 void SimulatedProcess::Fail(const absl::Status& status) {
   if (stage_ >= Stage::kRunning) return;
   stage_ = Stage::kFailed;
@@ -317,7 +317,8 @@ void SimulatedProcess::OnEnd(const absl::StatusOr<JobResult>& result) {
   caf::anon_send(starter_, reported_atom::value);
 }
 
-// Job::Wait() comes back, in process 0 when all others know too.
+// Stands for the return of Job::Wait(); in process 0 it waits until all others
+// have received the outcome.
 void SimulatedProcess::OnOutcome() {
   if (stage_ < Stage::kRunning || left_) return;
   if (!decides()) Say(Verdict());
@@ -326,7 +327,7 @@ void SimulatedProcess::OnOutcome() {
                       watch_atom::value);
 }
 
-// ClusterJob::VerdictOr().
+// Stands for ClusterJob::VerdictOr().
 absl::StatusOr<JobResult> SimulatedProcess::Verdict() const {
   if (stage_ != Stage::kFailed) return *outcome_;
   return outcome_ && !outcome_->ok() ? outcome_->status() : start_;
@@ -356,7 +357,7 @@ void SimulatedProcess::CheckGone() {
   self_->quit();
 }
 
-// Of ClusterJob::Leave(); the last actor to end closes the links.
+// Part of ClusterJob::Leave(). The last actor to end closes the links.
 void SimulatedProcess::LetGoOfLinks() {
   const std::shared_ptr<ProcessContext> process = std::move(setup_.process);
   if (process != nullptr && process->fabric != nullptr) {
@@ -386,7 +387,7 @@ void SimulatedProcess::SendStale() {
   caf::anon_send(coordinator_, MakeFailure(kStaleGeneration, /*rank=*/-1,
                                            /*actor=*/"", status));
   caf::anon_send(agent_, ToMessage(kStaleGeneration, status));
-  // Its actors may have ended.
+  // The process may have ended its actors already.
   if (supervisor_ != nullptr && setup_.process != nullptr) {
     RankWaits waits;
     waits.generation = kStaleGeneration;

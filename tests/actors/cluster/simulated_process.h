@@ -1,5 +1,5 @@
-// One process of a simulated cluster: what actors/cluster/cluster_job.cc does,
-// by messages instead of calls that wait.
+// One process of a simulated cluster: does the work of
+// actors/cluster/cluster_job.cc by messages instead of blocking calls.
 
 #ifndef TESTS_ACTORS_CLUSTER_SIMULATED_PROCESS_H_
 #define TESTS_ACTORS_CLUSTER_SIMULATED_PROCESS_H_
@@ -26,10 +26,11 @@
 
 namespace troupe::actors {
 
-// The disk of a node: gone with it, and full from one of its writes on.
+// The disk of a node. It fails once the node is gone, and may be full from one
+// of its writes on.
 class NodeFiles : public base::InterceptedFileSystem {
  public:
-  // Full at write `full_at`; -1: never.
+  // The disk is full from write `full_at` on; -1: never.
   NodeFiles(base::FileSystem& disk, std::function<bool()> is_gone, int full_at)
       : InterceptedFileSystem(disk, /*syncs=*/false),
         is_gone_(std::move(is_gone)),
@@ -54,15 +55,15 @@ struct SimulatedProcessOptions {
   int node = 0;
   ClusterOptions cluster;  // .process may be another number than the node's
   JobSpec spec;
-  // Of frames, as in comm::FabricOptions.
+  // Options of comm::FabricOptions.
   std::size_t eager_bytes = 0, piece_bytes = 64;
   std::string version = kTroupeVersion;
-  bool broken = false;    // fails when it sets up its ranks
-  absl::Duration slow;    // sets them up so much later
-  int disk_full_at = -1;  // at this write of a checkpoint; -1: never
+  bool broken = false;    // whether setting up its ranks fails
+  absl::Duration slow;    // delay before it sets up its ranks
+  int disk_full_at = -1;  // write at which its disk is full; -1: never
 };
 
-// What the processes of a simulation share.
+// The objects that the processes of a simulation share.
 struct SimulatedWorld {
   caf::actor_system& system;
   SeededScheduler& scheduler;
@@ -76,13 +77,13 @@ class SimulatedProcess {
  public:
   SimulatedProcess(SimulatedWorld& world, SimulatedProcessOptions options);
 
-  // Of node 0: before anything else.
+  // Spawns the coordinator; called for node 0, before anything else.
   void SpawnCoordinator();
   void Start(absl::Duration later);
   void RequestStop();
-  // Messages of an earlier attempt of the job.
+  // Sends messages of an earlier attempt of the job.
   void SendStale();
-  // Ends what a node that is gone has left behind.
+  // Ends the actors that are left.
   void TearDown();
 
   const std::optional<absl::StatusOr<JobResult>>& verdict() const {
@@ -90,12 +91,12 @@ class SimulatedProcess {
   }
   int verdicts() const { return verdicts_; }
   bool left() const { return left_; }
-  // A rank here has made a step: the job had begun.
+  // Whether a rank here has made a step, so that the job had begun.
   bool trained() const { return trained_; }
   bool has_joined() const { return stage_ > Stage::kJoining; }
   bool is_running() const { return stage_ == Stage::kRunning; }
   bool disk_was_full() const { return files_.was_full(); }
-  // Process 0 gave up waiting for the others' farewells.
+  // Whether process 0 gave up waiting for the others' Farewell.
   bool hurried() const { return hurried_; }
 
  private:
@@ -117,7 +118,8 @@ class SimulatedProcess {
   void OnSupervisorIs(const SupervisorIs& is);
   void OnRefused(const absl::Status& status);
   void OnDeadline(int stage);
-  // Called once, by whatever actor knows how the job ended.
+  // Called with the job's result: by the agent, or in process 0 when the
+  // outcome is set.
   void OnEnd(const absl::StatusOr<JobResult>& result);
   void OnOutcome();
   absl::StatusOr<JobResult> Verdict() const;
@@ -131,7 +133,7 @@ class SimulatedProcess {
   void Await(Stage stage, absl::Duration timeout);
   void Fail(const absl::Status& status);
   void Say(const absl::StatusOr<JobResult>& verdict);
-  // ClusterJob::Leave().
+  // Stands for ClusterJob::Leave().
   void Leave();
   void CheckGone();
   void LetGoOfLinks();
@@ -140,23 +142,23 @@ class SimulatedProcess {
   const SimulatedProcessOptions options_;
   TestHooks hooks_;
   PreemptionPoints points_;
-  // How long the program goes on when Job::Wait() has come back.
+  // Time for which the program runs on after Job::Wait() has returned.
   absl::Duration linger_;
   base::PosixFileSystem disk_;
   NodeFiles files_;
   caf::actor starter_;
   caf::event_based_actor* self_ = nullptr;
-  CoordinatorActor coordinator_;  // as this node sees it
+  CoordinatorActor coordinator_;  // this node's handle
   AgentActor agent_;
   JobSetup setup_;
   Welcome welcome_;
-  std::set<std::string> keys_;  // awaited
+  std::set<std::string> keys_;  // keys that it waits for
   LocalCrew crew_;
   SupervisedCrew supervised_;
   Stage stage_ = Stage::kIdle;
   absl::Status start_;
   std::optional<absl::StatusOr<JobResult>> outcome_, verdict_;
-  SupervisorActor supervisor_;  // as a process other than 0 sees it
+  SupervisorActor supervisor_;  // handle of a process other than 0
   int verdicts_ = 0;
   bool left_ = false, hurried_ = false, trained_ = false;
 };

@@ -81,7 +81,7 @@ TEST(TraceShareTest, WhatIsCutShortIsNoTrace) {
   }
 }
 
-// Whatever bytes come: events whose enumerators there are, or an error.
+// Decoding any bytes gives events with valid enumerators, or an error.
 TEST(TraceShareTest, NonsenseIsRefusedOrHarmless) {
   const std::string text = EncodeEvents({EventOf(1), EventOf(2)}).front();
   int refused = 0;

@@ -1,5 +1,5 @@
-// Descriptions of dataflows, one stage of them, and their words on the wire:
-// without actors.
+// Tests without actors: descriptions of dataflows, a single stage, and the wire
+// format.
 
 #include "actors/dataflow/dataflow.h"
 
@@ -91,7 +91,7 @@ TEST(Dataflow, RefusesHandlersInACircle) {
                         "there, back"));
 }
 
-// Plays all other stages.
+// A fake of all other stages.
 class FakeNeighbours : public StageRun::Host {
  public:
   absl::Status Send(int channel, std::int64_t number,
@@ -114,7 +114,7 @@ class FakeNeighbours : public StageRun::Host {
 
 using Log = std::vector<std::string>;
 
-// Until it has nothing to do.
+// Runs handlers until none may run.
 absl::Status RunAll(StageRun& run) {
   while (true) {
     const absl::StatusOr<bool> ran = run.RunNext();
@@ -125,7 +125,7 @@ absl::Status RunAll(StageRun& run) {
 
 class StageRunTest : public testing::Test {
  protected:
-  // Stage `stage` of `flow`, begun.
+  // Returns stage `stage` of `flow`, after its Begin().
   StageRun& Begin(Dataflow flow, int stage) {
     run_ = std::make_unique<StageRun>(
         std::make_shared<const Dataflow>(std::move(flow)), stage);
@@ -216,7 +216,7 @@ TEST_F(StageRunTest, AConditionHoldsAHandlerBack) {
   EXPECT_EQ(run.handled(), 1);
 }
 
-// What a function of a user's can do wrong; the message that comes of it.
+// Each mistake of a user's function gives an error with its place.
 TEST_F(StageRunTest, AFunctionsErrorNamesStageChannelAndNumber) {
   const auto message = [&](auto function, bool with_output) {
     Dataflow flow;
@@ -277,8 +277,8 @@ TEST(ChannelWire, WordsComeBackAsTheyWere) {
   EXPECT_EQ(word->dtype, nn::DType::kI64);
 }
 
-// Bytes of a header that are changed give an error that names the field, or
-// another word that is one; never anything else.
+// A header with changed bytes gives an error that names the field, or another
+// valid word; never anything else.
 TEST(ChannelWire, WordsOfAStrangerAreRead) {
   const std::string good =
       EncodeWord({WireWord::Kind::kCredit}, NumberTensor(1));

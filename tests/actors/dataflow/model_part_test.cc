@@ -1,5 +1,5 @@
-// Parts of a model that are trained one behind the other have the losses of a
-// job with the same stages, to the bit; on a device that works later, too.
+// Parts of a model that are trained in sequence have the same losses, to the
+// bit, as a job with the same stages; also on an asynchronous device.
 
 #include "actors/dataflow/model_part.h"
 
@@ -33,7 +33,8 @@ std::unique_ptr<nn::Optimizer> MakeOptimizer() {
   return std::make_unique<nn::Adam>(nn::AdamOptions());
 }
 
-// Stage 0 or 1 of the model, cut before child 3.
+// Returns the options for stage 0 or 1 of the model, which is cut before child
+// 3.
 ModelPartOptions PartOptions(int stage) {
   ModelPartOptions options;
   options.model = [stage] {
@@ -46,8 +47,8 @@ ModelPartOptions PartOptions(int stage) {
   return options;
 }
 
-// Losses of the steps, by the two parts: all forwards of a step, then all
-// backwards.
+// Trains two parts, with all forward passes of a step before its backward
+// passes. Returns the loss of each step.
 std::vector<double> TrainParts(const ModelPartOptions& first_options,
                                const ModelPartOptions& second_options) {
   auto first = ModelPart::Create(first_options).value();

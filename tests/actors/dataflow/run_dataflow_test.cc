@@ -1,6 +1,6 @@
 // Dataflows in threads, in several processes and under the seeded scheduler:
-// every stage sees the same tensors in the same order, wherever it is; no
-// channel ever holds more than its capacity; every end is a clean one.
+// every stage gets the same tensors in the same order, wherever it is; no
+// channel ever holds more than its capacity; every run ends cleanly.
 
 #include "actors/dataflow/run_dataflow.h"
 
@@ -37,7 +37,8 @@ std::vector<std::int64_t> SixTimes(int count) {
   return values;
 }
 
-// Each channel has carried all tensors, and never more than it may at a time.
+// Expects that each channel has carried all tensors, and never more at a time
+// than its capacity.
 void ExpectKept(const DataflowReport& report, const Dataflow& flow, int count) {
   for (const ChannelReport& channel : report.channels) {
     EXPECT_EQ(channel.tensors, count) << channel.name;
@@ -79,7 +80,7 @@ TEST(RunDataflow, ASourceWithoutTensorsEndsEverything) {
   EXPECT_TRUE(got.ended);
 }
 
-// A stage is in a handler while the one behind it is in one too.
+// Two consecutive stages run their handlers at the same time.
 TEST(RunDataflow, StagesWorkAtTheSameTime) {
   absl::Notification first_again, second_began;
   Dataflow flow;
@@ -88,7 +89,7 @@ TEST(RunDataflow, StagesWorkAtTheSameTime) {
   flow.AddStage("first").Source(
       x, [&]() -> absl::StatusOr<std::optional<nn::Tensor>> {
         if (given == 2) return std::nullopt;
-        // The second handler of the stage behind waits for this one.
+        // The next stage is in a handler call that waits for this one.
         if (given == 1) second_began.WaitForNotification();
         if (++given == 2) first_again.Notify();
         return NumberTensor(given);
@@ -168,7 +169,7 @@ TEST(SimulateDataflow, EverySeedGivesTheSameInOrder) {
   }
 }
 
-// All processes say what the one that failed does.
+// All processes return the error of the one that failed.
 TEST(SimulateDataflow, AHandlerThatThrowsEndsAllProcesses) {
   for (const std::uint64_t seed : Seeds(500)) {
     const Layout& layout = kLayouts[seed % 5];
@@ -193,8 +194,22 @@ TEST(SimulateDataflow, AHandlerThatThrowsEndsAllProcesses) {
   }
 }
 
-// A process is lost after any number of frames: the others say so, or had
-// everything before. What came until then came in order.
+TEST(SimulateDataflow, GivesUpAfterTheLimitOnEvents) {
+  SmallFlow small;
+  small.square_in = 1;
+  Numbers got;
+  DataflowSimulation options;
+  options.processes = 2;
+  options.events_max = 10;
+  const Reports reports = SimulateDataflow(Chain(small, &got), options);
+  ASSERT_EQ(reports.size(), 2u);
+  for (const auto& report : reports) {
+    EXPECT_EQ(report.status(), absl::AbortedError("no end after 10 events"));
+  }
+}
+
+// A process is lost after any number of frames: the others report that, or had
+// all tensors before. The tensors that arrived until then were in order.
 TEST(SimulateDataflow, ALostProcessEndsTheOthers) {
   int lost = 0, whole = 0;
   for (const std::uint64_t seed : Seeds(500)) {
@@ -227,7 +242,7 @@ TEST(SimulateDataflow, ALostProcessEndsTheOthers) {
   EXPECT_GT(whole, 20);
 }
 
-// Time that stands still meets every deadline at once.
+// Without progress virtual time advances to the deadline at once.
 TEST(SimulateDataflow, AStandstillIsADeadline) {
   Dataflow flow;
   const Channel x = flow.AddChannel("x", /*capacity=*/1);
@@ -263,8 +278,8 @@ TEST(SimulateDataflow, MistakesAreTold) {
 
 // ---- processes ------------------------------------------------------------
 
-// Each process in a thread of the test, with an actor system of its own, and
-// real links between them.
+// Runs each process in a thread of the test, with an actor system of its own,
+// and real links between them.
 Reports RunInProcesses(int processes, Transport transport,
                        const std::function<Dataflow(int process)>& make) {
   Reports reports(processes, absl::UnknownError("did not end"));

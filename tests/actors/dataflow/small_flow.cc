@@ -8,7 +8,7 @@
 namespace troupe::actors {
 namespace {
 
-// Gives 0, 1, ... to all its outputs.
+// Writes 0, 1, ... to all its outputs.
 class Counter {
  public:
   explicit Counter(int count, int outputs) : count_(count), outputs_(outputs) {}

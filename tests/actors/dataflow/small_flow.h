@@ -1,5 +1,5 @@
-// Dataflows of small integers, for tests: what a stage was given can be read
-// off what it gives.
+// Dataflows of small integers, for tests: the output of a stage shows its
+// inputs.
 //
 //   Numbers got;
 //   const Dataflow flow = Chain({/*count=*/100, /*capacity=*/2}, &got);
@@ -17,35 +17,36 @@
 
 namespace troupe::actors {
 
-// A tensor i64 [1].
+// Returns a tensor i64 [1] with this value.
 nn::Tensor NumberTensor(std::int64_t value);
 std::int64_t NumberIn(const nn::Tensor& tensor);
 
 struct Numbers {
   std::vector<std::int64_t> values;
-  bool ended = false;  // AtEnd() was called
+  bool ended = false;  // whether AtEnd() was called
 };
 
 struct SmallFlow {
   int count = 20;
   int capacity = 2;
-  // In which process each stage is, where there are several.
+  // Processes of stage "square" ("double" in Diamond()) and of the sink; the
+  // others live in process 0.
   int square_in = 0, sink_in = 0;
   // The handler of stage "square" throws at this number; -1: never.
   int throws_at = -1;
 };
 
-// source -> square -> sink: the squares of 0, 1, ... go into `got`, which is
-// emptied first.
+// Returns source -> square -> sink; the sink writes the squares of 0, 1, ... to
+// `got`, which is emptied first.
 Dataflow Chain(const SmallFlow& options, Numbers* got);
 
-// A source of pairs, whose halves part and meet again; and results that go back
-// to the stage that they came from:
+// Returns a flow with a source of pairs, whose halves take two ways and meet
+// again, and with results that return to the stage that they came from:
 //
 //     source -> a -> double ------> sum -> sums -> double -> back -> sink
 //            -> b ----------------> sum
 //
-// `got` are 3 i, then 3 i doubled again in `double`: 6 i.
+// The sums are 3 i; `double` doubles them again, so `got` has 6 i.
 Dataflow Diamond(const SmallFlow& options, Numbers* got);
 
 }  // namespace troupe::actors

@@ -1,5 +1,5 @@
-// Where the step engine puts updates on a device with queues: behind their
-// reductions, so that the compute queue waits for none before its next reader.
+// The step engine enqueues updates on a device with queues after their
+// reductions, so that the compute queue waits for one only before its reader.
 
 #include <cstdint>
 #include <memory>
@@ -20,7 +20,7 @@
 namespace troupe::actors {
 namespace {
 
-// A rank whose peers come to a collective when the test says so.
+// A communicator whose peers join a collective when the test says so.
 class LatePeers : public comm::WrappedCommunicator {
  public:
   using WrappedCommunicator::WrappedCommunicator;
@@ -88,7 +88,7 @@ class Rank : private StepRunner::Host, private StrandWait {
     world_->Come();
     dp_->Come();
   }
-  // Whether the device comes to the end of what `queue` has been given.
+  // Runs the device; returns whether it completes all work of `queue`.
   bool ComesToTheEndOf(nn::Queue queue) {
     const base::Event end = nn::Record(kernels(), queue);
     while (kernels().queues()->Progress()) {
@@ -109,7 +109,7 @@ class Rank : private StepRunner::Host, private StrandWait {
   }
   void Send(int, bool, int, const nn::TensorList&,
             const base::Event&) override {}
-  // StrandWait: the step goes on at once, its device does not.
+  // StrandWait: the step goes on at once, without waiting for its device.
   void AwaitNews() override {
     for (const auto& [action, done] : std::exchange(launched_, {})) {
       const absl::Status ended =
@@ -125,13 +125,13 @@ class Rank : private StepRunner::Host, private StrandWait {
 
   const EngineFixture fixture_;
   RankGroups groups_;
-  LatePeers* world_ = nullptr;  // in groups_
+  LatePeers* world_ = nullptr;  // owned by groups_
   LatePeers* dp_ = nullptr;
   std::vector<std::pair<int, comm::Event>> launched_;
   std::unique_ptr<StepRunner> runner_;
 };
 
-// The first step, whose reductions are not done.
+// Runs the first step, whose reductions do not complete.
 void RunFirstStep(Rank& rank) {
   rank.Run(StepKind::kTrain, 0);
   ASSERT_EQ(rank.reductions(), rank.buckets() + 1);

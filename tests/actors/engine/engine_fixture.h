@@ -1,5 +1,5 @@
-// A small job (tests/actors/sim/small_job.h) in pieces, for tests of the step
-// engine's parts on plain threads: the plan, kernels and batches of each rank.
+// The parts of a small job (tests/actors/sim/small_job.h), for tests of the
+// step engine's parts on plain threads: plan, kernels and batches of each rank.
 //
 //   const EngineFixture one({/*ranks=*/1, Numbers::kExact});
 //   auto chunk = one.MakeChunk(/*stage=*/0, &listener);
@@ -34,11 +34,11 @@ class EngineFixture {
   const pipeline::Plan& plan() const { return plan_; }
 
   std::unique_ptr<Chunk> MakeChunk(int stage, Chunk::Listener* listener) const;
-  // The scalars that updates of all chunks made here read, for this step.
+  // Sets the scalars of this step, which the chunk's updates read.
   void SetScalars(const Chunk& chunk, std::int64_t step,
                   double loss_count) const;
-  // The rank's micro-batches: consecutive samples of the dataset, those of all
-  // ranks together the same for every number of ranks.
+  // Returns the rank's micro-batches: consecutive samples of the dataset. All
+  // ranks together have the same samples for every number of ranks.
   StepBatches Batches(int rank, std::int64_t step) const;
 
  private:
@@ -50,10 +50,10 @@ class EngineFixture {
 };
 
 using ParameterValues = std::map<std::string, std::vector<double>>;
-// The parameters by name, as doubles.
+// Returns the parameters by name, as doubles.
 ParameterValues ValuesOf(const nn::ParameterArena& arena);
 
-// Hears of buckets, and keeps it as text: "ready 0 released 0".
+// Records the signals of buckets as text: "ready 0 released 0".
 class BucketLog : public Chunk::Listener {
  public:
   void BucketReady(int, int bucket) override { Append("ready", bucket); }
@@ -65,7 +65,7 @@ class BucketLog : public Chunk::Listener {
   std::string text_;
 };
 
-// A whole step of one chunk that is the whole model on one rank: forward,
+// Runs a whole step of a chunk that is the whole model on one rank: forward,
 // backward and update of every bucket. Fails the test on errors.
 void TrainStep(const EngineFixture& fixture, Chunk& chunk, std::int64_t step,
                const StepBatches& batches);

@@ -1,6 +1,6 @@
-// When a step is recorded, and which way of running it is kept.
+// GraphChoice: when a step is recorded, and which way of running it is chosen.
 
-#include "actors/engine/graph_choice.h"
+#include "actors/engine/recording/graph_choice.h"
 
 #include <optional>
 
@@ -27,7 +27,7 @@ TEST(GraphChoiceTest, WithoutMeasuringRecordsAfterTheWarmUp) {
   EXPECT_FALSE(choice.TakeVerdict().has_value());
 }
 
-// Runs all steps that are timed, each in so many seconds.
+// Runs all timed steps, which take `eager` and `graph` seconds each.
 GraphChoice Measured(double eager, double graph) {
   GraphChoice choice(/*measure=*/true);
   EXPECT_FALSE(choice.WantsTime(Way::kEager));

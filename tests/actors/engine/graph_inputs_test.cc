@@ -1,7 +1,7 @@
-// Batches of recorded steps on a device whose queues go on in any order that
-// events allow.
+// Batches of recorded steps on a device whose queues run in any order that
+// events permit.
 
-#include "actors/engine/graph_inputs.h"
+#include "actors/engine/recording/graph_inputs.h"
 
 #include <cstdint>
 #include <memory>
@@ -26,13 +26,14 @@ constexpr int kSteps = 5, kMicroBatches = 2;
 
 struct Case {
   std::string name;
-  std::int64_t features;  // of 8 samples
+  std::int64_t features;  // number of features of each of 8 samples
   DType dtype;
 };
 
 class GraphInputsTest : public testing::TestWithParam<Case> {
  protected:
-  // Numbers that bf16 has, other ones in each step and micro-batch.
+  // Returns a number that bf16 can represent, different in each step and
+  // micro-batch.
   static double InputOf(std::int64_t step, std::int64_t m) {
     return static_cast<double>(16 * step + m);
   }
@@ -56,7 +57,8 @@ class GraphInputsTest : public testing::TestWithParam<Case> {
     return batches;
   }
 
-  // What a graph would read, brought to the host when the device comes there.
+  // Copies to the host, in the order of the compute queue, what a graph would
+  // read.
   Tensor Seen(const Tensor& here) {
     absl::StatusOr<Tensor> read =
         nn::CopyToHost(*kernels_, nn::Queue::kCompute, here);

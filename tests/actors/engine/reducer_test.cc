@@ -18,7 +18,7 @@ namespace {
 
 using pipeline::GroupId;
 
-// Keeps what it is to launch, as text: "3 dp all_reduce(sum, f32 x 4)".
+// Records launches as text: "3 dp all_reduce(sum, f32 x 4)".
 class LaunchLog : public Reducer::Launcher {
  public:
   void Launch(int action, pipeline::GroupId group,
@@ -110,7 +110,8 @@ TEST_F(ReducerTest, AnAbortEndsAnInlineOne) {
   peer.join();
 }
 
-// Forward and backward of every micro-batch; the count of the losses.
+// Runs forward and backward of every micro-batch; returns the number of targets
+// that count in the losses.
 double Accumulate(Chunk& chunk, const StepBatches& batches) {
   chunk.BeginStep(StepKind::kTrain, 0, batches);
   double count = 0;
@@ -124,8 +125,8 @@ double Accumulate(Chunk& chunk, const StepBatches& batches) {
   return count;
 }
 
-// Reducing and updating in one pass, each element on one of two threads, gives
-// the bits of one rank that updates all.
+// A fused reduction and update, each element on one of two threads, gives the
+// bits of one rank that updates all.
 TEST_F(ReducerTest, UpdatesInOnePassWithTheBitsOfOneRank) {
   const EngineFixture one({/*ranks=*/1, Numbers::kExact});
   BucketLog log;
@@ -161,7 +162,7 @@ TEST_F(ReducerTest, UpdatesInOnePassWithTheBitsOfOneRank) {
   }
 }
 
-// Three stages that share a bucket, two of them on rank 0.
+// Returns a plan with three stages that share a bucket, two of them on rank 0.
 pipeline::Plan TiedPlan() {
   pipeline::Plan plan;
   plan.mesh = pipeline::Mesh(/*dp=*/1, /*pp=*/2);

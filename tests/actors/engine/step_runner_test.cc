@@ -4,13 +4,18 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "actors/engine/strand_fiber.h"
+#include "comm/local/local_group.h"
 #include "gtest/gtest.h"
 #include "nn/modules/linear.h"
 #include "nn/modules/relu.h"
 #include "nn/modules/sequential.h"
 #include "tests/actors/engine/engine_fixture.h"
 #include "tests/actors/engine/synced_center.h"
+#include "tests/actors/engine/test_groups.h"
 #include "tests/actors/engine/thread_host.h"
 
 namespace troupe::actors {
@@ -18,7 +23,7 @@ namespace {
 
 constexpr std::int64_t kSteps = 2;
 
-// One rank's parameters after kSteps steps.
+// Returns the parameters of a job of one rank after kSteps steps.
 ParameterValues OneRank(const std::function<void(JobSpec&)>& edit = nullptr) {
   const EngineFixture one({/*ranks=*/1, Numbers::kExact, kSteps}, edit);
   ThreadRanks ranks(one);
@@ -83,8 +88,7 @@ TEST(StepRunnerTest, StagesGiveTheBitsOfOneRank) {
   EXPECT_EQ(both, expected);
 }
 
-// A layer all-reduces inside forward and backward, beside the reductions of
-// buckets.
+// A layer all-reduces inside forward and backward, while buckets are reduced.
 TEST(StepRunnerTest, LayersCommunicate) {
   const auto centered = [](JobSpec& spec) {
     spec.model = [] {
@@ -95,7 +99,7 @@ TEST(StepRunnerTest, LayersCommunicate) {
       model->Append<nn::Linear>(6, 2, f64);
       return model;
     };
-    spec.plan.micro_batch_size = 0;  // the rank's share
+    spec.plan.micro_batch_size = 0;  // one micro-batch per rank
   };
   const ParameterValues expected = OneRank(centered);
   for (bool run_inline : {false, true}) {
@@ -115,7 +119,7 @@ TEST(StepRunnerTest, LayersCommunicate) {
   }
 }
 
-// Where a step leaves a tail, its loss comes with the tail's end.
+// If a step leaves a tail, its loss is reported when the tail ends.
 TEST(StepRunnerTest, StepsThatOverlapGiveTheBitsOfOneRank) {
   const ParameterValues expected = OneRank();
   for (int count : {2, 4}) {
@@ -150,7 +154,7 @@ TEST(StepRunnerTest, RefusesATransferThatItsTableDoesNotReceive) {
   Transfer transfer;
   transfer.stage = 1;
   transfer.micro_batch = 2;
-  // Kept until its step begins, and only then looked at.
+  // The transfer is kept until its step begins, and only then checked.
   ASSERT_TRUE(last.Deliver(transfer).ok());
   EXPECT_EQ(last.RunStep(StepKind::kTrain, 0, two.Batches(1, 0)),
             absl::InvalidArgumentError(
@@ -182,7 +186,7 @@ TEST(StepRunnerTest, RefusesATransferThatItsTableDoesNotReceive) {
                 "0, which its table does not receive"));
 }
 
-// Linear and ReLU, four times.
+// Sets the model to linear and ReLU, four times.
 void MakeFourLayers(JobSpec& spec) {
   spec.model = [] {
     const nn::Linear::Options f64 = {/*bias=*/true, nn::DType::kF64};
@@ -215,6 +219,99 @@ TEST(StepRunnerTest, ChunksOfARankGiveTheBitsOfOneChunk) {
     }
   }
   EXPECT_EQ(all, expected);
+}
+
+// Four layers, a stage each; the first three have one weight.
+void MakeTiedLayers(JobSpec& spec) {
+  spec.model = [] {
+    const nn::Linear::Options f64 = {/*bias=*/true, nn::DType::kF64};
+    auto model = std::make_unique<nn::Sequential>();
+    auto& first = model->Append<nn::Linear>(4, 4, f64);
+    for (int layer = 1; layer < 3; ++layer) {
+      model->Append<nn::Linear>(4, 4, f64).TieParameter("weight", first,
+                                                        "weight");
+    }
+    model->Append<nn::Linear>(4, 2, f64);
+    return model;
+  };
+  spec.plan.micro_batch_size = 6;
+  spec.plan.mesh = pipeline::Mesh(/*dp=*/1, /*pp=*/2);
+  spec.plan.virtual_stages = 2;
+  spec.plan.cuts = {1, 2, 3};
+}
+
+// Rank 0 of MakeTiedLayers(), which has stages 0 and 2. The stages of the other
+// rank are not run: they return each tensor that is sent to them.
+class TiedRank : private StepRunner::Host {
+ public:
+  TiedRank() {
+    groups_[0].ties.push_back(std::move(comm::MakeLocalGroup({/*size=*/2})[0]));
+    StrandFiber::Options options;
+    options.shared_thread = true;
+    options.notify = [] {};
+    fiber_.emplace(std::move(options), [this] {
+      ended_ = runner_->RunStep(StepKind::kTrain, 0, fixture_.Batches(0, 0));
+    });
+    StepRunner::Setup setup;
+    setup.spec = &fixture_.spec();
+    setup.plan = &fixture_.plan();
+    setup.train_table = fixture_.plan().RankPlanOf(0).train;
+    setup.groups = &groups_[0];
+    runner_ = StepRunner::Create(setup, this, &*fiber_).value();
+  }
+  // The fiber goes before what its frames refer to.
+  ~TiedRank() { fiber_.reset(); }
+
+  StepRunner& runner() { return *runner_; }
+  // Runs the step until it waits for the sum over stages. Returns the action.
+  int RunToTheSum() {
+    while (sum_ < 0 && fiber_->Resume() != StrandFiber::State::kDone) {
+      for (const Transfer& transfer : std::exchange(mail_, {})) {
+        const absl::Status delivered = runner_->Deliver(transfer);
+        EXPECT_TRUE(delivered.ok()) << delivered;
+      }
+    }
+    EXPECT_TRUE(ended_.ok()) << ended_;
+    return sum_;
+  }
+
+ private:
+  void Launch(int action, pipeline::GroupId group, const comm::Collective&,
+              const comm::Event&) override {
+    if (pipeline::IsTied(group)) sum_ = action;
+  }
+  void Send(int stage, bool forward, int micro_batch,
+            const nn::TensorList& tensors, const base::Event&) override {
+    Transfer transfer;
+    transfer.forward = forward && stage == 1;
+    transfer.stage = forward ? 2 : 0;
+    transfer.micro_batch = micro_batch;
+    transfer.tensors = tensors;
+    mail_.push_back(std::move(transfer));
+  }
+
+  const EngineFixture fixture_{{/*ranks=*/1, Numbers::kExact, kSteps},
+                               MakeTiedLayers};
+  std::vector<RankGroups> groups_ = MakeTestGroups(fixture_.plan().mesh);
+  std::optional<StrandFiber> fiber_;
+  std::unique_ptr<StepRunner> runner_;
+  std::vector<Transfer> mail_;
+  int sum_ = -1;  // action of the sum over stages
+  absl::Status ended_;
+};
+
+absl::Status Refuse(const absl::Status& why, const nn::Tensor&, nn::Tensor&) {
+  return why;
+}
+
+// The rank has two of the three copies, and writes the sum into both.
+TEST(StepRunnerTest, ASumOverStagesThatFailsIsAnErrorAtOnce) {
+  TiedRank rank;
+  const int sum = rank.RunToTheSum();
+  ASSERT_GE(sum, 0) << rank.runner().Unfinished();
+  absl::Status lost = absl::UnavailableError("device 0 is lost");
+  rank.runner().kernels().Copy.Bind<Refuse>(&lost);
+  EXPECT_EQ(rank.runner().CollectiveDone(/*step=*/0, sum), lost);
 }
 
 }  // namespace

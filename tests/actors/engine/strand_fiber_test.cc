@@ -50,7 +50,7 @@ TEST(StrandFiberTest, ExceptionsLeaveThroughResume) {
   EXPECT_THROW(fiber.Resume(), std::runtime_error);
 }
 
-// Ranks of one group, each a fiber of this thread.
+// The ranks of one group, each a fiber of this thread.
 class Ranks {
  public:
   Ranks(int count, std::function<void(int rank, StrandFiber& fiber,
@@ -69,8 +69,8 @@ class Ranks {
     }
   }
 
-  // Resumes a fiber that has something to do, chosen by the seed, until none
-  // has. Whether all came to their end.
+  // Resumes fibers that are awake, in an order chosen by the seed, until none
+  // is. Returns whether all have ended.
   bool Run(std::uint64_t seed) {
     nn::RandomStream draws(nn::RandomKey(seed, nn::Purpose::kTest), {});
     int done = 0;
@@ -89,7 +89,7 @@ class Ranks {
   }
   void End(int rank) {
     fibers_[rank].reset();
-    awake_[rank] = false;  // also where its end woke it
+    awake_[rank] = false;  // its end may have woken it
   }
   void Wake(int rank) { awake_[rank] = true; }
   comm::Communicator& comm(int rank) { return *group_[rank]; }
@@ -108,7 +108,7 @@ nn::Tensor Filled(nn::CachingAllocator& allocator, int rank, int round) {
   return tensor;
 }
 
-// The same bits as threads that spin, whatever the order of the fibers.
+// Every order of the fibers gives the same bits.
 TEST(StrandFiberTest, InlineCollectivesGiveTheSameBitsUnderEverySeed) {
   constexpr int kRanks = 3;
   nn::CachingAllocator allocator;
@@ -150,12 +150,12 @@ TEST(StrandFiberTest, AnAbortEndsAWaitWithItsStatus) {
   EXPECT_EQ(seen, "UNAVAILABLE: rank 1 is gone");
 }
 
-// Peers may not write into what a fiber that is gone held on its stack.
+// Peers must not write to the stack of a fiber that was destroyed.
 TEST(StrandFiberTest, OneThatIsUnwoundAbortsItsGroup) {
   nn::CachingAllocator allocator;
   std::string seen;
   Ranks ranks(2, [&](int rank, StrandFiber& fiber, comm::Communicator& comm) {
-    if (rank == 1) fiber.AwaitNews();  // comes late
+    if (rank == 1) fiber.AwaitNews();  // joins the collective late
     const absl::Status status = fiber.RunInline(
         comm,
         comm::AllReduce(comm::ReduceOp::kSum, Filled(allocator, rank, 0)));

@@ -12,11 +12,11 @@ namespace {
 
 using nn::Tensor;
 
-// to = from less the mean of each column over the rows of all ranks.
+// Sets to = from minus the mean of each column over the rows of all ranks.
 absl::Status Center(nn::Collectives* dp, nn::Allocator& allocator,
                     const Tensor& from, const Tensor& to) {
   const std::int64_t rows = from.dim(0), columns = from.dim(1);
-  // Sums of the columns, then the number of rows.
+  // Holds the sums of the columns, then the number of rows.
   Tensor sums = Tensor::Zeros({columns + 1}, nn::DType::kF64, allocator);
   double* const sum = sums.data<double>();
   for (std::int64_t r = 0; r < rows; ++r) {

@@ -1,5 +1,5 @@
-// A miniature synchronised norm: subtracts from each feature its mean over all
-// samples of all ranks along dp, and takes the mean out of the gradient too. It
+// A minimal synchronised norm: subtracts from each feature its mean over all
+// samples of all ranks along dp, and likewise the mean of the gradient. It
 // all-reduces in forward and in backward.
 //
 //   model->Append<SyncedCenter>();          // [B, D] f64 -> [B, D]
@@ -16,7 +16,7 @@ namespace troupe::actors {
 
 class SyncedCenter : public nn::Module {
  public:
-  // `before_reduce`, where set, is called by each forward and backward.
+  // `before_reduce`, if set, is called by each forward and backward.
   explicit SyncedCenter(std::function<absl::Status()> before_reduce = nullptr)
       : before_reduce_(std::move(before_reduce)) {}
 

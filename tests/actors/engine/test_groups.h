@@ -1,4 +1,4 @@
-// The groups of all ranks of a mesh in one process, as actors/setup makes them.
+// Makes the groups of all ranks of a mesh in one process, as actors/setup does.
 //
 //   std::vector<RankGroups> groups = MakeTestGroups(plan.mesh);
 //   setup.groups = &groups[rank];
@@ -14,8 +14,8 @@
 
 namespace troupe::actors {
 
-// Returns them by rank. `make`: comm::MakeDeviceGroup for devices. Layers have
-// groups along dp where that has peers; there are no ties.
+// Returns the groups by rank. `make`: comm::MakeDeviceGroup for devices. Layers
+// have groups along dp if dp > 1; there are no ties.
 std::vector<RankGroups> MakeTestGroups(
     const pipeline::Mesh& mesh,
     const comm::GroupFactory& make = comm::MakeLocalGroup);

@@ -1,8 +1,8 @@
-// A step engine on a plain thread, without actors: collectives are driven, and
-// tensors of other stages received, by the thread that waits.
+// Runs a step engine on a plain thread, without actors: the thread that waits
+// drives collectives, and receives the tensors of other stages.
 //
 //   ThreadRanks ranks(fixture);                 // a runner for each rank
-//   ranks.Run(/*steps=*/2);                     // each in a thread of its own
+//   ranks.Run(/*steps=*/2);                     // each in its own thread
 //   ValuesOf(ranks.runner(1).arena());
 
 #ifndef TESTS_ACTORS_ENGINE_THREAD_HOST_H_
@@ -23,7 +23,7 @@
 
 namespace troupe::actors {
 
-// Waits as a thread that has nothing else to do.
+// The waits of a thread that has no other work.
 class ThreadWait : public StrandWait {
  public:
   void AwaitNews() override {}
@@ -32,12 +32,12 @@ class ThreadWait : public StrandWait {
                          const comm::Collective& collective) override;
 };
 
-// One rank's.
+// The host of one rank's runner.
 class ThreadHost : public StepRunner::Host, public ThreadWait {
  public:
   explicit ThreadHost(const RankGroups* groups) : groups_(groups) {}
 
-  // `stages`: who has each stage of this rank's replica.
+  // `stages`: the host of each stage of this rank's replica.
   void Wire(StepRunner* runner, std::vector<ThreadHost*> stages) {
     runner_ = runner;
     stages_ = std::move(stages);
@@ -53,7 +53,8 @@ class ThreadHost : public StepRunner::Host, public ThreadWait {
 
  private:
   void Post(const Transfer& transfer);
-  // Whether there was any.
+  // Passes finished collectives and received transfers to the runner; returns
+  // whether there were any.
   bool Deliver();
 
   const RankGroups* const groups_;
@@ -69,18 +70,18 @@ class ThreadHost : public StepRunner::Host, public ThreadWait {
   std::vector<Transfer> mail_ ABSL_GUARDED_BY(mutex_);
 };
 
-// All ranks of a job.
+// The engines of all ranks of a job.
 class ThreadRanks {
  public:
   explicit ThreadRanks(const EngineFixture& fixture);
 
-  // Runs training steps [0, steps), each rank in its thread.
+  // Runs training steps [0, steps), each rank in its own thread.
   void Run(std::int64_t steps);
   StepRunner& runner(int rank) { return *runners_[rank]; }
 
  private:
   const EngineFixture& fixture_;
-  std::vector<RankGroups> groups_;  // by rank
+  std::vector<RankGroups> groups_;  // one for each rank
   std::vector<std::unique_ptr<ThreadHost>> hosts_;
   std::vector<std::unique_ptr<StepRunner>> runners_;
 };

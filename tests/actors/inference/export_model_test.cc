@@ -22,7 +22,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// What a test has trained, in two stages, and where it puts files.
+// A model that a test has trained in two stages, and the test's folder.
 struct Trained {
   Trained() : folder(FreshFolder("run")) {
     spec.plan.mesh = pipeline::Mesh(/*dp=*/1, /*pp=*/2);
@@ -64,7 +64,7 @@ TEST(ExportModelTest, WritesWhatTheModelAnswers) {
   EXPECT_EQ(input.shape(), nn::Shape({3, 28, 28, 1}));
   ASSERT_EQ(output.shape(), nn::Shape({3, 10}));
 
-  // The same by hand, of the second sample alone.
+  // Computes the output again, for the second sample alone.
   const std::unique_ptr<nn::Module> model = trained.spec.model();
   ASSERT_EQ(LoadModel(*OpenCheckpoint(files, trained.folder), *model, *kernels),
             absl::OkStatus());
@@ -84,7 +84,7 @@ TEST(ExportModelTest, SaysWhatIsWrong) {
   const Trained trained;
   const std::string path = trained.File("answers.safetensors");
   EXPECT_EQ(ExportAnswers(trained.spec, /*samples=*/71, path).code(),
-            absl::StatusCode::kOutOfRange);  // of 70
+            absl::StatusCode::kOutOfRange);  // the dataset has 70 samples
 
   JobSpec other = trained.spec;
   other.model = [] { return *nn::MakeLeNet({28, 28, 1}, 9, {}); };
@@ -108,7 +108,7 @@ TEST(PredictTest, NamesTheModuleThatDoesNotTakeTheSamples) {
   const std::unique_ptr<nn::Module> model = trained.spec.model();
   ASSERT_EQ(LoadModel(*OpenCheckpoint(files, trained.folder), *model, *kernels),
             absl::OkStatus());
-  // A model in f32 is given bf16.
+  // A model in f32 gets inputs in bf16.
   const absl::Status status =
       Predict(*model, *kernels, *trained.spec.test, {0}, nn::DType::kBF16)
           .status();

@@ -1,5 +1,5 @@
-// A trained model that computes in stages: the bits of one rank, in threads and
-// under every seed, on ranks of which none holds the whole model.
+// Tests a trained model that computes in stages: it has the bits of one rank,
+// in threads and under every seed, and no rank holds the whole model.
 
 #include "actors/inference/inference_session.h"
 
@@ -54,7 +54,7 @@ std::unique_ptr<nn::Sequential> Gpt(std::int64_t width = 32) {
   gpt.width = width;
   gpt.context = kContext;
   gpt.vocab_size = kVocabulary;
-  gpt.dropout = 0.5;  // that nothing is dropped shows
+  gpt.dropout = 0.5;  // would change the outputs if it were on
   gpt.tie_head = false;
   return *nn::MakeGpt2(gpt);
 }
@@ -91,13 +91,13 @@ JobSpec GptJob(const Cuts& cuts) {
   return spec;
 }
 
-// What two stages have trained, and ways to ask it.
+// A model that two stages have trained, and functions that run it.
 class InferenceSessionTest : public testing::Test {
  protected:
   static void SetUpTestSuite() {
     folder_ = new std::string(testing::TempDir() + "/inference_session");
     base::PosixFileSystem files;
-    files.RemoveAll(*folder_).IgnoreError();  // of an earlier run
+    files.RemoveAll(*folder_).IgnoreError();  // an earlier run's folder
     JobSpec spec = GptJob({"h.2"});
     spec.checkpoint.dir = *folder_;
     ASSERT_TRUE(RunJob(spec).ok());
@@ -117,7 +117,7 @@ class InferenceSessionTest : public testing::Test {
     return *std::move(session);
   }
 
-  // `count` rows of tokens.
+  // Returns `count` rows of tokens.
   nn::Tensor Input(std::int64_t count, std::int64_t first = 0) {
     nn::Tensor input =
         nn::Tensor::Empty({count, kContext}, nn::DType::kI64, memory_);
@@ -126,7 +126,7 @@ class InferenceSessionTest : public testing::Test {
     }
     return input;
   }
-  // What one forward of the whole model says.
+  // Returns the output of the whole model in one forward.
   nn::Tensor Expected(const nn::Tensor& input) {
     nn::Context ctx(*kernels_);
     ctx.set_training(false);
@@ -152,7 +152,7 @@ class InferenceSessionTest : public testing::Test {
     options.sampling.seed = 5;
     return options;
   }
-  // The text that follows by one rank, and by a session's.
+  // Return the generated text, by one rank and by a session.
   Tokens Text() {
     Tokens text;
     EXPECT_TRUE(nn::Generate(Whole(), *kernels_, {1, 2}, Sampled(),
@@ -245,12 +245,12 @@ TEST_F(InferenceSessionTest, InputsFollowEachOther) {
   }
 }
 
-// Most bytes of each rank of a wider model, whose parameters are more than what
-// kernels keep for themselves.
+// Returns the peak bytes of each rank for a wider model, whose parameters take
+// more memory than the kernels' own.
 std::vector<std::uint64_t> PeakBytes(const Cuts& cuts) {
   JobSpec spec = GptJob(cuts);
   spec.model = [] { return Gpt(/*width=*/256); };
-  spec.steps = 0;  // saved as it begins
+  spec.steps = 0;  // the checkpoint has the initial values
   spec.checkpoint.dir = FreshFolder("wide");
   EXPECT_TRUE(RunJob(spec).ok());
   base::PosixFileSystem files;
@@ -282,7 +282,7 @@ TEST_F(InferenceSessionTest, NoRankHoldsTheWholeModel) {
   EXPECT_THAT(stages, Each(Lt(whole / 2)));
 }
 
-// Outputs come to the host from a device that works later than it is told.
+// A device with queues computes outputs later, and they arrive on the host.
 TEST_F(InferenceSessionTest, OnQueuedDevices) {
   const std::vector<nn::Tensor> inputs = {Input(1), Input(2, 5), Input(1, 7)};
   for (const std::uint64_t seed : Seeds(20)) {

@@ -1,5 +1,5 @@
-// Buffers in a job: every rank has them, a checkpoint keeps them, a resumed job
-// goes on with them.
+// Buffers in a job: every rank has them, a checkpoint saves them, and a resumed
+// job restores them.
 
 #include <memory>
 
@@ -15,7 +15,7 @@
 namespace troupe::actors {
 namespace {
 
-// Counts the micro-batches that it has been trained on.
+// A module that counts the micro-batches it was trained on.
 class Counter : public nn::Module {
  public:
   Counter()

@@ -1,4 +1,4 @@
-// Recorded steps on a GPU, where there is one: the bits of eager ones.
+// Recorded steps on a GPU, if there is one, have the bits of eager steps.
 
 #include <memory>
 #include <string>

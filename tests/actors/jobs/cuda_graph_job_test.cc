@@ -1,5 +1,5 @@
-// Jobs whose training steps are recorded once and launched from then on, on
-// emulated GPUs: they have the bits of those that run one op after the other.
+// Jobs whose training steps are recorded as a graph and launched from then on,
+// on emulated GPUs, have the bits of jobs that run op by op.
 
 #include <algorithm>
 #include <cstdint>
@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "actors/engine/graph_choice.h"
+#include "actors/engine/recording/graph_choice.h"
 #include "actors/job.h"
 #include "actors/sim/simulation.h"
 #include "gmock/gmock.h"
@@ -44,7 +44,7 @@ JobSpec LeNetJob() {
   return spec;
 }
 
-// A job in which layers draw.
+// Returns a job with dropout.
 JobSpec DropoutJob() {
   JobSpec spec = LeNetJob();
   spec.model = MakeDropoutMlp;
@@ -78,7 +78,7 @@ Outcome Simulated(JobSpec spec, const std::string& graphs, std::uint64_t seed) {
   return outcome;
 }
 
-// Over seeds, a job with graphs has the bits of one without.
+// Expects a job with graphs to have the bits of one without, under all seeds.
 void ExpectTheSameBits(const JobSpec& spec, std::uint64_t seeds) {
   const Outcome eager = Simulated(spec, "off", 0);
   ASSERT_TRUE(eager.status.ok()) << eager.status;
@@ -95,8 +95,8 @@ void ExpectTheSameBits(const JobSpec& spec, std::uint64_t seeds) {
 
 TEST(CudaGraphJobTest, LeNet) { ExpectTheSameBits(LeNetJob(), 8); }
 
-// Steps that are skipped, and others, with scales that a graph reads where the
-// step before has left them.
+// Makes the loss scale dynamic, so that some steps are skipped; a graph reads
+// the scale that the previous step left on the device.
 JobSpec ScaledJob(JobSpec spec) {
   spec.steps = 20;
   spec.loss_scale = 0x1p127;
@@ -110,7 +110,7 @@ JobSpec ScaledJob(JobSpec spec) {
   return spec;
 }
 
-// The scale of each step, and whether it was skipped.
+// Returns the scale of each step, and whether it was skipped.
 std::vector<std::pair<double, bool>> ScalesOf(const Reports& reports) {
   std::vector<std::pair<double, bool>> scales;
   for (const StepReport& step : reports.steps) {
@@ -155,7 +155,7 @@ TEST(CudaGraphJobTest, SeveralMicroBatches) {
 
 TEST(CudaGraphJobTest, LayersThatDraw) { ExpectTheSameBits(DropoutJob(), 10); }
 
-// Of 3 samples and of 1: a graph has both shapes.
+// Micro-batches have 3 samples and 1, so that a graph has both shapes.
 TEST(CudaGraphJobTest, LayersThatDrawInSeveralMicroBatches) {
   JobSpec spec = DropoutJob();
   spec.plan.micro_batch_size = 3;
@@ -197,7 +197,7 @@ TEST(CudaGraphJobTest, ResumesInTheMiddle) {
   }
 }
 
-// Whichever way was faster.
+// The job chooses the way that was faster.
 TEST(CudaGraphJobTest, AutoChoosesAndSaysSo) {
   JobSpec spec = DropoutJob();
   spec.steps = GraphChoice::kWarmUpSteps + 2 * GraphChoice::kTimedSteps + 6;
@@ -212,7 +212,7 @@ TEST(CudaGraphJobTest, AutoChoosesAndSaysSo) {
   }
 }
 
-// Hands on its input, by way of the host.
+// Returns its input after a copy to the host, which prevents recording.
 class Peeks : public nn::Module {
  public:
   nn::Tensor Forward(nn::Context& ctx, const nn::Tensor& x) override {

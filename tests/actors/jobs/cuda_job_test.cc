@@ -1,6 +1,6 @@
-// A whole job on GPUs, emulated (base/cuda/emulated): the product's own
-// kernels, device and groups, in all orders that streams and events permit. A
-// job has the same bits whatever the order, and the CPU's numbers.
+// A whole job on emulated GPUs (base/cuda/emulated), with the kernels, device
+// and groups of production, in many orders that streams and events permit. A
+// job has the same bits in each order, and the CPU's numbers.
 
 #include <cstdint>
 #include <map>
@@ -23,7 +23,7 @@ namespace {
 
 using nn::cuda::EmulatedWorld;
 
-// A few orders in every run; 500 of them:
+// Number of orders in every run. To run 500 of them:
 //   bazel test //tests/actors/jobs:cuda_job_test --test_timeout=3600
 //     --test_filter='*Gpu*:*Stages*' --test_env=TROUPE_SIM_TIMES=25
 constexpr std::uint64_t kOrders = 20;
@@ -104,7 +104,7 @@ TEST(CudaJobTest, NamesAGpuThatIsNotThere) {
             "(CUDA_VISIBLE_DEVICES chooses which)");
 }
 
-// Notes what the job has taken from the driver and given back by some step.
+// Records the driver's count of allocations at each step.
 class DriverCalls : public JobObserver {
  public:
   void OnSteps(absl::Span<const StepReport> steps) override {
@@ -133,7 +133,7 @@ TEST(CudaJobTest, AsksNothingOfTheDriverInSteadyState) {
 
 // --- Planted bugs ---
 
-// Reductions that do not wait for the gradients that they add up.
+// A bug: reductions do not wait for the gradients that they add up.
 class TooEarly : public comm::WrappedCommunicator {
  public:
   using WrappedCommunicator::WrappedCommunicator;
@@ -143,7 +143,7 @@ class TooEarly : public comm::WrappedCommunicator {
   }
 };
 
-// Reductions that say that they are done when they are not.
+// A bug: reductions report their end too early.
 class DoneAtOnce : public comm::WrappedCommunicator {
  public:
   using WrappedCommunicator::WrappedCommunicator;
@@ -155,7 +155,7 @@ class DoneAtOnce : public comm::WrappedCommunicator {
   }
 };
 
-// The first seed that shows the bug.
+// Returns the first seed that reveals the bug.
 template <typename Bug>
 std::uint64_t FirstSeedThatFinds() {
   const JobSpec spec = EmulatedLeNetJob("cuda:0", /*dp=*/2, /*pp=*/1);

@@ -1,6 +1,5 @@
-// A dynamic loss scale in jobs: steps whose gradients overflow change nothing,
-// on all ranks alike, and the others are those of a job that has never
-// overflowed.
+// A dynamic loss scale in jobs: steps whose gradients overflow change nothing
+// on any rank, and the other steps equal those of a job that never overflows.
 
 #include <algorithm>
 #include <functional>
@@ -20,7 +19,7 @@
 namespace troupe::actors {
 namespace {
 
-// Gradients overflow f32 with this one.
+// A loss scale with which gradients overflow f32.
 constexpr double kTooLarge = 0x1p127;
 
 OptimizerFactory SgdOf() {
@@ -28,7 +27,7 @@ OptimizerFactory SgdOf() {
     nn::SgdOptions sgd;
     sgd.lr = 0.02;
     sgd.momentum = 0.9;
-    sgd.dampening = 0.5;  // tells the first update from others
+    sgd.dampening = 0.5;  // makes the first update differ from others
     sgd.common.skip_nonfinite = true;
     sgd.common.ema_decay = 0.9;
     return std::make_unique<nn::Sgd>(sgd);
@@ -44,7 +43,8 @@ OptimizerFactory AdamOf() {
   };
 }
 
-// Every step has all samples, so one that is skipped is made up for.
+// Returns a job whose steps all have all samples, so that a later step makes up
+// for one that is skipped.
 JobSpec SameSamplesJob(int dp, int pp, OptimizerFactory optimizer,
                        std::int64_t steps) {
   JobSpec spec = TinyCnnJob(dp, steps);
@@ -77,7 +77,7 @@ std::vector<std::pair<double, bool>> ScalesOf(const Reports& reports) {
   return scales;
 }
 
-// Each step's scale follows from those before.
+// Expects the scale of each step to follow from the steps before.
 void ExpectTheRule(const Reports& reports, double first,
                    std::int64_t interval) {
   nn::LossScaleState state;
@@ -92,8 +92,8 @@ void ExpectTheRule(const Reports& reports, double first,
   }
 }
 
-// The job overflows at first, and perhaps once more where gradients grow; but
-// for these steps it is the job that does not.
+// Expects a job that overflows at first, and perhaps once more when gradients
+// grow, to equal one without a scale in all other steps.
 void ExpectSkippedStepsToChangeNothing(int dp, int pp,
                                        const OptimizerFactory& optimizer) {
   JobSpec spec = SameSamplesJob(dp, pp, optimizer, /*steps=*/16);
@@ -160,8 +160,8 @@ TEST(DynamicLossScaleTest, TrainsInF16) {
   EXPECT_LT(reports.losses().back(), reports.losses().front());
 }
 
-// The scale overflows and grows back all the time, over the place where the
-// checkpoint is.
+// The scale overflows and grows back repeatedly, before and after the
+// checkpoint.
 TEST(DynamicLossScaleTest, GoesOnToTheBit) {
   for (const int pp : {1, 2}) {
     JobSpec whole = SameSamplesJob(/*dp=*/2, pp, AdamOf(), /*steps=*/16);
@@ -188,8 +188,8 @@ TEST(DynamicLossScaleTest, GoesOnToTheBit) {
   }
 }
 
-// A state of the scaler is like one of the optimizer: missing, it is an error,
-// unless that is allowed.
+// A checkpoint without the state of the scaler is an error, unless that is
+// allowed, as for a state of the optimizer.
 TEST(DynamicLossScaleTest, ACheckpointWithoutItsState) {
   JobSpec spec = TinyCnnJob(/*dp=*/1, /*steps=*/2);
   spec.optimizer = AdamOf();
@@ -278,8 +278,8 @@ TEST(DynamicLossScaleTest, SimulatedStages) {
   ExpectOneOutcomeUnderEverySeed(SmallScaledJob(stages), 100);
 }
 
-// The stage in the middle is a ReLU alone: it updates nothing, and has the
-// scale of the others all the same.
+// The middle stage is a ReLU alone: it updates nothing, but uses the same scale
+// as the others.
 TEST(DynamicLossScaleTest, SimulatedStageWithoutParameters) {
   const auto stages = [](JobSpec& spec) {
     spec.plan.mesh = pipeline::Mesh(/*dp=*/2, /*pp=*/3);

@@ -91,7 +91,7 @@ JobSpec Clipped(JobSpec spec) {
 }
 
 JobSpec InUnevenMicroBatches(JobSpec spec) {
-  spec.plan.micro_batch_size = 3;  // of 4 samples
+  spec.plan.micro_batch_size = 3;  // the batch has 4 samples
   return spec;
 }
 

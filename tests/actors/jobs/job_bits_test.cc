@@ -40,7 +40,7 @@ constexpr char kGolden[] = "tests/golden/job_bits.txt";
 constexpr char kCheckpoint[] = "tests/golden/checkpoints/mlp";
 constexpr char kResumed[] = "mlp resumed plain";
 
-// All cases; under sanitizers a part of them.
+// Returns all cases, or some of them under sanitizers.
 std::vector<BitCase> CasesToRun() {
   std::vector<BitCase> cases;
   for (const std::uint64_t number : Cases(BitCases().size())) {

@@ -1,5 +1,5 @@
-// The plan of a job holds what changes its bits, and lies beside its
-// checkpoints, so that a run that goes on under another one can say so.
+// The plan of a job records all that changes its bits. Checkpoints contain it,
+// so that a run that resumes with another plan can report the differences.
 
 #include <memory>
 #include <string>
@@ -56,7 +56,7 @@ TEST(JobPlanTest, NamesTheLossScale) {
             (Lines{"loss_scale: 1.0, 0.1"}));
 }
 
-// Where inputs are integers, only the targets show it.
+// If inputs are integers, only the targets have this type.
 TEST(JobPlanTest, NamesTheTypeOfLoadedFloats) {
   nn::CachingAllocator memory;
   JobSpec spec = TinyCnnJob(/*dp=*/1, /*steps=*/1);
@@ -76,7 +76,7 @@ TEST(JobPlanTest, NamesTheTypeOfLoadedFloats) {
 
 class ResumeTest : public testing::Test {
  protected:
-  // Trains until `steps`, on from what is there.
+  // Trains until `steps`, resuming from the newest checkpoint.
   JobInfo RunUntil(std::int64_t steps, int dp, std::int64_t inline_bytes = 0) {
     JobSpec spec = TinyCnnJob(dp, steps);
     spec.test = nullptr;
@@ -118,7 +118,7 @@ TEST_F(ResumeTest, AnotherPlanIsToldFieldByField) {
   EXPECT_EQ(info.plan_changes[2], "stages[0].input[0]: 16, 32");
   EXPECT_EQ(info.plan_changes[3], "stages[0].output[0]: 16, 32");
   EXPECT_EQ(info.plan_changes[4].substr(0, 16), "stages[0].flops:");
-  // The next one has this plan.
+  // The next run has the same plan.
   EXPECT_EQ(RunUntil(3, /*dp=*/1).plan_changes, Lines{});
 }
 

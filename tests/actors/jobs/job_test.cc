@@ -92,7 +92,7 @@ TEST(JobTest, UpdatingWithTheReductionGivesTheSameBits) {
   }
 }
 
-// SGD that says nothing of its elements, as an optimizer of one's own would.
+// SGD that is not declared elementwise, like an optimizer of a user.
 class PlainSgd : public nn::Sgd {
  public:
   using nn::Sgd::Sgd;
@@ -107,7 +107,7 @@ TEST(JobTest, AnOptimizerThatIsNotElementwiseUpdatesWholeBuckets) {
   EXPECT_TRUE(absl::StrContains(reports.info.plan.ToString(), "AR0 UP0"));
 }
 
-// Notes how many buckets have memory for gradients while one is updated.
+// Records how many buckets have memory for gradients while one is updated.
 class CountingSgd : public PlainSgd {
  public:
   explicit CountingSgd(int* held_max)
@@ -137,9 +137,9 @@ TEST(JobTest, GradientsOfOneBucketHaveMemoryAtATime) {
   };
   const Reports reports = ReportsOf(spec);
   EXPECT_EQ(reports.info.plan.stages[0].buckets.size(), 10u);
-  // A layer's weight and bias are complete in the same piece of backward.
+  // The gradients of a layer's weight and bias complete together.
   EXPECT_EQ(held_max, 2);
-  // What several micro-batches add up is kept until the last has added.
+  // Gradients that accumulate over micro-batches are kept until the last one.
   spec.plan.micro_batch_size = spec.plan.global_batch_size / 2;
   ReportsOf(spec);
   EXPECT_EQ(held_max, 10);
@@ -191,7 +191,7 @@ TEST(JobTest, EvaluatesEverySampleOnceAtAnyWidth) {
   }
 }
 
-// More collectives in flight than a group holds unless it is told.
+// The job has more collectives in flight than a group holds by default.
 TEST(JobTest, HundredsOfBuckets) {
   JobSpec spec = TinyCnnJob(2, 3);
   spec.model = [] {
@@ -306,8 +306,8 @@ TEST_P(ResumeTest, IsBitEqualToGoingOn) {
   }
 }
 
-// 256 samples: 12 steps of 32 end in the middle of epoch 2, 2 of 64 end it, 4
-// are an epoch.
+// There are 256 samples: 12 steps of 32 end in the middle of epoch 2; 2 steps
+// of 64 end it, and 4 make an epoch.
 TEST(JobTest, EpochsEndWhereTheDataDoWhateverTheBatch) {
   JobSpec spec = TinyCnnJob(2, 12);
   spec.checkpoint.dir = FreshFolder("epochs");
@@ -407,7 +407,7 @@ class GoingOn : public Reports {
   explicit GoingOn(SlowDisk* disk) : disk_(disk) {}
   void OnSteps(absl::Span<const StepReport> reports) override {
     Reports::OnSteps(reports);
-    // Steps beyond the first checkpoint, none of which is whole yet.
+    // Steps after the first checkpoint were run, and no checkpoint is complete.
     if (reports.back().step > 5 && !disk_->went_on.HasBeenNotified()) {
       EXPECT_TRUE(checkpoints.empty());
       disk_->went_on.Notify();

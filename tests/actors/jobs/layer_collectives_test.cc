@@ -1,5 +1,5 @@
 // Layers that all-reduce in the middle of forward and backward, in whole jobs
-// under the seeded scheduler, and on threads: the same bits in all.
+// under the seeded scheduler and on threads, always give the same bits.
 
 #include <atomic>
 #include <cstdint>
@@ -26,7 +26,8 @@ namespace {
 constexpr int kRanks = 4;
 constexpr std::int64_t kSteps = 2;
 
-// Linear, center, ReLU, linear, center, linear; one micro-batch a rank.
+// Returns a job with linear, center, ReLU, linear, center and linear; one
+// micro-batch per rank.
 JobSpec CenteredJob(int ranks,
                     std::function<absl::Status()> before_reduce = nullptr) {
   JobSpec spec = SmallJob({ranks, Numbers::kExact, kSteps});
@@ -41,7 +42,7 @@ JobSpec CenteredJob(int ranks,
     model->Append<nn::Linear>(6, 2, f64);
     return model;
   };
-  spec.plan.micro_batch_size = 0;  // the rank's share
+  spec.plan.micro_batch_size = 0;  // one micro-batch per rank
   return spec;
 }
 
@@ -66,7 +67,7 @@ TEST(LayerCollectivesTest, BesideInlineReductionsToo) {
   }
 }
 
-// Losses and parameters, the latter as they are after the last step.
+// Losses of all steps, and parameters after the last.
 struct Values {
   std::vector<double> losses;
   std::map<std::string, std::vector<double>> parameters;
@@ -111,8 +112,8 @@ TEST(LayerCollectivesTest, ThreadsGiveTheBitsOfTheSimulation) {
   }
 }
 
-// Stages whose replicas communicate in their layers: whatever activation comes
-// first, the replicas of a stage run their micro-batches in one order.
+// If the replicas of a stage communicate in its layers, they run micro-batches
+// in the same order, whichever activation arrives first.
 TEST(LayerCollectivesTest, StagesKeepTheOrderOfTheirReplicas) {
   JobSpec spec = CenteredJob(2);
   spec.plan.mesh = pipeline::Mesh(/*dp=*/2, /*pp=*/2);
@@ -130,7 +131,8 @@ TEST(LayerCollectivesTest, StagesKeepTheOrderOfTheirReplicas) {
 TEST(LayerCollectivesTest, APeerThatDiesEndsTheWait) {
   const auto failing = [] {
     return [calls = std::make_shared<std::atomic<int>>(0)]() -> absl::Status {
-      // Four ranks, two layers, forward and backward: in the second step.
+      // Four ranks call this in two layers, in forward and backward, so that
+      // call 20 is in the second step.
       if (calls->fetch_add(1) != 20) return absl::OkStatus();
       return absl::DataLossError("planted");
     };

@@ -1,5 +1,5 @@
-// A job whose loss is a sum: gradients of micro-batches and ranks are added and
-// divided by nothing, and what is reported is the sum.
+// A job whose loss is a sum: gradients of micro-batches and ranks are added
+// without a division, and the job reports the sum.
 
 #include <cstddef>
 #include <memory>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kBatch = 32, kTests = 70;
 
-// A sum where `lr_divisor` is not 1, a mean otherwise.
+// Returns a job whose loss is a mean if `lr_divisor` is 1, else a sum.
 JobSpec ReducedJob(int dp, int micro_batch, double lr_divisor) {
   JobSpec spec = TinyCnnJob(dp, /*steps=*/6);
   spec.plan.micro_batch_size = micro_batch;
@@ -31,7 +31,7 @@ JobSpec ReducedJob(int dp, int micro_batch, double lr_divisor) {
 }
 
 // The sum over a batch of 32 is 32 times the mean, and so are its gradient and
-// the momentum: powers of two, which change no digit.
+// the momentum: a power of two changes no bit of a mantissa.
 TEST(LossReductionJobTest, ASumIsTheMeanTimesTheBatch) {
   for (const int dp : {1, 2}) {
     for (const int micro_batch : {4, kBatch / dp}) {
@@ -52,8 +52,7 @@ TEST(LossReductionJobTest, ASumIsTheMeanTimesTheBatch) {
   }
 }
 
-// Where micro-batches and ranks count different numbers of targets, nothing of
-// that is in a sum.
+// A sum does not depend on how many targets each micro-batch or rank counts.
 TEST(LossReductionJobTest, HowABatchIsCutChangesNoSum) {
   const auto losses = [](int dp, int micro_batch) {
     JobSpec spec = ReducedJob(dp, micro_batch, kBatch);

@@ -1,5 +1,5 @@
-// A loss scale in a job: a power of two changes no bit, and one that is too
-// large makes steps that are skipped.
+// A loss scale in a job: a power of two changes no bit, and steps with one that
+// is too large are skipped.
 
 #include <memory>
 

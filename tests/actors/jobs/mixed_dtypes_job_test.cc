@@ -1,5 +1,5 @@
-// A model of two dtypes in a job: an arena for each, buckets of one dtype, f32
-// gradients and master values of the 16-bit part.
+// A model of two dtypes in a job: each dtype has an arena, a bucket has one
+// dtype, and the 16-bit part has f32 gradients and master values.
 
 #include <memory>
 #include <vector>

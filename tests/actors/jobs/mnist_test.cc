@@ -1,5 +1,5 @@
-// Real digits: the first 8,000 of MNIST's test set to train, the last 2,000 to
-// test. Skips where the data is not there.
+// Trains on real digits: the first 8,000 of MNIST's test set; tests on the last
+// 2,000. Skips itself if the data is missing.
 
 #include <cmath>
 #include <memory>
@@ -16,7 +16,8 @@
 namespace troupe::actors {
 namespace {
 
-// As examples/mnist/mnist.toml: LeNet, 64 samples a step over all ranks.
+// Returns the job of examples/mnist/mnist.toml: LeNet, 64 samples per step over
+// all ranks.
 JobSpec MnistJob(const std::string& folder, int dp, int epochs) {
   data::DatasetOptions options;
   options.kind = "mnist";
@@ -67,9 +68,9 @@ TEST_F(MnistTest, OneRankAndTwoAgree) {
     const double a = one.steps[step].loss, b = two.steps[step].loss;
     EXPECT_LE(std::abs(a - b), 1e-4 * a) << "step " << step + 1;
   }
-  // 15 of 2,000: runs whose sums are rounded differently part in the end.
-  // Half a point is 10 of the 2,000 samples; whole ones, so that no rounding
-  // decides.
+  // The accuracies may differ, as the sums of the runs are rounded differently:
+  // by half a point, which is 10 of the 2,000 samples. Whole samples are
+  // compared, so that rounding does not matter.
   const double apart =
       one.evaluations[0].accuracy - two.evaluations[0].accuracy;
   EXPECT_LE(std::lround(std::abs(apart) * 2000), 10);

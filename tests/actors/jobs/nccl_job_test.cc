@@ -1,5 +1,6 @@
-// A whole job whose ranks reduce by NCCL, both emulated: the bits are the same
-// in every order of streams and calls, and the numbers are the CPU's.
+// A whole job whose ranks reduce by NCCL, with GPUs and NCCL emulated: the bits
+// are the same in every order of streams and calls, and the numbers agree with
+// the CPU's.
 
 #include <cstdint>
 #include <string>
@@ -44,7 +45,7 @@ TEST(NcclJobTest, TheTreeIsThereForTheAsking) {
   EmulatedOutcome outcome = SimulatedOnGpus(spec, 1);
   EXPECT_TRUE(outcome.status.ok()) << outcome.status;
   EXPECT_EQ(outcome.order, "tree");
-  // Ranks on one GPU have it anyway.
+  // Ranks that share a GPU use the tree by default.
   outcome = SimulatedOnGpus(EmulatedLeNetJob("cuda:0", 2, 1), 1);
   EXPECT_TRUE(outcome.status.ok()) << outcome.status;
   EXPECT_EQ(outcome.order, "tree");
@@ -53,7 +54,7 @@ TEST(NcclJobTest, TheTreeIsThereForTheAsking) {
 TEST(NcclJobTest, GradientsAreRegistered) {
   const EmulatedWorld world(EmulatedGpus(1, 2));
   ASSERT_TRUE(Simulation(EmulatedLeNetJob("cuda", 2, 1), {}).Run().ok());
-  // The arena of each rank.
+  // Each rank registers its arena.
   EXPECT_EQ(emulated_cuda::RegisteredRanges().ever, 2u);
   EXPECT_EQ(emulated_cuda::RegisteredRanges().now, 0u);
 }
@@ -64,14 +65,15 @@ TEST(NcclJobTest, OnThreadsOfItsOwn) {
 
 TEST(NcclJobTest, CheckpointsTravel) { ExpectCheckpointsToTravel(Seeds(5)); }
 
-// A collective that fails, early or late, ends the job, and names what it was.
+// A collective that fails, early or late, ends the job with an error that names
+// it.
 TEST(NcclJobTest, AFailingCollectiveEndsTheJob) {
-  constexpr std::uint64_t kCollectives = 12;  // of both ranks, in three steps
+  constexpr std::uint64_t kCollectives = 12;  // both ranks, three steps
   for (std::uint64_t seed : Seeds(20)) {
     SCOPED_TRACE(ReplayCommand(seed));
     EmulatedWorld world(EmulatedGpus(seed, 2));
     emulated_cuda::FailCollective(1 + seed % kCollectives, ncclRemoteError);
-    // What the failed rank's peer has enqueued never runs.
+    // The work that the failed rank's peer has enqueued never runs.
     world.ExpectBroken();
     SimulationOptions options;
     options.seed = seed;

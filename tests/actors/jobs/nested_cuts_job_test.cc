@@ -1,5 +1,5 @@
-// Stages that begin inside a Sequential of the model: the bits of one rank, and
-// checkpoints that load under any other cuts.
+// Stages that begin inside a Sequential of the model have the bits of one rank,
+// and their checkpoints load under any other cuts.
 
 #include <memory>
 #include <string>
@@ -21,7 +21,8 @@ namespace {
 
 using Cuts = std::vector<pipeline::Cut>;
 
-// A model as torchvision writes them; dropout draws by the path of its layer.
+// A model in the style of torchvision; the path of a dropout layer determines
+// its random numbers.
 class Net : public nn::Sequential {
  public:
   Net() {

@@ -1,5 +1,5 @@
-// Optimizers in jobs: what they find in all gradients is found over replicas
-// and stages alike, and a job goes on from a checkpoint with the same bits.
+// Optimizers in jobs: norms and checks of gradients cover all replicas and
+// stages, and a job resumes from a checkpoint with the same bits.
 
 #include <cmath>
 #include <memory>
@@ -28,7 +28,7 @@ JobSpec JobOn(int dp, int pp, std::int64_t steps) {
   return spec;
 }
 
-// Its norm of gradients is well above the limit.
+// Returns SGD with a limit well below the norm of the gradients.
 OptimizerFactory ClippedSgd(double clip_grad_norm) {
   return [clip_grad_norm] {
     nn::SgdOptions options;

@@ -1,5 +1,5 @@
-// A job whose device has no memory left ends with that error, whatever it was
-// that needed the memory.
+// A job whose device runs out of memory ends with that error, whatever the
+// memory was for.
 
 #include <cstdint>
 #include <memory>
@@ -20,7 +20,7 @@ namespace {
 using testing::ContainsRegex;
 using testing::HasSubstr;
 
-// LeNet in the memory that `memory` gives; evaluates, writes a checkpoint.
+// Returns LeNet with tensors from `memory`; it evaluates and saves checkpoints.
 JobSpec LeNetIn(std::shared_ptr<nn::LimitedMemory> memory,
                 const std::string& folder) {
   JobSpec spec = TinyCnnJob(/*dp=*/1, /*steps=*/2);
@@ -43,8 +43,8 @@ TEST(OutOfMemoryTest, EveryBlockThatIsMissingEndsTheJobWithThatError) {
     auto memory = std::make_shared<nn::LimitedMemory>();
     memory->blocks_max = k;
     const absl::Status status = RunJob(LeNetIn(memory, "short")).status();
-    // A block that comes back from the writer of the checkpoint in time saves
-    // another: then nothing was missing.
+    // If the writer of the checkpoint frees a block in time, that is reused,
+    // and no allocation fails.
     if (memory->refusals() == 0) {
       EXPECT_TRUE(status.ok()) << k << ": " << status;
       continue;
@@ -57,7 +57,7 @@ TEST(OutOfMemoryTest, EveryBlockThatIsMissingEndsTheJobWithThatError) {
     seen.insert(message.substr(0, message.find(": cpu:0")));
   }
   EXPECT_GT(seen.size(), 10u);
-  // All kinds of memory were asked for: these are some of them.
+  // Allocations of all kinds have failed; these are some of them.
   const std::string all = testing::PrintToString(seen);
   EXPECT_THAT(all, HasSubstr("parameters: f32"));
   EXPECT_THAT(all, HasSubstr("momentum_buffer: f32"));
@@ -78,8 +78,8 @@ TEST(OutOfMemoryTest, TheErrorNamesWhatHoldsTheMemory) {
 }
 
 TEST(OutOfMemoryTest, WhatIsCachedIsGivenBackFirst) {
-  // Without checkpoints, whose writer gives its blocks back on a thread of its
-  // own: the peak would differ from run to run.
+  // No checkpoints: their writer frees its blocks on another thread, so that
+  // the peak would differ from run to run.
   const auto lenet_in = [](std::shared_ptr<nn::LimitedMemory> memory) {
     JobSpec spec = LeNetIn(std::move(memory), "unused");
     spec.checkpoint = CheckpointOptions();
@@ -87,8 +87,8 @@ TEST(OutOfMemoryTest, WhatIsCachedIsGivenBackFirst) {
   };
   auto enough = std::make_shared<nn::LimitedMemory>();
   ASSERT_TRUE(RunJob(lenet_in(enough)).ok());
-  // Room for less than what the blocks of all sizes take together, but for
-  // those in use at one time.
+  // The memory holds all blocks that are in use at one time, but not all that
+  // are cached as well.
   auto memory = std::make_shared<nn::LimitedMemory>();
   memory->bytes_max = enough->bytes_peak() - 1;
   const absl::StatusOr<JobResult> result = RunJob(lenet_in(memory));

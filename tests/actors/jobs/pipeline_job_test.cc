@@ -1,5 +1,5 @@
-// A pipeline in miniature: the tutorial CNN in two stages on two ranks equals
-// one rank with the same micro-batches, to the bit.
+// A small pipeline: the tutorial CNN in two stages on two ranks has the bits of
+// one rank with the same micro-batches.
 
 #include <algorithm>
 #include <cstdint>
@@ -18,7 +18,7 @@
 namespace troupe::actors {
 namespace {
 
-// Four micro-batches of 8 through `stages` stages.
+// Returns a job of four micro-batches of 8 in `stages` stages.
 JobSpec Pipelined(int stages, const std::string& folder) {
   JobSpec spec = TinyCnnJob(/*dp=*/1, /*steps=*/12);
   spec.plan.micro_batch_size = 8;
@@ -29,7 +29,8 @@ JobSpec Pipelined(int stages, const std::string& folder) {
   return spec;
 }
 
-// All parameters and momenta of a checkpoint, by name: however many files.
+// Returns all parameters and momenta of a checkpoint, by name, from all of its
+// files.
 std::vector<std::string> Contents(const std::string& path,
                                   const JobSpec& spec) {
   base::PosixFileSystem files;
@@ -77,7 +78,7 @@ TEST(PipelineJobTest, StagesEqualOneRankToTheBit) {
   }
 }
 
-// The last stage has no gradient to send: what it sends is zeros.
+// The last stage computes no gradient of its input, and sends zeros.
 TEST(PipelineJobTest, ALossThatDoesNotReachTheInputTrainsNothing) {
   std::vector<std::vector<std::string>> contents;
   for (int stages : {1, 2}) {
@@ -104,7 +105,7 @@ TEST(PipelineJobTest, RunsTheGPipeTable) {
             "B0 SG0 B1 SG1 B2 SG2 B3 SG3 AR0 UP0");
 }
 
-// 1F1B: as many forwards first as there are stages behind.
+// 1F1B: a stage first runs one forward for each stage after it.
 pipeline::StepTable OneForwardOneBackward(const pipeline::Mesh& mesh, int stage,
                                           int micro_batches) {
   using pipeline::ActionKind;
@@ -121,7 +122,7 @@ pipeline::StepTable OneForwardOneBackward(const pipeline::Mesh& mesh, int stage,
   return table;
 }
 
-// All forwards, all input gradients, then all weight gradients.
+// Runs all forwards, then all input gradients, then all weight gradients.
 pipeline::StepTable SplitBackward(const pipeline::Mesh&, int,
                                   int micro_batches) {
   using pipeline::ActionKind;
@@ -175,8 +176,8 @@ TEST(PipelineJobTest, StagesTimesReplicasEqualReplicas) {
   EXPECT_EQ(cut.losses(), flat.losses());
 }
 
-// A run in `stages` stages goes on uncut from its checkpoint, as one that never
-// was cut.
+// Expects a run in `stages` stages that resumes in one stage from its
+// checkpoint to equal a run that was always in one stage.
 void ExpectToGoOnUncut(int stages, std::int64_t micro_batch_size) {
   JobSpec spec = Pipelined(stages, "cut");
   spec.plan.micro_batch_size = micro_batch_size;
@@ -202,7 +203,7 @@ TEST(PipelineJobTest, ACheckpointOfStagesLoadsUncut) {
   ExpectToGoOnUncut(/*stages=*/2, /*micro_batch_size=*/8);
 }
 
-// Micro-batches of 12, 12 and 8.
+// The micro-batches have 12, 12 and 8 samples.
 TEST(PipelineJobTest, ASmallerLastMicroBatchGoesOnUncut) {
   ExpectToGoOnUncut(/*stages=*/3, /*micro_batch_size=*/12);
 }

@@ -25,7 +25,7 @@ namespace {
 constexpr char kGolden[] = "tests/golden/job_bits.txt";
 
 struct Carrier {
-  std::string name;  // in JobInfo::transports
+  std::string name;  // its name in JobInfo::transports
   Transport transport;
   bool encrypts = false;
 };

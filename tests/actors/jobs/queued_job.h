@@ -1,5 +1,5 @@
-// LeNet on queued devices (nn/kernels/queued), simulated: a seed chooses the
-// order of all work that events permit. And the same job on the CPU.
+// LeNet on queued devices (nn/kernels/queued) in the simulator, where a seed
+// chooses an order of work that events permit; and the same job on the CPU.
 //
 //   const JobSpec spec = LeNetJob(/*dp=*/2, /*pp=*/1);
 //   EXPECT_TRUE(OnQueuedDevices(spec, /*seed=*/7) == OnTheCpu(spec));
@@ -20,18 +20,18 @@ namespace troupe::actors {
 
 inline constexpr std::int64_t kQueuedSteps = 3;
 
-// With momentum, an evaluation at its end.
+// Returns LeNet with momentum, and an evaluation at the end.
 JobSpec LeNetJob(int dp, int pp);
 
 struct Outcome {
   absl::Status status;
   Reports reports;
 
-  // To the bit.
+  // Returns whether the outcomes are bitwise equal.
   bool operator==(const Outcome& other) const;
 };
 
-// What stands between a job and its groups.
+// Wraps each communicator of a job.
 using Wrap = std::function<std::unique_ptr<comm::Communicator>(
     std::unique_ptr<comm::Communicator> comm)>;
 

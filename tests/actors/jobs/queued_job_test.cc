@@ -1,6 +1,6 @@
 // A whole job on queued devices (nn/kernels/queued): the host runs ahead, work
-// is done later in an order that a seed chooses, in memory that the host may
-// not touch; and the bits are those of the CPU.
+// runs later in an order that a seed chooses, in memory that the host may not
+// access; and the bits are those of the CPU.
 
 #include "tests/actors/jobs/queued_job.h"
 
@@ -50,7 +50,7 @@ TEST(QueuedJobTest, StagesHaveTheBitsOfTheCpu) {
   ExpectTheBitsOfTheCpu(LeNetJob(/*dp=*/2, /*pp=*/2), /*seeds=*/50);
 }
 
-// What a rank passes on is copied to its device and from there.
+// A skip connection that a rank passes on is copied to its device and back.
 TEST(QueuedJobTest, SkipConnectionsHaveTheBitsOfTheCpu) {
   JobSpec spec = LeNetJob(/*dp=*/1, /*pp=*/3);
   spec.model = ImageUNet();
@@ -58,8 +58,9 @@ TEST(QueuedJobTest, SkipConnectionsHaveTheBitsOfTheCpu) {
   ExpectTheBitsOfTheCpu(spec, /*seeds=*/20);
 }
 
-// The first stage and the last share a matrix: between ranks, whose sum comes
-// before that of the replicas, and in a V, on one rank.
+// Returns a job whose first and last stage share a matrix: either they are on
+// two ranks, whose gradients are summed before those of the replicas, or, in a
+// V schedule, on one rank.
 JobSpec TiedJob(int dp, const char* schedule, std::vector<pipeline::Cut> cuts) {
   JobSpec spec = LeNetJob(dp, /*pp=*/2);
   spec.model = [] {
@@ -86,7 +87,7 @@ TEST(QueuedJobTest, StagesThatShareAMatrixHaveTheBitsOfTheCpu) {
   ExpectTheBitsOfTheCpu(TiedJob(/*dp=*/1, "zb_v", {2, 3, 4}), /*seeds=*/20);
 }
 
-// Reductions that do not wait for the gradients that they add up.
+// A bug: reductions do not wait for the gradients that they add up.
 class TooEarly : public comm::WrappedCommunicator {
  public:
   using WrappedCommunicator::WrappedCommunicator;
@@ -96,7 +97,7 @@ class TooEarly : public comm::WrappedCommunicator {
   }
 };
 
-// Reductions that say that they are done when they are not.
+// A bug: reductions report their end too early.
 class DoneAtOnce : public TooEarly {
  public:
   using TooEarly::TooEarly;
@@ -108,7 +109,7 @@ class DoneAtOnce : public TooEarly {
   }
 };
 
-// The first seed that shows the bug.
+// Returns the first seed that reveals the bug.
 template <typename Bug>
 std::uint64_t FirstSeedThatFinds() {
   const JobSpec spec = LeNetJob(/*dp=*/2, /*pp=*/1);
@@ -130,7 +131,7 @@ TEST(QueuedJobTest, FindsAnUpdateThatDoesNotWait) {
   EXPECT_LT(FirstSeedThatFinds<DoneAtOnce>(), 200u);
 }
 
-// A checkpoint of a device goes on with the CPU, and one of the CPU on devices.
+// A job resumes on the CPU from a checkpoint of a device, and vice versa.
 TEST(QueuedJobTest, CheckpointsTravel) {
   JobSpec longer = LeNetJob(/*dp=*/2, /*pp=*/1);
   longer.steps = kSteps + 2;

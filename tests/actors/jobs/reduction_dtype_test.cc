@@ -1,4 +1,4 @@
-// Gradients that are added up over replicas in a dtype of their own
+// Gradients that are summed over replicas in another dtype than their own
 // (PlanOptions::reduction_dtype).
 
 #include <functional>
@@ -22,9 +22,9 @@
 namespace troupe::actors {
 namespace {
 
-// One weight w, which begins as 0, and samples of the input 1 with targets t:
-// the gradient of the squared error is 2 (w - t) a sample. One sample a rank;
-// a step has all.
+// Returns a job with one weight w, which begins as 0, and samples with input 1
+// and target t: the gradient of a sample's squared error is 2 (w - t). Each
+// rank has one sample; a step has all.
 JobSpec OneWeightJob(const std::vector<float>& targets) {
   const auto n = static_cast<std::int64_t>(targets.size());
   nn::CachingAllocator allocator;
@@ -60,15 +60,16 @@ JobSpec OneWeightJob(const std::vector<float>& targets) {
   return spec;
 }
 
-// The loss of a step that has the weight `w`.
+// Returns the loss of a step with the weight `w`.
 double LossOf(double w, const std::vector<float>& targets) {
   double sum = 0;
   for (const float t : targets) sum += (w - t) * (w - t);
   return sum / double(targets.size());
 }
 
-// Expects the first step's gradients to add up to `sum`, by the second one's
-// loss: w = -lr * sum / count. Another sum of these tests is 0.1 away and more.
+// Expects the first step's gradients to add up to `sum`, by the loss of the
+// second step, where w = -lr * sum / count. The losses of other sums in these
+// tests differ by at least 0.1.
 void ExpectSum(double sum, const std::vector<float>& targets,
                std::optional<nn::DType> dtype, std::int64_t inline_bytes) {
   JobSpec spec = OneWeightJob(targets);
@@ -79,7 +80,7 @@ void ExpectSum(double sum, const std::vector<float>& targets,
       << "inline bytes " << inline_bytes;
 }
 
-// Each gradient is 257, which in bf16 is 256.
+// Each gradient is 257, which bf16 rounds to 256.
 TEST(ReductionDTypeTest, GradientsAreRoundedBeforeTheyAreAdded) {
   const std::vector<float> targets(2, -128.5);
   for (const std::int64_t inline_bytes : {0, 1 << 20}) {
@@ -90,8 +91,8 @@ TEST(ReductionDTypeTest, GradientsAreRoundedBeforeTheyAreAdded) {
   }
 }
 
-// (256 + 1) + (1 + 1): the first sum is a tie, and becomes 256. Rounded but
-// once, the whole sum of 259 would be 260.
+// In (256 + 1) + (1 + 1) the first sum is a tie, and is rounded to 256. If the
+// whole sum of 259 was rounded once, it would be 260.
 TEST(ReductionDTypeTest, EachSumIsRounded) {
   const std::vector<float> targets = {-128, -0.5, -0.5, -0.5};
   for (const std::int64_t inline_bytes : {0, 1 << 20}) {
@@ -123,7 +124,7 @@ TEST(ReductionDTypeTest, SumsOfAnIntegerAreRefused) {
             "plan: reduction_dtype is no floating type");
 }
 
-// --- Under every seed the same bits, whatever overlaps ---
+// --- The same bits under every seed, whatever overlaps ---
 
 JobSpec RoundedJob(const std::function<void(JobSpec&)>& edit) {
   SmallJobOptions options;

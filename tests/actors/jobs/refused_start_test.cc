@@ -1,6 +1,5 @@
-// A job that the system does not let start: whatever is refused, a thread or
-// memory, Job::Start returns an error or a job that runs, and leaves nothing
-// behind.
+// A job to which the system refuses a thread or memory when it starts:
+// Job::Start returns an error or a job that runs, and leaks nothing.
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -49,8 +48,8 @@ void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 namespace troupe::actors {
 namespace {
 
-// From no thread at all to as many as the job asks for. Helpers that are
-// refused afterwards are done without.
+// The system grants from none to all of the threads that the job needs. The job
+// runs without helper threads that are refused later.
 TEST(RefusedStart, AThreadThatIsRefusedIsAnErrorOrNotNeeded) {
   const int needed = JobThreads(2);
   for (int granted = 0; granted <= needed; ++granted) {
@@ -64,8 +63,8 @@ TEST(RefusedStart, AThreadThatIsRefusedIsAnErrorOrNotNeeded) {
   }
 }
 
-// Whichever allocation is refused while the actors are spawned, those that are
-// there end, and the system with them.
+// If any allocation is refused while the actors are spawned, those that exist
+// end, and so does the system.
 TEST(RefusedStart, ACrewThatIsNotWholeEnds) {
   bool refused = true;
   int failed = 0;

@@ -1,7 +1,7 @@
-// Once a job has done a few steps, it asks the system for no further memory for
-// its ranks' tensors, and makes no further object of oneDNN: it lives on what
-// the first steps have left it. Counted where it cannot be missed: in the
-// source of the memory, and in front of the library's own functions.
+// After a few steps, a job allocates no further memory from the system for its
+// ranks' tensors, and makes no further oneDNN objects: it reuses those of the
+// first steps. Both are counted at their source: in the allocator's memory, and
+// in wrappers of the library's functions.
 
 #include <dlfcn.h>
 
@@ -31,7 +31,7 @@ namespace {
 
 std::atomic<std::int64_t> onednn_objects{0};
 
-// The library's function `name`, in front of which one of this file stands.
+// Returns the library's function `name`, which this file wraps.
 template <typename Function>
 Function* Real(Function* /*in_front*/, const char* name) {
   return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
@@ -39,7 +39,8 @@ Function* Real(Function* /*in_front*/, const char* name) {
 
 }  // namespace
 
-// All by which kernels make objects. Descriptions of memory are plain structs.
+// Wrappers of all functions with which kernels make objects. Descriptions of
+// memory are plain structs.
 
 extern "C" dnnl_status_t dnnl_engine_create(dnnl_engine_t* engine,
                                             dnnl_engine_kind_t kind,
@@ -103,12 +104,14 @@ namespace troupe::actors {
 namespace {
 
 constexpr int kRanks = 2, kSteps = 12;
-// Ranks are a step apart at most: then each of them has done three.
+// Number of steps, counted by their losses, before counting begins. Ranks are
+// at most a step apart, so that each has run at least three.
 constexpr int kWarmUpSteps = 4;
 
 JobSpec LeNet() { return TinyCnnJob(kRanks, kSteps); }
 
-// Sixteen channels and more are oneDNN's. Several buckets.
+// Returns a ResNet with several buckets; oneDNN computes its layers of 16
+// channels and more.
 JobSpec ResNet(nn::DType dtype) {
   JobSpec spec = LeNet();
   spec.dtype = dtype;
@@ -209,9 +212,9 @@ std::vector<Case> Cases() {
   };
 }
 
-// Number of blocks that ranks may still lack. Gradients of one micro-batch have
-// memory until they are updated (nn/arena/parameter_arena.h): of how many
-// buckets at a time, the peers' haste decides.
+// Returns the limit on blocks that ranks may still allocate. Gradients of one
+// micro-batch have memory until their update (nn/arena/parameter_arena.h); for
+// how many buckets at a time depends on the speed of the peers.
 std::int64_t BlocksLeftMax(const pipeline::Plan& plan) {
   const auto buckets = static_cast<std::int64_t>(plan.stages[0].buckets.size());
   return plan.micro_batches > 1 || buckets == 1 ? 0 : kRanks * buckets;
@@ -221,7 +224,7 @@ class SteadyStateTest : public testing::TestWithParam<Case> {};
 
 TEST_P(SteadyStateTest, AsksForNoMemoryAndMakesNoObject) {
   JobSpec spec = GetParam().spec;
-  spec.test = nullptr;  // an evaluation has shapes of its own
+  spec.test = nullptr;  // an evaluation has other shapes
   auto memory = std::make_shared<nn::LimitedMemory>();
   spec.kernels = [memory]() -> absl::StatusOr<std::unique_ptr<nn::Kernels>> {
     nn::CpuKernelOptions options;

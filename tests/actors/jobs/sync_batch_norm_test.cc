@@ -1,5 +1,6 @@
-// Synchronised batch norm in whole jobs: the same bits under every seed and on
-// threads, and the losses and parameters of one rank with the whole batch.
+// Synchronised batch norm in whole jobs gives the same bits under every seed
+// and on threads, and the losses and parameters of one rank with the whole
+// batch.
 
 #include <cstdint>
 #include <map>
@@ -23,8 +24,8 @@ namespace {
 
 constexpr std::int64_t kSteps = 2;
 
-// Linear, batch norm with a ReLU, linear, batch norm, linear, in f64; one
-// micro-batch a rank.
+// Returns a job with linear, batch norm with a ReLU, linear, batch norm and
+// linear, in f64; one micro-batch per rank.
 JobSpec NormedJob(int ranks) {
   JobSpec spec = SmallJob({ranks, Numbers::kExact, kSteps});
   spec.model = []() -> std::unique_ptr<nn::Module> {
@@ -41,7 +42,7 @@ JobSpec NormedJob(int ranks) {
     model->Append<nn::Linear>(6, 2, f64);
     return nn::ConvertSyncBatchNorm(std::move(model));
   };
-  spec.plan.micro_batch_size = 0;  // the rank's share
+  spec.plan.micro_batch_size = 0;  // one micro-batch per rank
   return spec;
 }
 
@@ -57,7 +58,7 @@ TEST(SyncBatchNormJob, GivesTheSameBitsUnderEverySeed) {
   EXPECT_EQ(ReportsOf(spec).losses(), expected.reports.losses());
 }
 
-// Losses and parameters, the latter as they are after the last step.
+// Losses of all steps, and parameters after the last.
 struct Values {
   std::vector<double> losses;
   std::map<std::string, std::vector<double>> parameters;

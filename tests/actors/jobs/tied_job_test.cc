@@ -1,6 +1,6 @@
 // Parameters that stages share, in jobs on threads: a small GPT whose head is
-// its table of tokens has the bits of one rank in every pipeline, and its
-// checkpoints are those of one rank, whoever wrote them or goes on from them.
+// tied to its embedding has the bits of one rank in every pipeline, and its
+// checkpoints equal those of one rank, whichever layout writes or resumes them.
 
 #include <memory>
 #include <string>
@@ -31,7 +31,7 @@ namespace {
 
 constexpr std::int64_t kSamples = 64, kTokens = 6, kVocabulary = 11;
 
-// Each token is followed by 3 t + 1 modulo 11.
+// Returns sequences in which 3 t + 1 modulo 11 follows each token t.
 data::DatasetPtr Sequences() {
   nn::CachingAllocator memory;
   const nn::Shape shape = {kSamples, kTokens};
@@ -54,7 +54,8 @@ std::unique_ptr<nn::Module> MakeGpt() {
   return *nn::MakeGpt2(options);
 }
 
-// AdamW with averages, on four micro-batches a step.
+// Returns a job with AdamW, averages of parameters, and four micro-batches per
+// step.
 JobSpec GptJob(std::int64_t steps) {
   JobSpec spec;
   spec.model = MakeGpt;
@@ -78,7 +79,7 @@ JobSpec GptJob(std::int64_t steps) {
 }
 
 struct Layout {
-  const char* schedule;  // "": none
+  const char* schedule;  // "" for none
   int dp, pp;
   std::vector<pipeline::Cut> cuts;
 };
@@ -106,7 +107,7 @@ JobSpec LaidOut(JobSpec spec, const Layout& layout) {
   return spec;
 }
 
-// All tensors of a checkpoint, by name: however many files.
+// Returns all tensors of a checkpoint, by name, from all of its files.
 std::vector<std::string> Contents(const std::string& path) {
   base::PosixFileSystem files;
   const Checkpoint checkpoint = *Checkpoint::Open(files, path);
@@ -169,7 +170,7 @@ TEST(TiedJobTest, CheckpointsMoveBetweenPipelines) {
   }
 }
 
-// The table is in it once, by the name of its owner.
+// The export contains the tied weight once, by the name of its owner.
 TEST(TiedJobTest, AnExportIsThatOfOneRank) {
   std::vector<std::string> exports;
   for (const Layout& layout : {OneRank(), Pipelines()[0]}) {
@@ -201,8 +202,8 @@ TEST(TiedJobTest, AFrozenTableIsNotSummed) {
   EXPECT_EQ(Contents(two.checkpoints.back()), Contents(one.checkpoints.back()));
 }
 
-// Stages are summed in the gradients' dtype, then replicas in that of
-// reductions; and where the next step overlaps, too.
+// Gradients are summed over stages in their own dtype, then over replicas in
+// that of reductions; also if the next step overlaps.
 TEST(TiedJobTest, ReplicasAreSummedBehindStages) {
   for (const bool rounded : {false, true}) {
     JobSpec spec = GptJob(/*steps=*/4);
@@ -219,8 +220,8 @@ TEST(TiedJobTest, ReplicasAreSummedBehindStages) {
   }
 }
 
-// Parameters of 16 bits with f32 masters: buckets of copies do not begin at the
-// same place of their arenas.
+// With 16-bit parameters and f32 master values, the buckets of the copies begin
+// at different offsets of their arenas.
 TEST(TiedJobTest, HasCopiesOfMasterValuesToo) {
   JobSpec spec = GptJob(/*steps=*/4);
   const data::DatasetPtr data = TinyCnnJob(1, 1).train;

@@ -1,5 +1,5 @@
-// Integers go through a job: a model of tokens trains on one rank, on two, and
-// in stages, whichever of them gets the integers.
+// Integer inputs in a job: a model of tokens trains on one rank, on two, and in
+// stages, whichever stage gets the integers.
 
 #include <atomic>
 #include <memory>
@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::int64_t kSamples = 64, kTokens = 6, kVocabulary = 11;
 
-// Each token is followed by 3 t + 1 modulo 11.
+// Returns sequences in which 3 t + 1 modulo 11 follows each token t.
 data::DatasetPtr Sequences() {
   nn::CachingAllocator memory;
   const nn::Shape shape = {kSamples, kTokens};
@@ -83,7 +83,8 @@ TEST(TokenJobTest, LearnsWhichTokenFollows) {
   EXPECT_EQ(reports.info.plan.stages[0].output_dtype, nn::DType::kF32);
 }
 
-// Cut behind and before the lookup: floats, and integers, between the stages.
+// A cut after the embedding sends floats between the stages; one before it,
+// integers.
 TEST(TokenJobTest, StagesEqualOneRankToTheBit) {
   const std::vector<double> one =
       ReportsOf(TokenJob(pipeline::Mesh(1), {})).losses();
@@ -98,8 +99,9 @@ TEST(TokenJobTest, TwoReplicasTrainToo) {
             1.0);
 }
 
-// So cross entropy may write the gradient over the logits: with the bits of one
-// beside logits that are kept, as TokenJob() keeps them.
+// If the loss holds the only reference to the logits, cross entropy may write
+// the gradient over them. The bits are the same as with logits that are kept,
+// as in TokenJob().
 TEST(TokenJobTest, ALossHasTheLogitsAlone) {
   for (const int stages : {1, 2}) {
     JobSpec spec = TokenJob(pipeline::Mesh(1, stages), {});

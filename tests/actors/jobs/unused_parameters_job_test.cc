@@ -1,5 +1,5 @@
-// Parameters that no forward uses: saved and restored like all others, as
-// PyTorch's are, and never trained.
+// Parameters that no forward uses are saved and restored like all others, as in
+// PyTorch, and never trained.
 
 #include <memory>
 #include <string>
@@ -20,8 +20,8 @@ namespace {
 
 enum class Uses { kNever, kInEvaluation, kInTraining };
 
-// Hands on its input. Declares a parameter of f32 and one of bf16, a dtype that
-// no other parameter of the model has.
+// Returns its input. Declares a parameter of f32, and one of bf16, which no
+// other parameter of the model has.
 class Spare : public nn::Module {
  public:
   explicit Spare(Uses uses)
@@ -54,7 +54,7 @@ JobSpec SpareJob(Uses uses, std::int64_t steps, const std::string& dir) {
     nn::SgdOptions sgd;
     sgd.lr = 0.02;
     sgd.momentum = 0.9;
-    sgd.weight_decay = 0.1;  // would shrink what it reaches
+    sgd.weight_decay = 0.1;  // would shrink a parameter that is updated
     return std::make_unique<nn::Sgd>(sgd);
   };
   spec.checkpoint.dir = dir;
@@ -64,7 +64,7 @@ JobSpec SpareJob(Uses uses, std::int64_t steps, const std::string& dir) {
 
 class UnusedParametersJobTest : public testing::Test {
  protected:
-  // "2.spare" in the newest checkpoint of `dir`.
+  // Returns "2.spare" of the newest checkpoint in `dir`.
   std::vector<float> SavedSpare(const std::string& dir) {
     const absl::StatusOr<Checkpoint> saved =
         Checkpoint::Open(files_, *FindLatestCheckpoint(files_, dir));
@@ -89,7 +89,7 @@ TEST_F(UnusedParametersJobTest, AreSavedAsTheyWereMade) {
   EXPECT_EQ(reports.info.plan.stages[0].frozen, (std::vector<int>{2, 3}));
   const std::vector<float> made = SavedSpare(dir);
   EXPECT_NE(made[0], 0.0f);
-  // As a pipeline, whose last stage trains nothing at all.
+  // The last stage of this pipeline trains nothing.
   JobSpec cut = SpareJob(Uses::kNever, /*steps=*/4, dir);
   cut.plan.mesh = pipeline::Mesh(/*dp=*/1, /*pp=*/2);
   cut.plan.cuts = {2};

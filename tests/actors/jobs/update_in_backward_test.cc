@@ -1,5 +1,6 @@
 // One rank with one micro-batch updates large weights of linear layers while
-// their gradients are computed, and never has these as a whole: the same bits.
+// their gradients are computed, without ever holding a whole gradient. The bits
+// are the same.
 
 #include <cstdint>
 #include <memory>
@@ -18,7 +19,7 @@
 namespace troupe::actors {
 namespace {
 
-// Two large weights, which a core's cache does not hold, and a small one.
+// Returns a job with two weights that exceed a core's cache, and a small one.
 JobSpec MlpJob(int dp, nn::DType dtype) {
   JobSpec spec = TinyCnnJob(dp, /*steps=*/4);
   spec.test = nullptr;
@@ -31,7 +32,7 @@ JobSpec MlpJob(int dp, nn::DType dtype) {
 
 struct Outcome {
   std::vector<double> losses;
-  std::int64_t parts = 0;  // of gradients
+  std::int64_t parts = 0;  // number of partial gradients
 };
 
 Outcome OutcomeOf(JobSpec spec) {
@@ -75,7 +76,7 @@ TEST(UpdateInBackwardTest, HasTheBitsOfAnUpdateBehindIt) {
       const Outcome apart = OutcomeOf(spec);
       EXPECT_EQ(fused.losses, apart.losses) << nn::DTypeName(dtype);
       EXPECT_EQ(apart.parts, 0);
-      // bf16 has no such kernels where the CPU multiplies tiles, or no pairs.
+      // bf16 lacks these kernels on CPUs with tiles or without pair products.
       if (dtype == nn::DType::kF32) {
         EXPECT_GT(fused.parts, 4 * 2);
       }
@@ -83,7 +84,7 @@ TEST(UpdateInBackwardTest, HasTheBitsOfAnUpdateBehindIt) {
   }
 }
 
-// Each of these needs gradients as a whole.
+// Each of these features needs whole gradients.
 TEST(UpdateInBackwardTest, IsForGradientsThatNobodyElseNeeds) {
   JobSpec spec = MlpJob(/*dp=*/2, nn::DType::kF32);
   EXPECT_EQ(OutcomeOf(spec).parts, 0) << "they are added up over replicas";

@@ -16,7 +16,7 @@ namespace {
 
 using Times = std::map<nn::DType, double>;
 
-// TinyCnnJob() with an open dtype; what it measures is in `times`.
+// Returns TinyCnnJob() with an open dtype. Its measurements are `times`.
 JobSpec OpenJob(const Times& times, std::int64_t steps = 2) {
   JobSpec job = TinyCnnJob(/*dp=*/1, steps);
   OpenDType& open = job.open_dtype.emplace();
@@ -75,7 +75,7 @@ TEST(DTypeChoice, WhatCannotBeMeasuredEndsTheJob) {
   EXPECT_EQ(RunJob(job).status(), absl::ResourceExhaustedError("no memory"));
 }
 
-// Whatever the time of a step is by then.
+// The times of steps no longer matter.
 TEST(DTypeChoice, AResumedJobKeepsThatOfItsCheckpoint) {
   JobSpec job = OpenJob({{nn::DType::kF32, 2}, {nn::DType::kBF16, 1}});
   job.checkpoint.dir = FreshFolder("dtype_choice");
@@ -90,7 +90,7 @@ TEST(DTypeChoice, AResumedJobKeepsThatOfItsCheckpoint) {
   EXPECT_EQ(second.info.first_step, 2);
 }
 
-// With a clock: the dtype is one of the two, and the job runs with it.
+// Measures with a real clock: either dtype may win, and the job runs with it.
 TEST(DTypeChoice, StepsAreMeasured) {
   JobSpec job = OpenJob({});
   job.plan.mesh = pipeline::Mesh(/*dp=*/2);

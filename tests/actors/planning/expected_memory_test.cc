@@ -13,7 +13,8 @@
 namespace troupe::actors {
 namespace {
 
-// Four layers of 8 x 8 and 8 biases on samples of 8 numbers, f32, Adam.
+// Returns a job of four layers, each of 8 x 8 weights and 8 biases, in f32, on
+// samples of 8 numbers, with Adam.
 JobSpec Layers() {
   JobSpec spec = TinyCnnJob(/*dp=*/1, /*steps=*/1);
   spec.model = [] {
@@ -26,7 +27,7 @@ JobSpec Layers() {
 }
 
 constexpr double kLayerBytes = (8 * 8 + 8) * 4;
-constexpr double kOutputBytes = 8 * 4;  // of a layer, for a sample
+constexpr double kOutputBytes = 8 * 4;  // a layer's output for one sample
 
 ExpectedMemory Of(const JobSpec& spec) {
   pipeline::PlanOptions options = spec.plan;
@@ -47,7 +48,7 @@ TEST(ExpectedMemory, OfOneRank) {
             "KiB, gradients 1.1 KiB)");
 }
 
-// One micro-batch at a time, whatever their number.
+// A rank keeps one micro-batch at a time, whatever their number.
 TEST(ExpectedMemory, OfAMicroBatchAtATime) {
   JobSpec spec = Layers();
   spec.plan.micro_batch_size = 8;
@@ -63,7 +64,7 @@ TEST(ExpectedMemory, OfALastMicroBatchThatIsSmaller) {
   EXPECT_NEAR(Of(spec).activations, 32 * 2 * kOutputBytes, 1e-6);
 }
 
-// GPipe's stages keep all micro-batches; the stage that has most is told.
+// GPipe's stages keep all micro-batches; the result is the largest stage's.
 TEST(ExpectedMemory, OfTheLargestStage) {
   JobSpec spec = Layers();
   spec.plan.mesh = pipeline::Mesh(/*dp=*/2, /*pp=*/2);
@@ -95,7 +96,7 @@ TEST(ExpectedMemory, FrozenParametersHaveNoMore) {
   EXPECT_EQ(memory.gradients, 4 * kLayerBytes - 8 * 8 * 4);
 }
 
-// The estimate is from above, and not by much where a step is activations.
+// The estimate is an upper bound, and a close one if activations dominate.
 TEST(ExpectedMemory, IsThatOfARunOrMore) {
   JobSpec spec = TinyCnnJob(/*dp=*/1, /*steps=*/3);
   const Reports reports = ReportsOf(spec);

@@ -16,7 +16,8 @@
 namespace troupe::actors {
 namespace {
 
-// Layers of very different size on TinyCnnJob()'s images, in two stages.
+// Returns a job with layers of very different sizes on TinyCnnJob()'s images,
+// in two stages.
 JobSpec Layers() {
   JobSpec spec = TinyCnnJob(/*dp=*/1, /*steps=*/2);
   spec.model = [] {
@@ -56,10 +57,10 @@ TEST(MeasureCosts, EveryPartOfTheModel) {
   EXPECT_EQ(costs->units[2].held_bytes, 0);
   const double batch = spec.plan.micro_batch_size;
   EXPECT_EQ(large.output_bytes, batch * 512 * 4);
-  // What is kept of the layer is its output, which the allocator rounds up.
+  // The layer's activation is its output, which the allocator rounds up.
   EXPECT_GE(large.costs.activation, batch * 512 * 4);
   EXPECT_LT(large.costs.activation, 4 * batch * 512 * 4);
-  // 25 times the arithmetic of the other two.
+  // The large layer has 25 times the FLOPs of either small one.
   for (const int small : {3, 4}) {
     EXPECT_GT(large.costs.weights, costs->units[small].costs.weights);
     EXPECT_GT(large.costs.update, costs->units[small].costs.update);
@@ -85,7 +86,7 @@ TEST(MeasureCosts, Errors) {
             "the model has 0 layers in Sequentials, too few for 1 stages");
 }
 
-// The prediction is that of the very tables, with these costs.
+// The prediction follows from the plan's tables and these costs.
 TEST(PredictStep, AddsUp) {
   const JobSpec spec = Layers();
   pipeline::ModelCosts costs;
@@ -99,8 +100,8 @@ TEST(PredictStep, AddsUp) {
   // GPipe with stages of 3 and 2 units: forwards of 3, then 2; backwards of 4,
   // then 6; and updates of 9 at the end of rank 0. Rank 1 runs its first
   // backward from 5 to 9, while it would wait for the second activation, so it
-  // holds three micro-batches at most, and the third backward's gradient is
-  // there at 23, before rank 0 has done the second, which began at 19.
+  // holds three micro-batches at most, and the third backward's gradient
+  // arrives at 23, before rank 0 ends the second, which began at 19.
   EXPECT_EQ(step->steady.seconds, 19 + 3 * 6 + 9);
   EXPECT_GE(step->seconds, step->steady.seconds);
   EXPECT_EQ(step->work, 4 * 5 * 3 + 5 * 3);
@@ -110,7 +111,7 @@ TEST(PredictStep, AddsUp) {
   EXPECT_EQ(step->memory[0].optimizer, 2.0 * (784 * 512 + 512) * 4);
 }
 
-// By arithmetic the unit is another one, but the shape is the same.
+// Without measurements the unit is FLOPs, and the result has the same parts.
 TEST(PredictStep, WithoutMeasuring) {
   const auto step = PredictStep(Layers(), nullptr);
   ASSERT_TRUE(step.ok()) << step.status();

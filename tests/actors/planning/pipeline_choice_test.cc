@@ -13,7 +13,7 @@ namespace {
 
 using Cuts = std::vector<pipeline::Cut>;
 
-// LeNet in two stages, which begin where the measurement says.
+// Returns a job of LeNet in two stages, cut at `measured`.
 JobSpec OpenJob(const std::string& measured, int* measurements = nullptr) {
   JobSpec job = TinyCnnJob(/*dp=*/1, /*steps=*/4);
   job.plan.mesh = pipeline::Mesh(/*dp=*/1, /*pp=*/2);
@@ -59,7 +59,7 @@ TEST(PipelineChoice, ErrorsOfWhatMeasuresAndSets) {
             absl::StatusCode::kInvalidArgument);
 }
 
-// A run that goes on keeps its cuts, whatever would be measured now.
+// A resumed run keeps its cuts, whatever a new measurement would find.
 TEST(PipelineChoice, AJobThatGoesOnKeepsItsCuts) {
   const std::string folder = FreshFolder("pipeline_choice");
   JobSpec first = OpenJob("6");
@@ -91,7 +91,7 @@ TEST(PipelineChoice, AJobThatGoesOnKeepsItsCuts) {
   EXPECT_EQ(measurements, 1);
 }
 
-// One that chose its schedule, too, keeps placement and tables.
+// A run that chose its schedule, too, keeps placement and tables.
 TEST(PipelineChoice, ASearchedScheduleStays) {
   JobSpec open = OpenJob("6");
   open.open_pipeline->chooses_schedule = true;

@@ -1,4 +1,5 @@
-// What crosses processes survives the trip, to the bit; errors keep their code.
+// Messages between processes survive serialisation to the bit, and errors keep
+// their code.
 
 #include "actors/protocol/messages.h"
 
@@ -9,6 +10,7 @@
 #include "actors/caf/status_error.h"
 #include "caf/binary_deserializer.hpp"
 #include "caf/binary_serializer.hpp"
+#include "caf/deep_to_string.hpp"
 #include "gtest/gtest.h"
 
 namespace troupe::actors {
@@ -145,6 +147,23 @@ TEST_F(MessagesTest, ShardsAndOrdersTravel) {
   EXPECT_EQ(ThereAndBack(BeginCheckpoint{2, 5}).step, 5);
   EXPECT_EQ(ThereAndBack(Evaluate{2, 5}).step, 5);
   EXPECT_EQ(ThereAndBack(Alive{2, 1}).rank, 1);
+}
+
+TEST_F(MessagesTest, ThePrintedFormAndTheBytesFollowTheOrderOfFields) {
+  RankWait wait;
+  wait.what = "barrier";
+  wait.ranks = {1, 5};
+  wait.nanos = 7;
+  EXPECT_EQ(caf::deep_to_string(RankWaits{3, 2, "idle", false, {wait}}),
+            "troupe.rank_waits(3, 2, \"idle\", false, [troupe.rank_wait("
+            "\"barrier\", \"\", -1, -1, \"\", [1, 5], false, 7)])");
+  EXPECT_EQ(caf::deep_to_string(BeginCheckpoint{2, 5}),
+            "troupe.open_checkpoint(2, 5)");
+  Grant grant = {1, 2};
+  std::vector<char> bytes;
+  caf::binary_serializer sink(system_, bytes);
+  EXPECT_FALSE(sink(grant));  // no error
+  EXPECT_EQ(bytes, (std::vector<char>{0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 2}));
 }
 
 TEST_F(MessagesTest, StatusesSurviveErrors) {

@@ -1,6 +1,6 @@
-// Checkpoints of a pipeline, whose stages write their own shards, in whatever
-// order, on a disk that fails or with a process that dies at any moment: what
-// has a checkpoint's name can be read, to the last tensor.
+// Tests checkpoints of a pipeline, whose stages write their own shards, in any
+// order, on a disk that fails or in a process that crashes at any moment: every
+// folder with a checkpoint's name can be read, to the last tensor.
 
 #include <errno.h>
 
@@ -50,7 +50,7 @@ Simulated Simulate(const JobSpec& spec, std::uint64_t seed) {
   return run;
 }
 
-// The bytes of all tensor files of a checkpoint, by name.
+// Returns the bytes of all tensor files of a checkpoint, by name.
 std::map<std::string, std::string> TensorFiles(const std::string& path) {
   std::map<std::string, std::string> bytes;
   for (int shard = 0; shard < kStages; ++shard) {
@@ -64,7 +64,7 @@ std::map<std::string, std::string> TensorFiles(const std::string& path) {
 
 class CheckpointShardsTest : public testing::Test {
  protected:
-  // By step: the files of a run without faults.
+  // Saves the files of a run without faults, by step.
   void SetUp() override {
     const std::string dir = FreshFolder("reference");
     JobSpec spec = Pipelined(dir, &counting_);
@@ -76,7 +76,8 @@ class CheckpointShardsTest : public testing::Test {
     }
   }
 
-  // Every checkpoint in `dir` opens, and has the tensors of its step.
+  // Expects that every checkpoint in `dir` opens, and has the tensors of its
+  // step.
   void ExpectWholeCheckpoints(const std::string& dir) {
     const auto paths = ListCheckpoints(plain_, dir);
     ASSERT_TRUE(paths.ok()) << paths.status();
@@ -137,14 +138,14 @@ TEST_F(CheckpointShardsTest, OnADiskThatFailsAtAnyMoment) {
     const Simulated run = Simulate(Pipelined(dir, &files), seed);
     ExpectWholeCheckpoints(dir);
     if (!files.failed()) continue;
-    if (run.result.ok()) continue;  // what failed was cleaning up
+    if (run.result.ok()) continue;  // the fault struck during a removal
     ++failures;
     const std::string message(run.result.status().message());
-    // At the start, where the folder is made and locked, there is none yet.
+    // At the start the folder is made and locked, without a checkpointer.
     EXPECT_EQ(absl::StrContains(message, "checkpointer: "), change > 1)
         << message;
     EXPECT_TRUE(absl::StrContains(message, dir)) << message;
-    // The newest one that was told of is still there.
+    // The newest checkpoint that was reported still exists.
     if (!run.reports.checkpoints.empty()) {
       EXPECT_TRUE(plain_.Exists(run.reports.checkpoints.back()));
     }

@@ -1,6 +1,6 @@
-// A model whose micro-batches use different parameters, under schedules with
-// whole and with split backwards: no bucket may leave before all that adds to
-// it has run, whichever micro-batch that is.
+// Tests a model whose micro-batches use different parameters, under schedules
+// with whole and with split backwards: no bucket may be reduced before every
+// micro-batch that adds to it has run.
 
 #include <cstdint>
 #include <memory>
@@ -23,8 +23,8 @@ constexpr int kRanks = 2;
 constexpr std::int64_t kBatch = kRanks * kMicroBatches * kMicroBatch;
 constexpr std::int64_t kSteps = 2;
 
-// linear_ always; after it extra_, whose buckets are the first to leave, where
-// the batch's first number is positive.
+// Runs linear_, and after it, if the batch's first number is positive, extra_,
+// whose buckets are the first to be reduced.
 class Conditional : public nn::Module {
  public:
   Conditional()
@@ -46,7 +46,7 @@ class Conditional : public nn::Module {
   nn::Linear& extra_;
 };
 
-// Samples of which, in each rank, the micro-batch with this number uses all
+// Returns samples with which, on each rank, micro-batch `whole` uses all
 // parameters, and the other one does not.
 data::DatasetPtr Samples(int whole) {
   nn::CachingAllocator allocator;
@@ -88,7 +88,7 @@ JobSpec ConditionalJob(int whole, const std::string& table) {
   return spec;
 }
 
-// Every rank's parameters after every step.
+// Returns every rank's parameters after every step.
 std::vector<std::vector<double>> Train(const JobSpec& spec,
                                        std::uint64_t seed) {
   std::vector<std::vector<double>> all(kRanks * kSteps);

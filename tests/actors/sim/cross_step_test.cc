@@ -1,6 +1,6 @@
-// Steps that overlap (PlanOptions::cross_step): a forward begins while buckets
-// of the step before are on their way. Under every seed the bits, losses,
-// evaluations and checkpoints are those of the same job without it.
+// Tests steps that overlap (PlanOptions::cross_step): a forward begins while
+// buckets of the step before are being reduced. Under every seed the bits,
+// losses, evaluations and checkpoints are those of the same job without it.
 
 #include <cstdint>
 #include <functional>
@@ -43,8 +43,8 @@ SimulationOptions Seed(std::uint64_t seed) {
   return options;
 }
 
-// Updates of a step that a rank makes after the next step's first forward has
-// begun, of all ranks and steps.
+// Returns the number of updates that ranks make after the next step's first
+// forward has begun, over all ranks and steps.
 int LateUpdates(const Recorder& recorder) {
   std::map<int, std::int64_t> forward_of;  // by rank: step of the latest one
   int late = 0;
@@ -60,7 +60,8 @@ int LateUpdates(const Recorder& recorder) {
   return late;
 }
 
-// How many of the seeds' runs have overlapped.
+// Compares runs with and without overlap. Returns how many runs have
+// overlapped.
 int ExpectTheBitsOfStepsApart(const Edit& edit, std::uint64_t seeds) {
   const SimulatedRun want = Simulate(SpecOf(edit, false), Seed(0));
   EXPECT_EQ(want.check, absl::OkStatus());
@@ -104,7 +105,7 @@ TEST(CrossStepTest, StagesThatAccumulate) {
   EXPECT_GT(ExpectTheBitsOfStepsApart(stages, 300), SeedsTried(300) / 2);
 }
 
-// The stage in the middle is a ReLU alone: nothing in its forward waits.
+// The stage in the middle is a ReLU alone: its forward never waits for updates.
 TEST(CrossStepTest, AStageWithoutParameters) {
   const auto stages = [](JobSpec& spec) {
     spec.plan.mesh = pipeline::Mesh(/*dp=*/2, /*pp=*/3);
@@ -130,7 +131,7 @@ TEST(CrossStepTest, Evaluations) {
   EXPECT_GT(ExpectTheBitsOfStepsApart(evaluates, 300), SeedsTried(300) / 4);
 }
 
-// An update that needs all buckets comes behind the last of them.
+// An update that needs all buckets runs after the reduction of the last one.
 TEST(CrossStepTest, NoOverlapWhereAnUpdateNeedsAllBuckets) {
   const auto skips = [](JobSpec& spec) {
     spec.optimizer = [] {
@@ -169,8 +170,8 @@ struct SavingJob {
   }
 };
 
-// A stop at any message: what was saved is a whole step, and goes on to the
-// same end.
+// A job is stopped at any message: its checkpoint is of a whole step, and the
+// resumed job comes to the same end.
 TEST(CrossStepTest, StopsAndGoesOnFromAnywhere) {
   const SimulatedRun want = Simulate(
       SavingJob(FreshFolder("apart"), false, /*every=*/1).spec, Seed(0));

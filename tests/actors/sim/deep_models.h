@@ -26,11 +26,12 @@ namespace troupe::actors {
 struct DeepModel {
   std::string name;
   JobSpec job;                      // without mesh, cuts and batch sizes
-  std::vector<pipeline::Cut> ways;  // all places where it can be cut
+  std::vector<pipeline::Cut> ways;  // all possible cuts
 
-  // Two samples a micro-batch.
+  // Returns the job with two samples a micro-batch.
   JobSpec Job(const pipeline::Mesh& mesh, int micro_batches) const;
-  // Evenly; nothing where there are not so many places.
+  // Returns even cuts; nothing if the model cannot be cut into that many
+  // stages.
   std::optional<std::vector<pipeline::Cut>> Cuts(int stages) const;
 };
 

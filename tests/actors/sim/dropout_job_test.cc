@@ -1,6 +1,6 @@
-// A job with dropout, in numbers that every order of additions keeps exact: the
-// same parameters however its global batch is cut into ranks, micro-batches and
-// stages.
+// Tests a job with dropout, in numbers for which every order of additions is
+// exact: it has the same parameters however its global batch is divided among
+// ranks, micro-batches and stages.
 
 #include <cstdint>
 #include <memory>
@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::int64_t kWidth = 4, kBatch = 8, kSteps = 2;
 
-// Weights are -1, 0 or 1.
+// A linear layer whose weights are -1, 0 or 1.
 class IntegerLinear : public nn::Linear {
  public:
   IntegerLinear()
@@ -44,7 +44,7 @@ data::DatasetPtr Integers() {
   return *data::MakeInMemoryDataset(inputs, targets, /*num_classes=*/0);
 }
 
-// The parameters of the whole model after each step, stage after stage.
+// Returns the parameters of the whole model after each step, stage after stage.
 std::vector<double> Train(int dp, const std::vector<pipeline::Cut>& cuts,
                           std::int64_t micro_batch_size) {
   JobSpec spec;
@@ -80,7 +80,7 @@ std::vector<double> Train(int dp, const std::vector<pipeline::Cut>& cuts,
     const int stage = rank / dp;
     if (rank % dp != 0) return;
     std::vector<double>& values = all[step * stages + stage];
-    // In order of the model: a bucket has the last layer first.
+    // The loop is backward, since a bucket has the last layer first.
     for (auto slot = arena.slots().rbegin(); slot != arena.slots().rend();
          ++slot) {
       const auto span = slot->parameter->value.span<double>();
@@ -100,7 +100,7 @@ std::vector<double> Train(int dp, const std::vector<pipeline::Cut>& cuts,
 TEST(DropoutJobTest, TheCutOfTheBatchChangesNothing) {
   const std::vector<double> whole = Train(/*dp=*/1, {}, kBatch);
   ASSERT_EQ(whole.size(), kSteps * 2u * (kWidth * kWidth + kWidth));
-  // Of 3, the last one is smaller.
+  // With micro-batches of 3 samples, the last one is smaller.
   for (const std::int64_t micro : {1, 2, 3, 4}) {
     EXPECT_EQ(Train(1, {}, micro), whole) << "micro-batches of " << micro;
     EXPECT_EQ(Train(2, {}, micro), whole) << "2 ranks, " << micro;

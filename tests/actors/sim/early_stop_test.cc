@@ -1,5 +1,5 @@
-// Jobs that stop early, under the seeded scheduler: all ranks end at the same
-// step, whatever the order of messages, and also where the job was stopped and
+// Tests jobs that stop early, under the seeded scheduler: all ranks end at the
+// same step, whatever the order of messages, also if the job was stopped and
 // resumed on the way.
 
 #include <string>
@@ -16,10 +16,11 @@ namespace troupe::actors {
 namespace {
 
 constexpr std::int64_t kSteps = 40, kEvery = 2, kPatience = 3;
-// The first evaluation, and kPatience of them without an improvement.
+// Step of the early stop: after the first evaluation, and kPatience more
+// without an improvement.
 constexpr std::int64_t kEnd = kEvery * (1 + kPatience);
 
-// No evaluation after the first is good enough.
+// Returns a job in which no evaluation after the first is an improvement.
 JobSpec ConvergingJob(int ranks) {
   JobSpec spec = SmallJob({ranks, Numbers::kFloat, kSteps});
   spec.test = spec.train;
@@ -29,7 +30,7 @@ JobSpec ConvergingJob(int ranks) {
   return spec;
 }
 
-// What is wrong with a run that must have converged; empty: nothing.
+// Returns the fault of a run that must have converged; empty: none.
 std::string Verdict(const SimulatedRun& run, const SimulatedRun& want) {
   const std::string difference = Difference(run, want);
   if (!difference.empty()) return difference;
@@ -54,7 +55,7 @@ TEST_P(EarlyStopTest, AllRanksEndAtTheSameStep) {
   }
 }
 
-// A stop comes at any message: before, in and after evaluations.
+// The job is stopped at any message: before, in and after evaluations.
 TEST_P(EarlyStopTest, AResumedRunEndsThereToo) {
   JobSpec spec = ConvergingJob(GetParam());
   const std::string name = absl::StrCat("resumed", GetParam());
@@ -92,7 +93,7 @@ TEST_P(EarlyStopTest, AResumedRunEndsThereToo) {
 INSTANTIATE_TEST_SUITE_P(Ranks, EarlyStopTest, testing::Values(1, 2, 4),
                          testing::PrintToStringParamName());
 
-// The best checkpoint stays, whatever came after it.
+// The best checkpoint is kept, whatever follows it.
 TEST(BestCheckpointTest, StaysWhateverCameAfterIt) {
   for (std::uint64_t seed : Seeds(40)) {
     JobSpec spec = SmallJob({/*ranks=*/2, Numbers::kFloat, /*steps=*/12});

@@ -1,5 +1,5 @@
-// Deliberate bugs, planted into the tables of a simulated job: each must be
-// found, by the invariants or by comparison with one rank, within few seeds.
+// Mutation tests: bugs that are planted into the tables of a simulated job must
+// be found, by the invariants or by comparison with one rank, within few seeds.
 
 #include <algorithm>
 #include <cstdint>
@@ -27,7 +27,7 @@ constexpr std::uint64_t kSeeds = 200;
 
 using Mutation = std::function<void(int rank, StepTable& table)>;
 
-// Rank 0's parameters after the last step, by name, and what went wrong.
+// Rank 0's parameters after the last step, by name, and the run's error.
 struct Run {
   std::map<std::string, std::vector<double>> parameters;
   absl::Status status;
@@ -56,7 +56,7 @@ Run Simulate(int ranks, std::uint64_t seed, const Mutation& mutation,
   return run;
 }
 
-// How the bug was found within kSeeds seeds; empty: it was not.
+// Ways in which the bug was found within kSeeds seeds; all empty: it was not.
 struct Found {
   std::string by_status, by_invariant;
   bool by_comparison = false;
@@ -101,8 +101,8 @@ TEST(MutationTest, BucketsLaunchedOutOfOrder) {
     const int b = table.Find(ActionKind::kReduceBucket, 1);
     std::swap(table.actions[a], table.actions[b]);
   });
-  // The buckets are equally long, so no group could notice: the wrong sums
-  // simply arrive in the wrong places.
+  // The buckets are equally long, so no group can notice that the sums arrive
+  // in the wrong places.
   EXPECT_TRUE(absl::StrContains(found.by_invariant, "rank 1 launched"))
       << found.by_invariant;
   EXPECT_TRUE(found.by_comparison);
@@ -133,7 +133,7 @@ TEST(MutationTest, ABucketForgottenByOneRankHangsAndIsNamed) {
     table.actions.pop_back();  // UP of the last bucket
     table.actions.pop_back();  // AR of the last bucket
   });
-  // Rank 2 goes on to the next step, whose first collective is another one.
+  // Rank 2 runs the next step, whose first collective is another one.
   EXPECT_NE(found.by_status, "");
 }
 
@@ -150,7 +150,7 @@ TEST(MutationTest, AnUpdateBeforeTheLastReaderOfTheWeight) {
   const Found found = Hunt([](int, StepTable& table) {
     DropNeed(table, ActionKind::kUpdateBucket, SignalKind::kBucketReleased);
   });
-  // Orders and counts are all as they should be; only the numbers are not.
+  // Orders and counts are right; only the numbers are wrong.
   EXPECT_EQ(found.by_status, "");
   EXPECT_TRUE(found.by_comparison);
 }
@@ -172,8 +172,8 @@ TEST(MutationTest, AReductionThatUpdatesBeforeTheLastReaderOfTheWeight) {
   EXPECT_TRUE(found.by_comparison);
 }
 
-// An inline reduction of the loss is done as soon as the last forward is, so
-// the bug has two parts: it comes too late, and nobody waits for it.
+// An inline reduction of the loss ends with the last forward, so the bug has
+// two parts: the reduction comes too late, and no action waits for it.
 TEST(MutationTest, AReductionThatUpdatesBeforeTheDivisorIsThere) {
   const Mutation mutation = [](int, StepTable& table) {
     const int loss = table.Find(ActionKind::kReduceLoss, /*index=*/0);

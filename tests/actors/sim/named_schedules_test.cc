@@ -1,6 +1,6 @@
-// Every schedule that has a name, on simulated ranks: the bits of one rank with
-// the same micro-batches, and never more activations than its table has, which
-// is an invariant of all simulations (actors/sim/recorder.h).
+// Tests every schedule that has a name on simulated ranks: it has the bits of
+// one rank with the same micro-batches, and never more activations than its
+// table, which is an invariant of all simulations (actors/sim/recorder.h).
 
 #include <algorithm>
 #include <cstdint>
@@ -23,8 +23,8 @@
 namespace troupe::actors {
 namespace {
 
-// Sixteen modules, of which a linear layer and a ReLU make an eighth; two
-// samples a micro-batch.
+// Returns a job of eight linear layers, each with a ReLU, and two samples a
+// micro-batch.
 JobSpec EightLayers(int dp, int pp) {
   JobSpec spec = SmallJob({/*ranks=*/1, Numbers::kExact, /*steps=*/2});
   spec.model = [] {
@@ -41,7 +41,7 @@ JobSpec EightLayers(int dp, int pp) {
   return spec;
 }
 
-// The job's pipeline, cut evenly.
+// Returns the job with the schedule and even cuts.
 JobSpec Scheduled(const pipeline::NamedSchedule& schedule, JobSpec spec) {
   spec.plan.virtual_stages = schedule.chunks == 0 ? 2 : schedule.chunks;
   const absl::Status set = pipeline::SetSchedule(schedule.name, spec.plan);
@@ -85,8 +85,8 @@ TEST_P(NamedSchedulesTest, WithReplicasToo) {
   }
 }
 
-// 7, 7, 7 and 3 samples, and 4, 4, 4 and 2 on each of two replicas. So it is in
-// evaluations, of 72 samples.
+// Micro-batches have 7, 7, 7 and 3 samples, or 4, 4, 4 and 2 on each of two
+// replicas. Evaluations, of 72 samples, have a smaller last one, too.
 TEST_P(NamedSchedulesTest, WithASmallerLastMicroBatch) {
   for (const int dp : {1, 2}) {
     JobSpec alone = EightLayers(dp, 1);
@@ -106,9 +106,9 @@ TEST_P(NamedSchedulesTest, WithASmallerLastMicroBatch) {
   }
 }
 
-// Nine linear layers in floats, of which the first and the eighth have one
-// matrix: in a V, both are on one rank. The sums of each use are the same on
-// one rank and in stages, to the last bit.
+// Returns a job of nine linear layers in floats, of which the first and the
+// eighth share one matrix: in a V, both are on one rank. The sums of each use
+// are the same on one rank and in stages, to the last bit.
 JobSpec TiedLayers(int dp, int pp) {
   JobSpec spec = SmallJob({/*ranks=*/1, Numbers::kFloat, /*steps=*/2,
                            /*fused=*/false, /*momentum=*/0.9});
@@ -144,8 +144,8 @@ TEST_P(NamedSchedulesTest, AddUpWhatStagesShareOnce) {
   }
 }
 
-// A norm that counted a copy would be another one. In exact numbers, so that
-// the order in which stages add up their squares is of no matter.
+// A norm that counted a copy twice would be larger. Numbers are exact, so that
+// the order in which stages add up their squares does not matter.
 TEST_P(NamedSchedulesTest, CountWhatStagesShareOnceInTheNorm) {
   const auto clipped = [](JobSpec spec) {
     const nn::Linear::Options f64 = {/*bias=*/false, nn::DType::kF64};
@@ -191,7 +191,8 @@ INSTANTIATE_TEST_SUITE_P(All, NamedSchedulesTest,
                            return absl::StrCat("of_", info.param.name);
                          });
 
-// Stages that do not add up are found, by their tables and by their copies.
+// Stages that do not sum their copies are found, by their tables and by the
+// copies.
 TEST(TiedStagesTest, CopiesThatAreNotSummedAreFound) {
   JobSpec spec = TiedLayers(/*dp=*/1, /*pp=*/2);
   spec.plan.cuts = {8};
@@ -215,7 +216,7 @@ TEST(TiedStagesTest, CopiesThatAreNotSummedAreFound) {
       << run.check;
 }
 
-// Orders that the search finds run, too.
+// Tables that the search finds run, too.
 TEST(FoundScheduleTest, TablesOfOnesOwnRun) {
   JobSpec spec = EightLayers(1, 2);
   spec.plan.cuts = {8};
@@ -233,8 +234,8 @@ TEST(FoundScheduleTest, TablesOfOnesOwnRun) {
   }
 }
 
-// A receive that stands before what its sender waits for is no deadlock here,
-// but tables that wait for each other are, and no job begins with them.
+// A receive that stands before an action for which its sender waits is no
+// deadlock here. Tables that wait for each other are one, and refused.
 TEST(FoundScheduleTest, TablesThatWaitForEachOtherAreRefused) {
   JobSpec spec = EightLayers(1, 2);
   spec.plan.cuts = {8};

@@ -1,6 +1,5 @@
-// Backward and reductions overlap, from the very first step on: by the record
-// of a simulated job, so that it holds on any machine, however many cores it
-// has free.
+// Tests that backward and reductions overlap from the first step on. The record
+// of a simulated job shows it on any machine, however many cores are free.
 
 #include <cstdint>
 #include <map>
@@ -15,14 +14,15 @@ namespace {
 
 constexpr int kRanks = 2;
 
-// What happened on one rank in one step.
+// Events of one rank in one step.
 struct Step {
   int buckets = 0;
   int launched_during_backward = 0, reduced_during_backward = 0;
   bool in_backward = false;
 };
 
-// By rank, of step `step`. With one micro-batch a backward is all there is.
+// Returns the events of step `step`, by rank. Each rank has one micro-batch,
+// and so one backward.
 std::map<int, Step> StepsOf(const Recorder& recorder, std::int64_t step) {
   std::map<int, Step> steps;
   for (const TraceEvent& event : recorder.events()) {
@@ -56,17 +56,17 @@ TEST(OverlapTest, BucketsAreLaunchedAndReducedDuringTheFirstBackward) {
     ASSERT_TRUE(simulation.Run().ok());
     for (const auto& [rank, step] : StepsOf(simulation.recorder(), 0)) {
       ASSERT_EQ(step.buckets, 6);
-      // All but those whose gradients are the last of the backward.
+      // All buckets but those whose gradients are the backward's last.
       ASSERT_GE(step.launched_during_backward, 4) << ReplayCommand(seed);
       ++runs;
       reduced_in_time += step.reduced_during_backward > 0;
     }
   }
-  // A peer that is far behind holds up every reduction of a run.
+  // A peer that is far behind delays every reduction of a run.
   EXPECT_GT(reduced_in_time, runs / 2);
 }
 
-// The check is one that can fail.
+// The check fails if reductions do not overlap.
 TEST(OverlapTest, ReductionsThatNeedTheWholeBackwardDoNotOverlap) {
   JobSpec spec = SmallJob({kRanks, Numbers::kFloat, /*steps=*/1});
   spec.plan.micro_batch_size = kSmallJobBatch / kRanks;

@@ -1,6 +1,6 @@
-// What a simulation reaches of what production runs, under many seeds: each
-// test runs a job that needs one more part of the house, asserts that the part
-// was reached, and that every seed gives the bits of production's threads.
+// Tests which parts of production a simulation reaches, under many seeds: each
+// test runs a job that needs one more part of the program, and asserts that the
+// part was reached, and that every seed gives the bits of production's threads.
 // docs/simulation.md has the table.
 
 #include <algorithm>
@@ -22,7 +22,8 @@
 namespace troupe::actors {
 namespace {
 
-// Floats, momentum, another order of samples in each pass.
+// Returns a job in floats with momentum, and another order of samples in each
+// pass.
 JobSpec PlainJob(int ranks, std::int64_t steps = 3) {
   SmallJobOptions options;
   options.ranks = ranks;
@@ -188,7 +189,7 @@ TEST(ReachTest, CheckpointsBesideTraining) {
   }
 }
 
-// Below `bound`, by the seed.
+// Returns a number below `bound` that the seed chooses.
 std::int64_t Draw(std::uint64_t seed, std::int64_t bound) {
   nn::RandomStream draws(nn::RandomKey(seed, nn::Purpose::kTest), {});
   return static_cast<std::int64_t>(draws.Below(bound));
@@ -240,9 +241,9 @@ TEST(ReachTest, CheckpointsByTime) {
   EXPECT_GT(saved_on_the_way, runs / 10);
 }
 
-// The job's time-out is near to what its slowest answers take: some come first,
+// The job's timeout is near the time of its slowest answers: some come first,
 // some too late. Either way it ends, with the right bits or with an error that
-// says what was late; and what it had saved goes on to the right bits.
+// names the late answer; and resumed from its checkpoint it has the right bits.
 TEST(ReachTest, TimeOutsRaceAnswers) {
   const SimulatedRun want =
       Simulate(SavingJob(FreshFolder("want")).spec, Seed(0));
@@ -251,7 +252,7 @@ TEST(ReachTest, TimeOutsRaceAnswers) {
     SavingJob job(FreshFolder("raced"));
     job.spec.timeout = absl::Seconds(1);
     SimulationOptions options = Seed(seed);
-    // 4 to 8 ms: the step from none too late to all lies in between.
+    // Limits of 4 to 8 ms reach from no late answer to only late ones.
     options.message_time_max = absl::Microseconds(4000 + 40 * (seed % 100));
     const SimulatedRun run = Simulate(job.spec, options);
     if (run.result.ok()) {

@@ -1,4 +1,4 @@
-// Each invariant of the recorder, broken by one event too few, too many or in
+// Tests each invariant of the recorder: one event is missing, superfluous or in
 // the wrong place.
 
 #include "actors/sim/recorder.h"
@@ -17,7 +17,7 @@ namespace {
 
 using Events = std::vector<TraceEvent>;
 
-// A sound run of two ranks and two steps, to be broken.
+// A correct run of two ranks and two steps, of which a test edits the events.
 class RecorderTest : public testing::Test {
  protected:
   RecorderTest() : simulation_(SmallJob({/*ranks=*/2}), {}) {
@@ -25,7 +25,7 @@ class RecorderTest : public testing::Test {
     events_ = simulation_.recorder().events();
   }
 
-  // The first such event of rank 1 in step 1.
+  // Returns the first event of that kind of rank 1 in step 1.
   Events::iterator Find(TraceKind kind, TracePhase phase, int bucket) {
     const auto found =
         std::find_if(events_.begin(), events_.end(), [&](const TraceEvent& e) {
@@ -51,7 +51,7 @@ class RecorderTest : public testing::Test {
     return Find(TraceKind::kUpdate, TracePhase::kBegin, bucket);
   }
 
-  // The event `what` happens just before the one that it came after.
+  // Moves event `what` to just before the earlier event `where`.
   void MoveBefore(Events::iterator where, Events::iterator what) {
     ASSERT_LT(where, what);
     std::rotate(where, what, what + 1);

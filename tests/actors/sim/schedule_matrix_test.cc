@@ -1,7 +1,7 @@
-// A GPT of 8 layers and ResNet-18 under every schedule that has a name: 1, 2, 4
-// and 8 ranks, chunks 1 and 2, as many micro-batches as ranks up to four times
-// as many, one replica and two. Losses, and the parameters after each step, are
-// those of one rank (of each replica) with the same micro-batches, to the bit.
+// Tests a GPT of 8 layers and ResNet-18 under every schedule that has a name:
+// 1, 2, 4 and 8 ranks, 1 and 2 chunks, one to four times as many micro-batches
+// as ranks, one and two replicas. Losses, and the parameters after each step,
+// are those of one rank a replica with the same micro-batches, to the bit.
 //
 // An ordinary run tries a few cases of each schedule, at random places of the
 // matrix; TROUPE_SIM_TIMES=40 tries all (docs/simulation.md).
@@ -44,8 +44,8 @@ struct Case {
   }
 };
 
-// The job's pipeline, cut evenly; nothing where the schedule does not take the
-// sizes, or the model has no place for so many stages.
+// Returns the job with the schedule and even cuts; nothing if the schedule does
+// not take the sizes, or the model cannot be cut into that many stages.
 std::optional<JobSpec> Scheduled(const DeepModel& model,
                                  const NamedSchedule& schedule, const Case& c) {
   const auto cuts = model.Cuts(c.pp * c.chunks);
@@ -60,7 +60,7 @@ std::optional<JobSpec> Scheduled(const DeepModel& model,
   return spec;
 }
 
-// All that there are for a model and a schedule, shuffled.
+// Returns all cases of a model and a schedule, shuffled.
 std::vector<Case> CasesOf(const DeepModel& model,
                           const NamedSchedule& schedule) {
   std::vector<Case> cases;
@@ -84,7 +84,7 @@ std::vector<Case> CasesOf(const DeepModel& model,
   return cases;
 }
 
-// With one rank a replica; made once.
+// Returns the run with one rank a replica, which is made once.
 const SimulatedRun& Unpiped(int model, const Case& c) {
   static auto* const runs =
       new std::map<std::tuple<int, int, int>, SimulatedRun>;

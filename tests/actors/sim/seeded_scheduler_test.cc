@@ -1,5 +1,5 @@
-// What a seed may do to actors: other orders of messages from different
-// senders, others in the middle of a handler, time; and what it may not.
+// Tests what a seed may change (the order of messages from different senders,
+// messages in the middle of a handler, time), and what it may not.
 
 #include "actors/sim/seeded_scheduler.h"
 
@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::uint64_t kSeeds = 200;
 
-// What the three actors below have noted under each seed.
+// Runs the three actors below, which append to `notes`.
 using Body = std::function<void(caf::actor_system&, SeededScheduler&,
                                 std::string& notes)>;
 
@@ -42,11 +42,11 @@ std::set<std::string> NotesOf(const Body& body,
 caf::behavior Noting(caf::event_based_actor*, std::string* notes) {
   return {[=](char note) { notes->push_back(note); }};
 }
-// Hands on a note of its own.
+// Sends a note of its own on each message.
 caf::behavior Between(caf::event_based_actor* self, caf::actor to) {
   return {[=](char) { self->send(to, 'b'); }};
 }
-// Two sends of one handler, between which `between` may send.
+// Sends twice in one handler, between which `between` may send.
 caf::behavior SendingTwice(caf::event_based_actor* self, caf::actor between,
                            caf::actor to) {
   return {[=](char) {

@@ -1,4 +1,4 @@
-// Two nodes and more, whose actors count what they hear.
+// Tests two and more nodes, whose actors record the messages that they receive.
 
 #include "actors/sim/simulated_network.h"
 
@@ -12,7 +12,7 @@
 namespace troupe::actors {
 namespace {
 
-// What an actor heard, and whom it lost.
+// The messages that an actor received, and the number of peers that it lost.
 struct Heard {
   std::vector<int> numbers;
   int lost = 0;
@@ -20,7 +20,7 @@ struct Heard {
 
 class SimulatedNetworkTest : public testing::Test {
  protected:
-  // Actor i lives at node i.
+  // Makes the nodes; actor i belongs to node i.
   void SetUp(const std::string& plan, std::uint64_t seed = 1, int nodes = 3) {
     system_ = std::make_unique<caf::actor_system>(config_);
     scheduler_ = std::make_unique<SeededScheduler>(
@@ -63,7 +63,7 @@ class SimulatedNetworkTest : public testing::Test {
     caf::anon_send(actors_[from], network_->SeenFrom(from, actors_[to]));
     Run();
   }
-  // To where only timers are left.
+  // Runs until only timers are left.
   void Run() {
     for (int i = 0; i < 1000; ++i) {
       if (scheduler_->idle()) return;

@@ -5,9 +5,9 @@
 namespace troupe::actors {
 namespace {
 
-// Where losses or evaluations of `run` are others; empty: nowhere.
+// Returns the first difference of losses or evaluations; empty: there is none.
 std::string ReportDifference(const Reports& run, const Reports& want) {
-  // A run that went on, or was stopped, has some of the steps.
+  // A run that was resumed, or stopped, has some of the steps.
   for (const StepReport& step : run.steps) {
     for (const StepReport& other : want.steps) {
       if (step.step != other.step || step.loss == other.loss) continue;
@@ -52,7 +52,7 @@ std::string Difference(const SimulatedRun& run, const SimulatedRun& want) {
   if (!same.ok()) return same.ToString();
   const std::string reports = ReportDifference(run.reports, want.reports);
   if (!reports.empty()) return reports;
-  // What a run that was refused has is not different, it is missing.
+  // A run that was refused has no results to compare.
   if (want.result.ok() && !run.result.ok()) {
     return run.result.status().ToString();
   }

@@ -1,4 +1,4 @@
-// One simulated run as tests look at it.
+// A simulated run with everything that tests check.
 //
 //   const SimulatedRun want = Simulate(spec, /*seed=*/0);
 //   ASSERT_TRUE(want.result.ok()) << want.result.status();
@@ -31,12 +31,12 @@ struct SimulatedRun {
 };
 
 SimulatedRun Simulate(const JobSpec& spec, const SimulationOptions& options);
-// With no fault and nothing slow: the seed's order alone.
+// Simulates without faults and delays: the seed chooses the order alone.
 SimulatedRun Simulate(const JobSpec& spec, std::uint64_t seed);
 
-// What is wrong with `run`, or is not, to the bit, as in `want`: parameters
-// after each step, losses, evaluations. A run that has failed differs from one
-// that has not. Empty: nothing.
+// Returns the error of `run`, or its first difference from `want`, to the bit:
+// parameters after each step, losses, evaluations. A run that has failed
+// differs from one that has not. Empty: there is none.
 std::string Difference(const SimulatedRun& run, const SimulatedRun& want);
 
 }  // namespace troupe::actors

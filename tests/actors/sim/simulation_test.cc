@@ -1,4 +1,5 @@
-// Whole jobs under the seeded scheduler: 2, 3, 4 and 8 ranks, 1,000 seeds each.
+// Tests whole jobs under the seeded scheduler: 2, 3, 4 and 8 ranks, 1,000 seeds
+// each.
 //
 // Replay of a failing seed: the message of every failure ends with the command.
 
@@ -37,7 +38,7 @@ Parameters ParametersOf(const nn::ParameterArena& arena) {
 
 struct Outcome {
   SimulatedRun run;
-  std::vector<Parameters> values;  // by step
+  std::vector<Parameters> values;  // parameters after each step
 };
 
 Outcome SimulateWithValues(const SmallJobOptions& job, std::uint64_t seed) {
@@ -65,7 +66,7 @@ double LargestDifference(const Parameters& a, const Parameters& b) {
   return largest;
 }
 
-// What is wrong with a run, compared with one rank; empty: nothing.
+// Returns the fault of a run, compared with one rank; empty: none.
 std::string Verdict(const SmallJobOptions& job, const Outcome& outcome,
                     const Outcome& one_rank) {
   if (job.numbers == Numbers::kExact) {
@@ -119,7 +120,7 @@ TEST_P(SimulationTest, UpdatingWithTheReductionOnFloatsToo) {
 INSTANTIATE_TEST_SUITE_P(Ranks, SimulationTest, testing::Values(2, 3, 4, 8),
                          testing::PrintToStringParamName());
 
-// Accumulation: the gradient of a step is that of its whole global batch.
+// With accumulation, the gradient of a step is that of its whole global batch.
 TEST(SimulationTest, FourMicroBatchesGiveTheBitsOfOneBatch) {
   JobSpec spec = SmallJob({/*ranks=*/1, Numbers::kExact, /*steps=*/2});
   spec.plan.micro_batch_size = kSmallJobBatch;

@@ -1,5 +1,5 @@
-// Skip connections across stages, on simulated ranks: whatever the cuts, the
-// schedule and the order of messages, the bits are those of one rank.
+// Tests skip connections across stages on simulated ranks: whatever the cuts,
+// the schedule and the order of messages, the bits are those of one rank.
 
 #include <cstdint>
 #include <memory>
@@ -24,7 +24,7 @@
 namespace troupe::actors {
 namespace {
 
-// With an evaluation after each step.
+// Returns a job of a U-Net with an evaluation after each step.
 JobSpec UNetJob(int dp, int pp, const DenseUNetOptions& options = {}) {
   JobSpec spec = SmallJob({/*ranks=*/1, Numbers::kExact, /*steps=*/2});
   spec.model = DenseUNet(options);
@@ -34,7 +34,7 @@ JobSpec UNetJob(int dp, int pp, const DenseUNetOptions& options = {}) {
   return spec;
 }
 
-// The same job with a whole model on each rank.
+// Runs the same job with the whole model on each rank.
 SimulatedRun Uncut(const JobSpec& spec) {
   JobSpec whole = spec;
   whole.plan.mesh = pipeline::Mesh(spec.plan.mesh.dp());
@@ -44,7 +44,7 @@ SimulatedRun Uncut(const JobSpec& spec) {
   return run;
 }
 
-// Cut evenly into the stages of the schedule.
+// Sets the schedule, and even cuts into its stages.
 void SetSchedule(const pipeline::NamedSchedule& schedule, JobSpec& spec) {
   spec.plan.virtual_stages = schedule.chunks == 0 ? 2 : schedule.chunks;
   const absl::Status set = pipeline::SetSchedule(schedule.name, spec.plan);
@@ -82,8 +82,9 @@ INSTANTIATE_TEST_SUITE_P(All, SkipSchedulesTest,
                            return absl::StrCat("of_", info.param.name);
                          });
 
-// Before each module, so that each end of a connection stands first and last in
-// a stage, and is sent without being kept.
+// The model is cut before each module, so that each end of a connection is once
+// the first and once the last module of a stage, and is sent without being
+// kept.
 TEST(SkipCutsTest, AnyCutGivesTheBitsOfTheUncutModel) {
   JobSpec spec = UNetJob(1, 2);
   spec.plan.micro_batch_size = 6;

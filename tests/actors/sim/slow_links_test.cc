@@ -1,5 +1,6 @@
-// Links of a simulation: nothing arrives before the scheduler lets it; order is
-// kept on a link, and under some seed between no two links.
+// Tests the links of a simulation: no transfer arrives before the scheduler
+// runs its link. A link keeps the order; across links every order occurs under
+// some seed.
 
 #include "actors/sim/slow_links.h"
 
@@ -21,7 +22,7 @@ namespace {
 using testing::Contains;
 using testing::StartsWith;
 
-// Notes the stage and the micro-batch of what arrives.
+// Notes the stage and the micro-batch of each transfer that arrives.
 class NotingLink : public StageLink {
  public:
   explicit NotingLink(std::string* notes) : notes_(notes) {}
@@ -40,7 +41,8 @@ Transfer Numbered(int micro_batch) {
   return transfer;
 }
 
-// What arrives of three micro-batches sent to stage 0, then three to stage 1.
+// Returns the order in which transfers arrive: three micro-batches are sent to
+// stage 0, then three to stage 1.
 std::string Arrivals(std::uint64_t seed) {
   SimulatedConfig config;
   caf::actor_system system(config);
@@ -76,7 +78,7 @@ TEST(SlowLinksTest, KeepTheOrderOfALinkAndNoOther) {
     all.insert(notes);
   }
   EXPECT_EQ(all.size(), 20u);  // 6 choose 3
-  // A slow link: what was sent last has all arrived before it moves.
+  // One link is slow: all later transfers arrive before its first one.
   EXPECT_THAT(all, Contains(StartsWith("1:0 1:1 1:2 ")));
 }
 

@@ -22,7 +22,7 @@ constexpr std::int64_t kSamples = 3 * kSmallJobBatch;
 // 2 modulo 3.
 constexpr double kCounted = 16;
 
-// Small integers; a sample counts where its first target is even.
+// Returns samples of small integers. Those with an even first target count.
 data::DatasetPtr SmallDataset() {
   nn::CachingAllocator allocator;
   nn::Tensor inputs =
@@ -41,7 +41,8 @@ data::DatasetPtr SmallDataset() {
   return *data::MakeInMemoryDataset(inputs, targets, /*num_classes=*/0);
 }
 
-// Squared error whose count is that of the samples with an even first target.
+// Returns the squared error, whose count is the number of samples with an even
+// first target.
 nn::Tensor CountedLoss(nn::Context& ctx, const nn::Tensor& output,
                        const nn::Tensor& target) {
   nn::Tensor stats = nn::ops::MeanSquaredError(ctx, output, target);

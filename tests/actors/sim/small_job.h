@@ -1,6 +1,6 @@
 // A job small enough to simulate thousands of times: an MLP on 24 samples a
-// step, a bucket per layer. Two variants: floats, and exact numbers,
-// so that every order of additions gives the same bits.
+// step, a bucket per layer. It has two variants: floats, and exact numbers, for
+// which every order of additions gives the same bits.
 //
 //   JobSpec spec = SmallJob({/*ranks=*/4, Numbers::kExact});
 //
@@ -24,7 +24,8 @@ struct SmallJobOptions {
   int ranks = 1;
   Numbers numbers = Numbers::kFloat;
   std::int64_t steps = 2;  // at most 2 are exact
-  // Tables as of ranks that reduce inline: reduce and update in one pass.
+  // Whether tables are those of inline reductions: reduce and update in one
+  // pass.
   bool fused = false;
   double momentum = 0;
   // The width of the hidden layers: with 48 floats, gradients make several

@@ -1,5 +1,5 @@
-// Ranks that hold several chunks of the model: the bits of as many ranks with
-// one chunk each, and of one rank with the same micro-batches.
+// Tests ranks that hold several chunks of the model: they have the bits of more
+// ranks with one chunk each, and of one rank with the same micro-batches.
 
 #include <cstdint>
 #include <memory>
@@ -21,7 +21,8 @@ namespace {
 
 constexpr std::int64_t kSteps = 3;
 
-// Linear and ReLU, four times, on four micro-batches a replica.
+// Returns a job of four linear layers, each with a ReLU, on four micro-batches
+// a replica.
 JobSpec FourLayers(int dp, int pp, int chunks) {
   JobSpec spec = SmallJob({/*ranks=*/1, Numbers::kExact, kSteps});
   spec.model = [] {
@@ -77,7 +78,7 @@ TEST(VirtualStagesTest, OnThreadsWithEvaluationAndCheckpoint) {
     EXPECT_EQ(reports.losses(), losses) << pp;
     test_losses.push_back(reports.evaluations[0].loss);
     EXPECT_EQ(test_losses.back(), test_losses[0]) << pp;
-    // Its checkpoint goes on as one rank.
+    // A job of one rank is resumed from its checkpoint.
     JobSpec rest = FourLayers(1, 1, 1);
     rest.checkpoint.dir = spec.checkpoint.dir;
     rest.checkpoint.resume = true;

@@ -1,5 +1,5 @@
-// A communication strand among fakes: it launches what its compute strand asks
-// for, and nothing of another generation.
+// A communication strand among fakes launches the collectives that its compute
+// strand requests, and none of another generation.
 
 #include "actors/strands/comm_strand.h"
 

@@ -15,12 +15,12 @@
 namespace troupe::actors {
 namespace {
 
-// The link of `rank`, in process 0 of two that have two ranks each: ranks 0 and
-// 1 have the first stages of two replicas.
+// Returns the link of `rank`, in process 0 of two with two ranks each: ranks 0
+// and 1 have the first stages of two replicas.
 FabricStageLink LinkOf(int rank, comm::SimWorld& world) {
   const auto roster = std::make_shared<Roster>(
       std::vector<Member>{{0, 2, "here", 1, ""}, {1, 2, "there", 2, ""}});
-  // The world outlives it.
+  // The world outlives the link.
   const std::shared_ptr<comm::Fabric> fabric(&world.fabric(0),
                                              [](comm::Fabric*) {});
   return FabricStageLink(fabric, roster, rank, {rank, rank + 2},
@@ -40,8 +40,8 @@ void Drive(comm::SimWorld& world) {
   }
 }
 
-// As where a GPU's rank has enqueued its next step, which waits for the sum of
-// a loss to which the other replica has still to come.
+// This happens if a rank on a GPU has enqueued its next step, which waits for
+// the sum of a loss that the other replica has not joined yet.
 TEST(FabricStageLink, WhatARankHasToWaitForHoldsUpNoOther) {
   comm::SimWorldOptions options;
   options.process_of = {0, 0, 1, 1};
@@ -65,7 +65,7 @@ TEST(FabricStageLink, WhatARankHasToWaitForHoldsUpNoOther) {
   EXPECT_EQ(DecodeTransfer(shelves[0]->headers[0])->rank, 2);
 }
 
-// What one transfer brings, of any shape and dtype, in a header each.
+// The tensors of one transfer, of any shape and dtype, have a header each.
 TEST(FabricStageLink, SendsEachTensorByItself) {
   comm::SimWorldOptions options;
   options.process_of = {0, 0, 1, 1};
@@ -95,6 +95,21 @@ TEST(FabricStageLink, SendsEachTensorByItself) {
   EXPECT_EQ(headers[0].shape, nn::Shape({2, 3}));
   EXPECT_EQ(headers[2].dtype, nn::DType::kI64);
   EXPECT_EQ(headers[3].tensors, 0);
+}
+
+TEST(FabricStageLink, CarriesStepsOfEveryKind) {
+  Transfer transfer;
+  for (const StepKind kind :
+       {StepKind::kTrain, StepKind::kEvaluate, StepKind::kPredict}) {
+    transfer.kind = kind;
+    const auto header = DecodeTransfer(EncodeTransfer(0, transfer, 0));
+    ASSERT_TRUE(header.ok()) << header.status();
+    EXPECT_EQ(header->transfer.kind, kind);
+  }
+  transfer.kind = static_cast<StepKind>(3);
+  EXPECT_EQ(DecodeTransfer(EncodeTransfer(0, transfer, 0)).status(),
+            absl::InvalidArgumentError(
+                "a transfer between stages with a wrong kind"));
 }
 
 TEST(FabricStageLink, RefusesHeadersWhoseNumbersDoNotFit) {

@@ -14,7 +14,7 @@ namespace {
 
 class LoadWindowTest : public testing::Test {
  protected:
-  // `count` steps of one batch of about `bytes`.
+  // Returns `count` steps of one batch of about `bytes`.
   Loaded Steps(StepKind kind, std::int64_t first, std::int64_t count,
                std::int64_t bytes) {
     Loaded loaded{kind, first, {}};
@@ -28,7 +28,7 @@ class LoadWindowTest : public testing::Test {
     }
     return loaded;
   }
-  // The answer to a request where `there` steps are left of the data.
+  // Answers a request when the data has `there` steps left.
   void Answer(LoadWindow& window, const LoadRequest& request,
               std::int64_t there, std::int64_t bytes) {
     const std::int64_t count = std::min(request.count, there);

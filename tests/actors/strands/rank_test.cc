@@ -1,5 +1,5 @@
-// A rank among fakes: credits of its loader, evaluation ahead, and messages of
-// another generation.
+// A rank among fakes: credits of its loader, prefetch of evaluations, and
+// messages of another generation.
 
 #include "actors/strands/rank.h"
 
@@ -21,16 +21,16 @@ namespace {
 
 constexpr std::int64_t kTestBatches = 9;
 
-// What the fakes were asked for.
+// Requests that the fakes received.
 struct Seen {
-  std::int64_t loaded_train = 0, loaded_evaluate = 0;  // steps
+  std::int64_t loaded_train = 0, loaded_evaluate = 0;  // numbers of steps
   std::vector<RunSteps> runs;
-  std::vector<std::string> told;  // to the supervisor
+  std::vector<std::string> told;  // messages to the supervisor
   std::vector<RankWaits> answers;
   int copies = 0;
 };
 
-// Batches of 1 MiB, so that each one is a chunk.
+// Loads batches of 1 MiB, so that each one is a chunk.
 LoaderActor::behavior_type FakeLoader(LoaderActor::pointer, Seen* seen) {
   auto allocator = std::make_shared<nn::CachingAllocator>();
   return {[=](const LoadRequest& request) {
@@ -117,7 +117,7 @@ SupervisorActor::behavior_type FakeSupervisor(SupervisorActor::pointer,
   };
 }
 
-// Asks `rank`, and notes its answer.
+// Sends AskWaits to `rank`, and records its answer.
 caf::behavior Asker(caf::event_based_actor* self, const RankActor& rank,
                     Seen* seen) {
   return {
@@ -150,7 +150,7 @@ class RankTest : public testing::Test {
     caf::anon_send(rank_, message);
     system_.RunAll();
   }
-  // The compute strand ends its oldest run.
+  // Reports the end of the compute strand's oldest run.
   void EndRun() {
     const RunSteps run = seen_.runs.front();
     seen_.runs.erase(seen_.runs.begin());
@@ -237,7 +237,7 @@ TEST_F(RankTest, SaysWhatItDoesWhereItWaitsForNobody) {
   position.EndStep();
   EndRun();
   EXPECT_EQ(ask(1).doing, "idle, all granted steps done");
-  // It is there until EndRank, whatever becomes of its strands.
+  // The rank lives until EndRank, even if its strands end.
   caf::anon_send_exit(compute_, caf::exit_reason::kill);
   system_.RunAll();
   EXPECT_EQ(ask(1).doing, "stopped, since it has failed");
@@ -260,7 +260,7 @@ TEST_F(RankTest, AStrandThatEndsWithoutAWordIsNamed) {
   system_.RunAll();
   const std::string told = Told();
   EXPECT_NE(told.find("compute of generation 1: "), std::string::npos) << told;
-  // Whoever works with this rank's group hears of it.
+  // The rank's group is aborted, so that its peers notice.
   EXPECT_FALSE(process_->ranks[0]
                    ->groups.world->Start(comm::Barrier(), comm::Event())
                    .ok());

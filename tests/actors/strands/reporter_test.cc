@@ -1,5 +1,5 @@
-// What a job tells its observer: everything, in order, from a strand that
-// grants no steps.
+// A job reports everything to its observer, in order, from a strand that does
+// not hold up steps.
 
 #include "actors/strands/reporter.h"
 
@@ -58,7 +58,7 @@ TEST(ReportQueueTest, IsFullOfStepsUntilTheyAreTaken) {
   EXPECT_FALSE(queue.full());
 }
 
-// One line for each call.
+// An observer that records a line for each call.
 class Lines : public JobObserver {
  public:
   void OnSteps(absl::Span<const StepReport> steps) override {
@@ -85,8 +85,8 @@ TEST(ReporterTest, EverythingIsThereInOrderWhenWaitReturns) {
             "evaluation 15, step 20, evaluation 20");
 }
 
-// Returns from its first call only when the job has trained to its end, and
-// saved: what only another strand can do.
+// An observer that blocks in its first call until the job has trained to its
+// end and saved, which requires other strands to go on.
 class WaitsForTheEnd : public Lines {
  public:
   explicit WaitsForTheEnd(const std::string& folder) : folder_(folder) {}
@@ -131,7 +131,7 @@ TEST(ReporterTest, AnObserverThatThrowsAtTheEndIsTheJobsError) {
   EXPECT_EQ(status, absl::InternalError("observer: the screen is full"));
 }
 
-// Its supervisor threw, say, and dropped it.
+// This happens if its supervisor threw and dropped it.
 TEST(ReporterTest, OneThatNobodyCanReachAnyMoreSetsTheOutcome) {
   const ProcessContextPtr process =
       SetUpJob(TinyCnnJob(1, 3), /*observer=*/nullptr).value().process;

@@ -1,5 +1,5 @@
-// What a rank tells of its waits: which step, which bucket, which ranks of the
-// job, whatever its groups call them.
+// A rank's report of its waits names the step, the bucket and the ranks by
+// their numbers in the job, not in its groups.
 
 #include "actors/strands/wait_report.h"
 
@@ -19,7 +19,7 @@ namespace {
 using comm::Barrier;
 using comm::Event;
 
-// Two stages, two replicas: ranks 0 and 1 have the first stage.
+// Returns a job of two stages and two replicas: ranks 0 and 1 have stage 0.
 ProcessContextPtr FourRanks() {
   JobSpec spec = TinyCnnJob(2, 100);
   spec.plan.mesh = pipeline::Mesh(/*dp=*/2, /*pp=*/2);
@@ -41,7 +41,7 @@ TEST(WaitReportTest, ACollectiveIsABucketOfAStep) {
   const int buckets = static_cast<int>(mine.plan->StageOf(2).buckets.size());
   ASSERT_GE(buckets, 2);
   EXPECT_TRUE(ReportOf(mine).waits.empty());
-  // The whole first step, and bucket 0 of the second, are over on both.
+  // Both ranks have completed the first step, and bucket 0 of the second.
   std::vector<Event> done;
   for (int i = 0; i < buckets + 1; ++i) {
     done.push_back(*mine.groups.dp->Start(Barrier(), Event()));
@@ -67,7 +67,7 @@ TEST(WaitReportTest, ACollectiveIsABucketOfAStep) {
   EXPECT_EQ(report.waits[1].part, "loss");
   EXPECT_EQ(report.waits[1].ranks, (std::vector<int>{0, 1, 3}));
   EXPECT_GE(report.waits[0].nanos, report.waits[1].nanos);
-  // What it waited for when its group was aborted is still told.
+  // The report keeps the waits from before the group was aborted.
   peer.groups.dp->Abort(absl::CancelledError("over"));
   EXPECT_EQ(ReportOf(mine).waits.size(), 2u);
   EXPECT_EQ(ReportOf(peer).waits.size(), 0u);
@@ -88,7 +88,7 @@ TEST(WaitReportTest, ATensorComesFromTheRankOfAStage) {
   EXPECT_EQ(report.waits[0].step, 6);
   EXPECT_EQ(report.waits[0].collective, -1);
   EXPECT_EQ(report.waits[0].ranks, std::vector<int>{1});
-  // A table may ask for what no stage sends.
+  // A table may receive a tensor that no stage sends.
   position.Await({/*forward=*/false, /*micro_batch=*/4, /*stage=*/1});
   const RankWaits hopeless = ReportOf(mine);
   ASSERT_EQ(hopeless.waits.size(), 1u);
@@ -109,7 +109,7 @@ TEST(StepPositionTest, ItWaitsSinceTheFirstTimeItSaysSo) {
   EXPECT_EQ(position.Get().receive->since, since);
   position.Await({/*forward=*/false, /*micro_batch=*/0, /*stage=*/1});
   EXPECT_FALSE(position.Get().receive->forward);
-  // The next step has no wait of the one before.
+  // The next step does not inherit the wait of the previous one.
   position.BeginStep(StepKind::kTrain, 1);
   EXPECT_FALSE(position.Get().receive.has_value());
 }

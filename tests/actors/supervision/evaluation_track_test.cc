@@ -25,8 +25,9 @@ class Track {
                  const std::optional<EvaluationState>& saved = std::nullopt)
       : track_(std::make_shared<const JobSpec>(spec), saved) {}
 
-  // Evaluations with these losses, and accuracies that mirror them, after steps
-  // 10, 20 and so on; the number of them until it has converged, or 0.
+  // Adds evaluations with these losses, and accuracies that mirror them, after
+  // steps 10, 20 and so on. Returns the number of them until the run has
+  // converged, or 0.
   int Add(const std::vector<double>& losses) {
     for (std::size_t i = 0; i < losses.size(); ++i) {
       Add(losses[i], /*counts=*/true);
@@ -56,7 +57,8 @@ TEST(EvaluationTrackTest, CountsEvaluationsSinceTheLastImprovement) {
 
 TEST(EvaluationTrackTest, AnImprovementIsLargerThanTheDelta) {
   EXPECT_EQ(Track(Patient(2, 0.5)).Add({5, 4.5, 4.75, 1}), 3);
-  // Small steps add up, since they are measured from the last improvement.
+  // Small improvements add up, since each is measured from the last one that
+  // counted.
   EXPECT_EQ(Track(Patient(3, 0.5)).Add({5, 4.75, 4.25, 4, 3.5}), 0);
 }
 

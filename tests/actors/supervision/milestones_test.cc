@@ -9,7 +9,7 @@
 namespace troupe::actors {
 namespace {
 
-// 256 samples in steps of 32: an epoch has 8 steps.
+// Returns the milestones for 256 samples in steps of 32: an epoch has 8 steps.
 Milestones Make(JobSpec spec, bool test, std::int64_t first_step = 0) {
   data::SamplerOptions options;
   options.dataset_size = 256;

@@ -1,5 +1,5 @@
-// The supervisor of a job among fakes: ranks and a checkpoint writer that note
-// what they hear, and answer what the test says.
+// A test fixture with the supervisor of a job and fakes: ranks and a checkpoint
+// writer that log the messages they receive, and answer as the test sets.
 
 #ifndef TESTS_ACTORS_SUPERVISION_SUPERVISOR_FIXTURE_H_
 #define TESTS_ACTORS_SUPERVISION_SUPERVISOR_FIXTURE_H_
@@ -25,7 +25,7 @@ inline constexpr std::int32_t kNow = 1, kBefore = 0;
 
 using Log = std::vector<std::string>;
 
-// What ranks answer; those that are not here give no answer.
+// Answers of ranks to AskWaits; ranks without an entry do not answer.
 using Answers = std::map<int, RankWaits>;
 
 inline RankActor::behavior_type FakeRank(RankActor::pointer self, int rank,
@@ -77,7 +77,7 @@ inline absl::Duration HeldVerdictMax() {
 
 class SupervisorTest : public testing::Test {
  protected:
-  // Two ranks, or as many as `spec` has.
+  // Starts the supervisor, with two ranks or the number that `spec` has.
   void Begin(const JobSpec& spec) {
     const auto process = SetUpJob(spec, /*observer=*/nullptr)->process;
     process->roster = roster_;
@@ -94,7 +94,7 @@ class SupervisorTest : public testing::Test {
     }
     Send(begin_atom::value);
   }
-  // Actors that a failed check left behind end here.
+  // Ends the actors that a failed check has left behind.
   void TearDown() override {
     if (!ended()) Send(Failure{1, -1, "test", 10, "over"});
     if (!ended()) system_.Advance(HeldVerdictMax());
@@ -104,14 +104,15 @@ class SupervisorTest : public testing::Test {
     caf::anon_send(supervisor_, message);
     system_.RunAll();
   }
-  // One of a shard, from the ranks' copies to its name.
+  // Sends all messages of a checkpoint of one shard, from the ranks' copies to
+  // its name.
   void FinishCheckpoint(std::int64_t step) {
     Send(SnapshotTaken{kNow, 0, step});
     Send(CheckpointOpened{kNow, step, "folder"});
     Send(ShardSaved{kNow, step, ShardSummary()});
     Send(CheckpointSaved{kNow, step, "path"});
   }
-  // What the fakes heard since the last call.
+  // Returns the messages that the fakes have received since the last call.
   std::string Heard() { return absl::StrJoin(std::exchange(log_, {}), ", "); }
   static Progress StepsOf(std::int32_t generation, int rank, std::int64_t first,
                           int count) {

@@ -1,5 +1,5 @@
-// Before the supervisor says who is lost, it asks the others whom they wait
-// for: for a moment, and none but the ranks of this attempt of the job.
+// Before the supervisor reports a lost process, it asks the ranks which ranks
+// they wait for: for a limited time, and only those of this attempt of the job.
 
 #include <memory>
 #include <string>
@@ -12,7 +12,7 @@
 namespace troupe::actors {
 namespace {
 
-// Of two processes with a rank each, process 1 is lost.
+// A job of two processes with a rank each, of which process 1 is lost.
 class LossTest : public SupervisorTest {
  protected:
   LossTest() {
@@ -120,8 +120,8 @@ TEST_F(LossTest, AnswersOfThePastAreDropped) {
   EXPECT_TRUE(ended());
 }
 
-// A rank has it from its group, often sooner than the coordinator from the
-// process that saw it.
+// A rank gets the loss from its group, often before the coordinator gets the
+// report of the process that noticed it.
 TEST_F(LossTest, TheWordsAreThoseOfWhoSawIt) {
   Begin(Plain(100));
   Send(Failure{kNow, 0, "compute", kUnavailable,
@@ -133,7 +133,7 @@ TEST_F(LossTest, TheWordsAreThoseOfWhoSawIt) {
   EXPECT_EQ(verdict(), absl::UnavailableError(kVerdict));
 }
 
-// Process 1 found process 0 silent and has left; then process 0 went on.
+// Process 1 found process 0 silent and has left; then process 0 resumed.
 TEST_F(LossTest, WhoeverLeavesBecauseOfTheFirstFailureIsNotBlamed) {
   Begin(Plain(100));
   Send(Failure{kNow, 0, "compute", kUnavailable, "process 0 stood still"});

@@ -1,8 +1,10 @@
-// The supervisor among fakes: it knows ranks by their messages alone, drops
-// those of another generation, and notices silence after one time-out.
+// The supervisor with fake ranks: it drops messages of another generation, and
+// notices silence after one time-out.
 
+#include <functional>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "tests/actors/supervision/supervisor_fixture.h"
 
@@ -27,6 +29,37 @@ TEST_F(SupervisorTest, OldProgressAndFailuresAreDropped) {
   ASSERT_TRUE(ended());
   EXPECT_EQ(process_->outcome.Wait().status(),
             absl::InternalError("rank 1, compute: of today"));
+}
+
+// Another build may number its ranks differently.
+TEST_F(SupervisorTest, AMessageOfARankThatDoesNotExistEndsTheJob) {
+  struct Case {
+    std::function<void(int rank)> send;
+    const char* what;
+  };
+  const Case cases[] = {
+      {[&](int rank) { Send(StepsOf(kNow, rank, 0, 1)); }, "progress"},
+      {[&](int rank) {
+         Send(SnapshotTaken{kNow, rank, 1});
+       },
+       "a snapshot"},
+      {[&](int rank) {
+         for (int each : {0, 1}) Send(StepsOf(kNow, each, 0, 1));
+         Send(Evaluated{kNow, rank, 1, LossBits{Bits(1), Bits(35), Bits(7)}});
+       },
+       "an evaluation"},
+  };
+  for (const Case& c : cases) {
+    for (const int rank : {-1, 2}) {
+      Begin(TinyCnnJob(2, 1));
+      c.send(rank);
+      ASSERT_TRUE(ended()) << c.what;
+      EXPECT_EQ(verdict(), absl::InternalError(absl::StrCat(
+                               "supervisor: rank ", rank, " reports ", c.what,
+                               ", but the job has ranks 0 to 1; run the same "
+                               "build of Troupe in all processes")));
+    }
+  }
 }
 
 TEST_F(SupervisorTest, ACheckpointIsShardsThenOneName) {
@@ -75,7 +108,7 @@ TEST_F(SupervisorTest, OldEvaluationsAreDropped) {
   EXPECT_EQ(process_->outcome.Wait()->evaluation.count, 70);
 }
 
-// A stop that comes when the last step is done changes nothing any more.
+// A stop that arrives after the last step has no effect.
 TEST_F(SupervisorTest, AStopAtTheLastStepStillEvaluates) {
   Begin(TinyCnnJob(2, 1));
   Heard();

@@ -1,6 +1,5 @@
-// Graphs of who waits for whom, and what is told of them: chains, circles,
-// ranks that wait for one collective, silent ones, and answers that nobody
-// should have sent.
+// Wait-for graphs and the texts about them: chains, cycles, ranks that wait for
+// the same collective, silent ranks, and invalid answers.
 
 #include "actors/supervision/wait_graph.h"
 
@@ -17,7 +16,8 @@ namespace {
 
 constexpr std::int64_t kMillisecond = 1'000'000;
 
-// Collective `collective` of the replicas, in step 3: that of bucket 1.
+// Returns a wait for collective `collective` of the replicas, for bucket 1 in
+// step 3.
 RankWait Bucket(std::int64_t collective, std::vector<std::int32_t> ranks) {
   RankWait wait;
   wait.what =
@@ -111,7 +111,7 @@ TEST(WaitGraphTest, EachRootIsNamedOnce) {
             "activation of stage 5 for stage 4");
 }
 
-// Neither can know that the other has come.
+// Neither rank can tell that the other has joined.
 TEST(WaitGraphTest, RanksInOneCollectiveDoNotWaitForEachOther) {
   EXPECT_EQ(
       Graph(2, {Answer(0, {Bucket(7, {1})}), Answer(1, {Bucket(7, {0})})}),
@@ -119,7 +119,7 @@ TEST(WaitGraphTest, RanksInOneCollectiveDoNotWaitForEachOther) {
       "ranks 0, 1 have been for 3ms in step 3, bucket 1: all_reduce(sum, "
       "f32 x 120), collective 7 of group replicas, of which no rank is "
       "missing");
-  // Another one, or that of another group, is another matter.
+  // If the collectives or groups differ, the ranks do wait for each other.
   RankWait other = Bucket(7, {0});
   other.group = "all ranks";
   EXPECT_NE(Graph(2, {Answer(0, {Bucket(7, {1})}), Answer(1, {other})})
@@ -127,7 +127,8 @@ TEST(WaitGraphTest, RanksInOneCollectiveDoNotWaitForEachOther) {
             std::string::npos);
 }
 
-// All had come when it died: what it had to send is what is waited for.
+// All had joined when a rank died: the others wait for the data that it had to
+// send.
 TEST(WaitGraphTest, ACollectiveThatHadBegunWaitsForTheLost) {
   RankWait begun = Bucket(7, {0, 1, 2});
   begun.begun = true;
@@ -173,7 +174,8 @@ TEST(WaitGraphTest, ARootIsTakenToItsProcess) {
             "1 to 2), which is computing step 3");
 }
 
-// Those of other processes, where the one that could ask them is lost.
+// Ranks of other processes are left out if the process that could ask them is
+// lost.
 TEST(WaitGraphTest, WhoIsLeftOutIsNotBlamed) {
   WaitGraph graph(3, /*roster=*/nullptr);
   for (int rank : {0, 2}) graph.LeaveOut(rank);
@@ -203,7 +205,7 @@ TEST(WaitGraphTest, ThoseThatComputeMayYetWait) {
   EXPECT_EQ(graph.Unsettled(), std::vector<int>{});
 }
 
-// They come from another process.
+// Such numbers may come from another process.
 TEST(WaitGraphTest, RanksThatThereAreNotAreLeftOut) {
   WaitGraph graph(2, /*roster=*/nullptr);
   graph.SetLost(9);

@@ -50,7 +50,8 @@ class Importer {
     absl::StrAppend(&trace_.problems, what, ": ", row.dump(), "\n");
   }
 
-  // A thread's number is the system's: names of two ranks must not meet.
+  // Names a thread. Numbers of threads are those of the system, so ranks must
+  // not share one.
   void NameThread(const Json& row) {
     const bool is_new =
         threads_
@@ -70,7 +71,7 @@ class Importer {
     trace_.slices.push_back(slice);
   }
 
-  // The end of the slice that began last.
+  // Ends the slice that began last.
   void End(const Json& row) {
     const int thread = row["tid"];
     std::vector<std::size_t>& open = open_[thread];
@@ -107,7 +108,7 @@ class Importer {
 
   ImportedTrace trace_;
   std::map<int, std::string> threads_;
-  std::map<int, std::vector<std::size_t>> open_;  // slices, by thread
+  std::map<int, std::vector<std::size_t>> open_;  // open slices, by thread
   std::map<std::tuple<std::string, std::string, int>, std::size_t> arrows_;
 };
 
@@ -122,7 +123,8 @@ int ImportedTrace::CountSlices(const std::string& where) const {
 ImportedTrace ImportTrace(const std::string& json) {
   const Json document = Json::parse(json);
   std::vector<Json> rows = document["traceEvents"];
-  // Names come first; then by time, and at one time in the order of the file.
+  // Rows without a time, which name threads, come first; rows of the same time
+  // keep the order of the file.
   std::stable_sort(rows.begin(), rows.end(), [](const Json& a, const Json& b) {
     return a.value("ts", -1.0) < b.value("ts", -1.0);
   });

@@ -1,5 +1,5 @@
 // Reads a trace as Perfetto does (importers/json/json_trace_parser.cc and
-// common/flow_tracker.cc): what of it would be on the screen.
+// common/flow_tracker.cc), to find which parts of it Perfetto would show.
 //
 //   const ImportedTrace trace = ImportTrace(json);
 //   EXPECT_EQ(trace.problems, "");
@@ -23,8 +23,8 @@ struct ImportedSlice {
 };
 
 struct ImportedTrace {
-  std::vector<ImportedSlice> slices;  // in the order of their begins
-  // How many arrows lead from a slice to a slice, by `where`.
+  std::vector<ImportedSlice> slices;  // slices in the order of their begins
+  // Number of arrows from a slice to a slice, by `where` of both.
   std::map<std::pair<std::string, std::string>, int> arrows;
   // Values of counters in their order, by process and name.
   std::map<std::pair<int, std::string>, std::vector<std::int64_t>> counters;

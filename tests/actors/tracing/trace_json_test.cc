@@ -42,7 +42,7 @@ class Story {
     return Add(TraceKind::kBucketReady, TracePhase::kInstant, "bucket ready",
                ActionKind::kForward, bucket);
   }
-  // One end of the way of micro-batch 2 between stages 0 and 1.
+  // Adds a send or receive of micro-batch 2 between stages 0 and 1.
   Story& Transfer(const std::string& name, ActionKind action) {
     Begin(TraceKind::kTransfer, name, action);
     events_.back().event.boundary = 0;
@@ -130,7 +130,7 @@ TEST(TraceJsonTest, MemoryIsACounterOfItsRank) {
             (Values{{{0, "memory"}, {64, 128, 64}}, {{3, "memory"}, {64}}}));
 }
 
-// The importer of these tests sees what the real one drops.
+// The importer of these tests finds the rows that the real one drops.
 TEST(TraceImporterTest, SeesWhatWouldBeDropped) {
   const auto problems = [](const std::string& rows) {
     return ImportTrace("{\"traceEvents\":[" + rows + "]}").problems;

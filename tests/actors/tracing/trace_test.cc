@@ -1,4 +1,5 @@
-// A trace of two steps in which buckets are reduced while backward still runs.
+// Tests a trace of two steps in which buckets are reduced while backward still
+// runs.
 
 #include "actors/tracing/trace.h"
 
@@ -28,7 +29,7 @@ namespace {
 using Json = nlohmann::json;
 
 TEST(ChromeTraceTest, ShowsReductionsDuringBackward) {
-  // Wide layers, so that backward lasts; a bucket per layer.
+  // The layers are wide, so that backward takes long; each has a bucket.
   JobSpec spec = TinyCnnJob(2, 12);
   spec.model = [] { return nn::MakeMlp({784, 512, 512, 512, 10}, {}); };
   spec.plan.inline_bytes = 0;
@@ -42,7 +43,7 @@ TEST(ChromeTraceTest, ShowsReductionsDuringBackward) {
   const ImportedTrace imported = ImportTrace(FileBytes(path));
   EXPECT_EQ(imported.problems, "");
 
-  // Backward's end, by (rank, step); and what was launched before it.
+  // End of backward, by (rank, step).
   std::map<std::pair<char, std::int64_t>, double> end;
   for (const ImportedSlice& slice : imported.slices) {
     if (!absl::EndsWith(slice.where, "/compute/B0")) continue;
@@ -57,7 +58,7 @@ TEST(ChromeTraceTest, ShowsReductionsDuringBackward) {
   EXPECT_GE(launched_during_backward, 4);
 }
 
-// Handed over, reduced inline, and inline with the update in one pass.
+// Reductions are handed over, inline, or inline with the update in one pass.
 TEST(ChromeTraceTest, ArrowsLeadFromBucketsToTheirUpdates) {
   for (const std::int64_t inline_bytes : {0, 1 << 30}) {
     for (const bool fuse : {false, true}) {
@@ -77,7 +78,7 @@ TEST(ChromeTraceTest, ArrowsLeadFromBucketsToTheirUpdates) {
                              {{"1/comm/AR0", "1/compute/UP0"}, 2}};
       const Arrows in_one = {{{"0/compute/B0", "0/comm/RU0"}, 2},
                              {{"1/compute/B0", "1/comm/RU0"}, 2}};
-      Arrows arrows;  // on whichever track of the communication strand
+      Arrows arrows;  // all tracks of the communication strand as one
       for (const auto& [ends, count] : imported.arrows) {
         const auto on_one_track = [](const std::string& where) {
           return absl::StrReplaceAll(where, {{"/comm 2/", "/comm/"}});
@@ -120,8 +121,8 @@ TEST(ChromeTraceTest, ShowsEvaluationsAndCheckpoints) {
   ASSERT_TRUE(RunJob(spec).ok());
   const ImportedTrace imported = ImportTrace(trace.ToJson());
   EXPECT_EQ(imported.problems, "");
-  // The ones after the steps that are traced: an evaluation after step 3, and a
-  // checkpoint of step 4, which rank 0 holds.
+  // An evaluation after step 3, and a checkpoint of step 4, by rank 0, follow
+  // the steps that are traced.
   std::vector<std::string> seen;
   for (const ImportedSlice& slice : imported.slices) {
     const bool of_run = absl::StrContains(slice.where, "/rank/") ||
@@ -146,7 +147,7 @@ TEST(ChromeTraceTest, KeepsOnlyItsSteps) {
 TEST(ChromeTraceTest, CountsFromWhereTheRunBegins) {
   ChromeTrace trace({/*first_step=*/3, /*steps=*/2});
   EXPECT_FALSE(trace.Wants(1000));
-  EXPECT_FALSE(trace.Wants(1000));  // of another rank
+  EXPECT_FALSE(trace.Wants(1000));  // the call of another rank
   EXPECT_FALSE(trace.Wants(1001));
   EXPECT_TRUE(trace.Wants(1002));
   EXPECT_TRUE(trace.Wants(1003));
@@ -170,7 +171,7 @@ TEST(ChromeTraceTest, OfAResumedJob) {
       if (args == event.end() || !args->contains("step")) continue;
       steps.insert((*args)["step"].get<int>());
     }
-    // Numbered as the log numbers them.
+    // The file has the numbers of the log.
     EXPECT_EQ(steps, first_step == 2 ? std::set<int>({8, 9}) : std::set<int>());
     EXPECT_EQ(trace.IsEmpty(), first_step == 5);
   }

@@ -1,4 +1,4 @@
-// The bugs that plant.py plants into copies of the house's sources, by this
+// The bugs that plant.py plants into copies of sources of the project, by this
 // folder's bugs.txt.
 //
 //   PlantedBug<Bug>() = Bug::kFarewellIsLost;        // planted_bug.h

@@ -17,7 +17,7 @@
 namespace troupe::actors {
 namespace {
 
-// What few seeds come to by themselves.
+// Changes of a scenario to situations that few seeds reach by themselves.
 void Process0StandsStill(ClusterScenario& scenario, std::uint64_t seed) {
   scenario.oddity = Oddity::kNone;
   Fault pause;
@@ -35,10 +35,10 @@ void TheLastHasNoRanks(ClusterScenario& scenario, std::uint64_t) {
 struct Case {
   Bug bug;
   const char* name;
-  // In what the judgement says.
+  // Part of the text that Judge() returns.
   const char* found;
   bool checkpoints = false;
-  // Changes what the seed has drawn; null: nothing does.
+  // Changes the scenario that the seed has drawn; may be null.
   void (*bend)(ClusterScenario& scenario, std::uint64_t seed) = nullptr;
 };
 

@@ -1,5 +1,5 @@
-// The bugs that plant.py plants into copies of the sources that drive GPUs, by
-// this folder's bugs.txt.
+// Names of the bugs that plant.py adds to copies of the sources that drive
+// GPUs; this folder's bugs.txt defines them.
 //
 //   PlantedBug<Bug>() = Bug::kEventNotWaitedFor;        // planted_bug.h
 //
@@ -40,7 +40,7 @@ enum class Bug {
   // Updates: actors/engine/bucket_events.cc.
   kUpdateBesideReduction,
   kReaderBesideUpdate,
-  // Whole steps as graphs: actors/engine/graph_inputs.cc.
+  // Whole steps as graphs: actors/engine/recording/graph_inputs.cc.
   kGraphWithOldPointer,
   // The step engine: actors/engine/inbox.cc.
   kTransferReadTooEarly,

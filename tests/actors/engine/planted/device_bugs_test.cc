@@ -1,11 +1,10 @@
-// Deliberate bugs in the sources that drive GPUs, on the emulated one
-// (base/cuda/emulated): some seeds show each of them, by other bits, a
-// report or an error. Right code shows nothing. Each run is a process of its
-// own.
+// Deliberate bugs in the sources that drive GPUs, on the emulated GPU
+// (base/cuda/emulated): some seeds reveal each of them by other bits, a report
+// or an error. Correct code shows none of these. Each run is a new process.
 //
 //   bazel run //tests/actors/engine/planted:device_bugs_test -- --table
 //
-// With --config=tsan the table says what ThreadSanitizer names instead.
+// The table of --config=tsan lists the races that ThreadSanitizer reports.
 
 #include <cstdint>
 #include <cstdio>
@@ -32,9 +31,9 @@ namespace {
 
 constexpr std::uint64_t kSeeds = 20;
 constexpr std::uint64_t kSeedsUnderTsan = 6;
-constexpr std::int64_t kSteps = 6;  // of which graphs run the last three
+constexpr std::int64_t kSteps = 6;  // graphs run the last three
 
-// --- The programs: a line of what came of a seed ---
+// --- The programs; each returns the outcome of a seed as a line ---
 
 emulated_cuda::Options OptionsOf(std::uint64_t seed) {
   emulated_cuda::Options options = nn::cuda::EmulatedWorld::OptionsOf(seed);
@@ -42,7 +41,8 @@ emulated_cuda::Options OptionsOf(std::uint64_t seed) {
   return options;
 }
 
-// The outcome of `run` in an emulated world, or what that has to say.
+// Returns the outcome of `run` in an emulated world, or the problems that the
+// world reports.
 template <typename Run>
 std::string InWorld(const emulated_cuda::Options& options, Run run) {
   emulated_cuda::Reset(options);
@@ -79,7 +79,7 @@ std::string OneRankAsGraph(std::uint64_t seed) {
 }
 std::string TwoGpus(std::uint64_t seed) { return Train(seed, "cuda", 2, 1); }
 std::string TwoStages(std::uint64_t seed) { return Train(seed, "cuda", 1, 2); }
-// A block of memory goes back to the driver while a kernel works on it.
+// Returns a block of memory to the driver while a kernel uses it.
 std::string MemoryRunsOut(std::uint64_t seed) {
   emulated_cuda::Options options = OptionsOf(seed);
   options.device_bytes = std::size_t{1} << 20;
@@ -102,7 +102,7 @@ std::string MemoryRunsOut(std::uint64_t seed) {
   });
 }
 
-// Copies to memory of the host that is not pinned.
+// Copies to pageable memory of the host.
 std::string ReadsBack(std::uint64_t seed) {
   return InWorld(OptionsOf(seed), [] {
     auto device = *nn::cuda::CudaDevice::Open(0);
@@ -142,10 +142,10 @@ constexpr char kCopies[] = "actors/chunks/staged_copy.cc";
 constexpr char kGroup[] = "comm/device/device_state.cc";
 constexpr char kLosses[] = "actors/chunks/loss_reader.cc";
 constexpr char kUpdates[] = "actors/engine/bucket_events.cc";
-constexpr char kGraphs[] = "actors/engine/graph_inputs.cc";
+constexpr char kGraphs[] = "actors/engine/recording/graph_inputs.cc";
 constexpr char kTransfers[] = "actors/engine/inbox.cc";
 
-// For messages of GoogleTest.
+// Prints the bug's name in messages of GoogleTest.
 void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
 
 constexpr Case kCases[] = {
@@ -187,7 +187,7 @@ Tally Count(const Case& c, Bug bug) {
   });
 }
 
-// What ThreadSanitizer says of some seeds.
+// Returns the races that ThreadSanitizer reports for some seeds.
 std::string RacesOf(const Case& c, Bug bug) {
   return InChild([&] {
     PlantedBug<Bug>() = bug;

@@ -13,9 +13,9 @@
 namespace troupe::actors {
 namespace {
 
-// After which a snapshot is taken, beside that of the last one.
+// Step after which a snapshot is taken; another is taken after the last step.
 constexpr std::int64_t kSnapshotStep = 1;
-// A job that is right takes some thousand turns.
+// Limit on the turns of a job; a correct one takes some thousand.
 constexpr int kTurnsMax = 200'000;
 
 StrandFiber::Options FiberOptions() {
@@ -44,7 +44,7 @@ DeviceRank::DeviceRank(const EngineFixture& fixture, int rank,
   fiber_.emplace(FiberOptions(), [this] { failure_ = Train(); });
 }
 
-// The fiber goes before what its frames refer to.
+// The fiber is destroyed before the objects that its frames refer to.
 DeviceRank::~DeviceRank() { fiber_.reset(); }
 
 absl::Status DeviceRank::Open() {

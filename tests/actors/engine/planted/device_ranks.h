@@ -1,15 +1,15 @@
-// The ranks of a small job on emulated GPUs, without actors: the step engine,
-// the device and the groups of production, each rank's engine on a fiber, all
-// in one thread, which goes from one to another as a seed says. So a seed gives
-// one order, and ThreadSanitizer sees all of it.
+// Runs the ranks of a small job on emulated GPUs without actors, with the step
+// engine, device and groups of production. Each rank's engine is a fiber of one
+// thread, and a seed chooses which one runs next. Thus a seed determines the
+// order, and ThreadSanitizer sees all of it.
 //
 //   const EmulatedWorld world(seed);
 //   DeviceRanks ranks(fixture, seed);
 //   const std::string outcome = ranks.Train(/*steps=*/4);
 //
-// The outcome is a line: the losses, and hashes of parameters and optimizer
-// states, after the second step (a snapshot, while training goes on) and after
-// the last; or the first error. It is the same for all seeds.
+// The outcome is a line with the losses, and with hashes of parameters and
+// optimizer states after the second step (a snapshot, while training goes on)
+// and after the last; or with the first error. It is the same for all seeds.
 //
 // Threads: one.
 
@@ -31,7 +31,7 @@
 
 namespace troupe::actors {
 
-// One rank's strand, without its actor.
+// The compute strand of one rank, without its actor.
 class DeviceRank : public StepRunner::Host {
  public:
   DeviceRank(const EngineFixture& fixture, int rank, const RankGroups* groups,
@@ -39,14 +39,14 @@ class DeviceRank : public StepRunner::Host {
   ~DeviceRank();
 
   absl::Status Open();
-  // `stages`: who has each stage of this rank's replica.
+  // `stages`: the rank of each stage of this rank's replica.
   void Wire(std::vector<DeviceRank*> stages) { stages_ = std::move(stages); }
 
-  // Takes in what came, drives the device, and goes on until the engine waits
-  // or looks up.
+  // Takes in finished collectives and transfers, drives the device, and resumes
+  // the engine until it waits or yields.
   absl::Status Turn();
   bool done() const;
-  // What it has computed, when it is done.
+  // Returns the rank's part of the outcome, once it is done.
   std::string Results() const;
 
   void Launch(int action, pipeline::GroupId group,
@@ -94,7 +94,7 @@ class DeviceRanks {
 
   const EngineFixture& fixture_;
   const std::uint64_t seed_;
-  std::vector<RankGroups> groups_;  // by rank
+  std::vector<RankGroups> groups_;  // one for each rank
   std::vector<std::unique_ptr<DeviceRank>> ranks_;
 };
 

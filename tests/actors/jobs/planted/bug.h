@@ -1,5 +1,6 @@
-// The bugs that plant.py plants into copies of the house's sources, by this
-// folder's bugs.txt: waits between the queues of a device that are missing.
+// Names of the bugs that plant.py adds to copies of Troupe's sources; this
+// folder's bugs.txt defines them. Each removes a wait between the queues of a
+// device.
 //
 //   PlantedBug<Bug>() = Bug::kForwardBeforeUpdate;   // planted_bug.h
 //

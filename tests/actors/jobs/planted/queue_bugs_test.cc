@@ -1,6 +1,6 @@
-// Deliberate bugs in what the queues of a device wait for: each must be found
-// by a job on queued devices within a thousand seeds, by other bits than the
-// CPU's.
+// Deliberate bugs: missing waits between the queues of a device. A job on
+// queued devices must reveal each within a thousand seeds, by other bits than
+// the CPU's.
 
 #include <cstdint>
 #include <ostream>
@@ -27,7 +27,8 @@ struct Case {
   { Bug::k##bug, #bug, __VA_ARGS__ }
 
 constexpr Case kCases[] = {
-    // Where buckets are reduced, their sums are behind their last gradients.
+    // With reductions, the sums of buckets already wait for their last
+    // gradients, so this case has none.
     TROUPE_CASE(UpdateBesideItsReader, /*dp=*/1, /*pp=*/2),
     TROUPE_CASE(UpdateBeforeItsSum),
     TROUPE_CASE(ForwardBeforeUpdate),
@@ -35,7 +36,7 @@ constexpr Case kCases[] = {
     TROUPE_CASE(ScalarsWrittenTooEarly),
 };
 
-// For messages of GoogleTest.
+// Prints the bug's name in messages of GoogleTest.
 void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
 
 class QueueBugsTest : public testing::TestWithParam<Case> {};

@@ -1,4 +1,4 @@
-// The bugs that plant.py plants into copies of the house's sources, by this
+// The bugs that plant.py plants into copies of Troupe's sources, by this
 // folder's bugs.txt.
 //
 //   PlantedBug<Bug>() = Bug::kNeverIdle;        // planted_bug.h
@@ -59,7 +59,7 @@ enum class KnownBug {
   kNothingToReduce,          // a stage without parameters leaves reductions out
 };
 
-// The rank for which this thread computes, of kSumInOrderOfWhoIsFirst.
+// The rank for which this thread computes, for kSumInOrderOfWhoIsFirst.
 inline thread_local int who_is_first = 0;
 
 }  // namespace troupe

@@ -7,8 +7,9 @@
 //   });
 //   EXPECT_GT(tally.found(), 0) << tally.ToString();
 //
-// An outcome is a line of text: what was computed; or, beginning with "error"
-// or "report", what a call answered or what an emulation has to say.
+// An outcome is a line of text: the result; or the error of a call, which
+// begins with "error"; or the report of an emulation, which begins with
+// "report".
 //
 // Threads: one; the children are copies of it.
 
@@ -28,8 +29,8 @@
 namespace troupe {
 
 struct Trial {
-  bool ended = false;   // it came to its end
-  std::string outcome;  // its last line; of one that did not end, all it wrote
+  bool ended = false;   // whether the process came to its end
+  std::string outcome;  // its last line; if it did not end, all that it wrote
 };
 
 inline Trial TryInChild(const std::function<std::string()>& outcome) {
@@ -43,17 +44,17 @@ inline Trial TryInChild(const std::function<std::string()>& outcome) {
   return {true, text.substr(at + mark.size())};
 }
 
-// How many seeds showed the bug, and how.
+// Number of seeds that showed the bug, by the way in which they did.
 struct Tally {
   int tried = 0;
   int other_bits = 0;
-  int errors = 0;   // of calls
-  int reports = 0;  // of an emulation
-  int ends = 0;     // of the process
+  int errors = 0;   // errors of calls
+  int reports = 0;  // reports of an emulation
+  int ends = 0;     // early ends of the process
   std::string last;
 
   int found() const { return other_bits + errors + reports + ends; }
-  // "12 of 40: 9 other bits, 3 errors".
+  // Returns "12 of 40: 9 other bits, 3 errors".
   std::string ToString() const {
     std::string text = absl::StrCat(found(), " of ", tried);
     const char* before = ": ";

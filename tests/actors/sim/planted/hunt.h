@@ -4,7 +4,7 @@
 //               [&](std::uint64_t seed) { return WhatIsWrong(seed); });
 //   ExpectACaseForEach<Bug>(kCases);
 //
-// The hunt is a process of its own, since a bug may well abort it.
+// The hunt runs in a process of its own, since a bug may abort it.
 
 #ifndef TESTS_ACTORS_SIM_PLANTED_HUNT_H_
 #define TESTS_ACTORS_SIM_PLANTED_HUNT_H_
@@ -23,16 +23,16 @@
 
 namespace troupe {
 
-// What is wrong with the run of a seed; empty: nothing.
+// Returns the fault of the run of a seed; empty: none.
 using TrySeed = std::function<std::string(std::uint64_t seed)>;
 
 constexpr std::uint64_t kSeedsOfHunt = 1000;
 
-// "seed 17: what was wrong", of the last one tried.
+// Returns "seed 17: ..." with the fault, for the last seed that was tried.
 inline std::string Hunt(const TrySeed& try_seed) {
   const std::string text = InChild([&] {
     for (std::uint64_t seed = 0; seed < kSeedsOfHunt; ++seed) {
-      // Before it is tried: the process may not survive.
+      // The seed is written before the trial, which may end the process.
       std::fprintf(stderr, "\nseed %d: ", static_cast<int>(seed));
       const std::string wrong = try_seed(seed);
       if (wrong.empty()) continue;
@@ -43,7 +43,7 @@ inline std::string Hunt(const TrySeed& try_seed) {
   return text.substr(text.rfind("\nseed ") + 1);
 }
 
-// `found`: in what is said of the bug.
+// Expects that the hunt finds `bug`, with `found` in the fault.
 template <typename Bug>
 void ExpectFound(Bug bug, const char* name, const char* found,
                  const TrySeed& try_seed) {
@@ -56,7 +56,7 @@ void ExpectFound(Bug bug, const char* name, const char* found,
   std::printf("%s, %s\n", name, last.c_str());
 }
 
-// `cases` by bug, in order.
+// Expects that `cases` has one case for each bug, in order.
 template <typename Bug, typename Cases>
 void ExpectACaseForEach(const Cases& cases) {
   constexpr int kBugs = static_cast<int>(Bug::kEnd) - 1;

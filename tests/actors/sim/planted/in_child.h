@@ -1,6 +1,6 @@
-// Runs what may end its process.
+// Runs code that may end its process.
 //
-//   std::string text = InChild([] { Hunt(); });   // that it wrote to stderr
+//   std::string text = InChild([] { Hunt(); });   // its output to stderr
 
 #ifndef TESTS_ACTORS_SIM_PLANTED_IN_CHILD_H_
 #define TESTS_ACTORS_SIM_PLANTED_IN_CHILD_H_
@@ -15,12 +15,12 @@
 
 namespace troupe {
 
-// What a child process has written to its standard error before it ended,
-// however it ended: a bug may well abort it.
+// Runs `body` in a child process. Returns the text that it has written to its
+// standard error before it ended, however it ended: a bug may abort it.
 inline std::string InChild(const std::function<void()>& body) {
   int ends[2];
   if (pipe(ends) != 0) return "no pipe";
-  std::fflush(nullptr);  // or the child would write it, too
+  std::fflush(nullptr);  // otherwise the child would write the buffer, too
   const pid_t child = fork();
   if (child == 0) {
     dup2(ends[1], STDERR_FILENO);

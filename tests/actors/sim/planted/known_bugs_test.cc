@@ -1,6 +1,6 @@
-// Deadlocks and wrong gradients known from other projects, planted into copies
-// of Troupe's own sources (bugs.txt): each is found by every seed, and the same
-// build without it is sound. docs/simulation.md has the table.
+// Tests deadlocks and wrong gradients known from other projects, planted into
+// copies of Troupe's own sources (bugs.txt): each is found by every seed, and
+// the same build without it is correct. docs/simulation.md has the table.
 
 #include <cstdint>
 #include <cstdio>
@@ -24,7 +24,8 @@
 namespace troupe::actors {
 namespace {
 
-// A stage that looks for its peers again and again sends messages to itself.
+// Limit on the messages of a job: a stage that waits for its peers in a loop
+// sends messages to itself without end.
 constexpr std::int64_t kMessagesMax = 100'000;
 
 JobSpec Pipelined(const std::string& schedule, int pp) {
@@ -36,7 +37,7 @@ JobSpec Pipelined(const std::string& schedule, int pp) {
 }
 
 JobSpec OneForwardOneBackward() { return Pipelined("1f1b", 2); }
-// In its order: all forwards, then all backwards.
+// Returns a job in the strict order of GPipe: all forwards, then all backwards.
 JobSpec GPipe() {
   JobSpec spec = Pipelined("gpipe", 2);
   spec.plan.dispatch = pipeline::Dispatch::kStrict;
@@ -54,7 +55,7 @@ JobSpec Accumulating() {
   return SmallGpt().Job(pipeline::Mesh(/*dp=*/2), /*micro_batches=*/4);
 }
 
-// The last stage is a ReLU.
+// Returns a job whose last stage is a ReLU.
 JobSpec LastWithoutParameters() {
   JobSpec spec = SmallJob({/*ranks=*/1, Numbers::kFloat, /*steps=*/2});
   spec.plan.mesh = pipeline::Mesh(/*dp=*/1, /*pp=*/3);
@@ -98,7 +99,7 @@ struct Case {
   KnownBug bug;
   const char* name;
   JobSpec (*job)();
-  const char* found;  // in what is said of it
+  const char* found;  // part of the fault by which it is found
 };
 
 #define TROUPE_CASE(bug, job, found) \
@@ -135,7 +136,7 @@ TEST_P(KnownBugsTest, IsNotThereWithoutIt) {
 INSTANTIATE_TEST_SUITE_P(Bugs, KnownBugsTest, testing::ValuesIn(kCases),
                          [](const auto& info) { return info.param.name; });
 
-// Why such bugs live on: smaller jobs do not show them.
+// Smaller jobs do not show these bugs, which is why they survive.
 TEST(KnownBugsTest, ShapesOfThreeStagesAreExchangedInAnyOrder) {
   EXPECT_EQ(
       SeedsThatFind(KnownBug::kShapesInOrder, ThreeStages(), Seeds(10)).found(),

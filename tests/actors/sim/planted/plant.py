@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Copies a source of the house, with bugs planted in it.
+"""Copies a source of the project, with bugs planted in it.
 
   plant.py actors/engine/reducer.cc FOLDER/bugs.txt < actors/engine/reducer.cc > planted.cc
 

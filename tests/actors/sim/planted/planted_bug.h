@@ -1,5 +1,5 @@
-// Which of the bugs that plant.py has planted (bugs.txt) is there now; a
-// folder's bug.h names them, from kNone to kEnd.
+// Switches on one of the bugs that plant.py has planted (bugs.txt). A folder's
+// bug.h names them, from kNone to kEnd.
 //
 //   PlantedBug<Bug>() = Bug::kNeverIdle;
 //   ... no rank says now that it wants to be woken ...

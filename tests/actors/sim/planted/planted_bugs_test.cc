@@ -1,6 +1,6 @@
-// Deliberate bugs in the step engine, the cursor, the reducer, the strand of
-// communication and the communicator itself: each must be found by a simulated
-// job within a thousand seeds, by a check that says what is wrong.
+// Tests bugs that are planted into the step engine, the cursor, the reducer,
+// the communication strand and the communicator: each must be found by a
+// simulated job within a thousand seeds, by a check that names the fault.
 // docs/simulation.md has the table.
 
 #include <cstdint>
@@ -19,7 +19,7 @@ namespace {
 
 JobSpec Launched() { return SmallJob({/*ranks=*/3, Numbers::kFloat, 3}); }
 
-// Buckets of several chunks each.
+// Returns a job whose buckets have several chunks each.
 JobSpec Wide() {
   SmallJobOptions options;
   options.ranks = 3;
@@ -35,7 +35,7 @@ JobSpec WideInline() {
   return spec;
 }
 
-// A bucket for each layer.
+// Returns a job with a bucket for each layer.
 JobSpec Exact() { return SmallJob({/*ranks=*/3, Numbers::kExact, 2}); }
 
 JobSpec Stages() {
@@ -54,7 +54,7 @@ JobSpec Evaluating() {
   return spec;
 }
 
-// Updates that look at all gradients first.
+// Returns a job whose updates inspect all gradients first.
 JobSpec SkippingSteps() {
   JobSpec spec = Launched();
   spec.optimizer = [] {
@@ -65,7 +65,8 @@ JobSpec SkippingSteps() {
   return spec;
 }
 
-// A bucket for each parameter; momentum, so that steps are not alike.
+// Returns a job of overlapping steps, with a bucket for each parameter, and
+// with momentum, so that steps differ.
 JobSpec Across() {
   SmallJobOptions options;
   options.ranks = 3;
@@ -77,7 +78,7 @@ JobSpec Across() {
   return spec;
 }
 
-// Another rate in each step.
+// Returns the same job with another learning rate in each step.
 JobSpec AcrossWithSchedule() {
   JobSpec spec = Across();
   spec.optimizer = [] {
@@ -94,7 +95,7 @@ struct Case {
   Bug bug;
   const char* name;
   JobSpec (*job)();
-  // In what the check says.
+  // Part of the fault that the check reports.
   const char* found;
 };
 

@@ -1,4 +1,4 @@
-// What ThreadSanitizer says, in a few words.
+// Names the functions of a race in a report of ThreadSanitizer.
 //
 //   NamedRace(report);   // "troupe::Send(), troupe::Receive()"; or ""
 //
@@ -24,8 +24,8 @@ inline constexpr bool kUnderTsan = true;
 inline constexpr bool kUnderTsan = false;
 #endif
 
-// The innermost functions of the house's at the two places of the first race
-// that `report` tells of; empty: it tells of none.
+// Returns the innermost functions of Troupe at both places of the first race in
+// `report`; empty: it has no race.
 inline std::string NamedRace(absl::string_view report) {
   std::string named;
   int places = 0;

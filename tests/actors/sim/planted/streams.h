@@ -1,7 +1,7 @@
-// What stages of other projects have and Troupe's have not, for the bugs of
-// known_bugs_test.cc: operations on one stream, each holding up the rest;
-// messages that begin only when both ends have come to them; shapes that are
-// told before the tensors.
+// Emulates stages of other projects, for the bugs of known_bugs_test.cc:
+// operations on one stream, of which each blocks the rest; messages that begin
+// only when both ends have reached them; shapes that are sent before the
+// tensors.
 //
 //   ReceiveFirst(table);                          // posted one compute early
 //   ExchangeShapes(/*stage=*/1, /*stages=*/4, wait);
@@ -24,8 +24,8 @@
 
 namespace troupe {
 
-// The compute action in front of a receive waits for it, as if it stood behind
-// it in one stream. It is another one than that which takes what comes.
+// Makes the compute action before a receive wait for it, as if it followed it
+// in one stream. That action is not the one that needs the received tensors.
 inline void ReceiveFirst(pipeline::StepTable& table) {
   int compute = -1;
   for (int id = 0; id < static_cast<int>(table.actions.size()); ++id) {
@@ -36,16 +36,16 @@ inline void ReceiveFirst(pipeline::StepTable& table) {
   }
 }
 
-// To a stage: step, stage, whether forward, micro-batch.
+// A message to a stage: step, stage, whether forward, micro-batch.
 using Message = std::tuple<std::int64_t, int, bool, int>;
 
-// Those for which a stage waits, with nothing else to do.
+// The messages for which a stage waits without anything else to do.
 inline std::set<Message>& Awaited() {
   static std::set<Message> messages;
   return messages;
 }
 
-// Ends of exchanges that a stage has come to: "1 sends to 2".
+// Ends of exchanges that stages have reached, as in "1 sends to 2".
 inline std::set<std::string>& ExchangeEnds() {
   static std::set<std::string> ends;
   return ends;
@@ -56,11 +56,11 @@ inline void ForgetMessages() {
   ExchangeEnds().clear();
 }
 
-// Tells the shapes of activations forward and those of gradients back, before
-// the first step. Each message begins when both ends have come to it. A stage
-// at an end of the pipeline has one neighbour and comes to both messages at
-// once; one in the middle sends both before it receives any, which is well
-// until two of them are neighbours.
+// Exchanges the shapes of activations forward and of gradients backward, before
+// the first step. Each message begins when both ends have reached it. A stage
+// at an end of the pipeline has one neighbour and reaches both messages at
+// once; one in the middle sends both before it receives any, which deadlocks if
+// two such stages are neighbours.
 inline void ExchangeShapes(int stage, int stages, actors::StrandWait& wait) {
   std::set<std::string>& ends = ExchangeEnds();
   const auto end = [](int from, const char* does, int to) {

@@ -1,6 +1,6 @@
-// Runs the training steps of a rank whose device records graphs: some of them
-// one action after the other, one of each shape while it is recorded, all later
-// ones as a launch of that (step_graph.h chooses).
+// Runs the training steps of a rank whose device records graphs. For each shape
+// of batches, the first steps run one action after the other, the next one is
+// recorded, and all later ones launch that graph (step_graph.h decides).
 //
 //   if (RecordsSteps(parts, dispatcher)) {
 //     recorder.emplace(parts, dispatcher, trace);
@@ -9,8 +9,8 @@
 //
 // Threads: the compute strand's.
 
-#ifndef ACTORS_ENGINE_STEP_RECORDER_H_
-#define ACTORS_ENGINE_STEP_RECORDER_H_
+#ifndef ACTORS_ENGINE_RECORDING_STEP_RECORDER_H_
+#define ACTORS_ENGINE_RECORDING_STEP_RECORDER_H_
 
 #include <cstdint>
 
@@ -20,25 +20,25 @@
 #include "actors/chunks/step_types.h"
 #include "actors/engine/dispatcher.h"
 #include "actors/engine/engine_parts.h"
-#include "actors/engine/step_graph.h"
+#include "actors/engine/recording/step_graph.h"
 
 namespace troupe::actors {
 
-// Whether this rank's training steps can be recorded.
+// Returns whether this rank's training steps can be recorded.
 bool RecordsSteps(const EngineParts& parts, const Dispatcher& dispatcher);
 
 class StepRecorder {
  public:
-  // All outlive it. `trace`: of the present step.
+  // All arguments outlive it. `trace`: the trace of the present step.
   StepRecorder(const EngineParts& parts, Dispatcher& dispatcher,
                StepTrace& trace);
 
   absl::Status RunStep(std::int64_t step, StepBatches batches);
 
  private:
-  // False where nothing was recorded: the step has still to run.
+  // Returns false if nothing was recorded: then the step must still be run.
   absl::StatusOr<bool> Capture(std::int64_t step, const StepBatches& batches);
-  // `begun`: by Capture().
+  // `begun`: whether Capture() has already begun the step.
   absl::Status Launch(std::int64_t step, const StepBatches& batches,
                       bool begun);
   StepLoss& loss() { return *dispatcher_.present().loss; }
@@ -51,4 +51,4 @@ class StepRecorder {
 
 }  // namespace troupe::actors
 
-#endif  // ACTORS_ENGINE_STEP_RECORDER_H_
+#endif  // ACTORS_ENGINE_RECORDING_STEP_RECORDER_H_

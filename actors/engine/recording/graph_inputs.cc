@@ -1,4 +1,4 @@
-#include "actors/engine/graph_inputs.h"
+#include "actors/engine/recording/graph_inputs.h"
 
 #include <cstring>
 #include <utility>
@@ -18,7 +18,8 @@ std::vector<nn::Tensor> FlatOf(const StepBatches& batches) {
   return flat;
 }
 
-// Step and position of each micro-batch, in memory that the device copies from.
+// Returns step and position of each micro-batch, in host memory from which the
+// device copies.
 absl::StatusOr<nn::Tensor> DrawsOf(std::int64_t step,
                                    const StepBatches& batches,
                                    nn::Kernels& kernels) {

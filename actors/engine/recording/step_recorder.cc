@@ -1,4 +1,4 @@
-#include "actors/engine/step_recorder.h"
+#include "actors/engine/recording/step_recorder.h"
 
 #include <string>
 #include <utility>
@@ -31,8 +31,9 @@ bool RecordsSteps(const EngineParts& parts, const Dispatcher& dispatcher) {
   const EngineSetup& setup = parts.setup;
   const std::string& wanted = setup.spec->cuda_graphs;
   if (wanted == "off" || !parts.device.has_queues()) return false;
-  // What waits for another rank waits on the host, but where NCCL does it.
-  // Ranks that choose for themselves could choose differently.
+  // A graph cannot hold waits of the host, and only NCCL waits for peers on the
+  // device. With peers, all ranks must record the same step, so measuring,
+  // where each rank decides for itself, is ruled out.
   const bool by_nccl = parts.device.reduces_on_device() &&
                        setup.plan->reduction_order == pipeline::kAnyReduction;
   const bool has_peers = setup.groups->world->size() > 1;
@@ -77,8 +78,8 @@ absl::StatusOr<bool> StepRecorder::Capture(std::int64_t step,
       dispatcher_.Begin(StepKind::kTrain, step, *std::move(placed)));
   for (const auto& chunk : parts_.chunks) chunk->DrawAt(graphs_.draws());
   trace_.Mute();
-  // All of before is done: a queue that waits for a library is not recorded,
-  // and all ranks are to record this step.
+  // Waits until all earlier work is done: a queue that waits for a library is
+  // not recorded, and all ranks must record this step.
   parts_.events.AwaitAllUpdates();
   const base::Event before = nn::Record(parts_.kernels(), nn::Queue::kCompute);
   while (!before.ready()) parts_.wait.AwaitNews();
@@ -101,7 +102,7 @@ absl::Status StepRecorder::Launch(std::int64_t step, const StepBatches& batches,
         dispatcher_.Begin(StepKind::kTrain, step, std::move(placed)));
   }
   trace_.BeginGraph();
-  // What the step before left is on its way to the host.
+  // The last step's losses may still be on their way to the host.
   loss().AwaitCopied();
   TROUPE_RETURN_IF_ERROR(graphs_.Launch());
   loss().NoteLaunched();

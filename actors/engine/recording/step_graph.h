@@ -1,23 +1,25 @@
-// The graphs of a rank's training steps: one for each of the first few shapes
-// that its batches have, recorded from a step as the engine walks it, launched
-// for every later step of that shape (nn/kernels/device_graph.h).
+// The graphs of a rank's training steps: one for each of the first kGraphsMax
+// shapes that its batches have. A graph is recorded while the engine walks a
+// step, and launched for every later step of that shape
+// (nn/kernels/device_graph.h).
 //
 //   StepGraphs graphs(kernels, options);
 //   const StepGraphs::Way way = graphs.Next(batches);
 //   TROUPE_ASSIGN_OR_RETURN(StepBatches placed, graphs.Place(step, batches));
-//   Begin(placed);                            // sets scalars: not recorded
+//   Begin(placed);                            // sets scalars, unrecorded
 //   if (way == StepGraphs::Way::kCapture) graphs.Capture(Walk);
 //   TROUPE_RETURN_IF_ERROR(graphs.Launch());
 //
-// What changes from step to step lies where the graph reads it: batches and
-// draws in GraphInputs, learning rate and step in the step's scalars. A step
-// that cannot be recorded is run one op after the other, as all later ones of
-// its shape; that is told once, and no error.
+// Values that change from step to step are at fixed addresses, from which the
+// graph reads them: batches and draws in GraphInputs, learning rate and step in
+// the step's scalars. A step that cannot be recorded runs one op after the
+// other, and so do all later ones of its shape. That is reported once
+// (Options::note) and is no error.
 //
 // Threads: one at a time.
 
-#ifndef ACTORS_ENGINE_STEP_GRAPH_H_
-#define ACTORS_ENGINE_STEP_GRAPH_H_
+#ifndef ACTORS_ENGINE_RECORDING_STEP_GRAPH_H_
+#define ACTORS_ENGINE_RECORDING_STEP_GRAPH_H_
 
 #include <cstdint>
 #include <deque>
@@ -30,8 +32,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "actors/chunks/step_types.h"
-#include "actors/engine/graph_choice.h"
-#include "actors/engine/graph_inputs.h"
+#include "actors/engine/recording/graph_choice.h"
+#include "actors/engine/recording/graph_inputs.h"
 #include "nn/kernels/device_graph.h"
 #include "nn/kernels/kernels.h"
 #include "nn/tensor/tensor.h"
@@ -48,9 +50,10 @@ class StepGraphs {
   static constexpr int kGraphsMax = 4;
 
   struct Options {
-    bool measure = true;  // keep a graph only where it is not slower
-    nn::DType dtype = nn::DType::kF32;  // what loaded floats become
-    // Told in a line what was chosen, or why nothing is recorded. May be null.
+    bool measure = true;                // keep a graph only if it is not slower
+    nn::DType dtype = nn::DType::kF32;  // loaded floats are converted to it
+    // Takes a line that says what was decided, or why nothing is recorded. May
+    // be null.
     std::function<void(const std::string& line)> note;
   };
 
@@ -58,26 +61,28 @@ class StepGraphs {
   StepGraphs(nn::Kernels& kernels, Options options)
       : kernels_(kernels), options_(std::move(options)) {}
 
-  // How a step with these batches runs; what follows is about its shape.
+  // Returns how a step with these batches runs. All methods below apply to the
+  // shape of these batches.
   Way Next(const StepBatches& batches);
-  // As GraphInputs::Place().
+  // Does the same as GraphInputs::Place().
   absl::StatusOr<StepBatches> Place(std::int64_t step,
                                     const StepBatches& batches);
-  // As GraphInputs::draws(), after Place().
+  // Returns GraphInputs::draws(). Call it after Place().
   const nn::Tensor& draws() const { return now_->inputs.draws(); }
 
-  // Records what `walk` gives the device. Where that fails: false, and steps of
-  // this shape are eager from now on.
+  // Records the work that `walk` enqueues. If that fails, returns false, and
+  // steps of this shape are eager from now on.
   bool Capture(const std::function<absl::Status()>& walk);
-  // Steps of this shape are eager from now on.
+  // Makes later steps of this shape eager and reports `why`. If that is
+  // kUnimplemented, later steps of all shapes are eager.
   void Refuse(const absl::Status& why);
   absl::Status Launch() { return now_->graph->Launch(); }
   void KeepLosses(Losses losses) { now_->losses = std::move(losses); }
-  // Where each launch leaves them.
+  // Returns the tensors into which each launch writes its losses.
   const Losses& losses() const { return now_->losses; }
-  // Around a step, for its time.
+  // Starts the clock of a step, if the step is to be timed.
   void BeginStep(Way way);
-  // `way`: how it ran in the end.
+  // Counts the step and stops its clock. `way`: how it ran in the end.
   void EndStep(Way way);
 
  private:
@@ -89,7 +94,7 @@ class StepGraphs {
     std::unique_ptr<nn::DeviceGraph> graph;
     Losses losses;
   };
-  // A step whose time is on its way.
+  // A step whose time is not known yet.
   struct Timed {
     Shape* shape;
     Way way;
@@ -107,12 +112,12 @@ class StepGraphs {
   nn::Kernels& kernels_;
   const Options options_;
   std::vector<std::unique_ptr<Shape>> shapes_;
-  Shape* now_ = nullptr;  // of the step that runs; null: has no graph
-  bool refused_ = false;  // the device records nothing
+  Shape* now_ = nullptr;  // shape of the present step; null: always eager
+  bool refused_ = false;  // whether the device cannot record at all
   std::unique_ptr<nn::DeviceMoment> begin_;
   std::deque<Timed> timed_;
 };
 
 }  // namespace troupe::actors
 
-#endif  // ACTORS_ENGINE_STEP_GRAPH_H_
+#endif  // ACTORS_ENGINE_RECORDING_STEP_GRAPH_H_

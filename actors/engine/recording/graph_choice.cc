@@ -1,4 +1,4 @@
-#include "actors/engine/graph_choice.h"
+#include "actors/engine/recording/graph_choice.h"
 
 #include <algorithm>
 

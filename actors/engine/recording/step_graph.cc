@@ -1,4 +1,4 @@
-#include "actors/engine/step_graph.h"
+#include "actors/engine/recording/step_graph.h"
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
@@ -10,7 +10,7 @@ StepGraphs::Shape* StepGraphs::ShapeOf(const StepBatches& batches) {
   for (const auto& shape : shapes_) {
     if (shape->inputs.Fit(batches)) return shape.get();
   }
-  // A rank without samples of its own has nothing to copy.
+  // A rank may have no samples of a step: it has nothing to copy.
   for (const data::Batch& batch : batches) {
     if (batch.size() == 0) return nullptr;
   }
@@ -26,7 +26,7 @@ StepGraphs::Way StepGraphs::Next(const StepBatches& batches) {
   CollectTimes();
   const Way way = now_->choice.Next();
   if (way == Way::kEager && now_->graph != nullptr) {
-    // It was slower: its memory is for others.
+    // The graph was slower: frees its memory.
     now_->losses.clear();
     now_->graph = nullptr;
   }
@@ -43,7 +43,7 @@ absl::StatusOr<std::unique_ptr<nn::DeviceGraph>> StepGraphs::Record(
   nn::DeviceQueues& queues = *kernels_.queues();
   TROUPE_RETURN_IF_ERROR(queues.BeginCapture());
   const absl::Status walked = walk();
-  auto graph = queues.EndCapture();  // in any case; and it knows the cause
+  auto graph = queues.EndCapture();  // always; its error has the cause
   if (graph.ok() && !walked.ok()) return walked;
   return graph;
 }
